@@ -16,8 +16,14 @@ fn main() -> io::Result<()> {
             fs::write(seeds.join(format!("raw/{number:03}")), &file.bytes)?;
         }
         let script = [number, 40, 3, 7, 1, 50, 0, 7];
-        fs::write(seeds.join(format!("raw_structured/{number:03}-whole")), &script[..2])?;
-        fs::write(seeds.join(format!("raw_structured/{number:03}-slot")), script)?;
+        fs::write(
+            seeds.join(format!("raw_structured/{number:03}-whole")),
+            &script[..2],
+        )?;
+        fs::write(
+            seeds.join(format!("raw_structured/{number:03}-slot")),
+            script,
+        )?;
     }
     Ok(())
 }

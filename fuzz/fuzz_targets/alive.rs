@@ -2,10 +2,10 @@
 //! look for objects there. What is read is bounded, and two readings of the same memory agree.
 #![no_main]
 
-use live_objects::alive::{Addresses, Program, agree, compile};
 use dptrace_fuzz::within_more;
 use libfuzzer_sys::fuzz_target;
 use live_memory::{Cause, Limited, Limits, Memory, Unreadable, define_types};
+use live_objects::alive::{Addresses, Program, agree, compile};
 use objects::ObjectSpec;
 use objects::layouts::{SpdkVersion, layout_text, versions};
 use std::cell::Cell;
@@ -58,27 +58,50 @@ fn program(version: SpdkVersion) -> Program<'static> {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let [version, from, to, memory @ ..] = bytes else { return };
+    let [version, from, to, memory @ ..] = bytes else {
+        return;
+    };
     // All roots lie somewhere in the bytes.
     ROOTS.set((u64::from(*from), u64::from(*to)));
     let memory = Everywhere(memory);
-    let limits = Limits { bytes: 4 << 20, reads: 20_000 };
+    let limits = Limits {
+        bytes: 4 << 20,
+        reads: 20_000,
+    };
     PROGRAMS.with(|programs| {
         let program = &programs[usize::from(*version) % programs.len()];
-        within_more(bytes.len(), 64, 64 << 20, || specs().iter().for_each(|spec| walk(spec, program, &memory, limits)));
+        within_more(bytes.len(), 64, 64 << 20, || {
+            specs()
+                .iter()
+                .for_each(|spec| walk(spec, program, &memory, limits))
+        });
     });
 });
 
 fn walk(spec: &ObjectSpec, program: &Program<'_>, memory: &Everywhere<'_>, limits: Limits) {
-    let Ok(compiled) = compile(spec, program) else { return };
+    let Ok(compiled) = compile(spec, program) else {
+        return;
+    };
     let limited = Limited::new(memory, limits);
     let reading = compiled.read(&limited);
     let spent = limited.spent();
-    assert!(spent.bytes <= limits.bytes && spent.reads <= limits.reads, "{spent:?}");
+    assert!(
+        spent.bytes <= limits.bytes && spent.reads <= limits.reads,
+        "{spent:?}"
+    );
     let found = agree(&reading, compiled.read(&Limited::new(memory, limits)));
     assert_eq!((found.objects.len(), found.counts.torn), (reading.len(), 0));
-    assert!(found.objects.iter().all(|object| object.values.len() == compiled.names().len()));
+    assert!(
+        found
+            .objects
+            .iter()
+            .all(|object| object.values.len() == compiled.names().len())
+    );
     for object in found.objects.iter().take(10) {
-        let _ = object.values.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let _ = object
+            .values
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>();
     }
 }

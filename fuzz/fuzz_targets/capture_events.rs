@@ -13,7 +13,9 @@ fuzz_target!(|data: &[u8]| {
     let meta = format!("{{\"format\": {FORMAT}}}").into_bytes();
     within(stream.len(), 64, || {
         let source: Source = Arc::new(stream.clone());
-        let Ok(reader) = Reader::open(&meta, None, Some(source)) else { return };
+        let Ok(reader) = Reader::open(&meta, None, Some(source)) else {
+            return;
+        };
         let names = reader.names();
         for (tid, name) in names.all() {
             assert!(name.len() <= 16 && names.name(tid, BootNanos(0)).is_some());
@@ -35,7 +37,11 @@ fuzz_target!(|data: &[u8]| {
         writer.flush().expect("memory");
         let source: Source = Arc::new(again);
         let reader = Reader::open(&meta, None, Some(source)).expect("it is ours");
-        let mut read = reader.events().expect("it has some").map(|event| event.expect("it is ours")).collect::<Vec<_>>();
+        let mut read = reader
+            .events()
+            .expect("it has some")
+            .map(|event| event.expect("it is ours"))
+            .collect::<Vec<_>>();
         good.sort_by_key(|event| event.at);
         read.sort_by_key(|event| event.at);
         assert_eq!(read.len(), good.len());

@@ -7,7 +7,9 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     within(text.len(), 64, || {
-        let Ok(reader) = Reader::open(&text.as_bytes().to_vec(), None, None) else { return };
+        let Ok(reader) = Reader::open(&text.as_bytes().to_vec(), None, None) else {
+            return;
+        };
         reader.lcore_threads();
         // Written and read again, it is the same.
         let again = reader.meta().to_json().expect("all of it is JSON");

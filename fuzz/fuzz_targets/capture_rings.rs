@@ -29,7 +29,9 @@ fn header() -> &'static [u8] {
 
 fn check(stream: Vec<u8>) {
     let source: Source = Arc::new(stream);
-    let Ok(reader) = Reader::open(&meta(), Some(source), None) else { return };
+    let Ok(reader) = Reader::open(&meta(), Some(source), None) else {
+        return;
+    };
     let _ = reader.clock();
     let Ok(trace) = reader.trace() else { return };
     let lcores: Vec<Lcore> = trace.rings().map(|(lcore, _)| lcore).collect();
@@ -41,7 +43,11 @@ fn check(stream: Vec<u8>) {
         ControlFlow::Continue(())
     });
     let summary = trace.summary();
-    assert_eq!(summary.rings.iter().map(|ring| ring.records).sum::<u64>(), records, "a second pass reads the same");
+    assert_eq!(
+        summary.rings.iter().map(|ring| ring.records).sum::<u64>(),
+        records,
+        "a second pass reads the same"
+    );
 }
 
 fuzz_target!(|data: &[u8]| {

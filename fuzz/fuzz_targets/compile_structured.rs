@@ -87,7 +87,12 @@ fuzz_target!(|input: &[u8]| {
     let mut bytes = rest.iter();
     // At the end of the input all choices are the first one.
     let mut byte = move || bytes.next().map_or(0, |byte| u64::from(*byte));
-    let choose = move |limit: u64| (0..limit.ilog2().div_ceil(8).max(1)).fold(0, |sum, _| sum * 256 + byte()) % limit;
+    let choose = move |limit: u64| {
+        (0..limit.ilog2().div_ceil(8).max(1)).fold(0, |sum, _| sum * 256 + byte()) % limit
+    };
     let script = Generator::new(choose).with(PROBES, STATEMENTS).script();
-    check_compile(&(HEAD.to_owned() + &script), &chosen(usize::from(*bits & 15)));
+    check_compile(
+        &(HEAD.to_owned() + &script),
+        &chosen(usize::from(*bits & 15)),
+    );
 });

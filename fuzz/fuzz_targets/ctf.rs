@@ -31,14 +31,21 @@ const LINE: usize = 256;
 
 fn head() -> Vec<u8> {
     let uuid = (0..16_u8).map(|nth| nth * 0x11);
-    let mut head: Vec<u8> = 0xc1fc_1fc1_u32.to_le_bytes().into_iter().chain(uuid).collect();
+    let mut head: Vec<u8> = 0xc1fc_1fc1_u32
+        .to_le_bytes()
+        .into_iter()
+        .chain(uuid)
+        .collect();
     head.resize(56, b'w');
     head
 }
 
 /// All events of the streams in one form, and how many there were.
 fn written(metadata: &Metadata, streams: &[&[u8]], form: Form) -> (String, usize) {
-    let streams = streams.iter().filter_map(|bytes| Stream::new(metadata, *bytes).ok()).collect();
+    let streams = streams
+        .iter()
+        .filter_map(|bytes| Stream::new(metadata, *bytes).ok())
+        .collect();
     let mut merged = Merged::new(streams);
     let (mut out, mut writer, mut count) = (Vec::new(), Writer::new(form), 0);
     while let Some((nth, event)) = merged.next() {
@@ -49,7 +56,10 @@ fn written(metadata: &Metadata, streams: &[&[u8]], form: Form) -> (String, usize
 }
 
 fuzz_target!(|data: &[u8]| {
-    let end = data.windows(2).position(|pair| pair == [0, 0]).unwrap_or(data.len());
+    let end = data
+        .windows(2)
+        .position(|pair| pair == [0, 0])
+        .unwrap_or(data.len());
     let (description, stream) = data.split_at(end);
     if let Ok(metadata) = within(description.len(), 64, || Metadata::parse(description)) {
         // Kinds that have many fields, and events without bytes of their own: of these a stream has as many as fit.
@@ -58,13 +68,21 @@ fuzz_target!(|data: &[u8]| {
     let metadata = Metadata::parse(DESCRIPTION.as_bytes()).expect("it is one");
     let stream = [head(), data.to_vec()].concat();
     let streams = [&stream[..], &stream[..stream.len() / 2]];
-    let (text, count) = within_more(stream.len(), LINE, 1 << 16, || written(&metadata, &streams, Form::Text));
+    let (text, count) = within_more(stream.len(), LINE, 1 << 16, || {
+        written(&metadata, &streams, Form::Text)
+    });
     assert!(count <= 2 * stream.len() / 8 && text.lines().count() == count);
-    assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text:?}");
+    assert!(
+        !text.contains(|c: char| c.is_control() && c != '\n'),
+        "{text:?}"
+    );
     let (lines, of_json) = written(&metadata, &streams, Form::Json);
     assert_eq!(of_json, count);
     for line in lines.lines() {
         let event: serde_json::Value = serde_json::from_str(line).expect("JSON");
-        assert!(event["time_ns"].is_i64() && event["event"].is_string() && event["fields"].is_object(), "{line}");
+        assert!(
+            event["time_ns"].is_i64() && event["event"].is_string() && event["fields"].is_object(),
+            "{line}"
+        );
     }
 });

@@ -8,12 +8,14 @@ use addr2line::Context;
 use dptrace_fuzz::debug_info::{CODE, Script, elf};
 use dptrace_fuzz::types::ask;
 use dptrace_fuzz::{processor_time, within_more};
-use gimli::{Dwarf as Sections, EndianSlice, LittleEndian};
-use libfuzzer_sys::fuzz_target;
 use elf::ElfImage;
 use elf::symbols::Functions;
+use gimli::{Dwarf as Sections, EndianSlice, LittleEndian};
+use libfuzzer_sys::fuzz_target;
+use typeinfo::{
+    Arch, Dwarf, DwarfSections, FrameSections, FrameTable, LineBounds, SourceLine, TypeStore,
+};
 use usdt::UsdtProbes;
-use typeinfo::{Arch, Dwarf, DwarfSections, FrameSections, FrameTable, LineBounds, SourceLine, TypeStore};
 
 /// How long a file may take, in nanoseconds.
 const TIME: u64 = 1_000_000_000;
@@ -21,23 +23,44 @@ const TIME: u64 = 1_000_000_000;
 const ADDRESSES: [u64; 4] = [CODE, CODE + 0x10, CODE + 0x31, 0];
 
 fn probes(file: &[u8]) {
-    let Ok(image) = ElfImage::parse(file) else { return };
+    let Ok(image) = ElfImage::parse(file) else {
+        return;
+    };
     let probes = UsdtProbes::read(&image);
-    let _ = (probes.wanted_symbols().len(), image.build_id(), image.debug_link(), Functions::read(&image, None));
+    let _ = (
+        probes.wanted_symbols().len(),
+        image.build_id(),
+        image.debug_link(),
+        Functions::read(&image, None),
+    );
     let ranges = image.note_ranges();
-    assert!(ranges.iter().map(|range| range.end - range.start).sum::<u64>() <= file.len() as u64, "{ranges:?}");
+    assert!(
+        ranges
+            .iter()
+            .map(|range| range.end - range.start)
+            .sum::<u64>()
+            <= file.len() as u64,
+        "{ranges:?}"
+    );
 }
 
 fn stacks(file: &[u8]) {
-    let table = FrameSections::find(file).and_then(|sections| FrameTable::<Vec<u8>>::new(&sections).ok());
+    let table =
+        FrameSections::find(file).and_then(|sections| FrameTable::<Vec<u8>>::new(&sections).ok());
     if let Some(mut table) = table {
         (0..256).for_each(|at| drop(table.cost(CODE + at)));
     }
 }
 
 fn types(file: &[u8]) {
-    let Ok(sections) = DwarfSections::from_elf(file) else { return };
-    let _ = sections.line_address(&SourceLine { file: "a.c", line: 7, column: None });
+    let Ok(sections) = DwarfSections::from_elf(file) else {
+        return;
+    };
+    let _ = sections.line_address(&SourceLine {
+        file: "a.c",
+        line: 7,
+        column: None,
+    });
     let mut types = TypeStore::new(Arch::X86_64);
     if let Ok(source) = Dwarf::new(sections).and_then(|dwarf| types.add_dwarf(dwarf)) {
         ask(&types, source);
@@ -45,15 +68,26 @@ fn types(file: &[u8]) {
 }
 
 fn lines(file: &[u8]) {
-    let Ok(sections) = DwarfSections::every(file) else { return };
+    let Ok(sections) = DwarfSections::every(file) else {
+        return;
+    };
     let section = |id: gimli::SectionId| {
         let found = sections.iter().find(|section| section.name == id.name());
-        Ok::<_, ()>(EndianSlice::new(found.map_or(&[][..], |section| section.data), LittleEndian))
+        Ok::<_, ()>(EndianSlice::new(
+            found.map_or(&[][..], |section| section.data),
+            LittleEndian,
+        ))
     };
-    let Ok(mut dwarf) = Sections::load(section) else { return };
-    let Ok(mut bounds) = LineBounds::new(&mut dwarf) else { return };
+    let Ok(mut dwarf) = Sections::load(section) else {
+        return;
+    };
+    let Ok(mut bounds) = LineBounds::new(&mut dwarf) else {
+        return;
+    };
     let dwarf = Arc::new(dwarf);
-    let Ok(context) = Context::from_arc_dwarf(Arc::clone(&dwarf)) else { return };
+    let Ok(context) = Context::from_arc_dwarf(Arc::clone(&dwarf)) else {
+        return;
+    };
     for address in ADDRESSES {
         if bounds.check(&dwarf, address).is_err() {
             continue;

@@ -16,7 +16,9 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(sections) = DwarfSections::from_elf(bytes) {
         check(sections);
     }
-    let Some((len, rest)) = bytes.split_first_chunk::<2>() else { return };
+    let Some((len, rest)) = bytes.split_first_chunk::<2>() else {
+        return;
+    };
     let (abbrev, info) = rest.split_at(usize::from(u16::from_le_bytes(*len)).min(rest.len()));
     for place in [".debug_info", ".debug_types"] {
         let mut sections = DwarfSections::default();

@@ -4,19 +4,33 @@
 use std::collections::HashSet;
 
 use dptrace_fuzz::within;
-use libfuzzer_sys::fuzz_target;
 use elf::ElfImage;
-use text::patterns::NamePattern;
 use elf::symbols::{Functions, SymbolAddresses, demangle};
+use libfuzzer_sys::fuzz_target;
+use text::patterns::NamePattern;
 
 fn check_functions(image: &ElfImage<'_>) {
     let size = image.data().len();
     let functions = within(size, 64, || Functions::read(image, Some(image)));
-    assert!(functions.all().is_sorted_by(|a, b| (a.offset, &a.name) < (b.offset, &b.name)), "sorted, each once");
+    assert!(
+        functions
+            .all()
+            .is_sorted_by(|a, b| (a.offset, &a.name) < (b.offset, &b.name)),
+        "sorted, each once"
+    );
     for function in functions.all().iter().take(64) {
-        assert_eq!(image.address_map().to_offset(function.vaddr).ok(), Some(function.offset), "{function:?}");
+        assert_eq!(
+            image.address_map().to_offset(function.vaddr).ok(),
+            Some(function.offset),
+            "{function:?}"
+        );
         assert!(!function.display_name().is_empty());
-        assert!(functions.named(&function.name).any(|found| found == function), "{function:?}");
+        assert!(
+            functions
+                .named(&function.name)
+                .any(|found| found == function),
+            "{function:?}"
+        );
     }
     if let Ok(all) = NamePattern::parse("*") {
         assert_eq!(functions.matching(&all).count(), functions.all().len());
@@ -44,6 +58,8 @@ fuzz_target!(|bytes: &[u8]| {
     }
     check_functions(&image);
     let mut addresses = SymbolAddresses::default();
-    within(bytes.len(), 16, || addresses.search(&image, &HashSet::from(["main", "counter"])));
+    within(bytes.len(), 16, || {
+        addresses.search(&image, &HashSet::from(["main", "counter"]))
+    });
     let _ = addresses.get("main");
 });

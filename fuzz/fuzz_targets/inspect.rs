@@ -8,8 +8,8 @@ use bt_lang::Span;
 use dptrace_fuzz::within_more;
 use libfuzzer_sys::fuzz_target;
 use live_memory::{
-    EvalError, Evaluator, Global, Globals, Image, Limited, Limits, Memory as _, Mentions, Output, Shape, Value,
-    define_types, run,
+    EvalError, Evaluator, Global, Globals, Image, Limited, Limits, Memory as _, Mentions, Output,
+    Shape, Value, define_types, run,
 };
 use typeinfo::{Arch, NameKind, TypeStore};
 
@@ -43,7 +43,11 @@ impl Globals for Names {
             _ => return Vec::new(),
         };
         let ty = types.find(NameKind::Struct, kind).ok().flatten();
-        vec![Global { address: BASE, ty, source: "a.c".to_owned() }]
+        vec![Global {
+            address: BASE,
+            ty,
+            source: "a.c".to_owned(),
+        }]
     }
 }
 
@@ -52,20 +56,31 @@ struct Check {
 }
 
 impl Output for Check {
-    fn value(&mut self, evaluator: &Evaluator<'_>, value: &Value, expr: Span) -> Result<(), EvalError> {
+    fn value(
+        &mut self,
+        evaluator: &Evaluator<'_>,
+        value: &Value,
+        expr: Span,
+    ) -> Result<(), EvalError> {
         self.lines += 1;
         if self.lines > 20 {
             return Ok(());
         }
         let tree = evaluator.tree(value, Shape::default(), expr)?;
         let lines = tree.lines(0);
-        assert!(!lines.contains(|c: char| c.is_control() && c != '\n'), "{lines:?}");
+        assert!(
+            !lines.contains(|c: char| c.is_control() && c != '\n'),
+            "{lines:?}"
+        );
         serde_json::from_str::<serde_json::Value>(&tree.json()).expect("JSON");
         Ok(())
     }
 
     fn text(&mut self, text: &str) {
-        assert!(!text.contains(|c: char| c.is_control() && !"\n\t".contains(c)), "{text:?}");
+        assert!(
+            !text.contains(|c: char| c.is_control() && !"\n\t".contains(c)),
+            "{text:?}"
+        );
     }
 }
 
@@ -78,8 +93,13 @@ fn types() -> TypeStore<'static> {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    let Ok(text) = std::str::from_utf8(&bytes[..end]) else { return };
+    let end = bytes
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(bytes.len());
+    let Ok(text) = std::str::from_utf8(&bytes[..end]) else {
+        return;
+    };
     // Loops without an end take their time, which is no fault.
     if text.contains("while") {
         return;
@@ -91,11 +111,20 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     }
     let image = Image::new().with(BASE, bytes.get(end + 1..).unwrap_or_default());
-    let limited = Limited::new(&image, Limits { bytes: 1 << 20, reads: 10_000 });
+    let limited = Limited::new(
+        &image,
+        Limits {
+            bytes: 1 << 20,
+            reads: 10_000,
+        },
+    );
     within_more(bytes.len(), 64, 64 << 20, || {
         let evaluator = Evaluator::new(&limited, types(), &Names).with_max_elements(1000);
         if let Err(error) = run(&evaluator, &block, &mut Check { lines: 0 }) {
-            assert!(error.span.end as usize <= text.len() && error.span.start <= error.span.end, "{error:?}");
+            assert!(
+                error.span.end as usize <= text.len() && error.span.start <= error.span.end,
+                "{error:?}"
+            );
             let source = bt_lang::render::Source::new("expression", text);
             let _ = bt_lang::render::render(&error.diagnostic(), &source, false);
         }

@@ -93,18 +93,37 @@ fn read(trace: &JsonTrace, size: usize) -> (Vec<Told>, u64) {
         assert!(args.len() <= record.tpoint.args.len());
         assert!(trace.tpoints().get(record.tpoint.id).is_some());
         let (lcore, tpoint) = (record.lcore.0, record.tpoint.id);
-        told.push(Told { lcore, tpoint, tsc: record.tsc.0, size: record.size, args });
+        told.push(Told {
+            lcore,
+            tpoint,
+            tsc: record.tsc.0,
+            size: record.size,
+            args,
+        });
         ControlFlow::Continue(())
     });
-    let left_out = problems.iter().filter(|f| f.problem != Problem::DocumentCut).map(|f| f.count).sum();
-    assert!(problems.iter().all(|f| !f.to_string().is_empty() && f.first.0 as usize <= size));
+    let left_out = problems
+        .iter()
+        .filter(|f| f.problem != Problem::DocumentCut)
+        .map(|f| f.count)
+        .sum();
+    assert!(
+        problems
+            .iter()
+            .all(|f| !f.to_string().is_empty() && f.first.0 as usize <= size)
+    );
     (told, left_out)
 }
 
 /// Where the whole text is a document, the records are those that serde_json reads.
 fn compare(text: &[u8], trace: &JsonTrace, told: &[Told], left_out: u64) {
-    let Ok(document) = serde_json::from_slice::<Document>(text) else { return };
-    assert!(told.len() as u64 + left_out <= document.entries.len() as u64, "{told:?}");
+    let Ok(document) = serde_json::from_slice::<Document>(text) else {
+        return;
+    };
+    assert!(
+        told.len() as u64 + left_out <= document.entries.len() as u64,
+        "{told:?}"
+    );
     let sound = |d: &Definition| d.args.iter().all(|arg| arg.r#type < 3);
     // Keys with escapes are not ours; and a definition that is left out takes its records along.
     if text.contains(&b'\\') || !document.tpoints.iter().all(sound) {
@@ -114,8 +133,14 @@ fn compare(text: &[u8], trace: &JsonTrace, told: &[Told], left_out: u64) {
     let expected: Vec<_> = document.entries.iter().filter(known).collect();
     assert_eq!(told.len(), expected.len(), "{told:?}\n{expected:?}");
     for (told, entry) in told.iter().zip(expected) {
-        assert_eq!((told.lcore, told.tpoint, told.tsc, told.size), (entry.lcore, entry.tpoint, entry.tsc, entry.size));
-        let specs = trace.tpoints().get(entry.tpoint).map_or(0, |tpoint| tpoint.args.len());
+        assert_eq!(
+            (told.lcore, told.tpoint, told.tsc, told.size),
+            (entry.lcore, entry.tpoint, entry.tsc, entry.size)
+        );
+        let specs = trace
+            .tpoints()
+            .get(entry.tpoint)
+            .map_or(0, |tpoint| tpoint.args.len());
         let args = entry.args.iter().take(specs).map(|arg| match arg {
             Arg::Number(n) => Ok(*n),
             Arg::Text(text) => Err(text.as_bytes().to_vec()),
@@ -129,7 +154,9 @@ fn compare_cut(text: &[u8], cut: usize, whole: &JsonTrace, told: &[Told]) {
     if occurrences(text, b"\"entries\"") != 1 {
         return;
     }
-    let Ok(trace) = JsonTrace::parse(text[..cut].to_vec()) else { return };
+    let Ok(trace) = JsonTrace::parse(text[..cut].to_vec()) else {
+        return;
+    };
     if trace.tpoints().all() == whole.tpoints().all() {
         let (before, _) = read(&trace, cut);
         assert_eq!(before, told[..before.len().min(told.len())]);
@@ -137,14 +164,22 @@ fn compare_cut(text: &[u8], cut: usize, whole: &JsonTrace, told: &[Told]) {
 }
 
 fn occurrences(text: &[u8], needle: &[u8]) -> usize {
-    text.windows(needle.len()).filter(|window| *window == needle).count()
+    text.windows(needle.len())
+        .filter(|window| *window == needle)
+        .count()
 }
 
 fuzz_target!(|data: &[u8]| {
     // The last byte says where the document is cut; in a seed it is the end of the last line.
-    let Some((&cut, text)) = data.split_last() else { return };
-    let Ok(trace) = within(text.len(), 16, || JsonTrace::parse(text.to_vec())) else { return };
-    within(text.len(), 32, || trace.for_each(|_| ControlFlow::Continue(())));
+    let Some((&cut, text)) = data.split_last() else {
+        return;
+    };
+    let Ok(trace) = within(text.len(), 16, || JsonTrace::parse(text.to_vec())) else {
+        return;
+    };
+    within(text.len(), 32, || {
+        trace.for_each(|_| ControlFlow::Continue(()))
+    });
     let (told, left_out) = read(&trace, text.len());
     assert!(told.len() <= text.len());
     compare(text, &trace, &told, left_out);

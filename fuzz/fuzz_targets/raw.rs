@@ -6,9 +6,15 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     check_raw(&data.to_vec(), data.len());
-    let Some((&changes_at, data)) = data.split_first() else { return };
+    let Some((&changes_at, data)) = data.split_first() else {
+        return;
+    };
     let (first, later) = data.split_at(data.len() / 2);
-    let source = Changing::new(Version::new(first), Version::new(later), u32::from(changes_at));
+    let source = Changing::new(
+        Version::new(first),
+        Version::new(later),
+        u32::from(changes_at),
+    );
     check_raw(&source, source.largest());
     let source = source.again();
     check_follower(&source, source.largest());

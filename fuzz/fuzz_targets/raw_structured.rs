@@ -5,7 +5,9 @@ use dptrace_fuzz::{Changing, apply, base, check_follower, check_raw};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    let Some((&[number, changes_at], script)) = data.split_first_chunk() else { return };
+    let Some((&[number, changes_at], script)) = data.split_first_chunk() else {
+        return;
+    };
     let (first, later) = apply(base(number), script);
     let source = Changing::new(first, later, u32::from(changes_at));
     check_raw(&source, source.largest());

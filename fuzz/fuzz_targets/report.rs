@@ -15,8 +15,15 @@ const MOST: usize = 1 << 20;
 
 fn documents(report: &Report) -> Vec<String> {
     let mut charts = vec![chart::heat(report), chart::percentiles(report)];
-    charts.extend(report.waterfalls.first().map(|it| chart::waterfall(report, it)));
-    std::iter::once(page::page(report)).chain(charts.iter().map(chart::Chart::svg)).collect()
+    charts.extend(
+        report
+            .waterfalls
+            .first()
+            .map(|it| chart::waterfall(report, it)),
+    );
+    std::iter::once(page::page(report))
+        .chain(charts.iter().map(chart::Chart::svg))
+        .collect()
 }
 
 /// The elements of reports with plain names, of which some have all parts.
@@ -24,8 +31,13 @@ fn plain() -> &'static BTreeSet<String> {
     static PLAIN: OnceLock<BTreeSet<String>> = OnceLock::new();
     PLAIN.get_or_init(|| {
         let of = |seed: u8| {
-            let numbers: Vec<u8> = (0..4_093_u32).map(|n| (n.wrapping_mul(n + u32::from(seed)) >> 3) as u8 ^ seed).collect();
-            documents(&made_of("name", &numbers)).iter().flat_map(|text| elements(text)).collect::<Vec<_>>()
+            let numbers: Vec<u8> = (0..4_093_u32)
+                .map(|n| (n.wrapping_mul(n + u32::from(seed)) >> 3) as u8 ^ seed)
+                .collect();
+            documents(&made_of("name", &numbers))
+                .iter()
+                .flat_map(|text| elements(text))
+                .collect::<Vec<_>>()
         };
         (0..64).flat_map(of).collect()
     })
@@ -45,7 +57,13 @@ fuzz_target!(|data: &[u8]| {
         let strange: Vec<_> = found.difference(plain()).collect();
         assert!(strange.is_empty(), "{strange:?}");
     }
-    let data = made[0].split_once("id=\"data\">").expect("its data").1.split_once("</script>").expect("their end").0;
+    let data = made[0]
+        .split_once("id=\"data\">")
+        .expect("its data")
+        .1
+        .split_once("</script>")
+        .expect("their end")
+        .0;
     assert!(!data.contains(['<', '>', '&']));
     let data: serde_json::Value = serde_json::from_str(data).expect("the data is JSON");
     for connection in data["connections"].as_array().expect("a list") {

@@ -14,7 +14,10 @@ const TIMES: usize = 600;
 
 fn check_format(parsed: &Parsed, text: &str) {
     let tree = dump(&parsed.program);
-    assert!(!tree.contains("(error)"), "an error node, and no error: {tree}");
+    assert!(
+        !tree.contains("(error)"),
+        "an error node, and no error: {tree}"
+    );
     let formatted = format(&parsed.program, text);
     let again = parse(&formatted);
     assert_eq!(dump(&again.program), tree, "{formatted}");
@@ -30,7 +33,10 @@ fuzz_target!(|text: &str| {
         let _ = format(&parsed.program, text);
     }
     let mut program: Program = parsed.program;
-    check_diagnostics(&conditions::apply(&mut program, &["BPFTRACE_HAVE_BTF"]), text);
+    check_diagnostics(
+        &conditions::apply(&mut program, &["BPFTRACE_HAVE_BTF"]),
+        text,
+    );
     check_diagnostics(&macros::expand(&mut program), text);
     assert!(!dump(&program).is_empty());
 });

@@ -2,8 +2,8 @@
 #![no_main]
 
 use dptrace_fuzz::within;
-use libfuzzer_sys::fuzz_target;
 use kernel_text::tracefs::TracepointFormat;
+use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     let format = match within(text.len(), 64, || TracepointFormat::parse(text)) {
@@ -12,7 +12,11 @@ fuzz_target!(|text: &str| {
     };
     assert!(!format.name.is_empty() && format.fields.len() <= text.lines().count());
     for field in &format.fields {
-        assert!(format.field(&field.name).is_some_and(|found| found.name == field.name));
+        assert!(
+            format
+                .field(&field.name)
+                .is_some_and(|found| found.name == field.name)
+        );
         let _ = field.element_size();
     }
     assert_eq!(

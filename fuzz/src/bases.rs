@@ -60,12 +60,19 @@ pub fn base(number: u8) -> &'static Base {
         return LARGE_ONES[usize::from(large)].get_or_init(|| make(era, Story::Large));
     }
     let number = usize::from(number) % SMALL;
-    let (story, era) = (STORIES[number / Era::ALL.len()], Era::ALL[number % Era::ALL.len()]);
+    let (story, era) = (
+        STORIES[number / Era::ALL.len()],
+        Era::ALL[number % Era::ALL.len()],
+    );
     SMALL_ONES[number].get_or_init(|| make(era, story))
 }
 
 fn make(era: Era, story: Story) -> Base {
-    let mut trace = TraceBuilder::new(era).slots(if matches!(story, Story::Large) { 16_384 } else { 16 });
+    let mut trace = TraceBuilder::new(era).slots(if matches!(story, Story::Large) {
+        16_384
+    } else {
+        16
+    });
     if era >= Era::D {
         trace = trace.owner_count(4).owner_description_size(24);
     }
@@ -95,11 +102,38 @@ fn make(era: Era, story: Story) -> Base {
 
 fn declare(trace: &mut TraceBuilder) {
     let era = trace.era();
-    let relates = |tpoint: Tpoint| if era == Era::A { tpoint } else { tpoint.relates(0x80, 0) };
-    trace.owner_type(0x30, b't').object_type(0x80, b'r').object_type(0x81, b'c');
-    trace.tpoint(Tpoint::new(1, "NEW").owner_type(0x30).object_type(0x80).new_object().int("qd", 4));
-    trace.tpoint(Tpoint::new(2, "STEP").owner_type(0x30).object_type(0x80).ptr("qpair").int("n", 4).str("name", 40));
-    trace.tpoint(relates(Tpoint::new(3, "OTHER").object_type(0x81).new_object().ptr("req")));
+    let relates = |tpoint: Tpoint| {
+        if era == Era::A {
+            tpoint
+        } else {
+            tpoint.relates(0x80, 0)
+        }
+    };
+    trace
+        .owner_type(0x30, b't')
+        .object_type(0x80, b'r')
+        .object_type(0x81, b'c');
+    trace.tpoint(
+        Tpoint::new(1, "NEW")
+            .owner_type(0x30)
+            .object_type(0x80)
+            .new_object()
+            .int("qd", 4),
+    );
+    trace.tpoint(
+        Tpoint::new(2, "STEP")
+            .owner_type(0x30)
+            .object_type(0x80)
+            .ptr("qpair")
+            .int("n", 4)
+            .str("name", 40),
+    );
+    trace.tpoint(relates(
+        Tpoint::new(3, "OTHER")
+            .object_type(0x81)
+            .new_object()
+            .ptr("req"),
+    ));
     trace.tpoint(Tpoint::new(5, "PLAIN"));
     if era >= Era::D {
         trace.owner(1, 0x30, 1_005, "127.0.0.1:57992 qid:1");
@@ -115,7 +149,10 @@ fn declare(trace: &mut TraceBuilder) {
 
 fn record(trace: &mut TraceBuilder, i: u64, tsc: u64) {
     let lcore = LCORES[i as usize % 2];
-    let record = Record::new(TPOINTS[i as usize / 2 % 4], tsc).owner(i as u16 % 4).object(i % 3).size(i as u32);
+    let record = Record::new(TPOINTS[i as usize / 2 % 4], tsc)
+        .owner(i as u16 % 4)
+        .object(i % 3)
+        .size(i as u32);
     let record = match record.tpoint {
         1 => record.int(i),
         2 => record.ptr(i % 3).int(i).str("Malloc0n1 of some length"),
@@ -156,9 +193,20 @@ fn places(file: &TraceFile) -> Vec<Place> {
             place(layout.section(section), &[2, 2]);
         }
     }
-    layout.header.num_owners.iter().for_each(|&at| place(at, &[2, 2]));
-    layout.header.owner_offset.iter().for_each(|&at| place(at, &[8]));
-    for lcore in (0..5).chain([layout.lcore_count as u32]).filter(|&lcore| lcore as usize <= layout.lcore_count) {
+    layout
+        .header
+        .num_owners
+        .iter()
+        .for_each(|&at| place(at, &[2, 2]));
+    layout
+        .header
+        .owner_offset
+        .iter()
+        .for_each(|&at| place(at, &[8]));
+    for lcore in (0..5)
+        .chain([layout.lcore_count as u32])
+        .filter(|&lcore| lcore as usize <= layout.lcore_count)
+    {
         place(layout.lcore_offset(lcore), &[8]);
     }
     place(layout.header.owner_types + 2 * 0x30, &[1, 1]);
@@ -170,7 +218,14 @@ fn places(file: &TraceFile) -> Vec<Place> {
             place(layout.tpoint(id) + 30 + 16 * arg, &[1]);
             place(layout.tpoint(id) + 30 + 16 * arg + 14, &[1, 1]);
         }
-        place(layout.tpoint(id) + 30 + 16 * spec.max_args, if spec.max_relations > 0 { &[1, 1, 1, 1] } else { &[] });
+        place(
+            layout.tpoint(id) + 30 + 16 * spec.max_args,
+            if spec.max_relations > 0 {
+                &[1, 1, 1, 1]
+            } else {
+                &[]
+            },
+        );
     }
     (0..layout.num_owners as u16).for_each(|id| place(layout.owner(id), &[8, 1, 1]));
     for lcore in LCORES {

@@ -19,7 +19,11 @@ pub struct Version<'a> {
 impl<'a> Version<'a> {
     /// The bytes as they are.
     pub fn new(base: &'a [u8]) -> Self {
-        Self { base, pokes: Vec::new(), len: base.len() }
+        Self {
+            base,
+            pokes: Vec::new(),
+            len: base.len(),
+        }
     }
 
     /// The little-endian number at `at`, `width` bytes long.
@@ -59,13 +63,21 @@ pub struct Changing<'a> {
 impl<'a> Changing<'a> {
     /// Changes at read number `changes_at`, from 0.
     pub fn new(first: Version<'a>, later: Version<'a>, changes_at: u32) -> Self {
-        Self { first, later, changes_at, reads: Cell::new(0) }
+        Self {
+            first,
+            later,
+            changes_at,
+            reads: Cell::new(0),
+        }
     }
 
     /// The same, from its beginning.
     #[must_use]
     pub fn again(self) -> Self {
-        Self { reads: Cell::new(0), ..self }
+        Self {
+            reads: Cell::new(0),
+            ..self
+        }
     }
 
     /// Length of the larger version.
@@ -76,7 +88,11 @@ impl<'a> Changing<'a> {
 
 impl ReadAt for Changing<'_> {
     fn len(&self) -> u64 {
-        let version = if self.reads.get() <= self.changes_at { &self.first } else { &self.later };
+        let version = if self.reads.get() <= self.changes_at {
+            &self.first
+        } else {
+            &self.later
+        };
         version.len as u64
     }
 
@@ -91,7 +107,8 @@ impl ReadAt for Changing<'_> {
         if read == self.changes_at {
             // Stores of 8 bytes are not torn apart.
             let half = n / 2 / 8 * 8;
-            self.later.copy(&mut buf[half..n], start.saturating_add(half));
+            self.later
+                .copy(&mut buf[half..n], start.saturating_add(half));
         }
         Ok(n)
     }

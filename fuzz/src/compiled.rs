@@ -1,9 +1,9 @@
 //! What must hold of whatever the compiler makes of a script.
 
-use bt_compiler::compile;
-use bt_abi::Script;
 use bpf_insn::asm::Reference;
 use bpf_insn::{Code, Listing};
+use bt_abi::Script;
+use bt_compiler::compile;
 use bt_lang::render::{Source, render};
 use bt_lang::{Diagnostic, Options, parse_with};
 use compiler_testkit::FakeTarget;
@@ -21,27 +21,52 @@ const MAX_SLOTS: u32 = 1_000_000;
 pub fn check_diagnostics(diagnostics: &[Diagnostic], text: &str) {
     let source = Source::new("script.bt", text);
     for diagnostic in diagnostics {
-        let spans = diagnostic.labels.iter().map(|label| label.0).chain([diagnostic.span]);
+        let spans = diagnostic
+            .labels
+            .iter()
+            .map(|label| label.0)
+            .chain([diagnostic.span]);
         for span in spans {
-            assert!(text.get(span.start as usize..span.end as usize).is_some(), "{diagnostic:?}");
+            assert!(
+                text.get(span.start as usize..span.end as usize).is_some(),
+                "{diagnostic:?}"
+            );
         }
         let shown = render(diagnostic, &source, false);
-        assert!(!shown.contains(|c: char| c.is_control() && c != '\n'), "{shown:?}");
+        assert!(
+            !shown.contains(|c: char| c.is_control() && c != '\n'),
+            "{shown:?}"
+        );
     }
 }
 
 /// Compiles a text for a machine; says whether that was accepted.
 pub fn check_compile(text: &str, machine: &FakeTarget) -> bool {
-    let parsed = parse_with(text, Options { params: Some(&machine.params), ..Options::default() });
+    let parsed = parse_with(
+        text,
+        Options {
+            params: Some(&machine.params),
+            ..Options::default()
+        },
+    );
     if !parsed.is_ok() {
         check_diagnostics(&parsed.diagnostics, text);
         return false;
     }
-    let compiled = within(text.len() + EXPANDED / TIMES, TIMES, || compile(&parsed.program, machine));
+    let compiled = within(text.len() + EXPANDED / TIMES, TIMES, || {
+        compile(&parsed.program, machine)
+    });
     check_diagnostics(&compiled.diagnostics, text);
     let wrong = compiled.diagnostics.iter().any(Diagnostic::is_error);
-    assert_eq!(compiled.script.is_none(), wrong, "{:?}", compiled.diagnostics);
-    let Some(script) = compiled.script else { return false };
+    assert_eq!(
+        compiled.script.is_none(),
+        wrong,
+        "{:?}",
+        compiled.diagnostics
+    );
+    let Some(script) = compiled.script else {
+        return false;
+    };
     check_script(&script);
     true
 }
@@ -49,9 +74,15 @@ pub fn check_compile(text: &str, machine: &FakeTarget) -> bool {
 fn check_script(script: &Script) {
     for program in &script.module.programs {
         let named = |name: &str| program.subprograms.iter().any(|sub| sub.name == name);
-        for code in std::iter::once(&program.code).chain(program.subprograms.iter().map(|sub| &sub.code)) {
+        for code in
+            std::iter::once(&program.code).chain(program.subprograms.iter().map(|sub| &sub.code))
+        {
             check_code(code);
-            for reference in code.lines().iter().filter_map(|line| line.reference.as_ref()) {
+            for reference in code
+                .lines()
+                .iter()
+                .filter_map(|line| line.reference.as_ref())
+            {
                 let known = match reference {
                     Reference::Map(name) | Reference::Data(name) => {
                         script.module.maps.iter().any(|map| map.name == *name)
@@ -63,9 +94,20 @@ fn check_script(script: &Script) {
         }
     }
     for action in &script.actions {
-        assert!(action.fields.iter().all(|field| field.offset + field.ty.size() <= action.size), "{action:?}");
+        assert!(
+            action
+                .fields
+                .iter()
+                .all(|field| field.offset + field.ty.size() <= action.size),
+            "{action:?}"
+        );
     }
-    assert!(script.probes.iter().all(|probe| probe.program < script.module.programs.len()));
+    assert!(
+        script
+            .probes
+            .iter()
+            .all(|probe| probe.program < script.module.programs.len())
+    );
 }
 
 /// Each jump goes to an instruction, none leaves the code, the last instruction does not fall out of it, and the bytes
@@ -81,5 +123,11 @@ fn check_code(code: &Code) {
     let text = Listing::new(code).to_string();
     assert!(text.lines().count() >= code.lines().len());
     let last = code.lines().last().map(|line| line.insn);
-    assert!(matches!(last, Some(bpf_insn::Insn::Exit | bpf_insn::Insn::Jump { .. })), "{last:?}");
+    assert!(
+        matches!(
+            last,
+            Some(bpf_insn::Insn::Exit | bpf_insn::Insn::Jump { .. })
+        ),
+        "{last:?}"
+    );
 }

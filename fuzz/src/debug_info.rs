@@ -9,7 +9,9 @@ const MOST: usize = 2048;
 
 impl Script<'_> {
     fn byte(&mut self) -> u8 {
-        let Some((first, rest)) = self.0.split_first() else { return 0 };
+        let Some((first, rest)) = self.0.split_first() else {
+            return 0;
+        };
         self.0 = rest;
         *first
     }
@@ -21,7 +23,11 @@ impl Script<'_> {
     /// Mostly a small number, sometimes the largest.
     fn count(&mut self) -> usize {
         let byte = usize::from(self.byte());
-        if byte < 0xf0 { byte % 8 } else { MOST >> (byte - 0xf0) }
+        if byte < 0xf0 {
+            byte % 8
+        } else {
+            MOST >> (byte - 0xf0)
+        }
     }
 
     fn bytes(&mut self) -> Vec<u8> {
@@ -56,7 +62,9 @@ const LENGTHS: [usize; 10] = [0, 20, 20, 16, 16, 10, 5, 9, 8, 4];
 
 fn entry(script: &mut Script<'_>) -> Vec<u8> {
     let number = script.byte() % 12;
-    let Some(length) = LENGTHS.get(usize::from(number)) else { return script.bytes() };
+    let Some(length) = LENGTHS.get(usize::from(number)) else {
+        return script.bytes();
+    };
     let mut entry = vec![number];
     while entry.len() <= *length {
         // Addresses are often the code's, and references and offsets small.
@@ -81,8 +89,19 @@ fn with_length(body: &[u8]) -> Vec<u8> {
 fn units(script: &mut Script<'_>) -> Vec<u8> {
     let mut info = Vec::new();
     for _ in 0..1 + script.byte() % 3 {
-        let mut body = [&[4, 0][..], &u32::from(script.byte() / 32).to_le_bytes(), &[8, 1]].concat();
-        body.extend_from_slice(&[&CODE.to_le_bytes()[..], &[0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat());
+        let mut body = [
+            &[4, 0][..],
+            &u32::from(script.byte() / 32).to_le_bytes(),
+            &[8, 1],
+        ]
+        .concat();
+        body.extend_from_slice(
+            &[
+                &CODE.to_le_bytes()[..],
+                &[0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+            ]
+            .concat(),
+        );
         for _ in 0..script.byte() % 16 {
             let entry = entry(script);
             body.extend(entry.repeat(script.count()));
@@ -97,24 +116,47 @@ fn units(script: &mut Script<'_>) -> Vec<u8> {
 fn lines(script: &mut Script<'_>) -> Vec<u8> {
     let folders = script.repeated();
     let files = [script.repeated(), vec![0]].concat();
-    let head =
-        [&[1, 1, 1, 0xfb, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1][..], &folders, &[0], &files, &[0]].concat();
-    let body = [&[4, 0][..], &with_length(&head), &[0, 9, 2], &CODE.to_le_bytes(), &script.repeated()].concat();
+    let head = [
+        &[1, 1, 1, 0xfb, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1][..],
+        &folders,
+        &[0],
+        &files,
+        &[0],
+    ]
+    .concat();
+    let body = [
+        &[4, 0][..],
+        &with_length(&head),
+        &[0, 9, 2],
+        &CODE.to_le_bytes(),
+        &script.repeated(),
+    ]
+    .concat();
     with_length(&body)
 }
 
 fn frames(script: &mut Script<'_>) -> Vec<u8> {
-    let common = [&[0, 0, 0, 0, 1, b'z', b'R', 0, 1, 0x78, 16, 1, 0x1b][..], &script.bytes()].concat();
+    let common = [
+        &[0, 0, 0, 0, 1, b'z', b'R', 0, 1, 0x78, 16, 1, 0x1b][..],
+        &script.bytes(),
+    ]
+    .concat();
     let mut all = with_length(&common);
     for number in 0..1 + u32::from(script.byte() % 8) {
         let at = all.len() as u32;
         let begin = (CODE as u32 + number * 16).wrapping_sub(at + 8);
-        let mut body = [(at + 4).to_le_bytes(), begin.to_le_bytes(), 16_u32.to_le_bytes()].concat();
+        let mut body = [
+            (at + 4).to_le_bytes(),
+            begin.to_le_bytes(),
+            16_u32.to_le_bytes(),
+        ]
+        .concat();
         body.push(0);
         for _ in 0..script.byte() % 4 {
             // DW_CFA_def_cfa_expression, DW_CFA_expression and DW_CFA_val_expression of a register; or anything.
             let expression = script.bytes();
-            let head: &[u8] = [&[0x0f][..], &[0x10, 6], &[0x16, 16], &[]][usize::from(script.byte() % 4)];
+            let head: &[u8] =
+                [&[0x0f][..], &[0x10, 6], &[0x16, 16], &[]][usize::from(script.byte() % 4)];
             body.extend_from_slice(head);
             if !head.is_empty() {
                 body.push(expression.len() as u8);
@@ -129,8 +171,20 @@ fn frames(script: &mut Script<'_>) -> Vec<u8> {
 fn notes(script: &mut Script<'_>) -> Vec<u8> {
     let mut notes = Vec::new();
     for _ in 0..script.byte() % 4 {
-        let text = [&CODE.to_le_bytes()[..], &[0; 16], b"p\0", &script.bytes(), b"\0", &script.bytes(), b"\0"].concat();
-        let mut note = [8, text.len() as u32, 3].iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+        let text = [
+            &CODE.to_le_bytes()[..],
+            &[0; 16],
+            b"p\0",
+            &script.bytes(),
+            b"\0",
+            &script.bytes(),
+            b"\0",
+        ]
+        .concat();
+        let mut note = [8, text.len() as u32, 3]
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect::<Vec<u8>>();
         note.extend_from_slice(b"stapsdt\0");
         note.extend_from_slice(&text);
         note.resize(note.len().next_multiple_of(4), 0);
@@ -148,7 +202,9 @@ fn compressed(script: &mut Script<'_>, plain: &[u8]) -> Vec<u8> {
         stream.extend_from_slice(bytes);
     };
     match kind % 4 {
-        0 => plain.chunks(60_000).for_each(|part| block(&mut stream, 0, part.len(), part)),
+        0 => plain
+            .chunks(60_000)
+            .for_each(|part| block(&mut stream, 0, part.len(), part)),
         1 => (0..script.count()).for_each(|_| block(&mut stream, 1, 128 << 10, &[kind])),
         2 => {
             let content = script.repeated();
@@ -163,7 +219,14 @@ fn compressed(script: &mut Script<'_>, plain: &[u8]) -> Vec<u8> {
         _ => stream.len() as u64 * 60,
     };
     let kind = if claim % 16 == 15 { 1_u32 } else { 2 };
-    [&kind.to_le_bytes()[..], &[0; 4], &size.to_le_bytes(), &[1, 0, 0, 0, 0, 0, 0, 0], &stream].concat()
+    [
+        &kind.to_le_bytes()[..],
+        &[0; 4],
+        &size.to_le_bytes(),
+        &[1, 0, 0, 0, 0, 0, 0, 0],
+        &stream,
+    ]
+    .concat()
 }
 
 /// The whole file.
@@ -181,7 +244,11 @@ pub fn elf(script: &mut Script<'_>) -> Vec<u8> {
     let mut sections: Vec<(&str, u32, u64, Vec<u8>)> = Vec::new();
     for (name, plain) in debug {
         let flags = if script.byte() > 0xe0 { 0x800 } else { 0 };
-        let bytes = if flags > 0 { compressed(script, &plain) } else { plain };
+        let bytes = if flags > 0 {
+            compressed(script, &plain)
+        } else {
+            plain
+        };
         sections.push((name, 1, flags, bytes));
     }
     sections.push((".eh_frame", 1, 0, frames(script)));
@@ -199,25 +266,52 @@ fn write(sections: &[(&str, u32, u64, Vec<u8>)], copies: usize) -> Vec<u8> {
         body.resize(body.len().next_multiple_of(8), 0);
         let at = (PARTS + body.len()) as u64;
         let address = if *name == ".eh_frame" { 0x4000 } else { 0 };
-        headers.push([names.len() as u64 | u64::from(*kind) << 32, *flags, address, at, bytes.len() as u64, 0, 4, 0]);
+        headers.push([
+            names.len() as u64 | u64::from(*kind) << 32,
+            *flags,
+            address,
+            at,
+            bytes.len() as u64,
+            0,
+            4,
+            0,
+        ]);
         names.extend_from_slice(name.as_bytes());
         names.push(0);
         body.extend_from_slice(bytes);
     }
     let notes = headers.iter().copied().find(|header| header[0] >> 32 == 7);
     headers.extend(notes.into_iter().cycle().take(copies));
-    headers.push([names.len() as u64 | 3 << 32, 0, 0, (PARTS + body.len()) as u64, names.len() as u64 + 10, 0, 1, 0]);
+    headers.push([
+        names.len() as u64 | 3 << 32,
+        0,
+        0,
+        (PARTS + body.len()) as u64,
+        names.len() as u64 + 10,
+        0,
+        1,
+        0,
+    ]);
     names.extend_from_slice(b".shstrtab\0");
     body.extend_from_slice(&names);
     body.resize(body.len().next_multiple_of(8), 0);
     let count = headers.len() as u16;
     let mut file = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0\x01\0\0\0".to_vec();
-    [CODE, 64, (PARTS + body.len()) as u64].iter().for_each(|word| file.extend_from_slice(&word.to_le_bytes()));
+    [CODE, 64, (PARTS + body.len()) as u64]
+        .iter()
+        .for_each(|word| file.extend_from_slice(&word.to_le_bytes()));
     file.extend_from_slice(&[0; 4]);
-    [64, 56, 1, 64, count, count - 1].iter().for_each(|half: &u16| file.extend_from_slice(&half.to_le_bytes()));
+    [64, 56, 1, 64, count, count - 1]
+        .iter()
+        .for_each(|half: &u16| file.extend_from_slice(&half.to_le_bytes()));
     let segment = [1 | 5 << 32, PARTS as u64, CODE, CODE, 4096, 4096, 0x1000];
-    segment.iter().for_each(|word: &u64| file.extend_from_slice(&word.to_le_bytes()));
+    segment
+        .iter()
+        .for_each(|word: &u64| file.extend_from_slice(&word.to_le_bytes()));
     file.extend_from_slice(&body);
-    headers.iter().flatten().for_each(|word| file.extend_from_slice(&word.to_le_bytes()));
+    headers
+        .iter()
+        .flatten()
+        .for_each(|word| file.extend_from_slice(&word.to_le_bytes()));
     file
 }

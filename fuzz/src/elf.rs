@@ -14,8 +14,9 @@ const NOTE: u64 = 7;
 /// An executable for x86-64, or for aarch64 if the first byte is odd, whose `.note.stapsdt` are the bytes after that one.
 /// All of it is loaded, read, written and run, at address 0.
 pub fn with_notes(bytes: &[u8]) -> Vec<u8> {
-    let (machine, notes) =
-        bytes.split_first().map_or((62, bytes), |(first, rest)| ([62u16, 183][usize::from(first & 1)], rest));
+    let (machine, notes) = bytes.split_first().map_or((62, bytes), |(first, rest)| {
+        ([62u16, 183][usize::from(first & 1)], rest)
+    });
     let names_at = HEADER + PROGRAM_HEADER;
     let notes_at = (names_at + NAMES.len()).next_multiple_of(4);
     let sections_at = (notes_at + notes.len()).next_multiple_of(8);
@@ -25,13 +26,21 @@ pub fn with_notes(bytes: &[u8]) -> Vec<u8> {
     // e_type (ET_DYN), e_machine, e_version, e_entry, e_phoff, e_shoff, e_flags.
     file.extend([3u16, machine].iter().flat_map(|n| n.to_le_bytes()));
     file.extend(1u32.to_le_bytes());
-    file.extend([0, HEADER as u64, sections_at as u64].iter().flat_map(|n| n.to_le_bytes()));
+    file.extend(
+        [0, HEADER as u64, sections_at as u64]
+            .iter()
+            .flat_map(|n| n.to_le_bytes()),
+    );
     file.extend(0u32.to_le_bytes());
     let counts = [HEADER, PROGRAM_HEADER, 1, SECTION_HEADER, 4, 3].map(|n| n as u16);
     file.extend(counts.iter().flat_map(|n| n.to_le_bytes()));
     // PT_LOAD, all permissions; offset, address, address, size, size, alignment.
     file.extend([1u32, 7].iter().flat_map(|n| n.to_le_bytes()));
-    file.extend([0, 0, 0, size, size, 0x1000].iter().flat_map(|n| n.to_le_bytes()));
+    file.extend(
+        [0, 0, 0, size, size, 0x1000]
+            .iter()
+            .flat_map(|n| n.to_le_bytes()),
+    );
     file.extend_from_slice(NAMES);
     file.resize(notes_at, 0);
     file.extend_from_slice(notes);

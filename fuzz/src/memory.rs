@@ -17,7 +17,10 @@ pub fn within<T>(size: usize, times: usize, reader: impl FnOnce() -> T) -> T {
 /// of the machine don't count.
 pub fn processor_time() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    text.split_ascii_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(0)
+    text.split_ascii_whitespace()
+        .next()
+        .and_then(|first| first.parse().ok())
+        .unwrap_or(0)
 }
 
 /// The same, and `more` bytes besides.
@@ -26,6 +29,9 @@ pub fn within_more<T>(size: usize, times: usize, more: usize, reader: impl FnOnc
     MEMORY.reset_peak_usage();
     let result = reader();
     let used = MEMORY.peak_usage().saturating_sub(before);
-    assert!(used <= size * times + more, "{used} bytes taken for an input of {size} bytes");
+    assert!(
+        used <= size * times + more,
+        "{used} bytes taken for an input of {size} bytes"
+    );
     result
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use page::{
-    Activity, Budget, Cause, Connection, Figures, Group, Heat, Hole, Intruder, Lane, LaneStrip, Report, Span, Spent,
-    StageFigures, Summary, Taken, Verdict, WaterStage, Waterfall,
+    Activity, Budget, Cause, Connection, Figures, Group, Heat, Hole, Intruder, Lane, LaneStrip,
+    Report, Span, Spent, StageFigures, Summary, Taken, Verdict, WaterStage, Waterfall,
 };
 
 /// Names and numbers from the input; behind its end, the same ones over and over.
@@ -18,7 +18,10 @@ struct Source<'a> {
 impl Source<'_> {
     fn byte(&mut self) -> u8 {
         self.at += 1;
-        self.numbers.get((self.at - 1) % self.numbers.len().max(1)).copied().unwrap_or(0)
+        self.numbers
+            .get((self.at - 1) % self.numbers.len().max(1))
+            .copied()
+            .unwrap_or(0)
     }
 
     /// Any number, small ones as often as large ones.
@@ -35,8 +38,16 @@ impl Source<'_> {
     /// Never empty: what has no name is left out, which is no matter of markup.
     fn name(&mut self) -> String {
         self.named += 1;
-        let name = self.text.get((self.named - 1) % self.text.len().max(1)).copied().unwrap_or_default();
-        if name.is_empty() { "x".to_owned() } else { name.to_owned() }
+        let name = self
+            .text
+            .get((self.named - 1) % self.text.len().max(1))
+            .copied()
+            .unwrap_or_default();
+        if name.is_empty() {
+            "x".to_owned()
+        } else {
+            name.to_owned()
+        }
     }
 
     fn activity(&mut self) -> Activity {
@@ -50,15 +61,30 @@ impl Source<'_> {
     fn figures(&mut self) -> Figures {
         let quantiles = std::array::from_fn(|_| self.number());
         let (count, mean, max) = (self.number(), self.number(), self.number());
-        Figures { count, mean, quantiles, max, curve: self.list(Self::number) }
+        Figures {
+            count,
+            mean,
+            quantiles,
+            max,
+            curve: self.list(Self::number),
+        }
     }
 
     fn stage(&mut self) -> StageFigures {
-        StageFigures { from: self.name(), to: self.name(), figures: self.figures() }
+        StageFigures {
+            from: self.name(),
+            to: self.name(),
+            figures: self.figures(),
+        }
     }
 
     fn span(&mut self) -> Span {
-        Span { at: self.number(), length: self.number(), activity: self.activity(), what: self.name() }
+        Span {
+            at: self.number(),
+            length: self.number(),
+            activity: self.activity(),
+            what: self.name(),
+        }
     }
 
     fn waterfall(&mut self) -> Waterfall {
@@ -96,7 +122,10 @@ impl Source<'_> {
         };
         LaneStrip {
             column: self.number(),
-            lanes: self.list(|it| Lane { name: it.name(), columns: it.list(columns) }),
+            lanes: self.list(|it| Lane {
+                name: it.name(),
+                columns: it.list(columns),
+            }),
             taken: self.list(taken),
         }
     }
@@ -107,7 +136,10 @@ impl Source<'_> {
             group: self.few(),
             whole: self.figures(),
             unfinished: self.number(),
-            summary: Summary { most: Some((self.name(), self.name(), 0.5)), excluded: Some(self.name()) },
+            summary: Summary {
+                most: Some((self.name(), self.name(), 0.5)),
+                excluded: Some(self.name()),
+            },
             lost: Some(((self.number(), self.number()), self.number())),
             stages: self.list(Self::stage),
         }
@@ -120,7 +152,11 @@ impl Source<'_> {
             let (end, length, whose) = (self.number(), self.number(), self.name());
             heat.add(end, length, Some(&whose), || "r1".to_owned());
         }
-        let hole = |it: &mut Self| Hole { at: it.number(), length: it.number(), why: it.name() };
+        let hole = |it: &mut Self| Hole {
+            at: it.number(),
+            length: it.number(),
+            why: it.name(),
+        };
         let holes = self.list(hole);
         let cause = |it: &mut Self| Cause {
             name: it.name(),
@@ -160,9 +196,17 @@ impl Source<'_> {
             span,
             has_kernel: self.byte() % 2 == 0,
             unseen: self.list(Self::name),
-            verdicts: self.list(|it| Verdict { sentence: it.name(), explained: it.name() }),
+            verdicts: self.list(|it| Verdict {
+                sentence: it.name(),
+                explained: it.name(),
+            }),
             left_out: self.list(Self::name),
-            spent: Spent { of: self.name(), requests: self.number(), length: self.number(), causes: self.list(cause) },
+            spent: Spent {
+                of: self.name(),
+                requests: self.number(),
+                length: self.number(),
+                causes: self.list(cause),
+            },
             notes: self.list(Self::name),
             heat: heat.finish(span, holes),
             lanes: self.lanes(),
@@ -180,7 +224,13 @@ impl Source<'_> {
 
 /// A report of which all names are lines of this text, and all numbers and counts come of these bytes.
 pub fn made_of(text: &str, numbers: &[u8]) -> Report {
-    Source { text: text.split('\n').collect(), numbers, at: 0, named: 0 }.report()
+    Source {
+        text: text.split('\n').collect(),
+        numbers,
+        at: 0,
+        named: 0,
+    }
+    .report()
 }
 
 /// The elements of a document, each as its name with the names of its attributes.
@@ -189,8 +239,10 @@ pub fn made_of(text: &str, numbers: &[u8]) -> Report {
 /// If it is not well formed: an element that is not closed, an attribute without quotes, an unknown entity, a character that
 /// does something to those who read the source.
 pub fn elements(document: &str) -> BTreeSet<String> {
-    let is_obeyed =
-        |c: char| c.is_control() && c != '\n' || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let is_obeyed = |c: char| {
+        c.is_control() && c != '\n'
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
     assert!(!document.contains(is_obeyed), "a control character");
     let (mut found, mut open, mut rest) = (BTreeSet::new(), Vec::new(), document);
     rest = rest.strip_prefix("<!doctype html>\n").unwrap_or(rest);
@@ -203,12 +255,17 @@ pub fn elements(document: &str) -> BTreeSet<String> {
             continue;
         }
         let name = tag.split([' ', '/']).next().unwrap_or_default();
-        assert!(!name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric()), "no element: {name}");
+        assert!(
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric()),
+            "no element: {name}"
+        );
         found.insert(format!("{name}{}", attributes(&tag[name.len()..])));
         // Scripts, styles and data are no markup up to their end.
         if let "script" | "style" = name {
             let (inside, after) = rest.split_once("</").expect("it ends");
-            rest = after.strip_prefix(&format!("{name}>")).unwrap_or_else(|| panic!("{name} has {inside:?}"));
+            rest = after
+                .strip_prefix(&format!("{name}>"))
+                .unwrap_or_else(|| panic!("{name} has {inside:?}"));
         } else if !tag.ends_with('/') && !matches!(name, "meta" | "input") {
             open.push(name);
         }
@@ -238,7 +295,10 @@ fn attributes(text: &str) -> String {
     while !rest.is_empty() {
         let end = rest.find([' ', '=']).unwrap_or(rest.len());
         let (name, after) = rest.split_at(end);
-        assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'), "no attribute: {name:?}");
+        assert!(
+            name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'),
+            "no attribute: {name:?}"
+        );
         names.push(' ');
         names.push_str(name);
         rest = after;
@@ -254,7 +314,13 @@ fn attributes(text: &str) -> String {
 
 fn check_text(text: &str) {
     for (at, _) in text.match_indices('&') {
-        let is_known = ["&amp;", "&lt;", "&gt;", "&quot;", "&#39;"].iter().any(|known| text[at..].starts_with(known));
-        assert!(is_known, "an entity: {:?}", text[at..].chars().take(12).collect::<String>());
+        let is_known = ["&amp;", "&lt;", "&gt;", "&quot;", "&#39;"]
+            .iter()
+            .any(|known| text[at..].starts_with(known));
+        assert!(
+            is_known,
+            "an entity: {:?}",
+            text[at..].chars().take(12).collect::<String>()
+        );
     }
 }

@@ -18,7 +18,8 @@ impl Input<'_> {
     }
 
     fn short(&mut self) -> Option<usize> {
-        self.take().map(|bytes| usize::from(u16::from_le_bytes(bytes)))
+        self.take()
+            .map(|bytes| usize::from(u16::from_le_bytes(bytes)))
     }
 
     fn number(&mut self) -> Option<u64> {
@@ -57,7 +58,13 @@ fn step(kind: u8, input: &mut Input<'_>, base: &Base, version: &mut Version<'_>)
         1 => {
             let place = input.place(base)?;
             let by = i64::from(input.byte()?.cast_signed());
-            set(version, place, version.number(place.at, place.width).wrapping_add_signed(by));
+            set(
+                version,
+                place,
+                version
+                    .number(place.at, place.width)
+                    .wrapping_add_signed(by),
+            );
         }
         2 => {
             let (from, to) = (input.place(base)?, input.place(base)?);
@@ -72,7 +79,8 @@ fn step(kind: u8, input: &mut Input<'_>, base: &Base, version: &mut Version<'_>)
         5 => {
             let [a, b, c] = input.take()?;
             // The file may also be longer than the base.
-            version.len = u32::from_le_bytes([a, b, c, 0]) as usize % (base.file.bytes.len() * 9 / 8);
+            version.len =
+                u32::from_le_bytes([a, b, c, 0]) as usize % (base.file.bytes.len() * 9 / 8);
         }
         _ => {
             let small = input.place(base)?;
@@ -83,7 +91,9 @@ fn step(kind: u8, input: &mut Input<'_>, base: &Base, version: &mut Version<'_>)
 }
 
 fn set(version: &mut Version<'_>, place: Place, value: u64) {
-    version.pokes.push((place.at, value.to_le_bytes()[..place.width].to_vec()));
+    version
+        .pokes
+        .push((place.at, value.to_le_bytes()[..place.width].to_vec()));
 }
 
 /// Overwrites a slot with a well-formed one: a record, or a continuation.
@@ -102,6 +112,8 @@ fn slot(input: &mut Input<'_>, base: &Base, version: &mut Version<'_>) -> Option
     slot[10] = object >> 4;
     slot[16] = object & 15;
     slot[24] = object & 3;
-    version.pokes.push((layout.slot(lcore, u64::from(place & 15)), slot.to_vec()));
+    version
+        .pokes
+        .push((layout.slot(lcore, u64::from(place & 15)), slot.to_vec()));
     Some(())
 }

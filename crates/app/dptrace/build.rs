@@ -12,26 +12,48 @@ use std::process::Command;
 
 /// Parts of the repository that are in the program: if one has changes, the commit alone does not
 /// identify the build.
-const SOURCES: [&str; 6] = ["crates", "objects", "scripts", "Cargo.toml", "Cargo.lock", ".cargo"];
+const SOURCES: [&str; 6] = [
+    "crates",
+    "objects",
+    "scripts",
+    "Cargo.toml",
+    "Cargo.lock",
+    ".cargo",
+];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=DPTRACE_COMMIT");
     let variable = |name: &str| env::var(name).unwrap_or_default();
     let is_release = variable("PROFILE") == "release";
-    let named = env::var("DPTRACE_COMMIT").ok().filter(|commit| is_plain(commit));
+    let named = env::var("DPTRACE_COMMIT")
+        .ok()
+        .filter(|commit| is_plain(commit));
     let Commit { name, date } = match named {
-        Some(name) => Commit { name, date: String::new() },
+        Some(name) => Commit {
+            name,
+            date: String::new(),
+        },
         None if is_release => commit().unwrap_or_else(|| Commit::unknown("unknown")),
         None => Commit::unknown("not recorded in a debug build"),
     };
-    let is_static = variable("CARGO_CFG_TARGET_FEATURE").split(',').any(|feature| feature == "crt-static");
+    let is_static = variable("CARGO_CFG_TARGET_FEATURE")
+        .split(',')
+        .any(|feature| feature == "crt-static");
     if is_static && variable("CARGO_CFG_TARGET_ENV") == "gnu" && packs_relocations() {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
     let linked = if is_static { "+static" } else { "-static" };
-    let optimized = if variable("OPT_LEVEL") == "0" { "-optimized" } else { "+optimized" };
-    let shown = if date.is_empty() { name } else { format!("{name} ({date})") };
+    let optimized = if variable("OPT_LEVEL") == "0" {
+        "-optimized"
+    } else {
+        "+optimized"
+    };
+    let shown = if date.is_empty() {
+        name
+    } else {
+        format!("{name} ({date})")
+    };
     println!("cargo::rustc-env=DPTRACE_COMMIT={shown}");
     println!("cargo::rustc-env=DPTRACE_DATE={date}");
     println!("cargo::rustc-env=DPTRACE_TARGET={}", variable("TARGET"));
@@ -45,11 +67,25 @@ fn main() {
 fn packs_relocations() -> bool {
     println!("cargo::rerun-if-env-changed=RUSTC_LINKER");
     let compiler = env::var_os("RUSTC_LINKER").unwrap_or_else(|| "cc".into());
-    let asked = Command::new(compiler).args(["-E", "-dM", "-include", "features.h", "-x", "c", "/dev/null"]).output();
-    let Some(asked) = asked.ok().filter(|asked| asked.status.success()) else { return false };
+    let asked = Command::new(compiler)
+        .args([
+            "-E",
+            "-dM",
+            "-include",
+            "features.h",
+            "-x",
+            "c",
+            "/dev/null",
+        ])
+        .output();
+    let Some(asked) = asked.ok().filter(|asked| asked.status.success()) else {
+        return false;
+    };
     let text = String::from_utf8_lossy(&asked.stdout).into_owned();
     let number = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(&format!("#define {name} ")))?;
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("#define {name} ")))?;
         line.trim().parse::<u32>().ok()
     };
     (number("__GLIBC__"), number("__GLIBC_MINOR__")) >= (Some(2), Some(36))
@@ -64,16 +100,24 @@ struct Commit {
 
 impl Commit {
     fn unknown(why: &str) -> Self {
-        Self { name: why.to_owned(), date: String::new() }
+        Self {
+            name: why.to_owned(),
+            date: String::new(),
+        }
     }
 }
 
 /// Returns the commit of this tree, and whether the tree has changes. `None` if the tree is not a
 /// checkout of its own.
 fn commit() -> Option<Commit> {
-    let root = Path::new(&env::var_os("CARGO_MANIFEST_DIR")?).join("../../..").canonicalize().ok()?;
+    let root = Path::new(&env::var_os("CARGO_MANIFEST_DIR")?)
+        .join("../../..")
+        .canonicalize()
+        .ok()?;
     // A tree that was unpacked inside another repository would get that repository's commits.
-    let top = PathBuf::from(git(&root, &["rev-parse", "--show-toplevel"])?).canonicalize().ok()?;
+    let top = PathBuf::from(git(&root, &["rev-parse", "--show-toplevel"])?)
+        .canonicalize()
+        .ok()?;
     if top != root {
         return None;
     }
@@ -86,8 +130,22 @@ fn commit() -> Option<Commit> {
     }
     let name = git(&root, &["rev-parse", "--short=12", "HEAD"]).filter(|name| is_plain(name))?;
     let date = git(&root, &["log", "-1", "--format=%cs"]).filter(|date| is_plain(date))?;
-    let changes = git(&root, &[&["status", "--porcelain", "--untracked-files=no", "--"], &SOURCES[..]].concat())?;
-    Some(Commit { name: if changes.is_empty() { name } else { format!("{name}, changed") }, date })
+    let changes = git(
+        &root,
+        &[
+            &["status", "--porcelain", "--untracked-files=no", "--"],
+            &SOURCES[..],
+        ]
+        .concat(),
+    )?;
+    Some(Commit {
+        name: if changes.is_empty() {
+            name
+        } else {
+            format!("{name}, changed")
+        },
+        date,
+    })
 }
 
 fn watch(path: &Path) {
@@ -99,12 +157,20 @@ fn watch(path: &Path) {
 /// Returns git's output. `None` if there is no git, or it fails on the tree.
 fn git(root: &Path, arguments: &[&str]) -> Option<String> {
     let mut command = Command::new("git");
-    command.arg("-C").arg(root).args(arguments).env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
+    command
+        .arg("-C")
+        .arg(root)
+        .args(arguments)
+        .env_remove("GIT_DIR")
+        .env_remove("GIT_WORK_TREE");
     let done = command.output().ok().filter(|done| done.status.success())?;
     Some(String::from_utf8(done.stdout).ok()?.trim().to_owned())
 }
 
 /// Returns whether the text is safe in a line of output to Cargo, which ends at a line end.
 fn is_plain(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ')
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic() || byte == b' ')
 }

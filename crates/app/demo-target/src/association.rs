@@ -56,7 +56,10 @@ impl Seat {
         let mut seats = Vec::new();
         while connections > 0 {
             let size = connections.min(QPAIRS_EACH);
-            seats.push(Seat { size, controller: None });
+            seats.push(Seat {
+                size,
+                controller: None,
+            });
             connections -= size;
         }
         seats
@@ -66,7 +69,9 @@ impl Seat {
 impl Controller {
     /// Returns true if every connection has sent and received back all its requests.
     pub(crate) fn is_over(&self) -> bool {
-        self.qpairs.iter().all(|qpair| qpair.to_send == 0 && qpair.outstanding == 0)
+        self.qpairs
+            .iter()
+            .all(|qpair| qpair.to_send == 0 && qpair.outstanding == 0)
     }
 }
 
@@ -84,7 +89,11 @@ impl Reactor<'_> {
             cntlid: 0,
             subsystem: self.rng.below(self.shared.names.subsystems.len() as u64) as usize,
             host: self.rng.below(self.shared.names.hosts.len() as u64) as usize,
-            transport: if self.rng.chance(RDMA_PER_MILLE) { Transport::Rdma } else { Transport::Tcp },
+            transport: if self.rng.chance(RDMA_PER_MILLE) {
+                Transport::Rdma
+            } else {
+                Transport::Tcp
+            },
             qpairs: Vec::new(),
         };
         for qid in 0..size {
@@ -103,10 +112,22 @@ impl Reactor<'_> {
         let pointer = memory.address();
         let port = 32_768 + self.rng.below(28_000) as u16;
         let owner = self.new_owner(controller, port);
-        world.accept(&memory, NewQpair { transport: controller.transport, owner, port });
+        world.accept(
+            &memory,
+            NewQpair {
+                transport: controller.transport,
+                owner,
+                port,
+            },
+        );
         self.record_connection(controller.transport, 0, pointer, owner);
         let (added, named) = self.announce(controller, &memory, qid);
-        let truth = self.shared.options.truth.is_some().then_some(self.qpairs.len());
+        let truth = self
+            .shared
+            .options
+            .truth
+            .is_some()
+            .then_some(self.qpairs.len());
         if truth.is_some() {
             let known = &self.shared.names;
             self.qpairs.push(QpairTruth {
@@ -117,9 +138,16 @@ impl Reactor<'_> {
                 ctrlr: controller.memory.address(),
                 cntlid: controller.cntlid,
                 group: self.shared.world.group(self.lcore),
-                transport: if controller.transport == Transport::Tcp { "tcp" } else { "rdma" }.to_owned(),
+                transport: if controller.transport == Transport::Tcp {
+                    "tcp"
+                } else {
+                    "rdma"
+                }
+                .to_owned(),
                 owner,
-                subnqn: known.subsystems[controller.subsystem].to_string_lossy().into_owned(),
+                subnqn: known.subsystems[controller.subsystem]
+                    .to_string_lossy()
+                    .into_owned(),
                 hostnqn: known.hosts[controller.host].to_string_lossy().into_owned(),
                 added,
                 named,
@@ -127,37 +155,67 @@ impl Reactor<'_> {
             });
         }
         let to_send = 1 + self.rng.wait(self.shared.options.life);
-        Qpair { memory, pointer, owner, qid, to_send, outstanding: 0, in_flight: 0, truth }
+        Qpair {
+            memory,
+            pointer,
+            owner,
+            qid,
+            to_send,
+            outstanding: 0,
+            in_flight: 0,
+            truth,
+        }
     }
 
     /// Hits the probes of a new connection, in the order of SPDK's steps. Returns the times when it
     /// was added and named.
-    fn announce(&mut self, controller: &mut Controller, qpair: &Arc<Block>, qid: u16) -> (u64, u64) {
+    fn announce(
+        &mut self,
+        controller: &mut Controller,
+        qpair: &Arc<Block>,
+        qid: u16,
+    ) -> (u64, u64) {
         let (known, world) = (&self.shared.names, &self.shared.world);
         let (pointer, ctrlr) = (qpair.address(), controller.memory.address());
-        let (subnqn, hostnqn) = (&known.subsystems[controller.subsystem], &known.hosts[controller.host]);
+        let (subnqn, hostnqn) = (
+            &known.subsystems[controller.subsystem],
+            &known.hosts[controller.host],
+        );
         let (number, thread) = (u64::from(qid), self.thread());
         world.join_group(self.lcore, qpair);
         let added = self.stamps.next();
         self.hits.nvmf_poll_group_add_qpair(added, pointer, thread);
         world.link_qpair(self.lcore, qpair);
-        self.hits.nvmf_transport_poll_group_add(self.stamps.next(), pointer, number, thread);
-        self.hits.msg_exec(self.stamps.next(), demo_connect_msg as *const () as u64, ctrlr);
+        self.hits
+            .nvmf_transport_poll_group_add(self.stamps.next(), pointer, number, thread);
+        self.hits.msg_exec(
+            self.stamps.next(),
+            demo_connect_msg as *const () as u64,
+            ctrlr,
+        );
         demo_connect_msg(ctrlr);
         let named;
         if qid == 0 {
-            let new =
-                Association { ctrlr: &controller.memory, subsystem: controller.subsystem, hostnqn: hostnqn.to_bytes() };
+            let new = Association {
+                ctrlr: &controller.memory,
+                subsystem: controller.subsystem,
+                hostnqn: hostnqn.to_bytes(),
+            };
             world.create_ctrlr(self.lcore, &new, qpair);
-            self.hits.nvmf_ctrlr_create(self.stamps.next(), ctrlr, subnqn, thread);
-            self.hits.nvmf_subsystem_add_ctrlr(self.stamps.next(), subnqn, ctrlr, hostnqn);
+            self.hits
+                .nvmf_ctrlr_create(self.stamps.next(), ctrlr, subnqn, thread);
+            self.hits
+                .nvmf_subsystem_add_ctrlr(self.stamps.next(), subnqn, ctrlr, hostnqn);
             controller.cntlid = world.add_ctrlr(&new, qpair);
             named = self.stamps.next();
-            self.hits.nvmf_ctrlr_add_qpair(named, pointer, number, subnqn, hostnqn);
+            self.hits
+                .nvmf_ctrlr_add_qpair(named, pointer, number, subnqn, hostnqn);
         } else {
-            self.hits.nvmf_ctrlr_add_io_qpair(self.stamps.next(), ctrlr, pointer, number, thread);
+            self.hits
+                .nvmf_ctrlr_add_io_qpair(self.stamps.next(), ctrlr, pointer, number, thread);
             named = self.stamps.next();
-            self.hits.nvmf_ctrlr_add_qpair(named, pointer, number, subnqn, hostnqn);
+            self.hits
+                .nvmf_ctrlr_add_qpair(named, pointer, number, subnqn, hostnqn);
         }
         world.name_qpair(qpair, &controller.memory, qid);
         (added, named)
@@ -173,14 +231,18 @@ impl Reactor<'_> {
         if owner != 0 {
             let subnqn = self.shared.names.subsystems[controller.subsystem].to_string_lossy();
             let tsc = self.stamps.next();
-            self.ring.owner(owner, OWNER_TCP, tsc, &format!("127.0.0.1:{port} {subnqn}"));
+            self.ring
+                .owner(owner, OWNER_TCP, tsc, &format!("127.0.0.1:{port} {subnqn}"));
         }
         owner
     }
 
     fn record_connection(&mut self, transport: Transport, which: usize, qpair: u64, owner: u16) {
         let tsc = self.stamps.next();
-        let record = self.shared.stages.connection_record(transport, which, tsc, qpair, owner);
+        let record = self
+            .shared
+            .stages
+            .connection_record(transport, which, tsc, qpair, owner);
         self.ring.record(&record);
     }
 
@@ -193,25 +255,41 @@ impl Reactor<'_> {
             return;
         }
         // A tenth of the lifetime of a connection.
-        let pause = if options.flat_out { 20_000 } else { self.think_time() * options.life / 10 };
+        let pause = if options.flat_out {
+            20_000
+        } else {
+            self.think_time() * options.life / 10
+        };
         let wait = self.rng.wait(pause.clamp(20_000, PLANNED_RATE / 4));
         self.later(wait, Event::Open { seat });
     }
 
     /// Disconnects a controller's connections, and destroys it. It is inlined where a host leaves
     /// and where the target ends, so that its probes are in two places.
-    #[expect(clippy::inline_always, reason = "probes in several places are wanted in every build")]
+    #[expect(
+        clippy::inline_always,
+        reason = "probes in several places are wanted in every build"
+    )]
     #[inline(always)]
     pub(crate) fn close(&mut self, seat: usize) {
-        let Some(controller) = self.seats[seat].controller.take() else { return };
+        let Some(controller) = self.seats[seat].controller.take() else {
+            return;
+        };
         for qpair in controller.qpairs.iter().rev() {
             self.disconnect(qpair, controller.transport);
         }
         let (names, pointer) = (&self.shared.names, controller.memory.address());
-        let (subnqn, hostnqn) = (&names.subsystems[controller.subsystem], &names.hosts[controller.host]);
-        self.hits.nvmf_subsystem_remove_ctrlr(self.stamps.next(), subnqn, pointer, hostnqn);
-        self.shared.world.remove_ctrlr(controller.subsystem, &controller.memory);
-        self.hits.nvmf_ctrlr_destruct(self.stamps.next(), pointer, self.thread());
+        let (subnqn, hostnqn) = (
+            &names.subsystems[controller.subsystem],
+            &names.hosts[controller.host],
+        );
+        self.hits
+            .nvmf_subsystem_remove_ctrlr(self.stamps.next(), subnqn, pointer, hostnqn);
+        self.shared
+            .world
+            .remove_ctrlr(controller.subsystem, &controller.memory);
+        self.hits
+            .nvmf_ctrlr_destruct(self.stamps.next(), pointer, self.thread());
         self.controllers -= 1;
         self.free_ctrlrs.push(controller.memory);
     }
@@ -220,18 +298,27 @@ impl Reactor<'_> {
     #[inline(always)]
     fn disconnect(&mut self, qpair: &Qpair, transport: Transport) {
         let thread = self.thread();
-        self.hits.nvmf_qpair_disconnect(self.stamps.next(), qpair.pointer, thread);
+        self.hits
+            .nvmf_qpair_disconnect(self.stamps.next(), qpair.pointer, thread);
         if qpair.in_flight > 0 {
-            self.hits.nvmf_poll_group_drain_qpair(self.stamps.next(), qpair.pointer, thread);
+            self.hits
+                .nvmf_poll_group_drain_qpair(self.stamps.next(), qpair.pointer, thread);
         }
-        self.hits.nvmf_transport_poll_group_remove(self.stamps.next(), qpair.pointer, qpair.qid.into(), thread);
+        self.hits.nvmf_transport_poll_group_remove(
+            self.stamps.next(),
+            qpair.pointer,
+            qpair.qid.into(),
+            thread,
+        );
         let removed = self.stamps.next();
-        self.hits.nvmf_poll_group_remove_qpair(removed, qpair.pointer, thread);
+        self.hits
+            .nvmf_poll_group_remove_qpair(removed, qpair.pointer, thread);
         self.shared.world.unlink_qpair(self.lcore, &qpair.memory);
         if let Some(truth) = qpair.truth {
             self.qpairs[truth].removed = Some(removed);
         }
-        self.hits.nvmf_transport_qpair_fini(self.stamps.next(), qpair.pointer);
+        self.hits
+            .nvmf_transport_qpair_fini(self.stamps.next(), qpair.pointer);
         self.record_connection(transport, 1, qpair.pointer, qpair.owner);
         self.free_qpairs.push(Arc::clone(&qpair.memory));
         if qpair.owner != 0 {

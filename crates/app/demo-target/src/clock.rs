@@ -15,7 +15,10 @@ pub(crate) fn tick_rate() -> u64 {
     let first = Moment::now(monotonic_nanos);
     std::thread::sleep(MEASURE);
     let last = Moment::now(monotonic_nanos);
-    let (ticks, nanos) = (last.ticks.saturating_sub(first.ticks), last.nanos.saturating_sub(first.nanos));
+    let (ticks, nanos) = (
+        last.ticks.saturating_sub(first.ticks),
+        last.nanos.saturating_sub(first.nanos),
+    );
     let rate = u128::from(ticks) * 1_000_000_000 / u128::from(nanos.max(1));
     u64::try_from(rate).unwrap_or(u64::MAX).max(1)
 }

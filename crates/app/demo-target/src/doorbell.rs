@@ -17,7 +17,10 @@ use crate::clock::ticks;
 use crate::reactor::scale;
 
 /// Limit on one sleep, so that the end is prompt.
-const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+const NAP: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 20_000_000,
+};
 /// Value of the time to ring: nobody waits.
 const NEVER: u64 = 0;
 /// Value of the time to ring: the thread must end.
@@ -38,11 +41,23 @@ impl Doorbell {
     pub(crate) fn install(lcore: u32, tick_rate: u64) -> io::Result<Self> {
         let event = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &event, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
+        epoll::add(
+            &epoll,
+            &event,
+            epoll::EventData::new_u64(0),
+            epoll::EventFlags::IN,
+        )?;
         let at = Arc::new(AtomicU64::new(NEVER));
         let (bell, time) = (Arc::clone(&event), Arc::clone(&at));
-        let thread = Builder::new().name(format!("hosts_{lcore}")).spawn(move || ring(&bell, &time, tick_rate))?;
-        Ok(Self { epoll, event, at, ringer: Some(thread) })
+        let thread = Builder::new()
+            .name(format!("hosts_{lcore}"))
+            .spawn(move || ring(&bell, &time, tick_rate))?;
+        Ok(Self {
+            epoll,
+            event,
+            at,
+            ringer: Some(thread),
+        })
     }
 
     /// Sleeps until the bell rings at these ticks, or for a while.
@@ -84,8 +99,15 @@ fn ring(event: &OwnedFd, at: &AtomicU64, tick_rate: u64) {
         } else if target == NEVER {
             std::thread::park();
         } else if now < target {
-            std::thread::park_timeout(Duration::from_nanos(scale(target - now, 1_000_000_000, tick_rate)));
-        } else if at.compare_exchange(target, NEVER, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            std::thread::park_timeout(Duration::from_nanos(scale(
+                target - now,
+                1_000_000_000,
+                tick_rate,
+            )));
+        } else if at
+            .compare_exchange(target, NEVER, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+        {
             // The counter holds far more than is ever written.
             let _ = rustix::io::write(event, &1_u64.to_ne_bytes());
         }

@@ -3,7 +3,10 @@
 //!
 //! Each body is opaque to the optimizer and differs from the others, so that none is inlined,
 //! merged or loses an argument.
-#![expect(unsafe_code, reason = "a symbol without mangling must not be defined twice: these names are ours alone")]
+#![expect(
+    unsafe_code,
+    reason = "a symbol without mangling must not be defined twice: these names are ours alone"
+)]
 
 use std::hint::black_box;
 
@@ -21,7 +24,11 @@ pub(crate) extern "C" fn demo_request_start(request: u64, qpair: u64, blocks: u3
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn demo_request_complete(request: u64, status: i32, blocks: u32) -> u64 {
     black_box(request);
-    if black_box(status) == 0 { u64::from(black_box(blocks)) } else { 0 }
+    if black_box(status) == 0 {
+        u64::from(black_box(blocks))
+    } else {
+        0
+    }
 }
 
 /// Serves as the function of the probe `msg_exec`.

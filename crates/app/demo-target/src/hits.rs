@@ -36,7 +36,15 @@ pub(crate) fn measure(options: &Options, wanted: u64, stop: &Stop) -> Result<Mea
         left -= batch;
     }
     let nanos_per_hit = start.elapsed().as_nanos() as f64 / ((wanted - left).max(1)) as f64;
-    writeln!(std::io::stdout(), "spdk:nvmf_ctrlr_add_qpair: {} hits, {nanos_per_hit:.1} ns a hit", wanted - left)
-        .map_err(|source| DemoError::Output { source })?;
-    Ok(Measured { hits, nanos_per_hit, in_time: left == 0 })
+    writeln!(
+        std::io::stdout(),
+        "spdk:nvmf_ctrlr_add_qpair: {} hits, {nanos_per_hit:.1} ns a hit",
+        wanted - left
+    )
+    .map_err(|source| DemoError::Output { source })?;
+    Ok(Measured {
+        hits,
+        nanos_per_hit,
+        in_time: left == 0,
+    })
 }

@@ -32,20 +32,41 @@ impl Mapped {
         }
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at a place of the kernel's choice touches no other memory.
-        let memory =
-            unsafe { mmap(std::ptr::null_mut(), size, protection, MapFlags::SHARED | MapFlags::POPULATE, file, 0)? };
+        let memory = unsafe {
+            mmap(
+                std::ptr::null_mut(),
+                size,
+                protection,
+                MapFlags::SHARED | MapFlags::POPULATE,
+                file,
+                0,
+            )?
+        };
         let memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
-        Ok(Self { image, memory, lcore })
+        Ok(Self {
+            image,
+            memory,
+            lcore,
+        })
     }
 
     /// Writes a record: the count, the slots, and last `next_entry`.
     pub(crate) fn record(&mut self, record: &Record) {
         let written = self.image.record(self.lcore, record);
         let layout = &self.image.file.layout;
-        let (count, next) = (layout.tpoint_counter(self.lcore, record.tpoint), layout.next_entry(self.lcore));
+        let (count, next) = (
+            layout.tpoint_counter(self.lcore, record.tpoint),
+            layout.next_entry(self.lcore),
+        );
         self.store(count, size_of::<u64>());
         for slot in 0..written.slots as u64 {
-            self.store(self.image.file.layout.slot(self.lcore, written.first + slot), SLOT_SIZE);
+            self.store(
+                self.image
+                    .file
+                    .layout
+                    .slot(self.lcore, written.first + slot),
+                SLOT_SIZE,
+            );
         }
         fence(Ordering::Release);
         self.store(next, size_of::<u64>());
@@ -64,7 +85,11 @@ impl Mapped {
         let bytes = &self.image.file.bytes[at..at + size];
         // SAFETY: the range lies within the mapping, which is as long as the image. No reference to
         // it exists: readers are other processes, which expect it to change.
-        unsafe { self.memory.add(at).copy_from_nonoverlapping(NonNull::from(bytes).cast(), size) };
+        unsafe {
+            self.memory
+                .add(at)
+                .copy_from_nonoverlapping(NonNull::from(bytes).cast(), size);
+        };
     }
 }
 

@@ -29,13 +29,27 @@ impl Names {
     /// host's the maximum length.
     pub(crate) fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed ^ 0x6e61_6d65);
-        let mut subsystems: Vec<String> = (1..=3).map(|n| format!("nqn.2016-06.io.spdk:cnode{n}")).collect();
+        let mut subsystems: Vec<String> = (1..=3)
+            .map(|n| format!("nqn.2016-06.io.spdk:cnode{n}"))
+            .collect();
         subsystems.push(filled("nqn.2016-06.io.spdk:cnode4-with-a-long-name", 130));
-        let odd = format!("nqn.2014-08.com.example:rack {}, slot={},unit=b", rng.below(40), rng.below(42));
-        let longest = filled("nqn.2014-08.com.example:host-with-the-longest-name", NQN_MAX);
-        let hosts = [odd, longest].into_iter().chain((0..10).map(|_| host_nqn(&mut rng)));
+        let odd = format!(
+            "nqn.2014-08.com.example:rack {}, slot={},unit=b",
+            rng.below(40),
+            rng.below(42)
+        );
+        let longest = filled(
+            "nqn.2014-08.com.example:host-with-the-longest-name",
+            NQN_MAX,
+        );
+        let hosts = [odd, longest]
+            .into_iter()
+            .chain((0..10).map(|_| host_nqn(&mut rng)));
         let c_string = |text: String| CString::new(text).unwrap_or_default();
-        Self { subsystems: subsystems.into_iter().map(c_string).collect(), hosts: hosts.map(c_string).collect() }
+        Self {
+            subsystems: subsystems.into_iter().map(c_string).collect(),
+            hosts: hosts.map(c_string).collect(),
+        }
     }
 }
 
@@ -59,10 +73,23 @@ mod tests {
     #[test]
     fn names_are_of_every_kind() {
         let names = Names::new(7);
-        let hosts: Vec<_> = names.hosts.iter().map(|host| host.to_str().unwrap()).collect();
+        let hosts: Vec<_> = names
+            .hosts
+            .iter()
+            .map(|host| host.to_str().unwrap())
+            .collect();
         assert!(hosts.iter().any(|host| host.len() == NQN_MAX));
-        assert!(hosts.iter().any(|host| host.contains(' ') && host.contains(',')));
-        assert!(hosts.iter().chain(&[names.subsystems[3].to_str().unwrap()]).all(|nqn| nqn.starts_with("nqn.20")));
+        assert!(
+            hosts
+                .iter()
+                .any(|host| host.contains(' ') && host.contains(','))
+        );
+        assert!(
+            hosts
+                .iter()
+                .chain(&[names.subsystems[3].to_str().unwrap()])
+                .all(|nqn| nqn.starts_with("nqn.20"))
+        );
         assert_eq!(names.hosts, Names::new(7).hosts);
         assert_ne!(names.hosts, Names::new(8).hosts);
     }

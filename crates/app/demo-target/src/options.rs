@@ -12,7 +12,10 @@ use crate::memory::{LAYOUTS, Layout, layout};
 
 /// What the target does, and for how long.
 #[derive(Args, Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
 pub struct Options {
     /// Seed of the random numbers: the same seed gives the same sequence
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -100,7 +103,13 @@ pub struct Options {
     /// Delay the reactors with these known causes, by turns; `--truth` has when, why, and which requests were in flight
     ///
     /// The reactors then poll without a rest, each pinned to a CPU.
-    #[arg(long, value_name = "KIND", value_enum, value_delimiter = ',', conflicts_with = "hits")]
+    #[arg(
+        long,
+        value_name = "KIND",
+        value_enum,
+        value_delimiter = ',',
+        conflicts_with = "hits"
+    )]
     pub inject: Vec<Cause>,
 
     /// How long each reactor works between two delays of its own
@@ -158,11 +167,21 @@ impl Options {
 /// Parses the application's name, which SPDK uses in a file name unchanged.
 fn app_name(text: &str) -> Result<String, String> {
     let fits = !text.is_empty() && text.len() <= 64 && !text.contains(['/', '\0']);
-    if fits { Ok(text.to_owned()) } else { Err("1 to 64 bytes without a slash".to_owned()) }
+    if fits {
+        Ok(text.to_owned())
+    } else {
+        Err("1 to 64 bytes without a slash".to_owned())
+    }
 }
 
 fn version(text: &str) -> Result<&'static Layout, String> {
-    let known = || LAYOUTS.iter().map(|layout| layout.version).collect::<Vec<_>>().join(", ");
+    let known = || {
+        LAYOUTS
+            .iter()
+            .map(|layout| layout.version)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     layout(text).ok_or_else(|| format!("one of {}", known()))
 }
 
@@ -174,7 +193,11 @@ fn trace_era(text: &str) -> Result<Era, String> {
 fn slots(text: &str) -> Result<usize, String> {
     let slots: usize = text.parse().map_err(|_| "not a number".to_owned())?;
     let fits = (64..=1 << 22).contains(&slots) && slots.is_power_of_two();
-    if fits { Ok(slots) } else { Err("a power of two from 64 to 4194304".to_owned()) }
+    if fits {
+        Ok(slots)
+    } else {
+        Err("a power of two from 64 to 4194304".to_owned())
+    }
 }
 
 #[cfg(test)]

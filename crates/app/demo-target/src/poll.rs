@@ -23,12 +23,14 @@ impl Reactor<'_> {
         if shared.options.interrupt_mode {
             // Before this thread is pinned: others ring on other CPUs.
             let installed = Doorbell::install(self.lcore, shared.tick_rate);
-            let failed = |error: &_| eprintln!("demo-target: reactor_{} polls: {error}", self.lcore);
+            let failed =
+                |error: &_| eprintln!("demo-target: reactor_{} polls: {error}", self.lcore);
             self.doorbell = installed.inspect_err(failed).ok();
         }
         self.place = Thread::pin(self.lcore, shared.options);
         self.noted = scale(NOTED_NANOS, shared.tick_rate, 1_000_000_000);
-        self.injector = Injector::prepare(shared.options, &shared.common, self.place, shared.tick_rate);
+        self.injector =
+            Injector::prepare(shared.options, &shared.common, self.place, shared.tick_rate);
         shared.phase.wait();
         if self.lcore == 0 {
             shared.begin();
@@ -80,19 +82,43 @@ impl Reactor<'_> {
     /// Returns true if the event ends a stage by this reactor's own work: it does not sleep for
     /// that.
     fn is_own_work(&self, event: Event) -> bool {
-        let Event::Stage { request } = event else { return false };
+        let Event::Stage { request } = event else {
+            return false;
+        };
         let request = &self.requests[request];
-        let way = self.shared.stages.of(request.facts.transport, request.facts.write);
-        let reached = request.stage.checked_sub(1).and_then(|reached| way.get(reached));
-        reached.is_some_and(|reached| self.shared.table.ended_by(reached.tpoint) == EndedBy::Reactor)
+        let way = self
+            .shared
+            .stages
+            .of(request.facts.transport, request.facts.write);
+        let reached = request
+            .stage
+            .checked_sub(1)
+            .and_then(|reached| way.get(reached));
+        reached
+            .is_some_and(|reached| self.shared.table.ended_by(reached.tpoint) == EndedBy::Reactor)
     }
 
     #[cold]
     fn note_gap(&mut self, now: u64) {
-        let (Thread { lcore, tid, cpu, .. }, begin) = (self.place, self.last_poll);
+        let (
+            Thread {
+                lcore, tid, cpu, ..
+            },
+            begin,
+        ) = (self.place, self.last_poll);
         if self.shared.options.truth.is_some() && self.notes.has_room() {
             let requests = self.all_in_flight(0..self.requests.len());
-            self.notes.gap(GapTruth { lcore, tid, cpu, begin, end: now, requests: Vec::new() }, requests);
+            self.notes.gap(
+                GapTruth {
+                    lcore,
+                    tid,
+                    cpu,
+                    begin,
+                    end: now,
+                    requests: Vec::new(),
+                },
+                requests,
+            );
         }
         // The time of this note is no gap.
         self.last_poll = ticks();
@@ -102,7 +128,9 @@ impl Reactor<'_> {
     /// planned.
     #[inline]
     pub(crate) fn inject_if_due(&mut self, at: usize, stage: Stage, now: u64) {
-        let Some(injector) = &self.injector else { return };
+        let Some(injector) = &self.injector else {
+            return;
+        };
         // Bytes came from the socket, but the trace has no object for them yet.
         if stage.kind == Kind::Socket {
             return;
@@ -114,8 +142,12 @@ impl Reactor<'_> {
 
     #[cold]
     fn inject(&mut self, at: usize) {
-        let Some(injector) = &mut self.injector else { return };
-        let Some(truth) = injector.inject() else { return };
+        let Some(injector) = &mut self.injector else {
+            return;
+        };
+        let Some(truth) = injector.inject() else {
+            return;
+        };
         // The delay is noted, and is no gap. The time after it may be one.
         self.last_poll = truth.end.ticks;
         if self.shared.options.truth.is_some() {
@@ -127,14 +159,21 @@ impl Reactor<'_> {
 
     /// Returns the requests in flight among these indices, with their indices.
     fn all_in_flight(&self, places: impl Iterator<Item = usize>) -> Vec<(usize, DelayedRequest)> {
-        places.filter_map(|at| Some((at, self.in_flight(at)?))).collect()
+        places
+            .filter_map(|at| Some((at, self.in_flight(at)?)))
+            .collect()
     }
 
     /// Returns the request at this index, if it is in flight.
     fn in_flight(&self, at: usize) -> Option<DelayedRequest> {
         let request = &self.requests[at];
-        let way = self.shared.stages.of(request.facts.transport, request.facts.write);
-        let reached = way.get(request.stage.checked_sub(1)?).filter(|reached| reached.kind != Kind::Socket)?;
+        let way = self
+            .shared
+            .stages
+            .of(request.facts.transport, request.facts.write);
+        let reached = way
+            .get(request.stage.checked_sub(1)?)
+            .filter(|reached| reached.kind != Kind::Socket)?;
         let next = way.get(request.stage)?;
         let controller = self.seats[request.seat].controller.as_ref()?;
         Some(DelayedRequest {

@@ -142,7 +142,11 @@ pub(crate) struct Hits {
 
 impl Hits {
     pub(crate) fn new(options: &Options) -> Self {
-        Self { counts: [0; COUNTERS], all_ticks: options.all_ticks, silent: options.no_probes }
+        Self {
+            counts: [0; COUNTERS],
+            all_ticks: options.all_ticks,
+            silent: options.no_probes,
+        }
     }
 
     /// Hits a probe with a semaphore, unlike SPDK's: it is hit, and counted, only while somebody

@@ -140,13 +140,21 @@ impl<'a> Reactor<'a> {
             requests: Vec::new(),
             qpairs: Vec::new(),
             outstanding: 0,
-            budget: shared.options.requests.map(|requests| budget(shared.options, requests, lcore)),
+            budget: shared
+                .options
+                .requests
+                .map(|requests| budget(shared.options, requests, lcore)),
             bdev_depth: [0; BDEVS.len()],
             free_qpairs: Vec::new(),
             free_ctrlrs: Vec::new(),
-            free_owners: owners.filter(|owner| u32::from(*owner) % REACTORS == lcore).collect(),
+            free_owners: owners
+                .filter(|owner| u32::from(*owner) % REACTORS == lcore)
+                .collect(),
             controllers: 0,
-            to_connect: shared.options.churn.map(|churn| budget(shared.options, churn, lcore)),
+            to_connect: shared
+                .options
+                .churn
+                .map(|churn| budget(shared.options, churn, lcore)),
             injector: None,
             notes: Notes::default(),
             doorbell: None,
@@ -173,13 +181,18 @@ impl<'a> Reactor<'a> {
     }
 
     fn schedule_period(&self) -> u64 {
-        if self.shared.options.flat_out { SCHEDULE_FLAT_OUT } else { SCHEDULE }
+        if self.shared.options.flat_out {
+            SCHEDULE_FLAT_OUT
+        } else {
+            SCHEDULE
+        }
     }
 
     /// Plans an event.
     pub(crate) fn later(&mut self, wait: u64, event: Event) {
         self.planned += 1;
-        self.events.push(Reverse((self.now + wait, self.planned, event)));
+        self.events
+            .push(Reverse((self.now + wait, self.planned, event)));
     }
 
     /// Connects all hosts at once, and waits until the main thread lets the requests begin.
@@ -187,11 +200,16 @@ impl<'a> Reactor<'a> {
         if !self.shared.options.wait_connected {
             return;
         }
-        self.events.retain(|Reverse((_, _, event))| !matches!(event, Event::Open { .. }));
+        self.events
+            .retain(|Reverse((_, _, event))| !matches!(event, Event::Open { .. }));
         for seat in 0..self.seats.len() {
             self.open(seat);
         }
-        self.shared.early.lock().unwrap_or_else(PoisonError::into_inner).extend(self.qpairs.iter().cloned());
+        self.shared
+            .early
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(self.qpairs.iter().cloned());
         self.shared.connected.wait();
         self.shared.connected.wait();
     }
@@ -206,7 +224,11 @@ impl<'a> Reactor<'a> {
             }
             // In planned time nothing else affects the order. In real time a device needs its time
             // from when it got its work.
-            self.now = if real_time { at.max(self.real_now()) } else { at };
+            self.now = if real_time {
+                at.max(self.real_now())
+            } else {
+                at
+            };
             match event {
                 Event::Open { seat } => self.open(seat),
                 Event::Close { seat } => self.close_and_reopen(seat),
@@ -224,7 +246,8 @@ impl<'a> Reactor<'a> {
 
     /// Returns true if the counted requests, or connections, are all over.
     pub(crate) fn is_done(&self) -> bool {
-        (self.budget == Some(0) && self.outstanding == 0) || (self.to_connect == Some(0) && self.controllers == 0)
+        (self.budget == Some(0) && self.outstanding == 0)
+            || (self.to_connect == Some(0) && self.controllers == 0)
     }
 
     /// Waits for the planned time. Returns false if it is time to end instead.
@@ -234,7 +257,11 @@ impl<'a> Reactor<'a> {
         let deadline = shared.deadline.load(Ordering::Relaxed);
         let target = begin.saturating_add(scale(planned, shared.tick_rate, PLANNED_RATE));
         if shared.options.is_real_time() {
-            return self.poll_until(if shared.options.flat_out { 0 } else { target }, deadline, event);
+            return self.poll_until(
+                if shared.options.flat_out { 0 } else { target },
+                deadline,
+                event,
+            );
         }
         loop {
             let now = ticks();
@@ -261,7 +288,11 @@ pub(crate) fn scale(value: u64, times: u64, of: u64) -> u64 {
 
 /// Converts a time to ticks.
 pub(crate) fn in_ticks(time: Duration, tick_rate: u64) -> u64 {
-    scale(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), tick_rate, 1_000_000_000)
+    scale(
+        u64::try_from(time.as_nanos()).unwrap_or(u64::MAX),
+        tick_rate,
+        1_000_000_000,
+    )
 }
 
 /// Returns one reactor's share of a number.
@@ -285,13 +316,19 @@ mod tests {
     #[test]
     fn shares_add_up() {
         for all in 0..10 {
-            assert_eq!((0..REACTORS).map(|lcore| share(all, lcore)).sum::<u64>(), all);
+            assert_eq!(
+                (0..REACTORS).map(|lcore| share(all, lcore)).sum::<u64>(),
+                all
+            );
         }
     }
 
     #[test]
     fn planned_time_is_scaled_without_overflow() {
-        assert_eq!(scale(PLANNED_RATE, 1_000_000_000, PLANNED_RATE), 1_000_000_000);
+        assert_eq!(
+            scale(PLANNED_RATE, 1_000_000_000, PLANNED_RATE),
+            1_000_000_000
+        );
         assert_eq!(scale(u64::MAX, u64::MAX, 1), u64::MAX);
         assert_eq!(scale(5, 5, 0), 25);
     }

@@ -21,7 +21,11 @@ const WRITES_PER_MILLE: u32 = 300;
 
 /// Returns the address of the request at this index in the lcore's queues.
 fn address(transport: Transport, lcore: u32, place: usize) -> u64 {
-    let first = if transport == Transport::Rdma { RDMA_REQUESTS } else { REQUESTS };
+    let first = if transport == Transport::Rdma {
+        RDMA_REQUESTS
+    } else {
+        REQUESTS
+    };
     first + (u64::from(lcore) << 32) + REQUEST_SIZE * place as u64
 }
 
@@ -51,7 +55,10 @@ impl Reactor<'_> {
 
     /// Fills the queues of a new controller's connections.
     pub(crate) fn send_first(&mut self, seat: usize) {
-        let qpairs = self.seats[seat].controller.as_ref().map_or(0, |controller| controller.qpairs.len());
+        let qpairs = self.seats[seat]
+            .controller
+            .as_ref()
+            .map_or(0, |controller| controller.qpairs.len());
         for qpair in 0..qpairs {
             for place in 0..QUEUE_DEPTH {
                 self.send(seat, qpair, place);
@@ -62,7 +69,9 @@ impl Reactor<'_> {
     /// Plans the next request of a queue slot, if its connection has one left.
     fn send(&mut self, seat: usize, qpair: usize, place: u64) {
         let at = self.place(seat, qpair, place);
-        let Some(controller) = &mut self.seats[seat].controller else { return };
+        let Some(controller) = &mut self.seats[seat].controller else {
+            return;
+        };
         let transport = controller.transport;
         let connection = &mut controller.qpairs[qpair];
         if connection.to_send == 0 || self.budget == Some(0) {
@@ -106,7 +115,13 @@ impl Reactor<'_> {
                 offset: 0,
                 blocks: 0,
             };
-            self.requests.push(Request { seat: 0, qpair: 0, stage: 0, reached: 0, facts });
+            self.requests.push(Request {
+                seat: 0,
+                qpair: 0,
+                stage: 0,
+                reached: 0,
+                facts,
+            });
         }
         (self.requests[at].seat, self.requests[at].qpair) = (seat, qpair);
         at
@@ -115,7 +130,9 @@ impl Reactor<'_> {
     /// Records the stage that the request has reached, and plans the next one.
     pub(crate) fn advance(&mut self, at: usize) {
         let shared = self.shared;
-        let Request { seat, qpair, stage, .. } = self.requests[at];
+        let Request {
+            seat, qpair, stage, ..
+        } = self.requests[at];
         let facts = &mut self.requests[at].facts;
         let way = shared.stages.of(facts.transport, facts.write);
         let depth = &mut self.bdev_depth[facts.bdev];
@@ -131,11 +148,13 @@ impl Reactor<'_> {
             facts.depth = *in_flight;
         }
         if stage == 0 {
-            self.hits.request_start(facts.pointer, facts.qpair, facts.blocks);
+            self.hits
+                .request_start(facts.pointer, facts.qpair, facts.blocks);
             self.hits.request_lazy(self.stamps.next(), facts.pointer);
         }
         let tsc = self.stamps.next();
-        self.ring.record(&shared.stages.record(way[stage], tsc, facts));
+        self.ring
+            .record(&shared.stages.record(way[stage], tsc, facts));
         self.requests[at].stage += 1;
         self.requests[at].reached = tsc;
         self.notes.reached(at, tsc);
@@ -155,10 +174,17 @@ impl Reactor<'_> {
     /// Completes a request. The host sends its next one from the same slot, or leaves if none of
     /// its connections has one left.
     fn complete(&mut self, at: usize) {
-        let Request { seat, qpair, ref facts, .. } = self.requests[at];
+        let Request {
+            seat,
+            qpair,
+            ref facts,
+            ..
+        } = self.requests[at];
         self.hits.request_complete(facts.pointer, facts.blocks);
         self.outstanding -= 1;
-        let Some(controller) = &mut self.seats[seat].controller else { return };
+        let Some(controller) = &mut self.seats[seat].controller else {
+            return;
+        };
         controller.qpairs[qpair].in_flight -= 1;
         controller.qpairs[qpair].outstanding -= 1;
         if controller.is_over() {

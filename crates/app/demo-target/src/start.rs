@@ -85,9 +85,12 @@ impl Reactor<'_> {
         }
         shared.phase.wait();
         for subnqn in &shared.names.subsystems {
-            self.hits.nvmf_pg_change_state(self.stamps.next(), subnqn, ACTIVE, self.thread());
-            self.hits.nvmf_poll_group_add_subsystem(self.stamps.next(), self.thread(), subnqn);
-            self.hits.nvmf_pg_change_state_done(self.stamps.next(), subnqn, ACTIVE, self.thread());
+            self.hits
+                .nvmf_pg_change_state(self.stamps.next(), subnqn, ACTIVE, self.thread());
+            self.hits
+                .nvmf_poll_group_add_subsystem(self.stamps.next(), self.thread(), subnqn);
+            self.hits
+                .nvmf_pg_change_state_done(self.stamps.next(), subnqn, ACTIVE, self.thread());
         }
         shared.phase.wait();
         if first {
@@ -117,8 +120,10 @@ impl Reactor<'_> {
             self.state(DESTROY_POLL_GROUPS);
         }
         shared.phase.wait();
-        self.hits.nvmf_destroy_poll_group_qpairs(self.stamps.next(), self.thread());
-        self.hits.nvmf_destroy_poll_group(self.stamps.next(), self.thread());
+        self.hits
+            .nvmf_destroy_poll_group_qpairs(self.stamps.next(), self.thread());
+        self.hits
+            .nvmf_destroy_poll_group(self.stamps.next(), self.thread());
         shared.phase.wait();
         if first {
             self.state(DESTROY_TARGET);
@@ -135,10 +140,16 @@ impl Reactor<'_> {
         let thread = self.thread();
         self.hits.nvmf_create_poll_group(self.stamps.next(), thread);
         for transport in self.shared.world.transports() {
-            self.hits.nvmf_transport_poll_group_create(self.stamps.next(), transport, thread);
+            self.hits
+                .nvmf_transport_poll_group_create(self.stamps.next(), transport, thread);
         }
         for name in BDEV_CTRLRS {
-            self.hits.bdev_nvme_create_qpair(self.stamps.next(), name, u64::from(self.lcore) + 1, thread);
+            self.hits.bdev_nvme_create_qpair(
+                self.stamps.next(),
+                name,
+                u64::from(self.lcore) + 1,
+                thread,
+            );
         }
     }
 
@@ -146,18 +157,27 @@ impl Reactor<'_> {
     fn configure(&mut self) {
         let names = &self.shared.names;
         for transport in self.shared.world.transports() {
-            self.hits.nvmf_tgt_add_transport(self.stamps.next(), transport, TARGET);
+            self.hits
+                .nvmf_tgt_add_transport(self.stamps.next(), transport, TARGET);
         }
         for subnqn in &names.subsystems {
             self.hits.nvmf_subsystem_create(self.stamps.next(), subnqn);
             for nsid in 1..=NAMESPACES {
-                self.hits.nvmf_subsystem_add_ns(self.stamps.next(), subnqn, nsid);
+                self.hits
+                    .nvmf_subsystem_add_ns(self.stamps.next(), subnqn, nsid);
             }
             for hostnqn in &names.hosts {
-                self.hits.nvmf_subsystem_add_host(self.stamps.next(), subnqn, hostnqn);
+                self.hits
+                    .nvmf_subsystem_add_host(self.stamps.next(), subnqn, hostnqn);
             }
             for trtype in TRTYPES {
-                self.hits.nvmf_subsystem_add_listener(self.stamps.next(), subnqn, trtype, ADDRESS, SERVICE);
+                self.hits.nvmf_subsystem_add_listener(
+                    self.stamps.next(),
+                    subnqn,
+                    trtype,
+                    ADDRESS,
+                    SERVICE,
+                );
             }
         }
     }
@@ -166,13 +186,20 @@ impl Reactor<'_> {
         let names = &self.shared.names;
         for subnqn in &names.subsystems {
             for trtype in TRTYPES {
-                self.hits.nvmf_subsystem_remove_listener(self.stamps.next(), subnqn, trtype, ADDRESS, SERVICE);
+                self.hits.nvmf_subsystem_remove_listener(
+                    self.stamps.next(),
+                    subnqn,
+                    trtype,
+                    ADDRESS,
+                    SERVICE,
+                );
             }
         }
         self.state(DESTROY_SUBSYSTEMS);
         for subnqn in &names.subsystems {
             for hostnqn in &names.hosts {
-                self.hits.nvmf_subsystem_remove_host(self.stamps.next(), subnqn, hostnqn);
+                self.hits
+                    .nvmf_subsystem_remove_host(self.stamps.next(), subnqn, hostnqn);
             }
             self.hits.nvmf_subsystem_destroy(self.stamps.next(), subnqn);
         }
@@ -180,13 +207,20 @@ impl Reactor<'_> {
 
     fn change_subsystems(&mut self, requested: u64, current: u64) {
         for subnqn in &self.shared.names.subsystems {
-            self.hits.nvmf_subsystem_change_state(self.stamps.next(), subnqn, requested, current);
+            self.hits
+                .nvmf_subsystem_change_state(self.stamps.next(), subnqn, requested, current);
         }
     }
 
     fn subsystems_changed(&mut self, requested: u64, original: u64) {
         for subnqn in &self.shared.names.subsystems {
-            self.hits.nvmf_subsystem_change_state_done(self.stamps.next(), subnqn, requested, original, 0);
+            self.hits.nvmf_subsystem_change_state_done(
+                self.stamps.next(),
+                subnqn,
+                requested,
+                original,
+                0,
+            );
         }
     }
 
@@ -195,14 +229,17 @@ impl Reactor<'_> {
         let thread = self.thread();
         let group = self.shared.world.group(self.lcore);
         for subnqn in &self.shared.names.subsystems {
-            self.hits.nvmf_pg_change_state(self.stamps.next(), subnqn, INACTIVE, thread);
-            self.hits.nvmf_poll_group_remove_subsystem(self.stamps.next(), group, thread, subnqn);
+            self.hits
+                .nvmf_pg_change_state(self.stamps.next(), subnqn, INACTIVE, thread);
+            self.hits
+                .nvmf_poll_group_remove_subsystem(self.stamps.next(), group, thread, subnqn);
         }
         for seat in 0..self.seats.len() {
             self.close(seat);
         }
         for subnqn in &self.shared.names.subsystems {
-            self.hits.nvmf_pg_change_state_done(self.stamps.next(), subnqn, INACTIVE, thread);
+            self.hits
+                .nvmf_pg_change_state_done(self.stamps.next(), subnqn, INACTIVE, thread);
         }
     }
 
@@ -210,7 +247,8 @@ impl Reactor<'_> {
         for name in BDEV_CTRLRS {
             self.hits.bdev_nvme_destruct(self.stamps.next(), name, 1);
             self.hits.bdev_nvme_ctrlr_delete(self.stamps.next(), name);
-            self.hits.bdev_nvme_ctrlr_release(self.stamps.next(), name, 1);
+            self.hits
+                .bdev_nvme_ctrlr_release(self.stamps.next(), name, 1);
         }
     }
 
@@ -221,8 +259,14 @@ impl Reactor<'_> {
         let thread = ThreadInfo {
             lcore: 0,
             thread_id: self.thread(),
-            total_stats: ThreadStats { busy_tsc: 4 * busy, idle_tsc: 4 * idle },
-            current_stats: ThreadStats { busy_tsc: busy, idle_tsc: idle },
+            total_stats: ThreadStats {
+                busy_tsc: 4 * busy,
+                idle_tsc: 4 * idle,
+            },
+            current_stats: ThreadStats {
+                busy_tsc: busy,
+                idle_tsc: idle,
+            },
         };
         let cores = [0, 1].map(|lcore| CoreInfo {
             total_idle_tsc: 4 * idle,
@@ -235,30 +279,44 @@ impl Reactor<'_> {
             thread_infos: from_ref(&thread),
             isolated: false,
         });
-        self.hits.dynsched_balance(self.stamps.next(), REACTORS.into());
+        self.hits
+            .dynsched_balance(self.stamps.next(), REACTORS.into());
         for core in &cores {
             let info = from_ref(core).expose_provenance() as u64;
-            self.hits.dynsched_core_info(self.stamps.next(), core.lcore.into(), info);
+            self.hits
+                .dynsched_core_info(self.stamps.next(), core.lcore.into(), info);
         }
         if self.rng.chance(300) {
-            self.hits.dynsched_move(self.stamps.next(), from_ref(&thread).expose_provenance() as u64, 1);
+            self.hits.dynsched_move(
+                self.stamps.next(),
+                from_ref(&thread).expose_provenance() as u64,
+                1,
+            );
         }
         self.run_poller(busy, idle);
         if self.rng.chance(200) {
             let name = BDEV_CTRLRS[self.rng.below(2) as usize];
             self.hits.bdev_nvme_ctrlr_reset(self.stamps.next(), name);
-            self.hits.bdev_nvme_ctrlr_reconnect_delay(self.stamps.next(), name);
-            self.hits.bdev_nvme_ctrlr_reconnect(self.stamps.next(), name);
+            self.hits
+                .bdev_nvme_ctrlr_reconnect_delay(self.stamps.next(), name);
+            self.hits
+                .bdev_nvme_ctrlr_reconnect(self.stamps.next(), name);
         }
     }
 
     fn run_poller(&mut self, busy: u64, idle: u64) {
         let poller = demo_poller as *const () as u64;
-        self.hits.event_exec(self.stamps.next(), demo_schedule_event as *const () as u64, busy, idle);
+        self.hits.event_exec(
+            self.stamps.next(),
+            demo_schedule_event as *const () as u64,
+            busy,
+            idle,
+        );
         demo_schedule_event(busy, idle);
         self.hits.timerfd_exec(self.stamps.next(), poller, busy);
         demo_poller(busy);
-        self.hits.interrupt_fd_process(self.stamps.next(), c"demo_interrupt", 7, poller, idle);
+        self.hits
+            .interrupt_fd_process(self.stamps.next(), c"demo_interrupt", 7, poller, idle);
         demo_poller(idle);
     }
 }

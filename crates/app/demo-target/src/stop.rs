@@ -26,7 +26,8 @@ pub(crate) fn listen() -> Result<(Stop, Wakeups), DemoError> {
     let stop = Stop(Arc::new(AtomicBool::new(false)));
     let (waker, woken) = channel();
     let (asked, signal) = (stop.clone(), waker.clone());
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|source| DemoError::Signals { source })?;
+    let mut signals =
+        Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|source| DemoError::Signals { source })?;
     let wait = move || {
         for came in signals.forever() {
             // A second signal does not wait for a slow end. If even that fails, there is a third.
@@ -38,8 +39,13 @@ pub(crate) fn listen() -> Result<(Stop, Wakeups), DemoError> {
             let _ = signal.send(());
         }
     };
-    let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(wait);
-    thread.map_err(|source| DemoError::Thread { name: "signals".to_owned(), source })?;
+    let thread = std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(wait);
+    thread.map_err(|source| DemoError::Thread {
+        name: "signals".to_owned(),
+        source,
+    })?;
     Ok((stop, Wakeups { woken, waker }))
 }
 
@@ -52,8 +58,13 @@ impl Wakeups {
             let _ = std::io::stdin().lock().read_until(b'\n', &mut Vec::new());
             let _ = input.send(());
         };
-        let thread = std::thread::Builder::new().name("wait".to_owned()).spawn(read);
-        thread.map_err(|source| DemoError::Thread { name: "wait".to_owned(), source })?;
+        let thread = std::thread::Builder::new()
+            .name("wait".to_owned())
+            .spawn(read);
+        thread.map_err(|source| DemoError::Thread {
+            name: "wait".to_owned(),
+            source,
+        })?;
         // We hold a sender, so this is never the end of the channel.
         let _ = self.woken.recv();
         Ok(())

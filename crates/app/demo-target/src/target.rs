@@ -62,7 +62,13 @@ pub fn run(options: &Options) -> Result<(), DemoError> {
     if options.wait {
         wakeups.wait_for_input()?;
     }
-    let run = Run { options, trace: trace.as_ref(), wakeups: &wakeups, tick_rate, begun: ticks() };
+    let run = Run {
+        options,
+        trace: trace.as_ref(),
+        wakeups: &wakeups,
+        tick_rate,
+        begun: ticks(),
+    };
     let outcome = match options.hits {
         Some(wanted) => measure(options, wanted, &stop)?,
         None => behave(&run, &stop)?,
@@ -105,29 +111,58 @@ fn truth(run: &Run<'_>, outcome: Outcome) -> Truth {
 
 /// Prints the line at the start, which shows a test that everything is there to attach to.
 fn introduce(options: &Options, trace: Option<&TraceFile>) {
-    let trace = trace.map_or("no trace file".to_owned(), |trace| format!("trace file {}", trace.path().display()));
-    let waiting = if options.wait || options.wait_connected { ", waiting for a line on standard input" } else { "" };
+    let trace = trace.map_or("no trace file".to_owned(), |trace| {
+        format!("trace file {}", trace.path().display())
+    });
+    let waiting = if options.wait || options.wait_connected {
+        ", waiting for a line on standard input"
+    } else {
+        ""
+    };
     // If standard error is closed, nobody reads the line.
-    let _ = writeln!(std::io::stderr(), "demo-target: pid {}, {trace}{waiting}", std::process::id());
+    let _ = writeln!(
+        std::io::stderr(),
+        "demo-target: pid {}, {trace}{waiting}",
+        std::process::id()
+    );
 }
 
 fn counts(options: &Options, hits: &Hits) -> BTreeMap<String, u64> {
     let hundred = u64::from(options.hits.is_none());
     let named = hits.named().map(|(name, count)| (name.to_owned(), count));
-    named.chain(crate::probes100::NAMES.iter().map(|name| (format!("demo100:{name}"), hundred))).collect()
+    named
+        .chain(
+            crate::probes100::NAMES
+                .iter()
+                .map(|name| (format!("demo100:{name}"), hundred)),
+        )
+        .collect()
 }
 
 /// Measures on a thread with a reactor's name, for scripts that filter by it.
 fn measure(options: &Options, wanted: u64, stop: &Stop) -> Result<Outcome, DemoError> {
-    let Measured { hits, nanos_per_hit, in_time } = thread::scope(|scope| {
+    let Measured {
+        hits,
+        nanos_per_hit,
+        in_time,
+    } = thread::scope(|scope| {
         let name = reactor_name(0);
-        let started =
-            thread::Builder::new().name(name.clone()).spawn_scoped(scope, || hits::measure(options, wanted, stop));
-        let started = started.map_err(|source| DemoError::Thread { name: name.clone(), source })?;
+        let started = thread::Builder::new()
+            .name(name.clone())
+            .spawn_scoped(scope, || hits::measure(options, wanted, stop));
+        let started = started.map_err(|source| DemoError::Thread {
+            name: name.clone(),
+            source,
+        })?;
         started.join().map_err(|_| DemoError::Panic { name })?
     })?;
     let ended = why(stop, in_time);
-    Ok(Outcome { hits, ended, nanos_per_hit: Some(nanos_per_hit), ..Outcome::new(options) })
+    Ok(Outcome {
+        hits,
+        ended,
+        nanos_per_hit: Some(nanos_per_hit),
+        ..Outcome::new(options)
+    })
 }
 
 /// Returns the reason for the end; `done` means that all the requested work was done.
@@ -145,7 +180,12 @@ fn reactor_name(lcore: u32) -> String {
 
 /// Runs the reactors.
 fn behave(run: &Run<'_>, stop: &Stop) -> Result<Outcome, DemoError> {
-    let Run { options, trace, tick_rate, .. } = *run;
+    let Run {
+        options,
+        trace,
+        tick_rate,
+        ..
+    } = *run;
     let ring = |lcore| trace.map_or_else(|| Ok(Ring::none(lcore)), |trace| trace.ring(lcore));
     let rings = (0..REACTORS).map(ring).collect::<Result<Vec<_>, _>>()?;
     let names = Names::new(options.seed);
@@ -166,11 +206,16 @@ fn behave(run: &Run<'_>, stop: &Stop) -> Result<Outcome, DemoError> {
         early: Mutex::default(),
     };
     shared.begin();
-    let reactors = (0..).zip(rings).map(|(lcore, ring)| Reactor::new(&shared, lcore, ring));
+    let reactors = (0..)
+        .zip(rings)
+        .map(|(lcore, ring)| Reactor::new(&shared, lcore, ring));
     let reactors = live(reactors.collect(), || connected(run, &shared))?;
 
     let done = reactors.iter().all(Reactor::is_done);
-    let mut outcome = Outcome { ended: why(stop, done), ..Outcome::early(options, &shared.world) };
+    let mut outcome = Outcome {
+        ended: why(stop, done),
+        ..Outcome::early(options, &shared.world)
+    };
     let mut notes = Vec::new();
     for reactor in reactors {
         outcome.hits.add(&reactor.hits);
@@ -181,7 +226,8 @@ fn behave(run: &Run<'_>, stop: &Stop) -> Result<Outcome, DemoError> {
             return Err(error);
         }
     }
-    (outcome.injections, outcome.gaps) = inject::merged(notes, in_ticks(options.inject_for, tick_rate));
+    (outcome.injections, outcome.gaps) =
+        inject::merged(notes, in_ticks(options.inject_for, tick_rate));
     Ok(outcome)
 }
 
@@ -193,7 +239,10 @@ fn connected(run: &Run<'_>, shared: &Shared<'_>) -> Result<(), DemoError> {
     }
     shared.connected.wait();
     let qpairs = std::mem::take(&mut *shared.early.lock().unwrap_or_else(PoisonError::into_inner));
-    let written = run.write(Outcome { qpairs, ..Outcome::early(run.options, &shared.world) });
+    let written = run.write(Outcome {
+        qpairs,
+        ..Outcome::early(run.options, &shared.world)
+    });
     let waited = written.and_then(|()| {
         introduce(run.options, run.trace);
         run.wakeups.wait_for_input()
@@ -211,12 +260,23 @@ impl Outcome {
     /// Creates an empty result.
     fn new(options: &Options) -> Self {
         let (objects, qpairs, injections, gaps) = Default::default();
-        Self { objects, hits: Hits::new(options), qpairs, injections, gaps, ended: End::Time, nanos_per_hit: None }
+        Self {
+            objects,
+            hits: Hits::new(options),
+            qpairs,
+            injections,
+            gaps,
+            ended: End::Time,
+            nanos_per_hit: None,
+        }
     }
 
     /// Creates the result of a run that has done nothing yet.
     fn early(options: &Options, world: &World) -> Self {
-        Self { objects: world.fixed.clone(), ..Self::new(options) }
+        Self {
+            objects: world.fixed.clone(),
+            ..Self::new(options)
+        }
     }
 }
 
@@ -265,15 +325,24 @@ fn live(
                 }
                 reactor
             };
-            match thread::Builder::new().name(name.clone()).spawn_scoped(scope, body) {
+            match thread::Builder::new()
+                .name(name.clone())
+                .spawn_scoped(scope, body)
+            {
                 Ok(thread) => threads.push((name, thread)),
                 Err(source) => failed = Some(DemoError::Thread { name, source }),
             }
         }
         // It is only set here.
         let _ = go.set(failed.is_none());
-        let meanwhile = if failed.is_none() { meanwhile() } else { Ok(()) };
-        let joined = threads.into_iter().map(|(name, thread)| thread.join().map_err(|_| DemoError::Panic { name }));
+        let meanwhile = if failed.is_none() {
+            meanwhile()
+        } else {
+            Ok(())
+        };
+        let joined = threads
+            .into_iter()
+            .map(|(name, thread)| thread.join().map_err(|_| DemoError::Panic { name }));
         let joined = joined.collect::<Result<Vec<_>, _>>();
         failed.or(meanwhile.err()).map_or(joined, Err)
     })

@@ -27,14 +27,25 @@ pub(crate) struct TraceFile {
 impl TraceFile {
     /// Creates the file, named as SPDK names it (`SPDK_TRACE_SHM_NAME_BASE` and the process id,
     /// `lib/event/app.c`).
-    pub(crate) fn create(options: &Options, tick_rate: u64, reactors: u32) -> Result<Self, DemoError> {
+    pub(crate) fn create(
+        options: &Options,
+        tick_rate: u64,
+        reactors: u32,
+    ) -> Result<Self, DemoError> {
         let era = options.trace_era();
         let path = Path::new(SHM).join(format!("{}_trace.pid{}", options.app, std::process::id()));
-        let mut trace = TraceBuilder::new(era).tsc_rate(tick_rate).slots(options.slots);
+        let mut trace = TraceBuilder::new(era)
+            .tsc_rate(tick_rate)
+            .slots(options.slots);
         let stages = Stages::new(era);
         stages.declare(&mut trace);
         for (number, bdev) in BDEVS.iter().enumerate().filter(|_| stages.has_owners()) {
-            trace.owner((FIRST_OWNER + number) as u16, OWNER_BDEV, clock::ticks(), &format!("bdev_{bdev}"));
+            trace.owner(
+                (FIRST_OWNER + number) as u16,
+                OWNER_BDEV,
+                clock::ticks(),
+                &format!("bdev_{bdev}"),
+            );
         }
         for lcore in 0..reactors {
             let lcore_builder = trace.lcore(lcore);
@@ -49,7 +60,11 @@ impl TraceFile {
                     trace.replay(&mut image, |_, _| ());
                     image
                 });
-                Ok(Self { live, image, keep: options.keep })
+                Ok(Self {
+                    live,
+                    image,
+                    keep: options.keep,
+                })
             }
             Err(source) => Err(DemoError::TraceFile { path, source }),
         }
@@ -61,12 +76,19 @@ impl TraceFile {
 
     /// Returns a writer for one reactor.
     pub(crate) fn ring(&self, lcore: u32) -> Result<Ring, DemoError> {
-        let failed = |source| DemoError::TraceFile { path: self.path().to_owned(), source };
+        let failed = |source| DemoError::TraceFile {
+            path: self.path().to_owned(),
+            source,
+        };
         let writer = match &self.image {
             Some(image) => Mapped::new(self.live.file(), image.clone(), lcore).map(Writer::Mapped),
             None => self.live.another().map(Writer::Live),
         };
-        Ok(Ring { writer: Some(writer.map_err(failed)?), lcore, error: None })
+        Ok(Ring {
+            writer: Some(writer.map_err(failed)?),
+            lcore,
+            error: None,
+        })
     }
 }
 
@@ -97,7 +119,11 @@ pub(crate) struct Ring {
 impl Ring {
     /// Creates a ring for a target without a trace file.
     pub(crate) fn none(lcore: u32) -> Self {
-        Self { writer: None, lcore, error: None }
+        Self {
+            writer: None,
+            lcore,
+            error: None,
+        }
     }
 
     pub(crate) fn record(&mut self, record: &Record) {
@@ -137,6 +163,9 @@ impl Ring {
 
     /// Returns the error that ended the writing, if any.
     pub(crate) fn into_error(self, path: Option<PathBuf>) -> Option<DemoError> {
-        self.error.map(|source| DemoError::TraceFile { path: path.unwrap_or_default(), source })
+        self.error.map(|source| DemoError::TraceFile {
+            path: path.unwrap_or_default(),
+            source,
+        })
     }
 }

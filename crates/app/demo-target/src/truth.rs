@@ -121,6 +121,9 @@ impl Truth {
             fs::write(&unfinished, text)?;
             fs::rename(&unfinished, path)
         };
-        write().map_err(|source| DemoError::Truth { path: path.to_owned(), source })
+        write().map_err(|source| DemoError::Truth {
+            path: path.to_owned(),
+            source,
+        })
     }
 }

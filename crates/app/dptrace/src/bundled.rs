@@ -56,21 +56,28 @@ fn list_json(output: &mut Output) -> anyhow::Result<()> {
     for (topic, scripts) in topics() {
         for script in *scripts {
             let (about, needs, arguments) = (script.about(), script.needs(), script.arguments());
-            let object =
-                json!({ "name": script.name, "arguments": arguments, "topic": topic, "about": about, "needs": needs });
-            writeln!(output.buffer, "{}", text::json::document("scripts.script", &object))?;
+            let object = json!({ "name": script.name, "arguments": arguments, "topic": topic, "about": about, "needs": needs });
+            writeln!(
+                output.buffer,
+                "{}",
+                text::json::document("scripts.script", &object)
+            )?;
         }
     }
     Ok(())
 }
 
 fn list(output: &mut Output) -> anyhow::Result<()> {
-    let call_width = all().map(|script| script.call().len()).max().unwrap_or_default();
+    let call_width = all()
+        .map(|script| script.call().len())
+        .max()
+        .unwrap_or_default();
     let indent = call_width + 4;
     for (n, (topic, scripts)) in topics().iter().enumerate() {
         writeln!(output.buffer, "{}{topic}", if n > 0 { "\n" } else { "" })?;
         for script in *scripts {
-            let lines = wrap(script.about(), LIST_WIDTH - indent).join(&format!("\n{:indent$}", ""));
+            let lines =
+                wrap(script.about(), LIST_WIDTH - indent).join(&format!("\n{:indent$}", ""));
             writeln!(output.buffer, "  {:<call_width$}  {lines}", script.call())?;
         }
     }

@@ -26,7 +26,9 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
 pub(crate) fn status(error: &anyhow::Error) -> u8 {
     if error.chain().any(is_usage) {
         USAGE
-    } else if io_kinds(error).any(|kind| kind == ErrorKind::PermissionDenied) || is_unsupported(error) {
+    } else if io_kinds(error).any(|kind| kind == ErrorKind::PermissionDenied)
+        || is_unsupported(error)
+    {
         NOT_PERMITTED
     } else {
         FAILED
@@ -42,12 +44,17 @@ fn is_unsupported(error: &anyhow::Error) -> bool {
         cause.is::<Unsupported>()
             || cause.is::<Forbidden>()
             || cause.downcast_ref().is_some_and(HostError::is_unsupported)
-            || cause.downcast_ref().is_some_and(SessionError::is_unsupported)
+            || cause
+                .downcast_ref()
+                .is_some_and(SessionError::is_unsupported)
             || cause.downcast_ref().is_some_and(DelayError::is_unsupported)
             || cause.downcast_ref().is_some_and(SchedError::is_unsupported)
     })
 }
 
 fn io_kinds(error: &anyhow::Error) -> impl Iterator<Item = ErrorKind> {
-    error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).map(std::io::Error::kind)
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .map(std::io::Error::kind)
 }

@@ -51,7 +51,11 @@ pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<()> {
         output.buffer.push(b'\n');
     }
     output.finish()?;
-    let untimed: Vec<_> = wanted.iter().filter(|probe| !probe.ticks).map(|probe| probe.name).collect();
+    let untimed: Vec<_> = wanted
+        .iter()
+        .filter(|probe| !probe.ticks)
+        .map(|probe| probe.name)
+        .collect();
     if !untimed.is_empty() {
         note(&format!(
             "SPDK v23.05 and later pass no time to {} (tsc=0x0): dptrace trace -b gives such a hit the time of the line before",
@@ -63,11 +67,36 @@ pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<()> {
 
 /// Returns a probe with its action, which prints a line of the recording.
 fn line(probe: &WantedProbe<'_>) -> String {
-    let WantedProbe { provider, name, args, .. } = probe;
-    let place = if *provider == SPDK { (*name).to_owned() } else { format!("{provider}:{name}") };
-    let form = |arg: &ProbeArg| if arg.string { format!("{}='%s'", arg.name) } else { format!("{}=0x%lx", arg.name) };
-    let value = |(at, arg): (usize, &ProbeArg)| if arg.string { format!("str(arg{at})") } else { format!("arg{at}") };
+    let WantedProbe {
+        provider,
+        name,
+        args,
+        ..
+    } = probe;
+    let place = if *provider == SPDK {
+        (*name).to_owned()
+    } else {
+        format!("{provider}:{name}")
+    };
+    let form = |arg: &ProbeArg| {
+        if arg.string {
+            format!("{}='%s'", arg.name)
+        } else {
+            format!("{}=0x%lx", arg.name)
+        }
+    };
+    let value = |(at, arg): (usize, &ProbeArg)| {
+        if arg.string {
+            format!("str(arg{at})")
+        } else {
+            format!("arg{at}")
+        }
+    };
     let forms: Vec<_> = args.iter().map(form).collect();
     let values: Vec<_> = args.iter().enumerate().map(value).collect();
-    format!("usdt:__EXE__:{place} {{printf(\"{name}: {}\\n\", {});}}", forms.join(", "), values.join(", "))
+    format!(
+        "usdt:__EXE__:{place} {{printf(\"{name}: {}\\n\", {});}}",
+        forms.join(", "),
+        values.join(", ")
+    )
 }

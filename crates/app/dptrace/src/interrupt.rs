@@ -84,10 +84,15 @@ impl Interrupt {
         CAUGHT.store(true, Ordering::Release);
         let (came, notify) = std::io::pipe().context("making a pipe for signals")?;
         let last = Arc::new(AtomicUsize::new(0));
-        let signals = Signals { came, last: Arc::clone(&last) };
+        let signals = Signals {
+            came,
+            last: Arc::clone(&last),
+        };
         // The watching thread exists before the first signal: if it can't be started, there is no
         // handler either.
-        let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(move || watch(signals));
+        let thread = std::thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || watch(signals));
         thread.context("starting the signal thread")?;
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             // In this order: a reader of the pipe then knows which signal it was.
@@ -128,7 +133,9 @@ pub(crate) fn erase_at_signal() {
     }
     // The thread exists before a handler does: if it can't be started, a signal ends the process,
     // and the line remains.
-    let Ok(mut signals) = signal_hook::iterator::Signals::new::<_, i32>([]) else { return };
+    let Ok(mut signals) = signal_hook::iterator::Signals::new::<_, i32>([]) else {
+        return;
+    };
     let handle = signals.handle();
     let wait = move || {
         for signal in signals.forever() {
@@ -137,7 +144,11 @@ pub(crate) fn erase_at_signal() {
             }
         }
     };
-    if std::thread::Builder::new().name("signals".to_owned()).spawn(wait).is_ok() {
+    if std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(wait)
+        .is_ok()
+    {
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             let _ = handle.add_signal(signal);
         }
@@ -161,7 +172,11 @@ pub(crate) fn step() {
 /// Returns the number of bytes to write at a time. After a signal it is small, so that a slow
 /// reader differs from one that no longer reads.
 pub(crate) fn piece() -> usize {
-    if REQUESTED.load(Ordering::Relaxed) { 4096 } else { usize::MAX }
+    if REQUESTED.load(Ordering::Relaxed) {
+        4096
+    } else {
+        usize::MAX
+    }
 }
 
 /// Runs a write of output, which may block for ever if nobody reads it.
@@ -264,14 +279,20 @@ impl Since {
     /// Returns whether the end makes no progress; `may_wait` is the limit while it waits for a
     /// reader or for a command.
     fn is_stuck(&self, may_wait: Option<Duration>) -> bool {
-        self.worked >= BUSY || self.idle >= STALL || may_wait.is_some_and(|limit| self.step >= limit)
+        self.worked >= BUSY
+            || self.idle >= STALL
+            || may_wait.is_some_and(|limit| self.step >= limit)
     }
 }
 
 impl Marks {
     fn now(ran: Duration) -> Self {
         let now = (Instant::now(), ran);
-        Self { steps: 0, step: now, work: now }
+        Self {
+            steps: 0,
+            step: now,
+            work: now,
+        }
     }
 
     fn since(&mut self, ran: Duration, steps: u64) -> Since {
@@ -282,7 +303,11 @@ impl Marks {
         if ran.saturating_sub(self.work.1) >= WORK {
             self.work = now;
         }
-        Since { worked: ran.saturating_sub(self.step.1), step: self.step.0.elapsed(), idle: self.work.0.elapsed() }
+        Since {
+            worked: ran.saturating_sub(self.step.1),
+            step: self.step.0.elapsed(),
+            idle: self.work.0.elapsed(),
+        }
     }
 }
 
@@ -321,11 +346,21 @@ mod tests {
     fn the_kernel_is_waited_for_longer_than_readers_and_commands() {
         let waits = |seconds| {
             let time = Duration::from_secs(seconds);
-            Since { step: time, idle: time, ..Since::default() }
+            Since {
+                step: time,
+                idle: time,
+                ..Since::default()
+            }
         };
         assert!(!waits(50).is_stuck(None) && waits(60).is_stuck(None));
         assert!(!waits(2).is_stuck(Some(COMMAND)) && waits(3).is_stuck(Some(COMMAND)));
         assert!(!waits(0).is_stuck(Some(GRACE)) && waits(1).is_stuck(Some(GRACE)));
-        assert!(Since { worked: Duration::from_secs(5), ..Since::default() }.is_stuck(None));
+        assert!(
+            Since {
+                worked: Duration::from_secs(5),
+                ..Since::default()
+            }
+            .is_stuck(None)
+        );
     }
 }

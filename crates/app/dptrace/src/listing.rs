@@ -17,7 +17,10 @@ use crate::terminal::{self, READING};
 
 /// Options of a listing.
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub(crate) struct ListOptions {
     pub(crate) tsc: bool,
     pub(crate) delta: bool,
@@ -60,23 +63,40 @@ pub(crate) fn list(
         lister.keep_last(most);
     }
     lister.head = options.head.unwrap_or(u64::MAX);
-    lister.start_at(if options.common { trace.common_start() } else { Ticks(0) }, options.from_common_start);
+    lister.start_at(
+        if options.common {
+            trace.common_start()
+        } else {
+            Ticks(0)
+        },
+        options.from_common_start,
+    );
     format.begin(&mut output.buffer, head, &lister.view);
     let mut failed = None;
-    let mut reading = Reading::new(Progress::new(&terminal::observer_beside(output)), READING, options.expected);
+    let mut reading = Reading::new(
+        Progress::new(&terminal::observer_beside(output)),
+        READING,
+        options.expected,
+    );
     let problems = trace.for_each(|record| {
         reading.count();
-        lister.record(record, filter, format, output).unwrap_or_else(|error| {
-            failed = Some(error);
-            ControlFlow::Break(())
-        })
+        lister
+            .record(record, filter, format, output)
+            .unwrap_or_else(|error| {
+                failed = Some(error);
+                ControlFlow::Break(())
+            })
     });
     drop(reading);
     if let Some(error) = failed {
         return Err(error);
     }
     lister.finish(format, output)?;
-    Ok(Listed { read: lister.read, shown: lister.shown, problems })
+    Ok(Listed {
+        read: lister.read,
+        shown: lister.shown,
+        problems,
+    })
 }
 
 /// Last lines, if only those are wanted.
@@ -98,15 +118,53 @@ pub(crate) struct Lister<'a> {
 
 impl<'a> Lister<'a> {
     pub(crate) fn new(view: View<'a>) -> Self {
-        Self { view, base: None, start: Ticks(0), head: u64::MAX, tail: None, read: 0, shown: 0 }
+        Self {
+            view,
+            base: None,
+            start: Ticks(0),
+            head: u64::MAX,
+            tail: None,
+            read: 0,
+            shown: 0,
+        }
     }
 
     /// Returns the same listing with another annotator.
     pub(crate) fn annotated_by(self, annotator: Option<&Annotator>) -> Lister<'_> {
-        let View { rate, base, previous, show_tsc, show_delta, .. } = self.view;
-        let view = View { rate, base, previous, show_tsc, show_delta, annotator };
-        let Self { base, start, head, tail, read, shown, .. } = self;
-        Lister { view, base, start, head, tail, read, shown }
+        let View {
+            rate,
+            base,
+            previous,
+            show_tsc,
+            show_delta,
+            ..
+        } = self.view;
+        let view = View {
+            rate,
+            base,
+            previous,
+            show_tsc,
+            show_delta,
+            annotator,
+        };
+        let Self {
+            base,
+            start,
+            head,
+            tail,
+            read,
+            shown,
+            ..
+        } = self;
+        Lister {
+            view,
+            base,
+            start,
+            head,
+            tail,
+            read,
+            shown,
+        }
     }
 
     /// Skips records before `start`; times count from there if `from_start`, else from the first
@@ -118,7 +176,10 @@ impl<'a> Lister<'a> {
 
     /// Keeps only the last `most` records, and writes them at the end.
     pub(crate) fn keep_last(&mut self, most: usize) {
-        self.tail = Some(Tail { most, lines: VecDeque::new() });
+        self.tail = Some(Tail {
+            most,
+            lines: VecDeque::new(),
+        });
     }
 
     /// Returns whether everything requested has been shown.
@@ -144,7 +205,10 @@ impl<'a> Lister<'a> {
         }
         let base = *self.base.get_or_insert(record.tsc);
         self.view.base = base;
-        let context = Context { rate: self.view.rate, annotator: self.view.annotator };
+        let context = Context {
+            rate: self.view.rate,
+            annotator: self.view.annotator,
+        };
         if !filter.wants(record, base, &context) {
             return Ok(ControlFlow::Continue(()));
         }
@@ -161,10 +225,18 @@ impl<'a> Lister<'a> {
         self.view.previous = Some(record.tsc);
         self.shown += 1;
         // Not with the next record, which may be long in coming.
-        Ok(if self.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(if self.is_full() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        })
     }
 
-    pub(crate) fn finish(&mut self, format: &mut dyn Format, output: &mut Output) -> io::Result<()> {
+    pub(crate) fn finish(
+        &mut self,
+        format: &mut dyn Format,
+        output: &mut Output,
+    ) -> io::Result<()> {
         if let Some(tail) = self.tail.take() {
             self.shown = tail.lines.len() as u64;
             for (i, line) in tail.lines.iter().enumerate() {
@@ -186,8 +258,11 @@ impl Tail {
         if self.most == 0 {
             return;
         }
-        let mut line =
-            if self.lines.len() < self.most { Vec::new() } else { self.lines.pop_front().unwrap_or_default() };
+        let mut line = if self.lines.len() < self.most {
+            Vec::new()
+        } else {
+            self.lines.pop_front().unwrap_or_default()
+        };
         line.clear();
         write(&mut line);
         self.lines.push_back(line);
@@ -202,10 +277,20 @@ pub(crate) fn first_records(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let trace = &loaded.trace;
-    let mut filter = FilterArgs::default().resolve(trace.tpoints().all(), &[], trace.tick_rate())?;
-    let options = ListOptions { head: Some(head), ..ListOptions::default() };
+    let mut filter =
+        FilterArgs::default().resolve(trace.tpoints().all(), &[], trace.tick_rate())?;
+    let options = ListOptions {
+        head: Some(head),
+        ..ListOptions::default()
+    };
     let head = Head::of_trace(trace, Form::Text, &[])?;
     let mut format = records::writer(Form::Text, &head, Screen::stdout());
-    list((trace, &head, annotator), &mut filter, options, format.as_mut(), output)?;
+    list(
+        (trace, &head, annotator),
+        &mut filter,
+        options,
+        format.as_mut(),
+        output,
+    )?;
     Ok(())
 }

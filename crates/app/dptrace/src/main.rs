@@ -49,7 +49,9 @@ use run::compat::Called;
 fn main() -> ExitCode {
     // Before any file is opened, and before there is a second thread.
     if let Err(error) = host::capabilities::hold_back_file_access() {
-        messages::print_error(&anyhow::Error::new(error).context("dropping file capabilities (capset(2))"));
+        messages::print_error(
+            &anyhow::Error::new(error).context("dropping file capabilities (capset(2))"),
+        );
         return ExitCode::from(exit::FAILED);
     }
     let words = match words() {
@@ -81,7 +83,9 @@ fn exit(done: anyhow::Result<u8>) -> ExitCode {
 fn not_understood(words: &[OsString], error: clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayVersion => error.exit(),
-        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => help::print(words, error),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            help::print(words, error)
+        }
         _ => {
             messages::print_error(&errors::usage(mistyped::explain(words, &error)));
             if messages::is_bpftrace_compat() {

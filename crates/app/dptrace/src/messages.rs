@@ -27,18 +27,30 @@ pub(crate) fn is_bpftrace_compat() -> bool {
 pub(crate) const NO_PROBES: &str = "no probes to attach";
 
 /// Prefixes of bpftrace's messages that begin with a small letter.
-const SMALL: [&str; 5] = ["call to ", "failed to open ", "specified module ", "the index ", "unroll "];
+const SMALL: [&str; 5] = [
+    "call to ",
+    "failed to open ",
+    "specified module ",
+    "the index ",
+    "unroll ",
+];
 
 /// Capitalizes a message, as bpftrace does, unless it begins with a name of the language.
 pub(crate) fn capitalized(text: &str) -> String {
     if SMALL.iter().any(|small| text.starts_with(small)) {
         return text.to_owned();
     }
-    if !text.split(' ').next().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_alphabetic())) {
+    if !text
+        .split(' ')
+        .next()
+        .is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_alphabetic()))
+    {
         return text.to_owned();
     }
     let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+    chars.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(chars).collect()
+    })
 }
 
 /// Prints an error on standard error.
@@ -73,14 +85,19 @@ pub(crate) fn note_left_out(error: host::HostError) {
 
 /// Holds back notes from now on, until [`print_notes`].
 pub(crate) fn hold_notes() {
-    HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
+    HELD.lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .get_or_insert_default();
 }
 
 /// Prints the notes that were held back, each once, and lets later ones through.
 pub(crate) fn print_notes() {
     let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
     let mut seen = std::collections::HashSet::new();
-    held.into_iter().flatten().filter(|text| seen.insert(text.clone())).for_each(|text| note(&text));
+    held.into_iter()
+        .flatten()
+        .filter(|text| seen.insert(text.clone()))
+        .for_each(|text| note(&text));
 }
 
 /// Prints a message. It contains names of files and text from files, whose control characters must
@@ -99,7 +116,10 @@ pub(crate) fn without_error_numbers(text: &str) -> Cow<'_, str> {
     let mut pieces = text.split(MARK);
     let mut plain = Cow::Borrowed(pieces.next().unwrap_or_default());
     for piece in pieces {
-        let rest = piece.trim_start_matches('-').trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix(')');
+        let rest = piece
+            .trim_start_matches('-')
+            .trim_start_matches(|c: char| c.is_ascii_digit())
+            .strip_prefix(')');
         match rest {
             Some(rest) => plain.to_mut().push_str(rest),
             None => plain.to_mut().extend([MARK, piece]),
@@ -113,15 +133,25 @@ fn print_plain(word: &str, colour: AnsiColor, text: &str) {
     if is_bpftrace_compat() {
         let word = if word == "error" { "ERROR" } else { "WARNING" };
         // If standard error is closed, nobody reads the message.
-        let head = if text == NO_PROBES { String::new() } else { format!("{word}: ") };
+        let head = if text == NO_PROBES {
+            String::new()
+        } else {
+            format!("{word}: ")
+        };
         let _ = writeln!(std::io::stderr(), "{head}{}", capitalized(text));
         return;
     }
     let screen = Screen::stderr();
-    let style = if screen.is_terminal() { Style::new().bold().fg_color(Some(colour.into())) } else { Style::new() };
+    let style = if screen.is_terminal() {
+        Style::new().bold().fg_color(Some(colour.into()))
+    } else {
+        Style::new()
+    };
     // A file or a pipe gets each message in one line, for `grep`.
     let start = word.len() + ": ".len();
-    let text = screen.width().map_or(Cow::Borrowed(text), |width| screen::wrap_message(text, start, width).into());
+    let text = screen.width().map_or(Cow::Borrowed(text), |width| {
+        screen::wrap_message(text, start, width).into()
+    });
     // If standard error is closed, nobody reads the message. `anstream` strips the colour for
     // NO_COLOR.
     let _ = writeln!(anstream::stderr(), "{style}{word}:{style:#} {text}");
@@ -134,7 +164,10 @@ mod tests {
     #[test]
     fn messages_have_no_numbers_of_errors() {
         let texts = [
-            ("reading x: No such file or directory (os error 2)", "reading x: No such file or directory"),
+            (
+                "reading x: No such file or directory (os error 2)",
+                "reading x: No such file or directory",
+            ),
             ("a (os error 2), b (os error 13)!", "a, b!"),
             ("x (os error y)", "x (os error y)"),
             ("plain", "plain"),

@@ -21,10 +21,17 @@ pub(crate) enum SpecForm {
 }
 
 /// Prints the built-in object specs, or one of them, or lists their names and purposes.
-pub(crate) fn objects(name: Option<&str>, form: SpecForm, path: Option<&Path>) -> anyhow::Result<()> {
+pub(crate) fn objects(
+    name: Option<&str>,
+    form: SpecForm,
+    path: Option<&Path>,
+) -> anyhow::Result<()> {
     let known = objects::BUILT_IN;
     let stem = |file: &'static str| file.trim_end_matches(".toml");
-    let wanted: Vec<_> = known.iter().filter(|(file, _)| name.is_none_or(|n| n == stem(file))).collect();
+    let wanted: Vec<_> = known
+        .iter()
+        .filter(|(file, _)| name.is_none_or(|n| n == stem(file)))
+        .collect();
     if wanted.is_empty() {
         let all: Vec<_> = known.iter().map(|(file, _)| stem(file)).collect();
         let name = name.unwrap_or_default();
@@ -36,14 +43,22 @@ pub(crate) fn objects(name: Option<&str>, form: SpecForm, path: Option<&Path>) -
     }
     if form == SpecForm::Json {
         let object = |(file, text): &&(&'static str, &str)| json!({ "name": stem(file), "about": about(text) });
-        let lines: Vec<String> =
-            wanted.iter().map(|spec| text::json::document("objects.spec", &object(spec)) + "\n").collect();
+        let lines: Vec<String> = wanted
+            .iter()
+            .map(|spec| text::json::document("objects.spec", &object(spec)) + "\n")
+            .collect();
         return print(lines.concat().into_bytes(), path);
     }
     if form == SpecForm::List {
-        let width = wanted.iter().map(|(file, _)| stem(file).len()).max().unwrap_or_default();
-        let lines: Vec<_> =
-            wanted.iter().map(|(file, text)| format!("{:width$}  {}\n", stem(file), about(text))).collect();
+        let width = wanted
+            .iter()
+            .map(|(file, _)| stem(file).len())
+            .max()
+            .unwrap_or_default();
+        let lines: Vec<_> = wanted
+            .iter()
+            .map(|(file, text)| format!("{:width$}  {}\n", stem(file), about(text)))
+            .collect();
         return print(lines.concat().into_bytes(), path);
     }
     let text: Vec<_> = wanted.iter().map(|(_, text)| *text).collect();
@@ -52,14 +67,20 @@ pub(crate) fn objects(name: Option<&str>, form: SpecForm, path: Option<&Path>) -
 
 /// Returns the built-in specs with their purposes.
 pub(crate) fn spec_names() -> impl Iterator<Item = (&'static str, String)> {
-    objects::BUILT_IN.iter().map(|(file, text)| (file.trim_end_matches(".toml"), about(text)))
+    objects::BUILT_IN
+        .iter()
+        .map(|(file, text)| (file.trim_end_matches(".toml"), about(text)))
 }
 
 /// Returns the first sentence of a spec's first comment, which may span lines.
 fn about(text: &str) -> String {
     let lines = text.lines().map_while(|line| line.strip_prefix("# "));
     let comment = lines.collect::<Vec<_>>().join(" ");
-    comment.split_once(". ").map_or(comment.as_str(), |(first, _)| first).trim_end_matches('.').to_owned()
+    comment
+        .split_once(". ")
+        .map_or(comment.as_str(), |(first, _)| first)
+        .trim_end_matches('.')
+        .to_owned()
 }
 
 fn print(text: Vec<u8>, path: Option<&Path>) -> anyhow::Result<()> {

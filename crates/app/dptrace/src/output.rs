@@ -68,22 +68,43 @@ impl Output {
         Self::to(path, access, Writer::Whole)
     }
 
-    fn to(path: Option<&Path>, access: Access, writer: fn(WholeFile) -> Writer) -> anyhow::Result<Self> {
+    fn to(
+        path: Option<&Path>,
+        access: Access,
+        writer: fn(WholeFile) -> Writer,
+    ) -> anyhow::Result<Self> {
         let (writer, name, is_file) = match file(path) {
-            None => (Writer::Stream(Box::new(io::stdout())), "standard output".to_owned(), is_regular(&io::stdout())),
+            None => (
+                Writer::Stream(Box::new(io::stdout())),
+                "standard output".to_owned(),
+                is_regular(&io::stdout()),
+            ),
             Some(path) => {
                 let created = WholeFile::create(path, access)?;
                 let is_file = is_regular(created.file());
                 (writer(created), printable(path), is_file)
             }
         };
-        Ok(Self { buffer: empty_buffer(), sink: Sink::Here(writer), name, is_file })
+        Ok(Self {
+            buffer: empty_buffer(),
+            sink: Sink::Here(writer),
+            name,
+            is_file,
+        })
     }
 
     /// Opens an output that is discarded: only the unflushed buffer is of interest.
     pub(crate) fn discarded() -> Self {
-        let (sink, name) = (Sink::Here(Writer::Stream(Box::new(io::sink()))), String::new());
-        Self { buffer: Vec::new(), sink, name, is_file: true }
+        let (sink, name) = (
+            Sink::Here(Writer::Stream(Box::new(io::sink()))),
+            String::new(),
+        );
+        Self {
+            buffer: Vec::new(),
+            sink,
+            name,
+            is_file: true,
+        }
     }
 
     /// Returns whether the output is known to go to a regular file.
@@ -115,7 +136,8 @@ impl Output {
             Sink::Thread { full, empty } => {
                 let next = empty.try_recv().unwrap_or_else(|_| empty_buffer());
                 // If the thread has ended, its own error is the one that is reported.
-                full.send(std::mem::replace(&mut self.buffer, next)).map_err(|_| io::ErrorKind::BrokenPipe.into())
+                full.send(std::mem::replace(&mut self.buffer, next))
+                    .map_err(|_| io::ErrorKind::BrokenPipe.into())
             }
         }
     }
@@ -133,10 +155,14 @@ impl Output {
 
     /// Runs `gather` with a thread that writes its output, so that it need not wait for the kernel.
     /// Everything is written when this returns.
-    pub(crate) fn in_background<T>(&mut self, gather: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
+    pub(crate) fn in_background<T>(
+        &mut self,
+        gather: impl FnOnce(&mut Self) -> io::Result<T>,
+    ) -> io::Result<T> {
         let (full, to_write) = sync_channel(WAITING);
         let (written, empty) = channel();
-        let Sink::Here(writer) = std::mem::replace(&mut self.sink, Sink::Thread { full, empty }) else {
+        let Sink::Here(writer) = std::mem::replace(&mut self.sink, Sink::Thread { full, empty })
+        else {
             return gather(self);
         };
         std::thread::scope(|scope| {
@@ -144,9 +170,13 @@ impl Output {
             let gathered = gather(self);
             // This closes the channel, and so ends the thread.
             self.sink = Sink::Here(Writer::Stream(Box::new(io::sink())));
-            let (writer, result) = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let (writer, result) = thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             self.sink = Sink::Here(writer);
-            result.map_err(|error| failed(&self.name, &error)).and(gathered)
+            result
+                .map_err(|error| failed(&self.name, &error))
+                .and(gathered)
         })
     }
 }
@@ -165,10 +195,17 @@ pub(crate) fn refuse_inputs<'a>(
     output: Option<&Path>,
     inputs: impl IntoIterator<Item = (&'static str, &'a Path)>,
 ) -> anyhow::Result<()> {
-    let Some(output) = file(output) else { return Ok(()) };
+    let Some(output) = file(output) else {
+        return Ok(());
+    };
     let identity = |path: &Path| path.metadata().map(|file| (file.dev(), file.ino())).ok();
-    let Some(written) = identity(output) else { return Ok(()) };
-    match inputs.into_iter().find(|(_, input)| identity(input) == Some(written)) {
+    let Some(written) = identity(output) else {
+        return Ok(());
+    };
+    match inputs
+        .into_iter()
+        .find(|(_, input)| identity(input) == Some(written))
+    {
         Some((what, _)) => Err(usage(format!("-o {} is {what}", printable(output)))),
         None => Ok(()),
     }
@@ -176,7 +213,11 @@ pub(crate) fn refuse_inputs<'a>(
 
 /// Returns the screen that output to that path will have, before the file is created.
 pub(crate) fn screen(path: Option<&Path>) -> Screen {
-    if file(path).is_none() { Screen::stdout() } else { Screen::default() }
+    if file(path).is_none() {
+        Screen::stdout()
+    } else {
+        Screen::default()
+    }
 }
 
 fn empty_buffer() -> Vec<u8> {
@@ -184,7 +225,11 @@ fn empty_buffer() -> Vec<u8> {
 }
 
 /// Writes buffers until there are no more, or one can't be written.
-fn write_all(mut writer: Writer, full: &Receiver<Vec<u8>>, written: &Sender<Vec<u8>>) -> (Writer, io::Result<()>) {
+fn write_all(
+    mut writer: Writer,
+    full: &Receiver<Vec<u8>>,
+    written: &Sender<Vec<u8>>,
+) -> (Writer, io::Result<()>) {
     let mut result = Ok(());
     while let (Ok(()), Ok(mut buffer)) = (&result, full.recv()) {
         result = write(&mut writer, &buffer);

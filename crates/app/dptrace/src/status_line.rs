@@ -15,7 +15,10 @@ use screen::{QUIET, Screen};
 const ERASE: &str = "\r\u{1b}[K";
 
 /// The line on the terminal. There is one per process, as there is one standard error.
-static LINE: Mutex<Line> = Mutex::new(Line { is_shown: false, is_over: false });
+static LINE: Mutex<Line> = Mutex::new(Line {
+    is_shown: false,
+    is_over: false,
+});
 
 struct Line {
     is_shown: bool,

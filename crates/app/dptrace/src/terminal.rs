@@ -16,13 +16,17 @@ struct Terminal {
 
 /// Returns the observer for work that prints only at its end.
 pub(crate) fn observer() -> Observer {
-    Observer::new(Terminal { shows_progress: status_line::is_wanted() })
+    Observer::new(Terminal {
+        shows_progress: status_line::is_wanted(),
+    })
 }
 
 /// Returns the observer for work that writes its output as it goes. If that goes to a terminal, or
 /// to a program that may share the terminal, no progress is shown.
 pub(crate) fn observer_beside(output: &Output) -> Observer {
-    Observer::new(Terminal { shows_progress: output.is_file() && status_line::is_wanted() })
+    Observer::new(Terminal {
+        shows_progress: output.is_file() && status_line::is_wanted(),
+    })
 }
 
 impl Observe for Terminal {

@@ -1,6 +1,9 @@
 //! `-p` and bare process arguments on every command: pids, lists of them, names, and arguments that
 //! match no process.
-#![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
+#![expect(
+    clippy::expect_used,
+    reason = "a test that is not set up as it should be fails"
+)]
 
 #[path = "it/common/program.rs"]
 mod program;
@@ -32,15 +35,28 @@ impl Named {
         let start = |_| {
             let mut command = testkit::command(&program);
             // A word that occurs in its command line only.
-            command.args(["--exact", "waiting", "--ignored", "--test-threads=1"]).arg(format!("/no/word-of-{name}.py"));
-            command.arg0(&name).env(WAITS, "1").stdin(Stdio::piped()).stdout(Stdio::null());
+            command
+                .args(["--exact", "waiting", "--ignored", "--test-threads=1"])
+                .arg(format!("/no/word-of-{name}.py"));
+            command
+                .arg0(&name)
+                .env(WAITS, "1")
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null());
             command.spawn().expect("it starts")
         };
-        Self { children: (0..count).map(start).collect(), name, _folder: folder }
+        Self {
+            children: (0..count).map(start).collect(),
+            name,
+            _folder: folder,
+        }
     }
 
     fn pids(&self) -> Vec<String> {
-        self.children.iter().map(|child| child.id().to_string()).collect()
+        self.children
+            .iter()
+            .map(|child| child.id().to_string())
+            .collect()
     }
 }
 
@@ -67,7 +83,11 @@ fn waiting() {
 fn run(words: &[&str]) -> (i32, String, String) {
     let output = dptrace().args(words).output().expect("it runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code().expect("it ends by itself"), text(&output.stdout), text(&output.stderr))
+    (
+        output.status.code().expect("it ends by itself"),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
 }
 
 /// Commands that take one process, up to the word before it.
@@ -85,13 +105,21 @@ const OF_ONE: [&[&str]; 7] = [
 fn several_are_too_many_for_commands_of_one() {
     let named = Named::start('a', 2);
     let pids = named.pids();
-    let several = [&[named.name.as_str()][..], &[&pids.join(",")], &[&pids.join(" ")], &[&pids[0], &pids[1]]];
+    let several = [
+        &[named.name.as_str()][..],
+        &[&pids.join(",")],
+        &[&pids.join(" ")],
+        &[&pids[0], &pids[1]],
+    ];
     for command in OF_ONE.into_iter().filter(|command| command[0] != "run") {
         for typed in several {
             let words = [command, typed].concat();
             let (status, _, messages) = run(&words);
             assert_eq!(status, 2, "{words:?}: {messages}");
-            assert!(messages.contains(&format!("{} takes one process", command[0])), "{words:?}: {messages}");
+            assert!(
+                messages.contains(&format!("{} takes one process", command[0])),
+                "{words:?}: {messages}"
+            );
             let lists = |pid: &String| messages.contains(&format!("{pid}  {} --exact", named.name));
             assert!(pids.iter().all(lists), "{words:?}: {messages}");
         }
@@ -102,19 +130,37 @@ fn several_are_too_many_for_commands_of_one() {
 fn run_takes_several() {
     let named = Named::start('g', 2);
     let pids = named.pids();
-    for typed in [&[named.name.as_str()][..], &[&pids.join(",")], &[&pids.join(" ")], &[&pids[0], &pids[1]]] {
-        let (status, output, messages) = run(&[&["run", "--check", "-e", "begin {}", "-p"], typed].concat());
+    for typed in [
+        &[named.name.as_str()][..],
+        &[&pids.join(",")],
+        &[&pids.join(" ")],
+        &[&pids[0], &pids[1]],
+    ] {
+        let (status, output, messages) =
+            run(&[&["run", "--check", "-e", "begin {}", "-p"], typed].concat());
         if messages.contains("first PID namespace") {
             continue;
         }
         assert_eq!((status, output.as_str()), (0, ""), "{typed:?}: {messages}");
         let noted = format!("2 processes are called {}, and all are traced", named.name);
-        assert_eq!(messages.contains(&noted), typed == [named.name.as_str()], "{typed:?}: {messages}");
+        assert_eq!(
+            messages.contains(&noted),
+            typed == [named.name.as_str()],
+            "{typed:?}: {messages}"
+        );
     }
     let gone = format!("{},999999999", pids[0]);
     for (words, status, expected) in [
-        (&["-p", gone.as_str()][..], 1, "no process has the pid 999999999"),
-        (&["--children"], 2, "--children is about a process: say which with -p PID"),
+        (
+            &["-p", gone.as_str()][..],
+            1,
+            "no process has the pid 999999999",
+        ),
+        (
+            &["--children"],
+            2,
+            "--children is about a process: say which with -p PID",
+        ),
     ] {
         let (code, _, messages) = run(&[&["run", "--check", "-e", "begin {}"], words].concat());
         assert_eq!(code, status, "{words:?}: {messages}");
@@ -122,12 +168,21 @@ fn run_takes_several() {
     }
     let all = pids.join(",");
     for (script, expected) in [
-        ("tracepoint:sched:sched_switch { print(__PID__); }", "is about one process (__PID__), and these are 2"),
-        ("watchpoint:0x10000000:8:w { }", "a watchpoint is for one process"),
+        (
+            "tracepoint:sched:sched_switch { print(__PID__); }",
+            "is about one process (__PID__), and these are 2",
+        ),
+        (
+            "watchpoint:0x10000000:8:w { }",
+            "a watchpoint is for one process",
+        ),
     ] {
         let (code, _, messages) = run(&["run", "--check", "-e", script, "-p", &all]);
         if code != 3 {
-            assert!(code == 2 && messages.contains(expected), "{script}: {messages}");
+            assert!(
+                code == 2 && messages.contains(expected),
+                "{script}: {messages}"
+            );
         }
     }
 }
@@ -140,18 +195,31 @@ fn a_slip_in_a_name_has_near_names() {
     slip.swap(2, 3);
     let slip: String = slip.into_iter().collect();
     let word = format!("word-of-{}", named.name);
-    for command in
-        OF_ONE.into_iter().chain([&["kernel-delay"][..], &["kernel-delay", "-p"], &["list", "-p"], &["list"]])
-    {
+    for command in OF_ONE.into_iter().chain([
+        &["kernel-delay"][..],
+        &["kernel-delay", "-p"],
+        &["list", "-p"],
+        &["list"],
+    ]) {
         for typed in [slip.as_str(), &word] {
             let (status, output, messages) = run(&[command, &[typed]].concat());
             if messages.contains("namespace of process numbers") {
                 continue;
             }
-            assert_eq!((status, output.as_str()), (1, ""), "{command:?} {typed}: {messages}");
+            assert_eq!(
+                (status, output.as_str()),
+                (1, ""),
+                "{command:?} {typed}: {messages}"
+            );
             let expected = format!("no process is called {typed}; near:");
-            assert!(messages.contains(&expected), "{command:?} {typed}: {messages}");
-            assert!(messages.contains(&format!("{}  {}", named.pids()[0], named.name)), "{command:?}: {messages}");
+            assert!(
+                messages.contains(&expected),
+                "{command:?} {typed}: {messages}"
+            );
+            assert!(
+                messages.contains(&format!("{}  {}", named.pids()[0], named.name)),
+                "{command:?}: {messages}"
+            );
         }
     }
 }
@@ -163,12 +231,28 @@ fn a_program_that_does_not_run_can_be_started() {
     let program = folder.path().join(&name);
     std::os::unix::fs::symlink("/bin/true", &program).expect("linked");
     for (words, hint) in [
-        (&["record", &name, "a b"][..], format!("dptrace record -- {name} 'a b'")),
-        (&["kernel-delay", "-p", &name], format!("dptrace kernel-delay -- {name}")),
-        (&["record", "/bin/true"], "dptrace record -- /bin/true".into()),
-        (&["list", &name], format!("dptrace list {}", program.display())),
+        (
+            &["record", &name, "a b"][..],
+            format!("dptrace record -- {name} 'a b'"),
+        ),
+        (
+            &["kernel-delay", "-p", &name],
+            format!("dptrace kernel-delay -- {name}"),
+        ),
+        (
+            &["record", "/bin/true"],
+            "dptrace record -- /bin/true".into(),
+        ),
+        (
+            &["list", &name],
+            format!("dptrace list {}", program.display()),
+        ),
     ] {
-        let output = dptrace().args(words).env("PATH", folder.path()).output().expect("it runs");
+        let output = dptrace()
+            .args(words)
+            .env("PATH", folder.path())
+            .output()
+            .expect("it runs");
         let messages = String::from_utf8_lossy(&output.stderr);
         if messages.contains("namespace of process numbers") {
             continue;
@@ -187,16 +271,30 @@ fn list_takes_a_process_in_place_of_a_file() {
     let pattern = "*list_takes_a_process*";
     let expected = printed(["list", "-p", first, "--functions", pattern]);
     assert!(expected.contains(&named.name), "{expected}");
-    for words in [&["-p", &named.name][..], &[&named.name], &[first], &["-p", first, second], &["-p", &pids.join(",")]]
-    {
-        let (status, output, messages) = run(&[&["list", "--functions"], words, &[pattern]].concat());
+    for words in [
+        &["-p", &named.name][..],
+        &[&named.name],
+        &[first],
+        &["-p", first, second],
+        &["-p", &pids.join(",")],
+    ] {
+        let (status, output, messages) =
+            run(&[&["list", "--functions"], words, &[pattern]].concat());
         assert_eq!((status, &output), (0, &expected), "{words:?}: {messages}");
-        assert_eq!(messages.contains("processes run this program"), words != [first], "{words:?}: {messages}");
+        assert_eq!(
+            messages.contains("processes run this program"),
+            words != [first],
+            "{words:?}: {messages}"
+        );
     }
     // A file of that name takes precedence over the process.
     let folder = tempfile::tempdir().expect("a directory");
     std::fs::write(folder.path().join(&named.name), "no program").expect("written");
-    dptrace().current_dir(folder.path()).args(["list", &named.name]).assert().code(1);
+    dptrace()
+        .current_dir(folder.path())
+        .args(["list", &named.name])
+        .assert()
+        .code(1);
 }
 
 #[test]
@@ -204,16 +302,27 @@ fn words_that_are_no_process() {
     for (words, expected) in [
         (&["list", "-p", ""][..], "-p names no process"),
         (&["record", "-p", ","], "-p names no process"),
-        (&["list", "query__*"], "is a pattern, and what to look in is missing"),
+        (
+            &["list", "query__*"],
+            "is a pattern, and what to look in is missing",
+        ),
         (&["record"], "give -p PID, -p NAME, or -- COMMAND"),
     ] {
         let (status, _, messages) = run(words);
         assert_eq!(status, 2, "{words:?}: {messages}");
         assert!(messages.contains(expected), "{words:?}: {messages}");
     }
-    for words in [&["list", "-p", "99999999999"][..], &["record", "99999999999"], &["trace", "-p", "99999999999"]] {
+    for words in [
+        &["list", "-p", "99999999999"][..],
+        &["record", "99999999999"],
+        &["trace", "-p", "99999999999"],
+    ] {
         let (status, _, messages) = run(words);
-        assert_eq!((status, messages.as_str()), (1, "error: no process has the pid 99999999999\n"), "{words:?}");
+        assert_eq!(
+            (status, messages.as_str()),
+            (1, "error: no process has the pid 99999999999\n"),
+            "{words:?}"
+        );
     }
 }
 
@@ -224,15 +333,29 @@ fn arguments_of_scripts_are_not_processes() {
     let named = Named::start('d', 1);
     let printed = |words: &[&str]| run(&[&["run", "--dump", "ast"], words].concat());
     // Parsed only: nothing is attached.
-    let (status, output, messages) = printed(&["-e", "begin { print($1); print($#) }", "-p", &named.name, "13", "14"]);
+    let (status, output, messages) = printed(&[
+        "-e",
+        "begin { print($1); print($#) }",
+        "-p",
+        &named.name,
+        "13",
+        "14",
+    ]);
     assert_eq!(status, 0, "{messages}");
     assert!(output.contains("$1") && output.contains("$#"), "{output}");
-    for words in [&["syslat", &named.name][..], &["syslat", &named.pids()[0]], &[&named.pids()[0], "syslat"]] {
+    for words in [
+        &["syslat", &named.name][..],
+        &["syslat", &named.pids()[0]],
+        &[&named.pids()[0], "syslat"],
+    ] {
         assert_eq!(printed(words).0, 0, "{words:?}");
     }
     let (status, _, messages) = printed(&["syslat", "no-such-process"]);
     assert_eq!(status, 1, "{messages}");
-    assert!(messages.contains("no process is called no-such-process"), "{messages}");
+    assert!(
+        messages.contains("no process is called no-such-process"),
+        "{messages}"
+    );
     // This script takes an argument.
     assert_eq!(printed(&["fsync-files", "5"]).0, 0);
 }
@@ -243,7 +366,13 @@ fn bpftrace_knows_no_names() {
     let folder = tempfile::tempdir().expect("a directory");
     let bpftrace = folder.path().join("bpftrace");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_dptrace"), &bpftrace).expect("linked");
-    let output = testkit::command(bpftrace).args(["-p", "1x", "-e", "begin {}"]).output().expect("it runs");
+    let output = testkit::command(bpftrace)
+        .args(["-p", "1x", "-e", "begin {}"])
+        .output()
+        .expect("it runs");
     let messages = String::from_utf8_lossy(&output.stderr);
-    assert!(messages.contains("ailed to parse pid: invalid trailing bytes: 1x"), "{messages}");
+    assert!(
+        messages.contains("ailed to parse pid: invalid trailing bytes: 1x"),
+        "{messages}"
+    );
 }

@@ -1,6 +1,9 @@
 //! The bundled scripts at work: what they print of the demo target matches the target's own record.
 
-#![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
+#![expect(
+    clippy::expect_used,
+    reason = "a test that is not set up as it should be fails"
+)]
 
 #[path = "it/common/kernel.rs"]
 #[expect(dead_code, reason = "recordings are of no interest here")]
@@ -16,7 +19,11 @@ use kernel::{Demo, PROGRAM, Process, kernel, until};
 /// Starts a bundled script.
 fn tracer(script: &str, args: &[&str]) -> Process {
     let mut command = testkit::command(PROGRAM);
-    command.args(["run", script]).args(args).env("NO_COLOR", "1").stdout(Stdio::piped());
+    command
+        .args(["run", script])
+        .args(args)
+        .env("NO_COLOR", "1")
+        .stdout(Stdio::piped());
     Process::start(&mut command)
 }
 
@@ -53,8 +60,14 @@ fn nvmf_lists_in_order() {
     let (output, _) = printed_of_demo("nvmf", &["--requests", "300"], &[]);
     // As in bpftrace, an empty line stands between events and maps.
     let lines = output.lines().filter(|line| !line.is_empty());
-    let times = lines.map(|line| line.split(':').next().and_then(|time| time.parse::<f64>().ok()));
-    let times: Vec<f64> = times.map(|time| time.expect("a line begins with its time")).collect();
+    let times = lines.map(|line| {
+        line.split(':')
+            .next()
+            .and_then(|time| time.parse::<f64>().ok())
+    });
+    let times: Vec<f64> = times
+        .map(|time| time.expect("a line begins with its time"))
+        .collect();
     // Lines wait 50 ms for earlier ones; an emulated processor stands still for longer than that.
     assert!(times.is_sorted() || is_emulated(), "{output}");
 }
@@ -63,9 +76,19 @@ fn nvmf_lists_in_order() {
 fn nvmf_lists_the_control_plane() {
     let Some(_alone) = kernel() else { return };
     let (output, truth) = printed_of_demo("nvmf", &["--requests", "300"], &[]);
-    assert!(output.contains(": nvmf_tgt reached state RUNNING\n"), "{output}");
-    assert!(output.contains(": nqn.2016-06.io.spdk:cnode1 change state from INACTIVE to ACTIVE start\n"), "{output}");
-    assert!(output.contains(": nqn.2016-06.io.spdk:cnode1 on thread 2 state to ACTIVE done\n"), "{output}");
+    assert!(
+        output.contains(": nvmf_tgt reached state RUNNING\n"),
+        "{output}"
+    );
+    assert!(
+        output
+            .contains(": nqn.2016-06.io.spdk:cnode1 change state from INACTIVE to ACTIVE start\n"),
+        "{output}"
+    );
+    assert!(
+        output.contains(": nqn.2016-06.io.spdk:cnode1 on thread 2 state to ACTIVE done\n"),
+        "{output}"
+    );
     let parts = [
         ("to poll group on thread", "nvmf_poll_group_add_qpair"),
         ("from poll group on thread", "nvmf_poll_group_remove_qpair"),
@@ -78,12 +101,17 @@ fn nvmf_lists_the_control_plane() {
         (" add listener ", "nvmf_subsystem_add_listener"),
     ];
     // Two lines have a qpair's id; one of them has its controller too.
-    let without: String =
-        output.lines().filter(|line| !line.contains(": controller")).flat_map(|it| [it, "\n"]).collect();
+    let without: String = output
+        .lines()
+        .filter(|line| !line.contains(": controller"))
+        .flat_map(|it| [it, "\n"])
+        .collect();
     assert_counts(&without, &truth, &parts);
     for qpair in &truth.qpairs {
-        let line =
-            format!("{} add qpair {:#x}, qid {}, for host {}\n", qpair.subnqn, qpair.pointer, qpair.qid, qpair.hostnqn);
+        let line = format!(
+            "{} add qpair {:#x}, qid {}, for host {}\n",
+            qpair.subnqn, qpair.pointer, qpair.qid, qpair.hostnqn
+        );
         assert!(output.contains(&line), "{line} is not in:\n{output}");
     }
 }
@@ -105,7 +133,10 @@ fn nvme_and_timeouts_list_the_controllers() {
     let (output, truth) = printed_of_demo("nvmf_timeout", &["--requests", "300"], &[]);
     let parts = [
         (" is reset", "bdev_nvme_ctrlr_reset"),
-        (" waits before it connects again", "bdev_nvme_ctrlr_reconnect_delay"),
+        (
+            " waits before it connects again",
+            "bdev_nvme_ctrlr_reconnect_delay",
+        ),
         (" connects again", "bdev_nvme_ctrlr_reconnect"),
     ];
     // The last part's words occur in both lines.
@@ -125,13 +156,27 @@ fn sched_lists_cores_and_moves() {
         ("core  ", "dynsched_core_info"),
         (" of its core", "dynsched_move"),
     ];
-    let cores: String = output.lines().filter(|line| !line.contains(" -> ")).flat_map(|it| [it, "\n"]).collect();
+    let cores: String = output
+        .lines()
+        .filter(|line| !line.contains(" -> "))
+        .flat_map(|it| [it, "\n"])
+        .collect();
     assert_counts(&output, &truth, &parts[..1]);
     assert_counts(&cores, &truth, &parts[1..2]);
     assert_counts(&output, &truth, &parts[2..]);
-    let shares = output.lines().filter_map(|line| line.split("busy ").nth(1)?.split(' ').find(|word| !word.is_empty()));
-    let shares: Vec<u32> = shares.map(|share| share.parse().expect("a percentage")).collect();
-    assert!(!shares.is_empty() && shares.iter().all(|&share| share <= 100), "{output}");
+    let shares = output.lines().filter_map(|line| {
+        line.split("busy ")
+            .nth(1)?
+            .split(' ')
+            .find(|word| !word.is_empty())
+    });
+    let shares: Vec<u32> = shares
+        .map(|share| share.parse().expect("a percentage"))
+        .collect();
+    assert!(
+        !shares.is_empty() && shares.iter().all(|&share| share <= 100),
+        "{output}"
+    );
 }
 
 #[test]
@@ -142,10 +187,18 @@ fn usdt_count_counts_every_probe() {
         .lines()
         .filter_map(|line| line.strip_prefix("@hits[usdt:")?.split_once("]: "))
         .map(|(probe, hits)| (probe.rsplitn(3, ':').collect::<Vec<_>>(), hits))
-        .map(|(parts, hits)| (format!("{}:{}", parts[1], parts[0]), hits.parse().expect("a number")))
+        .map(|(parts, hits)| {
+            (
+                format!("{}:{}", parts[1], parts[0]),
+                hits.parse().expect("a number"),
+            )
+        })
         .collect();
     let functions = ["demo_request_start", "demo_request_complete"];
-    let hit = truth.hits.iter().filter(|(name, hits)| **hits > 0 && !functions.contains(&name.as_str()));
+    let hit = truth
+        .hits
+        .iter()
+        .filter(|(name, hits)| **hits > 0 && !functions.contains(&name.as_str()));
     let hit: BTreeMap<String, u64> = hit.map(|(name, hits)| (name.clone(), *hits)).collect();
     assert_eq!(messages, hit);
 }
@@ -169,16 +222,24 @@ fn intr_wakeups_names_functions() {
 #[test]
 fn what_the_kernel_did_is_reported() {
     let Some(_alone) = kernel() else { return };
-    for (script, part) in
-        [("syscalls", "@calls[clock_nanosleep]: "), ("syslat-hist", "@us[clock_nanosleep]:"), ("runqlat", "@us:")]
-    {
+    for (script, part) in [
+        ("syscalls", "@calls[clock_nanosleep]: "),
+        ("syslat-hist", "@us[clock_nanosleep]:"),
+        ("runqlat", "@us:"),
+    ] {
         let (output, _) = printed_of_demo(script, &["--for", "2500ms"], &[]);
-        assert!(output.contains(part), "{script} does not tell {part:?}:\n{output}");
+        assert!(
+            output.contains(part),
+            "{script} does not tell {part:?}:\n{output}"
+        );
     }
 }
 
 /// A program that calls functions of these names. It is this test program, started again.
-#[expect(unsafe_code, reason = "the scripts know the functions by the names that C programs have them under")]
+#[expect(
+    unsafe_code,
+    reason = "the scripts know the functions by the names that C programs have them under"
+)]
 mod functions {
     use std::ffi::c_void;
 
@@ -225,9 +286,14 @@ mod functions {
         (0..11).for_each(|_| bridge_run());
         let zeros = std::fs::File::open("/dev/zero").expect("it is there");
         let mut bytes = [0; 8192];
-        let mut read = |from: &std::fs::File| rustix::io::readv(from, &mut [std::io::IoSliceMut::new(&mut bytes)]);
+        let mut read = |from: &std::fs::File| {
+            rustix::io::readv(from, &mut [std::io::IoSliceMut::new(&mut bytes)])
+        };
         assert!((0..13).all(|_| read(&zeros).is_ok()));
-        let only_for_writing = std::fs::File::options().write(true).open("/dev/null").expect("it is there");
+        let only_for_writing = std::fs::File::options()
+            .write(true)
+            .open("/dev/null")
+            .expect("it is there");
         assert!(read(&only_for_writing).is_err());
     }
 }
@@ -247,8 +313,21 @@ fn functions_of_other_programs_are_found() {
     let own = std::env::current_exe().expect("this program");
     let command = format!("{} program --exact --ignored --nocapture", own.display());
     for (script, lines) in [
-        ("send_msg", &["@send_msg[two]: 2", "@send_msg[one]: 3", "@for_each_channel[two]: 7"][..]),
-        ("readv", &["[8K, 16K)             13 |", "@failed[Bad file descriptor]: 1"]),
+        (
+            "send_msg",
+            &[
+                "@send_msg[two]: 2",
+                "@send_msg[one]: 3",
+                "@for_each_channel[two]: 7",
+            ][..],
+        ),
+        (
+            "readv",
+            &[
+                "[8K, 16K)             13 |",
+                "@failed[Bad file descriptor]: 1",
+            ],
+        ),
         ("bridge_loop", &["@us:"]),
     ] {
         let mut tracer = tracer(script, &["-c", &command]);
@@ -257,7 +336,10 @@ fn functions_of_other_programs_are_found() {
         let (status, output, messages) = tracer.end();
         assert!(status.success(), "{script}: {messages:#?}");
         for line in lines {
-            assert!(output.contains(line), "{script}: no {line:?} in:\n{output}\n{messages:#?}");
+            assert!(
+                output.contains(line),
+                "{script}: no {line:?} in:\n{output}\n{messages:#?}"
+            );
         }
     }
 }

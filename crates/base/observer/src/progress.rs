@@ -25,8 +25,15 @@ impl Progress {
     /// Begins work that may take long.
     pub fn new(observer: &Observer) -> Self {
         let begun = Instant::now();
-        let due = observer.0.shows_progress().then(|| begun + FIRST_LINE_AFTER);
-        Self { observer: observer.clone(), begun, due }
+        let due = observer
+            .0
+            .shows_progress()
+            .then(|| begun + FIRST_LINE_AFTER);
+        Self {
+            observer: observer.clone(),
+            begun,
+            due,
+        }
     }
 
     /// Begins work that will take that time: if that is long, its line is there at once.
@@ -77,8 +84,19 @@ impl Reading {
     }
 
     /// Begins a pass over other things.
-    pub fn with_noun(noun: &'static str, progress: Progress, work: &'static str, expected: Option<u64>) -> Self {
-        Self { progress, work, noun, read: 0, expected }
+    pub fn with_noun(
+        noun: &'static str,
+        progress: Progress,
+        work: &'static str,
+        expected: Option<u64>,
+    ) -> Self {
+        Self {
+            progress,
+            work,
+            noun,
+            read: 0,
+            expected,
+        }
     }
 
     /// Counts another one.
@@ -91,10 +109,17 @@ impl Reading {
     }
 
     fn show(&mut self) {
-        let Self { progress, work, noun, read, expected } = self;
+        let Self {
+            progress,
+            work,
+            noun,
+            read,
+            expected,
+        } = self;
         progress.observer.step();
         progress.show(|_| {
-            let part = expected.map_or_else(String::new, |all| format!(" {},", percent(*read, all)));
+            let part =
+                expected.map_or_else(String::new, |all| format!(" {},", percent(*read, all)));
             format!("{work}:{part} {}", counted(*read, noun))
         });
     }
@@ -113,7 +138,12 @@ mod tests {
 
     #[test]
     fn a_part_is_never_more_than_all() {
-        let parts = [percent(0, 0), percent(43, 100), percent(999, 1000), percent(12, 10)];
+        let parts = [
+            percent(0, 0),
+            percent(43, 100),
+            percent(999, 1000),
+            percent(12, 10),
+        ];
         assert_eq!(parts, ["0%", "43%", "99%", "100%"]);
         assert_eq!(percent(u64::MAX, u64::MAX), "100%");
     }

@@ -45,7 +45,11 @@ impl Screen {
 
     /// Returns a terminal of that number of columns, at least 20: for tests.
     pub fn terminal(width: usize, has_colour: bool) -> Self {
-        Self { width: Some(width.max(LEAST_WIDTH)), has_colour, has_unicode: true }
+        Self {
+            width: Some(width.max(LEAST_WIDTH)),
+            has_colour,
+            has_unicode: true,
+        }
     }
 
     fn of(stream: &(impl RawStream + AsFd)) -> Self {
@@ -54,7 +58,11 @@ impl Screen {
         }
         // Respects NO_COLOR, CLICOLOR, and TERM=dumb outside of CI.
         let has_colour = anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never;
-        Self { width: Some(terminal_width(stream)), has_colour, has_unicode: is_utf8() }
+        Self {
+            width: Some(terminal_width(stream)),
+            has_colour,
+            has_unicode: is_utf8(),
+        }
     }
 
     /// Returns the terminal's columns; `None` if this is no terminal, so that lines may have any
@@ -108,8 +116,18 @@ pub fn is_foreground(terminal: impl AsFd) -> bool {
 fn terminal_width(stream: impl AsFd) -> usize {
     // Both are 0 if nobody has set them (ioctl_tty(2), TIOCGWINSZ).
     let asked = rustix::termios::tcgetwinsize(stream).map_or(0, |size| usize::from(size.ws_col));
-    let exported = || env::var("COLUMNS").ok()?.parse().ok().filter(|&columns| columns > 0);
-    let width = if asked > 0 { asked } else { exported().unwrap_or(USUAL_WIDTH) };
+    let exported = || {
+        env::var("COLUMNS")
+            .ok()?
+            .parse()
+            .ok()
+            .filter(|&columns| columns > 0)
+    };
+    let width = if asked > 0 {
+        asked
+    } else {
+        exported().unwrap_or(USUAL_WIDTH)
+    };
     width.max(LEAST_WIDTH)
 }
 
@@ -117,8 +135,9 @@ fn terminal_width(stream: impl AsFd) -> usize {
 /// set decides. If none is set, as in the minimal environment of a service, it returns true, since
 /// terminals of today have UTF-8.
 fn is_utf8() -> bool {
-    let set =
-        ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| env::var(name).ok().filter(|it| !it.is_empty()));
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .find_map(|name| env::var(name).ok().filter(|it| !it.is_empty()));
     set.is_none_or(|locale| {
         let locale = locale.to_ascii_lowercase();
         locale.ends_with("utf-8") || locale.ends_with("utf8")

@@ -27,13 +27,21 @@ pub fn time(nanos: u64) -> String {
         999_500..999_500_000 => (nanos as f64 / 1e6, "ms"),
         _ => (nanos as f64 / 1e9, "s"),
     };
-    let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
+    let decimals = if value < 9.995 {
+        2
+    } else {
+        usize::from(value < 99.95)
+    };
     format!("{value:.decimals$} {unit}")
 }
 
 /// Returns the share that a part has in a whole, from 0 to 1; 0 if the whole is 0.
 pub fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
 }
 
 /// Formats a share (0 to 1) with that number of decimals: `12%`.
@@ -59,11 +67,24 @@ mod tests {
     fn numbers_are_easy_to_read() {
         let numbers = [0, 12, 1_234, 1_234_567].map(grouped);
         assert_eq!(numbers, ["0", "12", "1,234", "1,234,567"]);
-        let times = [7, 1_500, 45_960, 999_600, 46_000_000, 1_500_000_000, 12_000_000_000_000];
-        let texts = ["7 ns", "1.50 us", "46.0 us", "1.00 ms", "46.0 ms", "1.50 s", "12000 s"];
+        let times = [
+            7,
+            1_500,
+            45_960,
+            999_600,
+            46_000_000,
+            1_500_000_000,
+            12_000_000_000_000,
+        ];
+        let texts = [
+            "7 ns", "1.50 us", "46.0 us", "1.00 ms", "46.0 ms", "1.50 s", "12000 s",
+        ];
         assert_eq!(times.map(time), texts);
         assert_eq!((share(1, 4), share(1, 0)), (0.25, 0.0));
-        assert_eq!([percent(0.125, 0), percent(0.125, 1), percent(0.0, 0)], ["12%", "12.5%", "0%"]);
+        assert_eq!(
+            [percent(0.125, 0), percent(0.125, 1), percent(0.0, 0)],
+            ["12%", "12.5%", "0%"]
+        );
         let sizes = [1, 999, 3_400, 3_400_000, 3_400_000_000].map(size);
         assert_eq!(sizes, ["1 byte", "999 bytes", "3.4 kB", "3.4 MB", "3.4 GB"]);
     }

@@ -51,7 +51,13 @@ impl<T: Display> Display for Painted<T> {
             Some(fmt::Alignment::Left) | None => 0,
         };
         let Self { style, .. } = self;
-        write!(f, "{:left$}{style}{text}{style:#}{:right$}", "", "", right = missing - left)
+        write!(
+            f,
+            "{:left$}{style}{text}{style:#}{:right$}",
+            "",
+            "",
+            right = missing - left
+        )
     }
 }
 
@@ -63,8 +69,14 @@ mod tests {
     #[test]
     fn text_in_a_style_takes_the_columns_of_the_text() {
         let colourful = Screen::terminal(80, true);
-        assert_eq!(format!("[{:>4}]", colourful.paint(HEAD, "ab")), "[  \u{1b}[1mab\u{1b}[0m]");
-        assert_eq!(format!("[{:4}]", colourful.paint(HEAD, "größe")), "[\u{1b}[1mgröße\u{1b}[0m]");
+        assert_eq!(
+            format!("[{:>4}]", colourful.paint(HEAD, "ab")),
+            "[  \u{1b}[1mab\u{1b}[0m]"
+        );
+        assert_eq!(
+            format!("[{:4}]", colourful.paint(HEAD, "größe")),
+            "[\u{1b}[1mgröße\u{1b}[0m]"
+        );
         for plain in [Screen::terminal(80, false), Screen::default()] {
             assert_eq!(format!("[{:^4}]", plain.paint(WRONG, "ab")), "[ ab ]");
         }

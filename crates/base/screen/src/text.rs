@@ -33,7 +33,11 @@ pub(crate) fn cut_with(text: &str, width: usize, mark: char) -> Cow<'_, str> {
         if used + piece.columns >= width {
             break;
         }
-        is_styled = if piece.is_style() { piece.text != PLAIN } else { is_styled };
+        is_styled = if piece.is_style() {
+            piece.text != PLAIN
+        } else {
+            is_styled
+        };
         used += piece.columns;
         kept.push_str(piece.text);
     }
@@ -52,7 +56,9 @@ pub fn shorten(text: &str, width: usize) -> Cow<'_, str> {
     if text.len() <= width || columns(text) <= width {
         return Cow::Borrowed(text);
     }
-    let Some(room) = width.checked_sub(1) else { return Cow::Borrowed("") };
+    let Some(room) = width.checked_sub(1) else {
+        return Cow::Borrowed("");
+    };
     let head = cut_with(text, room / 2 + 1, '…');
     let mut room = width - columns(&head);
     let tail = text.char_indices().rev().take_while(|(_, c)| {
@@ -67,12 +73,20 @@ pub fn shorten(text: &str, width: usize) -> Cow<'_, str> {
 
 /// Pads the text with blanks at its end to `width` columns.
 pub fn pad(text: &str, width: usize) -> String {
-    format!("{text}{:missing$}", "", missing = width.saturating_sub(columns(text)))
+    format!(
+        "{text}{:missing$}",
+        "",
+        missing = width.saturating_sub(columns(text))
+    )
 }
 
 /// Pads the text with blanks at its beginning to `width` columns.
 pub fn pad_left(text: &str, width: usize) -> String {
-    format!("{:missing$}{text}", "", missing = width.saturating_sub(columns(text)))
+    format!(
+        "{:missing$}{text}",
+        "",
+        missing = width.saturating_sub(columns(text))
+    )
 }
 
 /// Breaks the text at blanks into lines of at most `width` columns; a longer word has a line of its
@@ -143,10 +157,21 @@ impl<'a> Iterator for Pieces<'a> {
     fn next(&mut self) -> Option<Piece<'a>> {
         let first = self.0.chars().next()?;
         // A style ends with its `m` (ECMA-48, SGR).
-        let style = if first == '\u{1b}' { self.0.find('m').map(|end| end + 1) } else { None };
+        let style = if first == '\u{1b}' {
+            self.0.find('m').map(|end| end + 1)
+        } else {
+            None
+        };
         let (text, rest) = self.0.split_at(style.unwrap_or(first.len_utf8()));
         self.0 = rest;
-        Some(Piece { text, columns: if style.is_some() { 0 } else { first.width().unwrap_or(0) } })
+        Some(Piece {
+            text,
+            columns: if style.is_some() {
+                0
+            } else {
+                first.width().unwrap_or(0)
+            },
+        })
     }
 }
 
@@ -161,9 +186,19 @@ mod tests {
         assert_eq!((cut("ab", 1).as_ref(), cut("ab", 0).as_ref()), ("…", ""));
         assert_eq!(cut("größe", 5), "größe");
         // Wide characters take two columns, and half of one is not shown.
-        assert_eq!((columns("日本語"), cut("日本語", 5).as_ref(), cut("日本語", 4).as_ref()), (6, "日本…", "日…"));
+        assert_eq!(
+            (
+                columns("日本語"),
+                cut("日本語", 5).as_ref(),
+                cut("日本語", 4).as_ref()
+            ),
+            (6, "日本…", "日…")
+        );
         // A combining accent takes none.
-        assert_eq!((columns("e\u{301}"), cut("e\u{301}bc", 3).as_ref()), (1, "e\u{301}bc"));
+        assert_eq!(
+            (columns("e\u{301}"), cut("e\u{301}bc", 3).as_ref()),
+            (1, "e\u{301}bc")
+        );
     }
 
     #[test]
@@ -181,12 +216,18 @@ mod tests {
         for width in 0..=columns(line) {
             assert!(columns(&cut(line, width)) <= width, "{width}");
         }
-        assert_eq!((pad("größe", 7), pad_left("größe", 7)), ("größe  ".to_owned(), "  größe".to_owned()));
+        assert_eq!(
+            (pad("größe", 7), pad_left("größe", 7)),
+            ("größe  ".to_owned(), "  größe".to_owned())
+        );
     }
 
     #[test]
     fn a_name_keeps_both_ends() {
-        assert_eq!(shorten("nqn.2016-06.io.spdk:cnode1", 26), "nqn.2016-06.io.spdk:cnode1");
+        assert_eq!(
+            shorten("nqn.2016-06.io.spdk:cnode1", 26),
+            "nqn.2016-06.io.spdk:cnode1"
+        );
         assert_eq!(shorten("nqn.2016-06.io.spdk:cnode1", 11), "nqn.2…node1");
         assert_eq!(shorten("日本語日本語", 6), "日…語");
         for width in 0..12 {
@@ -196,17 +237,36 @@ mod tests {
 
     #[test]
     fn words_are_wrapped() {
-        assert_eq!(wrap("run as root, or else", 11), ["run as", "root, or", "else"]);
-        assert_eq!(wrap("a incomprehensibilities b", 5), ["a", "incomprehensibilities", "b"]);
+        assert_eq!(
+            wrap("run as root, or else", 11),
+            ["run as", "root, or", "else"]
+        );
+        assert_eq!(
+            wrap("a incomprehensibilities b", 5),
+            ["a", "incomprehensibilities", "b"]
+        );
         assert!(wrap("  ", 5).is_empty());
     }
 
     #[test]
     fn messages_are_wrapped_but_for_their_commands() {
-        let wrapped = wrap_message("needs rights: run as root\n    sudo setcap cap_bpf+ep dptrace", 7, 20);
-        assert_eq!(wrapped, "needs rights:\n  run as root\n    sudo setcap cap_bpf+ep dptrace");
-        assert_eq!(wrap_message("the file 'a  b' is none", 6, 21), "the file 'a  b'\n  is none");
+        let wrapped = wrap_message(
+            "needs rights: run as root\n    sudo setcap cap_bpf+ep dptrace",
+            7,
+            20,
+        );
+        assert_eq!(
+            wrapped,
+            "needs rights:\n  run as root\n    sudo setcap cap_bpf+ep dptrace"
+        );
+        assert_eq!(
+            wrap_message("the file 'a  b' is none", 6, 21),
+            "the file 'a  b'\n  is none"
+        );
         assert_eq!(wrap_message("short", 6, 20), "short");
-        assert_eq!(wrap_message("a /a/very/long/path/of/a/file b", 0, 20), "a\n  /a/very/long/path/of/a/file\n  b");
+        assert_eq!(
+            wrap_message("a /a/very/long/path/of/a/file b", 0, 20),
+            "a\n  /a/very/long/path/of/a/file\n  b"
+        );
     }
 }

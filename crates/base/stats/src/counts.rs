@@ -18,7 +18,11 @@ pub struct Counts {
 impl Counts {
     /// Begins with no values.
     pub const fn new(scale: Scale) -> Self {
-        Self { scale, lowest: 0, octaves: Vec::new() }
+        Self {
+            scale,
+            lowest: 0,
+            octaves: Vec::new(),
+        }
     }
 
     /// Returns the buckets by which values are counted.
@@ -51,7 +55,8 @@ impl Counts {
         }
         if octave < self.lowest {
             let missing = self.lowest - octave;
-            self.octaves.splice(0..0, iter::repeat_with(empty).take(missing));
+            self.octaves
+                .splice(0..0, iter::repeat_with(empty).take(missing));
             self.lowest = octave;
         }
         let at = octave - self.lowest;
@@ -64,7 +69,10 @@ impl Counts {
 
     /// Adds the counts of the same scale that others have.
     pub fn merge(&mut self, other: &Self) {
-        debug_assert_eq!(self.scale, other.scale, "buckets of two scales have no common bounds");
+        debug_assert_eq!(
+            self.scale, other.scale,
+            "buckets of two scales have no common bounds"
+        );
         for (index, count) in other.iter() {
             self.add_to(index, count);
         }
@@ -84,10 +92,17 @@ impl Counts {
     /// Iterates over the buckets that have values: index and count, in ascending order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (usize, u32)> + Clone {
         let each = self.scale.per_octave();
-        let all = self.octaves.iter().enumerate().flat_map(move |(octave, counts)| {
-            let first = (self.lowest + octave) * each;
-            counts.iter().enumerate().map(move |(within, count)| (first + within, *count))
-        });
+        let all = self
+            .octaves
+            .iter()
+            .enumerate()
+            .flat_map(move |(octave, counts)| {
+                let first = (self.lowest + octave) * each;
+                counts
+                    .iter()
+                    .enumerate()
+                    .map(move |(within, count)| (first + within, *count))
+            });
         all.filter(|(_, count)| *count > 0)
     }
 }

@@ -38,7 +38,13 @@ impl Default for Histogram {
 impl Histogram {
     /// Creates an empty histogram.
     pub const fn new(scale: Scale) -> Self {
-        Self { exact: Vec::new(), counts: Counts::new(scale), count: 0, sum: 0, max: 0 }
+        Self {
+            exact: Vec::new(),
+            counts: Counts::new(scale),
+            count: 0,
+            sum: 0,
+            max: 0,
+        }
     }
 
     /// Adds a value.
@@ -122,7 +128,13 @@ impl Histogram {
             last: scale.last(index).min(self.max),
             count: count.into(),
         });
-        exact.map(|value| Bucket { first: value, last: value, count: 1 }).chain(counted)
+        exact
+            .map(|value| Bucket {
+                first: value,
+                last: value,
+                count: 1,
+            })
+            .chain(counted)
     }
 
     /// Returns a quantile (0 to 1), rounded up as the crate describes; 0 if there are no values.
@@ -139,7 +151,10 @@ impl Histogram {
     /// Returns any number of quantiles.
     pub fn all_quantiles(&self, quantiles: &[f64]) -> Vec<u64> {
         let sorted = self.sorted();
-        quantiles.iter().map(|quantile| self.nth(&sorted, *quantile)).collect()
+        quantiles
+            .iter()
+            .map(|quantile| self.nth(&sorted, *quantile))
+            .collect()
     }
 
     fn sorted(&self) -> Vec<u64> {
@@ -165,7 +180,10 @@ impl Histogram {
         }
         if self.counts.is_empty() {
             let sorted = self.sorted();
-            return sorted.get(sorted.len() - 1 - beyond as usize).copied().unwrap_or_default();
+            return sorted
+                .get(sorted.len() - 1 - beyond as usize)
+                .copied()
+                .unwrap_or_default();
         }
         self.counted_all_but(beyond)
     }
@@ -183,7 +201,11 @@ impl Histogram {
     /// Returns the smallest value that is counted together with a quantile.
     pub fn quantile_from(&self, quantile: f64) -> u64 {
         let (value, scale) = (self.quantile(quantile), self.counts.scale());
-        if self.counts.is_empty() { value } else { scale.first(scale.index(value)) }
+        if self.counts.is_empty() {
+            value
+        } else {
+            scale.first(scale.index(value))
+        }
     }
 }
 
@@ -204,34 +226,62 @@ mod tests {
     #[test]
     fn few_values_are_exact_and_many_are_near() {
         let few = histogram(Scale::FINE, (1..=100).map(|n| n * 1_000));
-        assert_eq!(few.quantiles(&[0.5, 0.99, 0.999]), [50_000, 99_000, 100_000]);
+        assert_eq!(
+            few.quantiles(&[0.5, 0.99, 0.999]),
+            [50_000, 99_000, 100_000]
+        );
         let many = histogram(Scale::FINE, (1..=40_000).map(|n| n * 1_000));
         assert!(few.counts.is_empty() && many.exact.is_empty());
         for (quantile, exact) in [(0.5, 20_000_000), (0.99, 39_600_000), (0.999, 39_960_000)] {
             let found = many.quantile(quantile);
-            assert!(found >= exact && (found - exact) * 1_000 < exact, "{quantile}: {found}");
+            assert!(
+                found >= exact && (found - exact) * 1_000 < exact,
+                "{quantile}: {found}"
+            );
         }
-        assert_eq!((many.count(), many.mean(), many.max()), (40_000, 20_000_500, 40_000_000));
+        assert_eq!(
+            (many.count(), many.mean(), many.max()),
+            (40_000, 20_000_500, 40_000_000)
+        );
         assert_eq!(many.quantile(1.0), 40_000_000);
         let none = Histogram::default();
-        assert_eq!((none.quantile(0.5), none.all_but(0), none.mean(), none.max()), (0, 0, 0, 0));
+        assert_eq!(
+            (none.quantile(0.5), none.all_but(0), none.mean(), none.max()),
+            (0, 0, 0, 0)
+        );
     }
 
     #[test]
     fn values_beyond_a_quantile_are_counted_from_above() {
         for scale in [Scale::FINE, Scale::MEDIUM] {
             let all = histogram(scale, 1..=100);
-            assert_eq!((all.all_but(0), all.all_but(1), all.all_but(99), all.all_but(100)), (100, 99, 1, 0));
+            assert_eq!(
+                (
+                    all.all_but(0),
+                    all.all_but(1),
+                    all.all_but(99),
+                    all.all_but(100)
+                ),
+                (100, 99, 1, 0)
+            );
         }
     }
 
     #[test]
     fn a_quantile_has_a_lower_limit() {
         // The largest 5 of 5,443 are counted together: 99.95 % do not exceed the largest of these.
-        let values = (0..5_438).map(|n| 1_000 + n % 438).chain((0..5).map(|n| (1 << 20) | (n << 10)));
+        let values = (0..5_438)
+            .map(|n| 1_000 + n % 438)
+            .chain((0..5).map(|n| (1 << 20) | (n << 10)));
         let all = histogram(Scale::MEDIUM, values.clone());
         let beyond = |limit: u64| values.clone().filter(|value| *value >= limit).count();
-        assert_eq!((beyond(all.quantile(0.9995)), beyond(all.quantile_from(0.9995))), (1, 5));
+        assert_eq!(
+            (
+                beyond(all.quantile(0.9995)),
+                beyond(all.quantile_from(0.9995))
+            ),
+            (1, 5)
+        );
         assert_eq!(Histogram::default().quantile_from(0.99), 0);
     }
 

@@ -30,7 +30,11 @@ pub struct WideBucket {
 /// Estimates a quantile (0 to 1) from counts between wide bounds, in ascending order; `None` if they
 /// count nothing. The values of a bucket are taken to be spread evenly between its bounds. `max` is
 /// the largest value, which the estimate does not exceed.
-pub fn estimate(buckets: impl Iterator<Item = WideBucket> + Clone, quantile: f64, max: u64) -> Option<u64> {
+pub fn estimate(
+    buckets: impl Iterator<Item = WideBucket> + Clone,
+    quantile: f64,
+    max: u64,
+) -> Option<u64> {
     let rank = rank(quantile, buckets.clone().map(|bucket| bucket.count).sum());
     let mut before = 0;
     for WideBucket { from, to, count } in buckets {
@@ -67,18 +71,32 @@ mod tests {
         for count in 1..20_000_u64 {
             for thousandths in [1, 70, 500, 900, 950, 990, 999] {
                 let expected = (count * thousandths).div_ceil(1_000);
-                assert_eq!(rank(thousandths as f64 / 1_000.0, count), expected, "{thousandths}, {count}");
+                assert_eq!(
+                    rank(thousandths as f64 / 1_000.0, count),
+                    expected,
+                    "{thousandths}, {count}"
+                );
             }
         }
-        assert_eq!((of_sorted(&[3, 5, 8, 9], 0.5), of_sorted::<u64>(&[], 0.5)), (Some(5), None));
+        assert_eq!(
+            (of_sorted(&[3, 5, 8, 9], 0.5), of_sorted::<u64>(&[], 0.5)),
+            (Some(5), None)
+        );
     }
 
     #[test]
     fn an_estimate_lies_within_the_bucket_of_its_rank() {
-        let buckets = [(0.0, 1_024.0, 0), (1_024.0, 1_448.0, 90), (1_448.0, f64::MAX, 10)]
-            .map(|(from, to, count)| WideBucket { from, to, count });
+        let buckets = [
+            (0.0, 1_024.0, 0),
+            (1_024.0, 1_448.0, 90),
+            (1_448.0, f64::MAX, 10),
+        ]
+        .map(|(from, to, count)| WideBucket { from, to, count });
         let of = |quantile| estimate(buckets.into_iter(), quantile, 1_200_000);
-        assert_eq!((of(0.45), of(0.9), of(1.0)), (Some(1_236), Some(1_448), Some(1_200_000)));
+        assert_eq!(
+            (of(0.45), of(0.9), of(1.0)),
+            (Some(1_236), Some(1_448), Some(1_200_000))
+        );
         assert!(of(0.99).is_some_and(|p99| (1_448..1_200_000).contains(&p99)));
         assert_eq!(estimate(buckets[..1].iter().copied(), 0.5, 7), None);
     }

@@ -23,7 +23,11 @@ impl Scale {
 
     /// Chooses the buckets of the next of several histograms: if there are very many, they are small.
     pub const fn for_next(histograms: usize) -> Self {
-        if histograms <= MAX_FINE { Self::FINE } else { Self::MEDIUM }
+        if histograms <= MAX_FINE {
+            Self::FINE
+        } else {
+            Self::MEDIUM
+        }
     }
 
     /// Divides each power of two into `1 << bits` buckets.

@@ -16,8 +16,11 @@ const HEAPS: libc::c_int = 2;
 /// threads. Large blocks cost some more time.
 pub fn keep_little() {
     #[cfg(target_env = "gnu")]
-    for (option, value) in [(libc::M_MMAP_THRESHOLD, LARGE), (libc::M_TRIM_THRESHOLD, KEPT), (libc::M_ARENA_MAX, HEAPS)]
-    {
+    for (option, value) in [
+        (libc::M_MMAP_THRESHOLD, LARGE),
+        (libc::M_TRIM_THRESHOLD, KEPT),
+        (libc::M_ARENA_MAX, HEAPS),
+    ] {
         // SAFETY: the call takes two numbers, and changes how later requests are served. It ignores
         // unknown options.
         unsafe { libc::mallopt(option, value) };

@@ -35,7 +35,15 @@ impl Call {
         // SAFETY: the caller answers for the arguments; the second call returns the address of this
         // thread's error number.
         unsafe {
-            self.done = libc::syscall(self.number, with[0], with[1], with[2], with[3], with[4], with[5]);
+            self.done = libc::syscall(
+                self.number,
+                with[0],
+                with[1],
+                with[2],
+                with[3],
+                with[4],
+                with[5],
+            );
             self.error = *libc::__errno_location();
         }
     }
@@ -60,7 +68,12 @@ extern "C" fn make(call: *mut c_void) -> c_int {
 /// The arguments must be right for the call, and the memory they point to must stay valid until it
 /// is done.
 pub(crate) unsafe fn syscall(number: c_long, arguments: [c_long; 6]) -> io::Result<c_long> {
-    let mut call = Call { number, arguments, done: -1, error: libc::EAGAIN };
+    let mut call = Call {
+        number,
+        arguments,
+        done: -1,
+        error: libc::EAGAIN,
+    };
     let call_at = std::ptr::from_mut(&mut call).cast::<c_void>();
     let mut stack = vec![0_u128; STACK];
     // SAFETY: the stack grows down from its end, which is aligned as both machines require (16
@@ -86,7 +99,11 @@ pub(crate) unsafe fn syscall(number: c_long, arguments: [c_long; 6]) -> io::Resu
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
     }
-    if call.done < 0 { Err(io::Error::from_raw_os_error(call.error)) } else { Ok(call.done) }
+    if call.done < 0 {
+        Err(io::Error::from_raw_os_error(call.error))
+    } else {
+        Ok(call.done)
+    }
 }
 
 /// A descriptor that may have to be closed in a separate process.
@@ -99,12 +116,18 @@ pub(crate) struct Descriptor {
 impl Descriptor {
     /// Wraps a descriptor that the kernel closes without interruption.
     pub(crate) fn plain(fd: OwnedFd) -> Self {
-        Self { fd: ManuallyDrop::new(fd), apart: false }
+        Self {
+            fd: ManuallyDrop::new(fd),
+            apart: false,
+        }
     }
 
     /// Wraps a descriptor with breakpoints in processes.
     pub(crate) fn apart(fd: OwnedFd) -> Self {
-        Self { fd: ManuallyDrop::new(fd), apart: true }
+        Self {
+            fd: ManuallyDrop::new(fd),
+            apart: true,
+        }
     }
 }
 
@@ -136,23 +159,31 @@ mod tests {
     fn a_call_apart_is_ours_in_all_but_signals() {
         let mut ends = [0; 2];
         // SAFETY: `ends` has room for two descriptors.
-        let done = unsafe { syscall(libc::SYS_pipe2, [std::ptr::from_mut(&mut ends) as c_long, 0, 0, 0, 0, 0]) };
+        let done = unsafe {
+            syscall(
+                libc::SYS_pipe2,
+                [std::ptr::from_mut(&mut ends) as c_long, 0, 0, 0, 0, 0],
+            )
+        };
         assert_eq!(done.ok(), Some(0));
         let byte = [7_u8];
         // SAFETY: one byte is there; the descriptors are ours.
         let written = unsafe { libc::write(ends[1], byte.as_ptr().cast(), 1) };
         assert_eq!(written, 1);
         // SAFETY: both were created above, and are owned from here on.
-        let [from, to] = ends.map(|end| Descriptor::apart(unsafe { std::os::fd::FromRawFd::from_raw_fd(end) }));
+        let [from, to] =
+            ends.map(|end| Descriptor::apart(unsafe { std::os::fd::FromRawFd::from_raw_fd(end) }));
         drop(to);
         let mut read = [0_u8; 2];
         // SAFETY: there is room for two bytes.
-        let mut next = || unsafe { libc::read(from.as_fd().as_raw_fd(), read.as_mut_ptr().cast(), 2) };
+        let mut next =
+            || unsafe { libc::read(from.as_fd().as_raw_fd(), read.as_mut_ptr().cast(), 2) };
         // The byte written, and then the end: the other end is closed.
         assert_eq!((next(), next()), (1, 0));
         // SAFETY: no pointers.
-        let error =
-            unsafe { syscall(libc::SYS_close, [-1, 0, 0, 0, 0, 0]) }.err().and_then(|error| error.raw_os_error());
+        let error = unsafe { syscall(libc::SYS_close, [-1, 0, 0, 0, 0, 0]) }
+            .err()
+            .and_then(|error| error.raw_os_error());
         assert_eq!(error, Some(libc::EBADF));
     }
 }

@@ -46,15 +46,30 @@ impl Moment {
             let before = ticks();
             let nanos = read();
             let bracket = ticks().saturating_sub(before);
-            Self { ticks: before + bracket / 2, nanos, bracket }
+            Self {
+                ticks: before + bracket / 2,
+                nanos,
+                bracket,
+            }
         });
-        tries.into_iter().reduce(|best, next| if next.bracket < best.bracket { next } else { best }).unwrap_or(tries[0])
+        tries
+            .into_iter()
+            .reduce(|best, next| {
+                if next.bracket < best.bracket {
+                    next
+                } else {
+                    best
+                }
+            })
+            .unwrap_or(tries[0])
     }
 }
 
 fn nanos(clock: ClockId) -> u64 {
     let now = clock_gettime(clock);
-    (now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64)
+    (now.tv_sec as u64)
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(now.tv_nsec as u64)
 }
 
 /// Returns the processor's own counter, as SPDK reads it (`spdk_get_ticks`): `rdtsc` on x86-64,
@@ -71,6 +86,8 @@ pub fn ticks() -> u64 {
 pub fn ticks() -> u64 {
     let ticks: u64;
     // SAFETY: Linux lets user programs read this register, and the instruction touches no memory.
-    unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags)) };
+    unsafe {
+        core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags))
+    };
     ticks
 }

@@ -117,9 +117,14 @@ impl CodeLog {
         let ring = |cpu: &u32| {
             let event = PerfEvent::code_log(tid, *cpu)?;
             let memory = Mapping::of(&event, page + DATA, 0, ProtFlags::READ | ProtFlags::WRITE)?;
-            Ok(Ring { memory, _event: event })
+            Ok(Ring {
+                memory,
+                _event: event,
+            })
         };
-        Ok(Self { rings: cpus.iter().map(ring).collect::<io::Result<_>>()? })
+        Ok(Self {
+            rings: cpus.iter().map(ring).collect::<io::Result<_>>()?,
+        })
     }
 
     /// Passes on the entries since the last call, in time order for each CPU.
@@ -156,12 +161,16 @@ impl Ring {
     }
 
     fn drain(&self, each: &mut impl FnMut(CodeEvent)) {
-        let (head, mut tail) =
-            (self.position(HEAD).load(Ordering::Acquire), self.position(TAIL).load(Ordering::Relaxed));
+        let (head, mut tail) = (
+            self.position(HEAD).load(Ordering::Acquire),
+            self.position(TAIL).load(Ordering::Relaxed),
+        );
         while tail < head {
             let mut header = [0; size_of::<Header>()];
             self.copy(tail, &mut header);
-            let Ok(Header { kind, size, .. }) = Header::read_from_bytes(&header) else { break };
+            let Ok(Header { kind, size, .. }) = Header::read_from_bytes(&header) else {
+                break;
+            };
             let size = usize::from(size);
             // Such a size is invalid: drop the rest.
             if size < header.len() || size > DATA {
@@ -199,8 +208,25 @@ impl MappedCode {
     fn of(body: &[u8]) -> Option<Self> {
         let (fixed, path) = Code::read_from_prefix(body).ok()?;
         let path = path.split(|byte| *byte == 0).next().unwrap_or_default();
-        let Code { pid, address, length, offset, major, minor, inode, .. } = fixed;
+        let Code {
+            pid,
+            address,
+            length,
+            offset,
+            major,
+            minor,
+            inode,
+            ..
+        } = fixed;
         let path = PathBuf::from(OsString::from_vec(path.to_vec()));
-        Some(Self { pid, start: address, length, offset, device: (major, minor), inode, path })
+        Some(Self {
+            pid,
+            start: address,
+            length,
+            offset,
+            device: (major, minor),
+            inode,
+            path,
+        })
     }
 }

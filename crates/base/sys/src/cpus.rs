@@ -27,10 +27,16 @@ pub fn possible() -> io::Result<usize> {
     if let Some(&known) = KNOWN.get() {
         return Ok(known);
     }
-    let text = std::fs::read_to_string(POSSIBLE)
-        .map_err(|error| io::Error::new(error.kind(), format!("{POSSIBLE}, which lists the CPUs: {error}")))?;
+    let text = std::fs::read_to_string(POSSIBLE).map_err(|error| {
+        io::Error::new(
+            error.kind(),
+            format!("{POSSIBLE}, which lists the CPUs: {error}"),
+        )
+    })?;
     // The numbers may have gaps; the kernel's arrays have none.
-    let last = parse_list(&text).and_then(|cpus| cpus.last().copied()).ok_or(io::ErrorKind::InvalidData)?;
+    let last = parse_list(&text)
+        .and_then(|cpus| cpus.last().copied())
+        .ok_or(io::ErrorKind::InvalidData)?;
     Ok(*KNOWN.get_or_init(|| last + 1))
 }
 

@@ -24,16 +24,25 @@ impl Zeroed {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
         if length == 0 {
-            return Ok(Self { start: NonNull::dangling(), length });
+            return Ok(Self {
+                start: NonNull::dangling(),
+                length,
+            });
         }
-        let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
+        let (access, flags) = (
+            ProtFlags::READ | ProtFlags::WRITE,
+            MapFlags::PRIVATE | MapFlags::NORESERVE,
+        );
         // SAFETY: the kernel chooses the address of the mapping, so nothing that exists is changed.
         let start = unsafe { mmap_anonymous(std::ptr::null_mut(), length, access, flags) }?;
         // Otherwise a byte could take two megabytes. The call fails if the kernel has no huge
         // pages, which is fine.
         // SAFETY: it is the mapping just created, and the advice changes nothing in it.
         let _ = unsafe { madvise(start, length, Advice::LinuxNoHugepage) };
-        Ok(Self { start: NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?, length })
+        Ok(Self {
+            start: NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?,
+            length,
+        })
     }
 
     /// Makes the bytes read-only and shareable.

@@ -126,7 +126,8 @@ impl PerfEvent {
         let path = CString::new(uprobe.path.as_os_str().as_bytes())?;
         let semaphore = u32::try_from(uprobe.semaphore).map_err(|_| io::ErrorKind::InvalidInput)?;
         let mut attr = Attr::of(uprobe.kind);
-        attr.config = u64::from(semaphore) << SEMAPHORE_SHIFT | uprobe.return_bit.map_or(0, |bit| 1 << (bit & 31));
+        attr.config = u64::from(semaphore) << SEMAPHORE_SHIFT
+            | uprobe.return_bit.map_or(0, |bit| 1 << (bit & 31));
         attr.config1 = path.as_ptr() as u64;
         attr.config2 = uprobe.offset;
         // SAFETY: the path ends with a NUL and lives until the call is done.
@@ -135,7 +136,13 @@ impl PerfEvent {
 
     /// Opens an event at a kernel function's entry, or at its return (`return_bit` as for an
     /// uprobe). Since Linux 4.17.
-    pub fn kprobe(kind: u32, return_bit: Option<u8>, function: &str, offset: u64, scope: Scope) -> io::Result<Self> {
+    pub fn kprobe(
+        kind: u32,
+        return_bit: Option<u8>,
+        function: &str,
+        offset: u64,
+        scope: Scope,
+    ) -> io::Result<Self> {
         let function = CString::new(function)?;
         let mut attr = Attr::of(kind);
         attr.config = return_bit.map_or(0, |bit| 1 << (bit & 31));
@@ -180,13 +187,21 @@ impl PerfEvent {
     /// later.
     pub fn breakpoint(address: u64, length: u64, access: u32, scope: Scope) -> io::Result<Self> {
         let mut attr = Attr::of(TYPE_BREAKPOINT);
-        (attr.config1, attr.config2, attr.breakpoint_type, attr.sample) = (address, length, access, 1);
+        (
+            attr.config1,
+            attr.config2,
+            attr.breakpoint_type,
+            attr.sample,
+        ) = (address, length, access, 1);
         if let Scope::Process(_) = scope {
             attr.flags |= INHERIT;
         }
         // SAFETY: this kind has no pointers of ours.
         let event = unsafe { open(&attr, scope) }?;
-        Ok(Self { samples: true, ..event })
+        Ok(Self {
+            samples: true,
+            ..event
+        })
     }
 
     /// Opens an event that reports the code mapped on a CPU by a thread, and by all threads and
@@ -221,8 +236,18 @@ impl PerfEvent {
 
     fn ioctl(&self, request: libc::Ioctl, argument: u32) -> io::Result<()> {
         // SAFETY: none of the requests takes a pointer.
-        let done = unsafe { libc::ioctl(self.fd.as_fd().as_raw_fd(), request, libc::c_ulong::from(argument)) };
-        if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        let done = unsafe {
+            libc::ioctl(
+                self.fd.as_fd().as_raw_fd(),
+                request,
+                libc::c_ulong::from(argument),
+            )
+        };
+        if done < 0 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -249,14 +274,20 @@ impl Attr {
         self.flags = flags | scope.inheritance();
         // SAFETY: these kinds have no pointers.
         let event = match unsafe { open(&self, scope) } {
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) && self.flags & INHERIT_THREAD != 0 => {
+            Err(error)
+                if error.raw_os_error() == Some(libc::EINVAL)
+                    && self.flags & INHERIT_THREAD != 0 =>
+            {
                 self.flags = flags | INHERIT;
                 // SAFETY: as above.
                 unsafe { open(&self, scope) }
             }
             opened => opened,
         };
-        Ok(PerfEvent { samples: true, ..event? })
+        Ok(PerfEvent {
+            samples: true,
+            ..event?
+        })
     }
 }
 
@@ -267,12 +298,23 @@ impl Attr {
 unsafe fn open_apart(attr: &Attr, scope: Scope) -> io::Result<PerfEvent> {
     let (pid, cpu) = of_scope(scope);
     let attr = std::ptr::from_ref(attr) as libc::c_long;
-    let arguments = [attr, pid.into(), cpu.into(), -1, CLOSE_ON_EXEC.cast_signed(), 0];
+    let arguments = [
+        attr,
+        pid.into(),
+        cpu.into(),
+        -1,
+        CLOSE_ON_EXEC.cast_signed(),
+        0,
+    ];
     // SAFETY: `attr` has the size that it states; the caller answers for its pointers. The kernel
     // only reads.
     let fd = unsafe { apart::syscall(libc::SYS_perf_event_open, arguments) }?;
     // SAFETY: the kernel has just created this descriptor for us.
-    Ok(PerfEvent { fd: Descriptor::apart(unsafe { OwnedFd::from_raw_fd(fd as i32) }), samples: false })
+    let fd = unsafe { OwnedFd::from_raw_fd(fd as i32) };
+    Ok(PerfEvent {
+        fd: Descriptor::apart(fd),
+        samples: false,
+    })
 }
 
 /// Returns the process and the CPU as arguments of the call.
@@ -300,10 +342,23 @@ unsafe fn open(attr: &Attr, scope: Scope) -> io::Result<PerfEvent> {
 unsafe fn open_on(attr: &Attr, pid: i32, cpu: i32) -> io::Result<PerfEvent> {
     // SAFETY: `attr` has the size that it states; the caller answers for its pointers. The kernel
     // only reads.
-    let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, std::ptr::from_ref(attr), pid, cpu, -1, CLOSE_ON_EXEC) };
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            std::ptr::from_ref(attr),
+            pid,
+            cpu,
+            -1,
+            CLOSE_ON_EXEC,
+        )
+    };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the kernel has just created this descriptor for us.
-    Ok(PerfEvent { fd: Descriptor::plain(unsafe { OwnedFd::from_raw_fd(fd as i32) }), samples: false })
+    let fd = unsafe { OwnedFd::from_raw_fd(fd as i32) };
+    Ok(PerfEvent {
+        fd: Descriptor::plain(fd),
+        samples: false,
+    })
 }

@@ -21,8 +21,11 @@ pub struct PidFd {
 impl PidFd {
     /// Opens the process with this id; a thread's id is valid only if it is its process's first.
     pub fn open(pid: u32) -> io::Result<Self> {
-        let pid = rustix::process::Pid::from_raw(pid.cast_signed()).ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(Self { fd: pidfd_open(pid, PidfdFlags::empty())? })
+        let pid =
+            rustix::process::Pid::from_raw(pid.cast_signed()).ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(Self {
+            fd: pidfd_open(pid, PidfdFlags::empty())?,
+        })
     }
 
     /// Returns whether the process has ended.
@@ -40,7 +43,10 @@ impl AsFd for PidFd {
 /// Waits until a descriptor is readable; returns whether it is. A signal ends the wait early.
 pub fn wait_readable(fd: BorrowedFd<'_>, at_most: Duration) -> io::Result<bool> {
     let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
-    let at_most = Timespec { tv_sec: at_most.as_secs().cast_signed(), tv_nsec: at_most.subsec_nanos().into() };
+    let at_most = Timespec {
+        tv_sec: at_most.as_secs().cast_signed(),
+        tv_nsec: at_most.subsec_nanos().into(),
+    };
     match poll(&mut fds, Some(&at_most)) {
         Ok(ready) => Ok(ready > 0),
         Err(rustix::io::Errno::INTR) => Ok(false),
@@ -53,14 +59,18 @@ pub fn wait_readable(fd: BorrowedFd<'_>, at_most: Duration) -> io::Result<bool> 
 /// holds. Returns whether they were written; a reader that is not ready does not get them.
 pub fn write_if_ready(fd: BorrowedFd<'_>, words: &[u8]) -> bool {
     let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::OUT)];
-    let is_ready = poll(&mut fds, Some(&Timespec::default())).is_ok() && fds[0].revents().contains(PollFlags::OUT);
+    let is_ready = poll(&mut fds, Some(&Timespec::default())).is_ok()
+        && fds[0].revents().contains(PollFlags::OUT);
     is_ready && rustix::io::write(fd, words).is_ok()
 }
 
 /// Waits as [`wait_readable`] does, for either of two descriptors.
 pub fn wait_readable_either(fds: [BorrowedFd<'_>; 2], at_most: Duration) -> io::Result<bool> {
     let mut fds = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-    let at_most = Timespec { tv_sec: at_most.as_secs().cast_signed(), tv_nsec: at_most.subsec_nanos().into() };
+    let at_most = Timespec {
+        tv_sec: at_most.as_secs().cast_signed(),
+        tv_nsec: at_most.subsec_nanos().into(),
+    };
     match poll(&mut fds, Some(&at_most)) {
         Ok(ready) => Ok(ready > 0),
         Err(rustix::io::Errno::INTR) => Ok(false),
@@ -148,7 +158,11 @@ unsafe fn wait_for_parent(parent: libc::pid_t) {
         let ended = libc::syscall(libc::SYS_pidfd_open, parent, 0) as libc::c_int;
         // If the parent is gone already, its id may be another process's.
         if ended >= 0 && libc::getppid() == parent {
-            let mut ended = libc::pollfd { fd: ended, events: libc::POLLIN, revents: 0 };
+            let mut ended = libc::pollfd {
+                fd: ended,
+                events: libc::POLLIN,
+                revents: 0,
+            };
             while libc::poll(&raw mut ended, 1, -1) < 0 && libc::getppid() == parent {}
         }
     }
@@ -190,7 +204,9 @@ const MOST_CLOSERS: usize = 128;
 /// bound.
 pub fn bind_to_starter(command: &mut Command, longest: Duration) {
     let starter = rustix::process::getpid();
-    let seconds = longest.as_secs().saturating_add(u64::from(longest.subsec_nanos() > 0));
+    let seconds = longest
+        .as_secs()
+        .saturating_add(u64::from(longest.subsec_nanos() > 0));
     let seconds = libc::c_uint::try_from(seconds).unwrap_or(libc::c_uint::MAX);
     let bind = move || {
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
@@ -246,13 +262,21 @@ impl HeldChild {
         unsafe { command.pre_exec(wait) };
         // `spawn` returns once the child has run its program, or has failed to: another thread
         // waits for that.
-        let starting = std::thread::Builder::new().name("held child".into()).spawn(move || command.spawn())?;
+        let starting = std::thread::Builder::new()
+            .name("held child".into())
+            .spawn(move || command.spawn())?;
         let mut pid = [0; 4];
         match rustix::io::read(&pid_from, &mut pid)? {
-            4 => Ok(Self { pid: u32::from_ne_bytes(pid), go, starting }),
+            4 => Ok(Self {
+                pid: u32::from_ne_bytes(pid),
+                go,
+                starting,
+            }),
             // The pipe was closed with nothing in it: there is no child, and `spawn` returns the
             // reason.
-            _ => Err(joined(starting).err().unwrap_or_else(|| io::ErrorKind::UnexpectedEof.into())),
+            _ => Err(joined(starting)
+                .err()
+                .unwrap_or_else(|| io::ErrorKind::UnexpectedEof.into())),
         }
     }
 
@@ -272,11 +296,18 @@ impl HeldChild {
 /// Asks a child that has not been waited for to end (SIGTERM).
 pub fn terminate(child: &Child) -> io::Result<()> {
     let pid = rustix::process::Pid::from_child(child);
-    Ok(rustix::process::kill_process(pid, rustix::process::Signal::TERM)?)
+    Ok(rustix::process::kill_process(
+        pid,
+        rustix::process::Signal::TERM,
+    )?)
 }
 
 fn joined(starting: JoinHandle<io::Result<Child>>) -> io::Result<Child> {
-    starting.join().unwrap_or_else(|_| Err(io::Error::other("the thread that starts the program panicked")))
+    starting.join().unwrap_or_else(|_| {
+        Err(io::Error::other(
+            "the thread that starts the program panicked",
+        ))
+    })
 }
 
 /// Number of files that a process of ours may have open besides those requested.
@@ -287,12 +318,21 @@ const USUAL_FILES: u64 = 512;
 /// # Errors
 /// If the hard limit is too low.
 pub fn make_room_for_files(more: u64) -> io::Result<()> {
-    let (limit, wanted) = (getrlimit(Resource::Nofile), USUAL_FILES.saturating_add(more));
+    let (limit, wanted) = (
+        getrlimit(Resource::Nofile),
+        USUAL_FILES.saturating_add(more),
+    );
     if limit.current.is_none_or(|current| current >= wanted) {
         return Ok(());
     }
     if limit.maximum.is_some_and(|maximum| maximum < wanted) {
         return Err(rustix::io::Errno::MFILE.into());
     }
-    Ok(setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..limit })?)
+    Ok(setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: Some(wanted),
+            ..limit
+        },
+    )?)
 }

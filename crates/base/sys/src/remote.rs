@@ -26,7 +26,14 @@ pub fn read_ranges(pid: u32, addresses: &[u64], into: &mut [IoSliceMut<'_>]) -> 
     // SAFETY: `IoSliceMut` has the layout of `iovec`, and its slices are ours to write until the call returns. The kernel
     // reads `count` entries of both lists, and never dereferences the addresses of the second one here.
     let read = unsafe {
-        libc::process_vm_readv(pid.cast_signed(), into.as_mut_ptr().cast(), count, remote.as_ptr(), count, 0)
+        libc::process_vm_readv(
+            pid.cast_signed(),
+            into.as_mut_ptr().cast(),
+            count,
+            remote.as_ptr(),
+            count,
+            0,
+        )
     };
     usize::try_from(read).map_err(|_| io::Error::last_os_error())
 }
@@ -39,14 +46,29 @@ mod tests {
     fn our_own_memory_is_read_up_to_what_is_not_mapped() {
         let (first, second) = ([1_u8, 2, 3], [4_u8, 5]);
         let (mut a, mut b, mut c) = ([0; 2], [0; 4], [0; 2]);
-        let mut into = [IoSliceMut::new(&mut a), IoSliceMut::new(&mut b), IoSliceMut::new(&mut c)];
+        let mut into = [
+            IoSliceMut::new(&mut a),
+            IoSliceMut::new(&mut b),
+            IoSliceMut::new(&mut c),
+        ];
         let addresses = [first.as_ptr() as u64 + 1, 8, second.as_ptr() as u64];
-        assert_eq!(read_ranges(std::process::id(), &addresses, &mut into).unwrap(), 2);
+        assert_eq!(
+            read_ranges(std::process::id(), &addresses, &mut into).unwrap(),
+            2
+        );
         assert_eq!(a, [2, 3]);
         let mut into = [IoSliceMut::new(&mut c)];
-        assert_eq!(read_ranges(std::process::id(), &addresses[2..], &mut into).unwrap(), 2);
+        assert_eq!(
+            read_ranges(std::process::id(), &addresses[2..], &mut into).unwrap(),
+            2
+        );
         assert_eq!(c, second);
-        let error = read_ranges(std::process::id(), &[u64::MAX], &mut [IoSliceMut::new(&mut [0])]).unwrap_err();
+        let error = read_ranges(
+            std::process::id(),
+            &[u64::MAX],
+            &mut [IoSliceMut::new(&mut [0])],
+        )
+        .unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::EFAULT));
         assert!(read_ranges(1, &[0], &mut []).is_err());
     }

@@ -48,7 +48,12 @@ impl RingBuffer {
         let page = rustix::param::page_size();
         let consumer = Mapping::of(map, page, 0, ProtFlags::READ | ProtFlags::WRITE)?;
         let producer = Mapping::of(map, page + 2 * size, page as u64, ProtFlags::READ)?;
-        let mut ring = Self { consumer, producer, size, position: 0 };
+        let mut ring = Self {
+            consumer,
+            producer,
+            size,
+            position: 0,
+        };
         ring.position = ring.consumer_position().load(Ordering::Relaxed);
         Ok(ring)
     }
@@ -66,21 +71,28 @@ impl RingBuffer {
                 }
             }
             if drained.records == limit {
-                return Drained { more: true, ..drained };
+                return Drained {
+                    more: true,
+                    ..drained
+                };
             }
             let start = self.position as usize & (self.size - 1);
             let header = self.header(start).load(Ordering::Acquire);
             let length = (header & !(RINGBUF_BUSY | RINGBUF_DISCARD)) as usize;
             // The kernel never writes a record longer than the ring.
             if header & RINGBUF_BUSY != 0 || length + HEAD > self.size {
-                return Drained { busy: true, ..drained };
+                return Drained {
+                    busy: true,
+                    ..drained
+                };
             }
             if header & RINGBUF_DISCARD == 0 {
                 take(self.bytes(start + HEAD, length));
                 drained.records += 1;
             }
             self.position += (length + HEAD).next_multiple_of(8) as u64;
-            self.consumer_position().store(self.position, Ordering::Release);
+            self.consumer_position()
+                .store(self.position, Ordering::Release);
         }
     }
 
@@ -98,7 +110,13 @@ impl RingBuffer {
     fn header(&self, start: usize) -> &AtomicU32 {
         // SAFETY: the data begin a page behind the producers' position and are mapped for twice `size`; records are
         // aligned to 8 bytes. It is only loaded.
-        unsafe { self.producer.start.add(rustix::param::page_size() + start).cast::<AtomicU32>().as_ref() }
+        unsafe {
+            self.producer
+                .start
+                .add(rustix::param::page_size() + start)
+                .cast::<AtomicU32>()
+                .as_ref()
+        }
     }
 
     /// Returns `length` bytes of the data from `start` on. The sum of the two must be less than
@@ -123,9 +141,23 @@ pub(crate) struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    pub(crate) fn of(shared: &impl AsFd, length: usize, offset: u64, access: ProtFlags) -> io::Result<Self> {
+    pub(crate) fn of(
+        shared: &impl AsFd,
+        length: usize,
+        offset: u64,
+        access: ProtFlags,
+    ) -> io::Result<Self> {
         // SAFETY: the kernel chooses the address of the mapping, so nothing that exists is changed.
-        let start = unsafe { mmap(std::ptr::null_mut(), length, access, MapFlags::SHARED, shared.as_fd(), offset) }?;
+        let start = unsafe {
+            mmap(
+                std::ptr::null_mut(),
+                length,
+                access,
+                MapFlags::SHARED,
+                shared.as_fd(),
+                offset,
+            )
+        }?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { start, length })
     }

@@ -10,13 +10,17 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_t
 /// 1,024.
 pub fn allowed_cpus() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(None)?;
-    Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
+    Ok((0..CpuSet::MAX_CPU)
+        .filter(|&cpu| set.is_set(cpu))
+        .collect())
 }
 
 /// Restricts the calling thread to these CPUs.
 pub fn run_on(cpus: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();
-    cpus.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU).for_each(|&cpu| set.set(cpu));
+    cpus.iter()
+        .filter(|&&cpu| cpu < CpuSet::MAX_CPU)
+        .for_each(|&cpu| set.set(cpu));
     Ok(sched_setaffinity(None, &set)?)
 }
 
@@ -36,7 +40,10 @@ pub fn usual_priority() -> io::Result<()> {
 /// Gives a thread of this process the usual priority (nice 0) if it has the lowest one: see
 /// [`usual_priority`].
 pub fn raise_from_lowest(tid: u32) -> io::Result<()> {
-    let tid = i32::try_from(tid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
+    let tid = i32::try_from(tid)
+        .ok()
+        .and_then(Pid::from_raw)
+        .ok_or(io::ErrorKind::NotFound)?;
     if rustix::process::getpriority_process(Some(tid))? == LOWEST {
         rustix::process::setpriority_process(Some(tid), 0)?;
     }
@@ -48,7 +55,11 @@ pub fn raise_from_lowest(tid: u32) -> io::Result<()> {
 pub fn lower_priority() -> io::Result<()> {
     const NICE: i32 = 5;
     let nice = rustix::process::getpriority_process(None)?;
-    if nice < NICE { Ok(rustix::process::setpriority_process(None, NICE)?) } else { Ok(()) }
+    if nice < NICE {
+        Ok(rustix::process::setpriority_process(None, NICE)?)
+    } else {
+        Ok(())
+    }
 }
 
 /// Makes the calling thread's sleeps end on time: the kernel otherwise extends them by up to 50
@@ -83,21 +94,43 @@ pub fn run_promptly() -> io::Result<()> {
 
 fn set_slice(nice: i32, runtime: u64) -> io::Result<()> {
     // `SCHED_OTHER` is 0.
-    set(&SchedAttr { size: ATTR_SIZE, policy: 0, flags: 0, nice, priority: 0, runtime, deadline: 0, period: 0 })
+    set(&SchedAttr {
+        size: ATTR_SIZE,
+        policy: 0,
+        flags: 0,
+        nice,
+        priority: 0,
+        runtime,
+        deadline: 0,
+        period: 0,
+    })
 }
 
 /// Runs the calling thread with `SCHED_FIFO` at the lowest of its priorities: before all ordinary
 /// threads, for as long as it wants. Tests use this to starve a CPU.
 pub fn run_first() -> io::Result<()> {
     // `SCHED_FIFO` is 1.
-    set(&SchedAttr { size: ATTR_SIZE, policy: 1, flags: 0, nice: 0, priority: 1, runtime: 0, deadline: 0, period: 0 })
+    set(&SchedAttr {
+        size: ATTR_SIZE,
+        policy: 1,
+        flags: 0,
+        nice: 0,
+        priority: 1,
+        runtime: 0,
+        deadline: 0,
+        period: 0,
+    })
 }
 
 fn set(attr: &SchedAttr) -> io::Result<()> {
     // SAFETY: the kernel reads `size` bytes of the struct, which lives until the call returns. 0 is
     // the calling thread.
     let done = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, std::ptr::from_ref(attr), 0) };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 #[cfg(test)]
@@ -117,6 +150,10 @@ mod tests {
         });
         let (one, ours) = thread.join().unwrap();
         assert_eq!(one, ours[..1]);
-        assert_eq!(allowed_cpus().unwrap(), ours, "other threads run where they did");
+        assert_eq!(
+            allowed_cpus().unwrap(),
+            ours,
+            "other threads run where they did"
+        );
     }
 }

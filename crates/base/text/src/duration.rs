@@ -33,14 +33,20 @@ pub fn parse_nanos(text: &str) -> Result<u64, &'static str> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return text.parse().map_err(|_| TOO_LONG);
     }
-    let time = if is_number(text) { return Err(WHAT_NANOS) } else { with_units(text, WHAT_NANOS)? };
+    let time = if is_number(text) {
+        return Err(WHAT_NANOS);
+    } else {
+        with_units(text, WHAT_NANOS)?
+    };
     time.as_nanos().try_into().map_err(|_| TOO_LONG)
 }
 
 /// Returns true if the text has only digits and points: no unit.
 fn is_number(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit() || c == '.')
-        && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
 fn with_units(text: &str, what: &'static str) -> Result<Duration, &'static str> {
@@ -58,13 +64,21 @@ mod tests {
     fn times_have_units_or_are_seconds() {
         let millis = |text| parse(text).map(|time| time.as_millis());
         let texts = ["5", "5s", "500ms", "1m30s", "0.5", "1m 30s", "2h"];
-        assert_eq!(texts.map(millis), [5_000, 5_000, 500, 90_000, 500, 90_000, 7_200_000].map(Ok));
+        assert_eq!(
+            texts.map(millis),
+            [5_000, 5_000, 500, 90_000, 500, 90_000, 7_200_000].map(Ok)
+        );
         for zero in ["0", "0s", "0.0", "0ms"] {
             assert_eq!(parse(zero), Err("the time must be longer than 0"), "{zero}");
             assert_eq!(parse_or_zero(zero), Ok(Duration::ZERO), "{zero}");
         }
-        for slip in ["", "s", "5x", "-5", "1.2.3", "nan", "inf", "1e3", ".", "5 5"] {
-            assert!(parse(slip).is_err_and(|why| why.starts_with("expected a time")), "{slip}");
+        for slip in [
+            "", "s", "5x", "-5", "1.2.3", "nan", "inf", "1e3", ".", "5 5",
+        ] {
+            assert!(
+                parse(slip).is_err_and(|why| why.starts_with("expected a time")),
+                "{slip}"
+            );
         }
         for long in ["99999999999999999999999", "99999999999999999999s"] {
             assert_eq!(parse(long), Err(TOO_LONG), "{long}");
@@ -74,7 +88,10 @@ mod tests {
     #[test]
     fn plain_numbers_can_be_nanoseconds() {
         let texts = ["0", "20000", "20us", "1ms", "2s"];
-        assert_eq!(texts.map(parse_nanos), [0, 20_000, 20_000, 1_000_000, 2_000_000_000].map(Ok));
+        assert_eq!(
+            texts.map(parse_nanos),
+            [0, 20_000, 20_000, 1_000_000, 2_000_000_000].map(Ok)
+        );
         for slip in ["", "x", "nginx", "0.5", "5x", "-1"] {
             assert_eq!(parse_nanos(slip), Err(WHAT_NANOS), "{slip}");
         }

@@ -32,16 +32,27 @@ pub struct NamePattern {
 impl NamePattern {
     /// Parses a pattern.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
-        let error = |expected| PatternError { pattern: text.chars().take(MAX_COMPARED).collect(), expected };
+        let error = |expected| PatternError {
+            pattern: text.chars().take(MAX_COMPARED).collect(),
+            expected,
+        };
         if text.is_empty() || text.len() > MAX_PATTERN {
-            return Err(error("a name of 1 to 1024 bytes, or a pattern with * and ?"));
+            return Err(error(
+                "a name of 1 to 1024 bytes, or a pattern with * and ?",
+            ));
         }
         let glob = if text.contains(['*', '?']) {
-            Some(Pattern::new(&only_stars(text)).map_err(|_| error("a name, or a pattern with * and ?"))?)
+            Some(
+                Pattern::new(&only_stars(text))
+                    .map_err(|_| error("a name, or a pattern with * and ?"))?,
+            )
         } else {
             None
         };
-        Ok(Self { text: text.to_owned(), glob })
+        Ok(Self {
+            text: text.to_owned(),
+            glob,
+        })
     }
 
     /// Returns true if the name fits.
@@ -91,16 +102,26 @@ impl ProbePattern {
     /// all.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
         let Some((provider, name)) = text.split_once(':') else {
-            return Ok(Self { provider: None, name: NamePattern::parse(text)? });
+            return Ok(Self {
+                provider: None,
+                name: NamePattern::parse(text)?,
+            });
         };
-        let provider = if provider.is_empty() { None } else { Some(NamePattern::parse(provider)?) };
+        let provider = if provider.is_empty() {
+            None
+        } else {
+            Some(NamePattern::parse(provider)?)
+        };
         let name = NamePattern::parse(if name.is_empty() { "*" } else { name })?;
         Ok(Self { provider, name })
     }
 
     /// Returns true if a probe fits.
     pub fn matches(&self, provider: &str, name: &str) -> bool {
-        self.provider.as_ref().is_none_or(|pattern| pattern.matches(provider)) && self.name.matches(name)
+        self.provider
+            .as_ref()
+            .is_none_or(|pattern| pattern.matches(provider))
+            && self.name.matches(name)
     }
 }
 
@@ -109,13 +130,19 @@ impl ProbePattern {
 ///
 /// A name is near if at most a third of it is mistyped, ignoring case, or if it contains the wanted
 /// text.
-pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>, limit: usize) -> Vec<&'a str> {
+pub fn nearest<'a>(
+    wanted: &str,
+    names: impl IntoIterator<Item = &'a str>,
+    limit: usize,
+) -> Vec<&'a str> {
     let wanted = wanted.to_lowercase();
     if wanted.is_empty() || wanted.len() > MAX_COMPARED {
         return Vec::new();
     }
-    let mut near: Vec<(usize, &str)> =
-        names.into_iter().filter_map(|name| Some((distance(&wanted, name)?, name))).collect();
+    let mut near: Vec<(usize, &str)> = names
+        .into_iter()
+        .filter_map(|name| Some((distance(&wanted, name)?, name)))
+        .collect();
     near.sort_unstable();
     near.dedup();
     near.into_iter().take(limit).map(|(_, name)| name).collect()
@@ -125,7 +152,11 @@ pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>, limit
 /// known name is near.
 pub fn hint<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let near = nearest(&wanted.replace(['*', '?'], ""), known, HINTED);
-    if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
+    if near.is_empty() {
+        String::new()
+    } else {
+        format!("; near: {}", near.join(", "))
+    }
 }
 
 /// Returns the nearest of names in groups, `GROUP:NAME`: probes of providers, tracepoints of
@@ -139,12 +170,19 @@ pub fn nearest_in_groups<'a>(
     limit: usize,
 ) -> Vec<String> {
     let plain = |text: &str| text.replace(['*', '?'], "").to_lowercase();
-    let (group, name) = (group.map(plain).filter(|group| !group.is_empty()), plain(name));
+    let (group, name) = (
+        group.map(plain).filter(|group| !group.is_empty()),
+        plain(name),
+    );
     if name.len() > MAX_COMPARED || name.is_empty() && group.is_none() {
         return Vec::new();
     }
     let score = |(of, known): (&'a str, &'a str)| {
-        let own = if name.is_empty() { Some(0) } else { distance(&name, known) };
+        let own = if name.is_empty() {
+            Some(0)
+        } else {
+            distance(&name, known)
+        };
         let of_group = group.as_ref().map_or(Some(0), |group| distance(group, of));
         let far = (own == Some(0) && !name.is_empty()).then_some(MAX_COMPARED);
         Some((own? + of_group.or(far)?, of, known))
@@ -152,7 +190,10 @@ pub fn nearest_in_groups<'a>(
     let mut near: Vec<_> = known.into_iter().filter_map(score).collect();
     near.sort_unstable();
     near.dedup();
-    near.into_iter().take(limit).map(|(_, of, name)| format!("{of}:{name}")).collect()
+    near.into_iter()
+        .take(limit)
+        .map(|(_, of, name)| format!("{of}:{name}"))
+        .collect()
 }
 
 /// Returns the distance of the names; `None` if they are not near.
@@ -162,8 +203,11 @@ fn distance(wanted: &str, name: &str) -> Option<usize> {
     }
     let name = name.to_lowercase();
     let allowed = (wanted.len().max(name.len()) / 3).max(1);
-    let slips =
-        if wanted.len().abs_diff(name.len()) > allowed { usize::MAX } else { strsim::osa_distance(wanted, &name) };
+    let slips = if wanted.len().abs_diff(name.len()) > allowed {
+        usize::MAX
+    } else {
+        strsim::osa_distance(wanted, &name)
+    };
     if slips <= allowed {
         Some(slips)
     } else if wanted.len() >= 3 && name.contains(wanted) {
@@ -198,8 +242,9 @@ mod tests {
 
     #[test]
     fn patterns_over_providers() {
-        let check =
-            |pattern, provider, name| ProbePattern::parse(pattern).is_ok_and(|pattern| pattern.matches(provider, name));
+        let check = |pattern, provider, name| {
+            ProbePattern::parse(pattern).is_ok_and(|pattern| pattern.matches(provider, name))
+        };
         assert!(check("query__start", "postgresql", "query__start"));
         assert!(check("post*:query__*", "postgresql", "query__start"));
         assert!(!check("libc:query__*", "postgresql", "query__start"));
@@ -211,7 +256,13 @@ mod tests {
 
     #[test]
     fn nearest_names() {
-        let names = ["query__start", "query__done", "query__parse__start", "lock__wait__start", "query__start"];
+        let names = [
+            "query__start",
+            "query__done",
+            "query__parse__start",
+            "lock__wait__start",
+            "query__start",
+        ];
         assert_eq!(nearest("qeury__start", names, 3), ["query__start"]);
         assert_eq!(nearest("Query_start", names, 1), ["query__start"]);
         assert_eq!(nearest("parse", names, 3), ["query__parse__start"]);
@@ -221,7 +272,12 @@ mod tests {
 
     #[test]
     fn a_hint_is_part_of_a_message() {
-        let known = ["TCP_REQ_NEW", "TCP_REQ_EXECUTING", "RDMA_REQ_NEW", "SOCK_REQ_QUEUE"];
+        let known = [
+            "TCP_REQ_NEW",
+            "TCP_REQ_EXECUTING",
+            "RDMA_REQ_NEW",
+            "SOCK_REQ_QUEUE",
+        ];
         assert!(hint("tcp_req_nwe", known).starts_with("; near: TCP_REQ_NEW"));
         assert_eq!(hint("zzzz", known), "");
     }
@@ -236,13 +292,19 @@ mod tests {
             ("syscalls", "sys_enter_openat"),
         ];
         let near = |group, name| nearest_in_groups(group, name, known, 2).join(" ");
-        assert_eq!(near(Some("a_provider_of_a_long_name"), "gte"), "a_provider_of_a_long_name:get");
+        assert_eq!(
+            near(Some("a_provider_of_a_long_name"), "gte"),
+            "a_provider_of_a_long_name:get"
+        );
         assert_eq!(near(None, "gte"), "a_provider_of_a_long_name:get");
         assert_eq!(near(Some("*"), "setjump"), "libc:setjmp");
         assert_eq!(near(Some("glibc"), "setjmp"), "libc:setjmp");
         assert_eq!(near(Some("elsewhere"), "setjmp"), "libc:setjmp");
         assert_eq!(near(Some("libv"), "*"), "libc:longjmp libc:setjmp");
-        assert_eq!(near(Some("syscall"), "sys_enter_opennat"), "syscalls:sys_enter_openat");
+        assert_eq!(
+            near(Some("syscall"), "sys_enter_opennat"),
+            "syscalls:sys_enter_openat"
+        );
         assert_eq!(near(Some("syscalls"), "nothing_like_it"), "");
         assert_eq!(near(None, ""), "");
     }

@@ -13,7 +13,9 @@ use std::path::Path;
 // Without an early return, so that the compiler can compare many bytes at once.
 #[inline]
 pub fn is_plain(bytes: &[u8]) -> bool {
-    bytes.iter().fold(true, |plain, b| plain & (0x20..0x7f).contains(b))
+    bytes
+        .iter()
+        .fold(true, |plain, b| plain & (0x20..0x7f).contains(b))
 }
 
 /// Returns the bytes as text on one line. UTF-8 stays; every other byte, every control character,
@@ -42,7 +44,10 @@ pub fn json_string(bytes: &[u8], mut push: impl FnMut(&str)) {
     for chunk in bytes.utf8_chunks() {
         let valid = chunk.valid();
         let mut start = 0;
-        for (at, c) in valid.char_indices().filter(|&(_, c)| matches!(c, '"' | '\\') || is_obeyed(c)) {
+        for (at, c) in valid
+            .char_indices()
+            .filter(|&(_, c)| matches!(c, '"' | '\\') || is_obeyed(c))
+        {
             push(&valid[start..at]);
             start = at + c.len_utf8();
             match c {
@@ -55,7 +60,10 @@ pub fn json_string(bytes: &[u8], mut push: impl FnMut(&str)) {
             }
         }
         push(&valid[start..]);
-        chunk.invalid().iter().for_each(|byte| push(&format!("\\\\x{byte:02x}")));
+        chunk
+            .invalid()
+            .iter()
+            .for_each(|byte| push(&format!("\\\\x{byte:02x}")));
     }
 }
 
@@ -90,12 +98,17 @@ fn escaped(bytes: &[u8], stays: impl Fn(char) -> bool) -> String {
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
             if is_obeyed(c) && !stays(c) {
-                c.encode_utf8(&mut [0; 4]).bytes().for_each(|b| push_escape(&mut text, b));
+                c.encode_utf8(&mut [0; 4])
+                    .bytes()
+                    .for_each(|b| push_escape(&mut text, b));
             } else {
                 text.push(c);
             }
         }
-        chunk.invalid().iter().for_each(|&b| push_escape(&mut text, b));
+        chunk
+            .invalid()
+            .iter()
+            .for_each(|&b| push_escape(&mut text, b));
     }
     text
 }
@@ -121,7 +134,10 @@ mod tests {
         assert_eq!(text("a\u{202e}b".as_bytes()), "a\\xe2\\x80\\xaeb");
         assert_eq!(lines(b"a\tb\n\x7f\r\xff"), "a\tb\n\\x7f\\x0d\\xff");
         assert_eq!(path("/tmp/a\n"), "/tmp/a\\x0a");
-        assert_eq!(json_document("{\"a\u{7f}\": \"\u{9b}\"}\n".to_owned()), "{\"a\\u007f\": \"\\u009b\"}\n");
+        assert_eq!(
+            json_document("{\"a\u{7f}\": \"\u{9b}\"}\n".to_owned()),
+            "{\"a\\u007f\": \"\\u009b\"}\n"
+        );
     }
 
     #[test]
@@ -134,7 +150,10 @@ mod tests {
         assert_eq!(string(b"plain"), "plain");
         assert_eq!(string(b""), "");
         assert_eq!(string(b"\"a\\\n\r\t"), r#"\"a\\\n\r\t"#);
-        assert_eq!(string("größe\u{1b}\u{9b}\u{202e}".as_bytes()), "größe\\u001b\\u009b\\u202e");
+        assert_eq!(
+            string("größe\u{1b}\u{9b}\u{202e}".as_bytes()),
+            "größe\\u001b\\u009b\\u202e"
+        );
         assert_eq!(string(b"a\xffb"), r"a\\xffb");
     }
 }

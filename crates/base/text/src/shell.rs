@@ -16,7 +16,10 @@ pub fn word(word: &(impl AsRef<std::ffi::OsStr> + ?Sized)) -> Cow<'_, str> {
     }
     let is_text = printable::text(bytes).as_bytes() == bytes;
     if is_text {
-        return Cow::Owned(format!("'{}'", String::from_utf8_lossy(bytes).replace('\'', "'\\''")));
+        return Cow::Owned(format!(
+            "'{}'",
+            String::from_utf8_lossy(bytes).replace('\'', "'\\''")
+        ));
     }
     let mut quoted = String::from("$'");
     for &byte in bytes {
@@ -40,13 +43,29 @@ mod tests {
 
     #[test]
     fn a_shell_reads_what_was_meant() {
-        assert_eq!(word("/dev/shm/nvmf_trace.pid4711"), "/dev/shm/nvmf_trace.pid4711");
-        assert_eq!((word("owner.qid>0"), word("")), ("'owner.qid>0'".into(), "''".into()));
+        assert_eq!(
+            word("/dev/shm/nvmf_trace.pid4711"),
+            "/dev/shm/nvmf_trace.pid4711"
+        );
+        assert_eq!(
+            (word("owner.qid>0"), word("")),
+            ("'owner.qid>0'".into(), "''".into())
+        );
         assert_eq!(word("it's"), "'it'\\''s'");
-        assert_eq!(word(OsStr::from_bytes(b"a\x1b[m\xff'\\")), "$'a\\x1b[m\\xff\\'\\\\'");
+        assert_eq!(
+            word(OsStr::from_bytes(b"a\x1b[m\xff'\\")),
+            "$'a\\x1b[m\\xff\\'\\\\'"
+        );
         for plain in ["$(id) `id`", "größe", "a\\b\"c", "*?[]~!#&;|<>(){}"] {
-            let printed = testkit::command("sh").arg("-c").arg(format!("printf %s {}", word(plain))).output();
-            assert_eq!(printed.map(|it| it.stdout).unwrap_or_default(), plain.as_bytes(), "{plain}");
+            let printed = testkit::command("sh")
+                .arg("-c")
+                .arg(format!("printf %s {}", word(plain)))
+                .output();
+            assert_eq!(
+                printed.map(|it| it.stdout).unwrap_or_default(),
+                plain.as_bytes(),
+                "{plain}"
+            );
         }
     }
 }

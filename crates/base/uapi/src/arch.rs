@@ -13,7 +13,11 @@ pub enum Arch {
 
 impl Arch {
     /// The machine that this is compiled for.
-    pub const HOST: Self = if cfg!(target_arch = "aarch64") { Self::Aarch64 } else { Self::X86_64 };
+    pub const HOST: Self = if cfg!(target_arch = "aarch64") {
+        Self::Aarch64
+    } else {
+        Self::X86_64
+    };
 
     /// Returns whether plain `char` is signed: in the System V ABI for x86-64 it is, in the
     /// procedure call standard for the 64-bit Arm architecture it isn't.

@@ -29,7 +29,8 @@ pub use asm::{Asm, AsmError, Code, Label, SourceSpan};
 pub use disasm::Listing;
 pub use helpers::Helper;
 pub use insn::{
-    Addr, AluOp, AtomicOp, ByteOrder, Callee, Extend, Imm64, Insn, JumpOp, Reg, Size, Src, SwapBits, SxSize, Width,
+    Addr, AluOp, AtomicOp, ByteOrder, Callee, Extend, Imm64, Insn, JumpOp, Reg, Size, Src,
+    SwapBits, SxSize, Width,
 };
 pub use object::{MapDef, ObjectBuilder, ObjectError};
 pub use uapi::KernelVersion;

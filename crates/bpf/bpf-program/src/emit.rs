@@ -46,7 +46,9 @@ fn words<T>() -> impl Iterator<Item = (i16, Size)> {
         4 => Size::W,
         _ => Size::DW,
     };
-    (0..bytes).step_by(usize::from(size.bytes())).map(move |at| (at, size))
+    (0..bytes)
+        .step_by(usize::from(size.bytes()))
+        .map(move |at| (at, size))
 }
 
 /// Statements of a program.
@@ -67,7 +69,10 @@ pub trait Emit {
     /// Copies a value of any size via r1: only a word can be copied from a place at r1.
     fn copy<T>(&mut self, from: Place<T>, to: Place<T>) -> &mut Asm {
         let is_word = words::<T>().count() == 1;
-        debug_assert!(to.addr().base != R1 && (is_word || from.addr().base != R1), "r1 is lost");
+        debug_assert!(
+            to.addr().base != R1 && (is_word || from.addr().base != R1),
+            "r1 is lost"
+        );
         let asm = self.asm();
         for (at, size) in words::<T>() {
             let (from, to) = (from.plus::<()>(at).addr(), to.plus::<()>(at).addr());
@@ -98,7 +103,9 @@ pub trait Emit {
 
     /// Adds to the value at the place atomically, via `via`.
     fn add_atomic(&mut self, place: Place<u64>, via: Reg, by: impl Into<Src>) -> &mut Asm {
-        self.asm().mov(via, by).atomic(AtomicOp::Add, Width::W64, place.addr(), via)
+        self.asm()
+            .mov(via, by)
+            .atomic(AtomicOp::Add, Width::W64, place.addr(), via)
     }
 
     /// Exchanges `value` with the value at the place: atomically, or via r0 if the kernel has no
@@ -124,7 +131,13 @@ pub trait Emit {
     }
 
     /// Emits the output of `f`, to be run unless `a op b`.
-    fn unless(&mut self, a: Reg, op: JumpOp, b: impl Into<Src>, f: impl FnOnce(&mut Asm)) -> &mut Asm {
+    fn unless(
+        &mut self,
+        a: Reg,
+        op: JumpOp,
+        b: impl Into<Src>,
+        f: impl FnOnce(&mut Asm),
+    ) -> &mut Asm {
         let asm = self.asm();
         let over = asm.label("over");
         asm.jump_if(a, op, b, over);
@@ -135,24 +148,31 @@ pub trait Emit {
     /// Limits `reg` to at most `most`, unsigned.
     fn at_most(&mut self, reg: Reg, most: impl Into<Src>) -> &mut Asm {
         let most = most.into();
-        self.asm().unless(reg, JumpOp::Le, most, |asm| _ = asm.mov(reg, most))
+        self.asm()
+            .unless(reg, JumpOp::Le, most, |asm| _ = asm.mov(reg, most))
     }
 
     /// Limits `reg` to at least `least`, unsigned.
     fn at_least(&mut self, reg: Reg, least: impl Into<Src>) -> &mut Asm {
         let least = least.into();
-        self.asm().unless(reg, JumpOp::Ge, least, |asm| _ = asm.mov(reg, least))
+        self.asm()
+            .unless(reg, JumpOp::Ge, least, |asm| _ = asm.mov(reg, least))
     }
 
     /// Sets r0 to the address of the map's value for the key, or to 0.
     fn lookup<K>(&mut self, map: &str, key: Place<K>) -> &mut Asm {
-        self.asm().load_map(R1, map).address(R2, key).call(Helper::MAP_LOOKUP_ELEM)
+        self.asm()
+            .load_map(R1, map)
+            .address(R2, key)
+            .call(Helper::MAP_LOOKUP_ELEM)
     }
 
     /// Sets r0 to the address of the map's value for the key; goes to `missing` if there is no such
     /// key.
     fn lookup_or<K>(&mut self, map: &str, key: Place<K>, missing: Label) -> &mut Asm {
-        self.asm().lookup(map, key).jump_if(R0, JumpOp::Eq, 0, missing)
+        self.asm()
+            .lookup(map, key)
+            .jump_if(R0, JumpOp::Eq, 0, missing)
     }
 
     /// Inserts a value with these flags. r0 is 0 on success.
@@ -164,26 +184,44 @@ pub trait Emit {
 
     /// Sets r0 to the address of the map's value for the key. A missing key is inserted with a
     /// `new` value of 0 and these flags; goes to `full` if there is no room.
-    fn entry<K, V>(&mut self, map: &str, key: Place<K>, new: Place<V>, flags: u32, full: Label) -> &mut Asm {
+    fn entry<K, V>(
+        &mut self,
+        map: &str,
+        key: Place<K>,
+        new: Place<V>,
+        flags: u32,
+        full: Label,
+    ) -> &mut Asm {
         self.asm().lookup(map, key).if_(R0, JumpOp::Eq, 0, |asm| {
             // An interrupt may have inserted the same key meanwhile: look it up again.
-            asm.clear(new).update(map, key, new, flags).lookup_or(map, key, full);
+            asm.clear(new)
+                .update(map, key, new, flags)
+                .lookup_or(map, key, full);
         })
     }
 
     /// Removes a key.
     fn delete<K>(&mut self, map: &str, key: Place<K>) -> &mut Asm {
-        self.asm().load_map(R1, map).address(R2, key).call(Helper::MAP_DELETE_ELEM)
+        self.asm()
+            .load_map(R1, map)
+            .address(R2, key)
+            .call(Helper::MAP_DELETE_ELEM)
     }
 
     /// Sets `to` to the time of the monotonic clock, in nanoseconds.
     fn now(&mut self, to: Reg) -> &mut Asm {
-        self.asm().comment("when").call(Helper::KTIME_GET_NS).mov(to, R0)
+        self.asm()
+            .comment("when")
+            .call(Helper::KTIME_GET_NS)
+            .mov(to, R0)
     }
 
     /// Writes the name of the current task to the place.
     fn current_name(&mut self, to: Place<[u8; 16]>) -> &mut Asm {
-        self.asm().address(R1, to).mov(R2, 16).call(Helper::GET_CURRENT_COMM)
+        self.asm()
+            .address(R1, to)
+            .mov(R2, 16)
+            .call(Helper::GET_CURRENT_COMM)
     }
 
     /// Keeps the lower 32 bits of `reg`.
@@ -196,9 +234,11 @@ pub trait Emit {
         let asm = self.asm();
         asm.comment("the logarithm").mov(to, 0);
         for bits in [32, 16, 8, 4, 2, 1] {
-            asm.mov(scratch, value).rsh(scratch, bits).unless(scratch, JumpOp::Eq, 0, |asm| {
-                asm.mov(value, scratch).add(to, bits);
-            });
+            asm.mov(scratch, value)
+                .rsh(scratch, bits)
+                .unless(scratch, JumpOp::Eq, 0, |asm| {
+                    asm.mov(value, scratch).add(to, bits);
+                });
         }
         asm
     }
@@ -240,7 +280,16 @@ mod tests {
     fn listing(body: impl FnOnce(&mut Asm)) -> Vec<String> {
         let code = program(|asm, _| body(asm)).unwrap();
         let text = Listing::new(&code).to_string();
-        let line = |line: &str| Some(line.split_once(": ")?.1.split(';').next()?.trim().to_owned());
+        let line = |line: &str| {
+            Some(
+                line.split_once(": ")?
+                    .1
+                    .split(';')
+                    .next()?
+                    .trim()
+                    .to_owned(),
+            )
+        };
         text.lines().filter_map(line).collect()
     }
 
@@ -248,10 +297,22 @@ mod tests {
     fn an_access_has_the_size_of_its_field() {
         let key = field!(R6, Key, kind);
         let first = |body: fn(&mut Asm)| listing(body).swap_remove(0);
-        assert_eq!(listing(|asm| _ = asm.get(R1, key))[0], "w1 = *(u32 *)(r6 + 0xc)");
-        assert_eq!(first(|asm| _ = asm.put(slot!(Stack, small), R1)), "*(u16 *)(r10 - 0x8) = w1");
-        assert_eq!(listing(|asm| _ = asm.copy(slot!(Stack, name), R6.into())).len(), 4 + 2);
-        assert_eq!(first(|asm| _ = asm.clear(slot!(Stack, key.cpu))), "*(u32 *)(r10 - 0x10) = 0x0");
+        assert_eq!(
+            listing(|asm| _ = asm.get(R1, key))[0],
+            "w1 = *(u32 *)(r6 + 0xc)"
+        );
+        assert_eq!(
+            first(|asm| _ = asm.put(slot!(Stack, small), R1)),
+            "*(u16 *)(r10 - 0x8) = w1"
+        );
+        assert_eq!(
+            listing(|asm| _ = asm.copy(slot!(Stack, name), R6.into())).len(),
+            4 + 2
+        );
+        assert_eq!(
+            first(|asm| _ = asm.clear(slot!(Stack, key.cpu))),
+            "*(u32 *)(r10 - 0x10) = 0x0"
+        );
     }
 
     #[test]
@@ -268,6 +329,13 @@ mod tests {
         assert_eq!(lines[..2], ["if r1 <= 0x5 goto +0x1 <over>", "r3 = 0x1"]);
         // No comparison holds if no bit is set.
         let lines = listing(|asm| _ = asm.if_(R1, JumpOp::Set, 4, body));
-        assert_eq!(lines[..3], ["if r1 & 0x4 goto +0x1 <then>", "goto +0x1 <over>", "r3 = 0x1"]);
+        assert_eq!(
+            lines[..3],
+            [
+                "if r1 & 0x4 goto +0x1 <then>",
+                "goto +0x1 <over>",
+                "r3 = 0x1"
+            ]
+        );
     }
 }

@@ -5,7 +5,9 @@
 //! hits could share.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
-use bpf_insn::{Addr, Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, MapDef, MapKind, Reg, Size, Width};
+use bpf_insn::{
+    Addr, Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, MapDef, MapKind, Reg, Size, Width,
+};
 use uapi::bpf::{RB_AVAIL_DATA, RB_FORCE_WAKEUP, RB_NO_WAKEUP};
 use usdt::args::ArgSpec;
 
@@ -44,7 +46,10 @@ pub enum Source {
 /// Returns the ring of `bytes` (a power of two, a multiple of the page size) and the counter of
 /// events that did not fit.
 pub fn maps(bytes: u32) -> Vec<MapDef> {
-    vec![MapDef::ring_buffer(RING, bytes), MapDef::new(UNSENT, MapKind::PercpuArray, 4, 8, 1)]
+    vec![
+        MapDef::ring_buffer(RING, bytes),
+        MapDef::new(UNSENT, MapKind::PercpuArray, 4, 8, 1),
+    ]
 }
 
 /// Conditions under which a program runs.
@@ -64,14 +69,35 @@ pub fn program(layout: &Layout, sources: &[Source], setting: Setting) -> Result<
     let mut asm = Asm::new();
     let full = asm.label("full");
     // r6: the registers. r7: the event. r8: the time. r9: a bit for each unreadable field.
-    asm.comment("when").mov(R6, R1).call(Helper::KTIME_GET_NS).mov(R8, R0);
+    asm.comment("when")
+        .mov(R6, R1)
+        .call(Helper::KTIME_GET_NS)
+        .mov(R8, R0);
     if let Some(small) = layout.small() {
         let too_small = asm.label("too_small");
-        attempt(&mut asm, small, sources, setting, Exits { full, cut: Some(too_small) });
-        asm.bind(too_small).comment("a text is longer: once more").mov(R1, R7).mov(R2, RB_NO_WAKEUP.cast_signed());
+        attempt(
+            &mut asm,
+            small,
+            sources,
+            setting,
+            Exits {
+                full,
+                cut: Some(too_small),
+            },
+        );
+        asm.bind(too_small)
+            .comment("a text is longer: once more")
+            .mov(R1, R7)
+            .mov(R2, RB_NO_WAKEUP.cast_signed());
         asm.call(Helper::RINGBUF_DISCARD);
     }
-    attempt(&mut asm, layout.whole(), sources, setting, Exits { full, cut: None });
+    attempt(
+        &mut asm,
+        layout.whole(),
+        sources,
+        setting,
+        Exits { full, cut: None },
+    );
     asm.bind(full);
     count_lost(&mut asm);
     asm.finish()
@@ -88,15 +114,30 @@ struct Exits {
 
 /// Makes an event in one of its forms and submits it.
 fn attempt(asm: &mut Asm, form: &Form, sources: &[Source], setting: Setting, exits: Exits) {
-    asm.comment("room in the ring").load_map(R1, RING).mov(R2, form.size.cast_signed()).mov(R3, 0);
-    asm.call(Helper::RINGBUF_RESERVE).jump_if(R0, JumpOp::Eq, 0, exits.full).mov(R7, R0).mov(R9, 0);
+    asm.comment("room in the ring")
+        .load_map(R1, RING)
+        .mov(R2, form.size.cast_signed())
+        .mov(R3, 0);
+    asm.call(Helper::RINGBUF_RESERVE)
+        .jump_if(R0, JumpOp::Eq, 0, exits.full)
+        .mov(R7, R0)
+        .mov(R9, 0);
     asm.store(Size::DW, R7.at(TIME), R8);
-    asm.comment("who").call(Helper::GET_CURRENT_PID_TGID).store(Size::DW, R7.at(PID_TGID), R0);
+    asm.comment("who")
+        .call(Helper::GET_CURRENT_PID_TGID)
+        .store(Size::DW, R7.at(PID_TGID), R0);
     event_id(asm, setting.id, if exits.cut.is_some() { SMALL } else { 0 });
     for (number, ((kind, offset), source)) in form.fields().zip(sources).enumerate() {
-        field(asm, number as u32, (kind, R7.at(offset)), source, (setting.sleepable, exits.cut));
+        field(
+            asm,
+            number as u32,
+            (kind, R7.at(offset)),
+            source,
+            (setting.sleepable, exits.cut),
+        );
     }
-    asm.comment("what could not be read").store(Size::W, R7.at(FAULTS), R9);
+    asm.comment("what could not be read")
+        .store(Size::W, R7.at(FAULTS), R9);
     submit(asm, R7, setting.ring_bytes);
     asm.mov(R0, 0).exit();
 }
@@ -105,14 +146,17 @@ fn event_id(asm: &mut Asm, id: EventId, flag: u32) {
     let flag = flag.cast_signed();
     match id {
         EventId::Cookie => {
-            asm.comment("which").mov(R1, R6).call(Helper::GET_ATTACH_COOKIE);
+            asm.comment("which")
+                .mov(R1, R6)
+                .call(Helper::GET_ATTACH_COOKIE);
             if flag != 0 {
                 asm.or(R0, flag);
             }
             asm.store(Size::W, R7.at(ID), R0);
         }
         EventId::Fixed(id) => {
-            asm.comment("which").store(Size::W, R7.at(ID), id.cast_signed() | flag);
+            asm.comment("which")
+                .store(Size::W, R7.at(ID), id.cast_signed() | flag);
         }
     }
 }
@@ -158,16 +202,28 @@ fn field(
 /// Reads the string that the slot points to, and puts its bytes behind the slot. r0 = its length
 /// including the end, or an error.
 fn read_text(asm: &mut Asm, slot: Addr, capacity: u32) {
-    asm.load(Size::DW, R3, slot).mov(R1, slot.base).add(R1, i32::from(slot.off) + 8);
-    asm.mov(R2, capacity.cast_signed() + 1).call(Helper::PROBE_READ_USER_STR);
+    asm.load(Size::DW, R3, slot)
+        .mov(R1, slot.base)
+        .add(R1, i32::from(slot.off) + 8);
+    asm.mov(R2, capacity.cast_signed() + 1)
+        .call(Helper::PROBE_READ_USER_STR);
 }
 
 /// Makes the kernel bring in the page of the string that the slot points to, and the next page, by
 /// copying a byte of each.
 fn fetch_pages(asm: &mut Asm, slot: Addr) {
-    asm.comment("the page is not there: wait for it").mov(R1, R10).add(R1, -8).mov(R2, 1).load(Size::DW, R3, slot);
+    asm.comment("the page is not there: wait for it")
+        .mov(R1, R10)
+        .add(R1, -8)
+        .mov(R2, 1)
+        .load(Size::DW, R3, slot);
     asm.call(Helper::COPY_FROM_USER);
-    asm.mov(R1, R10).add(R1, -8).mov(R2, 1).load(Size::DW, R3, slot).or(R3, LEAST_PAGE - 1).add(R3, 1);
+    asm.mov(R1, R10)
+        .add(R1, -8)
+        .mov(R2, 1)
+        .load(Size::DW, R3, slot)
+        .or(R3, LEAST_PAGE - 1)
+        .add(R3, 1);
     asm.call(Helper::COPY_FROM_USER);
 }
 
@@ -183,28 +239,42 @@ pub fn submit(asm: &mut Asm, event: Reg, ring_bytes: u32) {
 pub fn output<T>(asm: &mut Asm, event: Place<T>, ring_bytes: u32) {
     query(asm);
     wake_if_late(asm, R4, ring_bytes);
-    asm.load_map(R1, RING).address(R2, event).mov(R3, const { in_instruction(size_of::<T>()) });
+    asm.load_map(R1, RING)
+        .address(R2, event)
+        .mov(R3, const { in_instruction(size_of::<T>()) });
     asm.call(Helper::RINGBUF_OUTPUT);
 }
 
 /// Sets r0 to the number of bytes that the reader has not read yet.
 fn query(asm: &mut Asm) {
-    asm.comment("is the reader late?").load_map(R1, RING).mov(R2, RB_AVAIL_DATA).call(Helper::RINGBUF_QUERY);
+    asm.comment("is the reader late?")
+        .load_map(R1, RING)
+        .mov(R2, RB_AVAIL_DATA)
+        .call(Helper::RINGBUF_QUERY);
 }
 
 /// Sets `flags` for r0 unread bytes. The reader polls the ring many times a second. It is woken
 /// only if that may be too late, since a wake-up at each event costs the traced process more than
 /// the event.
 fn wake_if_late(asm: &mut Asm, flags: Reg, ring_bytes: u32) {
-    asm.mov(flags, RB_NO_WAKEUP).unless(R0, JumpOp::Lt, ring_bytes / 4, |asm| _ = asm.mov(flags, RB_FORCE_WAKEUP));
+    asm.mov(flags, RB_NO_WAKEUP)
+        .unless(R0, JumpOp::Lt, ring_bytes / 4, |asm| {
+            _ = asm.mov(flags, RB_FORCE_WAKEUP);
+        });
 }
 
 /// Adds one to this CPU's count of lost events, and returns. Uprobe programs are preemptible, so
 /// two tasks on one CPU may race here; hence the atomic add. Interrupt handlers never run them.
 fn count_lost(asm: &mut Asm) {
     let gone = asm.label("gone");
-    asm.comment("the ring is full: count it").store(Size::W, R10.at(-4), 0).load_map(R1, UNSENT);
-    asm.mov(R2, R10).add(R2, -4).call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, gone);
-    asm.mov(R1, 1).atomic(AtomicOp::Add, Width::W64, R0.at(0), R1);
+    asm.comment("the ring is full: count it")
+        .store(Size::W, R10.at(-4), 0)
+        .load_map(R1, UNSENT);
+    asm.mov(R2, R10)
+        .add(R2, -4)
+        .call(Helper::MAP_LOOKUP_ELEM)
+        .jump_if(R0, JumpOp::Eq, 0, gone);
+    asm.mov(R1, 1)
+        .atomic(AtomicOp::Add, Width::W64, R0.at(0), R1);
     asm.bind(gone).mov(R0, 0).exit();
 }

@@ -95,14 +95,27 @@ pub struct ProgramDef {
 impl ProgramDef {
     /// Makes a program that may not sleep and has no kernel target.
     pub fn new(name: &str, kind: ProgramKind, code: Code) -> Self {
-        Self { name: name.to_owned(), kind, target: None, sleepable: false, code, subprograms: Vec::new() }
+        Self {
+            name: name.to_owned(),
+            kind,
+            target: None,
+            sleepable: false,
+            code,
+            subprograms: Vec::new(),
+        }
     }
 
     /// Makes the program of a typed tracepoint, from the tracepoint's name, which it shares, and id
     /// in the kernel's BTF.
     pub fn of_tracepoint(name: &str, btf_id: u32, code: Code) -> Self {
-        let target = Some(BtfTarget { name: name.to_owned(), btf_id });
-        Self { target, ..Self::new(name, ProgramKind::BtfTracepoint, code) }
+        let target = Some(BtfTarget {
+            name: name.to_owned(),
+            btf_id,
+        });
+        Self {
+            target,
+            ..Self::new(name, ProgramKind::BtfTracepoint, code)
+        }
     }
 }
 
@@ -134,7 +147,9 @@ impl License {
 
     /// Returns the licence of this name, if it is one of [`License::ALL`].
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|license| license.0.to_bytes() == name.as_bytes())
+        Self::ALL
+            .into_iter()
+            .find(|license| license.0.to_bytes() == name.as_bytes())
     }
 
     /// Returns the name as the kernel takes it.
@@ -179,7 +194,11 @@ impl Module {
         }
         for program in &self.programs {
             // libbpf's mark for programs that may sleep.
-            let section = format!("{}{}", program.kind.section(), if program.sleepable { ".s" } else { "" });
+            let section = format!(
+                "{}{}",
+                program.kind.section(),
+                if program.sleepable { ".s" } else { "" }
+            );
             let section = match &program.target {
                 Some(target) => format!("{section}/{}", target.name),
                 None => section,
@@ -195,11 +214,12 @@ impl Module {
     /// Returns whether programs address the map's only value directly; loaders know such a map as
     /// data.
     pub fn is_data(&self, map: &str) -> bool {
-        let is_it = |line: &Line| matches!(&line.reference, Some(Reference::Data(name)) if name == map);
+        let is_it =
+            |line: &Line| matches!(&line.reference, Some(Reference::Data(name)) if name == map);
         let in_code = |code: &Code| code.lines().iter().any(is_it);
-        self.programs
-            .iter()
-            .any(|program| in_code(&program.code) || program.subprograms.iter().any(|sub| in_code(&sub.code)))
+        self.programs.iter().any(|program| {
+            in_code(&program.code) || program.subprograms.iter().any(|sub| in_code(&sub.code))
+        })
     }
 }
 
@@ -209,8 +229,17 @@ mod tests {
 
     #[test]
     fn licences_by_name() {
-        assert_eq!(License::named("Dual MIT/GPL").map(|license| license.to_string()).as_deref(), Some("Dual MIT/GPL"));
+        assert_eq!(
+            License::named("Dual MIT/GPL")
+                .map(|license| license.to_string())
+                .as_deref(),
+            Some("Dual MIT/GPL")
+        );
         assert_eq!(License::named("GPL"), Some(License::default()));
-        assert!(["MIT", "gpl", "", "GPL v3"].into_iter().all(|name| License::named(name).is_none()));
+        assert!(
+            ["MIT", "gpl", "", "GPL v3"]
+                .into_iter()
+                .all(|name| License::named(name).is_none())
+        );
     }
 }

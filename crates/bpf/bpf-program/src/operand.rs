@@ -26,7 +26,8 @@ pub fn store(asm: &mut Asm, context: Reg, arg: &ArgSpec, slot: Addr, failed: Lab
             asm.store(Size::DW, slot, R1);
         }
         Operand::Constant(value) => {
-            asm.constant(R1, arg.ty.extend(value.cast_unsigned())).store(Size::DW, slot, R1);
+            asm.constant(R1, arg.ty.extend(value.cast_unsigned()))
+                .store(Size::DW, slot, R1);
         }
         Operand::Address(memory) => {
             load_address(asm, context, memory);
@@ -36,8 +37,11 @@ pub fn store(asm: &mut Asm, context: Reg, arg: &ArgSpec, slot: Addr, failed: Lab
         Operand::Memory(memory) => {
             asm.store(Size::DW, slot, 0);
             load_address(asm, context, memory);
-            asm.mov(R1, slot.base).add(R1, i32::from(slot.off)).mov(R2, arg.ty.size.cast_signed());
-            asm.call(Helper::PROBE_READ_USER).jump_if(R0, JumpOp::Ne, 0, failed);
+            asm.mov(R1, slot.base)
+                .add(R1, i32::from(slot.off))
+                .mov(R2, arg.ty.size.cast_signed());
+            asm.call(Helper::PROBE_READ_USER)
+                .jump_if(R0, JumpOp::Ne, 0, failed);
             // The bytes above are 0 already: an unsigned little-endian number needs nothing more.
             if arg.ty.signed && !arg.ty.float && arg.ty.size < 8 {
                 asm.load(Size::DW, R1, slot);
@@ -53,7 +57,11 @@ pub fn store(asm: &mut Asm, context: Reg, arg: &ArgSpec, slot: Addr, failed: Lab
 
 fn load_register(asm: &mut Asm, context: Reg, register: Register, to: Reg) {
     // All offsets of registers are below 512 (usdt::registers).
-    asm.load(Size::DW, to, context.at(register.pt_regs_offset().cast_signed()));
+    asm.load(
+        Size::DW,
+        to,
+        context.at(register.pt_regs_offset().cast_signed()),
+    );
 }
 
 /// Sets r3 to base + (index << shift) + offset. Uses r1.

@@ -75,7 +75,9 @@ impl Layout {
         let whole = Form::new(kinds.iter().copied());
         let fields = whole.fields.iter().map(|&(kind, _)| kind);
         let small = Form::new(fields.map(|kind| match kind {
-            FieldKind::Text { capacity } => FieldKind::Text { capacity: capacity.min(SMALL_TEXT) },
+            FieldKind::Text { capacity } => FieldKind::Text {
+                capacity: capacity.min(SMALL_TEXT),
+            },
             FieldKind::Number => FieldKind::Number,
         }));
         let small = Some(small).filter(|small| small.size < whole.size);
@@ -108,7 +110,10 @@ impl Layout {
 
 impl Form {
     fn new(kinds: impl Iterator<Item = FieldKind>) -> Self {
-        let mut form = Self { fields: Vec::new(), size: HEAD_BYTES };
+        let mut form = Self {
+            fields: Vec::new(),
+            size: HEAD_BYTES,
+        };
         for kind in kinds.take(u32::BITS as usize) {
             let bytes = match kind {
                 FieldKind::Number => 8,
@@ -125,7 +130,9 @@ impl Form {
 
     pub(crate) fn fields(&self) -> impl Iterator<Item = (FieldKind, i16)> {
         // `new` keeps all offsets under MAX_BYTES.
-        self.fields.iter().map(|&(kind, offset)| (kind, offset as i16))
+        self.fields
+            .iter()
+            .map(|&(kind, offset)| (kind, offset as i16))
     }
 }
 
@@ -190,31 +197,48 @@ impl<'a> Payload<'a> {
     /// layout.
     pub fn values(self, layout: &Layout) -> Option<impl Iterator<Item = Value<'a>>> {
         let is_small = self.head.id & SMALL != 0;
-        let form = layout.small().filter(|_| is_small).unwrap_or(layout.whole());
+        let form = layout
+            .small()
+            .filter(|_| is_small)
+            .unwrap_or(layout.whole());
         if self.bytes.len() != form.size as usize {
             return None;
         }
-        Some(form.fields().enumerate().map(move |(number, (kind, offset))| {
-            let field = self.bytes.get(offset as usize..).and_then(|bytes| bytes.split_first_chunk());
-            match (field, kind) {
-                // The form's fields lie within its size, so all have their bytes.
-                (None, _) => Value::Unreadable,
-                _ if self.head.faults >> number & 1 != 0 => Value::Unreadable,
-                (Some((number, _)), FieldKind::Number) => Value::Number(u64::from_ne_bytes(*number)),
-                (Some((length, bytes)), FieldKind::Text { capacity }) => {
-                    text(i64::from_ne_bytes(*length), bytes, capacity as usize)
-                }
-            }
-        }))
+        Some(
+            form.fields()
+                .enumerate()
+                .map(move |(number, (kind, offset))| {
+                    let field = self
+                        .bytes
+                        .get(offset as usize..)
+                        .and_then(|bytes| bytes.split_first_chunk());
+                    match (field, kind) {
+                        // The form's fields lie within its size, so all have their bytes.
+                        (None, _) => Value::Unreadable,
+                        _ if self.head.faults >> number & 1 != 0 => Value::Unreadable,
+                        (Some((number, _)), FieldKind::Number) => {
+                            Value::Number(u64::from_ne_bytes(*number))
+                        }
+                        (Some((length, bytes)), FieldKind::Text { capacity }) => {
+                            text(i64::from_ne_bytes(*length), bytes, capacity as usize)
+                        }
+                    }
+                }),
+        )
     }
 }
 
 /// Returns a text, from the length that `bpf_probe_read_user_str` returned: it includes the end,
 /// which is there even if the text was cut.
 fn text(length: i64, bytes: &[u8], capacity: usize) -> Value<'_> {
-    let length = usize::try_from(length).ok().and_then(|length| length.checked_sub(1));
+    let length = usize::try_from(length)
+        .ok()
+        .and_then(|length| length.checked_sub(1));
     let bytes = length.and_then(|length| bytes.get(..length.min(capacity)));
-    bytes.map_or(Value::Unreadable, |bytes| Value::Text { bytes, cut: bytes.len() >= capacity })
+    bytes.map_or(Value::Unreadable, |bytes| Value::Text {
+        bytes,
+        cut: bytes.len() >= capacity,
+    })
 }
 
 #[cfg(test)]
@@ -227,7 +251,11 @@ mod tests {
         let layout = Layout::new(&[FieldKind::Number, text, FieldKind::Number]);
         assert_eq!(
             layout.whole().fields().collect::<Vec<_>>(),
-            [(FieldKind::Number, 24), (text, 32), (FieldKind::Number, 32 + 8 + 1032)]
+            [
+                (FieldKind::Number, 24),
+                (text, 32),
+                (FieldKind::Number, 32 + 8 + 1032)
+            ]
         );
         assert_eq!(layout.size(), 32 + 8 + 1032 + 8);
     }
@@ -237,7 +265,10 @@ mod tests {
         let text = |capacity| FieldKind::Text { capacity };
         let layout = Layout::new(&[text(1024), FieldKind::Number]);
         let small = layout.small().unwrap();
-        assert_eq!(small.fields().collect::<Vec<_>>(), [(text(127), 24), (FieldKind::Number, 24 + 8 + 128)]);
+        assert_eq!(
+            small.fields().collect::<Vec<_>>(),
+            [(text(127), 24), (FieldKind::Number, 24 + 8 + 128)]
+        );
         assert_eq!(Layout::new(&[FieldKind::Number, text(100)]).small(), None);
         let mut bytes = vec![0; 16];
         bytes.extend((7 | SMALL).to_ne_bytes());
@@ -248,7 +279,16 @@ mod tests {
         let payload = Payload::new(&bytes).unwrap();
         assert_eq!(payload.id(), 7);
         let values: Vec<_> = payload.values(&layout).unwrap().collect();
-        assert_eq!(values, [Value::Text { bytes: b"abc", cut: false }, Value::Number(9)]);
+        assert_eq!(
+            values,
+            [
+                Value::Text {
+                    bytes: b"abc",
+                    cut: false
+                },
+                Value::Number(9)
+            ]
+        );
     }
 
     #[test]
@@ -260,7 +300,11 @@ mod tests {
 
     #[test]
     fn values_come_back() {
-        let layout = Layout::new(&[FieldKind::Number, FieldKind::Text { capacity: 7 }, FieldKind::Number]);
+        let layout = Layout::new(&[
+            FieldKind::Number,
+            FieldKind::Text { capacity: 7 },
+            FieldKind::Number,
+        ]);
         let mut bytes = Vec::new();
         for word in [1_000_u64, 7 << 32 | 8, 3 | 0b100 << 32, 42, 6] {
             bytes.extend(word.to_ne_bytes());
@@ -268,9 +312,27 @@ mod tests {
         bytes.extend(b"hello\0\0\0");
         bytes.extend(9_u64.to_ne_bytes());
         let payload = Payload::new(&bytes).unwrap();
-        assert_eq!((payload.time(), payload.process(), payload.thread(), payload.id()), (1_000, 7, 8, 3));
+        assert_eq!(
+            (
+                payload.time(),
+                payload.process(),
+                payload.thread(),
+                payload.id()
+            ),
+            (1_000, 7, 8, 3)
+        );
         let values: Vec<_> = payload.values(&layout).unwrap().collect();
-        assert_eq!(values, [Value::Number(42), Value::Text { bytes: b"hello", cut: false }, Value::Unreadable]);
+        assert_eq!(
+            values,
+            [
+                Value::Number(42),
+                Value::Text {
+                    bytes: b"hello",
+                    cut: false
+                },
+                Value::Unreadable
+            ]
+        );
     }
 
     #[test]
@@ -283,17 +345,37 @@ mod tests {
             bytes
         };
         let bytes = event(8);
-        let value = Payload::new(&bytes).unwrap().values(&layout).unwrap().next();
-        assert_eq!(value, Some(Value::Text { bytes: b"1234567", cut: true }));
+        let value = Payload::new(&bytes)
+            .unwrap()
+            .values(&layout)
+            .unwrap()
+            .next();
+        assert_eq!(
+            value,
+            Some(Value::Text {
+                bytes: b"1234567",
+                cut: true
+            })
+        );
         for length in [-14, 0, i64::MIN] {
             let bytes = event(length);
             assert_eq!(
-                Payload::new(&bytes).unwrap().values(&layout).unwrap().next(),
+                Payload::new(&bytes)
+                    .unwrap()
+                    .values(&layout)
+                    .unwrap()
+                    .next(),
                 Some(Value::Unreadable),
                 "{length}"
             );
         }
         assert!(Payload::new(&[0; 23]).is_none());
-        assert!(Payload::new(&event(8)[..39]).unwrap().values(&layout).is_none(), "never a plausible value");
+        assert!(
+            Payload::new(&event(8)[..39])
+                .unwrap()
+                .values(&layout)
+                .is_none(),
+            "never a plausible value"
+        );
     }
 }

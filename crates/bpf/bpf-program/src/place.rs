@@ -92,7 +92,10 @@ impl<T> From<Reg> for Place<T> {
 impl<T> Place<T> {
     /// Returns the place at this address.
     pub const fn new(addr: Addr) -> Self {
-        Self { addr, ty: PhantomData }
+        Self {
+            addr,
+            ty: PhantomData,
+        }
     }
 
     /// Returns the stack of a program, which ends at r10. A stack that is too large does not
@@ -100,10 +103,16 @@ impl<T> Place<T> {
     pub const fn stack() -> Self {
         let size = const {
             let size = size_of::<T>().next_multiple_of(8);
-            assert!(size <= STACK_BYTES, "this stack is larger than the kernel allows");
+            assert!(
+                size <= STACK_BYTES,
+                "this stack is larger than the kernel allows"
+            );
             crate::wire::in_instruction(size)
         };
-        Self::new(Addr { base: Reg::R10, off: -size })
+        Self::new(Addr {
+            base: Reg::R10,
+            off: -size,
+        })
     }
 
     /// Returns the address.
@@ -113,7 +122,10 @@ impl<T> Place<T> {
 
     /// Returns the place `bytes` further on, with another type.
     pub const fn plus<P>(self, bytes: i16) -> Place<P> {
-        Place::new(Addr { base: self.addr.base, off: self.addr.off + bytes })
+        Place::new(Addr {
+            base: self.addr.base,
+            off: self.addr.off + bytes,
+        })
     }
 
     /// Returns the place of a field, for [`field!`](crate::field); the function determines its
@@ -136,7 +148,10 @@ impl<T, const N: usize> Place<[T; N]> {
 
 /// Returns the place of the argument `index`, from 0 on, for a program on a tracepoint's arguments.
 pub const fn argument(context: Reg, index: i16) -> Place<u64> {
-    Place::new(Addr { base: context, off: index * 8 })
+    Place::new(Addr {
+        base: context,
+        off: index * 8,
+    })
 }
 
 /// Place of a field in a structure at a register or at a place: `field!(R7, Thread, mark)`.
@@ -172,7 +187,10 @@ pub struct Member<T> {
 impl<T> Member<T> {
     /// Returns the member at this offset, in bytes.
     pub const fn new(offset: i16) -> Self {
-        Self { offset, ty: PhantomData }
+        Self {
+            offset,
+            ty: PhantomData,
+        }
     }
 
     /// Returns the member of a structure of ours, for [`member!`](crate::member).
@@ -182,7 +200,10 @@ impl<T> Member<T> {
 
     /// Returns the member's place in the structure at an address.
     pub const fn of(self, base: Reg) -> Place<T> {
-        Place::new(Addr { base, off: self.offset })
+        Place::new(Addr {
+            base,
+            off: self.offset,
+        })
     }
 
     /// Returns the offset in bytes.

@@ -35,14 +35,19 @@ macro_rules! bytes_of {
 /// # Panics
 /// Panics if it does not fit. All uses are constants, so such a program does not compile.
 pub const fn in_instruction(offset: usize) -> i16 {
-    assert!(offset <= i16::MAX as usize, "an instruction can't hold this offset");
+    assert!(
+        offset <= i16::MAX as usize,
+        "an instruction can't hold this offset"
+    );
     (offset as u16).cast_signed()
 }
 
 /// Error for a value in a map or in the ring whose size is not that of its structure; an internal
 /// error, since we define both.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{what} {name} has {found} bytes, and {wanted} were expected: an internal error, please report it")]
+#[error(
+    "{what} {name} has {found} bytes, and {wanted} were expected: an internal error, please report it"
+)]
 pub struct WrongSize {
     /// Kind of the value: a map's key or value, an event of the ring.
     what: &'static str,
@@ -54,8 +59,18 @@ pub struct WrongSize {
 
 impl WrongSize {
     /// Makes the error for a value with this name.
-    pub fn new(what: &'static str, name: impl Into<Cow<'static, str>>, found: usize, wanted: usize) -> Self {
-        Self { what, name: name.into(), found, wanted }
+    pub fn new(
+        what: &'static str,
+        name: impl Into<Cow<'static, str>>,
+        found: usize,
+        wanted: usize,
+    ) -> Self {
+        Self {
+            what,
+            name: name.into(),
+            found,
+            wanted,
+        }
     }
 
     /// Makes the error for a map's key.
@@ -87,7 +102,8 @@ pub fn read_key<K: FromBytes>(map: &'static str, bytes: &[u8]) -> Result<K, Wron
 /// # Errors
 /// Returns [`WrongSize`] if the value has another size.
 pub fn read_value<V: FromBytes>(map: &str, bytes: &[u8]) -> Result<V, WrongSize> {
-    V::read_from_bytes(bytes).map_err(|_| WrongSize::value(map.to_owned(), bytes.len(), size_of::<V>()))
+    V::read_from_bytes(bytes)
+        .map_err(|_| WrongSize::value(map.to_owned(), bytes.len(), size_of::<V>()))
 }
 
 /// Reads an event of the ring.
@@ -105,8 +121,17 @@ pub fn read_event<E: FromBytes>(bytes: &[u8]) -> Result<E, WrongSize> {
 /// Returns [`WrongSize`] if the last one is not whole.
 pub fn read_values<V: FromBytes>(map: &str, bytes: &[u8]) -> Result<Vec<V>, WrongSize> {
     let one = size_of::<V>();
-    let wrong = || WrongSize::value(map.to_owned(), bytes.len(), bytes.len().next_multiple_of(one));
-    bytes.chunks(one).map(|part| V::read_from_bytes(part).map_err(|_| wrong())).collect()
+    let wrong = || {
+        WrongSize::value(
+            map.to_owned(),
+            bytes.len(),
+            bytes.len().next_multiple_of(one),
+        )
+    };
+    bytes
+        .chunks(one)
+        .map(|part| V::read_from_bytes(part).map_err(|_| wrong()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -116,8 +141,13 @@ mod tests {
     #[test]
     fn another_size_is_an_error_that_names_its_place() {
         assert_eq!(read_key::<u32>("threads", &7_u32.to_ne_bytes()), Ok(7));
-        let error = read_value::<[u64; 5]>("window", &[0; 39]).unwrap_err().to_string();
-        assert!(error.starts_with("a value of the map window has 39 bytes, and 40 were expected"), "{error}");
+        let error = read_value::<[u64; 5]>("window", &[0; 39])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("a value of the map window has 39 bytes, and 40 were expected"),
+            "{error}"
+        );
         assert!(read_value::<u64>("upcalls", &[]).is_err());
     }
 
@@ -125,6 +155,9 @@ mod tests {
     fn many_values_are_whole() {
         assert_eq!(read_values::<u32>("counters", &[0; 8]), Ok(vec![0, 0]));
         assert_eq!(read_values::<u32>("counters", &[]), Ok(Vec::new()));
-        assert_eq!(read_values::<u32>("counters", &[0; 7]), Err(WrongSize::value("counters", 7, 8)));
+        assert_eq!(
+            read_values::<u32>("counters", &[0; 7]),
+            Err(WrongSize::value("counters", 7, 8))
+        );
     }
 }

@@ -42,13 +42,21 @@ impl Session {
         if to.places.is_empty() {
             return Ok(());
         }
-        if self.features().uprobe_multi { self.attach_multi(program, to) } else { self.attach_each(program, to) }
+        if self.features().uprobe_multi {
+            self.attach_multi(program, to)
+        } else {
+            self.attach_each(program, to)
+        }
     }
 
     fn attach_multi(&mut self, program: usize, to: &Uprobes<'_>) -> Result<(), SessionError> {
         let offsets: Vec<u64> = to.places.iter().map(|place| place.at.offset().0).collect();
         let cookies: Vec<u64> = to.places.iter().map(|place| place.cookie).collect();
-        let mut semaphores: Vec<u64> = to.places.iter().map(|place| place.semaphore.unwrap_or(0)).collect();
+        let mut semaphores: Vec<u64> = to
+            .places
+            .iter()
+            .map(|place| place.semaphore.unwrap_or(0))
+            .collect();
         if semaphores.iter().all(|&semaphore| semaphore == 0) {
             semaphores.clear();
         }
@@ -68,19 +76,33 @@ impl Session {
     }
 
     fn attach_each(&mut self, program: usize, to: &Uprobes<'_>) -> Result<(), SessionError> {
-        let source =
-            PerfSource::find("uprobe").ok_or(SessionError::Unsupported { what: "uprobes (CONFIG_UPROBES)" })?;
+        let source = PerfSource::find("uprobe").ok_or(SessionError::Unsupported {
+            what: "uprobes (CONFIG_UPROBES)",
+        })?;
         let on_return = self.loaded(program).kind == ProgramKind::UprobeReturn;
-        let return_bit = if on_return { Some(source.return_bit.unwrap_or(0)) } else { None };
+        let return_bit = if on_return {
+            Some(source.return_bit.unwrap_or(0))
+        } else {
+            None
+        };
         // Without a process, an event on one CPU is enough: the breakpoint is in the file, so the
         // program runs on all CPUs. With one, an event of any of its threads covers its memory; the
         // first thread may have ended (see `Features::for_process`).
         let thread = |pid| stand_in(Pid(pid)).map_or(pid, |thread| thread.0);
-        let scope = to.pid.map_or(Scope::Cpu(0), |pid| Scope::Process(thread(pid)));
+        let scope = to
+            .pid
+            .map_or(Scope::Cpu(0), |pid| Scope::Process(thread(pid)));
         for place in to.places {
             let (offset, semaphore) = (place.at.offset().0, place.semaphore.unwrap_or(0));
-            let uprobe = Uprobe { kind: source.kind, return_bit, path: to.path, offset, semaphore };
-            let event = PerfEvent::uprobe(&uprobe, scope).map_err(|source| event_failed(to.path, offset, source))?;
+            let uprobe = Uprobe {
+                kind: source.kind,
+                return_bit,
+                path: to.path,
+                offset,
+                semaphore,
+            };
+            let event = PerfEvent::uprobe(&uprobe, scope)
+                .map_err(|source| event_failed(to.path, offset, source))?;
             let link = self.perf_link(program, event, place.cookie);
             let link = link.map_err(|source| failed(to.path, vec![offset], source))?;
             self.links.push(link);
@@ -91,10 +113,20 @@ impl Session {
     /// Attaches a [`ProgramKind::Kprobe`] or [`ProgramKind::KprobeReturn`] program at this offset
     /// in bytes from a function's start; without a function (`""`), at this address
     /// (`perf_kprobe_init` of `kernel/trace/trace_event_perf.c`).
-    pub fn attach_kprobe(&mut self, program: usize, function: &str, offset: u64) -> Result<(), SessionError> {
-        let source = PerfSource::find("kprobe").ok_or_else(|| SessionError::Unsupported { what: no_kprobes() })?;
+    pub fn attach_kprobe(
+        &mut self,
+        program: usize,
+        function: &str,
+        offset: u64,
+    ) -> Result<(), SessionError> {
+        let source = PerfSource::find("kprobe")
+            .ok_or_else(|| SessionError::Unsupported { what: no_kprobes() })?;
         let on_return = self.loaded(program).kind == ProgramKind::KprobeReturn;
-        let return_bit = if on_return { Some(source.return_bit.unwrap_or(0)) } else { None };
+        let return_bit = if on_return {
+            Some(source.return_bit.unwrap_or(0))
+        } else {
+            None
+        };
         let event = PerfEvent::kprobe(source.kind, return_bit, function, offset, Scope::Cpu(0));
         self.keep(program, event, || match function {
             "" => format!("the kernel's address {offset:#x}"),
@@ -104,17 +136,27 @@ impl Session {
 
     /// Attaches a [`ProgramKind::Tracepoint`] program to the tracepoint with this number in
     /// tracefs.
-    pub fn attach_tracepoint(&mut self, program: usize, name: &str, id: u64) -> Result<(), SessionError> {
+    pub fn attach_tracepoint(
+        &mut self,
+        program: usize,
+        name: &str,
+        id: u64,
+    ) -> Result<(), SessionError> {
         let event = PerfEvent::tracepoint(id, Scope::Cpu(0));
         self.keep(program, event, || format!("the tracepoint {name}"))
     }
 
     /// Attaches a [`ProgramKind::RawTracepoint`] program.
-    pub fn attach_raw_tracepoint(&mut self, program: usize, name: &str) -> Result<(), SessionError> {
+    pub fn attach_raw_tracepoint(
+        &mut self,
+        program: usize,
+        name: &str,
+    ) -> Result<(), SessionError> {
         let what = || format!("the raw tracepoint {name}");
         let text = CString::new(name).map_err(|error| attach_error(what(), error.into()))?;
         let link = Link::raw_tracepoint(&self.loaded(program).program, Some(&text));
-        self.links.push(link.map_err(|source| attach_error(what(), source))?);
+        self.links
+            .push(link.map_err(|source| attach_error(what(), source))?);
         Ok(())
     }
 
@@ -122,7 +164,8 @@ impl Session {
     /// [`ProgramKind::Fentry`], [`ProgramKind::Fexit`].
     pub fn attach_loaded_target(&mut self, program: usize, what: &str) -> Result<(), SessionError> {
         let link = Link::raw_tracepoint(&self.loaded(program).program, None);
-        self.links.push(link.map_err(|source| target_error(what.to_owned(), source))?);
+        self.links
+            .push(link.map_err(|source| target_error(what.to_owned(), source))?);
         Ok(())
     }
 
@@ -143,14 +186,23 @@ impl Session {
         scope: Scope,
     ) -> Result<(), SessionError> {
         let event = has_counter(PerfEvent::counter(counter, period, scope))?;
-        self.keep(program, event, || format!("the perf event {}:{}", counter.0, counter.1))
+        self.keep(program, event, || {
+            format!("the perf event {}:{}", counter.0, counter.1)
+        })
     }
 
     /// Attaches like [`Session::attach_counter`], to each event of programs' own code: events in
     /// system calls do not count.
-    pub fn attach_user_counter(&mut self, program: usize, counter: Counter, scope: Scope) -> Result<(), SessionError> {
+    pub fn attach_user_counter(
+        &mut self,
+        program: usize,
+        counter: Counter,
+        scope: Scope,
+    ) -> Result<(), SessionError> {
         let event = has_counter(PerfEvent::user_counter(counter, scope))?;
-        self.keep(program, event, || format!("the perf event {}:{} of user code", counter.0, counter.1))
+        self.keep(program, event, || {
+            format!("the perf event {}:{} of user code", counter.0, counter.1)
+        })
     }
 
     /// Attaches like [`Session::attach_counter`], sampled `hertz` times a second.
@@ -162,7 +214,9 @@ impl Session {
         scope: Scope,
     ) -> Result<(), SessionError> {
         let event = has_counter(PerfEvent::frequency(counter, hertz, scope))?;
-        self.keep(program, event, || format!("the perf event {}:{} at {hertz} Hz", counter.0, counter.1))
+        self.keep(program, event, || {
+            format!("the perf event {}:{} at {hertz} Hz", counter.0, counter.1)
+        })
     }
 
     /// Attaches a [`ProgramKind::PerfEvent`] program to accesses to `length` bytes of memory;
@@ -176,13 +230,16 @@ impl Session {
         scope: Scope,
     ) -> Result<(), SessionError> {
         let event = PerfEvent::breakpoint(address, length, access, scope);
-        self.keep(program, event, || format!("the memory at {address:#x} ({length} bytes)"))
+        self.keep(program, event, || {
+            format!("the memory at {address:#x} ({length} bytes)")
+        })
     }
 
     /// Runs a [`ProgramKind::RawTracepoint`] program once, here and now. Since Linux 5.10.
     pub fn run(&self, program: usize, arguments: &[u64]) -> Result<(), SessionError> {
         let done = self.loaded(program).program.run(arguments);
-        done.map(drop).map_err(|source| attach_error("nothing: the program could not be run".into(), source))
+        done.map(drop)
+            .map_err(|source| attach_error("nothing: the program could not be run".into(), source))
     }
 
     fn keep(
@@ -192,7 +249,8 @@ impl Session {
         what: impl Fn() -> String,
     ) -> Result<(), SessionError> {
         let link = event.and_then(|event| self.perf_link(program, event, 0));
-        self.links.push(link.map_err(|source| attach_error(what(), source))?);
+        self.links
+            .push(link.map_err(|source| attach_error(what(), source))?);
         Ok(())
     }
 
@@ -213,7 +271,12 @@ fn read_through(mut iteration: File) -> io::Result<()> {
     loop {
         match iteration.read(&mut written) {
             Ok(0) => return Ok(()),
-            Err(error) if !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+            Err(error)
+                if !matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                ) =>
+            {
                 return Err(error);
             }
             _ => {}
@@ -224,9 +287,15 @@ fn read_through(mut iteration: File) -> io::Result<()> {
 /// Returns an error if there is no such counter: a processor may lack it, or a virtual machine may
 /// not expose it (perf_event_open(2), `ENOENT`).
 fn has_counter(event: io::Result<PerfEvent>) -> Result<io::Result<PerfEvent>, SessionError> {
-    let missing = event.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    let missing = event
+        .as_ref()
+        .is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
     let what = "such counter (a virtual machine must be given the processor's)";
-    if missing { Err(SessionError::Unsupported { what }) } else { Ok(event) }
+    if missing {
+        Err(SessionError::Unsupported { what })
+    } else {
+        Ok(event)
+    }
 }
 
 /// Returns the message for a kernel without kprobes, with the alternatives that it has.
@@ -248,9 +317,17 @@ fn failed(path: &Path, places: Vec<u64>, source: io::Error) -> SessionError {
 fn uprobe_error(path: &Path, places: Vec<u64>, source: io::Error) -> SessionError {
     let path = path.to_owned();
     if source.kind() == io::ErrorKind::InvalidInput {
-        SessionError::OtherSemaphore { path, places, source }
+        SessionError::OtherSemaphore {
+            path,
+            places,
+            source,
+        }
     } else {
-        SessionError::Uprobe { path, places, source }
+        SessionError::Uprobe {
+            path,
+            places,
+            source,
+        }
     }
 }
 
@@ -267,7 +344,9 @@ fn event_failed(path: &Path, place: u64, source: io::Error) -> SessionError {
 /// before Linux 6.4.
 fn target_error(what: String, source: io::Error) -> SessionError {
     if source.raw_os_error() == Some(sys::bpf::ENOTSUPP) {
-        return SessionError::Unsupported { what: NO_DIRECT_CALLS };
+        return SessionError::Unsupported {
+            what: NO_DIRECT_CALLS,
+        };
     }
     attach_error(what, source)
 }
@@ -284,7 +363,10 @@ mod tests {
     fn a_kernel_without_direct_calls_is_unsupported_and_says_what_it_takes() {
         let refused = |number| target_error("f".into(), io::Error::from_raw_os_error(number));
         let error = refused(sys::bpf::ENOTSUPP);
-        assert!(error.is_unsupported() && error.to_string().contains("CONFIG_FUNCTION_TRACER"), "{error}");
+        assert!(
+            error.is_unsupported() && error.to_string().contains("CONFIG_FUNCTION_TRACER"),
+            "{error}"
+        );
         assert!(!refused(22).is_unsupported());
     }
 }

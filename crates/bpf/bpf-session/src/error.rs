@@ -25,7 +25,9 @@ pub enum SessionError {
         source: io::Error,
     },
     /// The verifier rejected a program.
-    #[error("the kernel refuses the program for {program}; this is a mistake of dptrace's, please report it\n{log}\n")]
+    #[error(
+        "the kernel refuses the program for {program}; this is a mistake of dptrace's, please report it\n{log}\n"
+    )]
     Refused {
         /// Purpose of the program.
         program: String,
@@ -89,7 +91,9 @@ pub enum SessionError {
         source: io::Error,
     },
     /// A program uses a symbol that its module does not have.
-    #[error("the program for {program} uses {symbol:?}, which is not there; this is a mistake of dptrace's")]
+    #[error(
+        "the program for {program} uses {symbol:?}, which is not there; this is a mistake of dptrace's"
+    )]
     Unresolved {
         /// Purpose of the program.
         program: String,
@@ -175,7 +179,11 @@ impl SessionError {
 
     /// Converts a failed call: [`Self::NotPermitted`] if it failed for lack of one of these
     /// capabilities.
-    pub(crate) fn lacking_or(wanted: &[Capability], source: io::Error, other: impl FnOnce(io::Error) -> Self) -> Self {
+    pub(crate) fn lacking_or(
+        wanted: &[Capability],
+        source: io::Error,
+        other: impl FnOnce(io::Error) -> Self,
+    ) -> Self {
         let missing = Capabilities::own().missing(wanted);
         if source.kind() == io::ErrorKind::PermissionDenied && !missing.is_empty() {
             Self::NotPermitted { missing }
@@ -193,14 +201,27 @@ fn named(missing: &[Capability]) -> String {
 /// Formats a path for printing: foreign names can hold control characters.
 fn shown(path: &std::path::Path) -> String {
     let text = path.display().to_string();
-    if text.contains(char::is_control) { text.escape_debug().to_string() } else { text }
+    if text.contains(char::is_control) {
+        text.escape_debug().to_string()
+    } else {
+        text
+    }
 }
 
 fn offsets(places: &[u64]) -> String {
-    let shown: Vec<String> = places.iter().take(4).map(|offset| format!("{offset:#x}")).collect();
+    let shown: Vec<String> = places
+        .iter()
+        .take(4)
+        .map(|offset| format!("{offset:#x}"))
+        .collect();
     let more = places.len() - shown.len();
     let places = if more == 1 { "place" } else { "places" };
-    shown.join(", ") + &if more > 0 { format!(" and {more} more {places}") } else { String::new() }
+    shown.join(", ")
+        + &if more > 0 {
+            format!(" and {more} more {places}")
+        } else {
+            String::new()
+        }
 }
 
 #[cfg(test)]
@@ -209,8 +230,16 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named() {
-        let message = |missing: &[Capability]| SessionError::NotPermitted { missing: missing.to_vec() }.to_string();
-        assert!(message(&[Capability::Bpf, Capability::Perfmon]).contains("CAP_BPF and CAP_PERFMON are missing"));
+        let message = |missing: &[Capability]| {
+            SessionError::NotPermitted {
+                missing: missing.to_vec(),
+            }
+            .to_string()
+        };
+        assert!(
+            message(&[Capability::Bpf, Capability::Perfmon])
+                .contains("CAP_BPF and CAP_PERFMON are missing")
+        );
         assert!(message(&[Capability::SysAdmin]).contains("CAP_SYS_ADMIN is missing"));
     }
 }

@@ -23,7 +23,11 @@ pub(crate) struct MissingFeature {
 impl MissingFeature {
     /// Returns the error for a program that needs it.
     pub(crate) fn into_error(self, program: String) -> SessionError {
-        SessionError::TooOld { what: self.what, since: self.since, program }
+        SessionError::TooOld {
+            what: self.what,
+            since: self.since,
+            program,
+        }
     }
 }
 
@@ -32,12 +36,18 @@ pub(crate) const SMALL_KEY: u32 = 512;
 
 /// Returns the feature of larger keys ("bpf: Lift hashtab key_size limit").
 pub(crate) fn of_keys() -> MissingFeature {
-    MissingFeature { what: format!("map keys of more than {SMALL_KEY} bytes"), since: KernelVersion::new(5, 11) }
+    MissingFeature {
+        what: format!("map keys of more than {SMALL_KEY} bytes"),
+        since: KernelVersion::new(5, 11),
+    }
 }
 
 /// Returns the feature of `bpf_d_path` for iterators ("bpf: Allow bpf_d_path in bpf_iter program").
 pub(crate) fn of_path_in_iterators() -> MissingFeature {
-    MissingFeature { what: "bpf_d_path for iterators".into(), since: KernelVersion::new(5, 12) }
+    MissingFeature {
+        what: "bpf_d_path for iterators".into(),
+        since: KernelVersion::new(5, 12),
+    }
 }
 
 /// Returns the release since which tracing programs have a helper that other programs had earlier.
@@ -48,21 +58,31 @@ fn since_in_tracing(helper: Helper) -> Option<KernelVersion> {
 
 /// Returns the first feature that the program needs and the kernel lacks, found by trying; `None`
 /// if the kernel has them all.
-pub(crate) fn of(def: &ProgramDef, kind: ProgramType, attach: AttachType) -> Option<MissingFeature> {
+pub(crate) fn of(
+    def: &ProgramDef,
+    kind: ProgramType,
+    attach: AttachType,
+) -> Option<MissingFeature> {
     let codes = || std::iter::once(&def.code).chain(def.subprograms.iter().map(|sub| &sub.code));
     let insns = || codes().flat_map(Code::lines).map(|line| line.insn);
     let exchanges = |insn: Insn| matches!(insn, Insn::Atomic { op, .. } if op != AtomicOp::Add);
     if let Some(insn) = insns().find(|&insn| exchanges(insn))
         && !trials::exchange().is_yes()
     {
-        return Some(MissingFeature { what: "atomic operations for BPF programs".into(), since: insn.since() });
+        return Some(MissingFeature {
+            what: "atomic operations for BPF programs".into(),
+            since: insn.since(),
+        });
     }
     let helpers: BTreeSet<Helper> = insns().filter_map(helper).collect();
     let target = def.target.as_ref().map_or(0, |target| target.btf_id);
     let lacking = |helper: &Helper| !trials::knows(*helper, kind, attach, target);
     let missing = helpers.into_iter().find(lacking)?;
     let since = since_in_tracing(missing).or_else(|| missing.since())?;
-    Some(MissingFeature { what: missing.to_string(), since })
+    Some(MissingFeature {
+        what: missing.to_string(),
+        since,
+    })
 }
 
 fn helper(insn: Insn) -> Option<Helper> {

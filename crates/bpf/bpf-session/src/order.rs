@@ -35,7 +35,13 @@ struct Waiting<T> {
 impl<T> Reorder<T> {
     /// Creates an empty queue.
     pub fn new() -> Self {
-        Self { waiting: BinaryHeap::new(), arrived: 0, reached: 0, last: 0, late: 0 }
+        Self {
+            waiting: BinaryHeap::new(),
+            arrived: 0,
+            reached: 0,
+            last: 0,
+            late: 0,
+        }
     }
 
     /// Returns the number of events that came after one with a greater key had been popped.
@@ -58,7 +64,12 @@ impl<T> Reorder<T> {
     /// Adds an event that does not come from the ring: earlier ones may still be in there.
     pub fn insert(&mut self, key: u64, time: u64, event: T) {
         self.arrived += 1;
-        self.waiting.push(Reverse(Waiting { key, arrival: self.arrived, time, event }));
+        self.waiting.push(Reverse(Waiting {
+            key,
+            arrival: self.arrived,
+            time,
+            event,
+        }));
     }
 
     /// Returns the next event, unless an earlier one can still be in the ring.
@@ -122,7 +133,10 @@ mod tests {
         order.push(15, 3_000, 'c');
         order.push(30, 9_000, 'd');
         order.push(30, 8_000, 'e');
-        assert_eq!([order.pop_any(), order.pop_any(), order.pop_any()], [Some('c'), Some('d'), Some('e')]);
+        assert_eq!(
+            [order.pop_any(), order.pop_any(), order.pop_any()],
+            [Some('c'), Some('d'), Some('e')]
+        );
         assert_eq!(order.late, 1);
         assert_eq!(order.pop_any(), None);
     }
@@ -139,7 +153,10 @@ mod tests {
         order.push(3 * WINDOW, 3 * WINDOW, "in the ring meanwhile");
         assert_eq!([order.pop(), order.pop()], [Some("old"), None]);
         order.reach(now + WINDOW);
-        assert_eq!([order.pop(), order.pop()], [Some("in the ring meanwhile"), Some("its own")]);
+        assert_eq!(
+            [order.pop(), order.pop()],
+            [Some("in the ring meanwhile"), Some("its own")]
+        );
         assert_eq!(order.late(), 0);
     }
 }

@@ -109,8 +109,14 @@ impl<T: Send + 'static> RingReader<T> {
         convert: impl FnMut(&[u8]) -> Option<T> + Send + 'static,
     ) -> Result<Self, SessionError> {
         let name = || ring.to_owned();
-        let map = session.map(ring).ok_or_else(|| SessionError::Ring { name: name(), source: not_found() })?;
-        let mapped = |source| SessionError::Ring { name: name(), source };
+        let map = session.map(ring).ok_or_else(|| SessionError::Ring {
+            name: name(),
+            source: not_found(),
+        })?;
+        let mapped = |source| SessionError::Ring {
+            name: name(),
+            source,
+        };
         let buffer = RingBuffer::new(map).map_err(mapped)?;
         let descriptor = map.as_fd().try_clone_to_owned().map_err(mapped)?;
         let (sender, batches) = sync_channel(WAITING);
@@ -119,10 +125,30 @@ impl<T: Send + 'static> RingReader<T> {
         let left = map.max_entries() as usize / LEAST_EVENT / BATCH + 1;
         let emptied = Arc::new(AtomicU64::new(0));
         let (stopped, seen) = (Arc::clone(&stop), Arc::clone(&emptied));
-        let worker = Worker { buffer, descriptor, woken, interval, clock, left, sender, emptied: seen, stop: stopped };
-        let thread = std::thread::Builder::new().name("ring-reader".into()).spawn(move || worker.run(convert));
+        let worker = Worker {
+            buffer,
+            descriptor,
+            woken,
+            interval,
+            clock,
+            left,
+            sender,
+            emptied: seen,
+            stop: stopped,
+        };
+        let thread = std::thread::Builder::new()
+            .name("ring-reader".into())
+            .spawn(move || worker.run(convert));
         let thread = Some(thread.map_err(|source| SessionError::Thread { source })?);
-        Ok(Self { batches, emptied, thread: ReaderThread { stop, wake: Some(wake), thread } })
+        Ok(Self {
+            batches,
+            emptied,
+            thread: ReaderThread {
+                stop,
+                wake: Some(wake),
+                thread,
+            },
+        })
     }
 
     /// Waits for events; returns an empty list if none arrives in time.
@@ -161,11 +187,17 @@ impl Session {
         ring: &str,
         mut convert: impl FnMut(&[u8]) -> Option<T>,
     ) -> Result<Vec<T>, SessionError> {
-        let failed = |source| SessionError::Ring { name: ring.to_owned(), source };
+        let failed = |source| SessionError::Ring {
+            name: ring.to_owned(),
+            source,
+        };
         let map = self.map(ring).ok_or_else(|| failed(not_found()))?;
         let mut buffer = RingBuffer::new(map).map_err(failed)?;
         let mut taken = Vec::new();
-        while buffer.drain(BATCH, |bytes| taken.extend(convert(bytes))).more {}
+        while buffer
+            .drain(BATCH, |bytes| taken.extend(convert(bytes)))
+            .more
+        {}
         Ok(taken)
     }
 }
@@ -195,7 +227,9 @@ impl<T> Worker<T> {
             // Loaded before the ring is read, so that events sent before the stop request are seen.
             let last = self.stop.load(Ordering::Acquire);
             let (now, mut batch) = (self.clock.now(), Vec::new());
-            let drained = self.buffer.drain(BATCH, |bytes| batch.extend(convert(bytes)));
+            let drained = self
+                .buffer
+                .drain(BATCH, |bytes| batch.extend(convert(bytes)));
             // The receiver is gone: nobody wants the rest.
             if !batch.is_empty() && self.sender.send(batch).is_err() {
                 return;
@@ -213,7 +247,11 @@ impl<T> Worker<T> {
                 continue;
             }
             // Only a bad descriptor fails here; polling still works then.
-            if sys::process::wait_readable_either([self.descriptor.as_fd(), self.woken.as_fd()], self.interval).is_err()
+            if sys::process::wait_readable_either(
+                [self.descriptor.as_fd(), self.woken.as_fd()],
+                self.interval,
+            )
+            .is_err()
             {
                 std::thread::sleep(self.interval);
             }

@@ -87,17 +87,26 @@ impl Session {
             };
             let name = || def.name.clone();
             let failed = |source: io::Error| {
-                if source.kind() == io::ErrorKind::ArgumentListTooLong && def.key_size > missing_feature::SMALL_KEY {
+                if source.kind() == io::ErrorKind::ArgumentListTooLong
+                    && def.key_size > missing_feature::SMALL_KEY
+                {
                     return missing_feature::of_keys().into_error(name());
                 }
-                SessionError::Map { name: name(), source }
+                SessionError::Map {
+                    name: name(),
+                    source,
+                }
             };
-            let map = Map::create(&spec).map_err(|error| SessionError::permission_or(error, failed))?;
+            let map =
+                Map::create(&spec).map_err(|error| SessionError::permission_or(error, failed))?;
             session.maps.insert(name(), map);
         }
         for def in &module.programs {
             let program = session.program(def, module.license.name())?;
-            session.programs.push(Loaded { kind: def.kind, program });
+            session.programs.push(Loaded {
+                kind: def.kind,
+                program,
+            });
         }
         Ok(session)
     }
@@ -160,7 +169,11 @@ impl Session {
             let start = |link: Link| closer().spawn_scoped(scope, move || link.end()).ok();
             let closing: Vec<_> = links.into_iter().filter_map(start).collect();
             let mut events: Vec<PerfEvent> = last.and_then(Link::end).into_iter().collect();
-            events.extend(closing.into_iter().filter_map(|thread| thread.join().ok().flatten()));
+            events.extend(
+                closing
+                    .into_iter()
+                    .filter_map(|thread| thread.join().ok().flatten()),
+            );
             events
         });
         self.events.extend(events);
@@ -174,14 +187,20 @@ impl Session {
     /// Returns the descriptors whose closing takes long, for a process that exits without closing
     /// the session.
     pub fn slow_to_close(&self) -> Vec<BorrowedFd<'_>> {
-        let links = self.links.iter().chain(&self.disabled).flat_map(Link::descriptors);
+        let links = self
+            .links
+            .iter()
+            .chain(&self.disabled)
+            .flat_map(Link::descriptors);
         links.chain(self.events.iter().map(AsFd::as_fd)).collect()
     }
 
     /// Runs a raw tracepoint's program once, without arguments, in an interrupt on this CPU.
     /// Returns true on success.
     pub fn run_on(&self, program: usize, cpu: u32) -> bool {
-        self.programs.get(program).is_some_and(|loaded| loaded.program.run_on(cpu).is_ok())
+        self.programs
+            .get(program)
+            .is_some_and(|loaded| loaded.program.run_on(cpu).is_ok())
     }
 
     pub(crate) fn loaded(&self, index: usize) -> &Loaded {
@@ -190,7 +209,11 @@ impl Session {
 
     fn program(&self, def: &ProgramDef, license: &CStr) -> Result<Program, SessionError> {
         let (insns, places) = self.link_up(def)?;
-        let types = if def.subprograms.is_empty() { None } else { Some(function_types(def, &places)?) };
+        let types = if def.subprograms.is_empty() {
+            None
+        } else {
+            Some(function_types(def, &places)?)
+        };
         let (kind, attach) = self.kernel_kind(def.kind);
         let spec = ProgramSpec {
             name: &def.name,
@@ -200,7 +223,9 @@ impl Session {
             sleepable: def.sleepable,
             insns: &insns,
             license,
-            functions: types.as_ref().map(|(btf, functions)| (btf, functions.as_slice())),
+            functions: types
+                .as_ref()
+                .map(|(btf, functions)| (btf, functions.as_slice())),
         };
         Program::load(&spec).map_err(|error| {
             let program = def.name.clone();
@@ -211,17 +236,26 @@ impl Session {
                     missing_feature::of_path_in_iterators().into_error(program)
                 }
                 None if error.log.contains(NOT_IN_THIS) => {
-                    let place = def.target.as_ref().map_or(program, |target| target.name.clone());
+                    let place = def
+                        .target
+                        .as_ref()
+                        .map_or(program, |target| target.name.clone());
                     SessionError::NotInThis { place, source }
                 }
                 None if error.log.contains(NO_WRITES) => SessionError::NoWrites { program, source },
                 None if for_function && source.kind() == io::ErrorKind::PermissionDenied => {
                     SessionError::Locked { program, source }
                 }
-                None if source.kind() == io::ErrorKind::ArgumentListTooLong || error.log.contains(TOO_MANY_WAYS) => {
+                None if source.kind() == io::ErrorKind::ArgumentListTooLong
+                    || error.log.contains(TOO_MANY_WAYS) =>
+                {
                     SessionError::TooComplex { program }
                 }
-                None => SessionError::Refused { program, log: last_lines(&error.log), source },
+                None => SessionError::Refused {
+                    program,
+                    log: last_lines(&error.log),
+                    source,
+                },
             };
             SessionError::permission_or(error.source, refused)
         })
@@ -234,9 +268,10 @@ impl Session {
             ProgramKind::Uprobe | ProgramKind::UprobeReturn if self.features.uprobe_multi => {
                 (ProgramType::Kprobe, AttachType::UprobeMulti)
             }
-            ProgramKind::Uprobe | ProgramKind::UprobeReturn | ProgramKind::Kprobe | ProgramKind::KprobeReturn => {
-                (ProgramType::Kprobe, AttachType::None)
-            }
+            ProgramKind::Uprobe
+            | ProgramKind::UprobeReturn
+            | ProgramKind::Kprobe
+            | ProgramKind::KprobeReturn => (ProgramType::Kprobe, AttachType::None),
             ProgramKind::Tracepoint => (ProgramType::Tracepoint, AttachType::None),
             ProgramKind::RawTracepoint => (ProgramType::RawTracepoint, AttachType::None),
             ProgramKind::PerfEvent => (ProgramType::PerfEvent, AttachType::None),
@@ -250,7 +285,9 @@ impl Session {
     /// Returns the program's bytes, followed by its subprograms', with references to maps and
     /// subprograms resolved to descriptors and distances; and the first slot of each function.
     fn link_up(&self, def: &ProgramDef) -> Result<(Vec<u8>, Vec<u32>), SessionError> {
-        let codes: Vec<&Code> = std::iter::once(&def.code).chain(def.subprograms.iter().map(|sub| &sub.code)).collect();
+        let codes: Vec<&Code> = std::iter::once(&def.code)
+            .chain(def.subprograms.iter().map(|sub| &sub.code))
+            .collect();
         let mut places = Vec::with_capacity(codes.len());
         let mut end = 0;
         for code in &codes {
@@ -262,7 +299,9 @@ impl Session {
             for line in code.lines() {
                 let insn = match &line.reference {
                     None => line.insn,
-                    Some(reference) => self.resolve(def, reference, line.insn, start + line.slot, &places)?,
+                    Some(reference) => {
+                        self.resolve(def, reference, line.insn, start + line.slot, &places)?
+                    }
                 };
                 insn.encode_into(&mut bytes);
             }
@@ -287,29 +326,54 @@ impl Session {
         let found = match (reference, insn) {
             (Reference::Map(name), Insn::LoadImm64 { dst, .. }) => {
                 let map = self.maps.get(name);
-                map.map(|map| Insn::LoadImm64 { dst, imm: Imm64::MapFd(map.as_fd().as_raw_fd()) })
+                map.map(|map| Insn::LoadImm64 {
+                    dst,
+                    imm: Imm64::MapFd(map.as_fd().as_raw_fd()),
+                })
             }
             // An array map of one element, whose value the program addresses directly. Since Linux
             // 5.2.
-            (Reference::Data(name), Insn::LoadImm64 { dst, imm: Imm64::Value(off) }) => {
-                let value = |map: &Map| Imm64::MapValue { fd: map.as_fd().as_raw_fd(), off: off as i32 };
-                self.maps.get(name).map(|map| Insn::LoadImm64 { dst, imm: value(map) })
+            (
+                Reference::Data(name),
+                Insn::LoadImm64 {
+                    dst,
+                    imm: Imm64::Value(off),
+                },
+            ) => {
+                let value = |map: &Map| Imm64::MapValue {
+                    fd: map.as_fd().as_raw_fd(),
+                    off: off as i32,
+                };
+                self.maps.get(name).map(|map| Insn::LoadImm64 {
+                    dst,
+                    imm: value(map),
+                })
             }
             (Reference::Function(name), Insn::LoadImm64 { dst, .. }) => {
-                function(name).map(|distance| Insn::LoadImm64 { dst, imm: Imm64::Func(distance) })
+                function(name).map(|distance| Insn::LoadImm64 {
+                    dst,
+                    imm: Imm64::Func(distance),
+                })
             }
-            (Reference::Call(name), _) => function(name).map(|distance| Insn::Call(Callee::Subprogram(distance))),
+            (Reference::Call(name), _) => {
+                function(name).map(|distance| Insn::Call(Callee::Subprogram(distance)))
+            }
             _ => None,
         };
-        let unresolved =
-            || SessionError::Unresolved { program: def.name.clone(), symbol: reference.symbol().to_owned() };
+        let unresolved = || SessionError::Unresolved {
+            program: def.name.clone(),
+            symbol: reference.symbol().to_owned(),
+        };
         found.ok_or_else(unresolved)
     }
 }
 
 /// Returns the BTF that the kernel requires for a program with callbacks: a type and the first slot
 /// of each function.
-fn function_types(def: &ProgramDef, places: &[u32]) -> Result<(sys::bpf::Btf, Vec<FuncInfo>), SessionError> {
+fn function_types(
+    def: &ProgramDef,
+    places: &[u32],
+) -> Result<(sys::bpf::Btf, Vec<FuncInfo>), SessionError> {
     let mut btf = Btf::new();
     let number = btf.int("long", 8, true);
     let names = std::iter::once(&def.name).chain(def.subprograms.iter().map(|sub| &sub.name));
@@ -317,13 +381,27 @@ fn function_types(def: &ProgramDef, places: &[u32]) -> Result<(sys::bpf::Btf, Ve
         // The main function takes the context; callbacks take up to four numbers or addresses.
         let params = ["a", "b", "c", "d"].map(|name| Param { name, ty: number });
         let prototype = btf.prototype(number, if index == 0 { &params[..1] } else { &params });
-        let linkage = if index == 0 { Linkage::Global } else { Linkage::Static };
-        FuncInfo { slot, type_id: btf.function(name, prototype, linkage).number() }
+        let linkage = if index == 0 {
+            Linkage::Global
+        } else {
+            Linkage::Static
+        };
+        FuncInfo {
+            slot,
+            type_id: btf.function(name, prototype, linkage).number(),
+        }
     });
     let functions = functions.collect();
     let loaded = sys::bpf::Btf::load(&btf.to_bytes());
-    let refused = |source| SessionError::Refused { program: def.name.clone(), log: String::new(), source };
-    Ok((loaded.map_err(|error| SessionError::permission_or(error, refused))?, functions))
+    let refused = |source| SessionError::Refused {
+        program: def.name.clone(),
+        log: String::new(),
+        source,
+    };
+    Ok((
+        loaded.map_err(|error| SessionError::permission_or(error, refused))?,
+        functions,
+    ))
 }
 
 fn last_lines(log: &str) -> String {

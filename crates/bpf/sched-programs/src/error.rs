@@ -18,7 +18,9 @@ pub enum SchedError {
     #[error(transparent)]
     WrongSize(#[from] WrongSize),
     /// An event that no program sends: a mistake of ours.
-    #[error("an event of the kind {kind} came, which no program sends: an internal error, please report it")]
+    #[error(
+        "an event of the kind {kind} came, which no program sends: an internal error, please report it"
+    )]
     Kind {
         /// Number of the kind.
         kind: u32,

@@ -24,7 +24,12 @@ impl KernelTypes {
     /// # Errors
     /// The kernel does not describe its types.
     pub fn read() -> Result<Self, SchedError> {
-        kernel_btf().map(Self).map_err(|source| SchedError::NoTypes { path: KERNEL_BTF, source })
+        kernel_btf()
+            .map(Self)
+            .map_err(|source| SchedError::NoTypes {
+                path: KERNEL_BTF,
+                source,
+            })
     }
 
     /// Parses them.
@@ -60,12 +65,18 @@ impl Facts {
     ///
     /// # Errors
     /// The kernel's types are not as expected.
-    pub fn find<'n>(types: &TypeStore<'_>, names: impl IntoIterator<Item = &'n str>) -> Result<Self, SchedError> {
+    pub fn find<'n>(
+        types: &TypeStore<'_>,
+        names: impl IntoIterator<Item = &'n str>,
+    ) -> Result<Self, SchedError> {
         let mut tracepoints = Tracepoints::new();
         for name in names {
             tracepoints.extend(tracepoint_id(types, name)?.map(|id| (name.to_owned(), id)));
         }
-        Ok(Self { task: TaskFacts::find(types)?, tracepoints })
+        Ok(Self {
+            task: TaskFacts::find(types)?,
+            tracepoints,
+        })
     }
 }
 
@@ -121,11 +132,14 @@ impl TaskFacts {
             prio: member(types, "task_struct", "prio")?,
             policy: member(types, "task_struct", "policy")?,
             // Before 5.16 it is the task's own on most machines, and the first member's since.
-            cpu: member(types, "task_struct", "thread_info.cpu").or_else(|_| member(types, "task_struct", "cpu")).ok(),
+            cpu: member(types, "task_struct", "thread_info.cpu")
+                .or_else(|_| member(types, "task_struct", "cpu"))
+                .ok(),
             on_cpu: member(types, "task_struct", "on_cpu").ok(),
             frozen: frozen.and_then(bit),
             // `__state` was called `state` before 5.14.
-            state: member(types, "task_struct", "__state").or_else(|_| member(types, "task_struct", "state"))?,
+            state: member(types, "task_struct", "__state")
+                .or_else(|_| member(types, "task_struct", "state"))?,
             passes_state: passes_state(types)?,
             work_function: member(types, "work_struct", "func")?,
         })
@@ -137,7 +151,9 @@ impl TaskFacts {
 /// # Errors
 /// There is no such member, or it is too far from the structure's beginning.
 pub fn member<T>(types: &TypeStore<'_>, of: &str, path: &str) -> Result<Member<T>, TypeError> {
-    types.short_offset(types.require(NameKind::Struct, of)?, path).map(Member::new)
+    types
+        .short_offset(types.require(NameKind::Struct, of)?, path)
+        .map(Member::new)
 }
 
 /// Returns the byte and the bit of a member of one bit.
@@ -158,6 +174,8 @@ fn passes_state(types: &TypeStore<'_>) -> Result<bool, TypeError> {
 /// # Errors
 /// The kernel's types are damaged.
 pub fn tracepoint_id(types: &TypeStore<'_>, name: &str) -> Result<Option<u32>, TypeError> {
-    let found = types.raw_tracepoint(name)?.and_then(|tracepoint| types.btf_id(tracepoint.ty));
+    let found = types
+        .raw_tracepoint(name)?
+        .and_then(|tracepoint| types.btf_id(tracepoint.ty));
     Ok(found.map(|id| id.id))
 }

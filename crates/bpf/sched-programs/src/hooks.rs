@@ -19,12 +19,20 @@ pub struct Hook<S> {
 impl<S> Hook<S> {
     /// Makes a hook with types.
     pub const fn typed(tracepoint: &'static str, code: fn(&S) -> Result<Code, AsmError>) -> Self {
-        Self { tracepoint, is_raw: false, code }
+        Self {
+            tracepoint,
+            is_raw: false,
+            code,
+        }
     }
 
     /// Makes a hook without types.
     pub const fn raw(tracepoint: &'static str, code: fn(&S) -> Result<Code, AsmError>) -> Self {
-        Self { tracepoint, is_raw: true, code }
+        Self {
+            tracepoint,
+            is_raw: true,
+            code,
+        }
     }
 }
 
@@ -42,8 +50,15 @@ pub fn programs<'h, S: 'h>(
         return Err(SchedError::NoTracepoint { name });
     }
     let mut programs = Vec::new();
-    for Hook { tracepoint, is_raw, code } in hooks {
-        let Some(&btf_id) = tracepoints.get(*tracepoint) else { continue };
+    for Hook {
+        tracepoint,
+        is_raw,
+        code,
+    } in hooks
+    {
+        let Some(&btf_id) = tracepoints.get(*tracepoint) else {
+            continue;
+        };
         let code = code(setting)?;
         programs.push(if *is_raw {
             ProgramDef::new(tracepoint, ProgramKind::RawTracepoint, code)
@@ -62,7 +77,9 @@ pub fn programs<'h, S: 'h>(
 pub fn attach(session: &mut Session, module: &Module, count: usize) -> Result<(), SessionError> {
     for (index, program) in module.programs.iter().enumerate().take(count) {
         match program.target {
-            Some(_) => session.attach_loaded_target(index, &format!("the tracepoint {}", program.name))?,
+            Some(_) => {
+                session.attach_loaded_target(index, &format!("the tracepoint {}", program.name))?;
+            }
             None => session.attach_raw_tracepoint(index, &program.name)?,
         }
     }

@@ -39,8 +39,13 @@ impl<'a> NamedMap<'a> {
 impl NamedMap<'_> {
     /// Returns the value of a key, if it is there.
     pub fn get<V: FromBytes>(self, key: &impl Key) -> Result<Option<V>, SchedError> {
-        let bytes = self.map.lookup(key.as_bytes()).map_err(SchedError::map(self.name))?;
-        Ok(bytes.map(|bytes| read_value(self.name, &bytes)).transpose()?)
+        let bytes = self
+            .map
+            .lookup(key.as_bytes())
+            .map_err(SchedError::map(self.name))?;
+        Ok(bytes
+            .map(|bytes| read_value(self.name, &bytes))
+            .transpose()?)
     }
 
     /// Returns the value of a key that must be there.
@@ -50,14 +55,20 @@ impl NamedMap<'_> {
 
     /// Returns the values of a key, if it has many, one behind the other; none if it is not there.
     pub fn values<V: FromBytes>(self, key: u32) -> Result<Vec<V>, SchedError> {
-        let bytes = self.map.lookup(key.as_bytes()).map_err(SchedError::map(self.name))?;
+        let bytes = self
+            .map
+            .lookup(key.as_bytes())
+            .map_err(SchedError::map(self.name))?;
         Ok(read_values(self.name, &bytes.unwrap_or_default())?)
     }
 
     /// Returns all keys.
     pub fn keys<K: FromBytes>(self) -> Result<Vec<K>, SchedError> {
         let keys = self.map.keys().map_err(SchedError::map(self.name))?;
-        Ok(keys.iter().map(|key| read_key(self.name, key)).collect::<Result<_, _>>()?)
+        Ok(keys
+            .iter()
+            .map(|key| read_key(self.name, key))
+            .collect::<Result<_, _>>()?)
     }
 
     /// Returns all keys with their values. A key that goes meanwhile is left out.
@@ -78,23 +89,37 @@ impl NamedMap<'_> {
 
     /// Sets the value of a key.
     pub fn put(self, key: u32, value: &(impl IntoBytes + Immutable)) -> Result<(), SchedError> {
-        self.map.update(key.as_bytes(), value.as_bytes()).map_err(SchedError::map(self.name))
+        self.map
+            .update(key.as_bytes(), value.as_bytes())
+            .map_err(SchedError::map(self.name))
     }
 
     /// Enters a key unless it is there. Returns whether it was entered.
-    pub fn insert(self, key: u32, value: &(impl IntoBytes + Immutable)) -> Result<bool, SchedError> {
-        self.map.insert(key.as_bytes(), value.as_bytes()).map_err(SchedError::map(self.name))
+    pub fn insert(
+        self,
+        key: u32,
+        value: &(impl IntoBytes + Immutable),
+    ) -> Result<bool, SchedError> {
+        self.map
+            .insert(key.as_bytes(), value.as_bytes())
+            .map_err(SchedError::map(self.name))
     }
 
     /// Removes a key, if it is there.
     pub fn delete(self, key: &impl Key) -> Result<(), SchedError> {
-        self.map.delete(key.as_bytes()).map(drop).map_err(SchedError::map(self.name))
+        self.map
+            .delete(key.as_bytes())
+            .map(drop)
+            .map_err(SchedError::map(self.name))
     }
 
     /// Removes all keys.
     pub fn clear(self) -> Result<(), SchedError> {
         let delete = |key: &Vec<u8>| self.map.delete(key).map(drop);
-        let all = self.map.keys().and_then(|keys| keys.iter().try_for_each(delete));
+        let all = self
+            .map
+            .keys()
+            .and_then(|keys| keys.iter().try_for_each(delete));
         all.map_err(SchedError::map(self.name))
     }
 

@@ -20,7 +20,13 @@ const MAX_PROCESSES: u32 = 1 << 14;
 
 /// Returns the definition of the map of [`PROCESSES`].
 pub fn map() -> MapDef {
-    MapDef::new(PROCESSES, MapKind::Hash, 4, size_of::<u64>() as u32, MAX_PROCESSES)
+    MapDef::new(
+        PROCESSES,
+        MapKind::Hash,
+        4,
+        size_of::<u64>() as u32,
+        MAX_PROCESSES,
+    )
 }
 
 /// Processes for whose tasks programs are made.
@@ -60,8 +66,12 @@ impl Task {
             Self::Typed(task) => asm.get(to, of.of(task)),
             Self::Address(task) => {
                 let read = field!(stack, ProcessStack, read);
-                asm.mov(R3, task).add(R3, of.offset()).put(read, 0).address(R1, read);
-                asm.mov(R2, i32::from(T::SIZE.bytes())).call(Helper::PROBE_READ_KERNEL);
+                asm.mov(R3, task)
+                    .add(R3, of.offset())
+                    .put(read, 0)
+                    .address(R1, read);
+                asm.mov(R2, i32::from(T::SIZE.bytes()))
+                    .call(Helper::PROBE_READ_KERNEL);
                 asm.load(T::SIZE, to, read.addr())
             }
         };
@@ -118,7 +128,10 @@ impl Ours {
 
     fn slots(&self) -> (Place<u32>, Place<u64>) {
         let stack = self.stack;
-        (field!(stack, ProcessStack, number), field!(stack, ProcessStack, started))
+        (
+            field!(stack, ProcessStack, number),
+            field!(stack, ProcessStack, started),
+        )
     }
 
     /// Goes to `others` unless the thread group r1 of the task is in the map, with the same begin:
@@ -126,15 +139,20 @@ impl Ours {
     /// begin to the nanosecond, and enters 0; then it is kept here.
     fn look_up(&self, asm: &mut Asm, task: Task, others: Label) {
         let (number, started) = self.slots();
-        asm.put(number, R1).lookup_or(PROCESSES, number, others).comment("the same process?");
+        asm.put(number, R1)
+            .lookup_or(PROCESSES, number, others)
+            .comment("the same process?");
         match task {
             Task::Typed(task) => {
-                asm.get(R1, self.task.leader.of(task)).get(R1, self.task.started.of(R1));
+                asm.get(R1, self.task.leader.of(task))
+                    .get(R1, self.task.started.of(R1));
             }
             Task::Address(_) => {
                 task.get(asm, R3, self.task.leader, self.stack);
                 Task::Address(R3).get(asm, R3, self.task.started, self.stack);
-                asm.put(started, R3).lookup_or(PROCESSES, number, others).get(R1, started);
+                asm.put(started, R3)
+                    .lookup_or(PROCESSES, number, others)
+                    .get(R1, started);
             }
         }
         let value = Place::<u64>::from(R0);
@@ -147,7 +165,8 @@ impl Ours {
     /// Enters the process of a task that has just begun. r0 is 0 if there was room.
     pub fn enter(&self, asm: &mut Asm, task: Reg) {
         let (number, started) = self.slots();
-        asm.copy(self.task.tgid.of(task), number).copy(self.task.started.of(task), started);
+        asm.copy(self.task.tgid.of(task), number)
+            .copy(self.task.started.of(task), started);
         asm.update(PROCESSES, number, started, 0);
     }
 }

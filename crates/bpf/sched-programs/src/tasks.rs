@@ -46,14 +46,26 @@ impl Switch {
     /// if it was preempted, or its state is 0: ready
     /// else by the bits of its state: stopped, dead, or blocked
     /// ```
-    pub fn reason(self, asm: &mut Asm, facts: &TaskFacts, prev: Reg, to: Place<u64>, reasons: Reasons) {
-        let [ready, stopped, dead, known] = ["ready", "stopped", "dead", "why"].map(|name| asm.label(name));
-        asm.comment("why it leaves").get(R1, argument(self.0, 0)).and(R1, 1);
+    pub fn reason(
+        self,
+        asm: &mut Asm,
+        facts: &TaskFacts,
+        prev: Reg,
+        to: Place<u64>,
+        reasons: Reasons,
+    ) {
+        let [ready, stopped, dead, known] =
+            ["ready", "stopped", "dead", "why"].map(|name| asm.label(name));
+        asm.comment("why it leaves")
+            .get(R1, argument(self.0, 0))
+            .and(R1, 1);
         asm.jump_if(R1, JumpOp::Ne, 0, ready);
         self.state(asm, facts, prev);
         asm.low_half(R1).jump_if(R1, JumpOp::Eq, 0, ready);
         asm.jump_if(R1, JumpOp::Set, STOPPED_BITS, stopped);
-        asm.jump_if(R1, JumpOp::Set, DEAD_BITS, dead).put(to, reasons.blocked).jump(known);
+        asm.jump_if(R1, JumpOp::Set, DEAD_BITS, dead)
+            .put(to, reasons.blocked)
+            .jump(known);
         asm.bind(stopped).put(to, reasons.stopped).jump(known);
         asm.bind(dead).put(to, reasons.dead).jump(known);
         asm.bind(ready).put(to, reasons.ready).bind(known);
@@ -78,7 +90,8 @@ impl TaskFacts {
     /// sleeps. r1 is lost.
     pub fn if_on_cpu(&self, asm: &mut Asm, task: Reg, running: Label) {
         if let Some(on_cpu) = self.on_cpu {
-            asm.get(R1, on_cpu.of(task)).jump_if(R1, JumpOp::Ne, 0, running);
+            asm.get(R1, on_cpu.of(task))
+                .jump_if(R1, JumpOp::Ne, 0, running);
         }
     }
 

@@ -47,13 +47,25 @@ enum Reading {
 impl Clocks {
     /// Starts the thread; returns the first anchor.
     pub(crate) fn start() -> anyhow::Result<(Self, Anchor)> {
-        let (check, offset, stop) = (ClockCheck::default(), boot_offset(), Arc::new(AtomicBool::new(false)));
+        let (check, offset, stop) = (
+            ClockCheck::default(),
+            boot_offset(),
+            Arc::new(AtomicBool::new(false)),
+        );
         let (send, readings) = channel();
         let first = reading();
         let seen = Arc::clone(&stop);
-        let thread = Builder::new().name("clocks".to_owned()).spawn(move || read(&send, &seen));
+        let thread = Builder::new()
+            .name("clocks".to_owned())
+            .spawn(move || read(&send, &seen));
         let thread = Some(thread.context("starting the thread that reads the clocks")?);
-        let mut this = Self { check, readings, stop, thread, offset };
+        let mut this = Self {
+            check,
+            readings,
+            stop,
+            thread,
+            offset,
+        };
         this.check.anchor(first);
         Ok((this, first))
     }
@@ -88,7 +100,10 @@ impl Clocks {
     /// Compares hits of probes, each with its own ticks and the kernel's time (`CLOCK_MONOTONIC`).
     pub(crate) fn hits(&mut self, hits: Vec<(u64, u64)>) {
         let offset = self.offset;
-        self.check.hits(hits.into_iter().map(|(ticks, nanos)| (Ticks(ticks), BootNanos(nanos + offset))));
+        self.check.hits(
+            hits.into_iter()
+                .map(|(ticks, nanos)| (Ticks(ticks), BootNanos(nanos + offset))),
+        );
     }
 
     /// Returns how well the anchors put both clocks on one line.
@@ -123,7 +138,13 @@ fn read(send: &Sender<Reading>, stop: &AtomicBool) {
 /// Reads both clocks now.
 pub fn reading() -> Anchor {
     let tries = [(); TRIES].map(|()| Moment::now(boot_nanos));
-    let best = tries.into_iter().reduce(|best, next| if next.bracket < best.bracket { next } else { best });
+    let best = tries.into_iter().reduce(|best, next| {
+        if next.bracket < best.bracket {
+            next
+        } else {
+            best
+        }
+    });
     anchor(best.unwrap_or(tries[0]))
 }
 
@@ -135,7 +156,10 @@ fn boot_offset() -> u64 {
         let before = monotonic_nanos();
         let boot = boot_nanos();
         let after = monotonic_nanos();
-        (least, most) = (least.max(boot.saturating_sub(after)), most.min(boot.saturating_sub(before)));
+        (least, most) = (
+            least.max(boot.saturating_sub(after)),
+            most.min(boot.saturating_sub(before)),
+        );
     }
     least + most.saturating_sub(least) / 2
 }
@@ -159,10 +183,18 @@ mod tests {
             anchors += clocks.next().len();
         }
         anchors += clocks.stop().len();
-        let Checked { between, at_hits, .. } = clocks.finish();
-        assert!(anchors >= 6 && at_hits.count() >= 4, "{anchors}, {at_hits:?}");
+        let Checked {
+            between, at_hits, ..
+        } = clocks.finish();
+        assert!(
+            anchors >= 6 && at_hits.count() >= 4,
+            "{anchors}, {at_hits:?}"
+        );
         // Both readings of each are in one bracket, on a machine that may do something else
         // meanwhile.
-        assert!(at_hits.quantile(0.5) < 1_000_000 && between.quantile(0.5) < 1_000_000, "{at_hits:?} {between:?}");
+        assert!(
+            at_hits.quantile(0.5) < 1_000_000 && between.quantile(0.5) < 1_000_000,
+            "{at_hits:?} {between:?}"
+        );
     }
 }

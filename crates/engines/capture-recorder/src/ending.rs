@@ -48,7 +48,11 @@ impl Ending {
         }
         self.reached = rings.reached;
         (self.marks, self.pressure) = rings.finish();
-        let Stored { bytes, records, lost } = self.marks.last();
+        let Stored {
+            bytes,
+            records,
+            lost,
+        } = self.marks.last();
         if !self.works || self.failed.is_some() {
             cut(file, bytes);
         }
@@ -57,7 +61,13 @@ impl Ending {
     }
 
     pub(crate) fn end_kernel(&mut self, kernel: Watching, file: Option<&File>, room: u64) {
-        let Ended { bytes, events, totals, failed, until } = kernel.finish(self.works.then_some(room));
+        let Ended {
+            bytes,
+            events,
+            totals,
+            failed,
+            until,
+        } = kernel.finish(self.works.then_some(room));
         self.end.events_until_boot_nanos = until.map(|until| until.0);
         if !self.works || failed.is_some() {
             cut(file, bytes);
@@ -65,7 +75,12 @@ impl Ending {
         (self.end.events, self.end.bytes) = (events, self.end.bytes + bytes);
         self.failed = self.failed.take().or(failed.map(Into::into));
         match totals {
-            Ok(Totals { lost, skipped, late, .. }) => {
+            Ok(Totals {
+                lost,
+                skipped,
+                late,
+                ..
+            }) => {
                 self.end.events_lost = lost;
                 (self.end.events_skipped, self.end.events_late) = (skipped, late);
             }
@@ -98,7 +113,9 @@ fn end_rings(
     let write = || -> io::Result<()> {
         loop {
             observer.step();
-            let Some(batch) = rings.next(WAIT) else { continue };
+            let Some(batch) = rings.next(WAIT) else {
+                continue;
+            };
             let is_last = batch.is_last;
             let written = rings.writer.bytes() - begin;
             let is_wanted = until.is_none_or(|until| rings.reached < until);
@@ -127,7 +144,9 @@ pub(crate) fn sync(files: Vec<File>, observer: &Observer) -> io::Result<()> {
         observer.step();
         std::thread::sleep(Duration::from_millis(2));
     }
-    syncing.join().unwrap_or_else(|_| Err(io::Error::other("the thread that syncs the files panicked")))
+    syncing
+        .join()
+        .unwrap_or_else(|_| Err(io::Error::other("the thread that syncs the files panicked")))
 }
 
 /// Cuts a file after its last whole chunk.

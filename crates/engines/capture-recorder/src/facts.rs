@@ -24,13 +24,21 @@ pub fn gather(pid: u32) -> Meta {
 
 /// Returns the current time.
 pub fn now() -> When {
-    When { utc: text::utc::text(real_nanos().into()), boot_nanos: boot_nanos() }
+    When {
+        utc: text::utc::text(real_nanos().into()),
+        boot_nanos: boot_nanos(),
+    }
 }
 
 /// Converts a recent time of the boot clock.
 pub(crate) fn at(boot: BootNanos) -> When {
-    let utc = real_nanos().saturating_sub(boot_nanos()).saturating_add(boot.0);
-    When { utc: text::utc::text(utc.into()), boot_nanos: boot.0 }
+    let utc = real_nanos()
+        .saturating_sub(boot_nanos())
+        .saturating_add(boot.0);
+    When {
+        utc: text::utc::text(utc.into()),
+        boot_nanos: boot.0,
+    }
 }
 
 fn of_machine() -> Machine {
@@ -55,8 +63,14 @@ fn of_process(pid: u32) -> Process {
     Process {
         pid,
         start: proc::start_of_living(Pid(pid)).unwrap_or_default(),
-        program: proc::program(Pid(pid)).map(|path| printable::path(&path)).unwrap_or_default(),
-        command_line: words.iter().take(MOST_PARTS).map(|word| shown(word)).collect(),
+        program: proc::program(Pid(pid))
+            .map(|path| printable::path(&path))
+            .unwrap_or_default(),
+        command_line: words
+            .iter()
+            .take(MOST_PARTS)
+            .map(|word| shown(word))
+            .collect(),
         threads: of_threads(pid),
         trace_file: None,
     }
@@ -64,16 +78,30 @@ fn of_process(pid: u32) -> Process {
 
 /// Returns the process's current threads, up to the limit of a capture.
 pub fn of_threads(pid: u32) -> Vec<Thread> {
-    proc::threads(Pid(pid)).into_iter().filter_map(|tid| of_thread(pid, tid)).take(MOST_PARTS).collect()
+    proc::threads(Pid(pid))
+        .into_iter()
+        .filter_map(|tid| of_thread(pid, tid))
+        .take(MOST_PARTS)
+        .collect()
 }
 
 /// Describes a thread, unless it has ended since it was listed.
 fn of_thread(pid: u32, tid: Pid) -> Option<Thread> {
     let folder = proc::task(Pid(pid), tid);
-    let Scheduling { affinity, policy, priority } = machine::scheduling(&folder).unwrap_or_default();
+    let Scheduling {
+        affinity,
+        policy,
+        priority,
+    } = machine::scheduling(&folder).unwrap_or_default();
     // The name is read last: if it is there, the thread had not ended during the other reads.
     let name = shown(&proc::name(&folder)?);
-    Some(Thread { tid: tid.0, name, affinity, policy: policy.to_owned(), priority })
+    Some(Thread {
+        tid: tid.0,
+        name,
+        affinity,
+        policy: policy.to_owned(),
+        priority,
+    })
 }
 
 fn shown(text: &[u8]) -> String {
@@ -89,23 +117,40 @@ pub fn threads(pid: u32) -> Vec<NamedThread> {
         // The kernel has room for 15 bytes (TASK_COMM_LEN, include/linux/sched.h).
         let kept = read.len().min(15);
         name[..kept].copy_from_slice(&read[..kept]);
-        Some(NamedThread { since, tid: Tid(tid.0), name })
+        Some(NamedThread {
+            since,
+            tid: Tid(tid.0),
+            name,
+        })
     };
-    proc::threads(Pid(pid)).into_iter().filter_map(named).collect()
+    proc::threads(Pid(pid))
+        .into_iter()
+        .filter_map(named)
+        .collect()
 }
 
 /// Returns the name of the thread that writes a ring: the one stated by the file, or else SPDK's
 /// name for a reactor (`_reactor_run`, lib/event/reactor.c).
 pub fn thread_name(lcore: Lcore, stated: &str) -> String {
-    if stated.is_empty() { format!("reactor_{lcore}") } else { stated.to_owned() }
+    if stated.is_empty() {
+        format!("reactor_{lcore}")
+    } else {
+        stated.to_owned()
+    }
 }
 
 /// Finds the thread that writes each ring: the one with its name, or else the only one that may run
 /// on just the CPU with the lcore's number.
-pub fn lcore_threads<'a>(rings: impl Iterator<Item = (Lcore, &'a str)>, threads: &[Thread]) -> Vec<LcoreThread> {
+pub fn lcore_threads<'a>(
+    rings: impl Iterator<Item = (Lcore, &'a str)>,
+    threads: &[Thread],
+) -> Vec<LcoreThread> {
     let only = |is_it: &dyn Fn(&&Thread) -> bool| {
         let mut found = threads.iter().filter(is_it);
-        found.next().filter(|_| found.next().is_none()).map(|thread| thread.tid)
+        found
+            .next()
+            .filter(|_| found.next().is_none())
+            .map(|thread| thread.tid)
     };
     let of_ring = |(lcore, name): (Lcore, &str)| {
         let name_there = thread_name(lcore, name);
@@ -116,10 +161,18 @@ pub fn lcore_threads<'a>(rings: impl Iterator<Item = (Lcore, &'a str)>, threads:
             (None, Some(tid)) => (Some(tid), Some("affinity")),
             (None, None) => (None, None),
         };
-        LcoreThread { lcore: lcore.0, name: name.to_owned(), tid, by: by.map(str::to_owned) }
+        LcoreThread {
+            lcore: lcore.0,
+            name: name.to_owned(),
+            tid,
+            by: by.map(str::to_owned),
+        }
     };
     // Some eras have a ring for each possible lcore.
-    rings.map(of_ring).filter(|ring| ring.tid.is_some() || !ring.name.is_empty()).collect()
+    rings
+        .map(of_ring)
+        .filter(|ring| ring.tid.is_some() || !ring.name.is_empty())
+        .collect()
 }
 
 /// Formats a path for messages.
@@ -132,7 +185,12 @@ mod tests {
     use super::*;
 
     fn thread(tid: u32, name: &str, affinity: &str) -> Thread {
-        Thread { tid, name: name.to_owned(), affinity: affinity.to_owned(), ..Thread::default() }
+        Thread {
+            tid,
+            name: name.to_owned(),
+            affinity: affinity.to_owned(),
+            ..Thread::default()
+        }
     }
 
     #[test]
@@ -144,8 +202,14 @@ mod tests {
             thread(4, "app", "0"),
         ];
         let rings = [(0, "reactor_0"), (1, ""), (2, "gone"), (3, ""), (0, "")];
-        let found = lcore_threads(rings.into_iter().map(|(lcore, name)| (Lcore(lcore), name)), &threads);
-        let found: Vec<_> = found.iter().map(|ring| (ring.lcore, ring.tid, ring.by.as_deref())).collect();
+        let found = lcore_threads(
+            rings.into_iter().map(|(lcore, name)| (Lcore(lcore), name)),
+            &threads,
+        );
+        let found: Vec<_> = found
+            .iter()
+            .map(|ring| (ring.lcore, ring.tid, ring.by.as_deref()))
+            .collect();
         assert_eq!(
             found,
             [
@@ -157,15 +221,27 @@ mod tests {
         );
         // Two threads of one name can't be distinguished.
         let twins = [thread(1, "w", "0-1"), thread(2, "w", "0-1")];
-        assert_eq!(lcore_threads([(Lcore(0), "w")].into_iter(), &twins)[0].tid, None);
+        assert_eq!(
+            lcore_threads([(Lcore(0), "w")].into_iter(), &twins)[0].tid,
+            None
+        );
     }
 
     #[test]
     fn this_process_is_described() {
         let meta = gather(std::process::id());
         assert!(meta.process.program.starts_with('/') && !meta.process.command_line.is_empty());
-        assert!(meta.process.threads.iter().all(|thread| !thread.policy.is_empty()));
+        assert!(
+            meta.process
+                .threads
+                .iter()
+                .all(|thread| !thread.policy.is_empty())
+        );
         assert!(meta.begin.utc.starts_with("20") && meta.begin.boot_nanos > 0);
-        assert!(threads(std::process::id()).iter().any(|thread| thread.tid == Tid(std::process::id())));
+        assert!(
+            threads(std::process::id())
+                .iter()
+                .any(|thread| thread.tid == Tid(std::process::id()))
+        );
     }
 }

@@ -40,10 +40,15 @@ impl Folder {
         match DirBuilder::new().mode(0o700).create(&path) {
             Ok(()) => {
                 let _ = sync_folder(folder_of(&path));
-                Ok(Self { path, aside: RefCell::default() })
+                Ok(Self {
+                    path,
+                    aside: RefCell::default(),
+                })
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(exists(&path)),
-            Err(error) => Err(error).with_context(|| format!("creating the folder {}", printable(&path))),
+            Err(error) => {
+                Err(error).with_context(|| format!("creating the folder {}", printable(&path)))
+            }
         }
     }
 
@@ -66,13 +71,22 @@ impl Folder {
     /// Reserves room on the disk until the value is dropped; `None` if the file system can't.
     pub fn reserve(&self, bytes: u64) -> Option<WholeFile> {
         let reserve = WholeFile::create(&self.path.join("reserve"), Access::Owner).ok()?;
-        rustix::fs::fallocate(reserve.file(), rustix::fs::FallocateFlags::empty(), 0, bytes).ok()?;
+        rustix::fs::fallocate(
+            reserve.file(),
+            rustix::fs::FallocateFlags::empty(),
+            0,
+            bytes,
+        )
+        .ok()?;
         Some(reserve)
     }
 
     /// Cuts a file in the folder to this length.
     pub fn shorten(&self, name: &str, bytes: u64) -> io::Result<()> {
-        OpenOptions::new().write(true).open(self.path.join(name))?.set_len(bytes)
+        OpenOptions::new()
+            .write(true)
+            .open(self.path.join(name))?
+            .set_len(bytes)
     }
 
     /// Has the disk store the folder's list of files.
@@ -84,7 +98,11 @@ impl Folder {
     /// a power failure.
     pub fn write_meta(&self, meta: &Meta) -> io::Result<()> {
         self.await_aside();
-        WholeFile::write_whole(&self.path.join(META), Access::Owner, meta.to_json()?.as_bytes())
+        WholeFile::write_whole(
+            &self.path.join(META),
+            Access::Owner,
+            meta.to_json()?.as_bytes(),
+        )
     }
 
     /// Writes `meta.json` during the capture, on another thread, since a disk may need seconds for
@@ -125,16 +143,25 @@ pub fn check_room(path: Option<&Path>, needed: u64, why: &str) -> anyhow::Result
 /// Returns the bytes free for us on a folder's disk (`f_bavail`, statvfs(3)); `None` if the file
 /// system does not state them.
 fn free_bytes(folder: &Path) -> Option<u64> {
-    let found = rustix::fs::statvfs(folder).ok().filter(|found| found.f_blocks > 0)?;
+    let found = rustix::fs::statvfs(folder)
+        .ok()
+        .filter(|found| found.f_blocks > 0)?;
     Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 fn new_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
 }
 
 fn exists(path: &Path) -> anyhow::Error {
-    usage(format!("{} exists already, and a capture overwrites nothing: give another folder with -o", printable(path)))
+    usage(format!(
+        "{} exists already, and a capture overwrites nothing: give another folder with -o",
+        printable(path)
+    ))
 }
 
 /// Returns `NAME-PID-DATE.capture`, with a name that is safe in a file name.
@@ -145,12 +172,24 @@ fn default_name(pid: u32) -> PathBuf {
 
 /// Returns the name of a process, made safe for a file name.
 pub fn process_name(pid: u32) -> String {
-    let name = Stat::read(&proc::folder(Pid(pid))).map(|stat| stat.name).unwrap_or_default();
-    let plain = |byte: &u8| if byte.is_ascii_alphanumeric() || b"_-.".contains(byte) { char::from(*byte) } else { '_' };
+    let name = Stat::read(&proc::folder(Pid(pid)))
+        .map(|stat| stat.name)
+        .unwrap_or_default();
+    let plain = |byte: &u8| {
+        if byte.is_ascii_alphanumeric() || b"_-.".contains(byte) {
+            char::from(*byte)
+        } else {
+            '_'
+        }
+    };
     let name: String = name.iter().map(plain).collect();
     // A leading dash would be taken for an option.
     let name = name.trim_start_matches(['-', '.']);
-    if name.is_empty() { "process".to_owned() } else { name.to_owned() }
+    if name.is_empty() {
+        "process".to_owned()
+    } else {
+        name.to_owned()
+    }
 }
 
 #[cfg(test)]
@@ -169,13 +208,23 @@ mod tests {
         assert!(Folder::check(Some(&path)).is_err() && Folder::create(Some(&path), 1).is_err());
         folder.file("a").unwrap();
         assert!(folder.file("a").is_err());
-        let meta = |dptrace: &str| Meta { dptrace: dptrace.to_owned(), ..Meta::default() };
+        let meta = |dptrace: &str| Meta {
+            dptrace: dptrace.to_owned(),
+            ..Meta::default()
+        };
         folder.write_meta(&meta("1")).unwrap();
         folder.write_meta_aside(&meta("aside"));
         folder.write_meta(&meta("2")).unwrap();
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(&path), mode(&path.join("a")), mode(&path.join(META))), (0o700, 0o600, 0o600));
-        assert!(fs::read_to_string(path.join(META)).unwrap().contains("\"dptrace\": \"2\""));
+        assert_eq!(
+            (mode(&path), mode(&path.join("a")), mode(&path.join(META))),
+            (0o700, 0o600, 0o600)
+        );
+        assert!(
+            fs::read_to_string(path.join(META))
+                .unwrap()
+                .contains("\"dptrace\": \"2\"")
+        );
         assert_eq!(fs::read_dir(&path).unwrap().count(), 2);
     }
 
@@ -183,6 +232,9 @@ mod tests {
     fn a_default_name_has_the_process_and_the_time() {
         let name = default_name(std::process::id());
         let name = name.to_str().unwrap();
-        assert!(name.contains(&format!("-{}-20", std::process::id())) && name.ends_with(".capture"), "{name}");
+        assert!(
+            name.contains(&format!("-{}-20", std::process::id())) && name.ends_with(".capture"),
+            "{name}"
+        );
     }
 }

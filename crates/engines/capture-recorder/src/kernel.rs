@@ -30,13 +30,17 @@ impl Kernel {
     /// Attaches the programs.
     pub fn start(pid: u32, ring_bytes: u32) -> anyhow::Result<Self> {
         let facts = kernel_events::facts()?;
-        Ok(Self { recorder: Recorder::start(&facts, pid, ring_bytes)? })
+        Ok(Self {
+            recorder: Recorder::start(&facts, pid, ring_bytes)?,
+        })
     }
 
     /// Starts the file.
     pub(crate) fn follow(self, file: File, pid: u32) -> anyhow::Result<Watching> {
         let mut writer = EventsWriter::begin(file).context("writing kernel.events")?;
-        writer.started(self.recorder.started()).context("writing kernel.events")?;
+        writer
+            .started(self.recorder.started())
+            .context("writing kernel.events")?;
         let mut watching = Watching {
             recorder: self.recorder,
             written: Written::new(writer),
@@ -102,7 +106,8 @@ impl Watching {
     pub(crate) fn next(&mut self, at_most: Duration, room: u64) -> anyhow::Result<bool> {
         let mut events = self.recorder.next(at_most)?;
         // The events are in the order of time, except for a few.
-        self.later.extend(events.extract_if(.., |recorded| recorded.event.at > self.until));
+        self.later
+            .extend(events.extract_if(.., |recorded| recorded.event.at > self.until));
         let fitted = self.written.write(&events, room);
         self.rest.extend(events.drain(fitted..));
         if self.looked.elapsed() >= ROSTER {
@@ -139,11 +144,26 @@ impl Watching {
 
     /// Detaches the programs, and writes the rest as far as there is room; nothing if `None`.
     pub(crate) fn finish(self, room: Option<u64>) -> Ended {
-        let Self { recorder, mut written, mut rest, until, later, .. } = self;
-        let totals = recorder.finish().map_err(anyhow::Error::from).map(|(events, totals)| {
-            rest.extend(later.into_iter().chain(events).filter(|recorded| recorded.event.at <= until));
-            totals
-        });
+        let Self {
+            recorder,
+            mut written,
+            mut rest,
+            until,
+            later,
+            ..
+        } = self;
+        let totals = recorder
+            .finish()
+            .map_err(anyhow::Error::from)
+            .map(|(events, totals)| {
+                rest.extend(
+                    later
+                        .into_iter()
+                        .chain(events)
+                        .filter(|recorded| recorded.event.at <= until),
+                );
+                totals
+            });
         let mut has_all = totals.is_ok() && room.is_some();
         if let Some(room) = room {
             has_all &= written.write(&rest, room) == rest.len();
@@ -151,14 +171,28 @@ impl Watching {
             has_all &= written.failed.is_none();
         }
         let ((events, bytes), until) = (written.stored, (!has_all).then_some(written.flushed));
-        Ended { bytes, events, totals, failed: written.failed, until }
+        Ended {
+            bytes,
+            events,
+            totals,
+            failed: written.failed,
+            until,
+        }
     }
 }
 
 impl Written {
     fn new(writer: EventsWriter<File>) -> Self {
         let (names, none) = (HashMap::new(), BootNanos::default());
-        Self { writer, names, failed: None, events: 0, last: none, flushed: none, stored: (0, 0) }
+        Self {
+            writer,
+            names,
+            failed: None,
+            events: 0,
+            last: none,
+            flushed: none,
+            stored: (0, 0),
+        }
     }
 
     /// Writes the first events, with the names that they mention, as far as there is room. Returns
@@ -169,7 +203,9 @@ impl Written {
         }
         let (mut named, mut fitted, mut left) = (Vec::new(), 0, room.saturating_sub(HEADS));
         for recorded in events {
-            let new = recorded.name.filter(|(tid, name)| self.names.get(tid) != Some(name));
+            let new = recorded
+                .name
+                .filter(|(tid, name)| self.names.get(tid) != Some(name));
             let bytes = EVENT_BYTES * (1 + u64::from(new.is_some()));
             if bytes > left {
                 break;
@@ -178,7 +214,11 @@ impl Written {
             self.last = self.last.max(recorded.event.at);
             if let Some((tid, name)) = new {
                 self.names.insert(tid, name);
-                named.push(NamedThread { since: recorded.event.at, tid, name });
+                named.push(NamedThread {
+                    since: recorded.event.at,
+                    tid,
+                    name,
+                });
             }
         }
         self.events += fitted as u64;
@@ -214,9 +254,16 @@ mod tests {
         let mut written = Written::new(EventsWriter::begin(file.try_clone().unwrap()).unwrap());
         let recorded = |at: u64| {
             let kind = EventKind::CallExit { tid: Tid(1) };
-            let event = KernelEvent { at: BootNanos(at), cpu: Cpu(0), kind };
+            let event = KernelEvent {
+                at: BootNanos(at),
+                cpu: Cpu(0),
+                kind,
+            };
             // Every tenth event has a new name.
-            Recorded { event, name: Some((Tid(1), [(at / 10) as u8; 16])) }
+            Recorded {
+                event,
+                name: Some((Tid(1), [(at / 10) as u8; 16])),
+            }
         };
         let events: Vec<_> = (0..1000).map(recorded).collect();
         let mut done = 0;
@@ -225,10 +272,16 @@ mod tests {
             done += written.write(&events[done..], room);
             assert!(written.writer.bytes() - before <= room);
             written.flush();
-            assert_eq!((written.events, written.flushed.0), (done as u64, done as u64 - 1));
+            assert_eq!(
+                (written.events, written.flushed.0),
+                (done as u64, done as u64 - 1)
+            );
         }
         assert!((600..1000).contains(&done), "{done}");
-        assert_eq!(written.write(&events[done..], u64::MAX), events.len() - done);
+        assert_eq!(
+            written.write(&events[done..], u64::MAX),
+            events.len() - done
+        );
         written.flush();
         assert_eq!(file.metadata().unwrap().len(), written.writer.bytes());
         assert!(written.failed.is_none() && written.writer.bytes() >= 1000 * EVENT_BYTES);

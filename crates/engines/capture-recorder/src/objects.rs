@@ -32,7 +32,8 @@ impl Objects {
         observer: &Observer,
     ) -> anyhow::Result<Self> {
         let to_find = specs.to_vec();
-        let opening = Opening::start(move || find(pid, &to_find, |specs| Pointers::of_process(specs, pid)));
+        let opening =
+            Opening::start(move || find(pid, &to_find, |specs| Pointers::of_process(specs, pid)));
         let recorder = if probes {
             attach(pid, specs, ring_bytes, bpf_session::POLL_INTERVAL, observer)
         } else {
@@ -41,9 +42,13 @@ impl Objects {
         let mut session = match recorder {
             Ok(recorder) => Session::start(opening, Some(recorder), PATIENCE),
             Err(error) => {
-                let Some(finder) = opening.finish() else { return Err(error) };
+                let Some(finder) = opening.finish() else {
+                    return Err(error);
+                };
                 if probes {
-                    observer.note(&format!("objects are known from the process's memory only: {error:#}"));
+                    observer.note(&format!(
+                        "objects are known from the process's memory only: {error:#}"
+                    ));
                 }
                 Session::start(Opening::ready(Some(finder)), None, Duration::ZERO)
             }
@@ -51,12 +56,23 @@ impl Objects {
         if !probes && session.first_found().is_none() {
             bail!("no objects were found in the process's memory");
         }
-        Ok(Self { session, observer: observer.clone() })
+        Ok(Self {
+            session,
+            observer: observer.clone(),
+        })
     }
 
     /// Starts the file.
     pub(crate) fn follow(self, file: File) -> Recording {
-        Recording { session: self.session, observer: self.observer, written: Written { file, lines: 0, bytes: 0 } }
+        Recording {
+            session: self.session,
+            observer: self.observer,
+            written: Written {
+                file,
+                lines: 0,
+                bytes: 0,
+            },
+        }
     }
 }
 
@@ -94,7 +110,11 @@ impl Recording {
         if let Some(Err(error)) = totals {
             self.observer.note(&format!("objects: {error}"));
         }
-        let result = if writes { self.written.write(&rest) } else { Ok(()) };
+        let result = if writes {
+            self.written.write(&rest)
+        } else {
+            Ok(())
+        };
         (self.written, result)
     }
 }
@@ -104,7 +124,10 @@ impl Written {
         if lines.is_empty() {
             return Ok(());
         }
-        let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
+        let text: String = lines
+            .iter()
+            .flat_map(|line| [line.as_str(), "\n"])
+            .collect();
         self.file.write_all(text.as_bytes())?;
         self.lines += lines.len() as u64;
         self.bytes += text.len() as u64;

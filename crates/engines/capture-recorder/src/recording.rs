@@ -67,7 +67,8 @@ pub struct Limits {
 impl Limits {
     /// Returns the size limit of the parts before the end, in bytes.
     fn most(self) -> u64 {
-        self.max_bytes.map_or(u64::MAX, |most| most - most / RESERVED)
+        self.max_bytes
+            .map_or(u64::MAX, |most| most - most / RESERVED)
     }
 }
 
@@ -91,7 +92,10 @@ pub fn record(
     let watch = Watch::new(pid, std::iter::empty())?;
     let flows = running.until_it_flows(limits);
     place.give_way_for(limits.after);
-    observer.note(&format!("capturing process {pid} into {}: Ctrl-C ends it", printable(folder.path())));
+    observer.note(&format!(
+        "capturing process {pid} into {}: Ctrl-C ends it",
+        printable(folder.path())
+    ));
     let on_tick = |wrote: &BTreeSet<Lcore>| {
         if lcores.refresh(wrote, &mut meta) {
             folder.write_meta_aside(&meta);
@@ -106,22 +110,42 @@ pub fn record(
         Ok(why) => (why, None),
         Err(error) => (format!("writing failed: {error:#}"), Some(error)),
     };
-    let (Came { end, pressure, marks }, late) = running.finish(failure.is_none(), limits);
+    let (
+        Came {
+            end,
+            pressure,
+            marks,
+        },
+        late,
+    ) = running.finish(failure.is_none(), limits);
     let failure = failure.or(late);
-    let why = if failure.as_ref().is_some_and(is_full) { "the disk is full".to_owned() } else { why };
-    meta.end = Some(End { why: why.clone(), ..end });
+    let why = if failure.as_ref().is_some_and(is_full) {
+        "the disk is full".to_owned()
+    } else {
+        why
+    };
+    meta.end = Some(End {
+        why: why.clone(),
+        ..end
+    });
     drop(reserve);
     write_end(folder, &mut meta, &marks)?;
     summary::report(&why, &meta, &pressure, folder, observer);
     failure.map_or(Ok(()), |error| {
-        Err(error.context(format!("writing into {} failed; what was written is readable", printable(folder.path()))))
+        Err(error.context(format!(
+            "writing into {} failed; what was written is readable",
+            printable(folder.path())
+        )))
     })
 }
 
 /// Describes the parts before the capture starts.
 fn describe(parts: &Parts, meta: &mut Meta) {
-    meta.captured =
-        Captured { trace: parts.rings.is_some(), kernel: parts.kernel.is_some(), objects: parts.objects.is_some() };
+    meta.captured = Captured {
+        trace: parts.rings.is_some(),
+        kernel: parts.kernel.is_some(),
+        objects: parts.objects.is_some(),
+    };
     if let Some(rings) = &parts.rings {
         meta.process.trace_file = Some(facts::path(&rings.path));
         meta.lcores = facts::lcore_threads(rings.follower.lcores(), &meta.process.threads);
@@ -140,21 +164,35 @@ struct Lcores {
 impl Lcores {
     fn of(parts: &Parts, pid: u32) -> Self {
         let rings = parts.rings.iter().flat_map(|rings| rings.follower.lcores());
-        let rings = rings.map(|(lcore, name)| (lcore, name.to_owned())).collect();
-        Self { rings, pid, read: Instant::now(), pause: THREADS }
+        let rings = rings
+            .map(|(lcore, name)| (lcore, name.to_owned()))
+            .collect();
+        Self {
+            rings,
+            pid,
+            read: Instant::now(),
+            pause: THREADS,
+        }
     }
 
     /// Reads the process's threads again, if one of the written rings still lacks its thread and
     /// the pause is over. Returns true if more are known.
     fn refresh(&mut self, wrote: &BTreeSet<Lcore>, meta: &mut Meta) -> bool {
-        let is_known = |lcore: &Lcore| meta.lcores.iter().any(|ring| ring.lcore == lcore.0 && ring.tid.is_some());
+        let is_known = |lcore: &Lcore| {
+            meta.lcores
+                .iter()
+                .any(|ring| ring.lcore == lcore.0 && ring.tid.is_some())
+        };
         if self.read.elapsed() < self.pause || wrote.iter().all(is_known) {
             return false;
         }
         (self.read, self.pause) = (Instant::now(), (2 * self.pause).min(THREADS_LAST));
         let found = |meta: &Meta| meta.lcores.iter().filter(|ring| ring.tid.is_some()).count();
         let threads = facts::of_threads(self.pid);
-        let rings = self.rings.iter().map(|(lcore, name)| (*lcore, name.as_str()));
+        let rings = self
+            .rings
+            .iter()
+            .map(|(lcore, name)| (*lcore, name.as_str()));
         let lcores = facts::lcore_threads(rings, &threads);
         let is_more = lcores.iter().filter(|ring| ring.tid.is_some()).count() > found(meta);
         if is_more {
@@ -182,8 +220,15 @@ fn write_end(folder: &Folder, meta: &mut Meta, marks: &Marks) -> io::Result<()> 
 }
 
 fn is_full(error: &anyhow::Error) -> bool {
-    let kinds = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::FileTooLarge];
-    error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).any(|error| kinds.contains(&error.kind()))
+    let kinds = [
+        ErrorKind::StorageFull,
+        ErrorKind::QuotaExceeded,
+        ErrorKind::FileTooLarge,
+    ];
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|error| kinds.contains(&error.kind()))
 }
 
 /// Parts that are being written.
@@ -203,7 +248,13 @@ struct Running {
 }
 
 impl Running {
-    fn begin(parts: Parts, folder: &Folder, pid: u32, has_room: bool, observer: &Observer) -> anyhow::Result<Self> {
+    fn begin(
+        parts: Parts,
+        folder: &Folder,
+        pid: u32,
+        has_room: bool,
+        observer: &Observer,
+    ) -> anyhow::Result<Self> {
         let mut streams = [const { None }; 3];
         let mut open = |index: usize, name: &str| -> anyhow::Result<File> {
             let file = folder.file(name)?;
@@ -211,7 +262,10 @@ impl Running {
             Ok(file)
         };
         // The kernel's events start before the first record, so that no record lacks them.
-        let kernel = parts.kernel.map(|kernel| kernel.follow(open(1, KERNEL)?, pid)).transpose()?;
+        let kernel = parts
+            .kernel
+            .map(|kernel| kernel.follow(open(1, KERNEL)?, pid))
+            .transpose()?;
         let mut clocks = None;
         let rings = parts.rings.map(|rings| {
             let mut rings = rings.follow(open(0, RINGS)?, has_room)?;
@@ -221,7 +275,9 @@ impl Running {
             anyhow::Ok(rings)
         });
         let rings = rings.transpose()?;
-        let objects = parts.objects.map(|objects| anyhow::Ok(objects.follow(open(2, OBJECTS)?)));
+        let objects = parts
+            .objects
+            .map(|objects| anyhow::Ok(objects.follow(open(2, OBJECTS)?)));
         let objects = objects.transpose()?;
         folder.sync()?;
         Ok(Self {
@@ -241,7 +297,9 @@ impl Running {
     fn until_it_flows(&mut self, limits: Limits) -> anyhow::Result<Option<String>> {
         let (started, most) = (Instant::now(), limits.most());
         let flows = |this: &Self| {
-            this.rings.as_ref().is_none_or(|rings| rings.reached > BootNanos(0))
+            this.rings
+                .as_ref()
+                .is_none_or(|rings| rings.reached > BootNanos(0))
                 && this.kernel.as_ref().is_none_or(Watching::flows)
         };
         while !flows(self) && started.elapsed() < FLOWS && !self.observer.is_stop_requested() {
@@ -250,7 +308,9 @@ impl Running {
             }
         }
         let nanos = |after: Duration| u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
-        self.until = limits.after.map(|after| BootNanos(boot_nanos().saturating_add(nanos(after))));
+        self.until = limits
+            .after
+            .map(|after| BootNanos(boot_nanos().saturating_add(nanos(after))));
         // This holds however late this thread gets to its end.
         if let Some((kernel, until)) = self.kernel.as_mut().zip(self.until) {
             kernel.end_at(until);
@@ -260,7 +320,9 @@ impl Running {
 
     /// Returns true if everything until the planned end has arrived.
     fn is_over(&self) -> bool {
-        let Some(until) = self.until else { return false };
+        let Some(until) = self.until else {
+            return false;
+        };
         let has_records = |rings: &Following| rings.is_idle || rings.reached >= until;
         BootNanos(boot_nanos()) >= until && self.rings.as_ref().is_none_or(has_records)
     }
@@ -288,7 +350,9 @@ impl Running {
                 if let Some(why) = watch.ended() {
                     return Ok(why);
                 }
-                self.rings.iter().for_each(|rings| now_and_then(&rings.wrote));
+                self.rings
+                    .iter()
+                    .for_each(|rings| now_and_then(&rings.wrote));
             }
             self.show(limits);
         }
@@ -317,7 +381,14 @@ impl Running {
         }
         let room = most.saturating_sub(self.bytes());
         if let Some(kernel) = &mut self.kernel
-            && !kernel.next(if self.rings.is_some() { Duration::ZERO } else { WAIT }, room)?
+            && !kernel.next(
+                if self.rings.is_some() {
+                    Duration::ZERO
+                } else {
+                    WAIT
+                },
+                room,
+            )?
         {
             return Ok(Some(LARGE.to_owned()));
         }
@@ -333,35 +404,60 @@ impl Running {
     /// Shows the elapsed time, and the amount captured.
     fn show(&mut self, limits: Limits) {
         let bytes = self.bytes();
-        let Self { progress, rings, .. } = self;
+        let Self {
+            progress, rings, ..
+        } = self;
         let Some(progress) = progress else { return };
         progress.show(|since| {
-            let of = limits.after.map_or_else(String::new, |after| match after.subsec_nanos() {
-                0 => format!(" of {} s", after.as_secs()),
-                _ => format!(" of {:.1} s", after.as_secs_f64()),
+            let of = limits
+                .after
+                .map_or_else(String::new, |after| match after.subsec_nanos() {
+                    0 => format!(" of {} s", after.as_secs()),
+                    _ => format!(" of {:.1} s", after.as_secs_f64()),
+                });
+            let rings = rings.as_ref().map_or_else(String::new, |rings| {
+                summary::records(rings.records, rings.lost) + ", "
             });
-            let rings =
-                rings.as_ref().map_or_else(String::new, |rings| summary::records(rings.records, rings.lost) + ", ");
-            format!("capturing: {} s{of}, {rings}{}", since.as_secs(), screen::size(bytes))
+            format!(
+                "capturing: {} s{of}, {rings}{}",
+                since.as_secs(),
+                screen::size(bytes)
+            )
         });
     }
 
     fn bytes(&self) -> u64 {
         let rings = self.rings.as_ref().map_or(0, |rings| rings.writer.bytes());
         let kernel = self.kernel.as_ref().map_or(0, Watching::bytes);
-        rings + kernel + self.objects.as_ref().map_or(0, |objects| objects.written.bytes)
+        rings
+            + kernel
+            + self
+                .objects
+                .as_ref()
+                .map_or(0, |objects| objects.written.bytes)
     }
 
     /// Ends all parts, the trace first: the kernel's events until its last record are needed.
     /// Writes the rest, if `works`.
     fn finish(mut self, works: bool, limits: Limits) -> (Came, Option<anyhow::Error>) {
         drop(self.progress.take());
-        let mut ending = Ending { works, ..Ending::default() };
+        let mut ending = Ending {
+            works,
+            ..Ending::default()
+        };
         // Half of it is for the kernel's events, which come later than the records of the same
         // time.
-        let room = limits.max_bytes.map(|most| most.saturating_sub(self.bytes()) / 2);
+        let room = limits
+            .max_bytes
+            .map(|most| most.saturating_sub(self.bytes()) / 2);
         if let Some(rings) = self.rings.take() {
-            ending.end_trace(rings, self.streams[0].as_ref(), (self.clocks.as_mut(), room), self.until, &self.observer);
+            ending.end_trace(
+                rings,
+                self.streams[0].as_ref(),
+                (self.clocks.as_mut(), room),
+                self.until,
+                &self.observer,
+            );
         }
         ending.end.at = facts::now();
         if let Some(mut kernel) = self.kernel.take() {
@@ -371,7 +467,9 @@ impl Running {
                 kernel.end_at(until);
                 ending.end.at = facts::at(until);
             }
-            let most = limits.max_bytes.map_or(u64::MAX, |most| most - most / RESERVED_LAST);
+            let most = limits
+                .max_bytes
+                .map_or(u64::MAX, |most| most - most / RESERVED_LAST);
             let room = most.saturating_sub(ending.end.bytes + kernel.bytes() + self.bytes());
             ending.end_kernel(kernel, self.streams[1].as_ref(), room);
         }
@@ -389,7 +487,14 @@ impl Running {
         {
             ending.failed = ending.failed.or(Some(error.into()));
         }
-        (Came { end: ending.end, pressure: ending.pressure, marks: ending.marks }, ending.failed)
+        (
+            Came {
+                end: ending.end,
+                pressure: ending.pressure,
+                marks: ending.marks,
+            },
+            ending.failed,
+        )
     }
 }
 

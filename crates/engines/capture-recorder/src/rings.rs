@@ -53,13 +53,18 @@ impl Rings {
         let reading = || format!("reading {}", printable(&path));
         let source = FileSource::open(&path).with_context(reading)?;
         let follower = Follower::new(&source).with_context(reading)?;
-        Ok(Self { path, source, follower })
+        Ok(Self {
+            path,
+            source,
+            follower,
+        })
     }
 
     /// Starts to follow it.
     pub(crate) fn follow(self, file: File, is_prompt: bool) -> anyhow::Result<Following> {
         let mut writer = RingsWriter::begin(file).context("writing trace.rings")?;
-        let around = Around::begin(&self.source, &self.follower, &mut writer).context("copying the trace's header")?;
+        let around = Around::begin(&self.source, &self.follower, &mut writer)
+            .context("copying the trace's header")?;
         let lcores: Vec<Lcore> = self.follower.rings().map(|(lcore, _)| lcore).collect();
         let tail: Tail = self.follower.tail();
         let start = boot_nanos();
@@ -128,7 +133,9 @@ impl Following {
         let at = BootNanos(self.start + u64::try_from(at.as_nanos()).unwrap_or_default());
         let written = self.writer.poll(&copied, &self.lcores, at);
         self.reached = at;
-        copied.into_buffers().for_each(|bytes| self.reader.give_back(bytes));
+        copied
+            .into_buffers()
+            .for_each(|bytes| self.reader.give_back(bytes));
         written
     }
 
@@ -148,7 +155,11 @@ impl Following {
     /// Writes the buffered chunks.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()?;
-        self.marks.add(Stored { bytes: self.writer.flushed(), records: self.records, lost: self.lost });
+        self.marks.add(Stored {
+            bytes: self.writer.flushed(),
+            records: self.records,
+            lost: self.lost,
+        });
         Ok(())
     }
 

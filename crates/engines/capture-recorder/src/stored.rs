@@ -28,7 +28,11 @@ impl Marks {
             _ => self.0.push_back(stored),
         }
         // One state from before the kept bytes remains.
-        while self.0.get(1).is_some_and(|second| second.bytes + KEPT_BYTES <= stored.bytes) {
+        while self
+            .0
+            .get(1)
+            .is_some_and(|second| second.bytes + KEPT_BYTES <= stored.bytes)
+        {
             self.0.pop_front();
         }
     }
@@ -54,12 +58,22 @@ mod tests {
     #[test]
     fn a_file_is_cut_where_its_records_are_known() {
         let mut marks = Marks::default();
-        assert_eq!((marks.last(), marks.shorter_by(5)), (Stored::default(), Stored::default()));
-        let at = |mib: u64| Stored { bytes: mib << 20, records: mib, lost: 0 };
+        assert_eq!(
+            (marks.last(), marks.shorter_by(5)),
+            (Stored::default(), Stored::default())
+        );
+        let at = |mib: u64| Stored {
+            bytes: mib << 20,
+            records: mib,
+            lost: 0,
+        };
         for mib in 1..=9 {
             marks.add(at(mib));
         }
-        marks.add(Stored { records: 10, ..at(9) });
+        marks.add(Stored {
+            records: 10,
+            ..at(9)
+        });
         assert_eq!((marks.last().records, marks.0.len()), (10, 2));
         assert_eq!(marks.shorter_by(1), at(8));
         assert_eq!(marks.shorter_by(1 << 20), at(8));

@@ -18,37 +18,61 @@ pub(crate) struct Result {
 }
 
 /// Reports the result.
-pub(crate) fn report(why: &str, meta: &Meta, pressure: &Pressure, folder: &Folder, observer: &Observer) {
+pub(crate) fn report(
+    why: &str,
+    meta: &Meta,
+    pressure: &Pressure,
+    folder: &Folder,
+    observer: &Observer,
+) {
     let Some(end) = &meta.end else { return };
     let mut parts = Vec::new();
     if meta.captured.trace {
         parts.push(records(end.records, end.slots_lost));
     }
     if meta.captured.kernel {
-        let lost = if end.events_lost == 0 { "none".to_owned() } else { end.events_lost.to_string() };
-        parts.push(format!("{} of the kernel, {lost} lost", counted(end.events, "event")));
+        let lost = if end.events_lost == 0 {
+            "none".to_owned()
+        } else {
+            end.events_lost.to_string()
+        };
+        parts.push(format!(
+            "{} of the kernel, {lost} lost",
+            counted(end.events, "event")
+        ));
     }
     if meta.captured.objects {
         parts.push(counted(end.object_lines, "line") + " about objects");
     }
-    observer.note(&format!("{why}: {}; {} in {}", parts.join("; "), size(end.bytes), printable(folder.path())));
+    observer.note(&format!(
+        "{why}: {}; {} in {}",
+        parts.join("; "),
+        size(end.bytes),
+        printable(folder.path())
+    ));
     if let Some(clock) = clock(end) {
         observer.note(&format!(
             "records and the kernel's events are on one clock {clock}: of what is closer together the order is not known"
         ));
     }
     if let Some(join) = join(end) {
-        observer.note(&format!("the kernel's time at probes is later than their own: {join}"));
+        observer.note(&format!(
+            "the kernel's time at probes is later than their own: {join}"
+        ));
     }
     if end.slots_lost > 0 {
         observer.note(&losses(end, pressure));
     }
     if end.events_until_boot_nanos.is_some() {
-        observer.note("there was no room for the last events of the kernel: what threads did then is unknown");
+        observer.note(
+            "there was no room for the last events of the kernel: what threads did then is unknown",
+        );
     }
     if end.events_late > 0 {
         let events = counted(end.events_late, "event");
-        observer.note(&format!("{events} of the kernel came late, behind later ones: readers put them in order"));
+        observer.note(&format!(
+            "{events} of the kernel came late, behind later ones: readers put them in order"
+        ));
     }
     if end.events_lost > 0 {
         observer.note("events of the kernel were lost because the ring buffer was full: --buffer makes it larger");
@@ -57,7 +81,11 @@ pub(crate) fn report(why: &str, meta: &Meta, pressure: &Pressure, folder: &Folde
 
 /// Formats counts, such as `936121 records, none lost`.
 pub(crate) fn records(records: u64, slots_lost: u64) -> String {
-    let lost = if slots_lost == 0 { "none".to_owned() } else { counted(slots_lost, "slot") };
+    let lost = if slots_lost == 0 {
+        "none".to_owned()
+    } else {
+        counted(slots_lost, "slot")
+    };
     format!("{}, {lost} lost", counted(records, "record"))
 }
 

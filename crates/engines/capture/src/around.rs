@@ -41,14 +41,23 @@ impl Around {
     pub fn read_now<S: ReadAt + ?Sized>(source: &S, follower: &Follower) -> io::Result<Self> {
         let place = follower.owners().place().unwrap_or(0..0);
         let parts = follower.outside_of_slots(source.len());
-        let mut this = Self { place, size: follower.owners().entry_size().max(1), parts, blocks: Vec::new() };
+        let mut this = Self {
+            place,
+            size: follower.owners().entry_size().max(1),
+            parts,
+            blocks: Vec::new(),
+        };
         let zeros: Arc<[u8]> = vec![0; this.block()].into();
         for index in 0.. {
             let bytes = this.read(source, index)?;
             if bytes.is_empty() {
                 break;
             }
-            this.blocks.push(if *bytes == *zeros { Arc::clone(&zeros) } else { bytes.into() });
+            this.blocks.push(if *bytes == *zeros {
+                Arc::clone(&zeros)
+            } else {
+                bytes.into()
+            });
         }
         Ok(this)
     }
@@ -80,10 +89,15 @@ impl Around {
                 ours.push((at, owner));
             }
         }
-        ours.iter().try_for_each(|(at, owner)| writer.section(*at, owner))
+        ours.iter()
+            .try_for_each(|(at, owner)| writer.section(*at, owner))
     }
 
-    fn head<S: ReadAt + ?Sized, W: Write>(&self, source: &S, writer: &mut RingsWriter<W>) -> io::Result<()> {
+    fn head<S: ReadAt + ?Sized, W: Write>(
+        &self,
+        source: &S,
+        writer: &mut RingsWriter<W>,
+    ) -> io::Result<()> {
         let len = source.len();
         for part in &self.parts {
             let mut at = part.start;
@@ -101,8 +115,14 @@ impl Around {
     }
 
     /// Writes the owners that have changed since they were written.
-    pub fn refresh<S: ReadAt + ?Sized, W: Write>(&mut self, source: &S, writer: &mut RingsWriter<W>) -> io::Result<()> {
-        self.changes(source)?.iter().try_for_each(|(at, owner)| writer.section(*at, owner))
+    pub fn refresh<S: ReadAt + ?Sized, W: Write>(
+        &mut self,
+        source: &S,
+        writer: &mut RingsWriter<W>,
+    ) -> io::Result<()> {
+        self.changes(source)?
+            .iter()
+            .try_for_each(|(at, owner)| writer.section(*at, owner))
     }
 
     /// Returns the owners that have changed since they were last read.
@@ -134,7 +154,9 @@ impl Around {
     pub(crate) fn apply(&mut self, (at, owner): &(FileOffset, Box<[u8]>)) {
         let begin = usize::try_from(at.0.saturating_sub(self.place.start)).unwrap_or(usize::MAX);
         let (index, begin) = (begin / self.block(), begin % self.block());
-        let Some(block) = self.blocks.get_mut(index) else { return };
+        let Some(block) = self.blocks.get_mut(index) else {
+            return;
+        };
         let mut bytes = block.to_vec();
         if let Some(place) = bytes.get_mut(begin..begin.saturating_add(owner.len())) {
             place.copy_from_slice(owner);
@@ -151,7 +173,10 @@ impl Around {
     ) -> impl Iterator<Item = (FileOffset, Box<[u8]>)> + use<'a> {
         let (size, begin) = (self.size, self.place.start + (index * self.block()) as u64);
         let mut others = others.chunks(size);
-        let differing = ones.chunks(size).enumerate().filter(move |(_, owner)| others.next() != Some(*owner));
+        let differing = ones
+            .chunks(size)
+            .enumerate()
+            .filter(move |(_, owner)| others.next() != Some(*owner));
         differing.map(move |(at, owner)| (FileOffset(begin + (at * size) as u64), owner.into()))
     }
 
@@ -162,17 +187,29 @@ impl Around {
 
     /// Reads a block.
     fn read<S: ReadAt + ?Sized>(&self, source: &S, index: usize) -> io::Result<Vec<u8>> {
-        let at = self.place.start.saturating_add((index * self.block()) as u64);
+        let at = self
+            .place
+            .start
+            .saturating_add((index * self.block()) as u64);
         let rest = usize::try_from(self.place.end.saturating_sub(at)).unwrap_or(usize::MAX);
         read(source, at, rest.min(self.block()))
     }
 }
 
 /// Writes the blocks that are not all zeros, adjacent ones together.
-fn write_blocks<W: Write>(len: u64, at: u64, bytes: &[u8], writer: &mut RingsWriter<W>) -> io::Result<()> {
+fn write_blocks<W: Write>(
+    len: u64,
+    at: u64,
+    bytes: &[u8],
+    writer: &mut RingsWriter<W>,
+) -> io::Result<()> {
     let has_some = |block: &[u8]| block.iter().any(|&byte| byte != 0);
     let mut begin = 0;
-    for run in bytes.chunks(BLOCK).collect::<Vec<_>>().chunk_by(|a, b| has_some(a) == has_some(b)) {
+    for run in bytes
+        .chunks(BLOCK)
+        .collect::<Vec<_>>()
+        .chunk_by(|a, b| has_some(a) == has_some(b))
+    {
         let end = begin + run.iter().map(|block| block.len()).sum::<usize>();
         if has_some(&bytes[begin..end]) {
             writer.head(len, FileOffset(at + begin as u64), &bytes[begin..end])?;

@@ -49,14 +49,24 @@ pub struct StreamWriter<W, S> {
 impl<W: Write, S: Stream> StreamWriter<W, S> {
     /// Starts the file.
     pub fn begin(out: W) -> io::Result<Self> {
-        let mut this = Self { out, buffer: S::MAGIC.to_vec(), flushed: 0, stream: PhantomData };
+        let mut this = Self {
+            out,
+            buffer: S::MAGIC.to_vec(),
+            flushed: 0,
+            stream: PhantomData,
+        };
         this.flush()?;
         Ok(this)
     }
 
     /// Creates a writer for chunks that go into a file later: [`Self::made`].
     pub(crate) fn detached(out: W) -> Self {
-        Self { out, buffer: Vec::new(), flushed: 0, stream: PhantomData }
+        Self {
+            out,
+            buffer: Vec::new(),
+            flushed: 0,
+            stream: PhantomData,
+        }
     }
 
     /// Appends chunks that were made before.
@@ -77,14 +87,23 @@ impl<W: Write, S: Stream> StreamWriter<W, S> {
     pub(crate) fn chunk(&mut self, kind: S::Kind, parts: &[&[u8]]) -> io::Result<()> {
         let length: usize = parts.iter().map(|part| part.len()).sum();
         let stated = u32::try_from(length).ok().filter(|_| length <= MAX_PAYLOAD);
-        let Some(stated) = stated else { return Err(io::ErrorKind::InvalidInput.into()) };
-        let head = ChunkHead { kind: S::number(kind).into(), length: stated.into() };
+        let Some(stated) = stated else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let head = ChunkHead {
+            kind: S::number(kind).into(),
+            length: stated.into(),
+        };
         self.buffer.extend_from_slice(head.as_bytes());
         for part in parts {
             self.buffer.extend_from_slice(part);
         }
         self.buffer.resize(self.buffer.len() + padding(length), 0);
-        if self.buffer.len() >= ENOUGH { self.flush() } else { Ok(()) }
+        if self.buffer.len() >= ENOUGH {
+            self.flush()
+        } else {
+            Ok(())
+        }
     }
 
     /// Writes the buffered bytes.
@@ -129,7 +148,11 @@ impl<K> Chunk<K> {
 
     /// Splits the beginning of this layout off the chunk's payload; `what` is the error if it is
     /// shorter.
-    pub(crate) fn split<'b, T>(&self, payload: &'b [u8], what: &'static str) -> Result<(&'b T, &'b [u8]), StreamEnd>
+    pub(crate) fn split<'b, T>(
+        &self,
+        payload: &'b [u8],
+        what: &'static str,
+    ) -> Result<(&'b T, &'b [u8]), StreamEnd>
     where
         T: FromBytes + Immutable + KnownLayout + Unaligned,
     {
@@ -137,7 +160,11 @@ impl<K> Chunk<K> {
     }
 
     /// Reads a payload that has this layout; `what` is the error if it is shorter or longer.
-    pub(crate) fn whole<'b, T>(&self, payload: &'b [u8], what: &'static str) -> Result<&'b T, StreamEnd>
+    pub(crate) fn whole<'b, T>(
+        &self,
+        payload: &'b [u8],
+        what: &'static str,
+    ) -> Result<&'b T, StreamEnd>
     where
         T: FromBytes + Immutable + KnownLayout + Unaligned,
     {
@@ -157,7 +184,13 @@ pub(crate) struct Chunks<'a, S> {
 impl<'a, S: Stream> Chunks<'a, S> {
     /// Creates a reader that starts after the file's first bytes.
     pub(crate) fn new(source: &'a dyn ReadAt) -> Self {
-        Self { source, at: size_of::<Magic>() as u64, len: source.len(), ended: false, stream: PhantomData }
+        Self {
+            source,
+            at: size_of::<Magic>() as u64,
+            len: source.len(),
+            ended: false,
+            stream: PhantomData,
+        }
     }
 
     /// Passes each chunk to `take`, up to the first error. Returns that error; `None` if the file
@@ -197,20 +230,38 @@ impl<'a, S: Stream> Chunks<'a, S> {
         fill(self.source, head.as_mut_bytes(), at.0, at)?;
         let (number, length) = (head.kind.get(), head.length.get() as usize);
         if length > MAX_PAYLOAD {
-            return Err(StreamEnd::Broken { at, what: "a chunk that is longer than any" });
+            return Err(StreamEnd::Broken {
+                at,
+                what: "a chunk that is longer than any",
+            });
         }
         if (CHUNK_HEAD + length + padding(length)) as u64 > self.len - self.at {
             return Err(StreamEnd::Cut { at });
         }
-        let kind = S::KINDS.iter().copied().find(|kind| S::number(*kind) == number);
-        let kind = kind.ok_or(StreamEnd::Broken { at, what: "a chunk of an unknown kind" })?;
+        let kind = S::KINDS
+            .iter()
+            .copied()
+            .find(|kind| S::number(*kind) == number);
+        let kind = kind.ok_or(StreamEnd::Broken {
+            at,
+            what: "a chunk of an unknown kind",
+        })?;
         Ok(Chunk { kind, at, length })
     }
 
     /// Reads the payload of a chunk, at most the first `at_most` bytes.
-    pub(crate) fn payload(&self, chunk: Chunk<S::Kind>, at_most: usize) -> Result<Vec<u8>, StreamEnd> {
+    pub(crate) fn payload(
+        &self,
+        chunk: Chunk<S::Kind>,
+        at_most: usize,
+    ) -> Result<Vec<u8>, StreamEnd> {
         let mut payload = vec![0; chunk.length.min(at_most)];
-        fill(self.source, &mut payload, chunk.at.0 + CHUNK_HEAD as u64, chunk.at)?;
+        fill(
+            self.source,
+            &mut payload,
+            chunk.at.0 + CHUNK_HEAD as u64,
+            chunk.at,
+        )?;
         Ok(payload)
     }
 }
@@ -220,13 +271,27 @@ pub(crate) fn check_magic<S: Stream>(source: &dyn ReadAt) -> Result<(), StreamEn
     let at = FileOffset(0);
     let mut found = Magic::default();
     fill(source, &mut found, 0, at)?;
-    if found == S::MAGIC { Ok(()) } else { Err(StreamEnd::Broken { at, what: "it is no such file of this version" }) }
+    if found == S::MAGIC {
+        Ok(())
+    } else {
+        Err(StreamEnd::Broken {
+            at,
+            what: "it is no such file of this version",
+        })
+    }
 }
 
 /// Reads the bytes at `offset`, which belong to the chunk that begins at `chunk`.
-fn fill(source: &dyn ReadAt, mut buf: &mut [u8], mut offset: u64, chunk: FileOffset) -> Result<(), StreamEnd> {
+fn fill(
+    source: &dyn ReadAt,
+    mut buf: &mut [u8],
+    mut offset: u64,
+    chunk: FileOffset,
+) -> Result<(), StreamEnd> {
     while !buf.is_empty() {
-        let n = source.read_at(buf, offset).map_err(|source| StreamEnd::Failed { at: chunk, source })?;
+        let n = source
+            .read_at(buf, offset)
+            .map_err(|source| StreamEnd::Failed { at: chunk, source })?;
         if n == 0 {
             return Err(StreamEnd::Cut { at: chunk });
         }

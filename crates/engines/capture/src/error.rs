@@ -25,7 +25,9 @@ pub enum CaptureError {
     #[error("meta.json is not that of a capture")]
     Meta(#[from] serde_json::Error),
     /// Later format.
-    #[error("the capture has the format {format}, and this dptrace reads up to {FORMAT}: use a newer one")]
+    #[error(
+        "the capture has the format {format}, and this dptrace reads up to {FORMAT}: use a newer one"
+    )]
     Format {
         /// Format stated in the file.
         format: u32,

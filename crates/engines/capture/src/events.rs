@@ -35,8 +35,12 @@ impl Stream for Events {
     type Kind = EventsKind;
     const FILE: &'static str = "kernel.events";
     const MAGIC: [u8; 8] = *b"dpKEVTS\x01";
-    const KINDS: &'static [EventsKind] =
-        &[EventsKind::Events, EventsKind::Names, EventsKind::Roster, EventsKind::Started];
+    const KINDS: &'static [EventsKind] = &[
+        EventsKind::Events,
+        EventsKind::Names,
+        EventsKind::Roster,
+        EventsKind::Started,
+    ];
 
     fn number(kind: EventsKind) -> u32 {
         kind as u32
@@ -98,25 +102,41 @@ pub type EventsWriter<W> = StreamWriter<W, Events>;
 impl<W: Write> EventsWriter<W> {
     /// Writes the time from which nothing is missing except events reported as lost.
     pub fn started(&mut self, at: BootNanos) -> io::Result<()> {
-        self.chunk(EventsKind::Started, &[layout::Time { nanos: at.0.into() }.as_bytes()])
+        self.chunk(
+            EventsKind::Started,
+            &[layout::Time { nanos: at.0.into() }.as_bytes()],
+        )
     }
 
     /// Writes events, in the order of time.
     pub fn events(&mut self, events: impl IntoIterator<Item = KernelEvent>) -> io::Result<()> {
-        self.entries(EventsKind::Events, events.into_iter().map(|event| encode(&event)))
+        self.entries(
+            EventsKind::Events,
+            events.into_iter().map(|event| encode(&event)),
+        )
     }
 
     /// Writes names of threads of any process.
     pub fn names(&mut self, names: impl IntoIterator<Item = NamedThread>) -> io::Result<()> {
-        self.entries(EventsKind::Names, names.into_iter().map(|thread| encode_name(&thread)))
+        self.entries(
+            EventsKind::Names,
+            names.into_iter().map(|thread| encode_name(&thread)),
+        )
     }
 
     /// Writes threads of the process.
     pub fn roster(&mut self, threads: impl IntoIterator<Item = NamedThread>) -> io::Result<()> {
-        self.entries(EventsKind::Roster, threads.into_iter().map(|thread| encode_name(&thread)))
+        self.entries(
+            EventsKind::Roster,
+            threads.into_iter().map(|thread| encode_name(&thread)),
+        )
     }
 
-    fn entries(&mut self, kind: EventsKind, entries: impl Iterator<Item: IntoBytes + Immutable>) -> io::Result<()> {
+    fn entries(
+        &mut self,
+        kind: EventsKind,
+        entries: impl Iterator<Item: IntoBytes + Immutable>,
+    ) -> io::Result<()> {
         let mut bytes = Vec::new();
         for entry in entries {
             bytes.extend_from_slice(entry.as_bytes());
@@ -125,7 +145,11 @@ impl<W: Write> EventsWriter<W> {
                 bytes.clear();
             }
         }
-        if bytes.is_empty() { Ok(()) } else { self.chunk(kind, &[&bytes]) }
+        if bytes.is_empty() {
+            Ok(())
+        } else {
+            self.chunk(kind, &[&bytes])
+        }
     }
 }
 
@@ -140,7 +164,11 @@ pub struct KernelEvents<'a> {
 
 impl<'a> KernelEvents<'a> {
     pub(crate) fn new(source: &'a dyn ReadAt) -> Self {
-        Self { chunks: Chunks::new(source), read: Vec::new().into_iter(), ended: false }
+        Self {
+            chunks: Chunks::new(source),
+            read: Vec::new().into_iter(),
+            ended: false,
+        }
     }
 
     /// Reads the events of the next chunk that has any.
@@ -213,12 +241,19 @@ pub(crate) struct Roll {
 
 impl Roll {
     pub(crate) fn of(source: &dyn ReadAt) -> Self {
-        let mut this = Self { is_stream: check_magic::<Events>(source).is_ok(), ..Self::default() };
+        let mut this = Self {
+            is_stream: check_magic::<Events>(source).is_ok(),
+            ..Self::default()
+        };
         this.end = Chunks::each(source, |chunks, chunk| this.take(chunks, chunk));
         this
     }
 
-    fn take(&mut self, chunks: &Chunks<'_, Events>, chunk: Chunk<EventsKind>) -> Result<(), StreamEnd> {
+    fn take(
+        &mut self,
+        chunks: &Chunks<'_, Events>,
+        chunk: Chunk<EventsKind>,
+    ) -> Result<(), StreamEnd> {
         match chunk.kind {
             EventsKind::Events => {
                 // The first event of each chunk is enough to know how far it goes.
@@ -231,7 +266,11 @@ impl Roll {
             }
             EventsKind::Names => {
                 let payload = chunks.payload(chunk, MAX_PAYLOAD)?;
-                self.left_out += keep(&mut self.names, entries(chunk, &payload)?, MOST_NAMES - MOST_THREADS);
+                self.left_out += keep(
+                    &mut self.names,
+                    entries(chunk, &payload)?,
+                    MOST_NAMES - MOST_THREADS,
+                );
             }
             EventsKind::Roster => {
                 let payload = chunks.payload(chunk, MAX_PAYLOAD)?;
@@ -239,7 +278,8 @@ impl Roll {
             }
             EventsKind::Started => {
                 let payload = chunks.payload(chunk, MAX_PAYLOAD)?;
-                let time: &layout::Time = chunk.whole(&payload, "a time that is too short or too long")?;
+                let time: &layout::Time =
+                    chunk.whole(&payload, "a time that is too short or too long")?;
                 self.started = Some(BootNanos(time.nanos.get()));
             }
         }
@@ -268,19 +308,31 @@ where
 fn encode(event: &KernelEvent) -> layout::Event {
     let KernelEvent { at, cpu, kind } = *event;
     let (kind, detail, tid, other) = match kind {
-        EventKind::Switch { prev, leaves, next } => (event::SWITCH, leaves_number(Some(leaves)), prev.0, next.0),
+        EventKind::Switch { prev, leaves, next } => {
+            (event::SWITCH, leaves_number(Some(leaves)), prev.0, next.0)
+        }
         EventKind::Wake { tid, on } => (event::WAKE, on.0.into(), tid.0, 0),
         EventKind::Migrate { tid, to } => (event::MIGRATE, to.0.into(), tid.0, 0),
         EventKind::Found { tid, off_cpu } => (event::FOUND, leaves_number(off_cpu), tid.0, 0),
-        EventKind::Begin { tid, interrupt } => (event::BEGIN, interrupt_number(interrupt), tid.0, 0),
+        EventKind::Begin { tid, interrupt } => {
+            (event::BEGIN, interrupt_number(interrupt), tid.0, 0)
+        }
         EventKind::End { tid, interrupt } => (event::END, interrupt_number(interrupt), tid.0, 0),
         EventKind::CallEnter { tid, number } => (event::CALL_ENTER, number.into(), tid.0, 0),
         EventKind::CallExit { tid } => (event::CALL_EXIT, 0, tid.0, 0),
         // A 64-bit count takes the place of both thread ids.
-        EventKind::Lost { since, count } => (event::LOST, since.0, count as u32, (count >> 32) as u32),
+        EventKind::Lost { since, count } => {
+            (event::LOST, since.0, count as u32, (count >> 32) as u32)
+        }
         EventKind::Unseen { tid, since } => (event::UNSEEN, since.0, tid.0, 0),
-        EventKind::Inside { tid, what: Inside::Call } => (event::INSIDE, event::IN_CALL, tid.0, 0),
-        EventKind::Inside { tid, what: Inside::Interrupt } => (event::INSIDE, event::IN_INTERRUPT, tid.0, 0),
+        EventKind::Inside {
+            tid,
+            what: Inside::Call,
+        } => (event::INSIDE, event::IN_CALL, tid.0, 0),
+        EventKind::Inside {
+            tid,
+            what: Inside::Interrupt,
+        } => (event::INSIDE, event::IN_INTERRUPT, tid.0, 0),
     };
     layout::Event {
         at: at.0.into(),
@@ -297,19 +349,50 @@ fn decode(event: &layout::Event) -> Option<KernelEvent> {
     let [cpu, kind, tid, other] = [event.cpu, event.kind, event.tid, event.other].map(U32::get);
     let (cpu, tid, number) = (Cpu(cpu), Tid(tid), u32::try_from(detail).ok());
     let kind = match kind {
-        event::SWITCH => EventKind::Switch { prev: tid, leaves: leaves(detail)??, next: Tid(other) },
-        event::WAKE => EventKind::Wake { tid, on: Cpu(number?) },
-        event::MIGRATE => EventKind::Migrate { tid, to: Cpu(number?) },
-        event::UNSEEN => EventKind::Unseen { tid, since: BootNanos(detail) },
-        event::INSIDE => EventKind::Inside { tid, what: inside(detail)? },
-        event::FOUND => EventKind::Found { tid, off_cpu: leaves(detail)? },
-        event::BEGIN => EventKind::Begin { tid, interrupt: interrupt(detail)? },
-        event::END => EventKind::End { tid, interrupt: interrupt(detail)? },
-        event::CALL_ENTER => EventKind::CallEnter { tid, number: number? },
+        event::SWITCH => EventKind::Switch {
+            prev: tid,
+            leaves: leaves(detail)??,
+            next: Tid(other),
+        },
+        event::WAKE => EventKind::Wake {
+            tid,
+            on: Cpu(number?),
+        },
+        event::MIGRATE => EventKind::Migrate {
+            tid,
+            to: Cpu(number?),
+        },
+        event::UNSEEN => EventKind::Unseen {
+            tid,
+            since: BootNanos(detail),
+        },
+        event::INSIDE => EventKind::Inside {
+            tid,
+            what: inside(detail)?,
+        },
+        event::FOUND => EventKind::Found {
+            tid,
+            off_cpu: leaves(detail)?,
+        },
+        event::BEGIN => EventKind::Begin {
+            tid,
+            interrupt: interrupt(detail)?,
+        },
+        event::END => EventKind::End {
+            tid,
+            interrupt: interrupt(detail)?,
+        },
+        event::CALL_ENTER => EventKind::CallEnter {
+            tid,
+            number: number?,
+        },
         event::CALL_EXIT => EventKind::CallExit { tid },
         event::LOST => {
             let count = u64::from(other) << 32 | u64::from(tid.0);
-            EventKind::Lost { since: BootNanos(detail), count }
+            EventKind::Lost {
+                since: BootNanos(detail),
+                count,
+            }
         }
         _ => return None,
     };
@@ -335,7 +418,10 @@ fn leaves_number(leaves: Option<Leaves>) -> u64 {
     }
 }
 
-#[expect(clippy::option_option, reason = "an unknown number is another thing than a thread that runs")]
+#[expect(
+    clippy::option_option,
+    reason = "an unknown number is another thing than a thread that runs"
+)]
 fn leaves(number: u64) -> Option<Option<Leaves>> {
     Some(match number {
         0 => None,
@@ -369,9 +455,18 @@ fn interrupt(detail: u64) -> Option<Interrupt> {
 
 fn encode_name(thread: &NamedThread) -> layout::ThreadName {
     let NamedThread { since, tid, name } = *thread;
-    layout::ThreadName { since: since.0.into(), tid: tid.0.into(), unused: 0.into(), name }
+    layout::ThreadName {
+        since: since.0.into(),
+        tid: tid.0.into(),
+        unused: 0.into(),
+        name,
+    }
 }
 
 fn decode_name(entry: &layout::ThreadName) -> NamedThread {
-    NamedThread { since: BootNanos(entry.since.get()), tid: Tid(entry.tid.get()), name: entry.name }
+    NamedThread {
+        since: BootNanos(entry.since.get()),
+        tid: Tid(entry.tid.get()),
+        name: entry.name,
+    }
 }

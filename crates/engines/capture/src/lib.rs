@@ -39,8 +39,8 @@ pub use chunk::{CHUNK_HEAD, MAX_PAYLOAD, StreamWriter};
 pub use error::CaptureError;
 pub use events::{EVENT_BYTES, Events, EventsWriter, KernelEvents, NamedThread};
 pub use meta::{
-    Captured, ClockOff, End, FORMAT, FastestHits, JoinError, LcoreThread, MAX_META, MOST_PARTS, Machine, Meta, Process,
-    Thread, When, expected_records,
+    Captured, ClockOff, End, FORMAT, FastestHits, JoinError, LcoreThread, MAX_META, MOST_PARTS,
+    Machine, Meta, Process, Thread, When, expected_records,
 };
 pub use past::{Past, PastCut};
 pub use reader::{Names, Reader, Source};

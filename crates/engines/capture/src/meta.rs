@@ -240,7 +240,12 @@ pub struct FastestHits {
 impl End {
     /// Stores the measured errors of the clock.
     pub fn state_clock(&mut self, checked: &Checked) {
-        let Checked { between, at_hits, fastest, least } = checked;
+        let Checked {
+            between,
+            at_hits,
+            fastest,
+            least,
+        } = checked;
         let has = |lengths: &Histogram| lengths.count() > 0;
         let [p50, p99] = [0.5, 0.99].map(|part| move |lengths: &Histogram| lengths.quantile(part));
         self.clock = has(between).then(|| ClockOff {
@@ -319,9 +324,21 @@ pub(crate) fn parts_left_out(json: &[u8]) -> Result<u64, serde_json::Error> {
     if json.len() <= 2 * MOST_PARTS {
         return Ok(0);
     }
-    let Lists { lcores, machine, process } = serde_json::from_slice(json)?;
-    let lists = [lcores, machine.governors, process.command_line, process.threads];
-    Ok(lists.iter().map(|List(parts)| parts.saturating_sub(MOST_PARTS as u64)).sum())
+    let Lists {
+        lcores,
+        machine,
+        process,
+    } = serde_json::from_slice(json)?;
+    let lists = [
+        lcores,
+        machine.governors,
+        process.command_line,
+        process.threads,
+    ];
+    Ok(lists
+        .iter()
+        .map(|List(parts)| parts.saturating_sub(MOST_PARTS as u64))
+        .sum())
 }
 
 /// Length of a list.

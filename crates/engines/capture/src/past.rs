@@ -57,7 +57,11 @@ struct Piece {
 
 impl Piece {
     fn bytes(&self) -> usize {
-        let changes = self.changes.iter().map(|(_, owner)| PIECE + owner.len()).sum::<usize>();
+        let changes = self
+            .changes
+            .iter()
+            .map(|(_, owner)| PIECE + owner.len())
+            .sum::<usize>();
         PIECE + self.chunks.len() + changes
     }
 }
@@ -81,7 +85,13 @@ pub struct PastCut {
 impl Past {
     /// Creates an empty past of a trace whose rings have these lcores, in the order of the
     /// [`spdk_trace::Follower`]. It takes at most `most` bytes.
-    pub fn new(around: Around, lcores: Vec<Lcore>, continuation_id: u16, since: BootNanos, most: usize) -> Self {
+    pub fn new(
+        around: Around,
+        lcores: Vec<Lcore>,
+        continuation_id: u16,
+        since: BootNanos,
+        most: usize,
+    ) -> Self {
         let (front, now) = (around.clone(), around);
         Self {
             lcores,
@@ -106,9 +116,20 @@ impl Past {
             records += run.records(self.continuation_id).0;
             lost += run.lost;
         }
-        let chunks = Arc::new(poll_chunks(copied, &self.lcores, at, self.spare.pop().unwrap_or_default())?);
+        let chunks = Arc::new(poll_chunks(
+            copied,
+            &self.lcores,
+            at,
+            self.spare.pop().unwrap_or_default(),
+        )?);
         let changes = Arc::new(std::mem::take(&mut self.changed));
-        self.add(Piece { at, chunks, changes, records, lost });
+        self.add(Piece {
+            at,
+            chunks,
+            changes,
+            records,
+            lost,
+        });
         // After a quiet time, the last piece before it shows that nothing is missing since.
         let is_old = |pieces: &VecDeque<Piece>| pieces.get(1).is_some_and(|next| next.at < oldest);
         while self.bytes > self.most || is_old(&self.pieces) {
@@ -128,7 +149,8 @@ impl Past {
             each(*at, owner);
         }
         // Of several changes of an owner, the last one counts.
-        self.changed.retain(|(before, _)| changes.iter().all(|(at, _)| at != before));
+        self.changed
+            .retain(|(before, _)| changes.iter().all(|(at, _)| at != before));
         self.changed.extend(changes);
         Ok(())
     }
@@ -174,10 +196,18 @@ impl Past {
         };
         // A poll copies everything written until it ends. That time is unknown, but lies before the
         // next poll begins.
-        let next = self.pieces.iter().skip(1).map(|next| Some(next.at)).chain([None]);
+        let next = self
+            .pieces
+            .iter()
+            .skip(1)
+            .map(|next| Some(next.at))
+            .chain([None]);
         for (piece, next) in self.pieces.iter().zip(next) {
             if let Some(next) = next.filter(|next| *next < from) {
-                piece.changes.iter().for_each(|change| cut.front.apply(change));
+                piece
+                    .changes
+                    .iter()
+                    .for_each(|change| cut.front.apply(change));
                 cut.since = next;
                 continue;
             }
@@ -199,9 +229,14 @@ impl Past {
     }
 
     fn drop_first(&mut self) {
-        let Some(piece) = self.pieces.pop_front() else { return };
+        let Some(piece) = self.pieces.pop_front() else {
+            return;
+        };
         self.bytes -= piece.bytes();
-        piece.changes.iter().for_each(|change| self.front.apply(change));
+        piece
+            .changes
+            .iter()
+            .for_each(|change| self.front.apply(change));
         self.since = self.pieces.front().map_or(piece.at, |next| next.at);
         // Memory that a cut still shares is freed with it.
         if let Ok(chunks) = Arc::try_unwrap(piece.chunks)
@@ -226,11 +261,20 @@ impl PastCut {
 
     /// Writes it as the stream of a capture. The parts around the rings are read from `source`, the
     /// trace file.
-    pub fn write<S: ReadAt + ?Sized, W: Write>(&self, source: &S, writer: &mut RingsWriter<W>) -> io::Result<()> {
+    pub fn write<S: ReadAt + ?Sized, W: Write>(
+        &self,
+        source: &S,
+        writer: &mut RingsWriter<W>,
+    ) -> io::Result<()> {
         self.front.write(source, writer)?;
-        self.anchors.iter().try_for_each(|anchor| writer.anchor(*anchor))?;
+        self.anchors
+            .iter()
+            .try_for_each(|anchor| writer.anchor(*anchor))?;
         for piece in &self.pieces {
-            piece.changes.iter().try_for_each(|(at, owner)| writer.section(*at, owner))?;
+            piece
+                .changes
+                .iter()
+                .try_for_each(|(at, owner)| writer.section(*at, owner))?;
             writer.made(&piece.chunks)?;
         }
         writer.flush()

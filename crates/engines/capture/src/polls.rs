@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scene::{Anchor, BootNanos};
-use spdk_trace::{CapturedPoll, CopiedRun, FileOffset, Follower, Lcore, Polls, ReadAt, StreamEnd, Tables, Ticks};
+use spdk_trace::{
+    CapturedPoll, CopiedRun, FileOffset, Follower, Lcore, Polls, ReadAt, StreamEnd, Tables, Ticks,
+};
 use zerocopy::FromBytes as _;
 use zerocopy::little_endian::U64;
 
@@ -66,10 +68,16 @@ impl Scan {
         this
     }
 
-    fn take(&mut self, chunks: &Chunks<'_, Rings>, chunk: Chunk<RingsKind>) -> Result<(), StreamEnd> {
+    fn take(
+        &mut self,
+        chunks: &Chunks<'_, Rings>,
+        chunk: Chunk<RingsKind>,
+    ) -> Result<(), StreamEnd> {
         match chunk.kind {
             RingsKind::Head => self.head(chunk, &chunks.payload(chunk, MAX_PAYLOAD)?)?,
-            RingsKind::Section => self.change(section(&chunks.payload(chunk, MAX_PAYLOAD)?, chunk)?),
+            RingsKind::Section => {
+                self.change(section(&chunks.payload(chunk, MAX_PAYLOAD)?, chunk)?);
+            }
             RingsKind::Run if self.last.is_none() => {
                 let payload = chunks.payload(chunk, RUN_HEAD + SLOT)?;
                 let (run, slots) = chunk.split::<layout::Run>(&payload, NO_PLACE_OF_RUN)?;
@@ -101,12 +109,16 @@ impl Scan {
         if fits {
             Ok(())
         } else {
-            Err(chunk.broken("a part of the trace's header that overlaps another one, or lies outside its file"))
+            Err(chunk.broken(
+                "a part of the trace's header that overlaps another one, or lies outside its file",
+            ))
         }
     }
 
     fn change(&mut self, change: (FileOffset, Vec<u8>)) {
-        self.change_bytes = self.change_bytes.saturating_add(change.1.len() + CHANGE_HEAD);
+        self.change_bytes = self
+            .change_bytes
+            .saturating_add(change.1.len() + CHANGE_HEAD);
         if self.change_bytes <= MAX_CHANGES {
             self.changes.push(change);
         } else {
@@ -131,7 +143,11 @@ impl Scan {
             self.anchor_step += 1;
         }
         let [ticks, nanos, bracket] = [reading.ticks, reading.nanos, reading.bracket].map(U64::get);
-        self.anchors.push(Anchor { ticks: Ticks(ticks), nanos: BootNanos(nanos), bracket: Ticks(bracket) });
+        self.anchors.push(Anchor {
+            ticks: Ticks(ticks),
+            nanos: BootNanos(nanos),
+            bracket: Ticks(bracket),
+        });
         Ok(())
     }
 
@@ -142,13 +158,15 @@ impl Scan {
 }
 
 fn section(payload: &[u8], chunk: Chunk<RingsKind>) -> Result<(FileOffset, Vec<u8>), StreamEnd> {
-    let (section, bytes) = chunk.split::<layout::Section>(payload, "a changed part without a place")?;
+    let (section, bytes) =
+        chunk.split::<layout::Section>(payload, "a changed part without a place")?;
     Ok((FileOffset(section.at.get()), bytes.to_vec()))
 }
 
 fn poll(chunks: &Chunks<'_, Rings>, chunk: Chunk<RingsKind>) -> Result<BootNanos, StreamEnd> {
     let payload = chunks.payload(chunk, MAX_PAYLOAD)?;
-    let time: &layout::Time = chunk.whole(&payload, "a poll whose time is too short or too long")?;
+    let time: &layout::Time =
+        chunk.whole(&payload, "a poll whose time is too short or too long")?;
     Ok(BootNanos(time.nanos.get()))
 }
 
@@ -162,14 +180,24 @@ pub(crate) struct RingsStream {
 impl RingsStream {
     /// Creates a stream for the rings that the tables describe.
     pub(crate) fn new(source: Arc<dyn ReadAt + Send + Sync>, head: &Follower) -> Self {
-        Self { source, rings: head.rings().map(|(lcore, _)| lcore).zip(0..).collect() }
+        Self {
+            source,
+            rings: head.rings().map(|(lcore, _)| lcore).zip(0..).collect(),
+        }
     }
 }
 
 impl Polls for RingsStream {
     fn polls(&self) -> Box<dyn Iterator<Item = Result<CapturedPoll, StreamEnd>> + '_> {
         let chunks = Chunks::new(self.source.as_ref());
-        Box::new(PollIter { chunks, rings: &self.rings, at: Duration::ZERO, changed: 0, end: None, ended: false })
+        Box::new(PollIter {
+            chunks,
+            rings: &self.rings,
+            at: Duration::ZERO,
+            changed: 0,
+            end: None,
+            ended: false,
+        })
     }
 }
 
@@ -198,7 +226,11 @@ impl Iterator for PollIter<'_> {
         self.changed = 0;
         let (mut read, enough) = (0, self.rings.len() as u64 * BYTES_A_RING);
         loop {
-            match self.chunks.next().map(|chunk| chunk.and_then(|chunk| self.take(chunk, &mut poll))) {
+            match self
+                .chunks
+                .next()
+                .map(|chunk| chunk.and_then(|chunk| self.take(chunk, &mut poll)))
+            {
                 Some(Ok(Taken { bytes, is_mark })) => {
                     read += bytes as u64;
                     if is_mark && read >= enough {
@@ -233,7 +265,11 @@ struct Taken {
 }
 
 impl PollIter<'_> {
-    fn take(&mut self, chunk: Chunk<RingsKind>, poll: &mut CapturedPoll) -> Result<Taken, StreamEnd> {
+    fn take(
+        &mut self,
+        chunk: Chunk<RingsKind>,
+        poll: &mut CapturedPoll,
+    ) -> Result<Taken, StreamEnd> {
         match chunk.kind {
             RingsKind::Run => self.run(chunk, poll)?,
             RingsKind::Section => {
@@ -248,7 +284,10 @@ impl PollIter<'_> {
             RingsKind::Poll => self.at = Duration::from_nanos(self::poll(&self.chunks, chunk)?.0),
             RingsKind::Head | RingsKind::Anchor => {}
         }
-        Ok(Taken { bytes: chunk.length, is_mark: chunk.kind == RingsKind::Poll })
+        Ok(Taken {
+            bytes: chunk.length,
+            is_mark: chunk.kind == RingsKind::Poll,
+        })
     }
 
     fn run(&mut self, chunk: Chunk<RingsKind>, poll: &mut CapturedPoll) -> Result<(), StreamEnd> {
@@ -263,7 +302,12 @@ impl PollIter<'_> {
         let lcore = u16::try_from(run.lcore.get()).map(Lcore).ok();
         let ring = lcore.and_then(|lcore| self.rings.get(&lcore));
         let ring = *ring.ok_or(chunk.broken("a run of an lcore that has no ring"))?;
-        poll.copied.push(&CopiedRun { ring, seq: run.seq.get(), lost: run.lost.get(), slots });
+        poll.copied.push(&CopiedRun {
+            ring,
+            seq: run.seq.get(),
+            lost: run.lost.get(),
+            slots,
+        });
         Ok(())
     }
 }

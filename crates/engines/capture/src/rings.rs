@@ -37,8 +37,13 @@ impl Stream for Rings {
     type Kind = RingsKind;
     const FILE: &'static str = "trace.rings";
     const MAGIC: [u8; 8] = *b"dpRINGS\x01";
-    const KINDS: &'static [RingsKind] =
-        &[RingsKind::Head, RingsKind::Section, RingsKind::Run, RingsKind::Poll, RingsKind::Anchor];
+    const KINDS: &'static [RingsKind] = &[
+        RingsKind::Head,
+        RingsKind::Section,
+        RingsKind::Run,
+        RingsKind::Poll,
+        RingsKind::Anchor,
+    ];
 
     fn number(kind: RingsKind) -> u32 {
         kind as u32
@@ -84,7 +89,10 @@ impl<W: Write> RingsWriter<W> {
     pub fn head(&mut self, file_len: u64, at: FileOffset, bytes: &[u8]) -> io::Result<()> {
         for (index, piece) in bytes.chunks(PIECE).enumerate() {
             let at = at.0 + (index * PIECE) as u64;
-            let head = layout::HeadPart { file_len: file_len.into(), at: at.into() };
+            let head = layout::HeadPart {
+                file_len: file_len.into(),
+                at: at.into(),
+            };
             self.chunk(RingsKind::Head, &[head.as_bytes(), piece])?;
         }
         Ok(())
@@ -94,7 +102,10 @@ impl<W: Write> RingsWriter<W> {
     pub fn section(&mut self, at: FileOffset, bytes: &[u8]) -> io::Result<()> {
         for (index, piece) in bytes.chunks(PIECE).enumerate() {
             let at = at.0 + (index * PIECE) as u64;
-            self.chunk(RingsKind::Section, &[layout::Section { at: at.into() }.as_bytes(), piece])?;
+            self.chunk(
+                RingsKind::Section,
+                &[layout::Section { at: at.into() }.as_bytes(), piece],
+            )?;
         }
         Ok(())
     }
@@ -103,11 +114,17 @@ impl<W: Write> RingsWriter<W> {
     /// in the order of the [`spdk_trace::Follower`].
     pub fn poll(&mut self, copied: &Copied, lcores: &[Lcore], at: BootNanos) -> io::Result<()> {
         for run in copied.runs() {
-            let Some(lcore) = lcores.get(run.ring) else { continue };
+            let Some(lcore) = lcores.get(run.ring) else {
+                continue;
+            };
             let (mut seq, mut lost, mut rest) = (run.seq, run.lost, run.slots);
             loop {
                 let (piece, behind) = rest.split_at(rest.len().min(PIECE));
-                let head = layout::Run { lcore: u64::from(lcore.0).into(), seq: seq.into(), lost: lost.into() };
+                let head = layout::Run {
+                    lcore: u64::from(lcore.0).into(),
+                    seq: seq.into(),
+                    lost: lost.into(),
+                };
                 self.chunk(RingsKind::Run, &[head.as_bytes(), piece])?;
                 (seq, lost, rest) = (seq + (piece.len() / SLOT) as u64, 0, behind);
                 if rest.is_empty() {
@@ -115,13 +132,28 @@ impl<W: Write> RingsWriter<W> {
                 }
             }
         }
-        self.chunk(RingsKind::Poll, &[layout::Time { nanos: at.0.into() }.as_bytes()])
+        self.chunk(
+            RingsKind::Poll,
+            &[layout::Time { nanos: at.0.into() }.as_bytes()],
+        )
     }
 
     /// Writes a reading of both clocks.
     pub fn anchor(&mut self, anchor: Anchor) -> io::Result<()> {
-        let Anchor { ticks, nanos, bracket } = anchor;
+        let Anchor {
+            ticks,
+            nanos,
+            bracket,
+        } = anchor;
         let [ticks, nanos, bracket] = [ticks.0, nanos.0, bracket.0].map(U64::from);
-        self.chunk(RingsKind::Anchor, &[layout::Reading { ticks, nanos, bracket }.as_bytes()])
+        self.chunk(
+            RingsKind::Anchor,
+            &[layout::Reading {
+                ticks,
+                nanos,
+                bracket,
+            }
+            .as_bytes()],
+        )
     }
 }

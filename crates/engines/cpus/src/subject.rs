@@ -24,8 +24,14 @@ impl Subject {
 
     /// Returns the CPUs to each of which a thread of the processes is pinned.
     pub(crate) fn pinned(&self) -> BTreeSet<u32> {
-        let tasks = self.pids.iter().flat_map(|&pid| threads(Pid(pid)).into_iter().map(move |tid| task(Pid(pid), tid)));
+        let tasks = self.pids.iter().flat_map(|&pid| {
+            threads(Pid(pid))
+                .into_iter()
+                .map(move |tid| task(Pid(pid), tid))
+        });
         let only = |cpus: BTreeSet<usize>| cpus.first().copied().filter(|_| cpus.len() == 1);
-        tasks.filter_map(|task| u32::try_from(only(allowed(&task)?)?).ok()).collect()
+        tasks
+            .filter_map(|task| u32::try_from(only(allowed(&task)?)?).ok())
+            .collect()
     }
 }

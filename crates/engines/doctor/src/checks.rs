@@ -46,7 +46,13 @@ const fn check(
     how: &'static str,
     ask: fn() -> Answer,
 ) -> Check {
-    Check { group, name, needed_for, how, ask }
+    Check {
+        group,
+        name,
+        needed_for,
+        how,
+        ask,
+    }
 }
 
 const BPF: &str = "BPF";

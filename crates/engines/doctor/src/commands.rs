@@ -13,15 +13,34 @@ struct Needs {
 
 /// To add a command, add a row. The names are those of the checks.
 const COMMANDS: [Needs; 7] = [
-    Needs { commands: "trace, latency", required: &[], used: &[] },
-    Needs { commands: "timeline, report", required: &[], used: &[] },
+    Needs {
+        commands: "trace, latency",
+        required: &[],
+        used: &[],
+    },
+    Needs {
+        commands: "timeline, report",
+        required: &[],
+        used: &[],
+    },
     Needs {
         commands: "capture, watch",
         // Without the kernel's events they have the trace.
         required: &[],
-        used: &["bpf() programs", "ring buffer", "typed tracepoints (tp_btf)", "BTF", "uprobes", "CAP_SYS_PTRACE"],
+        used: &[
+            "bpf() programs",
+            "ring buffer",
+            "typed tracepoints (tp_btf)",
+            "BTF",
+            "uprobes",
+            "CAP_SYS_PTRACE",
+        ],
     },
-    Needs { commands: "list", required: &[], used: &["tracefs", "CAP_SYS_PTRACE"] },
+    Needs {
+        commands: "list",
+        required: &[],
+        used: &["tracefs", "CAP_SYS_PTRACE"],
+    },
     Needs {
         commands: "record, trace -p",
         required: &["bpf() programs", "ring buffer", "uprobes"],
@@ -57,8 +76,14 @@ const COMMANDS: [Needs; 7] = [
 /// Returns the rows of `record` and `run`. If either can't work, the verdict is that dptrace cannot
 /// work here.
 fn decisive() -> impl Iterator<Item = (&'static str, &'static Needs)> {
-    let name = |needs: &'static Needs| ["record", "run"].into_iter().find(|name| needs.commands.starts_with(name));
-    COMMANDS.iter().filter_map(move |needs| Some((name(needs)?, needs)))
+    let name = |needs: &'static Needs| {
+        ["record", "run"]
+            .into_iter()
+            .find(|name| needs.commands.starts_with(name))
+    };
+    COMMANDS
+        .iter()
+        .filter_map(move |needs| Some((name(needs)?, needs)))
 }
 
 /// Returns true if `record` or `run` cannot work without this check.
@@ -69,9 +94,15 @@ pub fn is_required(check: &str) -> bool {
 /// Names the commands among `record` and `run` that cannot work: `record`, `run`, or `record and
 /// run`.
 pub fn that_cannot_work(findings: &[Finding]) -> Option<String> {
-    let lacks = |name: &&str| findings.iter().any(|it| it.check.name == *name && !it.answer.is_yes());
-    let names: Vec<_> =
-        decisive().filter(|(_, needs)| needs.required.iter().any(lacks)).map(|(name, _)| name).collect();
+    let lacks = |name: &&str| {
+        findings
+            .iter()
+            .any(|it| it.check.name == *name && !it.answer.is_yes())
+    };
+    let names: Vec<_> = decisive()
+        .filter(|(_, needs)| needs.required.iter().any(lacks))
+        .map(|(name, _)| name)
+        .collect();
     (!names.is_empty()).then(|| names.join(" and "))
 }
 
@@ -99,7 +130,11 @@ pub struct Ability {
 impl Ability {
     /// Returns those of all commands, in the order of the report.
     pub fn all(findings: &[Finding]) -> Vec<Self> {
-        let lacks = |name: &&&str| findings.iter().any(|it| it.check.name == **name && !it.answer.is_yes());
+        let lacks = |name: &&&str| {
+            findings
+                .iter()
+                .any(|it| it.check.name == **name && !it.answer.is_yes())
+        };
         let each = COMMANDS.iter().map(|needs| {
             let required: Vec<_> = needs.required.iter().filter(lacks).copied().collect();
             let used: Vec<_> = needs.used.iter().filter(lacks).copied().collect();
@@ -108,7 +143,11 @@ impl Ability {
                 (true, false) => (Works::Partly, used),
                 (true, true) => (Works::Yes, Vec::new()),
             };
-            Self { commands: needs.commands, works, lacks }
+            Self {
+                commands: needs.commands,
+                works,
+                lacks,
+            }
         });
         each.collect()
     }
@@ -129,8 +168,14 @@ mod tests {
 
     #[test]
     fn commands_need_what_is_checked() {
-        for name in COMMANDS.iter().flat_map(|needs| needs.required.iter().chain(needs.used)) {
-            assert!(super::super::checks::all().any(|check| check.name == *name), "{name}");
+        for name in COMMANDS
+            .iter()
+            .flat_map(|needs| needs.required.iter().chain(needs.used))
+        {
+            assert!(
+                super::super::checks::all().any(|check| check.name == *name),
+                "{name}"
+            );
         }
     }
 }

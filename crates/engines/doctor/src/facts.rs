@@ -15,7 +15,10 @@ pub(crate) fn has(capability: Capability) -> Answer {
 }
 
 pub(crate) fn release() -> Answer {
-    system::kernel_release().map_or_else(|| Answer::Unknown("/proc is not mounted".into()), Answer::Yes)
+    system::kernel_release().map_or_else(
+        || Answer::Unknown("/proc is not mounted".into()),
+        Answer::Yes,
+    )
 }
 
 pub(crate) fn lockdown() -> Answer {
@@ -51,7 +54,9 @@ pub(crate) fn kernel_addresses() -> Answer {
     match system::sees_kernel_addresses() {
         Some(true) => Answer::YES,
         Some(false) => match system::setting("kptr_restrict") {
-            Some(set) => Answer::no(format!("they are printed as 0; kernel.kptr_restrict is {set}")),
+            Some(set) => Answer::no(format!(
+                "they are printed as 0; kernel.kptr_restrict is {set}"
+            )),
             None => Answer::no("they are printed as 0"),
         },
         None => Answer::no("there is no /proc/kallsyms"),
@@ -75,13 +80,17 @@ pub(crate) fn ptrace_scope() -> Answer {
 /// does not count, and before that dptrace raises the limit.
 pub(crate) fn locked_memory() -> Answer {
     // Read before the trial, which may raise it.
-    let limit = system::lockable_memory().map_or("unlimited".to_owned(), |bytes| format!("{} KiB", bytes >> 10));
+    let limit = system::lockable_memory().map_or("unlimited".to_owned(), |bytes| {
+        format!("{} KiB", bytes >> 10)
+    });
     match trials::ring_buffer() {
         Answer::Yes(_) => Answer::Yes(format!("{limit} at first")),
         Answer::No { why, denied: true } if Capabilities::own().has(Capability::Bpf) => {
             Answer::no(format!("the limit is {limit}: {why}"))
         }
-        _ => Answer::Unknown(format!("the limit is {limit}; there is no ring buffer to try it with")),
+        _ => Answer::Unknown(format!(
+            "the limit is {limit}; there is no ring buffer to try it with"
+        )),
     }
 }
 
@@ -96,7 +105,9 @@ pub(crate) fn first_pid_namespace() -> Answer {
 pub(crate) fn first_user_namespace() -> Answer {
     match system::in_first_user_namespace() {
         Some(true) => Answer::YES,
-        Some(false) => Answer::no("its root is not the root of the machine, and its capabilities do not allow BPF"),
+        Some(false) => Answer::no(
+            "its root is not the root of the machine, and its capabilities do not allow BPF",
+        ),
         None => Answer::Unknown("/proc/self/ns/user can't be read".into()),
     }
 }

@@ -15,7 +15,11 @@ use crate::rights::how_to_get;
 fn rights() -> Option<String> {
     let own = Capabilities::own();
     let is_inner = system::in_first_user_namespace() == Some(false);
-    if is_inner || !own.missing(&[Capability::Bpf, Capability::Perfmon]).is_empty() {
+    if is_inner
+        || !own
+            .missing(&[Capability::Bpf, Capability::Perfmon])
+            .is_empty()
+    {
         Some(how_to_get())
     } else if !own.has(Capability::SysAdmin) {
         let text = "run as root: CAP_BPF and CAP_PERFMON are not enough for it here (under lockdown, root is not enough either)";
@@ -36,7 +40,10 @@ pub struct Finding {
 impl Finding {
     /// Runs the check.
     pub fn of(check: &'static Check) -> Self {
-        Self { check, answer: (check.ask)() }
+        Self {
+            check,
+            answer: (check.ask)(),
+        }
     }
 
     /// Returns true if `record` or `run` cannot work without this.
@@ -108,7 +115,11 @@ impl Report<'_> {
         let verdict = self.screen.paint(style, format!("dptrace {can} work here"));
         self.line(to, &format!("{verdict}: Linux {}", self.release))?;
         let abilities = Ability::all(self.findings);
-        let width = abilities.iter().map(|it| it.commands.len()).max().unwrap_or_default();
+        let width = abilities
+            .iter()
+            .map(|it| it.commands.len())
+            .max()
+            .unwrap_or_default();
         for ability in &abilities {
             let style = match ability.works {
                 Works::Yes => GOOD,
@@ -123,9 +134,22 @@ impl Report<'_> {
 
     /// Writes each check.
     pub fn checks(&self, to: &mut impl Write) -> io::Result<()> {
-        let longest = self.findings.iter().map(|it| it.label().len()).max().unwrap_or_default();
-        let needed = self.findings.iter().map(|it| it.check.needed_for.len()).max().unwrap_or_default();
-        let fits = self.screen.width().is_none_or(|width| NAME_AT + longest + 2 + needed <= width);
+        let longest = self
+            .findings
+            .iter()
+            .map(|it| it.label().len())
+            .max()
+            .unwrap_or_default();
+        let needed = self
+            .findings
+            .iter()
+            .map(|it| it.check.needed_for.len())
+            .max()
+            .unwrap_or_default();
+        let fits = self
+            .screen
+            .width()
+            .is_none_or(|width| NAME_AT + longest + 2 + needed <= width);
         let width = if fits { longest } else { NARROW_NAME };
         let mut group = "";
         for finding in self.findings {
@@ -145,10 +169,18 @@ impl Report<'_> {
             Answer::Unknown(_) => WARN,
         };
         let label = finding.label();
-        let head = format!("  {:7}  {label:width$}  ", self.screen.paint(style, finding.word()));
+        let head = format!(
+            "  {:7}  {label:width$}  ",
+            self.screen.paint(style, finding.word())
+        );
         if label.len() > width {
             self.line(to, head.trim_end())?;
-            self.hanging(to, &" ".repeat(NAME_AT + width + 2), finding.check.needed_for, Style::new())?;
+            self.hanging(
+                to,
+                &" ".repeat(NAME_AT + width + 2),
+                finding.check.needed_for,
+                Style::new(),
+            )?;
         } else {
             self.hanging(to, &head, finding.check.needed_for, Style::new())?;
         }
@@ -158,7 +190,12 @@ impl Report<'_> {
             } else {
                 ""
             };
-            self.hanging(to, "             why: ", &format!("{}{although}", finding.said()), Style::new())?;
+            self.hanging(
+                to,
+                "             why: ",
+                &format!("{}{although}", finding.said()),
+                Style::new(),
+            )?;
         }
         match finding.how() {
             Some(how) => self.hanging(to, "             get: ", &how, Style::new()),
@@ -170,10 +207,16 @@ impl Report<'_> {
     /// indented to the start of the text.
     fn hanging(&self, to: &mut impl Write, head: &str, text: &str, style: Style) -> io::Result<()> {
         let indent = columns(head);
-        let Some(width) = self.screen.width() else { return writeln!(to, "{head}{text}") };
+        let Some(width) = self.screen.width() else {
+            return writeln!(to, "{head}{text}");
+        };
         for (index, part) in wrap(text, width.saturating_sub(indent)).iter().enumerate() {
             let part = self.screen.paint(style, part);
-            let line = if index == 0 { format!("{head}{part}") } else { format!("{:indent$}{part}", "") };
+            let line = if index == 0 {
+                format!("{head}{part}")
+            } else {
+                format!("{:indent$}{part}", "")
+            };
             self.line(to, &line)?;
         }
         Ok(())

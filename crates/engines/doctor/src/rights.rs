@@ -34,7 +34,9 @@ pub fn advice(error: &anyhow::Error) -> Option<String> {
 /// Returns how to get the rights that dptrace can use, in one line.
 pub fn how_to_get() -> String {
     let situation = Situation::here();
-    situation.in_container("").unwrap_or_else(|| format!("run as root, or: {}", situation.setcap("")))
+    situation
+        .in_container("")
+        .unwrap_or_else(|| format!("run as root, or: {}", situation.setcap("")))
 }
 
 /// Command that mounts tracefs.
@@ -67,13 +69,19 @@ impl Lack {
             },
         };
         if let Some(SessionError::NotPermitted { missing, .. }) = session {
-            return Some(if missing.contains(&Capability::SysAdmin) { Self::Admin } else { Self::Bpf });
+            return Some(if missing.contains(&Capability::SysAdmin) {
+                Self::Admin
+            } else {
+                Self::Bpf
+            });
         }
         if cause.is::<Forbidden>() {
             return Some(Self::Tracefs);
         }
         match cause.downcast_ref()? {
-            HostError::ProcessForbidden { .. } | HostError::MemoryForbidden { .. } => Some(Self::Process),
+            HostError::ProcessForbidden { .. } | HostError::MemoryForbidden { .. } => {
+                Some(Self::Process)
+            }
             HostError::TracefsForbidden { .. } => Some(Self::Tracefs),
             HostError::NoTracefs { .. } => Some(Self::Mount),
             _ => None,
@@ -92,7 +100,11 @@ impl Situation {
     }
 
     fn advice(&self, lack: Lack, may_trace: bool) -> String {
-        let more = if lack == Lack::Admin { ",cap_sys_admin" } else { "" };
+        let more = if lack == Lack::Admin {
+            ",cap_sys_admin"
+        } else {
+            ""
+        };
         if lack == Lack::Process && may_trace {
             return "\n  this process has CAP_SYS_PTRACE, so a security module or another user namespace protects that one"
                 .to_owned();
@@ -103,8 +115,10 @@ impl Situation {
         if let Some(advice) = self.in_container(more) {
             return format!("\n  {advice}");
         }
-        let mut text =
-            format!("\n  run dptrace as root, or give the program its rights, once:\n    {}", self.setcap(more));
+        let mut text = format!(
+            "\n  run dptrace as root, or give the program its rights, once:\n    {}",
+            self.setcap(more)
+        );
         if !self.has_tracefs {
             text.extend(["\n    sudo ", MOUNT, "   (for tracepoints)"]);
         }
@@ -136,37 +150,67 @@ mod tests {
     use super::*;
 
     fn situation() -> Situation {
-        Situation { is_root: false, is_inner: false, has_tracefs: false, program: "/opt/my tools/dptrace".into() }
+        Situation {
+            is_root: false,
+            is_inner: false,
+            has_tracefs: false,
+            program: "/opt/my tools/dptrace".into(),
+        }
     }
 
     #[test]
     fn a_user_gets_all_of_it_at_once() {
         for lack in [Lack::Bpf, Lack::Process, Lack::Tracefs, Lack::Mount] {
             let said = situation().advice(lack, false);
-            let setcap =
-                "sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep '/opt/my tools/dptrace'";
+            let setcap = "sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep '/opt/my tools/dptrace'";
             assert!(
-                said.contains("as root") && said.contains(setcap) && said.contains("sudo mount -t tracefs"),
+                said.contains("as root")
+                    && said.contains(setcap)
+                    && said.contains("sudo mount -t tracefs"),
                 "{said}"
             );
         }
         let said = situation().advice(Lack::Admin, false);
         assert!(said.contains(",cap_sys_admin+ep "), "{said}");
-        let mounted = Situation { has_tracefs: true, ..situation() };
+        let mounted = Situation {
+            has_tracefs: true,
+            ..situation()
+        };
         assert!(!mounted.advice(Lack::Bpf, false).contains("mount"));
     }
 
     #[test]
     fn in_a_container_no_file_is_given_rights() {
-        let said = Situation { is_root: true, ..situation() }.advice(Lack::Bpf, false);
+        let said = Situation {
+            is_root: true,
+            ..situation()
+        }
+        .advice(Lack::Bpf, false);
         assert!(
-            said.contains("--cap-add BPF,PERFMON,SYS_PTRACE,DAC_READ_SEARCH,") && !said.contains("setcap"),
+            said.contains("--cap-add BPF,PERFMON,SYS_PTRACE,DAC_READ_SEARCH,")
+                && !said.contains("setcap"),
             "{said}"
         );
-        let said = Situation { is_root: true, is_inner: true, ..situation() }.advice(Lack::Bpf, false);
-        assert!(said.contains("outside of this container") && !said.contains("setcap"), "{said}");
-        let said = Situation { is_root: true, ..situation() }.advice(Lack::Mount, true);
+        let said = Situation {
+            is_root: true,
+            is_inner: true,
+            ..situation()
+        }
+        .advice(Lack::Bpf, false);
+        assert!(
+            said.contains("outside of this container") && !said.contains("setcap"),
+            "{said}"
+        );
+        let said = Situation {
+            is_root: true,
+            ..situation()
+        }
+        .advice(Lack::Mount, true);
         assert_eq!(said, "\n  mount -t tracefs tracefs /sys/kernel/tracing");
-        assert!(situation().advice(Lack::Process, true).contains("security module"));
+        assert!(
+            situation()
+                .advice(Lack::Process, true)
+                .contains("security module")
+        );
     }
 }

@@ -61,11 +61,20 @@ pub(crate) struct Intervals {
 
 impl Intervals {
     pub(crate) fn new(files: Files, source: &Source) -> Self {
-        let lcores = source.lcores.iter().map(|(lcore, tid)| (*tid, i64::from(lcore.0))).collect();
+        let lcores = source
+            .lcores
+            .iter()
+            .map(|(lcore, tid)| (*tid, i64::from(lcore.0)))
+            .collect();
         Self { files, lcores }
     }
 
-    pub(crate) fn write(&mut self, tid: Tid, interval: Interval, facts: &Facts<'_>) -> anyhow::Result<()> {
+    pub(crate) fn write(
+        &mut self,
+        tid: Tid,
+        interval: Interval,
+        facts: &Facts<'_>,
+    ) -> anyhow::Result<()> {
         let Interval { from, to, activity } = interval;
         let source = facts.source;
         let (thread, cause) = (source.thread(tid, from), cause(source, activity, from));
@@ -121,27 +130,52 @@ pub(crate) struct Budgets {
 
 impl Budgets {
     pub(crate) fn new(files: Files) -> Self {
-        Self { files, sums: HashMap::default() }
+        Self {
+            files,
+            sums: HashMap::default(),
+        }
     }
 
     /// Adds an interval to the minutes in which it lies. It counts in the minute in which it began.
-    pub(crate) fn add(&mut self, tid: Tid, interval: Interval, facts: &Facts<'_>) -> anyhow::Result<()> {
-        let Interval { from: seen, to, activity } = interval;
+    pub(crate) fn add(
+        &mut self,
+        tid: Tid,
+        interval: Interval,
+        facts: &Facts<'_>,
+    ) -> anyhow::Result<()> {
+        let Interval {
+            from: seen,
+            to,
+            activity,
+        } = interval;
         let (mut from, end) = (facts.times.utc(seen), facts.times.utc(to));
         let cause = cause(facts.source, activity, seen);
         let mut times = 1;
         while from < end {
             let minute = minute_of(from);
             let to = end.min(minute + MINUTE);
-            let what = What { minute, tid, activity: name(activity), cause: cause.clone() };
+            let what = What {
+                minute,
+                tid,
+                activity: name(activity),
+                cause: cause.clone(),
+            };
             let sum = self.sums.entry(what);
-            let sum = sum.or_insert_with(|| Sum { seen, taken: activity.is_taken(), ..Sum::default() });
+            let sum = sum.or_insert_with(|| Sum {
+                seen,
+                taken: activity.is_taken(),
+                ..Sum::default()
+            });
             sum.total += to - from;
             sum.times += times;
             sum.longest = sum.longest.max(to - from);
             (from, times) = (to, 0);
         }
-        if self.sums.len() > MOST { self.write(facts) } else { Ok(()) }
+        if self.sums.len() > MOST {
+            self.write(facts)
+        } else {
+            Ok(())
+        }
     }
 
     /// Writes all sums, and starts over.

@@ -41,10 +41,20 @@ pub(crate) struct Exporter<'a> {
 }
 
 impl<'a> Exporter<'a> {
-    pub(crate) fn new(source: &'a Source, times: &'a Times, place: &Place, wanted: impl Fn(&str) -> bool) -> Self {
-        let files = |table: &'static Table| wanted(table.name).then(|| Files::new(place.clone(), table));
+    pub(crate) fn new(
+        source: &'a Source,
+        times: &'a Times,
+        place: &Place,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Self {
+        let files =
+            |table: &'static Table| wanted(table.name).then(|| Files::new(place.clone(), table));
         let of_kernel = |table| files(table).filter(|_| source.kernel.is_some());
-        let pid = source.meta.as_ref().map(|meta| i64::from(meta.process.pid)).filter(|pid| *pid > 0);
+        let pid = source
+            .meta
+            .as_ref()
+            .map(|meta| i64::from(meta.process.pid))
+            .filter(|pid| *pid > 0);
         Self {
             facts: Facts {
                 source,
@@ -58,7 +68,8 @@ impl<'a> Exporter<'a> {
             stages: files(&rows::RequestStage::TABLE),
             histograms: files(&rows::StageHistogram::TABLE).map(Histograms::new),
             budgets: of_kernel(&rows::ThreadBudget::TABLE).map(Budgets::new),
-            intervals: of_kernel(&rows::KernelInterval::TABLE).map(|files| Intervals::new(files, source)),
+            intervals: of_kernel(&rows::KernelInterval::TABLE)
+                .map(|files| Intervals::new(files, source)),
             records: files(&rows::TraceRecord::TABLE).map(|files| Records::new(files, place, pid)),
             failed: Ok(()),
         }
@@ -67,7 +78,11 @@ impl<'a> Exporter<'a> {
     /// Takes the table of records for another thread to write. `None` with kernel events: without
     /// them, nothing else depends on the records.
     pub(crate) fn take_records(&mut self) -> Option<Records> {
-        if self.facts.source.kernel.is_some() { None } else { self.records.take() }
+        if self.facts.source.kernel.is_some() {
+            None
+        } else {
+            self.records.take()
+        }
     }
 
     /// Runs `work` unless something has failed already.
@@ -79,16 +94,26 @@ impl<'a> Exporter<'a> {
 
     /// Ends all files, which go to `batch`; returns rows and bytes of each table. `records` is the
     /// part that another thread wrote.
-    pub(crate) fn finish(self, records: Option<Records>, batch: &mut Batch) -> anyhow::Result<Vec<(u64, u64)>> {
+    pub(crate) fn finish(
+        self,
+        records: Option<Records>,
+        batch: &mut Batch,
+    ) -> anyhow::Result<Vec<(u64, u64)>> {
         self.failed?;
         let (requests, stages) = (self.requests.map(|it| it.files), self.stages);
-        let histograms = self.histograms.map(|it| it.finish(&self.facts)).transpose()?;
+        let histograms = self
+            .histograms
+            .map(|it| it.finish(&self.facts))
+            .transpose()?;
         let budgets = self.budgets.map(|it| it.finish(&self.facts)).transpose()?;
         let intervals = self.intervals.map(|it| it.files);
         let records = records.or(self.records).map(|it| it.files);
         // In table order.
-        let all: [Option<Files>; TABLES.len()] = [requests, stages, histograms, budgets, intervals, records];
-        all.into_iter().map(|files| files.map_or(Ok((0, 0)), |files| files.finish(batch))).collect()
+        let all: [Option<Files>; TABLES.len()] =
+            [requests, stages, histograms, budgets, intervals, records];
+        all.into_iter()
+            .map(|files| files.map_or(Ok((0, 0)), |files| files.finish(batch)))
+            .collect()
     }
 }
 
@@ -102,7 +127,9 @@ impl Consumer<Kept> for Exporter<'_> {
             if let Some(stages) = &mut this.stages {
                 super::requests::stages(stages, request, facts)?;
             }
-            this.histograms.as_mut().map_or(Ok(()), |histograms| histograms.add(request, facts))
+            this.histograms
+                .as_mut()
+                .map_or(Ok(()), |histograms| histograms.add(request, facts))
         });
     }
 
@@ -111,15 +138,22 @@ impl Consumer<Kept> for Exporter<'_> {
             if let Some(intervals) = &mut this.intervals {
                 intervals.write(tid, interval, &this.facts)?;
             }
-            this.budgets.as_mut().map_or(Ok(()), |budgets| budgets.add(tid, interval, &this.facts))
+            this.budgets
+                .as_mut()
+                .map_or(Ok(()), |budgets| budgets.add(tid, interval, &this.facts))
         });
     }
 
     fn record(&mut self, record: &Record<'_>, at: BootNanos) {
-        self.facts.threads.entry(record.lcore).or_insert_with(|| record.thread_name.to_owned());
+        self.facts
+            .threads
+            .entry(record.lcore)
+            .or_insert_with(|| record.thread_name.to_owned());
         self.unless_failed(|this| {
             let time = this.facts.times.utc(at);
-            this.records.as_mut().map_or(Ok(()), |records| records.write(record, time))
+            this.records
+                .as_mut()
+                .map_or(Ok(()), |records| records.write(record, time))
         });
     }
 }

@@ -36,7 +36,15 @@ pub(crate) struct Files {
 
 impl Files {
     pub(crate) fn new(place: Place, table: &'static Table) -> Self {
-        Self { place, table, open: Vec::new(), parts: HashMap::new(), done: Batch::default(), rows: 0, bytes: 0 }
+        Self {
+            place,
+            table,
+            open: Vec::new(),
+            parts: HashMap::new(),
+            done: Batch::default(),
+            rows: 0,
+            bytes: 0,
+        }
     }
 
     /// Adds a row at a time in nanoseconds since 1970, UTC.
@@ -46,7 +54,9 @@ impl Files {
             self.bring(hour)?;
         }
         self.rows += 1;
-        self.open.last_mut().map_or(Ok(()), |(_, part)| part.row(row))
+        self.open
+            .last_mut()
+            .map_or(Ok(()), |(_, part)| part.row(row))
     }
 
     /// Moves the file of an hour to the end of the open ones.
@@ -65,8 +75,14 @@ impl Files {
         // The same trace yields the same names: a repeated export replaces its own files and no
         // others.
         let name = format!("{}-{number:03}", escaped(&self.place.capture));
-        let dir = self.place.dir.join(partition(self.table.name, hour, &self.place.host));
-        self.open.push((hour, Part::create(&dir, &name, self.table, self.place.access)?));
+        let dir = self
+            .place
+            .dir
+            .join(partition(self.table.name, hour, &self.place.host));
+        self.open.push((
+            hour,
+            Part::create(&dir, &name, self.table, self.place.access)?,
+        ));
         Ok(())
     }
 

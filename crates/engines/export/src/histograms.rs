@@ -45,7 +45,8 @@ impl Histogram {
             self.first = bucket;
         }
         if bucket < self.first {
-            self.counts.splice(0..0, std::iter::repeat_n((0, 0), self.first - bucket));
+            self.counts
+                .splice(0..0, std::iter::repeat_n((0, 0), self.first - bucket));
             self.first = bucket;
         }
         let at = bucket - self.first;
@@ -69,7 +70,12 @@ pub(crate) struct Histograms {
 
 impl Histograms {
     pub(crate) fn new(files: Files) -> Self {
-        Self { files, connections: HashMap::default(), counted: HashMap::default(), minute: i64::MIN }
+        Self {
+            files,
+            connections: HashMap::default(),
+            counted: HashMap::default(),
+            minute: i64::MIN,
+        }
     }
 
     /// Counts a request, if it has ended, and its stages, as `dptrace latency` does: except one
@@ -90,12 +96,23 @@ impl Histograms {
             self.connections.insert(group.to_vec(), number);
             number
         });
-        let whose = |stage| Whose { minute, first: request.first(), connection, stage };
+        let whose = |stage| Whose {
+            minute,
+            first: request.first(),
+            connection,
+            stage,
+        };
         if is_measured(request) {
-            self.counted.entry(whose(None)).or_default().add(request.length());
+            self.counted
+                .entry(whose(None))
+                .or_default()
+                .add(request.length());
         }
         for stage in &request.stages {
-            self.counted.entry(whose(Some((stage.from, stage.to)))).or_default().add(stage.length());
+            self.counted
+                .entry(whose(Some((stage.from, stage.to))))
+                .or_default()
+                .add(stage.length());
         }
         Ok(())
     }
@@ -109,8 +126,12 @@ impl Histograms {
         let source = facts.source;
         for (whose, histogram) in self.counted.drain() {
             let of = Connection::of(&by_number[whose.connection as usize]);
-            let stage = whose.stage.map(|(from, to)| format!("{} > {}", source.tpoint(from), source.tpoint(to)));
-            for (bucket, (count, sum)) in (histogram.first..).zip(histogram.counts).filter(|(_, (count, _))| *count > 0)
+            let stage = whose
+                .stage
+                .map(|(from, to)| format!("{} > {}", source.tpoint(from), source.tpoint(to)));
+            for (bucket, (count, sum)) in (histogram.first..)
+                .zip(histogram.counts)
+                .filter(|(_, (count, _))| *count > 0)
             {
                 let row = rows::StageHistogram {
                     hostname: &facts.hostname,

@@ -59,10 +59,16 @@ pub fn export(
     let inputs = Inputs::open_for(path, &options.objects, &requests::FIELDS, observer)?;
     let source = &inputs.source;
     let times = Times::of(source, path, options.at, observer)?;
-    let host = options.host.clone().unwrap_or_else(|| host_of(source.meta.as_ref()));
+    let host = options
+        .host
+        .clone()
+        .unwrap_or_else(|| host_of(source.meta.as_ref()));
     let capture = times.name(path);
     if !stems.insert(format!("{host}/{capture}")) {
-        observer.note(&format!("{} was exported already: it is named twice", printable(path)));
+        observer.note(&format!(
+            "{} was exported already: it is named twice",
+            printable(path)
+        ));
         return Ok(vec![(0, 0); TABLES.len()]);
     }
     let place = Place {
@@ -71,7 +77,8 @@ pub fn export(
         capture,
         access: trace_source::Place::File(path.to_owned()).access(),
     };
-    let wanted = |name: &str| options.tables.is_empty() || options.tables.iter().any(|table| table == name);
+    let wanted =
+        |name: &str| options.tables.is_empty() || options.tables.iter().any(|table| table == name);
     left_out(source, wanted, observer);
     let usual = if source.kernel.is_some() && source.trace.is_some() {
         let (mut first, _) = survey(&inputs, 0);
@@ -79,22 +86,31 @@ pub fn export(
     } else {
         scene::Usual::default()
     };
-    let setting = Setting { usual, ..source.setting() };
+    let setting = Setting {
+        usual,
+        ..source.setting()
+    };
     let mut exporter = Exporter::new(source, &times, &place, wanted);
     // Records of a trace in memory are written by another thread: that is half of the work.
     let beside = match (&source.trace, &source.ticker) {
-        (Some(Trace::Raw(trace)), Ticker::Stated(rate)) => {
-            exporter.take_records().map(|records| (records, trace, *rate))
-        }
+        (Some(Trace::Raw(trace)), Ticker::Stated(rate)) => exporter
+            .take_records()
+            .map(|records| (records, trace, *rate)),
         _ => None,
     };
     let (passed, records) = std::thread::scope(|scope| {
         let times = &times;
-        let beside =
-            beside.map(|(records, trace, rate)| scope.spawn(move || records.write_all(trace, rate, times, observer)));
+        let beside = beside.map(|(records, trace, rate)| {
+            scope.spawn(move || records.write_all(trace, rate, times, observer))
+        });
         let passed = inputs.pass("exporting", setting, &mut exporter);
         let failed = |_| Err(anyhow::anyhow!("a thread failed"));
-        (passed, beside.map(|thread| thread.join().unwrap_or_else(failed)).transpose())
+        (
+            passed,
+            beside
+                .map(|thread| thread.join().unwrap_or_else(failed))
+                .transpose(),
+        )
     });
     if source.kernel.is_none() || source.trace.is_none() {
         warn_problems(&passed.problems, observer);
@@ -105,15 +121,22 @@ pub fn export(
 
 /// Returns the host of a capture, or this one for a trace file.
 fn host_of(meta: Option<&::capture::Meta>) -> String {
-    let noted = meta.map(|meta| meta.machine.hostname.clone()).filter(|name| !name.is_empty());
-    noted.or_else(host::machine::hostname).unwrap_or_else(|| "unknown".to_owned())
+    let noted = meta
+        .map(|meta| meta.machine.hostname.clone())
+        .filter(|name| !name.is_empty());
+    noted
+        .or_else(host::machine::hostname)
+        .unwrap_or_else(|| "unknown".to_owned())
 }
 
 /// Reports the tables that can't be made of this source, and why.
 fn left_out(source: &Source, wanted: impl Fn(&str) -> bool, observer: &Observer) {
     const OF_KERNEL: [&str; 2] = ["thread_budgets", "kernel_intervals"];
     let why = "they are made of the kernel's events, which dptrace capture records";
-    let reasons = [(source.kernel.is_none(), true, why), (source.trace.is_none(), false, "there is no trace")];
+    let reasons = [
+        (source.kernel.is_none(), true, why),
+        (source.trace.is_none(), false, "there is no trace"),
+    ];
     for (_, of_kernel, why) in reasons.into_iter().filter(|(is_missing, ..)| *is_missing) {
         let names = TABLES.map(|table| table.name).into_iter();
         let missing = |name: &&str| OF_KERNEL.contains(name) == of_kernel && wanted(name);

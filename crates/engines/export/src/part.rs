@@ -17,8 +17,14 @@ pub struct Part {
 
 impl Part {
     /// Begins the file `name` of a table in a folder, which is made if it is missing.
-    pub fn create(dir: &Path, name: &str, table: &'static Table, access: Access) -> anyhow::Result<Self> {
-        fs::create_dir_all(dir).with_context(|| format!("creating the folder {}", printable(dir)))?;
+    pub fn create(
+        dir: &Path,
+        name: &str,
+        table: &'static Table,
+        access: Access,
+    ) -> anyhow::Result<Self> {
+        fs::create_dir_all(dir)
+            .with_context(|| format!("creating the folder {}", printable(dir)))?;
         let path = dir.join(format!("{name}.parquet"));
         let file = BufWriter::with_capacity(1 << 16, WholeFile::create(&path, access)?);
         let writer = TableWriter::new(file, table).with_context(|| failed(&path))?;
@@ -28,7 +34,10 @@ impl Part {
     /// Limits row groups to this number of rows.
     #[must_use]
     pub fn with_group_rows(self, most: usize) -> Self {
-        Self { writer: self.writer.with_group_rows(most), ..self }
+        Self {
+            writer: self.writer.with_group_rows(most),
+            ..self
+        }
     }
 
     /// Adds a row.
@@ -39,7 +48,9 @@ impl Part {
     /// Writes the file's end; returns the file, which has no name yet, and its length.
     pub fn finish(self) -> anyhow::Result<(WholeFile, u64)> {
         let finished = self.writer.finish().and_then(|(out, _)| {
-            let file = out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+            let file = out
+                .into_inner()
+                .map_err(std::io::IntoInnerError::into_error)?;
             let length = file.file().metadata()?.len();
             Ok((file, length))
         });

@@ -26,7 +26,14 @@ pub(crate) struct Records {
 impl Records {
     pub(crate) fn new(files: Files, place: &Place, pid: Option<i64>) -> Self {
         let (hostname, capture) = (place.host.clone(), place.capture.clone());
-        Self { files, hostname, capture, pid, args: Vec::new(), names: String::new() }
+        Self {
+            files,
+            hostname,
+            capture,
+            pid,
+            args: Vec::new(),
+            names: String::new(),
+        }
     }
 
     /// Writes all records of a trace, whose ticks have this rate.
@@ -45,14 +52,21 @@ impl Records {
                 observer.step();
             }
             result = self.write(record, times.utc(BootNanos(rate.nanos(record.tsc).0)));
-            if result.is_ok() { std::ops::ControlFlow::Continue(()) } else { std::ops::ControlFlow::Break(()) }
+            if result.is_ok() {
+                std::ops::ControlFlow::Continue(())
+            } else {
+                std::ops::ControlFlow::Break(())
+            }
         });
         result.map(|()| self)
     }
 
     /// Writes a record at a time in nanoseconds since 1970.
     pub(crate) fn write(&mut self, record: &Record<'_>, time_ns: i64) -> anyhow::Result<()> {
-        let (object, related) = (record.object.name(), record.related.map(|related| related.name));
+        let (object, related) = (
+            record.object.name(),
+            record.related.map(|related| related.name),
+        );
         let names = &mut self.names;
         names.clear();
         let mut add = |name: Option<ObjectName>| {
@@ -68,8 +82,14 @@ impl Records {
         if !record.tpoint.args.is_empty() {
             arg_object(&mut self.args, record);
         }
-        let args = std::str::from_utf8(&self.args).ok().filter(|args| !args.is_empty());
-        let poller = if record.owner.is_none() { record.poller.map(poller) } else { None };
+        let args = std::str::from_utf8(&self.args)
+            .ok()
+            .filter(|args| !args.is_empty());
+        let poller = if record.owner.is_none() {
+            record.poller.map(poller)
+        } else {
+            None
+        };
         self.files.row(
             time_ns,
             &rows::TraceRecord {

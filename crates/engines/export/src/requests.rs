@@ -64,7 +64,9 @@ impl Late {
         }
         let by = blamed(request, facts.source);
         let (at_least, at_most) = kernel_of(&by);
-        let first = by.into_iter().find(|(culprit, _)| culprit.activity.is_taken());
+        let first = by
+            .into_iter()
+            .find(|(culprit, _)| culprit.activity.is_taken());
         let by = first.map(|(culprit, _)| culprit.name);
         Some(Self {
             at_least: at_least.cast_signed(),
@@ -84,10 +86,17 @@ pub(crate) struct Requests {
 
 impl Requests {
     pub(crate) fn new(files: Files) -> Self {
-        Self { files, devices: HashMap::default() }
+        Self {
+            files,
+            devices: HashMap::default(),
+        }
     }
 
-    pub(crate) fn write(&mut self, request: &Request<Kept>, facts: &Facts<'_>) -> anyhow::Result<()> {
+    pub(crate) fn write(
+        &mut self,
+        request: &Request<Kept>,
+        facts: &Facts<'_>,
+    ) -> anyhow::Result<()> {
         let of = Connection::of(&request.kept);
         let known = self.devices.remove(&request.number);
         if let (Some(whole), Some(bdev)) = (request.related_number, of.bdev)
@@ -98,7 +107,9 @@ impl Requests {
         let late = Late::of(request, facts);
         let object = request.name.to_string();
         let lcore = request.records.first().map(|mark| mark.lcore);
-        let thread = lcore.and_then(|lcore| facts.threads.get(&lcore)).filter(|name| !name.is_empty());
+        let thread = lcore
+            .and_then(|lcore| facts.threads.get(&lcore))
+            .filter(|name| !name.is_empty());
         let start_ns = facts.times.utc(request.begin());
         self.files.row(
             start_ns,
@@ -134,14 +145,24 @@ impl Requests {
 }
 
 /// Writes the stages of a request.
-pub(crate) fn stages(files: &mut Files, request: &Request<Kept>, facts: &Facts<'_>) -> anyhow::Result<()> {
+pub(crate) fn stages(
+    files: &mut Files,
+    request: &Request<Kept>,
+    facts: &Facts<'_>,
+) -> anyhow::Result<()> {
     let source = facts.source;
     let knows_kernel = source.kernel.is_some() && !is_early(request, source);
     for (stage, stage_no) in request.stages.iter().zip(0..) {
         let late = knows_kernel.then(|| kernel_of_stage(stage));
-        let taken = stage.shares.iter().filter(|share| share.activity.is_taken());
-        let most = taken.max_by_key(|share| (share.at_most, share.at_least)).filter(|_| knows_kernel);
-        let late_by = most.map(|share| words::culprit(source, share.activity, stage.cpu, stage.end));
+        let taken = stage
+            .shares
+            .iter()
+            .filter(|share| share.activity.is_taken());
+        let most = taken
+            .max_by_key(|share| (share.at_most, share.at_least))
+            .filter(|_| knows_kernel);
+        let late_by =
+            most.map(|share| words::culprit(source, share.activity, stage.cpu, stage.end));
         let start_ns = facts.times.utc(stage.begin);
         let row = rows::RequestStage {
             hostname: &facts.hostname,

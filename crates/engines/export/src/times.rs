@@ -23,18 +23,34 @@ pub(crate) struct Times {
 impl Times {
     /// Finds the offset of a source. A capture has noted its start. A trace file has no such note:
     /// its last record counts as written at `at`, or else at the file's last change.
-    pub(crate) fn of(source: &Source, path: &Path, at: Option<i64>, observer: &Observer) -> anyhow::Result<Self> {
+    pub(crate) fn of(
+        source: &Source,
+        path: &Path,
+        at: Option<i64>,
+        observer: &Observer,
+    ) -> anyhow::Result<Self> {
         let is_measured = matches!(source.ticker, Ticker::Measured(_)) || source.trace.is_none();
         if let Some(meta) = source.meta.as_ref().filter(|_| is_measured && at.is_none()) {
-            let begin = utc::read(&meta.begin.utc).map_err(usage).context("when the capture began")?;
-            return Ok(Self { offset: begin.wrapping_sub(meta.begin.boot_nanos.cast_signed()), mark: begin });
+            let begin = utc::read(&meta.begin.utc)
+                .map_err(usage)
+                .context("when the capture began")?;
+            return Ok(Self {
+                offset: begin.wrapping_sub(meta.begin.boot_nanos.cast_signed()),
+                mark: begin,
+            });
         }
         let mark = match at {
             Some(at) => at,
             None => changed(source, path, observer)?,
         };
-        let last = source.trace.as_ref().map_or(BootNanos(0), |trace| source.ticker.at(last(trace)));
-        Ok(Self { offset: mark.wrapping_sub(last.0.cast_signed()), mark })
+        let last = source
+            .trace
+            .as_ref()
+            .map_or(BootNanos(0), |trace| source.ticker.at(last(trace)));
+        Ok(Self {
+            offset: mark.wrapping_sub(last.0.cast_signed()),
+            mark,
+        })
     }
 
     /// Returns a time in nanoseconds since 1970.
@@ -46,9 +62,16 @@ impl Times {
     /// Returns a name of a trace or capture that is unique among all exports of one host: its file
     /// name with a time.
     pub(crate) fn name(&self, path: &Path) -> String {
-        let name = path.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+        let name = path
+            .canonicalize()
+            .ok()
+            .and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
         let name = name.unwrap_or_else(|| "trace".to_owned());
-        format!("{}-{}", printable::text(name.as_bytes()), utc::moment(self.mark.into()).strftime("%Y%m%dT%H%M%S.%6fZ"))
+        format!(
+            "{}-{}",
+            printable::text(name.as_bytes()),
+            utc::moment(self.mark.into()).strftime("%Y%m%dT%H%M%S.%6fZ")
+        )
     }
 }
 
@@ -57,12 +80,19 @@ impl Times {
 fn changed(source: &Source, path: &Path, observer: &Observer) -> anyhow::Result<i64> {
     if let Some(meta) = &source.meta {
         let end = meta.end.as_ref().map_or(&meta.begin, |end| &end.at);
-        return utc::read(&end.utc).map_err(usage).context("when the capture ended");
+        return utc::read(&end.utc)
+            .map_err(usage)
+            .context("when the capture ended");
     }
     let failed = || format!("when {} was last changed", printable(path));
-    let changed = path.metadata().and_then(|about| about.modified()).with_context(failed)?;
+    let changed = path
+        .metadata()
+        .and_then(|about| about.modified())
+        .with_context(failed)?;
     let nanos = changed.duration_since(UNIX_EPOCH).ok();
-    let nanos = nanos.and_then(|since| i64::try_from(since.as_nanos()).ok()).unwrap_or_default();
+    let nanos = nanos
+        .and_then(|since| i64::try_from(since.as_nanos()).ok())
+        .unwrap_or_default();
     observer.note(&format!(
         "a trace file does not say when it was: its last record counts as written when the file was last changed, {}; \
          --at TIME names another time",
@@ -74,7 +104,12 @@ fn changed(source: &Source, path: &Path, observer: &Observer) -> anyhow::Result<
 /// Returns the time of the last record.
 fn last(trace: &Trace) -> Ticks {
     if let Trace::Raw(raw) = trace {
-        return raw.rings().filter_map(|ring| ring.span).map(|(_, last)| last).max().unwrap_or_default();
+        return raw
+            .rings()
+            .filter_map(|ring| ring.span)
+            .map(|(_, last)| last)
+            .max()
+            .unwrap_or_default();
     }
     let mut last = Ticks(0);
     trace.for_each(|record| {

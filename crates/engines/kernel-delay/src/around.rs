@@ -20,12 +20,18 @@ pub struct Around {
 impl Before {
     /// Reads the state for these processes.
     pub fn read(pids: &[u32]) -> Self {
-        Self { limits: CpuLimits::read(pids), steal: Steal::read() }
+        Self {
+            limits: CpuLimits::read(pids),
+            steal: Steal::read(),
+        }
     }
 
     /// Returns the changes since the reading.
     pub fn since(&self, pids: &[u32]) -> Around {
-        Around { limits: self.limits.since(pids), stolen: self.steal.since() }
+        Around {
+            limits: self.limits.since(pids),
+            stolen: self.steal.since(),
+        }
     }
 }
 
@@ -37,7 +43,10 @@ impl Around {
 
     /// Returns the lines that follow the verdict of a window of `window` nanoseconds.
     pub fn lines(&self, window: u64) -> Vec<String> {
-        cpu_limits::lines(&self.limits).into_iter().chain(steal::line(&self.stolen, window)).collect()
+        cpu_limits::lines(&self.limits)
+            .into_iter()
+            .chain(steal::line(&self.stolen, window))
+            .collect()
     }
 
     /// Adds the limits and stolen times to a JSON object.

@@ -1,6 +1,8 @@
 //! Division of a thread's time.
 
-use crate::layout::{Bucket, SLOT_FAULT, SLOT_NONE, SLOT_OTHER, SLOT_RECLAIM, SLOT_UNKNOWN, SLOTS, first, slot_of};
+use crate::layout::{
+    Bucket, SLOT_FAULT, SLOT_NONE, SLOT_OTHER, SLOT_RECLAIM, SLOT_UNKNOWN, SLOTS, first, slot_of,
+};
 
 use crate::sample::{ProcFallback, Window};
 use crate::snapshot::Snapshot;
@@ -73,12 +75,24 @@ impl Budget {
     /// Returns the sum of all parts. It equals the window, except for the difference of two CPUs'
     /// clocks and an event at the very edge.
     pub fn sum(&self) -> u64 {
-        self.on_cpu() + self.blocked() + self.ready + self.hard + self.soft + self.stopped + self.frozen + self.traced
+        self.on_cpu()
+            + self.blocked()
+            + self.ready
+            + self.hard
+            + self.soft
+            + self.stopped
+            + self.frozen
+            + self.traced
     }
 
     /// Compares two snapshots of a thread's value; `fallback` has the data from `/proc` for a
     /// thread without an event.
-    pub(crate) fn of(before: &Snapshot, after: &Snapshot, fallback: &ProcFallback, window: &Window) -> Self {
+    pub(crate) fn of(
+        before: &Snapshot,
+        after: &Snapshot,
+        fallback: &ProcFallback,
+        window: &Window,
+    ) -> Self {
         let mut raw = Raw::of(before, after);
         raw.close(after, window);
         raw.settle(after, fallback, window);
@@ -90,7 +104,11 @@ impl Budget {
 /// Returns the part of the window in which the thread lived.
 fn lifetime(after: &Snapshot, window: &Window) -> u64 {
     let ended = after.thread.end_time;
-    let stop = if ended == 0 { window.stop } else { window.stop.min(ended) };
+    let stop = if ended == 0 {
+        window.stop
+    } else {
+        window.stop.min(ended)
+    };
     stop.saturating_sub(window.start.max(after.thread.start_time))
 }
 
@@ -111,7 +129,10 @@ impl Raw {
     pub(crate) fn of(before: &Snapshot, after: &Snapshot) -> Self {
         let call = |slot| {
             let (before, after) = (before.call(slot), after.call(slot));
-            (after.cpu.wrapping_sub(before.cpu), after.blocked.wrapping_sub(before.blocked))
+            (
+                after.cpu.wrapping_sub(before.cpu),
+                after.blocked.wrapping_sub(before.blocked),
+            )
         };
         let (before, after) = (&before.thread, &after.thread);
         Self {
@@ -146,7 +167,9 @@ impl Raw {
             return Some(());
         }
         let open = window.stop.saturating_sub(before.mark().max(window.start));
-        let Some(sum) = self.sum_of(before) else { return Some(()) };
+        let Some(sum) = self.sum_of(before) else {
+            return Some(());
+        };
         *sum = sum.checked_sub(open)?;
         Some(())
     }
@@ -198,9 +221,19 @@ impl Raw {
         let (fault_cpu, fault_blocked) = take(SLOT_FAULT);
         let (reclaim_cpu, reclaim_blocked) = take(SLOT_RECLAIM);
         let calls = (0..).zip(&self.calls).filter(|(_, time)| **time != (0, 0));
-        let mut calls: Vec<CallTime> = calls.map(|(slot, &(cpu, blocked))| CallTime { slot, cpu, blocked }).collect();
+        let mut calls: Vec<CallTime> = calls
+            .map(|(slot, &(cpu, blocked))| CallTime { slot, cpu, blocked })
+            .collect();
         calls.sort_by_key(|call| std::cmp::Reverse(call.cpu + call.blocked));
-        let Self { ready, stopped, hard, soft, frozen, traced, .. } = self;
+        let Self {
+            ready,
+            stopped,
+            hard,
+            soft,
+            frozen,
+            traced,
+            ..
+        } = self;
         Budget {
             window,
             user,
@@ -226,7 +259,12 @@ mod tests {
     use crate::layout::{CallEntry, ThreadValue, entry_of, state};
     use crate::programs::found_thread;
 
-    const WINDOW: Window = Window { start: 1000, stop: 2000, number: 1, edge: 0 };
+    const WINDOW: Window = Window {
+        start: 1000,
+        stop: 2000,
+        number: 1,
+        edge: 0,
+    };
 
     /// Makes a changed value of a thread found in the process's list.
     fn value(change: impl FnOnce(&mut ThreadValue)) -> Snapshot {
@@ -250,25 +288,53 @@ mod tests {
     fn a_thread_without_events_has_a_whole_budget() {
         let silent = value(|_| {});
         let of = |state, call, ran, user, system| {
-            budget(&silent, ProcFallback { state, call, user, system, ran, is_frozen: false })
+            budget(
+                &silent,
+                ProcFallback {
+                    state,
+                    call,
+                    user,
+                    system,
+                    ran,
+                    is_frozen: false,
+                },
+            )
         };
         assert_eq!(of('R', None, 990, 5, 0).user, 1000);
         assert_eq!(of('R', None, 990, 0, 5).in_calls(), 1000);
         assert_eq!(of('R', None, 10, 0, 0).ready, 1000);
         assert_eq!(of('T', None, 0, 0, 0).stopped, 1000);
-        let call = |slot| vec![CallTime { slot, cpu: 0, blocked: 1000 }];
+        let call = |slot| {
+            vec![CallTime {
+                slot,
+                cpu: 0,
+                blocked: 1000,
+            }]
+        };
         assert_eq!(of('S', Some(7), 0, 0, 0).calls, call(7));
         assert_eq!(of('S', None, 0, 0, 0).calls, call(SLOT_UNKNOWN));
         assert_eq!(of('D', Some(SLOT_NONE), 0, 0, 0).blocked_elsewhere, 1000);
-        let frozen = ProcFallback { state: 'S', call: Some(SLOT_NONE), is_frozen: true, ..ProcFallback::default() };
+        let frozen = ProcFallback {
+            state: 'S',
+            call: Some(SLOT_NONE),
+            is_frozen: true,
+            ..ProcFallback::default()
+        };
         assert_eq!(budget(&silent, frozen).frozen, 1000);
     }
 
     /// An impossible window has no time, and must not panic.
     #[test]
     fn a_window_that_ends_before_it_begins_is_empty() {
-        let window = Window { start: 2000, stop: 1000, ..WINDOW };
-        let fallback = ProcFallback { state: 'R', ..ProcFallback::default() };
+        let window = Window {
+            start: 2000,
+            stop: 1000,
+            ..WINDOW
+        };
+        let fallback = ProcFallback {
+            state: 'R',
+            ..ProcFallback::default()
+        };
         let budget = Budget::of(&Snapshot::default(), &value(|_| {}), &fallback, &window);
         assert_eq!((budget.window, budget.sum()), (0, 0));
     }
@@ -283,15 +349,38 @@ mod tests {
                 (thread.bucket, thread.mark, thread.unsure) = (on_cpu(SLOT_NONE), 1400, 400);
             })
         };
-        let fallback = ProcFallback { state: 'S', ..ProcFallback::default() };
-        assert_eq!(budget(&seen(first::RUNNING, entry_of(SLOT_NONE)), fallback).user, 1000);
+        let fallback = ProcFallback {
+            state: 'S',
+            ..ProcFallback::default()
+        };
+        assert_eq!(
+            budget(&seen(first::RUNNING, entry_of(SLOT_NONE)), fallback).user,
+            1000
+        );
         let in_call = budget(&seen(first::RUNNING, entry_of(3)), fallback);
         assert_eq!((in_call.user, in_call.in_calls()), (600, 400));
         let late = budget(&seen(first::READY, 0), fallback);
         assert_eq!((late.user, late.ready), (600, 400));
         let woken = budget(&seen(first::ASLEEP, entry_of(202)), fallback);
-        assert_eq!(woken.calls, [CallTime { slot: 202, cpu: 0, blocked: 400 }]);
-        assert_eq!(budget(&seen(first::ASLEEP, 0), ProcFallback { state: 'T', ..fallback }).stopped, 400);
+        assert_eq!(
+            woken.calls,
+            [CallTime {
+                slot: 202,
+                cpu: 0,
+                blocked: 400
+            }]
+        );
+        assert_eq!(
+            budget(
+                &seen(first::ASLEEP, 0),
+                ProcFallback {
+                    state: 'T',
+                    ..fallback
+                }
+            )
+            .stopped,
+            400
+        );
     }
 
     /// Sums only grow: a second window is the difference. A thread that ended or started has a
@@ -305,7 +394,8 @@ mod tests {
                 change(value);
             })
         };
-        let die = |value: &mut ThreadValue| (value.thread.mark, value.thread.end_time) = (1700, 1700);
+        let die =
+            |value: &mut ThreadValue| (value.thread.mark, value.thread.end_time) = (1700, 1700);
         let before = ran(5000, |_| {});
         let after = ran(5300, |value| {
             (value.thread.mark, value.thread.end_time, value.thread.ready) = (1700, 1700, 200);
@@ -313,12 +403,30 @@ mod tests {
         let budget = Budget::of(&before, &after, &ProcFallback::default(), &WINDOW);
         assert_eq!((budget.window, budget.user, budget.ready), (700, 300, 200));
         let nobodys = ran(500, |value| {
-            (value.thread.mark, value.thread.end_time, value.thread.nobody) = (1700, 1700, 100);
+            (
+                value.thread.mark,
+                value.thread.end_time,
+                value.thread.nobody,
+            ) = (1700, 1700, 100);
         });
-        let budget = Budget::of(&Snapshot::default(), &nobodys, &ProcFallback::default(), &WINDOW);
+        let budget = Budget::of(
+            &Snapshot::default(),
+            &nobodys,
+            &ProcFallback::default(),
+            &WINDOW,
+        );
         assert_eq!((budget.window, budget.sum()), (600, 500));
         let mut started = ran(0, die);
         started.thread.start_time = 1500;
-        assert_eq!(Budget::of(&Snapshot::default(), &started, &ProcFallback::default(), &WINDOW).window, 200);
+        assert_eq!(
+            Budget::of(
+                &Snapshot::default(),
+                &started,
+                &ProcFallback::default(),
+                &WINDOW
+            )
+            .window,
+            200
+        );
     }
 }

@@ -24,7 +24,12 @@ struct Busy {
 /// Returns a table of the processes that used the most CPU time in half a second.
 pub fn busiest_table() -> String {
     let mut text = String::from("       PID   CPU %  THREADS  COMMAND\n");
-    for Busy { pid, percent, threads } in busiest() {
+    for Busy {
+        pid,
+        percent,
+        threads,
+    } in busiest()
+    {
         let command: String = shown_command_line(pid).chars().take(COMMAND).collect();
         // Writing to a string does not fail.
         let _ = writeln!(text, "{pid:>10} {percent:>7.0} {threads:>8}  {command}");
@@ -39,12 +44,20 @@ fn busiest() -> Vec<Busy> {
     let nanos = begun.elapsed().as_nanos() as f64;
     let busy = ticks().into_iter().map(|(pid, (ticks, threads))| {
         let before = before.get(&pid).map_or(0, |(before, _)| *before);
-        Busy { pid, percent: (ticks.saturating_sub(before) * TICK_NANOS) as f64 / nanos * 100.0, threads }
+        Busy {
+            pid,
+            percent: (ticks.saturating_sub(before) * TICK_NANOS) as f64 / nanos * 100.0,
+            threads,
+        }
     });
     let mut busy: Vec<Busy> = busy.collect();
     busy.sort_by(|a, b| b.percent.total_cmp(&a.percent).then(a.pid.cmp(&b.pid)));
     // Threads of the kernel have no command line, and can't be measured.
-    busy.retain(|busy| proc::command_line(Pid(busy.pid)).iter().any(|word| !word.is_empty()));
+    busy.retain(|busy| {
+        proc::command_line(Pid(busy.pid))
+            .iter()
+            .any(|word| !word.is_empty())
+    });
     busy.truncate(LISTED);
     busy
 }
@@ -68,8 +81,16 @@ mod tests {
     #[test]
     fn lines_fit_80_columns_and_this_process_is_not_listed() {
         let table = busiest_table();
-        assert!(table.lines().all(|line| screen::columns(line) <= 80), "{table}");
+        assert!(
+            table.lines().all(|line| screen::columns(line) <= 80),
+            "{table}"
+        );
         let own = std::process::id().to_string();
-        assert!(!table.lines().any(|line| line.split_whitespace().next() == Some(&own)), "{table}");
+        assert!(
+            !table
+                .lines()
+                .any(|line| line.split_whitespace().next() == Some(&own)),
+            "{table}"
+        );
     }
 }

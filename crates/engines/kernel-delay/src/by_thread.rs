@@ -28,8 +28,17 @@ impl<'s> ByThread<'s> {
         for entry in &snapshot.interrupts {
             interrupts.entry(entry.0.tid).or_default().push(entry);
         }
-        let parents = snapshot.preemptors.iter().map(|(key, _)| (key.tgid, key.parent)).collect();
-        Self { snapshot, parents, preemptors, interrupts }
+        let parents = snapshot
+            .preemptors
+            .iter()
+            .map(|(key, _)| (key.tgid, key.parent))
+            .collect();
+        Self {
+            snapshot,
+            parents,
+            preemptors,
+            interrupts,
+        }
     }
 
     /// Returns the tasks that ran while a thread waited, each with its nanoseconds.

@@ -50,16 +50,27 @@ pub struct Used {
 impl Children {
     /// Reads the CPU times of these processes and their descendants.
     pub fn read(pids: &[u32]) -> Self {
-        Self { pids: pids.to_vec(), before: family(pids), begun: monotonic_nanos() }
+        Self {
+            pids: pids.to_vec(),
+            before: family(pids),
+            begun: monotonic_nanos(),
+        }
     }
 
     /// Returns the children's CPU time since the first reading.
     pub fn since(&self) -> Used {
         let after = family(&self.pids);
         let is_child = |pid: &u32| !self.pids.contains(pid);
-        let count = after.iter().filter(|(pid, ticks)| is_child(pid) && !ticks.is_over).count();
+        let count = after
+            .iter()
+            .filter(|(pid, ticks)| is_child(pid) && !ticks.is_over)
+            .count();
         let nanos = used(&self.pids, &self.before, &after).saturating_mul(TICK_NANOS);
-        Used { count, nanos, elapsed: monotonic_nanos().saturating_sub(self.begun) }
+        Used {
+            count,
+            nanos,
+            elapsed: monotonic_nanos().saturating_sub(self.begun),
+        }
     }
 }
 
@@ -68,11 +79,17 @@ fn family(pids: &[u32]) -> HashMap<u32, Ticks> {
     let read = |&pid: &u32| {
         let stat = Stat::read(&folder(Pid(pid))).ok()?;
         let number = |field| stat.number(field).unwrap_or(0);
-        let ticks =
-            Ticks { own: stat.cpu_ticks().unwrap_or(0), ended: number(16) + number(17), is_over: stat.has_ended() };
+        let ticks = Ticks {
+            own: stat.cpu_ticks().unwrap_or(0),
+            ended: number(16) + number(17),
+            is_over: stat.has_ended(),
+        };
         Some((pid, ticks))
     };
-    pids.iter().chain(&descendants(pids)).filter_map(read).collect()
+    pids.iter()
+        .chain(&descendants(pids))
+        .filter_map(read)
+        .collect()
 }
 
 /// Returns the ticks that children used. A child that is gone was waited for: its parent got all
@@ -80,10 +97,16 @@ fn family(pids: &[u32]) -> HashMap<u32, Ticks> {
 fn used(pids: &[u32], before: &HashMap<u32, Ticks>, after: &HashMap<u32, Ticks>) -> u64 {
     let grown = |(pid, now): (&u32, &Ticks)| {
         let was = before.get(pid).copied().unwrap_or_default();
-        let own = if pids.contains(pid) { 0 } else { now.own.saturating_sub(was.own) };
+        let own = if pids.contains(pid) {
+            0
+        } else {
+            now.own.saturating_sub(was.own)
+        };
         own + now.ended.saturating_sub(was.ended)
     };
-    let gone = before.iter().filter(|(pid, _)| !after.contains_key(pid) && !pids.contains(pid));
+    let gone = before
+        .iter()
+        .filter(|(pid, _)| !after.contains_key(pid) && !pids.contains(pid));
     let gone: u64 = gone.map(|(_, was)| was.own + was.ended).sum();
     after.iter().map(grown).sum::<u64>().saturating_sub(gone)
 }
@@ -92,20 +115,35 @@ impl Used {
     /// Returns `its 12 children used 3.2 CPUs: dptrace kernel-delay -p 1234 --children`, if the
     /// children do most of the work. Without `pids` the hint names only the option.
     pub fn hint(&self, sample: &Sample, pids: Option<&[u32]>) -> Option<String> {
-        let Self { count, nanos, elapsed } = *self;
-        let own: u64 = sample.threads.iter().map(|thread| thread.budget.on_cpu()).sum();
+        let Self {
+            count,
+            nanos,
+            elapsed,
+        } = *self;
+        let own: u64 = sample
+            .threads
+            .iter()
+            .map(|thread| thread.budget.on_cpu())
+            .sum();
         let cpus = nanos as f64 / elapsed.max(1) as f64;
         if cpus < WORTH_A_WORD || nanos < own.saturating_mul(MORE) {
             return None;
         }
-        let whose = if pids.is_some_and(|pids| pids.len() > 1) { "their" } else { "its" };
+        let whose = if pids.is_some_and(|pids| pids.len() > 1) {
+            "their"
+        } else {
+            "its"
+        };
         let who = match count {
             0 => "children, which have ended,".to_owned(),
             1 => "child".to_owned(),
             count => format!("{count} children"),
         };
-        let much =
-            if cpus < 0.95 { format!("{} of a CPU", screen::percent(cpus, 0)) } else { format!("{cpus:.1} CPUs") };
+        let much = if cpus < 0.95 {
+            format!("{} of a CPU", screen::percent(cpus, 0))
+        } else {
+            format!("{cpus:.1} CPUs")
+        };
         let how = pids.map_or_else(
             || "--children measures them, too".to_owned(),
             |pids| {
@@ -128,7 +166,19 @@ mod tests {
     use crate::{Budget, ThreadSample};
 
     fn family(members: &[(u32, u64, u64)]) -> HashMap<u32, Ticks> {
-        members.iter().map(|&(pid, own, ended)| (pid, Ticks { own, ended, is_over: false })).collect()
+        members
+            .iter()
+            .map(|&(pid, own, ended)| {
+                (
+                    pid,
+                    Ticks {
+                        own,
+                        ended,
+                        is_over: false,
+                    },
+                )
+            })
+            .collect()
     }
 
     #[test]
@@ -146,18 +196,48 @@ mod tests {
     #[test]
     fn who_is_idle_while_its_children_work_is_shown_where_to_look() {
         let sample = |user| {
-            let budget = Budget { window: 1000, user, ..Budget::default() };
-            Sample { threads: vec![ThreadSample { budget, ..ThreadSample::default() }], ..Sample::default() }
+            let budget = Budget {
+                window: 1000,
+                user,
+                ..Budget::default()
+            };
+            Sample {
+                threads: vec![ThreadSample {
+                    budget,
+                    ..ThreadSample::default()
+                }],
+                ..Sample::default()
+            }
         };
-        let used = |count, nanos| Used { count, nanos, elapsed: 1000 };
+        let used = |count, nanos| Used {
+            count,
+            nanos,
+            elapsed: 1000,
+        };
         let hint = |used: Used, user, pids| used.hint(&sample(user), pids);
         let shown = |count, nanos| hint(used(count, nanos), 1, Some(&[1234])).unwrap();
-        assert_eq!(shown(12, 3210), "its 12 children used 3.2 CPUs: dptrace kernel-delay -p 1234 --children");
-        assert_eq!(shown(1, 350), "its child used 35% of a CPU: dptrace kernel-delay -p 1234 --children");
+        assert_eq!(
+            shown(12, 3210),
+            "its 12 children used 3.2 CPUs: dptrace kernel-delay -p 1234 --children"
+        );
+        assert_eq!(
+            shown(1, 350),
+            "its child used 35% of a CPU: dptrace kernel-delay -p 1234 --children"
+        );
         assert!(shown(0, 350).starts_with("its children, which have ended, used 35%"));
         let several = hint(used(3, 3210), 1, Some(&[7, 8])).unwrap();
-        assert_eq!(several, "their 3 children used 3.2 CPUs: dptrace kernel-delay -p 7,8 --children");
-        assert!(hint(used(3, 3210), 1, None).unwrap().ends_with(": --children measures them, too"));
-        assert_eq!((hint(used(3, 40), 1, None), hint(used(3, 900), 800, None)), (None, None));
+        assert_eq!(
+            several,
+            "their 3 children used 3.2 CPUs: dptrace kernel-delay -p 7,8 --children"
+        );
+        assert!(
+            hint(used(3, 3210), 1, None)
+                .unwrap()
+                .ends_with(": --children measures them, too")
+        );
+        assert_eq!(
+            (hint(used(3, 40), 1, None), hint(used(3, 900), 800, None)),
+            (None, None)
+        );
     }
 }

@@ -50,7 +50,11 @@ impl Columns {
     /// Chooses the form for a terminal, or for output without one.
     pub(crate) fn of(screen: Screen) -> Self {
         let width = screen.width();
-        Self { exact: width.is_none_or(|width| width >= WIDE), width, has_blocks: screen.has_unicode() }
+        Self {
+            exact: width.is_none_or(|width| width >= WIDE),
+            width,
+            has_blocks: screen.has_unicode(),
+        }
     }
 
     /// Returns the length of the rule below the head of the sections.
@@ -64,18 +68,28 @@ impl Columns {
 
     /// Returns the terminal's columns beyond 80, in the short form.
     fn more(self) -> usize {
-        self.width.filter(|_| !self.exact).map_or(0, |width| width.saturating_sub(LEAST))
+        self.width
+            .filter(|_| !self.exact)
+            .map_or(0, |width| width.saturating_sub(LEAST))
     }
 
     /// Returns the width of the names of system calls.
     pub(crate) fn name_width(self) -> usize {
-        if self.exact { 20 } else { 16 + self.more().min(8) }
+        if self.exact {
+            20
+        } else {
+            16 + self.more().min(8)
+        }
     }
 
     /// Returns the width of the places of a budget; `longest` is the number of characters of the
     /// longest one.
     pub(crate) fn budget_width(self, longest: Option<usize>) -> usize {
-        if self.exact { longest.unwrap_or_default().max(34) } else { 34 + self.more().min(20) }
+        if self.exact {
+            longest.unwrap_or_default().max(34)
+        } else {
+            34 + self.more().min(20)
+        }
     }
 
     /// Formats a row without a line end.
@@ -100,21 +114,38 @@ impl Columns {
         match cell {
             Cell::Left(cell, 0) => text.write_str(cell),
             Cell::Left(cell, width) => write!(text, "{cell:width$.width$}"),
-            Cell::Right(cell, width) | Cell::Near(cell, width) => write!(text, "{cell:>width$.width$}"),
+            Cell::Right(cell, width) | Cell::Near(cell, width) => {
+                write!(text, "{cell:>width$.width$}")
+            }
             Cell::Count(count, width) => write!(text, "{count:>width$}"),
-            Cell::TimeHead(head) if self.exact && !head.is_empty() => write!(text, "{:>width$}", format!("{head} ns")),
+            Cell::TimeHead(head) if self.exact && !head.is_empty() => {
+                write!(text, "{:>width$}", format!("{head} ns"))
+            }
             Cell::TimeHead(head) => write!(text, "{head:>width$}"),
-            Cell::Time(nanos) => write!(text, "{:>width$}", if self.exact { grouped(nanos) } else { time(nanos) }),
+            Cell::Time(nanos) => write!(
+                text,
+                "{:>width$}",
+                if self.exact {
+                    grouped(nanos)
+                } else {
+                    time(nanos)
+                }
+            ),
         }
     }
 
     /// Returns a bar for a share in percent, in eighths of a block, after places of this width;
     /// empty without a terminal that shows blocks.
     pub(crate) fn bar(self, percent: f64, places: usize) -> String {
-        const EIGHTHS: [char; 8] =
-            ['\u{258f}', '\u{258e}', '\u{258d}', '\u{258c}', '\u{258b}', '\u{258a}', '\u{2589}', '\u{2588}'];
-        let Some(width) = self.width.filter(|_| self.has_blocks) else { return String::new() };
-        let before = self.indent() + places + 1 + if self.exact { NANOS + 1 } else { SHORT } + 1 + 7 + 1;
+        const EIGHTHS: [char; 8] = [
+            '\u{258f}', '\u{258e}', '\u{258d}', '\u{258c}', '\u{258b}', '\u{258a}', '\u{2589}',
+            '\u{2588}',
+        ];
+        let Some(width) = self.width.filter(|_| self.has_blocks) else {
+            return String::new();
+        };
+        let before =
+            self.indent() + places + 1 + if self.exact { NANOS + 1 } else { SHORT } + 1 + 7 + 1;
         let room = width.saturating_sub(before + 1).min(LONGEST_BAR);
         let eighths = (percent / 100.0 * room as f64 * 8.0).round() as usize;
         let eighths = eighths.min(room * 8);
@@ -141,7 +172,10 @@ mod tests {
             Cell::Time(86_400_000_000_000),
         ];
         let short = Columns::of(Screen::terminal(80, false)).row(&cells);
-        assert_eq!(short, "  a_system_call_wi 12345678 123456   1.23 s   999 ns   999 us  99.9 ms  86400 s");
+        assert_eq!(
+            short,
+            "  a_system_call_wi 12345678 123456   1.23 s   999 ns   999 us  99.9 ms  86400 s"
+        );
         assert!(short.len() < 80, "{}", short.len());
         let exact = Columns::of(Screen::default()).row(&cells[2..4]);
         assert_eq!(exact, format!("{:28}123456     1,234,567,890", ""));
@@ -152,8 +186,12 @@ mod tests {
     #[test]
     fn bars_are_as_long_as_their_part() {
         let columns = Columns::of(Screen::terminal(80, false));
-        let [whole, half, none] = [100.0, 50.0, 0.0].map(|part| columns.bar(part, 34).chars().count());
-        assert!(whole > 20 && half.abs_diff(whole / 2) <= 1 && none == 0, "{whole} {half} {none}");
+        let [whole, half, none] =
+            [100.0, 50.0, 0.0].map(|part| columns.bar(part, 34).chars().count());
+        assert!(
+            whole > 20 && half.abs_diff(whole / 2) <= 1 && none == 0,
+            "{whole} {half} {none}"
+        );
         assert_eq!(columns.bar(250.0, 34).chars().count(), whole);
         assert_eq!(Columns::of(Screen::default()).bar(50.0, 34), "");
     }

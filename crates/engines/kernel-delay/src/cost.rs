@@ -42,7 +42,12 @@ impl EventCost {
 
     /// Returns the cost as a line.
     pub fn line(&self) -> String {
-        let Self { events, nanos, on_cpu, proposed } = *self;
+        let Self {
+            events,
+            nanos,
+            on_cpu,
+            proposed,
+        } = *self;
         let share = share(nanos, on_cpu);
         let mut text = format!(
             "the events of {} system calls and their stacks took {} of the threads, {} of their time on a CPU",

@@ -91,7 +91,10 @@ impl DelayError {
     pub fn is_usage(&self) -> bool {
         matches!(
             self,
-            Self::NoTracepoint { .. } | Self::NoFunction { .. } | Self::NoCallEvent { .. } | Self::NoCall { .. }
+            Self::NoTracepoint { .. }
+                | Self::NoFunction { .. }
+                | Self::NoCallEvent { .. }
+                | Self::NoCall { .. }
         )
     }
 
@@ -106,12 +109,20 @@ impl DelayError {
 }
 
 fn hint(near: &[String]) -> String {
-    if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
+    if near.is_empty() {
+        String::new()
+    } else {
+        format!("; near: {}", near.join(", "))
+    }
 }
 
 /// Returns a hint where a system call begins whose function the kernel's types leave out because it
 /// has no arguments.
 fn begin_of_call(function: &str) -> String {
-    let call = function.split_once("_sys_").filter(|(arch, _)| arch.starts_with("__"));
-    call.map_or_else(String::new, |(_, call)| format!("; t:syscalls:sys_enter_{call} is where that call begins"))
+    let call = function
+        .split_once("_sys_")
+        .filter(|(arch, _)| arch.starts_with("__"));
+    call.map_or_else(String::new, |(_, call)| {
+        format!("; t:syscalls:sys_enter_{call} is where that call begins")
+    })
 }

@@ -32,12 +32,21 @@ type Lines = Option<Vec<String>>;
 impl FunctionNames {
     /// Reads the processes' current mappings; symbols are read on first use.
     pub fn of(pids: &[u32], warn: Warn, observer: Observer) -> Self {
-        let options = SymbolOptions { demangle: true, lines: Some(LINES), ..SymbolOptions::default() };
+        let options = SymbolOptions {
+            demangle: true,
+            lines: Some(LINES),
+            ..SymbolOptions::default()
+        };
         let user = UserSymbols::new(options, warn);
         for &pid in pids {
             user.remember(pid);
         }
-        Self { kernel: OnceCell::new(), user, known: RefCell::default(), observer }
+        Self {
+            kernel: OnceCell::new(),
+            user,
+            known: RefCell::default(),
+            observer,
+        }
     }
 
     /// Reads the processes' mappings again, and those of new processes; keeps the data of processes
@@ -71,10 +80,18 @@ impl FunctionNames {
         Some(match self.user.known_code(pid, address, caller) {
             CodeAt::Functions(symbols) => {
                 // An inlined function is in the file of the function that contains it.
-                let module = symbols.last().and_then(|outer| outer.module.as_deref()).map_or("[unknown]", file_name);
-                symbols.iter().map(|symbol| line(symbol, &printable::text(module.as_bytes()))).collect()
+                let module = symbols
+                    .last()
+                    .and_then(|outer| outer.module.as_deref())
+                    .map_or("[unknown]", file_name);
+                symbols
+                    .iter()
+                    .map(|symbol| line(symbol, &printable::text(module.as_bytes())))
+                    .collect()
             }
-            CodeAt::Unnamed(code) => vec![printable::text(code.to_string().as_bytes()).into_owned()],
+            CodeAt::Unnamed(code) => {
+                vec![printable::text(code.to_string().as_bytes()).into_owned()]
+            }
             CodeAt::Unknown => vec![format!("{address:#x}")],
             CodeAt::NotCode => return None,
         })
@@ -83,7 +100,10 @@ impl FunctionNames {
 
 /// Returns a path's last part; the kernel's library has no path.
 fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path).trim_matches(['[', ']'])
+    path.rsplit('/')
+        .next()
+        .unwrap_or(path)
+        .trim_matches(['[', ']'])
 }
 
 /// Returns the name without the version that only the linker needs, as in `memcpy@@GLIBC_2.14`.
@@ -91,21 +111,38 @@ fn file_name(path: &str) -> &str {
 fn without_version(name: &str) -> &str {
     let is_version = |text: &str| {
         let text = text.trim_start_matches('@');
-        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
+        !text.is_empty()
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
     };
     match name.split_once('@') {
-        Some((plain, version)) if !plain.is_empty() && !plain.contains(' ') && is_version(version) => plain,
+        Some((plain, version))
+            if !plain.is_empty() && !plain.contains(' ') && is_version(version) =>
+        {
+            plain
+        }
         _ => name,
     }
 }
 
 /// Formats a symbol: `function+0x1d [module] file:line`.
 fn line(symbol: &Symbol, module: &str) -> String {
-    let Symbol { name, offset, place, inlined, .. } = symbol;
+    let Symbol {
+        name,
+        offset,
+        place,
+        inlined,
+        ..
+    } = symbol;
     let name = without_version(name);
     let mut text = printable::text(name.as_bytes()).into_owned();
     // Writing to a string does not fail.
-    let _ = if *inlined { write!(text, " (inlined) [{module}]") } else { write!(text, "+{offset:#x} [{module}]") };
+    let _ = if *inlined {
+        write!(text, " (inlined) [{module}]")
+    } else {
+        write!(text, "+{offset:#x} [{module}]")
+    };
     if let Some(SourcePlace { file, line }) = place {
         let _ = write!(text, " {}:{line}", printable::text(file.as_bytes()));
     }
@@ -118,10 +155,15 @@ const OURS: [&str; 4] = ["bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__tracei
 
 impl Symbols for FunctionNames {
     fn kernel(&self, address: u64) -> Vec<String> {
-        let kernel = self.kernel.get_or_init(|| KernelSymbols::read().unwrap_or_default());
+        let kernel = self
+            .kernel
+            .get_or_init(|| KernelSymbols::read().unwrap_or_default());
         match kernel.code_at(address) {
             Some((name, ..)) if OURS.iter().any(|ours| name.starts_with(ours)) => Vec::new(),
-            Some((name, offset, module)) => vec![format!("{name}+{offset:#x} [{}]", module.unwrap_or("kernel"))],
+            Some((name, offset, module)) => vec![format!(
+                "{name}+{offset:#x} [{}]",
+                module.unwrap_or("kernel")
+            )],
             None => vec![format!("[unknown] {address:#x} [kernel]")],
         }
     }
@@ -130,7 +172,9 @@ impl Symbols for FunctionNames {
         let known = self.known.borrow().get(&(pid, address, caller)).cloned();
         known.unwrap_or_else(|| {
             let lines = self.name(pid, address, caller);
-            self.known.borrow_mut().insert((pid, address, caller), lines.clone());
+            self.known
+                .borrow_mut()
+                .insert((pid, address, caller), lines.clone());
             lines
         })
     }
@@ -145,7 +189,10 @@ mod tests {
         for (name, plain) in [
             ("memcpy@@GLIBC_2.14", "memcpy"),
             ("memcpy@GLIBC_2.2.5", "memcpy"),
-            ("JS:~f /app/node_modules/@scope/p/index.js:1", "JS:~f /app/node_modules/@scope/p/index.js:1"),
+            (
+                "JS:~f /app/node_modules/@scope/p/index.js:1",
+                "JS:~f /app/node_modules/@scope/p/index.js:1",
+            ),
             ("@anonymous", "@anonymous"),
             ("plain", "plain"),
         ] {

@@ -101,5 +101,9 @@ fn interrupt(interrupt: &Interrupt) -> Value {
 fn histogram(counts: &[u32]) -> Value {
     let filled = (0_u32..).zip(counts).filter(|&(_, &count)| count > 0);
     let from = |power: u32| if power == 0 { 0_u64 } else { 1 << power };
-    Value::Array(filled.map(|(power, count)| json!({ "from_ns": from(power), "count": count })).collect())
+    Value::Array(
+        filled
+            .map(|(power, count)| json!({ "from_ns": from(power), "count": count }))
+            .collect(),
+    )
 }

@@ -124,7 +124,10 @@ pub use preemptors::{Preemptor, Relation};
 pub use processes::{ProcessSum, process_sums};
 pub use report::{Header, report};
 pub use running::{Advance, Part, Place, Running};
-pub use sample::{CallStat, Interrupt, ProcFallback, Sample, Stat, ThreadPair, ThreadSample, Window, WindowSnapshot};
+pub use sample::{
+    CallStat, Interrupt, ProcFallback, Sample, Stat, ThreadPair, ThreadSample, Window,
+    WindowSnapshot,
+};
 pub use sampling::{Sampler, SamplingOptions, Show, Taken};
 pub use selection::View;
 pub use snapshot::Snapshot;

@@ -11,12 +11,18 @@ const FURTHER: &str = "    ";
 
 /// Writes a line of the verdict; on a terminal it is wrapped at blanks.
 pub fn verdict(to: &mut impl Write, screen: Screen, mark: &str, line: &str) -> io::Result<()> {
-    let Some(width) = screen.width() else { return writeln!(to, "{mark}{line}") };
+    let Some(width) = screen.width() else {
+        return writeln!(to, "{mark}{line}");
+    };
     // The first line has no indent, so that all of them fit.
     let lines = wrap(line, width.saturating_sub(mark.len() + FURTHER.len()));
     for (index, line) in lines.iter().enumerate() {
         match line.split_once("]: ").filter(|_| index == 0) {
-            Some((name, rest)) => writeln!(to, "{mark}{}: {rest}", screen.paint(NAME, format!("{name}]")))?,
+            Some((name, rest)) => writeln!(
+                to,
+                "{mark}{}: {rest}",
+                screen.paint(NAME, format!("{name}]"))
+            )?,
             None => writeln!(to, "{mark}{}{line}", if index == 0 { "" } else { FURTHER })?,
         }
     }
@@ -28,16 +34,32 @@ const PROCESSES: usize = 10;
 
 /// Writes the sums of several processes, the last of which is the total.
 pub fn sums(to: &mut impl Write, screen: Screen, sums: &[ProcessSum], all: bool) -> io::Result<()> {
-    let Some((sum, processes)) = sums.split_last().filter(|(_, processes)| !processes.is_empty()) else {
+    let Some((sum, processes)) = sums
+        .split_last()
+        .filter(|(_, processes)| !processes.is_empty())
+    else {
         return Ok(());
     };
-    let shown = if all { processes.len() } else { processes.len().min(PROCESSES) };
-    writeln!(to, "{}", screen.paint(HEAD, screen.cut(&ProcessSum::head())))?;
+    let shown = if all {
+        processes.len()
+    } else {
+        processes.len().min(PROCESSES)
+    };
+    writeln!(
+        to,
+        "{}",
+        screen.paint(HEAD, screen.cut(&ProcessSum::head()))
+    )?;
     for process in &processes[..shown] {
         writeln!(to, "{}", screen.cut(&process.line()))?;
     }
     if shown < processes.len() {
-        writeln!(to, "{:>8} {} more processes (--all shows each)", "", processes.len() - shown)?;
+        writeln!(
+            to,
+            "{:>8} {} more processes (--all shows each)",
+            "",
+            processes.len() - shown
+        )?;
     }
     writeln!(to, "{}", screen.cut(&sum.line()))
 }
@@ -47,15 +69,15 @@ pub fn cut(to: &mut impl Write, screen: Screen, text: &str) -> io::Result<()> {
     if !screen.is_terminal() {
         return to.write_all(text.as_bytes());
     }
-    text.lines().try_for_each(|line| writeln!(to, "{}", screen.cut(line)))
+    text.lines()
+        .try_for_each(|line| writeln!(to, "{}", screen.cut(line)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const LINE: &str =
-        "nginx [23653]: waited for a CPU 320 ms of 500 ms (64%), ran instead: python3 239 ms; own code 7%";
+    const LINE: &str = "nginx [23653]: waited for a CPU 320 ms of 500 ms (64%), ran instead: python3 239 ms; own code 7%";
 
     fn shown(screen: Screen) -> String {
         let mut text = Vec::new();
@@ -69,8 +91,14 @@ mod tests {
         assert_eq!(shown(Screen::default()), format!("# {LINE}\n{LINE}\n"));
         for width in [40, 80, 200] {
             let text = shown(Screen::terminal(width, true));
-            assert!(text.lines().all(|line| screen::columns(line) <= width), "{text}");
-            assert!(text.starts_with("# \u{1b}[36mnginx [23653]\u{1b}[0m: waited"), "{text}");
+            assert!(
+                text.lines().all(|line| screen::columns(line) <= width),
+                "{text}"
+            );
+            assert!(
+                text.starts_with("# \u{1b}[36mnginx [23653]\u{1b}[0m: waited"),
+                "{text}"
+            );
         }
     }
 }

@@ -16,21 +16,27 @@ pub fn call_name(slot: u32) -> String {
         SLOT_UNKNOWN => "unknown call".to_owned(),
         SLOT_FAULT => "page faults".to_owned(),
         SLOT_RECLAIM => "reclaim of memory".to_owned(),
-        number => {
-            Sysno::new(number as usize).map_or_else(|| format!("syscall:{number}"), |call| call.name().to_owned())
-        }
+        number => Sysno::new(number as usize).map_or_else(
+            || format!("syscall:{number}"),
+            |call| call.name().to_owned(),
+        ),
     }
 }
 
 /// Returns the number of the system call with this name.
 pub fn call_number(name: &str) -> Option<u32> {
-    name.parse::<Sysno>().ok().map(|call| call.id().cast_unsigned())
+    name.parse::<Sysno>()
+        .ok()
+        .map(|call| call.id().cast_unsigned())
 }
 
 /// Returns the names of system calls that are near to this one.
 pub(crate) fn calls_near(name: &str) -> Vec<String> {
     let known: Vec<&str> = Sysno::iter().map(|call| call.name()).collect();
-    nearest(name, known, NEAR).into_iter().map(str::to_owned).collect()
+    nearest(name, known, NEAR)
+        .into_iter()
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Returns the number of the call that programs make for `poll(2)`: the C library uses `ppoll` on
@@ -45,7 +51,15 @@ fn poll_of(number: impl Fn(&str) -> Option<u32>) -> Option<u32> {
 
 /// Calls that only wait for events, and do no work: poll(2), select(2) and epoll_wait(2), with
 /// their variants.
-const EVENT_WAITS: [&str; 7] = ["poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2"];
+const EVENT_WAITS: [&str; 7] = [
+    "poll",
+    "ppoll",
+    "select",
+    "pselect6",
+    "epoll_wait",
+    "epoll_pwait",
+    "epoll_pwait2",
+];
 
 /// Returns whether a call only waits for events.
 pub(crate) fn waits_for_events(slot: u32) -> bool {
@@ -54,21 +68,31 @@ pub(crate) fn waits_for_events(slot: u32) -> bool {
 
 /// Soft interrupts in order (`enum` of `include/linux/interrupt.h`), named as in `/proc/softirqs`,
 /// in lower case.
-const SOFT: [&str; 10] = ["hi", "timer", "net_tx", "net_rx", "block", "irq_poll", "tasklet", "sched", "hrtimer", "rcu"];
+const SOFT: [&str; 10] = [
+    "hi", "timer", "net_tx", "net_rx", "block", "irq_poll", "tasklet", "sched", "hrtimer", "rcu",
+];
 
 /// Returns the name of a soft interrupt.
 pub fn soft_name(vector: u32) -> String {
-    SOFT.get(vector as usize).map_or_else(|| format!("softirq:{vector}"), |name| (*name).to_owned())
+    SOFT.get(vector as usize)
+        .map_or_else(|| format!("softirq:{vector}"), |name| (*name).to_owned())
 }
 
 /// Processor's own interrupts that are counted, by their vectors
 /// (`arch/x86/include/asm/irq_vectors.h`). `/proc/interrupts` has them as `LOC` and `CAL`.
-const VECTORS: [(u32, &str); 3] = [(0xec, "local timer"), (0xfb, "function call, one"), (0xfc, "function call, many")];
+const VECTORS: [(u32, &str); 3] = [
+    (0xec, "local timer"),
+    (0xfb, "function call, one"),
+    (0xfc, "function call, many"),
+];
 
 /// Returns the name of one of the processor's own interrupts.
 pub(crate) fn vector_name(vector: u32) -> String {
     let known = VECTORS.iter().find(|(number, _)| *number == vector);
-    known.map_or_else(|| format!("vector:{vector}"), |(_, name)| (*name).to_owned())
+    known.map_or_else(
+        || format!("vector:{vector}"),
+        |(_, name)| (*name).to_owned(),
+    )
 }
 
 /// Possible errors of sending a packet to user space, by number (`asm-generic/errno-base.h`,
@@ -112,33 +136,64 @@ mod tests {
         assert_eq!(call_name(libc_getppid()), "getppid");
         assert_eq!(call_name(505), "syscall:505");
         assert_eq!(call_name(SLOT_COMPAT), "32-bit calls");
-        assert_eq!((soft_name(3), soft_name(12)), ("net_rx".to_owned(), "softirq:12".to_owned()));
+        assert_eq!(
+            (soft_name(3), soft_name(12)),
+            ("net_rx".to_owned(), "softirq:12".to_owned())
+        );
         assert_eq!(poll_numbers().len(), 1);
     }
 
     /// Each architecture has some of them.
     #[test]
     fn calls_that_wait_for_events_are_known() {
-        let known: Vec<u32> = EVENT_WAITS.iter().filter_map(|name| call_number(name)).collect();
-        assert!(known.len() >= 4 && known.iter().all(|&slot| waits_for_events(slot)), "{known:?}");
+        let known: Vec<u32> = EVENT_WAITS
+            .iter()
+            .filter_map(|name| call_number(name))
+            .collect();
+        assert!(
+            known.len() >= 4 && known.iter().all(|&slot| waits_for_events(slot)),
+            "{known:?}"
+        );
         let others = ["read", "futex", "clock_nanosleep"].map(|name| call_number(name).unwrap());
-        assert!(![&others[..], &[SLOT_COMPAT, SLOT_OTHER, SLOT_NONE]].concat().into_iter().any(waits_for_events));
+        assert!(
+            ![&others[..], &[SLOT_COMPAT, SLOT_OTHER, SLOT_NONE]]
+                .concat()
+                .into_iter()
+                .any(waits_for_events)
+        );
     }
 
     /// Numbers of `include/uapi/asm-generic/unistd.h`.
     #[test]
     fn the_table_of_aarch64() {
         use syscalls::aarch64::Sysno as Arm;
-        for (number, name) in [(63, "read"), (73, "ppoll"), (98, "futex"), (115, "clock_nanosleep"), (173, "getppid")] {
+        for (number, name) in [
+            (63, "read"),
+            (73, "ppoll"),
+            (98, "futex"),
+            (115, "clock_nanosleep"),
+            (173, "getppid"),
+        ] {
             assert_eq!(Arm::new(number).map(|call| call.name()), Some(name));
         }
-        let number = |name: &str| name.parse::<Arm>().ok().map(|call| call.id().cast_unsigned());
+        let number = |name: &str| {
+            name.parse::<Arm>()
+                .ok()
+                .map(|call| call.id().cast_unsigned())
+        };
         assert_eq!(poll_of(number), Some(73), "it has no poll");
         assert_eq!(poll_of(call_number), call_number("poll").or(Some(73)));
-        assert!(Arm::iter().all(|call| call.id().cast_unsigned() < crate::layout::NUMBERED_SLOTS), "each has a slot");
+        assert!(
+            Arm::iter().all(|call| call.id().cast_unsigned() < crate::layout::NUMBERED_SLOTS),
+            "each has a slot"
+        );
     }
 
     fn libc_getppid() -> u32 {
-        if cfg!(target_arch = "x86_64") { 110 } else { 173 }
+        if cfg!(target_arch = "x86_64") {
+            110
+        } else {
+            173
+        }
     }
 }

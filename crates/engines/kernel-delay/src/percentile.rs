@@ -9,10 +9,18 @@ use crate::layout::CALL_HISTOGRAM_FIRST;
 pub(crate) fn percentile(counts: &[u32], percent: u64, max: u64) -> Option<u64> {
     let bucket = |(index, count): (usize, &u32)| WideBucket {
         from: if index == 0 { 0.0 } else { bound(index) },
-        to: if index + 1 == counts.len() { f64::INFINITY } else { bound(index + 1) },
+        to: if index + 1 == counts.len() {
+            f64::INFINITY
+        } else {
+            bound(index + 1)
+        },
         count: u64::from(*count),
     };
-    estimate(counts.iter().enumerate().map(bucket), percent as f64 / 100.0, max)
+    estimate(
+        counts.iter().enumerate().map(bucket),
+        percent as f64 / 100.0,
+        max,
+    )
 }
 
 /// Returns the lower bound of a count in nanoseconds; each count covers half a power of two.
@@ -32,7 +40,10 @@ mod tests {
         // 90 calls from 1,024 to 1,448 ns, 10 from 2^20 ns on.
         (counts[20 - 12], counts[40 - 12]) = (90, 10);
         let [p50, p99] = [50, 99].map(|percent| percentile(&counts, percent, 1_200_000).unwrap());
-        assert!((1024..1448).contains(&p50) && (1 << 20..=1_200_000).contains(&p99), "{p50} {p99}");
+        assert!(
+            (1024..1448).contains(&p50) && (1 << 20..=1_200_000).contains(&p99),
+            "{p50} {p99}"
+        );
         assert_eq!(percentile(&counts, 100, 1_100_000), Some(1_100_000));
         // Longer times are in the last count.
         let mut last = [0; CALL_HISTOGRAM];

@@ -15,39 +15,68 @@ use crate::live::UserPlaces;
 use crate::trigger::Trigger;
 
 /// Returns the places of a trigger in the process's files; empty for a trigger in the kernel.
-pub fn trigger_places(subject: &Subject, trigger: &Trigger, observer: &Observer) -> anyhow::Result<UserPlaces> {
+pub fn trigger_places(
+    subject: &Subject,
+    trigger: &Trigger,
+    observer: &Observer,
+) -> anyhow::Result<UserPlaces> {
     match trigger {
         Trigger::Usdt { provider, probe } => usdt(subject, provider, probe, observer),
-        Trigger::User { function: name, on_return } => function(subject, name, *on_return, observer),
+        Trigger::User {
+            function: name,
+            on_return,
+        } => function(subject, name, *on_return, observer),
         Trigger::Tracepoint { .. } | Trigger::Kernel { .. } => Ok(Vec::new()),
     }
 }
 
 /// Returns a probe's places in all files of the process that have it.
-fn usdt(subject: &Subject, provider: &str, probe: &str, observer: &Observer) -> anyhow::Result<UserPlaces> {
+fn usdt(
+    subject: &Subject,
+    provider: &str,
+    probe: &str,
+    observer: &Observer,
+) -> anyhow::Result<UserPlaces> {
     let (mut found, mut known, mut broken) = (Vec::new(), Vec::new(), None);
     let left_out = |error| note_left_out(error, observer);
-    subject.files()?.for_each(Depth::Notes, left_out, |file| -> anyhow::Result<()> {
-        let probes = UsdtProbes::read_with(&file.image()?, &file.code()?);
-        if let Some(first) = probes.faults.first() {
-            broken.get_or_insert_with(|| format!("; {}: left out {first}", printable(file.path())));
-        }
-        let places = probes.get(provider, probe).map_or(&[][..], |probe| &probe.places);
-        let place = |place: &usdt::Place| UprobePlace {
-            at: place.at,
-            semaphore: place.semaphore.map(|semaphore| semaphore.offset.0),
-            cookie: 0,
-        };
-        if !places.is_empty() {
-            found.push((file.opened().to_owned(), places.iter().map(place).collect()));
-        }
-        known.extend(probes.probes.iter().map(|probe| (probe.provider.to_string(), probe.name.to_string())));
-        Ok(())
-    })?;
+    subject
+        .files()?
+        .for_each(Depth::Notes, left_out, |file| -> anyhow::Result<()> {
+            let probes = UsdtProbes::read_with(&file.image()?, &file.code()?);
+            if let Some(first) = probes.faults.first() {
+                broken.get_or_insert_with(|| {
+                    format!("; {}: left out {first}", printable(file.path()))
+                });
+            }
+            let places = probes
+                .get(provider, probe)
+                .map_or(&[][..], |probe| &probe.places);
+            let place = |place: &usdt::Place| UprobePlace {
+                at: place.at,
+                semaphore: place.semaphore.map(|semaphore| semaphore.offset.0),
+                cookie: 0,
+            };
+            if !places.is_empty() {
+                found.push((file.opened().to_owned(), places.iter().map(place).collect()));
+            }
+            known.extend(
+                probes
+                    .probes
+                    .iter()
+                    .map(|probe| (probe.provider.to_string(), probe.name.to_string())),
+            );
+            Ok(())
+        })?;
     if found.is_empty() {
-        let none = if known.is_empty() { "; it has no USDT probes at all" } else { "" };
+        let none = if known.is_empty() {
+            "; it has no USDT probes at all"
+        } else {
+            ""
+        };
         let wanted = format!("{provider}:{probe}");
-        let names = known.iter().map(|(provider, name)| (provider.as_str(), name.as_str()));
+        let names = known
+            .iter()
+            .map(|(provider, name)| (provider.as_str(), name.as_str()));
         let near = hint(&nearest_in_groups(Some(provider), probe, names, NEAR));
         let broken = broken.unwrap_or_default();
         return Err(usage(format!(
@@ -58,42 +87,74 @@ fn usdt(subject: &Subject, provider: &str, probe: &str, observer: &Observer) -> 
 }
 
 /// Returns a function's places in the first file of the process that has it.
-fn function(subject: &Subject, name: &str, on_return: bool, observer: &Observer) -> anyhow::Result<UserPlaces> {
+fn function(
+    subject: &Subject,
+    name: &str,
+    on_return: bool,
+    observer: &Observer,
+) -> anyhow::Result<UserPlaces> {
     let (mut found, mut known, mut without) = (Vec::new(), Vec::new(), Vec::new());
     let left_out = |error| note_left_out(error, observer);
-    subject.files()?.for_each(Depth::Whole, left_out, |file: &ElfFile| -> anyhow::Result<()> {
-        if !found.is_empty() {
-            return Ok(());
-        }
-        let debug = file.debug_file();
-        let debug = debug.as_ref().and_then(|debug| debug.image().ok());
-        let image = file.image()?;
-        let functions = Functions::read(&image, debug.as_ref());
-        let code = Code::with_functions(&image, &image, &functions);
-        let aim = if on_return { Aim::Return } else { Aim::Within(0) };
-        let place = |function: &elf::symbols::Function<'_>| match code.function(function, aim) {
-            Ok(at) => Ok(UprobePlace { at, semaphore: None, cookie: 0 }),
-            Err(fault) => Err(usage(format!("the trigger {name}: {fault}"))),
-        };
-        if let Some(choice) = functions.choice(name) {
-            return Err(usage(format!("the trigger {name}: {choice}; {}", choice.hint())));
-        }
-        let places: Vec<UprobePlace> = functions.named(name).map(place).collect::<anyhow::Result<_>>()?;
-        if places.is_empty() {
-            if functions.is_stripped() {
-                without.push(printable(file.path()));
+    subject.files()?.for_each(
+        Depth::Whole,
+        left_out,
+        |file: &ElfFile| -> anyhow::Result<()> {
+            if !found.is_empty() {
+                return Ok(());
             }
-            known.extend(functions.all().iter().map(|function| function.display_name().into_owned()));
-        } else {
-            found.push((file.opened().to_owned(), places));
-        }
-        Ok(())
-    })?;
+            let debug = file.debug_file();
+            let debug = debug.as_ref().and_then(|debug| debug.image().ok());
+            let image = file.image()?;
+            let functions = Functions::read(&image, debug.as_ref());
+            let code = Code::with_functions(&image, &image, &functions);
+            let aim = if on_return {
+                Aim::Return
+            } else {
+                Aim::Within(0)
+            };
+            let place = |function: &elf::symbols::Function<'_>| match code.function(function, aim) {
+                Ok(at) => Ok(UprobePlace {
+                    at,
+                    semaphore: None,
+                    cookie: 0,
+                }),
+                Err(fault) => Err(usage(format!("the trigger {name}: {fault}"))),
+            };
+            if let Some(choice) = functions.choice(name) {
+                return Err(usage(format!(
+                    "the trigger {name}: {choice}; {}",
+                    choice.hint()
+                )));
+            }
+            let places: Vec<UprobePlace> = functions
+                .named(name)
+                .map(place)
+                .collect::<anyhow::Result<_>>()?;
+            if places.is_empty() {
+                if functions.is_stripped() {
+                    without.push(printable(file.path()));
+                }
+                known.extend(
+                    functions
+                        .all()
+                        .iter()
+                        .map(|function| function.display_name().into_owned()),
+                );
+            } else {
+                found.push((file.opened().to_owned(), places));
+            }
+            Ok(())
+        },
+    )?;
     if found.is_empty() {
         let near = hint(&nearest(name, known.iter().map(String::as_str), NEAR));
         // The program comes first, so it is the file to name.
-        let stripped = without.first().map_or_else(String::new, |file| format!("; {}", stripped(file)));
-        return Err(usage(format!("the process has no function {name}{near}{stripped}")));
+        let stripped = without
+            .first()
+            .map_or_else(String::new, |file| format!("; {}", stripped(file)));
+        return Err(usage(format!(
+            "the process has no function {name}{near}{stripped}"
+        )));
     }
     Ok(found)
 }
@@ -108,5 +169,9 @@ const NEAR: usize = 3;
 
 fn hint(near: &[impl AsRef<str>]) -> String {
     let near: Vec<&str> = near.iter().map(AsRef::as_ref).collect();
-    if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
+    if near.is_empty() {
+        String::new()
+    } else {
+        format!("; near: {}", near.join(", "))
+    }
 }

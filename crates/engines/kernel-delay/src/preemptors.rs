@@ -53,11 +53,19 @@ impl Preemptor {
     /// Returns a label: `kworker/1:0 (vmstat_update)`, `yes [4711]`, `sh [4712, its child]`, `cc1
     /// [8 of its children]`, `postgres [its own thread]`.
     pub fn label(&self) -> String {
-        let Self { name, relation, pids, work, .. } = self;
+        let Self {
+            name,
+            relation,
+            pids,
+            work,
+            ..
+        } = self;
         let label = match (relation, pids.as_slice()) {
             (Relation::Idle, _) => return "(idle CPU)".to_owned(),
             (Relation::Kernel, _) => {
-                return work.as_ref().map_or_else(|| name.clone(), |work| format!("{name} ({work})"));
+                return work
+                    .as_ref()
+                    .map_or_else(|| name.clone(), |work| format!("{name} ({work})"));
             }
             (Relation::Own, _) => "its own thread".to_owned(),
             (Relation::Child, [pid]) => format!("{pid}, its child"),
@@ -83,7 +91,11 @@ pub(crate) fn preemptors(tid: u32, own: u32, causes: &ByThread<'_>) -> Vec<Preem
     for (key, nanos) in causes.preemptors(tid) {
         let relation = relation(key.tgid, own, &causes.parents);
         // One name for the idle tasks of all CPUs.
-        let name = if relation == Relation::Idle { "(idle CPU)".to_owned() } else { name(&key.comm) };
+        let name = if relation == Relation::Idle {
+            "(idle CPU)".to_owned()
+        } else {
+            name(&key.comm)
+        };
         let work = causes.snapshot.functions.get(&key.function).cloned();
         let (pids, sum) = found.entry((name, relation, work)).or_default();
         if !pids.contains(&key.tgid) {
@@ -91,13 +103,23 @@ pub(crate) fn preemptors(tid: u32, own: u32, causes: &ByThread<'_>) -> Vec<Preem
         }
         *sum += nanos;
     }
-    let all = found.into_iter().map(|((name, relation, work), (mut pids, nanos))| {
-        pids.sort_unstable();
-        Preemptor { name, relation, work, pids, nanos }
-    });
+    let all = found
+        .into_iter()
+        .map(|((name, relation, work), (mut pids, nanos))| {
+            pids.sort_unstable();
+            Preemptor {
+                name,
+                relation,
+                work,
+                pids,
+                nanos,
+            }
+        });
     let mut all: Vec<Preemptor> = all.collect();
     all.sort_by(|a, b| {
-        b.nanos.cmp(&a.nanos).then_with(|| (&a.name, a.relation, &a.work).cmp(&(&b.name, b.relation, &b.work)))
+        b.nanos
+            .cmp(&a.nanos)
+            .then_with(|| (&a.name, a.relation, &a.work).cmp(&(&b.name, b.relation, &b.work)))
     });
     all
 }
@@ -119,7 +141,11 @@ fn relation(pid: u32, own: u32, parents: &HashMap<u32, u32>) -> Relation {
             _ => break,
         }
     }
-    if pid == KERNEL_PARENT { Relation::Kernel } else { Relation::Other }
+    if pid == KERNEL_PARENT {
+        Relation::Kernel
+    } else {
+        Relation::Other
+    }
 }
 
 #[cfg(test)]
@@ -131,7 +157,16 @@ mod tests {
     fn key(tgid: u32, parent: u32, text: &[u8]) -> (PreemptorKey, u64) {
         let mut comm = [0; 16];
         comm[..text.len()].copy_from_slice(text);
-        (PreemptorKey { waiter: 7, tgid, parent, comm, function: 0 }, 10)
+        (
+            PreemptorKey {
+                waiter: 7,
+                tgid,
+                parent,
+                comm,
+                function: 0,
+            },
+            10,
+        )
     }
 
     #[test]
@@ -145,14 +180,28 @@ mod tests {
             key(0, 0, b"swapper/1"),
             key(55, 2, b"kworker/0:1"),
         ];
-        let worked = |function| (PreemptorKey { function, ..key(55, 2, b"kworker/0:1").0 }, 10);
+        let worked = |function| {
+            (
+                PreemptorKey {
+                    function,
+                    ..key(55, 2, b"kworker/0:1").0
+                },
+                10,
+            )
+        };
         let snapshot = WindowSnapshot {
-            preemptors: preemptors_of.into_iter().chain([worked(64), worked(65), worked(64)]).collect(),
+            preemptors: preemptors_of
+                .into_iter()
+                .chain([worked(64), worked(65), worked(64)])
+                .collect(),
             functions: HashMap::from([(64, "vmstat_update".to_owned())]),
             ..WindowSnapshot::default()
         };
         let causes = ByThread::of(&snapshot);
-        let mut labels: Vec<String> = preemptors(7, 100, &causes).iter().map(Preemptor::label).collect();
+        let mut labels: Vec<String> = preemptors(7, 100, &causes)
+            .iter()
+            .map(Preemptor::label)
+            .collect();
         labels.sort();
         let wanted = [
             "(idle CPU)",

@@ -42,7 +42,10 @@ pub fn process_sums(sample: &Sample) -> Vec<ProcessSum> {
     let mut sums: Vec<ProcessSum> = sums.into_values().collect();
     sums.sort_by_key(|sum| Reverse((taken(&sum.budget), sum.budget.on_cpu() + sum.in_calls)));
     if sums.len() > 1 {
-        let mut all = ProcessSum { name: "ALL".to_owned(), ..ProcessSum::default() };
+        let mut all = ProcessSum {
+            name: "ALL".to_owned(),
+            ..ProcessSum::default()
+        };
         sample.threads.iter().for_each(|thread| all.add(thread));
         sums.push(all);
     }
@@ -81,11 +84,26 @@ impl ProcessSum {
 
     /// Returns the process's line of that table.
     pub fn line(&self) -> String {
-        let Self { pid, name, threads, budget, blocked, in_calls } = self;
+        let Self {
+            pid,
+            name,
+            threads,
+            budget,
+            blocked,
+            in_calls,
+        } = self;
         let pid = pid.map_or_else(|| "SUM".to_owned(), |pid| pid.to_string());
         let name = if self.pid.is_none() { "" } else { name };
         let memory = budget.fault_cpu + budget.reclaim_cpu;
-        let times = [budget.user, memory, *in_calls, budget.ready, budget.hard + budget.soft, *blocked].map(time);
+        let times = [
+            budget.user,
+            memory,
+            *in_calls,
+            budget.ready,
+            budget.hard + budget.soft,
+            *blocked,
+        ]
+        .map(time);
         let [user, memory, calls, waited, interrupts, blocked] = times;
         format!(
             "{pid:>8} {name:15.15} {threads:>7} {user:>7} {memory:>7} {calls:>7} {waited:>7} {interrupts:>7} {blocked:>7}"
@@ -94,7 +112,14 @@ impl ProcessSum {
 
     /// Returns the sum as JSON.
     pub(crate) fn json(&self) -> Value {
-        let Self { pid, name, threads, budget, blocked, in_calls } = self;
+        let Self {
+            pid,
+            name,
+            threads,
+            budget,
+            blocked,
+            in_calls,
+        } = self;
         json!({
             "pid": pid, "name": name, "threads": threads, "window_ns": budget.window, "user_ns": budget.user,
             "syscalls_ns": in_calls, "blocked_ns": blocked, "ready_ns": budget.ready, "hard_irq_ns": budget.hard,
@@ -114,13 +139,38 @@ mod tests {
             pid,
             tid,
             name: name.to_owned(),
-            budget: Budget { window: 100, ready, user: 100 - ready, ..Budget::default() },
+            budget: Budget {
+                window: 100,
+                ready,
+                user: 100 - ready,
+                ..Budget::default()
+            },
             ..ThreadSample::default()
         };
-        let threads = vec![thread(1, 2, 10, "worker"), thread(1, 1, 0, "first"), thread(5, 5, 50, "late")];
-        let sums = process_sums(&Sample { threads, ..Sample::default() });
-        let seen: Vec<_> = sums.iter().map(|sum| (sum.pid, sum.name.as_str(), sum.threads, sum.budget.ready)).collect();
-        assert_eq!(seen, [(Some(5), "late", 1, 50), (Some(1), "first", 2, 10), (None, "ALL", 3, 60)]);
-        assert!(sums.iter().all(|sum| sum.line().len() == ProcessSum::head().len() && sum.line().len() <= 80));
+        let threads = vec![
+            thread(1, 2, 10, "worker"),
+            thread(1, 1, 0, "first"),
+            thread(5, 5, 50, "late"),
+        ];
+        let sums = process_sums(&Sample {
+            threads,
+            ..Sample::default()
+        });
+        let seen: Vec<_> = sums
+            .iter()
+            .map(|sum| (sum.pid, sum.name.as_str(), sum.threads, sum.budget.ready))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                (Some(5), "late", 1, 50),
+                (Some(1), "first", 2, 10),
+                (None, "ALL", 3, 60)
+            ]
+        );
+        assert!(
+            sums.iter()
+                .all(|sum| sum.line().len() == ProcessSum::head().len() && sum.line().len() <= 80)
+        );
     }
 }

@@ -46,24 +46,47 @@ fn write_all(text: &mut String, sample: &Sample, header: &Header, view: View) ->
     }
     let columns = Columns::of(view.screen);
     writeln!(text, "{:10} {:16} <RESOURCE SPECIFIC>", "TID", "THREAD")?;
-    writeln!(text, "{:-<10} {:-<16} {:-<rule$}", "", "", "", rule = columns.rule())?;
+    writeln!(
+        text,
+        "{:-<10} {:-<16} {:-<rule$}",
+        "",
+        "",
+        "",
+        rule = columns.rule()
+    )?;
     let selection = Selection::of(sample, view);
     let sections = if view.all { usize::MAX } else { SECTIONS };
     for (index, thread) in selection.shown.iter().take(sections).enumerate() {
         if index > 0 {
             writeln!(text)?;
         }
-        Section { text, thread, columns, screen: view.screen, first: true }.all()?;
+        Section {
+            text,
+            thread,
+            columns,
+            screen: view.screen,
+            first: true,
+        }
+        .all()?;
     }
     let left = selection.shown.len().saturating_sub(sections);
     if left > 0 {
-        let (threads, have) = (counted(left as u64, "more thread"), if left == 1 { "has" } else { "have" });
-        writeln!(text, "\n# {threads} {have} no section here: less was taken from each (--all shows them)")?;
+        let (threads, have) = (
+            counted(left as u64, "more thread"),
+            if left == 1 { "has" } else { "have" },
+        );
+        writeln!(
+            text,
+            "\n# {threads} {have} no section here: less was taken from each (--all shows them)"
+        )?;
     }
     if let Some(line) = selection.idle_line() {
         writeln!(text, "\n# {line}")?;
     }
-    sample.upcalls.as_ref().map_or(Ok(()), |upcalls| upcalls.write(text))
+    sample
+        .upcalls
+        .as_ref()
+        .map_or(Ok(()), |upcalls| upcalls.write(text))
 }
 
 /// Writer of the sections of a thread.
@@ -82,7 +105,12 @@ impl Section<'_> {
         self.budget()?;
         self.calls()?;
         if thread.polls.count > 0 {
-            let Stat { count, total, min, max } = thread.polls;
+            let Stat {
+                count,
+                total,
+                min,
+                max,
+            } = thread.polls;
             self.times(
                 "LONG POLL STATISTICS",
                 "COUNT",
@@ -91,30 +119,55 @@ impl Section<'_> {
             )?;
         }
         if thread.runs.count > 0 {
-            let Stat { count, total, min, max } = thread.runs;
-            self.times("THREAD RUN STATISTICS", "SCHED_CNT", count, &[("TOTAL", total), ("MIN", min), ("MAX", max)])?;
+            let Stat {
+                count,
+                total,
+                min,
+                max,
+            } = thread.runs;
+            self.times(
+                "THREAD RUN STATISTICS",
+                "SCHED_CNT",
+                count,
+                &[("TOTAL", total), ("MIN", min), ("MAX", max)],
+            )?;
         }
         for (section, column, stat) in [
             ("THREAD READY STATISTICS", "SCHED_CNT", thread.waits),
             ("THREAD STOPPED STATISTICS", "STOP_CNT", thread.stops),
         ] {
             if stat.count > 0 {
-                self.times(section, column, stat.count, &[("TOTAL", stat.total), ("MAX", stat.max)])?;
+                self.times(
+                    section,
+                    column,
+                    stat.count,
+                    &[("TOTAL", stat.total), ("MAX", stat.max)],
+                )?;
             }
         }
-        self.interrupts("HARD IRQ STATISTICS", false, &[thread.hard.as_slice(), &thread.vectors].concat())?;
+        self.interrupts(
+            "HARD IRQ STATISTICS",
+            false,
+            &[thread.hard.as_slice(), &thread.vectors].concat(),
+        )?;
         self.interrupts("SOFT IRQ STATISTICS", true, &thread.soft)
     }
 
     fn head(&mut self, section: &str) -> std::fmt::Result {
-        let (tid, name) =
-            if self.first { (self.thread.tid.to_string(), self.thread.name.as_str()) } else { Default::default() };
+        let (tid, name) = if self.first {
+            (self.thread.tid.to_string(), self.thread.name.as_str())
+        } else {
+            Default::default()
+        };
         if !self.first {
             writeln!(self.text)?;
         }
         self.first = false;
         let style = if name.is_empty() { Style::new() } else { NAME };
-        let (name, section) = (self.screen.paint(style, name), self.screen.paint(HEAD, format!("[{section}]")));
+        let (name, section) = (
+            self.screen.paint(style, name),
+            self.screen.paint(HEAD, format!("[{section}]")),
+        );
         writeln!(self.text, "{tid:>10} {name:16} {section}")
     }
 
@@ -124,35 +177,68 @@ impl Section<'_> {
     }
 
     /// Writes a section of one row: a count and times.
-    fn times(&mut self, section: &str, counted: &str, count: u64, times: &[(&str, u64)]) -> std::fmt::Result {
+    fn times(
+        &mut self,
+        section: &str,
+        counted: &str,
+        count: u64,
+        times: &[(&str, u64)],
+    ) -> std::fmt::Result {
         self.head(section)?;
         let heads = times.iter().map(|(head, _)| Cell::TimeHead(head));
-        self.row(&std::iter::once(Cell::Left(counted, 10)).chain(heads).collect::<Vec<_>>())?;
+        self.row(
+            &std::iter::once(Cell::Left(counted, 10))
+                .chain(heads)
+                .collect::<Vec<_>>(),
+        )?;
         let times = times.iter().map(|(_, nanos)| Cell::Time(*nanos));
-        self.row(&std::iter::once(Cell::Count(count, 10)).chain(times).collect::<Vec<_>>())
+        self.row(
+            &std::iter::once(Cell::Count(count, 10))
+                .chain(times)
+                .collect::<Vec<_>>(),
+        )
     }
 
     fn budget(&mut self) -> std::fmt::Result {
         let budget = &self.thread.budget;
         self.head("TIME BUDGET")?;
         let mut lines = budget_lines(budget, self.thread);
-        let width = self.columns.budget_width(lines.iter().map(|(what, _)| what.chars().count()).max());
+        let width = self
+            .columns
+            .budget_width(lines.iter().map(|(what, _)| what.chars().count()).max());
         make_room(&mut lines, width);
-        self.row(&[Cell::Left("WHERE", width), Cell::TimeHead("TOTAL"), Cell::Right("%", 7)])?;
-        let largest = lines.iter().filter(|(what, _)| !what.starts_with(' ')).map(|(_, nanos)| *nanos).max();
+        self.row(&[
+            Cell::Left("WHERE", width),
+            Cell::TimeHead("TOTAL"),
+            Cell::Right("%", 7),
+        ])?;
+        let largest = lines
+            .iter()
+            .filter(|(what, _)| !what.starts_with(' '))
+            .map(|(_, nanos)| *nanos)
+            .max();
         for (what, nanos) in lines {
             let part = 100.0 * share(nanos, budget.window);
             let bar = self.columns.bar(part, width);
             let part = format!("{part:.2}");
             let what = fitted(&what, width);
-            let cells = [Cell::Left(&what, width), Cell::Time(nanos), Cell::Right(&part, 7), Cell::Left(&bar, 0)];
+            let cells = [
+                Cell::Left(&what, width),
+                Cell::Time(nanos),
+                Cell::Right(&part, 7),
+                Cell::Left(&bar, 0),
+            ];
             let row = self.columns.row(&cells);
             let is_largest = !what.starts_with(' ') && Some(nanos) == largest;
             let style = if is_largest { LARGEST } else { Style::new() };
             writeln!(self.text, "{}", self.screen.paint(style, row))?;
         }
         let part = format!("{:.2}", 100.0 * share(budget.sum(), budget.window));
-        self.row(&[Cell::Left("SUM, of the thread's window:", width), Cell::Time(budget.sum()), Cell::Right(&part, 7)])
+        self.row(&[
+            Cell::Left("SUM, of the thread's window:", width),
+            Cell::Time(budget.sum()),
+            Cell::Right(&part, 7),
+        ])
     }
 
     /// Writes the script's columns and then ours if there is room; otherwise those that fit 80
@@ -165,12 +251,34 @@ impl Section<'_> {
         self.head("SYSCALL STATISTICS")?;
         let heads = ["TOTAL", "MAX", "MEAN", "~P50", "~P99"].map(Cell::TimeHead);
         let [total, max, mean, p50, p99] = heads;
-        let (name, errors) = (Cell::Left("NAME", self.columns.name_width()), Cell::Right("ERRORS", 7));
+        let (name, errors) = (
+            Cell::Left("NAME", self.columns.name_width()),
+            Cell::Right("ERRORS", 7),
+        );
         if self.columns.exact {
             let number = Cell::Near("NUMBER", 6);
-            self.row(&[name, number, Cell::Right("COUNT", 10), total, max, errors, mean, p50, p99])?;
+            self.row(&[
+                name,
+                number,
+                Cell::Right("COUNT", 10),
+                total,
+                max,
+                errors,
+                mean,
+                p50,
+                p99,
+            ])?;
         } else {
-            self.row(&[name, Cell::Right("COUNT", 8), Cell::Right("ERRORS", 6), total, mean, p50, p99, max])?;
+            self.row(&[
+                name,
+                Cell::Right("COUNT", 8),
+                Cell::Right("ERRORS", 6),
+                total,
+                mean,
+                p50,
+                p99,
+                max,
+            ])?;
         }
         for call in &thread.calls {
             self.call(call)?;
@@ -181,31 +289,69 @@ impl Section<'_> {
     /// Writes the sum of all calls except those that only wait for events, and names those.
     fn sum_of_calls(&mut self) -> std::fmt::Result {
         let calls = self.thread.calls.iter();
-        let (waits, others): (Vec<&CallStat>, Vec<&CallStat>) = calls.partition(|call| waits_for_events(call.slot));
+        let (waits, others): (Vec<&CallStat>, Vec<&CallStat>) =
+            calls.partition(|call| waits_for_events(call.slot));
         let sum = |of: fn(&CallStat) -> u64| others.iter().map(|call| of(call)).sum();
-        let (count, total, errors) =
-            (sum(|call| call.stat.count), sum(|call| call.stat.total), sum(|call| call.errors));
+        let (count, total, errors) = (
+            sum(|call| call.stat.count),
+            sum(|call| call.stat.total),
+            sum(|call| call.errors),
+        );
         if count == 0 {
             return Ok(());
         }
         let waits: Vec<String> = waits.iter().map(|call| call_name(call.slot)).collect();
-        let without = if waits.is_empty() { String::new() } else { format!("without {}", waits.join(", ")) };
-        let (name, without) = (Cell::Left("TOTAL( - polls):", self.columns.name_width()), Cell::Left(&without, 0));
+        let without = if waits.is_empty() {
+            String::new()
+        } else {
+            format!("without {}", waits.join(", "))
+        };
+        let (name, without) = (
+            Cell::Left("TOTAL( - polls):", self.columns.name_width()),
+            Cell::Left(&without, 0),
+        );
         if self.columns.exact {
-            let (number, max, errors) = (Cell::Near("", 6), Cell::TimeHead(""), Cell::Count(errors, 7));
-            return self.row(&[name, number, Cell::Count(count, 10), Cell::Time(total), max, errors, without]);
+            let (number, max, errors) = (
+                Cell::Near("", 6),
+                Cell::TimeHead(""),
+                Cell::Count(errors, 7),
+            );
+            return self.row(&[
+                name,
+                number,
+                Cell::Count(count, 10),
+                Cell::Time(total),
+                max,
+                errors,
+                without,
+            ]);
         }
-        self.row(&[name, Cell::Count(count, 8), Cell::Count(errors, 6), Cell::Time(total), without])
+        self.row(&[
+            name,
+            Cell::Count(count, 8),
+            Cell::Count(errors, 6),
+            Cell::Time(total),
+            without,
+        ])
     }
 
     fn call(&mut self, call: &CallStat) -> std::fmt::Result {
         let name = call_name(call.slot);
         let name = Cell::Left(&name, self.columns.name_width());
-        let Stat { count, total, max, .. } = call.stat;
-        let [p50, p99] = [50, 99].map(|percent| call.percentile(percent).map_or(Cell::TimeHead(""), Cell::Time));
+        let Stat {
+            count, total, max, ..
+        } = call.stat;
+        let [p50, p99] = [50, 99].map(|percent| {
+            call.percentile(percent)
+                .map_or(Cell::TimeHead(""), Cell::Time)
+        });
         let (total, mean, max) = (Cell::Time(total), Cell::Time(call.mean()), Cell::Time(max));
         if self.columns.exact {
-            let number = if call.slot < NUMBERED_SLOTS { call.slot.to_string() } else { String::new() };
+            let number = if call.slot < NUMBERED_SLOTS {
+                call.slot.to_string()
+            } else {
+                String::new()
+            };
             let number = Cell::Near(&number, 6);
             return self.row(&[
                 name,
@@ -219,24 +365,51 @@ impl Section<'_> {
                 p99,
             ]);
         }
-        self.row(&[name, Cell::Count(count, 8), Cell::Count(call.errors, 6), total, mean, p50, p99, max])
+        self.row(&[
+            name,
+            Cell::Count(count, 8),
+            Cell::Count(call.errors, 6),
+            total,
+            mean,
+            p50,
+            p99,
+            max,
+        ])
     }
 
-    fn interrupts(&mut self, section: &str, numbered: bool, interrupts: &[Interrupt]) -> std::fmt::Result {
+    fn interrupts(
+        &mut self,
+        section: &str,
+        numbered: bool,
+        interrupts: &[Interrupt],
+    ) -> std::fmt::Result {
         if interrupts.is_empty() {
             return Ok(());
         }
         self.head(section)?;
         let heads = [Cell::TimeHead("TOTAL"), Cell::TimeHead("MAX")];
-        self.interrupt(numbered, "NAME", "VECT_NR", Cell::Right("COUNT", 10), &heads)?;
+        self.interrupt(
+            numbered,
+            "NAME",
+            "VECT_NR",
+            Cell::Right("COUNT", 10),
+            &heads,
+        )?;
         for Interrupt { name, number, stat } in interrupts {
             let number = number.to_string();
             let times = [Cell::Time(stat.total), Cell::Time(stat.max)];
             self.interrupt(numbered, name, &number, Cell::Count(stat.count, 10), &times)?;
         }
-        let sum = |of: fn(&Stat) -> u64| interrupts.iter().map(|interrupt| of(&interrupt.stat)).sum();
+        let sum =
+            |of: fn(&Stat) -> u64| interrupts.iter().map(|interrupt| of(&interrupt.stat)).sum();
         let (count, total) = (sum(|stat| stat.count), sum(|stat| stat.total));
-        self.interrupt(numbered, "TOTAL:", "", Cell::Count(count, 10), &[Cell::Time(total)])
+        self.interrupt(
+            numbered,
+            "TOTAL:",
+            "",
+            Cell::Count(count, 10),
+            &[Cell::Time(total)],
+        )
     }
 
     fn interrupt(
@@ -260,11 +433,17 @@ const NAMED: usize = 5;
 
 /// Returns the largest details of these nanoseconds, the sum of the others, and the unknown rest.
 fn named(nanos: u64, details: Vec<(String, u64)>) -> Vec<(String, u64)> {
-    let mut details: Vec<(String, u64)> = details.into_iter().filter(|(_, nanos)| *nanos > 0).collect();
+    let mut details: Vec<(String, u64)> = details
+        .into_iter()
+        .filter(|(_, nanos)| *nanos > 0)
+        .collect();
     let known: u64 = details.iter().map(|(_, nanos)| nanos).sum();
     if details.len() > NAMED + 1 {
         let others = details.split_off(NAMED);
-        details.push((format!("  {} others", others.len()), others.iter().map(|(_, nanos)| nanos).sum()));
+        details.push((
+            format!("  {} others", others.len()),
+            others.iter().map(|(_, nanos)| nanos).sum(),
+        ));
     }
     if known > 0 && known < nanos {
         details.push(("  not known".to_owned(), nanos - known));
@@ -315,14 +494,25 @@ fn budget_lines(budget: &Budget, thread: &ThreadSample) -> Vec<(String, u64)> {
         }
     };
     let sorted = |of: fn(&crate::CallTime) -> u64| {
-        let mut calls: Vec<(String, u64)> =
-            budget.calls.iter().map(|call| (format!("  {}", call_name(call.slot)), of(call))).collect();
+        let mut calls: Vec<(String, u64)> = budget
+            .calls
+            .iter()
+            .map(|call| (format!("  {}", call_name(call.slot)), of(call)))
+            .collect();
         calls.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
         calls
     };
     part("page faults, on the CPU", budget.fault_cpu, Vec::new());
-    part("reclaim of memory, on the CPU", budget.reclaim_cpu, Vec::new());
-    part("system calls, on the CPU", budget.in_calls(), sorted(|call| call.cpu));
+    part(
+        "reclaim of memory, on the CPU",
+        budget.reclaim_cpu,
+        Vec::new(),
+    );
+    part(
+        "system calls, on the CPU",
+        budget.in_calls(),
+        sorted(|call| call.cpu),
+    );
     let mut blocked = sorted(|call| call.blocked);
     blocked.push(("  page faults".to_owned(), budget.fault_blocked));
     blocked.push(("  reclaim of memory".to_owned(), budget.reclaim_blocked));
@@ -330,7 +520,9 @@ fn budget_lines(budget: &Budget, thread: &ThreadSample) -> Vec<(String, u64)> {
     blocked.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
     part("blocked, in", budget.blocked(), blocked);
     let preemptors = thread.preemptors.iter();
-    let preemptors = preemptors.map(|task| (format!("  {RAN_INSTEAD}{}", task.label()), task.nanos)).collect();
+    let preemptors = preemptors
+        .map(|task| (format!("  {RAN_INSTEAD}{}", task.label()), task.nanos))
+        .collect();
     part(WAITING, budget.ready, preemptors);
     part("hard interrupts", budget.hard, Vec::new());
     part("soft interrupts", budget.soft, Vec::new());
@@ -340,7 +532,13 @@ fn budget_lines(budget: &Budget, thread: &ThreadSample) -> Vec<(String, u64)> {
     let waits = lines.iter().position(|(what, _)| what == WAITING);
     if let (Some(waits), 1..) = (waits, thread.throttled_at_most) {
         // Not one of the tasks that ran instead: they may have run because of the limit.
-        lines.insert(waits + 1, ("  for the CPU limit, at most".to_owned(), thread.throttled_at_most));
+        lines.insert(
+            waits + 1,
+            (
+                "  for the CPU limit, at most".to_owned(),
+                thread.throttled_at_most,
+            ),
+        );
     }
     lines
 }
@@ -352,14 +550,20 @@ mod tests {
     #[test]
     fn names_of_those_that_ran_instead_have_room() {
         let lines = |names: &[&str]| -> Vec<(String, u64)> {
-            names.iter().map(|name| (format!("  {RAN_INSTEAD}{name}"), 1)).collect()
+            names
+                .iter()
+                .map(|name| (format!("  {RAN_INSTEAD}{name}"), 1))
+                .collect()
         };
         let mut short = lines(&["yes [12]"]);
         make_room(&mut short, 34);
         assert_eq!(short[0].0, "  ran instead: yes [12]");
         let mut long = lines(&["yes [12]", "left [its own thread]"]);
         make_room(&mut long, 34);
-        assert_eq!([long[0].0.as_str(), &long[1].0], ["  ran: yes [12]", "  ran: left [its own thread]"]);
+        assert_eq!(
+            [long[0].0.as_str(), &long[1].0],
+            ["  ran: yes [12]", "  ran: left [its own thread]"]
+        );
     }
 
     /// Sleeping until something happens does not count as time of system calls, by any call.
@@ -367,32 +571,67 @@ mod tests {
     fn the_sum_of_calls_is_without_those_that_wait_for_events() {
         let call = |name, count, total| CallStat {
             slot: crate::names::call_number(name).unwrap(),
-            stat: Stat { count, total, ..Stat::default() },
+            stat: Stat {
+                count,
+                total,
+                ..Stat::default()
+            },
             errors: 1,
             ..CallStat::default()
         };
         let of = |calls: Vec<CallStat>, screen| {
-            let sample =
-                Sample { threads: vec![ThreadSample { calls, ..ThreadSample::default() }], ..Sample::default() };
+            let sample = Sample {
+                threads: vec![ThreadSample {
+                    calls,
+                    ..ThreadSample::default()
+                }],
+                ..Sample::default()
+            };
             let text = report(&sample, &Header::default(), View { all: true, screen });
-            text.lines().find(|line| line.contains("TOTAL(")).map(str::trim_start).unwrap_or_default().to_owned()
+            text.lines()
+                .find(|line| line.contains("TOTAL("))
+                .map(str::trim_start)
+                .unwrap_or_default()
+                .to_owned()
         };
         let waits = || vec![call("epoll_pwait", 7, 900_000_000), call("ppoll", 1, 5)];
-        let all = || [waits(), vec![call("read", 3, 2_000), call("futex", 4, 1_000_000)]].concat();
+        let all = || {
+            [
+                waits(),
+                vec![call("read", 3, 2_000), call("futex", 4, 1_000_000)],
+            ]
+            .concat()
+        };
         let exact = of(all(), Screen::default());
         let words: Vec<&str> = exact.split_whitespace().collect();
-        assert_eq!(words[..6], ["TOTAL(", "-", "polls):", "7", "1,002,000", "2"], "{exact}");
+        assert_eq!(
+            words[..6],
+            ["TOTAL(", "-", "polls):", "7", "1,002,000", "2"],
+            "{exact}"
+        );
         assert!(exact.ends_with("  without epoll_pwait, ppoll"), "{exact}");
         let narrow = of(all(), Screen::terminal(80, false));
-        assert_eq!(narrow, "TOTAL( - polls):        7      2  1.00 ms without epoll_pwait, ppoll");
+        assert_eq!(
+            narrow,
+            "TOTAL( - polls):        7      2  1.00 ms without epoll_pwait, ppoll"
+        );
         assert!(!of(vec![call("read", 3, 2_000)], Screen::default()).contains("without"));
         assert_eq!(of(waits(), Screen::default()), "");
     }
 
     #[test]
     fn a_number_in_brackets_is_never_cut() {
-        assert_eq!(fitted("  ran instead: yes [12]", 34), "  ran instead: yes [12]");
-        assert_eq!(fitted("  ran instead: qemu-system-aar [12068]", 34), "  ran instead: qemu-system [12068]");
-        assert_eq!(fitted("    a very long name of a system call", 10), "    a very");
+        assert_eq!(
+            fitted("  ran instead: yes [12]", 34),
+            "  ran instead: yes [12]"
+        );
+        assert_eq!(
+            fitted("  ran instead: qemu-system-aar [12068]", 34),
+            "  ran instead: qemu-system [12068]"
+        );
+        assert_eq!(
+            fitted("    a very long name of a system call", 10),
+            "    a very"
+        );
     }
 }

@@ -137,17 +137,32 @@ struct Known {
 impl Running {
     /// Starts at this time, in nanoseconds of `CLOCK_MONOTONIC`.
     pub fn new(start: u64) -> Self {
-        Self { start, threads: HashMap::new() }
+        Self {
+            start,
+            threads: HashMap::new(),
+        }
     }
 
     /// Advances the threads that were read. A thread whose reading does not add up, because a
     /// program is changing its value, is left out, and gets all its time at the next reading.
     pub(crate) fn advance(&mut self, readings: Vec<ThreadReading>, causes: Causes) -> Vec<Advance> {
-        let Causes { preemptors, interrupts, hard_names } = causes;
-        let causes = WindowSnapshot { preemptors, interrupts, hard_names, ..WindowSnapshot::default() };
+        let Causes {
+            preemptors,
+            interrupts,
+            hard_names,
+        } = causes;
+        let causes = WindowSnapshot {
+            preemptors,
+            interrupts,
+            hard_names,
+            ..WindowSnapshot::default()
+        };
         let causes = ByThread::of(&causes);
         let there: HashSet<u32> = readings.iter().map(|reading| reading.tid).collect();
-        let all = readings.into_iter().filter_map(|reading| self.thread(reading, &causes)).collect();
+        let all = readings
+            .into_iter()
+            .filter_map(|reading| self.thread(reading, &causes))
+            .collect();
         self.threads.retain(|tid, _| there.contains(tid));
         all
     }
@@ -159,7 +174,9 @@ impl Running {
 
     /// Returns the record of a thread from before; `None` if another thread had its number.
     fn known(&self, tid: u32, after: &Snapshot) -> Option<&Known> {
-        self.threads.get(&tid).filter(|known| known.before.start_time() == after.start_time())
+        self.threads
+            .get(&tid)
+            .filter(|known| known.before.start_time() == after.start_time())
     }
 
     fn budget(&self, reading: &ThreadReading) -> Option<Found> {
@@ -169,44 +186,118 @@ impl Running {
             Some(known) => (&known.before, known.until),
             None => (&nothing, self.start.max(after.start_time())),
         };
-        let until = if after.is_dead() { after.thread.end_time } else { reading.at.max(after.mark()) };
+        let until = if after.is_dead() {
+            after.thread.end_time
+        } else {
+            reading.at.max(after.mark())
+        };
         let mut raw = Raw::of(before, after);
-        raw.close(after, &Window { start: self.start, stop: until, ..Window::default() });
-        raw.take_back(before, &Window { start: self.start, stop: from, ..Window::default() })?;
-        raw.settle(after, &reading.fallback, &Window { start: from, stop: until, ..Window::default() });
+        raw.close(
+            after,
+            &Window {
+                start: self.start,
+                stop: until,
+                ..Window::default()
+            },
+        );
+        raw.take_back(
+            before,
+            &Window {
+                start: self.start,
+                stop: from,
+                ..Window::default()
+            },
+        )?;
+        raw.settle(
+            after,
+            &reading.fallback,
+            &Window {
+                start: from,
+                stop: until,
+                ..Window::default()
+            },
+        );
         let nobodys = after.thread.nobody.wrapping_sub(before.thread.nobody);
         let passed = until.saturating_sub(from).saturating_sub(nobodys);
-        Some(Found { budget: raw.into_budget(passed), until })
+        Some(Found {
+            budget: raw.into_budget(passed),
+            until,
+        })
     }
 
     fn thread(&mut self, reading: ThreadReading, causes: &ByThread<'_>) -> Option<Advance> {
         let found = self.budget(&reading).filter(Found::adds_up);
-        let ThreadReading { tid, after, at, name, .. } = reading;
+        let ThreadReading {
+            tid,
+            after,
+            at,
+            name,
+            ..
+        } = reading;
         let (has_ended, pid) = (after.is_dead(), after.process());
         let comm = Some(after.comm()).filter(|comm| !comm.is_empty());
         let name = name.or(comm).unwrap_or_else(|| "?".to_owned());
         let start = self.start.max(after.start_time());
         let before = self.known(tid, &after);
-        let before = before.map(|known| (known.before.thread.absences, known.before.thread.absent)).unwrap_or_default();
-        let absences = (after.thread.absences.wrapping_sub(before.0), after.thread.absent.wrapping_sub(before.1));
+        let before = before
+            .map(|known| (known.before.thread.absences, known.before.thread.absent))
+            .unwrap_or_default();
+        let absences = (
+            after.thread.absences.wrapping_sub(before.0),
+            after.thread.absent.wrapping_sub(before.1),
+        );
         let Some(Found { budget, until }) = found else {
-            let known =
-                self.threads.entry(tid).or_insert(Known { before: Snapshot::default(), until: start, failed: 0 });
+            let known = self.threads.entry(tid).or_insert(Known {
+                before: Snapshot::default(),
+                until: start,
+                failed: 0,
+            });
             known.failed += 1;
             if known.failed <= PATIENCE {
                 return None;
             }
             let nanos = at.saturating_sub(known.until);
-            *known = Known { before: after, until: known.until + nanos, failed: 0 };
-            let parts = vec![Part { place: Place::Unknown, by: String::new(), nanos }];
-            return Some(Advance { tid, pid, name, nanos, parts, absences, has_ended });
+            *known = Known {
+                before: after,
+                until: known.until + nanos,
+                failed: 0,
+            };
+            let parts = vec![Part {
+                place: Place::Unknown,
+                by: String::new(),
+                nanos,
+            }];
+            return Some(Advance {
+                tid,
+                pid,
+                name,
+                nanos,
+                parts,
+                absences,
+                has_ended,
+            });
         };
         // Excess time from an event at the very edge is taken from the time after it.
         let over = budget.sum().saturating_sub(budget.window);
         let nanos = budget.window + over;
         let parts = parts(tid, pid, &budget, causes);
-        self.threads.insert(tid, Known { before: after, until: until + over, failed: 0 });
-        Some(Advance { tid, pid, name, nanos, parts, absences, has_ended })
+        self.threads.insert(
+            tid,
+            Known {
+                before: after,
+                until: until + over,
+                failed: 0,
+            },
+        );
+        Some(Advance {
+            tid,
+            pid,
+            name,
+            nanos,
+            parts,
+            absences,
+            has_ended,
+        })
     }
 }
 
@@ -247,18 +338,34 @@ fn parts(tid: u32, pid: u32, budget: &Budget, causes: &ByThread<'_>) -> Vec<Part
     add(Place::Elsewhere, String::new(), budget.blocked_elsewhere);
     add(Place::Stopped, FROZEN.to_owned(), budget.frozen);
     add(Place::Stopped, String::new(), budget.stopped);
-    add(Place::Unknown, String::new(), budget.window.saturating_sub(budget.sum()));
-    let ran = preemptors(tid, pid, causes).into_iter().map(|it| (who(&it.name, it.relation), it.nanos));
+    add(
+        Place::Unknown,
+        String::new(),
+        budget.window.saturating_sub(budget.sum()),
+    );
+    let ran = preemptors(tid, pid, causes)
+        .into_iter()
+        .map(|it| (who(&it.name, it.relation), it.nanos));
     let [hard, vectors, soft] = interrupts_of(tid, causes);
     let named = |all: Vec<Interrupt>| all.into_iter().map(|it| (it.name, it.stat.total));
     split(budget.ready, ran, |by, nanos| add(Place::Ready, by, nanos));
-    split(budget.hard, named(hard).chain(named(vectors)), |by, nanos| add(Place::Hard, by, nanos));
-    split(budget.soft, named(soft), |by, nanos| add(Place::Soft, by, nanos));
+    split(
+        budget.hard,
+        named(hard).chain(named(vectors)),
+        |by, nanos| add(Place::Hard, by, nanos),
+    );
+    split(budget.soft, named(soft), |by, nanos| {
+        add(Place::Soft, by, nanos);
+    });
     parts
 }
 
 /// Splits a time among the takers, as far as it goes; the rest has no name.
-fn split(nanos: u64, takers: impl Iterator<Item = (String, u64)>, mut give: impl FnMut(String, u64)) {
+fn split(
+    nanos: u64,
+    takers: impl Iterator<Item = (String, u64)>,
+    mut give: impl FnMut(String, u64),
+) {
     let mut left = nanos;
     for (by, took) in takers {
         let took = took.min(left);
@@ -288,17 +395,40 @@ mod tests {
     const BLOCKED: u32 = std::mem::offset_of!(crate::layout::CallEntry, blocked) as u32;
 
     fn reading(at: u64, value: &ThreadValue) -> ThreadReading {
-        let fallback = ProcFallback { state: 'R', ran: 1_000_000_000, ..ProcFallback::default() };
-        ThreadReading { tid: 7, after: Snapshot::of(value), at, fallback, name: Some("reactor_0".into()) }
+        let fallback = ProcFallback {
+            state: 'R',
+            ran: 1_000_000_000,
+            ..ProcFallback::default()
+        };
+        ThreadReading {
+            tid: 7,
+            after: Snapshot::of(value),
+            at,
+            fallback,
+            name: Some("reactor_0".into()),
+        }
     }
 
     #[track_caller]
-    fn next(running: &mut Running, at: u64, value: &ThreadValue, causes: Causes) -> Vec<(Place, String, u64)> {
+    fn next(
+        running: &mut Running,
+        at: u64,
+        value: &ThreadValue,
+        causes: Causes,
+    ) -> Vec<(Place, String, u64)> {
         let mut advances = running.advance(vec![reading(at, value)], causes);
         assert_eq!(advances.len(), 1);
         let advance = advances.remove(0);
-        assert_eq!(advance.parts.iter().map(|part| part.nanos).sum::<u64>(), advance.nanos, "{advance:?}");
-        advance.parts.into_iter().map(|part| (part.place, part.by, part.nanos)).collect()
+        assert_eq!(
+            advance.parts.iter().map(|part| part.nanos).sum::<u64>(),
+            advance.nanos,
+            "{advance:?}"
+        );
+        advance
+            .parts
+            .into_iter()
+            .map(|part| (part.place, part.by, part.nanos))
+            .collect()
     }
 
     /// An event between two readings, and one after the time of the reading: each nanosecond is
@@ -312,18 +442,26 @@ mod tests {
         assert_eq!(next(&mut running, 101_000, &value, none()), [user(100_000)]);
         // It was on the CPU until it blocked at 150,000.
         let thread = &mut value.thread;
-        (thread.first, thread.resolved, thread.state) = (first::RUNNING, entry_of(SLOT_NONE), state::BLOCKED);
+        (thread.first, thread.resolved, thread.state) =
+            (first::RUNNING, entry_of(SLOT_NONE), state::BLOCKED);
         (thread.unsure, thread.mark, thread.bucket) = (149_000, 150_000, entry_of(202) + BLOCKED);
         let blocked = |nanos| (Place::Blocked, "futex".to_owned(), nanos);
-        assert_eq!(next(&mut running, 201_000, &value, none()), [user(49_000), blocked(51_000)]);
+        assert_eq!(
+            next(&mut running, 201_000, &value, none()),
+            [user(49_000), blocked(51_000)]
+        );
         // It is woken at 300,500: after the start of the reading at 300,000.
         value.calls[202].blocked = 150_500;
         (value.thread.mark, value.thread.bucket) = (300_500, entry_of(SLOT_NONE) + CPU);
-        assert_eq!(next(&mut running, 300_000, &value, none()), [blocked(99_500)]);
+        assert_eq!(
+            next(&mut running, 300_000, &value, none()),
+            [blocked(99_500)]
+        );
         assert_eq!(next(&mut running, 400_500, &value, none()), [user(100_000)]);
         // It ends.
         value.calls[SLOT_NONE as usize].cpu = 110_000;
-        (value.thread.mark, value.thread.end_time, value.thread.state) = (410_500, 410_500, state::DEAD);
+        (value.thread.mark, value.thread.end_time, value.thread.state) =
+            (410_500, 410_500, state::DEAD);
         assert_eq!(next(&mut running, 500_000, &value, none()), [user(10_000)]);
     }
 
@@ -334,17 +472,39 @@ mod tests {
         let thread = &mut value.thread;
         (thread.first, thread.resolved, thread.state, thread.tgid) =
             (first::RUNNING, entry_of(SLOT_NONE), state::READY, 5);
-        (thread.mark, thread.bucket) = (1_000, std::mem::offset_of!(crate::layout::Thread, ready) as u32);
+        (thread.mark, thread.bucket) = (
+            1_000,
+            std::mem::offset_of!(crate::layout::Thread, ready) as u32,
+        );
         let key = |tgid, parent, text: &[u8]| {
             let mut comm = [0; 16];
             comm[..text.len()].copy_from_slice(text);
-            PreemptorKey { waiter: 7, tgid, parent, comm, function: 0 }
+            PreemptorKey {
+                waiter: 7,
+                tgid,
+                parent,
+                comm,
+                function: 0,
+            }
         };
-        let preemptors = vec![(key(9, 2, b"kworker/0:1"), 30_000), (key(8, 1, b"yes"), 60_000)];
-        let causes = Causes { preemptors, ..Causes::default() };
+        let preemptors = vec![
+            (key(9, 2, b"kworker/0:1"), 30_000),
+            (key(8, 1, b"yes"), 60_000),
+        ];
+        let causes = Causes {
+            preemptors,
+            ..Causes::default()
+        };
         let ready = |by: &str, nanos| (Place::Ready, by.to_owned(), nanos);
         let parts = next(&mut running, 101_000, &value, causes);
-        assert_eq!(parts, [ready("yes", 60_000), ready("kworker", 30_000), ready("", 10_000)]);
+        assert_eq!(
+            parts,
+            [
+                ready("yes", 60_000),
+                ready("kworker", 30_000),
+                ready("", 10_000)
+            ]
+        );
     }
 
     /// A value that is being changed is left to the next reading; one that never adds up is not
@@ -354,14 +514,27 @@ mod tests {
         let mut running = Running::new(0);
         let mut value = found_thread(7, b"");
         (value.thread.first, value.thread.state) = (first::RUNNING, state::RUNNING);
-        (value.thread.mark, value.thread.bucket, value.thread.resolved) = (900_000, 0, entry_of(SLOT_NONE));
+        (
+            value.thread.mark,
+            value.thread.bucket,
+            value.thread.resolved,
+        ) = (900_000, 0, entry_of(SLOT_NONE));
         let at = |at| reading(at, &value);
         assert!(!running.adds_up(&at(1_000_000)));
         for round in 1..=u64::from(PATIENCE) {
-            assert!(running.advance(vec![at(round * 1_000_000)], Causes::default()).is_empty());
+            assert!(
+                running
+                    .advance(vec![at(round * 1_000_000)], Causes::default())
+                    .is_empty()
+            );
         }
         let advance = running.advance(vec![at(9_000_000)], Causes::default());
-        assert_eq!((advance[0].nanos, advance[0].parts[0].place), (9_000_000, Place::Unknown));
-        assert!(running.advance(Vec::new(), Causes::default()).is_empty() && running.threads.is_empty());
+        assert_eq!(
+            (advance[0].nanos, advance[0].parts[0].place),
+            (9_000_000, Place::Unknown)
+        );
+        assert!(
+            running.advance(Vec::new(), Causes::default()).is_empty() && running.threads.is_empty()
+        );
     }
 }

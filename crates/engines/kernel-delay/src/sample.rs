@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use crate::layout::{
-    Histogram, InterruptKey, NUMBERED_SLOTS, PreemptorKey, SLOT_COMPAT, SLOT_FAULT, SLOT_OTHER, SLOT_RECLAIM,
-    SOFT_INTERRUPT, TIME_MASK, Tally, TallyWithMin, VECTOR_INTERRUPT, WINDOW_SHIFT, state,
+    Histogram, InterruptKey, NUMBERED_SLOTS, PreemptorKey, SLOT_COMPAT, SLOT_FAULT, SLOT_OTHER,
+    SLOT_RECLAIM, SOFT_INTERRUPT, TIME_MASK, Tally, TallyWithMin, VECTOR_INTERRUPT, WINDOW_SHIFT,
+    state,
 };
 
 use crate::budget::Budget;
@@ -94,7 +95,9 @@ impl WindowSnapshot {
     /// Returns whether a thread was read in the middle of a change that comes before the window's
     /// end.
     pub(crate) fn is_changing(&self) -> bool {
-        self.threads.iter().any(|thread| thread.after.is_changing() && thread.after.mark() < self.window.stop)
+        self.threads
+            .iter()
+            .any(|thread| thread.after.is_changing() && thread.after.mark() < self.window.stop)
     }
 }
 
@@ -219,39 +222,67 @@ impl Sample {
         let window = snapshot.window;
         let lived = |pair: &&ThreadPair| {
             let thread = &pair.after.thread;
-            (thread.end_time == 0 || thread.end_time > window.start) && thread.start_time < window.stop
+            (thread.end_time == 0 || thread.end_time > window.start)
+                && thread.start_time < window.stop
         };
         let lived = snapshot.threads.iter().filter(lived);
         let causes = ByThread::of(snapshot);
-        let mut threads: Vec<ThreadSample> = lived.map(|pair| ThreadSample::of(pair, &causes)).collect();
+        let mut threads: Vec<ThreadSample> =
+            lived.map(|pair| ThreadSample::of(pair, &causes)).collect();
         threads.sort_by(|a, b| (&a.name, a.tid).cmp(&(&b.name, b.tid)));
-        Self { window, threads, upcalls: snapshot.upcalls.clone() }
+        Self {
+            window,
+            threads,
+            upcalls: snapshot.upcalls.clone(),
+        }
     }
 
     /// Returns whether no budget lacks more than a thousandth of its window plus the bound of its
     /// edges.
     pub fn adds_up(&self) -> bool {
         let lacks = |budget: &Budget| budget.window.saturating_sub(budget.sum());
-        self.threads.iter().all(|thread| lacks(&thread.budget) <= thread.budget.window / 1000 + self.window.edge)
+        self.threads
+            .iter()
+            .all(|thread| lacks(&thread.budget) <= thread.budget.window / 1000 + self.window.edge)
     }
 }
 
 impl ThreadSample {
     /// Returns the nanoseconds of its wait for which the running task is unknown.
     pub fn wait_without_names(&self) -> u64 {
-        let known = self.preemptors.iter().map(|task| task.nanos).fold(0, u64::saturating_add);
+        let known = self
+            .preemptors
+            .iter()
+            .map(|task| task.nanos)
+            .fold(0, u64::saturating_add);
         self.budget.ready.saturating_sub(known)
     }
 
     fn of(pair: &ThreadPair, causes: &ByThread<'_>) -> Self {
-        let ThreadPair { tid, before, after, fallback, name, stuck_in } = pair;
+        let ThreadPair {
+            tid,
+            before,
+            after,
+            fallback,
+            name,
+            stuck_in,
+        } = pair;
         let window = &causes.snapshot.window;
         let (was, is) = (&before.thread, &after.thread);
         let comm = Some(after.comm()).filter(|comm| !comm.is_empty());
-        let tally = |before: &TallyWithMin, after: &TallyWithMin| grown(before.tally, after.tally, window.number);
+        let tally = |before: &TallyWithMin, after: &TallyWithMin| {
+            grown(before.tally, after.tally, window.number)
+        };
         let with_min = |before: &TallyWithMin, after: &TallyWithMin| {
             let shortest = tagged(after.min, window.number);
-            Stat { min: if shortest == 0 { 0 } else { TIME_MASK - shortest }, ..tally(before, after) }
+            Stat {
+                min: if shortest == 0 {
+                    0
+                } else {
+                    TIME_MASK - shortest
+                },
+                ..tally(before, after)
+            }
         };
         Self {
             tid: *tid,
@@ -260,8 +291,16 @@ impl ThreadSample {
             budget: Budget::of(before, after, fallback, window),
             started_in_window: is.start_time > window.start,
             ended_in_window: is.end_time > window.start && is.end_time <= window.stop,
-            faults: grown(before.call(SLOT_FAULT).tally, after.call(SLOT_FAULT).tally, window.number),
-            reclaims: grown(before.call(SLOT_RECLAIM).tally, after.call(SLOT_RECLAIM).tally, window.number),
+            faults: grown(
+                before.call(SLOT_FAULT).tally,
+                after.call(SLOT_FAULT).tally,
+                window.number,
+            ),
+            reclaims: grown(
+                before.call(SLOT_RECLAIM).tally,
+                after.call(SLOT_RECLAIM).tally,
+                window.number,
+            ),
             stuck_in: stuck_in.clone(),
             calls: calls(before, after, window.number),
             polls: with_min(&was.polls, &is.polls),
@@ -270,7 +309,8 @@ impl ThreadSample {
             stops: tally(&was.stops, &is.stops),
             events: is.events.wrapping_sub(was.events),
             throttled_at_most: 0,
-            longest_wait: tagged(is.longest, window.number).max(still_waits(after, fallback, window)),
+            longest_wait: tagged(is.longest, window.number)
+                .max(still_waits(after, fallback, window)),
             hard: interrupts(*tid, causes, 0),
             vectors: interrupts(*tid, causes, VECTOR_INTERRUPT),
             soft: interrupts(*tid, causes, SOFT_INTERRUPT),
@@ -295,7 +335,10 @@ fn grown(before: Tally, after: Tally, number: u16) -> Stat {
 fn calls(before: &Snapshot, after: &Snapshot, number: u16) -> Vec<CallStat> {
     let of = |slot| {
         let (was, is) = (before.call(slot), after.call(slot));
-        let histogram = after.histogram(slot).into_iter().zip(before.histogram(slot));
+        let histogram = after
+            .histogram(slot)
+            .into_iter()
+            .zip(before.histogram(slot));
         CallStat {
             slot,
             stat: grown(was.tally, is.tally, number),
@@ -311,7 +354,11 @@ fn calls(before: &Snapshot, after: &Snapshot, number: u16) -> Vec<CallStat> {
 }
 
 fn histogram(before: &Histogram, after: &Histogram) -> Vec<u32> {
-    after.iter().zip(before).map(|(after, before)| after.wrapping_sub(*before)).collect()
+    after
+        .iter()
+        .zip(before)
+        .map(|(after, before)| after.wrapping_sub(*before))
+        .collect()
 }
 
 /// Returns the nanoseconds in the window that a thread still waiting for a CPU at its end has
@@ -323,12 +370,22 @@ fn still_waits(after: &Snapshot, fallback: &ProcFallback, window: &Window) -> u6
         state::UNSURE => fallback.state == 'R' && fallback.ran < window.length() / 2,
         _ => false,
     };
-    if waits { window.stop.saturating_sub(window.start.max(after.thread.since)) } else { 0 }
+    if waits {
+        window
+            .stop
+            .saturating_sub(window.start.max(after.thread.since))
+    } else {
+        0
+    }
 }
 
 /// Returns a time tagged with its window's number; 0 if it belongs to another window.
 fn tagged(tagged: u64, number: u16) -> u64 {
-    if tagged >> WINDOW_SHIFT == u64::from(number) { tagged & TIME_MASK } else { 0 }
+    if tagged >> WINDOW_SHIFT == u64::from(number) {
+        tagged & TIME_MASK
+    } else {
+        0
+    }
 }
 
 /// Returns the interrupts of a thread: devices', the processor's own, and soft ones.
@@ -350,13 +407,26 @@ fn interrupts(tid: u32, causes: &ByThread<'_>, mark: u32) -> Vec<Interrupt> {
             _ => hard_name(number, snapshot),
         };
         let wanted = key.number & MARKS == mark && stat.count > 0;
-        wanted.then(|| Interrupt { number, name: name(), stat })
+        wanted.then(|| Interrupt {
+            number,
+            name: name(),
+            stat,
+        })
     };
-    let mut all: Vec<Interrupt> = causes.interrupts(tid).iter().copied().filter_map(of).collect();
+    let mut all: Vec<Interrupt> = causes
+        .interrupts(tid)
+        .iter()
+        .copied()
+        .filter_map(of)
+        .collect();
     all.sort_by_key(|interrupt| (std::cmp::Reverse(interrupt.stat.total), interrupt.number));
     all
 }
 
 fn hard_name(number: u32, snapshot: &WindowSnapshot) -> String {
-    snapshot.hard_names.get(&number).cloned().unwrap_or_else(|| format!("irq:{number}"))
+    snapshot
+        .hard_names
+        .get(&number)
+        .cloned()
+        .unwrap_or_else(|| format!("irq:{number}"))
 }

@@ -13,11 +13,14 @@ use sys::clock::monotonic_nanos;
 use sys::process::{HeldChild, PidFd};
 
 use crate::layout::armed;
-use crate::live::{self, AttachOptions, Collector, Facts, Lost, PlacedTrigger, Tracer, WindowState};
+use crate::live::{
+    self, AttachOptions, Collector, Facts, Lost, PlacedTrigger, Tracer, WindowState,
+};
 use crate::programs::{EventOptions, TriggerUse};
 use crate::trigger::Trigger;
 use crate::{
-    Around, Before, Children, Events, FunctionNames, Sample, StackWalkers, Subject, Used, Window, stamp, trigger_places,
+    Around, Before, Children, Events, FunctionNames, Sample, StackWalkers, Subject, Used, Window,
+    stamp, trigger_places,
 };
 
 /// Time between two checks of the processes and of requests to stop.
@@ -111,14 +114,23 @@ pub struct Sampler {
 
 impl Sampler {
     /// Attaches the programs to the processes.
-    pub fn attach(subject: &Subject, options: SamplingOptions, observer: Observer) -> anyhow::Result<Self> {
+    pub fn attach(
+        subject: &Subject,
+        options: SamplingOptions,
+        observer: Observer,
+    ) -> anyhow::Result<Self> {
         let begun = monotonic_nanos();
-        let wanted: Vec<&Trigger> = [&options.start_trigger, &options.stop_trigger].into_iter().flatten().collect();
+        let wanted: Vec<&Trigger> = [&options.start_trigger, &options.stop_trigger]
+            .into_iter()
+            .flatten()
+            .collect();
         let facts = Facts::read(&wanted)?;
         let processes = hold(&subject.pids)?;
         let tracer = attach(subject, &options, &facts, &observer)?;
         let notes = observer.clone();
-        let warn = symbolize::once(Arc::new(move |warning: &symbolize::Warning| notes.note(&warning.to_string())));
+        let warn = symbolize::once(Arc::new(move |warning: &symbolize::Warning| {
+            notes.note(&warning.to_string());
+        }));
         let copied = options.events.as_ref().map_or(0, |events| events.copied);
         let walkers = (copied > 0).then(|| StackWalkers::new(copied, Arc::clone(&warn)));
         let sampler = Self {
@@ -134,12 +146,19 @@ impl Sampler {
             warn,
             children: None,
         };
-        sampler.debug(&format!("attached in {} us", (monotonic_nanos() - begun) / 1000));
+        sampler.debug(&format!(
+            "attached in {} us",
+            (monotonic_nanos() - begun) / 1000
+        ));
         Ok(sampler)
     }
 
     /// Makes the samples, and starts the held process in the first one.
-    pub fn run(&mut self, held: Option<HeldChild>, show: &mut impl Show) -> anyhow::Result<Option<Child>> {
+    pub fn run(
+        &mut self,
+        held: Option<HeldChild>,
+        show: &mut impl Show,
+    ) -> anyhow::Result<Option<Child>> {
         let mut held = held;
         let mut child = None;
         while self.made < self.options.count {
@@ -157,11 +176,17 @@ impl Sampler {
             if let Some(held) = held.take() {
                 child = Some(held.go().context("starting the command")?);
             }
-            let Some(window) = self.window(begun, show)? else { break };
+            let Some(window) = self.window(begun, show)? else {
+                break;
+            };
             self.tracer.close(&window)?;
             if window.length() < self.options.at_least {
                 self.skipped += 1;
-                show.line(&format!("# Sample dump skipped, delta {} ns {}", grouped(window.length()), stamp()))?;
+                show.line(&format!(
+                    "# Sample dump skipped, delta {} ns {}",
+                    grouped(window.length()),
+                    stamp()
+                ))?;
                 continue;
             }
             self.made += 1;
@@ -188,14 +213,27 @@ impl Sampler {
         if self.skipped > 0 {
             let windows = counted(self.skipped.into(), "window");
             let were = if self.skipped == 1 { "was" } else { "were" };
-            self.observer.note(&format!("{windows} {were} shorter than --trigger-delta and left out"));
+            self.observer.note(&format!(
+                "{windows} {were} shorter than --trigger-delta and left out"
+            ));
         }
         if made >= wanted {
             return Ok(());
         }
-        let why = if self.have_ended()? { "the process has ended" } else { "it was interrupted" };
-        let waiting = if self.options.start_trigger.is_some() { " while it waited for the start trigger" } else { "" };
-        self.observer.note(&format!("{made} of {}: {why}{waiting}", counted(wanted.into(), "sample")));
+        let why = if self.have_ended()? {
+            "the process has ended"
+        } else {
+            "it was interrupted"
+        };
+        let waiting = if self.options.start_trigger.is_some() {
+            " while it waited for the start trigger"
+        } else {
+            ""
+        };
+        self.observer.note(&format!(
+            "{made} of {}: {why}{waiting}",
+            counted(wanted.into(), "sample")
+        ));
         Ok(())
     }
 
@@ -206,9 +244,15 @@ impl Sampler {
             return Ok(None);
         }
         let processes = self.tracer.processes()?;
-        let unwinder = self.walkers.as_ref().map(|walkers| walkers.begin(&processes));
+        let unwinder = self
+            .walkers
+            .as_ref()
+            .map(|walkers| walkers.begin(&processes));
         let names = FunctionNames::of(&processes, Arc::clone(&self.warn), self.observer.clone());
-        Ok(Some((self.tracer.collector(self.options.max_stacks, unwinder)?, names)))
+        Ok(Some((
+            self.tracer.collector(self.options.max_stacks, unwinder)?,
+            names,
+        )))
     }
 
     /// Reads the children, if they are not measured. It is done once, and never with triggers,
@@ -224,13 +268,21 @@ impl Sampler {
 
     /// Opens a window, or leaves that to the start trigger.
     fn begin(&mut self, show: &mut impl Show) -> anyhow::Result<Option<Window>> {
-        let length = self.options.stop_trigger.is_none().then_some(self.options.length);
+        let length = self
+            .options
+            .stop_trigger
+            .is_none()
+            .then_some(self.options.length);
         if self.options.start_trigger.is_some() {
             self.tracer.arm(length)?;
             self.debug("waiting for the start trigger");
             return Ok(None);
         }
-        let armed = if length.is_none() { armed::FOR_STOP } else { armed::NO };
+        let armed = if length.is_none() {
+            armed::FOR_STOP
+        } else {
+            armed::NO
+        };
         let opened = self.tracer.open(length, armed)?;
         // A released process, or a reader waiting for our line, must find the window open.
         sleep_until(opened.start);
@@ -241,28 +293,50 @@ impl Sampler {
 
     /// Waits for the end of a window, and for its start if a trigger sets that; `None` if no
     /// trigger fired.
-    fn window(&mut self, begun: Option<Window>, show: &mut impl Show) -> anyhow::Result<Option<Window>> {
+    fn window(
+        &mut self,
+        begun: Option<Window>,
+        show: &mut impl Show,
+    ) -> anyhow::Result<Option<Window>> {
         if begun.is_none() {
             self.until(|state| state.has_begun)?;
-            let WindowState { window, has_begun, .. } = self.tracer.window()?;
+            let WindowState {
+                window, has_begun, ..
+            } = self.tracer.window()?;
             if !has_begun {
                 return Ok(None);
             }
-            show.line(&format!("# Start sampling (trigger@{}) {}", window.start, stamp()))?;
+            show.line(&format!(
+                "# Start sampling (trigger@{}) {}",
+                window.start,
+                stamp()
+            ))?;
         }
         let stops = self.options.stop_trigger.is_some();
         let whole = match begun.filter(|_| !stops) {
             Some(opened) => self.wait_until(opened.stop)?,
-            None => {
-                self.until(|state| if stops { state.is_stopped } else { state.window.stop <= monotonic_nanos() })?
-            }
+            None => self.until(|state| {
+                if stops {
+                    state.is_stopped
+                } else {
+                    state.window.stop <= monotonic_nanos()
+                }
+            })?,
         };
         if self.have_ended()? {
             self.tracer.wait_for_last()?;
         }
-        let window = if whole { self.tracer.window()?.window } else { self.tracer.cut()? };
+        let window = if whole {
+            self.tracer.window()?.window
+        } else {
+            self.tracer.cut()?
+        };
         sleep_until(window.stop);
-        let trigger = if whole && stops { format!("(trigger@{}) ", window.stop) } else { String::new() };
+        let trigger = if whole && stops {
+            format!("(trigger@{}) ", window.stop)
+        } else {
+            String::new()
+        };
         show.line(&format!("# Stop sampling {trigger}{}", stamp()))?;
         Ok(Some(window))
     }
@@ -278,14 +352,27 @@ impl Sampler {
         let mut sample = self.tracer.sample(window)?;
         around.limit(&mut sample);
         let processes = self.tracer.processes()?;
-        let events = collector.map(|events| finish(events, &processes)).transpose()?;
+        let events = collector
+            .map(|events| finish(events, &processes))
+            .transpose()?;
         if let (Some((_, names)), Some(walkers)) = (&events, &self.walkers) {
             names.adopt(walkers.take_seen());
         }
         let lost = self.tracer.lost()?;
         let lost_events = lost.events - std::mem::replace(&mut self.lost_events, lost.events);
         let (number, pid) = (self.made, self.tracer.pid());
-        Ok(Taken { number, window, sample, around, children, pid, processes, events, lost, lost_events })
+        Ok(Taken {
+            number,
+            window,
+            sample,
+            around,
+            children,
+            pid,
+            processes,
+            events,
+            lost,
+            lost_events,
+        })
     }
 
     /// Polls until the predicate holds; returns false on a stop request or if the processes have
@@ -296,7 +383,12 @@ impl Sampler {
             if is_so(&self.tracer.window()?) {
                 return Ok(true);
             }
-            progress.show(|since| format!("waiting for the trigger, {} s so far (Ctrl-C ends it)", since.as_secs()));
+            progress.show(|since| {
+                format!(
+                    "waiting for the trigger, {} s so far (Ctrl-C ends it)",
+                    since.as_secs()
+                )
+            });
             if self.is_over()? {
                 return Ok(false);
             }
@@ -350,7 +442,9 @@ fn hold(pids: &[u32]) -> anyhow::Result<Vec<PidFd>> {
             Ok(process) => held.push(process),
             // One of several may have ended meanwhile.
             Err(error) if pids.len() == 1 => {
-                return Err(anyhow::Error::new(error).context(format!("no process has the pid {pid}")));
+                return Err(
+                    anyhow::Error::new(error).context(format!("no process has the pid {pid}"))
+                );
             }
             Err(_) => {}
         }
@@ -359,15 +453,31 @@ fn hold(pids: &[u32]) -> anyhow::Result<Vec<PidFd>> {
 }
 
 /// Finds the triggers in the process, and attaches all programs.
-fn attach(subject: &Subject, options: &SamplingOptions, facts: &Facts, observer: &Observer) -> anyhow::Result<Tracer> {
+fn attach(
+    subject: &Subject,
+    options: &SamplingOptions,
+    facts: &Facts,
+    observer: &Observer,
+) -> anyhow::Result<Tracer> {
     // Two programs at one place would start and stop at the same hit.
     let uses = if options.start_trigger == options.stop_trigger {
         vec![(&options.start_trigger, TriggerUse::Both)]
     } else {
-        vec![(&options.start_trigger, TriggerUse::Start), (&options.stop_trigger, TriggerUse::Stop)]
+        vec![
+            (&options.start_trigger, TriggerUse::Start),
+            (&options.stop_trigger, TriggerUse::Stop),
+        ]
     };
-    let named = uses.into_iter().filter_map(|(trigger, to)| Some((trigger.as_ref()?, to)));
-    let placed = |(trigger, to)| Ok(PlacedTrigger { trigger, to, places: trigger_places(subject, trigger, observer)? });
+    let named = uses
+        .into_iter()
+        .filter_map(|(trigger, to)| Some((trigger.as_ref()?, to)));
+    let placed = |(trigger, to)| {
+        Ok(PlacedTrigger {
+            trigger,
+            to,
+            places: trigger_places(subject, trigger, observer)?,
+        })
+    };
     let triggers = named.map(placed).collect::<anyhow::Result<_>>()?;
     let attach = AttachOptions {
         pids: subject.pids.clone(),
@@ -385,7 +495,9 @@ fn attach(subject: &Subject, options: &SamplingOptions, facts: &Facts, observer:
         observer.note(&format!("the trigger {trigger} fires for {whose}"));
     }
     if let Some(why) = &attached.uncounted_upcalls {
-        observer.note(&format!("Open vSwitch's upcalls can't be counted (--skip-upcall-stats says no more): {why}"));
+        observer.note(&format!(
+            "Open vSwitch's upcalls can't be counted (--skip-upcall-stats says no more): {why}"
+        ));
     }
     if let Some(why) = &attached.unseen_faults {
         observer.note(&format!(
@@ -406,5 +518,7 @@ fn finish(
 
 /// Sleeps until a moment that is very near.
 fn sleep_until(moment: u64) {
-    std::thread::sleep(Duration::from_nanos(moment.saturating_sub(monotonic_nanos())));
+    std::thread::sleep(Duration::from_nanos(
+        moment.saturating_sub(monotonic_nanos()),
+    ));
 }

@@ -47,9 +47,13 @@ impl<'a> Selection<'a> {
         });
         let busy = shown.iter().filter(|thread| !is_idle(thread)).count();
         if view.all || busy == shown.len() {
-            return Self { shown, idle: Vec::new() };
+            return Self {
+                shown,
+                idle: Vec::new(),
+            };
         }
-        let (mut busy, mut idle): (Vec<_>, Vec<_>) = shown.into_iter().partition(|thread| !is_idle(thread));
+        let (mut busy, mut idle): (Vec<_>, Vec<_>) =
+            shown.into_iter().partition(|thread| !is_idle(thread));
         if busy.is_empty() && !idle.is_empty() {
             busy.push(idle.remove(0));
         }
@@ -71,9 +75,16 @@ impl<'a> Selection<'a> {
         let mut by_call: Vec<(String, usize)> = by_call.into_iter().collect();
         by_call.sort_by_key(|(_, count)| Reverse(*count));
         let more = if by_call.len() > NAMED { ", ..." } else { "" };
-        let calls: Vec<String> = by_call.iter().take(NAMED).map(|(call, count)| format!("{count} in {call}")).collect();
+        let calls: Vec<String> = by_call
+            .iter()
+            .take(NAMED)
+            .map(|(call, count)| format!("{count} in {call}"))
+            .collect();
         let count = self.idle.len();
-        Some(format!("{count} more {threads} {were} idle: {}{more} (--all shows each)", calls.join(", ")))
+        Some(format!(
+            "{count} more {threads} {were} idle: {}{more} (--all shows each)",
+            calls.join(", ")
+        ))
     }
 }
 
@@ -81,7 +92,9 @@ impl<'a> Selection<'a> {
 fn is_idle(thread: &ThreadSample) -> bool {
     let budget = &thread.budget;
     let busy = budget.window.saturating_sub(budget.blocked());
-    !thread.started_in_window && !thread.ended_in_window && busy.saturating_mul(IDLE_PART) <= budget.window
+    !thread.started_in_window
+        && !thread.ended_in_window
+        && busy.saturating_mul(IDLE_PART) <= budget.window
 }
 
 #[cfg(test)]
@@ -91,9 +104,23 @@ mod tests {
     use crate::names::call_name;
 
     fn thread(tid: u32, ready: u64, blocked: u64) -> ThreadSample {
-        let calls = vec![CallTime { slot: 202, cpu: 0, blocked }];
-        let budget = Budget { window: 10_000, ready, user: 10_000 - ready - blocked, calls, ..Budget::default() };
-        ThreadSample { tid, budget, ..ThreadSample::default() }
+        let calls = vec![CallTime {
+            slot: 202,
+            cpu: 0,
+            blocked,
+        }];
+        let budget = Budget {
+            window: 10_000,
+            ready,
+            user: 10_000 - ready - blocked,
+            calls,
+            ..Budget::default()
+        };
+        ThreadSample {
+            tid,
+            budget,
+            ..ThreadSample::default()
+        }
     }
 
     fn tids(selection: &Selection<'_>) -> Vec<u32> {
@@ -102,22 +129,53 @@ mod tests {
 
     #[test]
     fn the_worst_comes_first_and_idle_threads_are_folded() {
-        let threads = vec![thread(1, 5, 9_995), thread(2, 10, 5_000), thread(3, 900, 0), thread(4, 0, 10_000)];
-        let sample = Sample { threads, ..Sample::default() };
+        let threads = vec![
+            thread(1, 5, 9_995),
+            thread(2, 10, 5_000),
+            thread(3, 900, 0),
+            thread(4, 0, 10_000),
+        ];
+        let sample = Sample {
+            threads,
+            ..Sample::default()
+        };
         let folded = Selection::of(&sample, View::default());
         assert_eq!(tids(&folded), [3, 2]);
         let call = call_name(202);
-        assert_eq!(folded.idle_line(), Some(format!("2 more threads were idle: 2 in {call} (--all shows each)")));
-        let all = Selection::of(&sample, View { all: true, ..View::default() });
+        assert_eq!(
+            folded.idle_line(),
+            Some(format!(
+                "2 more threads were idle: 2 in {call} (--all shows each)"
+            ))
+        );
+        let all = Selection::of(
+            &sample,
+            View {
+                all: true,
+                ..View::default()
+            },
+        );
         assert_eq!((tids(&all), all.idle_line()), (vec![3, 2, 1, 4], None));
     }
 
     #[test]
     fn one_thread_is_shown_even_if_all_are_idle() {
-        let sample = Sample { threads: vec![thread(1, 0, 10_000), thread(2, 1, 9_999)], ..Sample::default() };
+        let sample = Sample {
+            threads: vec![thread(1, 0, 10_000), thread(2, 1, 9_999)],
+            ..Sample::default()
+        };
         let selection = Selection::of(&sample, View::default());
         assert_eq!(tids(&selection), [2]);
-        assert!(selection.idle_line().unwrap().starts_with("1 more thread was idle: 1 in "));
-        assert!(Selection::of(&Sample::default(), View::default()).shown.is_empty());
+        assert!(
+            selection
+                .idle_line()
+                .unwrap()
+                .starts_with("1 more thread was idle: 1 in ")
+        );
+        assert!(
+            Selection::of(&Sample::default(), View::default())
+                .shown
+                .is_empty()
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! Value of a thread, as read from the map.
 
 use crate::layout::{
-    CALL_HISTOGRAM, CallEntry, CallHistogram, Comm, SLOTS, Thread, ThreadValue, histogram_index, state,
+    CALL_HISTOGRAM, CallEntry, CallHistogram, Comm, SLOTS, Thread, ThreadValue, histogram_index,
+    state,
 };
 use text::printable;
 use zerocopy::FromZeros as _;
@@ -22,7 +23,11 @@ pub struct Snapshot {
 
 impl Default for Snapshot {
     fn default() -> Self {
-        Self { thread: Thread::new_zeroed(), calls: Vec::new(), histograms: Vec::new() }
+        Self {
+            thread: Thread::new_zeroed(),
+            calls: Vec::new(),
+            histograms: Vec::new(),
+        }
     }
 }
 
@@ -30,16 +35,33 @@ impl Snapshot {
     /// Takes the map's value.
     pub fn of(value: &ThreadValue) -> Self {
         let none = CallEntry::default();
-        let calls = (0..SLOTS).zip(&value.calls).filter(|(_, call)| **call != none);
+        let calls = (0..SLOTS)
+            .zip(&value.calls)
+            .filter(|(_, call)| **call != none);
         let calls: Vec<(u32, CallEntry)> = calls.map(|(slot, call)| (slot, *call)).collect();
-        let histogram = |call: &CallEntry| value.histograms.get(histogram_index(call.histogram)?).copied();
-        let histograms = calls.iter().filter_map(|(slot, call)| Some((*slot, histogram(call)?))).collect();
-        Self { thread: value.thread.clone(), calls, histograms }
+        let histogram = |call: &CallEntry| {
+            value
+                .histograms
+                .get(histogram_index(call.histogram)?)
+                .copied()
+        };
+        let histograms = calls
+            .iter()
+            .filter_map(|(slot, call)| Some((*slot, histogram(call)?)))
+            .collect();
+        Self {
+            thread: value.thread.clone(),
+            calls,
+            histograms,
+        }
     }
 
     /// Returns the time until which the thread is accounted for.
     pub fn mark(&self) -> u64 {
-        self.thread.mark.max(self.thread.soft_mark).max(self.thread.hard_mark)
+        self.thread
+            .mark
+            .max(self.thread.soft_mark)
+            .max(self.thread.hard_mark)
     }
 
     /// Returns whether a program was setting the mark and its bucket during the read.
@@ -75,7 +97,9 @@ impl Snapshot {
 
     /// Returns the histogram of the durations of a slot's calls; all zeros if it has none.
     pub(crate) fn histogram(&self, slot: u32) -> CallHistogram {
-        let found = self.histograms.binary_search_by_key(&slot, |(slot, _)| *slot);
+        let found = self
+            .histograms
+            .binary_search_by_key(&slot, |(slot, _)| *slot);
         found.map_or([0; CALL_HISTOGRAM], |index| self.histograms[index].1)
     }
 
@@ -87,7 +111,10 @@ impl Snapshot {
 
 /// Returns a task's name, with untrusted bytes escaped.
 pub(crate) fn name(comm: &Comm) -> String {
-    let end = comm.iter().position(|&byte| byte == 0).unwrap_or(comm.len());
+    let end = comm
+        .iter()
+        .position(|&byte| byte == 0)
+        .unwrap_or(comm.len());
     printable::text(&comm[..end]).into_owned()
 }
 
@@ -109,6 +136,9 @@ mod tests {
             value.thread.changes = changes;
             Snapshot::of(&value)
         };
-        assert_eq!([0, 1, u32::MAX].map(|changes| snapshot(changes).is_changing()), [false, true, true]);
+        assert_eq!(
+            [0, 1, u32::MAX].map(|changes| snapshot(changes).is_changing()),
+            [false, true, true]
+        );
     }
 }

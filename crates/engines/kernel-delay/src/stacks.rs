@@ -64,12 +64,22 @@ impl Stack {
     /// Creates a stack of addresses that the kernel walked in itself.
     pub(crate) fn of_kernel(addresses: Vec<u64>) -> Self {
         let full = addresses.len() >= STACK_DEPTH;
-        Self { addresses, end: if full { StackEnd::TooDeep } else { StackEnd::Whole } }
+        Self {
+            addresses,
+            end: if full {
+                StackEnd::TooDeep
+            } else {
+                StackEnd::Whole
+            },
+        }
     }
 
     /// Creates a stack of process addresses that the kernel found by frame pointers.
     pub(crate) fn of_frame_pointers(addresses: Vec<u64>) -> Self {
-        Self { end: StackEnd::FramePointers, addresses }
+        Self {
+            end: StackEnd::FramePointers,
+            addresses,
+        }
     }
 
     /// Returns its lines, and one with the reason for its end unless it is complete. Frame pointers
@@ -88,7 +98,11 @@ impl Stack {
             }
         }
         let is_full = self.end == StackEnd::FramePointers && self.addresses.len() >= STACK_DEPTH;
-        lines.extend(if is_full { StackEnd::TooDeep.line() } else { self.end.line() });
+        lines.extend(if is_full {
+            StackEnd::TooDeep.line()
+        } else {
+            self.end.line()
+        });
         lines
     }
 }
@@ -102,11 +116,20 @@ impl StackEnd {
             Self::Whole | Self::FramePointers => None,
             Self::NotCopied(bytes) => {
                 let bytes = grouped(bytes.into());
-                Some(format!("[it goes on: {bytes} bytes of the stack were copied, --stack-copy copies more]"))
+                Some(format!(
+                    "[it goes on: {bytes} bytes of the stack were copied, --stack-copy copies more]"
+                ))
             }
-            Self::TooDeep => Some(format!("[it goes on: {STACK_DEPTH} addresses of a stack are kept]")),
-            Self::Unknown => Some("[it goes on: there are no unwind tables for what called this]".to_owned()),
-            Self::Refused => Some("[it goes on: the unwind table for this is not followed, as a note says]".to_owned()),
+            Self::TooDeep => Some(format!(
+                "[it goes on: {STACK_DEPTH} addresses of a stack are kept]"
+            )),
+            Self::Unknown => {
+                Some("[it goes on: there are no unwind tables for what called this]".to_owned())
+            }
+            Self::Refused => Some(
+                "[it goes on: the unwind table for this is not followed, as a note says]"
+                    .to_owned(),
+            ),
         }
     }
 }
@@ -122,7 +145,11 @@ pub(crate) struct Stacks {
 impl Stacks {
     /// Creates a set with room for `most` stacks.
     pub(crate) fn new(most: usize) -> Self {
-        Self { most, kept: Vec::new(), ids: HashMap::new() }
+        Self {
+            most,
+            kept: Vec::new(),
+            ids: HashMap::new(),
+        }
     }
 
     /// Returns the maximum number of stacks.

@@ -33,12 +33,22 @@ pub fn check_namespace() -> anyhow::Result<()> {
 impl Subject {
     /// Takes running processes.
     pub fn of_processes(pids: Vec<u32>, children: bool) -> Self {
-        Self { pids, children, program: None, held: None }
+        Self {
+            pids,
+            children,
+            program: None,
+            held: None,
+        }
     }
 
     /// Takes a process that waits to run this program.
     pub fn of_command(program: PathBuf, held: HeldChild, children: bool) -> Self {
-        Self { pids: vec![held.pid()], children, program: Some(program), held: Some(held) }
+        Self {
+            pids: vec![held.pid()],
+            children,
+            program: Some(program),
+            held: Some(held),
+        }
     }
 
     /// Returns the process, or the first one.

@@ -46,7 +46,9 @@ pub enum TriggerError {
         text: String,
     },
     /// It names a file, as probes of scripts do.
-    #[error("the trigger {text:?} names a file: the process of -p has it already, and the form is {form}")]
+    #[error(
+        "the trigger {text:?} names a file: the process of -p has it already, and the form is {form}"
+    )]
     File {
         /// Text as typed.
         text: String,
@@ -77,14 +79,29 @@ impl std::str::FromStr for Trigger {
     type Err = TriggerError;
 
     fn from_str(text: &str) -> Result<Self, TriggerError> {
-        let unknown = || TriggerError::Form { text: text.to_owned() };
-        let (kind, rest) = text.split_once(':').ok_or_else(unknown)?;
-        let lacks = |form| TriggerError::Part { text: text.to_owned(), form: FORMS[form] };
-        let two = |form: usize| {
-            let parts = rest.split_once(':').filter(|(first, second)| !first.is_empty() && !second.is_empty());
-            parts.map(|(first, second)| (first.to_owned(), second.to_owned())).ok_or_else(|| lacks(form))
+        let unknown = || TriggerError::Form {
+            text: text.to_owned(),
         };
-        let one = |form: usize| if rest.is_empty() { Err(lacks(form)) } else { Ok(rest.to_owned()) };
+        let (kind, rest) = text.split_once(':').ok_or_else(unknown)?;
+        let lacks = |form| TriggerError::Part {
+            text: text.to_owned(),
+            form: FORMS[form],
+        };
+        let two = |form: usize| {
+            let parts = rest
+                .split_once(':')
+                .filter(|(first, second)| !first.is_empty() && !second.is_empty());
+            parts
+                .map(|(first, second)| (first.to_owned(), second.to_owned()))
+                .ok_or_else(|| lacks(form))
+        };
+        let one = |form: usize| {
+            if rest.is_empty() {
+                Err(lacks(form))
+            } else {
+                Ok(rest.to_owned())
+            }
+        };
         // In scripts, `u:` is a uprobe, and both kinds have a file.
         if rest.starts_with('/') {
             let form = match kind {
@@ -94,16 +111,31 @@ impl std::str::FromStr for Trigger {
                 _ => None,
             };
             if let Some(form) = form {
-                return Err(TriggerError::File { text: text.to_owned(), form: FORMS[form] });
+                return Err(TriggerError::File {
+                    text: text.to_owned(),
+                    form: FORMS[form],
+                });
             }
         }
         Ok(match kind {
             "u" | "usdt" => two(0).map(|(provider, probe)| Self::Usdt { provider, probe })?,
             "t" | "trace" => two(1).map(|(system, event)| Self::Tracepoint { system, event })?,
-            "k" | "kprobe" => Self::Kernel { function: one(2)?, on_return: false },
-            "kr" | "kretprobe" => Self::Kernel { function: one(3)?, on_return: true },
-            "up" | "uprobe" => Self::User { function: one(4)?, on_return: false },
-            "ur" | "upr" | "uretprobe" => Self::User { function: one(5)?, on_return: true },
+            "k" | "kprobe" => Self::Kernel {
+                function: one(2)?,
+                on_return: false,
+            },
+            "kr" | "kretprobe" => Self::Kernel {
+                function: one(3)?,
+                on_return: true,
+            },
+            "up" | "uprobe" => Self::User {
+                function: one(4)?,
+                on_return: false,
+            },
+            "ur" | "upr" | "uretprobe" => Self::User {
+                function: one(5)?,
+                on_return: true,
+            },
             _ => return Err(unknown()),
         })
     }
@@ -114,10 +146,22 @@ impl std::fmt::Display for Trigger {
         match self {
             Self::Usdt { provider, probe } => write!(f, "u:{provider}:{probe}"),
             Self::Tracepoint { system, event } => write!(f, "t:{system}:{event}"),
-            Self::Kernel { function, on_return: false } => write!(f, "k:{function}"),
-            Self::Kernel { function, on_return: true } => write!(f, "kr:{function}"),
-            Self::User { function, on_return: false } => write!(f, "up:{function}"),
-            Self::User { function, on_return: true } => write!(f, "ur:{function}"),
+            Self::Kernel {
+                function,
+                on_return: false,
+            } => write!(f, "k:{function}"),
+            Self::Kernel {
+                function,
+                on_return: true,
+            } => write!(f, "kr:{function}"),
+            Self::User {
+                function,
+                on_return: false,
+            } => write!(f, "up:{function}"),
+            Self::User {
+                function,
+                on_return: true,
+            } => write!(f, "ur:{function}"),
         }
     }
 }
@@ -128,18 +172,45 @@ mod tests {
 
     #[test]
     fn all_spellings_are_read_and_others_refused() {
-        let function = |on_return| Trigger::User { function: "f".into(), on_return };
+        let function = |on_return| Trigger::User {
+            function: "f".into(),
+            on_return,
+        };
         for text in ["ur:f", "upr:f", "uretprobe:f"] {
             assert_eq!(text.parse(), Ok(function(true)));
         }
         assert_eq!("up:f".parse(), Ok(function(false)));
-        assert_eq!("kprobe:f".parse(), Ok(Trigger::Kernel { function: "f".into(), on_return: false }));
-        let usdt = Trigger::Usdt { provider: "p".into(), probe: "q".into() };
-        assert_eq!(["u:p:q", "usdt:p:q"].map(str::parse), [Ok(usdt.clone()), Ok(usdt)]);
-        let event = Trigger::Tracepoint { system: "irq".into(), event: "x".into() };
+        assert_eq!(
+            "kprobe:f".parse(),
+            Ok(Trigger::Kernel {
+                function: "f".into(),
+                on_return: false
+            })
+        );
+        let usdt = Trigger::Usdt {
+            provider: "p".into(),
+            probe: "q".into(),
+        };
+        assert_eq!(
+            ["u:p:q", "usdt:p:q"].map(str::parse),
+            [Ok(usdt.clone()), Ok(usdt)]
+        );
+        let event = Trigger::Tracepoint {
+            system: "irq".into(),
+            event: "x".into(),
+        };
         assert_eq!("trace:irq:x".parse(), Ok(event));
-        assert!(matches!("u:p".parse::<Trigger>(), Err(TriggerError::Part { .. })));
-        assert!(matches!("x:y".parse::<Trigger>(), Err(TriggerError::Form { .. })));
-        assert!(matches!("f".parse::<Trigger>(), Err(TriggerError::Form { .. })));
+        assert!(matches!(
+            "u:p".parse::<Trigger>(),
+            Err(TriggerError::Part { .. })
+        ));
+        assert!(matches!(
+            "x:y".parse::<Trigger>(),
+            Err(TriggerError::Form { .. })
+        ));
+        assert!(matches!(
+            "f".parse::<Trigger>(),
+            Err(TriggerError::Form { .. })
+        ));
     }
 }

@@ -28,7 +28,10 @@ impl Upcalls {
         for (UpcallKey { cpu, error }, count) in pairs {
             *counts.entry(*error).or_default().entry(*cpu).or_default() += count;
         }
-        Self { counts, with_errors }
+        Self {
+            counts,
+            with_errors,
+        }
     }
 
     /// Returns the number of upcalls with matching errors, by CPU.
@@ -44,7 +47,10 @@ impl Upcalls {
 
     /// Writes the section of the report.
     pub(crate) fn write(&self, text: &mut String) -> std::fmt::Result {
-        writeln!(text, "\n\n# UPCALL STATISTICS, of all processes (TOTAL [CPU: COUNT, ...]):")?;
+        writeln!(
+            text,
+            "\n\n# UPCALL STATISTICS, of all processes (TOTAL [CPU: COUNT, ...]):"
+        )?;
         line(text, "Total upcalls", &self.by_cpu(|_| true))?;
         if !self.with_errors {
             return writeln!(text, "  (how many failed is not known without kprobes)");
@@ -60,9 +66,15 @@ impl Upcalls {
     /// Returns the upcalls as JSON.
     pub(crate) fn json(&self) -> Value {
         let cpus = |counts: &ByCpu| -> Vec<Value> {
-            counts.iter().map(|(cpu, count)| json!({ "cpu": cpu, "count": count })).collect()
+            counts
+                .iter()
+                .map(|(cpu, count)| json!({ "cpu": cpu, "count": count }))
+                .collect()
         };
-        let failed = |with: bool| self.with_errors.then(|| self.by_cpu(|error| (error != 0) == with));
+        let failed = |with: bool| {
+            self.with_errors
+                .then(|| self.by_cpu(|error| (error != 0) == with))
+        };
         let errors = self.counts.iter().filter(|(error, _)| **error != 0).map(|(error, counts)| {
             json!({
                 "error": error, "name": error_name(*error), "count": counts.values().sum::<u64>(), "cpus": cpus(counts),
@@ -80,8 +92,16 @@ impl Upcalls {
 }
 
 fn line(text: &mut String, what: &str, counts: &ByCpu) -> std::fmt::Result {
-    let each: Vec<String> = counts.iter().map(|(cpu, count)| format!("{cpu}: {}", grouped(*count))).collect();
-    writeln!(text, "  {what:20}: {:>12} [{}]", grouped(counts.values().sum()), each.join(", "))
+    let each: Vec<String> = counts
+        .iter()
+        .map(|(cpu, count)| format!("{cpu}: {}", grouped(*count)))
+        .collect();
+    writeln!(
+        text,
+        "  {what:20}: {:>12} [{}]",
+        grouped(counts.values().sum()),
+        each.join(", ")
+    )
 }
 
 #[cfg(test)]
@@ -119,7 +139,13 @@ mod tests {
         let mut text = String::new();
         let upcalls = Upcalls::of(&[], false);
         upcalls.write(&mut text).unwrap();
-        assert!(text.contains("Total upcalls       :            0 []") && !text.contains("Failed"), "{text}");
-        assert_eq!((&upcalls.json()["total"], &upcalls.json()["failed"]), (&0.into(), &Value::Null));
+        assert!(
+            text.contains("Total upcalls       :            0 []") && !text.contains("Failed"),
+            "{text}"
+        );
+        assert_eq!(
+            (&upcalls.json()["total"], &upcalls.json()["failed"]),
+            (&0.into(), &Value::Null)
+        );
     }
 }

@@ -25,11 +25,23 @@ const WORTH_MENTION: f64 = 0.05;
 /// all; a summary has all.
 pub fn verdict(sample: &Sample, view: View, is_summary: bool) -> Vec<String> {
     let selection = Selection::of(sample, view);
-    let several = sample.threads.windows(2).any(|pair| pair[0].pid != pair[1].pid);
-    let most = if view.all || is_summary { usize::MAX } else { SECTIONS };
+    let several = sample
+        .threads
+        .windows(2)
+        .any(|pair| pair[0].pid != pair[1].pid);
+    let most = if view.all || is_summary {
+        usize::MAX
+    } else {
+        SECTIONS
+    };
     let (listed, others) = selection.shown.split_at(most.min(selection.shown.len()));
     let others = (!others.is_empty()).then(|| others_line(others));
-    listed.iter().map(|thread| line(thread, several)).chain(others).chain(selection.idle_line()).collect()
+    listed
+        .iter()
+        .map(|thread| line(thread, several))
+        .chain(others)
+        .chain(selection.idle_line())
+        .collect()
 }
 
 /// Returns the line for threads without one: `130 more threads: waited for a CPU 212 ms in all, at
@@ -37,8 +49,16 @@ pub fn verdict(sample: &Sample, view: View, is_summary: bool) -> Vec<String> {
 fn others_line(others: &[&ThreadSample]) -> String {
     let threads = screen::counted(others.len() as u64, "more thread");
     let waited = time(others.iter().map(|thread| thread.budget.ready).sum());
-    let longest = time(others.iter().map(|thread| thread.longest_wait).max().unwrap_or(0));
-    format!("{threads}: waited for a CPU {waited} in all, at most {longest} at a time (--all shows each)")
+    let longest = time(
+        others
+            .iter()
+            .map(|thread| thread.longest_wait)
+            .max()
+            .unwrap_or(0),
+    );
+    format!(
+        "{threads}: waited for a CPU {waited} in all, at most {longest} at a time (--all shows each)"
+    )
 }
 
 fn line(thread: &ThreadSample, several: bool) -> String {
@@ -52,7 +72,11 @@ fn line(thread: &ThreadSample, several: bool) -> String {
         (budget.soft, "soft interrupts"),
     ] {
         if of(nanos) >= WORTH_A_WORD {
-            parts.push(format!("{what} {} ({})", time(nanos), percent(of(nanos), 0)));
+            parts.push(format!(
+                "{what} {} ({})",
+                time(nanos),
+                percent(of(nanos), 0)
+            ));
         }
     }
     parts.push(rest(thread));
@@ -63,8 +87,17 @@ fn line(thread: &ThreadSample, several: bool) -> String {
         (false, false) => "",
     };
     // With several processes the line also shows the thread's process.
-    let process = if several && thread.pid != thread.tid { format!("{}/", thread.pid) } else { String::new() };
-    format!("{} [{process}{}{life}]: {}", thread.name, thread.tid, parts.join("; "))
+    let process = if several && thread.pid != thread.tid {
+        format!("{}/", thread.pid)
+    } else {
+        String::new()
+    };
+    format!(
+        "{} [{process}{}{life}]: {}",
+        thread.name,
+        thread.tid,
+        parts.join("; ")
+    )
 }
 
 /// Describes how long the thread waited for a CPU, and who ran instead if the wait is long enough
@@ -76,11 +109,24 @@ fn waited(thread: &ThreadSample) -> String {
     }
     let waited = share(ready, window);
     if waited < WORTH_A_WORD {
-        return format!("hardly waited for a CPU ({} of {})", time(ready), time(window));
+        return format!(
+            "hardly waited for a CPU ({} of {})",
+            time(ready),
+            time(window)
+        );
     }
-    let mut text = format!("waited for a CPU {} of {} ({})", time(ready), time(window), percent(waited, 0));
+    let mut text = format!(
+        "waited for a CPU {} of {} ({})",
+        time(ready),
+        time(window),
+        percent(waited, 0)
+    );
     if share(thread.throttled_at_most, ready) >= WORTH_MENTION {
-        let _ = write!(text, ", at most {} of it for the CPU limit", time(thread.throttled_at_most));
+        let _ = write!(
+            text,
+            ", at most {} of it for the CPU limit",
+            time(thread.throttled_at_most)
+        );
     }
     let who = ran_instead(thread);
     if !who.is_empty() {
@@ -97,12 +143,21 @@ fn waited(thread: &ThreadSample) -> String {
 /// Names the tasks that ran instead, with the time of the others and the unexplained rest of the
 /// wait: without these the names would seem to explain all of it.
 fn ran_instead(thread: &ThreadSample) -> Vec<String> {
-    let (named, others) = thread.preemptors.split_at(NAMED.min(thread.preemptors.len()));
-    let mut who: Vec<String> = named.iter().map(|task| format!("{} {}", task.label(), time(task.nanos))).collect();
+    let (named, others) = thread
+        .preemptors
+        .split_at(NAMED.min(thread.preemptors.len()));
+    let mut who: Vec<String> = named
+        .iter()
+        .map(|task| format!("{} {}", task.label(), time(task.nanos)))
+        .collect();
     let is_worth = |nanos| share(nanos, thread.budget.ready) >= WORTH_MENTION;
     let rest: u64 = others.iter().map(|task| task.nanos).sum();
     if is_worth(rest) {
-        who.push(format!("{} {}", screen::counted(others.len() as u64, "other"), time(rest)));
+        who.push(format!(
+            "{} {}",
+            screen::counted(others.len() as u64, "other"),
+            time(rest)
+        ));
     }
     let unknown = thread.wait_without_names();
     if is_worth(unknown) {
@@ -118,14 +173,24 @@ fn rest(thread: &ThreadSample) -> String {
     let mut text = format!("own code {}", percent(of(budget.user), 0));
     for (nanos, what, count) in [
         (budget.fault_cpu, "page fault", thread.faults.count),
-        (budget.reclaim_cpu, "reclaim of memory", thread.reclaims.count),
+        (
+            budget.reclaim_cpu,
+            "reclaim of memory",
+            thread.reclaims.count,
+        ),
     ] {
         if of(nanos) >= WORTH_A_WORD {
             // Writing to a string does not fail.
-            let _ = write!(text, ", {} {}", screen::counted(count, what), percent(of(nanos), 0));
+            let _ = write!(
+                text,
+                ", {} {}",
+                screen::counted(count, what),
+                percent(of(nanos), 0)
+            );
         }
     }
-    let [in_calls, blocked] = [budget.in_calls(), budget.blocked()].map(|nanos| percent(of(nanos), 0));
+    let [in_calls, blocked] =
+        [budget.in_calls(), budget.blocked()].map(|nanos| percent(of(nanos), 0));
     let _ = write!(text, ", in calls {in_calls}, blocked {blocked}");
     let (most, what) = most_blocked(budget);
     if of(most) >= WORTH_A_WORD {
@@ -146,7 +211,10 @@ pub(crate) fn most_blocked(budget: &Budget) -> (u64, String) {
         (budget.reclaim_blocked, SLOT_RECLAIM),
         (budget.blocked_elsewhere, SLOT_NONE),
     ];
-    let (most, slot) = calls.chain(others).max_by_key(|(blocked, _)| *blocked).unwrap_or((0, SLOT_NONE));
+    let (most, slot) = calls
+        .chain(others)
+        .max_by_key(|(blocked, _)| *blocked)
+        .unwrap_or((0, SLOT_NONE));
     (most, call_name(slot))
 }
 
@@ -165,8 +233,15 @@ mod tests {
             nanos,
         };
         let thread = |names: &[(&str, u64)]| ThreadSample {
-            preemptors: names.iter().map(|(name, nanos)| task(name, *nanos)).collect(),
-            budget: Budget { window: 2_000_000_000, ready: 1_490_000_000, ..Budget::default() },
+            preemptors: names
+                .iter()
+                .map(|(name, nanos)| task(name, *nanos))
+                .collect(),
+            budget: Budget {
+                window: 2_000_000_000,
+                ready: 1_490_000_000,
+                ..Budget::default()
+            },
             ..ThreadSample::default()
         };
         let (a, b, c) = (("a", 40_000_000), ("b", 20_000_000), ("c", 15_000_000));
@@ -180,10 +255,20 @@ mod tests {
             waited(&thread(&others)),
             format!("{wait}, ran instead: a 40.0 ms, b 20.0 ms, c 15.0 ms, 2 others 1.42 s")
         );
-        assert_eq!(waited(&thread(&[])), format!("{wait}, ran instead: not known 1.49 s"));
-        assert_eq!(waited(&thread(&[("a", 1_480_000_000)])), format!("{wait}, ran instead: a 1.48 s"));
-        let limited = ThreadSample { throttled_at_most: 1_200_000_000, ..thread(&[("a", 1_480_000_000)]) };
-        let expected = format!("{wait}, at most 1.20 s of it for the CPU limit, ran instead: a 1.48 s");
+        assert_eq!(
+            waited(&thread(&[])),
+            format!("{wait}, ran instead: not known 1.49 s")
+        );
+        assert_eq!(
+            waited(&thread(&[("a", 1_480_000_000)])),
+            format!("{wait}, ran instead: a 1.48 s")
+        );
+        let limited = ThreadSample {
+            throttled_at_most: 1_200_000_000,
+            ..thread(&[("a", 1_480_000_000)])
+        };
+        let expected =
+            format!("{wait}, at most 1.20 s of it for the CPU limit, ran instead: a 1.48 s");
         assert_eq!(waited(&limited), expected);
     }
 
@@ -193,17 +278,36 @@ mod tests {
     fn the_verdict_before_a_report_has_the_worst_threads() {
         let thread = |tid| ThreadSample {
             tid,
-            budget: Budget { window: 1_000_000, ready: 100_000 + u64::from(tid), user: 500_000, ..Budget::default() },
+            budget: Budget {
+                window: 1_000_000,
+                ready: 100_000 + u64::from(tid),
+                user: 500_000,
+                ..Budget::default()
+            },
             longest_wait: 70_000,
             ..ThreadSample::default()
         };
-        let sample = Sample { threads: (1..=13).map(thread).collect(), ..Sample::default() };
+        let sample = Sample {
+            threads: (1..=13).map(thread).collect(),
+            ..Sample::default()
+        };
         let lines = verdict(&sample, View::default(), false);
         assert_eq!(lines.len(), 11);
         let last = "3 more threads: waited for a CPU 300 us in all, at most 70.0 us at a time (--all shows each)";
         assert_eq!(lines[10], last);
         for (all, is_summary) in [(true, false), (false, true)] {
-            assert_eq!(verdict(&sample, View { all, ..View::default() }, is_summary).len(), 13);
+            assert_eq!(
+                verdict(
+                    &sample,
+                    View {
+                        all,
+                        ..View::default()
+                    },
+                    is_summary
+                )
+                .len(),
+                13
+            );
         }
     }
 }

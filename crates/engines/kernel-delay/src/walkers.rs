@@ -19,23 +19,35 @@ pub struct StackWalkers {
 impl StackWalkers {
     /// Creates walkers that know no process yet.
     pub fn new(copied: u32, warn: Warn) -> Self {
-        Self { copied, walkers: Arc::new(Mutex::new(symbolize::StackWalkers::new(copied, warn))) }
+        Self {
+            copied,
+            walkers: Arc::new(Mutex::new(symbolize::StackWalkers::new(copied, warn))),
+        }
     }
 
     /// Begins a sample: reads the current mappings of these processes. The returned unwinder walks
     /// the sample's stacks.
     pub fn begin(&self, pids: &[u32]) -> Unwinder {
-        self.walkers.lock().unwrap_or_else(PoisonError::into_inner).begin(pids);
+        self.walkers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .begin(pids);
         let (copied, walkers) = (self.copied, Arc::clone(&self.walkers));
         Box::new(move |stack| {
             let mut walkers = walkers.lock().unwrap_or_else(PoisonError::into_inner);
-            to_stack(walkers.walk(stack.pid, stack.registers, stack.bytes), copied)
+            to_stack(
+                walkers.walk(stack.pid, stack.registers, stack.bytes),
+                copied,
+            )
         })
     }
 
     /// Returns the processes' mappings in this sample after they opened libraries.
     pub fn take_seen(&self) -> Vec<(u32, Process)> {
-        self.walkers.lock().unwrap_or_else(PoisonError::into_inner).take_seen()
+        self.walkers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take_seen()
     }
 }
 
@@ -51,5 +63,8 @@ fn to_stack(found: symbolize::WalkedStack, copied: u32) -> Stack {
         symbolize::StackEnd::Unknown => StackEnd::Unknown,
         symbolize::StackEnd::Refused => StackEnd::Refused,
     };
-    Stack { addresses: found.addresses, end }
+    Stack {
+        addresses: found.addresses,
+        end,
+    }
 }

@@ -69,11 +69,26 @@ impl Intervals {
     ///
     /// Returns an error if the kernel rejects the programs, because it is too old or privileges are
     /// missing.
-    pub fn start(facts: &Facts, tgid: u32, tids: &[Tid], ring_bytes: u32, keep: Keep) -> Result<Self, SchedError> {
+    pub fn start(
+        facts: &Facts,
+        tgid: u32,
+        tids: &[Tid],
+        ring_bytes: u32,
+        keep: Keep,
+    ) -> Result<Self, SchedError> {
         let recorder = Recorder::start(facts, tgid, ring_bytes)?;
         let activities = Activities::new(tids.iter().copied(), recorder.started()).keeping(0);
-        let threads = tids.iter().map(|tid| (*tid, ThreadIntervals::default())).collect();
-        Ok(Self { recorder, activities, kept: Kept { keep, threads }, tids: tids.to_vec(), names: HashMap::new() })
+        let threads = tids
+            .iter()
+            .map(|tid| (*tid, ThreadIntervals::default()))
+            .collect();
+        Ok(Self {
+            recorder,
+            activities,
+            kept: Kept { keep, threads },
+            tids: tids.to_vec(),
+            names: HashMap::new(),
+        })
     }
 
     /// Returns the time from which nothing is missing.
@@ -90,7 +105,8 @@ impl Intervals {
         let events = self.recorder.next(at_most)?;
         self.take(&events);
         let kept = &mut self.kept;
-        self.activities.settle(|tid, interval| kept.add(tid, interval));
+        self.activities
+            .settle(|tid, interval| kept.add(tid, interval));
         Ok(())
     }
 
@@ -104,14 +120,24 @@ impl Intervals {
         let from = self.recorder.started();
         let (recorder, rest) = (self.recorder, &mut self.activities);
         let (events, totals) = recorder.finish()?;
-        for Recorded { event, name } in events.into_iter().filter(|recorded| recorded.event.at <= to) {
+        for Recorded { event, name } in events
+            .into_iter()
+            .filter(|recorded| recorded.event.at <= to)
+        {
             rest.event(&event);
             self.names.extend(name);
         }
         let mut kept = self.kept;
-        self.activities.settle_until(to, |tid, interval| kept.add(tid, interval));
+        self.activities
+            .settle_until(to, |tid, interval| kept.add(tid, interval));
         kept.threads.retain(|tid, _| self.tids.contains(tid));
-        Ok(Found { from, to, threads: kept.threads, names: self.names, totals })
+        Ok(Found {
+            from,
+            to,
+            threads: kept.threads,
+            names: self.names,
+            totals,
+        })
     }
 
     fn take(&mut self, events: &[Recorded]) {
@@ -148,8 +174,14 @@ mod tests {
 
     #[test]
     fn the_newest_are_kept_and_all_are_summed() {
-        let keep = Keep { at_least: 10, most: 2 };
-        let mut kept = Kept { keep, threads: BTreeMap::new() };
+        let keep = Keep {
+            at_least: 10,
+            most: 2,
+        };
+        let mut kept = Kept {
+            keep,
+            threads: BTreeMap::new(),
+        };
         for (from, to, activity) in [
             (0, 100, Activity::Runs),
             (100, 120, Activity::Stopped),
@@ -157,10 +189,31 @@ mod tests {
             (125, 150, Activity::Waits(Tid(2))),
             (150, 170, Activity::Stopped),
         ] {
-            kept.add(Tid(1), Interval { from: BootNanos(from), to: BootNanos(to), activity });
+            kept.add(
+                Tid(1),
+                Interval {
+                    from: BootNanos(from),
+                    to: BootNanos(to),
+                    activity,
+                },
+            );
         }
         let thread = &kept.threads[&Tid(1)];
-        assert_eq!(thread.intervals.iter().map(|interval| interval.from.0).collect::<Vec<_>>(), [125, 150]);
-        assert_eq!((thread.dropped, thread.sums[&Activity::Stopped], thread.sums[&Activity::Runs]), (1, 45, 100));
+        assert_eq!(
+            thread
+                .intervals
+                .iter()
+                .map(|interval| interval.from.0)
+                .collect::<Vec<_>>(),
+            [125, 150]
+        );
+        assert_eq!(
+            (
+                thread.dropped,
+                thread.sums[&Activity::Stopped],
+                thread.sums[&Activity::Runs]
+            ),
+            (1, 45, 100)
+        );
     }
 }

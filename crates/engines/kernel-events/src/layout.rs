@@ -87,7 +87,9 @@ pub(crate) mod leaves {
 pub(crate) const RUNS: u32 = u32::MAX;
 
 /// Loss of one CPU: events that did not fit into the ring.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub(crate) struct Lost {
     /// Number of unreported events.
@@ -112,7 +114,13 @@ const THREADS: u32 = 16_384;
 pub(crate) fn maps(ring_bytes: u32, cpus: u32) -> Vec<MapDef> {
     vec![
         MapDef::ring_buffer(RING, ring_bytes),
-        MapDef::new(LOST, MapKind::PercpuArray, 4, bytes_of!(Lost).cast_unsigned().into(), 1),
+        MapDef::new(
+            LOST,
+            MapKind::PercpuArray,
+            4,
+            bytes_of!(Lost).cast_unsigned().into(),
+            1,
+        ),
         MapDef::new(QUEUES, MapKind::Array, 4, 8, cpus),
         MapDef::new(WAITING, MapKind::Hash, 4, 8, THREADS),
     ]

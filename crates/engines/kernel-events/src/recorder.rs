@@ -66,14 +66,29 @@ impl Recorder {
     /// missing.
     pub fn start(facts: &Facts, tgid: u32, ring_bytes: u32) -> Result<Self, SchedError> {
         let cpus = host::cpus::possible().map_err(SchedError::map(LOST))?;
-        let module = programs::module(facts, tgid, ring_bytes, u32::try_from(cpus).unwrap_or(u32::MAX))?;
+        let module = programs::module(
+            facts,
+            tgid,
+            ring_bytes,
+            u32::try_from(cpus).unwrap_or(u32::MAX),
+        )?;
         let mut session = Session::load(&module, Features::detect()?.for_process(Some(tgid)))?;
         let read = |bytes: &[u8]| Some(Message::read(bytes));
-        let reader = RingReader::start_every(&session, RING, POLL_INTERVAL, EventClock::Boot, read)?;
+        let reader =
+            RingReader::start_every(&session, RING, POLL_INTERVAL, EventClock::Boot, read)?;
         hooks::attach(&mut session, &module, module.programs.len())?;
         let start = BootNanos(boot_nanos());
         let (order, totals, standings) = (Reorder::new(), Totals::default(), Standings::default());
-        let mut recorder = Self { session, reader, order, start, totals, tgid, standings, looked: Instant::now() };
+        let mut recorder = Self {
+            session,
+            reader,
+            order,
+            start,
+            totals,
+            tgid,
+            standings,
+            looked: Instant::now(),
+        };
         recorder.look();
         Ok(recorder)
     }
@@ -130,9 +145,21 @@ impl Recorder {
         while let Some(event) = order.pop_any() {
             events.push(recorded(&event)?);
         }
-        let last = |(cpu, lost)| lost_events(Head { at: end, cpu, kind: kind::LOST }, lost);
+        let last = |(cpu, lost)| {
+            lost_events(
+                Head {
+                    at: end,
+                    cpu,
+                    kind: kind::LOST,
+                },
+                lost,
+            )
+        };
         let of_cpus: Vec<Lost> = NamedMap::find(&self.session, LOST)?.values(0)?;
-        let unreported: Vec<(u32, Lost)> = (0..).zip(of_cpus).filter(|(_, lost)| lost.count > 0).collect();
+        let unreported: Vec<(u32, Lost)> = (0..)
+            .zip(of_cpus)
+            .filter(|(_, lost)| lost.count > 0)
+            .collect();
         totals.lost += unreported.iter().map(|(_, lost)| lost.count).sum::<u64>();
         events.extend(unreported.into_iter().map(last));
         totals.events += events.len() as u64;
@@ -159,7 +186,14 @@ impl Recorder {
         // An event of a thread that moved meanwhile comes before this time.
         let at = boot_nanos();
         for event in found {
-            self.order.insert(at, at, Message::Event(Event { head: Head { at, ..event.head }, ..event }));
+            self.order.insert(
+                at,
+                at,
+                Message::Event(Event {
+                    head: Head { at, ..event.head },
+                    ..event
+                }),
+            );
         }
     }
 
@@ -179,7 +213,12 @@ enum Message {
 impl Message {
     fn read(bytes: &[u8]) -> Result<Self, WrongSize> {
         match Head::read_from_prefix(bytes) {
-            Ok((Head { kind: kind::LOST, .. }, _)) => read_event(bytes).map(Self::Lost),
+            Ok((
+                Head {
+                    kind: kind::LOST, ..
+                },
+                _,
+            )) => read_event(bytes).map(Self::Lost),
             _ => read_event(bytes).map(Self::Event),
         }
     }
@@ -193,14 +232,28 @@ impl Message {
 
     /// Returns the number of events that it reports as lost.
     fn lost(&self) -> u64 {
-        if let Self::Lost(event) = self { event.lost.count } else { 0 }
+        if let Self::Lost(event) = self {
+            event.lost.count
+        } else {
+            0
+        }
     }
 }
 
 /// Returns the loss as an event of its CPU.
 fn lost_events(head: Head, Lost { count, since }: Lost) -> Recorded {
-    let kind = EventKind::Lost { since: BootNanos(since), count };
-    Recorded { event: KernelEvent { at: BootNanos(head.at), cpu: Cpu(head.cpu), kind }, name: None }
+    let kind = EventKind::Lost {
+        since: BootNanos(since),
+        count,
+    };
+    Recorded {
+        event: KernelEvent {
+            at: BootNanos(head.at),
+            cpu: Cpu(head.cpu),
+            kind,
+        },
+        name: None,
+    }
 }
 
 /// Converts an event to one of the timeline; an error for a number that no kernel has.
@@ -209,24 +262,57 @@ fn recorded(message: &Message) -> Result<Recorded, SchedError> {
         Message::Event(event) => event,
         Message::Lost(LostEvent { head, lost }) => return Ok(lost_events(head, lost)),
     };
-    let Event { head: Head { at, cpu, kind }, detail, tid, other, comm } = event;
+    let Event {
+        head: Head { at, cpu, kind },
+        detail,
+        tid,
+        other,
+        comm,
+    } = event;
     let (tid, number) = (Tid(tid), u32::try_from(detail).unwrap_or(u32::MAX));
     let (kind, name) = match kind {
         kind::SWITCH => {
-            let switch = EventKind::Switch { prev: tid, leaves: leaves_of(number, kind)?, next: Tid(other) };
+            let switch = EventKind::Switch {
+                prev: tid,
+                leaves: leaves_of(number, kind)?,
+                next: Tid(other),
+            };
             (switch, Some((Tid(other), comm)))
         }
-        kind::WAKE => (EventKind::Wake { tid, on: Cpu(number) }, Some((Tid(other), comm))),
-        kind::MIGRATE => (EventKind::Migrate { tid, to: Cpu(number) }, None),
+        kind::WAKE => (
+            EventKind::Wake {
+                tid,
+                on: Cpu(number),
+            },
+            Some((Tid(other), comm)),
+        ),
+        kind::MIGRATE => (
+            EventKind::Migrate {
+                tid,
+                to: Cpu(number),
+            },
+            None,
+        ),
         kind::CALL_ENTER => (EventKind::CallEnter { tid, number }, None),
         kind::CALL_EXIT => (EventKind::CallExit { tid }, None),
         kind::FOUND => {
-            let off_cpu = if number == RUNS { None } else { Some(leaves_of(number, kind)?) };
+            let off_cpu = if number == RUNS {
+                None
+            } else {
+                Some(leaves_of(number, kind)?)
+            };
             (EventKind::Found { tid, off_cpu }, None)
         }
         kind => (interrupt(kind, tid, number)?, None),
     };
-    Ok(Recorded { event: KernelEvent { at: BootNanos(at), cpu: Cpu(cpu), kind }, name })
+    Ok(Recorded {
+        event: KernelEvent {
+            at: BootNanos(at),
+            cpu: Cpu(cpu),
+            kind,
+        },
+        name,
+    })
 }
 
 fn leaves_of(number: u32, kind: u32) -> Result<Leaves, SchedError> {
@@ -248,7 +334,11 @@ fn interrupt(kind: u32, tid: Tid, number: u32) -> Result<EventKind, SchedError> 
         kind::CALL => Interrupt::Call,
         _ => return Err(SchedError::Kind { kind }),
     };
-    Ok(if kind & 1 == 0 { EventKind::Begin { tid, interrupt } } else { EventKind::End { tid, interrupt } })
+    Ok(if kind & 1 == 0 {
+        EventKind::Begin { tid, interrupt }
+    } else {
+        EventKind::End { tid, interrupt }
+    })
 }
 
 #[cfg(test)]
@@ -259,16 +349,39 @@ mod tests {
 
     #[test]
     fn a_loss_is_an_event_of_its_own() {
-        let head = Head { at: 900, cpu: 3, kind: kind::LOST };
+        let head = Head {
+            at: 900,
+            cpu: 3,
+            kind: kind::LOST,
+        };
         // Larger than any thread id.
-        let event = LostEvent { head, lost: Lost { count: 1 << 33, since: 400 } };
+        let event = LostEvent {
+            head,
+            lost: Lost {
+                count: 1 << 33,
+                since: 400,
+            },
+        };
         let message = Message::read(event.as_bytes()).unwrap();
         assert_eq!((message.at(), message.lost()), (900, 1 << 33));
-        let kind = EventKind::Lost { since: BootNanos(400), count: 1 << 33 };
-        assert_eq!(recorded(&message).unwrap().event, KernelEvent { at: BootNanos(900), cpu: Cpu(3), kind });
+        let kind = EventKind::Lost {
+            since: BootNanos(400),
+            count: 1 << 33,
+        };
+        assert_eq!(
+            recorded(&message).unwrap().event,
+            KernelEvent {
+                at: BootNanos(900),
+                cpu: Cpu(3),
+                kind
+            }
+        );
         assert!(Message::read(&event.as_bytes()[..20]).is_err());
         // No other kind has its size.
-        let head = Head { kind: kind::WAKE, ..head };
+        let head = Head {
+            kind: kind::WAKE,
+            ..head
+        };
         assert!(Message::read(LostEvent { head, ..event }.as_bytes()).is_err());
     }
 }

@@ -37,7 +37,9 @@ impl Standings {
             if matches!(known, Some(Known::Enough)) || (known.is_none() && self.0.len() >= MOST) {
                 continue;
             }
-            let Some(now) = proc::standing(&proc::task(Pid(tgid), tid)) else { continue };
+            let Some(now) = proc::standing(&proc::task(Pid(tgid), tid)) else {
+                continue;
+            };
             let Some(Known::First(first)) = known else {
                 self.0.insert(tid, Known::First(now));
                 continue;
@@ -78,7 +80,17 @@ fn did(first: &proc::Standing, now: &proc::Standing) -> Option<u32> {
 }
 
 fn found(tid: Pid, did: u32, cpu: u32) -> Event {
-    Event { head: Head { at: 0, cpu, kind: kind::FOUND }, detail: did.into(), tid: tid.0, other: 0, comm: [0; 16] }
+    Event {
+        head: Head {
+            at: 0,
+            cpu,
+            kind: kind::FOUND,
+        },
+        detail: did.into(),
+        tid: tid.0,
+        other: 0,
+        comm: [0; 16],
+    }
 }
 
 #[cfg(test)]
@@ -86,7 +98,13 @@ mod tests {
     use super::*;
 
     fn standing(state: char, arrivals: u64, ran: u64) -> proc::Standing {
-        proc::Standing { state, arrivals, switches: 3, ran, cpu: 1 }
+        proc::Standing {
+            state,
+            arrivals,
+            switches: 3,
+            ran,
+            cpu: 1,
+        }
     }
 
     #[test]
@@ -96,17 +114,35 @@ mod tests {
         // It may have waited.
         assert_eq!(did(&before, &standing('R', 4, 1_000)), None);
         assert_eq!(did(&before, &standing('R', 5, 2_000)), None);
-        assert_eq!(did(&standing('S', 4, 0), &standing('D', 4, 0)), Some(leaves::BLOCKED));
+        assert_eq!(
+            did(&standing('S', 4, 0), &standing('D', 4, 0)),
+            Some(leaves::BLOCKED)
+        );
         assert_eq!(did(&standing('S', 4, 0), &standing('R', 4, 0)), None);
-        assert_eq!(did(&standing('T', 4, 0), &standing('T', 4, 0)), Some(leaves::STOPPED));
-        assert_eq!(did(&before, &proc::Standing { switches: 4, ..standing('R', 4, 2_000) }), None);
+        assert_eq!(
+            did(&standing('T', 4, 0), &standing('T', 4, 0)),
+            Some(leaves::STOPPED)
+        );
+        assert_eq!(
+            did(
+                &before,
+                &proc::Standing {
+                    switches: 4,
+                    ..standing('R', 4, 2_000)
+                }
+            ),
+            None
+        );
     }
 
     #[test]
     fn a_thread_that_sleeps_is_found_once() {
         let (end, wait) = std::sync::mpsc::channel::<()>();
         let sleeps = std::thread::spawn(move || {
-            let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+            let tid = rustix::thread::gettid()
+                .as_raw_nonzero()
+                .get()
+                .cast_unsigned();
             let _ = wait.recv();
             tid
         });

@@ -56,7 +56,10 @@ fn waited_so_far() -> u64 {
 }
 
 fn own_tid() -> Tid {
-    Tid(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned())
+    Tid(rustix::thread::gettid()
+        .as_raw_nonzero()
+        .get()
+        .cast_unsigned())
 }
 
 struct Poller(Child, BufReader<ChildStdout>);
@@ -64,8 +67,14 @@ struct Poller(Child, BufReader<ChildStdout>);
 impl Poller {
     fn start() -> Self {
         let mut command = testkit::command(std::env::current_exe().unwrap());
-        command.args(["--exact", "poller", "--nocapture", "--test-threads=1"]).env(POLLER, "1");
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        command
+            .args(["--exact", "poller", "--nocapture", "--test-threads=1"])
+            .env(POLLER, "1");
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         while line.trim_end() != "ready" {
@@ -78,7 +87,14 @@ impl Poller {
     /// Returns its polling thread: tests run in threads of their own.
     fn tid(&self) -> Tid {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.0.id())).unwrap();
-        let tids = tasks.map(|task| task.unwrap().file_name().to_str().unwrap().parse::<u32>().unwrap());
+        let tids = tasks.map(|task| {
+            task.unwrap()
+                .file_name()
+                .to_str()
+                .unwrap()
+                .parse::<u32>()
+                .unwrap()
+        });
         Tid(tids.max().unwrap())
     }
 
@@ -95,9 +111,23 @@ impl Poller {
             let mut numbers = line.split(' ').map(|number| number.parse().unwrap());
             (numbers.next().unwrap(), numbers.next().unwrap())
         };
-        let gaps = text.lines().filter_map(|line| line.strip_prefix("gap ")).map(pair).collect();
-        let find = |what: &str| text.lines().find_map(|line| line.strip_prefix(what)).unwrap();
-        Truth { tid, start, gaps, polled: pair(find("polled ")), waited: find("waited ").parse().unwrap() }
+        let gaps = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("gap "))
+            .map(pair)
+            .collect();
+        let find = |what: &str| {
+            text.lines()
+                .find_map(|line| line.strip_prefix(what))
+                .unwrap()
+        };
+        Truth {
+            tid,
+            start,
+            gaps,
+            polled: pair(find("polled ")),
+            waited: find("waited ").parse().unwrap(),
+        }
     }
 }
 
@@ -134,7 +164,10 @@ impl Truth {
         for recorded in events {
             activities.event(&recorded.event);
         }
-        let intervals = activities.finish(BootNanos(self.polled.1)).remove(&self.tid).unwrap();
+        let intervals = activities
+            .finish(BootNanos(self.polled.1))
+            .remove(&self.tid)
+            .unwrap();
         within(&intervals, self.polled)
     }
 }
@@ -145,17 +178,27 @@ fn within(intervals: &[Interval], (from, to): (u64, u64)) -> Vec<Interval> {
         to: interval.to.min(BootNanos(to)),
         ..*interval
     };
-    intervals.iter().map(cut).filter(|interval| interval.from < interval.to).collect()
+    intervals
+        .iter()
+        .map(cut)
+        .filter(|interval| interval.from < interval.to)
+        .collect()
 }
 
 fn taken(intervals: &[Interval]) -> u64 {
-    intervals.iter().filter(|i| i.activity.is_taken()).map(|i| i.to.0 - i.from.0).sum()
+    intervals
+        .iter()
+        .filter(|i| i.activity.is_taken())
+        .map(|i| i.to.0 - i.from.0)
+        .sum()
 }
 
 #[test]
 #[ignore = "deep truth: the reader must keep up, and it judges shares of time by two clocks"]
 fn gaps_of_a_poller_are_explained_by_who_ran_instead() {
-    let Some(_alone) = kernel::may_run("the kernel's events of a poller") else { return };
+    let Some(_alone) = kernel::may_run("the kernel's events of a poller") else {
+        return;
+    };
     let (truth, events, totals) = record(Poller::start(), || {
         std::thread::spawn(|| {
             testkit::stay_on_last_cpu();
@@ -164,34 +207,59 @@ fn gaps_of_a_poller_are_explained_by_who_ran_instead() {
         });
     });
     assert_eq!((totals.lost, totals.skipped), (0, 0), "{totals:?}");
-    assert!(events.windows(2).all(|pair| pair[0].event.at <= pair[1].event.at) || totals.late > 0);
+    assert!(
+        events
+            .windows(2)
+            .all(|pair| pair[0].event.at <= pair[1].event.at)
+            || totals.late > 0
+    );
     let intervals = truth.intervals(&events);
     // On a busy machine some kernels omit the event of one switch in some hundreds, for every
     // tracer: then a wait of a time slice is a hole.
-    let holes = intervals.iter().filter(|interval| interval.activity == Activity::Unknown);
+    let holes = intervals
+        .iter()
+        .filter(|interval| interval.activity == Activity::Unknown);
     let holes: u64 = holes.map(|interval| interval.to.0 - interval.from.0).sum();
-    assert!(holes <= POLLS.as_nanos() as u64 / 20, "{holes} ns: {intervals:?}");
+    assert!(
+        holes <= POLLS.as_nanos() as u64 / 20,
+        "{holes} ns: {intervals:?}"
+    );
     // Compared with the kernel's count: an interval may be cut at the edges.
-    let waits = intervals.iter().filter(|interval| matches!(interval.activity, Activity::Waits(_)));
+    let waits = intervals
+        .iter()
+        .filter(|interval| matches!(interval.activity, Activity::Waits(_)));
     let waits: u64 = waits.map(|interval| interval.to.0 - interval.from.0).sum();
     let near = |a: u64, b: u64| a.abs_diff(b) < 1_000_000 + b / 20;
     assert!(near(waits, truth.waited), "{waits} of {} ns", truth.waited);
     // Compared with the poller's view: it shared its CPU with a spinner, so that about half of its
     // time was missing. The host of a virtual machine takes some, too, which no event shows.
     let gaps: u64 = truth.gaps.iter().map(|(from, to)| to - from).sum();
-    let explained: u64 = truth.gaps.iter().map(|&gap| taken(&within(&intervals, gap))).sum();
+    let explained: u64 = truth
+        .gaps
+        .iter()
+        .map(|&gap| taken(&within(&intervals, gap)))
+        .sum();
     assert!(gaps > POLLS.as_nanos() as u64 / 10, "{gaps} ns");
     assert!(explained > gaps / 4 * 3, "{explained} of {gaps} ns");
     // No more time may be taken than is missing: short interrupts are below what the poller
     // reports.
-    let short: u64 =
-        intervals.iter().map(|interval| interval.to.0 - interval.from.0).filter(|length| *length < GAP).sum();
-    assert!(taken(&intervals) <= gaps + short, "{} of {gaps} ns", taken(&intervals));
+    let short: u64 = intervals
+        .iter()
+        .map(|interval| interval.to.0 - interval.from.0)
+        .filter(|length| *length < GAP)
+        .sum();
+    assert!(
+        taken(&intervals) <= gaps + short,
+        "{} of {gaps} ns",
+        taken(&intervals)
+    );
 }
 
 #[test]
 fn what_does_not_fit_is_a_hole() {
-    let Some(_alone) = kernel::may_run("losses of the kernel's events") else { return };
+    let Some(_alone) = kernel::may_run("losses of the kernel's events") else {
+        return;
+    };
     let facts = kernel_events::facts().unwrap();
     // A page that nobody reads: this process's own calls fill it.
     let recorder = Recorder::start(&facts, std::process::id(), 4096).unwrap();
@@ -201,20 +269,35 @@ fn what_does_not_fit_is_a_hole() {
         calls += 1;
     }
     let (events, totals) = recorder.finish().unwrap();
-    assert!(totals.lost > 0 && totals.events == events.len() as u64, "{totals:?}");
+    assert!(
+        totals.lost > 0 && totals.events == events.len() as u64,
+        "{totals:?}"
+    );
     let holes = events.iter().filter_map(|recorded| match recorded.event {
-        KernelEvent { at, kind: EventKind::Lost { since, count }, .. } => Some((since <= at, count)),
+        KernelEvent {
+            at,
+            kind: EventKind::Lost { since, count },
+            ..
+        } => Some((since <= at, count)),
         _ => None,
     });
     let holes: Vec<_> = holes.collect();
-    assert!(holes.iter().all(|(ordered, count)| *ordered && *count > 0), "{holes:?}");
-    assert_eq!(holes.iter().map(|(_, count)| count).sum::<u64>(), totals.lost);
+    assert!(
+        holes.iter().all(|(ordered, count)| *ordered && *count > 0),
+        "{holes:?}"
+    );
+    assert_eq!(
+        holes.iter().map(|(_, count)| count).sum::<u64>(),
+        totals.lost
+    );
 }
 
 /// The lost events may belong to a thread that had none until then, so it must be checked again.
 #[test]
 fn a_thread_that_sleeps_is_found_again_after_a_loss() {
-    let Some(_alone) = kernel::may_run("threads without events after a loss") else { return };
+    let Some(_alone) = kernel::may_run("threads without events after a loss") else {
+        return;
+    };
     let (end, wait) = channel::<()>();
     let (send_tid, tids) = channel();
     let sleeper = std::thread::spawn(move || {
@@ -222,7 +305,12 @@ fn a_thread_that_sleeps_is_found_again_after_a_loss() {
         let _ = wait.recv();
     });
     let sleeper_tid = tids.recv().unwrap();
-    let mut recorder = Recorder::start(&kernel_events::facts().unwrap(), std::process::id(), 1 << 16).unwrap();
+    let mut recorder = Recorder::start(
+        &kernel_events::facts().unwrap(),
+        std::process::id(),
+        1 << 16,
+    )
+    .unwrap();
     let mut wait_for = |what: &str, is_it: &dyn Fn(&EventKind) -> bool| {
         let until = Instant::now() + PATIENCE;
         let mut next = || recorder.next(Duration::from_millis(10)).unwrap();
@@ -230,7 +318,8 @@ fn a_thread_that_sleeps_is_found_again_after_a_loss() {
             assert!(Instant::now() < until, "{what} does not come");
         }
     };
-    let is_sleeper = |kind: &EventKind| matches!(kind, EventKind::Found { tid, .. } if *tid == sleeper_tid);
+    let is_sleeper =
+        |kind: &EventKind| matches!(kind, EventKind::Found { tid, .. } if *tid == sleeper_tid);
     wait_for("the sleeper", &is_sleeper);
     // Nobody takes the batches that the ring's reader makes meanwhile.
     for _ in 0..50_000 {
@@ -244,32 +333,54 @@ fn a_thread_that_sleeps_is_found_again_after_a_loss() {
 
 #[test]
 fn events_have_the_cpu_that_they_are_of() {
-    let Some(_alone) = kernel::may_run("the CPUs of the kernel's events") else { return };
+    let Some(_alone) = kernel::may_run("the CPUs of the kernel's events") else {
+        return;
+    };
     let (truth, events, _) = record(Poller::start(), || ());
     let of_it = events.iter().filter(|recorded| {
         matches!(recorded.event.kind, EventKind::Begin { tid, .. } | EventKind::CallEnter { tid, .. } if tid == truth.tid)
     });
     let cpus: Vec<Cpu> = of_it.map(|recorded| recorded.event.cpu).collect();
     let last = Cpu(testkit::last_cpu() as u32);
-    assert!(!cpus.is_empty() && cpus.iter().all(|cpu| *cpu == last), "{cpus:?}");
+    assert!(
+        !cpus.is_empty() && cpus.iter().all(|cpu| *cpu == last),
+        "{cpus:?}"
+    );
 }
 
 #[test]
 fn a_thread_that_comes_has_its_whole_name() {
     const NAME: &str = "fifteen-letters";
-    let Some(_alone) = kernel::may_run("names of the kernel's events") else { return };
-    let mut recorder = Recorder::start(&kernel_events::facts().unwrap(), std::process::id(), RING).unwrap();
+    let Some(_alone) = kernel::may_run("names of the kernel's events") else {
+        return;
+    };
+    let mut recorder =
+        Recorder::start(&kernel_events::facts().unwrap(), std::process::id(), RING).unwrap();
     let sleeps = || {
         for _ in 0..20 {
             std::thread::sleep(Duration::from_millis(1));
         }
         own_tid()
     };
-    let tid = std::thread::Builder::new().name(NAME.to_owned()).spawn(sleeps).unwrap().join().unwrap();
+    let tid = std::thread::Builder::new()
+        .name(NAME.to_owned())
+        .spawn(sleeps)
+        .unwrap()
+        .join()
+        .unwrap();
     let mut events = recorder.next(Duration::from_millis(10)).unwrap();
     events.extend(recorder.finish().unwrap().0);
-    let names: Vec<[u8; 16]> =
-        events.iter().filter_map(|recorded| recorded.name).filter(|(of, _)| *of == tid).map(|(_, name)| name).collect();
+    let names: Vec<[u8; 16]> = events
+        .iter()
+        .filter_map(|recorded| recorded.name)
+        .filter(|(of, _)| *of == tid)
+        .map(|(_, name)| name)
+        .collect();
     // A thread has its creator's name until it has set its own.
-    assert!(names.iter().any(|name| name[..] == *format!("{NAME}\0").as_bytes()), "{names:?}");
+    assert!(
+        names
+            .iter()
+            .any(|name| name[..] == *format!("{NAME}\0").as_bytes()),
+        "{names:?}"
+    );
 }

@@ -48,13 +48,24 @@ pub fn figures(
 ) -> anyhow::Result<Found> {
     let tpoints = trace.tpoints().all();
     let queues = Queues::new(specs)?;
-    let question = |by, tails| Question { by, tails, reused: Reused::new(specs, tpoints), ..Question::default() };
+    let question = |by, tails| Question {
+        by,
+        tails,
+        reused: Reused::new(specs, tpoints),
+        ..Question::default()
+    };
     let of_connections = question(vec![field::parse(CONNECTION, specs)?], true);
     let mut all = Tracker::new(question(Vec::new(), false), queues.clone(), tpoints, rate);
     let mut each = Tracker::new(of_connections, queues, tpoints, rate);
-    let context = Context { rate: trace.tick_rate(), annotator };
-    let mut reading =
-        Reading::new(Progress::new(observer), "figures, before two passes", expected_records(trace, meta));
+    let context = Context {
+        rate: trace.tick_rate(),
+        annotator,
+    };
+    let mut reading = Reading::new(
+        Progress::new(observer),
+        "figures, before two passes",
+        expected_records(trace, meta),
+    );
     trace.for_each(|record| {
         reading.count();
         let counts = counts(record.tsc);
@@ -80,30 +91,54 @@ impl Naming<'_> {
     fn found(&self, all: Latencies, each: Latencies) -> Found {
         let mut subjects = all.subjects;
         // Requests that wait by design have figures only if there are no others.
-        let others = subjects.iter().filter(|(subject, _)| subject.excluded.is_none());
-        let others: HashSet<_> = others.map(|(subject, _)| (subject.prefix, subject.first)).collect();
-        subjects.retain(|(it, _)| it.excluded.is_none() || !others.contains(&(it.prefix, it.first)));
+        let others = subjects
+            .iter()
+            .filter(|(subject, _)| subject.excluded.is_none());
+        let others: HashSet<_> = others
+            .map(|(subject, _)| (subject.prefix, subject.first))
+            .collect();
+        subjects
+            .retain(|(it, _)| it.excluded.is_none() || !others.contains(&(it.prefix, it.first)));
         subjects.sort_by_key(|(subject, times)| (Reverse(times.whole.sum()), subject.clone()));
-        let groups = subjects.iter().map(|(subject, times)| self.group(subject, times)).collect();
+        let groups = subjects
+            .iter()
+            .map(|(subject, times)| self.group(subject, times))
+            .collect();
         let mut rows = each.subjects;
         let p99 = |times: &Times| times.whole.quantile(0.99);
         rows.sort_by_cached_key(|(subject, times)| {
-            (subject.excluded, Reverse((p99(times), times.whole.max(), Reverse(subject.clone()))))
+            (
+                subject.excluded,
+                Reverse((p99(times), times.whole.max(), Reverse(subject.clone()))),
+            )
         });
         let left_out = rows.len().saturating_sub(MOST_CONNECTIONS) as u64;
         rows.truncate(MOST_CONNECTIONS);
         let place = |subject: &Subject| {
-            let is_it = |(of, _): &(Subject, Times)| (of.prefix, of.first) == (subject.prefix, subject.first);
+            let is_it = |(of, _): &(Subject, Times)| {
+                (of.prefix, of.first) == (subject.prefix, subject.first)
+            };
             subjects.iter().position(is_it)
         };
-        let rows = rows.iter().enumerate().filter_map(|(rank, (subject, times))| {
-            Some(self.connection(subject, times, place(subject)?, rank < MOST_WITH_STAGES))
-        });
-        Found { groups, connections: rows.collect(), left_out }
+        let rows = rows
+            .iter()
+            .enumerate()
+            .filter_map(|(rank, (subject, times))| {
+                Some(self.connection(subject, times, place(subject)?, rank < MOST_WITH_STAGES))
+            });
+        Found {
+            groups,
+            connections: rows.collect(),
+            left_out,
+        }
     }
 
     fn tpoint(&self, id: u16) -> String {
-        self.trace.tpoints().get(id).map_or("?", |tpoint| tpoint.name.as_str()).to_owned()
+        self.trace
+            .tpoints()
+            .get(id)
+            .map_or("?", |tpoint| tpoint.name.as_str())
+            .to_owned()
     }
 
     fn group(&self, subject: &Subject, times: &Times) -> Group {
@@ -127,7 +162,13 @@ impl Naming<'_> {
         in_order(times).into_iter().map(one).collect()
     }
 
-    fn connection(&self, subject: &Subject, times: &Times, group: usize, has_stages: bool) -> Connection {
+    fn connection(
+        &self,
+        subject: &Subject,
+        times: &Times,
+        group: usize,
+        has_stages: bool,
+    ) -> Connection {
         let whole = spread(&times.whole, has_stages);
         let most = times.tail.largest(whole.quantiles[2]);
         let most = most.map(|it| (self.tpoint(it.stage.0), self.tpoint(it.stage.1), it.share));
@@ -139,21 +180,36 @@ impl Naming<'_> {
             unfinished: times.unfinished,
             summary: Summary { most, excluded },
             lost: None,
-            stages: if has_stages { self.stages(times, false) } else { Vec::new() },
+            stages: if has_stages {
+                self.stages(times, false)
+            } else {
+                Vec::new()
+            },
         }
     }
 }
 
 fn spread(of: &Histogram, with_curve: bool) -> Figures {
     // A tenth of a nine per step, as long as a step means at least one more value.
-    let steps = if with_curve && of.count() > 0 { (of.count() as f64).log10() * 10.0 } else { -1.0 };
-    let nines: Vec<f64> = (0..=steps as i64).filter(|_| steps >= 0.0).map(|step| step as f64 / 10.0).collect();
+    let steps = if with_curve && of.count() > 0 {
+        (of.count() as f64).log10() * 10.0
+    } else {
+        -1.0
+    };
+    let nines: Vec<f64> = (0..=steps as i64)
+        .filter(|_| steps >= 0.0)
+        .map(|step| step as f64 / 10.0)
+        .collect();
     let curve: Vec<f64> = nines.iter().map(|nines| 1.0 - 10f64.powf(-nines)).collect();
     Figures {
         count: of.count(),
         mean: of.mean(),
         quantiles: of.quantiles(&QUANTILES.map(|(_, quantile)| quantile)),
         max: of.max(),
-        curve: if curve.is_empty() { Vec::new() } else { of.all_quantiles(&curve) },
+        curve: if curve.is_empty() {
+            Vec::new()
+        } else {
+            of.all_quantiles(&curve)
+        },
     }
 }

@@ -37,12 +37,18 @@ pub fn follow_objects(
     observer: &Observer,
 ) -> anyhow::Result<Followed> {
     let trace = &loaded.trace;
-    let context = Context { rate: trace.tick_rate(), annotator };
+    let context = Context {
+        rate: trace.tick_rate(),
+        annotator,
+    };
     let mut tracker = Tracker::new(question, queues, trace.tpoints().all(), loaded.rate());
     let (mut base, mut read) = (None, 0u64);
     let mut silences = Silences::new(loaded.rate());
-    let mut reading =
-        Reading::new(Progress::new(observer), "reading", expected_records(trace, loaded.capture.as_deref()));
+    let mut reading = Reading::new(
+        Progress::new(observer),
+        "reading",
+        expected_records(trace, loaded.capture.as_deref()),
+    );
     let problems = trace.for_each(|record| {
         read += 1;
         reading.count();
@@ -69,7 +75,9 @@ pub fn follow_objects(
     if unseen > 0 {
         let are = if unseen == 1 { "is" } else { "are" };
         let records = counted(unseen, "record");
-        observer.note(&format!("{records} of objects created before the trace begins {are} not counted"));
+        observer.note(&format!(
+            "{records} of objects created before the trace begins {are} not counted"
+        ));
     }
     let latencies = tracker.finish_all();
     if read > 0 && latencies.subjects.is_empty() {
@@ -78,7 +86,11 @@ pub fn follow_objects(
             filter.why_nothing()
         ));
     }
-    Ok(Followed { latencies, base: base.unwrap_or_default(), silences: silences.finish(loaded.rate()) })
+    Ok(Followed {
+        latencies,
+        base: base.unwrap_or_default(),
+        silences: silences.finish(loaded.rate()),
+    })
 }
 
 /// Returns the tables of all records of a trace that pass the filter, as text.
@@ -93,9 +105,26 @@ pub fn tables_of(
     screen: Screen,
     observer: &Observer,
 ) -> anyhow::Result<String> {
-    let Followed { latencies, base, .. } =
-        follow_objects(loaded, annotator, filter, Ticks(0), (Question::default(), queues), observer)?;
+    let Followed {
+        latencies, base, ..
+    } = follow_objects(
+        loaded,
+        annotator,
+        filter,
+        Ticks(0),
+        (Question::default(), queues),
+        observer,
+    )?;
     let (tpoints, rate) = (loaded.trace.tpoints(), loaded.trace.tick_rate());
-    let names = Names { tpoints, rate, listed: rate, by: &[], screen, base, show: Show::Piped, all: true };
+    let names = Names {
+        tpoints,
+        rate,
+        listed: rate,
+        by: &[],
+        screen,
+        base,
+        show: Show::Piped,
+        all: true,
+    };
     Ok(tables(&latencies, &names))
 }

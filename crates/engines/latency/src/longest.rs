@@ -41,7 +41,12 @@ impl Ord for LifeBox {
 impl Longest {
     /// Creates an empty collection of at most `most` lives.
     pub(crate) fn new(most: usize, rate: TickRate) -> Self {
-        Self { most, rate, kept: BinaryHeap::new(), count: 0 }
+        Self {
+            most,
+            rate,
+            kept: BinaryHeap::new(),
+            count: 0,
+        }
     }
 
     /// Adds a life.
@@ -53,14 +58,22 @@ impl Longest {
         if self.kept.len() == self.most {
             self.kept.pop();
         }
-        self.kept.push((Reverse(length(&life, self.rate)), Reverse(life.name), LifeBox(Box::new(life))));
+        self.kept.push((
+            Reverse(length(&life, self.rate)),
+            Reverse(life.name),
+            LifeBox(Box::new(life)),
+        ));
     }
 
     /// Returns whether this life would be one of the longest.
     pub(crate) fn would_keep(&self, life: &Life) -> bool {
         let length = length(life, self.rate);
         // Of two equally long ones, the earlier stays.
-        let is_longer = || self.kept.peek().is_none_or(|(Reverse(shortest), ..)| *shortest < length);
+        let is_longer = || {
+            self.kept
+                .peek()
+                .is_none_or(|(Reverse(shortest), ..)| *shortest < length)
+        };
         self.most > 0 && (self.kept.len() < self.most || is_longer())
     }
 

@@ -54,12 +54,18 @@ impl Names<'_> {
 
     /// Formats a time: with its unit on a terminal, in microseconds elsewhere.
     pub fn time(&self, nanos: u64) -> String {
-        if self.screen.is_terminal() { screen::time(nanos) } else { micros(nanos) }
+        if self.screen.is_terminal() {
+            screen::time(nanos)
+        } else {
+            micros(nanos)
+        }
     }
 
     /// Returns the time of a record in a listing, in nanoseconds from its first record.
     pub fn listed_at(&self, tsc: Ticks) -> u64 {
-        self.listed.nanos(Ticks(tsc.0.saturating_sub(self.base.0))).0
+        self.listed
+            .nanos(Ticks(tsc.0.saturating_sub(self.base.0)))
+            .0
     }
 
     /// Returns the nanoseconds from one time to a later one.
@@ -69,7 +75,10 @@ impl Names<'_> {
 
     /// Returns `FIELD=VALUE` for each field grouped by.
     pub fn group<'g>(&'g self, group: &'g [Option<Box<str>>]) -> impl Iterator<Item = String> + 'g {
-        self.by.iter().zip(group).map(|(name, value)| format!("{name}={}", value.as_deref().unwrap_or("-")))
+        self.by
+            .iter()
+            .zip(group)
+            .map(|(name, value)| format!("{name}={}", value.as_deref().unwrap_or("-")))
     }
 
     /// Formats the same as a JSON member after a comma.
@@ -78,7 +87,13 @@ impl Names<'_> {
             return String::new();
         }
         let values = self.by.iter().zip(group);
-        let values = values.map(|(name, v)| format!("{}:{}", quoted(name), v.as_deref().map_or("null".into(), quoted)));
+        let values = values.map(|(name, v)| {
+            format!(
+                "{}:{}",
+                quoted(name),
+                v.as_deref().map_or("null".into(), quoted)
+            )
+        });
         format!(",\"group\":{{{}}}", values.collect::<Vec<_>>().join(","))
     }
 
@@ -95,7 +110,11 @@ impl Names<'_> {
 
 /// Returns the number of bytes that both begin with, in whole characters.
 fn common_bytes(one: &str, other: &str) -> usize {
-    one.chars().zip(other.chars()).take_while(|(a, b)| a == b).map(|(c, _)| c.len_utf8()).sum()
+    one.chars()
+        .zip(other.chars())
+        .take_while(|(a, b)| a == b)
+        .map(|(c, _)| c.len_utf8())
+        .sum()
 }
 
 /// Names of groups without their common parts, and those parts.
@@ -115,13 +134,25 @@ const LEAST_START: usize = 6;
 pub fn shortened(names: &[String]) -> Short {
     let mut by_words: BTreeMap<(usize, bool), Vec<usize>> = BTreeMap::new();
     for (index, name) in names.iter().enumerate() {
-        by_words.entry((name.split(' ').count(), name.starts_with("0x"))).or_default().push(index);
+        by_words
+            .entry((name.split(' ').count(), name.starts_with("0x")))
+            .or_default()
+            .push(index);
     }
-    let mut short = Short { names: names.to_vec(), shared: Vec::new() };
+    let mut short = Short {
+        names: names.to_vec(),
+        shared: Vec::new(),
+    };
     for ((words, _), indices) in by_words {
-        let alike: Vec<Vec<&str>> = indices.iter().map(|&index| names[index].split(' ').collect()).collect();
+        let alike: Vec<Vec<&str>> = indices
+            .iter()
+            .map(|&index| names[index].split(' ').collect())
+            .collect();
         if let Some((left, shared)) = shortened_alike(words, &alike) {
-            indices.iter().zip(left).for_each(|(&index, name)| short.names[index] = name);
+            indices
+                .iter()
+                .zip(left)
+                .for_each(|(&index, name)| short.names[index] = name);
             short.shared.push(shared);
         }
     }
@@ -130,21 +161,38 @@ pub fn shortened(names: &[String]) -> Short {
 
 /// Does the same for names of `count` words. `None` if they share nothing.
 fn shortened_alike(count: usize, alike: &[Vec<&str>]) -> Option<(Vec<String>, String)> {
-    let starts: Vec<&str> = (0..count).map(|at| shared_start(alike.iter().map(|words| words[at]))).collect();
+    let starts: Vec<&str> = (0..count)
+        .map(|at| shared_start(alike.iter().map(|words| words[at])))
+        .collect();
     let is_same = |at: usize| alike.iter().all(|words| words[at] == starts[at]);
     if alike.len() < 2 || starts.iter().all(|start| start.is_empty()) || (0..count).all(is_same) {
         return None;
     }
     let short = |words: &Vec<&str>| {
-        let left = (0..count).filter(|&at| !is_same(at)).map(|at| match &words[at][starts[at].len()..] {
-            rest if rest.len() == words[at].len() => Cow::Borrowed(rest),
-            rest => Cow::Owned(format!("…{rest}")),
-        });
+        let left =
+            (0..count)
+                .filter(|&at| !is_same(at))
+                .map(|at| match &words[at][starts[at].len()..] {
+                    rest if rest.len() == words[at].len() => Cow::Borrowed(rest),
+                    rest => Cow::Owned(format!("…{rest}")),
+                });
         // A comma separates values: after the last one left, it separates nothing.
-        left.collect::<Vec<_>>().join(" ").trim_end_matches(',').to_owned()
+        left.collect::<Vec<_>>()
+            .join(" ")
+            .trim_end_matches(',')
+            .to_owned()
     };
-    let shared = (0..count).map(|at| if is_same(at) { starts[at].to_owned() } else { format!("{}…", starts[at]) });
-    Some((alike.iter().map(short).collect(), shared.collect::<Vec<_>>().join(" ")))
+    let shared = (0..count).map(|at| {
+        if is_same(at) {
+            starts[at].to_owned()
+        } else {
+            format!("{}…", starts[at])
+        }
+    });
+    Some((
+        alike.iter().map(short).collect(),
+        shared.collect::<Vec<_>>().join(" "),
+    ))
 }
 
 /// Name of a part, and a test whether the word at an index belongs to it.
@@ -156,8 +204,12 @@ const LEAVE_OUT: [Part; 3] = [
         let key = words[at].split_once(':').map_or("", |(key, _)| key);
         !key.is_empty() && key != "qid" && key.bytes().all(|byte| byte.is_ascii_alphabetic())
     }),
-    ("host", |words, at| is_nqn(words[at]) && words[..at].iter().any(|word| is_nqn(word))),
-    ("address", |words, at| words[at].starts_with("0x") && words.iter().any(|word| is_nqn(word))),
+    ("host", |words, at| {
+        is_nqn(words[at]) && words[..at].iter().any(|word| is_nqn(word))
+    }),
+    ("address", |words, at| {
+        words[at].starts_with("0x") && words.iter().any(|word| is_nqn(word))
+    }),
 ];
 /// Number of parts that names can omit.
 pub const LEFT_OUT_MOST: usize = LEAVE_OUT.len();
@@ -174,11 +226,14 @@ pub fn without_parts(names: &[String], most: usize) -> (Vec<String>, Vec<&'stati
     for (part, is_part) in &LEAVE_OUT[..most] {
         let without = |name: &String| {
             let words: Vec<&str> = name.split(' ').collect();
-            let kept = (0..words.len()).filter(|&at| !is_part(&words, at)).map(|at| words[at]);
+            let kept = (0..words.len())
+                .filter(|&at| !is_part(&words, at))
+                .map(|at| words[at]);
             kept.collect::<Vec<_>>().join(" ")
         };
         let shorter: Vec<String> = left.iter().map(without).collect();
-        let is_enough = shorter.iter().all(|name| !name.is_empty()) && distinct(&shorter) == distinct(names);
+        let is_enough =
+            shorter.iter().all(|name| !name.is_empty()) && distinct(&shorter) == distinct(names);
         if shorter != left && is_enough {
             left = shorter;
             parts.push(*part);
@@ -195,10 +250,19 @@ fn shared_start<'a>(mut words: impl Iterator<Item = &'a str> + Clone) -> &'a str
         return first;
     }
     let common = words.fold(first, |common, word| &first[..common_bytes(common, word)]);
-    let end = common.rfind(|c: char| c.is_ascii_punctuation()).map_or(0, |at| at + 1);
+    let end = common
+        .rfind(|c: char| c.is_ascii_punctuation())
+        .map_or(0, |at| at + 1);
     // `thread:3` says more than `…3`.
-    let is_key = first[..end].trim_end_matches(':').bytes().all(|byte| byte.is_ascii_alphabetic());
-    if end < LEAST_START || is_key { "" } else { &first[..end] }
+    let is_key = first[..end]
+        .trim_end_matches(':')
+        .bytes()
+        .all(|byte| byte.is_ascii_alphabetic());
+    if end < LEAST_START || is_key {
+        ""
+    } else {
+        &first[..end]
+    }
 }
 
 /// Shortens a name to at most `width` columns. Its longest word, such as an NQN, loses its middle;
@@ -210,8 +274,18 @@ pub fn squeezed(name: &str, width: usize) -> Cow<'_, str> {
     const LEAST_ALONE: usize = 12;
     let words: Vec<&str> = name.split(' ').collect();
     let blanks = words.len() - 1;
-    let taken = |most: usize| words.iter().map(|word| columns(word).min(most)).sum::<usize>() + blanks;
-    let longest = words.iter().map(|word| columns(word)).max().unwrap_or_default();
+    let taken = |most: usize| {
+        words
+            .iter()
+            .map(|word| columns(word).min(most))
+            .sum::<usize>()
+            + blanks
+    };
+    let longest = words
+        .iter()
+        .map(|word| columns(word))
+        .max()
+        .unwrap_or_default();
     if taken(longest) <= width {
         return Cow::Borrowed(name);
     }
@@ -222,8 +296,16 @@ pub fn squeezed(name: &str, width: usize) -> Cow<'_, str> {
         words[cut] = Cow::Owned(shorten(&words[cut], room).into_owned());
         return words.join(" ").into();
     }
-    match (LEAST_WORD..longest).rev().find(|&most| taken(most) <= width) {
-        Some(most) => words.iter().map(|word| shorten(word, most)).collect::<Vec<_>>().join(" ").into(),
+    match (LEAST_WORD..longest)
+        .rev()
+        .find(|&most| taken(most) <= width)
+    {
+        Some(most) => words
+            .iter()
+            .map(|word| shorten(word, most))
+            .collect::<Vec<_>>()
+            .join(" ")
+            .into(),
         None => shorten(name, width),
     }
 }
@@ -240,12 +322,25 @@ mod tests {
             "-",
         ];
         let short = shortened(&names.map(str::to_owned));
-        assert_eq!(short.names, ["…51292 …cnode1 qid:0", "…51346 …cnode2 qid:2", "-"]);
-        assert_eq!(short.shared, ["127.0.0.1:… nqn.2016-06.io.spdk:… 127.0.0.1:4420 …"]);
-        let short = shortened(&["nqn.io.spdk:c1 qid:1, 0".to_owned(), "nqn.io.spdk:c2 qid:2, 0".to_owned()]);
+        assert_eq!(
+            short.names,
+            ["…51292 …cnode1 qid:0", "…51346 …cnode2 qid:2", "-"]
+        );
+        assert_eq!(
+            short.shared,
+            ["127.0.0.1:… nqn.2016-06.io.spdk:… 127.0.0.1:4420 …"]
+        );
+        let short = shortened(&[
+            "nqn.io.spdk:c1 qid:1, 0".to_owned(),
+            "nqn.io.spdk:c2 qid:2, 0".to_owned(),
+        ]);
         assert_eq!(short.names, ["…c1 qid:1", "…c2 qid:2"]);
         assert_eq!(short.shared, ["nqn.io.spdk:… … 0"]);
-        for alone in [vec![], vec!["a b".to_owned()], vec!["0".to_owned(), "1".to_owned()]] {
+        for alone in [
+            vec![],
+            vec!["a b".to_owned()],
+            vec!["0".to_owned(), "1".to_owned()],
+        ] {
             let short = shortened(&alone);
             assert_eq!((short.names, short.shared), (alone, Vec::new()));
         }
@@ -260,17 +355,34 @@ mod tests {
         ];
         let names = names.map(str::to_owned);
         let (left, parts) = without_parts(&names, LEFT_OUT_MOST);
-        assert_eq!(left[..2], ["qid:1 nqn.2016-06.io.spdk:cnode1", "qid:2 nqn.2016-06.io.spdk:cnode1"]);
-        assert_eq!((&*left[2], parts), ("0x7f07c4002ff0", vec!["thread", "host", "address"]));
+        assert_eq!(
+            left[..2],
+            [
+                "qid:1 nqn.2016-06.io.spdk:cnode1",
+                "qid:2 nqn.2016-06.io.spdk:cnode1"
+            ]
+        );
+        assert_eq!(
+            (&*left[2], parts),
+            ("0x7f07c4002ff0", vec!["thread", "host", "address"])
+        );
         // Two connections of one queue keep their addresses.
         let names = [names[0].clone(), names[1].replace("qid:2", "qid:1")];
         let (left, parts) = without_parts(&names, LEFT_OUT_MOST);
         assert_eq!(left[1], "0x7f07c4002890 qid:1 nqn.2016-06.io.spdk:cnode1");
         assert_eq!(parts, ["thread", "host"]);
         assert_eq!(shortened(&left).names, ["0x7f07c40024b0", "0x7f07c4002890"]);
-        let mixed =
-            ["0xc0 #1", "0xd0 #2", "127.0.0.1:51 nqn.io.spdk:c1", "127.0.0.1:52 nqn.io.spdk:c2"].map(str::to_owned);
-        assert_eq!(shortened(&mixed).names, ["0xc0 #1", "0xd0 #2", "…51 …c1", "…52 …c2"]);
+        let mixed = [
+            "0xc0 #1",
+            "0xd0 #2",
+            "127.0.0.1:51 nqn.io.spdk:c1",
+            "127.0.0.1:52 nqn.io.spdk:c2",
+        ]
+        .map(str::to_owned);
+        assert_eq!(
+            shortened(&mixed).names,
+            ["0xc0 #1", "0xd0 #2", "…51 …c1", "…52 …c2"]
+        );
         let threads = ["thread:31 qid:1", "thread:32 qid:2"].map(str::to_owned);
         assert_eq!(shortened(&threads).names, threads);
     }
@@ -279,7 +391,10 @@ mod tests {
     fn what_distinguishes_a_connection_survives() {
         let name = "127.0.0.1:51292 nqn.2016-06.io.spdk:cnode1 127.0.0.1:4420 qid:12";
         assert_eq!(squeezed(name, 64), name);
-        assert_eq!(squeezed(name, 56), "127.0.0.1:51292 nqn.2016…dk:cnode1 127.0.0.1:4420 qid:12");
+        assert_eq!(
+            squeezed(name, 56),
+            "127.0.0.1:51292 nqn.2016…dk:cnode1 127.0.0.1:4420 qid:12"
+        );
         assert_eq!(squeezed(name, 30), "127…292 nqn…de1 127…420 qid:12");
         for width in 0..70 {
             assert!(columns(&squeezed(name, width)) <= width, "{width}");

@@ -32,9 +32,9 @@ impl Next {
         match (path, loaded.capture.as_deref()) {
             (Some(path), Some(meta)) if meta.captured.kernel => Self::Capture(path),
             // The tick rate is measured only while somebody writes the trace.
-            (Some(path), None) if loaded.measured.is_some() => {
-                process.or_else(|| Application::of(&path).pids().next()).map_or(Self::Nothing, Self::Live)
-            }
+            (Some(path), None) if loaded.measured.is_some() => process
+                .or_else(|| Application::of(&path).pids().next())
+                .map_or(Self::Nothing, Self::Live),
             _ => Self::Nothing,
         }
     }
@@ -45,11 +45,15 @@ impl Next {
             let [p50, p99] = times.whole.quantiles(&[0.5, 0.99]);
             times.whole.count() >= LEAST && p99 >= SLOW && p99 >= p50.saturating_mul(MEDIANS)
         };
-        let mut subjects = latencies.subjects.iter().filter(|(subject, _)| subject.excluded.is_none());
+        let mut subjects = latencies
+            .subjects
+            .iter()
+            .filter(|(subject, _)| subject.excluded.is_none());
         if !subjects.any(|(_, times)| is_slow(times)) {
             return None;
         }
-        self.command().map(|command| format!("who delayed the slow requests: {command}"))
+        self.command()
+            .map(|command| format!("who delayed the slow requests: {command}"))
     }
 
     /// Returns the command that shows what the kernel did, if there is one.

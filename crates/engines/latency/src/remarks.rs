@@ -39,19 +39,43 @@ pub fn remarks(latencies: &Latencies, names: &Names<'_>) -> Vec<String> {
 
 /// Returns a note that a busy thread wrote nothing for a while: it may have been away.
 pub fn silent(silence: &Silence, next: &Next) -> String {
-    let Silence { lcore, thread, count, sum, longest, mean } = silence;
-    let who =
-        if thread.is_empty() { format!("lcore {lcore}") } else { printable::text(thread.as_bytes()).into_owned() };
+    let Silence {
+        lcore,
+        thread,
+        count,
+        sum,
+        longest,
+        mean,
+    } = silence;
+    let who = if thread.is_empty() {
+        format!("lcore {lcore}")
+    } else {
+        printable::text(thread.as_bytes()).into_owned()
+    };
     let (lasted, mean) = (words::lasted(*count, *sum, *longest), screen::time(*mean));
-    let shows = next.command().map_or_else(String::new, |command| format!("; whether it was: {command}"));
-    format!("{who} wrote no record {lasted}, and one each {mean} otherwise: if it was away, {}{shows}", words::UNREAD)
+    let shows = next.command().map_or_else(String::new, |command| {
+        format!("; whether it was: {command}")
+    });
+    format!(
+        "{who} wrote no record {lasted}, and one each {mean} otherwise: if it was away, {}{shows}",
+        words::UNREAD
+    )
 }
 
 /// Returns a note on the number after an address, if there is one.
 fn numbered(latencies: &Latencies) -> Option<String> {
-    let groups = latencies.subjects.iter().flat_map(|(subject, _)| &subject.group).flatten();
-    let owners = latencies.slowest.iter().filter_map(|life| Some(&life.owner.as_ref()?.1));
-    let mut found = groups.chain(owners).filter(|text| requests::is_numbered(text));
+    let groups = latencies
+        .subjects
+        .iter()
+        .flat_map(|(subject, _)| &subject.group)
+        .flatten();
+    let owners = latencies
+        .slowest
+        .iter()
+        .filter_map(|life| Some(&life.owner.as_ref()?.1));
+    let mut found = groups
+        .chain(owners)
+        .filter(|text| requests::is_numbered(text));
     let first = found.next()?;
     Some(format!(
         "{first}: this address was of several connections, one after another; # says which one it was. With a recording they have \
@@ -66,9 +90,14 @@ fn left_out(latencies: &Latencies, names: &Names<'_>) -> Option<String> {
     let took = screen::time(names.nanos(first, last));
     let which = match longest.excluded? {
         Excluded::Admin => "of admin queues, on which requests for async events wait by design,",
-        Excluded::Unanswered => "without an answer (async events of admin queues, which wait by design, or given up)",
+        Excluded::Unanswered => {
+            "without an answer (async events of admin queues, which wait by design, or given up)"
+        }
     };
-    let (requests, are) = (counted(*count, "request"), if *count == 1 { "is" } else { "are" });
+    let (requests, are) = (
+        counted(*count, "request"),
+        if *count == 1 { "is" } else { "are" },
+    );
     Some(format!(
         "{requests} {which} {are} not among the slowest; the longest took {took}: {}",
         names.show.command(longest)

@@ -42,16 +42,29 @@ impl Show {
     /// Returns the command for this trace. Whether it is being written matters only for the
     /// slowest.
     pub fn of(place: &Place, objects: &ObjectSources, has_slowest: bool) -> Self {
-        let Place::File(path) = place else { return Self::Piped };
-        let command = format!("dptrace trace {}{}", shell::word(path), objects.command_line());
+        let Place::File(path) = place else {
+            return Self::Piped;
+        };
+        let command = format!(
+            "dptrace trace {}{}",
+            shell::word(path),
+            objects.command_line()
+        );
         let is_written = has_slowest && Application::of(path).pids().next().is_some();
-        if is_written { Self::Live(command, path.clone()) } else { Self::File(command) }
+        if is_written {
+            Self::Live(command, path.clone())
+        } else {
+            Self::File(command)
+        }
     }
 
     /// Returns the command that lists a life.
     pub fn command(&self, life: &Life) -> String {
         let (first, last) = life.span();
-        let filters = format!("--object {:#x} --where 'tsc>={}' --where 'tsc<={}'", life.id, first.0, last.0);
+        let filters = format!(
+            "--object {:#x} --where 'tsc>={}' --where 'tsc<={}'",
+            life.id, first.0, last.0
+        );
         match self {
             Self::File(command) | Self::Live(command, _) => format!("{command} {filters}"),
             Self::Piped => format!("dptrace trace {filters} (with the same standard input)"),
@@ -63,28 +76,43 @@ fn slow(text: &mut String, rank: usize, life: &Life, names: &Names<'_>) {
     let screen = names.screen;
     let (first, last) = life.span();
     let state = if life.unfinished { ", unfinished" } else { "" };
-    let groups = names.group(&life.group).fold(String::new(), |text, group| text + ", " + &group);
+    let groups = names
+        .group(&life.group)
+        .fold(String::new(), |text, group| text + ", " + &group);
     let took = if screen.is_terminal() {
         names.time(names.nanos(first, last))
     } else {
         format!("{} us", micros(names.nanos(first, last)))
     };
     let title = format!("slowest {rank}: {}, {took}{state}", life.name);
-    let room = screen.width().map_or(usize::MAX, |width| width.saturating_sub(columns(&title)));
+    let room = screen
+        .width()
+        .map_or(usize::MAX, |width| width.saturating_sub(columns(&title)));
     let title = title + &squeezed(&groups, room);
     let mut push = |line: String| text.extend([&screen.cut(&line), "\n"]);
     push(screen.paint(HEAD, title).to_string());
     if let Some((_, owner)) = &life.owner {
-        let owner = screen.width().map_or(Cow::from(&**owner), |width| squeezed(owner, width - "  whose: ".len()));
+        let owner = screen.width().map_or(Cow::from(&**owner), |width| {
+            squeezed(owner, width - "  whose: ".len())
+        });
         push(format!("  whose: {}", screen.paint(NAME, owner)));
     }
     let most = largest(life.stages(names.rate));
     if let Some(most) = most {
-        let slow_stage =
-            screen.paint(LARGEST, format!("{} {}", names.stage(most.stage), screen::percent(most.share, 1)));
+        let slow_stage = screen.paint(
+            LARGEST,
+            format!(
+                "{} {}",
+                names.stage(most.stage),
+                screen::percent(most.share, 1)
+            ),
+        );
         push(format!("  where: {slow_stage}"));
     }
-    push(format!("  when:  {} us in the trace", micros(names.listed_at(first))));
+    push(format!(
+        "  when:  {} us in the trace",
+        micros(names.listed_at(first))
+    ));
     // Not cut, since it is meant to be pasted.
     let _ = writeln!(text, "  show:  {}", names.show.command(life));
     records(text, life, names, most.map(|most| most.stage));
@@ -92,15 +120,25 @@ fn slow(text: &mut String, rank: usize, life: &Life, names: &Names<'_>) {
 
 fn records(text: &mut String, life: &Life, names: &Names<'_>, most: Option<(u16, u16)>) {
     let (first, _) = life.span();
-    let head = format!("  {:<24} {:>TIME_WIDTH$} {:>TIME_WIDTH$}", "tracepoint", "at (us)", "took (us)");
+    let head = format!(
+        "  {:<24} {:>TIME_WIDTH$} {:>TIME_WIDTH$}",
+        "tracepoint", "at (us)", "took (us)"
+    );
     let _ = writeln!(text, "{}", names.screen.paint(HEAD, head));
     let mut before: Option<(u16, _)> = None;
     for &(tpoint, tsc) in &life.records {
         let at = micros(names.nanos(first, tsc));
         let took = micros(names.nanos(before.map_or(first, |(_, tsc)| tsc), tsc));
-        let row = format!("  {:<24} {at:>TIME_WIDTH$} {took:>TIME_WIDTH$}", names.tpoint(tpoint));
+        let row = format!(
+            "  {:<24} {at:>TIME_WIDTH$} {took:>TIME_WIDTH$}",
+            names.tpoint(tpoint)
+        );
         let is_most = before.is_some_and(|(from, _)| Some((from, tpoint)) == most);
-        let style = if is_most { LARGEST } else { screen::Style::new() };
+        let style = if is_most {
+            LARGEST
+        } else {
+            screen::Style::new()
+        };
         let _ = writeln!(text, "{}", names.screen.paint(style, row));
         before = Some((tpoint, tsc));
     }
@@ -119,19 +157,49 @@ fn json_slow(text: &mut String, rank: usize, life: &Life, names: &Names<'_>) {
     let (first, last) = life.span();
     let nanos = |to| names.nanos(first, to);
     let stages = life.records.iter().map(|&(tpoint, tsc)| {
-        format!("{{\"tpoint\":{},\"tsc\":{},\"at_ns\":{}}}", quoted(names.tpoint(tpoint)), tsc.0, nanos(tsc))
+        format!(
+            "{{\"tpoint\":{},\"tsc\":{},\"at_ns\":{}}}",
+            quoted(names.tpoint(tpoint)),
+            tsc.0,
+            nanos(tsc)
+        )
     });
     let stages = stages.collect::<Vec<_>>().join(",");
     let object = quoted(&life.name.to_string());
     let (whole, group) = (nanos(last), names.json_group(&life.group));
-    let state = if life.unfinished { ",\"unfinished\":true" } else { "" };
+    let state = if life.unfinished {
+        ",\"unfinished\":true"
+    } else {
+        ""
+    };
     let envelope = begin("latency.slowest");
-    let _ = write!(text, "{envelope},\"slowest\":{rank},\"object\":{object}{group},\"whole_ns\":{whole}{state}");
-    let owner_text = life.owner.as_ref().map_or("null".to_owned(), |(_, owner)| quoted(owner));
-    let _ = write!(text, ",\"whose\":{owner_text},\"when_ns\":{}", names.listed_at(first));
+    let _ = write!(
+        text,
+        "{envelope},\"slowest\":{rank},\"object\":{object}{group},\"whole_ns\":{whole}{state}"
+    );
+    let owner_text = life
+        .owner
+        .as_ref()
+        .map_or("null".to_owned(), |(_, owner)| quoted(owner));
+    let _ = write!(
+        text,
+        ",\"whose\":{owner_text},\"when_ns\":{}",
+        names.listed_at(first)
+    );
     if let Some(most) = largest(life.stages(names.rate)) {
-        let (from, to) = (quoted(names.tpoint(most.stage.0)), quoted(names.tpoint(most.stage.1)));
-        let _ = write!(text, ",\"where\":{{\"from\":{from},\"to\":{to},\"share\":{:.3}}}", most.share);
+        let (from, to) = (
+            quoted(names.tpoint(most.stage.0)),
+            quoted(names.tpoint(most.stage.1)),
+        );
+        let _ = write!(
+            text,
+            ",\"where\":{{\"from\":{from},\"to\":{to},\"share\":{:.3}}}",
+            most.share
+        );
     }
-    let _ = writeln!(text, ",\"show\":{},\"records\":[{stages}]}}", quoted(&names.show.command(life)));
+    let _ = writeln!(
+        text,
+        ",\"show\":{},\"records\":[{stages}]}}",
+        quoted(&names.show.command(life))
+    );
 }

@@ -195,14 +195,24 @@ impl Tracker {
     /// Takes the next record.
     pub fn record(&mut self, record: &Record<'_>, context: &Context<'_>) {
         let inherited = self.inherited(record);
-        let (groups, id) = (self.question.by.len(), record.object.id().unwrap_or_default());
+        let (groups, id) = (
+            self.question.by.len(),
+            record.object.id().unwrap_or_default(),
+        );
         let first = |name| Life::new(name, id, groups);
-        let Some(step) = self.objects.record(record, context, first) else { return };
+        let Some(step) = self.objects.record(record, context, first) else {
+            return;
+        };
         let life = &mut step.object.kept;
         if !life.is_endless {
             life.records.push((record.tpoint.id, record.tsc));
             self.open += 1;
-            life.learn(record, context, &mut self.question, inherited.unwrap_or_default());
+            life.learn(
+                record,
+                context,
+                &mut self.question,
+                inherited.unwrap_or_default(),
+            );
         }
         if life.records.len() > MOST_OF_OBJECT {
             life.is_endless = true;
@@ -245,7 +255,10 @@ impl Tracker {
             return None;
         }
         let Life { group, owner, .. } = &self.objects.related(record)?.kept;
-        Some(Inherited { group: group.clone(), owner: owner.clone() })
+        Some(Inherited {
+            group: group.clone(),
+            owner: owner.clone(),
+        })
     }
 
     /// Counts the stages of an object that has ended, unless it is torn or a single point.
@@ -263,15 +276,27 @@ impl Tracker {
             Outcome::Point if !unfinished => return,
             Outcome::Point | Outcome::Excluded(_) | Outcome::Timed => {}
         }
-        self.unanswered_on_io += u64::from(object.is_unanswered() && object.is_admin == Some(false));
-        let life = Life { unfinished, excluded: object.excluded(), ..object.kept };
+        self.unanswered_on_io +=
+            u64::from(object.is_unanswered() && object.is_admin == Some(false));
+        let life = Life {
+            unfinished,
+            excluded: object.excluded(),
+            ..object.kept
+        };
         self.count(&life);
         self.keep(life);
     }
 
     fn count(&mut self, life: &Life) {
-        let Some(&(first, _)) = life.records.first() else { return };
-        let subject = Subject { excluded: life.excluded, group: life.group.clone(), prefix: life.name.prefix, first };
+        let Some(&(first, _)) = life.records.first() else {
+            return;
+        };
+        let subject = Subject {
+            excluded: life.excluded,
+            group: life.group.clone(),
+            prefix: life.name.prefix,
+            first,
+        };
         let is_full = self.times.len() >= MOST_SUBJECTS || self.spreads >= MOST_SPREADS;
         if is_full && !self.times.contains_key(&subject) {
             self.in_no_table += 1;
@@ -280,18 +305,28 @@ impl Tracker {
         let spreads = &mut self.spreads;
         let times = self.times.entry(subject).or_insert_with(|| {
             *spreads += 1;
-            Times { whole: Histogram::new(Scale::for_next(*spreads)), ..Times::default() }
+            Times {
+                whole: Histogram::new(Scale::for_next(*spreads)),
+                ..Times::default()
+            }
         });
         if self.question.tails && !life.unfinished {
             self.tails -= times.tail.len();
-            times.tail.add(life, self.rate, Tail::most(times.whole.count(), self.is_scarce));
+            times.tail.add(
+                life,
+                self.rate,
+                Tail::most(times.whole.count(), self.is_scarce),
+            );
             self.tails += times.tail.len();
         }
         let stages = life.stages(self.rate).filter(|_| !self.question.only_whole);
         for (before, (tpoints, nanos)) in (0..).zip(stages) {
             let stage = times.stages.entry(tpoints).or_insert_with(|| {
                 *spreads += 1;
-                Stage { spread: Histogram::new(Scale::for_next(*spreads)), before: 0 }
+                Stage {
+                    spread: Histogram::new(Scale::for_next(*spreads)),
+                    before: 0,
+                }
             });
             stage.spread.add(nanos);
             stage.before += before;
@@ -303,13 +338,19 @@ impl Tracker {
         }
         if self.tails > MOST_TAILS && !self.is_scarce {
             self.is_scarce = true;
-            self.times.values_mut().for_each(|times| times.tail.shorten(Tail::most(times.whole.count(), true)));
+            self.times
+                .values_mut()
+                .for_each(|times| times.tail.shorten(Tail::most(times.whole.count(), true)));
             self.tails = self.times.values().map(|times| times.tail.len()).sum();
         }
     }
 
     fn keep(&mut self, life: Life) {
-        if life.excluded.is_some() { self.excluded.add(life) } else { self.slowest.add(life) }
+        if life.excluded.is_some() {
+            self.excluded.add(life);
+        } else {
+            self.slowest.add(life);
+        }
     }
 
     /// Ends all lives and returns the times.
@@ -321,13 +362,18 @@ impl Tracker {
         }
         let question = self.question;
         let number_group = |group: &mut [Option<Box<str>>]| {
-            group.iter_mut().zip(&question.by).for_each(|(value, field)| question.reused.number_first(field, value));
+            group
+                .iter_mut()
+                .zip(&question.by)
+                .for_each(|(value, field)| question.reused.number_first(field, value));
         };
         let number_life = |mut life: Life| {
             number_group(&mut life.group);
             if let Some((place, owner)) = life.owner.take() {
                 let mut owner = Some(owner);
-                question.reused.number_first(&question.owner[place], &mut owner);
+                question
+                    .reused
+                    .number_first(&question.owner[place], &mut owner);
                 life.owner = owner.map(|owner| (place, owner));
             }
             life
@@ -337,7 +383,8 @@ impl Tracker {
             number_group(&mut subject.group);
         }
         subjects.sort_by(|(a, _), (b, _)| a.cmp(b));
-        let (slowest, excluded, unanswered_on_io) = (self.slowest, self.excluded, self.unanswered_on_io);
+        let (slowest, excluded, unanswered_on_io) =
+            (self.slowest, self.excluded, self.unanswered_on_io);
         let (left_out_objects, in_no_table) = (self.left_out, self.in_no_table);
         let numbered = |lives: Vec<Life>| lives.into_iter().map(number_life).collect::<Vec<_>>();
         let (count, left) = (excluded.count(), numbered(excluded.into_lives()));
@@ -351,10 +398,20 @@ impl Tracker {
                 in_no_table,
             };
         }
-        let longest = left.into_iter().next().filter(|life| slowest.would_keep(life));
+        let longest = left
+            .into_iter()
+            .next()
+            .filter(|life| slowest.would_keep(life));
         let left_out = longest.map(|life| (life, count));
         let slowest = numbered(slowest.into_lives());
-        Latencies { subjects, slowest, left_out, unanswered_on_io, left_out_objects, in_no_table }
+        Latencies {
+            subjects,
+            slowest,
+            left_out,
+            unanswered_on_io,
+            left_out_objects,
+            in_no_table,
+        }
     }
 }
 
@@ -373,8 +430,16 @@ impl Life {
     }
 
     /// Takes the wanted values that are still unknown from one of its records.
-    fn learn(&mut self, record: &Record<'_>, context: &Context<'_>, question: &mut Question, inherited: Inherited) {
-        let Question { by, owner, reused, .. } = question;
+    fn learn(
+        &mut self,
+        record: &Record<'_>,
+        context: &Context<'_>,
+        question: &mut Question,
+        inherited: Inherited,
+    ) {
+        let Question {
+            by, owner, reused, ..
+        } = question;
         let mut value = |field: &Field| reused.value(field, record, context);
         for (i, (found, field)) in self.group.iter_mut().zip(&*by).enumerate() {
             if found.is_none() {
@@ -400,7 +465,10 @@ impl Life {
     pub fn stages(&self, rate: TickRate) -> impl Iterator<Item = ((u16, u16), u64)> {
         self.records.windows(2).map(move |pair| {
             let [(from, began), (to, ended)] = [pair[0], pair[1]];
-            ((from, to), rate.nanos(Ticks(ended.0.saturating_sub(began.0))).0)
+            (
+                (from, to),
+                rate.nanos(Ticks(ended.0.saturating_sub(began.0))).0,
+            )
         })
     }
 }
@@ -418,7 +486,10 @@ mod tests {
     use super::*;
 
     fn record(tpoint: &Tpoint, id: u64, at: u64) -> Record<'_> {
-        let name = ObjectName { prefix: 'r', number: id };
+        let name = ObjectName {
+            prefix: 'r',
+            number: id,
+        };
         Record {
             lcore: Lcore(0),
             thread_name: "",
@@ -429,7 +500,11 @@ mod tests {
             owner: None,
             owner_since: None,
             label: OwnerLabel::None,
-            object: Object::Known { name, id, age: None },
+            object: Object::Known {
+                name,
+                id,
+                age: None,
+            },
             related: None,
             args: Args::none(),
             annotations: None,
@@ -457,11 +532,17 @@ mod tests {
         let [new, next] = [(0, "NEW"), (1, "NEXT")].map(tpoint);
         let rate = TickRate::ticks_as_micros();
         let mut tracker = Tracker::new(Question::default(), queues(), &[], rate);
-        let context = Context { rate, annotator: None };
+        let context = Context {
+            rate,
+            annotator: None,
+        };
         let mut at = 0;
         let mut write = |tpoint: &Tpoint, id: u64, lost_since: Option<u64>| {
             at += 1;
-            let record = Record { lost_since: lost_since.map(Ticks), ..record(tpoint, id, at) };
+            let record = Record {
+                lost_since: lost_since.map(Ticks),
+                ..record(tpoint, id, at)
+            };
             tracker.record(&record, &context);
             at
         };
@@ -476,8 +557,19 @@ mod tests {
             write(&next, id, Some(before));
         }
         let latencies = tracker.finish_all();
-        assert_eq!(latencies.left_out_objects, LeftOut { endless: 1, torn: 1, forgotten: 0 });
-        let counts: Vec<u64> = latencies.subjects.iter().map(|(_, times)| times.whole.count()).collect();
+        assert_eq!(
+            latencies.left_out_objects,
+            LeftOut {
+                endless: 1,
+                torn: 1,
+                forgotten: 0
+            }
+        );
+        let counts: Vec<u64> = latencies
+            .subjects
+            .iter()
+            .map(|(_, times)| times.whole.count())
+            .collect();
         assert_eq!(counts, [3]);
         // If too many objects do not end, the older half is left out.
         let mut tracker = Tracker::new(Question::default(), queues(), &[], rate);

@@ -50,16 +50,25 @@ impl<'a> Shown<'a> {
         let all = subjects.len();
         if !names.all && all > MOST_TABLES {
             // Requests that wait by design do not answer who is slow.
-            subjects.sort_by_key(|(subject, times)| (subject.excluded, Reverse(times.whole.quantile(0.99))));
+            subjects.sort_by_key(|(subject, times)| {
+                (subject.excluded, Reverse(times.whole.quantile(0.99)))
+            });
             subjects.truncate(MOST_TABLES);
         }
-        Self { left_out: all - subjects.len(), subjects }
+        Self {
+            left_out: all - subjects.len(),
+            subjects,
+        }
     }
 
     /// Adds a line on the subjects left out, if there are any.
     pub fn rest(&self, text: &mut String, what: &str) {
         if self.left_out > 0 {
-            let _ = writeln!(text, "\n... and {} more {what}, which are faster: --all", self.left_out);
+            let _ = writeln!(
+                text,
+                "\n... and {} more {what}, which are faster: --all",
+                self.left_out
+            );
         }
     }
 }
@@ -74,7 +83,11 @@ pub fn in_order(times: &Times) -> Vec<(&(u16, u16), &Stage)> {
 fn title(subject: &Subject, times: &Times, names: &Names<'_>) -> String {
     let objects = times.whole.count() + times.unfinished;
     let s = if objects == 1 { "" } else { "s" };
-    let mut text = format!("{objects} object{s} {} from {}", subject.prefix, names.tpoint(subject.first));
+    let mut text = format!(
+        "{objects} object{s} {} from {}",
+        subject.prefix,
+        names.tpoint(subject.first)
+    );
     if times.unfinished > 0 {
         let _ = write!(text, " ({} unfinished)", times.unfinished);
     }
@@ -90,11 +103,19 @@ pub fn titled(text: &mut String, subject: &Subject, times: &Times, names: &Names
     let screen = names.screen;
     let title = title(subject, times, names);
     let groups: Vec<_> = names.group(&subject.group).collect();
-    let together = groups.iter().fold(columns(&title), |sum, group| sum + ", ".len() + columns(group));
-    let separator = if screen.width().is_none_or(|width| together <= width) { ", " } else { "\n  " };
+    let together = groups.iter().fold(columns(&title), |sum, group| {
+        sum + ", ".len() + columns(group)
+    });
+    let separator = if screen.width().is_none_or(|width| together <= width) {
+        ", "
+    } else {
+        "\n  "
+    };
     let mut lines = screen.paint(HEAD, title).to_string();
     for group in &groups {
-        let group = screen.width().map_or(group.into(), |width| squeezed(group, width - separator.len()));
+        let group = screen.width().map_or(group.into(), |width| {
+            squeezed(group, width - separator.len())
+        });
         lines.push_str(separator);
         lines.push_str(&screen.paint(NAME, group).to_string());
     }
@@ -107,15 +128,30 @@ pub fn titled(text: &mut String, subject: &Subject, times: &Times, names: &Names
 fn table(text: &mut String, subject: &Subject, times: &Times, names: &Names<'_>) {
     titled(text, subject, times, names);
     let stages = in_order(times);
-    let width = stages.iter().map(|(tpoints, _)| names.stage(**tpoints).chars().count()).max().unwrap_or(0).max(12);
-    let _ = write!(text, "  {:<width$} {:>9} {:>6} {:>TIME_WIDTH$}", "stage (us)", "count", "share", "mean");
+    let width = stages
+        .iter()
+        .map(|(tpoints, _)| names.stage(**tpoints).chars().count())
+        .max()
+        .unwrap_or(0)
+        .max(12);
+    let _ = write!(
+        text,
+        "  {:<width$} {:>9} {:>6} {:>TIME_WIDTH$}",
+        "stage (us)", "count", "share", "mean"
+    );
     for (name, _) in QUANTILES {
         let _ = write!(text, " {name:>TIME_WIDTH$}");
     }
     let _ = writeln!(text, " {:>TIME_WIDTH$}", "max");
     let total: u128 = stages.iter().map(|(_, stage)| stage.spread.sum()).sum();
     for (tpoints, stage) in &stages {
-        row(text, &names.stage(**tpoints), width, &stage.spread, Some(total));
+        row(
+            text,
+            &names.stage(**tpoints),
+            width,
+            &stage.spread,
+            Some(total),
+        );
     }
     if times.whole.count() > 0 {
         row(text, "whole", width, &times.whole, None);
@@ -124,12 +160,21 @@ fn table(text: &mut String, subject: &Subject, times: &Times, names: &Names<'_>)
 
 /// Formats the share of all time; empty if the total is 0.
 pub fn share(spread: &Histogram, total: u128) -> String {
-    if total == 0 { String::new() } else { screen::percent(spread.sum() as f64 / total as f64, 1) }
+    if total == 0 {
+        String::new()
+    } else {
+        screen::percent(spread.sum() as f64 / total as f64, 1)
+    }
 }
 
 fn row(text: &mut String, label: &str, width: usize, spread: &Histogram, total: Option<u128>) {
     let share = total.map_or_else(String::new, |total| share(spread, total));
-    let _ = write!(text, "  {label:<width$} {:>9} {share:>6} {:>TIME_WIDTH$}", spread.count(), micros(spread.mean()));
+    let _ = write!(
+        text,
+        "  {label:<width$} {:>9} {share:>6} {:>TIME_WIDTH$}",
+        spread.count(),
+        micros(spread.mean())
+    );
     for (_, quantile) in QUANTILES {
         let _ = write!(text, " {:>TIME_WIDTH$}", micros(spread.quantile(quantile)));
     }
@@ -169,17 +214,36 @@ struct Fitted<'a> {
 impl<'a> Fitted<'a> {
     fn new(times: &Times, names: &'a Names<'a>, width: usize) -> Self {
         let stages = || times.stages.keys().copied();
-        let longest =
-            |start: usize| stages().map(|stage| columns(&label(names, stage, start))).max().unwrap_or(0).max(12);
-        let counts = stages_counts(times).map(|count| count.to_string().len()).max().unwrap_or(0).max("count".len());
+        let longest = |start: usize| {
+            stages()
+                .map(|stage| columns(&label(names, stage, start)))
+                .max()
+                .unwrap_or(0)
+                .max(12)
+        };
+        let counts = stages_counts(times)
+            .map(|count| count.to_string().len())
+            .max()
+            .unwrap_or(0)
+            .max("count".len());
         let room = width.saturating_sub("  ".len() + 1 + counts + SHARE_WIDTH);
         let whole = room >= longest(0) + COLUMNS.len() * SHORT_TIME;
-        let start = if whole { "" } else { names.common_start(stages()) };
+        let start = if whole {
+            ""
+        } else {
+            names.common_start(stages())
+        };
         let wanted = longest(start.len()).max(columns(&head(start)));
         let shown = (room.saturating_sub(wanted) / SHORT_TIME).clamp(LEAST_COLUMNS, COLUMNS.len());
         let mut columns = COLUMNS[..shown].to_vec();
         columns.sort_by_key(|(name, _)| ORDER.iter().position(|it| it == name));
-        Self { names, start, label: wanted.min(room.saturating_sub(shown * SHORT_TIME)), count: counts, columns }
+        Self {
+            names,
+            start,
+            label: wanted.min(room.saturating_sub(shown * SHORT_TIME)),
+            count: counts,
+            columns,
+        }
     }
 
     fn write(&self, text: &mut String, subject: &Subject, times: &Times) {
@@ -187,8 +251,12 @@ impl<'a> Fitted<'a> {
         titled(text, subject, times, self.names);
         let head = head(self.start);
         let count = self.count + 1;
-        let mut line =
-            format!("  {}{:>count$}{:>SHARE_WIDTH$}", pad(&shorten(&head, self.label), self.label), "count", "share");
+        let mut line = format!(
+            "  {}{:>count$}{:>SHARE_WIDTH$}",
+            pad(&shorten(&head, self.label), self.label),
+            "count",
+            "share"
+        );
         for (name, _) in &self.columns {
             let _ = write!(line, "{name:>SHORT_TIME$}");
         }
@@ -197,14 +265,26 @@ impl<'a> Fitted<'a> {
         let total: u128 = stages.iter().map(|(_, stage)| stage.spread.sum()).sum();
         let most = stages.iter().map(|(_, stage)| stage.spread.sum()).max();
         for (tpoints, stage) in &stages {
-            let row =
-                self.row(&label(self.names, **tpoints, self.start.len()), &stage.spread, &share(&stage.spread, total));
+            let row = self.row(
+                &label(self.names, **tpoints, self.start.len()),
+                &stage.spread,
+                &share(&stage.spread, total),
+            );
             let is_most = stages.len() > 1 && Some(stage.spread.sum()) == most;
-            let row = if is_most { screen.paint(LARGEST, row).to_string() } else { row };
+            let row = if is_most {
+                screen.paint(LARGEST, row).to_string()
+            } else {
+                row
+            };
             self.line(text, &row);
         }
         if times.whole.count() > 0 {
-            self.line(text, &screen.paint(HEAD, self.row("whole", &times.whole, "")).to_string());
+            self.line(
+                text,
+                &screen
+                    .paint(HEAD, self.row("whole", &times.whole, ""))
+                    .to_string(),
+            );
         }
     }
 
@@ -229,15 +309,27 @@ impl<'a> Fitted<'a> {
 
 /// Returns the headline of the first column.
 fn head(start: &str) -> String {
-    if start.is_empty() { "stage".to_owned() } else { format!("stage ({start}...)") }
+    if start.is_empty() {
+        "stage".to_owned()
+    } else {
+        format!("stage ({start}...)")
+    }
 }
 
 /// Returns the counts of all rows.
 fn stages_counts(times: &Times) -> impl Iterator<Item = u64> {
-    times.stages.values().map(|stage| stage.spread.count()).chain([times.whole.count()])
+    times
+        .stages
+        .values()
+        .map(|stage| stage.spread.count())
+        .chain([times.whole.count()])
 }
 
 /// Formats a stage's name without the first bytes of its tracepoints' names.
 fn label(names: &Names<'_>, (from, to): (u16, u16), start: usize) -> String {
-    format!("{} -> {}", &names.tpoint(from)[start..], &names.tpoint(to)[start..])
+    format!(
+        "{} -> {}",
+        &names.tpoint(from)[start..],
+        &names.tpoint(to)[start..]
+    )
 }

@@ -37,10 +37,16 @@ impl Tail {
     /// Adds a life, and keeps at most `most` of them.
     pub fn add(&mut self, life: &Life, rate: TickRate, most: usize) {
         let length = length(life, rate);
-        if self.lives.len() >= most && self.lives.peek().is_some_and(|(Reverse(shortest), _)| *shortest >= length) {
+        if self.lives.len() >= most
+            && self
+                .lives
+                .peek()
+                .is_some_and(|(Reverse(shortest), _)| *shortest >= length)
+        {
             return;
         }
-        self.lives.push((Reverse(length), life.stages(rate).collect()));
+        self.lives
+            .push((Reverse(length), life.stages(rate).collect()));
         self.shorten(most);
     }
 
@@ -59,15 +65,28 @@ impl Tail {
     /// Returns the limit for a group of `count` lives. If memory is scarce it is lower, but keeps
     /// all beyond the 99th percentile unless that falls a lot later on.
     pub fn most(count: u64, is_scarce: bool) -> usize {
-        if is_scarce { usize::try_from(count / 25).unwrap_or(MOST).clamp(FEWEST, MOST) } else { MOST }
+        if is_scarce {
+            usize::try_from(count / 25)
+                .unwrap_or(MOST)
+                .clamp(FEWEST, MOST)
+        } else {
+            MOST
+        }
     }
 
     /// Returns the stage with the largest part of the lives of at least `nanos`, or at least of the
     /// longest one. `None` if there are no lives.
     pub fn largest(&self, nanos: u64) -> Option<Largest> {
         // A percentile of many is accurate to three digits, and may exceed all of them.
-        let longest = self.lives.iter().map(|(Reverse(length), _)| *length).max()?;
-        let beyond = self.lives.iter().filter(|(Reverse(length), _)| *length >= nanos.min(longest));
+        let longest = self
+            .lives
+            .iter()
+            .map(|(Reverse(length), _)| *length)
+            .max()?;
+        let beyond = self
+            .lives
+            .iter()
+            .filter(|(Reverse(length), _)| *length >= nanos.min(longest));
         largest(beyond.flat_map(|(_, stages)| stages.iter().copied()))
     }
 }
@@ -79,6 +98,15 @@ pub(crate) fn largest(stages: impl Iterator<Item = ((u16, u16), u64)>) -> Option
         *sums.entry(stage).or_default() += u128::from(nanos);
     }
     let all: u128 = sums.values().sum();
-    let (stage, sum) = sums.into_iter().max_by_key(|&(stage, sum)| (sum, Reverse(stage)))?;
-    Some(Largest { stage, share: if all == 0 { 0.0 } else { sum as f64 / all as f64 } })
+    let (stage, sum) = sums
+        .into_iter()
+        .max_by_key(|&(stage, sum)| (sum, Reverse(stage)))?;
+    Some(Largest {
+        stage,
+        share: if all == 0 {
+            0.0
+        } else {
+            sum as f64 / all as f64
+        },
+    })
 }

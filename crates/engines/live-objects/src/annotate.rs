@@ -32,14 +32,34 @@ pub fn annotate(
 /// Returns the reason why no pointer can be named, if so: there are objects, but the trace has no
 /// pointer to any of them.
 pub fn without_pointers(annotator: &Annotator, tpoints: &TpointTable) -> Option<String> {
-    let lives = |spec: usize| annotator.lifetimes().all().iter().any(|life| life.spec == spec);
-    let specs = annotator.specs().iter().enumerate().filter(|(number, _)| lives(*number));
-    let args: BTreeSet<_> = specs.flat_map(|(_, s)| s.tracepoint_args.iter().map(String::as_str)).collect();
-    if args.is_empty() || tpoints.all().iter().any(|t| t.args.iter().any(|a| args.contains(a.name.as_str()))) {
+    let lives = |spec: usize| {
+        annotator
+            .lifetimes()
+            .all()
+            .iter()
+            .any(|life| life.spec == spec)
+    };
+    let specs = annotator
+        .specs()
+        .iter()
+        .enumerate()
+        .filter(|(number, _)| lives(*number));
+    let args: BTreeSet<_> = specs
+        .flat_map(|(_, s)| s.tracepoint_args.iter().map(String::as_str))
+        .collect();
+    if args.is_empty()
+        || tpoints
+            .all()
+            .iter()
+            .any(|t| t.args.iter().any(|a| args.contains(a.name.as_str())))
+    {
         return None;
     }
     let args: Vec<_> = args.into_iter().collect();
-    Some(format!("no tracepoint of this trace has an argument called {}", args.join(" or ")))
+    Some(format!(
+        "no tracepoint of this trace has an argument called {}",
+        args.join(" or ")
+    ))
 }
 
 /// Reports the number of connections in the recording, or in the process's memory if the trace is
@@ -55,9 +75,19 @@ pub fn report_named(
     if known > 0 {
         observer.note(&named(known, all, is_live));
     } else if let Some(why) = without_pointers {
-        let misfit = if all > 0 { ", and no owner fits a connection of the recording" } else { "" };
-        let owners = if has_descriptions { "; the owners of records identify their connections" } else { "" };
-        observer.note(&format!("{why}{misfit}, so no object of the recording is named{owners}"));
+        let misfit = if all > 0 {
+            ", and no owner fits a connection of the recording"
+        } else {
+            ""
+        };
+        let owners = if has_descriptions {
+            "; the owners of records identify their connections"
+        } else {
+            ""
+        };
+        observer.note(&format!(
+            "{why}{misfit}, so no object of the recording is named{owners}"
+        ));
     }
 }
 
@@ -77,13 +107,20 @@ pub fn report_unwitnessed(annotator: &Annotator, tpoints: &TpointTable, observer
 
 /// Describes the use of the known connections, and the remedy for the others.
 fn named(known: usize, all: usize, is_live: bool) -> String {
-    let found = if is_live { "were found in the process" } else { "are in the recording" };
+    let found = if is_live {
+        "were found in the process"
+    } else {
+        "are in the recording"
+    };
     let usable = "fields such as qpair.hostnqn work for them (--by, --where)";
     if known == all {
         return format!("all {all} connections of this trace {found}: {usable}");
     }
-    let others =
-        if is_live { "have ended, or it is not certain which they are" } else { "are not, or not for certain" };
+    let others = if is_live {
+        "have ended, or it is not certain which they are"
+    } else {
+        "are not, or not for certain"
+    };
     let advice = "To have all, start dptrace record -p PID before the connections, and give its file with -b";
     format!(
         "{known} of the {all} connections of this trace {found}: {usable}. The other {} {others}: they have only what the trace \
@@ -92,22 +129,47 @@ fn named(known: usize, all: usize, is_live: bool) -> String {
     )
 }
 
-fn report(name: &str, all_broken: &[BrokenLine], lifetimes: &Lifetimes, specs: &[ObjectSpec], observer: &Observer) {
+fn report(
+    name: &str,
+    all_broken: &[BrokenLine],
+    lifetimes: &Lifetimes,
+    specs: &[ObjectSpec],
+    observer: &Observer,
+) {
     for broken in all_broken.iter().take(MAX_REPORTED_LINES) {
-        observer.note(&format!("{name}, line {}: left out: {}", broken.line, broken.why));
+        observer.note(&format!(
+            "{name}, line {}: left out: {}",
+            broken.line, broken.why
+        ));
     }
-    if let Some(more) = all_broken.len().checked_sub(MAX_REPORTED_LINES).filter(|&more| more > 0) {
+    if let Some(more) = all_broken
+        .len()
+        .checked_sub(MAX_REPORTED_LINES)
+        .filter(|&more| more > 0)
+    {
         observer.note(&format!("{name}: {more} more broken lines left out"));
     }
     if lifetimes.all().is_empty() {
-        let begins: BTreeSet<_> =
-            specs.iter().flat_map(|s| s.probes.iter().filter(|p| p.role.begins()).map(|p| p.name.as_str())).collect();
+        let begins: BTreeSet<_> = specs
+            .iter()
+            .flat_map(|s| {
+                s.probes
+                    .iter()
+                    .filter(|p| p.role.begins())
+                    .map(|p| p.name.as_str())
+            })
+            .collect();
         let begins: Vec<_> = begins.into_iter().collect();
-        observer.note(&format!("{name}: no object begins in this recording (it has no line of {})", begins.join(", ")));
+        observer.note(&format!(
+            "{name}: no object begins in this recording (it has no line of {})",
+            begins.join(", ")
+        ));
     }
     if lifetimes.orphans > 0 {
         let hits = counted(lifetimes.orphans, "hit");
         let are = if lifetimes.orphans == 1 { "is" } else { "are" };
-        observer.note(&format!("{name}: {hits} of objects from before the recording began {are} left out"));
+        observer.note(&format!(
+            "{name}: {hits} of objects from before the recording began {are} left out"
+        ));
     }
 }

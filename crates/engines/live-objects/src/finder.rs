@@ -45,7 +45,9 @@ impl Finder {
     /// Prepares to read the objects of these specs. The process's types and symbols decide which it
     /// can have; without these, the addresses in its trace do.
     pub fn open(pid: u32, specs: &[ObjectSpec], debug_dirs: &[PathBuf]) -> anyhow::Result<Self> {
-        Self::open_with(pid, specs, debug_dirs, &|specs| Pointers::of_process(specs, pid))
+        Self::open_with(pid, specs, debug_dirs, &|specs| {
+            Pointers::of_process(specs, pid)
+        })
     }
 
     /// Does the same with addresses from elsewhere, requested only if needed.
@@ -57,11 +59,27 @@ impl Finder {
     ) -> anyhow::Result<Self> {
         let memory = ProcessMemory::open(Pid(pid))?;
         let specs: Vec<&ObjectSpec> = specs.iter().filter(|spec| !spec.alive.is_empty()).collect();
-        let Sources { compiled, source, misfits, pointers } =
-            program::compile(pid, &specs, debug_dirs, &memory, pointers)?;
+        let Sources {
+            compiled,
+            source,
+            misfits,
+            pointers,
+        } = program::compile(pid, &specs, debug_dirs, &memory, pointers)?;
         let pointers = pointers.map(RefCell::new);
-        let kinds = compiled.into_iter().map(|(at, compiled)| Kind { spec: specs[at].clone(), compiled }).collect();
-        Ok(Self { memory, kinds, source, misfits, pointers })
+        let kinds = compiled
+            .into_iter()
+            .map(|(at, compiled)| Kind {
+                spec: specs[at].clone(),
+                compiled,
+            })
+            .collect();
+        Ok(Self {
+            memory,
+            kinds,
+            source,
+            misfits,
+            pointers,
+        })
     }
 
     /// Returns the kinds of objects that can be found.
@@ -96,7 +114,9 @@ impl Finder {
         let read = || {
             let memory = Cached::new(Limited::new(&self.memory, Limits::default()));
             let kind = |kind: &Kind| match &self.pointers {
-                Some(pointers) => kind.compiled.read_at(&pointers.borrow().of(&kind.spec.name), &memory),
+                Some(pointers) => kind
+                    .compiled
+                    .read_at(&pointers.borrow().of(&kind.spec.name), &memory),
                 None => kind.compiled.read(&memory),
             };
             self.kinds.iter().map(kind).collect::<Vec<_>>()
@@ -104,22 +124,33 @@ impl Finder {
         let first = read();
         let time = sys::clock::ticks();
         let second = read();
-        let found: Vec<_> = first.iter().zip(second).map(|(first, second)| agree(first, second)).collect();
+        let found: Vec<_> = first
+            .iter()
+            .zip(second)
+            .map(|(first, second)| agree(first, second))
+            .collect();
         self.give_up(&found);
         Snapshot { time, found }
     }
 
     /// Drops the addresses without an object. A trace that has one of them again adds it again.
     fn give_up(&self, found: &[Found]) {
-        let Some(pointers) = &self.pointers else { return };
+        let Some(pointers) = &self.pointers else {
+            return;
+        };
         for (kind, found) in self.kinds.iter().zip(found) {
             let key = kind.compiled.key();
-            let there = found.objects.iter().filter_map(|object| match object.values.get(key) {
-                Some(Value::Int(address)) => Some(*address),
-                _ => None,
-            });
+            let there = found
+                .objects
+                .iter()
+                .filter_map(|object| match object.values.get(key) {
+                    Some(Value::Int(address)) => Some(*address),
+                    _ => None,
+                });
             let there: BTreeSet<u64> = there.collect();
-            pointers.borrow_mut().retain(&kind.spec.name, |address| there.contains(&address));
+            pointers
+                .borrow_mut()
+                .retain(&kind.spec.name, |address| there.contains(&address));
         }
     }
 }
@@ -133,7 +164,8 @@ impl Snapshot {
     /// Describes what was left out.
     pub fn left_out(&self, kinds: &[Kind]) -> Vec<String> {
         let all = kinds.iter().zip(&self.found);
-        all.flat_map(|(kind, found)| left_out(&kind.spec.name, &found.counts)).collect()
+        all.flat_map(|(kind, found)| left_out(&kind.spec.name, &found.counts))
+            .collect()
     }
 }
 
@@ -142,10 +174,16 @@ fn left_out(name: &str, counts: &Counts) -> Vec<String> {
     let objects = |count| counted(count, name);
     if counts.rejected > 0 {
         let check = counts.rejected_by.as_deref().unwrap_or_default();
-        notes.push(format!("{} not believed: not all have {check}", objects(counts.rejected)));
+        notes.push(format!(
+            "{} not believed: not all have {check}",
+            objects(counts.rejected)
+        ));
     }
     if counts.torn > 0 {
-        notes.push(format!("{} changed while they were read", objects(counts.torn)));
+        notes.push(format!(
+            "{} changed while they were read",
+            objects(counts.torn)
+        ));
     }
     if counts.unreadable > 0 {
         notes.push(format!("{} could not be read", objects(counts.unreadable)));

@@ -86,7 +86,8 @@ impl Objects {
                 Session::start(Opening::ready(finder), None, Duration::ZERO)
             }
         };
-        let mut session = session.or_later(move |pointers| find(pid, &referred, |_| pointers.clone()));
+        let mut session =
+            session.or_later(move |pointers| find(pid, &referred, |_| pointers.clone()));
         report_alive(&mut session, observer);
         session.settle();
         let annotator = annotate_quietly(text, specs, tpoints);
@@ -110,12 +111,15 @@ impl Objects {
             Self::Known(None) => return Ok(()),
             Self::Live(live) => (&mut live.annotator, live.session.as_mut()),
         };
-        if !annotator.needs_witness() && !session.as_ref().is_some_and(|session| session.may_find()) {
+        if !annotator.needs_witness() && !session.as_ref().is_some_and(|session| session.may_find())
+        {
             return Ok(());
         }
         let trace = RawTrace::read(source)?;
         observe_all(annotator, &trace, last_of(&trace));
-        if let Some(session) = session.filter(|session| session.is_unwatched() && !annotator.is_covered()) {
+        if let Some(session) =
+            session.filter(|session| session.is_unwatched() && !annotator.is_covered())
+        {
             session.hurry();
         }
         Ok(())
@@ -126,7 +130,11 @@ impl Objects {
     pub fn begin_now(&mut self) {
         let Self::Live(live) = self else { return };
         live.annotator.extend_from(Ticks(sys::clock::ticks()));
-        if let Some(session) = live.session.as_mut().filter(|session| session.is_unwatched()) {
+        if let Some(session) = live
+            .session
+            .as_mut()
+            .filter(|session| session.is_unwatched())
+        {
             session.hurry();
         }
     }
@@ -144,7 +152,8 @@ impl Objects {
     pub fn hold(&self) -> Duration {
         match self {
             Self::Live(live)
-                if live.session.as_ref().is_some_and(Session::is_unwatched) && !live.annotator.is_covered() =>
+                if live.session.as_ref().is_some_and(Session::is_unwatched)
+                    && !live.annotator.is_covered() =>
             {
                 HOLD + 2 * SHORT_INTERVAL
             }
@@ -206,7 +215,9 @@ impl Objects {
     /// Returns true if the record is to be counted with [`Self::count_unknown`].
     pub fn is_unknown(&self, record: &Record<'_>) -> bool {
         let Self::Live(live) = self else { return false };
-        let Some((spec, address)) = live.annotator.unknown(record) else { return false };
+        let Some((spec, address)) = live.annotator.unknown(record) else {
+            return false;
+        };
         if live.session.as_ref().is_some_and(Session::wants_addresses) {
             // Their number is limited: addresses beyond it wait for the next time.
             let _ = live.fresh.borrow_mut().add(&spec.name, address);
@@ -231,7 +242,9 @@ impl Objects {
         let Unknown { read, shown } = live.unknown;
         let which = "point to objects of which nothing is known for certain";
         if shown > 0 {
-            observer.note(&format!("{shown} of the records shown {which}: these are printed as pointers"));
+            observer.note(&format!(
+                "{shown} of the records shown {which}: these are printed as pointers"
+            ));
         }
         if read > shown {
             observer.note(&format!(
@@ -244,14 +257,20 @@ impl Objects {
 
 impl Live {
     fn learn_next(&mut self) {
-        let Some(session) = &mut self.session else { return };
+        let Some(session) = &mut self.session else {
+            return;
+        };
         if !self.fresh.get_mut().is_empty() {
             session.look_at(take(self.fresh.get_mut()));
         }
         let had_finder = session.has_finder();
         let lines = session.next_unordered();
         report_alive(session, &self.observer);
-        if session.has_finder() && !had_finder && session.is_unwatched() && !self.annotator.is_covered() {
+        if session.has_finder()
+            && !had_finder
+            && session.is_unwatched()
+            && !self.annotator.is_covered()
+        {
             session.hurry();
         }
         self.annotator.learn(&lines);
@@ -260,13 +279,21 @@ impl Live {
 
 fn report_alive(session: &mut Session, observer: &Observer) {
     if let Some(found) = session.first_found() {
-        observer.note(&format!("{} found alive in the process's memory", counted(found as u64, "object")));
+        observer.note(&format!(
+            "{} found alive in the process's memory",
+            counted(found as u64, "object")
+        ));
     }
 }
 
 /// Returns the time of the last record.
 pub fn last_of(trace: &RawTrace) -> Ticks {
-    trace.rings().filter_map(|ring| ring.span).map(|(_, last)| last).max().unwrap_or_default()
+    trace
+        .rings()
+        .filter_map(|ring| ring.span)
+        .map(|(_, last)| last)
+        .max()
+        .unwrap_or_default()
 }
 
 /// Takes in the beginnings and ends of objects in a trace until `to`. The trace has all of them,
@@ -302,9 +329,18 @@ pub fn observe_captured(annotator: &mut Annotator, trace: &CapturedTrace) {
 
 /// Returns the specs of objects to which the trace's records can refer.
 pub fn referred(specs: &[ObjectSpec], tpoints: &TpointTable, has_owners: bool) -> Vec<ObjectSpec> {
-    let names = |name: &String| tpoints.all().iter().any(|tpoint| tpoint.args.iter().any(|arg| arg.name == *name));
+    let names = |name: &String| {
+        tpoints
+            .all()
+            .iter()
+            .any(|tpoint| tpoint.args.iter().any(|arg| arg.name == *name))
+    };
     let is_owner = |spec: &ObjectSpec| has_owners && !spec.owner.is_empty();
-    specs.iter().filter(|spec| spec.tracepoint_args.iter().any(names) || is_owner(spec)).cloned().collect()
+    specs
+        .iter()
+        .filter(|spec| spec.tracepoint_args.iter().any(names) || is_owner(spec))
+        .cloned()
+        .collect()
 }
 
 /// Attaches to the probes of these objects, with a ring buffer of `ring_bytes` that is read at this
@@ -320,7 +356,11 @@ pub fn attach(
     if wanted.is_empty() {
         anyhow::bail!("no tracepoint of this trace has an argument that points to an object");
     }
-    let mut plan = AttachPlan::new(&wanted, Features::of_probes()?.for_process(Some(pid)), ring_bytes);
+    let mut plan = AttachPlan::new(
+        &wanted,
+        Features::of_probes()?.for_process(Some(pid)),
+        ring_bytes,
+    );
     let (files, place) = Files::of_process(pid)?;
     add_files(&mut plan, &files, &place, observer)?;
     report_remarks(&plan, observer);

@@ -51,13 +51,25 @@ impl Judged<'_> {
     pub(crate) fn best(&self, specs: &[&ObjectSpec], pointers: &Pointers) -> Option<Fit> {
         let mut best: Option<Fit> = None;
         let stated = self.globals.files.iter().find_map(stated_version);
-        let others = layouts::versions().into_iter().rev().filter(|version| Some(*version) != stated);
+        let others = layouts::versions()
+            .into_iter()
+            .rev()
+            .filter(|version| Some(*version) != stated);
         for version in stated.into_iter().chain(others) {
-            let Some((way, addresses)) = self.way(specs, pointers, version) else { continue };
-            let Some(types) = types_of(version) else { continue };
+            let Some((way, addresses)) = self.way(specs, pointers, version) else {
+                continue;
+            };
+            let Some(types) = types_of(version) else {
+                continue;
+            };
             let most = best.as_ref().map(|best| best.found);
             if let Some(found) = self.try_types(types, specs, (&way, &addresses), most) {
-                best = Some(Fit { version, found, way, addresses });
+                best = Some(Fit {
+                    version,
+                    found,
+                    way,
+                    addresses,
+                });
             }
         }
         best
@@ -74,23 +86,40 @@ impl Judged<'_> {
     ) -> Option<usize> {
         let globals = crate::alive::Addresses(|name: &str| addresses.get(name).copied());
         let program = Program::new(types, &globals);
-        let found: usize = self.judges.iter().map(|judge| self.count(judge, &program, way)).sum();
+        let found: usize = self
+            .judges
+            .iter()
+            .map(|judge| self.count(judge, &program, way))
+            .sum();
         let is_more = most.is_none_or(|most| found > most);
-        (is_more && specs.iter().any(|spec| compile_spec(spec, &program, way).is_ok())).then_some(found)
+        (is_more
+            && specs
+                .iter()
+                .any(|spec| compile_spec(spec, &program, way).is_ok()))
+        .then_some(found)
     }
 
     /// Returns the number of objects of a spec in memory.
     fn count(&self, spec: &ObjectSpec, program: &Program<'_>, way: &Way) -> usize {
-        let Ok(compiled) = compile_spec(spec, program, way) else { return 0 };
+        let Ok(compiled) = compile_spec(spec, program, way) else {
+            return 0;
+        };
         match way {
-            Way::Pointers(pointers) => compiled.read_at(&pointers.of(&spec.name), self.memory).len(),
+            Way::Pointers(pointers) => compiled
+                .read_at(&pointers.of(&spec.name), self.memory)
+                .len(),
             Way::Symbols | Way::Roots => compiled.read(self.memory).len(),
         }
     }
 
     /// Returns the starting points with this version, and the globals known then. `None` if there
     /// are none.
-    fn way(&self, specs: &[&ObjectSpec], pointers: &Pointers, version: SpdkVersion) -> Option<(Way, Addresses)> {
+    fn way(
+        &self,
+        specs: &[&ObjectSpec],
+        pointers: &Pointers,
+        version: SpdkVersion,
+    ) -> Option<(Way, Addresses)> {
         let mut addresses = self.globals.addresses.clone();
         if pointers.is_empty() {
             return Some((Way::Symbols, addresses));
@@ -99,7 +128,9 @@ impl Judged<'_> {
         let program = Program::new(types_of(version)?, &nothing);
         let mut leads = false;
         for spec in self.judges {
-            for (name, address) in crate::alive::roots(spec, &program, &pointers.of(&spec.name), self.memory) {
+            for (name, address) in
+                crate::alive::roots(spec, &program, &pointers.of(&spec.name), self.memory)
+            {
                 leads = true;
                 addresses.entry(name).or_insert(address);
             }
@@ -108,7 +139,9 @@ impl Judged<'_> {
             return Some((Way::Roots, addresses));
         }
         // Built-in layouts are SPDK's, and its objects are read only where its lists hold them.
-        let rest = specs.iter().filter(|spec| spec.alive.iter().all(|alive| alive.roots.is_empty()));
+        let rest = specs
+            .iter()
+            .filter(|spec| spec.alive.iter().all(|alive| alive.roots.is_empty()));
         let mut left = Pointers::default();
         rest.for_each(|spec| left.extend(&pointers.only(&spec.name)));
         (!left.is_empty()).then_some((Way::Pointers(left), addresses))
@@ -138,7 +171,11 @@ impl Way {
 }
 
 /// Compiles a spec for a program.
-pub(crate) fn compile_spec(spec: &ObjectSpec, program: &Program<'_>, way: &Way) -> Result<Compiled, Vec<Misfit>> {
+pub(crate) fn compile_spec(
+    spec: &ObjectSpec,
+    program: &Program<'_>,
+    way: &Way,
+) -> Result<Compiled, Vec<Misfit>> {
     match way {
         Way::Pointers(_) => Compiled::of_pointers(spec, program),
         Way::Symbols | Way::Roots => crate::alive::compile(spec, program),
@@ -179,21 +216,43 @@ fn stated_version(file: &FilePlace) -> Option<SpdkVersion> {
 
 /// Returns the SPDK version of a process, and its source in words: the version that finds the most
 /// objects, or the one that its file states.
-pub fn version_of(pid: u32, debug_dirs: &[PathBuf]) -> anyhow::Result<Option<(SpdkVersion, &'static str)>> {
+pub fn version_of(
+    pid: u32,
+    debug_dirs: &[PathBuf],
+) -> anyhow::Result<Option<(SpdkVersion, &'static str)>> {
     let memory = ProcessMemory::open(Pid(pid))?;
     let process = Process::open(Pid(pid))?;
     let judges = built_in()?;
-    let judges: Vec<&ObjectSpec> = judges.iter().filter(|spec| !spec.alive.is_empty()).collect();
+    let judges: Vec<&ObjectSpec> = judges
+        .iter()
+        .filter(|spec| !spec.alive.is_empty())
+        .collect();
     let globals = Globals::find(&process, &judges, &DebugFolders(debug_dirs.to_vec()));
     let cached = Cached::new(Limited::new(&memory, Limits::default()));
-    let tried = Judged { judges: &judges, globals: &globals, memory: &cached };
-    let mut fit = tried.best(&judges, &Pointers::default()).filter(|fit| fit.found > 0);
+    let tried = Judged {
+        judges: &judges,
+        globals: &globals,
+        memory: &cached,
+    };
+    let mut fit = tried
+        .best(&judges, &Pointers::default())
+        .filter(|fit| fit.found > 0);
     if fit.is_none() {
         let pointers = Pointers::of_process(&judges, pid);
-        fit = (!pointers.is_empty()).then(|| tried.best(&judges, &pointers)).flatten().filter(|fit| fit.found > 0);
+        fit = (!pointers.is_empty())
+            .then(|| tried.best(&judges, &pointers))
+            .flatten()
+            .filter(|fit| fit.found > 0);
     }
     if let Some(fit) = fit {
-        return Ok(Some((fit.version, "most objects in its memory meet all conditions by it")));
+        return Ok(Some((
+            fit.version,
+            "most objects in its memory meet all conditions by it",
+        )));
     }
-    Ok(globals.files.iter().find_map(stated_version).map(|version| (version, "its file states it")))
+    Ok(globals
+        .files
+        .iter()
+        .find_map(stated_version)
+        .map(|version| (version, "its file states it")))
 }

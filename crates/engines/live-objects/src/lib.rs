@@ -35,9 +35,13 @@ use std::path::Path;
 
 use objects::ObjectSpec;
 
-pub use annotate::{annotate, annotate_quietly, report_named, report_unwitnessed, without_pointers};
+pub use annotate::{
+    annotate, annotate_quietly, report_named, report_unwitnessed, without_pointers,
+};
 pub use finder::{Finder, Kind, Snapshot};
-pub use following::{Live, Objects, PATIENCE, Unknown, attach, last_of, observe_all, observe_captured, referred};
+pub use following::{
+    Live, Objects, PATIENCE, Unknown, attach, last_of, observe_all, observe_captured, referred,
+};
 pub use layout::version_of;
 use lines::Readings;
 pub use owners::{know_owners, with_owners};
@@ -57,18 +61,32 @@ pub struct AroundTrace {
 impl AroundTrace {
     /// Makes the first reading; `None` if no objects can be found.
     pub fn begin(pid: u32, specs: &[ObjectSpec], trace: &Path) -> Option<Self> {
-        let named: Vec<_> = specs.iter().filter(|spec| is_named_by_traces(spec)).cloned().collect();
-        let of_trace = |specs: &[&ObjectSpec]| Pointers::of_file(specs.iter().copied(), trace).unwrap_or_default();
+        let named: Vec<_> = specs
+            .iter()
+            .filter(|spec| is_named_by_traces(spec))
+            .cloned()
+            .collect();
+        let of_trace = |specs: &[&ObjectSpec]| {
+            Pointers::of_file(specs.iter().copied(), trace).unwrap_or_default()
+        };
         let finder = find(pid, &named, of_trace)?;
         let mut readings = Readings::default();
         let lines = readings.lines(&finder, &finder.read(), 0);
-        Some(Self { finder, readings, lines })
+        Some(Self {
+            finder,
+            readings,
+            lines,
+        })
     }
 
     /// Makes the last reading, and returns both as lines of a recording. If the process has ended
     /// meanwhile, the last one is left out.
     pub fn finish(self) -> String {
-        let Self { finder, mut readings, mut lines } = self;
+        let Self {
+            finder,
+            mut readings,
+            mut lines,
+        } = self;
         let last = finder.read();
         if last.found.iter().any(|found| !found.objects.is_empty()) {
             lines.extend(readings.lines(&finder, &last, 0));
@@ -84,6 +102,12 @@ pub fn is_named_by_traces(spec: &ObjectSpec) -> bool {
 
 /// Returns a finder for the specs' objects in the process; `None` if none can be found. `pointers`
 /// returns the addresses that a trace has of them.
-pub fn find(pid: u32, specs: &[ObjectSpec], pointers: impl Fn(&[&ObjectSpec]) -> Pointers) -> Option<Finder> {
-    Finder::open_with(pid, specs, &[], &pointers).ok().filter(|finder| !finder.kinds().is_empty())
+pub fn find(
+    pid: u32,
+    specs: &[ObjectSpec],
+    pointers: impl Fn(&[&ObjectSpec]) -> Pointers,
+) -> Option<Finder> {
+    Finder::open_with(pid, specs, &[], &pointers)
+        .ok()
+        .filter(|finder| !finder.kinds().is_empty())
 }

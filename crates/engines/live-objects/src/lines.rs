@@ -28,10 +28,18 @@ impl Readings {
     pub fn lines(&mut self, finder: &Finder, snapshot: &Snapshot, watched: u64) -> Vec<String> {
         self.known.resize_with(finder.kinds().len(), BTreeMap::new);
         let mut lines = Vec::new();
-        for ((kind, found), known) in finder.kinds().iter().zip(&snapshot.found).zip(&mut self.known) {
+        for ((kind, found), known) in finder
+            .kinds()
+            .iter()
+            .zip(&snapshot.found)
+            .zip(&mut self.known)
+        {
             let key = kind.compiled.key();
-            let now: BTreeMap<_, _> =
-                found.objects.iter().map(|object| (object.values[key].clone(), object.values.clone())).collect();
+            let now: BTreeMap<_, _> = found
+                .objects
+                .iter()
+                .map(|object| (object.values[key].clone(), object.values.clone()))
+                .collect();
             for key in known.keys().filter(|key| !now.contains_key(key)) {
                 lines.push(gone(kind, key, snapshot.time));
             }
@@ -49,19 +57,31 @@ impl Readings {
 
 /// Returns the last lines of a recording: until now probes have reported each end.
 pub fn last(finder: &Finder, time: u64) -> Vec<String> {
-    finder.kinds().iter().map(|kind| read(kind, time, 0, 0)).collect()
+    finder
+        .kinds()
+        .iter()
+        .map(|kind| read(kind, time, 0, 0))
+        .collect()
 }
 
 fn alive(kind: &Kind, values: &[Value], time: u64, watched: u64) -> String {
     let texts: Vec<_> = values.iter().map(shown).collect();
-    let times = [(TSC, objects::Value::Int(time)), (WATCHED, objects::Value::Int(watched))];
-    let values = kind.compiled.names().iter().zip(values.iter().zip(&texts)).map(|(name, (value, text))| {
-        let value = match value {
-            Value::Int(number) => objects::Value::Int(*number),
-            Value::Text(_) => objects::Value::Str(text),
-        };
-        (name.as_str(), value)
-    });
+    let times = [
+        (TSC, objects::Value::Int(time)),
+        (WATCHED, objects::Value::Int(watched)),
+    ];
+    let values = kind
+        .compiled
+        .names()
+        .iter()
+        .zip(values.iter().zip(&texts))
+        .map(|(name, (value, text))| {
+            let value = match value {
+                Value::Int(number) => objects::Value::Int(*number),
+                Value::Text(_) => objects::Value::Str(text),
+            };
+            (name.as_str(), value)
+        });
     line(ALIVE, kind, times.into_iter().chain(values))
 }
 
@@ -79,15 +99,31 @@ fn gone(kind: &Kind, key: &Value, time: u64) -> String {
         Value::Int(number) => objects::Value::Int(*number),
         Value::Text(_) => objects::Value::Str(&text),
     };
-    line(GONE, kind, [(TSC, objects::Value::Int(time)), (&kind.spec.key, value)])
+    line(
+        GONE,
+        kind,
+        [(TSC, objects::Value::Int(time)), (&kind.spec.key, value)],
+    )
 }
 
 fn read(kind: &Kind, time: u64, watched: u64, found: usize) -> String {
     let number = objects::Value::Int;
-    line(READ, kind, [(TSC, number(time)), (WATCHED, number(watched)), ("found", number(found as u64))])
+    line(
+        READ,
+        kind,
+        [
+            (TSC, number(time)),
+            (WATCHED, number(watched)),
+            ("found", number(found as u64)),
+        ],
+    )
 }
 
-fn line<'a>(what: &str, kind: &Kind, args: impl IntoIterator<Item = (&'a str, objects::Value<'a>)>) -> String {
+fn line<'a>(
+    what: &str,
+    kind: &Kind,
+    args: impl IntoIterator<Item = (&'a str, objects::Value<'a>)>,
+) -> String {
     let mut text = String::new();
     // SANITY: writing to a string fails only if formatting a number does, which it does not.
     let _ = write_line(&mut text, &format!("{what}{}", kind.spec.name), args);

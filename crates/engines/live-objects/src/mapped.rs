@@ -27,8 +27,16 @@ impl MappedTrace {
             mapping.offset.0 == 0 && mapping.file().is_some_and(is_of_application)
         };
         let mapping = process.maps().all().iter().find(is_it)?;
-        let len = mapping.end.0.checked_sub(mapping.start.0).filter(|len| *len <= LONGEST)?;
-        Some(Self { memory, start: mapping.start.0, len })
+        let len = mapping
+            .end
+            .0
+            .checked_sub(mapping.start.0)
+            .filter(|len| *len <= LONGEST)?;
+        Some(Self {
+            memory,
+            start: mapping.start.0,
+            len,
+        })
     }
 }
 
@@ -41,7 +49,9 @@ impl ReadAt for MappedTrace {
         let left = self.len.saturating_sub(offset);
         let length = buf.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         let into = &mut buf[..length];
-        self.memory.read(self.start + offset.min(self.len), into).map_err(io::Error::other)?;
+        self.memory
+            .read(self.start + offset.min(self.len), into)
+            .map_err(io::Error::other)?;
         Ok(length)
     }
 }

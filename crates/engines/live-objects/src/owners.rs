@@ -19,7 +19,13 @@ pub fn with_owners(
     let mut annotator = annotator?;
     know_owners(&mut annotator, trace, is_live);
     let why = without_pointers(&annotator, trace.tpoints());
-    report_named(&annotator, why.as_deref(), !trace.owners().is_empty(), is_live, observer);
+    report_named(
+        &annotator,
+        why.as_deref(),
+        !trace.owners().is_empty(),
+        is_live,
+        observer,
+    );
     report_unwitnessed(&annotator, trace.tpoints(), observer);
     Some(annotator)
 }
@@ -29,7 +35,15 @@ pub fn know_owners(annotator: &mut Annotator, trace: &Trace, is_live: bool) {
     match trace {
         Trace::Raw(raw) => {
             if annotator.needs_witness() {
-                observe_all(annotator, raw, if is_live { Ticks(u64::MAX) } else { last_of(raw) });
+                observe_all(
+                    annotator,
+                    raw,
+                    if is_live {
+                        Ticks(u64::MAX)
+                    } else {
+                        last_of(raw)
+                    },
+                );
             }
             annotator.know_owners(raw.owners().all(), raw.owners().are_all(), raw.tick_rate());
         }
@@ -37,7 +51,11 @@ pub fn know_owners(annotator: &mut Annotator, trace: &Trace, is_live: bool) {
             if annotator.needs_witness() {
                 observe_captured(annotator, captured);
             }
-            annotator.know_owners(captured.owners(), captured.are_all_owners(), captured.tick_rate());
+            annotator.know_owners(
+                captured.owners(),
+                captured.are_all_owners(),
+                captured.tick_rate(),
+            );
         }
         Trace::Json(_) => {}
     }

@@ -24,7 +24,10 @@ impl Pointers {
     /// Collects the addresses that the records of a trace have of the objects of these specs.
     pub fn of_trace<'s>(specs: impl IntoIterator<Item = &'s ObjectSpec>, trace: &RawTrace) -> Self {
         let mut this = Self::default();
-        for spec in specs.into_iter().filter(|spec| !spec.alive.is_empty() && !spec.tracepoint_args.is_empty()) {
+        for spec in specs
+            .into_iter()
+            .filter(|spec| !spec.alive.is_empty() && !spec.tracepoint_args.is_empty())
+        {
             trace.for_each(|record| {
                 if addresses(spec, record).all(|address| this.add(&spec.name, address)) {
                     ControlFlow::Continue(())
@@ -37,7 +40,10 @@ impl Pointers {
     }
 
     /// Does the same for the trace in this file; `None` if it can't be read.
-    pub fn of_file<'s>(specs: impl IntoIterator<Item = &'s ObjectSpec>, path: &Path) -> Option<Self> {
+    pub fn of_file<'s>(
+        specs: impl IntoIterator<Item = &'s ObjectSpec>,
+        path: &Path,
+    ) -> Option<Self> {
         Self::of_source(specs, &FileSource::open(path).ok()?)
     }
 
@@ -49,7 +55,10 @@ impl Pointers {
         of_file().or_else(of_memory).unwrap_or_default()
     }
 
-    fn of_source<'s>(specs: impl IntoIterator<Item = &'s ObjectSpec>, source: &impl ReadAt) -> Option<Self> {
+    fn of_source<'s>(
+        specs: impl IntoIterator<Item = &'s ObjectSpec>,
+        source: &impl ReadAt,
+    ) -> Option<Self> {
         Some(Self::of_trace(specs, &RawTrace::read(source).ok()?))
     }
 
@@ -90,7 +99,13 @@ impl Pointers {
     /// Returns a copy with the addresses of this spec only.
     #[must_use]
     pub fn only(&self, spec: &str) -> Self {
-        Self(self.0.iter().filter(|(name, _)| *name == spec).map(|(name, all)| (name.clone(), all.clone())).collect())
+        Self(
+            self.0
+                .iter()
+                .filter(|(name, _)| *name == spec)
+                .map(|(name, all)| (name.clone(), all.clone()))
+                .collect(),
+        )
     }
 
     /// Returns the addresses of this spec.
@@ -102,7 +117,10 @@ impl Pointers {
 /// Returns the addresses of a spec's objects in a record: arguments, and the object of a record
 /// that reports a beginning.
 fn addresses<'r>(spec: &'r ObjectSpec, record: &'r Record<'r>) -> impl Iterator<Item = u64> + 'r {
-    let named = record.args.iter().filter(|(arg, _)| spec.tracepoint_args.contains(&arg.name));
+    let named = record
+        .args
+        .iter()
+        .filter(|(arg, _)| spec.tracepoint_args.contains(&arg.name));
     let named = named.filter_map(|(_, value)| match value {
         ArgValue::Int(address) | ArgValue::Pointer(address) => Some(address),
         ArgValue::Str(_) => None,
@@ -111,7 +129,11 @@ fn addresses<'r>(spec: &'r ObjectSpec, record: &'r Record<'r>) -> impl Iterator<
         Object::Untyped(address) | Object::ValueOnly(address) => Some(address),
         _ => None,
     };
-    named.chain(begun.filter(|_| spec.records.iter().any(|pair| pair.begin == record.tpoint.name)))
+    named.chain(begun.filter(|_| {
+        spec.records
+            .iter()
+            .any(|pair| pair.begin == record.tpoint.name)
+    }))
 }
 
 #[cfg(test)]
@@ -122,11 +144,18 @@ mod tests {
     fn numbers_of_threads_are_no_addresses() {
         let mut pointers = Pointers::default();
         assert!(pointers.add("poll_group", 2) && pointers.is_empty());
-        assert!(pointers.add("qpair", 0x7000) && pointers.add("qpair", 0x7000) && pointers.add("qpair", 0x8000));
+        assert!(
+            pointers.add("qpair", 0x7000)
+                && pointers.add("qpair", 0x7000)
+                && pointers.add("qpair", 0x8000)
+        );
         let mut all = Pointers::default();
         all.extend(&pointers);
         all.retain("qpair", |address| address > 0x7000);
-        assert_eq!((all.of("qpair"), all.of("ctrlr"), all.is_empty()), (vec![0x8000], vec![], false));
+        assert_eq!(
+            (all.of("qpair"), all.of("ctrlr"), all.is_empty()),
+            (vec![0x8000], vec![], false)
+        );
     }
 
     #[test]

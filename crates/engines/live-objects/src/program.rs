@@ -46,7 +46,11 @@ pub(crate) fn compile(
     // All candidates see one state of the memory: a connection that comes meanwhile must not favour
     // one of them.
     let cached = Cached::new(Limited::new(memory, Limits::default()));
-    let judged = Judged { judges: &all, globals: &globals, memory: &cached };
+    let judged = Judged {
+        judges: &all,
+        globals: &globals,
+        memory: &cached,
+    };
     let mut plan = Plan::default();
     plan.by_debug_information(specs, &globals, &folders);
     // Debug information that finds no objects may be of another version: then a layout has to find
@@ -78,25 +82,42 @@ pub(crate) fn compile(
     }
     let misfits = plan.misfits.into_values().flatten().collect();
     let compiled = plan.compiled.into_iter().collect();
-    Ok(Sources { compiled, source: plan.sources.join(", "), misfits, pointers: plan.pointers })
+    Ok(Sources {
+        compiled,
+        source: plan.sources.join(", "),
+        misfits,
+        pointers: plan.pointers,
+    })
 }
 
 /// Returns these specs, followed by the built-in ones that they lack. One kind of objects can look
 /// right with the layout of another version; all together do not.
 fn with_judges<'s>(specs: &[&'s ObjectSpec], judges: &'s [ObjectSpec]) -> Vec<&'s ObjectSpec> {
-    let is_new = |judge: &&ObjectSpec| !judge.alive.is_empty() && specs.iter().all(|spec| spec.name != judge.name);
-    specs.iter().copied().chain(judges.iter().filter(is_new)).collect()
+    let is_new = |judge: &&ObjectSpec| {
+        !judge.alive.is_empty() && specs.iter().all(|spec| spec.name != judge.name)
+    };
+    specs
+        .iter()
+        .copied()
+        .chain(judges.iter().filter(is_new))
+        .collect()
 }
 
 /// Compiles the specs by a layout, if that finds any object of theirs or of others, and debug
 /// information finds none.
-fn by_better_layout(specs: &[&ObjectSpec], judged: &Judged<'_>, folders: &DebugFolders) -> Option<Plan> {
+fn by_better_layout(
+    specs: &[&ObjectSpec],
+    judged: &Judged<'_>,
+    folders: &DebugFolders,
+) -> Option<Plan> {
     let mut others = Plan::default();
     others.by_debug_information(judged.judges, judged.globals, folders);
     if others.finds_any(judged.memory) {
         return None;
     }
-    let fit = judged.best(specs, &Pointers::default()).filter(|fit| fit.found > 0)?;
+    let fit = judged
+        .best(specs, &Pointers::default())
+        .filter(|fit| fit.found > 0)?;
     let mut better = Plan::default();
     better.by_layout(specs, &fit);
     (!better.compiled.is_empty()).then_some(better)
@@ -105,13 +126,22 @@ fn by_better_layout(specs: &[&ObjectSpec], judged: &Judged<'_>, folders: &DebugF
 /// Returns the names of structs in the specs, and of those to which their members may lead.
 fn struct_names(specs: &[&ObjectSpec]) -> BTreeSet<String> {
     let newest = layouts::versions().into_iter().next_back();
-    let known = newest.into_iter().flat_map(layouts::structs).map(|(name, _)| name.to_owned());
+    let known = newest
+        .into_iter()
+        .flat_map(layouts::structs)
+        .map(|(name, _)| name.to_owned());
     let of_text = |text: &str| {
         let parts = text.split("struct ").skip(1);
-        let names = parts.filter_map(|part| part.split(|c: char| c != '_' && !c.is_alphanumeric()).next());
+        let names = parts.filter_map(|part| {
+            part.split(|c: char| c != '_' && !c.is_alphanumeric())
+                .next()
+        });
         names.map(str::to_owned).collect::<Vec<_>>()
     };
-    texts(specs).flat_map(|located| of_text(&located.text)).chain(known).collect()
+    texts(specs)
+        .flat_map(|located| of_text(&located.text))
+        .chain(known)
+        .collect()
 }
 
 /// Compiled specs, by index, and their sources.
@@ -128,29 +158,49 @@ impl Plan {
     /// Returns the specs that are not compiled yet.
     fn missing<'s>(&self, specs: &[&'s ObjectSpec]) -> Vec<&'s ObjectSpec> {
         let specs = specs.iter().enumerate();
-        specs.filter(|(at, _)| !self.compiled.contains_key(at)).map(|(_, spec)| *spec).collect()
+        specs
+            .filter(|(at, _)| !self.compiled.contains_key(at))
+            .map(|(_, spec)| *spec)
+            .collect()
     }
 
     /// Returns true if there is any object.
     fn finds_any(&self, memory: &dyn Memory) -> bool {
-        self.compiled.values().any(|compiled| compiled.finds_any(memory))
+        self.compiled
+            .values()
+            .any(|compiled| compiled.finds_any(memory))
     }
 
     /// Compiles the specs by the debug information of the files that have globals, one after the
     /// other.
-    fn by_debug_information(&mut self, specs: &[&ObjectSpec], globals: &Globals, folders: &DebugFolders) {
+    fn by_debug_information(
+        &mut self,
+        specs: &[&ObjectSpec],
+        globals: &Globals,
+        folders: &DebugFolders,
+    ) {
         for file in &globals.files {
             if self.missing(specs).is_empty() {
                 break;
             }
-            let Ok(debug) = TypesFile::read(file, folders) else { continue };
+            let Ok(debug) = TypesFile::read(file, folders) else {
+                continue;
+            };
             let mut types = TypeStore::new(Arch::HOST);
             if debug.add_to(&mut types).is_err() {
                 continue;
             }
-            types.prepare(&struct_names(specs).iter().map(String::as_str).collect::<Vec<_>>());
+            types.prepare(
+                &struct_names(specs)
+                    .iter()
+                    .map(String::as_str)
+                    .collect::<Vec<_>>(),
+            );
             if self.take(specs, types, &globals.addresses, &Way::Symbols) {
-                self.sources.push(format!("the debug information of {}", printable(debug.path())));
+                self.sources.push(format!(
+                    "the debug information of {}",
+                    printable(debug.path())
+                ));
             }
         }
     }
@@ -160,12 +210,20 @@ impl Plan {
         if self.take(specs, types, &fit.addresses, &fit.way) {
             let found = counted(fit.found as u64, "object");
             let (version, way) = (fit.version, fit.way.text());
-            self.sources.push(format!("the layout of SPDK {version}, by which {found} meet all conditions{way}"));
+            self.sources.push(format!(
+                "the layout of SPDK {version}, by which {found} meet all conditions{way}"
+            ));
         }
     }
 
     /// Compiles the specs that are not compiled yet. Returns true if any fits.
-    fn take(&mut self, specs: &[&ObjectSpec], types: TypeStore<'_>, addresses: &Addresses, way: &Way) -> bool {
+    fn take(
+        &mut self,
+        specs: &[&ObjectSpec],
+        types: TypeStore<'_>,
+        addresses: &Addresses,
+        way: &Way,
+    ) -> bool {
         let globals = crate::alive::Addresses(|name: &str| addresses.get(name).copied());
         let program = Program::new(types, &globals);
         let before = self.compiled.len();
@@ -176,10 +234,15 @@ impl Plan {
             let named = |misfit: &Misfit| format!("{}: {misfit}", spec.name);
             match compile_spec(spec, &program, way) {
                 Ok(compiled) => {
-                    self.misfits.insert(at, compiled.left_out().iter().map(named).collect());
+                    self.misfits
+                        .insert(at, compiled.left_out().iter().map(named).collect());
                     self.compiled.insert(at, compiled);
                 }
-                Err(misfits) => drop(self.misfits.entry(at).or_insert_with(|| misfits.iter().map(named).collect())),
+                Err(misfits) => drop(
+                    self.misfits
+                        .entry(at)
+                        .or_insert_with(|| misfits.iter().map(named).collect()),
+                ),
             }
         }
         let is_more = self.compiled.len() > before;

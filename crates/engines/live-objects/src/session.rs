@@ -137,8 +137,15 @@ impl Session {
 
     /// Sets the function that finds objects by later addresses of the trace ([`Self::look_at`]).
     #[must_use]
-    pub fn or_later(mut self, open: impl Fn(&Pointers) -> Option<Finder> + Send + Sync + 'static) -> Self {
-        self.again = Some(Again { open: Arc::new(open), wait: FIRST_WAIT, next: Instant::now() });
+    pub fn or_later(
+        mut self,
+        open: impl Fn(&Pointers) -> Option<Finder> + Send + Sync + 'static,
+    ) -> Self {
+        self.again = Some(Again {
+            open: Arc::new(open),
+            wait: FIRST_WAIT,
+            next: Instant::now(),
+        });
         self
     }
 
@@ -213,7 +220,9 @@ impl Session {
     /// Returns all lines that have arrived.
     pub fn next_unordered(&mut self) -> Vec<String> {
         let recorder = self.recorder.as_mut();
-        let lines = recorder.map(|recorder| recorder.next_unordered(Duration::ZERO)).unwrap_or_default();
+        let lines = recorder
+            .map(|recorder| recorder.next_unordered(Duration::ZERO))
+            .unwrap_or_default();
         self.with_readings(lines)
     }
 
@@ -230,13 +239,20 @@ impl Session {
     /// Returns the line about lost hits, once there are any: a killed recording has no end that
     /// reports them.
     fn first_loss(&mut self, now: Instant) -> Option<String> {
-        let recorder = self.recorder.as_ref().filter(|_| self.next_loss.is_some_and(|next| next <= now))?;
+        let recorder = self
+            .recorder
+            .as_ref()
+            .filter(|_| self.next_loss.is_some_and(|next| next <= now))?;
         self.next_loss = Some(now + LOSS_INTERVAL);
         // A number that can't be read is an error at the recording's end.
         let lost = recorder.totals().ok()?.missing();
         (lost > 0).then(|| {
             self.next_loss = None;
-            Frame::End { at: Ticks(sys::clock::ticks()), lost }.line()
+            Frame::End {
+                at: Ticks(sys::clock::ticks()),
+                lost,
+            }
+            .line()
         })
     }
 
@@ -259,7 +275,10 @@ impl Session {
     /// Takes the ticks and nanoseconds (`CLOCK_MONOTONIC`) of hits with their own ticks since the
     /// last call.
     pub fn take_pairs(&mut self) -> Vec<(u64, u64)> {
-        self.recorder.as_mut().map(Recorder::take_pairs).unwrap_or_default()
+        self.recorder
+            .as_mut()
+            .map(Recorder::take_pairs)
+            .unwrap_or_default()
     }
 
     /// Detaches the probes; returns the remaining lines and the totals of the probes.
@@ -275,9 +294,18 @@ impl Session {
         if let Some(finder) = self.finder.filter(|_| self.watched > 0) {
             lines.extend(last(&finder, until));
         }
-        let lost = totals.as_ref().and_then(|totals| totals.as_ref().ok()).map_or(0, Totals::missing);
+        let lost = totals
+            .as_ref()
+            .and_then(|totals| totals.as_ref().ok())
+            .map_or(0, Totals::missing);
         if lost > 0 {
-            lines.push(Frame::End { at: Ticks(until), lost }.line());
+            lines.push(
+                Frame::End {
+                    at: Ticks(until),
+                    lost,
+                }
+                .line(),
+            );
         }
         (lines, totals)
     }

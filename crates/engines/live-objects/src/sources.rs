@@ -36,7 +36,12 @@ struct Beside {
 impl ObjectSources {
     /// Creates the sources that the user named.
     pub fn new(recordings: Vec<PathBuf>, no_recording: bool, specs: Vec<PathBuf>) -> Self {
-        Self { recordings, no_recording, specs, beside: None }
+        Self {
+            recordings,
+            no_recording,
+            specs,
+            beside: None,
+        }
     }
 
     /// Returns the sources for a trace at this place: a capture has its own recording, and one may
@@ -49,16 +54,29 @@ impl ObjectSources {
             && !self.no_recording
         {
             this.recordings.extend(captures::objects(path));
-            this.beside = beside::find(path).map(|recording| Beside { recording, trace: path.clone() });
+            this.beside = beside::find(path).map(|recording| Beside {
+                recording,
+                trace: path.clone(),
+            });
         }
         this
     }
 
     /// Returns the files named, with a description of each.
     pub fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
-        let recordings = self.recordings.iter().map(|path| ("the recording", path.as_path()));
-        let beside = self.beside.iter().map(|beside| ("the recording beside the trace", beside.recording.as_path()));
-        recordings.chain(beside).chain(self.specs.iter().map(|path| ("the file of object specs", path.as_path())))
+        let recordings = self
+            .recordings
+            .iter()
+            .map(|path| ("the recording", path.as_path()));
+        let beside = self
+            .beside
+            .iter()
+            .map(|beside| ("the recording beside the trace", beside.recording.as_path()));
+        recordings.chain(beside).chain(
+            self.specs
+                .iter()
+                .map(|path| ("the file of object specs", path.as_path())),
+        )
     }
 
     /// Returns the recordings.
@@ -70,8 +88,13 @@ impl ObjectSources {
     pub fn command_line(&self) -> String {
         let recordings = self.recordings.iter().map(|path| ("-b", path));
         let options = recordings.chain(self.specs.iter().map(|path| ("--objects", path)));
-        let none = if self.no_recording { " --no-recording" } else { "" };
-        let words = options.flat_map(|(option, path)| [" ".into(), option.into(), " ".into(), shell::word(path)]);
+        let none = if self.no_recording {
+            " --no-recording"
+        } else {
+            ""
+        };
+        let words = options
+            .flat_map(|(option, path)| [" ".into(), option.into(), " ".into(), shell::word(path)]);
         std::iter::once(none.into()).chain(words).collect()
     }
 
@@ -97,7 +120,12 @@ impl ObjectSources {
         span: impl FnOnce() -> Option<(Ticks, Ticks)>,
         observer: &Observer,
     ) -> anyhow::Result<Option<Annotator>> {
-        let beside = self.beside.as_ref().map(|beside| beside.text(span, observer)).transpose()?.flatten();
+        let beside = self
+            .beside
+            .as_ref()
+            .map(|beside| beside.text(span, observer))
+            .transpose()?
+            .flatten();
         if self.recordings.is_empty() && beside.is_none() {
             let annotator = || crate::annotate_quietly(alive, specs, tpoints);
             return Ok((!alive.is_empty()).then(annotator));
@@ -105,8 +133,19 @@ impl ObjectSources {
         let mut text = self.text()?;
         text.extend([beside.as_deref().unwrap_or_default(), "\n", alive]);
         let beside = self.beside.iter().map(|beside| &beside.recording);
-        let names: Vec<_> = self.recordings.iter().chain(beside).map(printable).collect();
-        Ok(Some(crate::annotate(&text, &names.join(", "), specs, tpoints, observer)))
+        let names: Vec<_> = self
+            .recordings
+            .iter()
+            .chain(beside)
+            .map(printable)
+            .collect();
+        Ok(Some(crate::annotate(
+            &text,
+            &names.join(", "),
+            specs,
+            tpoints,
+            observer,
+        )))
     }
 
     /// Reads the recordings, joined in their order.
@@ -133,7 +172,10 @@ impl Beside {
         observer: &Observer,
     ) -> anyhow::Result<Option<String>> {
         let (text, misfit) = if beside::is_trusted(&self.recording, &self.trace) {
-            let text = text_of(user_file::read_member(&self.recording, user_file::RECORDING), &self.recording)?;
+            let text = text_of(
+                user_file::read_member(&self.recording, user_file::RECORDING),
+                &self.recording,
+            )?;
             let misfit = beside::misfit(&text, &self.trace, span());
             (text, misfit)
         } else {
@@ -141,8 +183,9 @@ impl Beside {
         };
         let recording = printable(&self.recording);
         if let Some(why) = misfit {
-            observer
-                .note(&format!("{recording} lies beside the trace and is not used: {why}; -b uses it nevertheless"));
+            observer.note(&format!(
+                "{recording} lies beside the trace and is not used: {why}; -b uses it nevertheless"
+            ));
             return Ok(None);
         }
         observer.note(&format!(
@@ -155,24 +198,38 @@ impl Beside {
 /// Returns the text of a recording. Usually it is all UTF-8: then nothing is copied.
 fn text_of(read: io::Result<Vec<u8>>, path: &Path) -> anyhow::Result<String> {
     let bytes = read.with_context(|| format!("reading the recording {}", printable(path)))?;
-    Ok(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
+    Ok(String::from_utf8(bytes)
+        .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
 }
 
 /// Reads the specs of a user's files. Returns an error if two have the same name.
-pub fn read_files<'a>(paths: impl IntoIterator<Item = &'a Path>) -> anyhow::Result<Vec<ObjectSpec>> {
+pub fn read_files<'a>(
+    paths: impl IntoIterator<Item = &'a Path>,
+) -> anyhow::Result<Vec<ObjectSpec>> {
     let mut specs: Vec<ObjectSpec> = Vec::new();
     for path in paths {
         let text = user_file::read(path, user_file::SPECS);
-        if text.as_ref().is_err_and(|error| error.kind() == ErrorKind::FileTooLarge) {
+        if text
+            .as_ref()
+            .is_err_and(|error| error.kind() == ErrorKind::FileTooLarge)
+        {
             let limit = user_file::SPECS >> 20;
-            return Err(usage(format!("{}: expected object specs of at most {limit} MiB", printable(path))));
+            return Err(usage(format!(
+                "{}: expected object specs of at most {limit} MiB",
+                printable(path)
+            )));
         }
         let text = text.with_context(|| format!("reading {}", printable(path)))?;
-        let text = String::from_utf8(text).map_err(|e| usage(format!("{}: {e}", printable(path))))?;
+        let text =
+            String::from_utf8(text).map_err(|e| usage(format!("{}: {e}", printable(path))))?;
         let read = parse_specs(&text).map_err(|e| usage(format!("{}: {e}", printable(path))))?;
         for spec in read {
             if specs.iter().any(|s| s.name == spec.name) {
-                return Err(usage(format!("{}: two objects have the name {:?}", printable(path), spec.name)));
+                return Err(usage(format!(
+                    "{}: two objects have the name {:?}",
+                    printable(path),
+                    spec.name
+                )));
             }
             specs.push(spec);
         }

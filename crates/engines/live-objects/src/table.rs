@@ -41,8 +41,13 @@ struct Table {
 impl Table {
     fn new(kind: &Kind, objects: &[AliveObject], said: Option<&Rows>) -> Self {
         let mut names = kind.compiled.names().to_vec();
-        let mut is_text: Vec<bool> = (0..names.len()).map(|at| kind.compiled.is_text(at)).collect();
-        let mut rows: Vec<_> = objects.iter().map(|object| row(kind, &object.values)).collect();
+        let mut is_text: Vec<bool> = (0..names.len())
+            .map(|at| kind.compiled.is_text(at))
+            .collect();
+        let mut rows: Vec<_> = objects
+            .iter()
+            .map(|object| row(kind, &object.values))
+            .collect();
         if let Some(said) = said {
             let none = || vec!["-".to_owned(); said.names().count()];
             let cells = |values: &[Json]| values.iter().map(rpc_cell).collect::<Vec<_>>();
@@ -51,28 +56,59 @@ impl Table {
             }
             for Other { identity, values } in said.others(kind, objects) {
                 let of_identity = |name: &String| identity.iter().find(|(known, _)| known == name);
-                let cell = |name| of_identity(name).map_or("-".into(), |(_, text)| printable::text(text.as_bytes()));
-                rows.push(names.iter().map(|name| cell(name).into_owned()).chain(cells(values)).collect());
+                let cell = |name| {
+                    of_identity(name)
+                        .map_or("-".into(), |(_, text)| printable::text(text.as_bytes()))
+                };
+                rows.push(
+                    names
+                        .iter()
+                        .map(|name| cell(name).into_owned())
+                        .chain(cells(values))
+                        .collect(),
+                );
             }
             is_text.extend(said.names().map(|_| true));
             names.extend(said.names().map(|name| format!("rpc.{name}")));
         }
-        Self { names, is_text, rows }
+        Self {
+            names,
+            is_text,
+            rows,
+        }
     }
 
     fn write(&self, text: &mut String, screen: Screen) {
         let width = |at: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(at)).map(|cell| columns(cell));
-            cells.max().unwrap_or_default().max(columns(&self.names[at]))
+            let cells = self
+                .rows
+                .iter()
+                .filter_map(|row| row.get(at))
+                .map(|cell| columns(cell));
+            cells
+                .max()
+                .unwrap_or_default()
+                .max(columns(&self.names[at]))
         };
         let widths: Vec<usize> = (0..self.names.len()).map(width).collect();
-        let widths = screen.width().map_or(widths.clone(), |room| fit(&widths, &self.is_text, room));
-        let line = |cells: &[String]| {
-            let cells = cells.iter().zip(&widths).zip(&self.is_text).map(|((cell, &width), &is_text)| {
-                if is_text { pad(&shorten(cell, width), width) } else { pad_left(cell, width) }
-            });
-            format!("  {}", cells.collect::<Vec<_>>().join("  ")).trim_end().to_owned()
-        };
+        let widths = screen
+            .width()
+            .map_or(widths.clone(), |room| fit(&widths, &self.is_text, room));
+        let line =
+            |cells: &[String]| {
+                let cells = cells.iter().zip(&widths).zip(&self.is_text).map(
+                    |((cell, &width), &is_text)| {
+                        if is_text {
+                            pad(&shorten(cell, width), width)
+                        } else {
+                            pad_left(cell, width)
+                        }
+                    },
+                );
+                format!("  {}", cells.collect::<Vec<_>>().join("  "))
+                    .trim_end()
+                    .to_owned()
+            };
         let head = line(&self.names);
         // SANITY: writing to a string does not fail.
         let _ = writeln!(text, "{}", screen.paint(HEAD, screen.cut(&head)));
@@ -128,7 +164,8 @@ pub fn json(finder: &Finder, snapshot: &Snapshot, answers: &Answers, out: &mut V
         let said = answers.of(&kind.spec.name);
         for object in &found.objects {
             begin(out, kind);
-            for (at, (name, value)) in kind.compiled.names().iter().zip(&object.values).enumerate() {
+            for (at, (name, value)) in kind.compiled.names().iter().zip(&object.values).enumerate()
+            {
                 foreign_member(out, name);
                 match value {
                     Value::Text(bytes) => string(out, bytes),
@@ -138,12 +175,16 @@ pub fn json(finder: &Finder, snapshot: &Snapshot, answers: &Answers, out: &mut V
                     Value::Int(number) => out.extend_from_slice(number.to_string().as_bytes()),
                 }
             }
-            if let Some((said, values)) = said.and_then(|said| Some((said, said.of(kind, object)?))) {
+            if let Some((said, values)) = said.and_then(|said| Some((said, said.of(kind, object)?)))
+            {
                 json_said(said, values, out);
             }
             out.extend_from_slice(b"}\n");
         }
-        for Other { identity, values } in said.into_iter().flat_map(|said| said.others(kind, &found.objects)) {
+        for Other { identity, values } in said
+            .into_iter()
+            .flat_map(|said| said.others(kind, &found.objects))
+        {
             begin(out, kind);
             for (name, text) in identity {
                 foreign_member(out, name);
@@ -184,8 +225,16 @@ mod tests {
         let (widths, is_text) = ([14, 3, 30, 60, 5], [false, false, true, true, false]);
         assert_eq!(fit(&widths, &is_text, 200), widths);
         assert_eq!(fit(&widths, &is_text, 115), [14, 3, 30, 60]);
-        assert_eq!(fit(&widths, &is_text, 80), [14, 3, 28, 27], "two blanks before each");
-        assert_eq!(fit(&widths, &is_text, 20), [14, 3, SHORTEST, SHORTEST], "the rest is cut");
+        assert_eq!(
+            fit(&widths, &is_text, 80),
+            [14, 3, 28, 27],
+            "two blanks before each"
+        );
+        assert_eq!(
+            fit(&widths, &is_text, 20),
+            [14, 3, SHORTEST, SHORTEST],
+            "the rest is cut"
+        );
         assert_eq!(fit(&[9, 9], &[false, false], 12), [9]);
     }
 }

@@ -139,7 +139,9 @@ impl<'de> Deserialize<'de> for Map {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Map, A::Error> {
                 list.next_element::<IgnoredAny>()?;
-                let Some(Pairs(pairs)) = list.next_element()? else { return Err(A::Error::missing_field("pairs")) };
+                let Some(Pairs(pairs)) = list.next_element()? else {
+                    return Err(A::Error::missing_field("pairs"));
+                };
                 skip(list)?;
                 Ok(Map(pairs))
             }
@@ -193,12 +195,18 @@ impl<'de> Deserialize<'de> for Pair {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Pair, A::Error> {
                 let one = list.next_element::<Loose>()?;
-                let other = if one.is_some() { list.next_element::<Loose>()? } else { None };
+                let other = if one.is_some() {
+                    list.next_element::<Loose>()?
+                } else {
+                    None
+                };
                 if other.is_some() {
                     skip(list)?;
                 }
                 match (one, other) {
-                    (Some(Loose::Text(name)), Some(Loose::Text(value))) => Ok(Pair(Some((name, value)))),
+                    (Some(Loose::Text(name)), Some(Loose::Text(value))) => {
+                        Ok(Pair(Some((name, value))))
+                    }
                     _ => Ok(Pair(None)),
                 }
             }

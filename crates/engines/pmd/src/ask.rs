@@ -51,11 +51,16 @@ pub(crate) struct Answers {
 impl Answers {
     /// Returns true if there is room for more of the history; otherwise adds a note.
     fn has_room(&mut self) -> bool {
-        let kept: usize = self.perf.iter().map(|shown| shown.text.milliseconds()).sum();
+        let kept: usize = self
+            .perf
+            .iter()
+            .map(|shown| shown.text.milliseconds())
+            .sum();
         let has_room = kept < MAX_MILLISECONDS;
         if !has_room {
-            let note =
-                format!("{kept} milliseconds of the daemon's history are kept, and no more: use a shorter sample");
+            let note = format!(
+                "{kept} milliseconds of the daemon's history are kept, and no more: use a shorter sample"
+            );
             self.notes.push(note);
         }
         has_room
@@ -89,7 +94,9 @@ impl Asked {
     pub(crate) fn start(self, is_ovs: bool) -> anyhow::Result<Asking> {
         let (end, ends) = channel();
         let asks = std::thread::Builder::new().name("questions".to_owned());
-        let thread = asks.spawn(move || self.ask(is_ovs, &ends)).context("starting a thread")?;
+        let thread = asks
+            .spawn(move || self.ask(is_ovs, &ends))
+            .context("starting a thread")?;
         Ok(Asking { end, thread })
     }
 
@@ -118,8 +125,8 @@ impl Asked {
         }
         answers.ports.extend(self.ports());
         let end = Moment::now(monotonic_nanos);
-        answers.hertz =
-            end.ticks.saturating_sub(begin.ticks) as f64 / (end.nanos.saturating_sub(begin.nanos).max(1) as f64 / 1e9);
+        answers.hertz = end.ticks.saturating_sub(begin.ticks) as f64
+            / (end.nanos.saturating_sub(begin.nanos).max(1) as f64 / 1e9);
         answers.notes.dedup();
         answers
     }
@@ -130,14 +137,18 @@ impl Asked {
 
     /// Queries a text. Returns false if there is no answer: a retry soon is pointless.
     fn show(&self, question: Question, answers: &mut Answers) -> bool {
-        let Some(path) = &self.control else { return false };
+        let Some(path) = &self.control else {
+            return false;
+        };
         let asked = monotonic_nanos();
         let answer = ask(self.pid, path, Whose::Process, question);
         let text = match answer.and_then(|bytes| answered_text(&bytes).map_err(refused)) {
             Ok(text) => parse(&text),
             Err(why) => {
                 let path = printable::path(path);
-                let note = format!("{path} does not answer ({why}): the daemon's own figures of that time are missing");
+                let note = format!(
+                    "{path} does not answer ({why}): the daemon's own figures of that time are missing"
+                );
                 if !answers.notes.contains(&note) {
                     answers.notes.push(note);
                 }
@@ -182,7 +193,12 @@ impl Asking {
 }
 
 /// Queries a daemon of Open vSwitch on a new connection; returns the bytes of its answer.
-pub(crate) fn ask(pid: u32, path: &Path, whose: Whose, question: Question) -> Result<Vec<u8>, String> {
+pub(crate) fn ask(
+    pid: u32,
+    path: &Path,
+    whose: Whose,
+    question: Question,
+) -> Result<Vec<u8>, String> {
     let asked = || {
         let connection = Connection::open(Pid(pid), path, SocketKind::Stream, whose, LIMIT)?;
         connection.send(question.request().as_bytes())?;

@@ -96,7 +96,12 @@ pub struct Explained {
 /// Explains a stretch by the intervals of its thread, which are in the order of time. `offset` is
 /// the difference in nanoseconds from `CLOCK_MONOTONIC` to `CLOCK_BOOTTIME`, the intervals' clock.
 /// Threads with equal `name` count as one: a compiler has many.
-pub fn explain(stretch: &Stretch, intervals: &[Interval], offset: u64, name: impl Fn(Tid) -> String) -> Explained {
+pub fn explain(
+    stretch: &Stretch,
+    intervals: &[Interval],
+    offset: u64,
+    name: impl Fn(Tid) -> String,
+) -> Explained {
     let at = |ms: u64| BootNanos(ms.saturating_mul(MILLISECOND).saturating_add(offset));
     let (from, to) = (at(stretch.from), at(stretch.to));
     let mut shares = Shares::new();
@@ -107,9 +112,16 @@ pub fn explain(stretch: &Stretch, intervals: &[Interval], offset: u64, name: imp
     }
     shares.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
     // The iteration to be explained took longer than this.
-    let excess = stretch.length().saturating_sub(1).saturating_mul(MILLISECOND);
+    let excess = stretch
+        .length()
+        .saturating_sub(1)
+        .saturating_mul(MILLISECOND);
     let cause = main_cause(&shares, excess / 2, name);
-    Explained { stretch: *stretch, cause, shares }
+    Explained {
+        stretch: *stretch,
+        cause,
+        shares,
+    }
 }
 
 /// Returns the intervals that begin in a stretch. The next line began when the thread was back, up
@@ -123,11 +135,23 @@ fn beginning_in(
 ) -> impl Iterator<Item = Interval> + '_ {
     let first = intervals.partition_point(|interval| interval.from < from);
     // An unknown interval may have begun long before.
-    let unknown = intervals[..first].last().filter(|before| before.activity == Activity::Unknown && before.to > from);
+    let unknown = intervals[..first]
+        .last()
+        .filter(|before| before.activity == Activity::Unknown && before.to > from);
     let unknown = unknown.map(|before| Interval { from, ..*before });
-    let latest = if goes_on { to } else { BootNanos(to.0.saturating_add(MILLISECOND)) };
-    let within = intervals[first..].iter().take_while(move |interval| interval.from < to).copied();
-    let cut = move |interval: Interval| Interval { to: interval.to.min(latest.max(interval.from)), ..interval };
+    let latest = if goes_on {
+        to
+    } else {
+        BootNanos(to.0.saturating_add(MILLISECOND))
+    };
+    let within = intervals[first..]
+        .iter()
+        .take_while(move |interval| interval.from < to)
+        .copied();
+    let cut = move |interval: Interval| Interval {
+        to: interval.to.min(latest.max(interval.from)),
+        ..interval
+    };
     unknown.into_iter().chain(within).map(cut)
 }
 
@@ -140,7 +164,13 @@ fn main_cause(shares: &Shares, at_least: u64, name: impl Fn(Tid) -> String) -> C
     }
     let mut reasons: HashMap<Reason, u64> = HashMap::new();
     let mut names: HashMap<String, u64> = HashMap::new();
-    let name_of = |cause: Cause| if let Cause::Waited(tid) = cause { Some(name(tid)) } else { None };
+    let name_of = |cause: Cause| {
+        if let Cause::Waited(tid) = cause {
+            Some(name(tid))
+        } else {
+            None
+        }
+    };
     for &(cause, nanos) in shares {
         *reasons.entry(cause.reason()).or_default() += nanos;
         if let Some(name) = name_of(cause) {
@@ -149,7 +179,9 @@ fn main_cause(shares: &Shares, at_least: u64, name: impl Fn(Tid) -> String) -> C
     }
     // Of equal ones, the first wins.
     let longest = shares.iter().rev().max_by_key(|(cause, nanos)| {
-        let of_name = name_of(*cause).and_then(|name| names.get(&name)).unwrap_or(nanos);
+        let of_name = name_of(*cause)
+            .and_then(|name| names.get(&name))
+            .unwrap_or(nanos);
         (reasons.get(&cause.reason()), *of_name, *nanos)
     });
     longest.map_or(Cause::OwnWork, |(cause, _)| *cause)
@@ -170,7 +202,11 @@ mod tests {
 
     fn interval(from_us: u64, to_us: u64, activity: Activity) -> Interval {
         let at = |us: u64| BootNanos(us * 1000 + OFFSET);
-        Interval { from: at(from_us), to: at(to_us), activity }
+        Interval {
+            from: at(from_us),
+            to: at(to_us),
+            activity,
+        }
     }
 
     fn name(tid: Tid) -> String {
@@ -178,12 +214,25 @@ mod tests {
     }
 
     fn cause(from: u64, to: u64, intervals: &[Interval]) -> Cause {
-        explain(&Stretch { from, to, ..Stretch::default() }, intervals, OFFSET, name).cause
+        explain(
+            &Stretch {
+                from,
+                to,
+                ..Stretch::default()
+            },
+            intervals,
+            OFFSET,
+            name,
+        )
+        .cause
     }
 
     #[test]
     fn what_took_most_is_the_cause() {
-        let (waits, tick) = (Activity::Waits(Tid(5)), Activity::Interrupted(Interrupt::Tick));
+        let (waits, tick) = (
+            Activity::Waits(Tid(5)),
+            Activity::Interrupted(Interrupt::Tick),
+        );
         let intervals = [
             interval(9_900, 10_200, Activity::Runs),
             interval(10_200, 10_210, tick),
@@ -210,15 +259,46 @@ mod tests {
             interval(12_000, 13_500, waits(1)),
             interval(13_500, 14_600, waits(2)),
         ];
-        let explained = explain(&Stretch { from: 10, to: 14, ..Stretch::default() }, &intervals, OFFSET, name);
+        let explained = explain(
+            &Stretch {
+                from: 10,
+                to: 14,
+                ..Stretch::default()
+            },
+            &intervals,
+            OFFSET,
+            name,
+        );
         assert_eq!(explained.cause, Cause::Waited(Tid(1)));
         // The list has one row for threads of one name, and the longest row is the cause.
-        let of = |tid: u32| interval(12_000 + 600 * u64::from(tid), 12_600 + 600 * u64::from(tid), waits(tid));
+        let of = |tid: u32| {
+            interval(
+                12_000 + 600 * u64::from(tid),
+                12_600 + 600 * u64::from(tid),
+                waits(tid),
+            )
+        };
         let intervals = [interval(11_000, 12_000, waits(9)), of(0), of(1)];
-        let same = |tid: Tid| if tid == Tid(9) { "cat".to_owned() } else { "rustc".to_owned() };
-        let stretch = Stretch { from: 10, to: 14, ..Stretch::default() };
-        assert_eq!(explain(&stretch, &intervals, OFFSET, same).cause, Cause::Waited(Tid(0)));
-        assert_eq!(explain(&stretch, &intervals, OFFSET, name).cause, Cause::Waited(Tid(9)));
+        let same = |tid: Tid| {
+            if tid == Tid(9) {
+                "cat".to_owned()
+            } else {
+                "rustc".to_owned()
+            }
+        };
+        let stretch = Stretch {
+            from: 10,
+            to: 14,
+            ..Stretch::default()
+        };
+        assert_eq!(
+            explain(&stretch, &intervals, OFFSET, same).cause,
+            Cause::Waited(Tid(0))
+        );
+        assert_eq!(
+            explain(&stretch, &intervals, OFFSET, name).cause,
+            Cause::Waited(Tid(9))
+        );
         let nanos: Vec<u64> = explained.shares.iter().map(|(_, nanos)| *nanos).collect();
         assert_eq!(nanos, [2_000_000, 1_500_000, 1_100_000]);
     }
@@ -231,8 +311,18 @@ mod tests {
 
     #[test]
     fn a_stretch_that_goes_on_is_cut_at_its_end() {
-        let stretch = Stretch { from: 10, to: 50, goes_on: true, ..Stretch::default() };
-        let explained = explain(&stretch, &[interval(10_500, 90_000, Activity::Stopped)], OFFSET, name);
+        let stretch = Stretch {
+            from: 10,
+            to: 50,
+            goes_on: true,
+            ..Stretch::default()
+        };
+        let explained = explain(
+            &stretch,
+            &[interval(10_500, 90_000, Activity::Stopped)],
+            OFFSET,
+            name,
+        );
         assert_eq!(explained.shares, [(Cause::Stopped, 39_500_000)]);
     }
 }

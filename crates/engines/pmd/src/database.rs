@@ -20,8 +20,11 @@ pub(crate) fn settings(pid: u32) -> Option<Vec<(String, String)>> {
 
 /// Returns the socket in the daemon's arguments, `unix:PATH`; the default one if there are none.
 fn socket(words: Vec<Vec<u8>>) -> Option<PathBuf> {
-    let words: Vec<Vec<u8>> =
-        words.into_iter().skip(1).filter(|word| !word.starts_with(b"-") && !word.is_empty()).collect();
+    let words: Vec<Vec<u8>> = words
+        .into_iter()
+        .skip(1)
+        .filter(|word| !word.starts_with(b"-") && !word.is_empty())
+        .collect();
     if words.is_empty() {
         return Some(DEFAULT.into());
     }
@@ -36,9 +39,19 @@ mod tests {
 
     #[test]
     fn the_database_is_where_the_daemon_finds_it() {
-        let words = |line: &str| line.split(' ').map(|word| word.as_bytes().to_vec()).collect();
-        assert_eq!(socket(words("ovs-vswitchd unix:/run/db.sock --pidfile")), Some("/run/db.sock".into()));
-        assert_eq!(socket(words("ovs-vswitchd --pidfile")), Some(DEFAULT.into()));
+        let words = |line: &str| {
+            line.split(' ')
+                .map(|word| word.as_bytes().to_vec())
+                .collect()
+        };
+        assert_eq!(
+            socket(words("ovs-vswitchd unix:/run/db.sock --pidfile")),
+            Some("/run/db.sock".into())
+        );
+        assert_eq!(
+            socket(words("ovs-vswitchd --pidfile")),
+            Some(DEFAULT.into())
+        );
         assert_eq!(socket(words("ovs-vswitchd tcp:10.0.0.1:6640")), None);
     }
 }

@@ -67,8 +67,17 @@ impl Counters {
                 *since = Some(after.checked_sub(before)?);
             }
         }
-        let [iterations, busy_iterations, busy_cycles, idle_cycles, packets, sent, batches, upcalls, lost_upcalls] =
-            since;
+        let [
+            iterations,
+            busy_iterations,
+            busy_cycles,
+            idle_cycles,
+            packets,
+            sent,
+            batches,
+            upcalls,
+            lost_upcalls,
+        ] = since;
         Some(Self {
             iterations,
             busy_iterations,
@@ -123,8 +132,28 @@ impl OffCpu {
 
     /// Returns the total time.
     pub fn all(&self) -> u64 {
-        let Self { own, in_calls, interrupted, waited, stopped, blocked, asleep, unknown } = *self;
-        [own, in_calls, interrupted, waited, stopped, blocked, asleep, unknown].iter().sum()
+        let Self {
+            own,
+            in_calls,
+            interrupted,
+            waited,
+            stopped,
+            blocked,
+            asleep,
+            unknown,
+        } = *self;
+        [
+            own,
+            in_calls,
+            interrupted,
+            waited,
+            stopped,
+            blocked,
+            asleep,
+            unknown,
+        ]
+        .iter()
+        .sum()
     }
 
     /// Returns the time that Open vSwitch counts as cycles of an iteration, although the thread
@@ -153,11 +182,22 @@ impl Figures {
         // The thread adds up its cycles between two answers, not when it is queried: it can have
         // counted more than have passed. Then its count is used as the time, or it would be busier
         // than possible.
-        let used = counters.busy_cycles.zip(counters.idle_cycles).map_or(0.0, |(busy, idle)| busy as f64 + idle as f64);
+        let used = counters
+            .busy_cycles
+            .zip(counters.idle_cycles)
+            .map_or(0.0, |(busy, idle)| busy as f64 + idle as f64);
         let passed = (nanos as f64 / 1e9 * hertz).max(used);
         let all = off.all();
-        let share = if all == 0 { 0.0 } else { off.counted() as f64 / all as f64 };
-        Self { counters, passed, taken: passed * share }
+        let share = if all == 0 {
+            0.0
+        } else {
+            off.counted() as f64 / all as f64
+        };
+        Self {
+            counters,
+            passed,
+            taken: passed * share,
+        }
     }
 
     fn used(&self) -> Option<f64> {
@@ -171,7 +211,10 @@ impl Figures {
 
     /// Returns the cycles per packet, by the thread's own account.
     pub fn said_cycles_per_packet(&self) -> Option<f64> {
-        part(self.counters.busy_cycles? as f64, self.counters.packets? as f64)
+        part(
+            self.counters.busy_cycles? as f64,
+            self.counters.packets? as f64,
+        )
     }
 
     /// Returns the cycles of iterations with packets in which the thread ran. The time off its CPU
@@ -210,15 +253,40 @@ mod tests {
             packets: Some(1_000_000),
             ..Counters::default()
         };
-        let off = OffCpu { own: 250_000_000, waited: 700_000_000, stopped: 50_000_000, ..OffCpu::default() };
+        let off = OffCpu {
+            own: 250_000_000,
+            waited: 700_000_000,
+            stopped: 50_000_000,
+            ..OffCpu::default()
+        };
         let figures = Figures::of(counters, 1_000_000_000, 2e9, &off);
-        assert_eq!((figures.said_busy(), figures.said_cycles_per_packet()), (Some(0.75), Some(1500.0)));
+        assert_eq!(
+            (figures.said_busy(), figures.said_cycles_per_packet()),
+            (Some(0.75), Some(1500.0))
+        );
         let close = |found: Option<f64>, expected: f64| (found.unwrap() - expected).abs() < 1e-6;
-        assert!(close(figures.true_busy(), 0.1875) && close(figures.true_cycles_per_packet(), 375.0), "{figures:?}");
+        assert!(
+            close(figures.true_busy(), 0.1875) && close(figures.true_cycles_per_packet(), 375.0),
+            "{figures:?}"
+        );
         // No time was taken, and no packet came.
-        let idle = Counters { packets: Some(0), ..counters };
-        let figures = Figures::of(idle, 1_000_000_000, 2e9, &OffCpu { own: 5, ..OffCpu::default() });
-        assert_eq!((figures.true_busy(), figures.true_cycles_per_packet()), (figures.said_busy(), None));
+        let idle = Counters {
+            packets: Some(0),
+            ..counters
+        };
+        let figures = Figures::of(
+            idle,
+            1_000_000_000,
+            2e9,
+            &OffCpu {
+                own: 5,
+                ..OffCpu::default()
+            },
+        );
+        assert_eq!(
+            (figures.true_busy(), figures.true_cycles_per_packet()),
+            (figures.said_busy(), None)
+        );
     }
 
     #[test]
@@ -230,17 +298,37 @@ mod tests {
             packets: Some(1),
             ..Counters::default()
         };
-        let off = OffCpu { own: 600_000_000, waited: 400_000_000, ..OffCpu::default() };
+        let off = OffCpu {
+            own: 600_000_000,
+            waited: 400_000_000,
+            ..OffCpu::default()
+        };
         let figures = Figures::of(counters, 1_000_000_000, 2e9, &off);
         assert_eq!(figures.said_busy(), Some(1.0));
-        assert!((figures.true_busy().unwrap() - 0.6).abs() < 1e-9, "{figures:?}");
+        assert!(
+            (figures.true_busy().unwrap() - 0.6).abs() < 1e-9,
+            "{figures:?}"
+        );
     }
 
     #[test]
     fn cleared_counters_have_no_difference() {
-        let before = Counters { packets: Some(10), iterations: Some(5), ..Counters::default() };
-        let after = Counters { packets: Some(12), ..Counters::default() };
-        assert_eq!(after.since(&before), Some(Counters { packets: Some(2), ..Counters::default() }));
+        let before = Counters {
+            packets: Some(10),
+            iterations: Some(5),
+            ..Counters::default()
+        };
+        let after = Counters {
+            packets: Some(12),
+            ..Counters::default()
+        };
+        assert_eq!(
+            after.since(&before),
+            Some(Counters {
+                packets: Some(2),
+                ..Counters::default()
+            })
+        );
         assert_eq!(before.since(&after), None);
     }
 
@@ -250,6 +338,9 @@ mod tests {
         off.add(Activity::Blocked(Some(35)), 5, &[35, 230]);
         off.add(Activity::Blocked(Some(202)), 7, &[35, 230]);
         off.add(Activity::Runs, 1, &[]);
-        assert_eq!((off.asleep, off.blocked, off.counted(), off.all()), (5, 7, 7, 13));
+        assert_eq!(
+            (off.asleep, off.blocked, off.counted(), off.all()),
+            (5, 7, 7, 13)
+        );
     }
 }

@@ -48,7 +48,9 @@ impl History {
         // Lines from after the answer were made up, or torn between two writes.
         let is_sound = |row: &&Millisecond| row.ms <= asked.saturating_add(10_000);
         let rows: Vec<&Millisecond> = rows.iter().filter(is_sound).collect();
-        let Some(newest) = rows.iter().map(|row| row.ms).max() else { return };
+        let Some(newest) = rows.iter().map(|row| row.ms).max() else {
+            return;
+        };
         let oldest = rows.iter().map(|row| row.ms).min().unwrap_or(newest);
         if self.newest.is_some_and(|(known, _)| oldest > known) {
             self.holes.push(oldest);
@@ -86,9 +88,18 @@ impl History {
     /// time.
     pub fn slow(&self, from: u64, to: u64, over: u64) -> Vec<Stretch> {
         let rows: Vec<&Millisecond> = self.rows.values().collect();
-        let stretch = |row: &Millisecond, to, goes_on| Stretch { from: row.ms, to, goes_on, row: *row };
-        let pairs = rows.windows(2).filter(|pair| !self.holes.contains(&pair[1].ms));
-        let mut slow: Vec<Stretch> = pairs.map(|pair| stretch(pair[0], pair[1].ms, false)).collect();
+        let stretch = |row: &Millisecond, to, goes_on| Stretch {
+            from: row.ms,
+            to,
+            goes_on,
+            row: *row,
+        };
+        let pairs = rows
+            .windows(2)
+            .filter(|pair| !self.holes.contains(&pair[1].ms));
+        let mut slow: Vec<Stretch> = pairs
+            .map(|pair| stretch(pair[0], pair[1].ms, false))
+            .collect();
         if let (Some(last), Some((newest, asked))) = (rows.last(), self.newest)
             && last.ms == newest
         {
@@ -104,11 +115,21 @@ mod tests {
     use super::*;
 
     fn rows(all: &[u64]) -> Vec<Millisecond> {
-        all.iter().map(|&ms| Millisecond { ms, iterations: 200, ..Millisecond::default() }).collect()
+        all.iter()
+            .map(|&ms| Millisecond {
+                ms,
+                iterations: 200,
+                ..Millisecond::default()
+            })
+            .collect()
     }
 
     fn lengths(history: &History) -> Vec<(u64, u64)> {
-        history.slow(0, u64::MAX, 1).iter().map(|stretch| (stretch.from, stretch.length())).collect()
+        history
+            .slow(0, u64::MAX, 1)
+            .iter()
+            .map(|stretch| (stretch.from, stretch.length()))
+            .collect()
     }
 
     #[test]
@@ -132,8 +153,23 @@ mod tests {
     #[test]
     fn a_line_that_was_not_over_becomes_more() {
         let mut history = History::default();
-        history.add(&[Millisecond { ms: 10, iterations: 3, ..Millisecond::default() }], 10);
-        history.add(&[Millisecond { ms: 10, iterations: 90, upcalls: 4, ..Millisecond::default() }], 11);
+        history.add(
+            &[Millisecond {
+                ms: 10,
+                iterations: 3,
+                ..Millisecond::default()
+            }],
+            10,
+        );
+        history.add(
+            &[Millisecond {
+                ms: 10,
+                iterations: 90,
+                upcalls: 4,
+                ..Millisecond::default()
+            }],
+            11,
+        );
         history.add(&rows(&[13]), 13);
         // It is unknown whether the line of 10 precedes it: another one may be missing.
         assert_eq!((history.count(0, 20), history.holes()), (2, 1));
@@ -153,6 +189,13 @@ mod tests {
         let mut history = History::default();
         let all: Vec<u64> = (0..MOST as u64 + 2).collect();
         history.add(&rows(&all), 1 << 20);
-        assert_eq!((history.count(0, u64::MAX), history.count(0, 2), history.dropped()), (MOST, 0, 2));
+        assert_eq!(
+            (
+                history.count(0, u64::MAX),
+                history.count(0, 2),
+                history.dropped()
+            ),
+            (MOST, 0, 2)
+        );
     }
 }

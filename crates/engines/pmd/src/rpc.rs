@@ -35,14 +35,17 @@ pub enum NoAnswer {
 impl Question {
     /// Returns the text of the query.
     pub fn request(self) -> String {
-        let show = |method: &str, params: &[&str]| json!({"id": 0, "method": method, "params": params}).to_string();
+        let show = |method: &str, params: &[&str]| {
+            json!({"id": 0, "method": method, "params": params}).to_string()
+        };
         match self {
             Self::Perf => show("dpif-netdev/pmd-perf-show", &["-nh", "-ms", "1000"]),
             Self::Stats => show("dpif-netdev/pmd-stats-show", &[]),
             Self::Queues => show("dpif-netdev/pmd-rxq-show", &[]),
             Self::Settings => {
                 let select = json!({"op": "select", "table": "Open_vSwitch", "where": [], "columns": ["other_config"]});
-                json!({"id": 0, "method": "transact", "params": ["Open_vSwitch", select]}).to_string()
+                json!({"id": 0, "method": "transact", "params": ["Open_vSwitch", select]})
+                    .to_string()
             }
         }
     }
@@ -101,7 +104,11 @@ pub fn answered_text(answer: &[u8]) -> Result<String, NoAnswer> {
 /// Returns an error if the answer has no settings.
 pub fn answered_settings(answer: &[u8]) -> Result<Vec<(String, String)>, NoAnswer> {
     let rows: FirstOf<Rows> = result(answer)?;
-    let settings = rows.0.and_then(|Rows { rows }| rows.0).map(|Row { other_config: Map(pairs) }| pairs);
+    let settings = rows.0.and_then(|Rows { rows }| rows.0).map(
+        |Row {
+             other_config: Map(pairs),
+         }| pairs,
+    );
     settings.ok_or(NoAnswer::Malformed)
 }
 
@@ -115,9 +122,18 @@ fn result<T: DeserializeOwned + Default>(answer: &[u8]) -> Result<T, NoAnswer> {
     }
     let found: Result<Answer<T>, _> = serde_json::from_slice(answer);
     match found {
-        Ok(Answer { error: Loose::Null, result: Some(result) }) => Ok(result),
-        Ok(Answer { error: Loose::Text(error), .. }) => Err(NoAnswer::Refused(error.trim().to_owned())),
-        Ok(Answer { error: Loose::Other, .. }) => Err(NoAnswer::Refused("an error that is no text".to_owned())),
+        Ok(Answer {
+            error: Loose::Null,
+            result: Some(result),
+        }) => Ok(result),
+        Ok(Answer {
+            error: Loose::Text(error),
+            ..
+        }) => Err(NoAnswer::Refused(error.trim().to_owned())),
+        Ok(Answer {
+            error: Loose::Other,
+            ..
+        }) => Err(NoAnswer::Refused("an error that is no text".to_owned())),
         Ok(_) | Err(_) => Err(NoAnswer::Malformed),
     }
 }
@@ -139,7 +155,10 @@ mod tests {
     fn answers_end_where_they_end() {
         let stream = br#"{"id":0,"result":"a}\"]\\","error":null}{"id""#;
         let mut framer = Framer::default();
-        let ends: Vec<usize> = (0..=stream.len()).filter_map(|length| framer.end(&stream[..length])).take(1).collect();
+        let ends: Vec<usize> = (0..=stream.len())
+            .filter_map(|length| framer.end(&stream[..length]))
+            .take(1)
+            .collect();
         assert_eq!(ends, [stream.len() - 5]);
         assert_eq!(answered_text(&stream[..ends[0]]), Ok("a}\"]\\".to_owned()));
         assert_eq!(Framer::default().end(b"  ]"), Some(3));
@@ -148,7 +167,12 @@ mod tests {
     #[test]
     fn errors_are_given() {
         let answer = br#"{"id":0,"error":"\"no/such\" is not a valid command\n"}"#;
-        assert_eq!(answered_text(answer), Err(NoAnswer::Refused("\"no/such\" is not a valid command".to_owned())));
+        assert_eq!(
+            answered_text(answer),
+            Err(NoAnswer::Refused(
+                "\"no/such\" is not a valid command".to_owned()
+            ))
+        );
         assert_eq!(answered_text(b"{}"), Err(NoAnswer::Malformed));
         assert_eq!(answered_text(b"\xff"), Err(NoAnswer::Malformed));
     }
@@ -158,28 +182,55 @@ mod tests {
     fn answers_with_more_than_was_asked_for_are_read() {
         let answer = br#"{"x":[{"":0}],"result":"text","error":null,"id":{"y":[[]]}}"#;
         assert_eq!(answered_text(answer), Ok("text".to_owned()));
-        assert_eq!(answered_text(br#"{"result":[{"":0},{"":0}]}"#), Err(NoAnswer::Malformed));
+        assert_eq!(
+            answered_text(br#"{"result":[{"":0},{"":0}]}"#),
+            Err(NoAnswer::Malformed)
+        );
         let error = br#"{"result":null,"error":[{"":0}]}"#;
-        assert_eq!(answered_text(error), Err(NoAnswer::Refused("an error that is no text".to_owned())));
-        assert_eq!(answered_text(br#"{"result":null,"error":null}"#), Err(NoAnswer::Malformed));
-        for answer in
-            [&br#"{"result":[]}"#[..], br#"{"result":[{}]}"#, br#"{"result":[{"rows":[{"other_config":7}]}]}"#]
-        {
-            assert_eq!(answered_settings(answer), Err(NoAnswer::Malformed), "{}", String::from_utf8_lossy(answer));
+        assert_eq!(
+            answered_text(error),
+            Err(NoAnswer::Refused("an error that is no text".to_owned()))
+        );
+        assert_eq!(
+            answered_text(br#"{"result":null,"error":null}"#),
+            Err(NoAnswer::Malformed)
+        );
+        for answer in [
+            &br#"{"result":[]}"#[..],
+            br#"{"result":[{}]}"#,
+            br#"{"result":[{"rows":[{"other_config":7}]}]}"#,
+        ] {
+            assert_eq!(
+                answered_settings(answer),
+                Err(NoAnswer::Malformed),
+                "{}",
+                String::from_utf8_lossy(answer)
+            );
         }
         let more = br#"{"result":[{"rows":[{"other_config":["map",[["a","b","c"],7,["d"],[["e"],"f"],["g","h"]],9],"z":1},{}]},8]}"#;
-        assert_eq!(answered_settings(more), Ok(vec![("a".into(), "b".into()), ("g".into(), "h".into())]));
+        assert_eq!(
+            answered_settings(more),
+            Ok(vec![("a".into(), "b".into()), ("g".into(), "h".into())])
+        );
         let pairs = r#"["k","v"],"#.repeat(MAX_SETTINGS + 9);
-        let many =
-            format!(r#"{{"result":[{{"rows":[{{"other_config":["map",[{}]]}}]}}]}}"#, pairs.trim_end_matches(','));
-        assert_eq!(answered_settings(many.as_bytes()).map(|all| all.len()), Ok(MAX_SETTINGS));
+        let many = format!(
+            r#"{{"result":[{{"rows":[{{"other_config":["map",[{}]]}}]}}]}}"#,
+            pairs.trim_end_matches(',')
+        );
+        assert_eq!(
+            answered_settings(many.as_bytes()).map(|all| all.len()),
+            Ok(MAX_SETTINGS)
+        );
     }
 
     #[test]
     fn settings_are_pairs() {
         let answer =
             br#"{"id":0,"result":[{"rows":[{"other_config":["map",[["pmd-cpu-mask","0x2"],["x",7]]]}]}],"error":null}"#;
-        assert_eq!(answered_settings(answer), Ok(vec![("pmd-cpu-mask".to_owned(), "0x2".to_owned())]));
+        assert_eq!(
+            answered_settings(answer),
+            Ok(vec![("pmd-cpu-mask".to_owned(), "0x2".to_owned())])
+        );
     }
 
     #[test]
@@ -192,7 +243,10 @@ mod tests {
 
     #[test]
     fn telemetry_has_values() {
-        assert_eq!(telemetry(br#"{"/eal/lcore/list":[0,1]}"#), Some(json!([0, 1])));
+        assert_eq!(
+            telemetry(br#"{"/eal/lcore/list":[0,1]}"#),
+            Some(json!([0, 1]))
+        );
         assert_eq!(telemetry(br#"{"/nope":null}"#), None);
     }
 }

@@ -30,8 +30,15 @@ impl Sample {
     /// Observes the threads for this time, or until the observer requests a stop.
     pub fn take(subject: &Subject, length: Duration, observer: &Observer) -> anyhow::Result<Self> {
         let facts = kernel_events::facts()?;
-        let tids: Vec<Tid> = subject.threads.iter().map(|thread| Tid(thread.tid)).collect();
-        let keep = Keep { at_least: 0, most: MOST };
+        let tids: Vec<Tid> = subject
+            .threads
+            .iter()
+            .map(|thread| Tid(thread.tid))
+            .collect();
+        let keep = Keep {
+            at_least: 0,
+            most: MOST,
+        };
         let mut intervals = Intervals::start(&facts, subject.pid, &tids, RING, keep)?;
         let offset = boot_nanos().saturating_sub(monotonic_nanos());
         let is_ovs = subject.threads.iter().any(|thread| thread.core.is_some());
@@ -39,7 +46,12 @@ impl Sample {
         let (begun, mut progress) = (Instant::now(), Progress::expected(observer, length));
         while begun.elapsed() < length && !observer.is_stop_requested() {
             intervals.next(TURN.min(length.saturating_sub(begun.elapsed())))?;
-            progress.show(|since| format!("looking, {:.1} s left", length.saturating_sub(since).as_secs_f64()));
+            progress.show(|since| {
+                format!(
+                    "looking, {:.1} s left",
+                    length.saturating_sub(since).as_secs_f64()
+                )
+            });
         }
         asking.end();
         while !asking.is_over() {
@@ -48,6 +60,10 @@ impl Sample {
         }
         let answers = asking.answers();
         let found = intervals.finish(BootNanos(boot_nanos()))?;
-        Ok(Self { found, answers, offset })
+        Ok(Self {
+            found,
+            answers,
+            offset,
+        })
     }
 }

@@ -34,16 +34,26 @@ pub fn sentence(thread: &str, slow: &[Explained], names: &impl Names) -> String 
     }
     reasons.sort_by_key(|&(reason, count)| (std::cmp::Reverse(count), reason));
     let describe = |&(reason, count): &(Reason, usize)| {
-        let of: Vec<&Explained> = slow.iter().filter(|explained| explained.cause.reason() == reason).collect();
+        let of: Vec<&Explained> = slow
+            .iter()
+            .filter(|explained| explained.cause.reason() == reason)
+            .collect();
         format!("{count} {}", described(reason, &of, names))
     };
     let parts: Vec<String> = reasons.iter().map(describe).collect();
-    format!("{thread}: {}: {}", counted(slow.len() as u64, "slow millisecond"), parts.join(", "))
+    format!(
+        "{thread}: {}: {}",
+        counted(slow.len() as u64, "slow millisecond"),
+        parts.join(", ")
+    )
 }
 
 /// Returns the number of stretches that each thread, call or interrupt caused, by name, largest
 /// first.
-pub fn shares_of<'a>(slow: impl Iterator<Item = &'a Explained>, names: &impl Names) -> Vec<(String, usize)> {
+pub fn shares_of<'a>(
+    slow: impl Iterator<Item = &'a Explained>,
+    names: &impl Names,
+) -> Vec<(String, usize)> {
     let mut all: Vec<(String, usize)> = Vec::new();
     for explained in slow {
         let name = match explained.cause {
@@ -73,9 +83,16 @@ fn described(reason: Reason, of: &[&Explained], names: &impl Names) -> String {
         Reason::OwnWork => return format!("its own work ({})", own_work(of)),
     };
     let culprits = shares_of(of.iter().copied(), names);
-    let mut shown: Vec<String> =
-        culprits.iter().take(MOST_NAMED).map(|(name, count)| format!("{name} {count}")).collect();
-    let others: usize = culprits.iter().skip(MOST_NAMED).map(|(_, count)| count).sum();
+    let mut shown: Vec<String> = culprits
+        .iter()
+        .take(MOST_NAMED)
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    let others: usize = culprits
+        .iter()
+        .skip(MOST_NAMED)
+        .map(|(_, count)| count)
+        .sum();
     if others > 0 {
         shown.push(format!("others {others}"));
     }
@@ -84,15 +101,25 @@ fn described(reason: Reason, of: &[&Explained], names: &impl Names) -> String {
 
 /// Describes the thread's own work by Open vSwitch's counters.
 fn own_work(of: &[&Explained]) -> String {
-    let upcalls: u64 = of.iter().map(|explained| explained.stretch.row.upcalls).fold(0, u64::saturating_add);
+    let upcalls: u64 = of
+        .iter()
+        .map(|explained| explained.stretch.row.upcalls)
+        .fold(0, u64::saturating_add);
     if upcalls > 0 {
         return counted(upcalls, "upcall");
     }
-    let queue = of.iter().map(|explained| explained.stretch.row.vhost_queue).max().unwrap_or(0);
+    let queue = of
+        .iter()
+        .map(|explained| explained.stretch.row.vhost_queue)
+        .max()
+        .unwrap_or(0);
     if queue > 0 {
         return format!("vhost queue up to {queue}");
     }
-    let packets: u64 = of.iter().map(|explained| explained.stretch.row.packets).fold(0, u64::saturating_add);
+    let packets: u64 = of
+        .iter()
+        .map(|explained| explained.stretch.row.packets)
+        .fold(0, u64::saturating_add);
     format!("{}, no upcalls", counted(packets, "packet"))
 }
 
@@ -117,28 +144,52 @@ mod tests {
     }
 
     fn of(cause: Cause, upcalls: u64) -> Explained {
-        let row = Millisecond { upcalls, packets: 32, ..Millisecond::default() };
-        Explained { stretch: Stretch { row, ..Stretch::default() }, cause, shares: Vec::new() }
+        let row = Millisecond {
+            upcalls,
+            packets: 32,
+            ..Millisecond::default()
+        };
+        Explained {
+            stretch: Stretch {
+                row,
+                ..Stretch::default()
+            },
+            cause,
+            shares: Vec::new(),
+        }
     }
 
     #[test]
     fn reasons_are_counted_and_named() {
-        let mut slow = vec![of(Cause::OwnWork, 200), of(Cause::OwnWork, 12), of(Cause::Stopped, 0)];
+        let mut slow = vec![
+            of(Cause::OwnWork, 200),
+            of(Cause::OwnWork, 12),
+            of(Cause::Stopped, 0),
+        ];
         slow.extend((0..3).map(|_| of(Cause::Waited(Tid(7)), 0)));
         slow.push(of(Cause::Waited(Tid(8)), 0));
         assert_eq!(
             sentence("pmd-c01", &slow, &Numbers),
             "pmd-c01: 7 slow milliseconds: 4 waited for the CPU (t7 3, t8 1), 2 its own work (212 upcalls), 1 stopped"
         );
-        assert_eq!(sentence("pmd-c01", &[], &Numbers), "pmd-c01: no slow milliseconds");
+        assert_eq!(
+            sentence("pmd-c01", &[], &Numbers),
+            "pmd-c01: no slow milliseconds"
+        );
         let one = sentence("p", &[of(Cause::OwnWork, 0)], &Numbers);
-        assert_eq!(one, "p: 1 slow millisecond: 1 its own work (32 packets, no upcalls)");
+        assert_eq!(
+            one,
+            "p: 1 slow millisecond: 1 its own work (32 packets, no upcalls)"
+        );
     }
 
     #[test]
     fn of_many_only_some_are_named() {
         let slow: Vec<Explained> = (0..6).map(|tid| of(Cause::Waited(Tid(tid)), 0)).collect();
         let sentence = sentence("p", &slow, &Numbers);
-        assert!(sentence.ends_with("(t0 1, t1 1, t2 1, t3 1, others 2)"), "{sentence}");
+        assert!(
+            sentence.ends_with("(t0 1, t1 1, t2 1, t3 1, others 2)"),
+            "{sentence}"
+        );
     }
 }

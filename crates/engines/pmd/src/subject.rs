@@ -8,7 +8,12 @@ use observer::Observer;
 use text::printable;
 
 /// Prefixes of lcore threads: DPDK since 23.11, since 20.11, and before.
-const LCORES: [&str; 4] = ["dpdk-worker", "rte-worker-", "lcore-worker-", "lcore-slave-"];
+const LCORES: [&str; 4] = [
+    "dpdk-worker",
+    "rte-worker-",
+    "lcore-worker-",
+    "lcore-slave-",
+];
 
 /// Process with polling threads.
 pub struct Subject {
@@ -34,8 +39,10 @@ pub(crate) struct PollThread {
 impl Subject {
     /// Finds the polling threads of a process. Returns an error if there are none.
     pub fn of(pid: u32) -> anyhow::Result<Self> {
-        let mut found: Vec<PollThread> =
-            threads(Pid(pid)).into_iter().filter_map(|tid| poll_thread(pid, tid)).collect();
+        let mut found: Vec<PollThread> = threads(Pid(pid))
+            .into_iter()
+            .filter_map(|tid| poll_thread(pid, tid))
+            .collect();
         found.sort_by(|one, other| one.name.cmp(&other.name));
         if found.is_empty() {
             return Err(usage(format!(
@@ -44,14 +51,20 @@ impl Subject {
             )));
         }
         let sockets = listening(Pid(pid)).unwrap_or_default();
-        Ok(Self { pid, threads: found, sockets })
+        Ok(Self {
+            pid,
+            threads: found,
+            sockets,
+        })
     }
 
     /// Keeps the calling thread, and those that it starts, off the CPUs of polling threads, whose
     /// time it would take. Other CPUs reserved for the process may be used, such as that of Open
     /// vSwitch's main thread.
     pub fn keep_off(&self, observer: &Observer) {
-        let Ok(ours) = sys::sched::allowed_cpus() else { return };
+        let Ok(ours) = sys::sched::allowed_cpus() else {
+            return;
+        };
         let polled = |cpu: &usize| self.threads.iter().any(|thread| thread.cpu == Some(*cpu));
         let others: Vec<usize> = ours.into_iter().filter(|cpu| !polled(cpu)).collect();
         if others.is_empty() || sys::sched::run_on(&others).is_err() {
@@ -64,7 +77,9 @@ impl Subject {
 
 /// Returns true if a thread of the process polls.
 pub fn polls(pid: u32) -> bool {
-    threads(Pid(pid)).into_iter().any(|tid| poll_thread(pid, tid).is_some())
+    threads(Pid(pid))
+        .into_iter()
+        .any(|tid| poll_thread(pid, tid).is_some())
 }
 
 /// Returns the thread if it polls.
@@ -78,8 +93,17 @@ fn poll_thread(pid: u32, tid: Pid) -> Option<PollThread> {
     }
     let allowed = cpus::allowed(&folder).unwrap_or_default();
     let cpu = allowed.first().copied().filter(|_| allowed.len() == 1);
-    let name = if core.is_some() { shown.split('/').next().unwrap_or(&shown).to_owned() } else { shown.into_owned() };
-    Some(PollThread { tid: tid.0, name, core, cpu })
+    let name = if core.is_some() {
+        shown.split('/').next().unwrap_or(&shown).to_owned()
+    } else {
+        shown.into_owned()
+    };
+    Some(PollThread {
+        tid: tid.0,
+        name,
+        core,
+        cpu,
+    })
 }
 
 /// Returns the CPU in the name of a PMD thread: `pmd-c01/id:8` (`pmd_thread_name` in

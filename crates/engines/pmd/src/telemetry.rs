@@ -23,7 +23,8 @@ pub(crate) struct Ports(pub(crate) BTreeMap<u64, BTreeMap<&'static str, u64>>);
 impl Ports {
     /// Reads the current counters; `None` if there is no answer.
     pub(crate) fn read(pid: u32, socket: &Path) -> Option<Self> {
-        let connection = Connection::open(Pid(pid), socket, SocketKind::Packets, Whose::Process, LIMIT).ok()?;
+        let connection =
+            Connection::open(Pid(pid), socket, SocketKind::Packets, Whose::Process, LIMIT).ok()?;
         // DPDK greets with its version.
         connection.receive(&mut Vec::new()).ok()?;
         let ask = |question: &str| -> Option<Value> {
@@ -32,7 +33,12 @@ impl Ports {
             connection.receive(&mut answer).ok()?;
             telemetry(&answer)
         };
-        let ports: Vec<u64> = ask("/ethdev/list")?.as_array()?.iter().filter_map(Value::as_u64).take(MOST).collect();
+        let ports: Vec<u64> = ask("/ethdev/list")?
+            .as_array()?
+            .iter()
+            .filter_map(Value::as_u64)
+            .take(MOST)
+            .collect();
         let counters = |port: u64| {
             let stats = ask(&format!("/ethdev/stats,{port}"))?;
             let counter = |name: &'static str| Some((name, stats.get(name)?.as_u64()?));
@@ -45,7 +51,9 @@ impl Ports {
     pub(crate) fn since(&self, before: &Self) -> Self {
         let grown = |(port, after): (&u64, &BTreeMap<&'static str, u64>)| {
             let before = before.0.get(port)?;
-            let since = |(name, after): (&&'static str, &u64)| Some((*name, after.checked_sub(*before.get(name)?)?));
+            let since = |(name, after): (&&'static str, &u64)| {
+                Some((*name, after.checked_sub(*before.get(name)?)?))
+            };
             Some((*port, after.iter().filter_map(since).collect()))
         };
         Self(self.0.iter().filter_map(grown).collect())

@@ -59,7 +59,11 @@ pub fn build(
         }
         None => Found::default(),
     };
-    let title = format!("{} {}", if path.is_dir() { "Capture" } else { "Trace" }, printable(path));
+    let title = format!(
+        "{} {}",
+        if path.is_dir() { "Capture" } else { "Trace" },
+        printable(path)
+    );
     Ok(passes(&inputs, title, slowest, figures))
 }
 
@@ -76,37 +80,72 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: Found) -> Rep
     let source = &inputs.source;
     let (mut first, passed) = survey(inputs, slowest);
     let usual = std::mem::take(&mut first.survey).finish();
-    let setting = Setting { usual, detail_over: first.slowest_from(), ..source.setting() };
+    let setting = Setting {
+        usual,
+        detail_over: first.slowest_from(),
+        ..source.setting()
+    };
     let axis = Axis::of(source, &passed);
     let mut collector = Collector::new(&mut first, slowest, axis);
     inputs.pass("second of two passes", setting, &mut collector);
     let mut notes = source.notes.clone();
-    notes.extend(passed.problems.iter().take(MOST_PROBLEMS).map(ToString::to_string));
+    notes.extend(
+        passed
+            .problems
+            .iter()
+            .take(MOST_PROBLEMS)
+            .map(ToString::to_string),
+    );
     notes.extend(missing::of(source, &passed));
     let left_out = missing::of_requests(source, &passed, &first);
     let slow = collector.second.take_slowest();
     let gaps = gaps::of(source);
     let waterfalls = slow.iter().enumerate();
-    let waterfalls = waterfalls.map(|(rank, it)| waterfall::waterfall(rank, it, source, passed.begin)).collect();
+    let waterfalls = waterfalls
+        .map(|(rank, it)| waterfall::waterfall(rank, it, source, passed.begin))
+        .collect();
     let threads = std::mem::take(&mut collector.threads).finish(source, axis);
     let found = verdicts(&first, &collector.second, &inputs.by);
     // Verdicts on whole requests come first.
-    let spent = found.first().filter(|it| !it.subject.is_part).map(|it| spent::spent(it, source)).unwrap_or_default();
+    let spent = found
+        .first()
+        .filter(|it| !it.subject.is_part)
+        .map(|it| spent::spent(it, source))
+        .unwrap_or_default();
     let sentence = |it: &timeline::verdict::Verdict<'_>| Verdict {
         sentence: as_sentence(&it.sentence(source)),
         explained: explained(&it.explained(), source),
     };
     let sentences: Vec<Verdict> = found.iter().take(MOST_VERDICTS).map(sentence).collect();
-    let verdicts = if sentences.is_empty() { without_requests(&threads.intruders) } else { sentences };
-    let unseen = unseen(&first, &collector.second, &passed).iter().map(|text| as_sentence(text)).collect();
+    let verdicts = if sentences.is_empty() {
+        without_requests(&threads.intruders)
+    } else {
+        sentences
+    };
+    let unseen = unseen(&first, &collector.second, &passed)
+        .iter()
+        .map(|text| as_sentence(text))
+        .collect();
     let left_out = left_out.iter().map(|text| as_sentence(text)).collect();
     let holes = gaps::holes(&gaps, &passed, axis);
-    let Found { groups, mut connections, left_out: connections_left_out } = figures;
+    let Found {
+        groups,
+        mut connections,
+        left_out: connections_left_out,
+    } = figures;
     let is_part = |first_point: &str| {
-        let mut of = first.times.keys().filter(|subject| source.tpoint(subject.first) == first_point).peekable();
+        let mut of = first
+            .times
+            .keys()
+            .filter(|subject| source.tpoint(subject.first) == first_point)
+            .peekable();
         of.peek().is_some() && of.all(|subject| subject.is_part)
     };
-    connections.retain(|connection| groups.get(connection.group).is_some_and(|group| !is_part(&group.first)));
+    connections.retain(|connection| {
+        groups
+            .get(connection.group)
+            .is_some_and(|group| !is_part(&group.first))
+    });
     let mut lost: HashMap<String, _> = collector.take_lost();
     for connection in &mut connections {
         connection.lost = connection.name.as_ref().and_then(|name| lost.remove(name));
@@ -147,8 +186,14 @@ impl Axis {
     /// Starts at the first record, or at the kernel's first event if that is later: earlier
     /// requests are left out, because a ring may hold records that are hours old.
     fn of(source: &Source, passed: &Passed) -> Self {
-        let begin = source.kernel.as_ref().map_or(passed.begin, |kernel| kernel.start.max(passed.begin));
-        Self { begin, end: passed.end.max(begin) }
+        let begin = source
+            .kernel
+            .as_ref()
+            .map_or(passed.begin, |kernel| kernel.start.max(passed.begin));
+        Self {
+            begin,
+            end: passed.end.max(begin),
+        }
     }
 
     pub(crate) fn span(self) -> u64 {
@@ -175,7 +220,11 @@ fn as_sentence(text: &str) -> String {
     let mut letters = first.chars();
     match letters.next() {
         Some(letter) if !first.contains(|c: char| c.is_ascii_digit()) => {
-            format!("{}{} {rest}.", letter.to_ascii_uppercase(), letters.as_str())
+            format!(
+                "{}{} {rest}.",
+                letter.to_ascii_uppercase(),
+                letters.as_str()
+            )
         }
         _ => format!("{text}."),
     }
@@ -183,20 +232,31 @@ fn as_sentence(text: &str) -> String {
 
 /// Returns a verdict for a capture without requests.
 fn without_requests(intruders: &[Intruder]) -> Vec<Verdict> {
-    let Some(most) = intruders.first() else { return Vec::new() };
-    let on = most.cpu.map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));
+    let Some(most) = intruders.first() else {
+        return Vec::new();
+    };
+    let on = most
+        .cpu
+        .map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));
     let all = intruders.iter().map(|it| it.total).sum();
     let how = match Share::of(true, most.total, all) {
         Share::Largest => "the largest part ",
         _ if intruders.len() > 1 => "mainly ",
         _ => "",
     };
-    let who = if most.activity == Activity::Stopped { "being stopped" } else { &most.name };
+    let who = if most.activity == Activity::Stopped {
+        "being stopped"
+    } else {
+        &most.name
+    };
     let sentence = format!(
         "There is no trace, and so no request. Others had {} of the threads' time, {how}{who}{on}: {} in all, {} at once.",
         screen::time(all),
         screen::time(most.total),
         screen::time(most.longest)
     );
-    vec![Verdict { sentence, explained: String::new() }]
+    vec![Verdict {
+        sentence,
+        explained: String::new(),
+    }]
 }

@@ -43,12 +43,18 @@ impl<'a> Collector<'a> {
     /// Takes the kernel's share of each connection's requests; empty without events of the kernel.
     pub(crate) fn take_lost(&mut self) -> HashMap<String, (Lost, u64)> {
         let lost = std::mem::take(&mut self.lost);
-        lost.into_iter().map(|(name, lost)| (name.into(), lost)).collect()
+        lost.into_iter()
+            .map(|(name, lost)| (name.into(), lost))
+            .collect()
     }
 
     fn count_lost(&mut self, request: &Request<Kept>) {
-        let Some(owner) = &request.kept.owner else { return };
-        if self.source.kernel.is_none() || self.lost.len() >= MOST_CONNECTIONS && !self.lost.contains_key(owner) {
+        let Some(owner) = &request.kept.owner else {
+            return;
+        };
+        if self.source.kernel.is_none()
+            || self.lost.len() >= MOST_CONNECTIONS && !self.lost.contains_key(owner)
+        {
             return;
         }
         let ((least, most), of) = self.lost.entry(owner.clone()).or_default();
@@ -67,7 +73,10 @@ impl Consumer<Kept> for Collector<'_> {
             return;
         }
         let whose = request.kept.owner.as_deref();
-        self.heat.add(self.axis.at(request.end()), request.length(), whose, || request.name.to_string());
+        self.heat
+            .add(self.axis.at(request.end()), request.length(), whose, || {
+                request.name.to_string()
+            });
         self.count_lost(request);
     }
 

@@ -23,9 +23,19 @@ pub(crate) struct Gap {
 /// Returns the gaps of a capture; none for a trace file, which does not state when its records were
 /// overwritten.
 pub(crate) fn of(source: &Source) -> Vec<Gap> {
-    let Some(Trace::Captured(trace)) = &source.trace else { return Vec::new() };
+    let Some(Trace::Captured(trace)) = &source.trace else {
+        return Vec::new();
+    };
     let at = |ticks| source.ticker.at(ticks);
-    trace.gaps().into_iter().map(|gap| Gap { from: at(gap.from), to: at(gap.to), lcore: gap.lcore }).collect()
+    trace
+        .gaps()
+        .into_iter()
+        .map(|gap| Gap {
+            from: at(gap.from),
+            to: at(gap.to),
+            lcore: gap.lcore,
+        })
+        .collect()
 }
 
 /// Returns the gaps for charts, with near ones joined, and the time after the trace's end, if the
@@ -51,11 +61,17 @@ pub(crate) fn holes(gaps: &[Gap], passed: &Passed, axis: Axis) -> Vec<Hole> {
     let mut holes: Vec<Hole> = together
         .into_iter()
         .map(|(from, to, lcores)| {
-            let lcores = lcores.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            let lcores = lcores
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(", ");
             Hole {
                 at: from,
                 length: to - from,
-                why: format!("records of lcore {lcores} were overwritten before they were captured"),
+                why: format!(
+                    "records of lcore {lcores} were overwritten before they were captured"
+                ),
             }
         })
         .collect();

@@ -18,12 +18,20 @@ const MOST: usize = 6;
 pub(crate) fn spent(verdict: &Verdict, source: &Source) -> Spent {
     let sum = verdict.sum();
     let mut causes: Vec<Cause> = if source.kernel.is_some() {
-        causes::of(sum).into_iter().map(|cause| of_kernel(cause, source)).collect()
+        causes::of(sum)
+            .into_iter()
+            .map(|cause| of_kernel(cause, source))
+            .collect()
     } else {
         of_stages(sum, source)
     };
     together(&mut causes);
-    Spent { of: verdict.requests(source), requests: sum.requests, length: sum.length, causes }
+    Spent {
+        of: verdict.requests(source),
+        requests: sum.requests,
+        length: sum.length,
+        causes,
+    }
 }
 
 /// Joins the last causes into one, if there are too many.
@@ -32,8 +40,14 @@ fn together(causes: &mut Vec<Cause>) {
         return;
     }
     let others = causes.split_off(MOST);
-    let took = others.iter().fold((0, 0), |all, cause| plus(all, cause.took));
-    causes.push(Cause { name: format!("{} others", others.len()), took, ..Cause::default() });
+    let took = others
+        .iter()
+        .fold((0, 0), |all, cause| plus(all, cause.took));
+    causes.push(Cause {
+        name: format!("{} others", others.len()),
+        took,
+        ..Cause::default()
+    });
 }
 
 fn plus(a: Lost, b: Lost) -> Lost {
@@ -44,15 +58,40 @@ fn plus(a: Lost, b: Lost) -> Lost {
 fn of_kernel(cause: causes::Cause<'_>, source: &Source) -> Cause {
     let (took, stage) = (cause.took, cause.stage.map(|stage| named(stage, source)));
     let (name, activity, cpus) = match cause.what {
-        What::Culprit { name, activity, each } => {
-            let cpus = each.iter().filter_map(|(culprit, _)| culprit.cpu).map(|cpu| cpu.0);
-            (name, kind(activity), if activity.is_taken() { cpus.collect() } else { Vec::new() })
+        What::Culprit {
+            name,
+            activity,
+            each,
+        } => {
+            let cpus = each
+                .iter()
+                .filter_map(|(culprit, _)| culprit.cpu)
+                .map(|cpu| cpu.0);
+            (
+                name,
+                kind(activity),
+                if activity.is_taken() {
+                    cpus.collect()
+                } else {
+                    Vec::new()
+                },
+            )
         }
         What::OwnCode => (OWN_CODE.to_owned(), Kind::Ran, Vec::new()),
         What::DeviceOrOwnCode => (DEVICE_OR_OWN_CODE.to_owned(), Kind::Ran, Vec::new()),
-        What::Unknown => ("not known: no event explains it".to_owned(), Kind::Unknown, Vec::new()),
+        What::Unknown => (
+            "not known: no event explains it".to_owned(),
+            Kind::Unknown,
+            Vec::new(),
+        ),
     };
-    Cause { name, activity: Some(activity), cpus, took, stage }
+    Cause {
+        name,
+        activity: Some(activity),
+        cpus,
+        took,
+        stage,
+    }
 }
 
 fn named((from, to): StageKind, source: &Source) -> (String, String) {
@@ -68,9 +107,17 @@ fn of_stages(sum: &Sum, source: &Source) -> Vec<Cause> {
     }
     let one = |(stage, length)| {
         let (from, to) = named(stage, source);
-        Cause { name: format!("{from} → {to}"), took: (length, length), ..Cause::default() }
+        Cause {
+            name: format!("{from} → {to}"),
+            took: (length, length),
+            ..Cause::default()
+        }
     };
-    let mut causes: Vec<Cause> = stages.into_iter().filter(|(_, length)| *length > 0).map(one).collect();
+    let mut causes: Vec<Cause> = stages
+        .into_iter()
+        .filter(|(_, length)| *length > 0)
+        .map(one)
+        .collect();
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.took.1));
     causes
 }

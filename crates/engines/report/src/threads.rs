@@ -115,7 +115,10 @@ pub(crate) fn kind(activity: Activity) -> Kind {
 }
 
 fn place(kind: Kind) -> usize {
-    Kind::ALL.iter().position(|it| *it == kind).unwrap_or_default()
+    Kind::ALL
+        .iter()
+        .position(|it| *it == kind)
+        .unwrap_or_default()
 }
 
 impl Threads {
@@ -128,7 +131,11 @@ impl Threads {
                 served.push(*tid);
             }
         }
-        let known = source.kernel.as_ref().map(|kernel| kernel.threads.clone()).unwrap_or_default();
+        let known = source
+            .kernel
+            .as_ref()
+            .map(|kernel| kernel.threads.clone())
+            .unwrap_or_default();
         // They are known from the start, because their intervals come later than the events that
         // show their CPUs.
         let each = known.iter().map(|tid| (*tid, Thread::default())).collect();
@@ -138,7 +145,13 @@ impl Threads {
         served.truncate(MOST_LANES);
         let columns = (ALL_COLUMNS / served.len().max(1) as u64).min(COLUMNS);
         let column = axis.span().div_ceil(columns).max(1);
-        Self { axis: Some(axis), column, served, each, ..Self::default() }
+        Self {
+            axis: Some(axis),
+            column,
+            served,
+            each,
+            ..Self::default()
+        }
     }
 
     /// Follows the CPU of each thread.
@@ -147,9 +160,9 @@ impl Threads {
             EventKind::Switch { next, .. } => (next, event.cpu),
             EventKind::Wake { tid, on } => (tid, on),
             EventKind::Migrate { tid, to } => (tid, to),
-            EventKind::Found { tid, .. } | EventKind::Begin { tid, .. } | EventKind::CallEnter { tid, .. } => {
-                (tid, event.cpu)
-            }
+            EventKind::Found { tid, .. }
+            | EventKind::Begin { tid, .. }
+            | EventKind::CallEnter { tid, .. } => (tid, event.cpu),
             EventKind::End { .. }
             | EventKind::CallExit { .. }
             | EventKind::Lost { .. }
@@ -157,7 +170,9 @@ impl Threads {
             | EventKind::Inside { .. } => return,
         };
         // Other threads get no entry.
-        let Some(thread) = self.each.get_mut(&tid) else { return };
+        let Some(thread) = self.each.get_mut(&tid) else {
+            return;
+        };
         if thread.moves.back().is_none_or(|(_, last)| *last != cpu) {
             thread.moves.push_back((event.at, cpu));
         }
@@ -189,7 +204,12 @@ impl Threads {
                 lane,
                 activity: Ordered(interval.activity, cpu),
             };
-            if self.taken.len() < MOST_TAKEN || self.taken.peek().is_some_and(|Reverse(least)| absence > *least) {
+            if self.taken.len() < MOST_TAKEN
+                || self
+                    .taken
+                    .peek()
+                    .is_some_and(|Reverse(least)| absence > *least)
+            {
                 self.taken.push(Reverse(absence));
                 if self.taken.len() > MOST_TAKEN {
                     self.taken.pop();
@@ -204,7 +224,10 @@ impl Threads {
             return;
         }
         let length = interval.length();
-        let rival = self.rivals.entry(key).or_insert_with(|| Rival { seen: interval.from, ..Rival::default() });
+        let rival = self.rivals.entry(key).or_insert_with(|| Rival {
+            seen: interval.from,
+            ..Rival::default()
+        });
         rival.times += 1;
         rival.total = rival.total.saturating_add(length);
         rival.longest = rival.longest.max(length);
@@ -217,27 +240,54 @@ impl Threads {
         let served = std::mem::take(&mut self.served);
         let lanes = served.iter().map(|tid| Lane {
             name: source.thread(*tid, axis.begin),
-            columns: self.each.get_mut(tid).and_then(|thread| thread.lane.take()).unwrap_or_default(),
+            columns: self
+                .each
+                .get_mut(tid)
+                .and_then(|thread| thread.lane.take())
+                .unwrap_or_default(),
         });
         let lanes: Vec<Lane> = lanes.collect();
         let has_any = lanes.iter().any(|lane| !lane.columns.is_empty());
         let taken = std::mem::take(&mut self.taken).into_vec().into_iter();
-        let mut taken: Vec<Taken> = taken.map(|Reverse(absence)| absence.named(source, axis)).collect();
+        let mut taken: Vec<Taken> = taken
+            .map(|Reverse(absence)| absence.named(source, axis))
+            .collect();
         taken.sort_by_key(|taken| (taken.at, taken.lane));
-        let lanes = LaneStrip { column: self.column, lanes: if has_any { lanes } else { Vec::new() }, taken };
+        let lanes = LaneStrip {
+            column: self.column,
+            lanes: if has_any { lanes } else { Vec::new() },
+            taken,
+        };
         let (budgets, budgets_left_out) = self.budgets(source, &served, axis);
-        Shown { lanes, budgets, budgets_left_out, intruders, intruders_left_out }
+        Shown {
+            lanes,
+            budgets,
+            budgets_left_out,
+            intruders,
+            intruders_left_out,
+        }
     }
 
     /// Returns the intruders. Threads of one name on one CPU count as one: a compiler has many.
     fn intruders(&mut self, source: &Source) -> (Vec<Intruder>, u64) {
         let mut named: BTreeMap<Named, (Intruder, BTreeSet<Tid>)> = BTreeMap::new();
         for ((activity, cpu), rival) in self.rivals.drain() {
-            let (name, kind) = (words::culprit(source, activity, None, rival.seen), kind(activity));
+            let (name, kind) = (
+                words::culprit(source, activity, None, rival.seen),
+                kind(activity),
+            );
             let cpu = cpu.map(|cpu| cpu.0);
-            let (all, victims) = named
-                .entry((name.clone(), kind, cpu))
-                .or_insert_with(|| (Intruder { name, activity: kind, cpu, ..Intruder::default() }, BTreeSet::new()));
+            let (all, victims) = named.entry((name.clone(), kind, cpu)).or_insert_with(|| {
+                (
+                    Intruder {
+                        name,
+                        activity: kind,
+                        cpu,
+                        ..Intruder::default()
+                    },
+                    BTreeSet::new(),
+                )
+            });
             all.times += rival.times;
             all.total = all.total.saturating_add(rival.total);
             all.longest = all.longest.max(rival.longest);
@@ -245,7 +295,10 @@ impl Threads {
         }
         let mut intruders: Vec<Intruder> = Vec::new();
         for (mut intruder, victims) in named.into_values() {
-            intruder.victims = victims.into_iter().map(|tid| source.thread(tid, BootNanos::default())).collect();
+            intruder.victims = victims
+                .into_iter()
+                .map(|tid| source.thread(tid, BootNanos::default()))
+                .collect();
             intruders.push(intruder);
         }
         intruders.sort_by_key(|it| (Reverse((it.total, it.longest)), it.name.clone(), it.cpu));
@@ -260,16 +313,22 @@ impl Threads {
         let did = |(_, thread): &(&Tid, &Thread)| thread.sums.iter().any(|sum| *sum > 0);
         let mut threads: Vec<(&Tid, &Thread)> = self.each.iter().filter(did).collect();
         threads.sort_by_key(|(tid, thread)| {
-            let lane = served.iter().position(|served| served == *tid).unwrap_or(usize::MAX);
+            let lane = served
+                .iter()
+                .position(|served| served == *tid)
+                .unwrap_or(usize::MAX);
             (lane, Reverse(used(thread)), **tid)
         });
         let left_out = threads.len().saturating_sub(MOST_BUDGETS) as u64;
-        let budgets = threads.into_iter().take(MOST_BUDGETS).map(|(tid, thread)| Budget {
-            name: source.thread(*tid, axis.begin),
-            tid: tid.0,
-            cpus: thread.cpus.iter().copied().collect(),
-            sums: thread.sums,
-        });
+        let budgets = threads
+            .into_iter()
+            .take(MOST_BUDGETS)
+            .map(|(tid, thread)| Budget {
+                name: source.thread(*tid, axis.begin),
+                tid: tid.0,
+                cpus: thread.cpus.iter().copied().collect(),
+                sums: thread.sums,
+            });
         (budgets.collect(), left_out)
     }
 }
@@ -290,7 +349,12 @@ impl Thread {
         if lane.len() <= last {
             lane.resize(last + 1, [0; 8]);
         }
-        for (at, sums) in lane.iter_mut().enumerate().take(last + 1).skip((from / column) as usize) {
+        for (at, sums) in lane
+            .iter_mut()
+            .enumerate()
+            .take(last + 1)
+            .skip((from / column) as usize)
+        {
             let begin = at as u64 * column;
             sums[kind] += to.min(begin + column) - from.max(begin);
         }
@@ -302,6 +366,12 @@ impl Absence {
         let (Reverse(from), Ordered(activity, cpu)) = (self.from, self.activity);
         let on = cpu.map_or_else(String::new, |cpu| format!(" on CPU {}", cpu.0));
         let what = format!("{}{on}", words::did(source, activity, from));
-        Taken { lane: self.lane, at: axis.at(from), length: self.length, activity: kind(activity), what }
+        Taken {
+            lane: self.lane,
+            at: axis.at(from),
+            length: self.length,
+            activity: kind(activity),
+            what,
+        }
     }
 }

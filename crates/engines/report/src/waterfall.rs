@@ -21,39 +21,69 @@ const FIRST: usize = 5;
 const MOST_CULPRITS: usize = 6;
 
 /// Builds a waterfall. `begin` is the time of the first record, the origin of times.
-pub(crate) fn waterfall(rank: usize, request: &Request<Kept>, source: &Source, begin: BootNanos) -> Waterfall {
+pub(crate) fn waterfall(
+    rank: usize,
+    request: &Request<Kept>,
+    source: &Source,
+    begin: BootNanos,
+) -> Waterfall {
     let by = blamed(request, source);
     let mut culprits: Vec<String> = by
         .iter()
         .filter(|(_, blamed)| blamed.at_most > 0)
         .take(MOST_CULPRITS)
-        .map(|(culprit, blamed)| format!("{}: {}", culprit.name, words::bounds(blamed.at_least, blamed.at_most)))
+        .map(|(culprit, blamed)| {
+            format!(
+                "{}: {}",
+                culprit.name,
+                words::bounds(blamed.at_least, blamed.at_most)
+            )
+        })
         .collect();
     let has_kernel = source.kernel.is_some();
     let most = if rank < FIRST { MOST_SPANS } else { FEW_SPANS };
     if has_kernel && unknown(request) > 0 {
-        culprits.push(format!("no event explains {}", screen::time(unknown(request))));
+        culprits.push(format!(
+            "no event explains {}",
+            screen::time(unknown(request))
+        ));
     }
-    let (threads, spans_left_out) = if has_kernel { threads(request, source, most) } else { (Vec::new(), 0) };
+    let (threads, spans_left_out) = if has_kernel {
+        threads(request, source, most)
+    } else {
+        (Vec::new(), 0)
+    };
     Waterfall {
         name: request.name.to_string(),
         kind: words::kind(source.tpoint(request.first())).to_owned(),
         whose: request.kept.owner.as_deref().map(str::to_owned),
-        ran_on: request.stages.last().map_or_else(String::new, |stage| ran_on(stage, source)),
+        ran_on: request
+            .stages
+            .last()
+            .map_or_else(String::new, |stage| ran_on(stage, source)),
         at: request.begin().0.saturating_sub(begin.0),
         length: request.length(),
         lost: has_kernel.then(|| kernel_of(&by)),
         culprits,
-        stages: request.stages.iter().map(|stage| one_stage(stage, request, source)).collect(),
+        stages: request
+            .stages
+            .iter()
+            .map(|stage| one_stage(stage, request, source))
+            .collect(),
         threads,
         spans_left_out,
     }
 }
 
 fn ran_on(stage: &StageOfRequest, source: &Source) -> String {
-    let cpu = stage.cpu.map_or_else(String::new, |cpu| format!(" on CPU {}", cpu.0));
+    let cpu = stage
+        .cpu
+        .map_or_else(String::new, |cpu| format!(" on CPU {}", cpu.0));
     let thread = stage.tid.map(|tid| source.thread(tid, stage.end));
-    format!("{}{cpu}", thread.unwrap_or_else(|| format!("lcore {}", stage.lcore)))
+    format!(
+        "{}{cpu}",
+        thread.unwrap_or_else(|| format!("lcore {}", stage.lcore))
+    )
 }
 
 fn one_stage(stage: &StageOfRequest, request: &Request<Kept>, source: &Source) -> WaterStage {
@@ -72,24 +102,41 @@ fn one_stage(stage: &StageOfRequest, request: &Request<Kept>, source: &Source) -
 
 /// Returns the activities of the request's threads other than their own code, and the number of
 /// shorter intervals left out.
-fn threads(request: &Request<Kept>, source: &Source, most: usize) -> (Vec<(String, Vec<Span>)>, u64) {
+fn threads(
+    request: &Request<Kept>,
+    source: &Source,
+    most: usize,
+) -> (Vec<(String, Vec<Span>)>, u64) {
     let mut by: Vec<(Tid, String, Vec<Interval>)> = Vec::new();
     for stage in &request.stages {
         let Some(tid) = stage.tid else { continue };
-        let place = by.iter().position(|(known, ..)| *known == tid).unwrap_or(by.len());
+        let place = by
+            .iter()
+            .position(|(known, ..)| *known == tid)
+            .unwrap_or(by.len());
         if place == by.len() {
             by.push((tid, ran_on(stage, source), Vec::new()));
         }
         let intervals = &mut by[place].2;
-        for interval in stage.intervals.iter().filter(|interval| kind(interval.activity) != Kind::Ran) {
+        for interval in stage
+            .intervals
+            .iter()
+            .filter(|interval| kind(interval.activity) != Kind::Ran)
+        {
             match intervals.last_mut() {
                 // A stage cuts intervals at its ends.
-                Some(last) if last.activity == interval.activity && last.to == interval.from => last.to = interval.to,
+                Some(last) if last.activity == interval.activity && last.to == interval.from => {
+                    last.to = interval.to;
+                }
                 _ => intervals.push(*interval),
             }
         }
     }
-    let mut left_out = request.stages.iter().map(|stage| stage.intervals_left_out).sum();
+    let mut left_out = request
+        .stages
+        .iter()
+        .map(|stage| stage.intervals_left_out)
+        .sum();
     let mut threads = Vec::new();
     for (_, name, mut intervals) in by {
         intervals.sort_by_key(|interval| Reverse(interval.length()));

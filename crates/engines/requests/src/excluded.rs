@@ -72,7 +72,10 @@ pub struct Queues {
 impl Queues {
     /// Finds the queues of objects of these kinds.
     pub fn new(specs: &[ObjectSpec]) -> anyhow::Result<Self> {
-        Ok(Self { number: field::parse(QUEUE, specs)?, owners: HashMap::default() })
+        Ok(Self {
+            number: field::parse(QUEUE, specs)?,
+            owners: HashMap::default(),
+        })
     }
 
     /// Learns from a record whether its object's queue is an admin queue, unless that is already

@@ -14,7 +14,14 @@ pub fn parse(name: &str, specs: &[ObjectSpec]) -> anyhow::Result<Field> {
 /// near.
 fn unknown(name: &str, specs: &[ObjectSpec]) -> anyhow::Error {
     let known = records::names(specs);
-    let near = patterns::hint(name, records::aliases().chain(known.iter().map(String::as_str)));
-    let more = if near.is_empty() { format!("; the fields are {}", known.join(", ")) } else { near };
+    let near = patterns::hint(
+        name,
+        records::aliases().chain(known.iter().map(String::as_str)),
+    );
+    let more = if near.is_empty() {
+        format!("; the fields are {}", known.join(", "))
+    } else {
+        near
+    };
     usage(format!("there is no field {name:?}{more}"))
 }

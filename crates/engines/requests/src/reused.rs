@@ -50,33 +50,67 @@ impl Reused {
                 }
             }
         }
-        Self { changes, specs: specs.iter().map(|spec| spec.name.clone()).collect(), holders: HashMap::default() }
+        Self {
+            changes,
+            specs: specs.iter().map(|spec| spec.name.clone()).collect(),
+            holders: HashMap::default(),
+        }
     }
 
     /// Takes the next record, selected or not.
     pub fn observe(&mut self, record: &Record<'_>) {
-        let Some(&(spec, change)) = self.changes.get(&record.tpoint.id) else { return };
+        let Some(&(spec, change)) = self.changes.get(&record.tpoint.id) else {
+            return;
+        };
         let Some(id) = record.object.id() else { return };
         let key = (spec, id);
-        let next = self.holders.get(&key).map_or(1, |holder| holder.number.saturating_add(1));
+        let next = self
+            .holders
+            .get(&key)
+            .map_or(1, |holder| holder.number.saturating_add(1));
         match change {
             Change::Begin => {
-                self.holders.insert(key, Holder { number: next, has_ended: false });
+                self.holders.insert(
+                    key,
+                    Holder {
+                        number: next,
+                        has_ended: false,
+                    },
+                );
             }
             // An object from before the trace, if no start was seen.
-            Change::End => self.holders.entry(key).or_insert(Holder { number: 1, has_ended: true }).has_ended = true,
+            Change::End => {
+                self.holders
+                    .entry(key)
+                    .or_insert(Holder {
+                        number: 1,
+                        has_ended: true,
+                    })
+                    .has_ended = true;
+            }
         }
     }
 
     /// Returns the field's value. From the second object at an address on, it has that object's
     /// number: `0xc0 #2`.
-    pub fn value(&mut self, field: &Field, record: &Record<'_>, context: &Context<'_>) -> Option<Box<str>> {
+    pub fn value(
+        &mut self,
+        field: &Field,
+        record: &Record<'_>,
+        context: &Context<'_>,
+    ) -> Option<Box<str>> {
         let value = field.value(record, context)?;
         if let (Some(spec), Some(id)) = (self.spec_of(field), address(&value)) {
-            let holder = self.holders.entry((spec, id)).or_insert(Holder { number: 1, has_ended: false });
+            let holder = self.holders.entry((spec, id)).or_insert(Holder {
+                number: 1,
+                has_ended: false,
+            });
             if holder.has_ended {
                 // The record of its start was lost, or never written.
-                *holder = Holder { number: holder.number.saturating_add(1), has_ended: false };
+                *holder = Holder {
+                    number: holder.number.saturating_add(1),
+                    has_ended: false,
+                };
             }
             if holder.number > 1 {
                 return Some(format!("{value} #{}", holder.number).into_boxed_str());
@@ -88,9 +122,14 @@ impl Reused {
     /// Returns the index of the spec whose objects the field names, if the trace reports their
     /// starts and ends.
     fn spec_of(&self, field: &Field) -> Option<usize> {
-        let Field::Identity(identity) = field else { return None };
+        let Field::Identity(identity) = field else {
+            return None;
+        };
         let spec = self.specs.iter().position(|name| *name == identity.spec)?;
-        self.changes.values().any(|(of, _)| *of == spec).then_some(spec)
+        self.changes
+            .values()
+            .any(|(of, _)| *of == spec)
+            .then_some(spec)
     }
 
     /// Adds its number to the first of several objects at one address, which was not known to need
@@ -98,7 +137,10 @@ impl Reused {
     pub fn number_first(&self, field: &Field, value: &mut Option<Box<str>>) {
         let Some(text) = value.as_deref() else { return };
         if let (Some(spec), Some(id)) = (self.spec_of(field), address(text))
-            && self.holders.get(&(spec, id)).is_some_and(|holder| holder.number > 1)
+            && self
+                .holders
+                .get(&(spec, id))
+                .is_some_and(|holder| holder.number > 1)
         {
             *value = Some(format!("{text} #1").into_boxed_str());
         }
@@ -112,5 +154,6 @@ fn address(text: &str) -> Option<u64> {
 
 /// Returns whether the text is an address with the number of one of several objects.
 pub fn is_numbered(text: &str) -> bool {
-    text.split_once(" #").is_some_and(|(start, number)| address(start).is_some() && number.parse::<u32>().is_ok())
+    text.split_once(" #")
+        .is_some_and(|(start, number)| address(start).is_some() && number.parse::<u32>().is_ok())
 }

@@ -26,7 +26,8 @@ pub enum Ending {
 
 /// Stages that the state machine of a transport leaves in the call in which it entered them: the
 /// prefix of the names, and the two states.
-const OWN_WORK: [(&str, &[(&str, &str)]); 2] = [("TCP_REQ_", &TCP_OWN_WORK), ("RDMA_REQ_", &RDMA_OWN_WORK)];
+const OWN_WORK: [(&str, &[(&str, &str)]); 2] =
+    [("TCP_REQ_", &TCP_OWN_WORK), ("RDMA_REQ_", &RDMA_OWN_WORK)];
 
 /// Own-work stages of TCP (`nvmf_tcp_req_process`, lib/nvmf/tcp.c). `nvmf_tcp_send_r2t_pdu` sets
 /// the state for the R2T, and `request_transfer_out` the one for the transfer to the host.
@@ -148,7 +149,9 @@ impl Ending {
 /// Returns whether a tracepoint of this name belongs to the requests of a host of NVMe over
 /// Fabrics.
 pub fn is_host_request(name: &str) -> bool {
-    HOST_REQUESTS.iter().any(|transport| name.starts_with(transport))
+    HOST_REQUESTS
+        .iter()
+        .any(|transport| name.starts_with(transport))
 }
 
 /// Progress of a request of an NVMe-oF target, as far as it shows whether it was answered.
@@ -188,7 +191,12 @@ pub(crate) struct Roles {
 impl Roles {
     /// Finds the roles by the names of these tracepoints.
     pub(crate) fn new(tpoints: &[Tpoint]) -> Self {
-        let named = |names: &[&str]| tpoints.iter().filter(|tpoint| names.contains(&tpoint.name.as_str())).collect();
+        let named = |names: &[&str]| {
+            tpoints
+                .iter()
+                .filter(|tpoint| names.contains(&tpoint.name.as_str()))
+                .collect()
+        };
         let mut marks = Vec::new();
         for tpoint in tpoints {
             let is = |end: &str| tpoint.name.ends_with(end);
@@ -205,7 +213,12 @@ impl Roles {
             marks.resize(marks.len().max(id + 1), None);
             marks[id] = Some(mark);
         }
-        Self { last: named(&LAST), perhaps_last: named(&PERHAPS_LAST), marks, has_answers: false }
+        Self {
+            last: named(&LAST),
+            perhaps_last: named(&PERHAPS_LAST),
+            marks,
+            has_answers: false,
+        }
     }
 
     /// Returns whether a record of this tracepoint ends its object.
@@ -229,7 +242,11 @@ impl Roles {
             }
             Some(Mark::Completed) => {
                 let is_unanswered = *progress == Progress::Executing && self.has_answers;
-                *progress = if is_unanswered { Progress::Unanswered } else { Progress::Other };
+                *progress = if is_unanswered {
+                    Progress::Unanswered
+                } else {
+                    Progress::Other
+                };
             }
         }
     }
@@ -242,12 +259,24 @@ mod tests {
     #[test]
     fn states_that_are_left_at_once_are_own_work() {
         for (from, to, ending) in [
-            ("TCP_REQ_EXECUTED", "TCP_REQ_RDY_TO_COMPLETE", Ending::OwnWork),
+            (
+                "TCP_REQ_EXECUTED",
+                "TCP_REQ_RDY_TO_COMPLETE",
+                Ending::OwnWork,
+            ),
             ("TCP_REQ_EXECUTING", "TCP_REQ_EXECUTED", Ending::Found),
-            ("RDMA_REQ_EXECUTED", "RDMA_REQ_TX_PENDING_C2H", Ending::OwnWork),
+            (
+                "RDMA_REQ_EXECUTED",
+                "RDMA_REQ_TX_PENDING_C2H",
+                Ending::OwnWork,
+            ),
             // It may wait for a buffer, or in line.
             ("TCP_REQ_NEED_BUFFER", "TCP_REQ_HAVE_BUFFER", Ending::Either),
-            ("RDMA_REQ_TX_PENDING_C2H", "RDMA_REQ_RDY_TO_COMPL", Ending::Either),
+            (
+                "RDMA_REQ_TX_PENDING_C2H",
+                "RDMA_REQ_RDY_TO_COMPL",
+                Ending::Either,
+            ),
             // A queue pair that goes away ends any state.
             ("TCP_REQ_EXECUTING", "TCP_REQ_COMPLETED", Ending::Either),
             // Names of different transports make no stage.

@@ -21,5 +21,11 @@ pub fn add_matching<'t>(
 
 /// Parses a glob.
 pub fn pattern(text: &str) -> anyhow::Result<Pattern> {
-    Pattern::new(text).map_err(|e| usage(format!("the glob {text:?} is wrong at character {}: {}", e.pos + 1, e.msg)))
+    Pattern::new(text).map_err(|e| {
+        usage(format!(
+            "the glob {text:?} is wrong at character {}: {}",
+            e.pos + 1,
+            e.msg
+        ))
+    })
 }

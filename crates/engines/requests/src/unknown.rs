@@ -45,18 +45,34 @@ impl Known<'_> {
     /// it.
     pub fn missing(&self, field: &Field) -> Option<String> {
         let (why, name, instead) = match field {
-            Field::ObjectProperty(it) if it.is_of_owner && self.is_of_an_owner(&it.name) => return None,
-            Field::ObjectProperty(it) => {
-                (self.why_missing(&it.spec, true)?, format!("{}.{}", it.spec, it.name), self.instead())
+            Field::ObjectProperty(it) if it.is_of_owner && self.is_of_an_owner(&it.name) => {
+                return None;
             }
+            Field::ObjectProperty(it) => (
+                self.why_missing(&it.spec, true)?,
+                format!("{}.{}", it.spec, it.name),
+                self.instead(),
+            ),
             // Without a recording an object is known by its address, or by its description if it is
             // an owner.
-            Field::Identity(it) => (self.why_missing(&it.spec, false)?, it.spec.clone(), self.instead()),
-            Field::OwnerProperty(name) => {
-                (self.why_no_owner(name)?, format!("owner.{name}"), self.instead_of_owner(name))
-            }
+            Field::Identity(it) => (
+                self.why_missing(&it.spec, false)?,
+                it.spec.clone(),
+                self.instead(),
+            ),
+            Field::OwnerProperty(name) => (
+                self.why_no_owner(name)?,
+                format!("owner.{name}"),
+                self.instead_of_owner(name),
+            ),
             Field::Arg(name) => {
-                let args = || self.tpoints.all().iter().flat_map(|tpoint| &tpoint.args).map(|arg| arg.name.as_str());
+                let args = || {
+                    self.tpoints
+                        .all()
+                        .iter()
+                        .flat_map(|tpoint| &tpoint.args)
+                        .map(|arg| arg.name.as_str())
+                };
                 if args().any(|arg| arg == name) {
                     return None;
                 }
@@ -70,17 +86,26 @@ impl Known<'_> {
 
     /// Returns whether a description has that property.
     pub fn is_of_an_owner(&self, property: &str) -> bool {
-        self.owners.iter().any(|owner| OwnerProperties::parse(owner).get(property).is_some())
+        self.owners
+            .iter()
+            .any(|owner| OwnerProperties::parse(owner).get(property).is_some())
     }
 
     fn why_no_owner(&self, property: &str) -> Option<String> {
         if !self.has_owners {
-            return Some("the records of this trace have no owners (SPDK writes them from v24.05 on)".to_owned());
+            return Some(
+                "the records of this trace have no owners (SPDK writes them from v24.05 on)"
+                    .to_owned(),
+            );
         }
         if !self.is_complete || self.is_of_an_owner(property) {
             return None;
         }
-        let since = if property == "qid" { " (SPDK writes it from v25.01 on)" } else { "" };
+        let since = if property == "qid" {
+            " (SPDK writes it from v25.01 on)"
+        } else {
+            ""
+        };
         Some(format!("no owner of this trace has a {property}{since}"))
     }
 
@@ -98,20 +123,37 @@ impl Known<'_> {
     fn why_missing(&self, name: &str, needs_recording: bool) -> Option<String> {
         let spec = self.specs.iter().find(|spec| spec.name == name)?;
         let points = |arg: &String| spec.tracepoint_args.contains(arg);
-        let is_owner = (self.has_joins || !needs_recording && self.has_owners) && !spec.owner.is_empty();
-        if !is_owner && !self.tpoints.all().iter().any(|tpoint| tpoint.args.iter().any(|arg| points(&arg.name))) {
-            return Some(format!("no tracepoint of this trace has an argument that points to a {name}"));
+        let is_owner =
+            (self.has_joins || !needs_recording && self.has_owners) && !spec.owner.is_empty();
+        if !is_owner
+            && !self
+                .tpoints
+                .all()
+                .iter()
+                .any(|tpoint| tpoint.args.iter().any(|arg| points(&arg.name)))
+        {
+            return Some(format!(
+                "no tracepoint of this trace has an argument that points to a {name}"
+            ));
         }
-        (needs_recording && !self.has_recording).then(|| format!("there is no recording (-b) that names a {name}"))
+        (needs_recording && !self.has_recording)
+            .then(|| format!("there is no recording (-b) that names a {name}"))
     }
 
     fn instead(&self) -> String {
-        let mut there: Vec<_> = CONNECTION.into_iter().filter(|name| self.is_of_an_owner(name)).collect();
+        let mut there: Vec<_> = CONNECTION
+            .into_iter()
+            .filter(|name| self.is_of_an_owner(name))
+            .collect();
         if there.is_empty() && self.has_owners && self.owners.is_empty() {
             there = CONNECTION.to_vec();
         }
         let fields: Vec<_> = there.iter().map(|name| format!("owner.{name}")).collect();
-        if fields.is_empty() { String::new() } else { format!("; its owners have {}", fields.join(", ")) }
+        if fields.is_empty() {
+            String::new()
+        } else {
+            format!("; its owners have {}", fields.join(", "))
+        }
     }
 }
 
@@ -123,7 +165,11 @@ pub fn known_of<'a>(trace: &'a Trace, specs: &'a [ObjectSpec], has_recording: bo
         has_recording: has_recording || matches!(trace, Trace::Json(_)),
         has_owners: trace.has_owners(),
         has_joins: trace.has_owners() && !matches!(trace, Trace::Json(_)),
-        owners: trace.owners().into_iter().map(|(_, description)| description).collect(),
+        owners: trace
+            .owners()
+            .into_iter()
+            .map(|(_, description)| description)
+            .collect(),
         is_complete: true,
     }
 }

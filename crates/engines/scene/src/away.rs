@@ -66,7 +66,13 @@ impl AwayTracker {
     /// Follows these threads, which are not away in the calls of these numbers: there they wait for
     /// work, or sleep by themselves.
     pub fn new(threads: impl IntoIterator<Item = Tid>, idle_calls: Vec<u32>) -> Self {
-        Self { threads: threads.into_iter().map(|tid| (tid, Thread::default())).collect(), idle_calls }
+        Self {
+            threads: threads
+                .into_iter()
+                .map(|tid| (tid, Thread::default()))
+                .collect(),
+            idle_calls,
+        }
     }
 
     /// Follows one more thread, if it is not followed yet.
@@ -86,7 +92,9 @@ impl AwayTracker {
 
     /// Takes an interval: those of one thread in the order of time.
     pub fn interval(&mut self, tid: Tid, interval: &Interval) {
-        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        let Some(thread) = self.threads.get_mut(&tid) else {
+            return;
+        };
         if !is_absence(interval, &self.idle_calls) {
             thread.ran += interval.length();
             // Unknown time may have been anything, so it ends the absence.
@@ -109,15 +117,30 @@ impl AwayTracker {
     /// Returns the times away of all threads.
     pub fn finish(mut self) -> AwayTimes {
         self.threads.values_mut().for_each(Thread::close);
-        let threads = self.threads.into_iter().map(|(tid, thread)| (tid, thread.found));
-        AwayTimes { threads: threads.filter(|(_, found)| !found.times.is_empty()).collect() }
+        let threads = self
+            .threads
+            .into_iter()
+            .map(|(tid, thread)| (tid, thread.found));
+        AwayTimes {
+            threads: threads
+                .filter(|(_, found)| !found.times.is_empty())
+                .collect(),
+        }
     }
 }
 
 impl Thread {
     fn close(&mut self) {
-        let Some((from, to, sums)) = self.present.take() else { return };
-        let away = Away { from, to, by: sums.finish(), in_flight: 0, began_after: 0 };
+        let Some((from, to, sums)) = self.present.take() else {
+            return;
+        };
+        let away = Away {
+            from,
+            to,
+            by: sums.finish(),
+            in_flight: 0,
+            began_after: 0,
+        };
         if away.length() < MIN_AWAY {
             return;
         }
@@ -148,7 +171,9 @@ impl AwayTimes {
     /// Counts a request of a thread in the absences during which it was in flight, and in those
     /// that may have delayed its reading.
     pub fn request(&mut self, tid: Tid, begin: BootNanos, end: BootNanos) {
-        let Some(ThreadAway { times, .. }) = self.threads.get_mut(&tid) else { return };
+        let Some(ThreadAway { times, .. }) = self.threads.get_mut(&tid) else {
+            return;
+        };
         let first = times.partition_point(|away| away.to.0.saturating_add(FIRST_TURN) <= begin.0);
         for away in times[first..].iter_mut().take_while(|away| away.from < end) {
             if begin >= away.to {
@@ -176,7 +201,11 @@ mod tests {
         let mut tracker = AwayTracker::new([US], vec![232]);
         let mut at = 0;
         for (length, activity) in intervals {
-            let interval = Interval { from: BootNanos(at), to: BootNanos(at + length), activity: *activity };
+            let interval = Interval {
+                from: BootNanos(at),
+                to: BootNanos(at + length),
+                activity: *activity,
+            };
             tracker.interval(US, &interval);
             at += length;
         }
@@ -184,7 +213,11 @@ mod tests {
     }
 
     fn spans(times: &AwayTimes) -> Vec<(u64, u64)> {
-        times.threads().flat_map(|(_, found)| &found.times).map(|away| (away.from.0, away.to.0)).collect()
+        times
+            .threads()
+            .flat_map(|(_, found)| &found.times)
+            .map(|away| (away.from.0, away.to.0))
+            .collect()
     }
 
     #[test]
@@ -203,12 +236,23 @@ mod tests {
         ]);
         let begin = 5 * MS;
         let end = begin + 121 * MS + 5_000;
-        assert_eq!(spans(&found), [(begin, end), (end + 511 * MS, end + 531 * MS)]);
+        assert_eq!(
+            spans(&found),
+            [(begin, end), (end + 511 * MS, end + 531 * MS)]
+        );
         let first = &found.threads[&US].times[0];
-        let by: Vec<_> = first.by.iter().map(|sum| (sum.activity, sum.nanos)).collect();
+        let by: Vec<_> = first
+            .by
+            .iter()
+            .map(|sum| (sum.activity, sum.nanos))
+            .collect();
         assert_eq!(by, [(b, 61 * MS), (a, 60 * MS)]);
         // Naps between two looks at its work are no absence.
-        let naps = [(50_000, Activity::Blocked(Some(230))), (5_000, Activity::Woken(Tid(7))), (9_000, Activity::Runs)];
+        let naps = [
+            (50_000, Activity::Blocked(Some(230))),
+            (5_000, Activity::Woken(Tid(7))),
+            (9_000, Activity::Runs),
+        ];
         assert_eq!(spans(&times(&naps.repeat(1_000))), []);
         // Unknown time is no absence, and joins none.
         let unknown = (1, Activity::Unknown);
@@ -221,27 +265,39 @@ mod tests {
         tracker.follow(US);
         let mut at = 0;
         let mut pass = |length: u64, activity| {
-            let interval = Interval { from: BootNanos(at), to: BootNanos(at + length), activity };
+            let interval = Interval {
+                from: BootNanos(at),
+                to: BootNanos(at + length),
+                activity,
+            };
             at += length;
             tracker.interval(US, &interval);
             tracker.take()
         };
         assert_eq!(pass(20 * MS, Activity::Stopped), [], "it may go on");
         let taken = pass(MS, Activity::Runs);
-        assert!(matches!(&taken[..], [(US, away)] if away.length() == 20 * MS), "{taken:?}");
+        assert!(
+            matches!(&taken[..], [(US, away)] if away.length() == 20 * MS),
+            "{taken:?}"
+        );
         assert_eq!(pass(MS, Activity::Runs), []);
     }
 
     #[test]
     fn times_without_room_are_counted() {
-        let times = times(&[(10 * MS, Activity::Stopped), (MS, Activity::Runs)].repeat(MAX_TIMES + 3));
+        let times =
+            times(&[(10 * MS, Activity::Stopped), (MS, Activity::Runs)].repeat(MAX_TIMES + 3));
         let found = &times.threads[&US];
         assert_eq!((found.times.len(), found.left_out), (MAX_TIMES, 3));
     }
 
     #[test]
     fn requests_hit_it_or_come_when_it_is_over() {
-        let mut found = times(&[(10 * MS, Activity::Runs), (20 * MS, Activity::Stopped), (100 * MS, Activity::Runs)]);
+        let mut found = times(&[
+            (10 * MS, Activity::Runs),
+            (20 * MS, Activity::Stopped),
+            (100 * MS, Activity::Runs),
+        ]);
         let at = |ms: u64| BootNanos(ms * MS);
         for (begin, end) in [(0, 9), (5, 40), (30, 31), (30, 99), (32, 33)] {
             found.request(US, at(begin), at(end));

@@ -78,11 +78,19 @@ impl ClockCheck {
         // A counter that falls makes no clock.
         if let Some(clock) = before.and_then(|before| Clock::new(vec![before, anchor]).ok()) {
             for reading in self.readings.drain(..) {
-                if before.is_some_and(|before| before.ticks <= reading.ticks) && reading.ticks <= anchor.ticks {
-                    self.between.add(above(&clock, reading.ticks, reading.nanos).unsigned_abs());
+                if before.is_some_and(|before| before.ticks <= reading.ticks)
+                    && reading.ticks <= anchor.ticks
+                {
+                    self.between
+                        .add(above(&clock, reading.ticks, reading.nanos).unsigned_abs());
                 }
             }
-            self.open.push_back(Time { end: anchor.ticks, clock, fastest: i64::MAX, hits: 0 });
+            self.open.push_back(Time {
+                end: anchor.ticks,
+                clock,
+                fastest: i64::MAX,
+                hits: 0,
+            });
         }
         self.readings.clear();
         if self.open.len() > OPEN
@@ -126,8 +134,15 @@ impl ClockCheck {
         }
         let least = self.fastest.iter().min().copied().unwrap_or_default();
         let mut fastest = Histogram::default();
-        self.fastest.iter().for_each(|above| fastest.add(above.abs_diff(least)));
-        Checked { between: self.between, at_hits: self.at_hits, fastest, least }
+        self.fastest
+            .iter()
+            .for_each(|above| fastest.add(above.abs_diff(least)));
+        Checked {
+            between: self.between,
+            at_hits: self.at_hits,
+            fastest,
+            least,
+        }
     }
 
     /// Keeps the fastest hit of a time that takes no more; of many times some, spread over all.
@@ -166,7 +181,11 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     fn at(ticks: u64, nanos: u64) -> Anchor {
-        Anchor { ticks: Ticks(ticks), nanos: BootNanos(nanos), bracket: Ticks(40) }
+        Anchor {
+            ticks: Ticks(ticks),
+            nanos: BootNanos(nanos),
+            bracket: Ticks(40),
+        }
     }
 
     /// Returns the results for anchors each second, each with this error; readings in the middle,
@@ -179,7 +198,12 @@ mod tests {
             check.reading(at(begin + SECOND / 2, begin + SECOND / 2));
             // The first one of each is the fastest; some are interrupted for long.
             let delay = |n: u64| 700 + if n == 0 { 0 } else { 5_000 * n };
-            let hit = |n: u64| (Ticks(begin + 1_000 * n), BootNanos(begin + 1_000 * n + delay(n)));
+            let hit = |n: u64| {
+                (
+                    Ticks(begin + 1_000 * n),
+                    BootNanos(begin + 1_000 * n + delay(n)),
+                )
+            };
             check.hits((0..hits).map(hit));
         }
         check.finish()
@@ -187,7 +211,12 @@ mod tests {
 
     #[test]
     fn a_clock_without_an_error_is_off_by_nothing_but_the_trap() {
-        let Checked { between, at_hits, fastest, least } = checked(&[0; 5], 10);
+        let Checked {
+            between,
+            at_hits,
+            fastest,
+            least,
+        } = checked(&[0; 5], 10);
         assert_eq!((between.count(), between.max()), (4, 0));
         assert_eq!((at_hits.count(), at_hits.max()), (40, 45_700));
         assert_eq!((fastest.count(), fastest.max(), least), (4, 0, 700));
@@ -196,7 +225,12 @@ mod tests {
     #[test]
     fn an_anchor_that_is_off_is_seen_by_both() {
         // The third one is 200 ns too late: so is half of that the clock on both sides of it.
-        let Checked { between, fastest, least, .. } = checked(&[0, 0, 200, 0, 0], 10);
+        let Checked {
+            between,
+            fastest,
+            least,
+            ..
+        } = checked(&[0, 0, 200, 0, 0], 10);
         assert_eq!((between.count(), between.max()), (4, 100));
         // At the begin of its time hits seem earlier by all of it.
         assert_eq!((fastest.max(), least), (200, 500));
@@ -204,10 +238,20 @@ mod tests {
 
     #[test]
     fn few_hits_have_no_fastest_one() {
-        let Checked { at_hits, fastest, .. } = checked(&[0; 5], LEAST_HITS - 1);
+        let Checked {
+            at_hits, fastest, ..
+        } = checked(&[0; 5], LEAST_HITS - 1);
         assert_eq!((at_hits.count(), fastest.count()), (28, 0));
         let none = ClockCheck::default().finish();
-        assert_eq!((none.between.count(), none.at_hits.count(), none.fastest.count(), none.least), (0, 0, 0, 0));
+        assert_eq!(
+            (
+                none.between.count(),
+                none.at_hits.count(),
+                none.fastest.count(),
+                none.least
+            ),
+            (0, 0, 0, 0)
+        );
     }
 
     #[test]
@@ -215,11 +259,23 @@ mod tests {
         let mut check = ClockCheck::default();
         (1..=6).for_each(|n| check.anchor(at(n * SECOND, n * SECOND)));
         let hit = |ticks: u64, later: u64| (Ticks(ticks), BootNanos(ticks + later));
-        check.hits((0..10).map(|n| hit(2 * SECOND + n, 500)).chain((0..10).map(|n| hit(4 * SECOND + n, 520))));
+        check.hits(
+            (0..10)
+                .map(|n| hit(2 * SECOND + n, 500))
+                .chain((0..10).map(|n| hit(4 * SECOND + n, 520))),
+        );
         // Before the first anchor, and after the last one.
         check.hits([hit(5, 900), hit(7 * SECOND, 900)]);
-        let Checked { at_hits, fastest, least, .. } = check.finish();
-        assert_eq!((at_hits.count(), fastest.count(), fastest.max(), least), (20, 2, 20, 500));
+        let Checked {
+            at_hits,
+            fastest,
+            least,
+            ..
+        } = check.finish();
+        assert_eq!(
+            (at_hits.count(), fastest.count(), fastest.max(), least),
+            (20, 2, 20, 500)
+        );
     }
 
     #[test]
@@ -230,10 +286,17 @@ mod tests {
         let clock = Clock::new(vec![at(0, 0), at(1, 1)]).unwrap();
         let most = i64::try_from(MOST).unwrap();
         for fastest in 0..3 * most {
-            check.close(&Time { end: Ticks(1), clock: clock.clone(), fastest, hits: LEAST_HITS });
+            check.close(&Time {
+                end: Ticks(1),
+                clock: clock.clone(),
+                fastest,
+                hits: LEAST_HITS,
+            });
         }
         assert!((MOST / 2..=MOST).contains(&check.fastest.len()));
-        assert!(check.fastest.is_sorted() && check.fastest.last().is_some_and(|last| *last > 2 * most));
+        assert!(
+            check.fastest.is_sorted() && check.fastest.last().is_some_and(|last| *last > 2 * most)
+        );
         // A counter that falls back is no clock, and no error.
         let mut check = ClockCheck::default();
         for ticks in [5, 9, 3, 2].into_iter().chain(10..100) {

@@ -28,7 +28,9 @@ pub enum ClockError {
     TooFew(usize),
     /// Counter that stands still or runs backwards: another CPU's counter, a machine that slept, or
     /// a damaged file.
-    #[error("reading {index} of both clocks is not after the one before it, at {ticks} ticks and {nanos} ns")]
+    #[error(
+        "reading {index} of both clocks is not after the one before it, at {ticks} ticks and {nanos} ns"
+    )]
     NotRising {
         /// Index of the anchor, counted from 0 in the order of ticks.
         index: usize,
@@ -64,17 +66,28 @@ impl Clock {
         for (index, pair) in anchors.windows(2).enumerate() {
             if pair[0].ticks >= pair[1].ticks || pair[0].nanos >= pair[1].nanos {
                 let (index, Anchor { ticks, nanos, .. }) = (index + 1, pair[1]);
-                return Err(ClockError::NotRising { index, ticks: ticks.0, nanos: nanos.0 });
+                return Err(ClockError::NotRising {
+                    index,
+                    ticks: ticks.0,
+                    nanos: nanos.0,
+                });
             }
         }
-        if anchors.len() < 2 { Err(ClockError::TooFew(anchors.len())) } else { Ok(Self { anchors }) }
+        if anchors.len() < 2 {
+            Err(ClockError::TooFew(anchors.len()))
+        } else {
+            Ok(Self { anchors })
+        }
     }
 
     /// Returns the kernel's time at that tick, to the nearest nanosecond; clamped to the range of
     /// `u64`.
     pub fn nanos(&self, ticks: Ticks) -> BootNanos {
         let [from, to] = self.around(|anchor| anchor.ticks <= ticks);
-        let line = Line { from: (from.ticks.0, from.nanos.0), to: (to.ticks.0, to.nanos.0) };
+        let line = Line {
+            from: (from.ticks.0, from.nanos.0),
+            to: (to.ticks.0, to.nanos.0),
+        };
         BootNanos(line.at(ticks.0))
     }
 
@@ -82,7 +95,10 @@ impl Clock {
     /// `u64`.
     pub fn ticks(&self, nanos: BootNanos) -> Ticks {
         let [from, to] = self.around(|anchor| anchor.nanos <= nanos);
-        let line = Line { from: (from.nanos.0, from.ticks.0), to: (to.nanos.0, to.ticks.0) };
+        let line = Line {
+            from: (from.nanos.0, from.ticks.0),
+            to: (to.nanos.0, to.ticks.0),
+        };
         Ticks(line.at(nanos.0))
     }
 
@@ -94,7 +110,10 @@ impl Clock {
     /// Returns the counter's rate between the first anchor and the last one, in ticks a second.
     pub fn rate(&self) -> TickRate {
         let (first, last) = (self.anchors[0], self.anchors[self.anchors.len() - 1]);
-        let line = Line { from: (0, 0), to: (last.nanos.0 - first.nanos.0, last.ticks.0 - first.ticks.0) };
+        let line = Line {
+            from: (0, 0),
+            to: (last.nanos.0 - first.nanos.0, last.ticks.0 - first.ticks.0),
+        };
         // SANITY: anchors rise in both clocks, but by less than half a tick a second if a file says
         // so: then it is 1.
         TickRate::new(line.at(1_000_000_000).max(1)).unwrap_or(TickRate::ticks_as_micros())
@@ -113,14 +132,23 @@ impl Clock {
         let end = self.end_of(|anchor| anchor.ticks <= ticks);
         let [from, to] = [self.anchors[end - 1], self.anchors[end]];
         let own = slope(from, to);
-        let before = end.checked_sub(2).map(|before| (slope(self.anchors[before], from) - own).abs());
-        let after = self.anchors.get(end + 1).map(|after| (slope(to, *after) - own).abs());
+        let before = end
+            .checked_sub(2)
+            .map(|before| (slope(self.anchors[before], from) - own).abs());
+        let after = self
+            .anchors
+            .get(end + 1)
+            .map(|after| (slope(to, *after) - own).abs());
         let (differs, share) = match (before, after) {
             (Some(before), Some(after)) => (before + after, 0.25),
             (Some(one), None) | (None, Some(one)) => (one, 1.0),
             (None, None) => (0.0, 0.0),
         };
-        let beyond = from.ticks.0.saturating_sub(ticks.0).max(ticks.0.saturating_sub(to.ticks.0)) as f64;
+        let beyond = from
+            .ticks
+            .0
+            .saturating_sub(ticks.0)
+            .max(ticks.0.saturating_sub(to.ticks.0)) as f64;
         let drift = differs * ((to.ticks.0 - from.ticks.0) as f64 * share + beyond);
         let bracket = from.bracket.max(to.bracket).0 as f64;
         (bracket / 2.0 * own + drift).ceil() as u64
@@ -134,7 +162,9 @@ impl Clock {
 
     /// Returns the index of the later one of these two, from 1.
     fn end_of(&self, is_before: impl Fn(&Anchor) -> bool) -> usize {
-        self.anchors.partition_point(is_before).clamp(1, self.anchors.len() - 1)
+        self.anchors
+            .partition_point(is_before)
+            .clamp(1, self.anchors.len() - 1)
     }
 }
 
@@ -158,11 +188,18 @@ struct Line {
 impl Line {
     /// Returns the second coordinate at that first one, rounded to the nearest whole number.
     fn at(&self, x: u64) -> u64 {
-        let (run, rise) = (u128::from(self.to.0 - self.from.0), u128::from(self.to.1 - self.from.1));
+        let (run, rise) = (
+            u128::from(self.to.0 - self.from.0),
+            u128::from(self.to.1 - self.from.1),
+        );
         // Both factors are below 2^64, and so is the run: the sum fits.
         let steps = (u128::from(x.abs_diff(self.from.0)) * rise + run / 2) / run;
         let steps = u64::try_from(steps).unwrap_or(u64::MAX);
-        if x < self.from.0 { self.from.1.saturating_sub(steps) } else { self.from.1.saturating_add(steps) }
+        if x < self.from.0 {
+            self.from.1.saturating_sub(steps)
+        } else {
+            self.from.1.saturating_add(steps)
+        }
     }
 }
 
@@ -173,13 +210,29 @@ mod tests {
     use super::*;
 
     fn anchor(ticks: u64, nanos: u64) -> Anchor {
-        Anchor { ticks: Ticks(ticks), nanos: BootNanos(nanos), bracket: Ticks(40) }
+        Anchor {
+            ticks: Ticks(ticks),
+            nanos: BootNanos(nanos),
+            bracket: Ticks(40),
+        }
     }
 
     #[test]
     fn each_piece_has_its_own_rate() {
-        let clock = Clock::new(vec![anchor(1_000, 500), anchor(3_000, 1_500), anchor(4_000, 2_500)]).unwrap();
-        for (ticks, nanos) in [(0, 0), (1_000, 500), (2_001, 1_001), (3_000, 1_500), (3_500, 2_000), (5_000, 3_500)] {
+        let clock = Clock::new(vec![
+            anchor(1_000, 500),
+            anchor(3_000, 1_500),
+            anchor(4_000, 2_500),
+        ])
+        .unwrap();
+        for (ticks, nanos) in [
+            (0, 0),
+            (1_000, 500),
+            (2_001, 1_001),
+            (3_000, 1_500),
+            (3_500, 2_000),
+            (5_000, 3_500),
+        ] {
             assert_eq!(clock.nanos(Ticks(ticks)), BootNanos(nanos), "{ticks}");
         }
         assert_eq!(clock.ticks(BootNanos(2_000)), Ticks(3_500));
@@ -195,20 +248,47 @@ mod tests {
 
     #[test]
     fn readings_that_make_no_line_are_refused() {
-        assert_eq!(Clock::new(vec![anchor(1, 1), anchor(1, 1)]).unwrap_err(), ClockError::TooFew(1));
+        assert_eq!(
+            Clock::new(vec![anchor(1, 1), anchor(1, 1)]).unwrap_err(),
+            ClockError::TooFew(1)
+        );
         let error = Clock::new(vec![anchor(9, 5), anchor(1, 1), anchor(3, 7)]).unwrap_err();
-        assert_eq!(error, ClockError::NotRising { index: 2, ticks: 9, nanos: 5 });
+        assert_eq!(
+            error,
+            ClockError::NotRising {
+                index: 2,
+                ticks: 9,
+                nanos: 5
+            }
+        );
         assert!(Clock::new(vec![anchor(1, 1), anchor(1, 2)]).is_err());
     }
 
     #[test]
     fn uncertainty_is_half_a_bracket_and_the_drift() {
         let second = 1_000_000_000;
-        let steady = Clock::new(vec![anchor(0, 0), anchor(second, second), anchor(2 * second, 2 * second)]).unwrap();
+        let steady = Clock::new(vec![
+            anchor(0, 0),
+            anchor(second, second),
+            anchor(2 * second, 2 * second),
+        ])
+        .unwrap();
         assert_eq!(steady.uncertainty(Ticks(second / 2)), 20);
         // 500 ppm more from one second to the next.
-        let at = [0, second, 2 * second, 3 * second + 500_000, 4 * second + 1_000_000];
-        let bent = Clock::new(at.into_iter().zip(0..).map(|(nanos, n)| anchor(n * second, nanos)).collect()).unwrap();
+        let at = [
+            0,
+            second,
+            2 * second,
+            3 * second + 500_000,
+            4 * second + 1_000_000,
+        ];
+        let bent = Clock::new(
+            at.into_iter()
+                .zip(0..)
+                .map(|(nanos, n)| anchor(n * second, nanos))
+                .collect(),
+        )
+        .unwrap();
         assert_eq!(bent.uncertainty(Ticks(second / 2)), 20);
         assert_eq!(bent.uncertainty(Ticks(second + second / 2)), 20 + 125_000);
     }

@@ -32,7 +32,10 @@ impl Disorder {
     }
 
     /// Does the work of [`Self::find`], and keeps at most `most` events.
-    fn find_within<E>(events: impl IntoIterator<Item = Result<KernelEvent, E>>, most: usize) -> Self {
+    fn find_within<E>(
+        events: impl IntoIterator<Item = Result<KernelEvent, E>>,
+        most: usize,
+    ) -> Self {
         let mut found = Self::default();
         let (mut last, mut cpus, mut dropped) = (BootNanos(0), BTreeSet::new(), 0);
         for event in events.into_iter().map_while(Result::ok) {
@@ -42,7 +45,9 @@ impl Disorder {
                 found.late.push(event);
                 found.count += 1;
             } else {
-                let (from, to) = found.hole.map_or((event.at, event.at), RangeInclusive::into_inner);
+                let (from, to) = found
+                    .hole
+                    .map_or((event.at, event.at), RangeInclusive::into_inner);
                 found.hole = Some(from.min(event.at)..=to.max(event.at));
                 (found.count, dropped) = (found.count + 1, dropped + 1);
             }
@@ -57,7 +62,11 @@ impl Disorder {
             let counts = std::iter::once(dropped).chain(std::iter::repeat(0));
             let holes = cpus.into_iter().zip(counts).map(|(cpu, count)| {
                 let kind = EventKind::Lost { since: from, count };
-                KernelEvent { at: to, cpu: Cpu(cpu), kind }
+                KernelEvent {
+                    at: to,
+                    cpu: Cpu(cpu),
+                    kind,
+                }
             });
             let place = found.late.partition_point(|event| event.at <= to);
             found.late.splice(place..place, holes);
@@ -72,7 +81,10 @@ impl Disorder {
 
     /// Returns the events of the stream in the order of time. It must be the stream that
     /// [`Self::find`] read.
-    pub fn in_order<'a, I, E>(&'a self, events: I) -> impl Iterator<Item = Result<KernelEvent, E>> + 'a
+    pub fn in_order<'a, I, E>(
+        &'a self,
+        events: I,
+    ) -> impl Iterator<Item = Result<KernelEvent, E>> + 'a
     where
         I: Iterator<Item = Result<KernelEvent, E>> + 'a,
         E: 'a,
@@ -81,9 +93,16 @@ impl Disorder {
         let mut has_place = move |event: &KernelEvent| {
             let is_late = event.at < last;
             last = last.max(event.at);
-            !is_late && self.hole.as_ref().is_none_or(|hole| !hole.contains(&event.at))
+            !is_late
+                && self
+                    .hole
+                    .as_ref()
+                    .is_none_or(|hole| !hole.contains(&event.at))
         };
-        Foreseen::new(events.filter(move |event| event.as_ref().map_or(true, &mut has_place)), &self.late)
+        Foreseen::new(
+            events.filter(move |event| event.as_ref().map_or(true, &mut has_place)),
+            &self.late,
+        )
     }
 }
 
@@ -123,8 +142,12 @@ mod tests {
 
     /// Delays each event by a number of places.
     fn delayed(events: &[KernelEvent], delays: &[usize]) -> Vec<KernelEvent> {
-        let mut places: Vec<_> =
-            events.iter().zip(delays).enumerate().map(|(at, (event, by))| (at + by, *event)).collect();
+        let mut places: Vec<_> = events
+            .iter()
+            .zip(delays)
+            .enumerate()
+            .map(|(at, (event, by))| (at + by, *event))
+            .collect();
         places.sort_by_key(|(place, _)| *place);
         places.into_iter().map(|(_, event)| event).collect()
     }
@@ -185,10 +208,17 @@ mod tests {
     #[test]
     fn one_early_event_moves_nothing() {
         let kind = EventKind::CallExit { tid: Tid(1) };
-        let event = |at| KernelEvent { at: BootNanos(at), cpu: Cpu(0), kind };
+        let event = |at| KernelEvent {
+            at: BootNanos(at),
+            cpu: Cpu(0),
+            kind,
+        };
         let written = [event(10), event(900), event(20), event(30), event(1_000)];
         let (disorder, ordered) = ordered(&written, usize::MAX);
-        assert_eq!(ordered.iter().map(|event| event.at.0).collect::<Vec<_>>(), [10, 20, 30, 900, 1_000]);
+        assert_eq!(
+            ordered.iter().map(|event| event.at.0).collect::<Vec<_>>(),
+            [10, 20, 30, 900, 1_000]
+        );
         assert_eq!(disorder.count(), 2);
     }
 }

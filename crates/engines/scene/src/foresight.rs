@@ -29,7 +29,10 @@ pub struct Foresight {
 impl Foresight {
     /// Follows these threads, whose events are complete from that time on.
     pub fn new(threads: impl IntoIterator<Item = Tid>, start: BootNanos) -> Self {
-        Self { activities: Activities::new(threads, start).keeping(0).noting(MOST), events: 0 }
+        Self {
+            activities: Activities::new(threads, start).keeping(0).noting(MOST),
+            events: 0,
+        }
     }
 
     /// Takes the next event.
@@ -72,7 +75,10 @@ where
 {
     /// Merges events and notes, both in the order of time.
     pub fn new(events: I, noted: &'n [KernelEvent]) -> Self {
-        Self { events: events.peekable(), noted: noted.iter().copied().peekable() }
+        Self {
+            events: events.peekable(),
+            noted: noted.iter().copied().peekable(),
+        }
     }
 }
 
@@ -100,16 +106,45 @@ mod tests {
     const US: Tid = Tid(10);
 
     fn event(at: u64, kind: EventKind) -> KernelEvent {
-        KernelEvent { at: BootNanos(at), cpu: Cpu(0), kind }
+        KernelEvent {
+            at: BootNanos(at),
+            cpu: Cpu(0),
+            kind,
+        }
     }
 
     #[test]
     fn what_is_shown_later_is_known_at_its_time() {
         let events = [
-            event(30, EventKind::Begin { tid: US, interrupt: Interrupt::Tick }),
-            event(31, EventKind::End { tid: US, interrupt: Interrupt::Tick }),
-            event(60, EventKind::Lost { since: BootNanos(40), count: 2 }),
-            event(70, EventKind::Switch { prev: US, leaves: Leaves::Preempted, next: Tid(0) }),
+            event(
+                30,
+                EventKind::Begin {
+                    tid: US,
+                    interrupt: Interrupt::Tick,
+                },
+            ),
+            event(
+                31,
+                EventKind::End {
+                    tid: US,
+                    interrupt: Interrupt::Tick,
+                },
+            ),
+            event(
+                60,
+                EventKind::Lost {
+                    since: BootNanos(40),
+                    count: 2,
+                },
+            ),
+            event(
+                70,
+                EventKind::Switch {
+                    prev: US,
+                    leaves: Leaves::Preempted,
+                    next: Tid(0),
+                },
+            ),
         ];
         let mut foresight = Foresight::new([US], BootNanos(5));
         for event in &events {
@@ -121,12 +156,23 @@ mod tests {
         for event in Foreseen::new(events.into_iter().map(Ok::<_, ()>), &noted) {
             let event = event.unwrap();
             activities.event(&event);
-            let now = activities.until(US, event.at).last().map(|interval| interval.activity);
+            let now = activities
+                .until(US, event.at)
+                .last()
+                .map(|interval| interval.activity);
             at.push((event.at.0, now));
         }
         let (runs, unknown) = (Some(Activity::Runs), Some(Activity::Unknown));
         let tick = Some(Activity::Interrupted(Interrupt::Tick));
-        let expected = [(5, None), (30, runs), (31, tick), (40, runs), (60, unknown), (60, unknown), (70, runs)];
+        let expected = [
+            (5, None),
+            (30, runs),
+            (31, tick),
+            (40, runs),
+            (60, unknown),
+            (60, unknown),
+            (70, runs),
+        ];
         assert_eq!(at, expected);
     }
 
@@ -134,8 +180,21 @@ mod tests {
     fn nothing_is_known_after_events_that_end_early() {
         let preemptor = Tid(20);
         let events = [
-            event(10, EventKind::Switch { prev: US, leaves: Leaves::Preempted, next: preemptor }),
-            event(30, EventKind::Begin { tid: preemptor, interrupt: Interrupt::Tick }),
+            event(
+                10,
+                EventKind::Switch {
+                    prev: US,
+                    leaves: Leaves::Preempted,
+                    next: preemptor,
+                },
+            ),
+            event(
+                30,
+                EventKind::Begin {
+                    tid: preemptor,
+                    interrupt: Interrupt::Tick,
+                },
+            ),
         ];
         let mut foresight = Foresight::new([US], BootNanos(5));
         for event in &events {
@@ -151,8 +210,15 @@ mod tests {
             }
         }
         let done = activities.finish(BootNanos(90)).remove(&US).unwrap();
-        let done: Vec<_> = done.into_iter().map(|it| (it.from.0, it.to.0, it.activity)).collect();
-        let expected = [(5, 10, Activity::Runs), (10, 30, Activity::Waits(preemptor)), (30, 90, Activity::Unknown)];
+        let done: Vec<_> = done
+            .into_iter()
+            .map(|it| (it.from.0, it.to.0, it.activity))
+            .collect();
+        let expected = [
+            (5, 10, Activity::Runs),
+            (10, 30, Activity::Waits(preemptor)),
+            (30, 90, Activity::Unknown),
+        ];
         assert_eq!((done.as_slice(), failed), (&expected[..], 1));
     }
 }

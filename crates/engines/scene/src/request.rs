@@ -71,7 +71,10 @@ impl<K> Request<K> {
 
     /// Returns the tracepoint of its first record.
     pub fn first(&self) -> u16 {
-        self.records.first().map(|mark| mark.tpoint).unwrap_or_default()
+        self.records
+            .first()
+            .map(|mark| mark.tpoint)
+            .unwrap_or_default()
     }
 }
 

@@ -111,8 +111,12 @@ impl<K: Default + Clone> Scene<K> {
     /// Creates a scene for a trace with these tracepoints. `queues` finds requests that wait by
     /// design.
     pub fn new(setting: Setting, tpoints: &[Tpoint], queues: Queues) -> Self {
-        let names = tpoints.iter().map(|tpoint| (tpoint.id, tpoint.name.as_str().into())).collect();
-        let activities = Activities::new(setting.threads.iter().copied(), setting.start).keeping(setting.intervals);
+        let names = tpoints
+            .iter()
+            .map(|tpoint| (tpoint.id, tpoint.name.as_str().into()))
+            .collect();
+        let activities = Activities::new(setting.threads.iter().copied(), setting.start)
+            .keeping(setting.intervals);
         let endings = HashMap::default();
         Self {
             setting,
@@ -145,19 +149,35 @@ impl<K: Default + Clone> Scene<K> {
         keep: impl FnOnce(&mut K, Option<&K>),
     ) {
         consumer.record(record, at);
-        let related = self.objects.related(record).map(|object| (object.number, object.kept.kept.clone()));
-        let Some(step) = self.objects.record(record, context, |_| Open::new()) else { return };
+        let related = self
+            .objects
+            .related(record)
+            .map(|object| (object.number, object.kept.kept.clone()));
+        let Some(step) = self.objects.record(record, context, |_| Open::new()) else {
+            return;
+        };
         let open = &mut step.object.kept;
         if !open.endless {
             keep(&mut open.kept, related.as_ref().map(|(_, kept)| kept));
             open.related_number = open.related_number.or(related.map(|(number, _)| number));
             open.take(record);
-            let mark = Mark { tpoint: record.tpoint.id, ticks: record.tsc, at, lcore: record.lcore };
+            let mark = Mark {
+                tpoint: record.tpoint.id,
+                ticks: record.tsc,
+                at,
+                lcore: record.lcore,
+            };
             if let Some(before) = open.records.last().copied() {
                 let kind = (before.tpoint, mark.tpoint);
                 let names = &self.names;
-                let ending = *self.endings.entry(kind).or_insert_with(|| ending(names, kind));
-                let mut joined = Joined { setting: &self.setting, activities: &mut self.activities };
+                let ending = *self
+                    .endings
+                    .entry(kind)
+                    .or_insert_with(|| ending(names, kind));
+                let mut joined = Joined {
+                    setting: &self.setting,
+                    activities: &mut self.activities,
+                };
                 open.stages.push(joined.stage(before, mark, ending));
                 joined.detail(open, at);
             }
@@ -178,7 +198,12 @@ impl<K: Default + Clone> Scene<K> {
     }
 
     /// Hands out an object whose life is over, unless it is left out.
-    fn over(&mut self, object: TrackedObject<Open<K>>, unfinished: bool, consumer: &mut impl Consumer<K>) {
+    fn over(
+        &mut self,
+        object: TrackedObject<Open<K>>,
+        unfinished: bool,
+        consumer: &mut impl Consumer<K>,
+    ) {
         self.open -= object.kept.records.len();
         if object.kept.endless {
             return;
@@ -206,7 +231,8 @@ impl<K: Default + Clone> Scene<K> {
         for AtEnd { object, unfinished } in self.objects.finish() {
             self.over(object, unfinished, consumer);
         }
-        self.activities.settle_until(end, |tid, interval| consumer.interval(tid, interval));
+        self.activities
+            .settle_until(end, |tid, interval| consumer.interval(tid, interval));
     }
 
     /// Returns the number of records of objects whose creation was not seen.
@@ -222,7 +248,8 @@ impl<K: Default + Clone> Scene<K> {
     fn step(&mut self, consumer: &mut impl Consumer<K>) {
         self.steps += 1;
         if self.steps.is_multiple_of(SETTLE_AFTER) {
-            self.activities.settle(|tid, interval| consumer.interval(tid, interval));
+            self.activities
+                .settle(|tid, interval| consumer.interval(tid, interval));
         }
     }
 }
@@ -271,8 +298,23 @@ impl<K: Default> Open<K> {
 /// Makes a request of an object that is over.
 fn finished<K>(object: TrackedObject<Open<K>>, unfinished: bool) -> Request<K> {
     let (excluded, is_perhaps_over) = (object.excluded(), object.is_perhaps_over());
-    let TrackedObject { name, number, is_admin, kept: open, .. } = object;
-    let Open { records, stages, related, related_number, size, depth, kept, .. } = open;
+    let TrackedObject {
+        name,
+        number,
+        is_admin,
+        kept: open,
+        ..
+    } = object;
+    let Open {
+        records,
+        stages,
+        related,
+        related_number,
+        size,
+        depth,
+        kept,
+        ..
+    } = open;
     Request {
         name,
         number,
@@ -306,11 +348,23 @@ impl Joined<'_> {
         let tid = self.setting.lcores.get(&mark.lcore).copied();
         let intervals = tid.map_or(&[][..], |tid| self.activities.until(tid, end));
         let reckoning = if intervals.is_empty() {
-            Reckoning { unknown: end.0 - begin.0, ..Reckoning::default() }
+            Reckoning {
+                unknown: end.0 - begin.0,
+                ..Reckoning::default()
+            }
         } else {
-            reckon(&Stage { begin, end, ends }, intervals, &self.setting.idle_calls)
+            reckon(
+                &Stage { begin, end, ends },
+                intervals,
+                &self.setting.idle_calls,
+            )
         };
-        let Reckoning { shares, absent, unknown, returned } = reckoning;
+        let Reckoning {
+            shares,
+            absent,
+            unknown,
+            returned,
+        } = reckoning;
         let cpu = tid.and_then(|tid| self.activities.cpu(tid));
         let (from, to, lcore) = (before.tpoint, mark.tpoint, mark.lcore);
         StageOfRequest {
@@ -339,11 +393,16 @@ impl Joined<'_> {
         if now.0.saturating_sub(begin.0) < self.setting.detail_over {
             return;
         }
-        let missing = if open.detailed { open.stages.len() - 1 } else { 0 };
+        let missing = if open.detailed {
+            open.stages.len() - 1
+        } else {
+            0
+        };
         open.detailed = true;
         for stage in &mut open.stages[missing..] {
             let Some(tid) = stage.tid else { continue };
-            let within: Vec<_> = clipped(self.activities.until(tid, now), stage.begin, stage.end).collect();
+            let within: Vec<_> =
+                clipped(self.activities.until(tid, now), stage.begin, stage.end).collect();
             let mut sums = ActivitySums::default();
             for interval in &within {
                 sums.add(interval);

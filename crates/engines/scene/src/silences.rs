@@ -56,13 +56,18 @@ pub struct Silence {
 impl Silences {
     /// Looks for silences of 10 ms and more in a trace with this tick rate.
     pub fn new(rate: TickRate) -> Self {
-        Self { rings: Vec::new(), at_least: rate.ticks(MIN_AWAY).0 }
+        Self {
+            rings: Vec::new(),
+            at_least: rate.ticks(MIN_AWAY).0,
+        }
     }
 
     /// Takes the next record: those of an lcore in the order of time.
     #[inline]
     pub fn record(&mut self, record: &Record<'_>) {
-        let Some(Some(ring)) = self.rings.get_mut(usize::from(record.lcore.0)) else { return self.first(record) };
+        let Some(Some(ring)) = self.rings.get_mut(usize::from(record.lcore.0)) else {
+            return self.first(record);
+        };
         ring.records += 1;
         let gap = record.tsc.0.saturating_sub(ring.last.0);
         if gap >= self.at_least {
@@ -78,20 +83,44 @@ impl Silences {
             self.rings.resize(lcore + 1, None);
         }
         let (thread, at) = (record.thread_name.to_owned(), record.tsc);
-        self.rings[lcore] = Some(Ring { thread, first: at, last: at, records: 1, count: 0, silent: 0, longest: 0 });
+        self.rings[lcore] = Some(Ring {
+            thread,
+            first: at,
+            last: at,
+            records: 1,
+            count: 0,
+            silent: 0,
+            longest: 0,
+        });
     }
 
     /// Returns the silences of threads that are busy otherwise, by lcore.
     pub fn finish(self, rate: TickRate) -> Vec<Silence> {
         let nanos = |ticks| rate.nanos(Ticks(ticks)).0;
         let of_busy = |(lcore, ring): (u16, Option<Ring>)| {
-            let Ring { thread, first, last, records, count, silent, longest } = ring?;
+            let Ring {
+                thread,
+                first,
+                last,
+                records,
+                count,
+                silent,
+                longest,
+            } = ring?;
             let span = last.0.saturating_sub(first.0);
             let mean = (span - silent.min(span)) / records;
-            let is_busy = silent.saturating_mul(MAX_PART) <= span && mean.saturating_mul(MANY) <= self.at_least;
+            let is_busy = silent.saturating_mul(MAX_PART) <= span
+                && mean.saturating_mul(MANY) <= self.at_least;
             let lcore = Lcore(lcore);
             let (sum, longest, mean) = (nanos(silent), nanos(longest), nanos(mean));
-            (count > 0 && is_busy).then_some(Silence { lcore, thread, count, sum, longest, mean })
+            (count > 0 && is_busy).then_some(Silence {
+                lcore,
+                thread,
+                count,
+                sum,
+                longest,
+                mean,
+            })
         };
         (0..).zip(self.rings).filter_map(of_busy).collect()
     }
@@ -155,7 +184,16 @@ mod tests {
     #[test]
     fn a_busy_ring_that_falls_silent_is_named_and_an_idle_one_is_not() {
         let busy = vec![10; 10_000];
-        let stalls = [&busy[..], &[40_000], &busy, &[9_000], &busy, &[12_000], &busy].concat();
+        let stalls = [
+            &busy[..],
+            &[40_000],
+            &busy,
+            &[9_000],
+            &busy,
+            &[12_000],
+            &busy,
+        ]
+        .concat();
         let ms = 1_000_000;
         let found = silences(&stalls, None);
         let expected = Silence {
@@ -169,10 +207,19 @@ mod tests {
         assert_eq!(found, [expected]);
         assert!((10_000..11_000).contains(&found[0].mean), "{found:?}");
         // Where slots were lost, something was written.
-        assert_eq!(silences(&[&busy[..], &[40_000], &busy].concat(), Some(10_000)), []);
+        assert_eq!(
+            silences(&[&busy[..], &[40_000], &busy].concat(), Some(10_000)),
+            []
+        );
         // It is idle for most of its time, or writes seldom.
         assert_eq!(silences(&[&busy[..], &[400_000], &busy].concat(), None), []);
-        assert_eq!(silences(&[&vec![200; 10_000][..], &[40_000], &vec![200; 10_000]].concat(), None), []);
+        assert_eq!(
+            silences(
+                &[&vec![200; 10_000][..], &[40_000], &vec![200; 10_000]].concat(),
+                None
+            ),
+            []
+        );
         assert_eq!(silences(&busy, None), []);
     }
 }

@@ -38,7 +38,10 @@ pub struct Usual {
 
 impl Default for Usual {
     fn default() -> Self {
-        Self { stages: HashMap::default(), turn: TURN }
+        Self {
+            stages: HashMap::default(),
+            turn: TURN,
+        }
     }
 }
 
@@ -53,14 +56,21 @@ impl Usual {
     pub(crate) fn ends(&self, kind: StageKind, ending: Ending) -> Ends {
         match ending {
             Ending::OwnWork => Ends::OwnWork,
-            Ending::Found | Ending::Either => Ends::Found { usual: self.of(kind), turn: self.turn },
+            Ending::Found | Ending::Either => Ends::Found {
+                usual: self.of(kind),
+                turn: self.turn,
+            },
         }
     }
 }
 
 impl Default for Kind {
     fn default() -> Self {
-        Self { undisturbed: Histogram::new(Scale::MEDIUM), returns: Vec::new(), next: 0 }
+        Self {
+            undisturbed: Histogram::new(Scale::MEDIUM),
+            returns: Vec::new(),
+            next: 0,
+        }
     }
 }
 
@@ -114,11 +124,18 @@ impl Survey {
         let mut returns = Vec::new();
         let mut stages = HashMap::default();
         for (kind, seen) in &self.kinds {
-            let Some(usual) = usual(&seen.undisturbed) else { continue };
+            let Some(usual) = usual(&seen.undisturbed) else {
+                continue;
+            };
             stages.insert(*kind, usual);
             // When the thread came back from an absence longer than that, the work that it waited
             // for was done: then the first turn found it.
-            returns.extend(seen.returns.iter().filter(|(absence, _)| *absence >= usual).map(|(_, present)| *present));
+            returns.extend(
+                seen.returns
+                    .iter()
+                    .filter(|(absence, _)| *absence >= usual)
+                    .map(|(_, present)| *present),
+            );
         }
         returns.sort_unstable();
         // A few waited for something that was slow itself.
@@ -157,7 +174,11 @@ impl Experience {
     /// time counts.
     pub fn usual(&self, now: &Survey) -> Usual {
         let mut usual = self.0.usual();
-        for (kind, seen) in now.kinds.iter().filter(|(_, seen)| seen.undisturbed.count() > 0) {
+        for (kind, seen) in now
+            .kinds
+            .iter()
+            .filter(|(_, seen)| seen.undisturbed.count() > 0)
+        {
             let most = seen.undisturbed.quantile(0.9);
             let known = usual.stages.entry(*kind).or_insert(most);
             *known = most.max(*known);
@@ -208,7 +229,8 @@ mod tests {
         let mut experience = Experience::default();
         assert_eq!(experience.usual(&Survey::default()).of((1, 2)), None);
         (0..100_000).for_each(|_| experience.stage(&stage(1_000)));
-        let usual = |experience: &Experience, now: &Survey| experience.usual(now).of((1, 2)).unwrap();
+        let usual =
+            |experience: &Experience, now: &Survey| experience.usual(now).of((1, 2)).unwrap();
         assert_eq!(usual(&experience, &Survey::default()), 1_000);
         // One in ten of a moment says nothing; a device that is slow does.
         let mut now = Survey::default();
@@ -236,6 +258,9 @@ mod tests {
         assert_eq!(usual_of(&[]), None);
         assert_eq!(usual_of(&[100, 5_000]), Some(5_000));
         assert_eq!(usual_of(&[&[100; 999][..], &[5_000]].concat()), Some(100));
-        assert_eq!(usual_of(&[&[100; 998][..], &[5_000; 2]].concat()), Some(5_000));
+        assert_eq!(
+            usual_of(&[&[100; 998][..], &[5_000; 2]].concat()),
+            Some(5_000)
+        );
     }
 }

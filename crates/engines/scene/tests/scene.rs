@@ -7,8 +7,9 @@ use proptest::prelude::*;
 use records::Context;
 use requests::Queues;
 use scene::{
-    Activities, Activity, BootNanos, Consumer, Cpu, Ends, EventKind, Foreseen, Foresight, Interrupt, Interval,
-    KernelEvent, Leaves, LeftOut, Request, Scene, Setting, Share, Stage, Survey, Tid, reckon,
+    Activities, Activity, BootNanos, Consumer, Cpu, Ends, EventKind, Foreseen, Foresight,
+    Interrupt, Interval, KernelEvent, Leaves, LeftOut, Request, Scene, Setting, Share, Stage,
+    Survey, Tid, reckon,
 };
 use spdk_trace::{Args, Lcore, Object, ObjectName, OwnerLabel, Record, TickRate, Ticks, Tpoint};
 
@@ -17,8 +18,13 @@ const PREEMPTOR: Tid = Tid(20);
 const IDLE: Tid = Tid(0);
 
 /// Tracepoints of a read request, without those before it is executed.
-const NAMES: [&str; 5] =
-    ["TCP_REQ_NEW", "TCP_REQ_RDY_TO_EXECUTE", "TCP_REQ_EXECUTING", "TCP_REQ_EXECUTED", "TCP_REQ_RDY_TO_COMPLETE"];
+const NAMES: [&str; 5] = [
+    "TCP_REQ_NEW",
+    "TCP_REQ_RDY_TO_EXECUTE",
+    "TCP_REQ_EXECUTING",
+    "TCP_REQ_EXECUTED",
+    "TCP_REQ_RDY_TO_COMPLETE",
+];
 
 fn tpoints() -> Vec<Tpoint> {
     let tpoint = |(id, name): (u16, &&str)| Tpoint {
@@ -47,7 +53,14 @@ fn record(tpoint: &Tpoint, number: u64, at: u64) -> Record<'_> {
         owner: None,
         owner_since: None,
         label: OwnerLabel::None,
-        object: Object::Known { name: ObjectName { prefix: 'r', number }, id: number % 4, age: None },
+        object: Object::Known {
+            name: ObjectName {
+                prefix: 'r',
+                number,
+            },
+            id: number % 4,
+            age: None,
+        },
         related: None,
         args: Args::none(),
         annotations: None,
@@ -78,7 +91,11 @@ impl Consumer<u32> for All {
 }
 
 fn event(at: u64, kind: EventKind) -> KernelEvent {
-    KernelEvent { at: BootNanos(at), cpu: Cpu(1), kind }
+    KernelEvent {
+        at: BootNanos(at),
+        cpu: Cpu(1),
+        kind,
+    }
 }
 
 fn switch(at: u64, prev: Tid, leaves: Leaves, next: Tid) -> KernelEvent {
@@ -95,7 +112,10 @@ fn setting() -> Setting {
     }
 }
 
-const CONTEXT: Context<'_> = Context { rate: TickRate::ticks_as_micros(), annotator: None };
+const CONTEXT: Context<'_> = Context {
+    rate: TickRate::ticks_as_micros(),
+    annotator: None,
+};
 
 /// Returns the queues on which requests wait; none of these tests has one.
 fn queues() -> Queues {
@@ -114,11 +134,19 @@ fn join(setting: Setting, events: &[KernelEvent], records: &[(usize, u64, u64)])
     let mut events = Foreseen::new(events.iter().copied().map(Ok::<_, ()>), &noted).peekable();
     let mut end = 0;
     for &(tpoint, number, at) in records {
-        while let Some(Ok(event)) = events.next_if(|event| event.is_ok_and(|event| event.at.0 <= at)) {
+        while let Some(Ok(event)) =
+            events.next_if(|event| event.is_ok_and(|event| event.at.0 <= at))
+        {
             scene.event(&event, &mut all);
             end = end.max(event.at.0);
         }
-        scene.record(&record(&tpoints[tpoint], number, at), &CONTEXT, BootNanos(at), &mut all, |kept, _| *kept += 1);
+        scene.record(
+            &record(&tpoints[tpoint], number, at),
+            &CONTEXT,
+            BootNanos(at),
+            &mut all,
+            |kept, _| *kept += 1,
+        );
         end = end.max(at);
     }
     for event in events {
@@ -134,66 +162,170 @@ fn a_stage_has_what_its_thread_did() {
     let events = [
         switch(100, REACTOR, Leaves::Preempted, PREEMPTOR),
         switch(400, PREEMPTOR, Leaves::Blocked, REACTOR),
-        event(500, EventKind::Begin { tid: REACTOR, interrupt: Interrupt::Tick }),
-        event(510, EventKind::End { tid: REACTOR, interrupt: Interrupt::Tick }),
+        event(
+            500,
+            EventKind::Begin {
+                tid: REACTOR,
+                interrupt: Interrupt::Tick,
+            },
+        ),
+        event(
+            510,
+            EventKind::End {
+                tid: REACTOR,
+                interrupt: Interrupt::Tick,
+            },
+        ),
     ];
     let all = join(setting(), &events, &[(0, 0, 50), (1, 0, 450), (2, 0, 520)]);
     let request = &all.requests[0];
-    assert_eq!((request.length(), request.kept, request.unfinished), (470, 3, false));
-    let shares: Vec<_> = request.stages.iter().map(|stage| stage.shares.clone()).collect();
-    let share = |activity, took| vec![Share { activity, at_least: took, at_most: took }];
-    let expected = [share(Activity::Waits(PREEMPTOR), 300), share(Activity::Interrupted(Interrupt::Tick), 10)];
+    assert_eq!(
+        (request.length(), request.kept, request.unfinished),
+        (470, 3, false)
+    );
+    let shares: Vec<_> = request
+        .stages
+        .iter()
+        .map(|stage| stage.shares.clone())
+        .collect();
+    let share = |activity, took| {
+        vec![Share {
+            activity,
+            at_least: took,
+            at_most: took,
+        }]
+    };
+    let expected = [
+        share(Activity::Waits(PREEMPTOR), 300),
+        share(Activity::Interrupted(Interrupt::Tick), 10),
+    ];
     assert_eq!(shares, expected);
     assert_eq!(request.stages[0].cpu, Some(Cpu(1)));
-    let lengths: Vec<_> = request.stages[0].intervals.iter().map(|it| (it.length(), it.activity)).collect();
-    assert_eq!(lengths, [(50, Activity::Runs), (300, Activity::Waits(PREEMPTOR)), (50, Activity::Runs)]);
+    let lengths: Vec<_> = request.stages[0]
+        .intervals
+        .iter()
+        .map(|it| (it.length(), it.activity))
+        .collect();
+    assert_eq!(
+        lengths,
+        [
+            (50, Activity::Runs),
+            (300, Activity::Waits(PREEMPTOR)),
+            (50, Activity::Runs)
+        ]
+    );
 }
 
 #[test]
 fn all_intervals_of_a_stage_are_summed_up() {
     let switches = |i: u64| {
         let at = 100 + 10 * i;
-        [switch(at, REACTOR, Leaves::Preempted, PREEMPTOR), switch(at + 3, PREEMPTOR, Leaves::Blocked, REACTOR)]
+        [
+            switch(at, REACTOR, Leaves::Preempted, PREEMPTOR),
+            switch(at + 3, PREEMPTOR, Leaves::Blocked, REACTOR),
+        ]
     };
     let events: Vec<_> = (0..3_000).flat_map(switches).collect();
     let stage = &join(setting(), &events, &[(0, 0, 100), (1, 0, 30_100)]).requests[0].stages[0];
-    let sums: Vec<_> = stage.sums.iter().map(|sum| (sum.activity, sum.count, sum.nanos)).collect();
-    assert_eq!(sums, [(Activity::Runs, 3_000, 21_000), (Activity::Waits(PREEMPTOR), 3_000, 9_000)]);
-    assert_eq!((stage.intervals.len(), stage.intervals_left_out), (2_048, 3_952));
+    let sums: Vec<_> = stage
+        .sums
+        .iter()
+        .map(|sum| (sum.activity, sum.count, sum.nanos))
+        .collect();
+    assert_eq!(
+        sums,
+        [
+            (Activity::Runs, 3_000, 21_000),
+            (Activity::Waits(PREEMPTOR), 3_000, 9_000)
+        ]
+    );
+    assert_eq!(
+        (stage.intervals.len(), stage.intervals_left_out),
+        (2_048, 3_952)
+    );
 }
 
 #[test]
 fn a_reactor_that_sleeps_is_woken_and_waits_for_the_cpu() {
     let events = [
-        event(10, EventKind::CallEnter { tid: REACTOR, number: 232 }),
+        event(
+            10,
+            EventKind::CallEnter {
+                tid: REACTOR,
+                number: 232,
+            },
+        ),
         switch(20, REACTOR, Leaves::Blocked, IDLE),
-        event(700, EventKind::Wake { tid: REACTOR, on: Cpu(1) }),
+        event(
+            700,
+            EventKind::Wake {
+                tid: REACTOR,
+                on: Cpu(1),
+            },
+        ),
         switch(790, IDLE, Leaves::Preempted, REACTOR),
         event(795, EventKind::CallExit { tid: REACTOR }),
     ];
     let usual = {
         let mut survey = Survey::default();
-        let all =
-            join(setting(), &[event(900, EventKind::CallEnter { tid: REACTOR, number: 0 })], &[(2, 9, 0), (3, 9, 600)]);
+        let all = join(
+            setting(),
+            &[event(
+                900,
+                EventKind::CallEnter {
+                    tid: REACTOR,
+                    number: 0,
+                },
+            )],
+            &[(2, 9, 0), (3, 9, 600)],
+        );
         for request in &all.requests {
             survey.request(request);
         }
         survey.finish()
     };
     assert_eq!(usual.of((2, 3)), Some(600));
-    let all = join(Setting { usual, ..setting() }, &events, &[(2, 0, 0), (3, 0, 800)]);
+    let all = join(
+        Setting { usual, ..setting() },
+        &events,
+        &[(2, 0, 0), (3, 0, 800)],
+    );
     // Asleep it waited for the device; from the wake-up on, for the kernel.
     let shares = &all.requests[0].stages[0].shares;
-    assert_eq!(*shares, [Share { activity: Activity::Woken(IDLE), at_least: 90, at_most: 90 }]);
+    assert_eq!(
+        *shares,
+        [Share {
+            activity: Activity::Woken(IDLE),
+            at_least: 90,
+            at_most: 90
+        }]
+    );
 }
 
 #[test]
 fn of_unknown_threads_nothing_is_blamed() {
-    let events = [switch(100, REACTOR, Leaves::Preempted, PREEMPTOR), switch(400, PREEMPTOR, Leaves::Blocked, REACTOR)];
-    let all = join(Setting { lcores: HashMap::new(), ..setting() }, &events, &[(0, 0, 50), (1, 0, 450)]);
+    let events = [
+        switch(100, REACTOR, Leaves::Preempted, PREEMPTOR),
+        switch(400, PREEMPTOR, Leaves::Blocked, REACTOR),
+    ];
+    let all = join(
+        Setting {
+            lcores: HashMap::new(),
+            ..setting()
+        },
+        &events,
+        &[(0, 0, 50), (1, 0, 450)],
+    );
     let stage = &all.requests[0].stages[0];
-    assert_eq!((stage.shares.len(), stage.unknown, stage.tid), (0, 400, None));
-    assert!(all.events >= 2 && all.intervals[&REACTOR].len() == 3, "{:?}", all.intervals);
+    assert_eq!(
+        (stage.shares.len(), stage.unknown, stage.tid),
+        (0, 400, None)
+    );
+    assert!(
+        all.events >= 2 && all.intervals[&REACTOR].len() == 3,
+        "{:?}",
+        all.intervals
+    );
 }
 
 /// Generates events of CPU 1 as a kernel has them: the reactor, its preemptor and the idle task by
@@ -216,12 +348,36 @@ fn plausible() -> impl Strategy<Value = Vec<KernelEvent>> {
                     events.push(switch(at, runs, leaves, next));
                     runs = next;
                 }
-                (None, 3) => events.push(event(at, EventKind::Lost { since: BootNanos(before + wait / 2), count: 1 })),
-                (None, 4) if runs != REACTOR => events.push(event(at, EventKind::Wake { tid: REACTOR, on: Cpu(1) })),
+                (None, 3) => events.push(event(
+                    at,
+                    EventKind::Lost {
+                        since: BootNanos(before + wait / 2),
+                        count: 1,
+                    },
+                )),
+                (None, 4) if runs != REACTOR => events.push(event(
+                    at,
+                    EventKind::Wake {
+                        tid: REACTOR,
+                        on: Cpu(1),
+                    },
+                )),
                 _ => {
-                    events.push(event(at, EventKind::Begin { tid: runs, interrupt: Interrupt::Tick }));
+                    events.push(event(
+                        at,
+                        EventKind::Begin {
+                            tid: runs,
+                            interrupt: Interrupt::Tick,
+                        },
+                    ));
                     at += 5;
-                    events.push(event(at, EventKind::End { tid: runs, interrupt: Interrupt::Tick }));
+                    events.push(event(
+                        at,
+                        EventKind::End {
+                            tid: runs,
+                            interrupt: Interrupt::Tick,
+                        },
+                    ));
                 }
             }
         }
@@ -352,23 +508,47 @@ fn objects_without_an_end_are_left_out() {
     let mut write = |scene: &mut Scene<u32>, all: &mut All, tpoint: usize, id: u64| {
         at += 1;
         let mut record = record(&tpoints[tpoint], id, at);
-        record.object = Object::Known { name: ObjectName { prefix: 'r', number: id }, id, age: None };
+        record.object = Object::Known {
+            name: ObjectName {
+                prefix: 'r',
+                number: id,
+            },
+            id,
+            age: None,
+        };
         scene.record(&record, &CONTEXT, BootNanos(at), all, |kept, _| *kept += 1);
     };
     for n in 0..10_000 {
         write(&mut scene, &mut all, usize::from(n > 0), 1);
     }
-    assert_eq!(scene.left_out(), LeftOut { endless: 1, ..LeftOut::default() });
+    assert_eq!(
+        scene.left_out(),
+        LeftOut {
+            endless: 1,
+            ..LeftOut::default()
+        }
+    );
     // 300,000 are more than are kept: the older half of these is left out, and the first object
     // with it.
     for id in 2..300_002 {
         write(&mut scene, &mut all, 0, id);
     }
-    let LeftOut { endless, forgotten, torn } = scene.left_out();
-    assert!((endless, torn) == (1, 0) && (131_000..=132_000).contains(&forgotten), "{:?}", scene.left_out());
+    let LeftOut {
+        endless,
+        forgotten,
+        torn,
+    } = scene.left_out();
+    assert!(
+        (endless, torn) == (1, 0) && (131_000..=132_000).contains(&forgotten),
+        "{:?}",
+        scene.left_out()
+    );
     // An object that ends meanwhile is handed out.
     write(&mut scene, &mut all, 0, 300_001);
-    assert_eq!((all.requests.len(), all.requests[0].name.number), (1, 300_001));
+    assert_eq!(
+        (all.requests.len(), all.requests[0].name.number),
+        (1, 300_001)
+    );
     scene.finish(BootNanos(at), &mut all);
     assert_eq!(all.requests.len() as u64, 300_000 - forgotten + 1);
 }
@@ -379,10 +559,16 @@ fn objects_without_an_end_are_left_out() {
 fn requests_in_whose_time_records_were_lost_are_left_out() {
     let tpoints = tpoints();
     let (mut scene, mut all) = (Scene::new(setting(), &tpoints, queues()), All::default());
-    let mut write = |scene: &mut Scene<u32>, tpoint: usize, number: u64, at: u64, lost_since: Option<u64>| {
-        let record = Record { lost_since: lost_since.map(Ticks), ..record(&tpoints[tpoint], number, at) };
-        scene.record(&record, &CONTEXT, BootNanos(at), &mut all, |kept, _| *kept += 1);
-    };
+    let mut write =
+        |scene: &mut Scene<u32>, tpoint: usize, number: u64, at: u64, lost_since: Option<u64>| {
+            let record = Record {
+                lost_since: lost_since.map(Ticks),
+                ..record(&tpoints[tpoint], number, at)
+            };
+            scene.record(&record, &CONTEXT, BootNanos(at), &mut all, |kept, _| {
+                *kept += 1;
+            });
+        };
     // Three are open at 30: one goes on afterwards, and the address of another one is used again.
     for number in 0..3 {
         write(&mut scene, 0, number, 10 + number, None);
@@ -398,6 +584,18 @@ fn requests_in_whose_time_records_were_lost_are_left_out() {
     let still_open = scene.left_out();
     scene.finish(BootNanos(200), &mut all);
     // The third one has no more records, and is left out at the end.
-    assert_eq!(still_open, LeftOut { torn: 1, ..LeftOut::default() });
-    assert_eq!(all.requests.iter().map(|request| request.name.number).collect::<Vec<_>>(), [5, 7]);
+    assert_eq!(
+        still_open,
+        LeftOut {
+            torn: 1,
+            ..LeftOut::default()
+        }
+    );
+    assert_eq!(
+        all.requests
+            .iter()
+            .map(|request| request.name.number)
+            .collect::<Vec<_>>(),
+        [5, 7]
+    );
 }

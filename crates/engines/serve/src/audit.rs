@@ -42,7 +42,12 @@ impl Auditor {
     /// Creates an audit. Nothing is attached until a process has pollers.
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         let most = shared.lock().limits.cpus;
-        Self { shared, most, state: Mutex::default(), begins: AtomicBool::new(false) }
+        Self {
+            shared,
+            most,
+            state: Mutex::default(),
+            begins: AtomicBool::new(false),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -66,7 +71,14 @@ impl Auditor {
             }
             return;
         }
-        let State { pollers: Some(pollers), pids, .. } = &mut *state else { return };
+        let State {
+            pollers: Some(pollers),
+            pids,
+            ..
+        } = &mut *state
+        else {
+            return;
+        };
         if !is_due || pids.is_empty() {
             return;
         }
@@ -108,20 +120,34 @@ impl Auditor {
     /// Counts the time taken since the last call, if that is at least `at_least` ago.
     pub(crate) fn advance(&self, at_least: Duration) {
         let mut state = self.lock();
-        if state.turned.is_some_and(|turned| turned.elapsed() < at_least) {
+        if state
+            .turned
+            .is_some_and(|turned| turned.elapsed() < at_least)
+        {
             return;
         }
-        let State { windows: Some(windows), pids, .. } = &mut *state else { return };
+        let State {
+            windows: Some(windows),
+            pids,
+            ..
+        } = &mut *state
+        else {
+            return;
+        };
         let turned = windows.turn(&BTreeSet::new()).map(|reports| {
             let mut store = self.shared.lock();
             for report in reports {
-                store.intrusions.add(report.cpu, taken(&report, pids), report.unnamed);
+                store
+                    .intrusions
+                    .add(report.cpu, taken(&report, pids), report.unnamed);
             }
         });
         state.turned = Some(Instant::now());
         match turned {
             // A CPU may be gone: the next look finds those that are there.
-            Err(error) if state.windows.is_some() && is_unreachable(&error) => end(&mut state, &self.shared.observer),
+            Err(error) if state.windows.is_some() && is_unreachable(&error) => {
+                end(&mut state, &self.shared.observer);
+            }
             result => settle(&mut state, result, &self.shared.observer),
         }
     }
@@ -137,14 +163,20 @@ impl Auditor {
 /// Ends the audit with a message if the result is an error.
 fn settle(state: &mut State, result: anyhow::Result<()>, observer: &Observer) {
     if let Err(error) = result {
-        observer.note(&format!("the CPUs of pollers are not audited: {}", observer.explain(&error)));
+        observer.note(&format!(
+            "the CPUs of pollers are not audited: {}",
+            observer.explain(&error)
+        ));
         state.has_failed = true;
         end(state, observer);
     }
 }
 
 fn is_unreachable(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(cpus::audit::SchedError::Unreachable { .. }))
+    matches!(
+        error.downcast_ref(),
+        Some(cpus::audit::SchedError::Unreachable { .. })
+    )
 }
 
 fn end(state: &mut State, observer: &Observer) {
@@ -161,17 +193,32 @@ fn end(state: &mut State, observer: &Observer) {
 /// processes.
 fn taken(report: &CpuReport, pids: &[u32]) -> Vec<(Who, u64)> {
     let is_own = |who: &Intruder| who.tid.is_some() && pids.iter().any(|&pid| is_of(who, pid));
-    let others = report.intruders.iter().chain(&report.poller).filter(|who| !is_own(who));
-    others.map(|who| ((who.kind, name(who)), who.total)).collect()
+    let others = report
+        .intruders
+        .iter()
+        .chain(&report.poller)
+        .filter(|who| !is_own(who));
+    others
+        .map(|who| ((who.kind, name(who)), who.total))
+        .collect()
 }
 
 /// Returns the name without the part that is unique to each process or kernel thread: `kworker/1:0
 /// [77]` is `kworker`.
 fn name(who: &Intruder) -> String {
     let printable = |name: &str| printable::text(name.as_bytes()).into_owned();
-    let Some(tid) = who.tid else { return printable(&who.name) };
-    let name = who.name.strip_suffix(&format!(" [{tid}]")).unwrap_or(&who.name);
-    let is_kernels =
-        name.contains(['/', ':']) && matches!(Process::open(Pid(tid)), Err(HostError::KernelThread { .. }));
-    printable(if is_kernels { name.split(['/', ':']).next().unwrap_or(name) } else { name })
+    let Some(tid) = who.tid else {
+        return printable(&who.name);
+    };
+    let name = who
+        .name
+        .strip_suffix(&format!(" [{tid}]"))
+        .unwrap_or(&who.name);
+    let is_kernels = name.contains(['/', ':'])
+        && matches!(Process::open(Pid(tid)), Err(HostError::KernelThread { .. }));
+    printable(if is_kernels {
+        name.split(['/', ':']).next().unwrap_or(name)
+    } else {
+        name
+    })
 }

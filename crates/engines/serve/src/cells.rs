@@ -27,7 +27,11 @@ impl Cell {
     pub(crate) fn recent(&mut self, nanos: u64, finished: &Finished<'_>) {
         self.recent.add(nanos);
         if self.slowest[0].is_none_or(|slowest| slowest.nanos <= nanos) {
-            self.slowest[0] = Some(Slow { nanos, utc: finished.utc, name: finished.name });
+            self.slowest[0] = Some(Slow {
+                nanos,
+                utc: finished.utc,
+                name: finished.name,
+            });
         }
     }
 
@@ -48,7 +52,10 @@ impl Cell {
 
     /// Returns the slowest time of the last half minute; `None` if there is none.
     pub(crate) fn slowest(&self) -> Option<Slow> {
-        self.slowest.into_iter().flatten().max_by_key(|slow| slow.nanos)
+        self.slowest
+            .into_iter()
+            .flatten()
+            .max_by_key(|slow| slow.nanos)
     }
 }
 
@@ -68,7 +75,11 @@ impl Cells {
         }
         let place = match self.places[at] {
             0 => {
-                let stage = if self.cells.len() < STAGES { stage } else { OTHER_STAGE };
+                let stage = if self.cells.len() < STAGES {
+                    stage
+                } else {
+                    OTHER_STAGE
+                };
                 let found = self.cells.iter().position(|(it, _)| *it == stage);
                 let place = found.unwrap_or_else(|| {
                     self.cells.push((stage, Cell::default()));
@@ -88,22 +99,33 @@ impl Cells {
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
-        other.iter().for_each(|(stage, cell)| self.of(stage).merge(cell));
+        other
+            .iter()
+            .for_each(|(stage, cell)| self.of(stage).merge(cell));
     }
 
     pub(crate) fn merge_totals(&mut self, other: &Self) {
-        other.iter().for_each(|(stage, cell)| self.of(stage).merge_total(cell));
+        other
+            .iter()
+            .for_each(|(stage, cell)| self.of(stage).merge_total(cell));
     }
 
     /// Returns the stage under which this one counts here; `None` if it was never seen.
     pub(crate) fn place(&self, stage: StageId) -> Option<StageId> {
-        let place = self.places.get(usize::from(stage)).filter(|place| **place > 0)?;
-        self.cells.get(usize::from(*place) - 1).map(|(stage, _)| *stage)
+        let place = self
+            .places
+            .get(usize::from(stage))
+            .filter(|place| **place > 0)?;
+        self.cells
+            .get(usize::from(*place) - 1)
+            .map(|(stage, _)| *stage)
     }
 
     /// Drops the totals.
     pub(crate) fn forget_totals(&mut self) {
-        self.cells.iter_mut().for_each(|(_, cell)| cell.total = Coarse::default());
+        self.cells
+            .iter_mut()
+            .for_each(|(_, cell)| cell.total = Coarse::default());
     }
 
     /// Ends a turn of the recent times.

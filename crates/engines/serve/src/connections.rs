@@ -9,14 +9,25 @@ use super::store::Store;
 
 /// Writes it: one object.
 pub(crate) fn page(store: &Store) -> String {
-    let connections: Vec<Value> = store.groups.shown().into_iter().map(|group| connection(store, group)).collect();
+    let connections: Vec<Value> = store
+        .groups
+        .shown()
+        .into_iter()
+        .map(|group| connection(store, group))
+        .collect();
     let mut text = document("serve.connections", &json!({ "connections": connections }));
     text.push('\n');
     text
 }
 
 fn connection(store: &Store, group: &Group) -> Value {
-    let known = |text: &str| if text.is_empty() { Value::Null } else { text.into() };
+    let known = |text: &str| {
+        if text.is_empty() {
+            Value::Null
+        } else {
+            text.into()
+        }
+    };
     let stages: Vec<Value> = group
         .cells
         .iter()

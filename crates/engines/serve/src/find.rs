@@ -81,7 +81,10 @@ impl Known {
             None => self.looked.elapsed() >= self.retry,
             Some(writers) if writers.iter().any(|writer| writer.process.lives()) => false,
             // If the file's name has a process's number, only that process is of interest.
-            Some(_) => self.looked.elapsed() >= AGAIN && number_of(path).is_none_or(|pid| Identity::of(pid).is_some()),
+            Some(_) => {
+                self.looked.elapsed() >= AGAIN
+                    && number_of(path).is_none_or(|pid| Identity::of(pid).is_some())
+            }
         }
     }
 }
@@ -97,7 +100,10 @@ pub(crate) struct Finder {
 
 impl Finder {
     pub(crate) fn new(wanted: Wanted) -> Self {
-        Self { wanted, known: HashMap::new() }
+        Self {
+            wanted,
+            known: HashMap::new(),
+        }
     }
 
     /// Returns the processes to follow now.
@@ -123,15 +129,31 @@ impl Finder {
             let inode = path.symlink_metadata().ok()?.ino();
             Some((path, inode))
         });
-        Some(Found { process, trace, user: None })
+        Some(Found {
+            process,
+            trace,
+            user: None,
+        })
     }
 
     /// Returns the processes that write traces.
     fn writers(&mut self) -> Vec<Found> {
         // If the files can't be listed, there are none.
-        let files = trace_source::trace_files().unwrap_or_default().into_iter().filter(|(_, file)| file.len() > 0);
-        let identity = |file: &Metadata| (file.dev(), file.ino(), file.uid(), file.ctime(), file.ctime_nsec());
-        let files: Vec<(PathBuf, FileIdentity)> = files.map(|(path, file)| (path, identity(&file))).collect();
+        let files = trace_source::trace_files()
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|(_, file)| file.len() > 0);
+        let identity = |file: &Metadata| {
+            (
+                file.dev(),
+                file.ino(),
+                file.uid(),
+                file.ctime(),
+                file.ctime_nsec(),
+            )
+        };
+        let files: Vec<(PathBuf, FileIdentity)> =
+            files.map(|(path, file)| (path, identity(&file))).collect();
         let there: HashSet<&Path> = files.iter().map(|(path, _)| path.as_path()).collect();
         self.known.retain(|path, _| there.contains(path.as_path()));
         let is_due = |path: &PathBuf, file: &FileIdentity| match self.known.get(path) {
@@ -140,29 +162,67 @@ impl Finder {
         };
         // Root's and our own first, then the newest: a user with many files keeps nobody from
         // these.
-        let mut due: Vec<_> = files.iter().rev().filter(|(path, file)| is_due(path, file)).collect();
+        let mut due: Vec<_> = files
+            .iter()
+            .rev()
+            .filter(|(path, file)| is_due(path, file))
+            .collect();
         due.sort_by_key(|(_, (_, _, user, ..))| !user_file::is_trusted(*user));
         let (mut traces, mut others) = (Vec::new(), Vec::new());
         for (path, file) in due.into_iter().take(MAX_OPENED) {
-            if is_trace(path) { traces.push((path.clone(), *file)) } else { others.push((path.clone(), *file)) }
+            if is_trace(path) {
+                traces.push((path.clone(), *file));
+            } else {
+                others.push((path.clone(), *file));
+            }
         }
         for (path, file) in others {
-            let before = self.known.get(&path).filter(|known| known.file == file && known.writers.is_none());
+            let before = self
+                .known
+                .get(&path)
+                .filter(|known| known.file == file && known.writers.is_none());
             let retry = before.map_or(FIRST_RETRY, |known| (2 * known.retry).min(LAST_RETRY));
-            self.known.insert(path, Known { file, writers: None, looked: Instant::now(), retry });
+            self.known.insert(
+                path,
+                Known {
+                    file,
+                    writers: None,
+                    looked: Instant::now(),
+                    retry,
+                },
+            );
         }
         let applications = Application::of_each(traces.iter().map(|(path, _)| path.as_path()));
         for ((path, file), application) in traces.into_iter().zip(applications) {
             let writers = Some(application.pids().filter_map(Writer::of).collect());
-            self.known.insert(path, Known { file, writers, looked: Instant::now(), retry: FIRST_RETRY });
+            self.known.insert(
+                path,
+                Known {
+                    file,
+                    writers,
+                    looked: Instant::now(),
+                    retry: FIRST_RETRY,
+                },
+            );
         }
         let mut found: Vec<Found> = Vec::new();
         // The newest file of a process is last.
         for (path, file) in files.into_iter().rev() {
-            let Some(known) = self.known.get(&path) else { continue };
-            for &Writer { process, user } in known.writers.iter().flatten().filter(|writer| writer.process.lives()) {
+            let Some(known) = self.known.get(&path) else {
+                continue;
+            };
+            for &Writer { process, user } in known
+                .writers
+                .iter()
+                .flatten()
+                .filter(|writer| writer.process.lives())
+            {
                 if !found.iter().any(|it| it.process == process) {
-                    found.push(Found { process, trace: Some((path.clone(), file.1)), user: Some(user) });
+                    found.push(Found {
+                        process,
+                        trace: Some((path.clone(), file.1)),
+                        user: Some(user),
+                    });
                 }
             }
         }
@@ -183,11 +243,22 @@ fn is_trace(path: &Path) -> bool {
 /// inherited it.
 fn follow_once(found: &mut [Found]) {
     let first = |trace: &(PathBuf, u64)| {
-        let writers = found.iter().filter(|found| found.trace.as_ref() == Some(trace));
-        let rank = |process: &Identity| (number_of(&trace.0) != Some(process.pid), process.start, process.pid);
+        let writers = found
+            .iter()
+            .filter(|found| found.trace.as_ref() == Some(trace));
+        let rank = |process: &Identity| {
+            (
+                number_of(&trace.0) != Some(process.pid),
+                process.start,
+                process.pid,
+            )
+        };
         writers.map(|found| found.process).min_by_key(rank)
     };
-    let firsts: Vec<Option<Identity>> = found.iter().map(|found| first(found.trace.as_ref()?)).collect();
+    let firsts: Vec<Option<Identity>> = found
+        .iter()
+        .map(|found| first(found.trace.as_ref()?))
+        .collect();
     for (found, first) in found.iter_mut().zip(firsts) {
         if first != Some(found.process) {
             found.trace = None;
@@ -197,14 +268,20 @@ fn follow_once(found: &mut [Found]) {
 
 impl Writer {
     fn of(pid: u32) -> Option<Self> {
-        Some(Self { process: Identity::of(pid)?, user: proc::user(Pid(pid))? })
+        Some(Self {
+            process: Identity::of(pid)?,
+            user: proc::user(Pid(pid))?,
+        })
     }
 }
 
 impl Identity {
     /// Returns the identity of a living process; `None` if it does not live.
     pub(crate) fn of(pid: u32) -> Option<Self> {
-        Some(Self { pid, start: proc::start_of_living(Pid(pid))? })
+        Some(Self {
+            pid,
+            start: proc::start_of_living(Pid(pid))?,
+        })
     }
 
     fn lives(&self) -> bool {
@@ -231,7 +308,10 @@ mod tests {
             found(40, 400, ""),
         ];
         follow_once(&mut all);
-        let followed = all.iter().filter(|found| found.trace.is_some()).map(|found| found.process.pid);
+        let followed = all
+            .iter()
+            .filter(|found| found.trace.is_some())
+            .map(|found| found.process.pid);
         assert_eq!(followed.collect::<Vec<_>>(), [20, 30]);
     }
 }

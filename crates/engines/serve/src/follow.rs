@@ -102,8 +102,8 @@ pub(crate) fn follow(
     let mut annotator = annotate_quietly("", specs.to_vec(), follower.tpoints());
     annotator.extend_from(Ticks(sys::clock::ticks()));
     // Before the first record is read: the objects found name all later records.
-    let session =
-        Objects::start(what.pid, specs, what.probes, SMALL_RING, &shared.observer).map(|objects| objects.session);
+    let session = Objects::start(what.pid, specs, what.probes, SMALL_RING, &shared.observer)
+        .map(|objects| objects.session);
     if let Err(error) = &session {
         shared.observer.note(&format!(
             "process {}: connections have only the names that its trace has: {}",
@@ -111,9 +111,16 @@ pub(crate) fn follow(
             shared.observer.explain(error)
         ));
     }
-    let mut known = Known { session: session.ok(), annotator, observer: shared.observer.clone() };
+    let mut known = Known {
+        session: session.ok(),
+        annotator,
+        observer: shared.observer.clone(),
+    };
     let mut trace = Trace::start(source, follower, what).with_context(failing)?;
-    let writers = trace.follower.lcores().map(|(lcore, name)| thread_name(lcore, name));
+    let writers = trace
+        .follower
+        .lcores()
+        .map(|(lcore, name)| thread_name(lcore, name));
     shared.lock().threads.write_trace(what.process, writers);
     let watch = Watch::new(what.pid, std::iter::empty())?;
     what.reads.store(true, Ordering::Release);
@@ -145,13 +152,29 @@ impl Trace {
         let rate = Rate::new(follower.tick_rate());
         let reader = Reader::start_within(tail, source.again()?, what.is_prompt, WAITING)?;
         let (refreshed, changes, until) = (None, 0, Duration::ZERO);
-        Ok(Self { source, follower, reader, rate, refreshed, changes, until, is_over: false })
+        Ok(Self {
+            source,
+            follower,
+            reader,
+            rate,
+            refreshed,
+            changes,
+            until,
+            is_over: false,
+        })
     }
 
     /// Takes the next batch; returns the number of slots lost before it.
     fn next(&mut self) -> anyhow::Result<u64> {
-        let Some(batch) = self.reader.next(WAIT) else { return Ok(0) };
-        let Batch { copied, at, is_last, failed } = batch;
+        let Some(batch) = self.reader.next(WAIT) else {
+            return Ok(0);
+        };
+        let Batch {
+            copied,
+            at,
+            is_last,
+            failed,
+        } = batch;
         self.is_over = is_last;
         if let Some(error) = failed {
             return Err(error.into());
@@ -167,14 +190,21 @@ impl Trace {
 
     /// Learns the owners of records.
     fn learn(&mut self, known: &mut Known, stages: &mut Stages) -> anyhow::Result<()> {
-        if self.refreshed.is_none_or(|refreshed| refreshed.elapsed() >= OWNERS) {
+        if self
+            .refreshed
+            .is_none_or(|refreshed| refreshed.elapsed() >= OWNERS)
+        {
             self.refreshed = Some(Instant::now());
             self.follower.refresh_owners(&self.source)?;
             let changes = self.follower.owners().changes();
             if changes != self.changes {
                 self.changes = changes;
                 let owners = self.follower.owners();
-                known.annotator.know_owners(owners.all(), owners.are_all(), self.follower.tick_rate());
+                known.annotator.know_owners(
+                    owners.all(),
+                    owners.are_all(),
+                    self.follower.tick_rate(),
+                );
                 stages.renew();
             }
             if known.learn(self.follower.given()) {
@@ -187,8 +217,15 @@ impl Trace {
 
     /// Counts the records that were held back for long enough.
     fn give(&mut self, known: &mut Known, stages: &mut Stages, shared: &Shared, process: &str) {
-        let hold = if self.reader.waiting() > WAITING / 2 { HURRIED } else { HOLD };
-        let context = Context { rate: self.rate.measured, annotator: Some(&known.annotator) };
+        let hold = if self.reader.waiting() > WAITING / 2 {
+            HURRIED
+        } else {
+            HOLD
+        };
+        let context = Context {
+            rate: self.rate.measured,
+            annotator: Some(&known.annotator),
+        };
         let now = self.rate.now();
         let mut records = 0;
         let each = |record: &Record<'_>| {
@@ -200,12 +237,18 @@ impl Trace {
             }
             ControlFlow::Continue(())
         };
-        let _ = if self.is_over { self.follower.give_all(each) } else { self.follower.give(hold, each) };
+        let _ = if self.is_over {
+            self.follower.give_all(each)
+        } else {
+            self.follower.give(hold, each)
+        };
         count(stages, shared, process, now, &mut records);
         let long_ago = self.rate.measured.get().saturating_mul(LONG_AGO);
         stages.forget(Ticks(self.follower.given().0.saturating_sub(long_ago)));
         let reader = &self.reader;
-        self.follower.spare().for_each(|bytes| reader.give_back(bytes));
+        self.follower
+            .spare()
+            .for_each(|bytes| reader.give_back(bytes));
     }
 }
 
@@ -226,7 +269,9 @@ impl Known {
     /// Takes what was found of objects; returns true if that was anything. Forgets objects that
     /// ended before `oldest` if there are many.
     fn learn(&mut self, oldest: Ticks) -> bool {
-        let Some(session) = &mut self.session else { return false };
+        let Some(session) = &mut self.session else {
+            return false;
+        };
         let lines = session.next(Duration::ZERO);
         if lines.is_empty() {
             return false;
@@ -247,7 +292,12 @@ impl Drop for Known {
 
 impl Rate {
     fn new(stated: TickRate) -> Self {
-        let mut rate = Self { stated, measuring: Measuring::now(), measured: stated, at: Instant::now() };
+        let mut rate = Self {
+            stated,
+            measuring: Measuring::now(),
+            measured: stated,
+            at: Instant::now(),
+        };
         rate.renew();
         rate
     }
@@ -271,6 +321,10 @@ impl Rate {
 
     /// Returns the present ticks with the time of day.
     fn now(&self) -> Now {
-        Now { ticks: Ticks(sys::clock::ticks()), utc: real_nanos(), rate: self.measured }
+        Now {
+            ticks: Ticks(sys::clock::ticks()),
+            utc: real_nanos(),
+            rate: self.measured,
+        }
     }
 }

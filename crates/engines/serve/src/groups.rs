@@ -116,7 +116,11 @@ pub(crate) struct Groups {
 impl Groups {
     pub(crate) fn new(limits: Limits) -> Self {
         let other = || "other".to_owned();
-        let key = Key { subnqn: other(), hostnqn: other(), transport: String::new() };
+        let key = Key {
+            subnqn: other(),
+            hostnqn: other(),
+            transport: String::new(),
+        };
         Self {
             limits,
             ids: HashMap::default(),
@@ -126,8 +130,14 @@ impl Groups {
             listed: Places::new(limits.connections, limits.forget),
             detailed: Places::new(limits.with_stages, limits.forget),
             stages: vec![
-                StageName { name: "whole".to_owned(), kind: other() },
-                StageName { name: other(), kind: other() },
+                StageName {
+                    name: "whole".to_owned(),
+                    kind: other(),
+                },
+                StageName {
+                    name: other(),
+                    kind: other(),
+                },
             ],
             slowest: Slowest::default(),
             forgotten: 0,
@@ -145,7 +155,9 @@ impl Groups {
         let (id, key) = (self.next, Arc::new(key));
         // After four thousand million connections the program must be restarted; until then new
         // ones are `other`.
-        let Some(next) = self.next.checked_add(1) else { return OTHER };
+        let Some(next) = self.next.checked_add(1) else {
+            return OTHER;
+        };
         self.next = next;
         self.ids.insert(Arc::clone(&key), id);
         self.known.insert(id, Group::new(key, State::New));
@@ -160,13 +172,18 @@ impl Groups {
         if self.stages.len() >= STAGE_NAMES {
             return OTHER_STAGE;
         }
-        self.stages.push(StageName { name: name.to_owned(), kind: kind.to_owned() });
+        self.stages.push(StageName {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+        });
         (self.stages.len() - 1) as StageId
     }
 
     /// Returns the name of a stage.
     pub(crate) fn stage_name(&self, stage: StageId) -> &str {
-        self.stages.get(usize::from(stage)).map_or("other", |stage| stage.name.as_str())
+        self.stages
+            .get(usize::from(stage))
+            .map_or("other", |stage| stage.name.as_str())
     }
 
     /// Returns all stages, by their ids.
@@ -182,7 +199,8 @@ impl Groups {
         let is_request = whole.is_some();
         if let Some(whole) = whole.filter(|whole| self.slowest.wants(whole.nanos)) {
             let key = Arc::clone(group.as_ref().map_or(&other.key, |group| &group.key));
-            self.slowest.add(SlowRequest::of(key, finished, whole.nanos));
+            self.slowest
+                .add(SlowRequest::of(key, finished, whole.nanos));
         }
         let Some(group) = group else {
             other.add(finished, is_request);
@@ -205,10 +223,16 @@ impl Groups {
     /// Ends a second: gives free places to the busiest, and takes places from connections that were
     /// idle for long.
     pub(crate) fn second(&mut self) {
-        let changes = self.listed.turn(self.known.iter().map(|(id, group)| (*id, group.did)));
+        let changes = self
+            .listed
+            .turn(self.known.iter().map(|(id, group)| (*id, group.did)));
         changes.dropped.iter().for_each(|id| self.forget(*id));
         let listed = &self.listed;
-        let busy = self.known.iter().filter(|(id, _)| listed.has(id)).map(|(id, group)| (*id, group.did));
+        let busy = self
+            .known
+            .iter()
+            .filter(|(id, _)| listed.has(id))
+            .map(|(id, group)| (*id, group.did));
         let detailed = self.detailed.turn(busy);
         for (id, group) in &mut self.known {
             if group.did == 0 && group.state == State::New {
@@ -221,9 +245,22 @@ impl Groups {
             };
             group.become_state(state, &mut self.other);
         }
-        debug_assert!(detailed.admitted.iter().all(|id| self.known.contains_key(id)));
-        let idle: Vec<GroupId> = self.known.iter_mut().filter_map(|(id, group)| group.idle(*id)).collect();
-        let is_over = |id: &GroupId| self.known.get(id).is_some_and(|group| group.idle >= self.limits.forget);
+        debug_assert!(
+            detailed
+                .admitted
+                .iter()
+                .all(|id| self.known.contains_key(id))
+        );
+        let idle: Vec<GroupId> = self
+            .known
+            .iter_mut()
+            .filter_map(|(id, group)| group.idle(*id))
+            .collect();
+        let is_over = |id: &GroupId| {
+            self.known
+                .get(id)
+                .is_some_and(|group| group.idle >= self.limits.forget)
+        };
         let over: Vec<GroupId> = idle.into_iter().filter(is_over).collect();
         for id in over {
             self.forget(id);
@@ -233,7 +270,10 @@ impl Groups {
     fn forget(&mut self, id: GroupId) {
         if let Some(group) = self.known.remove(&id) {
             // Its totals are a series that ends, but its times of this minute are in no table yet.
-            group.cells.iter().for_each(|(stage, cell)| self.other.cells.of(stage).recent.merge(&cell.recent));
+            group
+                .cells
+                .iter()
+                .for_each(|(stage, cell)| self.other.cells.of(stage).recent.merge(&cell.recent));
             self.ids.remove(&group.key);
             self.forgotten += 1;
         }
@@ -241,23 +281,43 @@ impl Groups {
 
     /// Ends a turn of the recent times.
     pub(crate) fn turn(&mut self) {
-        self.known.values_mut().chain([&mut self.other]).for_each(|group| group.cells.turn());
+        self.known
+            .values_mut()
+            .chain([&mut self.other])
+            .for_each(|group| group.cells.turn());
     }
 
     /// Returns the recent times of `other` and of all connections whose histograms are in it, by
     /// the stages of `other`.
     pub(crate) fn rest(&self) -> Rest {
         let of = |cell: &Cell| (cell.recent.all(), cell.slowest());
-        let mut rest: Rest = self.other.cells.iter().map(|(stage, cell)| (stage, of(cell))).collect();
-        for group in self.known.values().filter(|group| group.state == State::Listed) {
+        let mut rest: Rest = self
+            .other
+            .cells
+            .iter()
+            .map(|(stage, cell)| (stage, of(cell)))
+            .collect();
+        for group in self
+            .known
+            .values()
+            .filter(|group| group.state == State::Listed)
+        {
             for (stage, cell) in group.cells.iter() {
-                let Some((times, slowest)) = self.other.cells.place(stage).and_then(|stage| rest.get_mut(&stage))
+                let Some((times, slowest)) = self
+                    .other
+                    .cells
+                    .place(stage)
+                    .and_then(|stage| rest.get_mut(&stage))
                 else {
                     continue;
                 };
                 let (more, slow) = of(cell);
                 times.merge(&more);
-                *slowest = slowest.iter().copied().chain(slow).max_by_key(|slow| slow.nanos);
+                *slowest = slowest
+                    .iter()
+                    .copied()
+                    .chain(slow)
+                    .max_by_key(|slow| slow.nanos);
             }
         }
         rest
@@ -273,8 +333,16 @@ impl Groups {
     pub(crate) fn newest(&self, turns: usize) -> Vec<(Arc<Key>, StageId, Histogram)> {
         let mut newest = Vec::new();
         for group in self.known.values().chain([&self.other]) {
-            let of = |(stage, cell): (StageId, &Cell)| (Arc::clone(&group.key), stage, cell.recent.newest(turns));
-            newest.extend(group.cells.iter().map(of).filter(|(.., times)| times.count() > 0));
+            let of = |(stage, cell): (StageId, &Cell)| {
+                (Arc::clone(&group.key), stage, cell.recent.newest(turns))
+            };
+            newest.extend(
+                group
+                    .cells
+                    .iter()
+                    .map(of)
+                    .filter(|(.., times)| times.count() > 0),
+            );
         }
         newest
     }
@@ -291,7 +359,14 @@ impl Groups {
 
 impl Group {
     fn new(key: Arc<Key>, state: State) -> Self {
-        Self { key, state, requests: 0, cells: Cells::default(), did: 0, idle: 0 }
+        Self {
+            key,
+            state,
+            requests: 0,
+            cells: Cells::default(),
+            did: 0,
+            idle: 0,
+        }
     }
 
     fn add(&mut self, finished: &Finished<'_>, is_request: bool) {
@@ -322,7 +397,11 @@ impl Group {
     /// Ends a second; returns the id if the second had no request.
     fn idle(&mut self, id: GroupId) -> Option<GroupId> {
         let did = std::mem::take(&mut self.did);
-        self.idle = if did == 0 { self.idle.saturating_add(1) } else { 0 };
+        self.idle = if did == 0 {
+            self.idle.saturating_add(1)
+        } else {
+            0
+        };
         (did == 0).then_some(id)
     }
 }
@@ -332,15 +411,33 @@ mod tests {
     use super::*;
     use crate::limits::STAGES;
 
-    const LIMITS: Limits = Limits { connections: 5, with_stages: 2, threads: 1, targets: 1, cpus: 1, forget: 3 };
-    const NAME: ObjectName = ObjectName { prefix: 'r', number: 1 };
+    const LIMITS: Limits = Limits {
+        connections: 5,
+        with_stages: 2,
+        threads: 1,
+        targets: 1,
+        cpus: 1,
+        forget: 3,
+    };
+    const NAME: ObjectName = ObjectName {
+        prefix: 'r',
+        number: 1,
+    };
 
     fn key(host: usize) -> Key {
-        Key { subnqn: "nqn.s".into(), hostnqn: format!("nqn.{host}"), transport: "TCP".into() }
+        Key {
+            subnqn: "nqn.s".into(),
+            hostnqn: format!("nqn.{host}"),
+            transport: "TCP".into(),
+        }
     }
 
     fn stage(id: StageId, nanos: u64) -> Stage {
-        Stage { id, nanos, lcore: Lcore(0) }
+        Stage {
+            id,
+            nanos,
+            lcore: Lcore(0),
+        }
     }
 
     /// Counts, for each host, as many requests as its number says.
@@ -348,21 +445,46 @@ mod tests {
         for host in hosts {
             let group = groups.id(key(host));
             for _ in 0..host {
-                let stages = [stage(groups.stage("A -> B", "A"), 500), stage(WHOLE, 1_000 * host as u64)];
-                groups.finish(&Finished { group, utc: 0, name: NAME, size: 0, stages: &stages });
+                let stages = [
+                    stage(groups.stage("A -> B", "A"), 500),
+                    stage(WHOLE, 1_000 * host as u64),
+                ];
+                groups.finish(&Finished {
+                    group,
+                    utc: 0,
+                    name: NAME,
+                    size: 0,
+                    stages: &stages,
+                });
             }
         }
         groups.second();
     }
 
     fn listed(groups: &Groups) -> Vec<(String, State, u64)> {
-        groups.shown().iter().map(|group| (group.key.hostnqn.clone(), group.state, group.requests)).collect()
+        groups
+            .shown()
+            .iter()
+            .map(|group| (group.key.hostnqn.clone(), group.state, group.requests))
+            .collect()
     }
 
     fn whole(groups: &Groups) -> u64 {
-        let cells = groups.shown().into_iter().filter(|group| group.state == State::Detailed);
-        let of = |group: &Group| group.cells.iter().find(|(stage, _)| *stage == WHOLE).map(|(_, cell)| cell.total);
-        cells.filter_map(of).map(|total| total.cumulative()[metrics::LE.len()]).sum()
+        let cells = groups
+            .shown()
+            .into_iter()
+            .filter(|group| group.state == State::Detailed);
+        let of = |group: &Group| {
+            group
+                .cells
+                .iter()
+                .find(|(stage, _)| *stage == WHOLE)
+                .map(|(_, cell)| cell.total)
+        };
+        cells
+            .filter_map(of)
+            .map(|total| total.cumulative()[metrics::LE.len()])
+            .sum()
     }
 
     #[test]
@@ -372,14 +494,34 @@ mod tests {
         let all: u64 = (1..80).sum();
         let shown = listed(&groups);
         let hosts: Vec<&str> = shown.iter().map(|(host, ..)| host.as_str()).collect();
-        assert_eq!(hosts, ["nqn.75", "nqn.76", "nqn.77", "nqn.78", "nqn.79", "other"]);
-        assert_eq!(shown.iter().filter(|(_, state, _)| *state == State::Detailed).count(), 3, "with other");
-        assert_eq!(shown.iter().map(|(.., requests)| requests).sum::<u64>(), all);
+        assert_eq!(
+            hosts,
+            ["nqn.75", "nqn.76", "nqn.77", "nqn.78", "nqn.79", "other"]
+        );
+        assert_eq!(
+            shown
+                .iter()
+                .filter(|(_, state, _)| *state == State::Detailed)
+                .count(),
+            3,
+            "with other"
+        );
+        assert_eq!(
+            shown.iter().map(|(.., requests)| requests).sum::<u64>(),
+            all
+        );
         assert_eq!(whole(&groups), all);
         // Each time is in one table, and `other` shows the recent times of all whose histograms it
         // has.
         let tables = groups.newest(metrics::TURNS);
-        assert_eq!(tables.iter().filter(|(_, id, _)| *id == WHOLE).map(|(.., times)| times.count()).sum::<u64>(), all);
+        assert_eq!(
+            tables
+                .iter()
+                .filter(|(_, id, _)| *id == WHOLE)
+                .map(|(.., times)| times.count())
+                .sum::<u64>(),
+            all
+        );
         let rest = &groups.rest()[&WHOLE];
         assert_eq!((rest.0.count(), rest.0.max()), (all - 79 - 78, 77_000));
         // Others are busier now, and wait. Sums are still complete, and no count of `other` falls.
@@ -387,15 +529,30 @@ mod tests {
         for round in 2..=3 {
             second(&mut groups, 70..77);
             let shown = listed(&groups);
-            assert_eq!(shown.iter().map(|(.., requests)| requests).sum::<u64>(), whole(&groups), "{round}");
-            assert!(shown.last().is_some_and(|(.., requests)| *requests >= other));
+            assert_eq!(
+                shown.iter().map(|(.., requests)| requests).sum::<u64>(),
+                whole(&groups),
+                "{round}"
+            );
+            assert!(
+                shown
+                    .last()
+                    .is_some_and(|(.., requests)| *requests >= other)
+            );
         }
         second(&mut groups, 70..77);
         // Three of the five did nothing for three seconds: the busiest of the others have their
         // places.
         let hosts: Vec<String> = listed(&groups).into_iter().map(|(host, ..)| host).collect();
-        assert_eq!(hosts, ["nqn.72", "nqn.73", "nqn.74", "nqn.75", "nqn.76", "other"]);
-        assert!(groups.known.len() < 10 && groups.forgotten > 60, "{} are known", groups.known.len());
+        assert_eq!(
+            hosts,
+            ["nqn.72", "nqn.73", "nqn.74", "nqn.75", "nqn.76", "other"]
+        );
+        assert!(
+            groups.known.len() < 10 && groups.forgotten > 60,
+            "{} are known",
+            groups.known.len()
+        );
     }
 
     #[test]
@@ -404,11 +561,23 @@ mod tests {
         let group = groups.id(key(1));
         for number in 0..1000 {
             let stages = [stage(groups.stage(&format!("stage {number}"), "stage"), 10)];
-            groups.finish(&Finished { group, utc: 0, name: NAME, size: 0, stages: &stages });
+            groups.finish(&Finished {
+                group,
+                utc: 0,
+                name: NAME,
+                size: 0,
+                stages: &stages,
+            });
         }
         let cells = &groups.known[&group].cells;
-        assert_eq!((groups.stages.len(), cells.iter().count()), (STAGE_NAMES, STAGES + 1));
-        let total: u64 = cells.iter().map(|(_, cell)| cell.total.cumulative()[metrics::LE.len()]).sum();
+        assert_eq!(
+            (groups.stages.len(), cells.iter().count()),
+            (STAGE_NAMES, STAGES + 1)
+        );
+        let total: u64 = cells
+            .iter()
+            .map(|(_, cell)| cell.total.cumulative()[metrics::LE.len()])
+            .sum();
         assert_eq!(total, 1000);
         let ids: Vec<GroupId> = (0..1000).map(|host| groups.id(key(host))).collect();
         assert_eq!(groups.known.len(), LIMITS.known());

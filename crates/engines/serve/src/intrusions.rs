@@ -48,7 +48,11 @@ pub(crate) struct Intrusions {
 
 impl Intrusions {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { cpus: BTreeMap::new(), most: limits.cpus, forget: limits.forget }
+        Self {
+            cpus: BTreeMap::new(),
+            most: limits.cpus,
+            forget: limits.forget,
+        }
     }
 
     /// Adds the time taken of a CPU, in nanoseconds. `unnamed` is the time for which no intruder
@@ -88,7 +92,10 @@ impl Intrusions {
     /// Returns all counters: the CPU, the intruder's kind and name, and nanoseconds.
     pub(crate) fn shown(&self) -> impl Iterator<Item = (u32, &'static str, &str, u64)> {
         self.cpus.iter().flat_map(|(number, cpu)| {
-            let named = cpu.named.iter().map(|((kind, by), counter)| (*number, *kind, by.as_str(), counter.nanos));
+            let named = cpu
+                .named
+                .iter()
+                .map(|((kind, by), counter)| (*number, *kind, by.as_str(), counter.nanos));
             named.chain([(*number, OTHER, OTHER, cpu.other.nanos)])
         })
     }
@@ -106,14 +113,27 @@ impl Cpu {
         *lately += nanos;
         let lately = *lately;
         let is_full = self.named.len() >= INTRUDERS;
-        let least = self.named.values().map(|counter| counter.lately).min().filter(|_| is_full).unwrap_or_default();
+        let least = self
+            .named
+            .values()
+            .map(|counter| counter.lately)
+            .min()
+            .filter(|_| is_full)
+            .unwrap_or_default();
         if lately >= NAMED.saturating_add(least) {
             if is_full {
                 self.drop_least();
             }
             self.unnamed.remove(&who);
             // The time that it took before is in `other`, whose counter must not fall.
-            self.named.insert(who, Counter { nanos, idle: 0, lately });
+            self.named.insert(
+                who,
+                Counter {
+                    nanos,
+                    idle: 0,
+                    lately,
+                },
+            );
             return;
         }
         self.other.nanos += nanos;
@@ -127,7 +147,11 @@ impl Cpu {
 
     /// Takes the name from the intruder that took least lately: its time goes to `other`.
     fn drop_least(&mut self) {
-        let least = self.named.iter().min_by_key(|(_, counter)| counter.lately).map(|(who, _)| who.clone());
+        let least = self
+            .named
+            .iter()
+            .min_by_key(|(_, counter)| counter.lately)
+            .map(|(who, _)| who.clone());
         if let Some((who, counter)) = least.and_then(|who| self.named.remove_entry(&who)) {
             self.other.nanos += counter.nanos;
             self.unnamed.insert(who, counter.lately);
@@ -139,14 +163,25 @@ impl Cpu {
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits { connections: 1, with_stages: 1, threads: 1, targets: 1, cpus: 2, forget: 3 };
+    const LIMITS: Limits = Limits {
+        connections: 1,
+        with_stages: 1,
+        threads: 1,
+        targets: 1,
+        cpus: 2,
+        forget: 3,
+    };
 
     fn who(name: usize) -> Who {
         ("thread", name.to_string())
     }
 
     fn sum(intrusions: &Intrusions, cpu: u32) -> u64 {
-        intrusions.shown().filter(|(number, ..)| *number == cpu).map(|(.., nanos)| nanos).sum()
+        intrusions
+            .shown()
+            .filter(|(number, ..)| *number == cpu)
+            .map(|(.., nanos)| nanos)
+            .sum()
     }
 
     #[test]
@@ -165,7 +200,10 @@ mod tests {
 
     #[test]
     fn the_largest_has_a_name_whenever_it_comes() {
-        let mut intrusions = Intrusions::new(Limits { forget: 100, ..LIMITS });
+        let mut intrusions = Intrusions::new(Limits {
+            forget: 100,
+            ..LIMITS
+        });
         let first: Vec<(Who, u64)> = (0..INTRUDERS).map(|name| (who(name), 2 * NAMED)).collect();
         intrusions.add(1, first, 0);
         let mut counters = BTreeMap::new();
@@ -174,7 +212,10 @@ mod tests {
             intrusions.second();
             for (_, kind, by, nanos) in intrusions.shown().filter(|(_, _, by, _)| *by == OTHER) {
                 let before = counters.insert((kind, by.to_owned()), nanos);
-                assert!(before.is_none_or(|before| before <= nanos), "a counter falls");
+                assert!(
+                    before.is_none_or(|before| before <= nanos),
+                    "a counter falls"
+                );
             }
             let all = (2 * INTRUDERS as u64) * NAMED + second * (NAMED + NAMED / 10);
             assert_eq!(sum(&intrusions, 1), all, "nothing is lost or counted twice");
@@ -190,8 +231,17 @@ mod tests {
         for _ in 0..3 {
             intrusions.add(1, vec![(who(1), NAMED / 2)], 0);
         }
-        let shown: Vec<_> = intrusions.shown().map(|(_, kind, by, nanos)| (kind, by.to_owned(), nanos)).collect();
-        assert_eq!(shown, [("thread", "1".to_owned(), NAMED), (OTHER, OTHER.to_owned(), NAMED / 2)]);
+        let shown: Vec<_> = intrusions
+            .shown()
+            .map(|(_, kind, by, nanos)| (kind, by.to_owned(), nanos))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("thread", "1".to_owned(), NAMED),
+                (OTHER, OTHER.to_owned(), NAMED / 2)
+            ]
+        );
         for _ in 0..2 {
             intrusions.second();
             intrusions.add(1, Vec::new(), 1);

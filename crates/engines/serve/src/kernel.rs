@@ -45,19 +45,30 @@ impl Kernel {
             count_upcalls: false,
             // They would cost every program on the machine time, for as long as this runs.
             page_faults: false,
-            absences: Some(Absences { at_least: MIN_AWAY as u32, calls: calls_of_pollers() }),
+            absences: Some(Absences {
+                at_least: MIN_AWAY as u32,
+                calls: calls_of_pollers(),
+            }),
             observer: observer.clone(),
         };
         let mut tracer = live::attach(facts, options)?.tracer;
         let running = tracer.begin()?;
-        Ok(Meter { tracer, running, advanced: Instant::now(), lost: Lost::default() })
+        Ok(Meter {
+            tracer,
+            running,
+            advanced: Instant::now(),
+            lost: Lost::default(),
+        })
     }
 }
 
 impl Meter {
     /// Returns the time of threads since the last call, and the losses meanwhile by their place in
     /// [`LOST`]. `None` if the last call was less than `at_least` ago.
-    pub(crate) fn advance(&mut self, at_least: Duration) -> anyhow::Result<Option<(Vec<Advance>, [u64; LOST.len()])>> {
+    pub(crate) fn advance(
+        &mut self,
+        at_least: Duration,
+    ) -> anyhow::Result<Option<(Vec<Advance>, [u64; LOST.len()])>> {
         if self.advanced.elapsed() < at_least {
             return Ok(None);
         }
@@ -69,6 +80,9 @@ impl Meter {
         let preemptors = lost.preemptors.saturating_sub(was.preemptors);
         let interrupts = lost.interrupts.saturating_sub(was.interrupts);
         let programs = lost.skipped.saturating_sub(was.skipped);
-        Ok(Some((advances, [0, 0, threads, preemptors, interrupts, programs])))
+        Ok(Some((
+            advances,
+            [0, 0, threads, preemptors, interrupts, programs],
+        )))
     }
 }

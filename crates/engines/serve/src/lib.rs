@@ -49,7 +49,14 @@ use store::Shared;
 use targets::{Setting, Targets};
 
 /// Kinds of losses, each with a counter of its own.
-const LOST: [&str; 6] = ["slots", "requests", "threads", "preemptors", "interrupts", "programs"];
+const LOST: [&str; 6] = [
+    "slots",
+    "requests",
+    "threads",
+    "preemptors",
+    "interrupts",
+    "programs",
+];
 /// Place of `slots` in [`LOST`].
 const LOST_SLOTS: usize = 0;
 /// Place of `requests` in [`LOST`].
@@ -90,14 +97,40 @@ pub struct Options {
 /// # Errors
 /// If the folder of the tables cannot be used, or no thread can be started.
 pub fn serve(options: Options, observer: &Observer) -> anyhow::Result<()> {
-    let Options { build, listener, token, limits, wanted, has_kernel, has_probes, tables } = options;
+    let Options {
+        build,
+        listener,
+        token,
+        limits,
+        wanted,
+        has_kernel,
+        has_probes,
+        tables,
+    } = options;
     sys::allocator::keep_little();
-    let specs = objects::built_in()?.into_iter().filter(|spec| spec.name == CONNECTION).collect();
-    let shared = Arc::new(Shared::new(limits, real_nanos(), tables.is_some(), build, observer.clone()));
-    let tables = tables.map(|place| start_tables(&place, &shared)).transpose()?;
-    let setting = Setting { specs, probes: has_probes, kernel: has_kernel };
+    let specs = objects::built_in()?
+        .into_iter()
+        .filter(|spec| spec.name == CONNECTION)
+        .collect();
+    let shared = Arc::new(Shared::new(
+        limits,
+        real_nanos(),
+        tables.is_some(),
+        build,
+        observer.clone(),
+    ));
+    let tables = tables
+        .map(|place| start_tables(&place, &shared))
+        .transpose()?;
+    let setting = Setting {
+        specs,
+        probes: has_probes,
+        kernel: has_kernel,
+    };
     let targets = Arc::new(Targets::new(setting, Arc::clone(&shared)));
-    let address = listener.local_addr().context("the address that was bound")?;
+    let address = listener
+        .local_addr()
+        .context("the address that was bound")?;
     if !address.ip().is_loopback() && token.is_none() {
         observer.note(&format!(
             "listening on {address} without a password: whoever reaches this address reads the names of hosts and subsystems; \
@@ -106,7 +139,9 @@ pub fn serve(options: Options, observer: &Observer) -> anyhow::Result<()> {
     }
     observer.handle_stop_requests()?;
     Server::new(listener, token, Arc::clone(&shared), Arc::clone(&targets)).start()?;
-    observer.note(&format!("listening on http://{address}/metrics; Ctrl-C ends it"));
+    observer.note(&format!(
+        "listening on http://{address}/metrics; Ctrl-C ends it"
+    ));
     observer.note(&format!(
         "limits: {} series, {} connections, {} of them with stages, {} threads, {} CPUs, {} processes, {CLIENTS} clients at a time; \
          what is idle for {} s is forgotten",
@@ -121,7 +156,12 @@ pub fn serve(options: Options, observer: &Observer) -> anyhow::Result<()> {
     let mut finder = Finder::new(wanted);
     // Seconds are those of UTC, and so minutes are, too.
     let since = Duration::from_nanos(real_nanos() % 1_000_000_000);
-    let (mut looked, mut second) = (None::<Instant>, Instant::now().checked_sub(since).unwrap_or_else(Instant::now));
+    let (mut looked, mut second) = (
+        None::<Instant>,
+        Instant::now()
+            .checked_sub(since)
+            .unwrap_or_else(Instant::now),
+    );
     while !observer.is_stop_requested() {
         if looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
             looked = Some(Instant::now());
@@ -138,7 +178,11 @@ pub fn serve(options: Options, observer: &Observer) -> anyhow::Result<()> {
                 tables.write(minute);
             }
             // After a standstill, for example of a machine that slept, seconds are not made up for.
-            second = second.max(Instant::now().checked_sub(Duration::from_secs(2)).unwrap_or(second));
+            second = second.max(
+                Instant::now()
+                    .checked_sub(Duration::from_secs(2))
+                    .unwrap_or(second),
+            );
         }
         std::thread::sleep(STEP);
     }
@@ -154,7 +198,10 @@ pub fn serve(options: Options, observer: &Observer) -> anyhow::Result<()> {
 
 /// Starts to write tables.
 fn start_tables(place: &Place, shared: &Arc<Shared>) -> anyhow::Result<Tables> {
-    let run = format!("serve-{}", utc::moment(real_nanos().into()).strftime("%Y%m%dT%H%M%S.%6fZ"));
+    let run = format!(
+        "serve-{}",
+        utc::moment(real_nanos().into()).strftime("%Y%m%dT%H%M%S.%6fZ")
+    );
     let tables = Tables::start(place, run, Arc::clone(shared)).context("--parquet")?;
     shared.observer.note(&format!(
         "tables of host {} by the minute below {}; the oldest files are removed beyond {} MiB (--keep-bytes)",

@@ -31,7 +31,14 @@ pub(crate) struct SlowRequest {
 impl SlowRequest {
     pub(crate) fn of(key: Arc<Key>, finished: &Finished<'_>, nanos: u64) -> Self {
         let begin = finished.utc.saturating_sub(nanos);
-        Self { key, name: finished.name, begin, nanos, size: finished.size, stages: finished.stages.to_vec() }
+        Self {
+            key,
+            name: finished.name,
+            begin,
+            nanos,
+            size: finished.size,
+            stages: finished.stages.to_vec(),
+        }
     }
 }
 
@@ -58,7 +65,11 @@ impl Slowest {
             None => self.requests.push(request),
         }
         if self.requests.len() >= SLOWEST {
-            let times = self.requests.iter().map(|request| request.nanos).enumerate();
+            let times = self
+                .requests
+                .iter()
+                .map(|request| request.nanos)
+                .enumerate();
             self.shortest = times.min_by_key(|(_, nanos)| *nanos);
         }
     }
@@ -122,12 +133,22 @@ impl Keeper {
     /// Creates a keeper. Minutes are those of UTC, so the first one is not complete.
     pub(crate) fn new(utc: u64, is_kept: bool) -> Self {
         let threads = HashMap::default();
-        Self { is_kept, quarter: utc / TURN, begin: utc - utc % MINUTE, turns: 0, threads, left_out: 0 }
+        Self {
+            is_kept,
+            quarter: utc / TURN,
+            begin: utc - utc % MINUTE,
+            turns: 0,
+            threads,
+            left_out: 0,
+        }
     }
 
     /// Returns an empty list of the slowest requests.
     pub(crate) fn slowest(&self) -> Slowest {
-        Slowest { is_kept: self.is_kept, ..Slowest::default() }
+        Slowest {
+            is_kept: self.is_kept,
+            ..Slowest::default()
+        }
     }
 
     /// Returns true if a turn ends with the second that ended now.
@@ -146,7 +167,11 @@ impl Keeper {
         self.turns += 1;
         // No turn may be dropped before it was written.
         let is_over = utc - utc % MINUTE != self.begin || self.turns >= metrics::TURNS;
-        if is_over && self.is_kept { End::Minute(self.turns) } else { End::Turn }
+        if is_over && self.is_kept {
+            End::Minute(self.turns)
+        } else {
+            End::Turn
+        }
     }
 
     /// Returns the number of turns of this minute that are over.
@@ -162,7 +187,13 @@ impl Keeper {
         for advance in advances {
             for part in advance.parts.iter().filter(|part| part.nanos > 0) {
                 let (thread, by) = (advance.name.clone(), part.by.clone());
-                let doing = Doing { pid: advance.pid, tid: advance.tid, thread, place: part.place, by };
+                let doing = Doing {
+                    pid: advance.pid,
+                    tid: advance.tid,
+                    thread,
+                    place: part.place,
+                    by,
+                };
                 if let Some(sum) = self.threads.get_mut(&doing) {
                     *sum += part.nanos;
                 } else if self.threads.len() < SUMS {
@@ -180,7 +211,14 @@ impl Keeper {
         self.turns = 0;
         let threads = std::mem::take(&mut self.threads).into_iter().collect();
         let left_out = std::mem::take(&mut self.left_out);
-        Minute { begin, times: Vec::new(), stages: Vec::new(), slowest: slowest.take(), threads, left_out }
+        Minute {
+            begin,
+            times: Vec::new(),
+            stages: Vec::new(),
+            slowest: slowest.take(),
+            threads,
+            left_out,
+        }
     }
 }
 
@@ -196,9 +234,22 @@ mod tests {
         let key = Arc::new(Key::default());
         for nanos in (0..1000u64).map(|i| i * 7919 % 1000) {
             if slowest.wants(nanos) {
-                let stages = [Stage { id: 0, nanos, lcore: Lcore(1) }];
-                let name = ObjectName { prefix: 'r', number: nanos };
-                let finished = Finished { group: 0, utc: 5_000, name, size: 1, stages: &stages };
+                let stages = [Stage {
+                    id: 0,
+                    nanos,
+                    lcore: Lcore(1),
+                }];
+                let name = ObjectName {
+                    prefix: 'r',
+                    number: nanos,
+                };
+                let finished = Finished {
+                    group: 0,
+                    utc: 5_000,
+                    name,
+                    size: 1,
+                    stages: &stages,
+                };
                 slowest.add(SlowRequest::of(Arc::clone(&key), &finished, nanos));
             }
         }
@@ -217,7 +268,8 @@ mod tests {
             let mut found = Vec::new();
             for time in times {
                 let end = keeper.end(*time);
-                let begin = matches!(end, End::Minute(_)).then(|| keeper.take(*time, &mut Slowest::default()).begin);
+                let begin = matches!(end, End::Minute(_))
+                    .then(|| keeper.take(*time, &mut Slowest::default()).begin);
                 if end != End::Second {
                     found.push((end, begin.map(|begin| begin / MINUTE)));
                 }
@@ -227,12 +279,19 @@ mod tests {
         let seconds: Vec<u64> = (1..=70).map(|i| start + i * S).collect();
         let turn = (End::Turn, None);
         let first = (End::Minute(1), Some(1_000_000));
-        assert_eq!(ends(&seconds), [first, turn, turn, turn, (End::Minute(4), Some(1_000_001))]);
+        assert_eq!(
+            ends(&seconds),
+            [first, turn, turn, turn, (End::Minute(4), Some(1_000_001))]
+        );
         // An hour back; then within a minute again and again, which must end in time.
         let back = start - 60 * MINUTE;
         assert_eq!(ends(&[back, back + S]), [(End::Minute(1), Some(1_000_002))]);
         let (one, two) = (back - 20 * S, back);
         let ended = ends(&[one, two, one, two]);
-        assert_eq!(ended[3], (End::Minute(4), Some(1_000_000 - 60)), "{ended:?}");
+        assert_eq!(
+            ended[3],
+            (End::Minute(4), Some(1_000_000 - 60)),
+            "{ended:?}"
+        );
     }
 }

@@ -40,12 +40,17 @@ impl Naming {
         for tpoint in tpoints {
             let id = usize::from(tpoint.id);
             transports.resize_with(transports.len().max(id + 1), || None);
-            transports[id] = tpoint.name.split_once(REQUEST).map(|(transport, _)| transport.into());
+            transports[id] = tpoint
+                .name
+                .split_once(REQUEST)
+                .map(|(transport, _)| transport.into());
         }
         let spec = specs.iter().find(|spec| spec.name == CONNECTION);
         Ok(Self {
             fields: [field(SUBSYSTEM)?, field(HOST)?],
-            args: spec.map(|spec| spec.tracepoint_args.clone()).unwrap_or_default(),
+            args: spec
+                .map(|spec| spec.tracepoint_args.clone())
+                .unwrap_or_default(),
             transports,
             owners: HashMap::default(),
             pointers: HashMap::default(),
@@ -80,8 +85,13 @@ impl Naming {
             self.owners.insert(id, (since, named));
             return named;
         }
-        let mut args = record.args.iter().filter(|(spec, _)| self.args.iter().any(|name| **name == *spec.name));
-        let (_, ArgValue::Int(pointer) | ArgValue::Pointer(pointer)) = args.next()? else { return None };
+        let mut args = record
+            .args
+            .iter()
+            .filter(|(spec, _)| self.args.iter().any(|name| **name == *spec.name));
+        let (_, ArgValue::Int(pointer) | ArgValue::Pointer(pointer)) = args.next()? else {
+            return None;
+        };
         if let Some(named) = self.pointers.get(&pointer) {
             return *named;
         }
@@ -99,23 +109,36 @@ impl Naming {
         context: &Context<'_>,
         groups: impl FnOnce(Key) -> GroupId,
     ) -> Option<GroupId> {
-        let [subnqn, hostnqn] = self.fields.each_ref().map(|field| field.value(record, context));
+        let [subnqn, hostnqn] = self
+            .fields
+            .each_ref()
+            .map(|field| field.value(record, context));
         if subnqn.is_none() && hostnqn.is_none() {
             return None;
         }
         let text = |value: Option<Cow<'_, str>>| value.map(Cow::into_owned).unwrap_or_default();
         let transport = self.transport(record.tpoint.id).to_owned();
-        let key = Key { subnqn: text(subnqn), hostnqn: text(hostnqn), transport };
+        let key = Key {
+            subnqn: text(subnqn),
+            hostnqn: text(hostnqn),
+            transport,
+        };
         Some(groups(key))
     }
 
     /// Returns the transport whose requests have this tracepoint; empty for other tracepoints.
     pub(crate) fn transport(&self, tpoint: u16) -> &str {
-        self.transports.get(usize::from(tpoint)).and_then(Option::as_deref).unwrap_or_default()
+        self.transports
+            .get(usize::from(tpoint))
+            .and_then(Option::as_deref)
+            .unwrap_or_default()
     }
 }
 
 /// Returns the connection for requests of a transport whose subsystem and host are not known.
 pub(crate) fn unknown(groups: &mut Groups, transport: &str) -> GroupId {
-    groups.id(Key { transport: transport.to_owned(), ..Key::default() })
+    groups.id(Key {
+        transport: transport.to_owned(),
+        ..Key::default()
+    })
 }

@@ -26,16 +26,24 @@ const PERCENTILE: Family = Family {
     unit: SECONDS,
     help: "The time that a share of the last minute's did not exceed, estimated within 7%.",
 };
-const REQUESTS: Family =
-    Family { name: "dptrace_requests", kind: Kind::Counter, unit: None, help: "Requests that were completed." };
+const REQUESTS: Family = Family {
+    name: "dptrace_requests",
+    kind: Kind::Counter,
+    unit: None,
+    help: "Requests that were completed.",
+};
 const EXCLUDED: Family = Family {
     name: "dptrace_requests_excluded",
     kind: Kind::Counter,
     unit: None,
     help: "Requests of admin queues, which wait by design: they are counted nowhere else.",
 };
-const RECORDS: Family =
-    Family { name: "dptrace_records", kind: Kind::Counter, unit: None, help: "Records of traces that were read." };
+const RECORDS: Family = Family {
+    name: "dptrace_records",
+    kind: Kind::Counter,
+    unit: None,
+    help: "Records of traces that were read.",
+};
 const LOSSES: Family = Family {
     name: "dptrace_lost",
     kind: Kind::Counter,
@@ -74,15 +82,24 @@ const FOLLOWING: Family = Family {
     unit: None,
     help: "Whether a part of a process is followed: its trace, the time of its threads.",
 };
-const TARGET: Family =
-    Family { name: "dptrace_target", kind: Kind::Info, unit: None, help: "A process that is followed." };
+const TARGET: Family = Family {
+    name: "dptrace_target",
+    kind: Kind::Info,
+    unit: None,
+    help: "A process that is followed.",
+};
 const LEFT_OUT: Family = Family {
     name: "dptrace_targets_left_out",
     kind: Kind::Gauge,
     unit: None,
     help: "Processes that write traces and are not followed, because --targets permits no more.",
 };
-const BUILD: Family = Family { name: "dptrace_build", kind: Kind::Info, unit: None, help: "This program." };
+const BUILD: Family = Family {
+    name: "dptrace_build",
+    kind: Kind::Info,
+    unit: None,
+    help: "This program.",
+};
 const CPU: Family = Family {
     name: "process_cpu_seconds",
     kind: Kind::Counter,
@@ -120,22 +137,38 @@ fn build(text: &mut Text, (version, commit): (&'static str, &'static str)) {
     let labels = [("version", version), ("commit", commit)];
     text.sample(&BUILD, &labels, Value::Whole(1));
     text.family(&CPU);
-    text.sample(&CPU, &[], Value::Nanos(sys::clock::process_ran().as_nanos() as u64));
+    text.sample(
+        &CPU,
+        &[],
+        Value::Nanos(sys::clock::process_ran().as_nanos() as u64),
+    );
 }
 
 fn processes(text: &mut Text, targets: &[Standing]) {
     text.family(&TARGET);
     for target in targets {
         let pid = target.identity.pid.to_string();
-        let path = target.path.as_ref().map(printable::path).unwrap_or_default();
-        let labels = [("process", target.name.as_str()), ("pid", &pid), ("trace", &path)];
+        let path = target
+            .path
+            .as_ref()
+            .map(printable::path)
+            .unwrap_or_default();
+        let labels = [
+            ("process", target.name.as_str()),
+            ("pid", &pid),
+            ("trace", &path),
+        ];
         text.sample(&TARGET, &labels, Value::Whole(1));
     }
     text.family(&FOLLOWING);
     for target in targets {
         let pid = target.identity.pid.to_string();
         for (part, is_it) in [("trace", target.reads), ("threads", target.is_accounted)] {
-            let labels = [("process", target.name.as_str()), ("pid", &pid), ("part", part)];
+            let labels = [
+                ("process", target.name.as_str()),
+                ("pid", &pid),
+                ("part", part),
+            ];
             text.sample(&FOLLOWING, &labels, Value::Whole(is_it.into()));
         }
     }
@@ -147,7 +180,11 @@ fn connections(text: &mut Text, store: &Store) {
     text.family(&REQUESTS);
     for group in &shown {
         let key = &group.key;
-        let labels = [("subnqn", key.subnqn.as_str()), ("hostnqn", &key.hostnqn), ("transport", &key.transport)];
+        let labels = [
+            ("subnqn", key.subnqn.as_str()),
+            ("hostnqn", &key.hostnqn),
+            ("transport", &key.transport),
+        ];
         text.sample(&REQUESTS, &labels, Value::Whole(group.requests));
     }
     let rest = groups.rest();
@@ -166,7 +203,12 @@ fn connections(text: &mut Text, store: &Store) {
             } else {
                 cell.slowest()
             };
-            text.histogram(&STAGES, &labels, &cell.total, slowest.map(exemplar).as_ref());
+            text.histogram(
+                &STAGES,
+                &labels,
+                &cell.total,
+                slowest.map(exemplar).as_ref(),
+            );
         }
     }
     percentiles(text, groups, &shown, &rest);
@@ -177,10 +219,15 @@ fn percentiles(text: &mut Text, groups: &Groups, shown: &[&Group], rest: &Rest) 
     for group in shown {
         let is_shown = |stage| group.state == State::Detailed || stage == WHOLE;
         for (stage, cell) in group.cells.iter().filter(|(stage, _)| is_shown(*stage)) {
-            let of_all = rest.get(&stage).filter(|_| groups.is_other(group)).map(|(times, _)| Cow::Borrowed(times));
+            let of_all = rest
+                .get(&stage)
+                .filter(|_| groups.is_other(group))
+                .map(|(times, _)| Cow::Borrowed(times));
             let recent = of_all.unwrap_or_else(|| Cow::Owned(cell.recent.all()));
             for (name, quantile) in QUANTILES {
-                let Some(nanos) = recent.quantile(quantile) else { continue };
+                let Some(nanos) = recent.quantile(quantile) else {
+                    continue;
+                };
                 let key = &group.key;
                 let labels = [
                     ("subnqn", key.subnqn.as_str()),
@@ -197,30 +244,53 @@ fn percentiles(text: &mut Text, groups: &Groups, shown: &[&Group], rest: &Rest) 
 
 /// Returns the exemplar of a slowest time.
 fn exemplar(slow: Slow) -> Exemplar {
-    Exemplar { nanos: slow.nanos, utc: slow.utc, label: ("object", slow.name.to_string()) }
+    Exemplar {
+        nanos: slow.nanos,
+        utc: slow.utc,
+        label: ("object", slow.name.to_string()),
+    }
 }
 
 fn threads(text: &mut Text, store: &Store) {
     text.family(&THREADS);
     for (process, thread, place, by, nanos) in store.threads.shown() {
-        let labels = [("process", process), ("thread", thread), ("where", place.word()), ("by", by)];
+        let labels = [
+            ("process", process),
+            ("thread", thread),
+            ("where", place.word()),
+            ("by", by),
+        ];
         text.sample(&THREADS, &labels, Value::Nanos(nanos));
     }
     text.family(&ABSENCES);
     for (process, thread, times, _) in store.threads.absences() {
-        text.sample(&ABSENCES, &[("process", process), ("thread", thread)], Value::Whole(times));
+        text.sample(
+            &ABSENCES,
+            &[("process", process), ("thread", thread)],
+            Value::Whole(times),
+        );
     }
     text.family(&ABSENCE);
     for (process, thread, _, nanos) in store.threads.absences() {
-        text.sample(&ABSENCE, &[("process", process), ("thread", thread)], Value::Nanos(nanos));
+        text.sample(
+            &ABSENCE,
+            &[("process", process), ("thread", thread)],
+            Value::Nanos(nanos),
+        );
     }
 }
 
 fn intrusions(text: &mut Text, store: &Store) {
     text.family(&INTRUSIONS);
     for (cpu, kind, by, nanos) in store.intrusions.shown() {
-        let labels = [("cpu", cpu.to_string()), ("kind", kind.to_owned()), ("by", by.to_owned())];
-        let labels = labels.each_ref().map(|(name, value)| (*name, value.as_str()));
+        let labels = [
+            ("cpu", cpu.to_string()),
+            ("kind", kind.to_owned()),
+            ("by", by.to_owned()),
+        ];
+        let labels = labels
+            .each_ref()
+            .map(|(name, value)| (*name, value.as_str()));
         text.sample(&INTRUSIONS, &labels, Value::Nanos(nanos));
     }
 }
@@ -228,21 +298,35 @@ fn intrusions(text: &mut Text, store: &Store) {
 fn counts(text: &mut Text, store: &Store) {
     text.family(&RECORDS);
     for (process, counts) in &store.processes {
-        text.sample(&RECORDS, &[("process", process)], Value::Whole(counts.records));
+        text.sample(
+            &RECORDS,
+            &[("process", process)],
+            Value::Whole(counts.records),
+        );
     }
     text.family(&LEFT_OUT);
     text.sample(&LEFT_OUT, &[], Value::Whole(store.targets_left_out));
     text.family(&EXCLUDED);
     for (process, counts) in &store.processes {
-        text.sample(&EXCLUDED, &[("process", process)], Value::Whole(counts.excluded));
+        text.sample(
+            &EXCLUDED,
+            &[("process", process)],
+            Value::Whole(counts.excluded),
+        );
     }
     text.family(&LOSSES);
     for (process, counts) in &store.processes {
         for (what, lost) in LOST.iter().zip(counts.lost) {
-            text.sample(&LOSSES, &[("process", process), ("what", what)], Value::Whole(lost));
+            text.sample(
+                &LOSSES,
+                &[("process", process), ("what", what)],
+                Value::Whole(lost),
+            );
         }
     }
-    let Some(written) = &store.written else { return };
+    let Some(written) = &store.written else {
+        return;
+    };
     for (family, rows) in [(&ROWS, written.rows), (&ROWS_LOST, written.lost)] {
         text.family(family);
         for (table, rows) in WRITTEN.into_iter().zip(rows) {

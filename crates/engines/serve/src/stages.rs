@@ -88,7 +88,10 @@ impl Stages {
         Self {
             objects: ObjectTracker::new(tpoints, queues),
             naming,
-            names: tpoints.iter().map(|tpoint| (tpoint.id, tpoint.name.clone())).collect(),
+            names: tpoints
+                .iter()
+                .map(|tpoint| (tpoint.id, tpoint.name.clone()))
+                .collect(),
             ids: HashMap::default(),
             spare: Vec::new(),
             found: Found::default(),
@@ -101,8 +104,16 @@ impl Stages {
     }
 
     /// Takes the next record in the order of time.
-    pub(crate) fn record(&mut self, record: &Record<'_>, context: &Context<'_>, group: impl FnOnce(Key) -> GroupId) {
-        let inherited = self.objects.related(record).and_then(|object| object.kept.group);
+    pub(crate) fn record(
+        &mut self,
+        record: &Record<'_>,
+        context: &Context<'_>,
+        group: impl FnOnce(Key) -> GroupId,
+    ) {
+        let inherited = self
+            .objects
+            .related(record)
+            .and_then(|object| object.kept.group);
         let spare = &mut self.spare;
         let Some(step) = self.objects.record(record, context, |_| Seen {
             first: record.tpoint.id,
@@ -114,7 +125,8 @@ impl Stages {
         };
         let seen = &mut step.object.kept;
         if seen.records.len() < MOST_RECORDS {
-            seen.records.push((record.tpoint.id, record.lcore, record.tsc));
+            seen.records
+                .push((record.tpoint.id, record.lcore, record.tsc));
         }
         seen.size = seen.size.max(record.size);
         if seen.group.is_none() {
@@ -154,16 +166,37 @@ impl Stages {
             for (tpoints, lcore, ticks) in &found.stages[begin..over.until] {
                 let id = match self.ids.get(tpoints) {
                     Some(id) => *id,
-                    None => *self.ids.entry(*tpoints).or_insert(stage(groups, &self.names, *tpoints, over.first)),
+                    None => *self.ids.entry(*tpoints).or_insert(stage(
+                        groups,
+                        &self.names,
+                        *tpoints,
+                        over.first,
+                    )),
                 };
-                stages.push(Stage { id, nanos: now.rate.nanos(Ticks(*ticks)).0, lcore: *lcore });
+                stages.push(Stage {
+                    id,
+                    nanos: now.rate.nanos(Ticks(*ticks)).0,
+                    lcore: *lcore,
+                });
             }
             begin = over.until;
-            let ago = now.rate.nanos(Ticks(now.ticks.0.saturating_sub(over.end.0))).0;
+            let ago = now
+                .rate
+                .nanos(Ticks(now.ticks.0.saturating_sub(over.end.0)))
+                .0;
             let utc = now.utc.saturating_sub(ago);
-            groups.finish(&Finished { group, utc, name: over.name, size: over.size, stages: &stages });
+            groups.finish(&Finished {
+                group,
+                utc,
+                name: over.name,
+                size: over.size,
+                stages: &stages,
+            });
         }
-        let aside = Aside { excluded: found.excluded, lost: found.lost };
+        let aside = Aside {
+            excluded: found.excluded,
+            lost: found.lost,
+        };
         self.found = found;
         self.found.clear();
         if self.naming.has_forgotten(groups.forgotten) {
@@ -184,16 +217,37 @@ impl Stages {
 impl Found {
     /// Adds the stages of an object that has a time.
     fn add(&mut self, object: &TrackedObject<Seen>) {
-        let TrackedObject { name, begin, until: end, lcore, kept: seen, .. } = object;
+        let TrackedObject {
+            name,
+            begin,
+            until: end,
+            lcore,
+            kept: seen,
+            ..
+        } = object;
         let span = |from: Ticks, to: Ticks| to.0.saturating_sub(from.0);
         let pairs = seen.records.windows(2);
-        self.stages.extend(pairs.map(|pair| ((pair[0].0, pair[1].0), pair[1].1, span(pair[0].2, pair[1].2))));
+        self.stages.extend(pairs.map(|pair| {
+            (
+                (pair[0].0, pair[1].0),
+                pair[1].1,
+                span(pair[0].2, pair[1].2),
+            )
+        }));
         if !object.is_part {
-            self.stages.push(((u16::MAX, u16::MAX), *lcore, span(*begin, *end)));
+            self.stages
+                .push(((u16::MAX, u16::MAX), *lcore, span(*begin, *end)));
         }
         let (group, first, size) = (seen.group, seen.first, seen.size);
         let until = self.stages.len();
-        self.objects.push(Over { group, first, end: *end, name: *name, size, until });
+        self.objects.push(Over {
+            group,
+            first,
+            end: *end,
+            name: *name,
+            size,
+            until,
+        });
     }
 
     fn clear(&mut self) {
@@ -205,11 +259,21 @@ impl Found {
 
 /// Returns the number of the stage between these tracepoints, for an object that the tracepoint
 /// `first` creates.
-fn stage(groups: &mut Groups, names: &[(u16, String)], (from, to): (u16, u16), first: u16) -> StageId {
+fn stage(
+    groups: &mut Groups,
+    names: &[(u16, String)],
+    (from, to): (u16, u16),
+    first: u16,
+) -> StageId {
     if (from, to) == (u16::MAX, u16::MAX) {
         return WHOLE;
     }
-    let name = |id| names.iter().find(|(it, _)| *it == id).map_or("?", |(_, name)| name.as_str());
+    let name = |id| {
+        names
+            .iter()
+            .find(|(it, _)| *it == id)
+            .map_or("?", |(_, name)| name.as_str())
+    };
     let [from, to, first] = [from, to, first].map(|id| printable::text(name(id).as_bytes()));
     groups.stage(&format!("{from} -> {to}"), kind(&first))
 }
@@ -224,22 +288,45 @@ pub fn requests_of(
     transport: &str,
 ) -> anyhow::Result<(metrics::Histogram, Option<(u64, String)>)> {
     let (tpoints, rate) = (trace.tpoints().all(), trace.tick_rate());
-    let limits =
-        super::limits::Limits { connections: 100, with_stages: 100, threads: 1, targets: 1, cpus: 1, forget: 10 };
+    let limits = super::limits::Limits {
+        connections: 100,
+        with_stages: 100,
+        threads: 1,
+        targets: 1,
+        cpus: 1,
+        forget: 10,
+    };
     let mut groups = Groups::new(limits);
     let mut stages = Stages::new(tpoints, Naming::new(specs, tpoints)?, Queues::new(specs)?);
-    let context = Context { rate, annotator: Some(annotator) };
+    let context = Context {
+        rate,
+        annotator: Some(annotator),
+    };
     trace.for_each(|record| {
         stages.record(record, &context, |key| groups.id(key));
         ControlFlow::Continue(())
     });
-    stages.count(&mut groups, Now { ticks: Ticks(0), utc: 0, rate });
+    stages.count(
+        &mut groups,
+        Now {
+            ticks: Ticks(0),
+            utc: 0,
+            rate,
+        },
+    );
     groups.second();
     let (mut times, mut slowest) = (metrics::Histogram::default(), None);
-    for group in groups.shown().into_iter().filter(|group| group.key.transport == transport) {
+    for group in groups
+        .shown()
+        .into_iter()
+        .filter(|group| group.key.transport == transport)
+    {
         for (_, cell) in group.cells.iter().filter(|(id, _)| *id == WHOLE) {
             times.merge(&cell.recent.all());
-            slowest = slowest.max(cell.slowest().map(|slow| (slow.nanos, slow.name.to_string())));
+            slowest = slowest.max(
+                cell.slowest()
+                    .map(|slow| (slow.nanos, slow.name.to_string())),
+            );
         }
     }
     Ok((times, slowest))
@@ -257,37 +344,86 @@ mod tests {
     /// Checks against the times of the same trace from `dptrace latency`, which have three digits.
     #[test]
     fn percentiles_are_those_of_latency() {
-        let load = Workload { requests: 3_000, connections: 8, ..Workload::new(Era::F) };
-        let trace = spdk_trace::Trace::Raw(RawTrace::read(load.generate().file.bytes.as_slice()).unwrap());
-        let (specs, tpoints, rate) = (built_in().unwrap(), trace.tpoints().all(), trace.tick_rate());
-        let limits =
-            crate::limits::Limits { connections: 100, with_stages: 100, threads: 1, targets: 1, cpus: 1, forget: 10 };
+        let load = Workload {
+            requests: 3_000,
+            connections: 8,
+            ..Workload::new(Era::F)
+        };
+        let trace =
+            spdk_trace::Trace::Raw(RawTrace::read(load.generate().file.bytes.as_slice()).unwrap());
+        let (specs, tpoints, rate) = (
+            built_in().unwrap(),
+            trace.tpoints().all(),
+            trace.tick_rate(),
+        );
+        let limits = crate::limits::Limits {
+            connections: 100,
+            with_stages: 100,
+            threads: 1,
+            targets: 1,
+            cpus: 1,
+            forget: 10,
+        };
         let mut groups = Groups::new(limits);
-        let mut stages = Stages::new(tpoints, Naming::new(&specs, tpoints).unwrap(), Queues::new(&specs).unwrap());
-        let context = Context { rate, annotator: None };
+        let mut stages = Stages::new(
+            tpoints,
+            Naming::new(&specs, tpoints).unwrap(),
+            Queues::new(&specs).unwrap(),
+        );
+        let context = Context {
+            rate,
+            annotator: None,
+        };
         trace.for_each(|record| {
             stages.record(record, &context, |key| groups.id(key));
             std::ops::ControlFlow::Continue(())
         });
-        stages.count(&mut groups, Now { ticks: Ticks(0), utc: 0, rate });
+        stages.count(
+            &mut groups,
+            Now {
+                ticks: Ticks(0),
+                utc: 0,
+                rate,
+            },
+        );
         groups.second();
         let mut compared = 0;
-        for kind in figures(&trace, None, rate, None, &specs, |_| true, &observer::Observer::silent()).unwrap().groups {
+        for kind in figures(
+            &trace,
+            None,
+            rate,
+            None,
+            &specs,
+            |_| true,
+            &observer::Observer::silent(),
+        )
+        .unwrap()
+        .groups
+        {
             for stage in kind.stages {
                 let name = format!("{} -> {}", stage.from, stage.to);
                 let mut ours = metrics::Histogram::default();
                 for group in groups.shown() {
-                    let of_stage = group.cells.iter().filter(|(id, _)| groups.stage_name(*id) == name);
+                    let of_stage = group
+                        .cells
+                        .iter()
+                        .filter(|(id, _)| groups.stage_name(*id) == name);
                     of_stage.for_each(|(_, cell)| ours.merge(&cell.recent.all()));
                 }
                 // Requests that wait by design are in `latency`'s numbers, and so are stages beyond
                 // those that have names.
-                if ours.count().abs_diff(stage.figures.count) * 50 > stage.figures.count || stage.figures.count < 1000 {
+                if ours.count().abs_diff(stage.figures.count) * 50 > stage.figures.count
+                    || stage.figures.count < 1000
+                {
                     continue;
                 }
-                for (quantile, theirs) in [0.5, 0.9, 0.99].into_iter().zip(stage.figures.quantiles) {
+                for (quantile, theirs) in [0.5, 0.9, 0.99].into_iter().zip(stage.figures.quantiles)
+                {
                     let ours = ours.quantile(quantile).unwrap() as f64;
-                    assert!((ours / theirs as f64 - 1.0).abs() < 0.05, "{name} {quantile}: {ours}, not {theirs}");
+                    assert!(
+                        (ours / theirs as f64 - 1.0).abs() < 0.05,
+                        "{name} {quantile}: {ours}, not {theirs}"
+                    );
                     compared += 1;
                 }
             }

@@ -71,7 +71,10 @@ impl Shared {
             minute,
             written: keeps_minutes.then(Written::default),
         };
-        Self { store: Mutex::new(store), observer }
+        Self {
+            store: Mutex::new(store),
+            observer,
+        }
     }
 
     /// Locks the store, for a moment.
@@ -115,7 +118,11 @@ impl Store {
         self.threads.second();
         self.intrusions.second();
         let end = self.minute.end(utc);
-        let minute = if let End::Minute(turns) = end { Some(self.take(utc, turns)) } else { None };
+        let minute = if let End::Minute(turns) = end {
+            Some(self.take(utc, turns))
+        } else {
+            None
+        };
         if end != End::Second {
             self.groups.turn();
         }

@@ -101,14 +101,20 @@ impl Targets {
 
     /// Begins to follow new processes, and lets go of those that have ended.
     pub(crate) fn update(self: &Arc<Self>, found: Vec<Found>) {
-        let ended: Vec<Arc<Target>> =
-            lock(&self.all).iter().filter(|target| target.watch.ended().is_some()).cloned().collect();
+        let ended: Vec<Arc<Target>> = lock(&self.all)
+            .iter()
+            .filter(|target| target.watch.ended().is_some())
+            .cloned()
+            .collect();
         for target in ended {
             self.end(&target);
         }
         let mut left_out = 0;
         for found in found {
-            let known = lock(&self.all).iter().find(|target| target.identity == found.process).cloned();
+            let known = lock(&self.all)
+                .iter()
+                .find(|target| target.identity == found.process)
+                .cloned();
             let target = match known {
                 Some(target) => target,
                 None if !self.make_place(&found) => {
@@ -125,7 +131,10 @@ impl Targets {
             }
         }
         self.shared.lock().targets_left_out = left_out;
-        let pids = lock(&self.all).iter().map(|target| target.identity.pid).collect();
+        let pids = lock(&self.all)
+            .iter()
+            .map(|target| target.identity.pid)
+            .collect();
         self.auditor.update(pids);
     }
 
@@ -140,15 +149,18 @@ impl Targets {
         let pid = found.process.pid;
         let Some(place) = gives_way(&users, found.user) else {
             if !self.is_full.swap(true, Ordering::Relaxed) {
-                self.shared.observer.note(&format!("process {pid} is not followed: --targets permits no more"));
+                self.shared.observer.note(&format!(
+                    "process {pid} is not followed: --targets permits no more"
+                ));
             }
             return false;
         };
         let target = &all[place];
         self.let_go(target);
-        self.shared
-            .observer
-            .note(&format!("process {} ({}) gives its place to process {pid}", target.identity.pid, target.name));
+        self.shared.observer.note(&format!(
+            "process {} ({}) gives its place to process {pid}",
+            target.identity.pid, target.name
+        ));
         true
     }
 
@@ -172,18 +184,26 @@ impl Targets {
             reads: AtomicBool::new(false),
             stop: Arc::default(),
         });
-        self.shared.observer.note(&format!("process {} ({}) is followed", identity.pid, target.name));
+        self.shared.observer.note(&format!(
+            "process {} ({}) is followed",
+            identity.pid, target.name
+        ));
         lock(&self.all).push(Arc::clone(&target));
         if self.setting.kernel {
             let (targets, target) = (Arc::clone(self), Arc::clone(&target));
-            spawn("kernel", &self.shared.observer, move || targets.attach(&target));
+            spawn("kernel", &self.shared.observer, move || {
+                targets.attach(&target);
+            });
         }
         Some(target)
     }
 
     /// Attaches the programs for its threads.
     fn attach(&self, target: &Target) {
-        match self.kernel.attach(target.identity.pid, &self.shared.observer) {
+        match self
+            .kernel
+            .attach(target.identity.pid, &self.shared.observer)
+        {
             Ok(meter) => *lock(&target.meter) = Some(meter),
             Err(error) if target.watch.ended().is_none() => {
                 let pid = target.identity.pid;
@@ -219,7 +239,9 @@ impl Targets {
         // 22).
         let is_new = target.identity.start.saturating_mul(10_000_000) > self.begun;
         let (targets, target) = (Arc::clone(self), Arc::clone(target));
-        spawn("follower", &self.shared.observer, move || targets.read(&target, &trace.0, is_first && is_new));
+        spawn("follower", &self.shared.observer, move || {
+            targets.read(&target, &trace.0, is_first && is_new);
+        });
     }
 
     /// Follows its trace until that ends.
@@ -243,9 +265,9 @@ impl Targets {
             let why = self.shared.observer.explain(&error);
             let mut state = lock(&target.trace);
             if state.failed.as_ref() != Some(&why) {
-                self.shared
-                    .observer
-                    .note(&format!("process {pid}: its trace is not followed: {why}; this is tried again"));
+                self.shared.observer.note(&format!(
+                    "process {pid}: its trace is not followed: {why}; this is tried again"
+                ));
             }
             state.failed = Some(why);
         }
@@ -271,13 +293,17 @@ impl Targets {
                 let mut store = self.shared.lock();
                 store.account(&target.process, &advances);
                 let counts = store.counts(&target.process);
-                counts.lost.iter_mut().zip(lost).for_each(|(sum, lost)| *sum += lost);
+                counts
+                    .lost
+                    .iter_mut()
+                    .zip(lost)
+                    .for_each(|(sum, lost)| *sum += lost);
             }
             Err(error) => {
                 let pid = target.identity.pid;
-                self.shared
-                    .observer
-                    .note(&format!("process {pid}: the time of its threads is no longer accounted for: {error:#}"));
+                self.shared.observer.note(&format!(
+                    "process {pid}: the time of its threads is no longer accounted for: {error:#}"
+                ));
                 *meter = None;
             }
         }
@@ -286,7 +312,10 @@ impl Targets {
     /// Lets go of a process that has ended, and reports that.
     fn end(&self, target: &Arc<Target>) {
         self.let_go(target);
-        self.shared.observer.note(&format!("process {} ({}) has ended", target.identity.pid, target.name));
+        self.shared.observer.note(&format!(
+            "process {} ({}) has ended",
+            target.identity.pid, target.name
+        ));
     }
 
     /// Lets go of a process.
@@ -305,7 +334,11 @@ impl Targets {
             target.stop.store(true, Ordering::Relaxed);
         }
         let until = Instant::now() + END;
-        while all.iter().any(|target| target.follows.load(Ordering::Acquire)) && Instant::now() < until {
+        while all
+            .iter()
+            .any(|target| target.follows.load(Ordering::Acquire))
+            && Instant::now() < until
+        {
             self.shared.observer.step();
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -318,7 +351,10 @@ impl Targets {
         let standing = |target: &Arc<Target>| Standing {
             identity: target.identity,
             name: target.name.clone(),
-            path: lock(&target.trace).path.as_ref().map(|(path, _)| path.clone()),
+            path: lock(&target.trace)
+                .path
+                .as_ref()
+                .map(|(path, _)| path.clone()),
             reads: target.reads.load(Ordering::Acquire),
             is_accounted: lock(&target.meter).is_some(),
         };
@@ -334,9 +370,15 @@ impl Targets {
 fn gives_way(users: &[Option<u32>], newcomer: Option<u32>) -> Option<usize> {
     let is_trusted = |user: &Option<u32>| user.is_none_or(user_file::is_trusted);
     let count = |user: &Option<u32>| users.iter().filter(|it| *it == user).count();
-    let most = users.iter().filter(|user| !is_trusted(user)).max_by_key(|user| count(user))?;
+    let most = users
+        .iter()
+        .filter(|user| !is_trusted(user))
+        .max_by_key(|user| count(user))?;
     let gives = is_trusted(&newcomer) || count(&newcomer) + 1 < count(most);
-    users.iter().rposition(|user| user == most).filter(|_| gives)
+    users
+        .iter()
+        .rposition(|user| user == most)
+        .filter(|_| gives)
 }
 
 /// Starts a thread; reports a failure.
@@ -359,7 +401,11 @@ mod tests {
         // Nobody gains by more processes.
         assert_eq!(gives_way(&[a; 8], a), None);
         assert_eq!(gives_way(&[a, a, b, root], b), None);
-        assert_eq!(gives_way(&[root, None, root], a), None, "root's and those that were named stay");
+        assert_eq!(
+            gives_way(&[root, None, root], a),
+            None,
+            "root's and those that were named stay"
+        );
         assert_eq!(gives_way(&[root, a, None], None), Some(1));
     }
 }

@@ -56,7 +56,14 @@ impl Threads {
     pub(crate) fn new(limits: Limits) -> Self {
         let places = Places::new(limits.threads, limits.forget);
         let (writers, other_absences, most) = (BTreeSet::new(), (0, 0), 4 * limits.threads + 64);
-        Self { units: BTreeMap::new(), places, other: BTreeMap::new(), writers, other_absences, most }
+        Self {
+            units: BTreeMap::new(),
+            places,
+            other: BTreeMap::new(),
+            writers,
+            other_absences,
+            most,
+        }
     }
 
     /// Notes that threads of these names, in processes of that name, write a trace, as far as there
@@ -76,15 +83,32 @@ impl Threads {
             None if has_room => Some(self.units.entry(key.clone()).or_insert_with(Unit::new)),
             None => None,
         };
-        let is_shown = unit.as_ref().is_some_and(|unit| unit.is_new || self.places.has(&key));
-        let work = advance.parts.iter().filter(|part| is_work(part.place)).map(|part| part.nanos).sum::<u64>() + 1;
+        let is_shown = unit
+            .as_ref()
+            .is_some_and(|unit| unit.is_new || self.places.has(&key));
+        let work = advance
+            .parts
+            .iter()
+            .filter(|part| is_work(part.place))
+            .map(|part| part.nanos)
+            .sum::<u64>()
+            + 1;
         let mut shown = None;
-        let absences = if self.writers.contains(&key) { advance.absences } else { (0, 0) };
+        let absences = if self.writers.contains(&key) {
+            advance.absences
+        } else {
+            (0, 0)
+        };
         if let Some(unit) = unit {
             unit.did += work;
             shown = Some(unit).filter(|_| is_shown);
         }
-        add(shown.as_mut().map_or(&mut self.other_absences, |unit| &mut unit.absences), absences);
+        add(
+            shown
+                .as_mut()
+                .map_or(&mut self.other_absences, |unit| &mut unit.absences),
+            absences,
+        );
         for part in &advance.parts {
             match &mut shown {
                 Some(unit) => unit.add(part.place, &part.by, part.nanos),
@@ -95,14 +119,21 @@ impl Threads {
 
     /// Ends a second: see [`super::groups`].
     pub(crate) fn second(&mut self) {
-        let did: Vec<_> =
-            self.units.iter_mut().map(|(key, unit)| (key.clone(), std::mem::take(&mut unit.did))).collect();
-        let done: BTreeMap<ThreadKey, bool> = did.iter().map(|(key, did)| (key.clone(), *did > 0)).collect();
+        let did: Vec<_> = self
+            .units
+            .iter_mut()
+            .map(|(key, unit)| (key.clone(), std::mem::take(&mut unit.did)))
+            .collect();
+        let done: BTreeMap<ThreadKey, bool> = did
+            .iter()
+            .map(|(key, did)| (key.clone(), *did > 0))
+            .collect();
         let changes = self.places.turn(did);
         for key in &changes.dropped {
             self.units.remove(key);
         }
-        let (places, other, other_absences) = (&self.places, &mut self.other, &mut self.other_absences);
+        let (places, other, other_absences) =
+            (&self.places, &mut self.other, &mut self.other_absences);
         self.units.retain(|key, unit| {
             if places.has(key) {
                 unit.is_new = false;
@@ -122,19 +153,44 @@ impl Threads {
 
     /// Returns all counters: the process, the thread, the place, the cause, and nanoseconds.
     pub(crate) fn shown(&self) -> impl Iterator<Item = (&str, &str, Place, &str, u64)> {
-        let own = self.units.iter().filter(|(key, _)| self.places.has(key)).flat_map(|((process, thread), unit)| {
-            let parts = unit.parts.iter();
-            parts.map(move |((place, by), nanos)| (process.as_str(), thread.as_str(), *place, by.as_str(), *nanos))
-        });
-        own.chain(self.other.iter().map(|(place, nanos)| (OTHER, OTHER, *place, "", *nanos)))
+        let own = self
+            .units
+            .iter()
+            .filter(|(key, _)| self.places.has(key))
+            .flat_map(|((process, thread), unit)| {
+                let parts = unit.parts.iter();
+                parts.map(move |((place, by), nanos)| {
+                    (
+                        process.as_str(),
+                        thread.as_str(),
+                        *place,
+                        by.as_str(),
+                        *nanos,
+                    )
+                })
+            });
+        own.chain(
+            self.other
+                .iter()
+                .map(|(place, nanos)| (OTHER, OTHER, *place, "", *nanos)),
+        )
     }
 
     /// Returns the absences of threads that write traces: the process, the thread, their number,
     /// and nanoseconds.
     pub(crate) fn absences(&self) -> impl Iterator<Item = (&str, &str, u64, u64)> {
-        let own = self.units.iter().filter(|(key, _)| self.places.has(key) && self.writers.contains(*key));
-        let own =
-            own.map(|((process, thread), unit)| (process.as_str(), thread.as_str(), unit.absences.0, unit.absences.1));
+        let own = self
+            .units
+            .iter()
+            .filter(|(key, _)| self.places.has(key) && self.writers.contains(*key));
+        let own = own.map(|((process, thread), unit)| {
+            (
+                process.as_str(),
+                thread.as_str(),
+                unit.absences.0,
+                unit.absences.1,
+            )
+        });
         let (times, nanos) = self.other_absences;
         own.chain((times > 0).then_some((OTHER, OTHER, times, nanos)))
     }
@@ -147,7 +203,13 @@ fn is_work(place: Place) -> bool {
 
 impl Unit {
     fn new() -> Self {
-        Self { parts: BTreeMap::new(), small: BTreeMap::new(), did: 0, is_new: true, absences: (0, 0) }
+        Self {
+            parts: BTreeMap::new(),
+            small: BTreeMap::new(),
+            did: 0,
+            is_new: true,
+            absences: (0, 0),
+        }
     }
 
     fn add(&mut self, place: Place, by: &str, nanos: u64) {
@@ -163,9 +225,17 @@ impl Unit {
         }
         let key = (place, by.to_owned());
         if by.is_empty() || self.parts.contains_key(&key) {
-            return if by.is_empty() { OTHER.to_owned() } else { key.1 };
+            return if by.is_empty() {
+                OTHER.to_owned()
+            } else {
+                key.1
+            };
         }
-        let named = self.parts.keys().filter(|(at, by)| *at == place && by != OTHER).count();
+        let named = self
+            .parts
+            .keys()
+            .filter(|(at, by)| *at == place && by != OTHER)
+            .count();
         if named >= most {
             return OTHER.to_owned();
         }

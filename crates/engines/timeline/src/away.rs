@@ -3,7 +3,9 @@
 
 use std::fmt::Write as _;
 
-use scene::{Activity, ActivitySum, Away, AwayTimes, AwayTracker, BootNanos, Request, ThreadAway, Tid};
+use scene::{
+    Activity, ActivitySum, Away, AwayTimes, AwayTracker, BootNanos, Request, ThreadAway, Tid,
+};
 use screen::counted;
 
 use super::json::{activity, quoted};
@@ -18,14 +20,21 @@ const MAX_LISTED: usize = 100;
 
 /// Returns a tracker for the threads of a source that write rings.
 pub(crate) fn tracker(source: &Source) -> AwayTracker {
-    let calls = if source.calls_have_names { calls_of_pollers() } else { Vec::new() };
+    let calls = if source.calls_have_names {
+        calls_of_pollers()
+    } else {
+        Vec::new()
+    };
     AwayTracker::new(source.lcores.values().copied(), calls)
 }
 
 /// Counts a request in the times away of the thread that wrote its first record, unless it works
 /// for another request or waits by design.
 pub(crate) fn count(times: &mut AwayTimes, source: &Source, request: &Request<Kept>) {
-    let lcore = request.records.first().and_then(|mark| source.lcores.get(&mark.lcore));
+    let lcore = request
+        .records
+        .first()
+        .and_then(|mark| source.lcores.get(&mark.lcore));
     if let Some(tid) = lcore.filter(|_| request.related.is_none() && request.excluded.is_none()) {
         times.request(*tid, request.begin(), request.end());
     }
@@ -35,9 +44,14 @@ pub(crate) fn count(times: &mut AwayTimes, source: &Source, request: &Request<Ke
 fn takers(source: &Source, times: &[Away]) -> Vec<(String, u64)> {
     let mut by: Vec<(String, u64)> = Vec::new();
     for away in times {
-        for &ActivitySum { activity, nanos, .. } in &away.by {
+        for &ActivitySum {
+            activity, nanos, ..
+        } in &away.by
+        {
             let name = match activity {
-                Activity::Waits(tid) | Activity::Woken(tid) if tid != Tid(0) => source.taker(tid, away.to),
+                Activity::Waits(tid) | Activity::Woken(tid) if tid != Tid(0) => {
+                    source.taker(tid, away.to)
+                }
                 other => words::culprit(source, other, None, away.to),
             };
             match by.iter_mut().find(|(known, _)| *known == name) {
@@ -56,11 +70,16 @@ pub(crate) fn sentences(source: &Source, times: &AwayTimes) -> Vec<String> {
     let mut threads: Vec<_> = times.threads().collect();
     threads.sort_by_key(|(_, found)| std::cmp::Reverse(length(&found.times)));
     let others = threads.split_off(threads.len().min(MAX_NAMED));
-    let mut sentences: Vec<String> = threads.into_iter().map(|(tid, found)| sentence(source, tid, found)).collect();
+    let mut sentences: Vec<String> = threads
+        .into_iter()
+        .map(|(tid, found)| sentence(source, tid, found))
+        .collect();
     if !others.is_empty() {
         let were = if others.len() == 1 { "was" } else { "were" };
         let others = counted(others.len() as u64, "other thread");
-        sentences.push(format!("{others} {were} away, too, for a shorter time: dptrace timeline --json has all"));
+        sentences.push(format!(
+            "{others} {were} away, too, for a shorter time: dptrace timeline --json has all"
+        ));
     }
     sentences
 }
@@ -76,7 +95,11 @@ fn sentence(source: &Source, tid: Tid, ThreadAway { times, left_out }: &ThreadAw
     let lasted = words::lasted(times.len() as u64, all, longest);
     let by = takers(source, times);
     let mainly = by.first().map_or_else(String::new, |(name, nanos)| {
-        let how = if Share::of(true, *nanos, all) == Share::Largest { "the largest part of it" } else { "mainly" };
+        let how = if Share::of(true, *nanos, all) == Share::Largest {
+            "the largest part of it"
+        } else {
+            "mainly"
+        };
         format!(", {how} because of {name}")
     });
     let name = source.thread(tid, times.first().map_or(BootNanos(0), |away| away.from));
@@ -89,26 +112,46 @@ fn sentence(source: &Source, tid: Tid, ThreadAway { times, left_out }: &ThreadAw
     let after = times.iter().map(|away| away.began_after).sum();
     let began = match after {
         0 => String::new(),
-        after => format!(" ({} began within 1 ms after that)", counted(after, "request")),
+        after => format!(
+            " ({} began within 1 ms after that)",
+            counted(after, "request")
+        ),
     };
     let more = match left_out {
         0 => String::new(),
-        more => format!("; {} came later, for which there was no room", counted(*more, "more time")),
+        more => format!(
+            "; {} came later, for which there was no room",
+            counted(*more, "more time")
+        ),
     };
-    format!("{name} was away {lasted}{mainly}{missed}: {}{began}{more}", words::UNREAD)
+    format!(
+        "{name} was away {lasted}{mainly}{missed}: {}{began}{more}",
+        words::UNREAD
+    )
 }
 
 /// Returns a JSON object for each thread, with its longest times away in time order.
 pub(crate) fn json(source: &Source, times: &AwayTimes, begin: BootNanos) -> Vec<String> {
-    times.threads().map(|(tid, found)| thread_json(source, tid, found, begin)).collect()
+    times
+        .threads()
+        .map(|(tid, found)| thread_json(source, tid, found, begin))
+        .collect()
 }
 
-fn thread_json(source: &Source, tid: Tid, ThreadAway { times, left_out }: &ThreadAway, begin: BootNanos) -> String {
+fn thread_json(
+    source: &Source,
+    tid: Tid,
+    ThreadAway { times, left_out }: &ThreadAway,
+    begin: BootNanos,
+) -> String {
     let (mut text, all) = (String::new(), length(times));
     let name = quoted(&source.thread(tid, times.first().map_or(begin, |away| away.from)));
     let (tid, count) = (tid.0, times.len());
     let envelope = text::json::begin("timeline.away");
-    let _ = write!(text, "{envelope},\"away\":{name},\"tid\":{tid},\"count\":{count},\"ns\":{all},\"times\":[");
+    let _ = write!(
+        text,
+        "{envelope},\"away\":{name},\"tid\":{tid},\"count\":{count},\"ns\":{all},\"times\":["
+    );
     let mut listed: Vec<&Away> = times.iter().collect();
     listed.sort_by_key(|away| std::cmp::Reverse(away.length()));
     listed.truncate(MAX_LISTED);
@@ -116,12 +159,31 @@ fn thread_json(source: &Source, tid: Tid, ThreadAway { times, left_out }: &Threa
     for (index, away) in listed.into_iter().enumerate() {
         let comma = if index > 0 { "," } else { "" };
         let (at, length) = (away.from.0.saturating_sub(begin.0), away.length());
-        let _ = write!(text, "{comma}{{\"at_ns\":{at},\"boot_ns\":{},\"length_ns\":{length}", away.from.0);
+        let _ = write!(
+            text,
+            "{comma}{{\"at_ns\":{at},\"boot_ns\":{},\"length_ns\":{length}",
+            away.from.0
+        );
         let (flight, after) = (away.in_flight, away.began_after);
-        let _ = write!(text, ",\"in_flight\":{flight},\"began_after\":{after},\"by\":[");
-        for (index, ActivitySum { activity: what, nanos, .. }) in away.by.iter().take(8).enumerate() {
+        let _ = write!(
+            text,
+            ",\"in_flight\":{flight},\"began_after\":{after},\"by\":["
+        );
+        for (
+            index,
+            ActivitySum {
+                activity: what,
+                nanos,
+                ..
+            },
+        ) in away.by.iter().take(8).enumerate()
+        {
             let comma = if index > 0 { "," } else { "" };
-            let _ = write!(text, "{comma}{{{},\"ns\":{nanos}}}", activity(source, *what, away.to));
+            let _ = write!(
+                text,
+                "{comma}{{{},\"ns\":{nanos}}}",
+                activity(source, *what, away.to)
+            );
         }
         text.push_str("]}");
     }

@@ -46,9 +46,20 @@ pub fn of(sum: &Sum) -> Vec<Cause<'_>> {
         by.entry(without_cpu(&found.0)).or_default().push(found);
     }
     let rests = [(true, What::OwnCode), (false, What::DeviceOrOwnCode)];
-    let rests = rests.into_iter().filter_map(|(is_own, what)| of_rest(sum, is_own, what));
-    let unknown = Cause { what: What::Unknown, took: (sum.unknown, sum.unknown), stage: None };
-    let mut causes: Vec<Cause<'_>> = by.into_iter().filter_map(culprit).chain(rests).chain([unknown]).collect();
+    let rests = rests
+        .into_iter()
+        .filter_map(|(is_own, what)| of_rest(sum, is_own, what));
+    let unknown = Cause {
+        what: What::Unknown,
+        took: (sum.unknown, sum.unknown),
+        stage: None,
+    };
+    let mut causes: Vec<Cause<'_>> = by
+        .into_iter()
+        .filter_map(culprit)
+        .chain(rests)
+        .chain([unknown])
+        .collect();
     causes.retain(|cause| cause.took.1 > 0);
     // The sort is stable: equal causes stay in the order of their names.
     causes.sort_by_key(|cause| Reverse((cause.took.1, cause.took.0)));
@@ -59,10 +70,23 @@ pub fn of(sum: &Sum) -> Vec<Cause<'_>> {
 fn culprit((name, mut each): (String, Vec<&(Culprit, Blamed)>)) -> Option<Cause<'_>> {
     each.sort_by_key(|(culprit, _)| culprit.cpu);
     let activity = each.first()?.0.activity;
-    let took = each.iter().fold((0_u64, 0_u64), |(least, most), (_, blamed)| {
-        (least.saturating_add(blamed.at_least), most.saturating_add(blamed.at_most))
-    });
-    Some(Cause { what: What::Culprit { name, activity, each }, took, stage: None })
+    let took = each
+        .iter()
+        .fold((0_u64, 0_u64), |(least, most), (_, blamed)| {
+            (
+                least.saturating_add(blamed.at_least),
+                most.saturating_add(blamed.at_most),
+            )
+        });
+    Some(Cause {
+        what: What::Culprit {
+            name,
+            activity,
+            each,
+        },
+        took,
+        stage: None,
+    })
 }
 
 /// Returns a culprit's name without its CPU: the same name on several CPUs is one cause.
@@ -79,7 +103,11 @@ fn of_rest<'a>(sum: &'a Sum, is_own: bool, what: What<'a>) -> Option<Cause<'a>> 
     let of = || sum.rest.iter().filter(move |((_, own), _)| *own == is_own);
     let all = of().fold(0, |all: u64, (_, length)| all.saturating_add(*length));
     let ((stage, _), _) = of().max_by_key(|(_, length)| **length)?;
-    Some(Cause { what, took: (if is_own { all } else { 0 }, all), stage: Some(*stage) })
+    Some(Cause {
+        what,
+        took: (if is_own { all } else { 0 }, all),
+        stage: Some(*stage),
+    })
 }
 
 #[cfg(test)]
@@ -90,19 +118,52 @@ mod tests {
 
     #[test]
     fn a_name_on_two_cpus_is_one_cause_and_own_code_is_one_too() {
-        let mut sum = Sum { requests: 2, length: 1_000, unknown: 70, ..Sum::default() };
+        let mut sum = Sum {
+            requests: 2,
+            length: 1_000,
+            unknown: 70,
+            ..Sum::default()
+        };
         for (cpu, at_most) in [(0, 200), (1, 250)] {
             let name = format!("rustc on CPU {cpu}");
-            let culprit = Culprit { name: name.clone(), activity: Activity::Waits(Tid(7)), cpu: Some(Cpu(cpu)) };
-            sum.by.insert(name, (culprit, Blamed { at_most, ..Blamed::default() }));
+            let culprit = Culprit {
+                name: name.clone(),
+                activity: Activity::Waits(Tid(7)),
+                cpu: Some(Cpu(cpu)),
+            };
+            sum.by.insert(
+                name,
+                (
+                    culprit,
+                    Blamed {
+                        at_most,
+                        ..Blamed::default()
+                    },
+                ),
+            );
         }
         sum.rest.insert(((1, 2), true), 400);
         sum.rest.insert(((2, 3), true), 10);
         sum.rest.insert(((3, 4), false), 0);
         let causes = of(&sum);
-        let took: Vec<_> = causes.iter().map(|cause| (cause.took, cause.stage)).collect();
-        assert_eq!(took, [((0, 450), None), ((410, 410), Some((1, 2))), ((70, 70), None)]);
-        assert!(matches!(&causes[0].what, What::Culprit { name, each, .. } if name == "rustc" && each.len() == 2));
-        assert_eq!((&causes[1].what, &causes[2].what), (&What::OwnCode, &What::Unknown));
+        let took: Vec<_> = causes
+            .iter()
+            .map(|cause| (cause.took, cause.stage))
+            .collect();
+        assert_eq!(
+            took,
+            [
+                ((0, 450), None),
+                ((410, 410), Some((1, 2))),
+                ((70, 70), None)
+            ]
+        );
+        assert!(
+            matches!(&causes[0].what, What::Culprit { name, each, .. } if name == "rustc" && each.len() == 2)
+        );
+        assert_eq!(
+            (&causes[1].what, &causes[2].what),
+            (&What::OwnCode, &What::Unknown)
+        );
     }
 }

@@ -101,7 +101,10 @@ impl<'a> First<'a> {
         }
         let times = self.times.entry(subject).or_insert_with(|| {
             *lengths += 1;
-            Times { whole: Histogram::new(Scale::for_next(*lengths)), ..Times::default() }
+            Times {
+                whole: Histogram::new(Scale::for_next(*lengths)),
+                ..Times::default()
+            }
         });
         times.whole.add(request.length());
         for stage in &request.stages {
@@ -125,7 +128,11 @@ impl<'a> First<'a> {
     /// wanted.
     pub fn slowest_from(&self) -> u64 {
         let shortest = self.longest.peek().map_or(0, |Reverse(length)| *length);
-        if self.longest.len() < self.most { 0 } else { shortest }
+        if self.longest.len() < self.most {
+            0
+        } else {
+            shortest
+        }
     }
 }
 
@@ -173,7 +180,10 @@ impl Consumer<Kept> for First<'_> {
             self.early += u64::from(request.related.is_none() && is_early(request, self.source));
             return;
         }
-        request.stages.iter().for_each(|stage| self.survey.stage(stage));
+        request
+            .stages
+            .iter()
+            .for_each(|stage| self.survey.stage(stage));
         self.add(request);
         if request.related.is_some() {
             return;

@@ -42,14 +42,24 @@ pub struct Inputs {
 
 impl Inputs {
     /// Opens a capture or a trace, and reports what is missing.
-    pub fn open(path: &Path, objects: &ObjectSources, by: &[String], observer: &Observer) -> anyhow::Result<Self> {
+    pub fn open(
+        path: &Path,
+        objects: &ObjectSources,
+        by: &[String],
+        observer: &Observer,
+    ) -> anyhow::Result<Self> {
         let source = open::source(path, observer)?;
         let objects = objects.of(&Place::File(path.to_owned()));
         let specs = objects.specs()?;
         let annotator = match &source.trace {
             Some(trace) => {
-                let annotator =
-                    objects.annotator(specs.clone(), trace.tpoints(), "", || beside::span(trace), observer)?;
+                let annotator = objects.annotator(
+                    specs.clone(),
+                    trace.tpoints(),
+                    "",
+                    || beside::span(trace),
+                    observer,
+                )?;
                 with_owners(annotator, trace, false, observer)
             }
             None => None,
@@ -66,10 +76,19 @@ impl Inputs {
         fields: &[&[&str]],
         observer: &Observer,
     ) -> anyhow::Result<Self> {
-        let by: Vec<String> = fields.iter().filter_map(|names| names.first()).map(|name| (*name).to_owned()).collect();
+        let by: Vec<String> = fields
+            .iter()
+            .filter_map(|names| names.first())
+            .map(|name| (*name).to_owned())
+            .collect();
         let mut inputs = Self::open(path, objects, &by, observer)?;
         let specs = objects.specs()?;
-        let parse = |names: &&[&str]| names.iter().map(|name| field::parse(name, &specs)).collect();
+        let parse = |names: &&[&str]| {
+            names
+                .iter()
+                .map(|name| field::parse(name, &specs))
+                .collect()
+        };
         inputs.by_fields = fields.iter().map(parse).collect::<anyhow::Result<_>>()?;
         Ok(inputs)
     }
@@ -77,8 +96,12 @@ impl Inputs {
     /// Opens a capture, without groups, and without a report on its objects.
     pub fn open_quietly(dir: &Path, observer: &Observer) -> anyhow::Result<Self> {
         let source = open::source(dir, observer)?;
-        let recording = captures::objects(dir).map(|path| user_file::read_member(&path, user_file::RECORDING));
-        let recording = recording.transpose().context("reading the capture's recording")?.unwrap_or_default();
+        let recording =
+            captures::objects(dir).map(|path| user_file::read_member(&path, user_file::RECORDING));
+        let recording = recording
+            .transpose()
+            .context("reading the capture's recording")?
+            .unwrap_or_default();
         Self::quietly(source, &String::from_utf8_lossy(&recording), observer)
     }
 
@@ -89,15 +112,33 @@ impl Inputs {
     }
 
     /// Opens a capture that has just been written, grouped by subsystem, without any report.
-    pub fn open_to_judge(dir: &Path, specs: &[ObjectSpec], observer: &Observer) -> anyhow::Result<Self> {
-        let recording = captures::objects(dir).map(|path| user_file::read_member(&path, user_file::RECORDING));
-        let recording = recording.transpose().context("reading the capture's recording")?.unwrap_or_default();
+    pub fn open_to_judge(
+        dir: &Path,
+        specs: &[ObjectSpec],
+        observer: &Observer,
+    ) -> anyhow::Result<Self> {
+        let recording =
+            captures::objects(dir).map(|path| user_file::read_member(&path, user_file::RECORDING));
+        let recording = recording
+            .transpose()
+            .context("reading the capture's recording")?
+            .unwrap_or_default();
         let by = vec![SUBSYSTEM.to_owned()];
-        Self::with_recording(open::captured_quietly(dir)?, &String::from_utf8_lossy(&recording), specs, by, observer)
+        Self::with_recording(
+            open::captured_quietly(dir)?,
+            &String::from_utf8_lossy(&recording),
+            specs,
+            by,
+            observer,
+        )
     }
 
     /// Opens a capture in memory in the same way, without groups.
-    pub fn open_to_learn(reader: Reader, specs: &[ObjectSpec], observer: &Observer) -> anyhow::Result<Self> {
+    pub fn open_to_learn(
+        reader: Reader,
+        specs: &[ObjectSpec],
+        observer: &Observer,
+    ) -> anyhow::Result<Self> {
         Self::with_recording(open::captured(reader)?, "", specs, Vec::new(), observer)
     }
 
@@ -130,7 +171,10 @@ impl Inputs {
         let parse = |field: &String| alternatives(field, specs);
         let by_fields = by.iter().map(parse).collect::<anyhow::Result<Vec<_>>>()?;
         let owner = [field::parse("qpair", specs)?, Field::Owner];
-        let rate = source.trace.as_ref().map_or(TickRate::ticks_as_micros(), Trace::tick_rate);
+        let rate = source
+            .trace
+            .as_ref()
+            .map_or(TickRate::ticks_as_micros(), Trace::tick_rate);
         let queues = Queues::new(specs)?;
         Ok(Self {
             source,
@@ -147,7 +191,12 @@ impl Inputs {
 
     /// Hands all records and events to a consumer in time order, and shows progress under the name
     /// `what`.
-    pub fn pass<C: Consumer<Kept>>(&self, what: &'static str, setting: Setting, consumer: &mut C) -> Passed {
+    pub fn pass<C: Consumer<Kept>>(
+        &self,
+        what: &'static str,
+        setting: Setting,
+        consumer: &mut C,
+    ) -> Passed {
         self.pass_with(Progress::new(&self.observer), what, setting, consumer)
     }
 
@@ -159,9 +208,18 @@ impl Inputs {
         setting: Setting,
         consumer: &mut C,
     ) -> Passed {
-        let context = Context { rate: self.rate, annotator: self.annotator.as_ref() };
-        let fields = Fields { by: &self.by_fields, owner: &self.owner, context };
-        let foreseen = self.foreseen.get_or_init(|| self.source.foresee(&self.observer));
+        let context = Context {
+            rate: self.rate,
+            annotator: self.annotator.as_ref(),
+        };
+        let fields = Fields {
+            by: &self.by_fields,
+            owner: &self.owner,
+            context,
+        };
+        let foreseen = self
+            .foreseen
+            .get_or_init(|| self.source.foresee(&self.observer));
         pass(
             &self.source,
             self.source.reading(progress, what),
@@ -176,13 +234,23 @@ impl Inputs {
 
 /// Returns the fields to group by. By default that is the subsystem, if the trace knows subsystems.
 fn fields_to_group_by(by: &[String], source: &Source, has_objects: bool) -> Vec<String> {
-    let knows = source.trace.as_ref().is_some_and(|trace| has_objects || trace.has_owners());
-    if by.is_empty() && knows { vec![SUBSYSTEM.to_owned()] } else { by.to_vec() }
+    let knows = source
+        .trace
+        .as_ref()
+        .is_some_and(|trace| has_objects || trace.has_owners());
+    if by.is_empty() && knows {
+        vec![SUBSYSTEM.to_owned()]
+    } else {
+        by.to_vec()
+    }
 }
 
 /// Returns a field with its substitute. Owners know their subsystems; RDMA's records have no
 /// owners, but a recording may know the subsystem.
 fn alternatives(field: &str, specs: &[ObjectSpec]) -> anyhow::Result<Vec<Field>> {
     let other = (field == SUBSYSTEM).then_some("qpair.subnqn");
-    std::iter::once(field).chain(other).map(|name| field::parse(name, specs)).collect()
+    std::iter::once(field)
+        .chain(other)
+        .map(|name| field::parse(name, specs))
+        .collect()
 }

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use records::json_text::string;
 use requests::Ending;
-use scene::{Activity, ActivitySum, BootNanos, Consumer, Ends, Interval, Request, StageOfRequest, Tid};
+use scene::{
+    Activity, ActivitySum, BootNanos, Consumer, Ends, Interval, Request, StageOfRequest, Tid,
+};
 use text::json::begin;
 
 use super::pass::Kept;
@@ -28,12 +30,22 @@ pub fn quoted(text: &str) -> String {
 pub fn json(report: &Report<'_>) -> String {
     let mut text = String::new();
     for (rank, request) in report.slowest.iter().enumerate() {
-        let _ = write!(text, "{},\"slowest\":{}", begin("timeline.request"), rank + 1);
+        let _ = write!(
+            text,
+            "{},\"slowest\":{}",
+            begin("timeline.request"),
+            rank + 1
+        );
         one(&mut text, request, report);
         text.push_str("}\n");
     }
     for (rank, verdict) in report.verdicts.iter().enumerate() {
-        let _ = write!(text, "{},\"summary\":{}", begin("timeline.summary"), rank + 1);
+        let _ = write!(
+            text,
+            "{},\"summary\":{}",
+            begin("timeline.summary"),
+            rank + 1
+        );
         summary(&mut text, verdict, report);
         text.push_str("}\n");
     }
@@ -42,7 +54,11 @@ pub fn json(report: &Report<'_>) -> String {
 
 fn group(text: &mut String, values: &[Option<Box<str>>], report: &Report<'_>) {
     let pair = |(name, value): (&String, &Option<Box<str>>)| {
-        format!("{}:{}", quoted(name), value.as_deref().map_or_else(|| "null".to_owned(), quoted))
+        format!(
+            "{}:{}",
+            quoted(name),
+            value.as_deref().map_or_else(|| "null".to_owned(), quoted)
+        )
     };
     let pairs: Vec<String> = report.by.iter().zip(values).map(pair).collect();
     let _ = write!(text, ",\"group\":{{{}}}", pairs.join(","));
@@ -50,17 +66,38 @@ fn group(text: &mut String, values: &[Option<Box<str>>], report: &Report<'_>) {
 
 fn one(text: &mut String, request: &Request<Kept>, report: &Report<'_>) {
     let source = report.source;
-    let (object, first) = (quoted(&request.name.to_string()), quoted(source.tpoint(request.first())));
+    let (object, first) = (
+        quoted(&request.name.to_string()),
+        quoted(source.tpoint(request.first())),
+    );
     let _ = write!(text, ",\"object\":{object},\"first\":{first}");
     group(text, &request.kept.group, report);
-    let owner = request.kept.owner.as_deref().map_or_else(|| "null".to_owned(), quoted);
+    let owner = request
+        .kept
+        .owner
+        .as_deref()
+        .map_or_else(|| "null".to_owned(), quoted);
     let at = request.begin().0.saturating_sub(report.begin.0);
-    let _ = write!(text, ",\"whose\":{owner},\"at_ns\":{at},\"boot_ns\":{}", request.begin().0);
-    let depth = request.depth.map_or_else(|| "null".to_owned(), |depth| depth.to_string());
-    let _ = write!(text, ",\"length_ns\":{},\"size\":{},\"queue_depth\":{depth}", request.length(), request.size);
+    let _ = write!(
+        text,
+        ",\"whose\":{owner},\"at_ns\":{at},\"boot_ns\":{}",
+        request.begin().0
+    );
+    let depth = request
+        .depth
+        .map_or_else(|| "null".to_owned(), |depth| depth.to_string());
+    let _ = write!(
+        text,
+        ",\"length_ns\":{},\"size\":{},\"queue_depth\":{depth}",
+        request.length(),
+        request.size
+    );
     let by = blamed(request, source);
     let (least, most) = kernel_of(&by);
-    let _ = write!(text, ",\"kernel_at_least_ns\":{least},\"kernel_at_most_ns\":{most},\"stages\":[");
+    let _ = write!(
+        text,
+        ",\"kernel_at_least_ns\":{least},\"kernel_at_most_ns\":{most},\"stages\":["
+    );
     for (index, stage) in request.stages.iter().enumerate() {
         text.push_str(if index > 0 { "," } else { "" });
         of_stage(text, stage, report);
@@ -70,28 +107,68 @@ fn one(text: &mut String, request: &Request<Kept>, report: &Report<'_>) {
 
 fn of_stage(text: &mut String, stage: &StageOfRequest, report: &Report<'_>) {
     let source = report.source;
-    let (from, to) = (quoted(source.tpoint(stage.from)), quoted(source.tpoint(stage.to)));
+    let (from, to) = (
+        quoted(source.tpoint(stage.from)),
+        quoted(source.tpoint(stage.to)),
+    );
     let at = stage.begin.0.saturating_sub(report.begin.0);
-    let _ = write!(text, "{{\"from\":{from},\"to\":{to},\"at_ns\":{at},\"length_ns\":{}", stage.length());
+    let _ = write!(
+        text,
+        "{{\"from\":{from},\"to\":{to},\"at_ns\":{at},\"length_ns\":{}",
+        stage.length()
+    );
     let ends = match stage.ending {
         Ending::OwnWork => "own work",
         Ending::Found => "found",
         Ending::Either => "either",
     };
-    let usual = if let Ends::Found { usual, .. } = stage.ends { usual } else { None };
-    let number = |number: Option<u64>| number.map_or_else(|| "null".to_owned(), |number| number.to_string());
-    let _ = write!(text, ",\"ends\":\"{ends}\",\"usual_ns\":{},\"lcore\":{}", number(usual), stage.lcore);
-    let (tid, cpu) = (number(stage.tid.map(|tid| tid.0.into())), number(stage.cpu.map(|cpu| cpu.0.into())));
-    let _ = write!(text, ",\"tid\":{tid},\"cpu\":{cpu},\"unknown_ns\":{},\"shares\":[", stage.unknown);
+    let usual = if let Ends::Found { usual, .. } = stage.ends {
+        usual
+    } else {
+        None
+    };
+    let number =
+        |number: Option<u64>| number.map_or_else(|| "null".to_owned(), |number| number.to_string());
+    let _ = write!(
+        text,
+        ",\"ends\":\"{ends}\",\"usual_ns\":{},\"lcore\":{}",
+        number(usual),
+        stage.lcore
+    );
+    let (tid, cpu) = (
+        number(stage.tid.map(|tid| tid.0.into())),
+        number(stage.cpu.map(|cpu| cpu.0.into())),
+    );
+    let _ = write!(
+        text,
+        ",\"tid\":{tid},\"cpu\":{cpu},\"unknown_ns\":{},\"shares\":[",
+        stage.unknown
+    );
     for (index, share) in stage.shares.iter().enumerate() {
         let comma = if index > 0 { "," } else { "" };
         let of = activity(source, share.activity, stage.end);
-        let _ = write!(text, "{comma}{{{of},\"at_least_ns\":{},\"at_most_ns\":{}}}", share.at_least, share.at_most);
+        let _ = write!(
+            text,
+            "{comma}{{{of},\"at_least_ns\":{},\"at_most_ns\":{}}}",
+            share.at_least, share.at_most
+        );
     }
     text.push_str("],\"did\":[");
-    for (index, &ActivitySum { activity: what, count, nanos }) in stage.sums.iter().enumerate() {
+    for (
+        index,
+        &ActivitySum {
+            activity: what,
+            count,
+            nanos,
+        },
+    ) in stage.sums.iter().enumerate()
+    {
         let comma = if index > 0 { "," } else { "" };
-        let _ = write!(text, "{comma}{{{},\"count\":{count},\"ns\":{nanos}}}", activity(source, what, stage.end));
+        let _ = write!(
+            text,
+            "{comma}{{{},\"count\":{count},\"ns\":{nanos}}}",
+            activity(source, what, stage.end)
+        );
     }
     text.push_str("]}");
 }
@@ -104,13 +181,22 @@ pub fn activity(source: &Source, activity: Activity, at: BootNanos) -> String {
     };
     match activity {
         Activity::Runs => "\"activity\":\"runs\"".to_owned(),
-        Activity::Calls(call) => format!("\"activity\":\"calls\",\"call\":{}", quoted(&source.call(call))),
+        Activity::Calls(call) => format!(
+            "\"activity\":\"calls\",\"call\":{}",
+            quoted(&source.call(call))
+        ),
         Activity::Interrupted(what) => {
-            format!("\"activity\":\"interrupted\",\"interrupt\":{}", quoted(&words::interrupt(what)))
+            format!(
+                "\"activity\":\"interrupted\",\"interrupt\":{}",
+                quoted(&words::interrupt(what))
+            )
         }
         Activity::Waits(tid) => format!("\"activity\":\"preempted\",{}", by(tid)),
         Activity::Woken(tid) => format!("\"activity\":\"woken\",{}", by(tid)),
-        Activity::Blocked(Some(call)) => format!("\"activity\":\"blocked\",\"call\":{}", quoted(&source.call(call))),
+        Activity::Blocked(Some(call)) => format!(
+            "\"activity\":\"blocked\",\"call\":{}",
+            quoted(&source.call(call))
+        ),
         Activity::Blocked(None) => "\"activity\":\"blocked\"".to_owned(),
         Activity::Stopped => "\"activity\":\"stopped\"".to_owned(),
         Activity::Ended => "\"activity\":\"ended\"".to_owned(),
@@ -120,11 +206,26 @@ pub fn activity(source: &Source, activity: Activity, at: BootNanos) -> String {
 
 fn summary(text: &mut String, verdict: &Verdict<'_>, report: &Report<'_>) {
     let (source, times) = (report.source, verdict.times);
-    let (prefix, first) = (verdict.subject.prefix.to_string(), source.tpoint(verdict.subject.first));
-    let _ = write!(text, ",\"object\":{},\"first\":{}", quoted(&prefix), quoted(first));
+    let (prefix, first) = (
+        verdict.subject.prefix.to_string(),
+        source.tpoint(verdict.subject.first),
+    );
+    let _ = write!(
+        text,
+        ",\"object\":{},\"first\":{}",
+        quoted(&prefix),
+        quoted(first)
+    );
     group(text, &verdict.subject.group, report);
-    let (part, count, turn) = (verdict.subject.is_part, times.whole.count(), report.usual.turn);
-    let _ = write!(text, ",\"is_part\":{part},\"count\":{count},\"turn_ns\":{turn},\"bands\":[");
+    let (part, count, turn) = (
+        verdict.subject.is_part,
+        times.whole.count(),
+        report.usual.turn,
+    );
+    let _ = write!(
+        text,
+        ",\"is_part\":{part},\"count\":{count},\"turn_ns\":{turn},\"bands\":["
+    );
     for (index, (band, sum)) in BANDS.iter().zip(&verdict.loss.whole).enumerate() {
         text.push_str(if index > 0 { "," } else { "" });
         of_band(text, (band, times.whole.quantile(band.part)), sum, report);
@@ -137,17 +238,32 @@ fn summary(text: &mut String, verdict: &Verdict<'_>, report: &Report<'_>) {
 /// What the requests of a band lost.
 fn of_band(text: &mut String, (band, value): (&Band, u64), sum: &Sum, report: &Report<'_>) {
     let (name, mean, requests) = (band.name, sum.length / sum.requests.max(1), sum.requests);
-    let _ = write!(text, "{{\"name\":\"{name}\",\"value_ns\":{value},\"requests\":{requests}");
+    let _ = write!(
+        text,
+        "{{\"name\":\"{name}\",\"value_ns\":{value},\"requests\":{requests}"
+    );
     let (least, most) = sum.kernel.mean(sum.requests);
-    let _ = write!(text, ",\"mean_ns\":{mean},\"kernel_at_least_ns\":{least},\"kernel_at_most_ns\":{most}");
+    let _ = write!(
+        text,
+        ",\"mean_ns\":{mean},\"kernel_at_least_ns\":{least},\"kernel_at_most_ns\":{most}"
+    );
     let unknown = sum.unknown / sum.requests.max(1);
     let (explained, perhaps) = (sum.explained, sum.perhaps);
-    let _ = write!(text, ",\"explained\":{explained},\"perhaps\":{perhaps},\"unknown_ns\":{unknown},\"by\":[");
+    let _ = write!(
+        text,
+        ",\"explained\":{explained},\"perhaps\":{perhaps},\"unknown_ns\":{unknown},\"by\":["
+    );
     for (index, (culprit, blamed)) in sum.culprits().into_iter().take(MOST_CULPRITS).enumerate() {
         let comma = if index > 0 { "," } else { "" };
-        let cpu = culprit.cpu.map_or_else(|| "null".to_owned(), |cpu| cpu.0.to_string());
+        let cpu = culprit
+            .cpu
+            .map_or_else(|| "null".to_owned(), |cpu| cpu.0.to_string());
         let what = activity(report.source, culprit.activity, report.begin);
-        let _ = write!(text, "{comma}{{\"who\":{},{what},\"cpu\":{cpu}", quoted(&culprit.name));
+        let _ = write!(
+            text,
+            "{comma}{{\"who\":{},{what},\"cpu\":{cpu}",
+            quoted(&culprit.name)
+        );
         bounds(text, blamed);
     }
     text.push_str("]}");
@@ -160,20 +276,40 @@ fn stages(text: &mut String, verdict: &Verdict<'_>, source: &Source) {
     for (index, (kind, lengths)) in kinds.into_iter().enumerate() {
         let comma = if index > 0 { "," } else { "" };
         let (from, to) = (quoted(source.tpoint(kind.0)), quoted(source.tpoint(kind.1)));
-        let _ = write!(text, "{comma}{{\"from\":{from},\"to\":{to},\"count\":{}", lengths.count());
-        let bands = verdict.loss.stages.get(kind).map(|loss| loss.bands).unwrap_or_default();
+        let _ = write!(
+            text,
+            "{comma}{{\"from\":{from},\"to\":{to},\"count\":{}",
+            lengths.count()
+        );
+        let bands = verdict
+            .loss
+            .stages
+            .get(kind)
+            .map(|loss| loss.bands)
+            .unwrap_or_default();
         for (band, blamed) in BANDS.iter().zip(bands) {
             let (name, value) = (band.name.replace('.', "_"), lengths.quantile(band.part));
             let (least, most) = blamed.of_one(value);
-            let _ = write!(text, ",\"{name}_ns\":{value},\"{name}_kernel_ns\":[{least},{most}]");
+            let _ = write!(
+                text,
+                ",\"{name}_ns\":{value},\"{name}_kernel_ns\":[{least},{most}]"
+            );
         }
         text.push('}');
     }
 }
 
 fn bounds(text: &mut String, blamed: &Blamed) {
-    let Blamed { requests, at_least, at_most, .. } = blamed;
-    let _ = write!(text, ",\"requests\":{requests},\"at_least_ns\":{at_least},\"at_most_ns\":{at_most}}}");
+    let Blamed {
+        requests,
+        at_least,
+        at_most,
+        ..
+    } = blamed;
+    let _ = write!(
+        text,
+        ",\"requests\":{requests},\"at_least_ns\":{at_least},\"at_most_ns\":{at_most}}}"
+    );
 }
 
 /// Writes what each thread did, an interval a line.
@@ -188,12 +324,18 @@ impl<W: FnMut(&str)> Consumer<Kept> for Intervals<'_, W> {
     fn request(&mut self, _: &Request<Kept>) {}
 
     fn interval(&mut self, tid: Tid, interval: Interval) {
-        let Interval { from, to, activity: what } = interval;
+        let Interval {
+            from,
+            to,
+            activity: what,
+        } = interval;
         let what = activity(self.source, what, from);
         let comm = quoted(&self.source.thread(tid, from));
         let envelope = begin("timeline.interval");
         let (tid, from, to) = (tid.0, from.0, to.0);
-        let line = format!("{envelope},\"tid\":{tid},\"comm\":{comm},\"from_ns\":{from},\"to_ns\":{to},{what}}}\n");
+        let line = format!(
+            "{envelope},\"tid\":{tid},\"comm\":{comm},\"from_ns\":{from},\"to_ns\":{to},{what}}}\n"
+        );
         (self.write)(&line);
     }
 }

@@ -6,7 +6,10 @@ use std::path::Path;
 use capture::Reader;
 use objects::ObjectSpec;
 use observer::Observer;
-use scene::{AwayTimes, AwayTracker, BootNanos, Consumer, Experience, Interval, Request, Setting, Survey, Tid};
+use scene::{
+    AwayTimes, AwayTracker, BootNanos, Consumer, Experience, Interval, Request, Setting, Survey,
+    Tid,
+};
 use spdk_trace::{Lcore, Ticks};
 
 use super::away;
@@ -102,15 +105,37 @@ pub fn judge(
 ) -> anyhow::Result<Judgement> {
     let inputs = Inputs::open_to_judge(dir, specs, observer)?;
     let source = &inputs.source;
-    let mut learning = Learning { experience, now: Survey::default(), away: away::tracker(source) };
+    let mut learning = Learning {
+        experience,
+        now: Survey::default(),
+        away: away::tracker(source),
+    };
     let passed = inputs.pass("judging a capture", source.setting(), &mut learning);
     let usual = learning.experience.usual(&learning.now);
-    let mut looking = Looking { source, wanted, found: None, away: learning.away.finish() };
-    inputs.pass("judging a capture", Setting { usual, ..source.setting() }, &mut looking);
+    let mut looking = Looking {
+        source,
+        wanted,
+        found: None,
+        away: learning.away.finish(),
+    };
+    inputs.pass(
+        "judging a capture",
+        Setting {
+            usual,
+            ..source.setting()
+        },
+        &mut looking,
+    );
     let Looking { found, away, .. } = looking;
     let request = found.map(|request| judged(&request, source));
-    let (sentences, json) = (away::sentences(source, &away), away::json(source, &away, passed.begin));
-    Ok(Judgement { request, away: AwayText { sentences, json } })
+    let (sentences, json) = (
+        away::sentences(source, &away),
+        away::json(source, &away, passed.begin),
+    );
+    Ok(Judgement {
+        request,
+        away: AwayText { sentences, json },
+    })
 }
 
 /// Learns usual lengths from a capture in memory, of a time in which nothing need have been slow.
@@ -121,7 +146,11 @@ pub fn learn(
     observer: &Observer,
 ) -> anyhow::Result<()> {
     let inputs = Inputs::open_to_learn(reader, specs, observer)?;
-    inputs.pass("learning what is usual", inputs.source.setting(), experience);
+    inputs.pass(
+        "learning what is usual",
+        inputs.source.setting(),
+        experience,
+    );
     Ok(())
 }
 
@@ -158,9 +187,18 @@ impl Consumer<Kept> for Looking<'_> {
         away::count(&mut self.away, self.source, request);
         let first = request.records.first();
         let is_it = first.is_some_and(|mark| {
-            Some(Wanted { begin: mark.ticks, lcore: mark.lcore, first: mark.tpoint }) == self.wanted
+            Some(Wanted {
+                begin: mark.ticks,
+                lcore: mark.lcore,
+                first: mark.tpoint,
+            }) == self.wanted
         });
-        if is_it && self.found.as_ref().is_none_or(|known| known.length() < request.length()) {
+        if is_it
+            && self
+                .found
+                .as_ref()
+                .is_none_or(|known| known.length() < request.length())
+        {
             self.found = Some(request.clone());
         }
     }
@@ -180,7 +218,13 @@ fn judged(request: &Request<Kept>, source: &Source) -> Judged {
     Judged {
         object: request.name.to_string(),
         kind: words::kind(source.tpoint(request.first())).to_owned(),
-        subsystem: request.kept.group.first().cloned().flatten().map(|name| words::short(&name)),
+        subsystem: request
+            .kept
+            .group
+            .first()
+            .cloned()
+            .flatten()
+            .map(|name| words::short(&name)),
         whose: request.kept.owner.as_deref().map(str::to_owned),
         begin: request.begin(),
         length: request.length(),
@@ -189,21 +233,37 @@ fn judged(request: &Request<Kept>, source: &Source) -> Judged {
         at_least,
         at_most,
         culprit,
-        unknown: if source.kernel.is_some() { unknown(request) } else { 0 },
+        unknown: if source.kernel.is_some() {
+            unknown(request)
+        } else {
+            0
+        },
         stage: stage.map(|stage| (named(stage.from), named(stage.to), stage.length())),
-        last: request.records.last().map(|mark| named(mark.tpoint)).unwrap_or_default(),
+        last: request
+            .records
+            .last()
+            .map(|mark| named(mark.tpoint))
+            .unwrap_or_default(),
     }
 }
 
 impl Judged {
     /// Names the culprit in words, as the verdicts of `dptrace timeline` do.
     pub fn blame(&self) -> String {
-        let Some(culprit) = self.culprit.as_ref().filter(|it| words::explains(it.at_most, self.length)) else {
+        let Some(culprit) = self
+            .culprit
+            .as_ref()
+            .filter(|it| words::explains(it.at_most, self.length))
+        else {
             return self.no_blame();
         };
         let share = Share::of(culprit.is_taken, culprit.at_most, self.at_most);
         let is_alone = share == Share::All;
-        let all = if is_alone { (culprit.at_least, culprit.at_most) } else { (self.at_least, self.at_most) };
+        let all = if is_alone {
+            (culprit.at_least, culprit.at_most)
+        } else {
+            (self.at_least, self.at_most)
+        };
         words::taken_by(&culprit.name, share, all)
     }
 
@@ -218,8 +278,14 @@ impl Judged {
         } else {
             format!("hardly any time to others (at most {})", time(self.at_most))
         };
-        let Some((from, to, length)) = &self.stage else { return why };
-        if self.unfinished { why } else { format!("{why}; {} of it in {from} -> {to}", time(*length)) }
+        let Some((from, to, length)) = &self.stage else {
+            return why;
+        };
+        if self.unfinished {
+            why
+        } else {
+            format!("{why}; {} of it in {from} -> {to}", time(*length))
+        }
     }
 }
 
@@ -230,11 +296,29 @@ mod tests {
     #[test]
     fn blame_is_in_words() {
         let culprit = |name: &str, is_taken, at_least, at_most| {
-            Some(Culprit { name: name.to_owned(), is_taken, at_least, at_most })
+            Some(Culprit {
+                name: name.to_owned(),
+                is_taken,
+                at_least,
+                at_most,
+            })
         };
         let stage = Some(("A".to_owned(), "B".to_owned(), 900_000));
-        let quiet = Judged { length: 1_000_000, has_kernel: true, stage, ..Judged::default() };
-        let blamed = |at_least, at_most, culprit| Judged { at_least, at_most, culprit, ..quiet.clone() }.blame();
+        let quiet = Judged {
+            length: 1_000_000,
+            has_kernel: true,
+            stage,
+            ..Judged::default()
+        };
+        let blamed = |at_least, at_most, culprit| {
+            Judged {
+                at_least,
+                at_most,
+                culprit,
+                ..quiet.clone()
+            }
+            .blame()
+        };
         assert_eq!(quiet.blame(), "no time to others; 900 us of it in A -> B");
         assert_eq!(
             blamed(0, 800_000, culprit("rustc on CPU 0", true, 0, 700_000)),
@@ -248,11 +332,29 @@ mod tests {
             blamed(10, 900, culprit("timer tick", true, 10, 900)),
             "hardly any time to others (at most 900 ns); 900 us of it in A -> B"
         );
-        let own = culprit("its own call nanosleep, which blocked", false, 500_000, 500_000);
-        assert_eq!(blamed(0, 0, own), "500 us of it its own call nanosleep, which blocked");
-        let unknown = Judged { unknown: 600_000, ..quiet.clone() };
-        assert_eq!(unknown.blame(), "no event explains 600 us of it; 900 us of it in A -> B");
-        let none = Judged { has_kernel: false, unfinished: true, ..quiet };
+        let own = culprit(
+            "its own call nanosleep, which blocked",
+            false,
+            500_000,
+            500_000,
+        );
+        assert_eq!(
+            blamed(0, 0, own),
+            "500 us of it its own call nanosleep, which blocked"
+        );
+        let unknown = Judged {
+            unknown: 600_000,
+            ..quiet.clone()
+        };
+        assert_eq!(
+            unknown.blame(),
+            "no event explains 600 us of it; 900 us of it in A -> B"
+        );
+        let none = Judged {
+            has_kernel: false,
+            unfinished: true,
+            ..quiet
+        };
         assert_eq!(none.blame(), "no events of the kernel");
     }
 }

@@ -22,17 +22,24 @@ pub fn of(source: &Source, passed: &Passed) -> Vec<String> {
     if passed.unseen > 0 {
         let are = if passed.unseen == 1 { "is" } else { "are" };
         let records = counted(passed.unseen, "record");
-        notes.push(format!("{records} of objects created before the trace begins {are} not counted"));
+        notes.push(format!(
+            "{records} of objects created before the trace begins {are} not counted"
+        ));
     }
     notes.extend(of_objects(passed.left_out, 4_096));
     if passed.lost > 0 {
         let events = counted(passed.lost, "event");
         notes.push(format!("{events} of the kernel were lost: these times are unknown, and nobody is blamed for them"));
     }
-    let late = source.kernel.as_ref().map_or(0, |kernel| kernel.events.late());
+    let late = source
+        .kernel
+        .as_ref()
+        .map_or(0, |kernel| kernel.events.late());
     if late > 0 {
         let events = counted(late, "event");
-        notes.push(format!("{events} of the kernel were written behind later ones, and are put in order"));
+        notes.push(format!(
+            "{events} of the kernel were written behind later ones, and are put in order"
+        ));
     }
     if let Some(cut) = &passed.cut {
         notes.push(format!("the kernel's events end early: {cut}"));
@@ -41,7 +48,9 @@ pub fn of(source: &Source, passed: &Passed) -> Vec<String> {
         return notes;
     }
     if passed.events == 0 {
-        notes.push("the kernel reported nothing of these threads: whatever they did is unknown".to_owned());
+        notes.push(
+            "the kernel reported nothing of these threads: whatever they did is unknown".to_owned(),
+        );
     } else if let Some(end) = passed.events_end {
         let known = time(passed.after_begin(end));
         notes.push(format!(
@@ -54,15 +63,34 @@ pub fn of(source: &Source, passed: &Passed) -> Vec<String> {
 /// Returns notes on objects that are left out; `most` is the limit on the records kept of one
 /// object.
 pub fn of_objects(left_out: LeftOut, most: usize) -> Vec<String> {
-    let LeftOut { endless, forgotten, torn } = left_out;
+    let LeftOut {
+        endless,
+        forgotten,
+        torn,
+    } = left_out;
     let left = |count: u64, which: &str, why: &str| {
-        let (objects, are) = (counted(count, "object"), if count == 1 { "is" } else { "are" });
+        let (objects, are) = (
+            counted(count, "object"),
+            if count == 1 { "is" } else { "are" },
+        );
         (count > 0).then(|| format!("{objects} {which} {are} left out: {why}"))
     };
     let notes = [
-        left(torn, "in whose time records were lost", "the end of one and the beginning of the next may be missing"),
-        left(endless, &format!("with more than {most} records"), "a request has fewer"),
-        left(forgotten, "without an end", "more had not ended at one time than dptrace keeps"),
+        left(
+            torn,
+            "in whose time records were lost",
+            "the end of one and the beginning of the next may be missing",
+        ),
+        left(
+            endless,
+            &format!("with more than {most} records"),
+            "a request has fewer",
+        ),
+        left(
+            forgotten,
+            "without an end",
+            "more had not ended at one time than dptrace keeps",
+        ),
     ];
     notes.into_iter().flatten().collect()
 }
@@ -73,10 +101,17 @@ pub fn of_requests(source: &Source, passed: &Passed, first: &First<'_>) -> Vec<S
     let whole = first.times.iter().filter(|(subject, _)| !subject.is_part);
     let counted = whole.map(|(_, times)| times.whole.count()).sum::<u64>();
     let all = counted + first.early + first.excluded + first.left_out;
-    let begin = source.kernel.as_ref().map(|kernel| time(passed.after_begin(kernel.start)));
-    let before = begin.map(|begin| format!(" from before the kernel's events begin, {begin} after the first record,"));
-    let excluded =
-        format!("left out: {}, or without an answer; dptrace latency --summary has them", Excluded::Admin.in_title());
+    let begin = source
+        .kernel
+        .as_ref()
+        .map(|kernel| time(passed.after_begin(kernel.start)));
+    let before = begin.map(|begin| {
+        format!(" from before the kernel's events begin, {begin} after the first record,")
+    });
+    let excluded = format!(
+        "left out: {}, or without an answer; dptrace latency --summary has them",
+        Excluded::Admin.in_title()
+    );
     let notes = [
         before.and_then(|before| left(first.early, all, &before, "left out")),
         left(first.excluded, all, "", &excluded),

@@ -45,12 +45,20 @@ pub fn explain(
     observer: &Observer,
 ) -> anyhow::Result<Option<Explained>> {
     let inputs = Inputs::open_quietly(dir, observer)?;
-    let ids: HashMap<&str, u16> =
-        inputs.source.tpoints().iter().map(|tpoint| (tpoint.name.as_str(), tpoint.id)).collect();
+    let ids: HashMap<&str, u16> = inputs
+        .source
+        .tpoints()
+        .iter()
+        .map(|tpoint| (tpoint.name.as_str(), tpoint.id))
+        .collect();
     let place = |(at, it): (usize, &&Delayed)| Some(((*ids.get(it.stage.as_str())?, it.since), at));
-    let places: HashMap<(u16, Ticks), usize> = delayed.iter().enumerate().filter_map(place).collect();
+    let places: HashMap<(u16, Ticks), usize> =
+        delayed.iter().enumerate().filter_map(place).collect();
     let rank = |request: &Request<Kept>| {
-        let at = request.records.iter().find_map(|mark| places.get(&(mark.tpoint, mark.ticks)))?;
+        let at = request
+            .records
+            .iter()
+            .find_map(|mark| places.get(&(mark.tpoint, mark.ticks)))?;
         let part = u128::from(delayed[*at].nanos) * 1_000_000 / u128::from(request.length().max(1));
         // A request that was no longer than the delay was not the delayed one.
         (part <= 1_000_000).then_some((delayed[*at].is_preferred, part, *at))
@@ -58,7 +66,10 @@ pub fn explain(
     let (origin, best) = best(&inputs, rank);
     Ok(best.map(|((.., which), request)| {
         let title = text::waterfall(&inputs.source, origin, screen, "late on purpose", &request);
-        Explained { which, text: format!("{title}{}", verdict(&inputs.source, &request)) }
+        Explained {
+            which,
+            text: format!("{title}{}", verdict(&inputs.source, &request)),
+        }
     }))
 }
 
@@ -72,7 +83,9 @@ pub fn slowest_of(
 ) -> anyhow::Result<Option<String>> {
     let inputs = Inputs::of_trace(trace, recording, observer)?;
     let (origin, best) = best(&inputs, |request| Some(request.length()));
-    Ok(best.map(|(_, request)| text::waterfall(&inputs.source, origin, screen, "the slowest", &request)))
+    Ok(best.map(|(_, request)| {
+        text::waterfall(&inputs.source, origin, screen, "the slowest", &request)
+    }))
 }
 
 /// Returns the start of the trace, and the complete request with the highest rank.
@@ -82,10 +95,18 @@ fn best<R: Ord>(
 ) -> (BootNanos, Option<(R, Request<Kept>)>) {
     let (first, passed) = survey(inputs, 0);
     let source = &inputs.source;
-    let mut best = Best { source, rank, found: None };
+    let mut best = Best {
+        source,
+        rank,
+        found: None,
+    };
     inputs.pass(
         "second of two passes",
-        Setting { usual: first.survey.finish(), detail_over: 0, ..source.setting() },
+        Setting {
+            usual: first.survey.finish(),
+            detail_over: 0,
+            ..source.setting()
+        },
         &mut best,
     );
     (passed.begin, best.found)
@@ -102,7 +123,9 @@ impl<R: Ord, F: Fn(&Request<Kept>) -> Option<R>> Consumer<Kept> for Best<'_, R, 
         if request.related.is_some() || !counts(request, self.source) {
             return;
         }
-        let Some(rank) = (self.rank)(request) else { return };
+        let Some(rank) = (self.rank)(request) else {
+            return;
+        };
         if self.found.as_ref().is_none_or(|(best, _)| *best < rank) {
             self.found = Some((rank, request.clone()));
         }

@@ -31,7 +31,9 @@ impl Events for Captured {
     }
 
     fn name(&self, tid: Tid, at: BootNanos) -> Option<String> {
-        self.names.name(tid, at).map(|name| printable::text(name).into_owned())
+        self.names
+            .name(tid, at)
+            .map(|name| printable::text(name).into_owned())
     }
 }
 
@@ -42,7 +44,10 @@ pub(crate) fn source(path: &Path, observer: &Observer) -> anyhow::Result<Source>
     } else {
         alone(path, observer)?
     };
-    source.notes.iter().for_each(|missing| observer.note(missing));
+    source
+        .notes
+        .iter()
+        .for_each(|missing| observer.note(missing));
     Ok(source)
 }
 
@@ -74,11 +79,11 @@ pub(crate) fn captured(reader: Reader) -> anyhow::Result<Source> {
     }
     let ticker = ticker(&reader, trace.as_ref(), no_events.is_none(), &mut notes);
     // Events that can't be aligned with a trace explain none of its requests.
-    let is_joined = no_events.is_none() && (matches!(ticker, Ticker::Measured(_)) || trace.is_none());
+    let is_joined =
+        no_events.is_none() && (matches!(ticker, Ticker::Measured(_)) || trace.is_none());
     let lcores = reader.lcore_threads();
     if is_joined && trace.is_some() && lcores.is_empty() {
-        let unknown =
-            "the capture does not say which thread writes which ring: nothing can be said of what delayed requests";
+        let unknown = "the capture does not say which thread writes which ring: nothing can be said of what delayed requests";
         notes.push(unknown.to_owned());
     }
     let meta = reader.meta().clone();
@@ -96,7 +101,11 @@ pub(crate) fn captured(reader: Reader) -> anyhow::Result<Source> {
 
 /// Returns the trace. Without one, adds the reason to `notes`, or returns the error if there are no
 /// events either.
-fn trace(reader: &Reader, has_events: bool, notes: &mut Vec<String>) -> Result<Option<Trace>, CaptureError> {
+fn trace(
+    reader: &Reader,
+    has_events: bool,
+    notes: &mut Vec<String>,
+) -> Result<Option<Trace>, CaptureError> {
     match reader.trace() {
         Ok(trace) => Ok(Some(Trace::Captured(Box::new(trace)))),
         Err(error) if !has_events => Err(error),
@@ -108,13 +117,21 @@ fn trace(reader: &Reader, has_events: bool, notes: &mut Vec<String>) -> Result<O
 }
 
 /// Returns the clock of the trace's ticks: the kernel's, if both were read together.
-fn ticker(reader: &Reader, trace: Option<&Trace>, has_events: bool, notes: &mut Vec<String>) -> Ticker {
+fn ticker(
+    reader: &Reader,
+    trace: Option<&Trace>,
+    has_events: bool,
+    notes: &mut Vec<String>,
+) -> Ticker {
     let stated = || Ticker::Stated(trace.map_or(TickRate::ticks_as_micros(), Trace::tick_rate));
     match reader.clock() {
         Ok(clock) => Ticker::Measured(clock),
         Err(error) => {
             if has_events && trace.is_some() {
-                notes.push(format!("the kernel's events can't be put beside the trace: {}", shown(&error)));
+                notes.push(format!(
+                    "the kernel's events can't be put beside the trace: {}",
+                    shown(&error)
+                ));
             }
             stated()
         }
@@ -132,11 +149,31 @@ fn kernel(reader: Reader) -> Kernel {
     let start = reader.events_started().unwrap_or(begin);
     let (end, has_last) = (reader.last(), reader.has_last_events());
     let mut threads: Vec<Tid> = reader.threads().iter().map(|thread| thread.tid).collect();
-    threads.extend(reader.meta().process.threads.iter().map(|thread| Tid(thread.tid)));
+    threads.extend(
+        reader
+            .meta()
+            .process
+            .threads
+            .iter()
+            .map(|thread| Tid(thread.tid)),
+    );
     threads.extend(reader.lcore_threads().into_values());
     threads.sort_unstable();
     threads.dedup();
-    let events = Captured { names: reader.names(), reader };
-    let own_names = threads.iter().filter_map(|tid| events.name(*tid, BootNanos(u64::MAX))).collect();
-    Kernel { events: Box::new(events), threads, own_names, start, end, has_last }
+    let events = Captured {
+        names: reader.names(),
+        reader,
+    };
+    let own_names = threads
+        .iter()
+        .filter_map(|tid| events.name(*tid, BootNanos(u64::MAX)))
+        .collect();
+    Kernel {
+        events: Box::new(events),
+        threads,
+        own_names,
+        start,
+        end,
+        has_last,
+    }
 }

@@ -35,15 +35,23 @@ impl Fields<'_> {
         if kept.group.len() < self.by.len() {
             kept.group.resize(self.by.len(), None);
         }
-        let value = |field: &Field| field.value(record, &self.context).map(|value| value.into_owned().into_boxed_str());
+        let value = |field: &Field| {
+            field
+                .value(record, &self.context)
+                .map(|value| value.into_owned().into_boxed_str())
+        };
         for (at, (found, fields)) in kept.group.iter_mut().zip(self.by).enumerate() {
             if found.is_none() {
                 // An I/O belongs to the connection of its request.
-                *found = related.and_then(|it| it.group.get(at)?.clone()).or_else(|| fields.iter().find_map(value));
+                *found = related
+                    .and_then(|it| it.group.get(at)?.clone())
+                    .or_else(|| fields.iter().find_map(value));
             }
         }
         if kept.owner.is_none() {
-            kept.owner = related.and_then(|it| it.owner.clone()).or_else(|| self.owner.iter().find_map(value));
+            kept.owner = related
+                .and_then(|it| it.owner.clone())
+                .or_else(|| self.owner.iter().find_map(value));
         }
     }
 }
@@ -93,7 +101,10 @@ pub fn pass<C: Consumer<Kept>>(
     let mut passing = Passing {
         scene: Scene::new(setting, source.tpoints(), queues),
         events: Foreseen::new(events, noted).peekable(),
-        passed: Passed { begin: kernel.map(|kernel| kernel.start).unwrap_or_default(), ..Passed::default() },
+        passed: Passed {
+            begin: kernel.map(|kernel| kernel.start).unwrap_or_default(),
+            ..Passed::default()
+        },
         last_event: BootNanos(0),
     };
     if let Some(trace) = &source.trace {
@@ -103,7 +114,9 @@ pub fn pass<C: Consumer<Kept>>(
             passing.events_until(at, consumer);
             passing.count_record(at);
             let keep = |kept: &mut Kept, related: Option<&Kept>| fields.note(record, kept, related);
-            passing.scene.record(record, &fields.context, at, consumer, keep);
+            passing
+                .scene
+                .record(record, &fields.context, at, consumer, keep);
             ControlFlow::Continue(())
         });
         passing.passed.problems = problems;
@@ -122,7 +135,10 @@ struct Passing<E: Iterator<Item = Result<KernelEvent, String>>> {
 impl<E: Iterator<Item = Result<KernelEvent, String>>> Passing<E> {
     /// Hands out the events up to a time.
     fn events_until(&mut self, at: BootNanos, consumer: &mut impl Consumer<Kept>) {
-        while let Some(Ok(event)) = self.events.next_if(|event| event.as_ref().is_ok_and(|event| event.at <= at)) {
+        while let Some(Ok(event)) = self
+            .events
+            .next_if(|event| event.as_ref().is_ok_and(|event| event.at <= at))
+        {
             self.event(&event, consumer);
         }
     }
@@ -138,7 +154,11 @@ impl<E: Iterator<Item = Result<KernelEvent, String>>> Passing<E> {
         passed.records += 1;
         passed.end = passed.end.max(at);
         passed.last_record = passed.last_record.max(at);
-        passed.begin = if passed.records == 1 { at } else { passed.begin.min(at) };
+        passed.begin = if passed.records == 1 {
+            at
+        } else {
+            passed.begin.min(at)
+        };
     }
 
     /// Hands out the remaining events; without records that is all of them, counted in `reading`.
@@ -155,10 +175,17 @@ impl<E: Iterator<Item = Result<KernelEvent, String>>> Passing<E> {
                 Err(cut) => self.passed.cut = Some(cut),
             }
         }
-        let Self { scene, mut passed, last_event, .. } = self;
+        let Self {
+            scene,
+            mut passed,
+            last_event,
+            ..
+        } = self;
         passed.unseen = scene.unseen();
         passed.left_out = scene.left_out();
-        passed.end = passed.end.max(kernel.and_then(|kernel| kernel.end).unwrap_or_default());
+        passed.end = passed
+            .end
+            .max(kernel.and_then(|kernel| kernel.end).unwrap_or_default());
         let is_early = kernel.is_some_and(|kernel| !kernel.has_last) || passed.cut.is_some();
         passed.events_end = (is_early && passed.events > 0).then_some(last_event);
         scene.finish(passed.end, consumer);

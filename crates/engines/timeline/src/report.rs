@@ -46,11 +46,17 @@ pub struct Report<'a> {
 /// requests waited unread.
 pub fn unseen(first: &First<'_>, second: &Second<'_>, passed: &Passed) -> Vec<String> {
     let open = first.still_open.sentence(first.source, passed.end);
-    open.into_iter().chain(away::sentences(first.source, &second.away)).collect()
+    open.into_iter()
+        .chain(away::sentences(first.source, &second.away))
+        .collect()
 }
 
 /// Returns the verdict of each group and object, ordered by the times in their sentences.
-pub fn verdicts<'a>(first: &'a First<'_>, second: &'a Second<'_>, by: &'a [String]) -> Vec<Verdict<'a>> {
+pub fn verdicts<'a>(
+    first: &'a First<'_>,
+    second: &'a Second<'_>,
+    by: &'a [String],
+) -> Vec<Verdict<'a>> {
     let of = |(subject, times)| Some(Verdict::of(by, subject, times, second.losses.get(subject)?));
     let mut verdicts: Vec<_> = first.times.iter().filter_map(of).collect();
     verdicts.sort_by_key(|it| (it.subject.is_part, Reverse(it.value()), it.subject));

@@ -26,19 +26,30 @@ pub struct Options {
 /// Passes over the requests twice and returns the report, as text or JSON. Notes go to the observer
 /// of `inputs`.
 pub fn requests(inputs: &Inputs, options: &Options) -> String {
-    let Options { over, all, screen, .. } = *options;
+    let Options {
+        over, all, screen, ..
+    } = *options;
     let source = &inputs.source;
     let (mut first, passed) = first::survey(inputs, options.slowest);
     let usual = std::mem::take(&mut first.survey).finish();
     let detail_over = first.slowest_from().max(over);
-    let setting = Setting { usual: usual.clone(), detail_over, ..source.setting() };
+    let setting = Setting {
+        usual: usual.clone(),
+        detail_over,
+        ..source.setting()
+    };
     let mut second = Second::new(&mut first, options.slowest, over);
     inputs.pass("second of two passes", setting, &mut second);
     let slowest = second.take_slowest();
     if first.times.is_empty() {
-        inputs.observer.note("the trace has no object from its creation to its end: there is nothing to explain");
+        inputs.observer.note(
+            "the trace has no object from its creation to its end: there is nothing to explain",
+        );
     } else if over > 0 && slowest.is_empty() {
-        inputs.observer.note(&format!("no request took longer than {}", screen::time(over)));
+        inputs.observer.note(&format!(
+            "no request took longer than {}",
+            screen::time(over)
+        ));
     }
     let (verdicts, beyond) = (verdicts(&first, &second, &inputs.by), second.beyond);
     let begin = passed.begin;
@@ -56,7 +67,24 @@ pub fn requests(inputs: &Inputs, options: &Options) -> String {
             inputs.observer.note(missing);
         }
     }
-    let report =
-        Report { source, begin, screen, by, verdicts, slowest, all, beyond, over, usual, sentences, left_out, lines };
-    if options.as_json { json::json(&report) } else { text::text(&report) }
+    let report = Report {
+        source,
+        begin,
+        screen,
+        by,
+        verdicts,
+        slowest,
+        all,
+        beyond,
+        over,
+        usual,
+        sentences,
+        left_out,
+        lines,
+    };
+    if options.as_json {
+        json::json(&report)
+    } else {
+        text::text(&report)
+    }
 }

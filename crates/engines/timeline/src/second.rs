@@ -15,9 +15,24 @@ use super::{away, words};
 
 /// Bands of requests, by their lengths.
 pub const BANDS: [Band; 3] = [
-    Band { name: "p50", from: 0.4, to: Some(0.6), part: 0.5 },
-    Band { name: "p99", from: 0.99, to: None, part: 0.99 },
-    Band { name: "p99.9", from: 0.999, to: None, part: 0.999 },
+    Band {
+        name: "p50",
+        from: 0.4,
+        to: Some(0.6),
+        part: 0.5,
+    },
+    Band {
+        name: "p99",
+        from: 0.99,
+        to: None,
+        part: 0.99,
+    },
+    Band {
+        name: "p99.9",
+        from: 0.999,
+        to: None,
+        part: 0.999,
+    },
 ];
 
 /// Band of requests from one quantile up to another.
@@ -69,7 +84,10 @@ impl Blamed {
     /// Returns what it took of a request of that length, at least and at most, at the average share
     /// over the counted requests.
     pub fn of_one(&self, length: u64) -> (u64, u64) {
-        (scaled(self.at_least, self.length, length), scaled(self.at_most, self.length, length))
+        (
+            scaled(self.at_least, self.length, length),
+            scaled(self.at_most, self.length, length),
+        )
     }
 
     /// Returns the mean over `of` requests, at least and at most.
@@ -87,22 +105,35 @@ pub fn scaled(part: u64, sum: u64, length: u64) -> u64 {
 /// Returns what the kernel took of these shares in total, at least and at most.
 pub fn kernel_took(of: impl Iterator<Item = (Activity, u64, u64)>) -> (u64, u64) {
     let taken = of.filter(|(activity, ..)| activity.is_taken());
-    taken.fold((0, 0), |sum: (u64, u64), (_, least, most)| (sum.0.saturating_add(least), sum.1.saturating_add(most)))
+    taken.fold((0, 0), |sum: (u64, u64), (_, least, most)| {
+        (sum.0.saturating_add(least), sum.1.saturating_add(most))
+    })
 }
 
 /// Returns the same for the result of [`blamed`].
 pub fn kernel_of(by: &[(Culprit, Blamed)]) -> (u64, u64) {
-    kernel_took(by.iter().map(|(culprit, blamed)| (culprit.activity, blamed.at_least, blamed.at_most)))
+    kernel_took(
+        by.iter()
+            .map(|(culprit, blamed)| (culprit.activity, blamed.at_least, blamed.at_most)),
+    )
 }
 
 /// Returns the same for a stage.
 pub fn kernel_of_stage(stage: &StageOfRequest) -> (u64, u64) {
-    kernel_took(stage.shares.iter().map(|share| (share.activity, share.at_least, share.at_most)))
+    kernel_took(
+        stage
+            .shares
+            .iter()
+            .map(|share| (share.activity, share.at_least, share.at_most)),
+    )
 }
 
 /// Returns the nanoseconds of a request that no event explains.
 pub fn unknown(request: &Request<Kept>) -> u64 {
-    request.stages.iter().fold(0, |sum: u64, stage| sum.saturating_add(stage.unknown))
+    request
+        .stages
+        .iter()
+        .fold(0, |sum: u64, stage| sum.saturating_add(stage.unknown))
 }
 
 /// Losses of the requests of one band.
@@ -134,7 +165,12 @@ impl Sum {
     /// Returns the culprits by upper bound, largest first; equal ones by lower bound.
     pub fn culprits(&self) -> Vec<&(Culprit, Blamed)> {
         let mut by: Vec<_> = self.by.values().collect();
-        by.sort_by_key(|(culprit, blamed)| (Reverse((blamed.at_most, blamed.at_least)), culprit.name.clone()));
+        by.sort_by_key(|(culprit, blamed)| {
+            (
+                Reverse((blamed.at_most, blamed.at_least)),
+                culprit.name.clone(),
+            )
+        });
         by
     }
 }
@@ -162,20 +198,40 @@ pub struct StageLoss {
 impl Loss {
     fn of(times: &Times) -> Self {
         let limits = |lengths: &Histogram| {
-            BANDS.map(|band| (lengths.quantile_from(band.from), band.to.map_or(u64::MAX, |to| lengths.quantile(to))))
+            BANDS.map(|band| {
+                (
+                    lengths.quantile_from(band.from),
+                    band.to.map_or(u64::MAX, |to| lengths.quantile(to)),
+                )
+            })
         };
         let stage = |(kind, lengths): (&StageKind, &Histogram)| {
-            (*kind, StageLoss { limits: limits(lengths), ..StageLoss::default() })
+            (
+                *kind,
+                StageLoss {
+                    limits: limits(lengths),
+                    ..StageLoss::default()
+                },
+            )
         };
         let median = times.whole.quantile(0.5);
         let stages = times.stages.iter().map(stage).collect();
-        Self { median, limits: limits(&times.whole), whole: Default::default(), stages }
+        Self {
+            median,
+            limits: limits(&times.whole),
+            whole: Default::default(),
+            stages,
+        }
     }
 
     fn add(&mut self, request: &Request<Kept>, source: &Source) {
         let length = request.length();
         let in_band = |(from, to): &(u64, u64)| (*from..=*to).contains(&length);
-        let by = if self.limits.iter().any(in_band) { blamed(request, source) } else { Vec::new() };
+        let by = if self.limits.iter().any(in_band) {
+            blamed(request, source)
+        } else {
+            Vec::new()
+        };
         let kernel = kernel_of(&by);
         for (sum, limits) in self.whole.iter_mut().zip(self.limits) {
             if !in_band(&limits) {
@@ -192,8 +248,10 @@ impl Loss {
             sum.perhaps += u64::from(late > 0 && kernel.1.saturating_mul(2) >= late);
             sum.unknown = sum.unknown.saturating_add(unknown(request));
             for (culprit, blamed) in &by {
-                let (_, all) =
-                    sum.by.entry(culprit.name.clone()).or_insert_with(|| (culprit.clone(), Blamed::default()));
+                let (_, all) = sum
+                    .by
+                    .entry(culprit.name.clone())
+                    .or_insert_with(|| (culprit.clone(), Blamed::default()));
                 all.of(length);
                 all.add(blamed.at_least, blamed.at_most);
             }
@@ -201,13 +259,20 @@ impl Loss {
                 let kind = (stage.from, stage.to);
                 let all = sum.stages.entry(kind).or_default();
                 *all = all.saturating_add(stage.length());
-                let taken = stage.shares.iter().fold(stage.unknown, |all, share| all.saturating_add(share.at_most));
-                let rest = sum.rest.entry((kind, stage.ends == Ends::OwnWork)).or_default();
+                let taken = stage.shares.iter().fold(stage.unknown, |all, share| {
+                    all.saturating_add(share.at_most)
+                });
+                let rest = sum
+                    .rest
+                    .entry((kind, stage.ends == Ends::OwnWork))
+                    .or_default();
                 *rest = rest.saturating_add(stage.length().saturating_sub(taken));
             }
         }
         for stage in &request.stages {
-            let Some(loss) = self.stages.get_mut(&(stage.from, stage.to)) else { continue };
+            let Some(loss) = self.stages.get_mut(&(stage.from, stage.to)) else {
+                continue;
+            };
             let (at_least, at_most) = kernel_of_stage(stage);
             for (blamed, (from, to)) in loss.bands.iter_mut().zip(loss.limits) {
                 if (from..=to).contains(&stage.length()) {
@@ -226,9 +291,19 @@ pub fn blamed(request: &Request<Kept>, source: &Source) -> Vec<(Culprit, Blamed)
         for share in &stage.shares {
             let (activity, cpu) = (share.activity, stage.cpu);
             let name = words::culprit(source, activity, cpu, stage.end);
-            let place = by.iter().position(|(known, _)| known.name == name).unwrap_or(by.len());
+            let place = by
+                .iter()
+                .position(|(known, _)| known.name == name)
+                .unwrap_or(by.len());
             if place == by.len() {
-                by.push((Culprit { name, activity, cpu }, Blamed::default()));
+                by.push((
+                    Culprit {
+                        name,
+                        activity,
+                        cpu,
+                    },
+                    Blamed::default(),
+                ));
             }
             by[place].1.add(share.at_least, share.at_most);
         }
@@ -279,14 +354,30 @@ impl<'a> Second<'a> {
     /// Continues after the first pass, and takes over its times away. Keeps at most `most` of the
     /// slowest requests that take longer than `over` nanoseconds.
     pub fn new(first: &mut First<'a>, most: usize, over: u64) -> Self {
-        let losses = first.times.iter().map(|(subject, times)| (subject.clone(), Loss::of(times))).collect();
+        let losses = first
+            .times
+            .iter()
+            .map(|(subject, times)| (subject.clone(), Loss::of(times)))
+            .collect();
         let (source, away) = (first.source, first.take_away());
-        Self { source, losses, slowest: BinaryHeap::new(), most, over, beyond: 0, away }
+        Self {
+            source,
+            losses,
+            slowest: BinaryHeap::new(),
+            most,
+            over,
+            beyond: 0,
+            away,
+        }
     }
 
     /// Takes the slowest requests, slowest first.
     pub fn take_slowest(&mut self) -> Vec<Request<Kept>> {
-        std::mem::take(&mut self.slowest).into_sorted_vec().into_iter().map(|slow| slow.0).collect()
+        std::mem::take(&mut self.slowest)
+            .into_sorted_vec()
+            .into_iter()
+            .map(|slow| slow.0)
+            .collect()
     }
 }
 
@@ -304,7 +395,10 @@ impl Consumer<Kept> for Second<'_> {
             return;
         }
         self.beyond += 1;
-        let is_longer = self.slowest.peek().is_none_or(|Slow(shortest)| shortest.length() < length);
+        let is_longer = self
+            .slowest
+            .peek()
+            .is_none_or(|Slow(shortest)| shortest.length() < length);
         if self.most > 0 && (self.slowest.len() < self.most || is_longer) {
             self.slowest.push(Slow(request.clone()));
             if self.slowest.len() > self.most {
@@ -326,12 +420,18 @@ mod tests {
             blamed.add(0, taken);
         }
         // The mean is 7.5 ms, which no request of 2 ms can lose.
-        assert_eq!((blamed.mean(2), blamed.of_one(2_000_000)), ((0, 7_500_000), (0, 1_500_000)));
+        assert_eq!(
+            (blamed.mean(2), blamed.of_one(2_000_000)),
+            ((0, 7_500_000), (0, 1_500_000))
+        );
         for _ in 0..2 {
             blamed.of(u64::MAX);
             blamed.add(u64::MAX, u64::MAX);
         }
-        assert_eq!((blamed.requests, blamed.of_one(u64::MAX)), (4, (u64::MAX, u64::MAX)));
+        assert_eq!(
+            (blamed.requests, blamed.of_one(u64::MAX)),
+            (4, (u64::MAX, u64::MAX))
+        );
         assert_eq!((scaled(u64::MAX, 0, 7), scaled(0, 0, 7)), (7, 0));
     }
 }

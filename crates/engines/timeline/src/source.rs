@@ -9,8 +9,16 @@ use spdk_trace::{Lcore, TickRate, Ticks, Tpoint, Trace};
 
 /// Calls in which a thread waits for work, possibly with a timeout. A thread that only sleeps
 /// (`nanosleep`) does not notice work.
-const IDLE_CALLS: [&str; 8] =
-    ["epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select", "pselect6", "io_uring_enter"];
+const IDLE_CALLS: [&str; 8] = [
+    "epoll_wait",
+    "epoll_pwait",
+    "epoll_pwait2",
+    "poll",
+    "ppoll",
+    "select",
+    "pselect6",
+    "io_uring_enter",
+];
 
 /// Calls in which a thread sleeps for a time of its own choice.
 const SLEEPS: [&str; 2] = ["nanosleep", "clock_nanosleep"];
@@ -23,7 +31,10 @@ pub fn calls_of_pollers() -> Vec<u32> {
 
 /// Returns the numbers of calls on this program's architecture.
 fn numbers<'a>(names: impl IntoIterator<Item = &'a &'static str>) -> Vec<u32> {
-    names.into_iter().filter_map(|name| kernel_delay::call_number(name)).collect()
+    names
+        .into_iter()
+        .filter_map(|name| kernel_delay::call_number(name))
+        .collect()
 }
 
 /// Opened trace and kernel events.
@@ -111,21 +122,31 @@ impl Source {
 
     /// Returns the tracepoints of the trace.
     pub fn tpoints(&self) -> &[Tpoint] {
-        self.trace.as_ref().map_or(&[], |trace| trace.tpoints().all())
+        self.trace
+            .as_ref()
+            .map_or(&[], |trace| trace.tpoints().all())
     }
 
     /// Returns the name of a tracepoint.
     pub fn tpoint(&self, id: u16) -> &str {
         let trace = self.trace.as_ref();
-        trace.and_then(|trace| trace.tpoints().get(id)).map_or("?", |tpoint| tpoint.name.as_str())
+        trace
+            .and_then(|trace| trace.tpoints().get(id))
+            .map_or("?", |tpoint| tpoint.name.as_str())
     }
 
     /// Returns the facts that a scene needs.
     pub fn setting(&self) -> Setting {
         let kernel = self.kernel.as_ref();
-        let idle_calls = if self.calls_have_names { numbers(&IDLE_CALLS) } else { Vec::new() };
+        let idle_calls = if self.calls_have_names {
+            numbers(&IDLE_CALLS)
+        } else {
+            Vec::new()
+        };
         Setting {
-            threads: kernel.map(|kernel| kernel.threads.clone()).unwrap_or_default(),
+            threads: kernel
+                .map(|kernel| kernel.threads.clone())
+                .unwrap_or_default(),
             lcores: self.lcores.clone(),
             start: kernel.map_or(BootNanos(0), |kernel| kernel.start),
             idle_calls,
@@ -136,7 +157,9 @@ impl Source {
     /// Returns the progress of a pass over all records; without records, over all events.
     pub fn reading(&self, progress: Progress, what: &'static str) -> Reading {
         match &self.trace {
-            Some(trace) => Reading::new(progress, what, expected_records(trace, self.meta.as_ref())),
+            Some(trace) => {
+                Reading::new(progress, what, expected_records(trace, self.meta.as_ref()))
+            }
             None => self.reading_events(progress, what),
         }
     }
@@ -149,10 +172,13 @@ impl Source {
     /// Returns the facts about earlier times that later events show. If events are missing at the
     /// end, these include that nothing is known after the last one.
     pub fn foresee(&self, observer: &Observer) -> Vec<KernelEvent> {
-        let Some(kernel) = &self.kernel else { return Vec::new() };
+        let Some(kernel) = &self.kernel else {
+            return Vec::new();
+        };
         let mut foresight = Foresight::new(kernel.threads.iter().copied(), kernel.start);
         let mut has_last = kernel.has_last;
-        let mut reading = self.reading_events(Progress::new(observer), "reading the kernel's events");
+        let mut reading =
+            self.reading_events(Progress::new(observer), "reading the kernel's events");
         for event in kernel.events.events() {
             reading.count();
             match event {
@@ -160,18 +186,28 @@ impl Source {
                 Err(_) => has_last = false,
             }
         }
-        if has_last { foresight.finish() } else { foresight.finish_early() }
+        if has_last {
+            foresight.finish()
+        } else {
+            foresight.finish_early()
+        }
     }
 
     /// Returns the name of a thread, or `thread TID` if it has none.
     pub fn thread(&self, tid: Tid, at: BootNanos) -> String {
-        let name = self.kernel.as_ref().and_then(|kernel| kernel.events.name(tid, at));
-        name.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("thread {}", tid.0))
+        let name = self
+            .kernel
+            .as_ref()
+            .and_then(|kernel| kernel.events.name(tid, at));
+        name.filter(|name| !name.is_empty())
+            .unwrap_or_else(|| format!("thread {}", tid.0))
     }
 
     /// Returns whether a thread belongs to the process.
     pub fn is_own(&self, tid: Tid) -> bool {
-        self.kernel.as_ref().is_some_and(|kernel| kernel.threads.binary_search(&tid).is_ok())
+        self.kernel
+            .as_ref()
+            .is_some_and(|kernel| kernel.threads.binary_search(&tid).is_ok())
     }
 
     /// Returns the name of a thread that took time of one of the process's. It is marked if it
@@ -187,6 +223,10 @@ impl Source {
 
     /// Returns the name of a system call, or `syscall:NUMBER` on another architecture.
     pub fn call(&self, number: u32) -> String {
-        if self.calls_have_names { kernel_delay::call_name(number) } else { format!("syscall:{number}") }
+        if self.calls_have_names {
+            kernel_delay::call_name(number)
+        } else {
+            format!("syscall:{number}")
+        }
     }
 }

@@ -18,10 +18,19 @@ impl Stall {
         let length = |it: &Self| it.to.0.saturating_sub(it.from.0);
         let of_stage = |stage: &StageOfRequest| {
             let thread = stage.tid?;
-            let taken = stage.intervals.iter().filter(|interval| interval.activity.is_taken());
-            taken.map(|&Interval { from, to, .. }| Self { thread, from, to }).max_by_key(length)
+            let taken = stage
+                .intervals
+                .iter()
+                .filter(|interval| interval.activity.is_taken());
+            taken
+                .map(|&Interval { from, to, .. }| Self { thread, from, to })
+                .max_by_key(length)
         };
-        let longest = request.stages.iter().filter_map(of_stage).max_by_key(length)?;
+        let longest = request
+            .stages
+            .iter()
+            .filter_map(of_stage)
+            .max_by_key(length)?;
         (length(&longest).saturating_mul(4) >= request.length()).then_some(longest)
     }
 
@@ -37,7 +46,9 @@ pub(crate) fn first_of_each<K>(requests: &[Request<K>]) -> Vec<Option<usize>> {
     let stalls: Vec<Option<Stall>> = requests.iter().map(Stall::of).collect();
     let first = |at: usize| {
         let stall = stalls[at]?;
-        stalls[..at].iter().position(|it| it.is_some_and(|it| it.is(&stall)))
+        stalls[..at]
+            .iter()
+            .position(|it| it.is_some_and(|it| it.is(&stall)))
     };
     // The first one may have an earlier one itself, which does not overlap this one.
     let mut firsts: Vec<Option<usize>> = Vec::with_capacity(requests.len());
@@ -54,8 +65,18 @@ mod tests {
 
     #[test]
     fn one_stall_is_of_one_thread_at_one_time() {
-        let stall = |thread, from, to| Stall { thread: Tid(thread), from: BootNanos(from), to: BootNanos(to) };
-        assert!(stall(1, 100, 200).is(&stall(1, 150, 200)) && stall(1, 150, 160).is(&stall(1, 100, 200)));
-        assert!(!stall(1, 100, 200).is(&stall(1, 200, 300)) && !stall(1, 100, 200).is(&stall(2, 100, 200)));
+        let stall = |thread, from, to| Stall {
+            thread: Tid(thread),
+            from: BootNanos(from),
+            to: BootNanos(to),
+        };
+        assert!(
+            stall(1, 100, 200).is(&stall(1, 150, 200))
+                && stall(1, 150, 160).is(&stall(1, 100, 200))
+        );
+        assert!(
+            !stall(1, 100, 200).is(&stall(1, 200, 300))
+                && !stall(1, 100, 200).is(&stall(2, 100, 200))
+        );
     }
 }

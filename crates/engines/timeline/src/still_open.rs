@@ -46,12 +46,20 @@ impl StillOpen {
             Some(false) => self.count += 1,
         }
         let begin = request.begin();
-        if self.oldest.as_ref().is_none_or(|oldest| begin < oldest.begin) {
+        if self
+            .oldest
+            .as_ref()
+            .is_none_or(|oldest| begin < oldest.begin)
+        {
             self.oldest = Some(Open {
                 begin,
                 object: request.name.to_string(),
                 owner: request.kept.owner.clone(),
-                last: request.records.last().map(|mark| mark.tpoint).unwrap_or_default(),
+                last: request
+                    .records
+                    .last()
+                    .map(|mark| mark.tpoint)
+                    .unwrap_or_default(),
                 first: request.first(),
             });
         }
@@ -71,7 +79,10 @@ impl StillOpen {
             return None;
         }
         let (first, last) = (source.tpoint(oldest.first), source.tpoint(oldest.last));
-        let whose = oldest.owner.as_ref().map_or_else(String::new, |owner| format!(" of {owner}"));
+        let whose = oldest
+            .owner
+            .as_ref()
+            .map_or_else(String::new, |owner| format!(" of {owner}"));
         let more = match self.unknown {
             0 => String::new(),
             1 => "; 1 more may wait by design, its queue is not known".to_owned(),
@@ -88,7 +99,9 @@ impl StillOpen {
 
     /// Formats a line of JSON; empty if there are none.
     pub fn json(&self, source: &Source, end: BootNanos) -> String {
-        let Some(oldest) = self.oldest.as_ref() else { return String::new() };
+        let Some(oldest) = self.oldest.as_ref() else {
+            return String::new();
+        };
         format!(
             "{},\"still_open\":{},\"unknown_queue\":{},\"object\":{},\"first\":{},\"last\":{},\"whose\":{},\"boot_ns\":{},\
              \"open_ns\":{}}}\n",
@@ -98,7 +111,10 @@ impl StillOpen {
             quoted(&oldest.object),
             quoted(source.tpoint(oldest.first)),
             quoted(source.tpoint(oldest.last)),
-            oldest.owner.as_deref().map_or_else(|| "null".to_owned(), quoted),
+            oldest
+                .owner
+                .as_deref()
+                .map_or_else(|| "null".to_owned(), quoted),
             oldest.begin.0,
             end.0.saturating_sub(oldest.begin.0)
         )

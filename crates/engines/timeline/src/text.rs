@@ -29,13 +29,29 @@ const MOST_WATERFALLS: usize = 3;
 
 /// Formats the report.
 pub fn text(report: &Report<'_>) -> String {
-    let page = Page { source: report.source, begin: report.begin, screen: report.screen, text: String::new() };
+    let page = Page {
+        source: report.source,
+        begin: report.begin,
+        screen: report.screen,
+        text: String::new(),
+    };
     page.write(report)
 }
 
 /// Formats one request with its stages; `label` names it, and times count from `begin`.
-pub fn waterfall(source: &Source, begin: BootNanos, screen: Screen, label: &str, request: &Request<Kept>) -> String {
-    let mut page = Page { source, begin, screen, text: String::new() };
+pub fn waterfall(
+    source: &Source,
+    begin: BootNanos,
+    screen: Screen,
+    label: &str,
+    request: &Request<Kept>,
+) -> String {
+    let mut page = Page {
+        source,
+        begin,
+        screen,
+        text: String::new(),
+    };
     page.waterfall(label, request);
     page.text
 }
@@ -67,10 +83,20 @@ impl Page<'_> {
 
     /// Adds the waterfalls of all requests, or of the first ones that different stalls delayed.
     fn waterfalls(&mut self, report: &Report<'_>, same: &[Option<usize>]) {
-        let most = if report.all { usize::MAX } else { MOST_WATERFALLS };
+        let most = if report.all {
+            usize::MAX
+        } else {
+            MOST_WATERFALLS
+        };
         let is_shown = |(rank, _): &(usize, _)| report.all || same[*rank].is_none();
         let mut shown = 0;
-        for (rank, request) in report.slowest.iter().enumerate().filter(is_shown).take(most) {
+        for (rank, request) in report
+            .slowest
+            .iter()
+            .enumerate()
+            .filter(is_shown)
+            .take(most)
+        {
             self.text.push('\n');
             self.waterfall(&format!("slowest {}", rank + 1), request);
             shown += 1;
@@ -78,7 +104,10 @@ impl Page<'_> {
         let left = report.slowest.len() - shown;
         if left > 0 {
             self.text.push('\n');
-            self.line(&format!("the stages of {} are not shown: --all", counted(left as u64, "more request")));
+            self.line(&format!(
+                "the stages of {} are not shown: --all",
+                counted(left as u64, "more request")
+            ));
         }
     }
 
@@ -106,7 +135,10 @@ impl Page<'_> {
         }
         let left = whole().count().saturating_sub(MOST_SENTENCES);
         if left > 0 {
-            let (groups, are) = (counted(left as u64, "more group"), if left == 1 { "is" } else { "are" });
+            let (groups, are) = (
+                counted(left as u64, "more group"),
+                if left == 1 { "is" } else { "are" },
+            );
             let line = format!("and {groups}, which {are} faster: see the summary below");
             self.line(&line);
         }
@@ -115,28 +147,61 @@ impl Page<'_> {
     fn table(&mut self, report: &Report<'_>, same: &[Option<usize>]) {
         let slowest = &report.slowest;
         let beyond = report.beyond.saturating_sub(slowest.len() as u64);
-        let more = if report.over > 0 && beyond > 0 { format!(", and {beyond} more") } else { String::new() };
-        let over = if report.over > 0 { format!(", over {}", time(report.over)) } else { String::new() };
+        let more = if report.over > 0 && beyond > 0 {
+            format!(", and {beyond} more")
+        } else {
+            String::new()
+        };
+        let over = if report.over > 0 {
+            format!(", over {}", time(report.over))
+        } else {
+            String::new()
+        };
         self.text.push('\n');
-        let many = if slowest.len() == 1 { String::new() } else { format!("{} ", slowest.len()) };
+        let many = if slowest.len() == 1 {
+            String::new()
+        } else {
+            format!("{} ", slowest.len())
+        };
         let title = format!("the {many}slowest{over}{more}");
         self.line(&self.screen.paint(HEAD, title).to_string());
-        let object = slowest.iter().map(|it| self.object(it).len()).max().unwrap_or(0).max(6);
-        let head = format!("{:>3} {} {:>TIME$} {:>TIME$}  {}", "", pad("object", object), "at", "took", "of it, taken");
+        let object = slowest
+            .iter()
+            .map(|it| self.object(it).len())
+            .max()
+            .unwrap_or(0)
+            .max(6);
+        let head = format!(
+            "{:>3} {} {:>TIME$} {:>TIME$}  {}",
+            "",
+            pad("object", object),
+            "at",
+            "took",
+            "of it, taken"
+        );
         self.line(&self.screen.paint(HEAD, head).to_string());
         for (rank, request) in slowest.iter().enumerate() {
             let at = time(request.begin().0.saturating_sub(self.begin.0));
             let name = pad(&self.object(request), object);
-            let stall = same[rank].map_or_else(String::new, |first| format!("stall of {}: ", first + 1));
+            let stall =
+                same[rank].map_or_else(String::new, |first| format!("stall of {}: ", first + 1));
             let took = format!("{stall}{}", self.taken(request));
-            let row = format!("{:>3} {name} {at:>TIME$} {:>TIME$}  {took}", rank + 1, time(request.length()));
+            let row = format!(
+                "{:>3} {name} {at:>TIME$} {:>TIME$}  {took}",
+                rank + 1,
+                time(request.length())
+            );
             self.line(&row);
         }
     }
 
     /// Formats a request's name and kind: objects of two kinds may have the same name.
     fn object(&self, request: &Request<Kept>) -> String {
-        format!("{} ({})", request.name, words::kind(self.source.tpoint(request.first())))
+        format!(
+            "{} ({})",
+            request.name,
+            words::kind(self.source.tpoint(request.first()))
+        )
     }
 
     /// Names the largest taker of a request's time, or else its longest stage.
@@ -148,10 +213,16 @@ impl Page<'_> {
             let (least, most) = kernel_of(&by);
             // The culprit alone if it took nearly all, otherwise all takers together with the
             // largest one's name.
-            if culprit.activity.is_taken() && blamed.at_most.saturating_mul(10) < most.saturating_mul(9) {
+            if culprit.activity.is_taken()
+                && blamed.at_most.saturating_mul(10) < most.saturating_mul(9)
+            {
                 return format!("{} {} and others", words::bounds(least, most), culprit.name);
             }
-            return format!("{} {}", words::bounds(blamed.at_least, blamed.at_most), culprit.name);
+            return format!(
+                "{} {}",
+                words::bounds(blamed.at_least, blamed.at_most),
+                culprit.name
+            );
         }
         let longest = request.stages.iter().max_by_key(|stage| stage.length());
         let nothing = match &self.source.kernel {
@@ -159,43 +230,87 @@ impl Page<'_> {
             Some(_) if unknown(request).saturating_mul(2) > request.length() => "unknown; ",
             Some(_) => "nothing; ",
         };
-        longest.map_or_else(String::new, |stage| format!("{nothing}{} {}", time(stage.length()), self.stage(stage)))
+        longest.map_or_else(String::new, |stage| {
+            format!("{nothing}{} {}", time(stage.length()), self.stage(stage))
+        })
     }
 
     fn stage(&self, stage: &StageOfRequest) -> String {
-        format!("{} -> {}", self.source.tpoint(stage.from), self.source.tpoint(stage.to))
+        format!(
+            "{} -> {}",
+            self.source.tpoint(stage.from),
+            self.source.tpoint(stage.to)
+        )
     }
 
     fn waterfall(&mut self, label: &str, request: &Request<Kept>) {
         let last = request.stages.last();
         let place = last.map_or_else(String::new, |stage| self.place(stage, request));
-        let title = format!("{label}: {}, {}{place}", self.object(request), time(request.length()));
+        let title = format!(
+            "{label}: {}, {}{place}",
+            self.object(request),
+            time(request.length())
+        );
         self.line(&self.screen.paint(HEAD, title).to_string());
         if let Some(owner) = &request.kept.owner {
             let owner = format!("  whose: {}", self.screen.paint(NAME, owner));
             self.line(&owner);
         }
-        let names =
-            common_start(request.stages.iter().flat_map(|it| [it.from, it.to]).map(|id| self.source.tpoint(id)));
+        let names = common_start(
+            request
+                .stages
+                .iter()
+                .flat_map(|it| [it.from, it.to])
+                .map(|id| self.source.tpoint(id)),
+        );
         let names = names.to_owned();
         let label = |page: &Self, it: &StageOfRequest| {
-            let short = |id| page.source.tpoint(id).strip_prefix(&*names).unwrap_or("?").to_owned();
+            let short = |id| {
+                page.source
+                    .tpoint(id)
+                    .strip_prefix(&*names)
+                    .unwrap_or("?")
+                    .to_owned()
+            };
             format!("{} -> {}", short(it.from), short(it.to))
         };
-        let longest = request.stages.iter().map(|it| label(self, it).len()).max().unwrap_or(0).max(12);
+        let longest = request
+            .stages
+            .iter()
+            .map(|it| label(self, it).len())
+            .max()
+            .unwrap_or(0)
+            .max(12);
         let room = self.width().saturating_sub(2 + 2 * TIME + 2);
         let bar = room.saturating_sub(longest + 1).clamp(LEAST_BAR, MOST_BAR);
         let longest = longest.min(room.saturating_sub(bar + 1));
-        let head = if names.is_empty() { "stage".to_owned() } else { format!("stage ({names}...)") };
-        let head = format!("  {}{:>TIME$}{:>TIME$}", pad(&shorten(&head, longest), longest), "at", "took");
+        let head = if names.is_empty() {
+            "stage".to_owned()
+        } else {
+            format!("stage ({names}...)")
+        };
+        let head = format!(
+            "  {}{:>TIME$}{:>TIME$}",
+            pad(&shorten(&head, longest), longest),
+            "at",
+            "took"
+        );
         self.line(&self.screen.paint(HEAD, head).to_string());
         let most = request.stages.iter().map(StageOfRequest::length).max();
         for stage in &request.stages {
             let at = time(stage.begin.0.saturating_sub(request.begin().0));
             let name = pad(&shorten(&label(self, stage), longest), longest);
             let drawn = self.bar(stage, request, bar);
-            let row = format!("  {name}{}{}  {drawn}", pad_left(&at, TIME), pad_left(&time(stage.length()), TIME));
-            let style = if Some(stage.length()) == most { LARGEST } else { screen::Style::new() };
+            let row = format!(
+                "  {name}{}{}  {drawn}",
+                pad_left(&at, TIME),
+                pad_left(&time(stage.length()), TIME)
+            );
+            let style = if Some(stage.length()) == most {
+                LARGEST
+            } else {
+                screen::Style::new()
+            };
             self.line(&self.screen.paint(style, row).to_string());
             self.did(stage, request);
         }
@@ -205,19 +320,36 @@ impl Page<'_> {
     fn place(&self, stage: &StageOfRequest, request: &Request<Kept>) -> String {
         let thread = stage.tid.filter(|_| self.source.kernel.is_some());
         let thread = thread.map(|tid| format!(", {}", self.source.thread(tid, stage.end)));
-        let cpu = stage.cpu.map(|cpu| format!(" on CPU {}", cpu.0)).unwrap_or_default();
+        let cpu = stage
+            .cpu
+            .map(|cpu| format!(" on CPU {}", cpu.0))
+            .unwrap_or_default();
         let at = time(request.begin().0.saturating_sub(self.begin.0));
-        let when = if self.source.kernel.is_some() { format!(", {at} after the begin") } else { String::new() };
-        let lcore = if thread.is_none() { format!(", lcore {}", stage.lcore) } else { String::new() };
+        let when = if self.source.kernel.is_some() {
+            format!(", {at} after the begin")
+        } else {
+            String::new()
+        };
+        let lcore = if thread.is_none() {
+            format!(", lcore {}", stage.lcore)
+        } else {
+            String::new()
+        };
         format!("{}{cpu}{lcore}{when}", thread.unwrap_or_default())
     }
 
     fn bar(&self, stage: &StageOfRequest, request: &Request<Kept>, width: usize) -> String {
         let whole = request.length().max(1);
-        let at = |time: u64| usize::try_from(u128::from(time) * width as u128 / u128::from(whole)).unwrap_or(width);
+        let at = |time: u64| {
+            usize::try_from(u128::from(time) * width as u128 / u128::from(whole)).unwrap_or(width)
+        };
         let from = at(stage.begin.0.saturating_sub(request.begin().0)).min(width - 1);
         let to = at(stage.end.0.saturating_sub(request.begin().0)).clamp(from + 1, width);
-        let block = if self.screen.has_unicode() { '█' } else { '#' };
+        let block = if self.screen.has_unicode() {
+            '█'
+        } else {
+            '#'
+        };
         let mut bar = " ".repeat(from);
         bar.extend(std::iter::repeat_n(block, to - from));
         bar
@@ -225,8 +357,13 @@ impl Page<'_> {
 
     /// Adds what the thread did in a stage, if it is worth a line.
     fn did(&mut self, stage: &StageOfRequest, request: &Request<Kept>) {
-        let is_plain = stage.sums.iter().all(|sum| sum.activity == scene::Activity::Runs);
-        if stage.length() < request.length() / SMALL || (is_plain && stage.unknown == 0) || self.source.kernel.is_none()
+        let is_plain = stage
+            .sums
+            .iter()
+            .all(|sum| sum.activity == scene::Activity::Runs);
+        if stage.length() < request.length() / SMALL
+            || (is_plain && stage.unknown == 0)
+            || self.source.kernel.is_none()
         {
             return;
         }
@@ -235,8 +372,11 @@ impl Page<'_> {
             sums => words::all_done(self.source, sums, stage.end),
         };
         let (least, most) = kernel_of_stage(stage);
-        let taken =
-            if most > 0 { format!("; delayed by others: {}", words::bounds(least, most)) } else { String::new() };
+        let taken = if most > 0 {
+            format!("; delayed by others: {}", words::bounds(least, most))
+        } else {
+            String::new()
+        };
         let line = format!("{done}{taken}");
         for line in wrap(&line, self.width() - 6) {
             let _ = writeln!(self.text, "      {}", self.screen.paint(QUIET, line));
@@ -247,10 +387,17 @@ impl Page<'_> {
         for verdict in verdicts {
             self.text.push('\n');
             let of = verdict.group();
-            let of = if of.is_empty() { String::new() } else { format!(", {of}") };
+            let of = if of.is_empty() {
+                String::new()
+            } else {
+                format!(", {of}")
+            };
             let count = counted(verdict.times.whole.count(), "object");
-            let title =
-                format!("{count} {} from {}{of}", verdict.subject.prefix, self.source.tpoint(verdict.subject.first));
+            let title = format!(
+                "{count} {} from {}{of}",
+                verdict.subject.prefix,
+                self.source.tpoint(verdict.subject.first)
+            );
             self.line(&self.screen.paint(HEAD, title).to_string());
             if self.source.kernel.is_some() {
                 self.explained(verdict);
@@ -268,8 +415,15 @@ impl Page<'_> {
         let culprits = sum.culprits();
         for (culprit, blamed) in culprits.iter().take(3) {
             let (least, most) = blamed.mean(blamed.requests);
-            let (took, of) = (words::bounds(least, most), counted(blamed.requests, "object"));
-            let mean = if blamed.requests == 1 { "" } else { " in the mean" };
+            let (took, of) = (
+                words::bounds(least, most),
+                counted(blamed.requests, "object"),
+            );
+            let mean = if blamed.requests == 1 {
+                ""
+            } else {
+                " in the mean"
+            };
             let line = format!("  {}: {took}{mean}, of {of}", culprit.name);
             self.line(&line);
         }
@@ -279,14 +433,30 @@ impl Page<'_> {
     fn stages(&mut self, verdict: &Verdict<'_>) {
         let (times, source) = (verdict.times, self.source);
         let has_kernel = source.kernel.is_some();
-        let names = times.stages.keys().flat_map(|(from, to)| [*from, *to]).map(|id| source.tpoint(id));
+        let names = times
+            .stages
+            .keys()
+            .flat_map(|(from, to)| [*from, *to])
+            .map(|id| source.tpoint(id));
         let start = common_start(names).to_owned();
         let short = |id| source.tpoint(id).strip_prefix(&*start).unwrap_or("?");
         let label = |(from, to): &(u16, u16)| format!("{} -> {}", short(*from), short(*to));
         let columns = BANDS.len() * if has_kernel { 2 * TIME } else { TIME };
-        let longest = times.stages.keys().map(|kind| label(kind).len()).max().unwrap_or(0).max(12);
-        let longest = longest.min(self.width().saturating_sub(columns + 2)).max(12);
-        let head = if start.is_empty() { "stage".to_owned() } else { format!("stage ({start}...)") };
+        let longest = times
+            .stages
+            .keys()
+            .map(|kind| label(kind).len())
+            .max()
+            .unwrap_or(0)
+            .max(12);
+        let longest = longest
+            .min(self.width().saturating_sub(columns + 2))
+            .max(12);
+        let head = if start.is_empty() {
+            "stage".to_owned()
+        } else {
+            format!("stage ({start}...)")
+        };
         let mut line = format!("  {}", pad(&shorten(&head, longest), longest));
         for band in &BANDS {
             let _ = write!(line, "{:>TIME$}", band.name);
@@ -304,7 +474,11 @@ impl Page<'_> {
                 if has_kernel {
                     let loss = verdict.loss.stages.get(&kind).map(|loss| loss.bands[index]);
                     let (least, most) = loss.unwrap_or_default().of_one(value);
-                    let took = if most == 0 { "-".to_owned() } else { kernel_took(least, most) };
+                    let took = if most == 0 {
+                        "-".to_owned()
+                    } else {
+                        kernel_took(least, most)
+                    };
                     let _ = write!(line, "{}", pad_left(&took, TIME));
                 }
             }
@@ -316,16 +490,27 @@ impl Page<'_> {
 /// Formats what the kernel took at most, with a `<` if that is not certain.
 fn kernel_took(least: u64, most: u64) -> String {
     let most_text = time(most);
-    if time(least) == most_text { most_text } else { format!("<{most_text}") }
+    if time(least) == most_text {
+        most_text
+    } else {
+        format!("<{most_text}")
+    }
 }
 
 /// Returns the common prefix of all names, up to an underscore.
 fn common_start<'a>(mut names: impl Iterator<Item = &'a str>) -> &'a str {
     let first = names.next().unwrap_or_default();
     let common = names.fold(first.len(), |common, name| {
-        let same = first.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
+        let same = first
+            .bytes()
+            .zip(name.bytes())
+            .take_while(|(a, b)| a == b)
+            .count();
         common.min(same)
     });
-    let end = first.as_bytes()[..common].iter().rposition(|byte| *byte == b'_').map_or(0, |at| at + 1);
+    let end = first.as_bytes()[..common]
+        .iter()
+        .rposition(|byte| *byte == b'_')
+        .map_or(0, |at| at + 1);
     &first[..end]
 }

@@ -83,7 +83,12 @@ pub struct Threads {
 impl Threads {
     /// Creates a consumer that keeps the `most` longest absences.
     pub fn new(most: usize) -> Self {
-        Self { sums: BTreeMap::new(), longest: BinaryHeap::new(), activities: BTreeMap::new(), most }
+        Self {
+            sums: BTreeMap::new(),
+            longest: BinaryHeap::new(),
+            activities: BTreeMap::new(),
+            most,
+        }
     }
 
     /// Formats both tables.
@@ -100,9 +105,24 @@ impl Threads {
 
     /// Returns the lines of a table with a row for each thread.
     fn table(&self, source: &Source, screen: Screen, begin: u64) -> Vec<String> {
-        let tid_width = self.sums.keys().map(|tid| tid.0.to_string().len()).max().unwrap_or(0).max("tid".len());
-        let all = self.sums.values().fold(Sums::default(), Sums::plus).columns();
-        let (shown, left_out) = fitting(&all, screen.width().map(|width| width.saturating_sub(NAME + 1 + tid_width)));
+        let tid_width = self
+            .sums
+            .keys()
+            .map(|tid| tid.0.to_string().len())
+            .max()
+            .unwrap_or(0)
+            .max("tid".len());
+        let all = self
+            .sums
+            .values()
+            .fold(Sums::default(), Sums::plus)
+            .columns();
+        let (shown, left_out) = fitting(
+            &all,
+            screen
+                .width()
+                .map(|width| width.saturating_sub(NAME + 1 + tid_width)),
+        );
         let mut head = format!("{} {:>tid_width$}", pad("thread", NAME), "tid");
         for at in &shown {
             let _ = write!(head, " {}", pad_left(all[*at].0, column(all[*at].0)));
@@ -119,9 +139,16 @@ impl Threads {
             lines.push(row);
         }
         if !left_out.is_empty() {
-            let text = format!("not shown, for lack of room (all threads together): {}", left_out.join(", "));
+            let text = format!(
+                "not shown, for lack of room (all threads together): {}",
+                left_out.join(", ")
+            );
             let lines_of_it = wrap(&text, screen.width().unwrap_or(usize::MAX));
-            lines.extend(lines_of_it.into_iter().map(|line| screen.paint(QUIET, line).to_string()));
+            lines.extend(
+                lines_of_it
+                    .into_iter()
+                    .map(|line| screen.paint(QUIET, line).to_string()),
+            );
         }
         lines
     }
@@ -130,16 +157,33 @@ impl Threads {
         if self.longest.is_empty() {
             return Vec::new();
         }
-        let mut lines =
-            vec![String::new(), screen.paint(HEAD, "the longest times that others took".to_owned()).to_string()];
-        let head = format!("{:>TIME$} {:>TIME$}  {} what", "at", "took", pad("thread", NAME));
+        let mut lines = vec![
+            String::new(),
+            screen
+                .paint(HEAD, "the longest times that others took".to_owned())
+                .to_string(),
+        ];
+        let head = format!(
+            "{:>TIME$} {:>TIME$}  {} what",
+            "at",
+            "took",
+            pad("thread", NAME)
+        );
         lines.push(screen.paint(HEAD, head).to_string());
         for Reverse((length, Reverse(from), tid)) in self.longest.into_sorted_vec() {
-            let Some(interval) = self.activities.get(&(from, tid)) else { continue };
-            let (at, name) = (time(from.saturating_sub(begin)), source.thread(tid, interval.from));
+            let Some(interval) = self.activities.get(&(from, tid)) else {
+                continue;
+            };
+            let (at, name) = (
+                time(from.saturating_sub(begin)),
+                source.thread(tid, interval.from),
+            );
             let what = words::did(source, interval.activity, interval.from);
             let (at, took) = (pad_left(&at, TIME), pad_left(&time(length), TIME));
-            lines.push(format!("{at} {took}  {} {what}", pad(&shorten(&name, NAME), NAME)));
+            lines.push(format!(
+                "{at} {took}  {} {what}",
+                pad(&shorten(&name, NAME), NAME)
+            ));
         }
         lines
     }
@@ -152,11 +196,17 @@ fn fitting(all: &[(&'static str, u64)], room: Option<usize>) -> (Vec<usize>, Vec
     let mut shown: Vec<usize> = (0..all.len()).collect();
     while room.is_some_and(|room| room < width(&shown)) && shown.len() > 1 {
         // Of equal ones, such as those without any time, the last one.
-        let Some(least) = (0..shown.len()).rev().min_by_key(|at| all[shown[*at]].1) else { break };
+        let Some(least) = (0..shown.len()).rev().min_by_key(|at| all[shown[*at]].1) else {
+            break;
+        };
         shown.remove(least);
     }
     let is_left_out = |(at, (_, sum)): &(usize, &(&str, u64))| !shown.contains(at) && *sum > 0;
-    let left_out = all.iter().enumerate().filter(is_left_out).map(|(_, (name, sum))| format!("{name} {}", time(*sum)));
+    let left_out = all
+        .iter()
+        .enumerate()
+        .filter(is_left_out)
+        .map(|(_, (name, sum))| format!("{name} {}", time(*sum)));
     let left_out = left_out.collect();
     (shown, left_out)
 }
@@ -175,7 +225,8 @@ impl Consumer<Kept> for Threads {
             return;
         }
         let length = interval.length();
-        self.longest.push(Reverse((length, Reverse(interval.from.0), tid)));
+        self.longest
+            .push(Reverse((length, Reverse(interval.from.0), tid)));
         self.activities.insert((interval.from.0, tid), interval);
         if self.longest.len() > self.most
             && let Some(Reverse((_, Reverse(from), tid))) = self.longest.pop()

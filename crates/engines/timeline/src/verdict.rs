@@ -38,7 +38,13 @@ impl<'a> Verdict<'a> {
     pub fn of(by: &'a [String], subject: &'a Subject, times: &'a Times, loss: &'a Loss) -> Self {
         let enough = |band: &usize| loss.whole[*band].requests >= FEW;
         let band = (1..BANDS.len()).rev().find(enough);
-        Self { by, subject, times, loss, band }
+        Self {
+            by,
+            subject,
+            times,
+            loss,
+            band,
+        }
     }
 
     /// Returns the losses of the requests that it is about.
@@ -48,7 +54,9 @@ impl<'a> Verdict<'a> {
 
     /// Returns the value of the band's quantile, or else the longest time.
     pub fn value(&self) -> u64 {
-        self.band.map_or(self.times.whole.max(), |band| self.times.whole.quantile(BANDS[band].part))
+        self.band.map_or(self.times.whole.max(), |band| {
+            self.times.whole.quantile(BANDS[band].part)
+        })
     }
 
     /// Describes its group in words; empty if there are no groups.
@@ -64,14 +72,23 @@ impl<'a> Verdict<'a> {
             let all = &self.times.stages[kind];
             u64::try_from(all.sum() / u128::from(all.count().max(1))).unwrap_or(u64::MAX)
         };
-        let more = sum.stages.iter().filter(|(kind, _)| self.times.stages.contains_key(kind));
-        let most = more.max_by_key(|(kind, length)| (*length / sum.requests.max(1)).saturating_sub(mean(kind)));
+        let more = sum
+            .stages
+            .iter()
+            .filter(|(kind, _)| self.times.stages.contains_key(kind));
+        let most = more.max_by_key(|(kind, length)| {
+            (*length / sum.requests.max(1)).saturating_sub(mean(kind))
+        });
         most.map(|(kind, length)| (*kind, scaled(*length, sum.length, self.value())))
     }
 
     /// Returns the name of the requests that it is about, for a sentence.
     pub fn requests(&self, source: &Source) -> String {
-        words::requests(self.by, &self.subject.group, source.tpoint(self.subject.first))
+        words::requests(
+            self.by,
+            &self.subject.group,
+            source.tpoint(self.subject.first),
+        )
     }
 
     /// Returns the sentence.
@@ -80,24 +97,43 @@ impl<'a> Verdict<'a> {
         let value = self.value();
         let head = match self.band {
             Some(band) => format!("{} of {of} is {}", BANDS[band].name, time(value)),
-            None if self.times.whole.count() == 1 => format!("the only one of {of} took {}", time(value)),
-            None => format!("the slowest of {} of {of} took {}", self.times.whole.count(), time(value)),
+            None if self.times.whole.count() == 1 => {
+                format!("the only one of {of} took {}", time(value))
+            }
+            None => format!(
+                "the slowest of {} of {of} took {}",
+                self.times.whole.count(),
+                time(value)
+            ),
         };
         if source.kernel.is_none() {
             return format!("{head}{}", self.where_else(source, 0));
         }
         let causes = causes::of(self.sum());
         let largest = causes.first().and_then(|cause| self.not_taken(cause));
-        let culprit = causes.iter().find(|cause| matches!(cause.what, What::Culprit { .. }));
+        let culprit = causes
+            .iter()
+            .find(|cause| matches!(cause.what, What::Culprit { .. }));
         let culprit = culprit.filter(|cause| words::explains(cause.took.1, self.late()));
-        let (taken, explained) = culprit.map_or_else(|| (self.nothing(), 0), |cause| self.taken(cause));
+        let (taken, explained) =
+            culprit.map_or_else(|| (self.nothing(), 0), |cause| self.taken(cause));
         // Unknown time may have been taken by them.
         let is_unknown = culprit.is_none() && self.sum().unknown.saturating_mul(2) > self.late();
-        let unknown = causes.iter().find(|cause| is_unknown && cause.what == What::Unknown);
-        let said = if is_unknown { unknown.and_then(|cause| self.not_taken(cause)) } else { Some(taken) };
+        let unknown = causes
+            .iter()
+            .find(|cause| is_unknown && cause.what == What::Unknown);
+        let said = if is_unknown {
+            unknown.and_then(|cause| self.not_taken(cause))
+        } else {
+            Some(taken)
+        };
         let mut parts: Vec<String> = largest.into_iter().chain(said).collect();
         parts.dedup();
-        format!("{head}: {}{}", parts.join("; "), self.where_else(source, explained))
+        format!(
+            "{head}: {}{}",
+            parts.join("; "),
+            self.where_else(source, explained)
+        )
     }
 
     /// Returns what the largest cause took, unless that is a culprit.
@@ -115,13 +151,28 @@ impl<'a> Verdict<'a> {
     /// explains.
     fn taken(&self, cause: &Cause<'_>) -> (String, u64) {
         let (sum, value) = (self.sum(), self.value());
-        let What::Culprit { name, activity, each } = &cause.what else { return (String::new(), 0) };
+        let What::Culprit {
+            name,
+            activity,
+            each,
+        } = &cause.what
+        else {
+            return (String::new(), 0);
+        };
         let share = Share::of(activity.is_taken(), cause.took.1, sum.kernel.at_most);
         let (who, all, share) = match &each[..] {
             [(culprit, blamed)] if share == Share::All => (&culprit.name, blamed, share),
             [(culprit, _)] => (&culprit.name, &sum.kernel, share),
             // The number of requests in which it was on one of these CPUs is unknown.
-            _ => (name, &sum.kernel, if share == Share::All { Share::Most } else { share }),
+            _ => (
+                name,
+                &sum.kernel,
+                if share == Share::All {
+                    Share::Most
+                } else {
+                    share
+                },
+            ),
         };
         let is_alone = share == Share::All;
         let taken = words::taken_by(who, share, all.of_one(value));
@@ -133,7 +184,12 @@ impl<'a> Verdict<'a> {
     /// Returns the number of slow requests of which others took at least half of the excess over
     /// the median, in words.
     pub fn explained(&self) -> String {
-        let Sum { requests, explained, perhaps, .. } = *self.sum();
+        let Sum {
+            requests,
+            explained,
+            perhaps,
+            ..
+        } = *self.sum();
         if requests == 1 {
             return match (explained, perhaps) {
                 (1, _) => "others took at least half of what the slowest object took longer than the median",
@@ -143,7 +199,11 @@ impl<'a> Verdict<'a> {
             .to_owned();
         }
         let which = match self.band {
-            Some(band) => format!("{} at or beyond {}", counted(requests, "object"), BANDS[band].name),
+            Some(band) => format!(
+                "{} at or beyond {}",
+                counted(requests, "object"),
+                BANDS[band].name
+            ),
             None => format!("the {requests} slowest objects"),
         };
         let lost = match (explained, perhaps) {
@@ -158,7 +218,8 @@ impl<'a> Verdict<'a> {
     /// Returns the total excess of the band's requests over the median, in nanoseconds.
     fn late(&self) -> u64 {
         let sum = self.sum();
-        sum.length.saturating_sub(sum.requests.saturating_mul(self.times.whole.quantile(0.5)))
+        sum.length
+            .saturating_sub(sum.requests.saturating_mul(self.times.whole.quantile(0.5)))
     }
 
     /// Returns the words for a band of which others took nothing, or hardly anything.
@@ -177,14 +238,24 @@ impl<'a> Verdict<'a> {
         if explained >= self.late() / 2 {
             return String::new();
         }
-        let Some(((from, to), length)) = self.stage() else { return String::new() };
+        let Some(((from, to), length)) = self.stage() else {
+            return String::new();
+        };
         let usual = self.times.stages[&(from, to)].quantile(0.5);
         let (from, to) = (source.tpoint(from), source.tpoint(to));
-        format!("; {} of it in {from} -> {to}, usually {}", time(length), time(usual))
+        format!(
+            "; {} of it in {from} -> {to}, usually {}",
+            time(length),
+            time(usual)
+        )
     }
 }
 
 /// Returns in how many requests something was taken, in words; empty if there is only one.
 fn in_how_many(all: &Blamed, sum: &Sum) -> String {
-    if sum.requests == 1 { String::new() } else { format!(" in {} of {} requests", all.requests, sum.requests) }
+    if sum.requests == 1 {
+        String::new()
+    } else {
+        format!(" in {} of {} requests", all.requests, sum.requests)
+    }
 }

@@ -28,11 +28,16 @@ pub fn culprit(source: &Source, activity: Activity, cpu: Option<Cpu>, at: BootNa
     match activity {
         Activity::Waits(by) => format!("{}{on}", source.taker(by, at)),
         Activity::Woken(IDLE) => format!("the way of the CPU out of idling{on}"),
-        Activity::Woken(by) => format!("{}{on}, for which the woken thread waited", source.taker(by, at)),
+        Activity::Woken(by) => format!(
+            "{}{on}, for which the woken thread waited",
+            source.taker(by, at)
+        ),
         Activity::Interrupted(what) => format!("{}{on}", interrupt(what)),
         Activity::Stopped => "being stopped".to_owned(),
         Activity::Calls(number) => format!("its own call {}", source.call(number)),
-        Activity::Blocked(Some(number)) => format!("its own call {}, which blocked", source.call(number)),
+        Activity::Blocked(Some(number)) => {
+            format!("its own call {}, which blocked", source.call(number))
+        }
         Activity::Blocked(None) => "blocking outside of a call".to_owned(),
         Activity::Runs => "its own code".to_owned(),
         Activity::Ended => "having ended".to_owned(),
@@ -61,7 +66,12 @@ pub fn did(source: &Source, activity: Activity, at: BootNanos) -> String {
 /// named.
 pub fn all_done(source: &Source, sums: &[ActivitySum], at: BootNanos) -> String {
     let mut named: Vec<(String, u64, u64)> = Vec::new();
-    for &ActivitySum { activity, count, nanos: sum } in sums {
+    for &ActivitySum {
+        activity,
+        count,
+        nanos: sum,
+    } in sums
+    {
         let name = did(source, activity, at);
         match named.iter_mut().find(|(known, ..)| *known == name) {
             Some((_, all, length)) => (*all, *length) = (*all + count, length.saturating_add(sum)),
@@ -71,12 +81,18 @@ pub fn all_done(source: &Source, sums: &[ActivitySum], at: BootNanos) -> String 
     named.sort_by_key(|(_, _, sum)| std::cmp::Reverse(*sum));
     let rest = named.split_off(named.len().min(MOST_DONE));
     let part = |(name, count, sum): &(String, u64, u64)| {
-        let times = if *count > 1 { format!(" ({count} times)") } else { String::new() };
+        let times = if *count > 1 {
+            format!(" ({count} times)")
+        } else {
+            String::new()
+        };
         format!("{name} {}{times}", time(*sum))
     };
     let mut parts: Vec<String> = named.iter().map(part).collect();
     if !rest.is_empty() {
-        let sum = rest.iter().fold(0, |all: u64, (_, _, sum)| all.saturating_add(*sum));
+        let sum = rest
+            .iter()
+            .fold(0, |all: u64, (_, _, sum)| all.saturating_add(*sum));
         parts.push(format!("{} others {}", rest.len(), time(sum)));
     }
     parts.join(", ")
@@ -143,13 +159,18 @@ pub fn explains(at_most: u64, time: u64) -> bool {
 }
 
 /// Words on the requests that no record shows while a thread was away.
-pub const UNREAD: &str = "requests that arrived meanwhile waited unread, up to that long, and no record shows it";
+pub const UNREAD: &str =
+    "requests that arrived meanwhile waited unread, up to that long, and no record shows it";
 
 /// Formats the number of times of 10 ms or longer, with their sum and the longest, in nanoseconds.
 pub fn lasted(count: u64, all: u64, longest: u64) -> String {
     match count {
         1 => format!("once for {}", time(longest)),
-        count => format!("{count} times for 10 ms or longer ({} in all, {} at once)", time(all), time(longest)),
+        count => format!(
+            "{count} times for 10 ms or longer ({} in all, {} at once)",
+            time(all),
+            time(longest)
+        ),
     }
 }
 
@@ -163,10 +184,21 @@ pub fn kind(first: &str) -> &str {
 /// name is reduced to the part after the last colon.
 pub fn group(by: &[String], values: &[Option<Box<str>>]) -> String {
     let one = |(field, value): (&String, &Option<Box<str>>)| {
-        let what = if is_subsystem(field) { "subsystem" } else { field };
-        value.as_deref().map_or_else(|| format!("no {what}"), |value| format!("{what} {}", short(value)))
+        let what = if is_subsystem(field) {
+            "subsystem"
+        } else {
+            field
+        };
+        value.as_deref().map_or_else(
+            || format!("no {what}"),
+            |value| format!("{what} {}", short(value)),
+        )
     };
-    by.iter().zip(values).map(one).collect::<Vec<_>>().join(", ")
+    by.iter()
+        .zip(values)
+        .map(one)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Names the requests of a group, for a sentence.
@@ -175,7 +207,9 @@ pub fn requests(by: &[String], values: &[Option<Box<str>>], first: &str) -> Stri
     match (by, values) {
         ([], _) | (_, []) => kind.to_owned(),
         ([field], [Some(value)]) if is_subsystem(field) => format!("{} ({kind})", short(value)),
-        ([field], [None]) if is_subsystem(field) => format!("requests without a subsystem ({kind})"),
+        ([field], [None]) if is_subsystem(field) => {
+            format!("requests without a subsystem ({kind})")
+        }
         _ => format!("{kind} of {}", group(by, values)),
     }
 }
@@ -187,7 +221,11 @@ fn is_subsystem(field: &str) -> bool {
 
 /// Shortens a subsystem's name to the part that distinguishes it.
 pub fn short(value: &str) -> String {
-    let name = if value.starts_with("nqn.") { value.rsplit(':').next().unwrap_or(value) } else { value };
+    let name = if value.starts_with("nqn.") {
+        value.rsplit(':').next().unwrap_or(value)
+    } else {
+        value
+    };
     shorten(name, NAME).into_owned()
 }
 
@@ -199,14 +237,24 @@ mod tests {
     fn a_sentence_names_its_requests() {
         let named = |by: &[&str], values: &[Option<&str>]| {
             let by: Vec<String> = by.iter().map(|field| (*field).to_owned()).collect();
-            let values: Vec<Option<Box<str>>> = values.iter().map(|value| value.map(Box::from)).collect();
+            let values: Vec<Option<Box<str>>> =
+                values.iter().map(|value| value.map(Box::from)).collect();
             requests(&by, &values, "RDMA_REQ_NEW")
         };
         assert_eq!(named(&[], &[]), "RDMA_REQ");
-        assert_eq!(named(&["owner.subnqn"], &[Some("nqn.2016-06.io.spdk:cnode1")]), "cnode1 (RDMA_REQ)");
-        assert_eq!(named(&["owner.subnqn"], &[None]), "requests without a subsystem (RDMA_REQ)");
+        assert_eq!(
+            named(&["owner.subnqn"], &[Some("nqn.2016-06.io.spdk:cnode1")]),
+            "cnode1 (RDMA_REQ)"
+        );
+        assert_eq!(
+            named(&["owner.subnqn"], &[None]),
+            "requests without a subsystem (RDMA_REQ)"
+        );
         assert_eq!(named(&["lcore"], &[Some("1")]), "RDMA_REQ of lcore 1");
-        assert_eq!(named(&["lcore", "owner.subnqn"], &[Some("1"), None]), "RDMA_REQ of lcore 1, no subsystem");
+        assert_eq!(
+            named(&["lcore", "owner.subnqn"], &[Some("1"), None]),
+            "RDMA_REQ of lcore 1, no subsystem"
+        );
         assert_eq!((kind("START"), kind("BDEV_IO_START")), ("START", "BDEV_IO"));
     }
 }

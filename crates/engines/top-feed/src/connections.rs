@@ -43,13 +43,22 @@ struct Known {
 
 impl Connections {
     pub(crate) fn new(specs: &[ObjectSpec]) -> Self {
-        let args = specs.iter().find(|spec| spec.name == SPEC).map(|spec| spec.tracepoint_args.clone());
-        Self { args: args.unwrap_or_default(), ..Self::default() }
+        let args = specs
+            .iter()
+            .find(|spec| spec.name == SPEC)
+            .map(|spec| spec.tracepoint_args.clone());
+        Self {
+            args: args.unwrap_or_default(),
+            ..Self::default()
+        }
     }
 
     /// Returns the place of the tracepoint's argument that points to the connection of its records.
     pub(crate) fn pointer(&self, tpoint: &Tpoint) -> Option<usize> {
-        tpoint.args.iter().position(|spec| self.args.contains(&spec.name))
+        tpoint
+            .args
+            .iter()
+            .position(|spec| self.args.contains(&spec.name))
     }
 
     /// Returns the connection of a request's record, to which the argument `pointer` points. An
@@ -85,7 +94,10 @@ impl Connections {
 
     /// Returns the identity of a connection.
     pub(crate) fn identity(&self, number: u32) -> Arc<Identity> {
-        self.all.get(number as usize).map(|known| Arc::clone(&known.identity)).unwrap_or_default()
+        self.all
+            .get(number as usize)
+            .map(|known| Arc::clone(&known.identity))
+            .unwrap_or_default()
     }
 
     /// Drops all connections but those for which `is_used`. Returns the new number of each; `None`
@@ -100,13 +112,15 @@ impl Connections {
             kept += u32::from(is_kept);
             is_kept
         });
-        self.by_key.retain(|_, number| match numbers.get(*number as usize).copied().flatten() {
-            Some(new) => {
-                *number = new;
-                true
-            }
-            None => false,
-        });
+        self.by_key.retain(
+            |_, number| match numbers.get(*number as usize).copied().flatten() {
+                Some(new) => {
+                    *number = new;
+                    true
+                }
+                None => false,
+            },
+        );
         numbers
     }
 
@@ -121,27 +135,41 @@ fn key(record: &Record<'_>, pointer: Option<usize>, annotator: Option<&Annotator
         Some((_, ArgValue::Int(n) | ArgValue::Pointer(n))) if n > 0 => n,
         _ => return record.owner_since.map(|(id, since)| Key::Owner(id, since)),
     };
-    let begin = annotator.and_then(|annotator| annotator.find(record, SPEC)).map_or(Ticks(0), |found| found.begin);
+    let begin = annotator
+        .and_then(|annotator| annotator.find(record, SPEC))
+        .map_or(Ticks(0), |found| found.begin);
     Some(Key::Pointer(pointer, begin))
 }
 
 impl Known {
     fn of(key: Key, record: &Record<'_>, annotator: Option<&Annotator>, tried: u64) -> Self {
-        let object = annotator.and_then(|annotator| Some((annotator, annotator.find(record, SPEC)?)));
-        let property = |name| object.and_then(|(annotator, object)| annotator.property(object, name));
+        let object =
+            annotator.and_then(|annotator| Some((annotator, annotator.find(record, SPEC)?)));
+        let property =
+            |name| object.and_then(|(annotator, object)| annotator.property(object, name));
         let described = record.owner.filter(|_| matches!(key, Key::Owner(..)));
         let described = described.map(OwnerProperties::parse).unwrap_or_default();
         let one_of = |names: [&'static str; 2], property_name| {
-            let text = property(property_name).or_else(|| names.iter().find_map(|name| described.get(name)));
+            let text = property(property_name)
+                .or_else(|| names.iter().find_map(|name| described.get(name)));
             text.map(|text| printable::text(text.as_bytes()).into_owned())
         };
         let address = match key {
             Key::Owner(id, _) => format!("owner {id}"),
             Key::Pointer(address, _) => format!("{address:#x}"),
         };
-        let (subnqn, host) = (one_of(["subnqn", "target"], "subnqn"), one_of(["peer", "peer"], "hostnqn"));
+        let (subnqn, host) = (
+            one_of(["subnqn", "target"], "subnqn"),
+            one_of(["peer", "peer"], "hostnqn"),
+        );
         let queue = one_of(["qid", "qid"], "qid").and_then(|text| text.parse().ok());
-        let transport = record.tpoint.name.split('_').next().unwrap_or_default().to_owned();
+        let transport = record
+            .tpoint
+            .name
+            .split('_')
+            .next()
+            .unwrap_or_default()
+            .to_owned();
         let is_whole = subnqn.is_some() && queue.is_some();
         let identity = Identity {
             subnqn: subnqn.unwrap_or_else(|| address.clone()),
@@ -150,6 +178,10 @@ impl Known {
             transport,
             address,
         };
-        Self { identity: identity.into(), is_whole, tried }
+        Self {
+            identity: identity.into(),
+            is_whole,
+            tried,
+        }
     }
 }

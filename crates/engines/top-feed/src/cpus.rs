@@ -17,7 +17,12 @@ use super::{Beat, Part};
 const MOST: usize = 12;
 
 /// Attaches the audit, and sends the CPUs of each second until the end.
-pub(crate) fn run(pid: u32, beat: &Beat, parts: &Sender<Part>, observer: &Observer) -> anyhow::Result<()> {
+pub(crate) fn run(
+    pid: u32,
+    beat: &Beat,
+    parts: &Sender<Part>,
+    observer: &Observer,
+) -> anyhow::Result<()> {
     let mut pollers = Pollers::watch(&[pid]);
     beat.wait_until(Instant::now() + pollers.wait());
     let cpus: Vec<u32> = pollers.cpus(&[pid]).into_iter().collect();
@@ -45,8 +50,15 @@ fn turns(pid: u32, windows: &mut Windows, beat: &Beat, parts: &Sender<Part>) -> 
         if beat.is_over() {
             break;
         }
-        let threads: BTreeSet<u32> = proc::threads(Pid(pid)).into_iter().map(|thread| thread.0).collect();
-        let cpus = windows.turn(&threads)?.into_iter().map(|report| cpu(report, pid)).collect();
+        let threads: BTreeSet<u32> = proc::threads(Pid(pid))
+            .into_iter()
+            .map(|thread| thread.0)
+            .collect();
+        let cpus = windows
+            .turn(&threads)?
+            .into_iter()
+            .map(|report| cpu(report, pid))
+            .collect();
         if parts.send(Part::Cpus(second, cpus)).is_err() {
             break;
         }
@@ -65,7 +77,10 @@ fn cpu(mut report: CpuReport, pid: u32) -> Cpu {
     for share in &report.budget {
         uses.add(of_part(share.what), share.total);
     }
-    let own = report.intruders.iter().position(|intruder| intruder.tid.is_some() && is_of(intruder, pid));
+    let own = report
+        .intruders
+        .iter()
+        .position(|intruder| intruder.tid.is_some() && is_of(intruder, pid));
     let owner = report.poller.take().or_else(|| {
         let owner = report.intruders.remove(own?);
         // Its time is in the budget as that of any other thread.
@@ -74,13 +89,22 @@ fn cpu(mut report: CpuReport, pid: u32) -> Cpu {
         uses.add(Use::Owner, threads);
         Some(owner)
     });
-    let victims = report.victims.iter().filter(|victim| victim.who.longest >= USUAL).take(MOST);
+    let victims = report
+        .victims
+        .iter()
+        .filter(|victim| victim.who.longest >= USUAL)
+        .take(MOST);
     Cpu {
         number: report.cpu,
         window: report.window,
         owner: owner.map(|owner| printable(&owner.name)),
         uses,
-        intruders: report.intruders.iter().take(MOST).map(|intruder| taker(intruder, None)).collect(),
+        intruders: report
+            .intruders
+            .iter()
+            .take(MOST)
+            .map(|intruder| taker(intruder, None))
+            .collect(),
         victims: victims.map(victim).collect(),
         lost: report.lost,
     }
@@ -106,10 +130,22 @@ fn victim(victim: &Victim) -> Taker {
 }
 
 fn taker(who: &Intruder, still: Option<u64>) -> Taker {
-    let process = who.thread.as_ref().filter(|thread| !thread.process.1.is_empty()).map(|thread| {
-        let policy = if thread.policy.is_empty() { String::new() } else { format!(", {}", thread.policy) };
-        format!("process {} [{}]{policy}", printable(&thread.process.1), thread.process.0)
-    });
+    let process = who
+        .thread
+        .as_ref()
+        .filter(|thread| !thread.process.1.is_empty())
+        .map(|thread| {
+            let policy = if thread.policy.is_empty() {
+                String::new()
+            } else {
+                format!(", {}", thread.policy)
+            };
+            format!(
+                "process {} [{}]{policy}",
+                printable(&thread.process.1),
+                thread.process.0
+            )
+        });
     Taker {
         kind: who.kind,
         name: printable(&who.name),
@@ -127,7 +163,11 @@ mod tests {
     use cpus::audit::ThreadFacts;
 
     fn thread(name: &str, pid: u32, total: u64) -> Intruder {
-        let facts = ThreadFacts { process: (pid, "p\u{1b}".into()), policy: "nice 0".into(), ..ThreadFacts::default() };
+        let facts = ThreadFacts {
+            process: (pid, "p\u{1b}".into()),
+            policy: "nice 0".into(),
+            ..ThreadFacts::default()
+        };
         Intruder {
             kind: "thread",
             name: name.into(),
@@ -144,18 +184,35 @@ mod tests {
     }
 
     fn share(what: &'static str, total: u64) -> cpus::audit::Share {
-        cpus::audit::Share { what, count: 1, total, longest: 0 }
+        cpus::audit::Share {
+            what,
+            count: 1,
+            total,
+            longest: 0,
+        }
     }
 
     #[test]
     fn a_poller_that_is_starved_is_the_owner_all_the_same() {
-        let waits = |longest| Victim { who: Intruder { longest, ..thread("v", 9, 1) }, still: Some(5), before: false };
+        let waits = |longest| Victim {
+            who: Intruder {
+                longest,
+                ..thread("v", 9, 1)
+            },
+            still: Some(5),
+            before: false,
+        };
         let report = CpuReport {
             cpu: 3,
             window: 1000,
             start: 0,
             poller: None,
-            budget: vec![share("poller", 0), share("threads", 900), share("NMI", 60), share("rest", 40)],
+            budget: vec![
+                share("poller", 0),
+                share("threads", 900),
+                share("NMI", 60),
+                share("rest", 40),
+            ],
             intruders: vec![thread("hog [9]", 9, 600), thread("reactor_3 [7]", 7, 300)],
             victims: vec![waits(USUAL), waits(USUAL - 1)],
             unnamed: 0,
@@ -163,11 +220,21 @@ mod tests {
             unsent: 0,
         };
         let cpu = cpu(report, 7);
-        assert_eq!((cpu.number, cpu.owner.as_deref(), cpu.lost), (3, Some("reactor_3 [7]"), 2));
-        let uses = [Use::Owner, Use::Threads, Use::Devices, Use::Rest].map(|part| cpu.uses.get(part));
-        assert_eq!((uses, cpu.uses.sum(), cpu.taken()), ([300, 600, 60, 40], 1000, 0.66));
+        assert_eq!(
+            (cpu.number, cpu.owner.as_deref(), cpu.lost),
+            (3, Some("reactor_3 [7]"), 2)
+        );
+        let uses =
+            [Use::Owner, Use::Threads, Use::Devices, Use::Rest].map(|part| cpu.uses.get(part));
+        assert_eq!(
+            (uses, cpu.uses.sum(), cpu.taken()),
+            ([300, 600, 60, 40], 1000, 0.66)
+        );
         assert_eq!((cpu.intruders.len(), cpu.victims.len()), (1, 1));
-        assert_eq!(cpu.intruders[0].cause.as_deref(), Some("process p\\x1b [9], nice 0"));
+        assert_eq!(
+            cpu.intruders[0].cause.as_deref(),
+            Some("process p\\x1b [9], nice 0")
+        );
         assert_eq!(cpu.victims[0].still, Some(5));
     }
 }

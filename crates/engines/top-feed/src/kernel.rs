@@ -44,7 +44,9 @@ impl Kernel {
             page_faults: false,
             observer: observer.clone(),
         };
-        Ok(Self { tracer: live::attach(&facts, options)?.tracer })
+        Ok(Self {
+            tracer: live::attach(&facts, options)?.tracer,
+        })
     }
 
     /// Makes a window of each second, until the end of the feeds.
@@ -53,12 +55,16 @@ impl Kernel {
             let second = beat.now();
             let end = beat.end_of(second);
             self.tracer.prepare()?;
-            let length = end.saturating_duration_since(Instant::now()).saturating_sub(GAP);
+            let length = end
+                .saturating_duration_since(Instant::now())
+                .saturating_sub(GAP);
             if length < SHORTEST {
                 beat.wait_until(end);
                 continue;
             }
-            let window = self.tracer.open(Some(length.as_nanos() as u64), armed::NO)?;
+            let window = self
+                .tracer
+                .open(Some(length.as_nanos() as u64), armed::NO)?;
             let left = window.stop.saturating_sub(sys::clock::monotonic_nanos());
             beat.wait_until(Instant::now() + Duration::from_nanos(left));
             if beat.is_over() {
@@ -66,7 +72,10 @@ impl Kernel {
             }
             self.tracer.close(&window)?;
             let threads = self.tracer.sample(window)?.threads;
-            if parts.send(Part::Threads(second, threads.iter().map(thread).collect())).is_err() {
+            if parts
+                .send(Part::Threads(second, threads.iter().map(thread).collect()))
+                .is_err()
+            {
                 return Ok(());
             }
             // The next window is for the next second, even if this one ended early.
@@ -91,8 +100,16 @@ fn thread(sample: &ThreadSample) -> Thread {
         parts.add(part, nanos);
     }
     let printable = |name: &str| printable::text(name.as_bytes()).into_owned();
-    let instead = sample.preemptors.iter().take(NAMED).map(|it| (printable(&it.label()), it.nanos));
-    let calls = budget.calls.iter().take(NAMED).map(|call| (call_name(call.slot), call.cpu + call.blocked));
+    let instead = sample
+        .preemptors
+        .iter()
+        .take(NAMED)
+        .map(|it| (printable(&it.label()), it.nanos));
+    let calls = budget
+        .calls
+        .iter()
+        .take(NAMED)
+        .map(|call| (call_name(call.slot), call.cpu + call.blocked));
     let instead: Vec<(String, u64)> = instead.collect();
     Thread {
         blame: blame(&parts, budget.window, &instead),
@@ -112,11 +129,21 @@ fn thread(sample: &ThreadSample) -> Thread {
 /// the time.
 fn blame(parts: &Share<Spent>, window: u64, instead: &[(String, u64)]) -> Option<String> {
     let took = |name: &str, part| (name.to_owned(), parts.get(part));
-    let others =
-        [took("hard interrupts", Spent::Hard), took("soft interrupts", Spent::Soft), took("a stop", Spent::Stopped)];
-    let (name, nanos) = instead.iter().chain(&others).max_by_key(|(_, nanos)| *nanos)?;
+    let others = [
+        took("hard interrupts", Spent::Hard),
+        took("soft interrupts", Spent::Soft),
+        took("a stop", Spent::Stopped),
+    ];
+    let (name, nanos) = instead
+        .iter()
+        .chain(&others)
+        .max_by_key(|(_, nanos)| *nanos)?;
     let share = words::Share::of(true, *nanos, parts.taken());
-    let all = if share == words::Share::All { *nanos } else { parts.taken() };
+    let all = if share == words::Share::All {
+        *nanos
+    } else {
+        parts.taken()
+    };
     words::explains(all, window).then(|| words::taken_by(name, share, (all, all)))
 }
 
@@ -130,8 +157,16 @@ mod tests {
         parts.add(Spent::Own, 700);
         parts.add(Spent::Waited, 250);
         parts.add(Spent::Soft, 50);
-        let instead = |yes: u64| [("yes [1]".to_owned(), yes), ("cat [2]".to_owned(), 250 - yes)];
-        assert_eq!(blame(&parts, 1000, &instead(200)).as_deref(), Some("200 ns of it yes [1]"));
+        let instead = |yes: u64| {
+            [
+                ("yes [1]".to_owned(), yes),
+                ("cat [2]".to_owned(), 250 - yes),
+            ]
+        };
+        assert_eq!(
+            blame(&parts, 1000, &instead(200)).as_deref(),
+            Some("200 ns of it yes [1]")
+        );
         let many = "300 ns of it other threads and interrupts, the largest part yes [1]";
         assert_eq!(blame(&parts, 1000, &instead(150)).as_deref(), Some(many));
         assert_eq!(blame(&parts, 100_000, &instead(250)), None);

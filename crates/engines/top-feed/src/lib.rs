@@ -107,21 +107,41 @@ impl Feeds {
     ) -> anyhow::Result<Self> {
         let (sender, parts) = channel();
         // Finding objects takes its time: the first second begins after it.
-        let trace = trace.map(|trace| trace.open(reading, observer)).transpose()?;
-        let beat = Beat { begin: Instant::now(), stop: Arc::default() };
+        let trace = trace
+            .map(|trace| trace.open(reading, observer))
+            .transpose()?;
+        let beat = Beat {
+            begin: Instant::now(),
+            stop: Arc::default(),
+        };
         let merger = Merger::new(trace.is_some(), kernel.is_some(), observer);
         let mut threads = Vec::new();
         if let Some(trace) = trace {
             let (beat, sender) = (beat.clone(), sender.clone());
             let run = move || over(&sender, Source::Trace, trace.run(&beat, &sender));
-            threads.push(std::thread::Builder::new().name("trace reader".into()).spawn(run)?);
+            threads.push(
+                std::thread::Builder::new()
+                    .name("trace reader".into())
+                    .spawn(run)?,
+            );
         }
         if let Some(kernel) = kernel {
             let (beat, sender) = (beat.clone(), sender.clone());
             let run = move || over(&sender, Source::Kernel, kernel.run(&beat, &sender));
-            threads.push(std::thread::Builder::new().name("kernel reader".into()).spawn(run)?);
+            threads.push(
+                std::thread::Builder::new()
+                    .name("kernel reader".into())
+                    .spawn(run)?,
+            );
         }
-        Ok(Self { parts, sender, audits: false, beat, threads, merger })
+        Ok(Self {
+            parts,
+            sender,
+            audits: false,
+            beat,
+            threads,
+            merger,
+        })
     }
 
     /// Starts the audit of the CPUs of this process's pollers, if it was not started yet.
@@ -129,8 +149,18 @@ impl Feeds {
         if !std::mem::replace(&mut self.audits, true) {
             let (beat, sender) = (self.beat.clone(), self.sender.clone());
             let observer = self.merger.observer.clone();
-            let run = move || over(&sender, Source::Cpus, cpus::run(pid, &beat, &sender, &observer));
-            self.threads.push(std::thread::Builder::new().name("cpu reader".into()).spawn(run)?);
+            let run = move || {
+                over(
+                    &sender,
+                    Source::Cpus,
+                    cpus::run(pid, &beat, &sender, &observer),
+                );
+            };
+            self.threads.push(
+                std::thread::Builder::new()
+                    .name("cpu reader".into())
+                    .spawn(run)?,
+            );
         }
         Ok(())
     }
@@ -152,8 +182,13 @@ impl Feeds {
             if let Some(sample) = self.merger.next(self.beat.begin.elapsed()) {
                 return Ok(Some(sample));
             }
-            match self.parts.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(Part::Over(Source::Trace | Source::Kernel, Some(error))) if self.merger.is_last() => {
+            match self
+                .parts
+                .recv_timeout(until.saturating_duration_since(Instant::now()))
+            {
+                Ok(Part::Over(Source::Trace | Source::Kernel, Some(error)))
+                    if self.merger.is_last() =>
+                {
                     return Err(error);
                 }
                 Ok(part) => self.merger.take(part),
@@ -251,7 +286,8 @@ impl Merger {
                 };
                 *left = false;
                 if let Some(why) = why {
-                    self.observer.note(&format!("no more {what}: {}", self.observer.explain(&why)));
+                    self.observer
+                        .note(&format!("no more {what}: {}", self.observer.explain(&why)));
                 }
             }
         }
@@ -260,7 +296,14 @@ impl Merger {
     /// Returns the next second that is complete, or late. `elapsed` is the time since the first one
     /// began.
     fn next(&mut self, elapsed: Duration) -> Option<Sample> {
-        let (&number, Second { traffic, threads, cpus }) = self.pending.first_key_value()?;
+        let (
+            &number,
+            Second {
+                traffic,
+                threads,
+                cpus,
+            },
+        ) = self.pending.first_key_value()?;
         // A feed leaves out a second for which it had no time.
         let [of_trace, of_kernel, of_cpus] = self.latest.map(|latest| latest > number);
         let is_whole = (traffic.is_some() || !self.has_trace || of_trace)
@@ -270,25 +313,42 @@ impl Merger {
         if !is_whole && !is_late {
             return None;
         }
-        let Second { traffic, threads, cpus } = self.pending.remove(&number)?;
+        let Second {
+            traffic,
+            threads,
+            cpus,
+        } = self.pending.remove(&number)?;
         self.given = number;
         if traffic.is_none() && threads.is_none() && (self.has_trace || self.has_kernel) {
             // Only the audit had time for this second.
             return self.next(elapsed);
         }
         let time = sys::clock::real_nanos() / 1_000_000;
-        let traffic = traffic.map(|(traffic, writers)| with_taken(traffic, &writers, threads.as_deref()));
-        Some(Sample { number, time, traffic, threads, cpus })
+        let traffic =
+            traffic.map(|(traffic, writers)| with_taken(traffic, &writers, threads.as_deref()));
+        Some(Sample {
+            number,
+            time,
+            traffic,
+            threads,
+            cpus,
+        })
     }
 }
 
 /// Sets for each connection the thread that works for it, and the share that the kernel took from
 /// that thread.
-fn with_taken(mut traffic: Traffic, writers: &[Option<Arc<str>>], threads: Option<&[Thread]>) -> Traffic {
+fn with_taken(
+    mut traffic: Traffic,
+    writers: &[Option<Arc<str>>],
+    threads: Option<&[Thread]>,
+) -> Traffic {
     for (connection, writer) in traffic.connections.iter_mut().zip(writers) {
         connection.thread.clone_from(writer);
-        let thread =
-            threads.iter().flat_map(|all| all.iter()).find(|thread| Some(thread.name.as_str()) == writer.as_deref());
+        let thread = threads
+            .iter()
+            .flat_map(|all| all.iter())
+            .find(|thread| Some(thread.name.as_str()) == writer.as_deref());
         connection.taken = thread.map(Thread::taken);
     }
     traffic
@@ -326,13 +386,21 @@ mod tests {
         let traffic = |second| Part::Traffic(second, Box::default(), Vec::new());
         let cpus = |second| Part::Cpus(second, Vec::new());
         merger.take(traffic(1));
-        assert!(merger.next(SECOND).is_some_and(|sample| sample.cpus.is_none()));
+        assert!(
+            merger
+                .next(SECOND)
+                .is_some_and(|sample| sample.cpus.is_none())
+        );
         merger.take(cpus(1));
         assert!(merger.next(SECOND).is_none(), "it was given");
         merger.take(traffic(2));
         assert!(merger.next(SECOND).is_none());
         merger.take(cpus(2));
-        assert!(merger.next(SECOND).is_some_and(|sample| sample.cpus.is_some() && sample.traffic.is_some()));
+        assert!(
+            merger
+                .next(SECOND)
+                .is_some_and(|sample| sample.cpus.is_some() && sample.traffic.is_some())
+        );
         // The trace had no time for the third.
         merger.take(cpus(3));
         merger.take(traffic(4));
@@ -340,16 +408,30 @@ mod tests {
         assert_eq!(merger.next(SECOND * 4).map(|sample| sample.number), Some(4));
         merger.take(Part::Over(Source::Cpus, Some(anyhow::anyhow!("no rights"))));
         merger.take(traffic(5));
-        assert!(merger.next(SECOND * 5).is_some() && merger.no_cpus.take().as_deref() == Some("no rights"));
+        assert!(
+            merger.next(SECOND * 5).is_some()
+                && merger.no_cpus.take().as_deref() == Some("no rights")
+        );
     }
 
     #[test]
     fn connections_get_what_was_taken_from_their_thread() {
-        let mut thread = Thread { name: "reactor_1".to_owned(), window: 100, ..Thread::default() };
+        let mut thread = Thread {
+            name: "reactor_1".to_owned(),
+            window: 100,
+            ..Thread::default()
+        };
         thread.parts.add(top::Part::Waited, 25);
-        let traffic = Traffic { connections: vec![top::Connection::default(); 2], ..Traffic::default() };
+        let traffic = Traffic {
+            connections: vec![top::Connection::default(); 2],
+            ..Traffic::default()
+        };
         let traffic = with_taken(traffic, &[None, Some("reactor_1".into())], Some(&[thread]));
-        let taken: Vec<_> = traffic.connections.iter().map(|connection| connection.taken).collect();
+        let taken: Vec<_> = traffic
+            .connections
+            .iter()
+            .map(|connection| connection.taken)
+            .collect();
         assert_eq!(taken, [None, Some(0.25)]);
     }
 }

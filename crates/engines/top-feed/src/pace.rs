@@ -92,7 +92,11 @@ impl Pace {
         if self.all_records {
             return u64::MAX;
         }
-        if self.is_sampled { (self.left() / self.rings).max(1) } else { self.left().min(MOST_OF_RING) }
+        if self.is_sampled {
+            (self.left() / self.rings).max(1)
+        } else {
+            self.left().min(MOST_OF_RING)
+        }
     }
 
     /// Returns the number of slots that may still be read in this second. If all was read so far,
@@ -101,7 +105,11 @@ impl Pace {
         if self.all_records {
             return u64::MAX;
         }
-        let allowed = if self.is_sampled { self.allowed } else { self.allowed + self.allowed / 2 };
+        let allowed = if self.is_sampled {
+            self.allowed
+        } else {
+            self.allowed + self.allowed / 2
+        };
         allowed.saturating_sub(self.used)
     }
 
@@ -135,8 +143,12 @@ impl Pace {
             // The time of one second may be somebody else's doing.
             self.allowed = ((3 * self.allowed + affordable.min(MOST)) / 4).clamp(LEAST, MOST);
         }
-        self.is_sampled =
-            !self.all_records && if self.is_sampled { written > self.allowed / 5 * 4 } else { written > self.allowed };
+        self.is_sampled = !self.all_records
+            && if self.is_sampled {
+                written > self.allowed / 5 * 4
+            } else {
+                written > self.allowed
+            };
         if self.is_sampled {
             self.pause = SHORTEST;
         }
@@ -163,7 +175,9 @@ mod tests {
         }
         assert_eq!((pace.is_sampled, pace.allowed), (true, LEAST));
         for _ in 0..100 {
-            assert!(pace.wait(Instant::now() + Duration::from_secs(1)) <= Duration::from_millis(600));
+            assert!(
+                pace.wait(Instant::now() + Duration::from_secs(1)) <= Duration::from_millis(600)
+            );
         }
         pace.learn(Duration::ZERO, 1000);
         assert!(!pace.is_sampled);

@@ -104,7 +104,11 @@ struct Named {
 }
 
 impl Requests {
-    pub(crate) fn new(tpoints: &[Tpoint], specs: &[ObjectSpec], rate: TickRate) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        tpoints: &[Tpoint],
+        specs: &[ObjectSpec],
+        rate: TickRate,
+    ) -> anyhow::Result<Self> {
         let mut kinds = Vec::new();
         let connections = Connections::new(specs);
         let has_requests = tpoints.iter().any(|tpoint| is_host_request(&tpoint.name));
@@ -116,13 +120,20 @@ impl Requests {
         }
         Ok(Self {
             kinds,
-            tpoints: tpoints.iter().map(|tpoint| (tpoint.id, tpoint.name.clone())).collect(),
+            tpoints: tpoints
+                .iter()
+                .map(|tpoint| (tpoint.id, tpoint.name.clone()))
+                .collect(),
             rate,
             objects: ObjectTracker::new(tpoints, Queues::new(specs)?),
             connections,
             spare: Vec::new(),
             stages: HashMap::default(),
-            named: vec![Named { name: WHOLE.to_owned(), phase: None, order: (0, 1) }],
+            named: vec![Named {
+                name: WHOLE.to_owned(),
+                phase: None,
+                order: (0, 1),
+            }],
             seconds: Default::default(),
             number: 1,
             end: Ticks(u64::MAX),
@@ -143,10 +154,23 @@ impl Requests {
 
     /// Takes the next record.
     pub(crate) fn record(&mut self, record: &Record<'_>, annotator: Option<&Annotator>) {
-        let Some(kind) = self.kinds.get(usize::from(record.tpoint.id)).copied().flatten() else { return };
+        let Some(kind) = self
+            .kinds
+            .get(usize::from(record.tpoint.id))
+            .copied()
+            .flatten()
+        else {
+            return;
+        };
         let at = usize::from(record.tsc > self.end);
-        let related = self.objects.related(record).and_then(|object| object.kept.connection);
-        let context = Context { rate: self.rate, annotator };
+        let related = self
+            .objects
+            .related(record)
+            .and_then(|object| object.kept.connection);
+        let context = Context {
+            rate: self.rate,
+            annotator,
+        };
         let spare = &mut self.spare;
         let step = self.objects.record(record, &context, |_| Live {
             is_request: kind.is_request,
@@ -156,10 +180,20 @@ impl Requests {
         });
         let Some(step) = step else {
             // A request that ends is counted even if its beginning was not seen.
-            if kind.is_request && self.objects.is_last(record.tpoint.id) && matches!(record.object, Object::Unseen(_)) {
-                let connection = self.connections.of(record, kind.pointer, annotator, self.number);
+            if kind.is_request
+                && self.objects.is_last(record.tpoint.id)
+                && matches!(record.object, Object::Unseen(_))
+            {
+                let connection = self
+                    .connections
+                    .of(record, kind.pointer, annotator, self.number);
                 if let Some(connection) = connection {
-                    self.seconds[at].parts.entry(connection).or_default().on(record.lcore).0 += 1;
+                    self.seconds[at]
+                        .parts
+                        .entry(connection)
+                        .or_default()
+                        .on(record.lcore)
+                        .0 += 1;
                 }
             }
             return;
@@ -167,20 +201,25 @@ impl Requests {
         let live = &mut step.object.kept;
         if live.connection.is_none() {
             live.connection = if live.is_request {
-                self.connections.of(record, kind.pointer, annotator, self.number)
+                self.connections
+                    .of(record, kind.pointer, annotator, self.number)
             } else {
                 related
             };
         }
         if step.is_first {
-            if let Some(part) = live.connection.map(|number| self.seconds[at].parts.entry(number).or_default()) {
+            if let Some(part) = live
+                .connection
+                .map(|number| self.seconds[at].parts.entry(number).or_default())
+            {
                 part.begin(kind, record);
             }
         } else if live.stages.len() < MAX_STAGES_OF_OBJECT {
             let (from, since) = std::mem::replace(&mut live.last, (record.tpoint.id, record.tsc));
             let between = (from, record.tpoint.id);
             if let Some(place) = place(&mut self.stages, &mut self.named, &self.tpoints, between) {
-                live.stages.push((place, record.tsc.0.saturating_sub(since.0)));
+                live.stages
+                    .push((place, record.tsc.0.saturating_sub(since.0)));
             }
         }
         while let Some(object) = self.objects.pop_ended() {
@@ -197,7 +236,9 @@ impl Requests {
         let is_endless = object.kept.stages.len() >= MAX_STAGES_OF_OBJECT;
         let mut stages = match object.outcome() {
             Outcome::Timed if !is_endless => self.count(object, at),
-            Outcome::Timed | Outcome::Torn | Outcome::Excluded(_) | Outcome::Point => object.kept.stages,
+            Outcome::Timed | Outcome::Torn | Outcome::Excluded(_) | Outcome::Point => {
+                object.kept.stages
+            }
         };
         if stages.capacity() > 0 && self.spare.len() < SPARE {
             stages.clear();
@@ -208,8 +249,20 @@ impl Requests {
     /// Counts an object's stages, and a request's whole time. Returns memory for stages that is
     /// free.
     fn count(&mut self, object: TrackedObject<Live>, at: usize) -> Vec<(u16, u64)> {
-        let TrackedObject { name, begin, until, lcore, kept: live, .. } = object;
-        let Live { connection, mut stages, is_request, .. } = live;
+        let TrackedObject {
+            name,
+            begin,
+            until,
+            lcore,
+            kept: live,
+            ..
+        } = object;
+        let Live {
+            connection,
+            mut stages,
+            is_request,
+            ..
+        } = live;
         let second = &mut self.seconds[at];
         for (before, (place, took)) in (0..).zip(&mut stages) {
             *took = self.rate.nanos(Ticks(*took)).0;
@@ -222,19 +275,38 @@ impl Requests {
         }
         let nanos = self.rate.nanos(Ticks(until.0.saturating_sub(begin.0))).0;
         second.stage(0, nanos);
-        let Some(number) = connection else { return stages };
+        let Some(number) = connection else {
+            return stages;
+        };
         let part = second.parts.entry(number).or_default();
         part.on(lcore).0 += 1;
         part.times.add(nanos);
         for (place, took) in &stages {
-            part.phases.add(self.named[usize::from(*place)].phase.unwrap_or(Phase::Target), *took);
+            part.phases.add(
+                self.named[usize::from(*place)]
+                    .phase
+                    .unwrap_or(Phase::Target),
+                *took,
+            );
         }
         let place = part.slowest.partition_point(|known| known.nanos >= nanos);
         if place >= SLOWEST {
             return stages;
         }
-        part.slowest.insert(place, Request { second: self.number, name: name.to_string(), nanos, stages });
-        let dropped = if part.slowest.len() > SLOWEST { part.slowest.pop() } else { None };
+        part.slowest.insert(
+            place,
+            Request {
+                second: self.number,
+                name: name.to_string(),
+                nanos,
+                stages,
+            },
+        );
+        let dropped = if part.slowest.len() > SLOWEST {
+            part.slowest.pop()
+        } else {
+            None
+        };
         dropped.map(|request| request.stages).unwrap_or_default()
     }
 
@@ -261,9 +333,15 @@ impl Requests {
         numbers.sort_unstable();
         let (mut connections, mut writers) = (Vec::new(), Vec::new());
         for number in numbers {
-            let Some(part) = second.parts.remove(&number) else { continue };
+            let Some(part) = second.parts.remove(&number) else {
+                continue;
+            };
             let scaled = |of: fn(&(u64, u64)) -> u64| {
-                part.ended.iter().map(|(lcore, sums)| of(sums) as f64 * scale(*lcore)).sum::<f64>() / seconds
+                part.ended
+                    .iter()
+                    .map(|(lcore, sums)| of(sums) as f64 * scale(*lcore))
+                    .sum::<f64>()
+                    / seconds
             };
             connections.push(Connection {
                 identity: self.connections.identity(number),
@@ -276,11 +354,25 @@ impl Requests {
                 taken: None,
                 slowest: part.slowest,
             });
-            writers.push(part.ended.iter().max_by_key(|(lcore, sums)| (sums.0, *lcore)).map(|(lcore, _)| *lcore));
+            writers.push(
+                part.ended
+                    .iter()
+                    .max_by_key(|(lcore, sums)| (sums.0, *lcore))
+                    .map(|(lcore, _)| *lcore),
+            );
         }
         let stages = self.stages_of(&mut second);
         self.forget();
-        (Traffic { length, written, read, connections, stages }, writers)
+        (
+            Traffic {
+                length,
+                written,
+                read,
+                connections,
+                stages,
+            },
+            writers,
+        )
     }
 
     fn stages_of(&self, second: &mut Second) -> Vec<Stage> {
@@ -288,7 +380,11 @@ impl Requests {
             name: named.name.clone(),
             phase: named.phase,
             order: named.order.0 as f64 / named.order.1.max(1) as f64,
-            times: second.stages.get_mut(place).map(std::mem::take).unwrap_or_default(),
+            times: second
+                .stages
+                .get_mut(place)
+                .map(std::mem::take)
+                .unwrap_or_default(),
         };
         self.named.iter().enumerate().map(&mut of).collect()
     }
@@ -298,17 +394,22 @@ impl Requests {
         if self.connections.len() < CONNECTIONS {
             return;
         }
-        let used: std::collections::HashSet<u32> = (self.objects.open().filter_map(|object| object.kept.connection))
-            .chain(self.seconds[0].parts.keys().copied())
-            .collect();
+        let used: std::collections::HashSet<u32> = (self
+            .objects
+            .open()
+            .filter_map(|object| object.kept.connection))
+        .chain(self.seconds[0].parts.keys().copied())
+        .collect();
         let numbers = self.connections.keep(|number| used.contains(&number));
         let renumbered = |number: u32| numbers.get(number as usize).copied().flatten();
         for object in self.objects.open() {
             object.kept.connection = object.kept.connection.and_then(renumbered);
         }
         let parts = std::mem::take(&mut self.seconds[0].parts);
-        self.seconds[0].parts =
-            parts.into_iter().filter_map(|(number, part)| Some((renumbered(number)?, part))).collect();
+        self.seconds[0].parts = parts
+            .into_iter()
+            .filter_map(|(number, part)| Some((renumbered(number)?, part)))
+            .collect();
     }
 }
 
@@ -330,7 +431,10 @@ impl Part {
         if kind.has_blocks && is_transfer(record) {
             self.on(record.lcore).1 += u64::from(record.size);
         }
-        let depth = kind.depth.filter(|_| kind.is_request).and_then(|at| record.args.iter().nth(at));
+        let depth = kind
+            .depth
+            .filter(|_| kind.is_request)
+            .and_then(|at| record.args.iter().nth(at));
         if let Some((_, ArgValue::Int(depth))) = depth {
             self.depth = (self.depth.0.saturating_add(depth), self.depth.1 + 1);
         }
@@ -338,7 +442,11 @@ impl Part {
 
     /// Returns the counts of a ring.
     fn on(&mut self, lcore: Lcore) -> &mut (u64, u64) {
-        let at = self.ended.iter().position(|(ring, _)| *ring == lcore).unwrap_or(self.ended.len());
+        let at = self
+            .ended
+            .iter()
+            .position(|(ring, _)| *ring == lcore)
+            .unwrap_or(self.ended.len());
         if at == self.ended.len() {
             self.ended.push((lcore, (0, 0)));
         }
@@ -350,7 +458,8 @@ impl Second {
     fn stage(&mut self, place: u16, nanos: u64) {
         let place = usize::from(place);
         if self.stages.len() <= place {
-            self.stages.resize_with(place + 1, || Histogram::new(Scale::COARSE));
+            self.stages
+                .resize_with(place + 1, || Histogram::new(Scale::COARSE));
         }
         self.stages[place].add(nanos);
     }
@@ -366,11 +475,17 @@ fn place(
     if let Some(&place) = stages.get(&between) {
         return Some(place);
     }
-    let place = u16::try_from(named.len()).ok().filter(|place| usize::from(*place) < STAGES)?;
+    let place = u16::try_from(named.len())
+        .ok()
+        .filter(|place| usize::from(*place) < STAGES)?;
     let name = |id: u16| tpoints.get(&id).map_or("?", String::as_str);
     let (from, to) = (name(between.0), name(between.1));
     let text = printable::text(format!("{from} -> {to}").as_bytes()).into_owned();
-    named.push(Named { name: text, phase: Some(Phase::of(from)), order: (0, 0) });
+    named.push(Named {
+        name: text,
+        phase: Some(Phase::of(from)),
+        order: (0, 0),
+    });
     stages.insert(between, place);
     Some(place)
 }
@@ -382,7 +497,12 @@ fn kind(tpoint: &Tpoint, has_requests: bool) -> Option<Kind> {
     let name = tpoint.name.as_str();
     let is_request = !has_requests || is_host_request(name);
     let depth = tpoint.args.iter().position(|spec| spec.name == "qd");
-    Some(Kind { is_request, has_blocks: name == "BDEV_IO_START", pointer: None, depth })
+    Some(Kind {
+        is_request,
+        has_blocks: name == "BDEV_IO_START",
+        pointer: None,
+        depth,
+    })
 }
 
 /// Returns true if an I/O reads or writes, or its type is not recorded.
@@ -396,7 +516,11 @@ fn is_transfer(record: &Record<'_>) -> bool {
 /// Returns the traffic of a whole trace as one second. A test uses it to check that all commands
 /// give one answer.
 #[doc(hidden)]
-pub fn requests_of(trace: &Trace, annotator: &Annotator, specs: &[ObjectSpec]) -> anyhow::Result<Traffic> {
+pub fn requests_of(
+    trace: &Trace,
+    annotator: &Annotator,
+    specs: &[ObjectSpec],
+) -> anyhow::Result<Traffic> {
     let mut requests = Requests::new(trace.tpoints().all(), specs, trace.tick_rate())?;
     trace.for_each(|record| {
         requests.record(record, Some(annotator));

@@ -74,20 +74,35 @@ impl Trace {
         let reading = || format!("reading {}", printable(&path));
         let source = FileSource::open(&path).with_context(reading)?;
         let follower = Follower::new(&source).with_context(reading)?;
-        Ok(Self { pid, source, follower })
+        Ok(Self {
+            pid,
+            source,
+            follower,
+        })
     }
 
     /// Finds the objects that its records name, which takes its time.
     pub fn open(self, options: ReadingOptions, observer: &Observer) -> anyhow::Result<Reading> {
-        let Self { pid, source, follower } = self;
-        let ReadingOptions { specs, probes, all_records } = options;
+        let Self {
+            pid,
+            source,
+            follower,
+        } = self;
+        let ReadingOptions {
+            specs,
+            probes,
+            all_records,
+        } = options;
         let requests = Requests::new(follower.tpoints().all(), &specs, follower.tick_rate())?;
         let objects = match RawTrace::read(&source) {
             Ok(trace) => Objects::start(pid, specs, "", &trace, probes.then_some(PROBES), observer),
             Err(_) => Objects::Known(None),
         };
         let writer = |name: String| printable::text(name.as_bytes()).into();
-        let writers = follower.lcores().map(|(lcore, name)| (lcore, writer(thread_name(lcore, name)))).collect();
+        let writers = follower
+            .lcores()
+            .map(|(lcore, name)| (lcore, writer(thread_name(lcore, name))))
+            .collect();
         Ok(Reading {
             tail: follower.tail(),
             source,
@@ -145,7 +160,10 @@ impl Reading {
             self.settle(beat, &mut pace)?;
             let (traffic, writers) = self.close(ended - began, &before, &totals);
             pace.next_second(traffic.written);
-            if parts.send(Part::Traffic(second, Box::new(traffic), writers)).is_err() {
+            if parts
+                .send(Part::Traffic(second, Box::new(traffic), writers))
+                .is_err()
+            {
                 break;
             }
             (began, before) = (ended, totals);
@@ -180,7 +198,11 @@ impl Reading {
             }
         }
         // Reads the cursors at the end, and the records before them if all is read.
-        if pace.is_used_up() || pace.is_sampled() { self.skip() } else { self.poll(beat, pace) }
+        if pace.is_used_up() || pace.is_sampled() {
+            self.skip()
+        } else {
+            self.poll(beat, pace)
+        }
     }
 
     /// Reads on until the records of the second that has ended are there.
@@ -231,7 +253,12 @@ impl Reading {
     /// back to the system has to be cleared anew.
     fn keep_spare(&mut self) {
         let room = SPARE.saturating_sub(self.spare.len());
-        self.spare.extend(self.follower.spare().filter(|bytes| bytes.capacity() <= SPARE_BYTES).take(room));
+        self.spare.extend(
+            self.follower
+                .spare()
+                .filter(|bytes| bytes.capacity() <= SPARE_BYTES)
+                .take(room),
+        );
     }
 
     /// Skips new slots, but counts them.
@@ -245,11 +272,13 @@ impl Reading {
     /// Learns new facts of objects and owners.
     fn learn(&mut self) -> anyhow::Result<()> {
         self.objects.learn(self.follower.given());
-        self.objects.count_losses(self.follower.losses().map(|loss| loss.slots).sum());
+        self.objects
+            .count_losses(self.follower.losses().map(|loss| loss.slots).sum());
         if self.owners_read.is_none_or(|read| read.elapsed() >= OWNERS) {
             self.follower.refresh_owners(&self.source)?;
             self.owners_read = Some(Instant::now());
-            self.objects.know_owners(self.follower.owners(), self.follower.tick_rate());
+            self.objects
+                .know_owners(self.follower.owners(), self.follower.tick_rate());
         }
         Ok(())
     }
@@ -272,11 +301,16 @@ impl Reading {
             let ring = ring.filter(|(_, read, _)| *read > 0);
             ring.map_or(1.0, |(_, read, written)| *written as f64 / *read as f64)
         };
-        let slots = rings.iter().fold((0, 0), |sum, (_, read, written)| (sum.0 + written, sum.1 + read));
+        let slots = rings.iter().fold((0, 0), |sum, (_, read, written)| {
+            (sum.0 + written, sum.1 + read)
+        });
         let (traffic, writers) = self.requests.close(length, slots, scale);
         let name = |lcore: Option<Lcore>| {
             let lcore = lcore?;
-            self.writers.iter().find(|(ring, _)| *ring == lcore).map(|(_, name)| Arc::clone(name))
+            self.writers
+                .iter()
+                .find(|(ring, _)| *ring == lcore)
+                .map(|(_, name)| Arc::clone(name))
         };
         (traffic, writers.into_iter().map(name).collect())
     }
@@ -284,13 +318,19 @@ impl Reading {
 
 /// Returns true if slots were written meanwhile, and none of them was read.
 fn is_unread(before: &[(Lcore, Total)], now: &[(Lcore, Total)]) -> bool {
-    let sum = |totals: &[(Lcore, Total)], of: fn(&Total) -> u64| totals.iter().map(|(_, total)| of(total)).sum::<u64>();
+    let sum = |totals: &[(Lcore, Total)], of: fn(&Total) -> u64| {
+        totals.iter().map(|(_, total)| of(total)).sum::<u64>()
+    };
     let since = |of| sum(now, of) - sum(before, of);
     since(|total| total.copied) == 0 && since(|total| total.lost) > 0
 }
 
 /// Counts a record.
-fn take(record: &Record<'_>, objects: &Objects, requests: &mut Requests) -> std::ops::ControlFlow<()> {
+fn take(
+    record: &Record<'_>,
+    objects: &Objects,
+    requests: &mut Requests,
+) -> std::ops::ControlFlow<()> {
     objects.observe(record);
     if record.tpoint.new_object {
         // A record that points to an unknown object may help to find it.

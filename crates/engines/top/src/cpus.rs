@@ -18,18 +18,40 @@ pub(crate) const CPUS: &[Column] = &[
 /// Returns the CPUs of a second in that order: the largest number of the column first, or last if
 /// the order is reversed.
 pub(crate) fn table<'a>(sample: &'a Sample, order: (usize, bool), filter: &str) -> Table<'a> {
-    let mut found: Vec<&Cpu> = sample.cpus.iter().flatten().filter(|cpu| is_wanted(cpu, filter)).collect();
-    found.sort_by(|a, b| number(b, order.0).total_cmp(&number(a, order.0)).then(a.number.cmp(&b.number)));
+    let mut found: Vec<&Cpu> = sample
+        .cpus
+        .iter()
+        .flatten()
+        .filter(|cpu| is_wanted(cpu, filter))
+        .collect();
+    found.sort_by(|a, b| {
+        number(b, order.0)
+            .total_cmp(&number(a, order.0))
+            .then(a.number.cmp(&b.number))
+    });
     if order.1 {
         found.reverse();
     }
-    Table { columns: CPUS, order, rows: found.into_iter().map(Row::Cpu).collect() }
+    Table {
+        columns: CPUS,
+        order,
+        rows: found.into_iter().map(Row::Cpu).collect(),
+    }
 }
 
 fn is_wanted(cpu: &Cpu, filter: &str) -> bool {
     let number = format!("cpu{}", cpu.number);
-    let worst = [cpu.intruders.first(), cpu.victims.first()].map(|taker| taker.map_or("", |taker| taker.name.as_str()));
-    matches(filter, &[&number, cpu.owner.as_deref().unwrap_or_default(), worst[0], worst[1]])
+    let worst = [cpu.intruders.first(), cpu.victims.first()]
+        .map(|taker| taker.map_or("", |taker| taker.name.as_str()));
+    matches(
+        filter,
+        &[
+            &number,
+            cpu.owner.as_deref().unwrap_or_default(),
+            worst[0],
+            worst[1],
+        ],
+    )
 }
 
 /// Returns the number by which a column is ordered, the largest first; 0 for columns ordered by the
@@ -41,21 +63,37 @@ fn number(cpu: &Cpu, column: usize) -> f64 {
         "TAKEN" => cpu.taken(),
         "LONGEST" => longest(cpu) as f64,
         "WORST INTRUDER" => nanos(cpu.intruders.first()),
-        "WORST VICTIM" => cpu.victims.first().map_or(0.0, |victim| victim.longest as f64),
+        "WORST VICTIM" => cpu
+            .victims
+            .first()
+            .map_or(0.0, |victim| victim.longest as f64),
         _ => 0.0,
     }
 }
 
 /// Returns the longest time that somebody else had the CPU at once, in nanoseconds.
 pub(crate) fn longest(cpu: &Cpu) -> u64 {
-    cpu.intruders.iter().map(|intruder| intruder.longest).max().unwrap_or(0)
+    cpu.intruders
+        .iter()
+        .map(|intruder| intruder.longest)
+        .max()
+        .unwrap_or(0)
 }
 
 pub(crate) fn cells(cpu: &Cpu) -> Vec<Cell> {
     let none = || Cell::Text("-".to_owned());
-    let owner = cpu.owner.as_ref().map(|owner| Cell::Named(owner.clone(), percent(cpu.uses.share(Use::Owner))));
-    let intruder = cpu.intruders.first().map(|it| Cell::Named(named(it), screen::time(it.nanos)));
-    let victim = cpu.victims.first().map(|it| Cell::Named(named(it), screen::time(it.longest)));
+    let owner = cpu
+        .owner
+        .as_ref()
+        .map(|owner| Cell::Named(owner.clone(), percent(cpu.uses.share(Use::Owner))));
+    let intruder = cpu
+        .intruders
+        .first()
+        .map(|it| Cell::Named(named(it), screen::time(it.nanos)));
+    let victim = cpu
+        .victims
+        .first()
+        .map(|it| Cell::Named(named(it), screen::time(it.longest)));
     vec![
         Cell::Text(cpu.number.to_string()),
         owner.unwrap_or_else(none),
@@ -82,10 +120,20 @@ pub(crate) fn summary(cpus: &[Cpu]) -> String {
     let Some(worst) = cpus.iter().max_by(|a, b| a.taken().total_cmp(&b.taken())) else {
         return "no CPU is audited".to_owned();
     };
-    let by = worst.intruders.first().map(|it| format!(", {} of it {}", screen::time(it.nanos), named(it)));
-    let (count, by) = (screen::counted(cpus.len() as u64, "CPU"), by.unwrap_or_default());
+    let by = worst
+        .intruders
+        .first()
+        .map(|it| format!(", {} of it {}", screen::time(it.nanos), named(it)));
+    let (count, by) = (
+        screen::counted(cpus.len() as u64, "CPU"),
+        by.unwrap_or_default(),
+    );
     let taken = screen::time(worst.uses.taken());
-    format!("{count} of pollers; most was taken of CPU {}: {taken} ({}){by}", worst.number, percent(worst.taken()))
+    format!(
+        "{count} of pollers; most was taken of CPU {}: {taken} ({}){by}",
+        worst.number,
+        percent(worst.taken())
+    )
 }
 
 #[cfg(test)]
@@ -97,14 +145,29 @@ mod tests {
         let mut uses: Share<Use> = Share::default();
         uses.add(Use::Owner, 1000 - taken);
         uses.add(Use::Soft, taken);
-        let intruder = Taker { kind: "soft interrupt", name: "NET_RX".into(), nanos: taken, ..Taker::default() };
+        let intruder = Taker {
+            kind: "soft interrupt",
+            name: "NET_RX".into(),
+            nanos: taken,
+            ..Taker::default()
+        };
         let owner = Some(format!("reactor_{number} [7]"));
-        Cpu { number, window: 1000, owner, uses, intruders: vec![intruder], ..Cpu::default() }
+        Cpu {
+            number,
+            window: 1000,
+            owner,
+            uses,
+            intruders: vec![intruder],
+            ..Cpu::default()
+        }
     }
 
     #[test]
     fn the_cpu_of_which_most_was_taken_is_first() {
-        let sample = Sample { cpus: Some(vec![cpu(1, 20), cpu(2, 300), cpu(3, 20)]), ..Sample::default() };
+        let sample = Sample {
+            cpus: Some(vec![cpu(1, 20), cpu(2, 300), cpu(3, 20)]),
+            ..Sample::default()
+        };
         let numbers = |order, filter: &str| -> Vec<String> {
             let of = |row: &Row<'_>| match &row.cells()[0] {
                 Cell::Text(text) => text.clone(),
@@ -115,7 +178,13 @@ mod tests {
         assert_eq!(numbers((3, false), ""), ["2", "1", "3"]);
         assert_eq!(numbers((0, false), ""), ["1", "2", "3"]);
         assert_eq!(numbers((0, true), "reactor_3"), ["3"]);
-        assert_eq!((numbers((0, false), "net_rx").len(), numbers((0, false), "cpu2").len()), (3, 1));
+        assert_eq!(
+            (
+                numbers((0, false), "net_rx").len(),
+                numbers((0, false), "cpu2").len()
+            ),
+            (3, 1)
+        );
         let said = summary(sample.cpus.as_deref().unwrap_or_default());
         assert_eq!(
             said,

@@ -60,17 +60,27 @@ impl History {
     /// Adds a second.
     pub fn push(&mut self, sample: &Sample) {
         let now = sample.number;
-        for connection in sample.traffic.iter().flat_map(|traffic| &traffic.connections) {
-            let Some(line) = line(&mut self.connections, &connection.identity) else { continue };
+        for connection in sample
+            .traffic
+            .iter()
+            .flat_map(|traffic| &traffic.connections)
+        {
+            let Some(line) = line(&mut self.connections, &connection.identity) else {
+                continue;
+            };
             line.push(of_connection(connection, now));
             line.keep_slowest(&connection.slowest, now);
         }
         for thread in sample.threads.iter().flatten() {
-            let Some(line) = line(&mut self.threads, &thread.tid) else { continue };
+            let Some(line) = line(&mut self.threads, &thread.tid) else {
+                continue;
+            };
             line.push(of_thread(thread, now));
         }
         for cpu in sample.cpus.iter().flatten() {
-            let Some(line) = line(&mut self.cpus, &cpu.number) else { continue };
+            let Some(line) = line(&mut self.cpus, &cpu.number) else {
+                continue;
+            };
             line.push(of_cpu(cpu, now));
         }
         forget(&mut self.cpus, now);
@@ -83,7 +93,10 @@ impl History {
             }
             let columns = &mut self.heat[place];
             columns.push_back((now, heat(&stage.times)));
-            while columns.front().is_some_and(|(second, _)| second + SECONDS <= now) {
+            while columns
+                .front()
+                .is_some_and(|(second, _)| second + SECONDS <= now)
+            {
                 columns.pop_front();
             }
         }
@@ -109,8 +122,13 @@ impl History {
     pub(crate) fn heat(&self, place: usize, until: u64, count: usize) -> Vec<Option<&HeatColumn>> {
         let mut columns = vec![None; count];
         for (second, column) in self.heat.get(place).into_iter().flatten() {
-            let Some(back) = until.checked_sub(*second) else { continue };
-            if let Some(at) = usize::try_from(back).ok().and_then(|back| count.checked_sub(back + 1)) {
+            let Some(back) = until.checked_sub(*second) else {
+                continue;
+            };
+            if let Some(at) = usize::try_from(back)
+                .ok()
+                .and_then(|back| count.checked_sub(back + 1))
+            {
                 columns[at] = Some(column);
             }
         }
@@ -121,16 +139,23 @@ impl History {
 impl Line {
     fn push(&mut self, point: Point) {
         // Removed first: the room for one more than a power of two would be twice as much.
-        while self.points.front().is_some_and(|first| u64::from(first.second) + SECONDS <= point.second.into()) {
+        while self
+            .points
+            .front()
+            .is_some_and(|first| u64::from(first.second) + SECONDS <= point.second.into())
+        {
             self.points.pop_front();
         }
         self.points.push_back(point);
     }
 
     fn keep_slowest(&mut self, more: &[Request], now: u64) {
-        self.slowest.retain(|request| request.second + SECONDS > now);
+        self.slowest
+            .retain(|request| request.second + SECONDS > now);
         for request in more {
-            let at = self.slowest.partition_point(|known| known.nanos >= request.nanos);
+            let at = self
+                .slowest
+                .partition_point(|known| known.nanos >= request.nanos);
             if at < SLOWEST {
                 self.slowest.truncate(SLOWEST - 1);
                 self.slowest.insert(at, request.clone());
@@ -140,11 +165,21 @@ impl Line {
 
     /// Returns a number of each of the last `count` seconds up to `until`, the oldest first; `None`
     /// for a second without data.
-    pub(crate) fn last(&self, until: u64, count: usize, of: impl Fn(&Point) -> f64) -> Vec<Option<f64>> {
+    pub(crate) fn last(
+        &self,
+        until: u64,
+        count: usize,
+        of: impl Fn(&Point) -> f64,
+    ) -> Vec<Option<f64>> {
         let mut values = vec![None; count];
         for point in &self.points {
-            let Some(back) = until.checked_sub(point.second.into()) else { continue };
-            if let Some(at) = usize::try_from(back).ok().and_then(|back| count.checked_sub(back + 1)) {
+            let Some(back) = until.checked_sub(point.second.into()) else {
+                continue;
+            };
+            if let Some(at) = usize::try_from(back)
+                .ok()
+                .and_then(|back| count.checked_sub(back + 1))
+            {
                 values[at] = Some(of(point));
             }
         }
@@ -153,7 +188,10 @@ impl Line {
 }
 
 /// Returns the line of that key; `None` if there is no room for it.
-fn line<'a, K: Eq + Hash + Clone>(lines: &'a mut HashMap<K, Line, RandomState>, key: &K) -> Option<&'a mut Line> {
+fn line<'a, K: Eq + Hash + Clone>(
+    lines: &'a mut HashMap<K, Line, RandomState>,
+    key: &K,
+) -> Option<&'a mut Line> {
     if !lines.contains_key(key) && lines.len() >= LINES {
         return None;
     }
@@ -161,22 +199,44 @@ fn line<'a, K: Eq + Hash + Clone>(lines: &'a mut HashMap<K, Line, RandomState>, 
 }
 
 fn forget<K: Eq + Hash>(lines: &mut HashMap<K, Line, RandomState>, now: u64) {
-    lines.retain(|_, line| line.points.back().is_some_and(|last| u64::from(last.second) + FORGOTTEN > now));
+    lines.retain(|_, line| {
+        line.points
+            .back()
+            .is_some_and(|last| u64::from(last.second) + FORGOTTEN > now)
+    });
 }
 
 fn of_connection(connection: &Connection, second: u64) -> Point {
-    let (rate, slow) = (connection.iops as f32, connection.times.quantile(0.99) as f32);
-    Point { second: second as u32, rate, slow, taken: connection.taken.unwrap_or_default() as f32 }
+    let (rate, slow) = (
+        connection.iops as f32,
+        connection.times.quantile(0.99) as f32,
+    );
+    Point {
+        second: second as u32,
+        rate,
+        slow,
+        taken: connection.taken.unwrap_or_default() as f32,
+    }
 }
 
 fn of_thread(thread: &Thread, second: u64) -> Point {
     let rate = thread.parts.share(crate::sample::Part::Own) as f32;
-    Point { second: second as u32, rate, slow: thread.longest_wait as f32, taken: thread.taken() as f32 }
+    Point {
+        second: second as u32,
+        rate,
+        slow: thread.longest_wait as f32,
+        taken: thread.taken() as f32,
+    }
 }
 
 fn of_cpu(cpu: &Cpu, second: u64) -> Point {
     let rate = cpu.uses.share(Use::Owner) as f32;
-    Point { second: second as u32, rate, slow: cpus::longest(cpu) as f32, taken: cpu.taken() as f32 }
+    Point {
+        second: second as u32,
+        rate,
+        slow: cpus::longest(cpu) as f32,
+        taken: cpu.taken() as f32,
+    }
 }
 
 /// Returns the row of the heat map for a time: quarters of a power of two from a nanosecond on.
@@ -210,39 +270,76 @@ mod tests {
     fn second(number: u64) -> Sample {
         let mut times = Histogram::default();
         times.add(1_000_000);
-        let request = Request { second: number, name: format!("r{number}"), nanos: number % 50, stages: Vec::new() };
-        let identity = Identity { subnqn: "a".to_owned(), ..Identity::default() };
+        let request = Request {
+            second: number,
+            name: format!("r{number}"),
+            nanos: number % 50,
+            stages: Vec::new(),
+        };
+        let identity = Identity {
+            subnqn: "a".to_owned(),
+            ..Identity::default()
+        };
         let connection = Connection {
             identity: identity.into(),
             iops: number as f64,
             slowest: vec![request],
             ..Connection::default()
         };
-        let stage = Stage { name: "whole".to_owned(), times, ..Stage::default() };
-        let traffic = Traffic { connections: vec![connection], stages: vec![stage], ..Traffic::default() };
-        let threads = vec![Thread { tid: 7, window: 10, ..Thread::default() }];
-        Sample { number, traffic: Some(traffic), threads: Some(threads), ..Sample::default() }
+        let stage = Stage {
+            name: "whole".to_owned(),
+            times,
+            ..Stage::default()
+        };
+        let traffic = Traffic {
+            connections: vec![connection],
+            stages: vec![stage],
+            ..Traffic::default()
+        };
+        let threads = vec![Thread {
+            tid: 7,
+            window: 10,
+            ..Thread::default()
+        }];
+        Sample {
+            number,
+            traffic: Some(traffic),
+            threads: Some(threads),
+            ..Sample::default()
+        }
     }
 
     #[test]
     fn minutes_are_kept_and_no_more() {
         let mut history = History::default();
         (1..=1000).for_each(|number| history.push(&second(number)));
-        let identity = Identity { subnqn: "a".to_owned(), ..Identity::default() };
+        let identity = Identity {
+            subnqn: "a".to_owned(),
+            ..Identity::default()
+        };
         let line = history.connection(&identity).expect("it had requests");
-        assert_eq!((line.points.len() as u64, line.slowest.len()), (SECONDS, SLOWEST));
+        assert_eq!(
+            (line.points.len() as u64, line.slowest.len()),
+            (SECONDS, SLOWEST)
+        );
         assert_eq!(line.slowest[0].nanos, 49);
         let rates = line.last(1000, 3, |point| point.rate.into());
         assert_eq!(rates, [Some(998.0), Some(999.0), Some(1000.0)]);
         // A second that was frozen a while ago.
-        assert_eq!(line.last(900, 2, |point| point.rate.into()), [Some(899.0), Some(900.0)]);
+        assert_eq!(
+            line.last(900, 2, |point| point.rate.into()),
+            [Some(899.0), Some(900.0)]
+        );
         let heat = history.heat(0, 1001, 3);
         assert!(heat[0].is_some() && heat[1].is_some() && heat[2].is_none());
         assert_eq!(heat[0], Some(&vec![(heat_row(1_000_000), 1)]));
         assert!(history.heat(3, 1000, 2).iter().all(Option::is_none));
         assert!(history.thread(7).is_some());
         // Without data for a minute.
-        history.push(&Sample { number: 1000 + FORGOTTEN, ..Sample::default() });
+        history.push(&Sample {
+            number: 1000 + FORGOTTEN,
+            ..Sample::default()
+        });
         assert!(history.connection(&identity).is_none() && history.thread(7).is_none());
     }
 
@@ -250,17 +347,33 @@ mod tests {
     fn there_is_a_bound_to_lines() {
         let mut history = History::default();
         for number in 0..2 * LINES as u64 {
-            let identity = Identity { address: number.to_string(), ..Identity::default() };
-            let connection = Connection { identity: identity.into(), ..Connection::default() };
-            let traffic = Traffic { connections: vec![connection], ..Traffic::default() };
-            history.push(&Sample { number: 1, traffic: Some(traffic), ..Sample::default() });
+            let identity = Identity {
+                address: number.to_string(),
+                ..Identity::default()
+            };
+            let connection = Connection {
+                identity: identity.into(),
+                ..Connection::default()
+            };
+            let traffic = Traffic {
+                connections: vec![connection],
+                ..Traffic::default()
+            };
+            history.push(&Sample {
+                number: 1,
+                traffic: Some(traffic),
+                ..Sample::default()
+            });
         }
         assert_eq!(history.connections.len(), LINES);
     }
 
     #[test]
     fn rows_of_the_heat_map_are_quarters_of_powers_of_two() {
-        assert_eq!((heat_row(0), heat_row(1), heat_row(2), heat_row(1024)), (0, 0, 4, 40));
+        assert_eq!(
+            (heat_row(0), heat_row(1), heat_row(2), heat_row(1024)),
+            (0, 0, 4, 40)
+        );
         assert_eq!((row_begins(40), row_begins(4)), (1024, 2));
         assert!(heat_row(u64::MAX) <= 256);
     }

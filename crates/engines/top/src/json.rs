@@ -30,7 +30,12 @@ fn rounded(value: f64) -> f64 {
 }
 
 fn trace(traffic: &Traffic) -> Value {
-    let Traffic { length, written, read, .. } = traffic;
+    let Traffic {
+        length,
+        written,
+        read,
+        ..
+    } = traffic;
     json!({
         "length_ns": u64::try_from(length.as_nanos()).unwrap_or(u64::MAX),
         "slots_written": written,
@@ -45,11 +50,24 @@ fn times(times: &Histogram) -> Value {
 }
 
 fn shares<K: Kind>(share: &Share<K>) -> Value {
-    K::ALL.iter().map(|(kind, _, name)| ((*name).to_owned(), json!(rounded(share.share(*kind))))).collect()
+    K::ALL
+        .iter()
+        .map(|(kind, _, name)| ((*name).to_owned(), json!(rounded(share.share(*kind)))))
+        .collect()
 }
 
 fn connection(connection: &Connection, traffic: &Traffic) -> Value {
-    let Connection { identity, depth, iops, blocks, phases, thread, taken, slowest, .. } = connection;
+    let Connection {
+        identity,
+        depth,
+        iops,
+        blocks,
+        phases,
+        thread,
+        taken,
+        slowest,
+        ..
+    } = connection;
     json!({
         "subnqn": identity.subnqn,
         "host": identity.host,
@@ -69,7 +87,10 @@ fn connection(connection: &Connection, traffic: &Traffic) -> Value {
 
 fn request(request: &Request, traffic: &Traffic) -> Value {
     let stage = |&(place, nanos): &(u16, u64)| {
-        let name = traffic.stages.get(usize::from(place)).map(|stage| stage.name.as_str());
+        let name = traffic
+            .stages
+            .get(usize::from(place))
+            .map(|stage| stage.name.as_str());
         json!({ "stage": name, "ns": nanos })
     };
     json!({
@@ -97,7 +118,15 @@ fn cpu(cpu: &Cpu) -> Value {
 }
 
 fn taker(taker: &Taker) -> Value {
-    let Taker { kind, name, cause, count, nanos, longest, still } = taker;
+    let Taker {
+        kind,
+        name,
+        cause,
+        count,
+        nanos,
+        longest,
+        still,
+    } = taker;
     json!({
         "kind": kind,
         "name": name,
@@ -111,7 +140,9 @@ fn taker(taker: &Taker) -> Value {
 
 fn thread(thread: &Thread) -> Value {
     let named = |list: &[(String, u64)]| -> Vec<Value> {
-        list.iter().map(|(name, nanos)| json!({ "name": name, "ns": nanos })).collect()
+        list.iter()
+            .map(|(name, nanos)| json!({ "name": name, "ns": nanos }))
+            .collect()
     };
     json!({
         "name": thread.name,

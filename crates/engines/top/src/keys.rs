@@ -105,8 +105,13 @@ fn character(bytes: &[u8]) -> Option<(usize, Option<Key>)> {
         _ => return Some((1, None)),
     };
     let piece = bytes.get(..length)?;
-    let found = std::str::from_utf8(piece).ok().and_then(|text| text.chars().next());
-    Some((if found.is_some() { length } else { 1 }, found.filter(|c| !c.is_control()).map(Key::Char)))
+    let found = std::str::from_utf8(piece)
+        .ok()
+        .and_then(|text| text.chars().next());
+    Some((
+        if found.is_some() { length } else { 1 },
+        found.filter(|c| !c.is_control()).map(Key::Char),
+    ))
 }
 
 /// Decodes a sequence that begins with Escape.
@@ -115,15 +120,27 @@ fn escape(bytes: &[u8]) -> Option<(usize, Option<Key>)> {
         b'[' if bytes.get(2) == Some(&b'[') => {
             // First function keys of the Linux console (console_codes(4)).
             let last = *bytes.get(3)?;
-            Some((4, (b'A'..=b'E').contains(&last).then(|| Key::F(last - b'A' + 1))))
+            Some((
+                4,
+                (b'A'..=b'E')
+                    .contains(&last)
+                    .then(|| Key::F(last - b'A' + 1)),
+            ))
         }
         b'[' => {
-            let end = bytes[2..].iter().position(|byte| (0x40..=0x7e).contains(byte))? + 2;
+            let end = bytes[2..]
+                .iter()
+                .position(|byte| (0x40..=0x7e).contains(byte))?
+                + 2;
             Some((end + 1, control(&bytes[2..end], bytes[end])))
         }
         b'O' => {
             let last = *bytes.get(2)?;
-            let key = if (b'P'..=b'S').contains(&last) { Some(Key::F(last - b'P' + 1)) } else { control(&[], last) };
+            let key = if (b'P'..=b'S').contains(&last) {
+                Some(Key::F(last - b'P' + 1))
+            } else {
+                control(&[], last)
+            };
             Some((3, key))
         }
         // Escape itself, and then another key. A key with Alt looks the same, but has no meaning
@@ -137,8 +154,13 @@ fn control(parameters: &[u8], last: u8) -> Option<Key> {
     if let Some(report) = parameters.strip_prefix(b"<") {
         return mouse(report, last);
     }
-    let first = parameters.split(|byte| *byte == b';').next().unwrap_or_default();
-    let number = std::str::from_utf8(first).ok().and_then(|text| text.parse::<u8>().ok());
+    let first = parameters
+        .split(|byte| *byte == b';')
+        .next()
+        .unwrap_or_default();
+    let number = std::str::from_utf8(first)
+        .ok()
+        .and_then(|text| text.parse::<u8>().ok());
     match (last, number) {
         (b'A', _) => Some(Key::Up),
         (b'B', _) => Some(Key::Down),
@@ -159,7 +181,10 @@ fn control(parameters: &[u8], last: u8) -> Option<Key> {
 /// Decodes a report of the mouse (xterm's control sequences, SGR 1006): the button with the keys
 /// held, and column and line from 1 on.
 fn mouse(report: &[u8], last: u8) -> Option<Key> {
-    let mut numbers = std::str::from_utf8(report).ok()?.split(';').map(str::parse::<u16>);
+    let mut numbers = std::str::from_utf8(report)
+        .ok()?
+        .split(';')
+        .map(str::parse::<u16>);
     let mut next = || numbers.next()?.ok();
     let (button, column, line) = (next()?, next()?.checked_sub(1)?, next()?.checked_sub(1)?);
     // Shift, Meta and Control change nothing.
@@ -181,11 +206,30 @@ mod tests {
 
     #[test]
     fn keys_are_known() {
-        assert_eq!(keys(b"a\r\t\x7f\x03"), [Key::Char('a'), Key::Enter, Key::Tab, Key::Backspace, Key::Ctrl('c')]);
-        assert_eq!(keys(b"\x1b[A\x1bOB\x1b[1;5C"), [Key::Up, Key::Down, Key::Right]);
+        assert_eq!(
+            keys(b"a\r\t\x7f\x03"),
+            [
+                Key::Char('a'),
+                Key::Enter,
+                Key::Tab,
+                Key::Backspace,
+                Key::Ctrl('c')
+            ]
+        );
+        assert_eq!(
+            keys(b"\x1b[A\x1bOB\x1b[1;5C"),
+            [Key::Up, Key::Down, Key::Right]
+        );
         assert_eq!(
             keys(b"\x1b[5~\x1b[6~\x1b[1~\x1b[4~\x1b[H\x1bOF"),
-            [Key::PageUp, Key::PageDown, Key::Home, Key::End, Key::Home, Key::End]
+            [
+                Key::PageUp,
+                Key::PageDown,
+                Key::Home,
+                Key::End,
+                Key::Home,
+                Key::End
+            ]
         );
         assert_eq!(
             keys(b"\x1bOP\x1b[11~\x1b[[A\x1b[21~\x1b[Z"),
@@ -206,10 +250,19 @@ mod tests {
 
     #[test]
     fn the_mouse_sends_keys() {
-        assert_eq!(keys(b"\x1b[<0;12;3M\x1b[<0;12;3m\x1b[<4;1;1M"), [Key::Click(11, 2), Key::Click(0, 0)]);
-        assert_eq!(keys(b"\x1b[<64;5;5M\x1b[<65;1000;1000M"), [Key::WheelUp, Key::WheelDown]);
+        assert_eq!(
+            keys(b"\x1b[<0;12;3M\x1b[<0;12;3m\x1b[<4;1;1M"),
+            [Key::Click(11, 2), Key::Click(0, 0)]
+        );
+        assert_eq!(
+            keys(b"\x1b[<64;5;5M\x1b[<65;1000;1000M"),
+            [Key::WheelUp, Key::WheelDown]
+        );
         // Other buttons, movements, and invalid reports.
-        assert!(keys(b"\x1b[<2;1;1M\x1b[<32;1;1M\x1b[<0;0;1M\x1b[<0;1M\x1b[<;;M\x1b[<0;99999;1M").is_empty());
+        assert!(
+            keys(b"\x1b[<2;1;1M\x1b[<32;1;1M\x1b[<0;0;1M\x1b[<0;1M\x1b[<;;M\x1b[<0;99999;1M")
+                .is_empty()
+        );
     }
 
     #[test]

@@ -36,5 +36,8 @@ pub use history::History;
 pub use json::json;
 pub use keys::{Key, Keys};
 pub use model::{Effect, Model, Tab};
-pub use sample::{Connection, Cpu, Identity, Part, Phase, Request, Sample, Share, Stage, Taker, Thread, Traffic, Use};
+pub use sample::{
+    Connection, Cpu, Identity, Part, Phase, Request, Sample, Share, Stage, Taker, Thread, Traffic,
+    Use,
+};
 pub use text::text;

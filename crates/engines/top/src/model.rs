@@ -92,11 +92,22 @@ impl Model {
     /// Creates a model of that process. `missing` has the reasons why the trace and the kernel give
     /// nothing.
     pub fn new(subject: &str, missing: [Option<String>; 2]) -> Self {
-        let tab = if missing[0].is_some() { Tab::Threads } else { Tab::Connections };
+        let tab = if missing[0].is_some() {
+            Tab::Threads
+        } else {
+            Tab::Connections
+        };
         let orders = views::FIRST_ORDER.map(|column| (column, false));
         let [of_trace, of_kernel] = missing;
         let missing = [of_trace, of_kernel, None];
-        Self { subject: subject.to_owned(), missing, tab, orders, page: 10, ..Self::default() }
+        Self {
+            subject: subject.to_owned(),
+            missing,
+            tab,
+            orders,
+            page: 10,
+            ..Self::default()
+        }
     }
 
     /// Takes the next second.
@@ -168,12 +179,15 @@ impl Model {
     /// Returns the place of the selected row, or 0 if it is missing.
     pub(crate) fn selected(&self, rows: &[Row<'_>]) -> usize {
         let id = self.selected[self.index()].as_ref();
-        id.and_then(|id| rows.iter().position(|row| row.is(id))).unwrap_or(0)
+        id.and_then(|id| rows.iter().position(|row| row.is(id)))
+            .unwrap_or(0)
     }
 
     /// Returns the selected item, even if it has no row in this second.
     pub(crate) fn selected_id(&self) -> Option<Id> {
-        self.selected[self.index()].clone().or_else(|| self.table().rows.first().map(Row::id))
+        self.selected[self.index()]
+            .clone()
+            .or_else(|| self.table().rows.first().map(Row::id))
     }
 
     /// Handles a key.
@@ -194,7 +208,9 @@ impl Model {
             Key::Char('q' | 'Q') | Key::F(10) => return Effect::Quit,
             // Any key without a meaning quits: there is nothing more to come.
             _ if self.has_ended() && self.is_unknown(key) => return Effect::Quit,
-            Key::Char('?' | 'h') | Key::F(1) if self.over == Over::Help => self.over = Over::Nothing,
+            Key::Char('?' | 'h') | Key::F(1) if self.over == Over::Help => {
+                self.over = Over::Nothing;
+            }
             Key::Char('?' | 'h') | Key::F(1) => self.open(Over::Help),
             Key::Char(' ' | 'z' | 'Z') => self.freeze(),
             Key::Escape => self.leave(),
@@ -209,7 +225,9 @@ impl Model {
         let is_letter = |c: char| "?h zZ1234/\\<>,.IRrkjgGlFwm".contains(c);
         match key {
             Key::Char(c) => !is_letter(c),
-            Key::Escape => self.over == Over::Nothing && self.filter.is_empty() && !self.is_frozen(),
+            Key::Escape => {
+                self.over == Over::Nothing && self.filter.is_empty() && !self.is_frozen()
+            }
             Key::Ctrl(_) => true,
             _ => false,
         }
@@ -220,7 +238,11 @@ impl Model {
     }
 
     fn freeze(&mut self) {
-        self.frozen = if self.frozen.is_some() { None } else { Some(Box::new(self.newest.clone())) };
+        self.frozen = if self.frozen.is_some() {
+            None
+        } else {
+            Some(Box::new(self.newest.clone()))
+        };
     }
 
     /// Closes the view on top of the tab; without one clears the filter; without a filter ends the
@@ -295,7 +317,11 @@ impl Model {
         if key == Key::Enter {
             self.over = Over::Nothing;
         } else if let Some(at) = self.moved(key, self.scrolled_over, usize::MAX) {
-            self.scrolled_over = if at == usize::MAX - 1 { self.scrolled_over } else { at };
+            self.scrolled_over = if at == usize::MAX - 1 {
+                self.scrolled_over
+            } else {
+                at
+            };
         }
     }
 
@@ -318,11 +344,25 @@ mod tests {
 
     fn sample(number: u64, iops: &[f64]) -> Sample {
         let connection = |(index, iops): (usize, &f64)| {
-            let identity = Identity { subnqn: format!("nqn.2016-06.io.spdk:cnode{index}"), ..Identity::default() };
-            Connection { identity: identity.into(), iops: *iops, ..Connection::default() }
+            let identity = Identity {
+                subnqn: format!("nqn.2016-06.io.spdk:cnode{index}"),
+                ..Identity::default()
+            };
+            Connection {
+                identity: identity.into(),
+                iops: *iops,
+                ..Connection::default()
+            }
         };
         let connections = iops.iter().enumerate().map(connection).collect();
-        Sample { number, traffic: Some(Traffic { connections, ..Traffic::default() }), ..Sample::default() }
+        Sample {
+            number,
+            traffic: Some(Traffic {
+                connections,
+                ..Traffic::default()
+            }),
+            ..Sample::default()
+        }
     }
 
     fn model(iops: &[f64]) -> Model {
@@ -340,7 +380,9 @@ mod tests {
     }
 
     fn keys(model: &mut Model, text: &str) -> Vec<Effect> {
-        text.chars().map(|c| model.key(if c == '\n' { Key::Enter } else { Key::Char(c) })).collect()
+        text.chars()
+            .map(|c| model.key(if c == '\n' { Key::Enter } else { Key::Char(c) }))
+            .collect()
     }
 
     #[test]
@@ -379,14 +421,20 @@ mod tests {
         keys(&mut model, "<<<<\n");
         let chosen = model.selected_id();
         model.push(sample(2, &[9.0, 3.0, 8.0]));
-        assert!(chosen.is_some() && model.selected_id() == chosen, "cnode1, which is the last one now");
+        assert!(
+            chosen.is_some() && model.selected_id() == chosen,
+            "cnode1, which is the last one now"
+        );
     }
 
     #[test]
     fn a_filter_is_typed_kept_and_taken_back() {
         let mut model = model(&[1.0, 3.0, 2.0]);
         keys(&mut model, "/cnode2");
-        assert_eq!((names(&model), model.filter.as_str()), (vec!["cnode2".to_owned()], "cnode2"));
+        assert_eq!(
+            (names(&model), model.filter.as_str()),
+            (vec!["cnode2".to_owned()], "cnode2")
+        );
         keys(&mut model, "q");
         assert!(names(&model).is_empty(), "a letter of the filter");
         model.key(Key::Backspace);
@@ -418,9 +466,26 @@ mod tests {
         }
         model.key(Key::BackTab);
         assert_eq!(model.tab(), Tab::Cpus);
-        assert_eq!(keys(&mut model, "?q"), [Effect::None, Effect::None], "q leaves the help first");
-        assert_eq!(keys(&mut model, "\nq"), [Effect::None, Effect::None], "and the details");
-        assert_eq!(keys(&mut model, "w/w\nq"), [Effect::Write, Effect::None, Effect::None, Effect::None, Effect::Quit]);
+        assert_eq!(
+            keys(&mut model, "?q"),
+            [Effect::None, Effect::None],
+            "q leaves the help first"
+        );
+        assert_eq!(
+            keys(&mut model, "\nq"),
+            [Effect::None, Effect::None],
+            "and the details"
+        );
+        assert_eq!(
+            keys(&mut model, "w/w\nq"),
+            [
+                Effect::Write,
+                Effect::None,
+                Effect::None,
+                Effect::None,
+                Effect::Quit
+            ]
+        );
         assert_eq!(model.key(Key::Ctrl('c')), Effect::Quit);
     }
 
@@ -438,7 +503,16 @@ mod tests {
     fn no_key_does_harm() {
         let mut empty = Model::new("demo [1]", [Some("no trace".to_owned()), None]);
         assert_eq!(empty.tab(), Tab::Threads);
-        let moves = [Key::Up, Key::Down, Key::PageDown, Key::End, Key::Home, Key::Left, Key::Enter, Key::F(7)];
+        let moves = [
+            Key::Up,
+            Key::Down,
+            Key::PageDown,
+            Key::End,
+            Key::Home,
+            Key::Left,
+            Key::Enter,
+            Key::F(7),
+        ];
         for (c, key) in (' '..='~').cycle().take(2000).zip(moves.iter().cycle()) {
             empty.key(*key);
             if c != 'q' {

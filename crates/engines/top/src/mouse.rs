@@ -34,11 +34,18 @@ impl Model {
         match key {
             _ if !self.has_mouse => {}
             Key::Click(x, 1) => {
-                if let Some((_, tab)) = self.places.tabs.iter().find(|(columns, _)| columns.contains(&x)) {
+                if let Some((_, tab)) = self
+                    .places
+                    .tabs
+                    .iter()
+                    .find(|(columns, _)| columns.contains(&x))
+                {
                     (self.tab, self.over) = (*tab, Over::Nothing);
                 }
             }
-            Key::Click(_, y) if self.over == Over::Nothing && self.places.rows.contains(&y) => self.click_row(y),
+            Key::Click(_, y) if self.over == Over::Nothing && self.places.rows.contains(&y) => {
+                self.click_row(y);
+            }
             Key::WheelUp => self.scroll(Key::Up),
             Key::WheelDown => self.scroll(Key::Down),
             _ => {}
@@ -50,7 +57,9 @@ impl Model {
         let place = self.scrolled[self.index()] + usize::from(y - self.places.rows.start);
         let rows = self.table().rows;
         let is_selected = self.selected(&rows) == place;
-        let Some(id) = rows.get(place).map(Row::id) else { return };
+        let Some(id) = rows.get(place).map(Row::id) else {
+            return;
+        };
         self.selected[self.tab as usize] = Some(id);
         if is_selected {
             self.open(Over::Details);
@@ -59,7 +68,11 @@ impl Model {
 
     fn scroll(&mut self, step: Key) {
         for _ in 0..WHEEL {
-            if self.over == Over::Nothing { self.move_selected(step) } else { self.key_over(step) }
+            if self.over == Over::Nothing {
+                self.move_selected(step);
+            } else {
+                self.key_over(step);
+            }
         }
     }
 }
@@ -71,29 +84,52 @@ mod tests {
 
     fn model() -> Model {
         let connection = |index: u32| {
-            let identity = Identity { subnqn: format!("cnode{index}"), ..Identity::default() };
-            Connection { identity: identity.into(), ..Connection::default() }
+            let identity = Identity {
+                subnqn: format!("cnode{index}"),
+                ..Identity::default()
+            };
+            Connection {
+                identity: identity.into(),
+                ..Connection::default()
+            }
         };
-        let traffic = Traffic { connections: (0..3).map(connection).collect(), ..Traffic::default() };
+        let traffic = Traffic {
+            connections: (0..3).map(connection).collect(),
+            ..Traffic::default()
+        };
         let mut model = Model::new("demo [1]", [None, None]);
-        model.push(Sample { number: 1, traffic: Some(traffic), ..Sample::default() });
+        model.push(Sample {
+            number: 1,
+            traffic: Some(traffic),
+            ..Sample::default()
+        });
         model
     }
 
     #[test]
     fn the_mouse_is_used_only_while_it_is_ours() {
         let mut model = model();
-        model.places = Places { tabs: vec![(0..10, Tab::Connections), (10..20, Tab::Threads)], rows: 7..10 };
+        model.places = Places {
+            tabs: vec![(0..10, Tab::Connections), (10..20, Tab::Threads)],
+            rows: 7..10,
+        };
         let selected = |model: &Model| model.selected(&model.table().rows);
         model.key(Key::Click(12, 1));
         model.key(Key::WheelDown);
-        assert_eq!((model.tab(), selected(&model)), (Tab::Connections, 0), "it is the terminal's");
+        assert_eq!(
+            (model.tab(), selected(&model)),
+            (Tab::Connections, 0),
+            "it is the terminal's"
+        );
         assert!(model.key(Key::Char('m')) == Effect::Mouse && model.has_mouse());
         model.key(Key::Click(12, 1));
         assert_eq!(model.tab(), Tab::Threads);
         model.key(Key::Click(3, 1));
         model.key(Key::Click(0, 8));
-        assert_eq!((model.tab(), selected(&model), model.over), (Tab::Connections, 1, Over::Nothing));
+        assert_eq!(
+            (model.tab(), selected(&model), model.over),
+            (Tab::Connections, 1, Over::Nothing)
+        );
         model.key(Key::Click(0, 8));
         assert_eq!(model.over, Over::Details);
         model.key(Key::Escape);

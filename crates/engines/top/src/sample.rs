@@ -120,12 +120,16 @@ impl Phase {
     /// Returns the phase of a stage that begins at that tracepoint. The states of requests are
     /// those of `nvmf_tcp_req_process` and `nvmf_rdma_request_process` (lib/nvmf).
     pub fn of(from: &str) -> Self {
-        let from = from.strip_prefix("TCP_REQ_").or_else(|| from.strip_prefix("RDMA_REQ_")).unwrap_or(from);
+        let from = from
+            .strip_prefix("TCP_REQ_")
+            .or_else(|| from.strip_prefix("RDMA_REQ_"))
+            .unwrap_or(from);
         match from {
             "NEED_BUFFER" | "NEED_DATA_WR" => Self::Buffer,
             "TX_PENDING_H2C" | "TX_H2C" | "AWAIT_R2T_ACK" | "TX_H_TO_C" => Self::Data,
             "EXECUTING" | "BDEV_IO_START" | "WAIT_ZCPY_START" | "WAIT_ZCPY_CMT" => Self::Device,
-            "TX_PENDING_C2H" | "COMPLETING_C2H" | "COMPLETING" | "TRANSFER_C2H" | "AWAIT_ZCPY_RLS" => Self::Reply,
+            "TX_PENDING_C2H" | "COMPLETING_C2H" | "COMPLETING" | "TRANSFER_C2H"
+            | "AWAIT_ZCPY_RLS" => Self::Reply,
             _ => Self::Target,
         }
     }
@@ -270,7 +274,10 @@ impl Kind for Part {
 
     fn index(self) -> usize {
         // SANITY: the list has each of them (a test checks).
-        Self::ALL.iter().position(|(part, ..)| *part == self).unwrap_or_default()
+        Self::ALL
+            .iter()
+            .position(|(part, ..)| *part == self)
+            .unwrap_or_default()
     }
 }
 
@@ -289,7 +296,10 @@ impl Kind for Use {
 
     fn index(self) -> usize {
         // SANITY: the list has each of them (a test checks).
-        Self::ALL.iter().position(|(part, ..)| *part == self).unwrap_or_default()
+        Self::ALL
+            .iter()
+            .position(|(part, ..)| *part == self)
+            .unwrap_or_default()
     }
 }
 
@@ -305,7 +315,10 @@ pub struct Share<K> {
 
 impl<K> Default for Share<K> {
     fn default() -> Self {
-        Self { nanos: [0; KINDS], kind: std::marker::PhantomData }
+        Self {
+            nanos: [0; KINDS],
+            kind: std::marker::PhantomData,
+        }
     }
 }
 
@@ -329,7 +342,9 @@ impl<K: Kind> Share<K> {
 
     /// Returns the sum of all kinds, in nanoseconds.
     pub fn sum(&self) -> u64 {
-        self.nanos.iter().fold(0, |sum, nanos| sum.saturating_add(*nanos))
+        self.nanos
+            .iter()
+            .fold(0, |sum, nanos| sum.saturating_add(*nanos))
     }
 
     /// Returns the share of a kind, 0 to 1.
@@ -347,11 +362,17 @@ impl<K: Kind> Share<K> {
         if sum == 0 {
             return vec![0; parts.len()];
         }
-        let mut cells: Vec<usize> = parts.iter().map(|&nanos| (exact(nanos) / sum) as usize).collect();
+        let mut cells: Vec<usize> = parts
+            .iter()
+            .map(|&nanos| (exact(nanos) / sum) as usize)
+            .collect();
         let mut by_rest: Vec<usize> = (0..parts.len()).collect();
         by_rest.sort_by_key(|&index| (std::cmp::Reverse(exact(parts[index]) % sum), index));
         let missing = width.saturating_sub(cells.iter().sum());
-        by_rest.iter().take(missing).for_each(|&index| cells[index] += 1);
+        by_rest
+            .iter()
+            .take(missing)
+            .for_each(|&index| cells[index] += 1);
         cells
     }
 }
@@ -360,7 +381,10 @@ impl Share<Part> {
     /// Returns the time that the kernel took, in nanoseconds: waiting for a CPU, interrupts and
     /// stops.
     pub fn taken(&self) -> u64 {
-        [Part::Waited, Part::Hard, Part::Soft, Part::Stopped].into_iter().map(|part| self.get(part)).sum()
+        [Part::Waited, Part::Hard, Part::Soft, Part::Stopped]
+            .into_iter()
+            .map(|part| self.get(part))
+            .sum()
     }
 }
 
@@ -368,7 +392,11 @@ impl Share<Use> {
     /// Returns the time that others than the owner took, in nanoseconds.
     pub fn taken(&self) -> u64 {
         let own = [Use::Owner, Use::Idle, Use::Rest];
-        Use::ALL.iter().filter(|(part, ..)| !own.contains(part)).map(|(part, ..)| self.get(*part)).sum()
+        Use::ALL
+            .iter()
+            .filter(|(part, ..)| !own.contains(part))
+            .map(|(part, ..)| self.get(*part))
+            .sum()
     }
 }
 
@@ -382,7 +410,11 @@ impl Cpu {
 impl Traffic {
     /// Returns the share of the records that was read, 0 to 1.
     pub fn sampled(&self) -> f64 {
-        if self.written == 0 { 1.0 } else { (self.read as f64 / self.written as f64).min(1.0) }
+        if self.written == 0 {
+            1.0
+        } else {
+            (self.read as f64 / self.written as f64).min(1.0)
+        }
     }
 }
 
@@ -427,8 +459,20 @@ mod tests {
 
     #[test]
     fn stages_are_spent_on_what_their_states_wait_for() {
-        let phases = ["TCP_REQ_EXECUTING", "RDMA_REQ_NEED_BUFFER", "TCP_REQ_TX_H_TO_C", "RDMA_REQ_COMPLETING", "X"];
-        let expected = [Phase::Device, Phase::Buffer, Phase::Data, Phase::Reply, Phase::Target];
+        let phases = [
+            "TCP_REQ_EXECUTING",
+            "RDMA_REQ_NEED_BUFFER",
+            "TCP_REQ_TX_H_TO_C",
+            "RDMA_REQ_COMPLETING",
+            "X",
+        ];
+        let expected = [
+            Phase::Device,
+            Phase::Buffer,
+            Phase::Data,
+            Phase::Reply,
+            Phase::Target,
+        ];
         assert_eq!(phases.map(Phase::of), expected);
     }
 }

@@ -76,7 +76,9 @@ impl Row<'_> {
     /// Returns true if that is its subject.
     pub(crate) fn is(&self, id: &Id) -> bool {
         match (self, id) {
-            (Self::Connection(connection), Id::Connection(identity)) => connection.identity == *identity,
+            (Self::Connection(connection), Id::Connection(identity)) => {
+                connection.identity == *identity
+            }
             (Self::Thread(thread), Id::Thread(tid)) => thread.tid == *tid,
             (Self::Stage(_, place), Id::Stage(stage)) => place == stage,
             (Self::Cpu(cpu), Id::Cpu(number)) => cpu.number == *number,
@@ -153,7 +155,11 @@ fn grow(columns: &[Column], rows: &[Vec<Cell>], chosen: &mut [(usize, usize)], m
 /// Fits text into that number of columns.
 pub(crate) fn fitted(text: &str, width: usize, right: bool) -> String {
     let text = screen::shorten(text, width);
-    if right { screen::pad_left(&text, width) } else { screen::pad(&text, width) }
+    if right {
+        screen::pad_left(&text, width)
+    } else {
+        screen::pad(&text, width)
+    }
 }
 
 /// Fits a name and a figure into that number of columns: the name has the room that the figure
@@ -192,14 +198,39 @@ mod tests {
     use super::*;
 
     const COLUMNS: [Column; 3] = [
-        Column { head: "NAME", width: 4, most: 20, right: false, rank: 0 },
-        Column { head: "A", width: 6, most: 6, right: true, rank: 2 },
-        Column { head: "B", width: 6, most: 6, right: true, rank: 1 },
+        Column {
+            head: "NAME",
+            width: 4,
+            most: 20,
+            right: false,
+            rank: 0,
+        },
+        Column {
+            head: "A",
+            width: 6,
+            most: 6,
+            right: true,
+            rank: 2,
+        },
+        Column {
+            head: "B",
+            width: 6,
+            most: 6,
+            right: true,
+            rank: 1,
+        },
     ];
 
     fn fit(name: &str, width: usize) -> Vec<(usize, usize)> {
-        let cells = [name, "1", "2"].map(|text| Cell::Text(text.to_owned())).to_vec();
-        Table { columns: &COLUMNS, order: (0, false), rows: Vec::new() }.fit(width, &[cells])
+        let cells = [name, "1", "2"]
+            .map(|text| Cell::Text(text.to_owned()))
+            .to_vec();
+        Table {
+            columns: &COLUMNS,
+            order: (0, false),
+            rows: Vec::new(),
+        }
+        .fit(width, &[cells])
     }
 
     #[test]
@@ -213,11 +244,27 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        let numbers = [0.0, 3.25, 9.96, 42.4, 999.4, 1000.0, 12_345.0, 999_600.0, 4.56e6];
-        assert_eq!(numbers.map(number), ["0", "3.2", "10", "42", "999", "1.00k", "12.3k", "1.00M", "4.56M"]);
-        assert_eq!([0.0, 0.004, 0.5, 1.0].map(percent), ["0%", "0.4%", "50%", "100%"]);
+        let numbers = [
+            0.0, 3.25, 9.96, 42.4, 999.4, 1000.0, 12_345.0, 999_600.0, 4.56e6,
+        ];
+        assert_eq!(
+            numbers.map(number),
+            [
+                "0", "3.2", "10", "42", "999", "1.00k", "12.3k", "1.00M", "4.56M"
+            ]
+        );
+        assert_eq!(
+            [0.0, 0.004, 0.5, 1.0].map(percent),
+            ["0%", "0.4%", "50%", "100%"]
+        );
         let named = [16, 12, 9, 6].map(|width| fitted_name("rustc [7]", "246 ms", width));
-        assert_eq!(named, ["rustc [7] 246 ms", "rust… 246 ms", "r… 246 ms", "ru…[7]"].map(str::to_owned));
-        assert_eq!((fitted("abcdef", 4, false), fitted("ab", 4, true)), ("a…ef".to_owned(), "  ab".to_owned()));
+        assert_eq!(
+            named,
+            ["rustc [7] 246 ms", "rust… 246 ms", "r… 246 ms", "ru…[7]"].map(str::to_owned)
+        );
+        assert_eq!(
+            (fitted("abcdef", 4, false), fitted("ab", 4, true)),
+            ("a…ef".to_owned(), "  ab".to_owned())
+        );
     }
 }

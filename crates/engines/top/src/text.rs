@@ -13,7 +13,11 @@ const ROWS: usize = 20;
 /// of connections, threads, stages and CPUs. If `width` is given, tables fit it and have 20 rows at
 /// most.
 pub fn text(subject: &str, sample: &Sample, width: Option<usize>) -> String {
-    let mut lines = vec![format!("{subject}, second {}: {}", sample.number, views::summary(sample))];
+    let mut lines = vec![format!(
+        "{subject}, second {}: {}",
+        sample.number,
+        views::summary(sample)
+    )];
     lines.extend(views::sampled(sample));
     lines.extend(verdict::lines(sample));
     let first = |tab: usize| (views::FIRST_ORDER[tab], false);
@@ -30,7 +34,10 @@ pub fn text(subject: &str, sample: &Sample, width: Option<usize>) -> String {
         lines.extend([String::new(), cpus::summary(of_cpus)]);
         table(&cpus::table(sample, first(3), ""), width, &mut lines);
     }
-    let lines: Vec<_> = lines.iter().map(|line| screen::cut(line.trim_end(), width.unwrap_or(usize::MAX))).collect();
+    let lines: Vec<_> = lines
+        .iter()
+        .map(|line| screen::cut(line.trim_end(), width.unwrap_or(usize::MAX)))
+        .collect();
     lines.join("\n") + "\n"
 }
 
@@ -62,7 +69,9 @@ fn table(table: &Table<'_>, width: Option<usize>, lines: &mut Vec<String>) {
 /// Returns a bar of letters.
 pub(crate) fn bar<K: Kind>(share: &Share<K>, width: usize) -> String {
     let cells = share.cells(width).into_iter().zip(K::ALL);
-    let text: String = cells.flat_map(|(count, (_, sign, _))| std::iter::repeat_n(*sign, count)).collect();
+    let text: String = cells
+        .flat_map(|(count, (_, sign, _))| std::iter::repeat_n(*sign, count))
+        .collect();
     screen::pad(&text, width)
 }
 

@@ -10,56 +10,100 @@ const WORTH: f64 = 0.05;
 
 /// Returns a line on the slowest connection, and one on a thread that lost time, if there are any.
 pub(crate) fn lines(sample: &Sample) -> Vec<String> {
-    let slowest = sample.traffic.as_ref().and_then(|traffic| Some((traffic, slowest(traffic)?)));
+    let slowest = sample
+        .traffic
+        .as_ref()
+        .and_then(|traffic| Some((traffic, slowest(traffic)?)));
     let thread = worst_thread(sample, slowest.map(|(_, connection)| connection));
     let of_slowest = slowest.map(|(traffic, connection)| connection_line(traffic, connection));
-    of_slowest.into_iter().chain(thread.map(thread_line)).collect()
+    of_slowest
+        .into_iter()
+        .chain(thread.map(thread_line))
+        .collect()
 }
 
 /// Returns the connection with the greatest p99; `None` if no request ended.
 fn slowest(traffic: &Traffic) -> Option<&Connection> {
-    let ended = traffic.connections.iter().filter(|connection| connection.times.count() > 0);
+    let ended = traffic
+        .connections
+        .iter()
+        .filter(|connection| connection.times.count() > 0);
     ended.max_by_key(|connection| (connection.times.quantile(0.99), connection.times.max()))
 }
 
 fn connection_line(traffic: &Traffic, connection: &Connection) -> String {
     let identity = &connection.identity;
-    let queue = identity.queue.map(|queue| format!(" qid {queue}")).unwrap_or_default();
+    let queue = identity
+        .queue
+        .map(|queue| format!(" qid {queue}"))
+        .unwrap_or_default();
     let of = if identity.host.is_empty() { "" } else { " of " };
     let [p99, max] = [connection.times.quantile(0.99), connection.times.max()].map(screen::time);
     let spent = connection.slowest.first().and_then(|request| {
         let mut phases: Share<Phase> = Share::default();
         for &(place, nanos) in &request.stages {
-            let phase = traffic.stages.get(usize::from(place)).and_then(|stage| stage.phase);
+            let phase = traffic
+                .stages
+                .get(usize::from(place))
+                .and_then(|stage| stage.phase);
             phases.add(phase.unwrap_or(Phase::Target), nanos);
         }
-        let (phase, _, name) = Phase::ALL.iter().max_by_key(|(phase, ..)| phases.get(*phase))?;
-        (phases.get(*phase) > 0).then(|| format!(" ({} of it {name})", percent(phases.share(*phase))))
+        let (phase, _, name) = Phase::ALL
+            .iter()
+            .max_by_key(|(phase, ..)| phases.get(*phase))?;
+        (phases.get(*phase) > 0)
+            .then(|| format!(" ({} of it {name})", percent(phases.share(*phase))))
     });
     // The line has 80 columns on a small terminal. The table has more of the names, and the details
     // have them whole.
-    let [name, host] =
-        [(&identity.subnqn, 16), (&identity.host, 14)].map(|(name, width)| screen::shorten(short_name(name), width));
-    format!("slowest: {name}{queue}{of}{host}: p99 {p99}, max {max}{}", spent.unwrap_or_default())
+    let [name, host] = [(&identity.subnqn, 16), (&identity.host, 14)]
+        .map(|(name, width)| screen::shorten(short_name(name), width));
+    format!(
+        "slowest: {name}{queue}{of}{host}: p99 {p99}, max {max}{}",
+        spent.unwrap_or_default()
+    )
 }
 
 /// Returns the thread of the slowest connection if it lost enough, or else, of those that work for
 /// connections, the one that lost most. Without connections all threads count.
 fn worst_thread<'a>(sample: &'a Sample, slowest: Option<&Connection>) -> Option<&'a Thread> {
-    let lost = || sample.threads.iter().flatten().filter(|thread| thread.taken() >= WORTH);
-    let of = |connection: &Connection, thread: &Thread| connection.thread.as_deref() == Some(thread.name.as_str());
+    let lost = || {
+        sample
+            .threads
+            .iter()
+            .flatten()
+            .filter(|thread| thread.taken() >= WORTH)
+    };
+    let of = |connection: &Connection, thread: &Thread| {
+        connection.thread.as_deref() == Some(thread.name.as_str())
+    };
     let own = slowest.and_then(|connection| lost().find(|thread| of(connection, thread)));
     let works = |thread: &&Thread| match &sample.traffic {
-        Some(traffic) => traffic.connections.iter().any(|connection| of(connection, thread)),
+        Some(traffic) => traffic
+            .connections
+            .iter()
+            .any(|connection| of(connection, thread)),
         None => true,
     };
-    own.or_else(|| lost().filter(works).max_by(|a, b| a.taken().total_cmp(&b.taken())))
+    own.or_else(|| {
+        lost()
+            .filter(works)
+            .max_by(|a, b| a.taken().total_cmp(&b.taken()))
+    })
 }
 
 fn thread_line(thread: &Thread) -> String {
-    let blame = thread.blame.as_ref().map(|blame| format!(": {blame}")).unwrap_or_default();
+    let blame = thread
+        .blame
+        .as_ref()
+        .map(|blame| format!(": {blame}"))
+        .unwrap_or_default();
     let lost = screen::time(thread.parts.taken());
-    format!("{} lost {lost} ({}){blame}", thread.name, percent(thread.taken()))
+    format!(
+        "{} lost {lost} ({}){blame}",
+        thread.name,
+        percent(thread.taken())
+    )
 }
 
 #[cfg(test)]
@@ -68,18 +112,35 @@ mod tests {
     use crate::sample::{Identity, Part, Request, Stage};
 
     fn connection(name: &str, thread: &str, nanos: u64) -> Connection {
-        let identity =
-            Identity { subnqn: format!("nqn.2016-06.io.spdk:{name}"), queue: Some(3), ..Identity::default() };
-        let slowest = vec![Request { nanos, stages: vec![(1, nanos / 4), (2, nanos / 4 * 3)], ..Request::default() }];
+        let identity = Identity {
+            subnqn: format!("nqn.2016-06.io.spdk:{name}"),
+            queue: Some(3),
+            ..Identity::default()
+        };
+        let slowest = vec![Request {
+            nanos,
+            stages: vec![(1, nanos / 4), (2, nanos / 4 * 3)],
+            ..Request::default()
+        }];
         let (identity, thread) = (identity.into(), Some(thread.into()));
-        let mut connection = Connection { identity, thread, slowest, ..Connection::default() };
+        let mut connection = Connection {
+            identity,
+            thread,
+            slowest,
+            ..Connection::default()
+        };
         connection.times.add(nanos);
         connection
     }
 
     fn thread(name: &str, waited: u64, blame: Option<&str>) -> Thread {
         let blame = blame.map(str::to_owned);
-        let mut thread = Thread { name: name.to_owned(), window: 1_000_000_000, blame, ..Thread::default() };
+        let mut thread = Thread {
+            name: name.to_owned(),
+            window: 1_000_000_000,
+            blame,
+            ..Thread::default()
+        };
         thread.parts.add(Part::Waited, waited);
         thread.parts.add(Part::Own, 1_000_000_000 - waited);
         thread
@@ -87,28 +148,59 @@ mod tests {
 
     fn sample(waited: [u64; 3]) -> Sample {
         let stages = [None, Some(Phase::Target), Some(Phase::Device)];
-        let stages = stages.map(|phase| Stage { phase, ..Stage::default() }).to_vec();
-        let connections = vec![connection("fast", "reactor_0", 50_000), connection("slow", "reactor_1", 2_000_000)];
-        let traffic = Traffic { connections, stages, ..Traffic::default() };
+        let stages = stages
+            .map(|phase| Stage {
+                phase,
+                ..Stage::default()
+            })
+            .to_vec();
+        let connections = vec![
+            connection("fast", "reactor_0", 50_000),
+            connection("slow", "reactor_1", 2_000_000),
+        ];
+        let traffic = Traffic {
+            connections,
+            stages,
+            ..Traffic::default()
+        };
         let [of_0, of_1, other] = waited;
-        let threads =
-            vec![thread("reactor_0", of_0, None), thread("reactor_1", of_1, Some("all")), thread("x", other, None)];
-        Sample { traffic: Some(traffic), threads: Some(threads), ..Sample::default() }
+        let threads = vec![
+            thread("reactor_0", of_0, None),
+            thread("reactor_1", of_1, Some("all")),
+            thread("x", other, None),
+        ];
+        Sample {
+            traffic: Some(traffic),
+            threads: Some(threads),
+            ..Sample::default()
+        }
     }
 
     #[test]
     fn the_slowest_connection_and_its_thread_are_named() {
         let lines = lines(&sample([900_000_000, 290_000_000, 0]));
-        assert_eq!(lines[0], "slowest: slow qid 3: p99 2.00 ms, max 2.00 ms (75% of it device)");
+        assert_eq!(
+            lines[0],
+            "slowest: slow qid 3: p99 2.00 ms, max 2.00 ms (75% of it device)"
+        );
         assert_eq!(lines[1], "reactor_1 lost 290 ms (29%): all");
     }
 
     #[test]
     fn another_thread_is_named_if_it_works_for_connections() {
-        assert!(lines(&sample([900_000_000, 1_000_000, 0]))[1].starts_with("reactor_0 lost 900 ms (90%)"));
+        assert!(
+            lines(&sample([900_000_000, 1_000_000, 0]))[1]
+                .starts_with("reactor_0 lost 900 ms (90%)")
+        );
         assert_eq!(lines(&sample([1_000_000, 0, 900_000_000])).len(), 1);
-        let threads_only = Sample { traffic: None, ..sample([0, 0, 900_000_000]) };
-        assert!(lines(&threads_only)[0].starts_with("x lost"), "without a trace all count");
+        let threads_only = Sample {
+            traffic: None,
+            ..sample([0, 0, 900_000_000])
+        };
+        assert!(
+            lines(&threads_only)[0].starts_with("x lost"),
+            "without a trace all count"
+        );
         assert!(lines(&Sample::default()).is_empty());
     }
 }

@@ -4,11 +4,23 @@ use crate::sample::{Connection, Identity, Part, Sample, Thread, Traffic};
 use crate::table::{Cell, Column, Row, Table, number, percent};
 
 pub(crate) const fn text(head: &'static str, width: usize, most: usize, rank: u8) -> Column {
-    Column { head, width, most, right: false, rank }
+    Column {
+        head,
+        width,
+        most,
+        right: false,
+        rank,
+    }
 }
 
 pub(crate) const fn figure(head: &'static str, width: usize, rank: u8) -> Column {
-    Column { head, width, most: width, right: true, rank }
+    Column {
+        head,
+        width,
+        most: width,
+        right: true,
+        rank,
+    }
 }
 
 /// Columns of the connections.
@@ -60,33 +72,70 @@ pub(crate) const FIRST_ORDER: [usize; 4] = [10, 5, 0, 3];
 /// Returns true if each word of the filter occurs in one of the names, ignoring case.
 pub(crate) fn matches(filter: &str, names: &[&str]) -> bool {
     let filter = filter.to_lowercase();
-    filter.split_whitespace().all(|word| names.iter().any(|name| name.to_lowercase().contains(word)))
+    filter
+        .split_whitespace()
+        .all(|word| names.iter().any(|name| name.to_lowercase().contains(word)))
 }
 
 /// Returns the connections of a second that match the filter, in that order.
 pub(crate) fn connections<'a>(sample: &'a Sample, order: (usize, bool), filter: &str) -> Table<'a> {
-    let all = sample.traffic.iter().flat_map(|traffic| &traffic.connections);
+    let all = sample
+        .traffic
+        .iter()
+        .flat_map(|traffic| &traffic.connections);
     let wanted = all.filter(|connection| is_wanted(&connection.identity, filter));
-    let mut found: Vec<(f64, &Connection)> = wanted.map(|it| (connection_number(it, order.0), it)).collect();
-    found.sort_by(|(a, one), (b, other)| b.total_cmp(a).then_with(|| one.identity.cmp(&other.identity)));
+    let mut found: Vec<(f64, &Connection)> = wanted
+        .map(|it| (connection_number(it, order.0), it))
+        .collect();
+    found.sort_by(|(a, one), (b, other)| {
+        b.total_cmp(a)
+            .then_with(|| one.identity.cmp(&other.identity))
+    });
     if order.1 {
         found.reverse();
     }
-    Table { columns: CONNECTIONS, order, rows: found.into_iter().map(|(_, it)| Row::Connection(it)).collect() }
+    Table {
+        columns: CONNECTIONS,
+        order,
+        rows: found
+            .into_iter()
+            .map(|(_, it)| Row::Connection(it))
+            .collect(),
+    }
 }
 
 fn is_wanted(identity: &Identity, filter: &str) -> bool {
     if filter.is_empty() {
         return true;
     }
-    let queue = identity.queue.map(|queue| format!("qid:{queue}")).unwrap_or_default();
-    matches(filter, &[&identity.subnqn, &identity.host, &identity.transport, &identity.address, &queue])
+    let queue = identity
+        .queue
+        .map(|queue| format!("qid:{queue}"))
+        .unwrap_or_default();
+    matches(
+        filter,
+        &[
+            &identity.subnqn,
+            &identity.host,
+            &identity.transport,
+            &identity.address,
+            &queue,
+        ],
+    )
 }
 
 /// Returns the number by which a column of a connection is ordered, the largest first; 0 for
 /// columns ordered by name.
 fn connection_number(connection: &Connection, column: usize) -> f64 {
-    let Connection { identity, depth, iops, blocks, times, taken, .. } = connection;
+    let Connection {
+        identity,
+        depth,
+        iops,
+        blocks,
+        times,
+        taken,
+        ..
+    } = connection;
     match CONNECTIONS[column.min(CONNECTIONS.len() - 1)].head {
         "QID" => -identity.queue.map_or(-1.0, f64::from),
         "DEPTH" => *depth,
@@ -102,22 +151,42 @@ fn connection_number(connection: &Connection, column: usize) -> f64 {
 
 /// Formats a time, or a dash if the count is 0.
 pub(crate) fn time(nanos: u64, count: u64) -> String {
-    if count == 0 { "-".to_owned() } else { screen::time(nanos) }
+    if count == 0 {
+        "-".to_owned()
+    } else {
+        screen::time(nanos)
+    }
 }
 
 /// Returns the part of an NVMe qualified name after the first colon, which distinguishes it; other
 /// names whole.
 pub(crate) fn short_name(name: &str) -> &str {
-    let rest = name.strip_prefix("nqn.").and_then(|name| name.split_once(':')).map(|(_, rest)| rest);
+    let rest = name
+        .strip_prefix("nqn.")
+        .and_then(|name| name.split_once(':'))
+        .map(|(_, rest)| rest);
     rest.filter(|rest| !rest.is_empty()).unwrap_or(name)
 }
 
 pub(crate) fn connection_cells(connection: &Connection) -> Vec<Cell> {
-    let Connection { identity, depth, iops, blocks, times, phases, taken, .. } = connection;
+    let Connection {
+        identity,
+        depth,
+        iops,
+        blocks,
+        times,
+        phases,
+        taken,
+        ..
+    } = connection;
     let count = times.count();
     vec![
         Cell::Text(short_name(&identity.subnqn).to_owned()),
-        Cell::Text(identity.queue.map_or_else(|| "-".to_owned(), |queue| queue.to_string())),
+        Cell::Text(
+            identity
+                .queue
+                .map_or_else(|| "-".to_owned(), |queue| queue.to_string()),
+        ),
         Cell::Text(short_name(&identity.host).to_owned()),
         Cell::Text(identity.transport.clone()),
         Cell::Text(connection.thread.as_deref().unwrap_or("-").to_owned()),
@@ -138,12 +207,18 @@ pub(crate) fn threads<'a>(sample: &'a Sample, order: (usize, bool), filter: &str
     let mut found: Vec<&Thread> = sample.threads.iter().flatten().filter(wanted).collect();
     found.sort_by(|a, b| {
         let by = |it: &Thread| thread_number(it, order.0);
-        by(b).total_cmp(&by(a)).then_with(|| (&a.name, a.tid).cmp(&(&b.name, b.tid)))
+        by(b)
+            .total_cmp(&by(a))
+            .then_with(|| (&a.name, a.tid).cmp(&(&b.name, b.tid)))
     });
     if order.1 {
         found.reverse();
     }
-    Table { columns: THREADS, order, rows: found.into_iter().map(Row::Thread).collect() }
+    Table {
+        columns: THREADS,
+        order,
+        rows: found.into_iter().map(Row::Thread).collect(),
+    }
 }
 
 fn thread_number(thread: &Thread, column: usize) -> f64 {
@@ -156,7 +231,10 @@ fn thread_number(thread: &Thread, column: usize) -> f64 {
         "IRQS" => share(Part::Hard) + share(Part::Soft),
         "LONGEST" => thread.longest_wait as f64,
         "TIME" => 1.0 - share(Part::Blocked),
-        "RAN INSTEAD" => thread.instead.first().map_or(0.0, |(_, nanos)| *nanos as f64),
+        "RAN INSTEAD" => thread
+            .instead
+            .first()
+            .map_or(0.0, |(_, nanos)| *nanos as f64),
         "MOST CALLS" => thread.calls.first().map_or(0.0, |(_, nanos)| *nanos as f64),
         _ => 0.0,
     }
@@ -185,18 +263,35 @@ pub(crate) fn thread_cells(thread: &Thread) -> Vec<Cell> {
 /// Returns the stages of a second that match the filter, in that order. Equal ones are in the order
 /// in which requests pass them.
 pub(crate) fn stages<'a>(sample: &'a Sample, order: (usize, bool), filter: &str) -> Table<'a> {
-    let Some(traffic) = &sample.traffic else { return Table { columns: STAGES, order, rows: Vec::new() } };
-    let mut places: Vec<usize> =
-        (0..traffic.stages.len()).filter(|&place| matches(filter, &[&traffic.stages[place].name])).collect();
+    let Some(traffic) = &sample.traffic else {
+        return Table {
+            columns: STAGES,
+            order,
+            rows: Vec::new(),
+        };
+    };
+    let mut places: Vec<usize> = (0..traffic.stages.len())
+        .filter(|&place| matches(filter, &[&traffic.stages[place].name]))
+        .collect();
     places.sort_by(|&a, &b| {
         let by = |place: usize| stage_number(traffic, place, order.0);
         let stands = |place: usize| traffic.stages[place].order;
-        by(b).total_cmp(&by(a)).then_with(|| stands(a).total_cmp(&stands(b))).then(a.cmp(&b))
+        by(b)
+            .total_cmp(&by(a))
+            .then_with(|| stands(a).total_cmp(&stands(b)))
+            .then(a.cmp(&b))
     });
     if order.1 {
         places.reverse();
     }
-    Table { columns: STAGES, order, rows: places.into_iter().map(|place| Row::Stage(traffic, place)).collect() }
+    Table {
+        columns: STAGES,
+        order,
+        rows: places
+            .into_iter()
+            .map(|place| Row::Stage(traffic, place))
+            .collect(),
+    }
 }
 
 /// Returns the share of all requests' time that a stage takes.
@@ -235,8 +330,13 @@ pub(crate) fn stage_cells(traffic: &Traffic, place: usize) -> Vec<Cell> {
 /// Returns a stage's name without the common prefix of its tracepoints in the second one:
 /// `TCP_REQ_NEW -> NEED_BUFFER`.
 pub(crate) fn stage_name(name: &str) -> String {
-    let Some((from, to)) = name.split_once(" -> ") else { return name.to_owned() };
-    let end = from.rmatch_indices("_REQ_").next().map_or(0, |(at, mark)| at + mark.len());
+    let Some((from, to)) = name.split_once(" -> ") else {
+        return name.to_owned();
+    };
+    let end = from
+        .rmatch_indices("_REQ_")
+        .next()
+        .map_or(0, |(at, mark)| at + mark.len());
     match to.strip_prefix(&from[..end]) {
         Some(rest) => format!("{from} -> {rest}"),
         None => name.to_owned(),
@@ -245,28 +345,61 @@ pub(crate) fn stage_name(name: &str) -> String {
 
 /// Returns how much of the trace was read; `None` if all was read.
 pub(crate) fn sampled(sample: &Sample) -> Option<String> {
-    let traffic = sample.traffic.as_ref().filter(|traffic| traffic.read < traffic.written)?;
-    Some(format!("sampled: {} of the records", percent(traffic.sampled())))
+    let traffic = sample
+        .traffic
+        .as_ref()
+        .filter(|traffic| traffic.read < traffic.written)?;
+    Some(format!(
+        "sampled: {} of the records",
+        percent(traffic.sampled())
+    ))
 }
 
 /// Returns a summary of a second in words: for the top of each tab, and for the text of a second.
 pub(crate) fn summary(sample: &Sample) -> String {
     let mut parts = Vec::new();
     if let Some(traffic) = &sample.traffic {
-        let iops: f64 = traffic.connections.iter().map(|connection| connection.iops).sum();
-        let blocks: f64 = traffic.connections.iter().map(|connection| connection.blocks).sum();
-        parts.push(screen::counted(traffic.connections.len() as u64, "connection"));
-        parts.push(format!("{} IOPS, {} blocks/s", number(iops), number(blocks)));
-        if let Some(times) = traffic.stages.first().map(|whole| &whole.times).filter(|times| times.count() > 0) {
-            let [p50, p99, max] = [times.quantile(0.5), times.quantile(0.99), times.max()].map(screen::time);
+        let iops: f64 = traffic
+            .connections
+            .iter()
+            .map(|connection| connection.iops)
+            .sum();
+        let blocks: f64 = traffic
+            .connections
+            .iter()
+            .map(|connection| connection.blocks)
+            .sum();
+        parts.push(screen::counted(
+            traffic.connections.len() as u64,
+            "connection",
+        ));
+        parts.push(format!(
+            "{} IOPS, {} blocks/s",
+            number(iops),
+            number(blocks)
+        ));
+        if let Some(times) = traffic
+            .stages
+            .first()
+            .map(|whole| &whole.times)
+            .filter(|times| times.count() > 0)
+        {
+            let [p50, p99, max] =
+                [times.quantile(0.5), times.quantile(0.99), times.max()].map(screen::time);
             parts.push(format!("p50 {p50}, p99 {p99}, max {max}"));
         }
     }
     if let Some(threads) = sample.threads.as_ref().filter(|_| sample.traffic.is_none()) {
-        let worst = threads.iter().max_by(|a, b| a.taken().total_cmp(&b.taken()));
+        let worst = threads
+            .iter()
+            .max_by(|a, b| a.taken().total_cmp(&b.taken()));
         parts.push(screen::counted(threads.len() as u64, "thread"));
         if let Some(worst) = worst {
-            parts.push(format!("the kernel took most from {}: {}", worst.name, percent(worst.taken())));
+            parts.push(format!(
+                "the kernel took most from {}: {}",
+                worst.name,
+                percent(worst.taken())
+            ));
         }
     }
     parts.join("; ")
@@ -279,15 +412,31 @@ mod tests {
     #[test]
     fn names_lose_what_says_nothing() {
         assert_eq!(short_name("nqn.2016-06.io.spdk:cnode1"), "cnode1");
-        assert_eq!(short_name("nqn.2014-08.org.nvmexpress:uuid:12-3"), "uuid:12-3");
-        assert_eq!((short_name("10.0.0.1:4420"), short_name("nqn.a:")), ("10.0.0.1:4420", "nqn.a:"));
-        assert_eq!(stage_name("TCP_REQ_NEW -> TCP_REQ_NEED_BUFFER"), "TCP_REQ_NEW -> NEED_BUFFER");
-        assert_eq!(stage_name("BDEV_IO_START -> BDEV_IO_DONE"), "BDEV_IO_START -> BDEV_IO_DONE");
+        assert_eq!(
+            short_name("nqn.2014-08.org.nvmexpress:uuid:12-3"),
+            "uuid:12-3"
+        );
+        assert_eq!(
+            (short_name("10.0.0.1:4420"), short_name("nqn.a:")),
+            ("10.0.0.1:4420", "nqn.a:")
+        );
+        assert_eq!(
+            stage_name("TCP_REQ_NEW -> TCP_REQ_NEED_BUFFER"),
+            "TCP_REQ_NEW -> NEED_BUFFER"
+        );
+        assert_eq!(
+            stage_name("BDEV_IO_START -> BDEV_IO_DONE"),
+            "BDEV_IO_START -> BDEV_IO_DONE"
+        );
         assert_eq!(stage_name("whole"), "whole");
     }
 
     #[test]
     fn a_filter_has_words() {
-        assert!(matches("", &[]) && matches("CNODE1 tcp", &["nqn:cnode1", "TCP"]) && !matches("rdma", &["TCP"]));
+        assert!(
+            matches("", &[])
+                && matches("CNODE1 tcp", &["nqn:cnode1", "TCP"])
+                && !matches("rdma", &["TCP"])
+        );
     }
 }

@@ -29,12 +29,20 @@ impl Application {
 
     /// Does the same for several files: all processes are inspected once.
     pub fn of_each<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Vec<Self> {
-        let mut found: Vec<_> =
-            paths.into_iter().map(|path| (number_of(path), path.metadata(), Self::default())).collect();
-        let there =
-            found.iter_mut().filter_map(|(named, file, found)| Some((*named, file.as_ref().ok()?.clone(), found)));
-        let (files, mut wanted): (Vec<_>, Vec<_>) = there.map(|(named, file, found)| (file, (named, found))).unzip();
-        for pid in proc::processes().into_iter().filter(|&pid| !files.is_empty() && pid != std::process::id()) {
+        let mut found: Vec<_> = paths
+            .into_iter()
+            .map(|path| (number_of(path), path.metadata(), Self::default()))
+            .collect();
+        let there = found
+            .iter_mut()
+            .filter_map(|(named, file, found)| Some((*named, file.as_ref().ok()?.clone(), found)));
+        let (files, mut wanted): (Vec<_>, Vec<_>) = there
+            .map(|(named, file, found)| (file, (named, found)))
+            .unzip();
+        for pid in proc::processes()
+            .into_iter()
+            .filter(|&pid| !files.is_empty() && pid != std::process::id())
+        {
             let written = proc::writes(Pid(pid), &files);
             for (index, (named, application)) in wanted.iter_mut().enumerate() {
                 match written.as_ref().map(|written| written[index]) {
@@ -46,7 +54,10 @@ impl Application {
                 }
             }
         }
-        found.into_iter().map(|(_, _, application)| application).collect()
+        found
+            .into_iter()
+            .map(|(_, _, application)| application)
+            .collect()
     }
 
     fn add(&mut self, pid: u32) {
@@ -69,24 +80,34 @@ impl Application {
         if self.processes.is_empty() {
             return !self.blind;
         }
-        self.processes.iter().all(|process| Process::find(process.pid).as_ref() != Some(process))
+        self.processes
+            .iter()
+            .all(|process| Process::find(process.pid).as_ref() != Some(process))
     }
 }
 
 impl Process {
     fn find(pid: u32) -> Option<Self> {
-        Some(Self { pid, start_time: proc::start_of_living(Pid(pid))? })
+        Some(Self {
+            pid,
+            start_time: proc::start_of_living(Pid(pid))?,
+        })
     }
 }
 
 /// Returns the process id in the name of a trace file, as SPDK names it without a shared memory id.
 pub fn number_of(path: &Path) -> Option<u32> {
-    path.to_string_lossy().rsplit_once(".pid").and_then(|(_, pid)| pid.parse().ok())
+    path.to_string_lossy()
+        .rsplit_once(".pid")
+        .and_then(|(_, pid)| pid.parse().ok())
 }
 
 /// Returns the words with which a process was started; none without access.
 pub(crate) fn command_line(pid: u32) -> Vec<String> {
-    proc::command_line(Pid(pid)).iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    proc::command_line(Pid(pid))
+        .iter()
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect()
 }
 
 #[cfg(test)]
@@ -97,9 +118,21 @@ mod tests {
     fn a_process_is_known_by_its_start() {
         let me = Process::find(std::process::id()).unwrap();
         assert!(me.start_time > 0);
-        let application = Application { processes: vec![me], blind: false };
+        let application = Application {
+            processes: vec![me],
+            blind: false,
+        };
         assert!(!application.is_gone());
-        let before = Process { pid: std::process::id(), start_time: 1 };
-        assert!(Application { processes: vec![before], blind: false }.is_gone());
+        let before = Process {
+            pid: std::process::id(),
+            start_time: 1,
+        };
+        assert!(
+            Application {
+                processes: vec![before],
+                blind: false
+            }
+            .is_gone()
+        );
     }
 }

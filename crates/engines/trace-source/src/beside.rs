@@ -25,11 +25,18 @@ pub fn find(trace: &Path) -> Option<PathBuf> {
     }
     let mut longer = trace.as_os_str().to_owned();
     longer.push(format!(".{RECORDING}"));
-    let replaced = trace.extension().filter(|it| *it == TRACE).map(|_| trace.with_extension(RECORDING));
+    let replaced = trace
+        .extension()
+        .filter(|it| *it == TRACE)
+        .map(|_| trace.with_extension(RECORDING));
     let has_header = |path: &PathBuf| {
-        user_file::start(path).is_ok_and(|start| Header::find(&String::from_utf8_lossy(&start)).is_some())
+        user_file::start(path)
+            .is_ok_and(|start| Header::find(&String::from_utf8_lossy(&start)).is_some())
     };
-    [Some(longer.into()), replaced].into_iter().flatten().find(has_header)
+    [Some(longer.into()), replaced]
+        .into_iter()
+        .flatten()
+        .find(has_header)
 }
 
 /// Returns the times of a trace's first and last record, if they are known before its records are
@@ -37,30 +44,41 @@ pub fn find(trace: &Path) -> Option<PathBuf> {
 pub fn span(trace: &Trace) -> Option<(Ticks, Ticks)> {
     let Trace::Raw(raw) = trace else { return None };
     let spans = || raw.rings().filter_map(|ring| ring.span);
-    Some((spans().map(|(first, _)| first).min()?, spans().map(|(_, last)| last).max()?))
+    Some((
+        spans().map(|(first, _)| first).min()?,
+        spans().map(|(_, last)| last).max()?,
+    ))
 }
 
 /// Returns true if the recording's owner is trusted: in a folder such as /tmp everybody can put one
 /// beside a trace.
 pub fn is_trusted(recording: &Path, trace: &Path) -> bool {
-    let [recording, trace] = [recording, trace].map(|path| path.metadata().map(|metadata| metadata.uid()).ok());
+    let [recording, trace] =
+        [recording, trace].map(|path| path.metadata().map(|metadata| metadata.uid()).ok());
     recording.is_some_and(|user| user_file::is_trusted(user) || Some(user) == trace)
 }
 
 /// Returns the reason why a recording with this text does not belong to the trace of that name and
 /// those times, if so. The clock of the ticks starts again when the machine boots.
 pub fn misfit(text: &str, trace: &Path, span: Option<(Ticks, Ticks)>) -> Option<String> {
-    let Some(header) = Header::find(text) else { return Some("it does not say which process it is of".to_owned()) };
+    let Some(header) = Header::find(text) else {
+        return Some("it does not say which process it is of".to_owned());
+    };
     let Some((first, last)) = span else {
         return Some("the times of this trace are known only when it has been read".to_owned());
     };
-    let until = header.since.max(objects::last_time(text).unwrap_or_default());
+    let until = header
+        .since
+        .max(objects::last_time(text).unwrap_or_default());
     match pid_of(trace) {
-        Some(pid) if pid != header.pid => {
-            Some(format!("it is of process {}, and the trace of process {pid}", header.pid))
-        }
+        Some(pid) if pid != header.pid => Some(format!(
+            "it is of process {}, and the trace of process {pid}",
+            header.pid
+        )),
         _ if header.since > last => Some("it began after the trace's last record".to_owned()),
-        _ if until < first => Some("its last line is older than the trace's first record".to_owned()),
+        _ if until < first => {
+            Some("its last line is older than the trace's first record".to_owned())
+        }
         _ => None,
     }
 }
@@ -71,7 +89,11 @@ fn pid_of(trace: &Path) -> Option<u32> {
     let name = trace.file_name()?.to_str()?;
     let (_, end) = name.rsplit_once(NAME_BASE)?;
     let digits = end.strip_prefix("pid")?;
-    digits.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    digits
+        .split(|c: char| !c.is_ascii_digit())
+        .next()?
+        .parse()
+        .ok()
 }
 
 #[cfg(test)]
@@ -83,6 +105,9 @@ mod tests {
         let pid = |name: &str| pid_of(Path::new(name));
         assert_eq!(pid("/dev/shm/nvmf_trace.pid4711"), Some(4711));
         assert_eq!(pid("copies/nvmf_trace.pid4711.trace"), Some(4711));
-        assert_eq!((pid("nvmf_trace.0"), pid("x.trace"), pid("nvmf_trace.pid")), (None, None, None));
+        assert_eq!(
+            (pid("nvmf_trace.0"), pid("x.trace"), pid("nvmf_trace.pid")),
+            (None, None, None)
+        );
     }
 }

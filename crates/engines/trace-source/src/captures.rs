@@ -55,10 +55,16 @@ pub fn reader_quietly(dir: &Path) -> anyhow::Result<Reader> {
     let meta = match FileSource::open_member(&meta) {
         Ok(source) => source,
         Err(error) if error.kind() == ErrorKind::NotFound && dir.join("metadata").is_file() => {
-            bail!("{} is a trace of DPDK (Common Trace Format): only dptrace trace reads these", printable(dir))
+            bail!(
+                "{} is a trace of DPDK (Common Trace Format): only dptrace trace reads these",
+                printable(dir)
+            )
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            bail!("{} is a folder and no capture: it has no {META}; dptrace capture makes one", printable(dir))
+            bail!(
+                "{} is a folder and no capture: it has no {META}; dptrace capture makes one",
+                printable(dir)
+            )
         }
         Err(error) => return Err(error).with_context(|| reading(META)),
     };
@@ -87,15 +93,25 @@ pub fn load(dir: &Path, observer: &Observer) -> anyhow::Result<Loaded> {
 
 fn measured(clock: &Clock, trace: &spdk_trace::CapturedTrace) -> Measured {
     let rate = clock.rate();
-    Measured { rate, stated_off: parts_per_million(trace.tick_rate(), rate), uncertainty: 0.0 }
+    Measured {
+        rate,
+        stated_off: parts_per_million(trace.tick_rate(), rate),
+        uncertainty: 0.0,
+    }
 }
 
 /// Returns the folder of the capture to which a file belongs: users may name the largest of its
 /// files.
 pub fn folder_of(path: &Path) -> Option<PathBuf> {
     let parts = [META, RINGS, KERNEL, OBJECTS];
-    let is_part = path.file_name().is_some_and(|name| parts.iter().any(|part| name == *part)) && path.is_file();
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_part = path
+        .file_name()
+        .is_some_and(|name| parts.iter().any(|part| name == *part))
+        && path.is_file();
+    let folder = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     (is_part && is_capture(folder)).then(|| folder.to_owned())
 }
 
@@ -107,14 +123,27 @@ pub fn is_capture(path: &Path) -> bool {
 /// Returns the files of a capture, with a description of each; an empty list if the path is no
 /// folder.
 pub fn files(path: &Path) -> Vec<(&'static str, PathBuf)> {
-    let all = [("the capture's description", META), ("the captured trace", RINGS)];
-    let all = all.into_iter().chain([("the captured events", KERNEL), ("the capture's recording", OBJECTS)]);
-    if path.is_dir() { all.map(|(what, name)| (what, path.join(name))).collect() } else { Vec::new() }
+    let all = [
+        ("the capture's description", META),
+        ("the captured trace", RINGS),
+    ];
+    let all = all.into_iter().chain([
+        ("the captured events", KERNEL),
+        ("the capture's recording", OBJECTS),
+    ]);
+    if path.is_dir() {
+        all.map(|(what, name)| (what, path.join(name))).collect()
+    } else {
+        Vec::new()
+    }
 }
 
 /// Returns the recording of objects in a capture; `None` if it is missing or empty.
 pub fn objects(path: &Path) -> Option<PathBuf> {
     let objects = path.join(OBJECTS);
-    let has_some = path.is_dir() && objects.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0);
+    let has_some = path.is_dir()
+        && objects
+            .metadata()
+            .is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0);
     has_some.then_some(objects)
 }

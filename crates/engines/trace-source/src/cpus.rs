@@ -54,8 +54,14 @@ pub struct Placement {
 /// Keeps the calling thread, and those that it starts from now on, off the CPUs that the threads of
 /// these processes are pinned to or occupy, if there are others. Reports that in one line.
 pub fn keep_off(pids: impl Iterator<Item = u32>, observer: &Observer) -> Placement {
-    let place = |behind| Placement { behind, is_usual: nice() == Some(0), observer: observer.clone() };
-    let Ok(ours) = sys::sched::allowed_cpus() else { return place(Some(BTreeSet::new())) };
+    let place = |behind| Placement {
+        behind,
+        is_usual: nice() == Some(0),
+        observer: observer.clone(),
+    };
+    let Ok(ours) = sys::sched::allowed_cpus() else {
+        return place(Some(BTreeSet::new()));
+    };
     let pids: BTreeSet<u32> = pids.collect();
     match choose(&ours.into_iter().collect(), &threads(&pids)) {
         Choice::Anywhere => place(None),
@@ -98,12 +104,18 @@ impl Placement {
     /// that gave way get the usual priority back, if that is permitted: with the lowest one, a
     /// thread may not even notice its end in time.
     pub fn give_way_for(&self, after: Option<Duration>) {
-        if self.behind.as_ref().is_some_and(|theirs| !theirs.is_empty()) && self.is_usual {
+        if self
+            .behind
+            .as_ref()
+            .is_some_and(|theirs| !theirs.is_empty())
+            && self.is_usual
+        {
             let observer = self.observer.clone();
             // It starts with the usual priority, and has it when the time comes. Without it
             // everything ends later.
-            let _ =
-                std::thread::Builder::new().name("deadline".to_owned()).spawn(move || raise_at_end(after, &observer));
+            let _ = std::thread::Builder::new()
+                .name("deadline".to_owned())
+                .spawn(move || raise_at_end(after, &observer));
         }
         self.give_way();
     }
@@ -149,7 +161,11 @@ fn choose(ours: &BTreeSet<usize>, threads: &[Thread]) -> Choice {
     // (`compute_ctrl_threads_cpuset`, lib/eal/common/eal_common_options.c), and there may be only
     // one such CPU. Reading beside such a thread is better than behind a poller.
     let all = &used | &kept;
-    let theirs = if all == *ours && !used.is_empty() { used } else { all };
+    let theirs = if all == *ours && !used.is_empty() {
+        used
+    } else {
+        all
+    };
     let rest: BTreeSet<usize> = ours.difference(&theirs).copied().collect();
     match (theirs.is_empty(), rest.is_empty()) {
         (true, _) => Choice::Anywhere,
@@ -160,25 +176,37 @@ fn choose(ours: &BTreeSet<usize>, threads: &[Thread]) -> Choice {
 
 /// Returns the threads of these processes, except those that can't be inspected.
 fn threads(pids: &BTreeSet<u32>) -> Vec<Thread> {
-    let tasks = pids
-        .iter()
-        .map(|&pid| Pid(pid))
-        .flat_map(|pid| proc::threads(pid).into_iter().map(move |tid| proc::task(pid, tid)));
+    let tasks = pids.iter().map(|&pid| Pid(pid)).flat_map(|pid| {
+        proc::threads(pid)
+            .into_iter()
+            .map(move |tid| proc::task(pid, tid))
+    });
     let mut threads: Vec<_> = tasks
         .filter_map(|task| {
             let allowed = host::cpus::allowed(&task)?;
             let is_idle = allowed.len() == 1 && is_idle(&task);
-            Some((task, Thread { allowed, busy_on: None, is_idle }))
+            Some((
+                task,
+                Thread {
+                    allowed,
+                    busy_on: None,
+                    is_idle,
+                },
+            ))
         })
         .collect();
     // The CPU of a pinned thread that runs is known without that.
-    let mut watched: Vec<_> =
-        threads.iter_mut().filter(|(_, thread)| thread.allowed.len() > 1 || thread.is_idle).collect();
+    let mut watched: Vec<_> = threads
+        .iter_mut()
+        .filter(|(_, thread)| thread.allowed.len() > 1 || thread.is_idle)
+        .collect();
     if !watched.is_empty() {
         let before: Vec<_> = watched.iter().map(|(path, _)| proc::ran(path)).collect();
         std::thread::sleep(WATCHED);
         for ((path, thread), before) in watched.iter_mut().zip(before) {
-            let ran = proc::ran(path).zip(before).map_or(0, |(now, before)| now.saturating_sub(before));
+            let ran = proc::ran(path)
+                .zip(before)
+                .map_or(0, |(now, before)| now.saturating_sub(before));
             if u128::from(ran) > WATCHED.as_nanos() / 2 {
                 thread.busy_on = last_cpu(path);
             }
@@ -190,8 +218,12 @@ fn threads(pids: &BTreeSet<u32>) -> Vec<Thread> {
 /// Returns true if a thread has run for less than a hundredth of its life. A thread that is unknown
 /// or has just started may turn out busy.
 fn is_idle(task: &Path) -> bool {
-    let Some(started) = Stat::read(task).ok().and_then(|stat| stat.start()) else { return false };
-    let Some(ran) = proc::ran(task) else { return false };
+    let Some(started) = Stat::read(task).ok().and_then(|stat| stat.start()) else {
+        return false;
+    };
+    let Some(ran) = proc::ran(task) else {
+        return false;
+    };
     let age = sys::clock::boot_nanos().saturating_sub(started.saturating_mul(proc::TICK_NANOS));
     Duration::from_nanos(age) > YOUNG && ran.saturating_mul(100) < age
 }
@@ -199,7 +231,12 @@ fn is_idle(task: &Path) -> bool {
 /// Returns the nice value of the calling process (proc_pid_stat(5), field 19); `None` if it is
 /// negative.
 fn nice() -> Option<u64> {
-    Stat::read(&proc::task(Pid(std::process::id()), Pid(std::process::id()))).ok()?.number(19)
+    Stat::read(&proc::task(
+        Pid(std::process::id()),
+        Pid(std::process::id()),
+    ))
+    .ok()?
+    .number(19)
 }
 
 /// Returns the CPU on which a thread last ran (proc_pid_stat(5), field 39).
@@ -216,7 +253,13 @@ fn list(cpus: &BTreeSet<usize>) -> String {
             _ => ranges.push((cpu, cpu)),
         }
     }
-    let texts = ranges.iter().map(|(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") });
+    let texts = ranges.iter().map(|(a, b)| {
+        if a == b {
+            a.to_string()
+        } else {
+            format!("{a}-{b}")
+        }
+    });
     texts.collect::<Vec<_>>().join(",")
 }
 
@@ -229,7 +272,11 @@ mod tests {
     }
 
     fn thread(allowed: &[usize], busy_on: Option<usize>) -> Thread {
-        Thread { allowed: set(allowed), busy_on, is_idle: busy_on.is_none() }
+        Thread {
+            allowed: set(allowed),
+            busy_on,
+            is_idle: busy_on.is_none(),
+        }
     }
 
     #[test]
@@ -237,13 +284,33 @@ mod tests {
         let ours = set(&[0, 1, 2, 3]);
         let only = |ours: &[usize], theirs: &[usize]| Choice::Only(set(ours), set(theirs));
         assert_eq!(choose(&ours, &[]), Choice::Anywhere);
-        assert_eq!(choose(&ours, &[thread(&[0, 1, 2, 3], None)]), Choice::Anywhere);
-        assert_eq!(choose(&ours, &[thread(&[7], None)]), Choice::Anywhere, "where we are not anyway");
-        assert_eq!(choose(&ours, &[thread(&[0], None), thread(&[2], None)]), only(&[1, 3], &[0, 2]));
-        assert_eq!(choose(&ours, &[thread(&[0, 1, 2, 3], Some(1))]), only(&[0, 2, 3], &[1]));
+        assert_eq!(
+            choose(&ours, &[thread(&[0, 1, 2, 3], None)]),
+            Choice::Anywhere
+        );
+        assert_eq!(
+            choose(&ours, &[thread(&[7], None)]),
+            Choice::Anywhere,
+            "where we are not anyway"
+        );
+        assert_eq!(
+            choose(&ours, &[thread(&[0], None), thread(&[2], None)]),
+            only(&[1, 3], &[0, 2])
+        );
+        assert_eq!(
+            choose(&ours, &[thread(&[0, 1, 2, 3], Some(1))]),
+            only(&[0, 2, 3], &[1])
+        );
         let all: Vec<_> = (0..4).map(|cpu| thread(&[cpu], None)).collect();
-        assert_eq!(choose(&ours, &all), Choice::Behind(ours.clone()), "one of them may have much to do soon");
-        let pinned = |cpu, is_idle| Thread { is_idle, ..thread(&[cpu], None) };
+        assert_eq!(
+            choose(&ours, &all),
+            Choice::Behind(ours.clone()),
+            "one of them may have much to do soon"
+        );
+        let pinned = |cpu, is_idle| Thread {
+            is_idle,
+            ..thread(&[cpu], None)
+        };
         let busy: Vec<_> = (0..4).map(|cpu| pinned(cpu, false)).collect();
         assert_eq!(choose(&ours, &busy), Choice::Behind(ours.clone()));
         // A poller, and a thread that DPDK pins to the other CPU.
@@ -260,9 +327,15 @@ mod tests {
             std::thread::park();
         });
         let task_of = |tid: rustix::thread::Pid| {
-            proc::task(Pid(std::process::id()), Pid(tid.as_raw_nonzero().get().cast_unsigned()))
+            proc::task(
+                Pid(std::process::id()),
+                Pid(tid.as_raw_nonzero().get().cast_unsigned()),
+            )
         };
-        let (sleeps, us) = (task_of(receiver.recv().unwrap()), task_of(rustix::thread::gettid()));
+        let (sleeps, us) = (
+            task_of(receiver.recv().unwrap()),
+            task_of(rustix::thread::gettid()),
+        );
         std::thread::sleep(YOUNG + Duration::from_millis(50));
         assert!(is_idle(&sleeps));
         let begun = Instant::now();
@@ -276,7 +349,10 @@ mod tests {
 
     #[test]
     fn lists_of_cpus_are_written() {
-        assert_eq!((list(&set(&[0, 1, 2, 5])), list(&set(&[3]))), ("0-2,5".to_owned(), "3".to_owned()));
+        assert_eq!(
+            (list(&set(&[0, 1, 2, 5])), list(&set(&[3]))),
+            ("0-2,5".to_owned(), "3".to_owned())
+        );
         let us = proc::task(Pid(std::process::id()), Pid(std::process::id()));
         assert!(last_cpu(&us).is_some() && proc::ran(&us).is_some());
         assert!(host::cpus::allowed(&us).is_some());

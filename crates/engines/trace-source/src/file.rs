@@ -24,7 +24,11 @@ pub struct FileSource {
 impl FileSource {
     /// Opens a file. An application's trace file is opened with the right to read files of others.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Self::of(if is_of_application(path) { open_application(path) } else { user_file::open(path) }?)
+        Self::of(if is_of_application(path) {
+            open_application(path)
+        } else {
+            user_file::open(path)
+        }?)
     }
 
     /// Opens a member of a capture's folder.
@@ -34,13 +38,21 @@ impl FileSource {
 
     fn of(file: File) -> io::Result<Self> {
         let metadata = file.metadata()?;
-        Ok(Self { file, len: metadata.len(), is_regular: metadata.is_file() })
+        Ok(Self {
+            file,
+            len: metadata.len(),
+            is_regular: metadata.is_file(),
+        })
     }
 
     /// Returns a handle of the same open file for another reader, even if its name means another
     /// file by now.
     pub fn again(&self) -> io::Result<Self> {
-        Ok(Self { file: self.file.try_clone()?, len: self.len, is_regular: self.is_regular })
+        Ok(Self {
+            file: self.file.try_clone()?,
+            len: self.len,
+            is_regular: self.is_regular,
+        })
     }
 
     /// Returns true if it can be read at any position, unlike a pipe.
@@ -79,8 +91,14 @@ impl ReadAt for FileSource {
 /// Returns true if it is a trace file in the place where applications put theirs: it may be another
 /// user's.
 pub fn is_of_application(path: &Path) -> bool {
-    let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
-    path.parent() == Some(Path::new(SHM)) && name.windows(NAME_BASE.len()).any(|part| part == NAME_BASE.as_bytes())
+    let name = path
+        .file_name()
+        .map(OsStr::as_encoded_bytes)
+        .unwrap_or_default();
+    path.parent() == Some(Path::new(SHM))
+        && name
+            .windows(NAME_BASE.len())
+            .any(|part| part == NAME_BASE.as_bytes())
 }
 
 /// Opens a file with the right to read files of others, unless the name is a link: all users can

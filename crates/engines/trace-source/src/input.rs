@@ -36,7 +36,8 @@ impl Loaded {
     /// Returns the rate of its ticks: the measured one if there is one. The rate in a file is
     /// rounded, to 10 MHz by DPDK before v24.11 and to 100 kHz since.
     pub fn rate(&self) -> TickRate {
-        self.measured.map_or(self.trace.tick_rate(), |measured| measured.rate)
+        self.measured
+            .map_or(self.trace.tick_rate(), |measured| measured.rate)
     }
 }
 
@@ -59,8 +60,14 @@ pub struct Piped {
 /// Returns the path that a user means by the name of a trace: a file of a capture stands for the
 /// capture.
 pub fn named(path: &Path, observer: &Observer) -> PathBuf {
-    let Some(folder) = captures::folder_of(path) else { return path.to_owned() };
-    observer.note(&format!("{} is a part of a capture: reading all of {}", printable(path), printable(&folder)));
+    let Some(folder) = captures::folder_of(path) else {
+        return path.to_owned();
+    };
+    observer.note(&format!(
+        "{} is a part of a capture: reading all of {}",
+        printable(path),
+        printable(&folder)
+    ));
     folder
 }
 
@@ -96,13 +103,17 @@ impl Place {
         let name = self.name();
         let trace = match self {
             Self::File(path) if path.is_dir() => return captures::load(&path, observer),
-            Self::File(path) => {
-                load_file(&path, again, observer).map_err(|error| part_of_capture(&path).unwrap_or(error))
-            }
+            Self::File(path) => load_file(&path, again, observer)
+                .map_err(|error| part_of_capture(&path).unwrap_or(error)),
             Self::Piped(piped) => piped.load(again),
         };
         let trace = trace.with_context(|| format!("reading {name}"))?;
-        Ok(Loaded { trace, name, measured: None, capture: None })
+        Ok(Loaded {
+            trace,
+            name,
+            measured: None,
+            capture: None,
+        })
     }
 
     /// Reads the trace, and meanwhile measures the rate of the ticks if a process of this machine
@@ -113,7 +124,9 @@ impl Place {
             _ => None,
         };
         let loaded = self.load(false, observer)?;
-        let Some(measuring) = measuring else { return Ok(loaded) };
+        let Some(measuring) = measuring else {
+            return Ok(loaded);
+        };
         let measured = measuring.finish(loaded.trace.tick_rate());
         Ok(Loaded { measured, ..loaded })
     }
@@ -126,7 +139,9 @@ fn load_file(path: &Path, again: bool, observer: &Observer) -> anyhow::Result<Tr
         return Piped::begin(source.into_file())?.load(again);
     }
     if !source.is_text()? {
-        return Ok(Trace::Raw(RawTrace::read(&Watched::new(&source, observer))?));
+        return Ok(Trace::Raw(RawTrace::read(&Watched::new(
+            &source, observer,
+        ))?));
     }
     document(JsonTrace::open(Box::new(source))?)
 }
@@ -141,7 +156,11 @@ impl Piped {
     pub fn begin(mut rest: impl Read + 'static) -> io::Result<Self> {
         let mut start = Vec::new();
         (&mut rest).take(FIRST_BYTES).read_to_end(&mut start)?;
-        Ok(Self { start, rest: Box::new(rest), read: 0 })
+        Ok(Self {
+            start,
+            rest: Box::new(rest),
+            read: 0,
+        })
     }
 
     fn load(mut self, again: bool) -> anyhow::Result<Trace> {
@@ -150,12 +169,19 @@ impl Piped {
             return document(JsonTrace::open(Box::new(PipedSource(RefCell::new(self))))?);
         }
         user_file::read_to(&mut self.start, self.rest, user_file::PIPED_TRACE)?;
-        if is_text { document(JsonTrace::parse(self.start)?) } else { Ok(Trace::Raw(RawTrace::read(&self.start)?)) }
+        if is_text {
+            document(JsonTrace::parse(self.start)?)
+        } else {
+            Ok(Trace::Raw(RawTrace::read(&self.start)?))
+        }
     }
 
     /// Reads the next bytes, up to the size of the buffer.
     fn next(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let first = self.start.get(self.read as usize..).filter(|first| !first.is_empty());
+        let first = self
+            .start
+            .get(self.read as usize..)
+            .filter(|first| !first.is_empty());
         let n = match first {
             Some(mut first) => first.read(buf)?,
             None => loop {
@@ -209,7 +235,13 @@ pub fn tpoints_of(path: &Path) -> Option<Vec<Tpoint>> {
     }
     let source = FileSource::open(path).ok()?;
     if source.is_text().ok()? {
-        return Some(JsonTrace::open(Box::new(source)).ok()?.tpoints().all().to_vec());
+        return Some(
+            JsonTrace::open(Box::new(source))
+                .ok()?
+                .tpoints()
+                .all()
+                .to_vec(),
+        );
     }
     Some(Follower::new(&source).ok()?.tpoints().all().to_vec())
 }
@@ -223,7 +255,11 @@ struct Watched<'a, S> {
 
 impl<'a, S: ReadAt> Watched<'a, S> {
     fn new(source: &'a S, observer: &Observer) -> Self {
-        Self { source, progress: RefCell::new(Progress::new(observer)), read: Cell::new(0) }
+        Self {
+            source,
+            progress: RefCell::new(Progress::new(observer)),
+            read: Cell::new(0),
+        }
     }
 }
 
@@ -250,6 +286,8 @@ fn part_of_capture(path: &Path) -> Option<anyhow::Error> {
     let is_part = start.starts_with(b"dpRINGS") || start.starts_with(b"dpKEVTS");
     is_part.then(|| {
         let (path, meta) = (printable(path), captures::META);
-        usage(format!("{path} is a part of a capture: give the capture's folder, which has a {meta} as well"))
+        usage(format!(
+            "{path} is a part of a capture: give the capture's folder, which has a {meta} as well"
+        ))
     })
 }

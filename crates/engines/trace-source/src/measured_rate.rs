@@ -45,7 +45,10 @@ impl Measuring {
 
     /// Starts to measure.
     pub fn now() -> Self {
-        Self { start: Moment::now(boot_nanos), since: Instant::now() }
+        Self {
+            start: Moment::now(boot_nanos),
+            since: Instant::now(),
+        }
     }
 
     /// Returns the result, some milliseconds after the start at least; `None` if the trace's ticks
@@ -57,24 +60,45 @@ impl Measuring {
         let rate = Clock::new(anchors.to_vec()).ok()?.rate();
         let stated_off = parts_per_million(stated, rate);
         let brackets = anchors[0].bracket.0 + anchors[1].bracket.0;
-        let uncertainty = brackets as f64 / 2.0 / (anchors[1].ticks.0 - anchors[0].ticks.0) as f64 * 1e6;
-        (stated_off.abs() <= MOST_OFF).then_some(Measured { rate, stated_off, uncertainty })
+        let uncertainty =
+            brackets as f64 / 2.0 / (anchors[1].ticks.0 - anchors[0].ticks.0) as f64 * 1e6;
+        (stated_off.abs() <= MOST_OFF).then_some(Measured {
+            rate,
+            stated_off,
+            uncertainty,
+        })
     }
 }
 
 /// Converts a reading of both clocks for the timeline.
 pub fn anchor(moment: Moment) -> Anchor {
-    let Moment { ticks, nanos, bracket } = moment;
-    Anchor { ticks: Ticks(ticks), nanos: BootNanos(nanos), bracket: Ticks(bracket) }
+    let Moment {
+        ticks,
+        nanos,
+        bracket,
+    } = moment;
+    Anchor {
+        ticks: Ticks(ticks),
+        nanos: BootNanos(nanos),
+        bracket: Ticks(bracket),
+    }
 }
 
 impl std::fmt::Display for Measured {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let off = self.stated_off.abs();
         if off <= self.uncertainty.max(1.0) {
-            return write!(f, "as measured here, within {:.0} ppm", self.uncertainty.max(1.0).ceil());
+            return write!(
+                f,
+                "as measured here, within {:.0} ppm",
+                self.uncertainty.max(1.0).ceil()
+            );
         }
         let side = if self.stated_off > 0.0 { "high" } else { "low" };
-        write!(f, "measured here {}: {off:.0} ppm too {side}", self.rate.get())
+        write!(
+            f,
+            "measured here {}: {off:.0} ppm too {side}",
+            self.rate.get()
+        )
     }
 }

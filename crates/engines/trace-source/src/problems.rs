@@ -22,19 +22,27 @@ pub fn warn_problems(problems: &Problems, observer: &Observer) {
 }
 
 /// Reports why a trace has no records. Returns an error if data was lost.
-pub fn nothing_read(loaded: &Loaded, problems: &Problems, observer: &Observer) -> anyhow::Result<()> {
+pub fn nothing_read(
+    loaded: &Loaded,
+    problems: &Problems,
+    observer: &Observer,
+) -> anyhow::Result<()> {
     let Loaded { trace, name, .. } = loaded;
     let cleared: u64 = match trace {
         Trace::Raw(raw) => raw.rings().map(|ring| ring.cleared).sum(),
         Trace::Json(_) | Trace::Captured(_) => 0,
     };
     if cleared > 0 {
-        observer.note(&format!("{name} has no records: the user cleared all {cleared}"));
+        observer.note(&format!(
+            "{name} has no records: the user cleared all {cleared}"
+        ));
         return Ok(());
     }
     if problems.iter().any(|finding| finding.problem.loses_data()) {
         bail!("no record of {name} could be read");
     }
-    observer.note(&format!("{name} has no records: no tracepoint was enabled, or none was hit"));
+    observer.note(&format!(
+        "{name} has no records: no tracepoint was enabled, or none was hit"
+    ));
     Ok(())
 }

@@ -74,7 +74,12 @@ impl Reader {
     }
 
     /// Starts to read with a limit on the bytes that wait.
-    pub fn start_within(tail: Tail, source: FileSource, is_prompt: bool, most: usize) -> anyhow::Result<Self> {
+    pub fn start_within(
+        tail: Tail,
+        source: FileSource,
+        is_prompt: bool,
+        most: usize,
+    ) -> anyhow::Result<Self> {
         let (sender, batches) = channel();
         let enough = ENOUGH.min(most / PART);
         let (spare, spares) = sync_channel(if enough < ENOUGH { FEW_SPARE } else { SPARE });
@@ -92,8 +97,16 @@ impl Reader {
             start: Instant::now(),
             pressure: Pressure::default(),
         };
-        let thread = std::thread::Builder::new().name("trace reader".into()).spawn(move || worker.run())?;
-        Ok(Self { batches, spare, enough, shared, thread: Some(thread) })
+        let thread = std::thread::Builder::new()
+            .name("trace reader".into())
+            .spawn(move || worker.run())?;
+        Ok(Self {
+            batches,
+            spare,
+            enough,
+            shared,
+            thread: Some(thread),
+        })
     }
 
     /// Returns the next batch, if it arrives in time.
@@ -102,9 +115,12 @@ impl Reader {
             Ok(batch) => Some(batch),
             Err(RecvTimeoutError::Timeout) => None,
             // The thread has ended without a last batch: there is nothing to wait for.
-            Err(RecvTimeoutError::Disconnected) => {
-                Some(Batch { copied: Copied::default(), at: Duration::MAX, is_last: true, failed: None })
-            }
+            Err(RecvTimeoutError::Disconnected) => Some(Batch {
+                copied: Copied::default(),
+                at: Duration::MAX,
+                is_last: true,
+                failed: None,
+            }),
         }
     }
 
@@ -116,7 +132,9 @@ impl Reader {
 
     /// Gives memory back that came with a batch.
     pub fn give_back(&self, bytes: Vec<u8>) {
-        self.shared.waiting.fetch_sub(bytes.len(), Ordering::Relaxed);
+        self.shared
+            .waiting
+            .fetch_sub(bytes.len(), Ordering::Relaxed);
         if (1..=2 * self.enough).contains(&bytes.capacity()) {
             // If it has enough buffers, or has ended, the memory is freed.
             let _ = self.spare.try_send(bytes);
@@ -134,7 +152,10 @@ impl Reader {
     /// Ends it; returns the reasons for losses.
     pub fn finish(mut self) -> Pressure {
         self.stop();
-        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+        self.thread
+            .take()
+            .and_then(|thread| thread.join().ok())
+            .unwrap_or_default()
     }
 }
 
@@ -174,8 +195,10 @@ impl Worker {
             let _ = sys::sched::run_promptly();
         }
         let start = self.start;
-        let (mut handed_over, mut news, mut before) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
-        let (mut copied, mut bytes, mut was_full, mut has_begun) = (Copied::default(), 0, false, false);
+        let (mut handed_over, mut news, mut before) =
+            (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+        let (mut copied, mut bytes, mut was_full, mut has_begun) =
+            (Copied::default(), 0, false, false);
         loop {
             let stop = self.shared.stop.load(Ordering::Acquire);
             let at = start.elapsed();
@@ -183,7 +206,8 @@ impl Worker {
                 Ok(poll) => (poll, None),
                 Err(error) => (Poll::default(), Some(error)),
             };
-            self.pressure.note(poll, at.saturating_sub(before), was_full);
+            self.pressure
+                .note(poll, at.saturating_sub(before), was_full);
             before = at;
             let more = copied.bytes() - bytes;
             bytes += more;
@@ -197,7 +221,12 @@ impl Worker {
                 if !copied.is_empty() {
                     news = at;
                 }
-                let batch = Batch { copied: std::mem::take(&mut copied), at, is_last, failed };
+                let batch = Batch {
+                    copied: std::mem::take(&mut copied),
+                    at,
+                    is_last,
+                    failed,
+                };
                 // The receiver is gone.
                 if self.sender.send(batch).is_err() || is_last {
                     return self.pressure;
@@ -219,8 +248,10 @@ impl Worker {
 
     /// Waits while too much waits to be printed; returns true if so.
     fn wait_for_output(&self) -> bool {
-        let is_full =
-            || self.shared.waiting.load(Ordering::Relaxed) > self.most && !self.shared.stop.load(Ordering::Relaxed);
+        let is_full = || {
+            self.shared.waiting.load(Ordering::Relaxed) > self.most
+                && !self.shared.stop.load(Ordering::Relaxed)
+        };
         let was_full = is_full();
         while is_full() {
             std::thread::park_timeout(WAIT_FOR_OUTPUT);
@@ -255,8 +286,13 @@ impl Pace {
     /// Creates the pace for rings of this number of slots.
     fn new(slots: u64) -> Self {
         let slots = u32::try_from(slots).unwrap_or(u32::MAX);
-        let longest = Self::SLOT.saturating_mul(slots).clamp(Self::SHORTEST, Self::LONGEST);
-        Self { pause: Self::SHORTEST, longest }
+        let longest = Self::SLOT
+            .saturating_mul(slots)
+            .clamp(Self::SHORTEST, Self::LONGEST);
+        Self {
+            pause: Self::SHORTEST,
+            longest,
+        }
     }
 
     /// Returns the time to wait after a poll that found this share of a ring written; `None` if the
@@ -281,13 +317,27 @@ mod tests {
         for _ in 0..100 {
             pace.after(0.0);
         }
-        assert_eq!(pace.after(0.0), Some(Duration::from_nanos(1_638_400)), "idle, and yet in time for a full load");
+        assert_eq!(
+            pace.after(0.0),
+            Some(Duration::from_nanos(1_638_400)),
+            "idle, and yet in time for a full load"
+        );
         assert_eq!(pace.after(0.3), Some(Duration::from_nanos(819_200)));
-        assert_eq!(pace.after(0.1), Some(Duration::from_nanos(819_200)), "that is right");
-        assert_eq!((0..10).filter_map(|_| pace.after(0.3)).last(), Some(Pace::SHORTEST));
+        assert_eq!(
+            pace.after(0.1),
+            Some(Duration::from_nanos(819_200)),
+            "that is right"
+        );
+        assert_eq!(
+            (0..10).filter_map(|_| pace.after(0.3)).last(),
+            Some(Pace::SHORTEST)
+        );
         assert_eq!(pace.after(0.7), None, "behind: there is no time to lose");
         assert_eq!(Pace::new(64).after(0.0), Some(Pace::SHORTEST));
         let mut pace = Pace::new(u64::MAX);
-        assert_eq!((0..30).filter_map(|_| pace.after(0.0)).last(), Some(Pace::LONGEST));
+        assert_eq!(
+            (0..30).filter_map(|_| pace.after(0.0)).last(),
+            Some(Pace::LONGEST)
+        );
     }
 }

@@ -28,13 +28,18 @@ pub fn trace_files() -> anyhow::Result<Vec<(PathBuf, fs::Metadata)>> {
             continue;
         }
         // A file that vanishes meanwhile is not the newest.
-        let Ok(metadata) = entry.metadata() else { continue };
+        let Ok(metadata) = entry.metadata() else {
+            continue;
+        };
         if let (true, Ok(modified)) = (metadata.is_file(), metadata.modified()) {
             found.push((modified, entry.path(), metadata));
         }
     }
     found.sort_by(|(modified, path, _), (other, second, _)| (modified, path).cmp(&(other, second)));
-    Ok(found.into_iter().map(|(_, path, metadata)| (path, metadata)).collect())
+    Ok(found
+        .into_iter()
+        .map(|(_, path, metadata)| (path, metadata))
+        .collect())
 }
 
 /// Returns the trace file that a process writes; the newest if there are several.
@@ -77,10 +82,15 @@ fn has_no_entries(words: &[String]) -> bool {
 pub fn what_is_there() -> anyhow::Result<String> {
     let mut paths = traces()?;
     paths.reverse();
-    let gone = Application::of_each(paths.iter().map(PathBuf::as_path)).into_iter().map(|writers| writers.is_gone());
+    let gone = Application::of_each(paths.iter().map(PathBuf::as_path))
+        .into_iter()
+        .map(|writers| writers.is_gone());
     let (ended, living): (Vec<_>, Vec<_>) = paths.iter().zip(gone).partition(|(_, gone)| *gone);
-    let [living, ended] =
-        [living, ended].map(|some| some.into_iter().map(|(path, _)| printable(path)).collect::<Vec<_>>());
+    let [living, ended] = [living, ended].map(|some| {
+        some.into_iter()
+            .map(|(path, _)| printable(path))
+            .collect::<Vec<_>>()
+    });
     Ok(listing(&living, &ended))
 }
 
@@ -97,9 +107,16 @@ fn listing(living: &[String], ended: &[String]) -> String {
     match ended {
         [] => {}
         [one] => parts.push(format!("{one} of a process that has ended")),
-        [newest, ..] => parts.push(format!("{} of processes that have ended, the newest {newest}", ended.len())),
+        [newest, ..] => parts.push(format!(
+            "{} of processes that have ended, the newest {newest}",
+            ended.len()
+        )),
     }
-    if parts.is_empty() { format!("{SHM} has no trace file") } else { format!("there is {}", parts.join(", ")) }
+    if parts.is_empty() {
+        format!("{SHM} has no trace file")
+    } else {
+        format!("there is {}", parts.join(", "))
+    }
 }
 
 #[cfg(test)]
@@ -108,12 +125,22 @@ mod tests {
 
     #[test]
     fn what_is_there_is_short() {
-        let names = |count: usize| (1..=count).map(|n| format!("/dev/shm/a_trace.pid{n}")).collect::<Vec<_>>();
+        let names = |count: usize| {
+            (1..=count)
+                .map(|n| format!("/dev/shm/a_trace.pid{n}"))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(listing(&[], &[]), "/dev/shm has no trace file");
-        assert_eq!(listing(&[], &names(1)), "there is /dev/shm/a_trace.pid1 of a process that has ended");
+        assert_eq!(
+            listing(&[], &names(1)),
+            "there is /dev/shm/a_trace.pid1 of a process that has ended"
+        );
         let text = listing(&names(2), &names(33));
         let ended = "33 of processes that have ended, the newest /dev/shm/a_trace.pid1";
-        assert_eq!(text, format!("there is /dev/shm/a_trace.pid1, /dev/shm/a_trace.pid2, {ended}"));
+        assert_eq!(
+            text,
+            format!("there is /dev/shm/a_trace.pid1, /dev/shm/a_trace.pid2, {ended}")
+        );
         assert!(listing(&names(10), &[]).ends_with("/dev/shm/a_trace.pid8, 2 more"));
     }
 }

@@ -41,8 +41,17 @@ struct Seen {
 /// Describes an object as a slow request.
 fn slow(object: &TrackedObject<Seen>, end: Ticks, is_open: bool) -> Slow {
     let Seen { lcore, first, .. } = object.kept;
-    let wanted = Wanted { begin: object.begin, lcore, first };
-    Slow { wanted, end, is_open, is_queue_known: object.is_admin.is_some() }
+    let wanted = Wanted {
+        begin: object.begin,
+        lcore,
+        first,
+    };
+    Slow {
+        wanted,
+        end,
+        is_open,
+        is_queue_known: object.is_admin.is_some(),
+    }
 }
 
 /// Tracker of all objects.
@@ -107,7 +116,9 @@ impl Detector {
 
     /// Returns true if an object that was asked for has begun on that lcore since then.
     pub(crate) fn has_begun(&self, lcore: Lcore, since: Ticks) -> bool {
-        self.newest.get(usize::from(lcore.0)).is_some_and(|newest| *newest >= since)
+        self.newest
+            .get(usize::from(lcore.0))
+            .is_some_and(|newest| *newest >= since)
     }
 
     /// Reports an object that has ended, if it took long and was not reported while it was open.

@@ -51,7 +51,8 @@ impl Absences {
             self.activities.event(&recorded.event);
         }
         let tracker = &mut self.tracker;
-        self.activities.settle(|tid, interval| tracker.interval(tid, &interval));
+        self.activities
+            .settle(|tid, interval| tracker.interval(tid, &interval));
     }
 }
 
@@ -93,8 +94,19 @@ impl KernelPast {
         let since = kernel.recorder.started();
         let (past, looked) = (EventsPast::new(since), Instant::now());
         let activities = Activities::new([], since).keeping(0);
-        let absences = Absences { activities, tracker: AwayTracker::new([], calls_of_pollers()) };
-        let mut this = Self { recorder: kernel.recorder, past, absences, pid, looked, events: 0, lost: 0 };
+        let absences = Absences {
+            activities,
+            tracker: AwayTracker::new([], calls_of_pollers()),
+        };
+        let mut this = Self {
+            recorder: kernel.recorder,
+            past,
+            absences,
+            pid,
+            looked,
+            events: 0,
+            lost: 0,
+        };
         this.list_threads();
         this
     }
@@ -127,7 +139,12 @@ impl KernelPast {
     }
 
     fn list_threads(&mut self) {
-        self.past.know(facts::threads(self.pid).iter().map(|thread| (thread.tid, thread.name)).collect());
+        self.past.know(
+            facts::threads(self.pid)
+                .iter()
+                .map(|thread| (thread.tid, thread.name))
+                .collect(),
+        );
     }
 
     pub(crate) fn cut(&self) -> EventsCut {
@@ -146,18 +163,34 @@ impl KernelPast {
 }
 
 fn lost(recorded: &Recorded) -> u64 {
-    if let EventKind::Lost { count, .. } = recorded.event.kind { count } else { 0 }
+    if let EventKind::Lost { count, .. } = recorded.event.kind {
+        count
+    } else {
+        0
+    }
 }
 
 impl EventsPast {
     fn new(since: BootNanos) -> Self {
-        let front = Front { since, activities: Activities::new([], since).keeping(0), names: HashMap::new() };
-        Self { front, blocks: VecDeque::new(), newest: Vec::new(), kept: 0, roster: HashMap::new() }
+        let front = Front {
+            since,
+            activities: Activities::new([], since).keeping(0),
+            names: HashMap::new(),
+        };
+        Self {
+            front,
+            blocks: VecDeque::new(),
+            newest: Vec::new(),
+            kept: 0,
+            roster: HashMap::new(),
+        }
     }
 
     /// Sets the threads of the process.
     fn know(&mut self, threads: HashMap<Tid, Name>) {
-        self.front.activities.only(&threads.keys().copied().collect::<BTreeSet<_>>());
+        self.front
+            .activities
+            .only(&threads.keys().copied().collect::<BTreeSet<_>>());
         for tid in threads.keys() {
             self.front.activities.follow(*tid);
         }
@@ -169,12 +202,20 @@ impl EventsPast {
         for event in events {
             self.newest.push(event);
             if self.newest.len() >= BLOCK {
-                self.blocks.push_back(Arc::new(std::mem::take(&mut self.newest)));
+                self.blocks
+                    .push_back(Arc::new(std::mem::take(&mut self.newest)));
             }
         }
-        let is_old = |block: &Arc<Vec<Recorded>>| block.last().is_none_or(|last| last.event.at < oldest);
-        while self.blocks.front().is_some_and(|block| self.kept > MOST || is_old(block)) {
-            let Some(block) = self.blocks.pop_front() else { break };
+        let is_old =
+            |block: &Arc<Vec<Recorded>>| block.last().is_none_or(|last| last.event.at < oldest);
+        while self
+            .blocks
+            .front()
+            .is_some_and(|block| self.kept > MOST || is_old(block))
+        {
+            let Some(block) = self.blocks.pop_front() else {
+                break;
+            };
             self.kept -= block.len();
             block.iter().for_each(|recorded| self.front.pass(recorded));
         }
@@ -183,8 +224,16 @@ impl EventsPast {
     fn cut(&self) -> EventsCut {
         let newest = (!self.newest.is_empty()).then(|| Arc::new(self.newest.clone()));
         let blocks = self.blocks.iter().cloned().chain(newest).collect();
-        let named = |(tid, name): (&Tid, &Name)| NamedThread { since: BootNanos(0), tid: *tid, name: *name };
-        EventsCut { front: self.front.clone(), blocks, roster: self.roster.iter().map(named).collect() }
+        let named = |(tid, name): (&Tid, &Name)| NamedThread {
+            since: BootNanos(0),
+            tid: *tid,
+            name: *name,
+        };
+        EventsCut {
+            front: self.front.clone(),
+            blocks,
+            roster: self.roster.iter().map(named).collect(),
+        }
     }
 }
 
@@ -194,7 +243,8 @@ impl Front {
         self.since = self.since.max(recorded.event.at);
         self.activities.event(&recorded.event);
         self.activities.settle(|_, _| ());
-        if let (EventKind::Switch { next, .. }, Some((tid, name))) = (recorded.event.kind, recorded.name)
+        if let (EventKind::Switch { next, .. }, Some((tid, name))) =
+            (recorded.event.kind, recorded.name)
             && tid == next
         {
             self.names.insert(recorded.event.cpu, (tid, name));
@@ -216,24 +266,51 @@ impl EventsCut {
 
     /// Writes the events from that time on, after the state at that time, as the stream of a
     /// capture.
-    pub(crate) fn write<W: Write>(mut self, from: BootNanos, writer: &mut EventsWriter<W>) -> io::Result<Written> {
+    pub(crate) fn write<W: Write>(
+        mut self,
+        from: BootNanos,
+        writer: &mut EventsWriter<W>,
+    ) -> io::Result<Written> {
         let events = self.blocks.iter().flat_map(|block| block.iter());
-        for recorded in events.clone().take_while(|recorded| recorded.event.at < from) {
+        for recorded in events
+            .clone()
+            .take_while(|recorded| recorded.event.at < from)
+        {
             self.front.pass(recorded);
         }
         let begin = from.max(self.front.since);
         writer.started(begin)?;
-        let named = |(tid, name): (Tid, Name)| NamedThread { since: begin, tid, name };
-        writer.roster(self.roster.iter().map(|thread| NamedThread { since: begin, ..*thread }))?;
+        let named = |(tid, name): (Tid, Name)| NamedThread {
+            since: begin,
+            tid,
+            name,
+        };
+        writer.roster(self.roster.iter().map(|thread| NamedThread {
+            since: begin,
+            ..*thread
+        }))?;
         writer.names(self.front.names.values().copied().map(named))?;
         let standing = self.front.activities.standing();
-        let mut written = Written { events: standing.len() as u64, lost: 0 };
-        writer.events(standing.into_iter().map(|event| KernelEvent { at: begin, ..event }))?;
-        let within: Vec<&Recorded> = events.skip_while(|recorded| recorded.event.at < from).collect();
+        let mut written = Written {
+            events: standing.len() as u64,
+            lost: 0,
+        };
+        writer.events(
+            standing
+                .into_iter()
+                .map(|event| KernelEvent { at: begin, ..event }),
+        )?;
+        let within: Vec<&Recorded> = events
+            .skip_while(|recorded| recorded.event.at < from)
+            .collect();
         let mut known: HashMap<Tid, Name> = self.front.names.values().copied().collect();
         let news = within.iter().filter_map(|recorded| {
             let (tid, name) = recorded.name?;
-            (known.insert(tid, name) != Some(name)).then_some(NamedThread { since: recorded.event.at, tid, name })
+            (known.insert(tid, name) != Some(name)).then_some(NamedThread {
+                since: recorded.event.at,
+                tid,
+                name,
+            })
         });
         writer.names(news.collect::<Vec<_>>())?;
         written.events += within.len() as u64;
@@ -258,14 +335,30 @@ mod tests {
     /// Returns an event: two threads take turns on a CPU.
     fn event(number: u64) -> Recorded {
         let (ours, other) = (OURS, Tid(20));
-        let (prev, next) = if number.is_multiple_of(2) { (ours, other) } else { (other, ours) };
-        let kind = EventKind::Switch { prev, leaves: Leaves::Preempted, next };
-        let event = KernelEvent { at: BootNanos(1_000 + number), cpu: Cpu(1), kind };
+        let (prev, next) = if number.is_multiple_of(2) {
+            (ours, other)
+        } else {
+            (other, ours)
+        };
+        let kind = EventKind::Switch {
+            prev,
+            leaves: Leaves::Preempted,
+            next,
+        };
+        let event = KernelEvent {
+            at: BootNanos(1_000 + number),
+            cpu: Cpu(1),
+            kind,
+        };
         Recorded {
             event,
             name: Some((
                 next,
-                if next == ours { *b"ours\0\0\0\0\0\0\0\0\0\0\0\0" } else { *b"other\0\0\0\0\0\0\0\0\0\0\0" },
+                if next == ours {
+                    *b"ours\0\0\0\0\0\0\0\0\0\0\0\0"
+                } else {
+                    *b"other\0\0\0\0\0\0\0\0\0\0\0"
+                },
             )),
         }
     }
@@ -274,7 +367,10 @@ mod tests {
         let mut past = EventsPast::new(BootNanos(900));
         past.know([(OURS, *b"ours\0\0\0\0\0\0\0\0\0\0\0\0")].into());
         for piece in (0..events).collect::<Vec<_>>().chunks(100) {
-            past.push(piece.iter().map(|number| event(*number)).collect(), BootNanos(oldest));
+            past.push(
+                piece.iter().map(|number| event(*number)).collect(),
+                BootNanos(oldest),
+            );
         }
         past
     }
@@ -285,22 +381,42 @@ mod tests {
         let mut writer = EventsWriter::begin(&mut bytes).unwrap();
         let written = cut.write(BootNanos(from), &mut writer).unwrap();
         assert!((bytes.len() as u64) < most);
-        let meta = Meta { format: FORMAT, ..Meta::default() }.to_json().unwrap().into_bytes();
-        (written, Reader::open(&meta, None, Some(Arc::new(bytes) as Source)).unwrap())
+        let meta = Meta {
+            format: FORMAT,
+            ..Meta::default()
+        }
+        .to_json()
+        .unwrap()
+        .into_bytes();
+        (
+            written,
+            Reader::open(&meta, None, Some(Arc::new(bytes) as Source)).unwrap(),
+        )
     }
 
     #[test]
     fn memory_has_its_bounds() {
         let past = past(3 * MOST as u64, 0);
-        assert!(past.kept <= MOST && past.kept > MOST - 2 * BLOCK, "{}", past.kept);
-        assert_eq!(past.front.since.0 + past.kept as u64, 1_000 + 3 * MOST as u64 - 1);
+        assert!(
+            past.kept <= MOST && past.kept > MOST - 2 * BLOCK,
+            "{}",
+            past.kept
+        );
+        assert_eq!(
+            past.front.since.0 + past.kept as u64,
+            1_000 + 3 * MOST as u64 - 1
+        );
         let past = self::past(3 * BLOCK as u64, 1_000 + 2 * BLOCK as u64);
         assert_eq!(past.kept, BLOCK);
     }
 
     #[test]
     fn a_cut_begins_with_what_was_known() {
-        for (dropped, from) in [(0, 950), (0, 1_000 + 500), (2 * BLOCK as u64, 1_000 + 3 * BLOCK as u64)] {
+        for (dropped, from) in [
+            (0, 950),
+            (0, 1_000 + 500),
+            (2 * BLOCK as u64, 1_000 + 3 * BLOCK as u64),
+        ] {
             let past = past(5 * BLOCK as u64, 1_000 + dropped);
             let (written, reader) = written(past.cut(), from);
             let events: Vec<_> = reader.events().unwrap().collect::<Result<_, _>>().unwrap();
@@ -308,12 +424,28 @@ mod tests {
             assert!(events.is_sorted_by_key(|event| event.at));
             assert!(written.events >= 1_000 + 5 * BLOCK as u64 - from.max(1_000));
             assert_eq!(reader.events_started(), Some(BootNanos(from)));
-            let known = events.iter().filter(|event| matches!(event.kind, EventKind::Found { .. })).count();
+            let known = events
+                .iter()
+                .filter(|event| matches!(event.kind, EventKind::Found { .. }))
+                .count();
             // Threads that are off their CPU, or have it.
-            assert!(if from < 1_000 { known == 0 } else { known >= 1 }, "{from}: {events:?}");
-            let name = reader.names().name(Tid(20), BootNanos(u64::MAX)).map(<[u8]>::to_vec);
+            assert!(
+                if from < 1_000 { known == 0 } else { known >= 1 },
+                "{from}: {events:?}"
+            );
+            let name = reader
+                .names()
+                .name(Tid(20), BootNanos(u64::MAX))
+                .map(<[u8]>::to_vec);
             assert_eq!(name.as_deref(), Some(&b"other"[..]));
-            assert_eq!(reader.threads().iter().map(|thread| thread.tid).collect::<Vec<_>>(), [OURS]);
+            assert_eq!(
+                reader
+                    .threads()
+                    .iter()
+                    .map(|thread| thread.tid)
+                    .collect::<Vec<_>>(),
+                [OURS]
+            );
         }
     }
 }

@@ -35,12 +35,22 @@ impl Known {
         let mut annotator = annotate_quietly("", specs.clone(), tpoints);
         annotator.extend_from(Ticks(sys::clock::ticks()));
         let session = objects.map(|objects| objects.session);
-        Self { session, specs, annotator, journal: Journal::default(), lines: 0, lost: 0, observer: observer.clone() }
+        Self {
+            session,
+            specs,
+            annotator,
+            journal: Journal::default(),
+            lines: 0,
+            lost: 0,
+            observer: observer.clone(),
+        }
     }
 
     /// Learns the next lines. Drops objects that ended before `oldest` if there are many.
     pub(crate) fn learn(&mut self, oldest: Ticks) {
-        let Some(session) = &mut self.session else { return };
+        let Some(session) = &mut self.session else {
+            return;
+        };
         let lines = session.next(Duration::ZERO);
         if lines.is_empty() {
             return;
@@ -66,7 +76,8 @@ impl Known {
     }
 
     pub(crate) fn know_owners(&mut self, owners: &Owners, rate: TickRate) {
-        self.annotator.know_owners(owners.all(), owners.are_all(), rate);
+        self.annotator
+            .know_owners(owners.all(), owners.are_all(), rate);
     }
 
     /// Returns the recording of objects for a capture that begins at that time.

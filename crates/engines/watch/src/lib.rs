@@ -104,22 +104,39 @@ pub fn watch(
     let rings = Rings::open(pid).context("there is nothing to watch: no trace of SPDK")?;
     let tpoints = rings.follower.tpoints().all().to_vec();
     let wanted = wanted(&options.tpoints, &tpoints)?;
-    let dir = options.folder.clone().unwrap_or_else(|| format!("{}.watch", process_name(pid)).into());
+    let dir = options
+        .folder
+        .clone()
+        .unwrap_or_else(|| format!("{}.watch", process_name(pid)).into());
     let shelf = Shelf::open(&dir, options.keep, options.max_bytes)?;
-    shelf.clear_unfinished().with_context(|| format!("reading the folder {}", printable(&dir)))?;
+    shelf
+        .clear_unfinished()
+        .with_context(|| format!("reading the folder {}", printable(&dir)))?;
     let mut meta = facts::gather(pid);
     // Reading debug information takes its time: nothing else goes on meanwhile.
     let objects = Objects::start(pid, &specs, options.has_probes, SMALL_RING, observer);
-    let objects = objects.inspect_err(|error| missing(&mut meta, "objects", error, observer)).ok();
+    let objects = objects
+        .inspect_err(|error| missing(&mut meta, "objects", error, observer))
+        .ok();
     let kernel = match options.kernel_ring {
         None => Err(anyhow::anyhow!("--no-kernel was given")),
         Some(bytes) => Kernel::start(pid, bytes),
     };
-    let kernel = kernel.inspect_err(|error| missing(&mut meta, "kernel", error, observer)).ok();
-    meta.captured = ::capture::Captured { trace: true, kernel: kernel.is_some(), objects: objects.is_some() };
+    let kernel = kernel
+        .inspect_err(|error| missing(&mut meta, "kernel", error, observer))
+        .ok();
+    meta.captured = ::capture::Captured {
+        trace: true,
+        kernel: kernel.is_some(),
+        objects: objects.is_some(),
+    };
     meta.process.trace_file = Some(facts::path(&rings.path));
     meta.lcores = facts::lcore_threads(rings.follower.lcores(), &meta.process.threads);
-    let lcores = rings.follower.lcores().map(|(lcore, name)| (lcore, name.to_owned())).collect();
+    let lcores = rings
+        .follower
+        .lcores()
+        .map(|(lcore, name)| (lcore, name.to_owned()))
+        .collect();
     let known = Known::new(objects, specs.clone(), rings.follower.tpoints(), observer);
     let setting = options.setting();
     let slow = ticks(setting.slow, rings.follower.tick_rate());
@@ -150,7 +167,10 @@ pub fn watch(
             experience: Experience::default(),
         })?,
         kernel: kernel.map(|kernel| KernelPast::new(kernel, pid)),
-        tpoints: tpoints.into_iter().map(|tpoint| (tpoint.id, tpoint.name)).collect(),
+        tpoints: tpoints
+            .into_iter()
+            .map(|tpoint| (tpoint.id, tpoint.name))
+            .collect(),
         trace,
         known,
         meta,
@@ -181,7 +201,11 @@ impl Options {
 
 /// Notes that a part is missing, and why.
 fn missing(meta: &mut capture::Meta, part: &str, error: &anyhow::Error, observer: &Observer) {
-    let what = if part == "kernel" { "the kernel's events, so nobody can be blamed" } else { "objects" };
+    let what = if part == "kernel" {
+        "the kernel's events, so nobody can be blamed"
+    } else {
+        "objects"
+    };
     observer.note(&format!("not watched: {what}: {}", observer.explain(error)));
     meta.miss(part, &format!("{error:#}"));
 }
@@ -204,8 +228,14 @@ fn wanted(globs: &[String], tpoints: &[Tpoint]) -> anyhow::Result<Option<TpointS
         if !requests::add_matching(&mut wanted, glob, creating())? {
             let near = patterns::hint(glob, creating().map(|tpoint| tpoint.name.as_str()));
             let all: Vec<_> = creating().map(|tpoint| tpoint.name.as_str()).collect();
-            let hint = if near.is_empty() { format!("; those that do are {}", all.join(", ")) } else { near };
-            return Err(usage(format!("no tracepoint that creates an object is called {glob}{hint}")));
+            let hint = if near.is_empty() {
+                format!("; those that do are {}", all.join(", "))
+            } else {
+                near
+            };
+            return Err(usage(format!(
+                "no tracepoint that creates an object is called {glob}{hint}"
+            )));
         }
     }
     Ok(Some(wanted))
@@ -214,17 +244,33 @@ fn wanted(globs: &[String], tpoints: &[Tpoint]) -> anyhow::Result<Option<TpointS
 /// Reports the end of a watch.
 pub fn report(totals: &Totals, observer: &Observer) {
     let lost = |lost: u64, thing: &str| {
-        if lost == 0 { "none lost".to_owned() } else { format!("{} lost", counted(lost, thing)) }
+        if lost == 0 {
+            "none lost".to_owned()
+        } else {
+            format!("{} lost", counted(lost, thing))
+        }
     };
     let without = match totals.without {
         0 => String::new(),
         without => format!(" ({without} slow after the last one)"),
     };
     let parts = [
-        format!("{} slow of {}", totals.slow, counted(totals.requests, "request")),
+        format!(
+            "{} slow of {}",
+            totals.slow,
+            counted(totals.requests, "request")
+        ),
         counted(totals.captures, "capture") + &without,
-        format!("{}, {}", counted(totals.records, "record"), lost(totals.slots_lost, "slot")),
-        format!("{} of the kernel, {}", counted(totals.events, "event"), lost(totals.events_lost, "event")),
+        format!(
+            "{}, {}",
+            counted(totals.records, "record"),
+            lost(totals.slots_lost, "slot")
+        ),
+        format!(
+            "{} of the kernel, {}",
+            counted(totals.events, "event"),
+            lost(totals.events_lost, "event")
+        ),
     ];
     observer.note(&format!("{}: {}", totals.why, parts.join("; ")));
     if let (times @ 1.., nanos) = totals.away {

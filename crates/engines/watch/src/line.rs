@@ -44,7 +44,9 @@ pub(crate) struct Line {
 
 impl Line {
     pub(crate) fn text(&self) -> String {
-        let mut line = text::utc::moment(self.at.into()).strftime("%H:%M:%S.%3f ").to_string();
+        let mut line = text::utc::moment(self.at.into())
+            .strftime("%H:%M:%S.%3f ")
+            .to_string();
         let away = self.away.sentences.join("; ");
         if self.away_since.is_none() {
             self.request(&mut line);
@@ -64,18 +66,34 @@ impl Line {
     /// Writes the request, its length, and its cause.
     fn request(&self, line: &mut String) {
         line.push_str(&self.who());
-        let length = self.judged.as_ref().map_or(self.length, |judged| judged.length.max(self.length));
+        let length = self
+            .judged
+            .as_ref()
+            .map_or(self.length, |judged| judged.length.max(self.length));
         match &self.judged {
             Some(judged) if self.is_open => {
                 // Writing into a string can't fail.
-                let _ = write!(line, " is still open after {}, in {}", time(length), judged.last);
+                let _ = write!(
+                    line,
+                    " is still open after {}, in {}",
+                    time(length),
+                    judged.last
+                );
             }
             Some(judged) => {
                 let _ = write!(line, " took {}: {}", time(judged.length), judged.blame());
             }
             None => {
-                let verb = if self.is_open { "is still open after" } else { "took" };
-                let _ = write!(line, " {verb} {}: its beginning is not in the capture", time(length));
+                let verb = if self.is_open {
+                    "is still open after"
+                } else {
+                    "took"
+                };
+                let _ = write!(
+                    line,
+                    " {verb} {}: its beginning is not in the capture",
+                    time(length)
+                );
             }
         }
         if self.more > 0 {
@@ -87,13 +105,21 @@ impl Line {
     fn rest(&self, line: &mut String) {
         if self.missed.count > 0 {
             let longest = time(self.missed.longest);
-            let _ = write!(line, "; {} slow before it have no capture, the slowest took {longest}", self.missed.count);
+            let _ = write!(
+                line,
+                "; {} slow before it have no capture, the slowest took {longest}",
+                self.missed.count
+            );
         }
         if let (slots @ 1.., _) = self.lost {
             let _ = write!(line, "; {} lost in it", counted(slots, "slot"));
         }
         if let (_, events @ 1..) = self.lost {
-            let _ = write!(line, "; {} of the kernel lost in it", counted(events, "event"));
+            let _ = write!(
+                line,
+                "; {} of the kernel lost in it",
+                counted(events, "event")
+            );
         }
         if let Some(short) = self.short {
             let _ = write!(line, "; only {} of what came before is there", time(short));
@@ -102,14 +128,24 @@ impl Line {
 
     /// Returns the request with its connection: `r57 (TCP_REQ) of cnode2, 10.0.0.3:4420 qid:1`.
     fn who(&self) -> String {
-        let Some(judged) = &self.judged else { return self.kind.clone() };
+        let Some(judged) = &self.judged else {
+            return self.kind.clone();
+        };
         let mut who = format!("{} ({})", judged.object, judged.kind);
         if let Some(subsystem) = &judged.subsystem {
             let _ = write!(who, " of {subsystem}");
         }
         if let Some(whose) = &judged.whose {
             let whose = connection(whose);
-            let _ = write!(who, "{} {whose}", if judged.subsystem.is_some() { "," } else { " of" });
+            let _ = write!(
+                who,
+                "{} {whose}",
+                if judged.subsystem.is_some() {
+                    ","
+                } else {
+                    " of"
+                }
+            );
         }
         who
     }
@@ -118,14 +154,30 @@ impl Line {
         let none = Judged::default();
         let judged = self.judged.as_ref();
         let of = judged.unwrap_or(&none);
-        let number = |number: u64| if judged.is_some() { number.to_string() } else { "null".to_owned() };
-        let length = if self.is_open { of.length.max(self.length) } else { judged.map_or(self.length, |it| it.length) };
-        let kind = judged.map(|judged| &judged.kind).or(self.away_since.is_none().then_some(&self.kind));
+        let number = |number: u64| {
+            if judged.is_some() {
+                number.to_string()
+            } else {
+                "null".to_owned()
+            }
+        };
+        let length = if self.is_open {
+            of.length.max(self.length)
+        } else {
+            judged.map_or(self.length, |it| it.length)
+        };
+        let kind = judged
+            .map(|judged| &judged.kind)
+            .or(self.away_since.is_none().then_some(&self.kind));
         let begin = self.away_since.or(judged.map(|judged| judged.begin));
         let culprit = of.culprit.as_ref();
         let stage = match &of.stage {
             Some((from, to, length)) => {
-                format!("{{\"from\":{},\"to\":{},\"length_ns\":{length}}}", quoted(from), quoted(to))
+                format!(
+                    "{{\"from\":{},\"to\":{},\"length_ns\":{length}}}",
+                    quoted(from),
+                    quoted(to)
+                )
             }
             None => "null".to_owned(),
         };
@@ -149,7 +201,12 @@ impl Line {
             culprit.map_or(0, |culprit| culprit.at_least),
             culprit.map_or(0, |culprit| culprit.at_most),
             number(of.unknown),
-            maybe(judged.filter(|_| !self.is_open).map(Judged::blame).as_deref()),
+            maybe(
+                judged
+                    .filter(|_| !self.is_open)
+                    .map(Judged::blame)
+                    .as_deref()
+            ),
         );
         let _ = write!(
             line,
@@ -161,7 +218,8 @@ impl Line {
             self.missed.longest,
             self.lost.0,
             self.lost.1,
-            self.short.map_or_else(|| "null".to_owned(), |short| short.to_string()),
+            self.short
+                .map_or_else(|| "null".to_owned(), |short| short.to_string()),
             maybe(self.folder.as_deref().ok()),
             maybe(self.folder.as_ref().err().map(String::as_str)),
         );
@@ -171,7 +229,10 @@ impl Line {
 
 /// Returns a connection without the names of its subsystem and host, which take a whole line.
 fn connection(whose: &str) -> String {
-    let words: Vec<&str> = whose.split(' ').filter(|word| !word.starts_with("nqn.")).collect();
+    let words: Vec<&str> = whose
+        .split(' ')
+        .filter(|word| !word.starts_with("nqn."))
+        .collect();
     shorten(&words.join(" "), CONNECTION).into_owned()
 }
 
@@ -231,11 +292,17 @@ mod tests {
              on CPU 0; and 12 more at that time -> w/slow.capture"
         );
         let parsed: serde_json::Value = serde_json::from_str(&line.json()).unwrap();
-        assert_eq!((&parsed["length_ns"], &parsed["who"]), (&2_310_000.into(), &"rustc on CPU 0".into()));
+        assert_eq!(
+            (&parsed["length_ns"], &parsed["who"]),
+            (&2_310_000.into(), &"rustc on CPU 0".into())
+        );
         let open = Line {
             judged: None,
             is_open: true,
-            missed: Missed { count: 3, longest: 4_000_000 },
+            missed: Missed {
+                count: 3,
+                longest: 4_000_000,
+            },
             lost: (7, 1),
             short: Some(3_000_000),
             folder: Err("the disk is full".to_owned()),
@@ -248,20 +315,41 @@ mod tests {
              what came before is there; no capture: the disk is full"
         );
         let parsed: serde_json::Value = serde_json::from_str(&open.json()).unwrap();
-        assert_eq!((&parsed["capture"], &parsed["error"]), (&serde_json::Value::Null, &"the disk is full".into()));
+        assert_eq!(
+            (&parsed["capture"], &parsed["error"]),
+            (&serde_json::Value::Null, &"the disk is full".into())
+        );
         let text = |sentences: &[&str]| AwayText {
             sentences: sentences.iter().map(|text| (*text).to_owned()).collect(),
             json: vec!["{\"away\":\"reactor_0\"}".to_owned()],
         };
-        let away = Line { away_since: Some(BootNanos(7)), away: text(&["reactor_0 was away"]), is_open: false, ..open };
-        assert!(away.text().starts_with("03:12:44.123 reactor_0 was away; 3 slow before it"), "{}", away.text());
+        let away = Line {
+            away_since: Some(BootNanos(7)),
+            away: text(&["reactor_0 was away"]),
+            is_open: false,
+            ..open
+        };
+        assert!(
+            away.text()
+                .starts_with("03:12:44.123 reactor_0 was away; 3 slow before it"),
+            "{}",
+            away.text()
+        );
         let parsed: serde_json::Value = serde_json::from_str(&away.json()).unwrap();
         let (kind, length) = (&parsed["kind"], &parsed["length_ns"]);
-        assert_eq!((kind, length, &parsed["boot_ns"]), (&serde_json::Value::Null, &2_310_001.into(), &7.into()));
+        assert_eq!(
+            (kind, length, &parsed["boot_ns"]),
+            (&serde_json::Value::Null, &2_310_001.into(), &7.into())
+        );
         assert_eq!(parsed["away"][0]["away"], "reactor_0");
-        let unknown = Line { away: text(&[]), ..away };
+        let unknown = Line {
+            away: text(&[]),
+            ..away
+        };
         assert!(
-            unknown.text().contains(" a thread that writes a ring was away for 2.31 ms; 3 slow"),
+            unknown
+                .text()
+                .contains(" a thread that writes a ring was away for 2.31 ms; 3 slow"),
             "{}",
             unknown.text()
         );

@@ -39,7 +39,10 @@ pub(crate) struct Sample {
 
 impl Sampling {
     pub(crate) fn new() -> Self {
-        Self { last: Instant::now(), pause: FIRST }
+        Self {
+            last: Instant::now(),
+            pause: FIRST,
+        }
     }
 
     /// Returns true if it is time for a sample, and schedules the next one.
@@ -56,7 +59,9 @@ impl Sampling {
     pub(crate) fn from(until: BootNanos, since: BootNanos, bytes: u64) -> BootNanos {
         let covered = until.0.saturating_sub(since.0);
         let wanted = u128::from(covered) * u128::from(ENOUGH) / u128::from(bytes.max(1));
-        let span = u64::try_from(wanted).unwrap_or(u64::MAX).clamp(SHORTEST, LONGEST);
+        let span = u64::try_from(wanted)
+            .unwrap_or(u64::MAX)
+            .clamp(SHORTEST, LONGEST);
         BootNanos(until.0.saturating_sub(span)).max(since)
     }
 }
@@ -64,16 +69,34 @@ impl Sampling {
 impl Sample {
     /// Reads the sample as the capture that it would be on a disk.
     pub(crate) fn read(self, source: &FileSource) -> anyhow::Result<Reader> {
-        let Self { rings, events, mut meta, from, until } = self;
+        let Self {
+            rings,
+            events,
+            mut meta,
+            from,
+            until,
+        } = self;
         let mut stream = RingsWriter::begin(Vec::new())?;
         rings.write(source, &mut stream)?;
         let rings = stream.finish()?;
         let mut stream = EventsWriter::begin(Vec::new())?;
         let written = events.write(from, &mut stream)?;
-        let at = capture::When { boot_nanos: until.0, ..capture::When::default() };
-        meta.end = Some(End { at, events: written.events, events_until_boot_nanos: Some(until.0), ..End::default() });
+        let at = capture::When {
+            boot_nanos: until.0,
+            ..capture::When::default()
+        };
+        meta.end = Some(End {
+            at,
+            events: written.events,
+            events_until_boot_nanos: Some(until.0),
+            ..End::default()
+        });
         let meta = meta.to_json()?.into_bytes();
-        Ok(Reader::open(&meta, Some(Arc::new(rings)), Some(Arc::new(stream.finish()?)))?)
+        Ok(Reader::open(
+            &meta,
+            Some(Arc::new(rings)),
+            Some(Arc::new(stream.finish()?)),
+        )?)
     }
 }
 
@@ -85,7 +108,10 @@ mod tests {
     fn a_sample_has_enough_and_is_no_longer_than_the_past() {
         let ms = |ms: u64| BootNanos(ms * 1_000_000);
         // 8 MiB in 250 ms: 512 KiB are a sixteenth of that.
-        assert_eq!(Sampling::from(ms(1_000), ms(750), 8 << 20), BootNanos(1_000_000_000 - 250_000_000 / 16));
+        assert_eq!(
+            Sampling::from(ms(1_000), ms(750), 8 << 20),
+            BootNanos(1_000_000_000 - 250_000_000 / 16)
+        );
         assert_eq!(Sampling::from(ms(1_000), ms(999), 8 << 20), ms(999));
         assert_eq!(Sampling::from(ms(10_000), ms(1), 1_000), ms(8_000));
         assert_eq!(Sampling::from(ms(1_000), ms(0), 0), ms(0));

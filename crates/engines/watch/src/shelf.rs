@@ -39,14 +39,19 @@ impl Shelf {
     pub(crate) fn open(dir: &Path, keep: usize, max_bytes: u64) -> anyhow::Result<Self> {
         match DirBuilder::new().mode(0o700).create(dir) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-                return Err(error).with_context(|| format!("creating the folder {}", printable(dir)));
+                return Err(error)
+                    .with_context(|| format!("creating the folder {}", printable(dir)));
             }
             Ok(()) | Err(_) => {}
         }
         if !dir.is_dir() {
             bail!("{} is no folder: give another one with -o", printable(dir));
         }
-        Ok(Self { dir: dir.to_owned(), keep: keep.max(1), max_bytes })
+        Ok(Self {
+            dir: dir.to_owned(),
+            keep: keep.max(1),
+            max_bytes,
+        })
     }
 
     pub(crate) fn dir(&self) -> &Path {
@@ -58,7 +63,10 @@ impl Shelf {
         for entry in fs::read_dir(&self.dir)? {
             let name = entry?.file_name();
             let Some(name) = name.to_str() else { continue };
-            let is_ours = name.strip_prefix('.').and_then(|name| name.strip_suffix(PARTIAL)).is_some_and(is_name);
+            let is_ours = name
+                .strip_prefix('.')
+                .and_then(|name| name.strip_suffix(PARTIAL))
+                .is_some_and(is_name);
             if is_ours && self.is_old(name) {
                 self.remove(name)?;
             }
@@ -70,12 +78,16 @@ impl Shelf {
     fn is_old(&self, name: &str) -> bool {
         const OLD_SECONDS: i64 = 600;
         let now = i64::try_from(sys::clock::real_nanos() / 1_000_000_000).unwrap_or(i64::MAX);
-        fs::symlink_metadata(self.dir.join(name)).is_ok_and(|found| found.is_dir() && found.mtime() < now - OLD_SECONDS)
+        fs::symlink_metadata(self.dir.join(name))
+            .is_ok_and(|found| found.is_dir() && found.mtime() < now - OLD_SECONDS)
     }
 
     /// Returns the path where a capture is written, and its path when it is complete.
     pub(crate) fn places(&self, name: &str) -> (PathBuf, PathBuf) {
-        (self.dir.join(format!(".{name}{PARTIAL}")), self.dir.join(name))
+        (
+            self.dir.join(format!(".{name}{PARTIAL}")),
+            self.dir.join(name),
+        )
     }
 
     /// Removes the oldest captures until there is room for one more of that number of bytes.
@@ -104,12 +116,21 @@ impl Shelf {
         for entry in fs::read_dir(&self.dir)? {
             let entry = entry?;
             let name = entry.file_name();
-            let Some(name) = name.to_str().filter(|name| is_name(name)) else { continue };
+            let Some(name) = name.to_str().filter(|name| is_name(name)) else {
+                continue;
+            };
             // This follows no link.
-            let Ok(found) = entry.metadata() else { continue };
+            let Ok(found) = entry.metadata() else {
+                continue;
+            };
             if found.is_dir() && found.uid() == sys::process::effective_user() {
-                let size = |file| fs::symlink_metadata(entry.path().join(file)).map_or(0, |found| found.len());
-                kept.push(Kept { name: name.to_owned(), bytes: FILES.map(size).iter().sum() });
+                let size = |file| {
+                    fs::symlink_metadata(entry.path().join(file)).map_or(0, |found| found.len())
+                };
+                kept.push(Kept {
+                    name: name.to_owned(),
+                    bytes: FILES.map(size).iter().sum(),
+                });
             }
         }
         Ok(kept)
@@ -143,7 +164,12 @@ pub(crate) fn name(real_nanos: u64, pid: u32) -> String {
 
 /// Returns true for such a name: `slow-20261123-031244.123-4711.capture`.
 fn is_name(name: &str) -> bool {
-    let Some(rest) = name.strip_prefix(START).and_then(|name| name.strip_suffix(END)) else { return false };
+    let Some(rest) = name
+        .strip_prefix(START)
+        .and_then(|name| name.strip_suffix(END))
+    else {
+        return false;
+    };
     let parts: Vec<&str> = rest.split(['-', '.']).collect();
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     parts.len() == 4
@@ -170,8 +196,10 @@ mod tests {
     }
 
     fn there(shelf: &Shelf) -> Vec<String> {
-        let mut all: Vec<_> =
-            fs::read_dir(&shelf.dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut all: Vec<_> = fs::read_dir(&shelf.dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         all.sort();
         all
     }
@@ -203,8 +231,21 @@ mod tests {
         std::os::unix::fs::symlink(temp.path(), shelf.dir.join(at(11))).unwrap();
         fs::write(shelf.dir.join(at(0)).join("notes.txt"), "mine").unwrap();
         assert!(shelf.make_room(100).unwrap());
-        assert!(shelf.dir.join(at(0)).join("notes.txt").exists() && !shelf.dir.join(at(0)).join(META).exists());
-        assert_eq!(there(&shelf), [at(0), at(3), at(4), at(10), at(11), "slow-mine.capture".to_owned()]);
+        assert!(
+            shelf.dir.join(at(0)).join("notes.txt").exists()
+                && !shelf.dir.join(at(0)).join(META).exists()
+        );
+        assert_eq!(
+            there(&shelf),
+            [
+                at(0),
+                at(3),
+                at(4),
+                at(10),
+                at(11),
+                "slow-mine.capture".to_owned()
+            ]
+        );
         assert!(temp.path().exists() && shelf.dir.join("slow-mine.capture").join(META).exists());
         // By bytes: beside 900 there is room for none.
         let shelf = Shelf::open(&shelf.dir, 100, 1_000).unwrap();
@@ -216,11 +257,17 @@ mod tests {
     fn what_was_left_unfinished_long_ago_is_removed() {
         let temp = tempfile::tempdir().unwrap();
         let shelf = Shelf::open(temp.path(), 3, 1_000).unwrap();
-        let (old, new) = (format!(".{}{PARTIAL}", at(0)), format!(".{}{PARTIAL}", at(1)));
+        let (old, new) = (
+            format!(".{}{PARTIAL}", at(0)),
+            format!(".{}{PARTIAL}", at(1)),
+        );
         put(&shelf, &old, 10);
         put(&shelf, &new, 10);
         let long_ago = std::time::SystemTime::now() - std::time::Duration::from_hours(1);
-        fs::File::open(shelf.dir.join(&old)).unwrap().set_modified(long_ago).unwrap();
+        fs::File::open(shelf.dir.join(&old))
+            .unwrap()
+            .set_modified(long_ago)
+            .unwrap();
         shelf.clear_unfinished().unwrap();
         assert_eq!(there(&shelf), [new]);
         assert!(Shelf::open(&temp.path().join("a/b"), 3, 1_000).is_err());

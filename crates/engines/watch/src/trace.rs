@@ -59,7 +59,11 @@ pub(crate) struct Came {
 impl Watched {
     /// Starts to follow the trace; skips what is in the rings now.
     pub(crate) fn start(rings: Rings, is_prompt: bool) -> anyhow::Result<Self> {
-        let Rings { source, follower, path } = rings;
+        let Rings {
+            source,
+            follower,
+            path,
+        } = rings;
         let failing = || format!("reading {}", printable::path(&path));
         let mut tail = follower.tail();
         let around = capture::Around::read_now(&source, &follower).with_context(failing)?;
@@ -74,7 +78,18 @@ impl Watched {
         let start = boot_nanos();
         let reader = Reader::start_within(tail, again, is_prompt, WAITING)?;
         let (anchored, pause) = (Instant::now(), FIRST_ANCHOR);
-        Ok(Self { source, follower, reader, past, anchored, pause, start, refreshed: None, records: 0, lost: 0 })
+        Ok(Self {
+            source,
+            follower,
+            reader,
+            past,
+            anchored,
+            pause,
+            start,
+            refreshed: None,
+            records: 0,
+            lost: 0,
+        })
     }
 
     pub(crate) fn rate(&self) -> TickRate {
@@ -88,21 +103,38 @@ impl Watched {
             self.pause = (2 * self.pause).min(ANCHORS);
             self.past.anchor(reading());
         }
-        let Some(batch) = self.reader.next(at_most) else { return Ok(Came { is_idle: true, ..Came::default() }) };
-        let Batch { copied, at, is_last, failed } = batch;
+        let Some(batch) = self.reader.next(at_most) else {
+            return Ok(Came {
+                is_idle: true,
+                ..Came::default()
+            });
+        };
+        let Batch {
+            copied,
+            at,
+            is_last,
+            failed,
+        } = batch;
         if at != Duration::MAX {
             let at_boot = BootNanos(self.start + u64::try_from(at.as_nanos()).unwrap_or_default());
             self.lost += self.past.push(&copied, at_boot, oldest)?;
         }
         self.follower.take(copied, at);
-        Ok(Came { is_idle: false, is_last, failed: failed.map(Into::into) })
+        Ok(Came {
+            is_idle: false,
+            is_last,
+            failed: failed.map(Into::into),
+        })
     }
 
     /// Reads the owners, if it is time for that; calls `known` with them at first, and if they have
     /// changed.
     pub(crate) fn refresh(&mut self, known: impl FnOnce(&Owners)) -> anyhow::Result<()> {
         let is_first = self.refreshed.is_none();
-        if self.refreshed.is_some_and(|refreshed| refreshed.elapsed() < OWNERS) {
+        if self
+            .refreshed
+            .is_some_and(|refreshed| refreshed.elapsed() < OWNERS)
+        {
             return Ok(());
         }
         self.refreshed = Some(Instant::now());
@@ -126,10 +158,20 @@ impl Watched {
             each(record);
             ControlFlow::Continue(())
         };
-        let hold = if self.reader.waiting() > WAITING / 2 { HURRIED } else { HOLD };
-        let _ = if all { self.follower.give_all(each) } else { self.follower.give(hold, each) };
+        let hold = if self.reader.waiting() > WAITING / 2 {
+            HURRIED
+        } else {
+            HOLD
+        };
+        let _ = if all {
+            self.follower.give_all(each)
+        } else {
+            self.follower.give(hold, each)
+        };
         let reader = &self.reader;
-        self.follower.spare().for_each(|bytes| reader.give_back(bytes));
+        self.follower
+            .spare()
+            .for_each(|bytes| reader.give_back(bytes));
     }
 
     /// Returns the time up to which records were handed out.

@@ -129,7 +129,11 @@ impl Watching {
             if self.observer.is_stop_requested() {
                 break "stopped".to_owned();
             }
-            if self.setting.after.is_some_and(|after| started.elapsed() >= after) {
+            if self
+                .setting
+                .after
+                .is_some_and(|after| started.elapsed() >= after)
+            {
                 break "the time is over".to_owned();
             }
             if alive.elapsed() >= ALIVE {
@@ -148,7 +152,8 @@ impl Watching {
 
     /// Takes the next batch, and all that follows from it.
     fn step(&mut self) -> anyhow::Result<Came> {
-        let oldest = BootNanos(boot_nanos().saturating_sub(self.setting.before + self.setting.open + SLACK));
+        let oldest =
+            BootNanos(boot_nanos().saturating_sub(self.setting.before + self.setting.open + SLACK));
         let came = self.trace.next(WAIT, oldest)?;
         self.learn()?;
         if let Some(kernel) = &mut self.kernel {
@@ -165,7 +170,8 @@ impl Watching {
     /// Learns the owners of records.
     fn learn(&mut self) -> anyhow::Result<()> {
         let (known, rate) = (&mut self.known, self.trace.rate());
-        self.trace.refresh(|owners| known.know_owners(owners, rate))?;
+        self.trace
+            .refresh(|owners| known.know_owners(owners, rate))?;
         let clock = self.trace.clock();
         let oldest = clock.map_or(Ticks(0), |clock| clock.ticks(self.trace.past.since()));
         self.known.learn(oldest);
@@ -174,8 +180,16 @@ impl Watching {
     }
 
     fn detect(&mut self, all: bool) {
-        let Self { trace, known, detector, .. } = self;
-        let context = Context { rate: trace.rate(), annotator: Some(&known.annotator) };
+        let Self {
+            trace,
+            known,
+            detector,
+            ..
+        } = self;
+        let context = Context {
+            rate: trace.rate(),
+            annotator: Some(&known.annotator),
+        };
         trace.give(all, |record| {
             known.annotator.observe(record);
             detector.record(record, &context);
@@ -190,7 +204,9 @@ impl Watching {
             return;
         }
         // In the first moment there is no clock, and no slow request began within it.
-        let Some(clock) = self.trace.clock() else { return };
+        let Some(clock) = self.trace.clock() else {
+            return;
+        };
         for slow in found {
             let case = case(slow, &clock);
             if case.length() >= self.setting.slow {
@@ -208,17 +224,30 @@ impl Watching {
         if self.pending.iter().all(|(_, away)| is_early(away)) {
             return;
         }
-        let Some(clock) = self.trace.clock() else { return };
+        let Some(clock) = self.trace.clock() else {
+            return;
+        };
         let seen_until = clock.nanos(self.trace.given()).0;
         for (tid, away) in std::mem::take(&mut self.pending) {
-            let mut lcores = self.meta.lcores.iter().filter(|lcore| lcore.tid == Some(tid.0));
-            let is_used = lcores.any(|lcore| self.detector.has_begun(Lcore(lcore.lcore), clock.ticks(away.to)));
+            let mut lcores = self
+                .meta
+                .lcores
+                .iter()
+                .filter(|lcore| lcore.tid == Some(tid.0));
+            let is_used = lcores.any(|lcore| {
+                self.detector
+                    .has_begun(Lcore(lcore.lcore), clock.ticks(away.to))
+            });
             let is_decided = is_used || seen_until >= away.to.0.saturating_add(LATE);
             if is_early(&away) || !is_decided && now < away.to.0.saturating_add(MAX_READER_LAG) {
                 self.pending.push((tid, away));
                 continue;
             }
-            let case = Case { reason: Reason::Away(tid), begin: away.from, end: away.to };
+            let case = Case {
+                reason: Reason::Away(tid),
+                begin: away.from,
+                end: away.to,
+            };
             if is_used && case.length() >= self.setting.slow.max(MIN_AWAY) {
                 self.gate.case(case, self.writer.is_free(), Instant::now());
             }
@@ -227,7 +256,12 @@ impl Watching {
 
     /// Makes the kernel's part track the absences of threads that write rings.
     fn look_after_writers(&mut self) {
-        let writers = self.meta.lcores.iter().filter_map(|lcore| lcore.tid).map(Tid);
+        let writers = self
+            .meta
+            .lcores
+            .iter()
+            .filter_map(|lcore| lcore.tid)
+            .map(Tid);
         if let Some(kernel) = &mut self.kernel {
             kernel.look_after(writers);
         }
@@ -243,10 +277,18 @@ impl Watching {
             self.detector.forget(clock.ticks(self.trace.past.since()));
             self.take_cases();
         }
-        let known = |meta: &Meta| meta.lcores.iter().filter(|lcore| lcore.tid.is_some()).count();
+        let known = |meta: &Meta| {
+            meta.lcores
+                .iter()
+                .filter(|lcore| lcore.tid.is_some())
+                .count()
+        };
         if known(&self.meta) < self.lcores.len() {
             let threads = facts::of_threads(self.setting.pid);
-            let lcores = self.lcores.iter().map(|(lcore, name)| (*lcore, name.as_str()));
+            let lcores = self
+                .lcores
+                .iter()
+                .map(|(lcore, name)| (*lcore, name.as_str()));
             self.meta.lcores = facts::lcore_threads(lcores, &threads);
             self.meta.process.threads = threads;
             self.look_after_writers();
@@ -255,7 +297,9 @@ impl Watching {
 
     /// Hands the time around slow requests to the writer when all of it has come, or at the end.
     fn write_if_due(&mut self, is_idle: bool, is_end: bool) {
-        let Some(window) = self.gate.window() else { return };
+        let Some(window) = self.gate.window() else {
+            return;
+        };
         let now = boot_nanos();
         let has_events = now >= window.until.0.saturating_add(LATE);
         let has_records = is_idle || self.trace.past.until() > window.until;
@@ -263,24 +307,57 @@ impl Watching {
         if !has_all && !is_end {
             return;
         }
-        let Some((window, missed)) = self.gate.take() else { return };
+        let Some((window, missed)) = self.gate.take() else {
+            return;
+        };
         let rings = self.trace.cut(window.from, window.until);
         let first = window.subject.reason.slow().map(|slow| slow.wanted.first);
-        let kind = self.tpoints.iter().find(|(id, _)| Some(*id) == first).map(|(_, name)| name.as_str());
-        let kind = kind.map_or("?", |name| name.rsplit_once('_').map_or(name, |(kind, _)| kind)).to_owned();
-        let oldest = self.trace.clock().map_or(Ticks(0), |clock| clock.ticks(window.from));
-        let begin = capture::When { utc: utc_text(window.from), boot_nanos: window.from.0 };
+        let kind = self
+            .tpoints
+            .iter()
+            .find(|(id, _)| Some(*id) == first)
+            .map(|(_, name)| name.as_str());
+        let kind = kind
+            .map_or("?", |name| {
+                name.rsplit_once('_').map_or(name, |(kind, _)| kind)
+            })
+            .to_owned();
+        let oldest = self
+            .trace
+            .clock()
+            .map_or(Ticks(0), |clock| clock.ticks(window.from));
+        let begin = capture::When {
+            utc: utc_text(window.from),
+            boot_nanos: window.from.0,
+        };
         let objects = self.known.recording(oldest);
-        let mut meta = Meta { begin, ..self.meta.clone() };
+        let mut meta = Meta {
+            begin,
+            ..self.meta.clone()
+        };
         meta.captured.objects = !objects.is_empty();
         let events = self.kernel.as_ref().map(KernelPast::cut);
         let (before, known_until) = (self.setting.before, BootNanos(now.saturating_sub(HELD)));
-        self.writer.hand_over(Job { window, missed, rings, events, objects, meta, kind, known_until, before });
+        self.writer.hand_over(Job {
+            window,
+            missed,
+            rings,
+            events,
+            objects,
+            meta,
+            kind,
+            known_until,
+            before,
+        });
     }
 
     /// Hands a piece of the past to the writer to learn from, if it is time for that.
     fn sample_if_due(&mut self) {
-        let Some(kernel) = self.kernel.as_ref().filter(|_| !self.writer.is_learning() && self.sampling.is_due()) else {
+        let Some(kernel) = self
+            .kernel
+            .as_ref()
+            .filter(|_| !self.writer.is_learning() && self.sampling.is_due())
+        else {
             return;
         };
         let past = &self.trace.past;
@@ -290,7 +367,13 @@ impl Watching {
             return;
         }
         let (events, meta) = (kernel.cut(), self.meta.clone());
-        self.writer.learn(Sample { rings: self.trace.cut(from, until), events, meta, from, until });
+        self.writer.learn(Sample {
+            rings: self.trace.cut(from, until),
+            events,
+            meta,
+            from,
+            until,
+        });
     }
 
     /// Counts the writer's results, and makes each note once.
@@ -304,15 +387,25 @@ impl Watching {
                 "slots of the trace were overwritten before they were read: requests may be missed (the end says how many)",
             );
         }
-        let (now, started, before) = (boot_nanos(), self.meta.begin.boot_nanos, self.setting.before);
-        let is_short = |since: BootNanos| since.0 > started && now.saturating_sub(since.0) < before + LATE;
+        let (now, started, before) = (
+            boot_nanos(),
+            self.meta.begin.boot_nanos,
+            self.setting.before,
+        );
+        let is_short =
+            |since: BootNanos| since.0 > started && now.saturating_sub(since.0) < before + LATE;
         if !said.is_short && is_short(self.trace.past.since()) {
             said.is_short = true;
             self.observer.note(
                 "there is more of the trace than is kept: captures have less of what came before than --before asks for",
             );
         }
-        if !said.has_few_events && self.kernel.as_ref().is_some_and(|kernel| is_short(kernel.since())) {
+        if !said.has_few_events
+            && self
+                .kernel
+                .as_ref()
+                .is_some_and(|kernel| is_short(kernel.since()))
+        {
             said.has_few_events = true;
             self.observer.note(
                 "there are more of the kernel's events than are kept: captures may not show what delayed requests that began \
@@ -340,13 +433,20 @@ impl Watching {
             }
         }
         self.learn()?;
-        let failed = self.kernel.as_mut().and_then(|kernel| kernel.next(Duration::ZERO, BootNanos(0)).err());
+        let failed = self
+            .kernel
+            .as_mut()
+            .and_then(|kernel| kernel.next(Duration::ZERO, BootNanos(0)).err());
         self.detect(true);
         self.take_absences();
         self.write_if_due(true, true);
-        self.writer.finish().into_iter().for_each(|done| totals.count(done, &mut said, &self.observer));
+        self.writer
+            .finish()
+            .into_iter()
+            .for_each(|done| totals.count(done, &mut said, &self.observer));
         (totals.records, totals.slots_lost) = (self.trace.records, self.trace.lost);
-        (totals.requests, totals.slow, totals.away) = (self.detector.ended, self.gate.slow, self.gate.away);
+        (totals.requests, totals.slow, totals.away) =
+            (self.detector.ended, self.gate.slow, self.gate.away);
         (totals.without, totals.unsure) = (self.gate.missed().count, self.detector.unsure);
         if let Some(kernel) = self.kernel {
             (totals.events, totals.events_lost) = (kernel.events, kernel.lost);
@@ -366,7 +466,9 @@ impl Totals {
         self.unheard = self.unheard.take().or(done.unheard);
         if let Some(error) = done.failed {
             if !std::mem::replace(&mut said.has_failed, true) {
-                observer.note(&format!("a capture could not be written: {error:#}; the watch goes on"));
+                observer.note(&format!(
+                    "a capture could not be written: {error:#}; the watch goes on"
+                ));
             }
             self.failed = Some(error);
         }
@@ -374,5 +476,9 @@ impl Totals {
 }
 
 fn case(slow: Slow, clock: &Clock) -> Case {
-    Case { reason: Reason::Slow(slow), begin: clock.nanos(slow.wanted.begin), end: clock.nanos(slow.end) }
+    Case {
+        reason: Reason::Slow(slow),
+        begin: clock.nanos(slow.wanted.begin),
+        end: clock.nanos(slow.end),
+    }
 }

@@ -80,7 +80,9 @@ impl Window {
         if case.end > self.latest {
             return false;
         }
-        self.from = self.from.min(BootNanos(case.begin.0.saturating_sub(before)));
+        self.from = self
+            .from
+            .min(BootNanos(case.begin.0.saturating_sub(before)));
         self.until = self.until.max(BootNanos(case.end.0.saturating_add(AFTER)));
         let rank = |it: &Case| (it.reason.slow().is_some(), it.length());
         let both_slow = case.reason.slow().is_some() && self.subject.reason.slow().is_some();
@@ -120,23 +122,41 @@ pub(crate) struct Missed {
 impl Gate {
     pub(crate) fn new(before: u64, every: Duration, every_unknown: Duration) -> Self {
         let (last, last_unknown, window, missed) = (None, None, None, Missed::default());
-        Self { before, every, every_unknown, last, last_unknown, window, missed, slow: 0, away: (0, 0) }
+        Self {
+            before,
+            every,
+            every_unknown,
+            last,
+            last_unknown,
+            window,
+            missed,
+            slow: 0,
+            away: (0, 0),
+        }
     }
 
     /// Takes a slow request or a time away. `is_free` is true if a capture can be written now.
     pub(crate) fn case(&mut self, case: Case, is_free: bool, now: Instant) {
         match case.reason {
             Reason::Slow(_) => self.slow += 1,
-            Reason::Away(_) => self.away = (self.away.0 + 1, self.away.1.saturating_add(case.length())),
+            Reason::Away(_) => {
+                self.away = (self.away.0 + 1, self.away.1.saturating_add(case.length()));
+            }
         }
         if let Some(window) = &mut self.window
             && window.join(case, self.before)
         {
             return;
         }
-        let is_over = |last: Option<Instant>, every| last.is_none_or(|last| now.duration_since(last) >= every);
-        let is_unknown = case.reason.slow().is_some_and(|slow| slow.is_open && !slow.is_queue_known);
-        let is_due = is_over(self.last, self.every) && (!is_unknown || is_over(self.last_unknown, self.every_unknown));
+        let is_over = |last: Option<Instant>, every| {
+            last.is_none_or(|last| now.duration_since(last) >= every)
+        };
+        let is_unknown = case
+            .reason
+            .slow()
+            .is_some_and(|slow| slow.is_open && !slow.is_queue_known);
+        let is_due = is_over(self.last, self.every)
+            && (!is_unknown || is_over(self.last_unknown, self.every_unknown));
         if self.window.is_some() || !is_free || !is_due {
             if case.reason.slow().is_some() {
                 self.missed.count += 1;
@@ -158,7 +178,9 @@ impl Gate {
 
     /// Takes this window, with the slow requests since the last one that got no capture.
     pub(crate) fn take(&mut self) -> Option<(Window, Missed)> {
-        self.window.take().map(|window| (window, std::mem::take(&mut self.missed)))
+        self.window
+            .take()
+            .map(|window| (window, std::mem::take(&mut self.missed)))
     }
 
     /// Returns the slow requests since the last capture that got none.
@@ -175,13 +197,30 @@ mod tests {
     use timeline::judge::Wanted;
 
     fn case(begin: u64, end: u64, is_open: bool) -> Case {
-        let wanted = Wanted { begin: Ticks(begin), lcore: Lcore(0), first: 1 };
-        let slow = Slow { wanted, end: Ticks(end), is_open, is_queue_known: !is_open };
-        Case { reason: Reason::Slow(slow), begin: BootNanos(begin), end: BootNanos(end) }
+        let wanted = Wanted {
+            begin: Ticks(begin),
+            lcore: Lcore(0),
+            first: 1,
+        };
+        let slow = Slow {
+            wanted,
+            end: Ticks(end),
+            is_open,
+            is_queue_known: !is_open,
+        };
+        Case {
+            reason: Reason::Slow(slow),
+            begin: BootNanos(begin),
+            end: BootNanos(end),
+        }
     }
 
     fn away(begin: u64, end: u64) -> Case {
-        Case { reason: Reason::Away(Tid(7)), begin: BootNanos(begin), end: BootNanos(end) }
+        Case {
+            reason: Reason::Away(Tid(7)),
+            begin: BootNanos(begin),
+            end: BootNanos(end),
+        }
     }
 
     #[test]
@@ -200,7 +239,10 @@ mod tests {
         // A time away without a capture is counted, but not among the slow requests without one.
         let mut gate = gate();
         gate.case(away, false, now);
-        assert_eq!((gate.take(), gate.missed(), gate.away), (None, Missed::default(), (1, 30 * MS)));
+        assert_eq!(
+            (gate.take(), gate.missed(), gate.away),
+            (None, Missed::default(), (1, 30 * MS))
+        );
     }
 
     const MS: u64 = 1_000_000;
@@ -216,9 +258,21 @@ mod tests {
         // Another time.
         gate.case(case(120 * MS, 125 * MS, false), true, now);
         let (window, missed) = gate.take().unwrap();
-        assert_eq!((window.from.0, window.until.0, window.more), (85 * MS, 105 * MS, 2));
+        assert_eq!(
+            (window.from.0, window.until.0, window.more),
+            (85 * MS, 105 * MS, 2)
+        );
         assert_eq!(window.subject.length(), 13 * MS);
-        assert_eq!((missed, gate.slow), (Missed { count: 1, longest: 5 * MS }, 4));
+        assert_eq!(
+            (missed, gate.slow),
+            (
+                Missed {
+                    count: 1,
+                    longest: 5 * MS
+                },
+                4
+            )
+        );
         assert_eq!((gate.take(), gate.missed()), (None, Missed::default()));
     }
 
@@ -230,7 +284,11 @@ mod tests {
         for ms in (0..10_000_u64).step_by(100) {
             // Each tenth time, the last one is still being written.
             let is_free = ms % 1_000 != 0 || ms == 0;
-            gate.case(case(ms * MS, (ms + 2) * MS, false), is_free, start + Duration::from_millis(ms));
+            gate.case(
+                case(ms * MS, (ms + 2) * MS, false),
+                is_free,
+                start + Duration::from_millis(ms),
+            );
             if let Some((_, before)) = gate.take() {
                 (captures, missed) = (captures + 1, missed + before.count);
             }
@@ -240,7 +298,11 @@ mod tests {
         // Async events of an unknown queue.
         let mut gate = Gate::new(0, Duration::from_secs(1), Duration::from_mins(1));
         let captures = (0..120).filter(|second| {
-            gate.case(case(0, second * 1_000 * MS, true), true, start + Duration::from_secs(*second));
+            gate.case(
+                case(0, second * 1_000 * MS, true),
+                true,
+                start + Duration::from_secs(*second),
+            );
             gate.take().is_some()
         });
         assert_eq!(captures.count(), 2);

@@ -108,8 +108,15 @@ impl Writer {
                 }
             }
         };
-        std::thread::Builder::new().name("captures".into()).spawn(work)?;
-        Ok(Self { tasks: Some(tasks), done, waiting: 0, is_learning })
+        std::thread::Builder::new()
+            .name("captures".into())
+            .spawn(work)?;
+        Ok(Self {
+            tasks: Some(tasks),
+            done,
+            waiting: 0,
+            is_learning,
+        })
     }
 
     /// Returns true if it can take a job now.
@@ -134,7 +141,10 @@ impl Writer {
     /// Hands a sample to learn from to the thread.
     pub(crate) fn learn(&mut self, sample: Sample) {
         self.is_learning.store(true, Ordering::Release);
-        let _ = self.tasks.as_ref().map(|tasks| tasks.send(Task::Learn(Box::new(sample))));
+        let _ = self
+            .tasks
+            .as_ref()
+            .map(|tasks| tasks.send(Task::Learn(Box::new(sample))));
     }
 
     /// Returns the next result, if there is one.
@@ -153,7 +163,9 @@ impl Writer {
     /// would take seconds.
     pub(crate) fn finish(mut self) -> Vec<Done> {
         drop(self.tasks.take());
-        (0..self.waiting).map_while(|_| self.done.recv().ok()).collect()
+        (0..self.waiting)
+            .map_while(|_| self.done.recv().ok())
+            .collect()
     }
 }
 
@@ -178,25 +190,60 @@ impl Desk {
         let kind = job.kind.clone();
         let written = self.write(job, &name);
         let (folder, lost, failed) = match written {
-            Ok(Some(written)) => (Ok(self.shelf.dir().join(&name)), (slots, written.lost), None),
-            Ok(None) => (Err("it would have more bytes than --max-bytes".to_owned()), (0, 0), None),
-            Err(error) => (Err(printable::text(format!("{error:#}").as_bytes()).into_owned()), (0, 0), Some(error)),
+            Ok(Some(written)) => (
+                Ok(self.shelf.dir().join(&name)),
+                (slots, written.lost),
+                None,
+            ),
+            Ok(None) => (
+                Err("it would have more bytes than --max-bytes".to_owned()),
+                (0, 0),
+                None,
+            ),
+            Err(error) => (
+                Err(printable::text(format!("{error:#}").as_bytes()).into_owned()),
+                (0, 0),
+                Some(error),
+            ),
         };
-        let Judgement { request: judged, away } =
-            folder.as_ref().map_or_else(|_| Judgement::default(), |dir| self.judge(dir, &case));
+        let Judgement {
+            request: judged,
+            away,
+        } = folder
+            .as_ref()
+            .map_or_else(|_| Judgement::default(), |dir| self.judge(dir, &case));
         let is_written = folder.is_ok();
         let folder = folder.map(printable);
         let (length, is_open) = (case.length(), case.reason.is_open());
         let away_since = case.reason.slow().is_none().then_some(case.begin);
-        let line = Line { at, away_since, away, judged, length, kind, is_open, more, missed, lost, short, folder };
+        let line = Line {
+            at,
+            away_since,
+            away,
+            judged,
+            length,
+            kind,
+            is_open,
+            more,
+            missed,
+            lost,
+            short,
+            folder,
+        };
         let line = if self.json { line.json() } else { line.text() };
-        Done { is_written, failed, unheard: (self.print)(&line).err().map(Into::into) }
+        Done {
+            is_written,
+            failed,
+            unheard: (self.print)(&line).err().map(Into::into),
+        }
     }
 
     /// Writes a capture under another name, and renames it when it is complete; `None` if there is
     /// no room for it.
     fn write(&self, job: Job, name: &str) -> anyhow::Result<Option<Written>> {
-        let bytes = job.rings.bytes() + job.events.as_ref().map_or(0, EventsCut::bytes) + job.objects.len() as u64;
+        let bytes = job.rings.bytes()
+            + job.events.as_ref().map_or(0, EventsCut::bytes)
+            + job.objects.len() as u64;
         if !self.shelf.make_room(bytes)? {
             return Ok(None);
         }
@@ -212,17 +259,32 @@ impl Desk {
             Ok(written) => Ok(Some(written)),
             Err(error) => {
                 // A folder that can't be removed is removed later, when it is old.
-                let _ = partial.file_name().and_then(|name| name.to_str()).map(|name| self.shelf.remove(name));
+                let _ = partial
+                    .file_name()
+                    .and_then(|name| name.to_str())
+                    .map(|name| self.shelf.remove(name));
                 Err(error)
             }
         }
     }
 
     fn fill(&self, job: Job, partial: &Path) -> anyhow::Result<Written> {
-        let Job { window, rings, events, objects, mut meta, known_until, .. } = job;
+        let Job {
+            window,
+            rings,
+            events,
+            objects,
+            mut meta,
+            known_until,
+            ..
+        } = job;
         let has_kernel = events.is_some();
         let until = window.until.max(rings.until);
-        let what = if window.subject.reason.slow().is_some() { "a slow request" } else { "a thread was away" };
+        let what = if window.subject.reason.slow().is_some() {
+            "a slow request"
+        } else {
+            "a thread was away"
+        };
         let folder = Folder::create(Some(partial), self.pid)?;
         let mut stream = RingsWriter::begin(folder.file(RINGS)?)?;
         rings.write(&self.source, &mut stream)?;
@@ -242,7 +304,10 @@ impl Desk {
             bytes += objects.len() as u64;
         }
         meta.end = Some(End {
-            at: capture::When { utc: utc_text(until), boot_nanos: until.0 },
+            at: capture::When {
+                utc: utc_text(until),
+                boot_nanos: until.0,
+            },
             why: format!("dptrace watch: {what}"),
             records: rings.records,
             slots_lost: rings.lost,
@@ -261,7 +326,14 @@ impl Desk {
     /// which would be a mistake of ours.
     fn judge(&mut self, dir: &Path, case: &Case) -> Judgement {
         let wanted = case.reason.slow().map(|slow| slow.wanted);
-        judge(dir, &self.specs, wanted, &mut self.experience, &self.observer).unwrap_or_default()
+        judge(
+            dir,
+            &self.specs,
+            wanted,
+            &mut self.experience,
+            &self.observer,
+        )
+        .unwrap_or_default()
     }
 }
 
@@ -270,7 +342,10 @@ impl Job {
     /// much as asked for.
     fn short(&self) -> Option<u64> {
         let begin = self.window.subject.begin;
-        let since = self.rings.since.max(self.events.as_ref().map_or(BootNanos(0), EventsCut::since));
+        let since = self
+            .rings
+            .since
+            .max(self.events.as_ref().map_or(BootNanos(0), EventsCut::since));
         let there = begin.0.saturating_sub(since.0);
         (there < self.before).then_some(there)
     }
@@ -278,7 +353,9 @@ impl Job {
 
 /// Returns a time of the kernel's clock in nanoseconds since 1970.
 fn utc_of(at: BootNanos) -> u64 {
-    sys::clock::real_nanos().saturating_sub(sys::clock::boot_nanos()).saturating_add(at.0)
+    sys::clock::real_nanos()
+        .saturating_sub(sys::clock::boot_nanos())
+        .saturating_add(at.0)
 }
 
 pub(crate) fn utc_text(at: BootNanos) -> String {

@@ -29,12 +29,21 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// Creates an error.
     pub fn error(message: impl Into<String>, span: Span) -> Self {
-        Self { severity: Severity::Error, message: message.into(), span, labels: Vec::new(), hints: Vec::new() }
+        Self {
+            severity: Severity::Error,
+            message: message.into(),
+            span,
+            labels: Vec::new(),
+            hints: Vec::new(),
+        }
     }
 
     /// Creates a warning.
     pub fn warning(message: impl Into<String>, span: Span) -> Self {
-        Self { severity: Severity::Warning, ..Self::error(message, span) }
+        Self {
+            severity: Severity::Warning,
+            ..Self::error(message, span)
+        }
     }
 
     /// Adds a related source range with a note.
@@ -71,7 +80,9 @@ impl Sink {
     /// Adds a diagnostic, unless one of the same severity has the same span: the second is mostly a
     /// consequence of the first.
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
-        let reported = |other: &Diagnostic| other.span == diagnostic.span && other.severity == diagnostic.severity;
+        let reported = |other: &Diagnostic| {
+            other.span == diagnostic.span && other.severity == diagnostic.severity
+        };
         if self.list.len() <= MAX_DIAGNOSTICS && !self.list.iter().any(reported) {
             self.list.push(diagnostic);
         }
@@ -84,8 +95,10 @@ impl Sink {
         self.list.sort_by_key(|diagnostic| diagnostic.span);
         if let (true, Some(last)) = (over, self.list.last()) {
             let end = Span::empty(last.span.end);
-            self.list
-                .push(Diagnostic::error(format!("more than {MAX_DIAGNOSTICS} errors; the rest are not reported"), end));
+            self.list.push(Diagnostic::error(
+                format!("more than {MAX_DIAGNOSTICS} errors; the rest are not reported"),
+                end,
+            ));
         }
         self.list
     }

@@ -32,7 +32,11 @@ impl<'a> Source<'a> {
     /// Indexes the lines of a script.
     pub fn new(name: &'a str, text: &'a str) -> Self {
         let starts = text.match_indices('\n').map(|(at, _)| at + 1);
-        Self { name, text, lines: std::iter::once(0).chain(starts).collect() }
+        Self {
+            name,
+            text,
+            lines: std::iter::once(0).chain(starts).collect(),
+        }
     }
 
     /// Returns line and column of an offset, both from 1. Columns count characters.
@@ -45,7 +49,11 @@ impl<'a> Source<'a> {
 
     /// Returns the text of a line, counted from 1, without its line ending.
     fn line(&self, number: usize) -> &'a str {
-        let start = self.lines.get(number - 1).copied().unwrap_or(self.text.len());
+        let start = self
+            .lines
+            .get(number - 1)
+            .copied()
+            .unwrap_or(self.text.len());
         let end = self.lines.get(number).copied().unwrap_or(self.text.len());
         self.text[start..end].trim_end_matches(['\n', '\r'])
     }
@@ -64,18 +72,39 @@ pub fn render(diagnostic: &Diagnostic, source: &Source<'_>, colour: bool) -> Str
         Severity::Warning => ("warning", COLOURS[1]),
     };
     let paint = |text: &str, tint: &str| {
-        if colour { format!("{tint}{text}{}", COLOURS[3]) } else { text.to_owned() }
+        if colour {
+            format!("{tint}{text}{}", COLOURS[3])
+        } else {
+            text.to_owned()
+        }
     };
     let (line, column) = source.position(diagnostic.span.start);
-    let spans = std::iter::once(diagnostic.span).chain(diagnostic.labels.iter().map(|label| label.0));
-    let last = spans.map(|span| source.position(span.start).0).max().unwrap_or(1);
+    let spans =
+        std::iter::once(diagnostic.span).chain(diagnostic.labels.iter().map(|label| label.0));
+    let last = spans
+        .map(|span| source.position(span.start).0)
+        .max()
+        .unwrap_or(1);
     let margin = last.to_string().len();
     // SANITY: writing to a string doesn't fail, here and below.
     let _ = writeln!(out, "{}: {}", paint(word, tint), shown(&diagnostic.message));
-    let _ = writeln!(out, "{:margin$}--> {}:{line}:{column}", "", shown(source.name));
-    snippet(&mut out, source, margin, diagnostic.span, |width| paint(&"^".repeat(width), tint));
+    let _ = writeln!(
+        out,
+        "{:margin$}--> {}:{line}:{column}",
+        "",
+        shown(source.name)
+    );
+    snippet(&mut out, source, margin, diagnostic.span, |width| {
+        paint(&"^".repeat(width), tint)
+    });
     for (span, message) in &diagnostic.labels {
-        let note = |width| format!("{} {}", paint(&"-".repeat(width), COLOURS[2]), shown(message));
+        let note = |width| {
+            format!(
+                "{} {}",
+                paint(&"-".repeat(width), COLOURS[2]),
+                shown(message)
+            )
+        };
         snippet(&mut out, source, margin, *span, note);
     }
     for hint in &diagnostic.hints {
@@ -85,16 +114,34 @@ pub fn render(diagnostic: &Diagnostic, source: &Source<'_>, colour: bool) -> Str
 }
 
 /// Writes the source line of a span, and below it the result of `mark` for the span's width.
-fn snippet(out: &mut String, source: &Source<'_>, margin: usize, span: Span, mark: impl FnOnce(usize) -> String) {
+fn snippet(
+    out: &mut String,
+    source: &Source<'_>,
+    margin: usize,
+    span: Span,
+    mark: impl FnOnce(usize) -> String,
+) {
     let (number, _) = source.position(span.start);
     let text = source.line(number);
     let start = source.lines.get(number - 1).copied().unwrap_or(0);
-    let from = source.floor(span.start as usize).saturating_sub(start).min(text.len());
-    let to = source.floor(span.end as usize).saturating_sub(start).clamp(from, text.len());
+    let from = source
+        .floor(span.start as usize)
+        .saturating_sub(start)
+        .min(text.len());
+    let to = source
+        .floor(span.end as usize)
+        .saturating_sub(start)
+        .clamp(from, text.len());
     // Start at the part around the span if the line is long.
-    let cut = text[..from].char_indices().rev().nth(MAX_LINE / 2).map_or(0, |(at, _)| at);
+    let cut = text[..from]
+        .char_indices()
+        .rev()
+        .nth(MAX_LINE / 2)
+        .map_or(0, |(at, _)| at);
     let before = columns(&text[cut..from], 0);
-    let width = columns(&text[from..to], before).saturating_sub(before).clamp(1, MAX_LINE);
+    let width = columns(&text[from..to], before)
+        .saturating_sub(before)
+        .clamp(1, MAX_LINE);
     let line: String = expanded(&text[cut..]).chars().take(MAX_LINE).collect();
     let _ = writeln!(out, "{:margin$} |", "");
     let _ = writeln!(out, "{number:margin$} | {line}");
@@ -114,23 +161,37 @@ fn expanded(text: &str) -> String {
 }
 
 fn shown(text: &str) -> String {
-    text.chars().map(|c| if c == '\n' { " ".to_owned() } else { piece(c, 0) }).collect()
+    text.chars()
+        .map(|c| {
+            if c == '\n' {
+                " ".to_owned()
+            } else {
+                piece(c, 0)
+            }
+        })
+        .collect()
 }
 
 /// Returns the column after a text that begins in column `from`.
 fn columns(text: &str, from: usize) -> usize {
-    text.chars().fold(from, |column, c| column + width(&piece(c, column)))
+    text.chars()
+        .fold(from, |column, c| column + width(&piece(c, column)))
 }
 
 /// Returns the text shown for a character in this column.
 fn piece(c: char, column: usize) -> String {
     match c {
         '\t' => " ".repeat(TAB - column % TAB),
-        _ if c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c) || ('\u{2066}'..='\u{2069}').contains(&c) => {
-            c.encode_utf8(&mut [0; 4]).bytes().fold(String::new(), |mut out, byte| {
-                let _ = write!(out, "\\x{byte:02x}");
-                out
-            })
+        _ if c.is_control()
+            || ('\u{202a}'..='\u{202e}').contains(&c)
+            || ('\u{2066}'..='\u{2069}').contains(&c) =>
+        {
+            c.encode_utf8(&mut [0; 4])
+                .bytes()
+                .fold(String::new(), |mut out, byte| {
+                    let _ = write!(out, "\\x{byte:02x}");
+                    out
+                })
         }
         _ => c.to_string(),
     }
@@ -163,15 +224,34 @@ mod tests {
 
     fn check(text: &str, span: (u32, u32), expected: &str) {
         let diagnostic = Diagnostic::error("no", Span::new(span.0, span.1));
-        assert_eq!(render(&diagnostic, &Source::new("a.bt", text), false), expected);
+        assert_eq!(
+            render(&diagnostic, &Source::new("a.bt", text), false),
+            expected
+        );
     }
 
     #[test]
     fn caret_is_under_the_place() {
-        check("one\ntwo three\n", (8, 13), "error: no\n --> a.bt:2:5\n  |\n2 | two three\n  |     ^^^^^\n");
-        check("\tx\ty", (3, 4), "error: no\n --> a.bt:1:4\n  |\n1 |     x   y\n  |         ^\n");
-        check("漢é x", (6, 7), "error: no\n --> a.bt:1:4\n  |\n1 | 漢é x\n  |     ^\n");
-        check("a\u{1}b", (2, 3), "error: no\n --> a.bt:1:3\n  |\n1 | a\\x01b\n  |      ^\n");
+        check(
+            "one\ntwo three\n",
+            (8, 13),
+            "error: no\n --> a.bt:2:5\n  |\n2 | two three\n  |     ^^^^^\n",
+        );
+        check(
+            "\tx\ty",
+            (3, 4),
+            "error: no\n --> a.bt:1:4\n  |\n1 |     x   y\n  |         ^\n",
+        );
+        check(
+            "漢é x",
+            (6, 7),
+            "error: no\n --> a.bt:1:4\n  |\n1 | 漢é x\n  |     ^\n",
+        );
+        check(
+            "a\u{1}b",
+            (2, 3),
+            "error: no\n --> a.bt:1:3\n  |\n1 | a\\x01b\n  |      ^\n",
+        );
     }
 
     #[test]
@@ -180,8 +260,8 @@ mod tests {
         let source = Source::new("a.bt", text);
         for start in 0..12 {
             for end in 0..12 {
-                let diagnostic =
-                    Diagnostic::error("no", Span::new(start, end)).with_label(Span::new(end, start), "here");
+                let diagnostic = Diagnostic::error("no", Span::new(start, end))
+                    .with_label(Span::new(end, start), "here");
                 assert!(render(&diagnostic, &source, true).contains("error"));
             }
         }
@@ -189,16 +269,23 @@ mod tests {
 
     #[test]
     fn labels_and_hints() {
-        let diagnostic = Diagnostic::warning("w", Span::new(4, 5)).with_label(Span::new(0, 1), "first").with_hint("h");
+        let diagnostic = Diagnostic::warning("w", Span::new(4, 5))
+            .with_label(Span::new(0, 1), "first")
+            .with_hint("h");
         let text = render(&diagnostic, &Source::new("x", "a\nb c"), false);
-        let lines = "warning: w\n --> x:2:3\n  |\n2 | b c\n  |   ^\n  |\n1 | a\n  | - first\n  = hint: h\n";
+        let lines =
+            "warning: w\n --> x:2:3\n  |\n2 | b c\n  |   ^\n  |\n1 | a\n  | - first\n  = hint: h\n";
         assert_eq!(text, lines);
     }
 
     #[test]
     fn a_long_line_is_cut_around_the_place() {
         let text = "x".repeat(10_000);
-        let shown = render(&Diagnostic::error("no", Span::new(9_000, 9_003)), &Source::new("a", &text), false);
+        let shown = render(
+            &Diagnostic::error("no", Span::new(9_000, 9_003)),
+            &Source::new("a", &text),
+            false,
+        );
         assert!(shown.len() < 600 && shown.contains("^^^"), "{shown}");
     }
 }

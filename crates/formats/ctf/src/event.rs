@@ -100,23 +100,49 @@ impl<'b> Stream<'b> {
         let (mut input, is_big_endian) = (Input::new(source), metadata.is_big_endian);
         let layout = &metadata.packet_header;
         let bytes = input.peek(layout.size).ok_or(StreamError::Short)?;
-        let begin = Laid { layout, bytes, is_big_endian };
+        let begin = Laid {
+            layout,
+            bytes,
+            is_big_endian,
+        };
         let magic = begin.integer("magic").unwrap_or_default();
         if magic != MAGIC {
             return Err(StreamError::Magic(magic));
         }
-        let uuid = layout.fields.iter().find(|field| field.name == "uuid").map(|field| begin.of(field));
-        if let (Some(uuid), Some(expected)) = (uuid.and_then(|field| field.get(..16)), metadata.uuid)
+        let uuid = layout
+            .fields
+            .iter()
+            .find(|field| field.name == "uuid")
+            .map(|field| begin.of(field));
+        if let (Some(uuid), Some(expected)) =
+            (uuid.and_then(|field| field.get(..16)), metadata.uuid)
             && uuid != expected
         {
             return Err(StreamError::OtherTrace);
         }
-        let (context, layout) = (metadata.packet_context.next(layout.size), &metadata.packet_context);
+        let (context, layout) = (
+            metadata.packet_context.next(layout.size),
+            &metadata.packet_context,
+        );
         let at = context.checked_add(layout.size).ok_or(StreamError::Short)?;
-        let bytes = input.peek(at).and_then(|bytes| bytes.get(context..)).ok_or(StreamError::Short)?;
-        let head = Head(Laid { layout, bytes: bytes.into(), is_big_endian });
+        let bytes = input
+            .peek(at)
+            .and_then(|bytes| bytes.get(context..))
+            .ok_or(StreamError::Short)?;
+        let head = Head(Laid {
+            layout,
+            bytes: bytes.into(),
+            is_big_endian,
+        });
         input.pass(at);
-        Ok(Self { metadata, input, head, at, ticks: 0, problem: None })
+        Ok(Self {
+            metadata,
+            input,
+            head,
+            at,
+            ticks: 0,
+            problem: None,
+        })
     }
 
     /// Returns the head of the stream.
@@ -136,17 +162,35 @@ impl<'b> Stream<'b> {
         let layout = &metadata.event_header;
         let at = layout.next(self.at);
         let bytes = part(&mut self.input, at - self.at, layout.size).ok_or(Problem::Cut(at));
-        let head = Laid { layout, bytes: bytes?, is_big_endian };
+        let head = Laid {
+            layout,
+            bytes: bytes?,
+            is_big_endian,
+        };
         let id = head.integer("id").unwrap_or_default();
-        let kind = metadata.kinds.get(&id).ok_or(Problem::UnknownKind(at, id))?;
-        let ticks = layout.clock().map(|(at, clock)| following(self.ticks, head.unsigned(at, clock), clock.bytes));
+        let kind = metadata
+            .kinds
+            .get(&id)
+            .ok_or(Problem::UnknownKind(at, id))?;
+        let ticks = layout
+            .clock()
+            .map(|(at, clock)| following(self.ticks, head.unsigned(at, clock), clock.bytes));
         let begin = kind.fields.next(at + layout.size);
-        let bytes = part(&mut self.input, begin - self.at, kind.fields.size).ok_or(Problem::Cut(at))?;
-        let fields = Laid { layout: &kind.fields, bytes: bytes.into(), is_big_endian };
+        let bytes =
+            part(&mut self.input, begin - self.at, kind.fields.size).ok_or(Problem::Cut(at))?;
+        let fields = Laid {
+            layout: &kind.fields,
+            bytes: bytes.into(),
+            is_big_endian,
+        };
         let end = begin + kind.fields.size;
         self.input.pass(end - self.at);
         (self.at, self.ticks) = (end, ticks.unwrap_or(self.ticks));
-        Ok(Event { nanos: metadata.clock.nanos(self.ticks), kind, fields })
+        Ok(Event {
+            nanos: metadata.clock.nanos(self.ticks),
+            kind,
+            fields,
+        })
     }
 }
 
@@ -162,9 +206,16 @@ impl<'b> Iterator for Stream<'b> {
         if self.problem.is_some() {
             return None;
         }
-        let event = if self.input.peek(1).is_some() { Some(self.read()) } else { None };
+        let event = if self.input.peek(1).is_some() {
+            Some(self.read())
+        } else {
+            None
+        };
         // A read error is not a cut.
-        let failed = self.input.failed().map(|kind| Problem::Unreadable(self.at, kind));
+        let failed = self
+            .input
+            .failed()
+            .map(|kind| Problem::Unreadable(self.at, kind));
         match event {
             Some(Ok(event)) => return Some(event),
             Some(Err(problem)) => self.problem = failed.or(Some(problem)),
@@ -183,7 +234,11 @@ fn following(last: u64, low: u64, bytes: usize) -> u64 {
     let span = 1_u64 << (bytes * 8);
     let high = last & !(span - 1);
     let value = high | low;
-    if value < last { value.wrapping_add(span) } else { value }
+    if value < last {
+        value.wrapping_add(span)
+    } else {
+        value
+    }
 }
 
 impl<B: AsRef<[u8]>> Laid<'_, B> {
@@ -198,9 +253,18 @@ impl<B: AsRef<[u8]>> Laid<'_, B> {
 
     /// Returns the bytes of an integer as an unsigned number.
     fn unsigned(&self, at: usize, integer: Integer) -> u64 {
-        let bytes = self.bytes.as_ref().get(at..).and_then(|rest| rest.get(..integer.bytes)).unwrap_or_default();
+        let bytes = self
+            .bytes
+            .as_ref()
+            .get(at..)
+            .and_then(|rest| rest.get(..integer.bytes))
+            .unwrap_or_default();
         let add = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
-        if self.is_big_endian { bytes.iter().fold(0, add) } else { bytes.iter().rev().fold(0, add) }
+        if self.is_big_endian {
+            bytes.iter().fold(0, add)
+        } else {
+            bytes.iter().rev().fold(0, add)
+        }
     }
 
     fn scalar(&self, at: usize, scalar: Scalar) -> Value<'_> {
@@ -215,9 +279,20 @@ impl<B: AsRef<[u8]>> Laid<'_, B> {
                 }
             }
             Scalar::Float { bytes, align } => {
-                let whole = Integer { bytes, align, is_signed: false, base: 16, is_text: false, is_clock: false };
+                let whole = Integer {
+                    bytes,
+                    align,
+                    is_signed: false,
+                    base: 16,
+                    is_text: false,
+                    is_clock: false,
+                };
                 let bits = self.unsigned(at, whole);
-                Value::Float(if bytes == 4 { f32::from_bits(bits as u32).into() } else { f64::from_bits(bits) })
+                Value::Float(if bytes == 4 {
+                    f32::from_bits(bits as u32).into()
+                } else {
+                    f64::from_bits(bits)
+                })
             }
         }
     }
@@ -230,14 +305,19 @@ impl<B: AsRef<[u8]>> Laid<'_, B> {
                 let text = &text[..bytes.min(text.len())];
                 Value::Text(text.split(|byte| *byte == 0).next().unwrap_or_default())
             }
-            Kind::List { item, count } => {
-                Value::List((0..count).map(|nth| self.scalar(field.at + nth * item.bytes(), item)).collect())
-            }
+            Kind::List { item, count } => Value::List(
+                (0..count)
+                    .map(|nth| self.scalar(field.at + nth * item.bytes(), item))
+                    .collect(),
+            ),
         }
     }
 
     fn values(&self) -> impl Iterator<Item = (&str, Value<'_>)> {
-        self.layout.fields.iter().map(|field| (field.name.as_str(), self.value(field)))
+        self.layout
+            .fields
+            .iter()
+            .map(|field| (field.name.as_str(), self.value(field)))
     }
 }
 
@@ -273,9 +353,14 @@ impl fmt::Display for StreamError {
         match self {
             Self::Short => f.write_str("it is shorter than the head of a stream"),
             Self::Magic(found) => {
-                write!(f, "it begins with {found:#x} instead of {MAGIC:#x}: it is no stream of CTF 1.8")
+                write!(
+                    f,
+                    "it begins with {found:#x} instead of {MAGIC:#x}: it is no stream of CTF 1.8"
+                )
             }
-            Self::OtherTrace => f.write_str("it belongs to another trace than the metadata: their UUIDs differ"),
+            Self::OtherTrace => {
+                f.write_str("it belongs to another trace than the metadata: their UUIDs differ")
+            }
         }
     }
 }
@@ -288,7 +373,10 @@ impl fmt::Display for Problem {
             Self::Cut(at) => write!(f, "it is cut off within the event at {at:#x}"),
             Self::Unreadable(at, kind) => write!(f, "it can't be read behind {at:#x}: {kind}"),
             Self::UnknownKind(at, id) => {
-                write!(f, "the event at {at:#x} has the id {id}, which the metadata does not describe")
+                write!(
+                    f,
+                    "the event at {at:#x} has the id {id}, which the metadata does not describe"
+                )
             }
         }
     }

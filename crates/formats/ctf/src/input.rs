@@ -18,7 +18,12 @@ pub(crate) struct Input<'b> {
 
 impl<'b> Input<'b> {
     pub(crate) fn new(source: impl Read + 'b) -> Self {
-        Self { source: Box::new(source), buffer: Vec::new(), begin: 0, failed: None }
+        Self {
+            source: Box::new(source),
+            buffer: Vec::new(),
+            begin: 0,
+            failed: None,
+        }
     }
 
     /// Returns the next `count` bytes; `None` if there are fewer.

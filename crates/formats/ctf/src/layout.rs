@@ -86,13 +86,30 @@ impl Layout {
     }
 
     /// Appends a field: one value, or an array of `count`. The error describes the problem.
-    pub(crate) fn push(&mut self, name: String, item: Scalar, count: Option<u64>) -> Result<(), String> {
+    pub(crate) fn push(
+        &mut self,
+        name: String,
+        item: Scalar,
+        count: Option<u64>,
+    ) -> Result<(), String> {
         let at = self.size.next_multiple_of(item.align());
-        let is_text = matches!(item, Scalar::Integer(Integer { is_text: true, bytes: 1, .. }));
+        let is_text = matches!(
+            item,
+            Scalar::Integer(Integer {
+                is_text: true,
+                bytes: 1,
+                ..
+            })
+        );
         let count = count.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
-        let end = count.unwrap_or(1).checked_mul(item.bytes()).and_then(|bytes| at.checked_add(bytes));
+        let end = count
+            .unwrap_or(1)
+            .checked_mul(item.bytes())
+            .and_then(|bytes| at.checked_add(bytes));
         let Some(end) = end.filter(|end| *end <= MOST) else {
-            return Err(format!("with the field {name:?} a structure is longer than {MOST} bytes"));
+            return Err(format!(
+                "with the field {name:?} a structure is longer than {MOST} bytes"
+            ));
         };
         let kind = match count {
             None => Kind::One(item),
@@ -124,6 +141,7 @@ impl Layout {
 
     /// Returns the offset of the next such structure at or after a byte offset.
     pub(crate) fn next(&self, at: usize) -> usize {
-        at.checked_next_multiple_of(self.align.max(1)).unwrap_or(usize::MAX)
+        at.checked_next_multiple_of(self.align.max(1))
+            .unwrap_or(usize::MAX)
     }
 }

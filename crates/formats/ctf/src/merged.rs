@@ -19,8 +19,15 @@ impl<'b> Merged<'b> {
     /// Merges these streams.
     pub fn new(mut streams: Vec<Stream<'b>>) -> Self {
         let next: Vec<_> = streams.iter_mut().map(Iterator::next).collect();
-        let times = next.iter().enumerate().filter_map(|(nth, event)| Some(Reverse((event.as_ref()?.nanos, nth))));
-        Self { order: times.collect(), streams, next }
+        let times = next
+            .iter()
+            .enumerate()
+            .filter_map(|(nth, event)| Some(Reverse((event.as_ref()?.nanos, nth))));
+        Self {
+            order: times.collect(),
+            streams,
+            next,
+        }
     }
 
     /// Returns the streams, which are at their ends once no event is left.

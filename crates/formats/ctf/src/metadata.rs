@@ -53,12 +53,20 @@ impl Clock {
     pub fn nanos(self, ticks: u64) -> i64 {
         const SECOND: i64 = 1_000_000_000;
         let rate = self.rate.max(1);
-        let nanos = |ticks: u64| if rate == SECOND as u64 { ticks } else { (1e9 * ticks as f64 / rate as f64) as u64 };
+        let nanos = |ticks: u64| {
+            if rate == SECOND as u64 {
+                ticks
+            } else {
+                (1e9 * ticks as f64 / rate as f64) as u64
+            }
+        };
         let whole = i128::from(self.offset_ticks).div_euclid(rate.into());
         let part = i128::from(self.offset_ticks).rem_euclid(rate.into());
         let seconds = i128::from(self.offset_seconds) + whole;
         // SANITY: the part is below the rate.
-        let sum = seconds * i128::from(SECOND) + i128::from(nanos(part as u64)) + i128::from(nanos(ticks));
+        let sum = seconds * i128::from(SECOND)
+            + i128::from(nanos(part as u64))
+            + i128::from(nanos(ticks));
         i64::try_from(sum).unwrap_or(if sum < 0 { i64::MIN } else { i64::MAX })
     }
 }
@@ -66,7 +74,9 @@ impl Clock {
 impl Metadata {
     /// Parses a description. An error has the first line that DPDK would not write.
     pub fn parse(bytes: &[u8]) -> Result<Self, MetadataError> {
-        if bytes.starts_with(&[0x75, 0xd1, 0x1d, 0x57]) || bytes.starts_with(&[0x57, 0x1d, 0xd1, 0x75]) {
+        if bytes.starts_with(&[0x75, 0xd1, 0x1d, 0x57])
+            || bytes.starts_with(&[0x57, 0x1d, 0xd1, 0x75])
+        {
             // The magic number of a description in packets (CTF 1.8.3, section 7.1).
             return Err(MetadataError::new(
                 1,
@@ -74,11 +84,15 @@ impl Metadata {
             ));
         }
         let text = std::str::from_utf8(bytes).map_err(|error| {
-            let line = bytes[..error.valid_up_to()].split(|byte| *byte == b'\n').count();
+            let line = bytes[..error.valid_up_to()]
+                .split(|byte| *byte == b'\n')
+                .count();
             MetadataError::new(line, "what stands there is no text")
         })?;
         let metadata = Parser::new(text)?.metadata()?;
-        metadata.check().map_err(|what| MetadataError::new(text.lines().count(), what))?;
+        metadata
+            .check()
+            .map_err(|what| MetadataError::new(text.lines().count(), what))?;
         Ok(metadata)
     }
 
@@ -113,7 +127,10 @@ pub struct MetadataError {
 
 impl MetadataError {
     pub(crate) fn new(line: usize, what: impl Into<String>) -> Self {
-        Self { line, what: what.into() }
+        Self {
+            line,
+            what: what.into(),
+        }
     }
 
     /// Returns the line, from 1.
@@ -124,7 +141,12 @@ impl MetadataError {
 
 impl fmt::Display for MetadataError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, printable::text(self.what.as_bytes()))
+        write!(
+            f,
+            "line {}: {}",
+            self.line,
+            printable::text(self.what.as_bytes())
+        )
     }
 }
 

@@ -33,7 +33,11 @@ type Result<T> = std::result::Result<T, MetadataError>;
 
 impl Parser {
     pub(crate) fn new(text: &str) -> Result<Self> {
-        Ok(Self { tokens: tokens(text)?.into_iter(), line: 1, types: HashMap::new() })
+        Ok(Self {
+            tokens: tokens(text)?.into_iter(),
+            line: 1,
+            types: HashMap::new(),
+        })
     }
 
     /// Parses the whole description.
@@ -48,7 +52,9 @@ impl Parser {
                     self.sign(';')?;
                     self.take(&mut metadata, &name, block)?;
                 }
-                other => return self.error(format!("{} where a block should begin", shown(&other))),
+                other => {
+                    return self.error(format!("{} where a block should begin", shown(&other)));
+                }
             }
         }
         Ok(metadata)
@@ -69,17 +75,24 @@ impl Parser {
                 metadata.clock.offset_ticks = block.signed("offset");
             }
             "stream" => {
-                metadata.packet_context = block.structs.remove("packet.context").unwrap_or_default();
+                metadata.packet_context =
+                    block.structs.remove("packet.context").unwrap_or_default();
                 metadata.event_header = block.structs.remove("event.header").unwrap_or_default();
                 if block.structs.contains_key("event.context") {
                     return self.error("events with a context, which DPDK does not write");
                 }
             }
             "event" => {
-                let Some(id) = block.number("id") else { return self.error("an event without an id") };
+                let Some(id) = block.number("id") else {
+                    return self.error("an event without an id");
+                };
                 let name = block.text("name").unwrap_or_default().to_owned();
                 let fields = block.structs.remove("fields").unwrap_or_default();
-                if metadata.kinds.insert(id, EventKind { name, fields }).is_some() {
+                if metadata
+                    .kinds
+                    .insert(id, EventKind { name, fields })
+                    .is_some()
+                {
                     return self.error(format!("a second event with the id {id}"));
                 }
             }
@@ -132,9 +145,12 @@ impl Parser {
                 self.sign(']')?;
             }
             self.sign(';')?;
-            layout.push(name, item, count).map_err(|what| MetadataError::new(self.line, what))?;
+            layout
+                .push(name, item, count)
+                .map_err(|what| MetadataError::new(self.line, what))?;
         }
-        if matches!(self.tokens.as_slice().first(), Some((Token::Name(name), _)) if name == "align") {
+        if matches!(self.tokens.as_slice().first(), Some((Token::Name(name), _)) if name == "align")
+        {
             self.name_is("align")?;
             self.sign('(')?;
             let bits = self.number()?;
@@ -165,8 +181,14 @@ impl Parser {
             "floating_point" => {
                 let block = self.block()?;
                 match (block.number("exp_dig"), block.number("mant_dig")) {
-                    (Some(8), Some(24)) => Ok(Scalar::Float { bytes: 4, align: self.align(&block, 8)? }),
-                    (Some(11), Some(53)) => Ok(Scalar::Float { bytes: 8, align: self.align(&block, 8)? }),
+                    (Some(8), Some(24)) => Ok(Scalar::Float {
+                        bytes: 4,
+                        align: self.align(&block, 8)?,
+                    }),
+                    (Some(11), Some(53)) => Ok(Scalar::Float {
+                        bytes: 8,
+                        align: self.align(&block, 8)?,
+                    }),
                     _ => self.error("a floating_point that is neither a float nor a double"),
                 }
             }
@@ -180,7 +202,9 @@ impl Parser {
     fn integer(&self, block: &Block) -> Result<Scalar> {
         let bits = block.number("size").unwrap_or_default();
         if bits == 0 || bits > 64 || !bits.is_multiple_of(8) {
-            return self.error(format!("an integer of {bits} bits, which DPDK does not write"));
+            return self.error(format!(
+                "an integer of {bits} bits, which DPDK does not write"
+            ));
         }
         let base = match (block.name("base"), block.number("base")) {
             (Some("x" | "hex" | "hexadecimal" | "X" | "p"), _) | (_, Some(16)) => 16,
@@ -191,10 +215,16 @@ impl Parser {
         Ok(Scalar::Integer(Integer {
             bytes: bits as usize / 8,
             align: self.align(block, 8)?,
-            is_signed: matches!(block.name("signed"), Some("true")) || block.number("signed") == Some(1),
+            is_signed: matches!(block.name("signed"), Some("true"))
+                || block.number("signed") == Some(1),
             base,
-            is_text: matches!(block.name("encoding"), Some("ASCII" | "UTF8" | "ascii" | "utf8")),
-            is_clock: block.name("map").is_some_and(|map| map.starts_with("clock.")),
+            is_text: matches!(
+                block.name("encoding"),
+                Some("ASCII" | "UTF8" | "ascii" | "utf8")
+            ),
+            is_clock: block
+                .name("map")
+                .is_some_and(|map| map.starts_with("clock.")),
         }))
     }
 
@@ -209,7 +239,9 @@ impl Parser {
 
     fn bytes_of(&self, bits: u64) -> Result<usize> {
         if !(8..=4096).contains(&bits) || !bits.is_power_of_two() {
-            return self.error(format!("an alignment of {bits} bits, which DPDK does not write"));
+            return self.error(format!(
+                "an alignment of {bits} bits, which DPDK does not write"
+            ));
         }
         Ok(bits as usize / 8)
     }
@@ -223,7 +255,8 @@ impl Parser {
     }
 
     fn is_next(&mut self, sign: char) -> bool {
-        let is = matches!(self.tokens.as_slice().first(), Some((Token::Sign(next), _)) if *next == sign);
+        let is =
+            matches!(self.tokens.as_slice().first(), Some((Token::Sign(next), _)) if *next == sign);
         if is {
             self.tokens.next();
         }
@@ -246,7 +279,11 @@ impl Parser {
 
     fn name_is(&mut self, expected: &str) -> Result<()> {
         let name = self.name()?;
-        if name == expected { Ok(()) } else { self.error(format!("{name:?} in place of {expected:?}")) }
+        if name == expected {
+            Ok(())
+        } else {
+            self.error(format!("{name:?} in place of {expected:?}"))
+        }
     }
 
     fn number(&mut self) -> Result<u64> {
@@ -306,7 +343,11 @@ impl Block {
             Token::Negative(below) => format!("-{below}"),
             Token::Sign(sign) => sign.to_string(),
         };
-        let mut all: Vec<_> = self.values.into_iter().map(|(name, token)| (name, value(token))).collect();
+        let mut all: Vec<_> = self
+            .values
+            .into_iter()
+            .map(|(name, token)| (name, value(token)))
+            .collect();
         all.sort();
         all
     }

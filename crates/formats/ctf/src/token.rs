@@ -64,7 +64,9 @@ fn token(text: &str) -> Result<(Token, usize), String> {
             number(&text[..length]).map(|number| (Token::Number(number), length))
         }
         Some('-') => {
-            let digits = text[1..].find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(text.len() - 1);
+            let digits = text[1..]
+                .find(|c: char| !c.is_ascii_alphanumeric())
+                .unwrap_or(text.len() - 1);
             number(&text[1..=digits]).map(|number| (Token::Negative(number), digits + 1))
         }
         Some(c) if c.is_ascii_alphabetic() || c == '_' => {
@@ -112,12 +114,23 @@ mod tests {
 
     #[test]
     fn words_have_their_lines() {
-        let found = tokens("/* a\n b */ trace {\n x = -3; // c\n y = \"a\\\"b\"; f := 0x10ULL; g = 010; };").unwrap();
-        let names: Vec<_> = found.iter().filter(|(token, _)| matches!(token, Token::Name(_))).collect();
+        let found = tokens(
+            "/* a\n b */ trace {\n x = -3; // c\n y = \"a\\\"b\"; f := 0x10ULL; g = 010; };",
+        )
+        .unwrap();
+        let names: Vec<_> = found
+            .iter()
+            .filter(|(token, _)| matches!(token, Token::Name(_)))
+            .collect();
         let expected = [("trace", 2), ("x", 3), ("y", 4), ("f", 4), ("g", 4)];
         let expected = expected.map(|(name, line)| (Token::Name(name.to_owned()), line));
         assert_eq!(names, expected.iter().collect::<Vec<_>>());
-        let values = [Token::Negative(3), Token::Text("a\"b".to_owned()), Token::Number(16), Token::Number(8)];
+        let values = [
+            Token::Negative(3),
+            Token::Text("a\"b".to_owned()),
+            Token::Number(16),
+            Token::Number(8),
+        ];
         for value in values {
             assert!(found.iter().any(|(token, _)| *token == value), "{value:?}");
         }
@@ -125,9 +138,14 @@ mod tests {
 
     #[test]
     fn what_is_no_word_is_reported_with_its_line() {
-        for (text, line) in
-            [("\n$", 2), ("a\n\n\"b", 3), ("/* a", 1), ("99999999999999999999", 1), ("-", 1), ("0xz", 1)]
-        {
+        for (text, line) in [
+            ("\n$", 2),
+            ("a\n\n\"b", 3),
+            ("/* a", 1),
+            ("99999999999999999999", 1),
+            ("-", 1),
+            ("0xz", 1),
+        ] {
             assert_eq!(tokens(text).unwrap_err().line(), line, "{text:?}");
         }
     }

@@ -42,14 +42,23 @@ impl Writer {
     }
 
     fn text(&self, out: &mut Vec<u8>, head: &Head<'_>, event: &Event<'_>) {
-        let (seconds, nanos) = (event.nanos.div_euclid(SECOND).rem_euclid(86_400), event.nanos.rem_euclid(SECOND));
+        let (seconds, nanos) = (
+            event.nanos.div_euclid(SECOND).rem_euclid(86_400),
+            event.nanos.rem_euclid(SECOND),
+        );
         let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-        push(out, format_args!("[{hour:02}:{minute:02}:{second:02}.{nanos:09}] "));
+        push(
+            out,
+            format_args!("[{hour:02}:{minute:02}:{second:02}.{nanos:09}] "),
+        );
         match self.last {
             None => out.extend_from_slice(b"(+?.?????????) "),
             Some(last) => {
                 let delta = event.nanos.saturating_sub(last).max(0);
-                push(out, format_args!("(+{}.{:09}) ", delta / SECOND, delta % SECOND));
+                push(
+                    out,
+                    format_args!("(+{}.{:09}) ", delta / SECOND, delta % SECOND),
+                );
             }
         }
         out.extend_from_slice(printable::text(event.kind.name.as_bytes()).as_bytes());
@@ -115,10 +124,16 @@ fn general(value: f64) -> String {
         return format!("{value}").to_lowercase();
     }
     let scientific = format!("{value:.5e}");
-    let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };
+    let Some((digits, exponent)) = scientific.split_once('e') else {
+        return scientific;
+    };
     let exponent: i32 = exponent.parse().unwrap_or_default();
     let short = |text: &str| {
-        let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text };
+        let text = if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.')
+        } else {
+            text
+        };
         text.to_owned()
     };
     if (-4..6).contains(&exponent) {

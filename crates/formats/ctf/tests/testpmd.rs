@@ -11,25 +11,43 @@ use ctf::{Form, Merged, Metadata, Problem, Stream, Writer};
 /// Reads the description and the streams of a folder, in the order of their names.
 fn read(folder: &Path) -> (Vec<u8>, Vec<Vec<u8>>) {
     let metadata = fs::read(folder.join("metadata")).unwrap();
-    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     files.sort();
-    let streams = files.iter().filter(|path| !path.ends_with("metadata")).map(|path| fs::read(path).unwrap());
+    let streams = files
+        .iter()
+        .filter(|path| !path.ends_with("metadata"))
+        .map(|path| fs::read(path).unwrap());
     (metadata, streams.collect())
 }
 
 fn written(metadata: &Metadata, streams: &[Vec<u8>], form: Form) -> (String, Vec<Problem>) {
-    let streams = streams.iter().map(|bytes| Stream::new(metadata, bytes.as_slice()).unwrap()).collect();
+    let streams = streams
+        .iter()
+        .map(|bytes| Stream::new(metadata, bytes.as_slice()).unwrap())
+        .collect();
     let mut merged = Merged::new(streams);
     let (mut out, mut writer) = (Vec::new(), Writer::new(form));
     while let Some((nth, event)) = merged.next() {
         writer.event(&mut out, merged.streams()[nth].head(), &event);
     }
-    (String::from_utf8(out).unwrap(), merged.streams().iter().filter_map(Stream::problem).collect())
+    (
+        String::from_utf8(out).unwrap(),
+        merged
+            .streams()
+            .iter()
+            .filter_map(Stream::problem)
+            .collect(),
+    )
 }
 
 #[test]
 fn text_is_that_of_babeltrace2() {
-    let Some(data) = testkit::shared_data("ovs/testpmd") else { return };
+    let Some(data) = testkit::shared_data("ovs/testpmd") else {
+        return;
+    };
     let folder = data.join("ctf-22.11");
     let (metadata, streams) = read(&folder);
     let metadata = Metadata::parse(&metadata).unwrap();
@@ -42,7 +60,8 @@ fn text_is_that_of_babeltrace2() {
     assert_eq!(text.lines().count(), expected.lines().count());
     assert_eq!(
         metadata.env,
-        [("dpdk_version", "DPDK 22.11.11"), ("tracer_name", "dpdk")].map(|(a, b)| (a.into(), b.into()))
+        [("dpdk_version", "DPDK 22.11.11"), ("tracer_name", "dpdk")]
+            .map(|(a, b)| (a.into(), b.into()))
     );
 }
 
@@ -125,7 +144,10 @@ fn what_is_cut_or_unknown_is_reported_and_the_rest_is_read() {
         (stream.by_ref().count(), stream.problem())
     };
     assert_eq!(count(&whole), (2, None));
-    assert_eq!(count(&whole[..whole.len() - 1]), (1, Some(Problem::Cut(64))));
+    assert_eq!(
+        count(&whole[..whole.len() - 1]),
+        (1, Some(Problem::Cut(64)))
+    );
     assert_eq!(count(&whole[..66]), (1, Some(Problem::Cut(64))));
     assert_eq!(count(&whole[..56]), (0, None));
     let unknown = stream(1, &[(0, 3, vec![])]);
@@ -133,7 +155,9 @@ fn what_is_cut_or_unknown_is_reported_and_the_rest_is_read() {
     for (at, message) in [(0, "it is no stream of CTF 1.8"), (4, "UUIDs differ")] {
         let mut other = whole.clone();
         other[at] ^= 1;
-        let error = Stream::new(&metadata, other.as_slice()).unwrap_err().to_string();
+        let error = Stream::new(&metadata, other.as_slice())
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(message), "{error}");
     }
     assert!(Stream::new(&metadata, &whole[..55]).is_err());
@@ -143,24 +167,57 @@ fn what_is_cut_or_unknown_is_reported_and_the_rest_is_read() {
 fn descriptions_that_dpdk_does_not_write_are_refused_with_their_line() {
     let refused = |text: &str| Metadata::parse(text.as_bytes()).unwrap_err().to_string();
     for (from, to, expected) in [
-        ("string_bounded_t s[4]", "missing_t s[4]", "line 17: the type \"missing_t\", which is not defined before"),
+        (
+            "string_bounded_t s[4]",
+            "missing_t s[4]",
+            "line 17: the type \"missing_t\", which is not defined before",
+        ),
         (
             "uint8_t blob[2]",
             "uint8_t blob[9999999999]",
             "line 17: with the field \"blob\" a structure is longer than 1048576 bytes",
         ),
-        ("size = 16; base = x", "size = 12; base = x", "line 3: an integer of 12 bits, which DPDK does not write"),
-        ("id = 0;", "id = 7;", "line 18: a second event with the id 7"),
-        ("freq = 3000000000", "freq = 0", "line 18: until there it has no clock with a rate (freq)"),
-        ("align(64)", "align(48)", "line 15: an alignment of 48 bits, which DPDK does not write"),
-        ("env {", "callsite {", "line 11: a block \"callsite\", which DPDK does not write"),
-        ("uint16_t id; }", "uint16_t id;", "line 15: the type \"align\", which is not defined before"),
+        (
+            "size = 16; base = x",
+            "size = 12; base = x",
+            "line 3: an integer of 12 bits, which DPDK does not write",
+        ),
+        (
+            "id = 0;",
+            "id = 7;",
+            "line 18: a second event with the id 7",
+        ),
+        (
+            "freq = 3000000000",
+            "freq = 0",
+            "line 18: until there it has no clock with a rate (freq)",
+        ),
+        (
+            "align(64)",
+            "align(48)",
+            "line 15: an alignment of 48 bits, which DPDK does not write",
+        ),
+        (
+            "env {",
+            "callsite {",
+            "line 11: a block \"callsite\", which DPDK does not write",
+        ),
+        (
+            "uint16_t id; }",
+            "uint16_t id;",
+            "line 15: the type \"align\", which is not defined before",
+        ),
     ] {
         let error = refused(&OWN.replacen(from, to, 1));
         assert!(error.starts_with(expected), "{error}");
     }
     assert!(refused("").contains("no clock"));
-    assert!(Metadata::parse(b"\x75\xd1\x1d\x57").unwrap_err().to_string().contains("in packets"));
+    assert!(
+        Metadata::parse(b"\x75\xd1\x1d\x57")
+            .unwrap_err()
+            .to_string()
+            .contains("in packets")
+    );
     // Truncated anywhere, it is rejected or lacks only its last kinds, and nothing panics.
     for end in 0..OWN.len() {
         let _ = Metadata::parse(&OWN.as_bytes()[..end]);

@@ -43,9 +43,16 @@ mod tests {
             assert_eq!((super::index(from + 1), super::index(to)), (index, index));
             assert_eq!(super::index(to + 1), index + 1);
             let middle = (from + to) as f64 / 2.0;
-            assert!(index < 16 || (to as f64 / middle - 1.0).max(1.0 - from as f64 / middle) <= 1.0 / 32.0, "{index}");
+            assert!(
+                index < 16
+                    || (to as f64 / middle - 1.0).max(1.0 - from as f64 / middle) <= 1.0 / 32.0,
+                "{index}"
+            );
         }
-        assert_eq!((super::index(0), super::index(u64::MAX), upper(BUCKETS - 1)), (0, BUCKETS - 1, None));
+        assert_eq!(
+            (super::index(0), super::index(u64::MAX), upper(BUCKETS - 1)),
+            (0, BUCKETS - 1, None)
+        );
         assert_eq!(lower(BUCKETS - 1), 31 << 31);
     }
 

@@ -36,7 +36,10 @@ impl Coarse {
 
     /// Adds the counts of another one.
     pub fn merge(&mut self, other: &Self) {
-        self.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
+        self.counts
+            .iter_mut()
+            .zip(other.counts)
+            .for_each(|(count, more)| *count += more);
         self.sum = self.sum.saturating_add(other.sum);
     }
 
@@ -63,9 +66,26 @@ mod tests {
     #[test]
     fn a_time_is_in_the_first_bucket_that_it_does_not_exceed() {
         for le in LE {
-            assert_eq!(bounds::upper(bounds::index(le)), Some(le), "a bound of the fine histogram");
+            assert_eq!(
+                bounds::upper(bounds::index(le)),
+                Some(le),
+                "a bound of the fine histogram"
+            );
         }
-        for nanos in [0, 1, 1023, 1024, 1025, 4096, 4097, 1 << 20, (1 << 20) + 1, 1 << 30, (1 << 30) + 1, u64::MAX] {
+        for nanos in [
+            0,
+            1,
+            1023,
+            1024,
+            1025,
+            4096,
+            4097,
+            1 << 20,
+            (1 << 20) + 1,
+            1 << 30,
+            (1 << 30) + 1,
+            u64::MAX,
+        ] {
             let index = LE.iter().position(|le| nanos <= *le).unwrap_or(LE.len());
             assert_eq!(Coarse::index(nanos), index, "{nanos}");
         }
@@ -74,6 +94,9 @@ mod tests {
             coarse.add(nanos);
         }
         let cumulative = coarse.cumulative();
-        assert_eq!((cumulative[0], cumulative[1], cumulative[10], cumulative[11]), (1, 3, 3, 4));
+        assert_eq!(
+            (cumulative[0], cumulative[1], cumulative[10], cumulative[11]),
+            (1, 3, 3, 4)
+        );
     }
 }

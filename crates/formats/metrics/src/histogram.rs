@@ -16,14 +16,23 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self { counts: Counts::new(bounds::SCALE), count: 0, sum: 0, max: 0 }
+        Self {
+            counts: Counts::new(bounds::SCALE),
+            count: 0,
+            sum: 0,
+            max: 0,
+        }
     }
 }
 
 impl Histogram {
     /// Counts a time, in nanoseconds.
     pub fn add(&mut self, nanos: u64) {
-        self.counts.add(nanos.saturating_sub(1).min(bounds::lower(bounds::BUCKETS - 1)));
+        self.counts.add(
+            nanos
+                .saturating_sub(1)
+                .min(bounds::lower(bounds::BUCKETS - 1)),
+        );
         self.count += 1;
         self.sum = self.sum.saturating_add(nanos);
         self.max = self.max.max(nanos);
@@ -47,14 +56,22 @@ impl Histogram {
     /// over all of them is exact. Each bucket gets a part of it that its bounds permit: the mean of
     /// each has the same place between its bounds.
     pub fn with_sums(&self) -> Vec<(usize, u32, u64)> {
-        let width = |index| bounds::upper(index).unwrap_or(self.max.max(bounds::lower(index))) - bounds::lower(index);
-        let of = |index, count: u32| {
-            (u128::from(bounds::lower(index)) * u128::from(count), u128::from(width(index)) * u128::from(count))
+        let width = |index| {
+            bounds::upper(index).unwrap_or(self.max.max(bounds::lower(index)))
+                - bounds::lower(index)
         };
-        let (least, room) = self.buckets().fold((0, 0), |(least, room), (index, count)| {
-            let (lower, width) = of(index, count);
-            (least + lower, room + width)
-        });
+        let of = |index, count: u32| {
+            (
+                u128::from(bounds::lower(index)) * u128::from(count),
+                u128::from(width(index)) * u128::from(count),
+            )
+        };
+        let (least, room) = self
+            .buckets()
+            .fold((0, 0), |(least, room), (index, count)| {
+                let (lower, width) = of(index, count);
+                (least + lower, room + width)
+            });
         let above = u128::from(self.sum).saturating_sub(least).min(room);
         let (mut passed, mut given) = (0, 0);
         let part = |(index, count)| {
@@ -105,16 +122,34 @@ mod tests {
         // From long to short: the counts grow at their beginning.
         (1..=100_000u64).rev().for_each(|i| histogram.add(i * 13));
         for quantile in [0.001, 0.5, 0.9, 0.99, 0.999] {
-            let (got, exact) = (histogram.quantile(quantile).unwrap() as f64, quantile * 1_300_000.0);
-            assert!((got / exact - 1.0).abs() < 0.032, "{quantile}: {got} is not {exact}");
+            let (got, exact) = (
+                histogram.quantile(quantile).unwrap() as f64,
+                quantile * 1_300_000.0,
+            );
+            assert!(
+                (got / exact - 1.0).abs() < 0.032,
+                "{quantile}: {got} is not {exact}"
+            );
         }
-        assert_eq!((histogram.count(), histogram.max(), histogram.sum()), (100_000, 1_300_000, 13 * 5_000_050_000));
-        assert_eq!((histogram.quantile(1.0), Histogram::default().quantile(0.5)), (Some(1_300_000), None));
+        assert_eq!(
+            (histogram.count(), histogram.max(), histogram.sum()),
+            (100_000, 1_300_000, 13 * 5_000_050_000)
+        );
+        assert_eq!(
+            (histogram.quantile(1.0), Histogram::default().quantile(0.5)),
+            (Some(1_300_000), None)
+        );
         let parts = histogram.with_sums();
-        assert_eq!(parts.iter().map(|(.., sum)| sum).sum::<u64>(), histogram.sum());
+        assert_eq!(
+            parts.iter().map(|(.., sum)| sum).sum::<u64>(),
+            histogram.sum()
+        );
         for (index, count, sum) in parts {
             let most = bounds::upper(index).unwrap() * u64::from(count);
-            assert!((bounds::lower(index) * u64::from(count)..=most).contains(&sum), "{index}");
+            assert!(
+                (bounds::lower(index) * u64::from(count)..=most).contains(&sum),
+                "{index}"
+            );
         }
         let mut one = Histogram::default();
         one.add(1_000_000);
@@ -123,7 +158,11 @@ mod tests {
 
     #[test]
     fn two_together_are_what_one_would_be() {
-        let (mut all, mut odd, mut even) = (Histogram::default(), Histogram::default(), Histogram::default());
+        let (mut all, mut odd, mut even) = (
+            Histogram::default(),
+            Histogram::default(),
+            Histogram::default(),
+        );
         for i in 0..1000u64 {
             all.add(i * i);
             if i % 2 == 0 {
@@ -134,6 +173,9 @@ mod tests {
         }
         odd.merge(&even);
         assert!(odd.buckets().eq(all.buckets()));
-        assert_eq!((odd.count(), odd.sum(), odd.max()), (all.count(), all.sum(), all.max()));
+        assert_eq!(
+            (odd.count(), odd.sum(), odd.max()),
+            (all.count(), all.sum(), all.max())
+        );
     }
 }

@@ -29,7 +29,11 @@ pub struct Changes<K> {
 impl<K: Clone + Eq + Hash + Ord> Places<K> {
     /// Creates `most` places; a place is free again after `patience` idle turns.
     pub fn new(most: usize, patience: u32) -> Self {
-        Self { most, patience: patience.max(1), idle: HashMap::new() }
+        Self {
+            most,
+            patience: patience.max(1),
+            idle: HashMap::new(),
+        }
     }
 
     /// Returns true if the key has a place.
@@ -49,7 +53,9 @@ impl<K: Clone + Eq + Hash + Ord> Places<K> {
 
     /// Ends a turn in which each key did that amount. Keys that did nothing may be left out.
     pub fn turn(&mut self, did: impl IntoIterator<Item = (K, u64)>) -> Changes<K> {
-        self.idle.values_mut().for_each(|turns| *turns = turns.saturating_add(1));
+        self.idle
+            .values_mut()
+            .for_each(|turns| *turns = turns.saturating_add(1));
         let mut waiting = Vec::new();
         for (key, amount) in did.into_iter().filter(|(_, amount)| *amount > 0) {
             match self.idle.get_mut(&key) {
@@ -57,8 +63,12 @@ impl<K: Clone + Eq + Hash + Ord> Places<K> {
                 None => waiting.push((key, amount)),
             }
         }
-        let mut dropped: Vec<K> =
-            self.idle.iter().filter(|(_, turns)| **turns >= self.patience).map(|(key, _)| key.clone()).collect();
+        let mut dropped: Vec<K> = self
+            .idle
+            .iter()
+            .filter(|(_, turns)| **turns >= self.patience)
+            .map(|(key, _)| key.clone())
+            .collect();
         dropped.sort();
         for key in &dropped {
             self.idle.remove(key);
@@ -66,7 +76,8 @@ impl<K: Clone + Eq + Hash + Ord> Places<K> {
         waiting.sort_by(|(a, did), (b, more)| more.cmp(did).then_with(|| a.cmp(b)));
         waiting.truncate(self.most.saturating_sub(self.idle.len()));
         let admitted: Vec<K> = waiting.into_iter().map(|(key, _)| key).collect();
-        self.idle.extend(admitted.iter().map(|key| (key.clone(), 0)));
+        self.idle
+            .extend(admitted.iter().map(|key| (key.clone(), 0)));
         Changes { admitted, dropped }
     }
 }
@@ -79,13 +90,37 @@ mod tests {
     fn the_busiest_have_places_and_keep_them() {
         let mut places = Places::new(2, 3);
         let changes = places.turn([("a", 1), ("b", 5), ("c", 9), ("d", 0)]);
-        assert_eq!(changes, Changes { admitted: vec!["c", "b"], dropped: vec![] });
+        assert_eq!(
+            changes,
+            Changes {
+                admitted: vec!["c", "b"],
+                dropped: vec![]
+            }
+        );
         // A busier one has to wait.
-        assert_eq!(places.turn([("a", 100), ("b", 1)]), Changes { admitted: vec![], dropped: vec![] });
+        assert_eq!(
+            places.turn([("a", 100), ("b", 1)]),
+            Changes {
+                admitted: vec![],
+                dropped: vec![]
+            }
+        );
         assert!(places.has(&"c") && !places.has(&"a"));
-        assert_eq!(places.turn([("b", 1), ("a", 1)]), Changes { admitted: vec![], dropped: vec![] });
+        assert_eq!(
+            places.turn([("b", 1), ("a", 1)]),
+            Changes {
+                admitted: vec![],
+                dropped: vec![]
+            }
+        );
         // Three idle turns: the place is free, in the same turn.
-        assert_eq!(places.turn([("b", 1), ("a", 1)]), Changes { admitted: vec!["a"], dropped: vec!["c"] });
+        assert_eq!(
+            places.turn([("b", 1), ("a", 1)]),
+            Changes {
+                admitted: vec!["a"],
+                dropped: vec!["c"]
+            }
+        );
         assert_eq!(places.len(), 2);
     }
 }

@@ -64,10 +64,16 @@ mod tests {
         for turn in 1..TURNS {
             recent.turn();
             recent.add(500);
-            assert_eq!((recent.all().count(), recent.all().max()), (1 + turn as u64, 1000));
+            assert_eq!(
+                (recent.all().count(), recent.all().max()),
+                (1 + turn as u64, 1000)
+            );
         }
         recent.turn();
-        assert_eq!((recent.all().count(), recent.all().max()), (TURNS as u64 - 1, 500));
+        assert_eq!(
+            (recent.all().count(), recent.all().max()),
+            (TURNS as u64 - 1, 500)
+        );
         // This one began later, and so has its turns at other places.
         let mut other = Recent::default();
         other.add(7);
@@ -75,6 +81,13 @@ mod tests {
         other.turn();
         other.add(9);
         recent.merge(&other);
-        assert_eq!((recent.newest(1).max(), recent.newest(2).count(), recent.newest(9)), (9, 2, recent.all()));
+        assert_eq!(
+            (
+                recent.newest(1).max(),
+                recent.newest(2).count(),
+                recent.newest(9)
+            ),
+            (9, 2, recent.all())
+        );
     }
 }

@@ -24,11 +24,21 @@ impl Format {
     pub fn accepted(accept: &str) -> Self {
         let names = |part: &str| {
             let mut words = part.split(';').map(str::trim);
-            let is_it = words.next().is_some_and(|name| name.eq_ignore_ascii_case("application/openmetrics-text"));
+            let is_it = words
+                .next()
+                .is_some_and(|name| name.eq_ignore_ascii_case("application/openmetrics-text"));
             // A weight of 0 is a refusal (RFC 9110, 12.4.2).
-            is_it && !words.any(|word| word.strip_prefix("q=").is_some_and(|q| q.parse::<f64>() == Ok(0.0)))
+            is_it
+                && !words.any(|word| {
+                    word.strip_prefix("q=")
+                        .is_some_and(|q| q.parse::<f64>() == Ok(0.0))
+                })
         };
-        if accept.split(',').any(names) { Self::OpenMetrics } else { Self::Plain }
+        if accept.split(',').any(names) {
+            Self::OpenMetrics
+        } else {
+            Self::Plain
+        }
     }
 
     /// Returns the value of the header `Content-Type`.
@@ -90,7 +100,9 @@ impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Whole(value) => write!(f, "{value}"),
-            Self::Nanos(nanos) if nanos.is_multiple_of(1_000_000_000) => write!(f, "{}.0", nanos / 1_000_000_000),
+            Self::Nanos(nanos) if nanos.is_multiple_of(1_000_000_000) => {
+                write!(f, "{}.0", nanos / 1_000_000_000)
+            }
             Self::Nanos(nanos) => {
                 let digits = format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000);
                 f.write_str(digits.trim_end_matches('0'))
@@ -126,7 +138,11 @@ pub struct Text {
 impl Text {
     /// Creates an empty text.
     pub fn new(format: Format) -> Self {
-        Self { format, out: String::with_capacity(1 << 16), samples: 0 }
+        Self {
+            format,
+            out: String::with_capacity(1 << 16),
+            samples: 0,
+        }
     }
 
     /// Returns the number of samples that were written, each a series for the reader.
@@ -149,7 +165,11 @@ impl Text {
             self.push(&["# UNIT ", &name, " ", unit, "\n"]);
         }
         self.push(&["# HELP ", &name, " "]);
-        escape(&mut self.out, family.help, self.format == Format::OpenMetrics);
+        escape(
+            &mut self.out,
+            family.help,
+            self.format == Format::OpenMetrics,
+        );
         self.out.push('\n');
     }
 
@@ -160,22 +180,42 @@ impl Text {
     }
 
     /// Writes the samples of a histogram. The exemplar goes to its bucket.
-    pub fn histogram(&mut self, family: &Family, labels: Labels<'_>, counts: &Coarse, exemplar: Option<&Exemplar>) {
+    pub fn histogram(
+        &mut self,
+        family: &Family,
+        labels: Labels<'_>,
+        counts: &Coarse,
+        exemplar: Option<&Exemplar>,
+    ) {
         let bucket = format!("{}_bucket", family.name);
         let place = exemplar.map(|exemplar| Coarse::index(exemplar.nanos));
         let cumulative = counts.cumulative();
         for (index, count) in cumulative.into_iter().enumerate() {
-            let le = LE.get(index).map_or("+Inf".to_owned(), |le| Value::Nanos(*le).to_string());
+            let le = LE
+                .get(index)
+                .map_or("+Inf".to_owned(), |le| Value::Nanos(*le).to_string());
             self.line(&bucket, labels, Some(&le), Value::Whole(count));
-            if let (Format::OpenMetrics, Some(exemplar), true) = (self.format, exemplar, place == Some(index)) {
+            if let (Format::OpenMetrics, Some(exemplar), true) =
+                (self.format, exemplar, place == Some(index))
+            {
                 self.exemplar(exemplar);
             }
             self.out.push('\n');
         }
         let all = cumulative[LE.len()];
-        self.line(&format!("{}_sum", family.name), labels, None, Value::Nanos(counts.sum()));
+        self.line(
+            &format!("{}_sum", family.name),
+            labels,
+            None,
+            Value::Nanos(counts.sum()),
+        );
         self.out.push('\n');
-        self.line(&format!("{}_count", family.name), labels, None, Value::Whole(all));
+        self.line(
+            &format!("{}_count", family.name),
+            labels,
+            None,
+            Value::Whole(all),
+        );
         self.out.push('\n');
     }
 
@@ -199,7 +239,12 @@ impl Text {
         self.out.push_str(name);
         let le = le.map(|le| ("le", le));
         let mut before = '{';
-        for (label, text) in labels.iter().copied().chain(le).filter(|(_, text)| !text.is_empty()) {
+        for (label, text) in labels
+            .iter()
+            .copied()
+            .chain(le)
+            .filter(|(_, text)| !text.is_empty())
+        {
             self.out.push(before);
             self.push(&[label, "=\""]);
             escape(&mut self.out, text, true);
@@ -216,8 +261,17 @@ impl Text {
     fn exemplar(&mut self, exemplar: &Exemplar) {
         let (name, text) = &exemplar.label;
         self.push(&[" # {", name, "=\""]);
-        escape(&mut self.out, &text.chars().take(100).collect::<String>(), true);
-        let _ = write!(self.out, "\"}} {} {}", Value::Nanos(exemplar.nanos), Value::Nanos(exemplar.utc));
+        escape(
+            &mut self.out,
+            &text.chars().take(100).collect::<String>(),
+            true,
+        );
+        let _ = write!(
+            self.out,
+            "\"}} {} {}",
+            Value::Nanos(exemplar.nanos),
+            Value::Nanos(exemplar.utc)
+        );
     }
 }
 
@@ -239,15 +293,33 @@ fn escape(out: &mut String, text: &str, quotes: bool) {
 mod tests {
     use super::*;
 
-    const REQUESTS: Family = Family { name: "a_requests", kind: Kind::Counter, unit: None, help: "Say \"a\\b\"." };
-    const TIMES: Family =
-        Family { name: "a_time_seconds", kind: Kind::Histogram, unit: Some("seconds"), help: "Times." };
-    const BUILD: Family = Family { name: "a_build", kind: Kind::Info, unit: None, help: "Build." };
+    const REQUESTS: Family = Family {
+        name: "a_requests",
+        kind: Kind::Counter,
+        unit: None,
+        help: "Say \"a\\b\".",
+    };
+    const TIMES: Family = Family {
+        name: "a_time_seconds",
+        kind: Kind::Histogram,
+        unit: Some("seconds"),
+        help: "Times.",
+    };
+    const BUILD: Family = Family {
+        name: "a_build",
+        kind: Kind::Info,
+        unit: None,
+        help: "Build.",
+    };
 
     fn written(format: Format) -> String {
         let mut text = Text::new(format);
         text.family(&REQUESTS);
-        text.sample(&REQUESTS, &[("of", "a\"b\\c\nd\u{1}é"), ("none", "")], Value::Whole(7));
+        text.sample(
+            &REQUESTS,
+            &[("of", "a\"b\\c\nd\u{1}é"), ("none", "")],
+            Value::Whole(7),
+        );
         text.sample(&REQUESTS, &[("none", "")], Value::Nanos(1_500_000_000));
         text.family(&BUILD);
         text.sample(&BUILD, &[("version", "1")], Value::Whole(1));
@@ -257,7 +329,11 @@ mod tests {
             counts.add(nanos);
         }
         let label = ("object", "r\"1".to_owned());
-        let exemplar = Exemplar { nanos: 2_000_000_000, utc: 1_700_000_000_250_000_000, label };
+        let exemplar = Exemplar {
+            nanos: 2_000_000_000,
+            utc: 1_700_000_000_250_000_000,
+            label,
+        };
         text.histogram(&TIMES, &[("stage", "whole")], &counts, Some(&exemplar));
         assert_eq!(text.samples(), 3 + 14);
         text.finish()
@@ -282,7 +358,10 @@ mod tests {
         let text = written(Format::Plain);
         let begin = "# TYPE a_requests_total counter\n# HELP a_requests_total Say \"a\\\\b\".\n";
         assert!(text.starts_with(begin), "{text}");
-        assert!(text.contains("# TYPE a_build_info gauge\n") && !text.contains("EOF"), "{text}");
+        assert!(
+            text.contains("# TYPE a_build_info gauge\n") && !text.contains("EOF"),
+            "{text}"
+        );
         assert!(!text.contains("UNIT") && !text.contains(" # {"), "{text}");
     }
 
@@ -290,7 +369,13 @@ mod tests {
     fn the_client_chooses() {
         let prometheus = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
         assert_eq!(Format::accepted(prometheus), Format::OpenMetrics);
-        for plain in ["", "*/*", "text/plain", "application/openmetrics-text; q=0", "xapplication/openmetrics-text"] {
+        for plain in [
+            "",
+            "*/*",
+            "text/plain",
+            "application/openmetrics-text; q=0",
+            "xapplication/openmetrics-text",
+        ] {
             assert_eq!(Format::accepted(plain), Format::Plain, "{plain}");
         }
     }

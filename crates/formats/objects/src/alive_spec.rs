@@ -66,7 +66,11 @@ pub struct RecordPair {
 impl From<Spanned<String>> for Located {
     fn from(spanned: Spanned<String>) -> Self {
         let at = spanned.span().start;
-        Self { text: spanned.into_inner(), line: 0, at }
+        Self {
+            text: spanned.into_inner(),
+            line: 0,
+            at,
+        }
     }
 }
 
@@ -76,23 +80,40 @@ impl TryFrom<Spanned<String>> for AliveValue {
     fn try_from(spanned: Spanned<String>) -> Result<Self, String> {
         let Located { text, at, .. } = Located::from(spanned);
         // A name has no equal sign, so the first one separates it from its expression.
-        let (name, expression) = text.split_once('=').ok_or(format!("{text:?}: expected \"name = expression\""))?;
+        let (name, expression) = text
+            .split_once('=')
+            .ok_or(format!("{text:?}: expected \"name = expression\""))?;
         let arg = ProbeArg::try_from(name.trim().to_owned())?;
-        Ok(Self { arg, expression: Located { text: expression.trim().to_owned(), line: 0, at } })
+        Ok(Self {
+            arg,
+            expression: Located {
+                text: expression.trim().to_owned(),
+                line: 0,
+                at,
+            },
+        })
     }
 }
 
 impl AliveSpec {
     /// Iterates over all texts to be compiled.
     fn texts(&mut self) -> impl Iterator<Item = &mut Located> {
-        let values = self.values.iter_mut().chain(&mut self.roots).map(|value| &mut value.expression);
+        let values = self
+            .values
+            .iter_mut()
+            .chain(&mut self.roots)
+            .map(|value| &mut value.expression);
         self.walk.iter_mut().chain(&mut self.check).chain(values)
     }
 
     /// Finds the lines of all texts in the file.
     pub(crate) fn locate(&mut self, file: &str) {
         for located in self.texts() {
-            located.line = 1 + file.get(..located.at).unwrap_or_default().matches('\n').count();
+            located.line = 1 + file
+                .get(..located.at)
+                .unwrap_or_default()
+                .matches('\n')
+                .count();
         }
     }
 
@@ -104,16 +125,35 @@ impl AliveSpec {
         let mut names: Vec<&str> = Vec::new();
         for AliveValue { arg, expression } in &self.values {
             if names.contains(&arg.name.as_str()) {
-                return Err(format!("line {}: two values have the name {:?}", expression.line, arg.name));
+                return Err(format!(
+                    "line {}: two values have the name {:?}",
+                    expression.line, arg.name
+                ));
             }
             if [crate::TSC, "watched"].contains(&arg.name.as_str()) {
-                return Err(format!("line {}: a value cannot have the name {:?}", expression.line, arg.name));
+                return Err(format!(
+                    "line {}: a value cannot have the name {:?}",
+                    expression.line, arg.name
+                ));
             }
             names.push(&arg.name);
         }
-        if let Some(root) = self.roots.iter().find(|root| root.arg.string || root.arg.name == key) {
-            return Err(format!("line {}: a root is the address of a global, and not the key", root.expression.line));
+        if let Some(root) = self
+            .roots
+            .iter()
+            .find(|root| root.arg.string || root.arg.name == key)
+        {
+            return Err(format!(
+                "line {}: a root is the address of a global, and not the key",
+                root.expression.line
+            ));
         }
-        if names.contains(&key) { Ok(()) } else { Err(format!("an alive part has no value {key:?}, which is the key")) }
+        if names.contains(&key) {
+            Ok(())
+        } else {
+            Err(format!(
+                "an alive part has no value {key:?}, which is the key"
+            ))
+        }
     }
 }

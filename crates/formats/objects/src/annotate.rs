@@ -44,7 +44,13 @@ struct Recent {
 }
 
 /// An empty cache entry: no time lies within it.
-const NOTHING: Recent = Recent { spec: 0, key: 0, begin: Ticks(1), end: Ticks(0), object: 0 };
+const NOTHING: Recent = Recent {
+    spec: 0,
+    key: 0,
+    begin: Ticks(1),
+    end: Ticks(0),
+    object: 0,
+};
 
 /// "The argument `arg` holds the key of an object of `spec`."
 #[derive(Clone, Copy, Debug)]
@@ -74,16 +80,31 @@ impl Annotator {
                 references.resize(id + 1, Vec::new());
             }
             let args = tpoint.args.iter().enumerate();
-            references[id] = args.filter_map(|(arg, described)| reference(&specs, arg, &described.name)).collect();
+            references[id] = args
+                .filter_map(|(arg, described)| reference(&specs, arg, &described.name))
+                .collect();
         }
         lifetimes.witness.replace(Witness::new(&specs, tpoints));
         let recent = vec![Cell::new(NOTHING); 1 << RECENT_BITS];
-        Self { specs, lifetimes, references, recent, joins: Joins::default(), joined: RefCell::default(), enough: FEW }
+        Self {
+            specs,
+            lifetimes,
+            references,
+            recent,
+            joins: Joins::default(),
+            joined: RefCell::default(),
+            enough: FEW,
+        }
     }
 
     /// Sets the owners of the trace, some of which may be objects. `are_all` is set if there never
     /// were others.
-    pub fn know_owners<'a>(&mut self, owners: impl Iterator<Item = (u16, &'a Owner)>, are_all: bool, rate: TickRate) {
+    pub fn know_owners<'a>(
+        &mut self,
+        owners: impl Iterator<Item = (u16, &'a Owner)>,
+        are_all: bool,
+        rate: TickRate,
+    ) {
         if let Some((_, spec)) = self.owner_spec() {
             self.joins = Joins::new(spec, owners, are_all, rate);
             self.joined.get_mut().clear();
@@ -98,7 +119,10 @@ impl Annotator {
 
     /// Returns the spec whose objects can be owners, and its index.
     fn owner_spec(&self) -> Option<(usize, &ObjectSpec)> {
-        self.specs.iter().enumerate().find(|(_, spec)| !spec.owner.is_empty())
+        self.specs
+            .iter()
+            .enumerate()
+            .find(|(_, spec)| !spec.owner.is_empty())
     }
 
     /// Returns the object that is the record's owner, if that is certain.
@@ -120,7 +144,10 @@ impl Annotator {
 
     /// Returns the number of owners known to be objects, and of those that may be objects.
     pub fn owners_known(&self) -> (usize, usize) {
-        let known = self.joins.all().filter(|&(id, since)| self.owner(id, since).is_some());
+        let known = self
+            .joins
+            .all()
+            .filter(|&(id, since)| self.owner(id, since).is_some());
         (known.count(), self.joins.all().count())
     }
 
@@ -155,9 +182,20 @@ impl Annotator {
     /// Returns the disabled tracepoints that would show from when on the names of live objects
     /// hold.
     pub fn unwitnessed<'s>(&'s self, tpoints: &'s TpointTable) -> Vec<&'s str> {
-        let is_alive = |spec: usize| self.lifetimes.all().iter().any(|life| life.spec == spec && life.alive.is_some());
-        let specs = self.specs.iter().enumerate().filter(|(number, _)| is_alive(*number));
-        specs.flat_map(|(_, spec)| Witness::disabled(spec, tpoints)).collect()
+        let is_alive = |spec: usize| {
+            self.lifetimes
+                .all()
+                .iter()
+                .any(|life| life.spec == spec && life.alive.is_some())
+        };
+        let specs = self
+            .specs
+            .iter()
+            .enumerate()
+            .filter(|(number, _)| is_alive(*number));
+        specs
+            .flat_map(|(_, spec)| Witness::disabled(spec, tpoints))
+            .collect()
     }
 
     /// Applies a record of the trace, which may report the beginning or the end of an object. To be
@@ -213,22 +251,34 @@ impl Annotator {
 
     /// Returns the object that the argument at index `arg` points to, if it was alive at `tsc`.
     #[inline]
-    pub fn object(&self, tpoint_id: u16, arg: usize, value: ArgValue<'_>, tsc: Ticks) -> Option<Found<'_>> {
+    pub fn object(
+        &self,
+        tpoint_id: u16,
+        arg: usize,
+        value: ArgValue<'_>,
+        tsc: Ticks,
+    ) -> Option<Found<'_>> {
         let references = self.references.get(usize::from(tpoint_id))?;
         let reference = references.iter().find(|r| r.arg == arg)?;
         let object = match value {
             ArgValue::Int(n) | ArgValue::Pointer(n) => self.by_number(reference.spec, n, tsc)?,
-            ArgValue::Str(bytes) => {
-                self.lifetimes.at(reference.spec, Key::Str(std::str::from_utf8(bytes).ok()?), tsc)?
-            }
+            ArgValue::Str(bytes) => self.lifetimes.at(
+                reference.spec,
+                Key::Str(std::str::from_utf8(bytes).ok()?),
+                tsc,
+            )?,
         };
-        Some(Found { object, same_name: reference.same_name })
+        Some(Found {
+            object,
+            same_name: reference.same_name,
+        })
     }
 
     #[inline]
     fn by_number(&self, spec: usize, key: u64, tsc: Ticks) -> Option<&Lifetime> {
         // Multiplying by 2^64 over the golden ratio spreads aligned pointers over the upper bits.
-        let slot = &self.recent[(key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - RECENT_BITS)) as usize];
+        let slot =
+            &self.recent[(key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - RECENT_BITS)) as usize];
         // The last tick is left to the search: another object may begin in it.
         let recent = slot.get();
         if recent.key == key && recent.spec == spec && recent.begin <= tsc && tsc < recent.end {
@@ -240,14 +290,22 @@ impl Annotator {
             // The proof holds for this time, not for the object's whole life.
             return Some(object);
         }
-        slot.set(Recent { spec, key, begin: object.begin, end: object.end, object: index });
+        slot.set(Recent {
+            spec,
+            key,
+            begin: object.begin,
+            end: object.end,
+            object: index,
+        });
         Some(object)
     }
 
     /// Returns whether records of this tracepoint can point to objects.
     #[inline]
     pub fn refers(&self, tpoint_id: u16) -> bool {
-        self.references.get(usize::from(tpoint_id)).is_some_and(|r| !r.is_empty())
+        self.references
+            .get(usize::from(tpoint_id))
+            .is_some_and(|r| !r.is_empty())
     }
 
     /// Returns whether an argument of the record points to an unknown object: one created before
@@ -268,7 +326,9 @@ impl Annotator {
                 ArgValue::Int(number) | ArgValue::Pointer(number) => number,
                 ArgValue::Str(_) => 0,
             };
-            let is_known = self.object(record.tpoint.id, arg, value, record.tsc).is_some();
+            let is_known = self
+                .object(record.tpoint.id, arg, value, record.tsc)
+                .is_some();
             (!is_known).then(|| (&self.specs[reference.spec], number))
         });
         unknown.next()
@@ -278,20 +338,36 @@ impl Annotator {
     /// owner.
     pub fn find<'a>(&'a self, record: &Record<'_>, spec_name: &str) -> Option<&'a Lifetime> {
         if !self.refers(record.tpoint.id) {
-            return self.by_owner(record).filter(|object| self.specs[object.spec].name == spec_name);
+            return self
+                .by_owner(record)
+                .filter(|object| self.specs[object.spec].name == spec_name);
         }
         let args = record.args.iter().enumerate();
-        let mut found = args.filter_map(|(arg, (_, value))| self.object(record.tpoint.id, arg, value, record.tsc));
-        found.find(|found| self.specs[found.object.spec].name == spec_name).map(|found| found.object)
+        let mut found = args
+            .filter_map(|(arg, (_, value))| self.object(record.tpoint.id, arg, value, record.tsc));
+        found
+            .find(|found| self.specs[found.object.spec].name == spec_name)
+            .map(|found| found.object)
     }
 
     /// Returns the value of a property.
     pub fn property<'a>(&self, object: &'a Lifetime, name: &str) -> Option<&'a str> {
-        object.value(self.specs[object.spec].properties.iter().position(|p| p.name == name)?)
+        object.value(
+            self.specs[object.spec]
+                .properties
+                .iter()
+                .position(|p| p.name == name)?,
+        )
     }
 }
 
 fn reference(specs: &[ObjectSpec], arg: usize, name: &String) -> Option<Reference> {
-    let spec = specs.iter().position(|s| s.tracepoint_args.contains(name))?;
-    Some(Reference { arg, spec, same_name: specs[spec].name == *name })
+    let spec = specs
+        .iter()
+        .position(|s| s.tracepoint_args.contains(name))?;
+    Some(Reference {
+        arg,
+        spec,
+        same_name: specs[spec].name == *name,
+    })
 }

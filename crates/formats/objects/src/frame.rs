@@ -41,16 +41,23 @@ pub enum Frame {
 impl Header {
     /// Finds the first line of a recording that states its process.
     pub fn find(text: &str) -> Option<Self> {
-        events(text, |name| name == BEGIN, 0).flatten().find_map(|(_, event)| match Frame::parse(&event) {
-            Some(Frame::Begin(header)) => Some(header),
-            _ => None,
-        })
+        events(text, |name| name == BEGIN, 0)
+            .flatten()
+            .find_map(|(_, event)| match Frame::parse(&event) {
+                Some(Frame::Begin(header)) => Some(header),
+                _ => None,
+            })
     }
 }
 
 /// Returns the time of a recording's last line with a time.
 pub fn last_time(text: &str) -> Option<Ticks> {
-    let time = |line| events(line, |_| true, 0).next()?.ok().map(|(_, event)| Ticks(event.tsc));
+    let time = |line| {
+        events(line, |_| true, 0)
+            .next()?
+            .ok()
+            .map(|(_, event)| Ticks(event.tsc))
+    };
     text.lines().rev().find_map(time)
 }
 
@@ -72,7 +79,10 @@ impl Frame {
                 since: Ticks(number("since")?),
                 watched: number(WATCHED).filter(|tsc| *tsc > 0).map(Ticks),
             })),
-            END => Some(Self::End { at: Ticks(event.tsc), lost: number("lost")? }),
+            END => Some(Self::End {
+                at: Ticks(event.tsc),
+                lost: number("lost")?,
+            }),
             _ => None,
         }
     }
@@ -81,15 +91,31 @@ impl Frame {
     pub fn line(&self) -> String {
         let int = Value::Int;
         let (name, args) = match *self {
-            Self::Begin(Header { pid, since, watched }) => {
+            Self::Begin(Header {
+                pid,
+                since,
+                watched,
+            }) => {
                 let watched = watched.map_or(0, |tsc| tsc.0);
-                (BEGIN, vec![(TSC, 0), ("pid", pid.into()), ("since", since.0), (WATCHED, watched)])
+                (
+                    BEGIN,
+                    vec![
+                        (TSC, 0),
+                        ("pid", pid.into()),
+                        ("since", since.0),
+                        (WATCHED, watched),
+                    ],
+                )
             }
             Self::End { at, lost } => (END, vec![(TSC, at.0), ("lost", lost)]),
         };
         let mut text = String::new();
         // SANITY: writing numbers to a string does not fail.
-        let _ = write_line(&mut text, name, args.into_iter().map(|(name, number)| (name, int(number))));
+        let _ = write_line(
+            &mut text,
+            name,
+            args.into_iter().map(|(name, number)| (name, int(number))),
+        );
         text
     }
 }
@@ -124,14 +150,20 @@ impl WholeTimes {
 
     /// Notes that probes report nothing after `at`.
     pub(crate) fn end(&mut self, at: Ticks) {
-        if let Some((_, end)) = self.times.iter_mut().rfind(|(_, end)| *end == Ticks(u64::MAX)) {
+        if let Some((_, end)) = self
+            .times
+            .iter_mut()
+            .rfind(|(_, end)| *end == Ticks(u64::MAX))
+        {
             *end = at;
         }
     }
 
     /// Returns whether nothing was missed between these times.
     pub(crate) fn contains(&self, from: Ticks, to: Ticks) -> bool {
-        self.times.iter().any(|&(first, last)| first <= from && to <= last)
+        self.times
+            .iter()
+            .any(|&(first, last)| first <= from && to <= last)
     }
 }
 
@@ -142,26 +174,65 @@ mod tests {
 
     #[test]
     fn a_recording_with_losses_is_never_whole_however_often_it_says_so() {
-        let begin = |since| Frame::Begin(Header { pid: 4711, since: Ticks(since), watched: Some(Ticks(since)) });
-        let (mut times, lost) = (WholeTimes::default(), |at, lost| Frame::End { at: Ticks(at), lost });
+        let begin = |since| {
+            Frame::Begin(Header {
+                pid: 4711,
+                since: Ticks(since),
+                watched: Some(Ticks(since)),
+            })
+        };
+        let (mut times, lost) = (WholeTimes::default(), |at, lost| Frame::End {
+            at: Ticks(at),
+            lost,
+        });
         for frame in [begin(10), lost(20, 0), begin(30), lost(40, 5), lost(50, 9)] {
             times.frame(frame);
         }
-        assert!(times.contains(Ticks(10), Ticks(20)) && !times.contains(Ticks(30), Ticks(35)), "{times:?}");
+        assert!(
+            times.contains(Ticks(10), Ticks(20)) && !times.contains(Ticks(30), Ticks(35)),
+            "{times:?}"
+        );
     }
 
     #[test]
     fn a_line_is_read_as_it_was_written() {
-        let header = Header { pid: 4711, since: Ticks(5), watched: Some(Ticks(7)) };
-        let unwatched = Header { watched: None, ..header };
-        for frame in [Frame::Begin(header), Frame::Begin(unwatched), Frame::End { at: Ticks(9), lost: 3 }] {
+        let header = Header {
+            pid: 4711,
+            since: Ticks(5),
+            watched: Some(Ticks(7)),
+        };
+        let unwatched = Header {
+            watched: None,
+            ..header
+        };
+        for frame in [
+            Frame::Begin(header),
+            Frame::Begin(unwatched),
+            Frame::End {
+                at: Ticks(9),
+                lost: 3,
+            },
+        ] {
             let line = frame.line();
             let recording = Recording::parse(&line, Frame::is);
             assert_eq!(Frame::parse(&recording.events[0]), Some(frame), "{line}");
         }
         let text = format!("Attaching 3 probes...\n{}\n", Frame::Begin(header).line());
-        let end = Frame::End { at: Ticks(9), lost: 0 }.line();
-        assert_eq!((last_time(&format!("{end}\nstopped\n")), last_time("stopped\n")), (Some(Ticks(9)), None));
-        assert_eq!((Header::find(&text), Header::find("add: tsc=0x1, pid=0x5")), (Some(header), None));
+        let end = Frame::End {
+            at: Ticks(9),
+            lost: 0,
+        }
+        .line();
+        assert_eq!(
+            (
+                last_time(&format!("{end}\nstopped\n")),
+                last_time("stopped\n")
+            ),
+            (Some(Ticks(9)), None)
+        );
+        assert_eq!(
+            (Header::find(&text), Header::find("add: tsc=0x1, pid=0x5")),
+            (Some(header), None)
+        );
     }
 }

@@ -50,7 +50,10 @@ struct Candidate {
 impl Candidate {
     /// Returns whether both could be the same object, ignoring their times.
     fn is_like(&self, other: &Self) -> bool {
-        self.stated.iter().zip(&other.stated).all(|(a, b)| a.is_none() || b.is_none() || a == b)
+        self.stated
+            .iter()
+            .zip(&other.stated)
+            .all(|(a, b)| a.is_none() || b.is_none() || a == b)
     }
 }
 
@@ -66,13 +69,26 @@ impl Joins {
         let mut candidates: Vec<_> = owners
             .map(|(id, owner)| {
                 let properties = OwnerProperties::parse(&owner.description);
-                let stated = spec.owner.iter().map(|name| properties.get(name).map(str::to_owned)).collect();
-                Candidate { id, since: owner.since, stated }
+                let stated = spec
+                    .owner
+                    .iter()
+                    .map(|name| properties.get(name).map(str::to_owned))
+                    .collect();
+                Candidate {
+                    id,
+                    since: owner.since,
+                    stated,
+                }
             })
             .filter(|owner| matches!(owner.stated.first(), Some(Some(_))))
             .collect();
         candidates.sort_by_key(|owner| owner.since);
-        Self { owners: candidates, window: rate.get() / WINDOW, are_all, found: RefCell::default() }
+        Self {
+            owners: candidates,
+            window: rate.get() / WINDOW,
+            are_all,
+            found: RefCell::default(),
+        }
     }
 
     /// Iterates over the owners that may be objects.
@@ -86,16 +102,28 @@ impl Joins {
     }
 
     /// Finds the only object that can be this owner, as its index in the lifetimes.
-    pub(crate) fn find(&self, spec: (usize, &ObjectSpec), lifetimes: &Lifetimes, id: u16, since: Ticks) -> Option<u32> {
+    pub(crate) fn find(
+        &self,
+        spec: (usize, &ObjectSpec),
+        lifetimes: &Lifetimes,
+        id: u16,
+        since: Ticks,
+    ) -> Option<u32> {
         let first = self.owners.partition_point(|owner| owner.since < since);
-        let Some(at) = (first..self.owners.len()).find(|&i| self.owners[i].id == id && self.owners[i].since == since)
+        let Some(at) = (first..self.owners.len())
+            .find(|&i| self.owners[i].id == id && self.owners[i].since == since)
         else {
             return by_number(spec, lifetimes, id, since);
         };
         // The result depends on the objects of the owners shortly before.
         let mut found = self.found.borrow_mut();
-        let is_near = |&i: &usize| self.owners[i + 1].since.0 - self.owners[i].since.0 < self.window;
-        let from = (0..at).rev().take_while(|i| is_near(i) && !found.contains_key(i)).last().unwrap_or(at);
+        let is_near =
+            |&i: &usize| self.owners[i + 1].since.0 - self.owners[i].since.0 < self.window;
+        let from = (0..at)
+            .rev()
+            .take_while(|i| is_near(i) && !found.contains_key(i))
+            .last()
+            .unwrap_or(at);
         for i in from..=at {
             if !found.contains_key(&i) {
                 let object = self.object(spec, lifetimes, i, &found);
@@ -106,19 +134,31 @@ impl Joins {
     }
 
     /// Finds the object of the owner at this index, given those of the owners before it.
-    fn object(&self, spec: (usize, &ObjectSpec), lifetimes: &Lifetimes, at: usize, found: &Objects) -> Option<u32> {
+    fn object(
+        &self,
+        spec: (usize, &ObjectSpec),
+        lifetimes: &Lifetimes,
+        at: usize,
+        found: &Objects,
+    ) -> Option<u32> {
         let owner = &self.owners[at];
         if let Some(known) = by_number(spec, lifetimes, owner.id, owner.since) {
             return Some(known);
         }
-        let next = self.owners[at + 1..].iter().find(|next| next.is_like(owner)).map(|next| next.since);
-        let end = Ticks(owner.since.0.saturating_add(self.window)).min(next.unwrap_or(Ticks(u64::MAX)));
+        let next = self.owners[at + 1..]
+            .iter()
+            .find(|next| next.is_like(owner))
+            .map(|next| next.since);
+        let end =
+            Ticks(owner.since.0.saturating_add(self.window)).min(next.unwrap_or(Ticks(u64::MAX)));
         let only = self.only_between(spec, lifetimes, owner, end)?;
         let begin = lifetimes.all()[only as usize].begin;
         let may_be_its = |i: &usize| self.owners[*i].since.0.saturating_add(self.window) > begin.0;
-        let has_own = |i: usize| found.get(&i).is_some_and(Option::is_some) || !self.owners[i].is_like(owner);
+        let has_own =
+            |i: usize| found.get(&i).is_some_and(Option::is_some) || !self.owners[i].is_like(owner);
         let is_nobody_elses = || (0..at).rev().take_while(may_be_its).all(has_own);
-        let is_certain = (self.are_all || lifetimes.is_whole(owner.since, end)) && is_nobody_elses();
+        let is_certain =
+            (self.are_all || lifetimes.is_whole(owner.since, end)) && is_nobody_elses();
         is_certain.then_some(only)
     }
 
@@ -130,23 +170,32 @@ impl Joins {
         owner: &Candidate,
         end: Ticks,
     ) -> Option<u32> {
-        let places: Vec<_> =
-            spec.owner.iter().map(|name| spec.properties.iter().position(|p| p.name == *name)).collect();
+        let places: Vec<_> = spec
+            .owner
+            .iter()
+            .map(|name| spec.properties.iter().position(|p| p.name == *name))
+            .collect();
         // Events are learned nearly in time order, so look a little further.
         let near = |tsc: Ticks| tsc.0.saturating_sub(self.window);
-        let from = lifetimes.all().partition_point(|life| life.begin.0 < near(owner.since));
+        let from = lifetimes
+            .all()
+            .partition_point(|life| life.begin.0 < near(owner.since));
         let lives = lifetimes.all()[from..].iter().enumerate();
-        let mut fitting = lives.take_while(|(_, life)| near(life.begin) <= end.0).filter(|(_, life)| {
-            let is_same = |(place, stated): (&Option<usize>, &Option<String>)| match (place, stated) {
-                (Some(place), Some(stated)) => life.value(*place) == Some(stated),
-                _ => stated.is_none(),
-            };
-            // The beginning of an object found by a reading is unknown, and an object with a known
-            // owner has no other.
-            let may_be = life.alive.is_none() && life.owner.is_none_or(|known| known == u64::from(owner.id));
-            let is_in_time = life.spec == number && (owner.since..end).contains(&life.begin);
-            is_in_time && may_be && places.iter().zip(&owner.stated).all(is_same)
-        });
+        let mut fitting = lives
+            .take_while(|(_, life)| near(life.begin) <= end.0)
+            .filter(|(_, life)| {
+                let is_same =
+                    |(place, stated): (&Option<usize>, &Option<String>)| match (place, stated) {
+                        (Some(place), Some(stated)) => life.value(*place) == Some(stated),
+                        _ => stated.is_none(),
+                    };
+                // The beginning of an object found by a reading is unknown, and an object with a known
+                // owner has no other.
+                let may_be = life.alive.is_none()
+                    && life.owner.is_none_or(|known| known == u64::from(owner.id));
+                let is_in_time = life.spec == number && (owner.since..end).contains(&life.begin);
+                is_in_time && may_be && places.iter().zip(&owner.stated).all(is_same)
+            });
         match (fitting.next(), fitting.next()) {
             (Some((i, _)), None) => Some((from + i) as u32),
             _ => None,
@@ -155,8 +204,15 @@ impl Joins {
 }
 
 /// Finds the object that a reading has found with the owner's id, if readings provide that.
-fn by_number((number, spec): (usize, &ObjectSpec), lifetimes: &Lifetimes, id: u16, since: Ticks) -> Option<u32> {
-    spec.owner_id.as_ref().and_then(|_| lifetimes.by_owner_id(number, id, since))
+fn by_number(
+    (number, spec): (usize, &ObjectSpec),
+    lifetimes: &Lifetimes,
+    id: u16,
+    since: Ticks,
+) -> Option<u32> {
+    spec.owner_id
+        .as_ref()
+        .and_then(|_| lifetimes.by_owner_id(number, id, since))
 }
 
 #[cfg(test)]
@@ -169,10 +225,17 @@ mod tests {
 
     /// Returns the host of each of these owners (id, since, description), by a recording of qpairs
     /// (begin, qid, subsystem, host).
-    fn hosts(owners: &[(u16, u64, &str)], qpairs: &[(u64, u64, &str, &str)]) -> Vec<Option<String>> {
+    fn hosts(
+        owners: &[(u16, u64, &str)],
+        qpairs: &[(u64, u64, &str, &str)],
+    ) -> Vec<Option<String>> {
         let mut text = String::new();
         for (i, (begin, qid, subnqn, host)) in qpairs.iter().enumerate() {
-            writeln!(text, "nvmf_poll_group_add_qpair: tsc={begin:#x}, qpair={i:#x}, thread=0x1").unwrap();
+            writeln!(
+                text,
+                "nvmf_poll_group_add_qpair: tsc={begin:#x}, qpair={i:#x}, thread=0x1"
+            )
+            .unwrap();
             write!(text, "nvmf_ctrlr_add_qpair: tsc={begin:#x}, qpair={i:#x}, qid={qid:#x}, subnqn='{subnqn}', ")
                 .unwrap();
             writeln!(text, "hostnqn='{host}'").unwrap();
@@ -188,20 +251,48 @@ mod tests {
     /// Returns the hosts; `are_all` is set if these are all owners that ever existed.
     fn hosts_if(owners: &[(u16, u64, &str)], are_all: bool, text: &str) -> Vec<Option<String>> {
         let specs = built_in().unwrap();
-        let (number, spec) = specs.iter().enumerate().find(|(_, spec)| spec.name == "qpair").unwrap();
+        let (number, spec) = specs
+            .iter()
+            .enumerate()
+            .find(|(_, spec)| spec.name == "qpair")
+            .unwrap();
         let (lifetimes, _) = Lifetimes::read(&specs, text);
         let all: Vec<_> = owners
             .iter()
-            .map(|&(id, since, text)| (id, Owner { since: Ticks(since), kind: 0x30, description: text.to_owned() }))
+            .map(|&(id, since, text)| {
+                (
+                    id,
+                    Owner {
+                        since: Ticks(since),
+                        kind: 0x30,
+                        description: text.to_owned(),
+                    },
+                )
+            })
             .collect();
         let rate = TickRate::new(1_000_000).unwrap();
-        let joins = Joins::new(spec, all.iter().map(|(id, owner)| (*id, owner)), are_all, rate);
+        let joins = Joins::new(
+            spec,
+            all.iter().map(|(id, owner)| (*id, owner)),
+            are_all,
+            rate,
+        );
         let host = |life: u32| {
             let life = &lifetimes.all()[life as usize];
-            life.value(spec.properties.iter().position(|p| p.name == "hostnqn").unwrap()).unwrap().to_owned()
+            life.value(
+                spec.properties
+                    .iter()
+                    .position(|p| p.name == "hostnqn")
+                    .unwrap(),
+            )
+            .unwrap()
+            .to_owned()
         };
-        let of =
-            |&(id, since, _): &(u16, u64, &str)| joins.find((number, spec), &lifetimes, id, Ticks(since)).map(host);
+        let of = |&(id, since, _): &(u16, u64, &str)| {
+            joins
+                .find((number, spec), &lifetimes, id, Ticks(since))
+                .map(host)
+        };
         owners.iter().map(of).collect()
     }
 
@@ -212,27 +303,54 @@ mod tests {
     #[test]
     fn an_owner_is_the_only_qpair_that_began_behind_it() {
         // v24.05 on: no queue. One after another, and in two subsystems at once.
-        let owners = [(1, 1_000, "10.0.0.1:1 nqn.a"), (2, 2_000, "10.0.0.1:2 nqn.a"), (3, 2_001, "10.0.0.1:3 nqn.b")];
-        let qpairs = [(1_100, 0, "nqn.a", "h1"), (2_100, 1, "nqn.a", "h2"), (2_100, 0, "nqn.b", "h3")];
-        assert_eq!(hosts(&owners, &qpairs), some(&[Some("h1"), Some("h2"), Some("h3")]));
+        let owners = [
+            (1, 1_000, "10.0.0.1:1 nqn.a"),
+            (2, 2_000, "10.0.0.1:2 nqn.a"),
+            (3, 2_001, "10.0.0.1:3 nqn.b"),
+        ];
+        let qpairs = [
+            (1_100, 0, "nqn.a", "h1"),
+            (2_100, 1, "nqn.a", "h2"),
+            (2_100, 0, "nqn.b", "h3"),
+        ];
+        assert_eq!(
+            hosts(&owners, &qpairs),
+            some(&[Some("h1"), Some("h2"), Some("h3")])
+        );
         // Later: the queue distinguishes connections that cross.
-        let owners = [(1, 1_000, "1.1.1.1:1 nqn.a 1.1.1.2:3 qid:1"), (2, 1_001, "1.1.1.1:2 nqn.a 1.1.1.2:3 qid:2")];
+        let owners = [
+            (1, 1_000, "1.1.1.1:1 nqn.a 1.1.1.2:3 qid:1"),
+            (2, 1_001, "1.1.1.1:2 nqn.a 1.1.1.2:3 qid:2"),
+        ];
         let qpairs = [(1_100, 2, "nqn.a", "h2"), (1_200, 1, "nqn.a", "h1")];
         assert_eq!(hosts(&owners, &qpairs), some(&[Some("h1"), Some("h2")]));
         // A reused id is another owner.
-        let owners = [(1, 1_000, "1.1.1.1:1 nqn.a"), (1, 9_000, "1.1.1.1:2 nqn.a"), (7, 5, "bdev_Malloc0")];
+        let owners = [
+            (1, 1_000, "1.1.1.1:1 nqn.a"),
+            (1, 9_000, "1.1.1.1:2 nqn.a"),
+            (7, 5, "bdev_Malloc0"),
+        ];
         let qpairs = [(1_100, 0, "nqn.a", "h1"), (9_100, 0, "nqn.a", "h2")];
-        assert_eq!(hosts(&owners, &qpairs), some(&[Some("h1"), Some("h2"), None]));
+        assert_eq!(
+            hosts(&owners, &qpairs),
+            some(&[Some("h1"), Some("h2"), None])
+        );
     }
 
     #[test]
     fn what_is_not_certain_is_not_said() {
         let owner = (1, 1_000, "10.0.0.1:1 nqn.a");
         let alone = |qpairs: &[(u64, u64, &str, &str)]| hosts(&[owner], qpairs) == [None];
-        assert!(alone(&[(1_100, 0, "nqn.a", "h1"), (1_200, 0, "nqn.a", "h2")]), "either of two");
+        assert!(
+            alone(&[(1_100, 0, "nqn.a", "h1"), (1_200, 0, "nqn.a", "h2")]),
+            "either of two"
+        );
         assert!(alone(&[(1_100, 0, "nqn.b", "h1")]), "another subsystem's");
         assert!(alone(&[(900, 0, "nqn.a", "h1")]), "it was there before");
-        assert!(alone(&[(200_000, 0, "nqn.a", "h1")]), "long after: the recording has missed it");
+        assert!(
+            alone(&[(200_000, 0, "nqn.a", "h1")]),
+            "long after: the recording has missed it"
+        );
         // Both began after both.
         let owners = [owner, (2, 1_001, "10.0.0.1:2 nqn.a")];
         let qpairs = [(1_100, 0, "nqn.a", "h1"), (1_200, 1, "nqn.a", "h2")];
@@ -248,30 +366,63 @@ mod tests {
         let next = "nvmf_poll_group_add_qpair: tsc=0x44c, qpair=0xa, thread=0x1\n\
                     nvmf_ctrlr_add_qpair: tsc=0x44c, qpair=0xa, qid=0x1, subnqn='nqn.a', hostnqn='h2'\n";
         let begin = |watched: u64| {
-            let header = Header { pid: 1, since: Ticks(1), watched: Some(Ticks(watched)) };
+            let header = Header {
+                pid: 1,
+                since: Ticks(1),
+                watched: Some(Ticks(watched)),
+            };
             Frame::Begin(header).line() + "\n" + next
         };
-        let end = |lost: u64, at: u64| Frame::End { at: Ticks(at), lost }.line();
+        let end = |lost: u64, at: u64| {
+            Frame::End {
+                at: Ticks(at),
+                lost,
+            }
+            .line()
+        };
         let found = |are_all, text: &str| hosts_if(&owner, are_all, text)[0].clone();
         assert_eq!(found(false, next), None);
-        assert_eq!(found(true, next).as_deref(), Some("h2"), "there was no other owner");
-        assert_eq!(found(false, &begin(1_000)).as_deref(), Some("h2"), "its own one would be there");
+        assert_eq!(
+            found(true, next).as_deref(),
+            Some("h2"),
+            "there was no other owner"
+        );
+        assert_eq!(
+            found(false, &begin(1_000)).as_deref(),
+            Some("h2"),
+            "its own one would be there"
+        );
         assert_eq!(found(false, &begin(1_001)), None, "its own one came before");
         let ended = |lost, at| begin(900) + &end(lost, at);
         assert_eq!(found(false, &ended(0, 200_000)).as_deref(), Some("h2"));
-        assert_eq!(found(false, &ended(0, 2_000)), None, "its own one came later");
-        assert_eq!(found(false, &ended(1, 200_000)), None, "its own one was lost");
+        assert_eq!(
+            found(false, &ended(0, 2_000)),
+            None,
+            "its own one came later"
+        );
+        assert_eq!(
+            found(false, &ended(1, 200_000)),
+            None,
+            "its own one was lost"
+        );
     }
 
     /// Either of two owners could have the only connection; a third one, long after, has its own.
     #[test]
     fn a_connection_is_not_that_of_the_last_owner_before_it() {
-        let owners = [(1, 1_000, "10.0.0.1:1 nqn.a"), (2, 1_001, "10.0.0.1:2 nqn.a"), (3, 900_000, "10.0.0.1:3 nqn.a")];
+        let owners = [
+            (1, 1_000, "10.0.0.1:1 nqn.a"),
+            (2, 1_001, "10.0.0.1:2 nqn.a"),
+            (3, 900_000, "10.0.0.1:3 nqn.a"),
+        ];
         let qpairs = [(1_100, 0, "nqn.a", "h1"), (900_100, 1, "nqn.a", "h3")];
         assert_eq!(hosts(&owners, &qpairs), some(&[None, None, Some("h3")]));
         // The first owner has another connection.
         let qpairs = [(1_000, 0, "nqn.a", "h1"), (1_100, 1, "nqn.a", "h2")];
-        assert_eq!(hosts(&owners, &qpairs), some(&[Some("h1"), Some("h2"), None]));
+        assert_eq!(
+            hosts(&owners, &qpairs),
+            some(&[Some("h1"), Some("h2"), None])
+        );
     }
 
     /// The reading is in the period in which a connection of this owner would begin.
@@ -286,6 +437,10 @@ mod tests {
             )
         };
         assert_eq!(hosts_of(&owners, &found(2)), some(&[None, Some("h2")]));
-        assert_eq!(hosts_of(&owners, &found(0)), some(&[None, None]), "whose it is, is not known");
+        assert_eq!(
+            hosts_of(&owners, &found(0)),
+            some(&[None, None]),
+            "whose it is, is not known"
+        );
     }
 }

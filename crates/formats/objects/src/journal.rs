@@ -40,18 +40,28 @@ struct Known {
 impl Journal {
     /// Adds the next line.
     pub fn learn(&mut self, specs: &[ObjectSpec], text: &str) {
-        let Some(Ok((_, event))) = lines(text, specs, self.last).next() else { return };
+        let Some(Ok((_, event))) = lines(text, specs, self.last).next() else {
+            return;
+        };
         self.last = event.tsc;
         self.count += 1;
         let line = || Line(self.count, text.into());
         let reading = Said::parse(event.probe);
         for (number, spec) in specs.iter().enumerate() {
-            let said = reading.filter(|(_, name)| *name == spec.name).map(|(said, _)| said);
-            let role = spec.probes.iter().find(|probe| probe.name == event.probe).map(|probe| probe.role);
+            let said = reading
+                .filter(|(_, name)| *name == spec.name)
+                .map(|(said, _)| said);
+            let role = spec
+                .probes
+                .iter()
+                .find(|probe| probe.name == event.probe)
+                .map(|probe| probe.role);
             if said == Some(Said::Read) {
                 self.readings.insert(number, line());
             }
-            let Some(key) = event.arg(&spec.key).map(Key::from) else { continue };
+            let Some(key) = event.arg(&spec.key).map(Key::from) else {
+                continue;
+            };
             let begins = said == Some(Said::Alive) || matches!(role, Some(Role::Begin));
             let ends = said == Some(Said::Gone) || matches!(role, Some(Role::End));
             if said.is_none() && role.is_none() {
@@ -63,14 +73,24 @@ impl Journal {
                 Key::Str(text) => text.into(),
             };
             let place = (number, key);
-            let lives = self.objects.get(&place).is_some_and(|known| known.end.is_none());
+            let lives = self
+                .objects
+                .get(&place)
+                .is_some_and(|known| known.end.is_none());
             if (ends || updates) && !lives {
                 // The object's beginning was not recorded, or the object is forgotten.
                 continue;
             }
-            let known = self.objects.entry(place).or_insert(Known { lines: Vec::new(), end: None });
+            let known = self.objects.entry(place).or_insert(Known {
+                lines: Vec::new(),
+                end: None,
+            });
             // An earlier object with this key has ended, and is kept until it is forgotten.
-            known.end = if ends { Some(event.tsc) } else { known.end.filter(|_| !begins) };
+            known.end = if ends {
+                Some(event.tsc)
+            } else {
+                known.end.filter(|_| !begins)
+            };
             let much = known.lines.len().saturating_sub(ENDED);
             if begins && much > 0 {
                 known.lines.drain(..much);
@@ -98,7 +118,8 @@ impl Journal {
 
     /// Forgets the objects that ended before `tsc`.
     pub fn forget(&mut self, tsc: u64) {
-        self.objects.retain(|_, known| known.end.is_none_or(|end| end >= tsc));
+        self.objects
+            .retain(|_, known| known.end.is_none_or(|end| end >= tsc));
     }
 
     /// Returns all lines, as in a recording.
@@ -121,10 +142,23 @@ mod tests {
 
     #[test]
     fn what_has_ended_long_ago_is_forgotten() {
-        let specs: Vec<_> = built_in().unwrap().into_iter().filter(|spec| spec.name == "qpair").collect();
+        let specs: Vec<_> = built_in()
+            .unwrap()
+            .into_iter()
+            .filter(|spec| spec.name == "qpair")
+            .collect();
         let spec = &specs[0];
-        let named = |role: Role| &spec.probes.iter().find(|probe| probe.role == role).unwrap().name;
-        let line = |probe: &str, tsc: u64, key: u64| format!("{probe}: tsc={tsc:#x}, {}={key:#x}", spec.key);
+        let named = |role: Role| {
+            &spec
+                .probes
+                .iter()
+                .find(|probe| probe.role == role)
+                .unwrap()
+                .name
+        };
+        let line = |probe: &str, tsc: u64, key: u64| {
+            format!("{probe}: tsc={tsc:#x}, {}={key:#x}", spec.key)
+        };
         let mut journal = Journal::default();
         let mut all = Vec::new();
         for key in 1..100_u64 {
@@ -143,7 +177,11 @@ mod tests {
         let at = |text: &str| {
             let (lifetimes, broken) = Lifetimes::read(&specs, text);
             assert!(broken.is_empty());
-            let at = |key| lifetimes.at(0, Key::Int(key), Ticks(9_810)).map(|life| (life.begin, life.text.clone()));
+            let at = |key| {
+                lifetimes
+                    .at(0, Key::Int(key), Ticks(9_810))
+                    .map(|life| (life.begin, life.text.clone()))
+            };
             (0..10).map(at).collect::<Vec<_>>()
         };
         assert_eq!(at(&text), at(&all.join("\n")));

@@ -42,15 +42,24 @@ impl FromStr for SpdkVersion {
 
     /// Parses `v22.09`, `22.09`, `v22.09.1` or `v22.09-pre`.
     fn from_str(text: &str) -> Result<Self, NoVersion> {
-        let wrong = || NoVersion { text: text.to_owned() };
+        let wrong = || NoVersion {
+            text: text.to_owned(),
+        };
         let mut numbers = text.strip_prefix('v').unwrap_or(text).splitn(3, ['.', '-']);
         let mut number = || {
-            let digits =
-                numbers.next().filter(|digits| digits.len() == 2 && digits.bytes().all(|b| b.is_ascii_digit()));
-            digits.and_then(|digits| digits.parse::<u8>().ok()).ok_or_else(wrong)
+            let digits = numbers
+                .next()
+                .filter(|digits| digits.len() == 2 && digits.bytes().all(|b| b.is_ascii_digit()));
+            digits
+                .and_then(|digits| digits.parse::<u8>().ok())
+                .ok_or_else(wrong)
         };
         let (year, month) = (number()?, number()?);
-        if (1..=12).contains(&month) { Ok(Self { year, month }) } else { Err(wrong()) }
+        if (1..=12).contains(&month) {
+            Ok(Self { year, month })
+        } else {
+            Err(wrong())
+        }
     }
 }
 
@@ -74,7 +83,11 @@ impl VersionSearch {
         const KEPT: usize = STATED_LENGTH - 1;
         self.tail.extend_from_slice(&block[..block.len().min(KEPT)]);
         let found = first_version(&self.tail).or_else(|| first_version(block));
-        let last = if block.len() < KEPT { self.tail.as_slice() } else { block };
+        let last = if block.len() < KEPT {
+            self.tail.as_slice()
+        } else {
+            block
+        };
         self.tail = last[last.len().saturating_sub(KEPT)..].to_vec();
         found
     }
@@ -109,7 +122,10 @@ struct Definition {
 /// layouts: values read with them have to be checked anyway.
 #[must_use]
 pub fn layout_text(version: SpdkVersion) -> String {
-    valid_for(version).map(|definition| definition.text).collect::<Vec<_>>().join("\n")
+    valid_for(version)
+        .map(|definition| definition.text)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn valid_for(version: SpdkVersion) -> impl Iterator<Item = Definition> {
@@ -129,17 +145,20 @@ pub fn versions() -> Vec<SpdkVersion> {
 }
 
 fn definitions() -> impl Iterator<Item = Definition> {
-    FILES.iter().flat_map(|file| file.split("\n\n")).filter_map(|part| {
-        let (range, text) = part.trim_start().split_once('\n')?;
-        let range = range.strip_prefix("// ")?;
-        let (first, last) = if let Some(first) = range.strip_prefix("from ") {
-            (first.parse().ok()?, None)
-        } else {
-            let (first, last) = range.split_once(" to ").unwrap_or((range, range));
-            (first.parse().ok()?, Some(last.parse().ok()?))
-        };
-        Some(Definition { first, last, text })
-    })
+    FILES
+        .iter()
+        .flat_map(|file| file.split("\n\n"))
+        .filter_map(|part| {
+            let (range, text) = part.trim_start().split_once('\n')?;
+            let range = range.strip_prefix("// ")?;
+            let (first, last) = if let Some(first) = range.strip_prefix("from ") {
+                (first.parse().ok()?, None)
+            } else {
+                let (first, last) = range.split_once(" to ").unwrap_or((range, range));
+                (first.parse().ok()?, Some(last.parse().ok()?))
+            };
+            Some(Definition { first, last, text })
+        })
 }
 
 #[cfg(test)]
@@ -156,7 +175,10 @@ mod tests {
             assert_eq!(version(text), SpdkVersion { year: 22, month: 9 }, "{text}");
         }
         assert_eq!(version("v22.09").to_string(), "v22.09");
-        for text in ["", "v", "22", "v22", "v22.9", "v22.13", "v22.00", "v+2.09", "v22.0x", "vv22.09", "2022.09"] {
+        for text in [
+            "", "v", "22", "v22", "v22.9", "v22.13", "v22.00", "v+2.09", "v22.0x", "vv22.09",
+            "2022.09",
+        ] {
             assert!(text.parse::<SpdkVersion>().is_err(), "{text}");
         }
     }
@@ -173,14 +195,22 @@ mod tests {
         for block in [&b"SPDK v24.0"[..], b"", b"x SPDK v24.13 SPDK v24"] {
             assert_eq!(search.feed(block), None);
         }
-        assert!(search.tail.len() < STATED_LENGTH, "no more is kept than a version can begin in");
+        assert!(
+            search.tail.len() < STATED_LENGTH,
+            "no more is kept than a version can begin in"
+        );
     }
 
     #[test]
     fn structs_have_names() {
         let known: Vec<_> = structs(version("v24.09")).collect();
         assert_eq!(known.len(), 19);
-        assert!(known.iter().all(|(name, text)| text.contains(&format!("struct {name} {{"))), "{known:?}");
+        assert!(
+            known
+                .iter()
+                .all(|(name, text)| text.contains(&format!("struct {name} {{"))),
+            "{known:?}"
+        );
         assert!(known.iter().any(|(name, _)| *name == "spdk_nvmf_qpair"));
     }
 
@@ -190,7 +220,10 @@ mod tests {
         assert_eq!((known.first(), known.len()), (Some(&version("v21.07")), 17));
         for known in known {
             let text = layout_text(known);
-            let mut structs: Vec<_> = text.lines().filter(|line| line.starts_with("struct ")).collect();
+            let mut structs: Vec<_> = text
+                .lines()
+                .filter(|line| line.starts_with("struct "))
+                .collect();
             let all = structs.len();
             structs.sort_unstable();
             structs.dedup();
@@ -199,7 +232,10 @@ mod tests {
             assert_eq!((structs.len(), all), (expected, expected), "{known}");
         }
         assert_eq!(layout_text(version("v20.10")), "");
-        assert_eq!(layout_text(version("v30.01")), layout_text(*versions().last().unwrap()));
+        assert_eq!(
+            layout_text(version("v30.01")),
+            layout_text(*versions().last().unwrap())
+        );
         // No part of a file was taken for text between the definitions.
         let parts = FILES.iter().flat_map(|file| file.split("\n\n")).count();
         assert_eq!(definitions().count(), parts - FILES.len());

@@ -29,6 +29,7 @@ pub use lifetimes::{Key, Lifetime, Lifetimes};
 pub use owner::OwnerProperties;
 pub use recording::{BrokenLine, Event, Recording, Value, write_line};
 pub use spec::{
-    BUILT_IN, ObjectSpec, ProbeArg, ProbeSpec, PropertySpec, Role, Show, SpecError, TSC, built_in, parse_specs,
+    BUILT_IN, ObjectSpec, ProbeArg, ProbeSpec, PropertySpec, Role, Show, SpecError, TSC, built_in,
+    parse_specs,
 };
 pub use wanted::WantedProbe;

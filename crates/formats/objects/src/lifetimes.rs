@@ -101,7 +101,10 @@ impl Lifetimes {
     /// Follows every object through the recording.
     pub fn new(specs: &[ObjectSpec], recording: &Recording<'_>) -> Self {
         let mut lifetimes = Self::default();
-        recording.events.iter().for_each(|event| lifetimes.apply(specs, event));
+        recording
+            .events
+            .iter()
+            .for_each(|event| lifetimes.apply(specs, event));
         lifetimes
     }
 
@@ -187,14 +190,24 @@ impl Lifetimes {
         }
     }
 
-    fn apply_to(&mut self, number: usize, spec: &ObjectSpec, role: Role, key: Key<'_>, event: &Event<'_>) {
+    fn apply_to(
+        &mut self,
+        number: usize,
+        spec: &ObjectSpec,
+        role: Role,
+        key: Key<'_>,
+        event: &Event<'_>,
+    ) {
         if self.by_spec.len() <= number {
             self.by_spec.resize_with(number + 1, Index::default);
         }
         let index = &mut self.by_spec[number];
         let mut known = index.of_mut(key);
         let now = Ticks(event.tsc);
-        let open = known.as_mut().and_then(|lives| lives.last_mut()).filter(|life| life.end == Ticks(u64::MAX));
+        let open = known
+            .as_mut()
+            .and_then(|lives| lives.last_mut())
+            .filter(|life| life.end == Ticks(u64::MAX));
         let object = match (role, open) {
             (Role::Seen | Role::Update, Some(open)) => open.object,
             (Role::End, Some(open)) => {
@@ -211,7 +224,13 @@ impl Lifetimes {
                 }
                 let object = self.objects.len() as u32;
                 self.objects.push(Lifetime::unknown(number, spec, now));
-                let life = Interval { begin: now, end: Ticks(u64::MAX), object, by_reading: false, end_seen: false };
+                let life = Interval {
+                    begin: now,
+                    end: Ticks(u64::MAX),
+                    object,
+                    by_reading: false,
+                    end_seen: false,
+                };
                 index.add(key, life);
                 object
             }
@@ -284,7 +303,9 @@ impl Index {
             Key::Str(s) => self.strings.entry(s.into()).or_default(),
         };
         // A late line is appended all the same: the searched list must be in order.
-        life.begin = lives.last().map_or(life.begin, |last| last.begin.max(life.begin));
+        life.begin = lives
+            .last()
+            .map_or(life.begin, |last| last.begin.max(life.begin));
         lives.push(life);
     }
 }
@@ -294,12 +315,24 @@ impl Lifetime {
     pub(crate) fn unknown(number: usize, spec: &ObjectSpec, begin: Ticks) -> Self {
         let values = vec![(0, 0); spec.properties.len()].into();
         let text = format!("{}()", spec.name).into();
-        Self { spec: number, begin, end: Ticks(u64::MAX), text, values, alive: None, owner: None }
+        Self {
+            spec: number,
+            begin,
+            end: Ticks(u64::MAX),
+            text,
+            values,
+            alive: None,
+            owner: None,
+        }
     }
 
     /// Adds the properties stated by an event.
     pub(crate) fn learn(&mut self, spec: &ObjectSpec, event: &Event<'_>) {
-        if !spec.properties.iter().any(|property| event.arg(property.from()).is_some()) {
+        if !spec
+            .properties
+            .iter()
+            .any(|property| event.arg(property.from()).is_some())
+        {
             return;
         }
         let mut text = String::with_capacity(self.text.len() + 80);
@@ -341,7 +374,9 @@ pub(crate) fn lines<'a>(
     let wanted = move |probe: &str| {
         let read = Said::parse(probe).map(|(_, name)| name);
         Frame::is(probe)
-            || specs.iter().any(|s| read == Some(s.name.as_str()) || s.probes.iter().any(|p| p.name == probe))
+            || specs
+                .iter()
+                .any(|s| read == Some(s.name.as_str()) || s.probes.iter().any(|p| p.name == probe))
     };
     events(text, wanted, before)
 }
@@ -357,7 +392,9 @@ mod tests {
     }
 
     fn text_at(lifetimes: &Lifetimes, pointer: u64, tsc: u64) -> Option<&str> {
-        lifetimes.at(0, Key::Int(pointer), Ticks(tsc)).map(|object| &*object.text)
+        lifetimes
+            .at(0, Key::Int(pointer), Ticks(tsc))
+            .map(|object| &*object.text)
     }
 
     const ADD: &str = "nvmf_poll_group_add_qpair";
@@ -375,24 +412,43 @@ mod tests {
         let all = lifetimes(&text);
         assert_eq!(text_at(&all, 0xa, 0x0f), None);
         let first = "qpair(ptr=0xa, thread=1, qid=0, subnqn=one, hostnqn=h)";
-        assert_eq!(text_at(&all, 0xa, 0x10), Some(first), "known as a whole from its first tick on");
-        assert_eq!(text_at(&all, 0xa, 0x20), Some(first), "the last tick belongs to it");
+        assert_eq!(
+            text_at(&all, 0xa, 0x10),
+            Some(first),
+            "known as a whole from its first tick on"
+        );
+        assert_eq!(
+            text_at(&all, 0xa, 0x20),
+            Some(first),
+            "the last tick belongs to it"
+        );
         assert_eq!(text_at(&all, 0xa, 0x21), None);
-        assert_eq!(text_at(&all, 0xa, u64::MAX), Some("qpair(ptr=0xa, thread=2)"));
+        assert_eq!(
+            text_at(&all, 0xa, u64::MAX),
+            Some("qpair(ptr=0xa, thread=2)")
+        );
         assert_eq!(text_at(&all, 0xb, 0x10), None);
     }
 
     #[test]
     fn an_end_that_was_lost_is_the_next_beginning() {
-        let all = lifetimes(&format!("{ADD}: tsc=0x1, qpair=0xa, thread=0x1\n{ADD}: tsc=0x9, qpair=0xa, thread=0x2\n"));
+        let all = lifetimes(&format!(
+            "{ADD}: tsc=0x1, qpair=0xa, thread=0x1\n{ADD}: tsc=0x9, qpair=0xa, thread=0x2\n"
+        ));
         assert_eq!(text_at(&all, 0xa, 0x8), Some("qpair(ptr=0xa, thread=1)"));
         assert_eq!(text_at(&all, 0xa, 0x9), Some("qpair(ptr=0xa, thread=2)"));
     }
 
     /// Looks up by the name of the spec; the first one counts.
     fn named<'a>(lifetimes: &'a Lifetimes, spec: &str, key: Key<'_>, tsc: u64) -> Option<&'a str> {
-        let number = built_in().unwrap().iter().position(|s| s.name == spec).unwrap();
-        lifetimes.at(number, key, Ticks(tsc)).map(|object| &*object.text)
+        let number = built_in()
+            .unwrap()
+            .iter()
+            .position(|s| s.name == spec)
+            .unwrap();
+        lifetimes
+            .at(number, key, Ticks(tsc))
+            .map(|object| &*object.text)
     }
 
     #[test]
@@ -403,7 +459,10 @@ mod tests {
              nvmf_subsystem_destroy: tsc=0x20, subnqn='nqn.a:rack=7, 'x''\n",
         );
         let at = |key, tsc| named(&all, "subsystem", Key::Str(key), tsc);
-        assert_eq!(at("nqn.a:rack=7, 'x'", 0x20), Some("subsystem(subnqn=nqn.a:rack=7, 'x')"));
+        assert_eq!(
+            at("nqn.a:rack=7, 'x'", 0x20),
+            Some("subsystem(subnqn=nqn.a:rack=7, 'x')")
+        );
         assert_eq!(at("nqn.a:rack=7, 'x'", 0x21), None);
         assert_eq!(at("nqn.b", u64::MAX), Some("subsystem(subnqn=nqn.b)"));
         assert_eq!(named(&all, "subsystem", Key::Int(0x10), 0x11), None);
@@ -417,13 +476,29 @@ mod tests {
              bdev_nvme_ctrlr_delete: tsc=0x20, name='Nvme0'\n\
              bdev_nvme_ctrlr_reset: tsc=0x30, name='Nvme0'\n",
         );
-        let spans: Vec<_> = all.all().iter().map(|life| (life.begin.0, life.end.0)).collect();
+        let spans: Vec<_> = all
+            .all()
+            .iter()
+            .map(|life| (life.begin.0, life.end.0))
+            .collect();
         assert_eq!(spans, [(0x10, 0x20), (0x30, u64::MAX)]);
-        assert_eq!((&*all.all()[0].text, all.orphans), ("bdev_nvme_ctrlr(name=Nvme0)", 0));
-        let hits = format!("nvmf_create_poll_group: tsc=0x1, thread=0x4\n{ADD}: tsc=0x2, qpair=0xa, thread=0x4\n");
+        assert_eq!(
+            (&*all.all()[0].text, all.orphans),
+            ("bdev_nvme_ctrlr(name=Nvme0)", 0)
+        );
+        let hits = format!(
+            "nvmf_create_poll_group: tsc=0x1, thread=0x4\n{ADD}: tsc=0x2, qpair=0xa, thread=0x4\n"
+        );
         let threads = lifetimes(&hits);
-        assert_eq!(named(&threads, "thread", Key::Int(4), u64::MAX), Some("thread(id=4)"), "no probe ends it");
-        assert_eq!(named(&threads, "poll_group", Key::Int(4), 1), Some("poll_group(thread=4)"));
+        assert_eq!(
+            named(&threads, "thread", Key::Int(4), u64::MAX),
+            Some("thread(id=4)"),
+            "no probe ends it"
+        );
+        assert_eq!(
+            named(&threads, "poll_group", Key::Int(4), 1),
+            Some("poll_group(thread=4)")
+        );
     }
 
     /// From SPDK v23.05 on, some probes have 0 instead of their ticks.
@@ -436,8 +511,14 @@ mod tests {
              nvmf_ctrlr_destruct: tsc=0x20, ctrlr=0xc\n\
              nvmf_subsystem_destroy: tsc=0x0, subnqn='s'\n",
         );
-        assert_eq!(named(&all, "ctrlr", Key::Int(0xc), 0x10), Some("ctrlr(ptr=0xc, thread=1, subnqn=s, hostnqn=h)"));
-        assert_eq!(named(&all, "subsystem", Key::Str("s"), 0), Some("subsystem(subnqn=s)"));
+        assert_eq!(
+            named(&all, "ctrlr", Key::Int(0xc), 0x10),
+            Some("ctrlr(ptr=0xc, thread=1, subnqn=s, hostnqn=h)")
+        );
+        assert_eq!(
+            named(&all, "subsystem", Key::Str("s"), 0),
+            Some("subsystem(subnqn=s)")
+        );
         assert_eq!(named(&all, "subsystem", Key::Str("s"), 0x21), None);
         assert_eq!(all.orphans, 0);
     }
@@ -455,9 +536,16 @@ mod tests {
         ];
         let specs = built_in().unwrap();
         let whole = lifetimes(&lines.join("\n"));
-        assert_eq!((whole.all().len(), whole.orphans), (5, 1), "two threads and a subsystem among them");
+        assert_eq!(
+            (whole.all().len(), whole.orphans),
+            (5, 1),
+            "two threads and a subsystem among them"
+        );
         let (read, broken) = Lifetimes::read(&specs, &lines.join("\n"));
-        assert_eq!((read.all(), read.orphans, broken), (whole.all(), whole.orphans, Vec::new()));
+        assert_eq!(
+            (read.all(), read.orphans, broken),
+            (whole.all(), whole.orphans, Vec::new())
+        );
         let mut other_way = lines.clone();
         other_way.swap(3, 5);
         let (read, _) = Lifetimes::read(&specs, &other_way.join("\n"));
@@ -471,9 +559,18 @@ mod tests {
         learnt.forget(Ticks(0x20));
         assert_eq!(learnt.all(), whole.all(), "its last tick belongs to it");
         learnt.forget(Ticks(0x21));
-        assert_eq!((text_at(&learnt, 0xa, 0x10), learnt.all().len()), (None, whole.all().len() - 1));
-        assert_eq!(text_at(&learnt, 0xa, 0x30), Some("qpair(ptr=0xa, thread=2)"));
-        learnt.learn(&specs, &format!("{REMOVE}: tsc=0x40, qpair=0xa, thread=0x2"));
+        assert_eq!(
+            (text_at(&learnt, 0xa, 0x10), learnt.all().len()),
+            (None, whole.all().len() - 1)
+        );
+        assert_eq!(
+            text_at(&learnt, 0xa, 0x30),
+            Some("qpair(ptr=0xa, thread=2)")
+        );
+        learnt.learn(
+            &specs,
+            &format!("{REMOVE}: tsc=0x40, qpair=0xa, thread=0x2"),
+        );
         assert_eq!(text_at(&learnt, 0xa, 0x41), None);
     }
 

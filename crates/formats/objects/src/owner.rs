@@ -21,8 +21,17 @@ const MAX_PROPERTIES: usize = 5;
 
 impl<'a> OwnerProperties<'a> {
     /// Names accepted by [`Self::get`].
-    pub const NAMES: [&'static str; 9] =
-        ["description", "peer", "subnqn", "listener", "qid", "target", "bdev", "reactor", "name"];
+    pub const NAMES: [&'static str; 9] = [
+        "description",
+        "peer",
+        "subnqn",
+        "listener",
+        "qid",
+        "target",
+        "bdev",
+        "reactor",
+        "name",
+    ];
 
     /// Splits a description into its properties.
     pub fn parse(description: &'a str) -> Self {
@@ -30,7 +39,10 @@ impl<'a> OwnerProperties<'a> {
         this.push("description", description);
         if let Some(bdev) = description.strip_prefix("bdev_") {
             this.push("bdev", bdev);
-        } else if let Some(lcore) = description.strip_prefix("reactor_").filter(|n| is_number(n)) {
+        } else if let Some(lcore) = description
+            .strip_prefix("reactor_")
+            .filter(|n| is_number(n))
+        {
             this.push("reactor", lcore);
         } else if !description.contains(' ') && !is_address(description) {
             this.push("name", description);
@@ -72,7 +84,9 @@ impl<'a> OwnerProperties<'a> {
 
     /// Returns the value of a property.
     pub fn get(&self, name: &str) -> Option<&'a str> {
-        self.iter().find(|(n, _)| *n == name).map(|(_, value)| value)
+        self.iter()
+            .find(|(n, _)| *n == name)
+            .map(|(_, value)| value)
     }
 
     /// Iterates over all properties, the whole description first.
@@ -87,7 +101,9 @@ fn is_number(text: &str) -> bool {
 
 /// Returns whether the text is `address:port`, with the address in any form of a transport.
 fn is_address(text: &str) -> bool {
-    let port = text.rsplit_once(':').map(|(address, port)| !address.is_empty() && is_number(port));
+    let port = text
+        .rsplit_once(':')
+        .map(|(address, port)| !address.is_empty() && is_number(port));
     port.unwrap_or(false) && !text.starts_with("nqn.") && !text.starts_with("qid:")
 }
 
@@ -97,7 +113,12 @@ mod tests {
 
     fn shown(description: &str) -> String {
         let parsed = OwnerProperties::parse(description);
-        parsed.iter().skip(1).map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+        parsed
+            .iter()
+            .skip(1)
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     #[test]
@@ -117,9 +138,15 @@ mod tests {
         );
         assert_eq!(shown("bdev_Malloc1"), "bdev=Malloc1");
         assert_eq!(shown("reactor_12"), "reactor=12");
-        assert_eq!(shown("nvmf_tgt_poll_group_000"), "name=nvmf_tgt_poll_group_000");
+        assert_eq!(
+            shown("nvmf_tgt_poll_group_000"),
+            "name=nvmf_tgt_poll_group_000"
+        );
         assert_eq!(shown("something else"), "");
-        assert_eq!(OwnerProperties::parse("something else").get("description"), Some("something else"));
+        assert_eq!(
+            OwnerProperties::parse("something else").get("description"),
+            Some("something else")
+        );
         assert_eq!(shown(""), "name=");
     }
 }

@@ -157,11 +157,17 @@ impl TryFrom<String> for ProbeArg {
         let string = match kind.trim() {
             "int" => false,
             "string" => true,
-            other => return Err(format!("argument {text:?}: {other:?} is neither \"int\" nor \"string\"")),
+            other => {
+                return Err(format!(
+                    "argument {text:?}: {other:?} is neither \"int\" nor \"string\""
+                ));
+            }
         };
         let name = name.trim().to_owned();
         if !is_name(&name) {
-            return Err(format!("argument {text:?}: a name is letters, digits and underscores"));
+            return Err(format!(
+                "argument {text:?}: a name is letters, digits and underscores"
+            ));
         }
         Ok(Self { name, string })
     }
@@ -189,21 +195,32 @@ impl PropertySpec {
 impl ObjectSpec {
     /// Returns whether a property's value is a string.
     pub fn is_text(&self, property: &PropertySpec) -> bool {
-        self.args().any(|arg| arg.name == property.from() && arg.string)
+        self.args()
+            .any(|arg| arg.name == property.from() && arg.string)
     }
 
     /// Iterates over all possible arguments of these objects: those of probes, and the values of
     /// objects found alive.
     fn args(&self) -> impl Iterator<Item = &ProbeArg> {
-        let values = self.alive.iter().flat_map(|alive| &alive.values).map(|value| &value.arg);
-        self.probes.iter().flat_map(|probe| &probe.args).chain(values)
+        let values = self
+            .alive
+            .iter()
+            .flat_map(|alive| &alive.values)
+            .map(|value| &value.arg);
+        self.probes
+            .iter()
+            .flat_map(|probe| &probe.args)
+            .chain(values)
     }
 }
 
 /// Parses a file of specs.
 pub fn parse_specs(text: &str) -> Result<Vec<ObjectSpec>, SpecError> {
     let mut file: File = toml::from_str(text)?;
-    file.object.iter_mut().flat_map(|spec| &mut spec.alive).for_each(|alive| alive.locate(text));
+    file.object
+        .iter_mut()
+        .flat_map(|spec| &mut spec.alive)
+        .for_each(|alive| alive.locate(text));
     file.object.iter().try_for_each(check)?;
     Ok(file.object)
 }
@@ -212,17 +229,47 @@ pub fn parse_specs(text: &str) -> Result<Vec<ObjectSpec>, SpecError> {
 pub const BUILT_IN: [(&str, &str); 13] = [
     ("qpair.toml", include_str!("../../../../objects/qpair.toml")),
     ("ctrlr.toml", include_str!("../../../../objects/ctrlr.toml")),
-    ("subsystem.toml", include_str!("../../../../objects/subsystem.toml")),
-    ("poll_group.toml", include_str!("../../../../objects/poll_group.toml")),
-    ("bdev_nvme_ctrlr.toml", include_str!("../../../../objects/bdev_nvme_ctrlr.toml")),
-    ("thread.toml", include_str!("../../../../objects/thread.toml")),
-    ("target.toml", include_str!("../../../../objects/target.toml")),
-    ("namespace.toml", include_str!("../../../../objects/namespace.toml")),
+    (
+        "subsystem.toml",
+        include_str!("../../../../objects/subsystem.toml"),
+    ),
+    (
+        "poll_group.toml",
+        include_str!("../../../../objects/poll_group.toml"),
+    ),
+    (
+        "bdev_nvme_ctrlr.toml",
+        include_str!("../../../../objects/bdev_nvme_ctrlr.toml"),
+    ),
+    (
+        "thread.toml",
+        include_str!("../../../../objects/thread.toml"),
+    ),
+    (
+        "target.toml",
+        include_str!("../../../../objects/target.toml"),
+    ),
+    (
+        "namespace.toml",
+        include_str!("../../../../objects/namespace.toml"),
+    ),
     ("bdev.toml", include_str!("../../../../objects/bdev.toml")),
-    ("poller.toml", include_str!("../../../../objects/poller.toml")),
-    ("timed_poller.toml", include_str!("../../../../objects/timed_poller.toml")),
-    ("reactor.toml", include_str!("../../../../objects/reactor.toml")),
-    ("nvme_ctrlr.toml", include_str!("../../../../objects/nvme_ctrlr.toml")),
+    (
+        "poller.toml",
+        include_str!("../../../../objects/poller.toml"),
+    ),
+    (
+        "timed_poller.toml",
+        include_str!("../../../../objects/timed_poller.toml"),
+    ),
+    (
+        "reactor.toml",
+        include_str!("../../../../objects/reactor.toml"),
+    ),
+    (
+        "nvme_ctrlr.toml",
+        include_str!("../../../../objects/nvme_ctrlr.toml"),
+    ),
 ];
 
 /// Returns the specs that come with dptrace.
@@ -236,14 +283,23 @@ pub fn built_in() -> Result<Vec<ObjectSpec>, SpecError> {
 
 /// Checks beyond serde that the parts of a spec fit together.
 fn check(spec: &ObjectSpec) -> Result<(), SpecError> {
-    let wrong = |what: String| Err(SpecError::Contradiction { object: spec.name.clone(), what });
-    if !spec.probes.iter().any(|p| p.role.begins()) && (spec.alive.is_empty() || !spec.probes.is_empty()) {
+    let wrong = |what: String| {
+        Err(SpecError::Contradiction {
+            object: spec.name.clone(),
+            what,
+        })
+    };
+    if !spec.probes.iter().any(|p| p.role.begins())
+        && (spec.alive.is_empty() || !spec.probes.is_empty())
+    {
         return wrong("no probe has the role \"begin\" or \"seen\"".to_owned());
     }
     check_alive(spec).or_else(wrong)?;
     for name in spec.probes.iter().map(|p| &p.name).chain([&spec.provider]) {
         if !is_name(name) {
-            return wrong(format!("{name:?}: the name of a probe or provider is letters, digits and underscores"));
+            return wrong(format!(
+                "{name:?}: the name of a probe or provider is letters, digits and underscores"
+            ));
         }
     }
     for (at, probe) in spec.probes.iter().enumerate() {
@@ -252,7 +308,10 @@ fn check(spec: &ObjectSpec) -> Result<(), SpecError> {
         }
         for (at, arg) in probe.args.iter().enumerate() {
             if probe.args[..at].iter().any(|a| a.name == arg.name) {
-                return wrong(format!("probe {:?} has two arguments {:?}", probe.name, arg.name));
+                return wrong(format!(
+                    "probe {:?} has two arguments {:?}",
+                    probe.name, arg.name
+                ));
             }
         }
         for needed in [TSC, &spec.key] {
@@ -268,7 +327,11 @@ fn check(spec: &ObjectSpec) -> Result<(), SpecError> {
             ));
         }
         if !spec.args().any(|arg| arg.name == property.from()) {
-            return wrong(format!("property {:?}: no probe has an argument {:?}", property.name, property.from()));
+            return wrong(format!(
+                "property {:?}: no probe has an argument {:?}",
+                property.name,
+                property.from()
+            ));
         }
     }
     Ok(())
@@ -276,9 +339,15 @@ fn check(spec: &ObjectSpec) -> Result<(), SpecError> {
 
 /// Checks that the parts for objects found alive fit the rest.
 fn check_alive(spec: &ObjectSpec) -> Result<(), String> {
-    spec.alive.iter().try_for_each(|alive| alive.check(&spec.key))?;
+    spec.alive
+        .iter()
+        .try_for_each(|alive| alive.check(&spec.key))?;
     if let Some(owner) = &spec.owner_id
-        && !spec.alive.iter().flat_map(|alive| &alive.values).any(|value| value.arg.name == *owner)
+        && !spec
+            .alive
+            .iter()
+            .flat_map(|alive| &alive.values)
+            .any(|value| value.arg.name == *owner)
     {
         return Err(format!("owner-id: no alive part has a value {owner:?}"));
     }
@@ -296,7 +365,11 @@ mod tests {
         let properties: Vec<_> = qpair.properties.iter().map(|p| p.name.as_str()).collect();
         assert_eq!(properties, ["ptr", "thread", "qid", "subnqn", "hostnqn"]);
         let names: Vec<_> = specs.iter().map(|s| format!("{}.toml", s.name)).collect();
-        assert_eq!(names, BUILT_IN.map(|(file, _)| file), "a file is called like its object");
+        assert_eq!(
+            names,
+            BUILT_IN.map(|(file, _)| file),
+            "a file is called like its object"
+        );
         for spec in &specs {
             let string = |p: &ProbeSpec| p.args.iter().any(|a| a.name == spec.key && a.string);
             assert!(
@@ -317,13 +390,25 @@ mod tests {
         let head = "[[object]]\nname = \"x\"\nkey = \"p\"\n";
         assert!(wrong("[[object]]\nname = 1").contains("expected a string"));
         assert!(wrong(&format!("{head}colour = 1\nprobe = []")).contains("unknown field `colour`"));
-        assert!(wrong(&format!("{head}probe = []")).contains("no probe has the role \"begin\" or \"seen\""));
+        assert!(
+            wrong(&format!("{head}probe = []"))
+                .contains("no probe has the role \"begin\" or \"seen\"")
+        );
         let probe = "[[object.probe]]\nname = \"b\"\nrole = \"begin\"\n";
         assert!(wrong(&format!("{head}{probe}args = [\"tsc\"]")).contains("has no argument \"p\""));
-        assert!(wrong(&format!("{head}{probe}args = [\"tsc\", \"p: float\"]")).contains("neither \"int\" nor"));
-        assert!(wrong(&format!("{head}{probe}args = [\"tsc\", \"p\", \"p\"]")).contains("two arguments \"p\""));
+        assert!(
+            wrong(&format!("{head}{probe}args = [\"tsc\", \"p: float\"]"))
+                .contains("neither \"int\" nor")
+        );
+        assert!(
+            wrong(&format!("{head}{probe}args = [\"tsc\", \"p\", \"p\"]"))
+                .contains("two arguments \"p\"")
+        );
         let named = probe.replace("\"b\"", "\"b(\"");
-        assert!(wrong(&format!("{head}{named}args = [\"tsc\", \"p\"]")).contains("letters, digits and underscores"));
+        assert!(
+            wrong(&format!("{head}{named}args = [\"tsc\", \"p\"]"))
+                .contains("letters, digits and underscores")
+        );
         let args = "args = [\"tsc\", \"p\"]\n";
         assert!(wrong(&format!("{head}{probe}{args}{probe}{args}")).contains("\"b\" occurs twice"));
         let property = "[[object.property]]\nname = \"q\"\n";

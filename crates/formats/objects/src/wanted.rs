@@ -24,11 +24,19 @@ impl<'a> WantedProbe<'a> {
         let mut wanted: Vec<Self> = Vec::new();
         for spec in specs {
             for probe in &spec.probes {
-                let new = Self { provider: &spec.provider, name: &probe.name, args: &probe.args, ticks: probe.ticks };
+                let new = Self {
+                    provider: &spec.provider,
+                    name: &probe.name,
+                    args: &probe.args,
+                    ticks: probe.ticks,
+                };
                 match wanted.iter_mut().find(|known| known.name == new.name) {
                     Some(known) => known.merge(&new).map_err(|what| {
                         let object = spec.name.clone();
-                        SpecError::Contradiction { object, what: format!("probe {:?}: {what}", probe.name) }
+                        SpecError::Contradiction {
+                            object,
+                            what: format!("probe {:?}: {what}", probe.name),
+                        }
                     })?,
                     None => wanted.push(new),
                 }
@@ -39,11 +47,22 @@ impl<'a> WantedProbe<'a> {
 
     fn merge(&mut self, other: &Self) -> Result<(), String> {
         if self.provider != other.provider {
-            return Err(format!("another spec gives it the provider {:?}", self.provider));
+            return Err(format!(
+                "another spec gives it the provider {:?}",
+                self.provider
+            ));
         }
-        if let Some((mine, _)) = self.args.iter().zip(other.args).find(|(mine, other)| mine != other) {
+        if let Some((mine, _)) = self
+            .args
+            .iter()
+            .zip(other.args)
+            .find(|(mine, other)| mine != other)
+        {
             let kind = if mine.string { ": string" } else { "" };
-            return Err(format!("another spec has the argument \"{}{kind}\" in this place", mine.name));
+            return Err(format!(
+                "another spec has the argument \"{}{kind}\" in this place",
+                mine.name
+            ));
         }
         if other.args.len() > self.args.len() {
             self.args = other.args;
@@ -76,8 +95,9 @@ mod tests {
                  args = [\"tsc\", \"p\"{args}]\n"
             )
         };
-        let both =
-            |head: &str, args: &str| parse_specs(&(spec("one", "", ", \"q\"") + &spec("two", head, args))).unwrap();
+        let both = |head: &str, args: &str| {
+            parse_specs(&(spec("one", "", ", \"q\"") + &spec("two", head, args))).unwrap()
+        };
         let longer = both("", ", \"q\", \"r\"");
         assert_eq!(WantedProbe::of(&longer).unwrap()[0].args.len(), 4);
         let wrong = |head, args| WantedProbe::of(&both(head, args)).unwrap_err().to_string();

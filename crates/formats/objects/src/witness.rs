@@ -30,7 +30,11 @@ impl Witness {
     pub(crate) fn new(specs: &[ObjectSpec], tpoints: &TpointTable) -> Self {
         let mut witness = Self::default();
         for (number, spec) in specs.iter().enumerate() {
-            for name in spec.records.iter().flat_map(|pair| [&pair.begin, &pair.end]) {
+            for name in spec
+                .records
+                .iter()
+                .flat_map(|pair| [&pair.begin, &pair.end])
+            {
                 for tpoint in tpoints.all().iter().filter(|tpoint| tpoint.name == *name) {
                     witness.tpoints.entry(tpoint.id).or_default().push(number);
                 }
@@ -55,8 +59,12 @@ impl Witness {
 
     /// Applies a record. Returns whether it reports a change.
     pub(crate) fn observe(&mut self, record: &Record<'_>) -> bool {
-        let Some(specs) = self.tpoints.get(&record.tpoint.id) else { return false };
-        let (Object::Untyped(key) | Object::ValueOnly(key)) = record.object else { return false };
+        let Some(specs) = self.tpoints.get(&record.tpoint.id) else {
+            return false;
+        };
+        let (Object::Untyped(key) | Object::ValueOnly(key)) = record.object else {
+            return false;
+        };
         for &spec in specs {
             let times = self.changes.entry((spec, key)).or_default();
             // A record can be observed twice: when a live trace is first read, and when it is
@@ -74,20 +82,38 @@ impl Witness {
     pub(crate) fn is_complete(specs: &[ObjectSpec], tpoints: &TpointTable) -> bool {
         let is_known = |pair: &RecordPair| Self::ids(pair, tpoints).is_some();
         let has_any = specs.iter().flat_map(|spec| &spec.records).any(is_known);
-        has_any && specs.iter().all(|spec| Self::disabled(spec, tpoints).next().is_none())
+        has_any
+            && specs
+                .iter()
+                .all(|spec| Self::disabled(spec, tpoints).next().is_none())
     }
 
     /// Finds the tracepoints of beginnings and ends of a spec's objects that were disabled although
     /// one of the same group that refers to such objects was enabled.
-    pub(crate) fn disabled<'s>(spec: &'s ObjectSpec, tpoints: &'s TpointTable) -> impl Iterator<Item = &'s str> {
+    pub(crate) fn disabled<'s>(
+        spec: &'s ObjectSpec,
+        tpoints: &'s TpointTable,
+    ) -> impl Iterator<Item = &'s str> {
         let is_used = |group: u16| {
-            let names = |t: &Tpoint| t.args.iter().any(|arg| spec.tracepoint_args.contains(&arg.name));
-            tpoints.all().iter().any(|t| t.group() == group && tpoints.is_enabled(t.id) && names(t))
+            let names = |t: &Tpoint| {
+                t.args
+                    .iter()
+                    .any(|arg| spec.tracepoint_args.contains(&arg.name))
+            };
+            tpoints
+                .all()
+                .iter()
+                .any(|t| t.group() == group && tpoints.is_enabled(t.id) && names(t))
         };
-        let known = spec.records.iter().filter_map(|pair| Some((pair, Self::ids(pair, tpoints)?)));
+        let known = spec
+            .records
+            .iter()
+            .filter_map(|pair| Some((pair, Self::ids(pair, tpoints)?)));
         let used = known.filter(move |(_, [begin, _])| is_used(begin.group()));
-        let all = used.flat_map(|(pair, [begin, end])| [(&*pair.begin, begin.id), (&*pair.end, end.id)]);
-        all.filter(|(_, id)| !tpoints.is_enabled(*id)).map(|(name, _)| name)
+        let all =
+            used.flat_map(|(pair, [begin, end])| [(&*pair.begin, begin.id), (&*pair.end, end.id)]);
+        all.filter(|(_, id)| !tpoints.is_enabled(*id))
+            .map(|(name, _)| name)
     }
 
     /// Returns the tracepoints of a pair's beginning and end, if the trace has both.
@@ -104,7 +130,8 @@ impl Witness {
     /// Returns whether the records from `from` to `to` were observed.
     #[inline]
     pub(crate) fn extends(&self, from: Ticks, to: Ticks) -> bool {
-        self.extent.is_some_and(|(first, last)| first <= from && to <= last)
+        self.extent
+            .is_some_and(|(first, last)| first <= from && to <= last)
     }
 
     /// Sets the period in which nothing was missed.
@@ -127,7 +154,8 @@ impl Witness {
     /// Returns whether nothing was missed between these times.
     #[inline]
     pub(crate) fn covers(&self, from: Ticks, to: Ticks) -> bool {
-        self.covered.is_some_and(|(first, last)| first <= from && to <= last)
+        self.covered
+            .is_some_and(|(first, last)| first <= from && to <= last)
     }
 
     /// Returns the time of the first beginning or end after `from`, if one was observed.
@@ -137,13 +165,16 @@ impl Witness {
             return None;
         }
         let times = self.changes.get(&(spec, key))?;
-        times.get(times.partition_point(|time| *time <= from)).copied()
+        times
+            .get(times.partition_point(|time| *time <= from))
+            .copied()
     }
 
     /// Returns whether a beginning or an end was observed after `from` and not after `to`.
     #[inline]
     pub(crate) fn has_change(&self, spec: usize, key: u64, from: Ticks, to: Ticks) -> bool {
-        self.change_after(spec, key, from).is_some_and(|time| time <= to)
+        self.change_after(spec, key, from)
+            .is_some_and(|time| time <= to)
     }
 }
 

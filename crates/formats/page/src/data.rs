@@ -111,20 +111,33 @@ struct Stages(Vec<(String, String)>);
 
 impl Stages {
     fn place(&mut self, from: &str, to: &str) -> usize {
-        let known = self.0.iter().position(|(a, b)| (&**a, &**b) == (&*shown(from), &*shown(to)));
+        let known = self
+            .0
+            .iter()
+            .position(|(a, b)| (&**a, &**b) == (&*shown(from), &*shown(to)));
         known.unwrap_or_else(|| {
-            self.0.push((shown(from).into_owned(), shown(to).into_owned()));
+            self.0
+                .push((shown(from).into_owned(), shown(to).into_owned()));
             self.0.len() - 1
         })
     }
 
     fn data<'a>(&mut self, stages: &'a [StageFigures]) -> Vec<StageData<'a>> {
-        stages.iter().map(|stage| (self.place(&stage.from, &stage.to), figures(&stage.figures))).collect()
+        stages
+            .iter()
+            .map(|stage| (self.place(&stage.from, &stage.to), figures(&stage.figures)))
+            .collect()
     }
 }
 
 fn figures(of: &Figures) -> FiguresData<'_> {
-    FiguresData { n: of.count, mean: of.mean, p: of.quantiles, max: of.max, curve: &of.curve }
+    FiguresData {
+        n: of.count,
+        mean: of.mean,
+        p: of.quantiles,
+        max: of.max,
+        curve: &of.curve,
+    }
 }
 
 /// Returns the size of a text in the page, in bytes: some characters are escaped twice there.
@@ -140,18 +153,28 @@ fn size(text: &str) -> usize {
 impl<'a> Data<'a> {
     pub(crate) fn of(report: &'a Report) -> Self {
         let mut stages = Stages::default();
-        let groups = report.groups.iter().map(|group| of_group(group, &mut stages)).collect();
+        let groups = report
+            .groups
+            .iter()
+            .map(|group| of_group(group, &mut stages))
+            .collect();
         let mut connections = Vec::new();
         let mut room = MOST_OF_CONNECTIONS;
         for connection in &report.connections {
-            let size =
-                190 + connection.name.as_deref().map_or(0, |name| size(&shown(name))) + 100 * connection.stages.len();
-            let Some(left) = room.checked_sub(size) else { break };
+            let size = 190
+                + connection
+                    .name
+                    .as_deref()
+                    .map_or(0, |name| size(&shown(name)))
+                + 100 * connection.stages.len();
+            let Some(left) = room.checked_sub(size) else {
+                break;
+            };
             room = left;
             connections.push(of_connection(connection, &mut stages));
         }
-        let left_out =
-            ((report.connections.len() - connections.len()) as u64).saturating_add(report.connections_left_out);
+        let left_out = ((report.connections.len() - connections.len()) as u64)
+            .saturating_add(report.connections_left_out);
         Self {
             kernel: report.has_kernel,
             offset: report.offset,
@@ -178,14 +201,28 @@ fn of_group<'a>(group: &'a Group, stages: &mut Stages) -> GroupData<'a> {
 }
 
 fn of_connection<'a>(connection: &'a Connection, stages: &mut Stages) -> ConnectionData<'a> {
-    let Connection { name, group, whole, unfinished, summary, lost, stages: own } = connection;
+    let Connection {
+        name,
+        group,
+        whole,
+        unfinished,
+        summary,
+        lost,
+        stages: own,
+    } = connection;
     ConnectionData {
         name: name.as_deref().map(|name| shown(name).into_owned()),
         group: *group,
         whole: figures(whole),
         unfinished: *unfinished,
-        most: summary.most.as_ref().map(|(from, to, share)| (stages.place(from, to), (share * 1e3).round() / 1e3)),
-        excluded: summary.excluded.as_deref().map(|excluded| shown(excluded).into_owned()),
+        most: summary
+            .most
+            .as_ref()
+            .map(|(from, to, share)| (stages.place(from, to), (share * 1e3).round() / 1e3)),
+        excluded: summary
+            .excluded
+            .as_deref()
+            .map(|excluded| shown(excluded).into_owned()),
         lost: lost.map(|((least, most), of)| (least, most, of)),
         stages: stages.data(own),
     }
@@ -195,14 +232,22 @@ fn heat(map: &HeatMap, report: &Report) -> HeatData {
     let mut cells = Vec::with_capacity(map.cells.len() * 3);
     let mut before = 0;
     for cell in &map.cells {
-        cells.extend([u64::from(cell.column - before), u64::from(cell.row), cell.count]);
+        cells.extend([
+            u64::from(cell.column - before),
+            u64::from(cell.row),
+            cell.count,
+        ]);
         before = cell.column;
     }
     let waterfall = |seen: &crate::heat::Seen| {
         let is_it = |it: &crate::model::Waterfall| {
             it.name == seen.name
                 && it.length == seen.length
-                && it.at.saturating_add(it.length).abs_diff(seen.end.saturating_add(report.offset)) < 2
+                && it
+                    .at
+                    .saturating_add(it.length)
+                    .abs_diff(seen.end.saturating_add(report.offset))
+                    < 2
         };
         report.waterfalls.iter().position(is_it)
     };
@@ -211,10 +256,16 @@ fn heat(map: &HeatMap, report: &Report) -> HeatData {
     // The slowest requests come first.
     for it in &map.seen {
         let name = shown(&it.name).into_owned();
-        let owner = it.whose.and_then(|place| Some((place, shown(map.whose.get(place)?))));
-        let new =
-            owner.as_ref().filter(|(place, _)| !places.contains_key(place)).map_or(0, |(_, owner)| size(owner) + 3);
-        let Some(left) = room.checked_sub(size(&name) + new + 36) else { break };
+        let owner = it
+            .whose
+            .and_then(|place| Some((place, shown(map.whose.get(place)?))));
+        let new = owner
+            .as_ref()
+            .filter(|(place, _)| !places.contains_key(place))
+            .map_or(0, |(_, owner)| size(owner) + 3);
+        let Some(left) = room.checked_sub(size(&name) + new + 36) else {
+            break;
+        };
         room = left;
         let owner = owner.map(|(place, owner)| {
             *places.entry(place).or_insert_with(|| {
@@ -231,7 +282,11 @@ fn heat(map: &HeatMap, report: &Report) -> HeatData {
         cells,
         seen,
         whose,
-        holes: map.holes.iter().map(|hole| (hole.at, hole.length, shown(&hole.why).into_owned())).collect(),
+        holes: map
+            .holes
+            .iter()
+            .map(|hole| (hole.at, hole.length, shown(&hole.why).into_owned()))
+            .collect(),
     }
 }
 
@@ -252,13 +307,35 @@ fn lanes(strip: &LaneStrip) -> LanesData<'_> {
                 who.len() - 1
             }
         };
-        let activity = Activity::ALL.iter().position(|activity| *activity == it.activity).unwrap_or_default();
-        taken.push((it.lane, it.at.saturating_sub(before), it.length, activity, place));
+        let activity = Activity::ALL
+            .iter()
+            .position(|activity| *activity == it.activity)
+            .unwrap_or_default();
+        taken.push((
+            it.lane,
+            it.at.saturating_sub(before),
+            it.length,
+            activity,
+            place,
+        ));
         before = it.at;
     }
-    let threads = strip.lanes.iter().map(|lane| of_lane(lane, strip.column)).collect();
-    let activities = Activity::ALL.iter().map(|activity| (activity.key(), activity.label())).collect();
-    LanesData { column: strip.column, threads, taken, who, activities }
+    let threads = strip
+        .lanes
+        .iter()
+        .map(|lane| of_lane(lane, strip.column))
+        .collect();
+    let activities = Activity::ALL
+        .iter()
+        .map(|activity| (activity.key(), activity.label()))
+        .collect();
+    LanesData {
+        column: strip.column,
+        threads,
+        taken,
+        who,
+        activities,
+    }
 }
 
 fn of_lane(lane: &Lane, column: u64) -> LaneData {
@@ -274,5 +351,8 @@ fn of_lane(lane: &Lane, column: u64) -> LaneData {
         }
         sparse
     });
-    LaneData { name: shown(&lane.name).into_owned(), shares: shares.collect() }
+    LaneData {
+        name: shown(&lane.name).into_owned(),
+        shares: shares.collect(),
+    }
 }

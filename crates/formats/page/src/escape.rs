@@ -36,7 +36,9 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
 /// Escapes JSON for a `<script>` element, which would end at the first `</script` in the JSON: no
 /// `<` remains.
 pub(crate) fn script_data(json: &str) -> String {
-    json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+    json.replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
 }
 
 #[cfg(test)]
@@ -49,7 +51,10 @@ mod tests {
             html("<b a='1' c=\"2\">&\u{202e}\n"),
             "&lt;b a=&#39;1&#39; c=&quot;2&quot;&gt;&amp;\\xe2\\x80\\xae\\x0a"
         );
-        assert_eq!(script_data(r#"{"a":"</script><!--&"}"#), r#"{"a":"\u003c/script\u003e\u003c!--\u0026"}"#);
+        assert_eq!(
+            script_data(r#"{"a":"</script><!--&"}"#),
+            r#"{"a":"\u003c/script\u003e\u003c!--\u0026"}"#
+        );
         assert_eq!(shown(&"x".repeat(9_000)).chars().count(), MOST + 1);
     }
 }

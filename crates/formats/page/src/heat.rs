@@ -89,7 +89,13 @@ impl Heat {
 
     /// Adds a request by its end and latency. `name` is called only if it is one of the slowest of
     /// its cell.
-    pub fn add(&mut self, end: u64, length: u64, whose: Option<&str>, name: impl FnOnce() -> String) {
+    pub fn add(
+        &mut self,
+        end: u64,
+        length: u64,
+        whose: Option<&str>,
+        name: impl FnOnce() -> String,
+    ) {
         let column = u32::try_from(end / self.column).unwrap_or(u32::MAX);
         let key = (column, row(length, self.per_doubling));
         let cell = self.cells.entry(key).or_default();
@@ -103,7 +109,12 @@ impl Heat {
                     names.len() - 1
                 })
             });
-            cell.keep([Seen { end, length, name: name(), whose }]);
+            cell.keep([Seen {
+                end,
+                length,
+                name: name(),
+                whose,
+            }]);
         }
         if self.cells.len() > MOST_CELLS {
             self.coarsen();
@@ -119,7 +130,11 @@ impl Heat {
             self.column = self.column.saturating_mul(2);
         }
         for ((column, row), counted) in std::mem::take(&mut self.cells) {
-            let key = if halve_rows { (column, row / 2) } else { (column / 2, row) };
+            let key = if halve_rows {
+                (column, row / 2)
+            } else {
+                (column / 2, row)
+            };
             let cell = self.cells.entry(key).or_default();
             cell.count += counted.count;
             cell.keep(counted.seen);
@@ -131,17 +146,34 @@ impl Heat {
         let mut cells = Vec::with_capacity(self.cells.len());
         let mut seen = Vec::new();
         for ((column, row), counted) in self.cells {
-            cells.push(Cell { column, row, count: counted.count });
+            cells.push(Cell {
+                column,
+                row,
+                count: counted.count,
+            });
             seen.extend(counted.seen);
         }
         cells.sort_unstable();
-        seen.sort_unstable_by(|a: &Seen, b| (b.length, a.end, &a.name).cmp(&(a.length, b.end, &b.name)));
+        seen.sort_unstable_by(|a: &Seen, b| {
+            (b.length, a.end, &a.name).cmp(&(a.length, b.end, &b.name))
+        });
         seen.truncate(MOST_SEEN);
         let last = cells.last().map_or(0, |cell| cell.column.saturating_add(1));
-        let columns = u32::try_from(span.div_ceil(self.column)).unwrap_or(u32::MAX).max(last).max(1);
+        let columns = u32::try_from(span.div_ceil(self.column))
+            .unwrap_or(u32::MAX)
+            .max(last)
+            .max(1);
         let (column, per_doubling) = (self.column, self.per_doubling);
         let whose = named(&mut seen, &self.names);
-        HeatMap { column, columns, per_doubling, cells, seen, whose, holes }
+        HeatMap {
+            column,
+            columns,
+            per_doubling,
+            cells,
+            seen,
+            whose,
+            holes,
+        }
     }
 }
 
@@ -187,13 +219,24 @@ mod tests {
             heat.add(n * 3_333, length, Some("it"), || format!("r{n}"));
         }
         let map = heat.finish(1_000_000_000, Vec::new());
-        assert!(map.cells.len() <= MOST_CELLS && map.seen.len() == MOST_SEEN, "{}", map.cells.len());
-        assert_eq!(map.cells.iter().map(|cell| cell.count).sum::<u64>(), 300_000);
+        assert!(
+            map.cells.len() <= MOST_CELLS && map.seen.len() == MOST_SEEN,
+            "{}",
+            map.cells.len()
+        );
+        assert_eq!(
+            map.cells.iter().map(|cell| cell.count).sum::<u64>(),
+            300_000
+        );
         assert!(map.seen.is_sorted_by(|a, b| a.length >= b.length));
         for seen in &map.seen {
             let row = row(seen.length, map.per_doubling);
             let column = (seen.end / map.column) as u32;
-            assert!(map.cells.iter().any(|cell| (cell.column, cell.row) == (column, row)));
+            assert!(
+                map.cells
+                    .iter()
+                    .any(|cell| (cell.column, cell.row) == (column, row))
+            );
             let begin = row_begin(row, map.per_doubling);
             assert!(
                 begin <= seen.length as f64 * 1.0001

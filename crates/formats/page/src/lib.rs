@@ -17,7 +17,7 @@ mod words;
 
 pub use heat::{Cell, Heat, HeatMap, Seen};
 pub use model::{
-    Activity, Budget, Cause, Connection, Curve, Figures, Group, Hole, Intruder, Lane, LaneStrip, Lost, Report, Span,
-    Spent, StageFigures, Summary, Taken, Verdict, WaterStage, Waterfall,
+    Activity, Budget, Cause, Connection, Curve, Figures, Group, Hole, Intruder, Lane, LaneStrip,
+    Lost, Report, Span, Spent, StageFigures, Summary, Taken, Verdict, WaterStage, Waterfall,
 };
 pub use page::page;

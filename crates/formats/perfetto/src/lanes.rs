@@ -31,7 +31,8 @@ mod tests {
     #[test]
     fn a_lane_is_used_again_when_it_is_free() {
         let mut lanes = Lanes::default();
-        let placed = [(0, 10), (5, 12), (10, 20), (11, 21), (12, 30)].map(|(begin, end)| lanes.place(begin, end));
+        let placed = [(0, 10), (5, 12), (10, 20), (11, 21), (12, 30)]
+            .map(|(begin, end)| lanes.place(begin, end));
         assert_eq!(placed, [0, 1, 0, 2, 1]);
     }
 

@@ -337,7 +337,10 @@ pub struct FtraceEvent {
     #[prost(uint32, optional, tag = "2")]
     pub pid: Option<u32>,
     /// Event.
-    #[prost(oneof = "Ftrace", tags = "4, 20, 21, 22, 24, 25, 36, 37, 329, 330, 559, 560")]
+    #[prost(
+        oneof = "Ftrace",
+        tags = "4, 20, 21, 22, 24, 25, 36, 37, 329, 330, 559, 560"
+    )]
     pub event: Option<Ftrace>,
 }
 

@@ -7,10 +7,10 @@ use prost::Message as _;
 use prost::encoding::encode_varint;
 
 use crate::proto::{
-    AnnotationValue, Clock, ClockSnapshot, CounterDescriptor, Data, DebugAnnotation, Ftrace, FtraceEvent,
-    FtraceEventBundle, InternedData, InternedName, Process, ProcessDescriptor, ProcessTree, SEQ_CLEARED,
-    SEQ_NEEDS_STATE, SystemInfo, Thread, TracePacket, TrackDescriptor, TrackEvent, Utsname, clock, event_type, merge,
-    ordering, unit,
+    AnnotationValue, Clock, ClockSnapshot, CounterDescriptor, Data, DebugAnnotation, Ftrace,
+    FtraceEvent, FtraceEventBundle, InternedData, InternedName, Process, ProcessDescriptor,
+    ProcessTree, SEQ_CLEARED, SEQ_NEEDS_STATE, SystemInfo, Thread, TracePacket, TrackDescriptor,
+    TrackEvent, Utsname, clock, event_type, merge, ordering, unit,
 };
 
 /// Id of our packet sequence: there is one writer.
@@ -122,7 +122,10 @@ impl Interner {
         }
         let number = self.0.len() as u64 + 1;
         self.0.insert(name.to_owned(), number);
-        unsent.push(InternedName { iid: Some(number), name: Some(name.to_owned()) });
+        unsent.push(InternedName {
+            iid: Some(number),
+            name: Some(name.to_owned()),
+        });
         number
     }
 }
@@ -151,7 +154,10 @@ impl<W: Write> Writer<W> {
 
     /// Writes two clocks at one moment: nanoseconds since boot, and of the time of day.
     pub fn clocks(&mut self, boot: u64, real: u64) -> io::Result<()> {
-        let showed = |id, nanos| Clock { clock_id: Some(id), timestamp: Some(nanos) };
+        let showed = |id, nanos| Clock {
+            clock_id: Some(id),
+            timestamp: Some(nanos),
+        };
         let snapshot = ClockSnapshot {
             clocks: vec![showed(clock::BOOTTIME, boot), showed(clock::REALTIME, real)],
             primary_trace_clock: Some(clock::BOOTTIME.cast_signed()),
@@ -171,8 +177,13 @@ impl<W: Write> Writer<W> {
             release: Some(release.to_owned()),
             machine: Some(machine.to_owned()),
         };
-        let info = SystemInfo { utsname: Some(utsname) };
-        self.packet(TracePacket { data: Some(Data::SystemInfo(info)), ..TracePacket::default() })
+        let info = SystemInfo {
+            utsname: Some(utsname),
+        };
+        self.packet(TracePacket {
+            data: Some(Data::SystemInfo(info)),
+            ..TracePacket::default()
+        })
     }
 
     /// Writes a process at time `at`, with the ids and names of its threads.
@@ -188,9 +199,19 @@ impl<W: Write> Writer<W> {
             name: Some(name.to_owned()),
             tgid: Some(pid.cast_signed()),
         });
-        let process = Process { pid: Some(pid.cast_signed()), cmdline: command_line.to_vec() };
-        let tree = ProcessTree { processes: vec![process], threads: threads.collect() };
-        self.packet(TracePacket { timestamp: Some(at), data: Some(Data::ProcessTree(tree)), ..TracePacket::default() })
+        let process = Process {
+            pid: Some(pid.cast_signed()),
+            cmdline: command_line.to_vec(),
+        };
+        let tree = ProcessTree {
+            processes: vec![process],
+            threads: threads.collect(),
+        };
+        self.packet(TracePacket {
+            timestamp: Some(at),
+            data: Some(Data::ProcessTree(tree)),
+            ..TracePacket::default()
+        })
     }
 
     /// Creates a track. Tracks with the same name are not merged.
@@ -208,12 +229,22 @@ impl<W: Write> Writer<W> {
         match spec.kind {
             TrackKind::Process { pid } => {
                 let process_name = descriptor.name.take();
-                descriptor.process = Some(ProcessDescriptor { pid: Some(pid.cast_signed()), process_name });
+                descriptor.process = Some(ProcessDescriptor {
+                    pid: Some(pid.cast_signed()),
+                    process_name,
+                });
             }
             TrackKind::Slices => {}
-            TrackKind::Counter => descriptor.counter = Some(CounterDescriptor { unit: Some(unit::COUNT) }),
+            TrackKind::Counter => {
+                descriptor.counter = Some(CounterDescriptor {
+                    unit: Some(unit::COUNT),
+                });
+            }
         }
-        self.packet(TracePacket { data: Some(Data::TrackDescriptor(descriptor)), ..TracePacket::default() })?;
+        self.packet(TracePacket {
+            data: Some(Data::TrackDescriptor(descriptor)),
+            ..TracePacket::default()
+        })?;
         Ok(Track(self.tracks))
     }
 
@@ -224,12 +255,17 @@ impl<W: Write> Writer<W> {
 
     /// Interns a detail name.
     pub fn key(&mut self, key: &str) -> Key {
-        Key(self.keys.number(key, &mut self.unsent.debug_annotation_names))
+        Key(self
+            .keys
+            .number(key, &mut self.unsent.debug_annotation_names))
     }
 
     /// Interns a text, which stays in memory for the whole trace: see [`Value::Once`].
     pub fn text(&mut self, text: &str) -> Text {
-        Text(self.texts.number(text, &mut self.unsent.debug_annotation_string_values))
+        Text(
+            self.texts
+                .number(text, &mut self.unsent.debug_annotation_string_values),
+        )
     }
 
     /// Writes a slice.
@@ -253,13 +289,22 @@ impl<W: Write> Writer<W> {
 
     /// Writes the end of the track's innermost slice.
     pub fn end(&mut self, track: Track, at: u64) -> io::Result<()> {
-        let event =
-            TrackEvent { r#type: Some(event_type::SLICE_END), track_uuid: Some(track.0), ..TrackEvent::default() };
+        let event = TrackEvent {
+            r#type: Some(event_type::SLICE_END),
+            track_uuid: Some(track.0),
+            ..TrackEvent::default()
+        };
         self.event(at, event)
     }
 
     /// Writes an event without a duration.
-    pub fn instant(&mut self, track: Track, name: Name, at: u64, details: &[(Key, Value<'_>)]) -> io::Result<()> {
+    pub fn instant(
+        &mut self,
+        track: Track,
+        name: Name,
+        at: u64,
+        details: &[(Key, Value<'_>)],
+    ) -> io::Result<()> {
         let event = TrackEvent {
             debug_annotations: details.iter().map(detail).collect(),
             r#type: Some(event_type::INSTANT),
@@ -285,8 +330,16 @@ impl<W: Write> Writer<W> {
     /// in time order.
     pub fn kernel(&mut self, cpu: u32, at: u64, tid: u32, event: Ftrace) -> io::Result<()> {
         let bundle = self.bundles.entry(cpu).or_default();
-        bundle.event.push(FtraceEvent { timestamp: Some(at), pid: Some(tid), event: Some(event) });
-        if bundle.event.len() < BUNDLE { Ok(()) } else { self.flush(cpu) }
+        bundle.event.push(FtraceEvent {
+            timestamp: Some(at),
+            pid: Some(tid),
+            event: Some(event),
+        });
+        if bundle.event.len() < BUNDLE {
+            Ok(())
+        } else {
+            self.flush(cpu)
+        }
     }
 
     /// Records that events of this CPU were lost after those added so far.
@@ -308,10 +361,19 @@ impl<W: Write> Writer<W> {
     }
 
     fn flush(&mut self, cpu: u32) -> io::Result<()> {
-        let held = self.bundles.get_mut(&cpu).filter(|bundle| !bundle.event.is_empty());
+        let held = self
+            .bundles
+            .get_mut(&cpu)
+            .filter(|bundle| !bundle.event.is_empty());
         let Some(bundle) = held else { return Ok(()) };
-        let bundle = FtraceEventBundle { cpu: Some(cpu), ..std::mem::take(bundle) };
-        self.packet(TracePacket { data: Some(Data::FtraceEvents(bundle)), ..TracePacket::default() })
+        let bundle = FtraceEventBundle {
+            cpu: Some(cpu),
+            ..std::mem::take(bundle)
+        };
+        self.packet(TracePacket {
+            data: Some(Data::FtraceEvents(bundle)),
+            ..TracePacket::default()
+        })
     }
 
     fn event(&mut self, at: u64, event: TrackEvent) -> io::Result<()> {
@@ -346,5 +408,8 @@ fn detail((key, value): &(Key, Value<'_>)) -> DebugAnnotation {
         Value::Text(text) => AnnotationValue::StringIid(text.0),
         Value::Once(text) => AnnotationValue::String(text.to_owned()),
     };
-    DebugAnnotation { name_iid: Some(key.0), value: Some(value) }
+    DebugAnnotation {
+        name_iid: Some(key.0),
+        value: Some(value),
+    }
 }

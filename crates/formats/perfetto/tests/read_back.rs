@@ -10,7 +10,9 @@
 use std::io::Write as _;
 use std::process::Stdio;
 
-use perfetto::proto::{Data, Ftrace, IrqEntry, IrqExit, LocalTimer, SchedSwitch, SchedWaking, Softirq, SysCall, read};
+use perfetto::proto::{
+    Data, Ftrace, IrqEntry, IrqExit, LocalTimer, SchedSwitch, SchedWaking, Softirq, SysCall, read,
+};
 use perfetto::{Slice, TrackKind, TrackSpec, Value, Writer};
 
 /// Output of [`one_of_everything`].
@@ -21,14 +23,40 @@ fn one_of_everything() -> Vec<u8> {
     let mut writer = Writer::new(Vec::new()).unwrap();
     writer.clocks(1_000, 1_700_000_000_000_000_000).unwrap();
     writer.machine("6.18.0", "x86_64").unwrap();
-    writer.process(1_000, 42, &["nvmf_tgt".to_owned(), "-m".to_owned()], [(43, "reactor_1")]).unwrap();
-    let spec = TrackSpec { name: "nvmf_tgt", parent: None, rank: 0, kind: TrackKind::Process { pid: 42 } };
+    writer
+        .process(
+            1_000,
+            42,
+            &["nvmf_tgt".to_owned(), "-m".to_owned()],
+            [(43, "reactor_1")],
+        )
+        .unwrap();
+    let spec = TrackSpec {
+        name: "nvmf_tgt",
+        parent: None,
+        rank: 0,
+        kind: TrackKind::Process { pid: 42 },
+    };
     let process = writer.track(&spec).unwrap();
-    let spec = TrackSpec { name: "queue 1", parent: Some(process), rank: 1, kind: TrackKind::Slices };
+    let spec = TrackSpec {
+        name: "queue 1",
+        parent: Some(process),
+        rank: 1,
+        kind: TrackKind::Slices,
+    };
     let queue = writer.track(&spec).unwrap();
-    let spec = TrackSpec { name: "in flight", parent: Some(queue), rank: 0, kind: TrackKind::Counter };
+    let spec = TrackSpec {
+        name: "in flight",
+        parent: Some(queue),
+        rank: 0,
+        kind: TrackKind::Counter,
+    };
     let depth = writer.track(&spec).unwrap();
-    let (request, stage, subnqn) = (writer.name("r1"), writer.name("EXECUTING"), writer.key("subnqn"));
+    let (request, stage, subnqn) = (
+        writer.name("r1"),
+        writer.name("EXECUTING"),
+        writer.key("subnqn"),
+    );
     let nqn = writer.text("nqn.2016-06.io.spdk:cnode1");
     let details = [
         (subnqn, Value::Text(nqn)),
@@ -37,9 +65,25 @@ fn one_of_everything() -> Vec<u8> {
         (writer.key("object"), Value::Once("r1")),
     ];
     writer
-        .begin(&Slice { track: queue, name: request, begin: 2_000, end: 3_000, details: &details, flows: &[7] })
+        .begin(&Slice {
+            track: queue,
+            name: request,
+            begin: 2_000,
+            end: 3_000,
+            details: &details,
+            flows: &[7],
+        })
         .unwrap();
-    writer.slice(&Slice { track: queue, name: stage, begin: 2_100, end: 2_900, details: &[], flows: &[] }).unwrap();
+    writer
+        .slice(&Slice {
+            track: queue,
+            name: stage,
+            begin: 2_100,
+            end: 2_900,
+            details: &[],
+            flows: &[],
+        })
+        .unwrap();
     writer.end(queue, 3_000).unwrap();
     writer.counter(depth, 2_000, 1).unwrap();
     writer.instant(queue, request, 2_500, &[]).unwrap();
@@ -49,18 +93,60 @@ fn one_of_everything() -> Vec<u8> {
         next_comm: Some("kworker/1:2".to_owned()),
         ..SchedSwitch::default()
     };
-    writer.kernel(1, 2_200, 43, Ftrace::SchedSwitch(switch)).unwrap();
+    writer
+        .kernel(1, 2_200, 43, Ftrace::SchedSwitch(switch))
+        .unwrap();
     writer.lost(1).unwrap();
-    let waking = SchedWaking { pid: Some(43), target_cpu: Some(1), ..SchedWaking::default() };
-    writer.kernel(1, 2_300, 99, Ftrace::SchedWaking(waking)).unwrap();
-    writer.kernel(0, 2_300, 0, Ftrace::IrqEntry(IrqEntry { irq: Some(24), name: Some("nvme0q1".to_owned()) })).unwrap();
-    writer.kernel(0, 2_310, 0, Ftrace::IrqExit(IrqExit { irq: Some(24) })).unwrap();
-    writer.kernel(0, 2_320, 0, Ftrace::SoftirqEntry(Softirq { vec: Some(3) })).unwrap();
-    writer.kernel(0, 2_330, 0, Ftrace::SoftirqExit(Softirq { vec: Some(3) })).unwrap();
-    writer.kernel(0, 2_340, 0, Ftrace::SysEnter(SysCall { id: Some(232) })).unwrap();
-    writer.kernel(0, 2_350, 0, Ftrace::SysExit(SysCall { id: Some(232) })).unwrap();
-    writer.kernel(0, 2_360, 0, Ftrace::TimerEntry(LocalTimer { vector: Some(236) })).unwrap();
-    writer.kernel(0, 2_370, 0, Ftrace::TimerExit(LocalTimer { vector: Some(236) })).unwrap();
+    let waking = SchedWaking {
+        pid: Some(43),
+        target_cpu: Some(1),
+        ..SchedWaking::default()
+    };
+    writer
+        .kernel(1, 2_300, 99, Ftrace::SchedWaking(waking))
+        .unwrap();
+    writer
+        .kernel(
+            0,
+            2_300,
+            0,
+            Ftrace::IrqEntry(IrqEntry {
+                irq: Some(24),
+                name: Some("nvme0q1".to_owned()),
+            }),
+        )
+        .unwrap();
+    writer
+        .kernel(0, 2_310, 0, Ftrace::IrqExit(IrqExit { irq: Some(24) }))
+        .unwrap();
+    writer
+        .kernel(0, 2_320, 0, Ftrace::SoftirqEntry(Softirq { vec: Some(3) }))
+        .unwrap();
+    writer
+        .kernel(0, 2_330, 0, Ftrace::SoftirqExit(Softirq { vec: Some(3) }))
+        .unwrap();
+    writer
+        .kernel(0, 2_340, 0, Ftrace::SysEnter(SysCall { id: Some(232) }))
+        .unwrap();
+    writer
+        .kernel(0, 2_350, 0, Ftrace::SysExit(SysCall { id: Some(232) }))
+        .unwrap();
+    writer
+        .kernel(
+            0,
+            2_360,
+            0,
+            Ftrace::TimerEntry(LocalTimer { vector: Some(236) }),
+        )
+        .unwrap();
+    writer
+        .kernel(
+            0,
+            2_370,
+            0,
+            Ftrace::TimerExit(LocalTimer { vector: Some(236) }),
+        )
+        .unwrap();
     let bytes = writer.finish().unwrap();
     if let Some(path) = std::env::var_os("WRITE_EVERYTHING") {
         std::fs::write(path, &bytes).unwrap();
@@ -71,23 +157,44 @@ fn one_of_everything() -> Vec<u8> {
 #[test]
 fn what_is_written_is_read_back() {
     let packets = read(&one_of_everything()).unwrap();
-    assert_eq!(packets[0].sequence_flags, Some(perfetto::proto::SEQ_CLEARED));
-    assert!(packets.iter().all(|packet| packet.trusted_packet_sequence_id == Some(1)));
+    assert_eq!(
+        packets[0].sequence_flags,
+        Some(perfetto::proto::SEQ_CLEARED)
+    );
+    assert!(
+        packets
+            .iter()
+            .all(|packet| packet.trusted_packet_sequence_id == Some(1))
+    );
     let events: Vec<_> = packets
         .iter()
         .filter_map(|packet| match &packet.data {
-            Some(Data::TrackEvent(event)) => {
-                Some((packet.timestamp.unwrap(), event.r#type.unwrap(), event.track_uuid.unwrap()))
-            }
+            Some(Data::TrackEvent(event)) => Some((
+                packet.timestamp.unwrap(),
+                event.r#type.unwrap(),
+                event.track_uuid.unwrap(),
+            )),
             _ => None,
         })
         .collect();
-    let expected = [(2_000, 1, 2), (2_100, 1, 2), (2_900, 2, 2), (3_000, 2, 2), (2_000, 4, 3), (2_500, 3, 2)];
+    let expected = [
+        (2_000, 1, 2),
+        (2_100, 1, 2),
+        (2_900, 2, 2),
+        (3_000, 2, 2),
+        (2_000, 4, 3),
+        (2_500, 3, 2),
+    ];
     assert_eq!(events, expected);
     // A name is sent once, before or with the first event that uses it.
     let mut sent = Vec::new();
     for packet in &packets {
-        sent.extend(packet.interned_data.iter().flat_map(|data| data.event_names.iter().map(|name| name.iid.unwrap())));
+        sent.extend(
+            packet
+                .interned_data
+                .iter()
+                .flat_map(|data| data.event_names.iter().map(|name| name.iid.unwrap())),
+        );
         if let Some(Data::TrackEvent(event)) = &packet.data {
             assert!(event.name_iid.is_none_or(|name| sent.contains(&name)));
         }
@@ -96,7 +203,9 @@ fn what_is_written_is_read_back() {
     let bundles: Vec<_> = packets
         .iter()
         .filter_map(|packet| match &packet.data {
-            Some(Data::FtraceEvents(bundle)) => Some((bundle.cpu.unwrap(), bundle.event.len(), bundle.lost_events)),
+            Some(Data::FtraceEvents(bundle)) => {
+                Some((bundle.cpu.unwrap(), bundle.event.len(), bundle.lost_events))
+            }
             _ => None,
         })
         .collect();
@@ -106,20 +215,30 @@ fn what_is_written_is_read_back() {
 
 #[test]
 fn what_is_written_is_what_the_schema_has_read() {
-    assert!(one_of_everything() == EVERYTHING, "write it anew, and let the schema read it");
+    assert!(
+        one_of_everything() == EVERYTHING,
+        "write it anew, and let the schema read it"
+    );
 }
 
 /// Perfetto's own schema knows each field, and finds each value in it.
 #[test]
 fn the_schema_reads_what_is_expected() {
-    let has_schema = testkit::command("python3").args(["-c", "import perfetto.protos"]).stderr(Stdio::null()).status();
+    let has_schema = testkit::command("python3")
+        .args(["-c", "import perfetto.protos"])
+        .stderr(Stdio::null())
+        .status();
     if !has_schema.is_ok_and(|status| status.success()) {
         println!("not run: python3 has no module perfetto");
         return;
     }
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/schema.py");
-    let mut reader =
-        testkit::command("python3").arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut reader = testkit::command("python3")
+        .arg(script)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     reader.stdin.take().unwrap().write_all(EVERYTHING).unwrap();
     let output = reader.wait_with_output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();

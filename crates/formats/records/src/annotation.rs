@@ -13,7 +13,9 @@ pub(crate) fn members(out: &mut Vec<u8>, annotator: &Annotator, object: &Lifetim
     let spec = &annotator.specs()[object.spec];
     let mut first = true;
     for (index, property) in spec.properties.iter().enumerate() {
-        let Some(value) = object.value(index) else { continue };
+        let Some(value) = object.value(index) else {
+            continue;
+        };
         if !first {
             out.push(b',');
         }
@@ -62,18 +64,26 @@ impl ReadBack {
 
     /// Returns the annotation of the argument with this name, as JSON text.
     pub(crate) fn json(&self, arg: &str) -> Option<String> {
-        self.0.get(arg).filter(|value| value.is_object()).map(Value::to_string)
+        self.0
+            .get(arg)
+            .filter(|value| value.is_object())
+            .map(Value::to_string)
     }
 
     /// Returns a property of the first object of this type.
     pub(crate) fn property(&self, object_type: &str, property: &str) -> Option<String> {
-        self.of_type(object_type).find_map(|members| members.get(property).map(shown))
+        self.of_type(object_type)
+            .find_map(|members| members.get(property).map(shown))
     }
 
     /// Returns the properties of the first object of this type: numbers with their names, texts
     /// alone.
     pub(crate) fn identity(&self, object_type: &str) -> Option<String> {
-        let members = self.of_type(object_type).next()?.iter().filter(|(name, _)| *name != TYPE_MEMBER);
+        let members = self
+            .of_type(object_type)
+            .next()?
+            .iter()
+            .filter(|(name, _)| *name != TYPE_MEMBER);
         let values = members.map(|(name, value)| match value {
             Value::String(_) => shown(value),
             _ => format!("{}:{}", printable::text(name.as_bytes()), shown(value)),
@@ -85,7 +95,10 @@ impl ReadBack {
     fn of_type(&self, object_type: &str) -> impl Iterator<Item = &Map<String, Value>> {
         self.0.iter().filter_map(move |(arg, members)| {
             let members = members.as_object()?;
-            let named = members.get(TYPE_MEMBER).and_then(Value::as_str).unwrap_or(arg);
+            let named = members
+                .get(TYPE_MEMBER)
+                .and_then(Value::as_str)
+                .unwrap_or(arg);
             (named == object_type).then_some(members)
         })
     }
@@ -96,7 +109,8 @@ impl ReadObject {
     pub(crate) fn text(&self, arg: &str) -> String {
         let object_type = self.0.get(TYPE_MEMBER).and_then(Value::as_str);
         let members = self.0.iter().filter(|(name, _)| *name != TYPE_MEMBER);
-        let members = members.map(|(name, value)| format!("{}={}", printable::text(name.as_bytes()), shown(value)));
+        let members = members
+            .map(|(name, value)| format!("{}={}", printable::text(name.as_bytes()), shown(value)));
         let members = members.collect::<Vec<_>>().join(", ");
         match object_type {
             Some(named) => format!("{arg}: {}({members})", printable::text(named.as_bytes())),
@@ -107,5 +121,8 @@ impl ReadObject {
 
 /// Formats untrusted text so that no part of it can control a terminal.
 fn shown(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), |text| printable::text(text.as_bytes()).into_owned())
+    value.as_str().map_or_else(
+        || value.to_string(),
+        |text| printable::text(text.as_bytes()).into_owned(),
+    )
 }

@@ -151,14 +151,32 @@ mod tests {
 
     #[test]
     fn same_as_the_standard_library() {
-        for n in [0, 1, 9, 10, 99, 100, 101, 999, 1000, 12345, 999_999, 1_000_000, u64::from(u32::MAX), u64::MAX] {
+        for n in [
+            0,
+            1,
+            9,
+            10,
+            99,
+            100,
+            101,
+            999,
+            1000,
+            12345,
+            999_999,
+            1_000_000,
+            u64::from(u32::MAX),
+            u64::MAX,
+        ] {
             assert_eq!(written(|out| number(out, n)), n.to_string());
             assert_eq!(written(|out| number_right::<6>(out, n)), format!("{n:6}"));
             assert_eq!(written(|out| number_two_digits(out, n)), format!("{n:02}"));
             assert_eq!(written(|out| hex(out, n)), format!("{n:x}"));
             let fixed = format!("{}.{:03}", n / 1000, n % 1000);
             assert_eq!(written(|out| fixed3(out, n)), fixed);
-            assert_eq!(written(|out| fixed3_right::<16>(out, n)), format!("{fixed:>16}"));
+            assert_eq!(
+                written(|out| fixed3_right::<16>(out, n)),
+                format!("{fixed:>16}")
+            );
         }
     }
 

@@ -70,10 +70,18 @@ const PLAIN: [(&str, Field, &str); 9] = [
     ("lcore", Field::Lcore, "the lcore that wrote the record"),
     ("tpoint", Field::Tpoint, "the tracepoint"),
     ("owner", Field::Owner, "the owner's whole description"),
-    ("poller", Field::Poller, "the poller, in traces without owners"),
+    (
+        "poller",
+        Field::Poller,
+        "the poller, in traces without owners",
+    ),
     ("size", Field::Size, "the record's size, in bytes of data"),
     ("object", Field::Object, "the object: r10"),
-    ("related", Field::Related, "the object that this one belongs to"),
+    (
+        "related",
+        Field::Related,
+        "the object that this one belongs to",
+    ),
     ("time", Field::Time, "the object's age, in microseconds"),
     ("tsc", Field::Tsc, "the record's time, in ticks"),
 ];
@@ -81,16 +89,31 @@ const PLAIN: [(&str, Field, &str); 9] = [
 /// Returns the names and descriptions of all fields except the arguments, which differ in each
 /// trace.
 pub fn known(specs: &[ObjectSpec]) -> Vec<(String, String)> {
-    let mut known: Vec<_> = PLAIN.iter().map(|(name, _, about)| ((*name).to_owned(), (*about).to_owned())).collect();
-    known.extend(specs.iter().map(|spec| (spec.name.clone(), format!("the {} itself", spec.name))));
+    let mut known: Vec<_> = PLAIN
+        .iter()
+        .map(|(name, _, about)| ((*name).to_owned(), (*about).to_owned()))
+        .collect();
     known.extend(
-        OwnerProperties::NAMES.iter().map(|it| (format!("owner.{it}"), "part of the owner's description".into())),
+        specs
+            .iter()
+            .map(|spec| (spec.name.clone(), format!("the {} itself", spec.name))),
     );
+    known.extend(OwnerProperties::NAMES.iter().map(|it| {
+        (
+            format!("owner.{it}"),
+            "part of the owner's description".into(),
+        )
+    }));
     let properties = |spec: &ObjectSpec| {
         let name = spec.name.clone();
         spec.properties
             .iter()
-            .map(|it| (format!("{name}.{}", it.name), format!("property of the {name}")))
+            .map(|it| {
+                (
+                    format!("{name}.{}", it.name),
+                    format!("property of the {name}"),
+                )
+            })
             .collect::<Vec<_>>()
     };
     known.extend(specs.iter().flat_map(properties));
@@ -99,11 +122,23 @@ pub fn known(specs: &[ObjectSpec]) -> Vec<(String, String)> {
 
 /// Returns the names of all fields; `arg.NAME` stands for the arguments.
 pub fn names(specs: &[ObjectSpec]) -> Vec<String> {
-    let mut names: Vec<String> = PLAIN.iter().map(|(plain, ..)| (*plain).to_owned()).collect();
-    names.extend(specs.iter().map(|spec| spec.name.clone()).filter(|name| !PLAIN.iter().any(|(it, ..)| it == name)));
+    let mut names: Vec<String> = PLAIN
+        .iter()
+        .map(|(plain, ..)| (*plain).to_owned())
+        .collect();
+    names.extend(
+        specs
+            .iter()
+            .map(|spec| spec.name.clone())
+            .filter(|name| !PLAIN.iter().any(|(it, ..)| it == name)),
+    );
     names.push("arg.NAME".to_owned());
     names.extend(OwnerProperties::NAMES.iter().map(|p| format!("owner.{p}")));
-    names.extend(specs.iter().flat_map(|s| s.properties.iter().map(|p| format!("{}.{}", s.name, p.name))));
+    names.extend(specs.iter().flat_map(|s| {
+        s.properties
+            .iter()
+            .map(|p| format!("{}.{}", s.name, p.name))
+    }));
     names
 }
 
@@ -118,7 +153,10 @@ impl Field {
     pub fn named(name: &str, specs: &[ObjectSpec]) -> Option<Self> {
         let renamed = || {
             let (first, rest) = name.find('.').map_or((name, ""), |dot| name.split_at(dot));
-            ALIASES.iter().find(|(alias, _)| *alias == first).map(|(_, field)| format!("{field}{rest}"))
+            ALIASES
+                .iter()
+                .find(|(alias, _)| *alias == first)
+                .map(|(_, field)| format!("{field}{rest}"))
         };
         Self::find(name, specs).or_else(|| Self::find(&renamed()?, specs))
     }
@@ -137,9 +175,15 @@ impl Field {
             }
             (object, property) => {
                 let spec = specs.iter().find(|spec| spec.name == object)?;
-                spec.properties.iter().find(|known| known.name == property)?;
+                spec.properties
+                    .iter()
+                    .find(|known| known.name == property)?;
                 let is_of_owner = spec.owner.iter().any(|name| name == property);
-                Some(Self::ObjectProperty(Property { spec: object.to_owned(), name: property.to_owned(), is_of_owner }))
+                Some(Self::ObjectProperty(Property {
+                    spec: object.to_owned(),
+                    name: property.to_owned(),
+                    is_of_owner,
+                }))
             }
         }
     }
@@ -153,8 +197,12 @@ impl Field {
             Self::Poller => record.poller.map(poller),
             Self::Size => Some(record.size.to_string().into()),
             Self::Object => record.object.name().map(|name| name.to_string().into()),
-            Self::Related => record.related.map(|related| related.name.to_string().into()),
-            Self::Time => self.number(record, context).map(|micros| micros.to_string().into()),
+            Self::Related => record
+                .related
+                .map(|related| related.name.to_string().into()),
+            Self::Time => self
+                .number(record, context)
+                .map(|micros| micros.to_string().into()),
             Self::Tsc => Some(record.tsc.0.to_string().into()),
             Self::Arg(name) => record.args.by_name(name).map(arg),
             Self::OwnerProperty(name) => OwnerProperties::parse(record.owner?).get(name).map(text),
@@ -167,7 +215,9 @@ impl Field {
     pub fn number<'a>(&self, record: &Record<'a>, context: &Context<'a>) -> Option<f64> {
         match self {
             Self::Time => match record.object {
-                Object::Known { age: Some(age), .. } => Some(context.rate.nanos(age).0 as f64 / 1000.0),
+                Object::Known { age: Some(age), .. } => {
+                    Some(context.rate.nanos(age).0 as f64 / 1000.0)
+                }
                 _ => None,
             },
             Self::Size => Some(f64::from(record.size)),
@@ -185,7 +235,11 @@ impl Property {
     /// Returns the property of the first such object that the record points to, or else of its
     /// owner.
     fn value<'a>(&self, record: &Record<'a>, context: &Context<'a>) -> Option<Cow<'a, str>> {
-        let of_owner = || OwnerProperties::parse(record.owner?).get(&self.name).map(text);
+        let of_owner = || {
+            OwnerProperties::parse(record.owner?)
+                .get(&self.name)
+                .map(text)
+        };
         let found = object_property(record, context, &self.spec, &self.name);
         found.or_else(|| if self.is_of_owner { of_owner() } else { None })
     }
@@ -235,10 +289,14 @@ pub(crate) fn object_property<'a>(
     spec: &str,
     property: &str,
 ) -> Option<Cow<'a, str>> {
-    let found = context.annotator.and_then(|a| a.property(a.find(record, spec)?, property));
+    let found = context
+        .annotator
+        .and_then(|a| a.property(a.find(record, spec)?, property));
     match (found, record.annotations) {
         (Some(value), _) => Some(value.into()),
-        (None, Some(json)) => ReadBack::parse(json).property(spec, property).map(Cow::from),
+        (None, Some(json)) => ReadBack::parse(json)
+            .property(spec, property)
+            .map(Cow::from),
         (None, None) => None,
     }
 }

@@ -64,10 +64,22 @@ impl Filter {
     #[inline]
     pub fn wants(&mut self, record: &Record<'_>, base: Ticks, context: &Context<'_>) -> bool {
         self.reaches(record, base)
-            && self.tpoints.as_ref().is_none_or(|wanted| wanted.contains(record.tpoint.id))
-            && self.objects.as_ref().is_none_or(|objects| objects.concern(record))
-            && self.owner.as_mut().is_none_or(|owner| owner.wants(record, context))
-            && self.conditions.iter_mut().all(|condition| condition.holds(record, context))
+            && self
+                .tpoints
+                .as_ref()
+                .is_none_or(|wanted| wanted.contains(record.tpoint.id))
+            && self
+                .objects
+                .as_ref()
+                .is_none_or(|objects| objects.concern(record))
+            && self
+                .owner
+                .as_mut()
+                .is_none_or(|owner| owner.wants(record, context))
+            && self
+                .conditions
+                .iter_mut()
+                .all(|condition| condition.holds(record, context))
     }
 
     /// Returns whether a record passes the filters for lcores and time.
@@ -76,27 +88,42 @@ impl Filter {
         let since_base = record.tsc.0.saturating_sub(base.0);
         self.since.is_none_or(|since| since_base >= since)
             && self.until.is_none_or(|until| since_base <= until)
-            && self.lcores.as_ref().is_none_or(|lcores| lcores.contains(&record.lcore.0))
+            && self
+                .lcores
+                .as_ref()
+                .is_none_or(|lcores| lcores.contains(&record.lcore.0))
     }
 
     /// Returns a reason for which no record passed, if known: fields that no record had. For the
     /// end of a message.
     pub fn why_nothing(&self) -> String {
-        let missing = self.conditions.iter().filter(|condition| condition.is_asked && !condition.is_there);
+        let missing = self
+            .conditions
+            .iter()
+            .filter(|condition| condition.is_asked && !condition.is_there);
         let missing: Vec<_> = missing.map(|condition| condition.name.as_str()).collect();
-        if missing.is_empty() { String::new() } else { format!(" (no record has {})", missing.join(" or ")) }
+        if missing.is_empty() {
+            String::new()
+        } else {
+            format!(" (no record has {})", missing.join(" or "))
+        }
     }
 }
 
 impl OwnerFilter {
     /// Creates a filter for the owners that the pattern matches.
     pub fn new(pattern: Pattern) -> Self {
-        Self { pattern, known: HashMap::new() }
+        Self {
+            pattern,
+            known: HashMap::new(),
+        }
     }
 
     fn wants(&mut self, record: &Record<'_>, context: &Context<'_>) -> bool {
         let Some(description) = record.owner else {
-            return Field::Poller.value(record, context).is_some_and(|poller| self.pattern.matches(&poller));
+            return Field::Poller
+                .value(record, context)
+                .is_some_and(|poller| self.pattern.matches(&poller));
         };
         let by_description = if let Some(&known) = self.known.get(description) {
             known
@@ -105,7 +132,10 @@ impl OwnerFilter {
             self.known.insert(description.to_owned(), matches);
             matches
         };
-        by_description || Field::Poller.value(record, context).is_some_and(|poller| self.pattern.matches(&poller))
+        by_description
+            || Field::Poller
+                .value(record, context)
+                .is_some_and(|poller| self.pattern.matches(&poller))
     }
 }
 
@@ -126,7 +156,12 @@ impl Objects {
             ArgValue::Int(id) | ArgValue::Pointer(id) => self.ids.contains(&id),
             ArgValue::Str(_) => false,
         };
-        record.object.name().into_iter().chain(related).any(|name| self.names.contains(&name))
+        record
+            .object
+            .name()
+            .into_iter()
+            .chain(related)
+            .any(|name| self.names.contains(&name))
             || !self.ids.is_empty()
                 && (record.object.id().is_some_and(|id| self.ids.contains(&id))
                     || record.args.iter().any(|(_, value)| points(value)))
@@ -136,18 +171,29 @@ impl Objects {
 impl Condition {
     /// Creates a test of a field; `name` is the field's name as typed.
     pub fn new(field: Field, name: &str, test: Test) -> Self {
-        Self { field, name: name.to_owned(), test, is_asked: false, is_there: false }
+        Self {
+            field,
+            name: name.to_owned(),
+            test,
+            is_asked: false,
+            is_there: false,
+        }
     }
 
     /// Returns whether the condition holds. A record without the field passes only `!=`.
     fn holds<'a>(&mut self, record: &Record<'a>, context: &Context<'a>) -> bool {
         let value = || self.field.value(record, context);
         let (is_there, holds) = match &self.test {
-            Test::Matches(pattern) => value().map_or((false, false), |v| (true, pattern.matches(&v))),
-            Test::MatchesNot(pattern) => value().map_or((false, true), |v| (true, !pattern.matches(&v))),
-            Test::Number(compare, to) => {
-                self.field.number(record, context).map_or((false, false), |n| (true, compare(&n, to)))
+            Test::Matches(pattern) => {
+                value().map_or((false, false), |v| (true, pattern.matches(&v)))
             }
+            Test::MatchesNot(pattern) => {
+                value().map_or((false, true), |v| (true, !pattern.matches(&v)))
+            }
+            Test::Number(compare, to) => self
+                .field
+                .number(record, context)
+                .map_or((false, false), |n| (true, compare(&n, to))),
         };
         self.is_asked = true;
         self.is_there |= is_there;

@@ -23,33 +23,53 @@ pub struct Identity {
 impl Identity {
     /// Creates the identity of the objects of this spec.
     pub fn of(spec: &ObjectSpec) -> Self {
-        Self { spec: spec.name.clone(), args: spec.tracepoint_args.clone(), owner: spec.owner.clone() }
+        Self {
+            spec: spec.name.clone(),
+            args: spec.tracepoint_args.clone(),
+            owner: spec.owner.clone(),
+        }
     }
 
     /// Returns the name of the record's object: its owner's description, its properties in a
     /// recording, or its address.
-    pub(crate) fn value<'a>(&self, record: &Record<'a>, context: &Context<'a>) -> Option<Cow<'a, str>> {
-        let known = context.annotator.and_then(|annotator| Some((annotator, annotator.find(record, &self.spec)?)));
+    pub(crate) fn value<'a>(
+        &self,
+        record: &Record<'a>,
+        context: &Context<'a>,
+    ) -> Option<Cow<'a, str>> {
+        let known = context
+            .annotator
+            .and_then(|annotator| Some((annotator, annotator.find(record, &self.spec)?)));
         if let Some(description) = record.owner.filter(|owner| self.describes(owner)) {
             return Some(self.completed(description, known));
         }
         if let Some((annotator, object)) = known {
             return Some(properties(annotator, object).into());
         }
-        let read = record.annotations.and_then(|json| ReadBack::parse(json).identity(&self.spec));
+        let read = record
+            .annotations
+            .and_then(|json| ReadBack::parse(json).identity(&self.spec));
         read.map(Cow::from).or_else(|| self.address(record))
     }
 
     fn describes(&self, owner: &str) -> bool {
-        self.owner.first().is_some_and(|name| OwnerProperties::parse(owner).get(name).is_some())
+        self.owner
+            .first()
+            .is_some_and(|name| OwnerProperties::parse(owner).get(name).is_some())
     }
 
     /// Completes the description with properties that only the recording has: before v25.01, the
     /// queue.
-    fn completed<'a>(&self, description: &'a str, known: Option<(&Annotator, &Lifetime)>) -> Cow<'a, str> {
+    fn completed<'a>(
+        &self,
+        description: &'a str,
+        known: Option<(&Annotator, &Lifetime)>,
+    ) -> Cow<'a, str> {
         let has = OwnerProperties::parse(description);
         let mut text = printable::text(description.as_bytes());
-        let Some((annotator, object)) = known else { return text };
+        let Some((annotator, object)) = known else {
+            return text;
+        };
         for name in self.owner.iter().filter(|name| has.get(name).is_none()) {
             if let Some(value) = annotator.property(object, name) {
                 text.to_mut().extend([" ", name, ":", value]);
@@ -59,7 +79,10 @@ impl Identity {
     }
 
     fn address(&self, record: &Record<'_>) -> Option<Cow<'static, str>> {
-        let mut args = record.args.iter().filter(|(spec, _)| self.args.iter().any(|name| **name == *spec.name));
+        let mut args = record
+            .args
+            .iter()
+            .filter(|(spec, _)| self.args.iter().any(|name| **name == *spec.name));
         args.find_map(|(_, value)| match value {
             ArgValue::Int(n) | ArgValue::Pointer(n) if n > 0 => Some(format!("{n:#x}").into()),
             ArgValue::Int(_) | ArgValue::Pointer(_) | ArgValue::Str(_) => None,
@@ -70,10 +93,18 @@ impl Identity {
 /// Formats the properties of an object in a recording: numbers with their names, texts alone.
 fn properties(annotator: &Annotator, object: &Lifetime) -> String {
     let spec = &annotator.specs()[object.spec];
-    let values = spec.properties.iter().enumerate().filter_map(|(index, property)| {
-        let value = object.value(index)?;
-        let is_number = property.show == Show::Decimal && !spec.is_text(property);
-        Some(if is_number { format!("{}:{value}", property.name) } else { value.to_owned() })
-    });
+    let values = spec
+        .properties
+        .iter()
+        .enumerate()
+        .filter_map(|(index, property)| {
+            let value = object.value(index)?;
+            let is_number = property.show == Show::Decimal && !spec.is_text(property);
+            Some(if is_number {
+                format!("{}:{value}", property.name)
+            } else {
+                value.to_owned()
+            })
+        });
     values.collect::<Vec<_>>().join(" ")
 }

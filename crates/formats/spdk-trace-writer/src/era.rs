@@ -50,7 +50,9 @@ impl Era {
 
     /// Returns the era called `name` (`"D0"`, letter case ignored), if there is one.
     pub fn from_name(name: &str) -> Option<Era> {
-        Self::ALL.into_iter().find(|era| format!("{era:?}").eq_ignore_ascii_case(name))
+        Self::ALL
+            .into_iter()
+            .find(|era| format!("{era:?}").eq_ignore_ascii_case(name))
     }
 }
 
@@ -129,8 +131,13 @@ pub struct HistoryFields {
 }
 
 /// Eras A to E: {`int lcore`, `u64 num_entries`, `u64 tpoint_count[]`, `u64 next_entry`, entries}.
-const HISTORY_OLD: HistoryFields =
-    HistoryFields { thread_name: None, num_entries: 8, num_tpoint_ids: None, tpoint_count: 16, next_entry: None };
+const HISTORY_OLD: HistoryFields = HistoryFields {
+    thread_name: None,
+    num_entries: 8,
+    num_tpoint_ids: None,
+    tpoint_count: 16,
+    next_entry: None,
+};
 
 /// Era F: {`int lcore`, `char tname[16]`, `u64 num_entries`, `u64 num_tpoint_ids`, `u64 next_entry`, data}.
 const HISTORY_F: HistoryFields = HistoryFields {
@@ -260,8 +267,21 @@ static ERAS: [EraSpec; 7] = [
         header: Some(HEADER_D0),
         ..ERA_C
     },
-    EraSpec { era: Era::D, versions: "v24.05", groups: 16, header: Some(HEADER_D), history: HISTORY_OLD, ..ERA_F },
-    EraSpec { era: Era::E, versions: "v24.09 to v26.01", header: Some(HEADER_E), history: HISTORY_OLD, ..ERA_F },
+    EraSpec {
+        era: Era::D,
+        versions: "v24.05",
+        groups: 16,
+        header: Some(HEADER_D),
+        history: HISTORY_OLD,
+        ..ERA_F
+    },
+    EraSpec {
+        era: Era::E,
+        versions: "v24.09 to v26.01",
+        header: Some(HEADER_E),
+        history: HISTORY_OLD,
+        ..ERA_F
+    },
     ERA_F,
 ];
 
@@ -279,7 +299,11 @@ impl EraSpec {
 
     /// Returns whether the file has thread names.
     pub fn has_thread_names(&self) -> bool {
-        self.history.thread_name.is_some() || self.header.as_ref().is_some_and(|header| header.thread_names.is_some())
+        self.history.thread_name.is_some()
+            || self
+                .header
+                .as_ref()
+                .is_some_and(|header| header.thread_names.is_some())
     }
 }
 
@@ -293,7 +317,11 @@ impl HistoryFields {
     /// the history's header.
     pub fn entries_at(&self, tpoints: usize) -> usize {
         let after_counts = self.tpoint_count + 8 * tpoints;
-        if self.next_entry.is_none() { after_counts + 8 } else { after_counts }
+        if self.next_entry.is_none() {
+            after_counts + 8
+        } else {
+            after_counts
+        }
     }
 }
 
@@ -305,7 +333,10 @@ mod tests {
     fn rows_stand_in_the_order_of_the_eras() {
         for era in Era::ALL {
             assert_eq!(era.spec().era, era);
-            assert_eq!(Era::from_name(&format!("{era:?}").to_lowercase()), Some(era));
+            assert_eq!(
+                Era::from_name(&format!("{era:?}").to_lowercase()),
+                Some(era)
+            );
         }
     }
 
@@ -314,7 +345,11 @@ mod tests {
         let sizes = Era::ALL.map(|era| {
             let spec = era.spec();
             let header = spec.header.as_ref().map(|header| header.size);
-            (header, spec.tpoint_size(), spec.history.entries_at(spec.tpoints()))
+            (
+                header,
+                spec.tpoint_size(),
+                spec.history.entries_at(spec.tpoints()),
+            )
         });
         assert_eq!(
             sizes,
@@ -336,15 +371,26 @@ mod tests {
             let spec = era.spec();
             let Some(header) = &spec.header else { continue };
             let masks_end = header.tpoint_mask + 8 * spec.groups;
-            let names_end = header.thread_names.map_or(masks_end, |at| at + THREAD_NAME_SIZE * spec.lcores);
+            let names_end = header
+                .thread_names
+                .map_or(masks_end, |at| at + THREAD_NAME_SIZE * spec.lcores);
             assert_eq!(header.owner_types, names_end, "{era:?}");
-            assert_eq!(header.objects, header.owner_types + 2 * TYPE_COUNT, "{era:?}");
+            assert_eq!(
+                header.objects,
+                header.owner_types + 2 * TYPE_COUNT,
+                "{era:?}"
+            );
             assert_eq!(header.tpoints, header.objects + 2 * TYPE_COUNT, "{era:?}");
             let tpoints_end = header.tpoints + spec.tpoint_size() * spec.tpoints();
-            assert_eq!(header.num_owners.unwrap_or(tpoints_end), tpoints_end, "{era:?}");
+            assert_eq!(
+                header.num_owners.unwrap_or(tpoints_end),
+                tpoints_end,
+                "{era:?}"
+            );
             let offsets = tpoints_end + if header.num_owners.is_some() { 8 } else { 0 };
             assert_eq!(header.lcore_offsets, offsets, "{era:?}");
-            let more = usize::from(spec.size_after_offsets) + usize::from(header.owner_offset.is_some());
+            let more =
+                usize::from(spec.size_after_offsets) + usize::from(header.owner_offset.is_some());
             assert_eq!(header.size, offsets + 8 * (spec.lcores + more), "{era:?}");
         }
     }

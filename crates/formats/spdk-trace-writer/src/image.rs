@@ -29,7 +29,10 @@ impl Image {
     /// Creates an empty trace with this layout: every fixed field is written, nothing is recorded.
     pub(crate) fn new(layout: Layout) -> Self {
         let tpoints = vec![None; layout.tpoint_count];
-        let file = TraceFile { bytes: vec![0; layout.file_size], layout };
+        let file = TraceFile {
+            bytes: vec![0; layout.file_size],
+            layout,
+        };
         let mut image = Self { file, tpoints };
         image.write_sizes();
         if image.file.layout.header.num_owners.is_some() {
@@ -46,7 +49,11 @@ impl Image {
         let layout = &self.file.layout;
         let size = layout.file_size as u64;
         let at = layout.header.file_size;
-        let after = layout.era.spec().size_after_offsets.then(|| layout.lcore_offset(layout.lcore_count as u32));
+        let after = layout
+            .era
+            .spec()
+            .size_after_offsets
+            .then(|| layout.lcore_offset(layout.lcore_count as u32));
         for at in [at, after].into_iter().flatten() {
             self.file.set_u64(at, size);
         }
@@ -54,7 +61,10 @@ impl Image {
 
     fn write_owner_counts(&mut self) {
         let layout = &self.file.layout;
-        let (owners, description) = (layout.num_owners as u16, layout.owner_description_size as u16);
+        let (owners, description) = (
+            layout.num_owners as u16,
+            layout.owner_description_size as u16,
+        );
         let at = layout.header.num_owners.unwrap_or_default();
         let pointer = layout.header.owner_offset.zip(layout.owners);
         self.file.set_u16(at, owners);
@@ -68,10 +78,16 @@ impl Image {
         let layout = self.file.layout.clone();
         self.file.set_u16(8, Section::ALL.len() as u16);
         for section in Section::ALL {
-            self.file.set_u64(layout.section_offset(section), layout.section(section) as u64);
+            self.file.set_u64(
+                layout.section_offset(section),
+                layout.section(section) as u64,
+            );
         }
         let counts = [
-            (Section::TpointMask, layout.tpoint_count.div_ceil(GROUP_SIZE)),
+            (
+                Section::TpointMask,
+                layout.tpoint_count.div_ceil(GROUP_SIZE),
+            ),
             (Section::OwnerType, TYPE_COUNT),
             (Section::Object, TYPE_COUNT),
             (Section::Tpoint, layout.tpoint_count),
@@ -86,9 +102,11 @@ impl Image {
         let layout = self.file.layout.clone();
         for lcore in layout.lcores() {
             let history = layout.history(lcore);
-            self.file.set_u64(layout.lcore_offset(lcore), history as u64);
+            self.file
+                .set_u64(layout.lcore_offset(lcore), history as u64);
             self.file.put(history, &lcore.to_le_bytes());
-            self.file.set_u64(layout.num_entries(lcore), layout.slots as u64);
+            self.file
+                .set_u64(layout.num_entries(lcore), layout.slots as u64);
             if let Some(at) = layout.era.spec().history.num_tpoint_ids {
                 self.file.set_u64(history + at, layout.tpoint_count as u64);
             }
@@ -112,7 +130,8 @@ impl Image {
 
     /// Registers an owner type or an object type: both tables have the same form.
     pub(crate) fn letter(&mut self, table: usize, type_id: u8, letter: u8) {
-        self.file.put(table + 2 * usize::from(type_id), &[type_id, letter]);
+        self.file
+            .put(table + 2 * usize::from(type_id), &[type_id, letter]);
     }
 
     /// Registers an owner; a description that is too long is cut before its NUL.
@@ -131,8 +150,15 @@ impl Image {
     /// Names an lcore's thread; longer names are cut before their NUL.
     pub(crate) fn thread_name(&mut self, lcore: u32, name: &str) {
         let at = self.file.layout.thread_name(lcore);
-        assert!(at.is_some(), "era {:?} has no thread names", self.file.layout.era);
-        self.file.put(at.unwrap_or_default(), &name.as_bytes()[..name.len().min(15)]);
+        assert!(
+            at.is_some(),
+            "era {:?} has no thread names",
+            self.file.layout.era
+        );
+        self.file.put(
+            at.unwrap_or_default(),
+            &name.as_bytes()[..name.len().min(15)],
+        );
     }
 
     /// Records, as `_spdk_trace_record` does.
@@ -156,8 +182,15 @@ impl Image {
         };
         check_args(record, tpoint);
         let slots = tpoint.slots();
-        assert!(slots <= layout.slots, "a record of {slots} slots does not fit the ring of {}", layout.slots);
-        let (next_at, count_at) = (layout.next_entry(lcore), layout.tpoint_counter(lcore, record.tpoint));
+        assert!(
+            slots <= layout.slots,
+            "a record of {slots} slots does not fit the ring of {}",
+            layout.slots
+        );
+        let (next_at, count_at) = (
+            layout.next_entry(lcore),
+            layout.tpoint_counter(lcore, record.tpoint),
+        );
         let (ring_at, ring_size) = (layout.slot(lcore, 0), SLOT_SIZE * layout.slots);
         let continuation = layout.tpoint_count as u16;
         let first = self.file.u64(next_at);
@@ -179,6 +212,11 @@ fn check_args(record: &Record, tpoint: &Tpoint) {
     for (arg, spec) in record.args.iter().zip(&tpoint.args) {
         let is_text = matches!(arg, crate::record::Arg::Str(_));
         let wants_text = spec.kind == crate::tpoint::ArgKind::Str;
-        assert!(is_text == wants_text, "{}: argument {:?} can't be {arg:?}", tpoint.name, spec.name);
+        assert!(
+            is_text == wants_text,
+            "{}: argument {:?} can't be {arg:?}",
+            tpoint.name,
+            spec.name
+        );
     }
 }

@@ -143,7 +143,10 @@ impl Layout {
     /// If the lcore has none.
     pub fn history(&self, lcore: u32) -> usize {
         let history = self.histories.get(&lcore);
-        assert!(history.is_some(), "lcore {lcore} has no history in this file");
+        assert!(
+            history.is_some(),
+            "lcore {lcore} has no history in this file"
+        );
         history.copied().unwrap_or_default()
     }
 
@@ -170,13 +173,23 @@ impl Layout {
     /// Returns the offset of an lcore's slot `index` (masked by the ring's size).
     pub fn slot(&self, lcore: u32, index: u64) -> usize {
         let slot = (index & (self.slots as u64 - 1)) as usize;
-        self.history(lcore) + self.era.spec().history.entries_at(self.tpoint_count) + SLOT_SIZE * slot
+        self.history(lcore)
+            + self.era.spec().history.entries_at(self.tpoint_count)
+            + SLOT_SIZE * slot
     }
 
     /// Returns the offset of a thread's 16 bytes of name, in the eras with thread names.
     pub fn thread_name(&self, lcore: u32) -> Option<usize> {
-        let in_history = self.era.spec().history.thread_name.map(|at| self.history(lcore) + at);
-        in_history.or(self.header.thread_names.map(|at| at + crate::era::THREAD_NAME_SIZE * lcore as usize))
+        let in_history = self
+            .era
+            .spec()
+            .history
+            .thread_name
+            .map(|at| self.history(lcore) + at);
+        in_history.or(self
+            .header
+            .thread_names
+            .map(|at| at + crate::era::THREAD_NAME_SIZE * lcore as usize))
     }
 
     /// Returns the offset of a descriptor.
@@ -189,7 +202,11 @@ impl Layout {
     /// # Panics
     /// If the era has no owners, or the file has fewer.
     pub fn owner(&self, id: u16) -> usize {
-        assert!(usize::from(id) < self.num_owners, "owner {id} is outside of the file's {} owners", self.num_owners);
+        assert!(
+            usize::from(id) < self.num_owners,
+            "owner {id} is outside of the file's {} owners",
+            self.num_owners
+        );
         self.owners.unwrap_or_default() + self.owner_size() * usize::from(id)
     }
 
@@ -233,7 +250,11 @@ fn sectioned_header(shape: &Shape, spec: &EraSpec) -> (HeaderFields, [usize; 7])
     let mut end = FILE_HEADER_F;
     for (section, array) in sections.iter_mut().zip(arrays) {
         *section = end;
-        end += if end == FILE_HEADER_F { MAIN_SECTION } else { SECTION_HEADER + array };
+        end += if end == FILE_HEADER_F {
+            MAIN_SECTION
+        } else {
+            SECTION_HEADER + array
+        };
     }
     let array = |section: Section| sections[section as usize] + SECTION_HEADER;
     let main = sections[Section::Main as usize];

@@ -28,14 +28,19 @@ pub struct LiveTrace {
 /// Creates a file. An existing one is truncated; it must be the user's own and have no other name.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).mode(0o600).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    options
+        .read(true)
+        .write(true)
+        .mode(0o600)
+        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
     match options.clone().create_new(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         done => return done,
     }
     let file = options.open(path)?;
     let known = file.metadata()?;
-    if !known.is_file() || known.nlink() != 1 || known.uid() != rustix::process::geteuid().as_raw() {
+    if !known.is_file() || known.nlink() != 1 || known.uid() != rustix::process::geteuid().as_raw()
+    {
         return Err(io::Error::new(
             io::ErrorKind::AlreadyExists,
             "it is there already, and is no file of this user alone",
@@ -73,7 +78,11 @@ impl LiveTrace {
     /// Returns another writer into the same file, for another thread. As in SPDK, each may record
     /// on lcores and register owners that no other writer does.
     pub fn another(&self) -> io::Result<Self> {
-        Ok(Self { path: self.path.clone(), file: self.file.try_clone()?, image: self.image.clone() })
+        Ok(Self {
+            path: self.path.clone(),
+            file: self.file.try_clone()?,
+            image: self.image.clone(),
+        })
     }
 
     /// Returns the path of the file.
@@ -113,7 +122,13 @@ impl LiveTrace {
     ///
     /// # Panics
     /// If the file has no such owner.
-    pub fn owner(&mut self, id: u16, owner_type: u8, tsc: u64, description: &str) -> io::Result<()> {
+    pub fn owner(
+        &mut self,
+        id: u16,
+        owner_type: u8,
+        tsc: u64,
+        description: &str,
+    ) -> io::Result<()> {
         self.image.owner(id, owner_type, tsc, description);
         let layout = &self.image.file.layout;
         let (at, size) = (layout.owner(id), layout.owner_size());
@@ -126,13 +141,23 @@ impl LiveTrace {
     /// If the era has no such field.
     pub fn clear(&mut self, tsc: u64) -> io::Result<()> {
         let at = self.image.file.layout.header.clear_tsc;
-        assert!(at.is_some(), "era {:?} can't be cleared", self.image.file.layout.era);
+        assert!(
+            at.is_some(),
+            "era {:?} can't be cleared",
+            self.image.file.layout.era
+        );
         let at = at.unwrap_or_default();
         self.image.file.set_u64(at, tsc);
         self.write_back(at, 8)
     }
 
-    fn write_slots(&self, lcore: u32, record: &Record, written: Written, limit: usize) -> io::Result<()> {
+    fn write_slots(
+        &self,
+        lcore: u32,
+        record: &Record,
+        written: Written,
+        limit: usize,
+    ) -> io::Result<()> {
         let layout = &self.image.file.layout;
         self.write_back(layout.tpoint_counter(lcore, record.tpoint), 8)?;
         for slot in 0..written.slots.min(limit) {
@@ -143,7 +168,8 @@ impl LiveTrace {
 
     /// Writes a range of the image to the same offset of the file.
     fn write_back(&self, at: usize, size: usize) -> io::Result<()> {
-        self.file.write_all_at(&self.image.file.bytes[at..at + size], at as u64)
+        self.file
+            .write_all_at(&self.image.file.bytes[at..at + size], at as u64)
     }
 }
 
@@ -158,17 +184,24 @@ mod tests {
     #[test]
     fn the_file_is_the_image_after_every_step() {
         for era in Era::ALL {
-            let path = std::env::temp_dir().join(format!("spdk-trace-writer-{}-{era:?}", std::process::id()));
+            let path = std::env::temp_dir()
+                .join(format!("spdk-trace-writer-{}-{era:?}", std::process::id()));
             let mut trace = TraceBuilder::new(era).slots(8);
             trace.tpoint(Tpoint::new(64, "A").int("n", 4).str("s", 20));
             trace.lcore(1);
             let mut live = LiveTrace::create(&path, &trace).unwrap();
             for tsc in 1..20 {
-                live.record(1, &Record::new(64, tsc).int(tsc).str("text")).unwrap();
+                live.record(1, &Record::new(64, tsc).int(tsc).str("text"))
+                    .unwrap();
                 trace.record(1, Record::new(64, tsc).int(tsc).str("text"));
-                assert_eq!(std::fs::read(&path).unwrap(), live.snapshot().bytes, "{era:?}");
+                assert_eq!(
+                    std::fs::read(&path).unwrap(),
+                    live.snapshot().bytes,
+                    "{era:?}"
+                );
             }
-            live.torn(1, &Record::new(64, 20).int(1).str(""), 1).unwrap();
+            live.torn(1, &Record::new(64, 20).int(1).str(""), 1)
+                .unwrap();
             trace.torn(1, Record::new(64, 20).int(1).str(""), 1);
             assert_eq!(std::fs::read(&path).unwrap(), trace.build(), "{era:?}");
             std::fs::remove_file(&path).unwrap();
@@ -177,7 +210,8 @@ mod tests {
 
     #[test]
     fn two_writers_share_a_file() {
-        let path = std::env::temp_dir().join(format!("spdk-trace-writer-{}-two", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("spdk-trace-writer-{}-two", std::process::id()));
         let mut trace = TraceBuilder::new(Era::E).slots(8).owner_count(300);
         trace.tpoint(Tpoint::new(64, "A").int("n", 4));
         trace.lcore(0);
@@ -188,8 +222,12 @@ mod tests {
             let lcore = (tsc % 2) as u32;
             let writer = if lcore == 0 { &mut first } else { &mut second };
             writer.owner(256 + lcore as u16, 0x30, tsc, "text").unwrap();
-            writer.record(lcore, &Record::new(64, tsc).int(tsc)).unwrap();
-            trace.owner(256 + lcore as u16, 0x30, tsc, "text").record(lcore, Record::new(64, tsc).int(tsc));
+            writer
+                .record(lcore, &Record::new(64, tsc).int(tsc))
+                .unwrap();
+            trace
+                .owner(256 + lcore as u16, 0x30, tsc, "text")
+                .record(lcore, Record::new(64, tsc).int(tsc));
         }
         assert_eq!(std::fs::read(&path).unwrap(), trace.build());
         std::fs::remove_file(&path).unwrap();
@@ -211,7 +249,12 @@ mod tests {
         // A file of the same user is taken over, as in SPDK.
         fs::remove_file(&hard).unwrap();
         assert_eq!(create(&victim).unwrap().metadata().unwrap().len(), 0);
-        let mode = create(&dir.path().join("fresh")).unwrap().metadata().unwrap().permissions().mode();
+        let mode = create(&dir.path().join("fresh"))
+            .unwrap()
+            .metadata()
+            .unwrap()
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o600);
     }
 }

@@ -44,13 +44,22 @@ impl Arg {
     #[must_use]
     pub fn as_stored(&self, spec: &ArgSpec) -> Self {
         let number = |value: u64| {
-            if spec.size == 4 { value & 0xffff_ffff } else { value }
+            if spec.size == 4 {
+                value & 0xffff_ffff
+            } else {
+                value
+            }
         };
         match (spec.kind, self) {
-            (ArgKind::Str, Self::Str(text)) => Self::Str(Cow::Owned(stored_text(text, spec).to_vec())),
+            (ArgKind::Str, Self::Str(text)) => {
+                Self::Str(Cow::Owned(stored_text(text, spec).to_vec()))
+            }
             (ArgKind::Int, Self::Int(value) | Self::Ptr(value)) => Self::Int(number(*value)),
             (ArgKind::Ptr, Self::Int(value) | Self::Ptr(value)) => Self::Ptr(number(*value)),
-            _ => panic!("argument {:?} is declared {:?}, not {self:?}", spec.name, spec.kind),
+            _ => panic!(
+                "argument {:?} is declared {:?}, not {self:?}",
+                spec.name, spec.kind
+            ),
         }
     }
 }
@@ -86,8 +95,18 @@ impl Record {
     /// If `tsc` is 0, which marks a slot that was never written.
     #[must_use]
     pub fn new(tpoint: u16, tsc: u64) -> Self {
-        assert!(tsc != 0, "a record's tsc can't be 0: SPDK takes the clock instead, and 0 marks an empty slot");
-        Self { tpoint, tsc, owner: 0, size: 0, object: 0, args: Vec::new() }
+        assert!(
+            tsc != 0,
+            "a record's tsc can't be 0: SPDK takes the clock instead, and 0 marks an empty slot"
+        );
+        Self {
+            tpoint,
+            tsc,
+            owner: 0,
+            size: 0,
+            object: 0,
+            args: Vec::new(),
+        }
     }
 
     /// Sets the owner (`poller_id` up to v24.01).
@@ -139,7 +158,14 @@ impl Record {
     /// Writes the first `limit` slots of the record from slot number `first` on (counted since the
     /// start, and masked here). Fewer than the record needs leave it as a writer that was stopped
     /// half-way would.
-    pub(crate) fn write(&self, ring: &mut [u8], first: u64, limit: usize, tpoint: &Tpoint, continuation: u16) {
+    pub(crate) fn write(
+        &self,
+        ring: &mut [u8],
+        first: u64,
+        limit: usize,
+        tpoint: &Tpoint,
+        continuation: u16,
+    ) {
         let mut writer = SlotWriter { ring, first, limit };
         writer.put(0, 0, &self.tsc.to_le_bytes());
         writer.put(0, 8, &self.tpoint.to_le_bytes());
@@ -194,7 +220,10 @@ impl SlotWriter<'_> {
         while !bytes.is_empty() {
             let (slot, offset) = match at.checked_sub(INLINE_ARGS) {
                 None => (0, SLOT_SIZE - INLINE_ARGS + at),
-                Some(rest) => (1 + rest / CONTINUATION_DATA, SLOT_SIZE - CONTINUATION_DATA + rest % CONTINUATION_DATA),
+                Some(rest) => (
+                    1 + rest / CONTINUATION_DATA,
+                    SLOT_SIZE - CONTINUATION_DATA + rest % CONTINUATION_DATA,
+                ),
             };
             let (now, later) = bytes.split_at(bytes.len().min(SLOT_SIZE - offset));
             self.put(slot, offset, now);

@@ -65,8 +65,19 @@ impl Tpoint {
     #[must_use]
     pub fn new(id: u16, name: impl Into<String>) -> Self {
         let name = name.into();
-        assert!(!name.is_empty() && name.len() <= NAME_SIZE, "tracepoint name {name:?} must have 1 to 24 bytes");
-        Self { id, name, owner_type: 0, object_type: 0, new_object: false, args: Vec::new(), relations: Vec::new() }
+        assert!(
+            !name.is_empty() && name.len() <= NAME_SIZE,
+            "tracepoint name {name:?} must have 1 to 24 bytes"
+        );
+        Self {
+            id,
+            name,
+            owner_type: 0,
+            object_type: 0,
+            new_object: false,
+            args: Vec::new(),
+            relations: Vec::new(),
+        }
     }
 
     /// Sets the type of its owners.
@@ -115,23 +126,43 @@ impl Tpoint {
     /// bytes, or a string has none.
     #[must_use]
     pub fn arg(mut self, name: &str, kind: ArgKind, size: u8) -> Self {
-        assert!(!name.is_empty() && name.len() <= ARG_NAME_SIZE, "argument name {name:?} must have 1 to 14 bytes");
-        let fits = if kind == ArgKind::Str { size > 0 } else { size == 4 || size == 8 };
-        assert!(fits, "argument {name:?} can't be a {kind:?} of {size} bytes");
-        self.args.push(ArgSpec { name: name.to_owned(), kind, size });
+        assert!(
+            !name.is_empty() && name.len() <= ARG_NAME_SIZE,
+            "argument name {name:?} must have 1 to 14 bytes"
+        );
+        let fits = if kind == ArgKind::Str {
+            size > 0
+        } else {
+            size == 4 || size == 8
+        };
+        assert!(
+            fits,
+            "argument {name:?} can't be a {kind:?} of {size} bytes"
+        );
+        self.args.push(ArgSpec {
+            name: name.to_owned(),
+            kind,
+            size,
+        });
         self
     }
 
     /// Declares that argument `arg_index` is the id of an object of this type.
     #[must_use]
     pub fn relates(mut self, object_type: u8, arg_index: u8) -> Self {
-        self.relations.push(Relation { object_type, arg_index });
+        self.relations.push(Relation {
+            object_type,
+            arg_index,
+        });
         self
     }
 
     /// Returns the number of slots of a record.
     pub fn slots(&self) -> usize {
-        1 + self.args_size().saturating_sub(crate::era::INLINE_ARGS).div_ceil(crate::era::CONTINUATION_DATA)
+        1 + self
+            .args_size()
+            .saturating_sub(crate::era::INLINE_ARGS)
+            .div_ceil(crate::era::CONTINUATION_DATA)
     }
 
     /// Returns the total size of its arguments, in bytes.
@@ -148,7 +179,12 @@ impl Tpoint {
     pub(crate) fn encode(&self, spec: &EraSpec, place: &mut [u8]) {
         place[..self.name.len()].copy_from_slice(self.name.as_bytes());
         place[24..26].copy_from_slice(&self.id.to_le_bytes());
-        let numbers = [self.owner_type, self.object_type, u8::from(self.new_object), self.args.len() as u8];
+        let numbers = [
+            self.owner_type,
+            self.object_type,
+            u8::from(self.new_object),
+            self.args.len() as u8,
+        ];
         place[26..30].copy_from_slice(&numbers);
         for (arg, place) in self.args.iter().zip(place[30..].chunks_exact_mut(16)) {
             place[..arg.name.len()].copy_from_slice(arg.name.as_bytes());

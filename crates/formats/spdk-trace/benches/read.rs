@@ -14,7 +14,13 @@ fn main() {
 
 /// Builds four wrapped rings of 64 Ki slots: 8 MiB.
 fn trace(era: Era) -> Vec<u8> {
-    let workload = Workload { lcores: 4, slots: 64 * 1024, qpairs: 64, truth: false, ..Workload::new(era) };
+    let workload = Workload {
+        lcores: 4,
+        slots: 64 * 1024,
+        qpairs: 64,
+        truth: false,
+        ..Workload::new(era)
+    };
     workload.filling(125).generate().file.bytes
 }
 
@@ -58,9 +64,12 @@ fn json(bencher: Bencher<'_, '_>) {
         })
         .collect();
     let text = format!("{head}{}]}}", entries.join(",")).into_bytes();
-    bencher.counter(BytesCount::new(text.len())).with_inputs(|| text.clone()).bench_values(|text| {
-        if let Ok(trace) = JsonTrace::parse(text) {
-            black_box(trace.for_each(look));
-        }
-    });
+    bencher
+        .counter(BytesCount::new(text.len()))
+        .with_inputs(|| text.clone())
+        .bench_values(|text| {
+            if let Ok(trace) = JsonTrace::parse(text) {
+                black_box(trace.for_each(look));
+            }
+        });
 }

@@ -133,7 +133,13 @@ impl CapturedTrace {
         for (at, bytes) in changes {
             owners.extend(now.change(at, bytes).map(of));
         }
-        Ok(Self { tables, stream, head, owners, common_start })
+        Ok(Self {
+            tables,
+            stream,
+            head,
+            owners,
+            common_start,
+        })
     }
 
     /// Returns the era of the file.
@@ -180,9 +186,21 @@ impl CapturedTrace {
 
     /// Reads the whole stream, and counts records and losses.
     pub fn summary(&self) -> CapturedSummary {
-        let rings = self.head.rings().zip(self.head.lcores()).map(|((lcore, slots), (_, name))| {
-            (lcore, CapturedRing { lcore, thread_name: name.to_owned(), slots, ..CapturedRing::default() })
-        });
+        let rings = self
+            .head
+            .rings()
+            .zip(self.head.lcores())
+            .map(|((lcore, slots), (_, name))| {
+                (
+                    lcore,
+                    CapturedRing {
+                        lcore,
+                        thread_name: name.to_owned(),
+                        slots,
+                        ..CapturedRing::default()
+                    },
+                )
+            });
         let mut counted: BTreeMap<Lcore, CapturedRing> = rings.collect();
         let (follower, problems) = self.walk(&mut |record| {
             if let Some(ring) = counted.get_mut(&record.lcore) {
@@ -195,7 +213,10 @@ impl CapturedTrace {
         for loss in follower.iter().flat_map(Follower::losses) {
             counted.entry(loss.lcore).or_default().lost = loss.slots;
         }
-        CapturedSummary { rings: counted.into_values().collect(), problems }
+        CapturedSummary {
+            rings: counted.into_values().collect(),
+            problems,
+        }
     }
 
     /// Returns the gaps in the order of the stream, at most the first 65,536.
@@ -205,16 +226,26 @@ impl CapturedTrace {
         let mut gaps = Vec::new();
         for poll in self.stream.polls().map_while(Result::ok) {
             for run in poll.copied.runs() {
-                let (Some(lcore), Some(last)) = (lcores.get(run.ring), last.get_mut(run.ring)) else { continue };
+                let (Some(lcore), Some(last)) = (lcores.get(run.ring), last.get_mut(run.ring))
+                else {
+                    continue;
+                };
                 let slots = Slots::new(run.slots);
-                let Some(end) = slots.len().checked_sub(1) else { continue };
+                let Some(end) = slots.len().checked_sub(1) else {
+                    continue;
+                };
                 let to = slots.at(0).tsc();
                 if run.lost > 0
                     && let Some(from) = *last
                     && from < to
                     && gaps.len() < MOST_GAPS
                 {
-                    gaps.push(CapturedGap { lcore: *lcore, from, to, slots: run.lost });
+                    gaps.push(CapturedGap {
+                        lcore: *lcore,
+                        from,
+                        to,
+                        slots: run.lost,
+                    });
                 }
                 *last = Some(slots.at(end).tsc());
             }
@@ -224,11 +255,17 @@ impl CapturedTrace {
 
     fn walk(&self, each: &mut Each<'_>) -> (Option<Follower>, Problems) {
         // `open` has already read the header from the same bytes.
-        let Ok(mut follower) = Follower::new(&self.tables) else { return (None, Problems::default()) };
+        let Ok(mut follower) = Follower::new(&self.tables) else {
+            return (None, Problems::default());
+        };
         let mut end = None;
         let mut flow = ControlFlow::Continue(());
         for poll in self.stream.polls() {
-            let CapturedPoll { copied, changes, at } = match poll {
+            let CapturedPoll {
+                copied,
+                changes,
+                at,
+            } = match poll {
                 Ok(poll) => poll,
                 Err(why) => {
                     end = Some(why);
@@ -251,7 +288,12 @@ impl CapturedTrace {
         }
         let mut problems = follower.problems().clone();
         for loss in follower.losses() {
-            problems.add_many(Problem::NotCaptured, Some(loss.lcore), FileOffset(0), loss.slots);
+            problems.add_many(
+                Problem::NotCaptured,
+                Some(loss.lcore),
+                FileOffset(0),
+                loss.slots,
+            );
         }
         if let Some(end) = end {
             end.report(&mut problems);
@@ -265,7 +307,9 @@ impl StreamEnd {
         match self {
             Self::Cut { at } => problems.add(Problem::CaptureCut, None, *at),
             Self::Broken { at, what } => problems.add(Problem::CaptureBroken(what), None, *at),
-            Self::Failed { at, source } => problems.add(Problem::CaptureFailed(source.kind()), None, *at),
+            Self::Failed { at, source } => {
+                problems.add(Problem::CaptureFailed(source.kind()), None, *at);
+            }
         }
     }
 }
@@ -291,6 +335,8 @@ impl std::error::Error for StreamEnd {
 
 impl fmt::Debug for CapturedTrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CapturedTrace").field("head", &self.head).finish_non_exhaustive()
+        f.debug_struct("CapturedTrace")
+            .field("head", &self.head)
+            .finish_non_exhaustive()
     }
 }

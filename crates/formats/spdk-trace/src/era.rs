@@ -116,7 +116,10 @@ const A: FixedLayout = FixedLayout {
     owner_types: 136,
     object_types: 648,
     tpoints: 1_160,
-    tpoint: TpointLayout { max_args: 5, relations: false },
+    tpoint: TpointLayout {
+        max_args: 5,
+        relations: false,
+    },
     groups: 16,
     lcores: 128,
     history_offsets: 113_800,
@@ -125,14 +128,20 @@ const A: FixedLayout = FixedLayout {
 const B: FixedLayout = FixedLayout {
     era: Era::B,
     header_size: 147_600,
-    tpoint: TpointLayout { max_args: 5, relations: true },
+    tpoint: TpointLayout {
+        max_args: 5,
+        relations: true,
+    },
     history_offsets: 146_568,
     ..A
 };
 const C: FixedLayout = FixedLayout {
     era: Era::C,
     header_size: 196_752,
-    tpoint: TpointLayout { max_args: 8, relations: true },
+    tpoint: TpointLayout {
+        max_args: 8,
+        relations: true,
+    },
     history_offsets: 195_720,
     ..A
 };
@@ -156,7 +165,10 @@ const D: FixedLayout = FixedLayout {
     tpoints: 17_552,
     lcores: 1024,
     history_offsets: 212_120,
-    owners: Some(OwnerFields { counts: 212_112, offset: 220_312 }),
+    owners: Some(OwnerFields {
+        counts: 212_112,
+        offset: 220_312,
+    }),
     ..D0
 };
 const E: FixedLayout = FixedLayout {
@@ -168,7 +180,10 @@ const E: FixedLayout = FixedLayout {
     tpoints: 17_584,
     groups: 20,
     history_offsets: 260_792,
-    owners: Some(OwnerFields { counts: 260_784, offset: 268_984 }),
+    owners: Some(OwnerFields {
+        counts: 260_784,
+        offset: 268_984,
+    }),
     ..D
 };
 
@@ -193,7 +208,11 @@ impl FixedLayout {
     fn descriptors(&self, header: &[u8]) -> (usize, usize) {
         let (mut right, mut wrong) = (0, 0);
         let table = header.get(self.tpoints..).unwrap_or_default();
-        for (id, bytes) in table.chunks_exact(self.tpoint.size()).take(self.max_tpoints()).enumerate() {
+        for (id, bytes) in table
+            .chunks_exact(self.tpoint.size())
+            .take(self.max_tpoints())
+            .enumerate()
+        {
             match TpointLayout::name_and_id(bytes) {
                 Some(([], _)) | None => {}
                 Some((_, said)) if usize::from(said) == id => right += 1,
@@ -205,22 +224,28 @@ impl FixedLayout {
 
     /// Returns whether the first history begins at the end of this header.
     fn first_history_follows(&self, header: Fields<'_>) -> bool {
-        let mut offsets = (0..self.lcores).map_while(|lcore| header.u64(self.history_offsets + 8 * lcore));
+        let mut offsets =
+            (0..self.lcores).map_while(|lcore| header.u64(self.history_offsets + 8 * lcore));
         offsets.find(|&offset| offset != 0) == Some(self.header_size as u64)
     }
 
     /// Returns a score for these bytes being of this era; 0 means "not".
     fn likelihood(&self, header: &[u8], len: u64) -> usize {
         let (right, wrong) = self.descriptors(header);
-        let fits = self.stated_size(Fields(header)) == Some(len) && header.len() >= self.header_size;
+        let fits =
+            self.stated_size(Fields(header)) == Some(len) && header.len() >= self.header_size;
         // The descriptors decide. Without any, the file is recognized by its size, whose offset
         // eras D0, D and E share, and by its first history, which begins at the end of the header.
         let by_descriptors = right.saturating_sub(wrong);
-        let plausible_rate = Fields(header).u64(self.tsc_rate).is_some_and(|rate| TICK_RATES.contains(&rate));
+        let plausible_rate = Fields(header)
+            .u64(self.tsc_rate)
+            .is_some_and(|rate| TICK_RATES.contains(&rate));
         if by_descriptors == 0 && !plausible_rate {
             return 0;
         }
-        by_descriptors * 4 + if fits { 2 } else { 0 } + usize::from(self.first_history_follows(Fields(header)))
+        by_descriptors * 4
+            + if fits { 2 } else { 0 }
+            + usize::from(self.first_history_follows(Fields(header)))
     }
 }
 
@@ -232,16 +257,24 @@ pub(crate) fn read_header<S: ReadAt + ?Sized>(source: &S) -> Result<Header, Erro
     if let Some(header) = sections::read(source)? {
         return Ok(header);
     }
-    let want = FIXED.iter().map(|l| l.header_size).max().unwrap_or_default();
+    let want = FIXED
+        .iter()
+        .map(|l| l.header_size)
+        .max()
+        .unwrap_or_default();
     let bytes = read_range(source, 0, want as u64).map_err(|source| Error::Read {
         what: "the header",
         at: FileOffset(0),
         source,
     })?;
-    let scored = FIXED.iter().map(|layout| (layout.likelihood(&bytes, source.len()), layout));
+    let scored = FIXED
+        .iter()
+        .map(|layout| (layout.likelihood(&bytes, source.len()), layout));
     match scored.max_by_key(|(likelihood, _)| *likelihood) {
         Some((likelihood, layout)) if likelihood > 0 => crate::fixed::read(layout, &bytes, source),
-        _ => Err(Error::UnknownLayout { saw: describe_start(&bytes, source.len()) }),
+        _ => Err(Error::UnknownLayout {
+            saw: describe_start(&bytes, source.len()),
+        }),
     }
 }
 
@@ -257,7 +290,10 @@ fn describe_start(bytes: &[u8], len: u64) -> String {
         return (*what).to_owned();
     }
     if bytes.iter().all(|&b| b == 0) {
-        return format!("{len} bytes, of which the first {} are all zero", bytes.len());
+        return format!(
+            "{len} bytes, of which the first {} are all zero",
+            bytes.len()
+        );
     }
     let start: Vec<_> = bytes.iter().take(16).map(|b| format!("{b:02x}")).collect();
     format!("{len} bytes, beginning with {}", start.join(" "))

@@ -32,7 +32,9 @@ pub enum Error {
     },
 
     /// The era is known, but the file ends before its tables do.
-    #[error("the file ends at {len} bytes, inside its {era} header of {need} bytes: it has no records")]
+    #[error(
+        "the file ends at {len} bytes, inside its {era} header of {need} bytes: it has no records"
+    )]
     HeaderCut {
         /// Versions of the era.
         era: &'static str,

@@ -78,7 +78,10 @@ impl Follower {
             tail: Tail::new(rings.iter().cloned(), header.tpoints.max_slots_per_record()),
             tpoints: header.tpoints,
             owners: header.owners,
-            rings: rings.into_iter().map(|place| Held::new(place, continuation_id)).collect(),
+            rings: rings
+                .into_iter()
+                .map(|place| Held::new(place, continuation_id))
+                .collect(),
             reader: RecordReader::new(),
             taken: VecDeque::new(),
             polls: 0,
@@ -111,26 +114,37 @@ impl Follower {
 
     /// Iterates over the lcores and the number of slots in their rings.
     pub fn rings(&self) -> impl Iterator<Item = (Lcore, u64)> {
-        self.rings.iter().map(|ring| (ring.lcore(), ring.num_slots()))
+        self.rings
+            .iter()
+            .map(|ring| (ring.lcore(), ring.num_slots()))
     }
 
     /// Iterates over the lcores and the names of their threads, which are empty if the file has
     /// none.
     pub fn lcores(&self) -> impl Iterator<Item = (Lcore, &str)> {
-        self.rings.iter().map(|ring| (ring.lcore(), ring.place().thread_name.as_str()))
+        self.rings
+            .iter()
+            .map(|ring| (ring.lcore(), ring.place().thread_name.as_str()))
     }
 
     /// Returns the parts of a file of `len` bytes outside the rings' slots, in file order.
     pub fn outside_of_slots(&self, len: u64) -> Vec<Range<u64>> {
         let slots = |ring: &Held| {
             let (begin, slots) = (ring.place().slots.0, ring.num_slots());
-            begin.min(len)..begin.saturating_add(slots.saturating_mul(SLOT_SIZE as u64)).min(len)
+            begin.min(len)
+                ..begin
+                    .saturating_add(slots.saturating_mul(SLOT_SIZE as u64))
+                    .min(len)
         };
         let mut rings: Vec<_> = self.rings.iter().map(slots).collect();
         rings.sort_by_key(|slots| slots.start);
         let starts = std::iter::once(0).chain(rings.iter().map(|slots| slots.end));
         let ends = rings.iter().map(|slots| slots.start).chain([len]);
-        starts.zip(ends).map(|(start, end)| start..end).filter(|part| !part.is_empty()).collect()
+        starts
+            .zip(ends)
+            .map(|(start, end)| start..end)
+            .filter(|part| !part.is_empty())
+            .collect()
     }
 
     /// Returns the damage found so far.
@@ -140,12 +154,15 @@ impl Follower {
 
     /// Iterates over the rings that lost slots before they were copied.
     pub fn losses(&self) -> impl Iterator<Item = Loss> {
-        self.rings.iter().filter(|ring| ring.lost.slots > 0).map(|ring| Loss {
-            lcore: ring.lcore(),
-            ring: ring.num_slots(),
-            slots: ring.lost.slots,
-            since: ring.lost.since.unwrap_or_default(),
-        })
+        self.rings
+            .iter()
+            .filter(|ring| ring.lost.slots > 0)
+            .map(|ring| Loss {
+                lcore: ring.lcore(),
+                ring: ring.num_slots(),
+                slots: ring.lost.slots,
+                since: ring.lost.since.unwrap_or_default(),
+            })
     }
 
     /// Returns the time of the newest record passed on.
@@ -177,26 +194,48 @@ impl Follower {
 
     /// Takes the slots copied by one or more polls; the last of these began at `at`, by any clock.
     pub fn take(&mut self, copied: Copied, at: Duration) {
-        let facts = Facts { tpoints: &self.tpoints, cleared: self.cleared, tick_rate: self.tick_rate };
+        let facts = Facts {
+            tpoints: &self.tpoints,
+            cleared: self.cleared,
+            tick_rate: self.tick_rate,
+        };
         for (held, copied) in self.rings.iter_mut().zip(copied.rings) {
             held.take(copied, &facts, &mut self.problems);
         }
-        let newest = self.rings.iter().map(|ring| ring.newest).max().unwrap_or_default();
+        let newest = self
+            .rings
+            .iter()
+            .map(|ring| ring.newest)
+            .max()
+            .unwrap_or_default();
         self.taken.push_back((at, newest));
     }
 
     /// Passes on all records up to the newest one of the polls at least `hold` before the last
     /// poll. The last poll itself never counts.
-    pub fn give(&mut self, hold: Duration, mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
-        let Some(&(last, _)) = self.taken.back() else { return ControlFlow::Continue(()) };
+    pub fn give(
+        &mut self,
+        hold: Duration,
+        mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let Some(&(last, _)) = self.taken.back() else {
+            return ControlFlow::Continue(());
+        };
         let others = self.taken.iter().take(self.taken.len() - 1);
-        let old = others.take_while(|(at, _)| at.saturating_add(hold) <= last).count();
-        let Some((_, horizon)) = self.taken.drain(..old).next_back() else { return ControlFlow::Continue(()) };
+        let old = others
+            .take_while(|(at, _)| at.saturating_add(hold) <= last)
+            .count();
+        let Some((_, horizon)) = self.taken.drain(..old).next_back() else {
+            return ControlFlow::Continue(());
+        };
         self.give_until(horizon, &mut each)
     }
 
     /// Passes on all records taken, even if older ones may still arrive: for the end.
-    pub fn give_all(&mut self, mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
+    pub fn give_all(
+        &mut self,
+        mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         self.give_until(Ticks(u64::MAX), &mut each)
     }
 
@@ -218,17 +257,29 @@ impl Follower {
         self.tail.poll(source, &mut copied)?;
         self.polls += 1;
         self.take(copied, Duration::from_nanos(self.polls));
-        let flow = if all { self.give_all(each) } else { self.give(Duration::ZERO, each) };
+        let flow = if all {
+            self.give_all(each)
+        } else {
+            self.give(Duration::ZERO, each)
+        };
         self.spare.clear();
         Ok(flow)
     }
 
     /// Merges all rings by (tsc, lcore), up to the horizon.
     fn give_until(&mut self, horizon: Ticks, each: &mut Each<'_>) -> ControlFlow<()> {
-        let context = Context { era: self.era, tpoints: &self.tpoints, owners: &self.owners };
+        let context = Context {
+            era: self.era,
+            tpoints: &self.tpoints,
+            owners: &self.owners,
+        };
         let mut heads = BinaryHeap::with_capacity(self.rings.len());
         for (i, ring) in self.rings.iter_mut().enumerate() {
-            heads.extend(ring.head().filter(|&tsc| tsc <= horizon).map(|tsc| Reverse((tsc, ring.lcore(), i))));
+            heads.extend(
+                ring.head()
+                    .filter(|&tsc| tsc <= horizon)
+                    .map(|tsc| Reverse((tsc, ring.lcore(), i))),
+            );
         }
         let mut flow = ControlFlow::Continue(());
         while let Some(mut head) = heads.peek_mut() {

@@ -86,7 +86,11 @@ impl TpointTable {
     /// Returns whether the tracepoint was enabled when the file was read. Always false for a JSON
     /// document, which lacks the masks.
     pub fn is_enabled(&self, id: u16) -> bool {
-        let mask = self.enabled.get(usize::from(id) / 64).copied().unwrap_or_default();
+        let mask = self
+            .enabled
+            .get(usize::from(id) / 64)
+            .copied()
+            .unwrap_or_default();
         mask >> (id % 64) & 1 == 1
     }
 
@@ -126,7 +130,10 @@ impl TpointTable {
 
     /// Returns the prefix registered for an object type.
     pub fn object_prefix(&self, object_type: u8) -> Option<char> {
-        self.object_prefixes.get(usize::from(object_type)).copied().flatten()
+        self.object_prefixes
+            .get(usize::from(object_type))
+            .copied()
+            .flatten()
     }
 
     /// Returns the id of continuation slots.
@@ -137,6 +144,10 @@ impl TpointTable {
 
     /// Returns the maximum number of slots of one record.
     pub(crate) fn max_slots_per_record(&self) -> u64 {
-        self.tpoints.iter().map(|t| 1 + t.continuations() as u64).max().unwrap_or(1)
+        self.tpoints
+            .iter()
+            .map(|t| 1 + t.continuations() as u64)
+            .max()
+            .unwrap_or(1)
     }
 }

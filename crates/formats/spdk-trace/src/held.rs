@@ -98,7 +98,12 @@ impl Held {
 
     /// Checks copied slots, and keeps the valid ones.
     pub(crate) fn take(&mut self, copied: CopiedRing, facts: &Facts<'_>, problems: &mut Problems) {
-        let CopiedRing { mut bytes, runs, cut, .. } = copied;
+        let CopiedRing {
+            mut bytes,
+            runs,
+            cut,
+            ..
+        } = copied;
         if bytes.capacity() == 0 && runs.is_empty() && cut.is_none() {
             return;
         }
@@ -106,7 +111,10 @@ impl Held {
             self.is_cut = true;
             problems.add_many(Problem::SlotsMissing, Some(self.lcore()), at, slots);
         }
-        let mut checker = Checker { plausible: self.plausible(Slots::new(&bytes), facts), chain: self.chain };
+        let mut checker = Checker {
+            plausible: self.plausible(Slots::new(&bytes), facts),
+            chain: self.chain,
+        };
         let number = self.dropped + self.chunks.len() as u64;
         let mut late = 0;
         let all = bytes.len() / SLOT_SIZE;
@@ -114,7 +122,13 @@ impl Held {
             if run.lost > 0 {
                 self.lost.since.get_or_insert(self.newest);
                 self.lost.slots = self.lost.slots.saturating_add(run.lost);
-                self.losses.push_back((Position { chunk: number, index: run.index }, self.newest));
+                self.losses.push_back((
+                    Position {
+                        chunk: number,
+                        index: run.index,
+                    },
+                    self.newest,
+                ));
                 checker.chain = None;
             }
             let end = runs.get(i + 1).map_or(all, |next| next.index);
@@ -123,7 +137,13 @@ impl Held {
                 let problem = match verdict {
                     Verdict::Record(problem) => {
                         let tsc = Slots::new(&bytes).at(index).tsc();
-                        late += usize::from(self.note(tsc, Position { chunk: number, index }));
+                        late += usize::from(self.note(
+                            tsc,
+                            Position {
+                                chunk: number,
+                                index,
+                            },
+                        ));
                         problem
                     }
                     Verdict::Leave(problem) => Some(problem),
@@ -163,7 +183,11 @@ impl Held {
         let delay = facts.longest_delay();
         let (earliest, latest) = plausible_times(slots, delay).into_inner();
         let before = Ticks(self.newest.0.saturating_sub(delay.0));
-        let earliest = if self.newest > Ticks(0) { earliest.min(before) } else { earliest };
+        let earliest = if self.newest > Ticks(0) {
+            earliest.min(before)
+        } else {
+            earliest
+        };
         earliest..=Ticks(latest.max(self.newest).0.saturating_add(delay.0))
     }
 
@@ -188,12 +212,16 @@ impl Held {
                 let slot = slots.at(self.next.index);
                 let tsc = slot.tsc();
                 // Late records are in the heap.
-                if tsc != Ticks(0) && tsc >= self.walked && slot.tpoint_id() != self.continuation_id {
+                if tsc != Ticks(0) && tsc >= self.walked && slot.tpoint_id() != self.continuation_id
+                {
                     return Some(tsc);
                 }
                 self.next.index += 1;
             }
-            self.next = Position { chunk: self.next.chunk + 1, index: 0 };
+            self.next = Position {
+                chunk: self.next.chunk + 1,
+                index: 0,
+            };
         }
     }
 
@@ -201,7 +229,10 @@ impl Held {
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Lane<'_>, usize)> {
         let walk = self.walk();
-        let is_late = self.late.peek().is_some_and(|Reverse((tsc, _))| walk.is_none_or(|walk| *tsc < walk));
+        let is_late = self
+            .late
+            .peek()
+            .is_some_and(|Reverse((tsc, _))| walk.is_none_or(|walk| *tsc < walk));
         let place = if is_late {
             let Reverse((_, place)) = self.late.pop()?;
             place
@@ -219,13 +250,25 @@ impl Held {
         chunk.late -= usize::from(is_late);
         let slots = Slots::new(&chunk.bytes);
         let (thread_name, lost_since) = (&self.place.thread_name, self.lost_since);
-        Some((Lane { lcore: self.place.lcore, thread_name, slots, lost_since }, index))
+        Some((
+            Lane {
+                lcore: self.place.lcore,
+                thread_name,
+                slots,
+                lost_since,
+            },
+            index,
+        ))
     }
 
     /// Returns the buffers of records already passed on.
     pub(crate) fn drop_given(&mut self, mut spare: impl FnMut(Vec<u8>)) {
-        while self.next.chunk > self.dropped && self.chunks.front().is_some_and(|chunk| chunk.late == 0) {
-            let Some(chunk) = self.chunks.pop_front() else { return };
+        while self.next.chunk > self.dropped
+            && self.chunks.front().is_some_and(|chunk| chunk.late == 0)
+        {
+            let Some(chunk) = self.chunks.pop_front() else {
+                return;
+            };
             self.dropped += 1;
             spare(chunk.bytes);
         }

@@ -34,7 +34,9 @@ mod tpoint;
 mod trace;
 mod units;
 
-pub use captured::{CapturedGap, CapturedPoll, CapturedRing, CapturedSummary, CapturedTrace, Polls, StreamEnd};
+pub use captured::{
+    CapturedGap, CapturedPoll, CapturedRing, CapturedSummary, CapturedTrace, Polls, StreamEnd,
+};
 pub use era::Era;
 pub use error::Error;
 pub use follow::{Follower, Loss};
@@ -43,7 +45,9 @@ pub use json::JsonTrace;
 pub use owners::{Owner, Owners};
 pub use problems::{Finding, Problem, Problems};
 pub use raw::{RawTrace, RingSummary};
-pub use record::{ArgIter, ArgValue, Args, NoObjectName, Object, ObjectName, OwnerLabel, Poller, Record, Related};
+pub use record::{
+    ArgIter, ArgValue, Args, NoObjectName, Object, ObjectName, OwnerLabel, Poller, Record, Related,
+};
 pub use source::ReadAt;
 pub use stream::CopiedRun;
 pub use tables::Tables;

@@ -33,7 +33,9 @@ struct Objects {
 
 impl Numbering {
     pub(crate) fn new() -> Self {
-        Self { types: vec![Objects::default(); 256] }
+        Self {
+            types: vec![Objects::default(); 256],
+        }
     }
 
     /// Returns the object of a record of `tpoint` with this `id`. A record that creates an object
@@ -42,11 +44,18 @@ impl Numbering {
     pub(crate) fn object(&mut self, tpoint: &Tpoint, id: u64, tsc: Ticks) -> Object {
         let kind = tpoint.object_type;
         if kind == 0 {
-            return if id == 0 { Object::None } else { Object::Untyped(id) };
+            return if id == 0 {
+                Object::None
+            } else {
+                Object::Untyped(id)
+            };
         }
         let objects = &mut self.types[usize::from(kind)];
         let seen = if tpoint.new_object {
-            let seen = Seen { number: objects.created, created: tsc };
+            let seen = Seen {
+                number: objects.created,
+                created: tsc,
+            };
             objects.created += 1;
             objects.by_id.insert(id, seen);
             seen
@@ -57,24 +66,43 @@ impl Numbering {
             }
         };
         let age = Ticks(tsc.0.saturating_sub(seen.created.0));
-        Object::Known { name: named(tpoint.object_prefix, seen.number), id, age: Some(age) }
+        Object::Known {
+            name: named(tpoint.object_prefix, seen.number),
+            id,
+            age: Some(age),
+        }
     }
 
     /// Returns the object of the tracepoint's first relation whose argument is the id of a created
     /// object.
     #[inline]
-    pub(crate) fn related(&self, tpoints: &TpointTable, tpoint: &Tpoint, args: Args<'_>) -> Option<Related> {
+    pub(crate) fn related(
+        &self,
+        tpoints: &TpointTable,
+        tpoint: &Tpoint,
+        args: Args<'_>,
+    ) -> Option<Related> {
         tpoint.relations.iter().find_map(|relation| {
             let (_, value) = args.iter().nth(usize::from(relation.arg))?;
-            let (ArgValue::Int(id) | ArgValue::Pointer(id)) = value else { return None };
-            let seen = self.types[usize::from(relation.object_type)].by_id.get(&id)?;
+            let (ArgValue::Int(id) | ArgValue::Pointer(id)) = value else {
+                return None;
+            };
+            let seen = self.types[usize::from(relation.object_type)]
+                .by_id
+                .get(&id)?;
             let prefix = tpoints.object_prefix(relation.object_type);
-            Some(Related { name: named(prefix, seen.number), arg: Some(relation.arg) })
+            Some(Related {
+                name: named(prefix, seen.number),
+                arg: Some(relation.arg),
+            })
         })
     }
 }
 
 /// Returns the name of an object. Unregistered types, which have no prefix, get `?`.
 fn named(prefix: Option<char>, number: u64) -> ObjectName {
-    ObjectName { prefix: prefix.unwrap_or('?'), number }
+    ObjectName {
+        prefix: prefix.unwrap_or('?'),
+        number,
+    }
 }

@@ -57,7 +57,10 @@ pub(crate) struct Facts<'a> {
 
 /// Checks every slot, leaves out those that can't be records, and sorts the rest.
 pub(crate) fn check(ring: &mut Ring, header: &Facts<'_>, problems: &mut Problems) -> Order {
-    let mut checker = Checker { plausible: plausible_times(ring.slots(), header.longest_delay()), chain: None };
+    let mut checker = Checker {
+        plausible: plausible_times(ring.slots(), header.longest_delay()),
+        chain: None,
+    };
     let mut order = Order::default();
     let mut newest = Ticks(0);
     let mut is_behind_hole = false;
@@ -69,7 +72,12 @@ pub(crate) fn check(ring: &mut Ring, header: &Facts<'_>, problems: &mut Problems
                 if std::mem::take(&mut is_behind_hole) && newest > Ticks(0) {
                     order.holes.push((index, newest));
                 }
-                order.note(ring.slots(), index, &mut newest, header.tpoints.continuation_id());
+                order.note(
+                    ring.slots(),
+                    index,
+                    &mut newest,
+                    header.tpoints.continuation_id(),
+                );
                 if let Some(problem) = problem {
                     problems.add(problem, Some(ring.lcore), ring.offset(index));
                 }
@@ -100,8 +108,17 @@ impl Facts<'_> {
 /// than its tsc, so one at the beginning may be older than all others left.
 pub(crate) fn plausible_times(slots: Slots<'_>, longest_delay: Ticks) -> RangeInclusive<Ticks> {
     let written = |i: &usize| slots.at(*i).tsc() != Ticks(0);
-    let oldest = (0..slots.len()).filter(written).take(ENDS).map(|i| slots.at(i).tsc()).min();
-    let newest = (0..slots.len()).rev().filter(written).take(ENDS).map(|i| slots.at(i).tsc()).max();
+    let oldest = (0..slots.len())
+        .filter(written)
+        .take(ENDS)
+        .map(|i| slots.at(i).tsc())
+        .min();
+    let newest = (0..slots.len())
+        .rev()
+        .filter(written)
+        .take(ENDS)
+        .map(|i| slots.at(i).tsc())
+        .max();
     let earliest = oldest.unwrap_or_default().0.saturating_sub(longest_delay.0);
     Ticks(earliest)..=newest.unwrap_or(Ticks(u64::MAX))
 }
@@ -150,7 +167,9 @@ impl Checker {
             };
         }
         self.chain = Some(tsc);
-        let Some(tpoint) = header.tpoints.get(id) else { return Verdict::Leave(Problem::UnknownTpoint) };
+        let Some(tpoint) = header.tpoints.get(id) else {
+            return Verdict::Leave(Problem::UnknownTpoint);
+        };
         if !self.plausible.contains(&tsc) {
             return Verdict::Leave(Problem::ImplausibleTime);
         }
@@ -158,18 +177,28 @@ impl Checker {
             return Verdict::Cleared;
         }
         let continuations = tpoint.continuations();
-        let whole =
-            continuations == 0 || continued(slots, index, continuation_id).take(continuations).count() == continuations;
+        let whole = continuations == 0
+            || continued(slots, index, continuation_id)
+                .take(continuations)
+                .count()
+                == continuations;
         Verdict::Record((!whole).then_some(Problem::ArgumentsLost))
     }
 }
 
 /// Returns the indices of the continuations of the record at `index`.
 #[inline]
-pub(crate) fn continued(slots: Slots<'_>, index: usize, continuation_id: u16) -> impl Iterator<Item = usize> {
+pub(crate) fn continued(
+    slots: Slots<'_>,
+    index: usize,
+    continuation_id: u16,
+) -> impl Iterator<Item = usize> {
     let tsc = slots.at(index).tsc();
-    (index + 1..)
-        .take_while(move |&i| slots.get(i).is_some_and(|slot| slot.tpoint_id() == continuation_id && slot.tsc() == tsc))
+    (index + 1..).take_while(move |&i| {
+        slots
+            .get(i)
+            .is_some_and(|slot| slot.tpoint_id() == continuation_id && slot.tsc() == tsc)
+    })
 }
 
 impl Order {
@@ -205,7 +234,9 @@ impl Order {
                 self.windows.pop();
                 continue;
             }
-            let Some(before) = start.checked_sub(1) else { break };
+            let Some(before) = start.checked_sub(1) else {
+                break;
+            };
             // A continuation proves nothing: it may belong to a late record whose window ends
             // before it.
             if is_record(slots, before, continuation_id) && slots.at(before).tsc() <= tsc {
@@ -213,13 +244,18 @@ impl Order {
             }
             start = before;
         }
-        self.windows.push(Window { start, end: index + 1, sorted: 0..0 });
+        self.windows.push(Window {
+            start,
+            end: index + 1,
+            sorted: 0..0,
+        });
     }
 
     fn sort_windows(&mut self, slots: Slots<'_>, continuation_id: u16) {
         for window in &mut self.windows {
             let first = self.sorted.len();
-            let records = (window.start..window.end).filter(|&i| is_record(slots, i, continuation_id));
+            let records =
+                (window.start..window.end).filter(|&i| is_record(slots, i, continuation_id));
             self.sorted.extend(records.map(|i| i as u32));
             // Stable sort: records with the same tsc keep the order in which they were written.
             self.sorted[first..].sort_by_key(|&i| slots.at(i as usize).tsc());
@@ -245,7 +281,12 @@ pub(crate) struct Walk {
 impl Walk {
     /// Returns the index of the next record.
     #[inline]
-    pub(crate) fn next(&mut self, slots: Slots<'_>, order: &Order, continuation_id: u16) -> Option<usize> {
+    pub(crate) fn next(
+        &mut self,
+        slots: Slots<'_>,
+        order: &Order,
+        continuation_id: u16,
+    ) -> Option<usize> {
         loop {
             if let Some(window) = order.windows.get(self.window)
                 && self.next >= window.start

@@ -59,8 +59,15 @@ impl Owners {
         description_size: u16,
         problems: &mut Problems,
     ) -> Result<Self, Error> {
-        let place = OwnerPlace { at, count, description_size };
-        let mut owners = Self { place, ..Self::default() };
+        let place = OwnerPlace {
+            at,
+            count,
+            description_size,
+        };
+        let mut owners = Self {
+            place,
+            ..Self::default()
+        };
         let missing = owners.refresh(source)?;
         if missing > 0 {
             problems.add_many(Problem::OwnerOutside, None, at, missing);
@@ -87,8 +94,16 @@ impl Owners {
         self.refresh_until(source, self.refreshes.is_multiple_of(WHOLE_EVERY))
     }
 
-    fn refresh_until<S: ReadAt + ?Sized>(&mut self, source: &S, is_whole: bool) -> Result<u64, Error> {
-        let OwnerPlace { at, count, description_size } = self.place;
+    fn refresh_until<S: ReadAt + ?Sized>(
+        &mut self,
+        source: &S,
+        is_whole: bool,
+    ) -> Result<u64, Error> {
+        let OwnerPlace {
+            at,
+            count,
+            description_size,
+        } = self.place;
         let size = HEAD_SIZE + usize::from(description_size);
         let at_once = (PIECE / size).max(1);
         let mut known = 0;
@@ -140,13 +155,23 @@ impl Owners {
     }
 
     /// Applies changed bytes of the file to owners already read; returns the owners that changed.
-    pub(crate) fn change(&mut self, at: FileOffset, bytes: &[u8]) -> impl Iterator<Item = (u16, &Owner)> {
+    pub(crate) fn change(
+        &mut self,
+        at: FileOffset,
+        bytes: &[u8],
+    ) -> impl Iterator<Item = (u16, &Owner)> {
         let size = HEAD_SIZE + usize::from(self.place.description_size);
-        let (from, to) = (at.0.max(self.place.at.0), at.0.saturating_add(bytes.len() as u64));
+        let (from, to) = (
+            at.0.max(self.place.at.0),
+            at.0.saturating_add(bytes.len() as u64),
+        );
         let to = to.min(self.place.at.0.saturating_add(self.raw.len() as u64));
         let mut touched = 0..0;
         if from < to {
-            let (begin, end) = ((from - self.place.at.0) as usize, (to - self.place.at.0) as usize);
+            let (begin, end) = (
+                (from - self.place.at.0) as usize,
+                (to - self.place.at.0) as usize,
+            );
             let news = &bytes[(from - at.0) as usize..(to - at.0) as usize];
             if &self.raw[begin..end] != news {
                 self.raw[begin..end].copy_from_slice(news);
@@ -243,7 +268,13 @@ mod tests {
         let ids = |owners: &mut Owners, table: &Table| {
             table.1.set(0);
             owners.refresh_used(table).unwrap();
-            (owners.all().map(|(id, _)| usize::from(id)).collect::<Vec<_>>(), table.1.get())
+            (
+                owners
+                    .all()
+                    .map(|(id, _)| usize::from(id))
+                    .collect::<Vec<_>>(),
+                table.1.get(),
+            )
         };
         (256..300).for_each(|id| register(&mut table, id));
         let (found, read) = ids(&mut owners, &table);
@@ -254,13 +285,18 @@ mod tests {
         assert!(ids(&mut owners, &table).0.into_iter().eq(256..3_000));
         // The next full read finds an owner far away.
         register(&mut table, 16_000);
-        let whole = (0..WHOLE_EVERY).map(|_| ids(&mut owners, &table)).find(|(found, _)| found.contains(&16_000));
+        let whole = (0..WHOLE_EVERY)
+            .map(|_| ids(&mut owners, &table))
+            .find(|(found, _)| found.contains(&16_000));
         assert!(whole.is_some_and(|(found, read)| found.len() == 2_745 && read == table.0.len()));
         (256..16_383).for_each(|id| register(&mut table, id));
         owners.refresh(&table).unwrap();
         assert!(owners.are_all());
         register(&mut table, 16_383);
         owners.refresh(&table).unwrap();
-        assert!(!owners.are_all(), "the next one gets an id that was another's");
+        assert!(
+            !owners.are_all(),
+            "the next one gets an id that was another's"
+        );
     }
 }

@@ -63,7 +63,10 @@ pub enum Problem {
 impl Problem {
     /// Returns whether the problem loses records or parts of them.
     pub fn loses_data(self) -> bool {
-        !matches!(self, Self::NoTickRate | Self::Descriptor(_) | Self::WrongSize { .. })
+        !matches!(
+            self,
+            Self::NoTickRate | Self::Descriptor(_) | Self::WrongSize { .. }
+        )
     }
 }
 
@@ -95,13 +98,24 @@ impl Problems {
     }
 
     /// Counts `count` occurrences, the first of them at `at`.
-    pub(crate) fn add_many(&mut self, problem: Problem, lcore: Option<Lcore>, at: FileOffset, count: u64) {
+    pub(crate) fn add_many(
+        &mut self,
+        problem: Problem,
+        lcore: Option<Lcore>,
+        at: FileOffset,
+        count: u64,
+    ) {
         let next = self.findings.len();
         let place = *self.index.entry((problem, lcore)).or_insert(next);
         match self.findings.get_mut(place) {
             // A file may claim more slots than a `u64` can count.
             Some(finding) => finding.count = finding.count.saturating_add(count),
-            None => self.findings.push(Finding { problem, lcore, first: at, count }),
+            None => self.findings.push(Finding {
+                problem,
+                lcore,
+                first: at,
+                count,
+            }),
         }
     }
 
@@ -119,7 +133,10 @@ impl Problems {
 
     /// Returns the number of occurrences of a kind, over all lcores.
     pub fn count(&self, problem: Problem) -> u64 {
-        self.findings.iter().filter(|f| f.problem == problem).fold(0, |n, f| n.saturating_add(f.count))
+        self.findings
+            .iter()
+            .filter(|f| f.problem == problem)
+            .fold(0, |n, f| n.saturating_add(f.count))
     }
 
     /// Returns whether no damage was found.
@@ -137,24 +154,51 @@ impl fmt::Display for Finding {
         let s = if n == 1 { "" } else { "s" };
         match self.problem {
             Problem::WrongSize { stated, actual } => {
-                write!(f, "the header says that the file has {stated} bytes, and it has {actual}")
+                write!(
+                    f,
+                    "the header says that the file has {stated} bytes, and it has {actual}"
+                )
             }
-            Problem::NoTickRate => write!(f, "the file has no tick rate: times are printed in ticks, not microseconds"),
+            Problem::NoTickRate => write!(
+                f,
+                "the file has no tick rate: times are printed in ticks, not microseconds"
+            ),
             Problem::Descriptor(what) => write!(f, "{what} ({n} time{s}, first at {first})"),
             Problem::HistoryOutside => {
-                write!(f, "left out: there is no history at {first}, although the header refers to it")
+                write!(
+                    f,
+                    "left out: there is no history at {first}, although the header refers to it"
+                )
             }
-            Problem::HistoryOverlaps => write!(f, "left out: its history at {first} overlaps that of another lcore"),
-            Problem::SlotsMissing => write!(f, "the file ends at {first}, {n} slot{s} before the ring's end"),
-            Problem::OwnerOutside => write!(f, "{n} owner{s} outside the file (the table begins at {first})"),
+            Problem::HistoryOverlaps => write!(
+                f,
+                "left out: its history at {first} overlaps that of another lcore"
+            ),
+            Problem::SlotsMissing => write!(
+                f,
+                "the file ends at {first}, {n} slot{s} before the ring's end"
+            ),
+            Problem::OwnerOutside => write!(
+                f,
+                "{n} owner{s} outside the file (the table begins at {first})"
+            ),
             Problem::UnknownTpoint => {
-                write!(f, "left out {n} record{s} whose tracepoint has no descriptor, first at {first}")
+                write!(
+                    f,
+                    "left out {n} record{s} whose tracepoint has no descriptor, first at {first}"
+                )
             }
             Problem::OrphanContinuation => {
-                write!(f, "left out {n} continuation{s} of records that are gone, first at {first}")
+                write!(
+                    f,
+                    "left out {n} continuation{s} of records that are gone, first at {first}"
+                )
             }
             Problem::ImplausibleTime => {
-                write!(f, "left out {n} torn record{s}, older or newer than the records around, first at {first}")
+                write!(
+                    f,
+                    "left out {n} torn record{s}, older or newer than the records around, first at {first}"
+                )
             }
             Problem::ArgumentsLost => {
                 write!(
@@ -163,23 +207,47 @@ impl fmt::Display for Finding {
                 )
             }
             Problem::HalfWritten => {
-                write!(f, "left out the newest record, which was being written, at {first}")
+                write!(
+                    f,
+                    "left out the newest record, which was being written, at {first}"
+                )
             }
             Problem::Overwritten => {
-                write!(f, "{n} slot{s} overwritten by the application while they were read, first at {first}")
+                write!(
+                    f,
+                    "{n} slot{s} overwritten by the application while they were read, first at {first}"
+                )
             }
             Problem::NotCaptured => write!(f, "{n} slot{s} overwritten before they were captured"),
-            Problem::CaptureCut => write!(f, "the capture is cut off at {first}; everything before it is read"),
+            Problem::CaptureCut => write!(
+                f,
+                "the capture is cut off at {first}; everything before it is read"
+            ),
             Problem::CaptureBroken(what) => {
-                write!(f, "the capture is damaged at {first}: {what}; everything before it is read")
+                write!(
+                    f,
+                    "the capture is damaged at {first}: {what}; everything before it is read"
+                )
             }
-            Problem::CaptureFailed(why) => write!(f, "the capture can't be read from {first} on: {why}"),
+            Problem::CaptureFailed(why) => {
+                write!(f, "the capture can't be read from {first} on: {why}")
+            }
             Problem::BrokenEntry(why) => {
-                write!(f, "left out {n} broken entr{y}, first at {first}: {why}", y = if n == 1 { "y" } else { "ies" })
+                write!(
+                    f,
+                    "left out {n} broken entr{y}, first at {first}: {why}",
+                    y = if n == 1 { "y" } else { "ies" }
+                )
             }
-            Problem::DocumentCut => write!(f, "the document is cut off at {first}; everything before it is printed"),
+            Problem::DocumentCut => write!(
+                f,
+                "the document is cut off at {first}; everything before it is printed"
+            ),
             Problem::BrokenDefinition => {
-                write!(f, "left out {n} broken tracepoint definition{s}, first at {first}")
+                write!(
+                    f,
+                    "left out {n} broken tracepoint definition{s}, first at {first}"
+                )
             }
         }
     }

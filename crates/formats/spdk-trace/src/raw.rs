@@ -60,7 +60,11 @@ impl RawTrace {
         check_header(&header, source.len(), &mut problems);
         problems.append(header.problems);
         let tick_rate = header.tick_rate.unwrap_or(TickRate::ticks_as_micros());
-        let facts = order::Facts { tpoints: &header.tpoints, cleared: header.cleared, tick_rate };
+        let facts = order::Facts {
+            tpoints: &header.tpoints,
+            cleared: header.cleared,
+            tick_rate,
+        };
         let max_slots = header.tpoints.max_slots_per_record();
         let mut rings = Vec::new();
         let bounds = Bounds::new(source.len(), header.stated_size, &header.owners);
@@ -69,7 +73,14 @@ impl RawTrace {
             let order = order::check(&mut ring, &facts, &mut problems);
             rings.push((ring, order));
         }
-        Ok(Self { era: header.era, tick_rate, tpoints: header.tpoints, owners: header.owners, rings, problems })
+        Ok(Self {
+            era: header.era,
+            tick_rate,
+            tpoints: header.tpoints,
+            owners: header.owners,
+            rings,
+            problems,
+        })
     }
 
     /// Returns the era of the file.
@@ -126,7 +137,10 @@ impl RawTrace {
         if !self.rings.iter().any(|(ring, _)| ring.wrapped) {
             return Ticks(0);
         }
-        let starts = self.rings.iter().filter_map(|(ring, _)| ring.oldest().map(Slot::tsc));
+        let starts = self
+            .rings
+            .iter()
+            .filter_map(|(ring, _)| ring.oldest().map(Slot::tsc));
         starts.max().unwrap_or_default()
     }
 
@@ -138,9 +152,17 @@ impl RawTrace {
     }
 
     fn walk(&self, each: &mut Each<'_>) {
-        let rings: Vec<_> = self.rings.iter().map(|(ring, order)| (ring, order)).collect();
+        let rings: Vec<_> = self
+            .rings
+            .iter()
+            .map(|(ring, order)| (ring, order))
+            .collect();
         let mut reader = RecordReader::new();
-        let context = Context { era: self.era, tpoints: &self.tpoints, owners: &self.owners };
+        let context = Context {
+            era: self.era,
+            tpoints: &self.tpoints,
+            owners: &self.owners,
+        };
         let _ = merge(&rings, &context, &mut reader, each);
     }
 }
@@ -174,14 +196,28 @@ fn merge(
     let mut heads = BinaryHeap::with_capacity(rings.len());
     for (i, (ring, order)) in rings.iter().enumerate() {
         if let Some(index) = walks[i].next(ring.slots(), order, continuation) {
-            heads.push(Reverse((ring.slots().at(index).tsc(), ring.lcore, i, index)));
+            heads.push(Reverse((
+                ring.slots().at(index).tsc(),
+                ring.lcore,
+                i,
+                index,
+            )));
         }
     }
     while let Some(mut head) = heads.peek_mut() {
         let Reverse((_, _, i, index)) = *head;
         let (ring, order) = rings[i];
-        let (thread_name, slots, lost_since) = (ring.thread_name.as_str(), ring.slots(), order.lost_since(index));
-        let lane = Lane { lcore: ring.lcore, thread_name, slots, lost_since };
+        let (thread_name, slots, lost_since) = (
+            ring.thread_name.as_str(),
+            ring.slots(),
+            order.lost_since(index),
+        );
+        let lane = Lane {
+            lcore: ring.lcore,
+            thread_name,
+            slots,
+            lost_since,
+        };
         if let Some(record) = reader.record(lane, index, context) {
             each(&record)?;
         }
@@ -203,7 +239,10 @@ pub(crate) struct RecordReader {
 
 impl RecordReader {
     pub(crate) fn new() -> Self {
-        Self { numbering: Numbering::new(), scratch: Vec::with_capacity(MAX_PACKED) }
+        Self {
+            numbering: Numbering::new(),
+            scratch: Vec::with_capacity(MAX_PACKED),
+        }
     }
 
     #[inline]
@@ -216,12 +255,30 @@ impl RecordReader {
         let slot = lane.slots.at(index);
         let tpoint = context.tpoints.get(slot.tpoint_id())?;
         let object = self.numbering.object(tpoint, slot.object_id(), slot.tsc());
-        let packed = pack(&mut self.scratch, lane.slots, index, tpoint, context.tpoints.continuation_id());
-        let args = Args { specs: &tpoint.args, data: ArgData::Packed(packed) };
-        let related =
-            if tpoint.relations.is_empty() { None } else { self.numbering.related(context.tpoints, tpoint, args) };
-        let poller = tpoint.owner_prefix.map(|prefix| Poller::Id(prefix, slot.owner_id()));
-        let owner = if context.era.has_owners() { context.owners.at(slot.owner_id(), slot.tsc()) } else { None };
+        let packed = pack(
+            &mut self.scratch,
+            lane.slots,
+            index,
+            tpoint,
+            context.tpoints.continuation_id(),
+        );
+        let args = Args {
+            specs: &tpoint.args,
+            data: ArgData::Packed(packed),
+        };
+        let related = if tpoint.relations.is_empty() {
+            None
+        } else {
+            self.numbering.related(context.tpoints, tpoint, args)
+        };
+        let poller = tpoint
+            .owner_prefix
+            .map(|prefix| Poller::Id(prefix, slot.owner_id()));
+        let owner = if context.era.has_owners() {
+            context.owners.at(slot.owner_id(), slot.tsc())
+        } else {
+            None
+        };
         let owner_since = owner.map(|owner| (slot.owner_id(), owner.since));
         let owner = owner.map(|o| o.description.as_str());
         Some(Record {
@@ -294,13 +351,21 @@ pub(crate) struct Bounds {
 impl Bounds {
     pub(crate) fn new(file: u64, stated: u64, owners: &Owners) -> Self {
         let whole_file = (stated == file).then_some(file);
-        Self { file, whole_file, owners: owners.begin().map(|at| at.0) }
+        Self {
+            file,
+            whole_file,
+            owners: owners.begin().map(|at| at.0),
+        }
     }
 }
 
 /// Returns the rings by lcore, without those that overlap another, so that no false header makes us
 /// copy bytes twice.
-pub(crate) fn disjoint(mut rings: Vec<RingPlace>, bounds: Bounds, problems: &mut Problems) -> Vec<RingPlace> {
+pub(crate) fn disjoint(
+    mut rings: Vec<RingPlace>,
+    bounds: Bounds,
+    problems: &mut Problems,
+) -> Vec<RingPlace> {
     rings.sort_by_key(|ring| (ring.history, ring.lcore));
     let mut kept: Vec<RingPlace> = Vec::with_capacity(rings.len());
     for ring in rings {
@@ -315,7 +380,10 @@ pub(crate) fn disjoint(mut rings: Vec<RingPlace>, bounds: Bounds, problems: &mut
         kept.push(ring);
     }
     if let Some(last) = kept.last_mut() {
-        let behind = [bounds.whole_file, bounds.owners].into_iter().flatten().filter(|&end| end >= last.slots.0);
+        let behind = [bounds.whole_file, bounds.owners]
+            .into_iter()
+            .flatten()
+            .filter(|&end| end >= last.slots.0);
         if let Some(end) = behind.min() {
             clamp(last, end, problems);
         }
@@ -335,7 +403,12 @@ fn clamp(ring: &mut RingPlace, end: u64, problems: &mut Problems) {
     let room = end.saturating_sub(ring.slots.0) / SLOT_SIZE as u64;
     if ring.num_slots > room {
         let end = FileOffset(ring.slots.0 + room * SLOT_SIZE as u64);
-        problems.add_many(Problem::SlotsMissing, Some(ring.lcore), end, ring.num_slots - room);
+        problems.add_many(
+            Problem::SlotsMissing,
+            Some(ring.lcore),
+            end,
+            ring.num_slots - room,
+        );
         ring.num_slots = room;
     }
 }

@@ -30,12 +30,18 @@ impl std::str::FromStr for ObjectName {
 
     fn from_str(text: &str) -> Result<Self, NoObjectName> {
         let mut chars = text.chars();
-        let prefix = chars.next().filter(|c| !c.is_control()).ok_or(NoObjectName)?;
+        let prefix = chars
+            .next()
+            .filter(|c| !c.is_control())
+            .ok_or(NoObjectName)?;
         let digits = chars.as_str();
         if !digits.bytes().all(|b| b.is_ascii_digit()) {
             return Err(NoObjectName);
         }
-        digits.parse().map(|number| Self { prefix, number }).map_err(|_| NoObjectName)
+        digits
+            .parse()
+            .map(|number| Self { prefix, number })
+            .map_err(|_| NoObjectName)
     }
 }
 
@@ -183,7 +189,11 @@ pub(crate) enum ArgData<'a> {
     /// Bytes back to back, as in the ring.
     Packed(&'a [u8]),
     /// Values from a JSON document; `text` holds the strings' bytes.
-    Parsed { values: &'a [ParsedArg], text: &'a [u8], scratch: &'a [u8] },
+    Parsed {
+        values: &'a [ParsedArg],
+        text: &'a [u8],
+        scratch: &'a [u8],
+    },
 }
 
 /// An argument from a JSON document.
@@ -199,18 +209,27 @@ pub(crate) enum ParsedArg {
 impl<'a> Args<'a> {
     /// Returns empty arguments.
     pub const fn none() -> Self {
-        Self { specs: &[], data: ArgData::Packed(&[]) }
+        Self {
+            specs: &[],
+            data: ArgData::Packed(&[]),
+        }
     }
 
     /// Iterates over the description and value of each complete argument.
     #[inline]
     pub fn iter(self) -> ArgIter<'a> {
-        ArgIter { args: self, index: 0, offset: 0 }
+        ArgIter {
+            args: self,
+            index: 0,
+            offset: 0,
+        }
     }
 
     /// Returns the value of the argument with this name.
     pub fn by_name(self, name: &str) -> Option<ArgValue<'a>> {
-        self.iter().find(|(spec, _)| spec.name == name).map(|(_, value)| value)
+        self.iter()
+            .find(|(spec, _)| spec.name == name)
+            .map(|(_, value)| value)
     }
 }
 
@@ -235,11 +254,19 @@ impl<'a> Iterator for ArgIter<'a> {
                 self.offset = end;
                 value
             }
-            ArgData::Parsed { values, text, scratch } => match *values.get(self.index)? {
+            ArgData::Parsed {
+                values,
+                text,
+                scratch,
+            } => match *values.get(self.index)? {
                 ParsedArg::Number(n) if spec.kind == ArgKind::Pointer => ArgValue::Pointer(n),
                 ParsedArg::Number(n) => ArgValue::Int(n),
-                ParsedArg::Text(start, end) => ArgValue::Str(text.get(start..end).unwrap_or_default()),
-                ParsedArg::Unescaped(start, end) => ArgValue::Str(scratch.get(start..end).unwrap_or_default()),
+                ParsedArg::Text(start, end) => {
+                    ArgValue::Str(text.get(start..end).unwrap_or_default())
+                }
+                ParsedArg::Unescaped(start, end) => {
+                    ArgValue::Str(scratch.get(start..end).unwrap_or_default())
+                }
             },
         };
         self.index += 1;

@@ -54,17 +54,45 @@ impl Ring {
         let present = place.num_slots.min(have);
         if present < place.num_slots {
             let missing = place.num_slots - present;
-            problems.add_many(Problem::SlotsMissing, Some(place.lcore), FileOffset(source.len()), missing);
+            problems.add_many(
+                Problem::SlotsMissing,
+                Some(place.lcore),
+                FileOffset(source.len()),
+                missing,
+            );
         }
         // An incomplete ring can't be rotated: its first slot does not follow its last one.
-        let oldest = if cursor >= place.num_slots && place.num_slots > 0 { cursor % place.num_slots } else { 0 };
+        let oldest = if cursor >= place.num_slots && place.num_slots > 0 {
+            cursor % place.num_slots
+        } else {
+            0
+        };
         let start = if oldest < present { oldest } else { 0 };
-        let mut ring = Self { present, ..Self::empty(place, cursor, start) };
+        let mut ring = Self {
+            present,
+            ..Self::empty(place, cursor, start)
+        };
         ring.reserve(present)?;
         let from = cursor.saturating_sub(place.num_slots);
-        ring.read_piecewise(place, source, start, present - start, from, max_slots, problems)?;
+        ring.read_piecewise(
+            place,
+            source,
+            start,
+            present - start,
+            from,
+            max_slots,
+            problems,
+        )?;
         let whole = ring.fill_up(present - start);
-        ring.read_piecewise(place, source, 0, start, from + (place.num_slots - start), max_slots, problems)?;
+        ring.read_piecewise(
+            place,
+            source,
+            0,
+            start,
+            from + (place.num_slots - start),
+            max_slots,
+            problems,
+        )?;
         let whole = ring.fill_up(present) && whole;
         if whole && present == place.num_slots {
             ring.straighten(problems);
@@ -91,10 +119,16 @@ impl Ring {
     }
 
     fn reserve(&mut self, slots: u64) -> Result<(), Error> {
-        let bytes = usize::try_from(slots).ok().and_then(|n| n.checked_mul(SLOT_SIZE));
+        let bytes = usize::try_from(slots)
+            .ok()
+            .and_then(|n| n.checked_mul(SLOT_SIZE));
         if bytes.is_none_or(|n| self.bytes.try_reserve_exact(n).is_err()) {
             let source = std::io::ErrorKind::OutOfMemory.into();
-            return Err(Error::Read { what: "a ring", at: self.slots_at, source });
+            return Err(Error::Read {
+                what: "a ring",
+                at: self.slots_at,
+                source,
+            });
         }
         Ok(())
     }
@@ -109,7 +143,10 @@ impl Ring {
 
     /// Copies `count` slots from slot `start` on; `seq` is the sequence number of the first one's
     /// write.
-    #[expect(clippy::too_many_arguments, reason = "one call in two places; a struct would name the same seven things")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one call in two places; a struct would name the same seven things"
+    )]
     fn read_piecewise<S: ReadAt + ?Sized>(
         &mut self,
         place: &RingPlace,
@@ -126,11 +163,12 @@ impl Ring {
             let slots = (count - done).min(PIECE as u64);
             let begin = self.bytes.len();
             self.bytes.resize(begin + slots as usize * SLOT_SIZE, 0);
-            let got = fill(source, &mut self.bytes[begin..], at.0).map_err(|source| Error::Read {
-                what: "a ring",
-                at,
-                source,
-            })?;
+            let got =
+                fill(source, &mut self.bytes[begin..], at.0).map_err(|source| Error::Read {
+                    what: "a ring",
+                    at,
+                    source,
+                })?;
             if got < self.bytes.len() - begin {
                 // The file has shrunk since its length was read.
                 self.bytes.truncate(begin + got / SLOT_SIZE * SLOT_SIZE);
@@ -139,7 +177,13 @@ impl Ring {
             }
             let now = self::cursor(place, source)?;
             if now != self.cursor {
-                self.drop_overwritten(begin / SLOT_SIZE, seq + done, now.saturating_add(max_slots), at, problems);
+                self.drop_overwritten(
+                    begin / SLOT_SIZE,
+                    seq + done,
+                    now.saturating_add(max_slots),
+                    at,
+                    problems,
+                );
             }
             done += slots;
         }
@@ -147,7 +191,14 @@ impl Ring {
     }
 
     /// Erases the slots from index `begin` on that the writer, now at `writer`, may have touched.
-    fn drop_overwritten(&mut self, begin: usize, seq: u64, writer: u64, at: FileOffset, problems: &mut Problems) {
+    fn drop_overwritten(
+        &mut self,
+        begin: usize,
+        seq: u64,
+        writer: u64,
+        at: FileOffset,
+        problems: &mut Problems,
+    ) {
         let lost_before = writer.saturating_sub(self.num_slots);
         let end = self.bytes.len() / SLOT_SIZE;
         let overwritten = lost_before.saturating_sub(seq).min((end - begin) as u64) as usize;
@@ -156,7 +207,12 @@ impl Ring {
         }
         if overwritten > 0 {
             self.lost = true;
-            problems.add_many(Problem::Overwritten, Some(self.lcore), at, overwritten as u64);
+            problems.add_many(
+                Problem::Overwritten,
+                Some(self.lcore),
+                at,
+                overwritten as u64,
+            );
         }
         // Slots after the initial cursor are being written now, if they are not from the round
         // before.
@@ -172,7 +228,9 @@ impl Ring {
     /// Rotates the ring so that the oldest slot comes first, even if the cursor does not point to
     /// it.
     fn straighten(&mut self, problems: &mut Problems) {
-        let Some(last) = self.slots().len().checked_sub(1) else { return };
+        let Some(last) = self.slots().len().checked_sub(1) else {
+            return;
+        };
         let file_last = (self.num_slots - 1 + self.num_slots - self.start) % self.num_slots;
         let lapped = self.lost && self.cursor >= self.num_slots;
         if self.slots().at(file_last as usize).tsc() == Ticks(0) && !lapped {
@@ -200,7 +258,11 @@ impl Ring {
     fn begins_with_the_newest(&self) -> bool {
         let slots = self.slots();
         // If the cursor was never moved, the slots at the ends may be of any age.
-        let ends = if self.cursor < self.num_slots { 1 } else { ENDS.min(slots.len() / 2).max(1) };
+        let ends = if self.cursor < self.num_slots {
+            1
+        } else {
+            ENDS.min(slots.len() / 2).max(1)
+        };
         let sorted = |range: std::ops::Range<usize>| {
             let mut times: Vec<_> = range.map(|i| slots.at(i).tsc()).collect();
             times.sort_unstable();
@@ -218,8 +280,15 @@ impl Ring {
         let slots = self.slots();
         let mut written = (0..slots.len()).filter(|&i| slots.at(i).tsc() != Ticks(0));
         let mut before = written.next().map_or(0, |i| slots.at(i).tsc().0);
-        let steps = written.map(|i| (std::mem::replace(&mut before, slots.at(i).tsc().0).saturating_sub(before), i));
-        steps.max_by_key(|&(step, i)| (step, std::cmp::Reverse(i))).map_or(0, |(_, i)| i)
+        let steps = written.map(|i| {
+            (
+                std::mem::replace(&mut before, slots.at(i).tsc().0).saturating_sub(before),
+                i,
+            )
+        });
+        steps
+            .max_by_key(|&(step, i)| (step, std::cmp::Reverse(i)))
+            .map_or(0, |(_, i)| i)
     }
 
     /// Drops a record after the cursor in a ring that is not full: it was being written.
@@ -229,7 +298,9 @@ impl Ring {
         if written == 0 || written >= slots.len() || slots.at(written).tsc() == Ticks(0) {
             return;
         }
-        let newest = (written..slots.len()).take_while(|&i| slots.at(i).tsc() != Ticks(0)).last();
+        let newest = (written..slots.len())
+            .take_while(|&i| slots.at(i).tsc() != Ticks(0))
+            .last();
         self.drop_newest(written, newest.unwrap_or(written), problems);
     }
 
@@ -252,8 +323,11 @@ impl Ring {
 
     /// Drops the slots after the newest record: a ring is large, and seldom full.
     fn trim(&mut self) {
-        let used = (0..self.slots().len()).rev().find(|&i| self.slots().at(i).tsc() != Ticks(0));
-        self.bytes.truncate(used.map_or(0, |last| (last + 1) * SLOT_SIZE));
+        let used = (0..self.slots().len())
+            .rev()
+            .find(|&i| self.slots().at(i).tsc() != Ticks(0));
+        self.bytes
+            .truncate(used.map_or(0, |last| (last + 1) * SLOT_SIZE));
         // In the eras that list all lcores, most rings of a file are unused.
         if self.bytes.len() < self.bytes.capacity() / 2 {
             self.bytes.shrink_to_fit();
@@ -279,19 +353,28 @@ impl Ring {
 
     /// Returns the offset of a slot in the file.
     pub(crate) fn offset(&self, index: usize) -> FileOffset {
-        slot::place(self.slots_at, (self.start + index as u64) % self.present.max(1))
+        slot::place(
+            self.slots_at,
+            (self.start + index as u64) % self.present.max(1),
+        )
     }
 
     /// Returns the first written slot, if any.
     pub(crate) fn oldest(&self) -> Option<Slot<'_>> {
         let slots = self.slots();
-        (0..slots.len()).map(|i| slots.at(i)).find(|slot| slot.tsc() != Ticks(0))
+        (0..slots.len())
+            .map(|i| slots.at(i))
+            .find(|slot| slot.tsc() != Ticks(0))
     }
 }
 
 /// Reads the current cursor of the ring; 0 if it is outside the file.
 pub(crate) fn cursor<S: ReadAt + ?Sized>(place: &RingPlace, source: &S) -> Result<u64, Error> {
     let at = place.cursor;
-    let cursor = read_u64(source, at.0).map_err(|source| Error::Read { what: "a ring's cursor", at, source })?;
+    let cursor = read_u64(source, at.0).map_err(|source| Error::Read {
+        what: "a ring's cursor",
+        at,
+        source,
+    })?;
     Ok(cursor.unwrap_or_default())
 }

@@ -19,7 +19,15 @@ use crate::tpoint::{Prefixes, TpointLayout, parse_prefixes};
 use crate::units::{FileOffset, Lcore, TickRate, Ticks};
 
 /// The sections, in the order of `enum spdk_trace_section_type`. A later version may append more.
-const SECTIONS: [&str; 7] = ["main", "owner", "tpoint mask", "owner type", "object", "tpoint", "lcore offsets"];
+const SECTIONS: [&str; 7] = [
+    "main",
+    "owner",
+    "tpoint mask",
+    "owner type",
+    "object",
+    "tpoint",
+    "lcore offsets",
+];
 const MAIN: usize = 0;
 const OWNER: usize = 1;
 const TPOINT_MASK: usize = 2;
@@ -36,13 +44,18 @@ const SECTION_HEAD: u64 = 128;
 /// `num_entries`, `num_tpoint_ids` and `next_entry`.
 const HISTORY_HEAD: u64 = 48;
 
-const TPOINT_LAYOUT: TpointLayout = TpointLayout { max_args: 8, relations: true };
+const TPOINT_LAYOUT: TpointLayout = TpointLayout {
+    max_args: 8,
+    relations: true,
+};
 
 /// Reads the header; `None` if the file is not made of sections.
 pub(crate) fn read<S: ReadAt + ?Sized>(source: &S) -> Result<Option<Header>, Error> {
     let start = part(source, "the header", 0, 16 + 8 * u64::from(MAX_SECTIONS))?;
     let fields = Fields(&start);
-    let Some(offsets) = section_offsets(fields) else { return Ok(None) };
+    let Some(offsets) = section_offsets(fields) else {
+        return Ok(None);
+    };
     let file = Sections { source, offsets };
     let stated_size = fields.u64(0).unwrap_or_default();
     let mut problems = Problems::default();
@@ -54,7 +67,14 @@ pub(crate) fn read<S: ReadAt + ?Sized>(source: &S) -> Result<Option<Header>, Err
         object: parse_prefixes(&file.array(OBJECT, 2)?.1),
     };
     let at = FileOffset(file.offsets[TPOINT] + SECTION_HEAD);
-    let mut tpoints = read_tpoints(TPOINT_LAYOUT, &table, tpoint_count, &prefixes, at, &mut problems);
+    let mut tpoints = read_tpoints(
+        TPOINT_LAYOUT,
+        &table,
+        tpoint_count,
+        &prefixes,
+        at,
+        &mut problems,
+    );
     let (_, masks) = file.array(TPOINT_MASK, 8)?;
     let mask = |bytes: &[u8]| Fields(bytes).u64(0).unwrap_or_default();
     tpoints.set_enabled(masks.chunks_exact(8).map(mask).collect());
@@ -62,7 +82,13 @@ pub(crate) fn read<S: ReadAt + ?Sized>(source: &S) -> Result<Option<Header>, Err
     let owner_counts = file.bytes(OWNER, 4)?;
     let owners_at = FileOffset(file.offsets[OWNER] + SECTION_HEAD);
     let (count, description_size) = (Fields(&owner_counts).u16(0), Fields(&owner_counts).u16(2));
-    let owners = Owners::read(source, owners_at, count.unwrap_or(0), description_size.unwrap_or(0), &mut problems)?;
+    let owners = Owners::read(
+        source,
+        owners_at,
+        count.unwrap_or(0),
+        description_size.unwrap_or(0),
+        &mut problems,
+    )?;
     Ok(Some(Header {
         era: Era::F,
         tick_rate: TickRate::new(Fields(&main).u64(0).unwrap_or_default()),
@@ -78,12 +104,17 @@ pub(crate) fn read<S: ReadAt + ?Sized>(source: &S) -> Result<Option<Header>, Err
 /// Returns the section offsets, if the fields begin a file of sections.
 fn section_offsets(fields: Fields<'_>) -> Option<Vec<u64>> {
     let num_sections = fields.u16(8)?;
-    if !(SECTIONS.len() as u16..=MAX_SECTIONS).contains(&num_sections) || fields.bytes(10, 6)? != [0; 6] {
+    if !(SECTIONS.len() as u16..=MAX_SECTIONS).contains(&num_sections)
+        || fields.bytes(10, 6)? != [0; 6]
+    {
         return None;
     }
-    let offsets: Vec<u64> = (0..SECTIONS.len()).map_while(|i| fields.u64(16 + 8 * i)).collect();
+    let offsets: Vec<u64> = (0..SECTIONS.len())
+        .map_while(|i| fields.u64(16 + 8 * i))
+        .collect();
     // The main section directly follows the offsets, unlike in any other era.
-    (offsets.len() == SECTIONS.len() && offsets[MAIN] == 16 + 8 * u64::from(num_sections)).then_some(offsets)
+    (offsets.len() == SECTIONS.len() && offsets[MAIN] == 16 + 8 * u64::from(num_sections))
+        .then_some(offsets)
 }
 
 struct Sections<'a, S: ?Sized> {
@@ -98,7 +129,11 @@ impl<S: ReadAt + ?Sized> Sections<'_, S> {
         let bytes = part(self.source, SECTIONS[section], at, size)?;
         if (bytes.len() as u64) < size {
             let (section, len) = (SECTIONS[section], self.source.len());
-            return Err(Error::SectionOutside { section, at: FileOffset(at), len });
+            return Err(Error::SectionOutside {
+                section,
+                at: FileOffset(at),
+                len,
+            });
         }
         Ok(bytes)
     }
@@ -108,15 +143,35 @@ impl<S: ReadAt + ?Sized> Sections<'_, S> {
         let head = self.bytes(section, 2)?;
         let count = Fields(&head).u16(0).unwrap_or_default();
         let at = self.offsets[section].saturating_add(SECTION_HEAD);
-        Ok((count, part(self.source, SECTIONS[section], at, u64::from(count) * item_size)?))
+        Ok((
+            count,
+            part(
+                self.source,
+                SECTIONS[section],
+                at,
+                u64::from(count) * item_size,
+            )?,
+        ))
     }
 }
 
-fn part<S: ReadAt + ?Sized>(source: &S, what: &'static str, at: u64, size: u64) -> Result<Vec<u8>, Error> {
-    read_range(source, at, size).map_err(|source| Error::Read { what, at: FileOffset(at), source })
+fn part<S: ReadAt + ?Sized>(
+    source: &S,
+    what: &'static str,
+    at: u64,
+    size: u64,
+) -> Result<Vec<u8>, Error> {
+    read_range(source, at, size).map_err(|source| Error::Read {
+        what,
+        at: FileOffset(at),
+        source,
+    })
 }
 
-fn read_rings<S: ReadAt + ?Sized>(file: &Sections<'_, S>, problems: &mut Problems) -> Result<Vec<RingPlace>, Error> {
+fn read_rings<S: ReadAt + ?Sized>(
+    file: &Sections<'_, S>,
+    problems: &mut Problems,
+) -> Result<Vec<RingPlace>, Error> {
     let (_, offsets) = file.array(LCORE_OFFSETS, 8)?;
     let mut rings = Vec::new();
     for (lcore, bytes) in (0..=u16::MAX).zip(offsets.chunks_exact(8)) {
@@ -126,7 +181,11 @@ fn read_rings<S: ReadAt + ?Sized>(file: &Sections<'_, S>, problems: &mut Problem
         }
         let head = part(file.source, "a history", offset, HISTORY_HEAD)?;
         let Some(place) = ring_place(Lcore(lcore), offset, Fields(&head)) else {
-            problems.add(Problem::HistoryOutside, Some(Lcore(lcore)), FileOffset(offset));
+            problems.add(
+                Problem::HistoryOutside,
+                Some(Lcore(lcore)),
+                FileOffset(offset),
+            );
             continue;
         };
         rings.push(place);

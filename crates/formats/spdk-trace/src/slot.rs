@@ -11,7 +11,10 @@ pub(crate) const SLOT_SIZE: usize = 32;
 /// Returns the offset of slot `index` of the ring at `ring`. If the claimed ring is too large for
 /// any file, the offset saturates and lies outside every file.
 pub(crate) fn place(ring: FileOffset, index: u64) -> FileOffset {
-    FileOffset(ring.0.saturating_add(index.saturating_mul(SLOT_SIZE as u64)))
+    FileOffset(
+        ring.0
+            .saturating_add(index.saturating_mul(SLOT_SIZE as u64)),
+    )
 }
 
 /// A slot: a record, or the continuation of one.

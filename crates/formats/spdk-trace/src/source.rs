@@ -25,7 +25,10 @@ impl ReadAt for [u8] {
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        let rest = usize::try_from(offset).ok().and_then(|start| self.get(start..)).unwrap_or_default();
+        let rest = usize::try_from(offset)
+            .ok()
+            .and_then(|start| self.get(start..))
+            .unwrap_or_default();
         let n = rest.len().min(buf.len());
         buf[..n].copy_from_slice(&rest[..n]);
         Ok(n)
@@ -45,11 +48,17 @@ impl ReadAt for Vec<u8> {
 /// Reads the bytes `offset .. offset + want`, or fewer if the source ends.
 ///
 /// The buffer never exceeds the source, despite the header's claims.
-pub(crate) fn read_range<S: ReadAt + ?Sized>(source: &S, offset: u64, want: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read_range<S: ReadAt + ?Sized>(
+    source: &S,
+    offset: u64,
+    want: u64,
+) -> io::Result<Vec<u8>> {
     let have = source.len().saturating_sub(offset).min(want);
     let size = usize::try_from(have).map_err(|_| io::ErrorKind::OutOfMemory)?;
     let mut bytes = Vec::new();
-    bytes.try_reserve_exact(size).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    bytes
+        .try_reserve_exact(size)
+        .map_err(|_| io::ErrorKind::OutOfMemory)?;
     bytes.resize(size, 0);
     let got = fill(source, &mut bytes, offset)?;
     bytes.truncate(got);
@@ -57,12 +66,20 @@ pub(crate) fn read_range<S: ReadAt + ?Sized>(source: &S, offset: u64, want: u64)
 }
 
 /// Reads until `buf` is full or the source ends.
-pub(crate) fn fill<S: ReadAt + ?Sized>(source: &S, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+pub(crate) fn fill<S: ReadAt + ?Sized>(
+    source: &S,
+    buf: &mut [u8],
+    offset: u64,
+) -> io::Result<usize> {
     let mut done = 0;
     while done < buf.len() {
         // The operating system rejects an impossible offset; here it counts as past the end.
         let at = offset.saturating_add(done as u64);
-        match if at < source.len() { source.read_at(&mut buf[done..], at)? } else { 0 } {
+        match if at < source.len() {
+            source.read_at(&mut buf[done..], at)?
+        } else {
+            0
+        } {
             0 => break,
             n => done += n,
         }

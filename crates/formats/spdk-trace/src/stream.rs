@@ -21,10 +21,23 @@ impl Copied {
     /// Iterates over the runs, ring by ring, in the order in which they were written.
     pub fn runs(&self) -> impl Iterator<Item = CopiedRun<'_>> {
         self.rings.iter().enumerate().flat_map(|(ring, copied)| {
-            let ends = copied.runs.iter().skip(1).map(|run| run.index * SLOT_SIZE).chain([copied.bytes.len()]);
+            let ends = copied
+                .runs
+                .iter()
+                .skip(1)
+                .map(|run| run.index * SLOT_SIZE)
+                .chain([copied.bytes.len()]);
             copied.runs.iter().zip(ends).map(move |(run, end)| {
-                let slots = copied.bytes.get(run.index * SLOT_SIZE..end).unwrap_or_default();
-                CopiedRun { ring, seq: run.seq, lost: run.lost, slots }
+                let slots = copied
+                    .bytes
+                    .get(run.index * SLOT_SIZE..end)
+                    .unwrap_or_default();
+                CopiedRun {
+                    ring,
+                    seq: run.seq,
+                    lost: run.lost,
+                    slots,
+                }
             })
         })
     }
@@ -36,7 +49,8 @@ impl Copied {
         }
         let slots = run.slots.len() / SLOT_SIZE;
         let ring = &mut self.rings[run.ring];
-        ring.bytes.extend_from_slice(&run.slots[..slots * SLOT_SIZE]);
+        ring.bytes
+            .extend_from_slice(&run.slots[..slots * SLOT_SIZE]);
         ring.ran(run.seq, slots as u64, run.lost);
     }
 
@@ -53,9 +67,13 @@ impl CopiedRun<'_> {
     pub fn records(&self, continuation_id: u16) -> (u64, Option<Ticks>) {
         let slots = Slots::new(self.slots);
         let all = (0..slots.len()).map(|index| slots.at(index));
-        let begin = all.filter(|slot| slot.tsc() != Ticks(0) && slot.tpoint_id() != continuation_id);
+        let begin =
+            all.filter(|slot| slot.tsc() != Ticks(0) && slot.tpoint_id() != continuation_id);
         begin.fold((0, None), |(count, first), slot| {
-            (count + 1, Some(first.map_or(slot.tsc(), |first: Ticks| first.min(slot.tsc()))))
+            (
+                count + 1,
+                Some(first.map_or(slot.tsc(), |first: Ticks| first.min(slot.tsc()))),
+            )
         })
     }
 }
@@ -67,17 +85,38 @@ mod tests {
     use super::*;
 
     fn whole(copied: &Copied) -> Vec<(usize, u64, u64, Vec<u8>)> {
-        copied.runs().map(|run| (run.ring, run.seq, run.lost, run.slots.to_vec())).collect()
+        copied
+            .runs()
+            .map(|run| (run.ring, run.seq, run.lost, run.slots.to_vec()))
+            .collect()
     }
 
     #[test]
     fn slots_without_a_gap_are_one_run() {
         let mut copied = Copied::default();
         let [first, second] = [[1; 64], [2; 64]];
-        copied.push(&CopiedRun { ring: 1, seq: 7, lost: 0, slots: &first });
-        copied.push(&CopiedRun { ring: 1, seq: 9, lost: 0, slots: &second });
-        copied.push(&CopiedRun { ring: 1, seq: 20, lost: 9, slots: &[] });
-        assert_eq!(whole(&copied), [(1, 7, 0, [first, second].concat()), (1, 20, 9, Vec::new())]);
+        copied.push(&CopiedRun {
+            ring: 1,
+            seq: 7,
+            lost: 0,
+            slots: &first,
+        });
+        copied.push(&CopiedRun {
+            ring: 1,
+            seq: 9,
+            lost: 0,
+            slots: &second,
+        });
+        copied.push(&CopiedRun {
+            ring: 1,
+            seq: 20,
+            lost: 9,
+            slots: &[],
+        });
+        assert_eq!(
+            whole(&copied),
+            [(1, 7, 0, [first, second].concat()), (1, 20, 9, Vec::new())]
+        );
         assert_eq!((copied.bytes(), copied.is_empty()), (128, false));
         assert_eq!(copied.runs().map(|run| run.records(9).0).sum::<u64>(), 4);
     }

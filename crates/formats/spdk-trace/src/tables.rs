@@ -17,15 +17,25 @@ pub struct Tables {
 impl Tables {
     /// Creates tables without content, for a file of `len` bytes.
     pub fn new(len: u64) -> Self {
-        Self { len, parts: Vec::new() }
+        Self {
+            len,
+            parts: Vec::new(),
+        }
     }
 
     /// Appends bytes after all earlier ones. Returns false, and adds nothing, if they overlap these
     /// or exceed the file.
     #[must_use]
     pub fn push(&mut self, at: FileOffset, bytes: &[u8]) -> bool {
-        let end = self.parts.last().map_or(0, |(at, bytes)| at + bytes.len() as u64);
-        let fits = at.0 >= end && at.0.checked_add(bytes.len() as u64).is_some_and(|end| end <= self.len);
+        let end = self
+            .parts
+            .last()
+            .map_or(0, |(at, bytes)| at + bytes.len() as u64);
+        let fits = at.0 >= end
+            && at
+                .0
+                .checked_add(bytes.len() as u64)
+                .is_some_and(|end| end <= self.len);
         if !fits {
             return false;
         }
@@ -48,11 +58,15 @@ impl ReadAt for Tables {
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        let n = usize::try_from(self.len.saturating_sub(offset)).unwrap_or(usize::MAX).min(buf.len());
+        let n = usize::try_from(self.len.saturating_sub(offset))
+            .unwrap_or(usize::MAX)
+            .min(buf.len());
         let buf = &mut buf[..n];
         buf.fill(0);
         let end = offset + n as u64;
-        let first = self.parts.partition_point(|(at, bytes)| at + bytes.len() as u64 <= offset);
+        let first = self
+            .parts
+            .partition_point(|(at, bytes)| at + bytes.len() as u64 <= offset);
         for (at, bytes) in self.parts[first..].iter().take_while(|(at, _)| *at < end) {
             let (from, to) = (offset.max(*at), end.min(at + bytes.len() as u64));
             buf[(from - offset) as usize..(to - offset) as usize]
@@ -70,7 +84,9 @@ mod tests {
     fn what_is_not_known_is_zero() {
         let mut tables = Tables::new(12);
         assert!(
-            tables.push(FileOffset(1), b"ab") && tables.push(FileOffset(3), b"c") && tables.push(FileOffset(8), b"de")
+            tables.push(FileOffset(1), b"ab")
+                && tables.push(FileOffset(3), b"c")
+                && tables.push(FileOffset(8), b"de")
         );
         assert!(!tables.push(FileOffset(9), b"x") && !tables.push(FileOffset(11), b"xy"));
         assert!(!tables.push(FileOffset(u64::MAX), b"x"));
@@ -81,7 +97,10 @@ mod tests {
             buf
         };
         assert_eq!(read(0, 99), b"\0abc\0\0\0\0de\0\0");
-        assert_eq!((read(2, 7), read(3, 1)), (b"bc\0\0\0\0d".to_vec(), b"c".to_vec()));
+        assert_eq!(
+            (read(2, 7), read(3, 1)),
+            (b"bc\0\0\0\0d".to_vec(), b"c".to_vec())
+        );
         assert_eq!((read(12, 4), read(u64::MAX, 4)), (Vec::new(), Vec::new()));
     }
 }

@@ -88,8 +88,16 @@ pub struct Poll {
 
 impl Tail {
     pub(crate) fn new(places: impl Iterator<Item = RingPlace>, max_slots: u64) -> Self {
-        let ring = |place| TailRing { place, next: None, most: u64::MAX, total: Total::default() };
-        Self { rings: places.map(ring).collect(), max_slots }
+        let ring = |place| TailRing {
+            place,
+            next: None,
+            most: u64::MAX,
+            total: Total::default(),
+        };
+        Self {
+            rings: places.map(ring).collect(),
+            max_slots,
+        }
     }
 
     /// Limits each following poll to the newest `slots` slots of each ring. Older ones count as
@@ -105,7 +113,9 @@ impl Tail {
 
     /// Iterates over the lcores and the number of slots in their rings.
     pub fn rings(&self) -> impl Iterator<Item = (Lcore, u64)> {
-        self.rings.iter().map(|ring| (ring.place.lcore, ring.place.num_slots))
+        self.rings
+            .iter()
+            .map(|ring| (ring.place.lcore, ring.place.num_slots))
     }
 
     /// Skips the current contents of the rings: the next poll copies only slots written from now
@@ -119,8 +129,13 @@ impl Tail {
 
     /// Appends the new slots to `into`, after those of earlier polls. The first poll copies the
     /// whole rings; slots overwritten before that are not counted.
-    pub fn poll<S: ReadAt + ?Sized>(&mut self, source: &S, into: &mut Copied) -> Result<Poll, Error> {
-        into.rings.resize_with(self.rings.len(), CopiedRing::default);
+    pub fn poll<S: ReadAt + ?Sized>(
+        &mut self,
+        source: &S,
+        into: &mut Copied,
+    ) -> Result<Poll, Error> {
+        into.rings
+            .resize_with(self.rings.len(), CopiedRing::default);
         let mut poll = Poll::default();
         for (ring, copied) in self.rings.iter_mut().zip(&mut into.rings) {
             ring.poll(source, self.max_slots, copied, &mut poll)?;
@@ -153,13 +168,19 @@ impl TailRing {
             let piece = (written - seq).min(PIECE).min(n - seq % n);
             let copied = self.copy(source, seq, piece, into)?;
             // Slots that the writer may have reached meanwhile are not intact.
-            let intact = cursor(&self.place, source)?.saturating_add(max_slots).saturating_sub(n);
+            let intact = cursor(&self.place, source)?
+                .saturating_add(max_slots)
+                .saturating_sub(n);
             let torn = intact.saturating_sub(seq).min(copied);
             into.drop_first_of_last(copied, torn);
             lost += torn;
             poll.slots += copied - torn;
             if copied > torn {
-                let gap = if before.is_some() { std::mem::take(&mut lost) } else { 0 };
+                let gap = if before.is_some() {
+                    std::mem::take(&mut lost)
+                } else {
+                    0
+                };
                 poll.lost += gap;
                 into.ran(seq + torn, copied - torn, gap);
             }
@@ -184,11 +205,23 @@ impl TailRing {
     }
 
     /// Appends the slots from `seq` on, as far as the file has them; returns their number.
-    fn copy<S: ReadAt + ?Sized>(&self, source: &S, seq: u64, slots: u64, into: &mut CopiedRing) -> Result<u64, Error> {
+    fn copy<S: ReadAt + ?Sized>(
+        &self,
+        source: &S,
+        seq: u64,
+        slots: u64,
+        into: &mut CopiedRing,
+    ) -> Result<u64, Error> {
         let at = slot::place(self.place.slots, seq % self.place.num_slots.max(1));
-        let failed = |source| Error::Read { what: "a ring", at, source };
+        let failed = |source| Error::Read {
+            what: "a ring",
+            at,
+            source,
+        };
         let (begin, size) = (into.bytes.len(), slots as usize * SLOT_SIZE);
-        into.bytes.try_reserve(size).map_err(|_| failed(std::io::ErrorKind::OutOfMemory.into()))?;
+        into.bytes
+            .try_reserve(size)
+            .map_err(|_| failed(std::io::ErrorKind::OutOfMemory.into()))?;
         into.bytes.resize(begin + size, 0);
         let got = fill(source, &mut into.bytes[begin..], at.0).map_err(failed)? / SLOT_SIZE;
         into.bytes.truncate(begin + got * SLOT_SIZE);
@@ -209,7 +242,11 @@ impl CopiedRing {
     /// before them.
     pub(crate) fn ran(&mut self, seq: u64, slots: u64, lost: u64) {
         if self.runs.is_empty() || lost > 0 || seq != self.end {
-            self.runs.push(Run { index: self.bytes.len() / SLOT_SIZE - slots as usize, seq, lost });
+            self.runs.push(Run {
+                index: self.bytes.len() / SLOT_SIZE - slots as usize,
+                seq,
+                lost,
+            });
         }
         self.end = seq.saturating_add(slots);
     }
@@ -218,7 +255,9 @@ impl CopiedRing {
 impl Copied {
     /// Returns whether nothing was copied.
     pub fn is_empty(&self) -> bool {
-        self.rings.iter().all(|ring| ring.runs.is_empty() && ring.cut.is_none())
+        self.rings
+            .iter()
+            .all(|ring| ring.runs.is_empty() && ring.cut.is_none())
     }
 
     /// Returns the number of bytes of copied slots.
@@ -229,7 +268,11 @@ impl Copied {
     /// Lends a buffer to each ring, as long as `spare` returns one ([`crate::Follower::spare`]).
     pub fn prepare(&mut self, rings: usize, mut spare: impl FnMut() -> Option<Vec<u8>>) {
         self.rings.resize_with(rings, CopiedRing::default);
-        for ring in self.rings.iter_mut().filter(|ring| ring.bytes.capacity() == 0) {
+        for ring in self
+            .rings
+            .iter_mut()
+            .filter(|ring| ring.bytes.capacity() == 0)
+        {
             let Some(mut bytes) = spare() else { return };
             bytes.clear();
             ring.bytes = bytes;

@@ -102,7 +102,9 @@ impl Tpoint {
 
     /// Returns the number of continuation slots of a record.
     pub fn continuations(&self) -> usize {
-        self.packed_size().saturating_sub(INLINE_ARG_BYTES).div_ceil(CONTINUATION_BYTES)
+        self.packed_size()
+            .saturating_sub(INLINE_ARG_BYTES)
+            .div_ceil(CONTINUATION_BYTES)
     }
 
     /// Returns the tracepoint group (`TRACE_GROUP_*`, include/spdk_internal/trace_defs.h).
@@ -140,13 +142,19 @@ impl TpointLayout {
 
     /// Parses the descriptor at index `id`; `None` if it is unused. The second value describes a
     /// part that had to be left out.
-    pub(crate) fn parse(self, bytes: &[u8], id: u16, prefixes: &Prefixes) -> Option<(Tpoint, Option<&'static str>)> {
+    pub(crate) fn parse(
+        self,
+        bytes: &[u8],
+        id: u16,
+        prefixes: &Prefixes,
+    ) -> Option<(Tpoint, Option<&'static str>)> {
         let fields = Fields(bytes);
         let (name, said_id) = Self::name_and_id(bytes)?;
         if name.is_empty() {
             return None;
         }
-        let mut left_out = (said_id != id).then_some("a descriptor's id is not its place in the table");
+        let mut left_out =
+            (said_id != id).then_some("a descriptor's id is not its place in the table");
         let num_args = usize::from(fields.u8(29)?);
         if num_args > self.max_args {
             left_out = Some("a descriptor claims more arguments than it has room for");
@@ -189,7 +197,10 @@ impl TpointLayout {
         (0..MAX_RELATIONS)
             .map_while(|i| {
                 let object_type = fields.u8(start + 2 * i).filter(|&t| t != 0)?;
-                Some(Relation { object_type, arg: fields.u8(start + 2 * i + 1)? })
+                Some(Relation {
+                    object_type,
+                    arg: fields.u8(start + 2 * i + 1)?,
+                })
             })
             .filter(|r| usize::from(r.arg) < num_args)
             .collect()
@@ -257,7 +268,16 @@ mod tests {
     /// Checks the size of a descriptor in v21.07, in v21.10 to v22.05, and from v22.09 on.
     #[test]
     fn descriptor_sizes() {
-        let size = |max_args, relations| TpointLayout { max_args, relations }.size();
-        assert_eq!((size(5, false), size(5, true), size(8, true)), (110, 142, 190));
+        let size = |max_args, relations| {
+            TpointLayout {
+                max_args,
+                relations,
+            }
+            .size()
+        };
+        assert_eq!(
+            (size(5, false), size(5, true), size(8, true)),
+            (110, 142, 190)
+        );
     }
 }

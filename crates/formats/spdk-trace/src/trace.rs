@@ -61,16 +61,22 @@ impl Trace {
     /// Returns the ids and descriptions of the owners.
     pub fn owners(&self) -> Vec<(String, &str)> {
         match self {
-            Self::Raw(trace) => {
-                trace.owners().all().map(|(id, owner)| (id.to_string(), owner.description.as_str())).collect()
-            }
+            Self::Raw(trace) => trace
+                .owners()
+                .all()
+                .map(|(id, owner)| (id.to_string(), owner.description.as_str()))
+                .collect(),
             Self::Json(trace) => {
                 let owners = trace.owners().unwrap_or_default();
-                owners.iter().map(|(id, description)| (id.clone(), description.as_str())).collect()
+                owners
+                    .iter()
+                    .map(|(id, description)| (id.clone(), description.as_str()))
+                    .collect()
             }
-            Self::Captured(trace) => {
-                trace.owners().map(|(id, owner)| (id.to_string(), owner.description.as_str())).collect()
-            }
+            Self::Captured(trace) => trace
+                .owners()
+                .map(|(id, owner)| (id.to_string(), owner.description.as_str()))
+                .collect(),
         }
     }
 

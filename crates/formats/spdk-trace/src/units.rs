@@ -45,7 +45,11 @@ pub struct Nanos(pub u64);
 impl TickRate {
     /// Creates a rate in ticks per second; `None` for zero.
     pub const fn new(ticks_per_second: u64) -> Option<Self> {
-        if ticks_per_second == 0 { None } else { Some(Self(ticks_per_second)) }
+        if ticks_per_second == 0 {
+            None
+        } else {
+            Some(Self(ticks_per_second))
+        }
     }
 
     /// Returns the rate at which one tick is one microsecond, for files without a rate.
@@ -77,7 +81,10 @@ impl TickRate {
         let Some(scaled) = rest.checked_mul(BILLION) else {
             return self.nanos_by_double(span);
         };
-        let Some(whole) = seconds.checked_mul(BILLION).and_then(|s| s.checked_add(scaled / self.0)) else {
+        let Some(whole) = seconds
+            .checked_mul(BILLION)
+            .and_then(|s| s.checked_add(scaled / self.0))
+        else {
             return self.nanos_by_double(span);
         };
         let remainder = u128::from(scaled % self.0);
@@ -93,13 +100,19 @@ impl TickRate {
 
     /// Rounds the nearest double of the quotient half to even, in integers.
     fn nanos_by_double(self, span: Ticks) -> Nanos {
-        let (mantissa, exponent) = nearest_double(u128::from(span.0) * 1_000_000, u128::from(self.0));
+        let (mantissa, exponent) =
+            nearest_double(u128::from(span.0) * 1_000_000, u128::from(self.0));
         let thousandths = mantissa * 1000;
         if exponent >= 0 {
-            let shifted = thousandths.checked_shl(exponent.unsigned_abs()).unwrap_or(u128::MAX);
+            let shifted = thousandths
+                .checked_shl(exponent.unsigned_abs())
+                .unwrap_or(u128::MAX);
             return Nanos(u64::try_from(shifted).unwrap_or(u64::MAX));
         }
-        Nanos(u64::try_from(shift_half_even(thousandths, exponent.unsigned_abs())).unwrap_or(u64::MAX))
+        Nanos(
+            u64::try_from(shift_half_even(thousandths, exponent.unsigned_abs()))
+                .unwrap_or(u64::MAX),
+        )
     }
 }
 
@@ -115,7 +128,10 @@ fn nearest_double(numerator: u128, denominator: u128) -> (u128, i32) {
     // The lowest bit is set if there is a remainder, which is all that rounding needs of it.
     let quotient = (shifted / denominator) | u128::from(!shifted.is_multiple_of(denominator));
     let drop = (128 - quotient.leading_zeros()).saturating_sub(53);
-    (shift_half_even(quotient, drop), drop.cast_signed() - lead.cast_signed())
+    (
+        shift_half_even(quotient, drop),
+        drop.cast_signed() - lead.cast_signed(),
+    )
 }
 
 /// Returns `value / 2^shift`, rounded half to even.

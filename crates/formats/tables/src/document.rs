@@ -8,8 +8,12 @@ use crate::row::Table;
 
 /// Formats a table in Markdown: a description of its rows, then a line for each column.
 pub fn documented(table: &Table) -> String {
-    let mut text =
-        format!("### {}\n\n{}\nRows are sorted by {}.\n\n", table.name, table.about, listed(table.sorted_by));
+    let mut text = format!(
+        "### {}\n\n{}\nRows are sorted by {}.\n\n",
+        table.name,
+        table.about,
+        listed(table.sorted_by)
+    );
     text.push_str("| column | type | unit | what it is |\n|---|---|---|---|\n");
     for column in table.columns {
         let kind = match column.field.kind {
@@ -17,8 +21,16 @@ pub fn documented(table: &Table) -> String {
             Kind::Bool => "boolean",
             Kind::Text => "text",
         };
-        let missing = if column.field.optional { ", or null" } else { "" };
-        let _ = writeln!(text, "| `{}` | {kind}{missing} | {} | {} |", column.field.name, column.unit, column.about);
+        let missing = if column.field.optional {
+            ", or null"
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            text,
+            "| `{}` | {kind}{missing} | {} | {} |",
+            column.field.name, column.unit, column.about
+        );
     }
     text
 }

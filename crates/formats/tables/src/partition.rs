@@ -48,8 +48,19 @@ mod tests {
     fn days_have_their_dates() {
         let days = [0, 59, 11_016, 19_782, 20_780, -1, 47_540];
         let dates = days.map(|day| partition("t", day * 24, "h"));
-        let wanted = ["1970-01-01", "1970-03-01", "2000-02-29", "2024-02-29", "2026-11-23", "1969-12-31", "2100-02-28"];
-        assert_eq!(dates, wanted.map(|date| format!("t/date={date}/hour=00/host=h")));
+        let wanted = [
+            "1970-01-01",
+            "1970-03-01",
+            "2000-02-29",
+            "2024-02-29",
+            "2026-11-23",
+            "1969-12-31",
+            "2100-02-28",
+        ];
+        assert_eq!(
+            dates,
+            wanted.map(|date| format!("t/date={date}/hour=00/host=h"))
+        );
     }
 
     #[test]
@@ -60,6 +71,9 @@ mod tests {
             "requests/date=2026-11-23/hour=06/host=node-1.example"
         );
         assert_eq!(escaped("../a=b c\u{e4}"), "%2E.%2Fa%3Db%20c%C3%A4");
-        assert_eq!(partition("records", -1, ""), "records/date=1969-12-31/hour=23/host=__HIVE_DEFAULT_PARTITION__");
+        assert_eq!(
+            partition("records", -1, ""),
+            "records/date=1969-12-31/hour=23/host=__HIVE_DEFAULT_PARTITION__"
+        );
     }
 }

@@ -34,7 +34,11 @@ impl Table {
 
     /// Returns the indices of the columns by which rows are sorted.
     pub(crate) fn sort_keys(&self) -> Vec<usize> {
-        let place = |name: &&str| self.columns.iter().position(|column| column.field.name == *name);
+        let place = |name: &&str| {
+            self.columns
+                .iter()
+                .position(|column| column.field.name == *name)
+        };
         self.sorted_by.iter().filter_map(place).collect()
     }
 }

@@ -30,13 +30,22 @@ impl<W: Write> TableWriter<W> {
     pub fn new(out: W, table: &'static Table) -> io::Result<Self> {
         let fields = table.fields();
         let writer = Writer::new(out, &fields, &table.sort_keys())?;
-        Ok(Self { table, writer, columns: Columns::new(&fields), rows: 0, group_rows: GROUP_ROWS })
+        Ok(Self {
+            table,
+            writer,
+            columns: Columns::new(&fields),
+            rows: 0,
+            group_rows: GROUP_ROWS,
+        })
     }
 
     /// Limits the rows of a group to fewer than engines prefer, for programs with little memory.
     #[must_use]
     pub fn with_group_rows(self, most: usize) -> Self {
-        Self { group_rows: most.clamp(1, GROUP_ROWS), ..self }
+        Self {
+            group_rows: most.clamp(1, GROUP_ROWS),
+            ..self
+        }
     }
 
     /// Adds a row of this table. In the file, rows are sorted within their group.
@@ -61,7 +70,10 @@ impl<W: Write> TableWriter<W> {
         self.writer.group(&mut self.columns)?;
         let bytes = self.writer.bytes();
         let version = VERSION.to_string();
-        let out = self.writer.finish(&[("dptrace.table", self.table.name), ("dptrace.schema", &version)])?;
+        let out = self.writer.finish(&[
+            ("dptrace.table", self.table.name),
+            ("dptrace.schema", &version),
+        ])?;
         Ok((out, bytes))
     }
 }

@@ -56,6 +56,9 @@ mod tests {
         assert_eq!(FileOffset(0x1d89c).to_string(), "0x1d89c");
         assert_eq!(ElfVaddr(u64::MAX).checked_add(1), None);
         assert_eq!(ProcAddr(0x1000).checked_above(ProcAddr(0x2000)), None);
-        assert_eq!(ProcAddr(0x2000).checked_above(ProcAddr(0x1000)), Some(0x1000));
+        assert_eq!(
+            ProcAddr(0x2000).checked_above(ProcAddr(0x1000)),
+            Some(0x1000)
+        );
     }
 }

@@ -64,7 +64,9 @@ pub enum ElfError {
         vaddr: ElfVaddr,
     },
     /// An address in a segment's zero-filled end, for which the file has no bytes.
-    #[error("the virtual address {vaddr} lies in zero-filled memory that the file has no bytes for")]
+    #[error(
+        "the virtual address {vaddr} lies in zero-filled memory that the file has no bytes for"
+    )]
     VaddrNotInFile {
         /// The address looked for.
         vaddr: ElfVaddr,

@@ -38,7 +38,11 @@ impl<'data> FrameIndex<'data> {
     /// Returns the address of `.eh_frame`.
     pub fn frames_address(&self) -> Option<u64> {
         let relative = distance(self.bytes, FRAMES_AT)?;
-        Some(self.address.wrapping_add(FRAMES_AT as u64).wrapping_add_signed(relative))
+        Some(
+            self.address
+                .wrapping_add(FRAMES_AT as u64)
+                .wrapping_add_signed(relative),
+        )
     }
 
     /// Returns the address of the entry whose row is the last one that begins at or before this
@@ -47,12 +51,16 @@ impl<'data> FrameIndex<'data> {
         let rows = self.bytes.get(HEAD..)?.as_chunks::<ROW>().0;
         let rows = &rows[..self.count().min(rows.len())];
         let absolute = |row: &[u8], at| Some(self.address.wrapping_add_signed(distance(row, at)?));
-        let behind = rows.partition_point(|row| absolute(row, 0).is_some_and(|begin| begin <= address));
+        let behind =
+            rows.partition_point(|row| absolute(row, 0).is_some_and(|begin| begin <= address));
         absolute(rows.get(behind.checked_sub(1)?)?, ROW / 2)
     }
 
     fn count(&self) -> usize {
-        self.bytes.get(COUNT_AT..).and_then(<[u8]>::first_chunk).map_or(0, |count| u32::from_le_bytes(*count) as usize)
+        self.bytes
+            .get(COUNT_AT..)
+            .and_then(<[u8]>::first_chunk)
+            .map_or(0, |count| u32::from_le_bytes(*count) as usize)
     }
 
     /// Returns the number of rows that the bytes have room for.
@@ -79,7 +87,10 @@ pub fn write(mut rows: Vec<(i32, i32)>) -> Vec<u8> {
 
 /// Reads a signed number of 4 bytes.
 fn distance(bytes: &[u8], at: usize) -> Option<i64> {
-    bytes.get(at..)?.first_chunk().map(|number| i32::from_le_bytes(*number).into())
+    bytes
+        .get(at..)?
+        .first_chunk()
+        .map(|number| i32::from_le_bytes(*number).into())
 }
 
 #[cfg(test)]
@@ -101,9 +112,14 @@ mod tests {
     #[test]
     fn what_is_cut_or_of_another_form_is_not_believed() {
         let bytes = write(vec![(0x100, 24), (0x200, 48)]);
-        assert!(!FrameIndex::new(&bytes[..bytes.len() - 1], 0).is_some_and(|index| index.is_complete()));
+        assert!(
+            !FrameIndex::new(&bytes[..bytes.len() - 1], 0).is_some_and(|index| index.is_complete())
+        );
         assert!(!FrameIndex::new(&write(Vec::new()), 0).is_some_and(|index| index.is_complete()));
-        assert_eq!(FrameIndex::new(&bytes[..4], 0).and_then(|index| index.entry_before(0x100)), None);
+        assert_eq!(
+            FrameIndex::new(&bytes[..4], 0).and_then(|index| index.entry_before(0x100)),
+            None
+        );
         assert_eq!(FrameIndex::new(&[1, 0x1b, 0x03, 0x3c, 0, 0, 0, 0], 0), None);
     }
 }

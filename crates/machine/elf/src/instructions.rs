@@ -48,12 +48,17 @@ impl Instructions {
     /// Decodes from the function's first byte to its last, or to the first byte that begins no
     /// instruction, such as those of a table among the code.
     pub fn decode(arch: Arch, code: &[u8]) -> Self {
-        let mut instructions = Self { first: vec![0; code.len().div_ceil(64)], decoded: 0 };
+        let mut instructions = Self {
+            first: vec![0; code.len().div_ceil(64)],
+            decoded: 0,
+        };
         match arch {
             Arch::X86_64 => instructions.decode_x86(code),
             Arch::Aarch64 => {
                 let whole = code.len() / AARCH64 * AARCH64;
-                (0..whole).step_by(AARCH64).for_each(|at| instructions.mark(at));
+                (0..whole)
+                    .step_by(AARCH64)
+                    .for_each(|at| instructions.mark(at));
                 instructions.decoded = whole;
             }
         }
@@ -80,7 +85,9 @@ impl Instructions {
     }
 
     fn is_first(&self, at: usize) -> bool {
-        self.first.get(at / 64).is_some_and(|word| word & (1 << (at % 64)) != 0)
+        self.first
+            .get(at / 64)
+            .is_some_and(|word| word & (1 << (at % 64)) != 0)
     }
 
     /// Returns the position of a byte.
@@ -92,8 +99,12 @@ impl Instructions {
             return Position::First;
         }
         // The function's first byte always begins one, and the next one is near.
-        let before = (0..at).rev().find(|&before| self.is_first(before)).unwrap_or_default();
-        let after = (at..at.saturating_add(LONGEST).min(self.decoded)).find(|&after| self.is_first(after));
+        let before = (0..at)
+            .rev()
+            .find(|&before| self.is_first(before))
+            .unwrap_or_default();
+        let after =
+            (at..at.saturating_add(LONGEST).min(self.decoded)).find(|&after| self.is_first(after));
         Position::Inside { before, after }
     }
 }
@@ -102,7 +113,12 @@ impl Instructions {
 /// length (`90`, `66 90`, `0f 1f 40 00` and so on; Intel SDM volume 2, "NOP"), on aarch64 `nop`.
 pub fn is_nop(arch: Arch, code: &[u8]) -> bool {
     match arch {
-        Arch::X86_64 => Decoder::new(64, code, DecoderOptions::NONE).decode().mnemonic() == Mnemonic::Nop,
+        Arch::X86_64 => {
+            Decoder::new(64, code, DecoderOptions::NONE)
+                .decode()
+                .mnemonic()
+                == Mnemonic::Nop
+        }
         Arch::Aarch64 => code.starts_with(&AARCH64_NOP),
     }
 }
@@ -114,25 +130,56 @@ mod tests {
     #[test]
     fn what_begins_where_is_decoded_from_the_first_byte() {
         // push rbp; mov rbp, rsp; mov eax, 0x90909090; nop; ret; a byte that is no instruction of 64-bit code.
-        let code = [0x55, 0x48, 0x89, 0xe5, 0xb8, 0x90, 0x90, 0x90, 0x90, 0x90, 0xc3, 0x06, 0x90];
+        let code = [
+            0x55, 0x48, 0x89, 0xe5, 0xb8, 0x90, 0x90, 0x90, 0x90, 0x90, 0xc3, 0x06, 0x90,
+        ];
         let instructions = Instructions::decode(Arch::X86_64, &code);
-        let firsts: Vec<usize> = (0..20).filter(|&at| instructions.position(at) == Position::First).collect();
+        let firsts: Vec<usize> = (0..20)
+            .filter(|&at| instructions.position(at) == Position::First)
+            .collect();
         assert_eq!(firsts, [0, 1, 4, 9, 10]);
-        assert_eq!(instructions.position(3), Position::Inside { before: 1, after: Some(4) });
+        assert_eq!(
+            instructions.position(3),
+            Position::Inside {
+                before: 1,
+                after: Some(4)
+            }
+        );
         assert_eq!(instructions.position(11), Position::Unknown { from: 11 });
-        assert_eq!(instructions.position(usize::MAX), Position::Unknown { from: 11 });
+        assert_eq!(
+            instructions.position(usize::MAX),
+            Position::Unknown { from: 11 }
+        );
         let cut = Instructions::decode(Arch::X86_64, &code[..3]);
         assert_eq!(cut.position(2), Position::Unknown { from: 1 });
         let last = Instructions::decode(Arch::X86_64, &code[..4]);
-        assert_eq!(last.position(2), Position::Inside { before: 1, after: None });
+        assert_eq!(
+            last.position(2),
+            Position::Inside {
+                before: 1,
+                after: None
+            }
+        );
     }
 
     #[test]
     fn instructions_of_aarch64_have_four_bytes() {
         let instructions = Instructions::decode(Arch::Aarch64, &[0; 10]);
         assert_eq!(instructions.position(4), Position::First);
-        assert_eq!(instructions.position(5), Position::Inside { before: 4, after: None });
-        assert_eq!(instructions.position(1), Position::Inside { before: 0, after: Some(4) });
+        assert_eq!(
+            instructions.position(5),
+            Position::Inside {
+                before: 4,
+                after: None
+            }
+        );
+        assert_eq!(
+            instructions.position(1),
+            Position::Inside {
+                before: 0,
+                after: Some(4)
+            }
+        );
         assert_eq!(instructions.position(8), Position::Unknown { from: 8 });
     }
 
@@ -151,8 +198,17 @@ mod tests {
         ];
         assert!(nops.iter().all(|nop| is_nop(Arch::X86_64, nop)));
         // pause; xchg r8, rax; ret; a nop that is cut; nothing.
-        let others: [&[u8]; 5] = [&[0xf3, 0x90], &[0x49, 0x90], &[0xc3], &[0x0f, 0x1f, 0x40], &[]];
+        let others: [&[u8]; 5] = [
+            &[0xf3, 0x90],
+            &[0x49, 0x90],
+            &[0xc3],
+            &[0x0f, 0x1f, 0x40],
+            &[],
+        ];
         assert!(!others.iter().any(|other| is_nop(Arch::X86_64, other)));
-        assert!(is_nop(Arch::Aarch64, &0xd503_201f_u32.to_le_bytes()) && !is_nop(Arch::Aarch64, &[0x90; 4]));
+        assert!(
+            is_nop(Arch::Aarch64, &0xd503_201f_u32.to_le_bytes())
+                && !is_nop(Arch::Aarch64, &[0x90; 4])
+        );
     }
 }

@@ -19,6 +19,6 @@ pub use code::{Aim, Code, CodeBytes, CodePlace, PlaceFault};
 pub use error::ElfError;
 pub use image::notes;
 pub use image::{
-    AddressMap, BuildId, DebugLink, Dynamic, ElfImage, ElfKind, HEADER_BYTES, Segment, SupplementLink, count_range,
-    merged, table_ranges,
+    AddressMap, BuildId, DebugLink, Dynamic, ElfImage, ElfKind, HEADER_BYTES, Segment,
+    SupplementLink, count_range, merged, table_ranges,
 };

@@ -48,7 +48,11 @@ impl Capabilities {
     /// Parses the line `CapEff` of `/proc/PID/status` (proc_pid_status(5)).
     fn of(status: &str) -> Self {
         let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-        Self { bits: line.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or_default() }
+        Self {
+            bits: line
+                .and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok())
+                .unwrap_or_default(),
+        }
     }
 
     /// Returns true if this capability is effective. The kernel accepts `CAP_SYS_ADMIN` for both of
@@ -65,7 +69,11 @@ impl Capabilities {
 
     /// Returns the capabilities of `wanted` that are missing.
     pub fn missing(self, wanted: &[Capability]) -> Vec<Capability> {
-        wanted.iter().copied().filter(|&capability| !self.has(capability)).collect()
+        wanted
+            .iter()
+            .copied()
+            .filter(|&capability| !self.has(capability))
+            .collect()
     }
 }
 
@@ -76,7 +84,8 @@ pub fn is_root() -> bool {
 
 /// Capabilities for files that their owners keep private: the first one reads, the second one
 /// writes as well.
-const FILE_ACCESS: CapabilitySet = CapabilitySet::DAC_READ_SEARCH.union(CapabilitySet::DAC_OVERRIDE);
+const FILE_ACCESS: CapabilitySet =
+    CapabilitySet::DAC_READ_SEARCH.union(CapabilitySet::DAC_OVERRIDE);
 
 /// True if this process holds back its rights to files.
 static HELD_BACK: AtomicBool = AtomicBool::new(false);
@@ -129,14 +138,20 @@ impl Drop for Raised {
     fn drop(&mut self) {
         // Continuing with the right could read any file that a user names. A right can always be
         // dropped (capset(2)).
-        if self.0.is_some_and(|before| set_capabilities(None, before).is_err()) {
+        if self
+            .0
+            .is_some_and(|before| set_capabilities(None, before).is_err())
+        {
             std::process::abort();
         }
     }
 }
 
 fn set_effective(sets: CapabilitySets, effective: CapabilitySet) -> io::Result<()> {
-    Ok(set_capabilities(None, CapabilitySets { effective, ..sets })?)
+    Ok(set_capabilities(
+        None,
+        CapabilitySets { effective, ..sets },
+    )?)
 }
 
 #[cfg(test)]
@@ -145,11 +160,21 @@ mod tests {
 
     #[test]
     fn bits_are_read_and_sys_admin_stands_for_the_newer_two() {
-        let only = |bits: &str| Capabilities::of(&format!("Name:\tx\nCapEff:\t{bits}\nCapBnd:\t0\n"));
+        let only =
+            |bits: &str| Capabilities::of(&format!("Name:\tx\nCapEff:\t{bits}\nCapBnd:\t0\n"));
         let all = [Capability::Bpf, Capability::Perfmon, Capability::SysPtrace];
-        assert_eq!(only("000000c000000000").missing(&all), [Capability::SysPtrace]);
-        assert_eq!(only("0000000000200000").missing(&all), [Capability::SysPtrace]);
-        assert_eq!(only("0000004000000000").missing(&all), [Capability::Bpf, Capability::SysPtrace]);
+        assert_eq!(
+            only("000000c000000000").missing(&all),
+            [Capability::SysPtrace]
+        );
+        assert_eq!(
+            only("0000000000200000").missing(&all),
+            [Capability::SysPtrace]
+        );
+        assert_eq!(
+            only("0000004000000000").missing(&all),
+            [Capability::Bpf, Capability::SysPtrace]
+        );
         assert_eq!(only("000001ffffffffff").missing(&all), []);
         assert_eq!(Capabilities::of("").missing(&all), all);
     }

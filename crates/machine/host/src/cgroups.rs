@@ -16,11 +16,15 @@ pub fn hierarchies() -> Vec<(String, PathBuf)> {
     let (mut unified, mut others) = (Vec::new(), Vec::new());
     for line in mounts.lines() {
         let mut words = line.split(' ').skip(1);
-        let (Some(root), Some(kind)) = (words.next().map(PathBuf::from), words.next()) else { continue };
+        let (Some(root), Some(kind)) = (words.next().map(PathBuf::from), words.next()) else {
+            continue;
+        };
         match kind {
             "cgroup2" => unified.push(("unified".to_owned(), root)),
             "cgroup" => {
-                let name = root.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+                let name = root
+                    .file_name()
+                    .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
                 others.push((name, root));
             }
             _ => {}
@@ -42,7 +46,11 @@ pub fn path(root: &Path, id: u64) -> Option<String> {
         }
         if looked_at + waiting.len() < MAX_FOLDERS {
             let inner = fs::read_dir(&folder).into_iter().flatten().flatten();
-            waiting.extend(inner.filter(|entry| entry.file_type().is_ok_and(|it| it.is_dir())).map(|it| it.path()));
+            waiting.extend(
+                inner
+                    .filter(|entry| entry.file_type().is_ok_and(|it| it.is_dir()))
+                    .map(|it| it.path()),
+            );
         }
     }
     None
@@ -67,18 +75,31 @@ pub fn processes(path: &Path) -> io::Result<Vec<u32>> {
     let inner = path.strip_prefix("/").unwrap_or(path);
     let named = std::iter::once(path.to_owned()).chain(roots.iter().map(|root| root.join(inner)));
     // Links and `..` are followed, but not out of the file systems of cgroups.
-    let is_group =
-        |folder: &PathBuf| roots.iter().any(|root| folder.starts_with(root)) && folder.join(PROCESSES).exists();
-    let group = named.filter_map(|folder| folder.canonicalize().ok()).find(is_group).ok_or(io::ErrorKind::NotFound)?;
+    let is_group = |folder: &PathBuf| {
+        roots.iter().any(|root| folder.starts_with(root)) && folder.join(PROCESSES).exists()
+    };
+    let group = named
+        .filter_map(|folder| folder.canonicalize().ok())
+        .find(is_group)
+        .ok_or(io::ErrorKind::NotFound)?;
     let (mut found, mut waiting, mut read) = (Vec::new(), vec![group], 0);
     while let Some(folder) = waiting.pop() {
         let numbers = crate::proc::text(folder.join(PROCESSES)).unwrap_or_default();
         // 0 is a process outside of this PID namespace.
-        found.extend(numbers.lines().filter_map(|line| line.parse::<u32>().ok()).filter(|&pid| pid != 0));
+        found.extend(
+            numbers
+                .lines()
+                .filter_map(|line| line.parse::<u32>().ok())
+                .filter(|&pid| pid != 0),
+        );
         read += 1;
         if read + waiting.len() < MAX_FOLDERS {
             let inner = fs::read_dir(&folder).into_iter().flatten().flatten();
-            waiting.extend(inner.filter(|entry| entry.file_type().is_ok_and(|it| it.is_dir())).map(|it| it.path()));
+            waiting.extend(
+                inner
+                    .filter(|entry| entry.file_type().is_ok_and(|it| it.is_dir()))
+                    .map(|it| it.path()),
+            );
         }
     }
     found.sort_unstable();
@@ -111,7 +132,9 @@ impl CpuLimit {
         let stat = fs::read_to_string(folder.join("cpu.stat")).unwrap_or_default();
         let number = |name: &str| {
             let lines = stat.lines().filter_map(|line| line.split_once(' '));
-            lines.filter(|(found, _)| *found == name).find_map(|(_, number)| number.trim().parse::<u64>().ok())
+            lines
+                .filter(|(found, _)| *found == name)
+                .find_map(|(_, number)| number.trim().parse::<u64>().ok())
         };
         let (periods, throttled) = (number("nr_periods")?, number("nr_throttled")?);
         // Version 2 has microseconds, version 1 nanoseconds.
@@ -120,7 +143,14 @@ impl CpuLimit {
             None => (number("throttled_time").unwrap_or(0), "cpu.cfs_quota_us"),
         };
         let (folder, group) = (folder.to_owned(), group.to_owned());
-        (periods > 0).then_some(Self { folder, group, periods, throttled, throttled_nanos, setting })
+        (periods > 0).then_some(Self {
+            folder,
+            group,
+            periods,
+            throttled,
+            throttled_nanos,
+            setting,
+        })
     }
 
     /// Reads it again, even if no process is left in the group; `None` if the group is gone.
@@ -138,11 +168,17 @@ pub fn cpu_limits(pid: u32) -> Option<Vec<CpuLimit>> {
     for line in text.split(|&byte| byte == b'\n') {
         // A number, controllers, and the group's path, whose names can be any bytes (cgroups(7)).
         let mut parts = line.splitn(3, |&byte| byte == b':').skip(1);
-        let (Some(Ok(controllers)), Some(group)) = (parts.next().map(std::str::from_utf8), parts.next()) else {
+        let (Some(Ok(controllers)), Some(group)) =
+            (parts.next().map(std::str::from_utf8), parts.next())
+        else {
             continue;
         };
         let is_it = |(name, _): &&(String, PathBuf)| {
-            if controllers.is_empty() { name == "unified" } else { has_cpu(name) && has_cpu(controllers) }
+            if controllers.is_empty() {
+                name == "unified"
+            } else {
+                has_cpu(name) && has_cpu(controllers)
+            }
         };
         if let Some((_, root)) = hierarchies.iter().find(is_it) {
             limits.extend(limits_of(root, group));
@@ -160,7 +196,10 @@ fn has_cpu(names: &str) -> bool {
 fn limits_of(root: &Path, group: &[u8]) -> Vec<CpuLimit> {
     let mut limits = Vec::new();
     let (mut folder, mut path) = (root.to_owned(), String::new());
-    for name in group.split(|&byte| byte == b'/').filter(|name| !name.is_empty()) {
+    for name in group
+        .split(|&byte| byte == b'/')
+        .filter(|name| !name.is_empty())
+    {
         // A path that leads up shows a group outside of our view.
         if name == b".." {
             return Vec::new();
@@ -181,8 +220,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let inner = dir.path().join("pod/container");
         fs::create_dir_all(&inner).unwrap();
-        fs::write(dir.path().join("pod/cpu.stat"), "usage_usec 7\nnr_periods 0\nnr_throttled 0\n").unwrap();
-        fs::write(inner.join("cpu.stat"), "nr_periods 20\nnr_throttled 9\nthrottled_usec 800\n").unwrap();
+        fs::write(
+            dir.path().join("pod/cpu.stat"),
+            "usage_usec 7\nnr_periods 0\nnr_throttled 0\n",
+        )
+        .unwrap();
+        fs::write(
+            inner.join("cpu.stat"),
+            "nr_periods 20\nnr_throttled 9\nthrottled_usec 800\n",
+        )
+        .unwrap();
         let limit = CpuLimit {
             folder: inner.clone(),
             group: "/pod/container".into(),
@@ -191,11 +238,23 @@ mod tests {
             throttled_nanos: 800_000,
             setting: "cpu.max",
         };
-        assert_eq!(limits_of(dir.path(), b"/pod/container"), std::slice::from_ref(&limit));
+        assert_eq!(
+            limits_of(dir.path(), b"/pod/container"),
+            std::slice::from_ref(&limit)
+        );
         // The format of version 1.
-        fs::write(inner.join("cpu.stat"), "nr_periods 21\nnr_throttled 10\nthrottled_time 900001\n").unwrap();
-        let first =
-            CpuLimit { periods: 21, throttled: 10, throttled_nanos: 900_001, setting: "cpu.cfs_quota_us", ..limit };
+        fs::write(
+            inner.join("cpu.stat"),
+            "nr_periods 21\nnr_throttled 10\nthrottled_time 900001\n",
+        )
+        .unwrap();
+        let first = CpuLimit {
+            periods: 21,
+            throttled: 10,
+            throttled_nanos: 900_001,
+            setting: "cpu.cfs_quota_us",
+            ..limit
+        };
         assert_eq!(first.now(), Some(first.clone()));
         assert_eq!(limits_of(dir.path(), b"/"), []);
         assert_eq!(limits_of(dir.path(), b"/../pod/container"), []);

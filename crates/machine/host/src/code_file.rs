@@ -24,7 +24,10 @@ impl ElfFile {
         let file = self.place().open()?;
         if file.length != self.image()?.data().len() as u64 {
             let source = io::Error::other("it has changed since it was opened first");
-            return Err(HostError::Read { path: self.path().to_owned(), source });
+            return Err(HostError::Read {
+                path: self.path().to_owned(),
+                source,
+            });
         }
         Ok(CodeFile { file })
     }

@@ -18,7 +18,9 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{
+    self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
+};
 
 use crate::capabilities::with_file_access;
 use crate::foreign;
@@ -72,15 +74,26 @@ pub fn listening(pid: Pid) -> io::Result<Vec<Listening>> {
     let (table, open) = with_file_access(|| {
         let table = fs::read(folder.join("net/unix"))?;
         let entries = fs::read_dir(folder.join("fd"))?;
-        let links = entries.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
-        io::Result::Ok((table, links.filter_map(|link| inode(&link)).collect::<HashSet<u64>>()))
+        let links = entries
+            .flatten()
+            .filter_map(|entry| fs::read_link(entry.path()).ok());
+        io::Result::Ok((
+            table,
+            links
+                .filter_map(|link| inode(&link))
+                .collect::<HashSet<u64>>(),
+        ))
     })?;
     Ok(listed(&table, &open))
 }
 
 /// Parses the inode in `socket:[131850]`.
 fn inode(link: &Path) -> Option<u64> {
-    link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+    link.to_str()?
+        .strip_prefix("socket:[")?
+        .strip_suffix(']')?
+        .parse()
+        .ok()
 }
 
 /// Returns the listening sockets of these inodes in `/proc/net/unix`: `Num RefCount Protocol Flags
@@ -101,13 +114,19 @@ fn socket(line: &[u8], open: &HashSet<u64>) -> Option<Listening> {
         _ => return None,
     };
     next()?;
-    let rest = line.splitn(7, |&byte| byte == b' ').nth(6)?.trim_ascii_start();
+    let rest = line
+        .splitn(7, |&byte| byte == b' ')
+        .nth(6)?
+        .trim_ascii_start();
     let end = rest.iter().position(|&byte| byte == b' ')?;
     let inode: u64 = std::str::from_utf8(&rest[..end]).ok()?.parse().ok()?;
     let path = Path::new(OsStr::from_bytes(&rest[end + 1..]));
     // A name that begins with @ has no file.
     let is_wanted = flags & ACCEPTS != 0 && open.contains(&inode) && path.is_absolute();
-    is_wanted.then(|| Listening { path: path.to_owned(), kind })
+    is_wanted.then(|| Listening {
+        path: path.to_owned(),
+        kind,
+    })
 }
 
 /// A connection with a deadline.
@@ -125,10 +144,20 @@ impl Connection {
     ///
     /// Returns an error if there is no such socket, it belongs to somebody else, the user may not
     /// connect to it, or nobody accepts in time.
-    pub fn open(pid: Pid, path: &Path, kind: SocketKind, whose: Whose, limit: Duration) -> io::Result<Self> {
+    pub fn open(
+        pid: Pid,
+        path: &Path,
+        kind: SocketKind,
+        whose: Whose,
+        limit: Duration,
+    ) -> io::Result<Self> {
         let until = Instant::now() + limit;
         let folder = proc::folder(pid);
-        if whose == Whose::Process && !listening(pid)?.iter().any(|socket| socket.path == path && socket.kind == kind) {
+        if whose == Whose::Process
+            && !listening(pid)?
+                .iter()
+                .any(|socket| socket.path == path && socket.kind == kind)
+        {
             return Err(refused(pid, "does not listen there"));
         }
         let (held, owner) = with_file_access(|| foreign::socket_below(&folder.join("root"), path))?;
@@ -136,9 +165,18 @@ impl Connection {
         if proc::effective_user(&folder)? != owner {
             return Err(refused(pid, "has another user than the socket"));
         }
-        let socket_type = if kind == SocketKind::Stream { SocketType::STREAM } else { SocketType::SEQPACKET };
-        let socket = net::socket_with(AddressFamily::UNIX, socket_type, SocketFlags::CLOEXEC, None)?;
-        let connection = Self { socket, kind, until };
+        let socket_type = if kind == SocketKind::Stream {
+            SocketType::STREAM
+        } else {
+            SocketType::SEQPACKET
+        };
+        let socket =
+            net::socket_with(AddressFamily::UNIX, socket_type, SocketFlags::CLOEXEC, None)?;
+        let connection = Self {
+            socket,
+            kind,
+            until,
+        };
         connection.limit(Timeout::Send)?;
         // The link leads to the socket that is held, and is never too long for an address.
         let address = SocketAddrUnix::new(proc::own_descriptor(held.as_fd()))?;
@@ -171,7 +209,10 @@ impl Connection {
     /// Returns an error if nothing comes in time, or more than [`LONGEST_ANSWER`] in all.
     pub fn receive(&self, into: &mut Vec<u8>) -> io::Result<usize> {
         if into.len() > LONGEST_ANSWER {
-            return Err(io::Error::new(ErrorKind::FileTooLarge, "the answer has more than 32 MiB"));
+            return Err(io::Error::new(
+                ErrorKind::FileTooLarge,
+                "the answer has more than 32 MiB",
+            ));
         }
         let start = into.len();
         into.resize(start + PIECE, 0);
@@ -202,7 +243,10 @@ impl Connection {
 }
 
 fn refused(pid: Pid, why: &str) -> io::Error {
-    io::Error::new(ErrorKind::PermissionDenied, format!("process {} {why}: it is not connected to", pid.0))
+    io::Error::new(
+        ErrorKind::PermissionDenied,
+        format!("process {} {why}: it is not connected to", pid.0),
+    )
 }
 
 /// Converts an error; a call that ran out of time fails with `EAGAIN`.
@@ -229,9 +273,17 @@ mod tests {
             0000000061e7c2b8: 00000002 00000000 00010000 0001 01 131851 @abstract\n\
             0000000061e7c2b9: 00000002 00000000 00010000 0001 01 131852 /of/another\n";
         let found = listed(table, &HashSet::from([850, 130_456, 131_851, 131_854]));
-        let expected =
-            [("/var/run/dpdk/a b/dpdk_telemetry.v2", SocketKind::Packets), ("/run/v.ctl", SocketKind::Stream)];
-        assert_eq!(found, expected.map(|(path, kind)| Listening { path: path.into(), kind }));
+        let expected = [
+            ("/var/run/dpdk/a b/dpdk_telemetry.v2", SocketKind::Packets),
+            ("/run/v.ctl", SocketKind::Stream),
+        ];
+        assert_eq!(
+            found,
+            expected.map(|(path, kind)| Listening {
+                path: path.into(),
+                kind
+            })
+        );
         assert_eq!(listed(b"\n 1 2\n\xff\xff", &HashSet::new()), []);
     }
 
@@ -242,7 +294,13 @@ mod tests {
         let listener = UnixListener::bind(&path).unwrap();
         let own = Pid(std::process::id());
         let found = listening(own).unwrap();
-        assert!(found.contains(&Listening { path: path.clone(), kind: SocketKind::Stream }), "{found:?}");
+        assert!(
+            found.contains(&Listening {
+                path: path.clone(),
+                kind: SocketKind::Stream
+            }),
+            "{found:?}"
+        );
         let server = std::thread::spawn(move || {
             let (mut client, _) = listener.accept().unwrap();
             let mut question = [0; 4];
@@ -250,8 +308,14 @@ mod tests {
             client.write_all(b"answer").unwrap();
             question
         });
-        let connection =
-            Connection::open(own, &path, SocketKind::Stream, Whose::Process, Duration::from_mins(1)).unwrap();
+        let connection = Connection::open(
+            own,
+            &path,
+            SocketKind::Stream,
+            Whose::Process,
+            Duration::from_mins(1),
+        )
+        .unwrap();
         connection.send(b"ask?").unwrap();
         assert_eq!(server.join().unwrap(), *b"ask?");
         let mut answer = Vec::new();
@@ -266,13 +330,30 @@ mod tests {
         let _listener = UnixListener::bind(&path).unwrap();
         let own = Pid(std::process::id());
         // The time may be over before it is open.
-        let connection = Connection::open(own, &path, SocketKind::Stream, Whose::User, Duration::from_millis(50));
-        let error = connection.and_then(|connection| connection.receive(&mut Vec::new())).unwrap_err();
+        let connection = Connection::open(
+            own,
+            &path,
+            SocketKind::Stream,
+            Whose::User,
+            Duration::from_millis(50),
+        );
+        let error = connection
+            .and_then(|connection| connection.receive(&mut Vec::new()))
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
         // A regular file is not connected to.
         fs::write(folder.path().join("file"), "").unwrap();
         let file = folder.path().join("file");
-        assert!(Connection::open(own, &file, SocketKind::Stream, Whose::User, Duration::from_secs(1)).is_err());
+        assert!(
+            Connection::open(
+                own,
+                &file,
+                SocketKind::Stream,
+                Whose::User,
+                Duration::from_secs(1)
+            )
+            .is_err()
+        );
     }
 
     /// A hostile process names somebody else's socket, or replaces its own by a link to one.
@@ -283,7 +364,9 @@ mod tests {
         let listener = UnixListener::bind(&theirs).unwrap();
         listener.set_nonblocking(true).unwrap();
         let connect = |pid, path: &Path, whose| {
-            let error = Connection::open(pid, path, SocketKind::Stream, whose, Duration::from_secs(1)).unwrap_err();
+            let error =
+                Connection::open(pid, path, SocketKind::Stream, whose, Duration::from_secs(1))
+                    .unwrap_err();
             assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
             assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
             error.to_string()

@@ -14,8 +14,14 @@ const ONLINE: &str = "/sys/devices/system/cpu/online";
 /// Returns the numbers of the online CPUs, in order; only the first one if the kernel does not list
 /// them.
 pub fn online() -> Vec<u32> {
-    let listed = proc::text(ONLINE).ok().and_then(|list| sys::cpus::parse_list(&list)).unwrap_or_default();
-    let cpus: Vec<u32> = listed.into_iter().filter_map(|cpu| u32::try_from(cpu).ok()).collect();
+    let listed = proc::text(ONLINE)
+        .ok()
+        .and_then(|list| sys::cpus::parse_list(&list))
+        .unwrap_or_default();
+    let cpus: Vec<u32> = listed
+        .into_iter()
+        .filter_map(|cpu| u32::try_from(cpu).ok())
+        .collect();
     if cpus.is_empty() { vec![0] } else { cpus }
 }
 

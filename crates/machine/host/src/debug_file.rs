@@ -25,7 +25,13 @@ pub(crate) fn find(file: &ElfFile, parts: Parts) -> Option<ElfFile> {
     let ours = Path::new("/");
     by_build_id(&image, file, root, parts)
         .or_else(|| by_link(&image, file, parts))
-        .or_else(|| if root == ours { None } else { by_build_id(&image, file, ours, parts) })
+        .or_else(|| {
+            if root == ours {
+                None
+            } else {
+                by_build_id(&image, file, ours, parts)
+            }
+        })
 }
 
 fn by_build_id(image: &ElfImage<'_>, file: &ElfFile, root: &Path, parts: Parts) -> Option<ElfFile> {
@@ -38,19 +44,24 @@ fn by_build_id(image: &ElfImage<'_>, file: &ElfFile, root: &Path, parts: Parts) 
 fn path_of(id: &BuildId) -> Option<PathBuf> {
     let hex = id.to_string();
     // A build-id of one byte has nothing left for the file's name.
-    let (folder, name) = hex.split_at_checked(2).filter(|(_, name)| !name.is_empty())?;
+    let (folder, name) = hex
+        .split_at_checked(2)
+        .filter(|(_, name)| !name.is_empty())?;
     Some(Path::new(GLOBAL).join(format!(".build-id/{folder}/{name}.debug")))
 }
 
 fn has_build_id(file: &ElfFile, id: &BuildId) -> bool {
-    file.image().is_ok_and(|image| image.build_id().as_ref() == Some(id))
+    file.image()
+        .is_ok_and(|image| image.build_id().as_ref() == Some(id))
 }
 
 fn by_link(image: &ElfImage<'_>, file: &ElfFile, parts: Parts) -> Option<ElfFile> {
     let link = image.debug_link()?;
     let (root, path) = (file.place().root(), std::path::absolute(file.path()).ok()?);
     // The user may have named the file through a process's root.
-    let path = path.strip_prefix(root).map_or_else(|_| path.clone(), |inner| Path::new("/").join(inner));
+    let path = path
+        .strip_prefix(root)
+        .map_or_else(|_| path.clone(), |inner| Path::new("/").join(inner));
     // The links are relative to the file itself, not to a symbolic link to it.
     let path = foreign::below(root, &path).map_or(path, |file| file.real);
     let folder = path.parent()?;
@@ -67,13 +78,26 @@ fn by_link(image: &ElfImage<'_>, file: &ElfFile, parts: Parts) -> Option<ElfFile
 pub(crate) fn supplement(file: &ElfFile) -> Option<ElfFile> {
     let link = file.image().ok()?.supplement_link()?;
     let root = file.place().root();
-    let folder = file.opened().strip_prefix(root).ok().and_then(Path::parent)?;
-    let path = Path::new("/").join(folder).join(OsStr::from_bytes(&link.path));
-    load(file.place(), root, &path, Parts::Debug, |_| true).filter(|found| has_build_id(found, &link.build_id))
+    let folder = file
+        .opened()
+        .strip_prefix(root)
+        .ok()
+        .and_then(Path::parent)?;
+    let path = Path::new("/")
+        .join(folder)
+        .join(OsStr::from_bytes(&link.path));
+    load(file.place(), root, &path, Parts::Debug, |_| true)
+        .filter(|found| has_build_id(found, &link.build_id))
 }
 
 /// Loads a file below a root directory, if `is_it` accepts it.
-fn load(of: &FilePlace, root: &Path, path: &Path, parts: Parts, is_it: impl Fn(&Opened) -> bool) -> Option<ElfFile> {
+fn load(
+    of: &FilePlace,
+    root: &Path,
+    path: &Path,
+    parts: Parts,
+    is_it: impl Fn(&Opened) -> bool,
+) -> Option<ElfFile> {
     let file = foreign::below(root, path).ok().filter(is_it)?;
     let place = of.related(root, path);
     let opened = under(root, &file.real);

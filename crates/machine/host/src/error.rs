@@ -112,14 +112,21 @@ pub enum HostError {
 impl HostError {
     /// Returns true if the machine or the user's rights are the obstacle.
     pub fn is_unsupported(&self) -> bool {
-        matches!(self, Self::NoTracefs { .. } | Self::TracefsForbidden { .. } | Self::ProcessForbidden { .. })
+        matches!(
+            self,
+            Self::NoTracefs { .. } | Self::TracefsForbidden { .. } | Self::ProcessForbidden { .. }
+        )
     }
 }
 
 /// Returns a path fit for printing: foreign names can hold control characters.
 fn shown(path: &Path) -> String {
     let text = path.display().to_string();
-    if text.contains(char::is_control) { text.escape_debug().to_string() } else { text }
+    if text.contains(char::is_control) {
+        text.escape_debug().to_string()
+    } else {
+        text
+    }
 }
 
 #[cfg(test)]
@@ -128,7 +135,9 @@ mod tests {
 
     #[test]
     fn control_characters_go_to_no_terminal() {
-        let error = HostError::NotAFile { path: "a\u{1b}[31mb".into() };
+        let error = HostError::NotAFile {
+            path: "a\u{1b}[31mb".into(),
+        };
         assert_eq!(error.to_string(), "a\\u{1b}[31mb is no regular file");
     }
 }

@@ -101,7 +101,10 @@ impl Readable {
             Self::Reported { path, inode } => {
                 let file = foreign::reported(path)?;
                 if file.inode != *inode {
-                    return Err(io::Error::new(io::ErrorKind::NotFound, "another file has its name now"));
+                    return Err(io::Error::new(
+                        io::ErrorKind::NotFound,
+                        "another file has its name now",
+                    ));
                 }
                 Ok((file, path.clone()))
             }
@@ -118,7 +121,13 @@ impl Readable {
 fn through_root(path: &Path) -> Option<(PathBuf, PathBuf)> {
     let mut components = path.components();
     let first: Vec<_> = components.by_ref().take(4).collect();
-    let [Component::RootDir, Component::Normal(proc), Component::Normal(_), Component::Normal(root)] = first[..] else {
+    let [
+        Component::RootDir,
+        Component::Normal(proc),
+        Component::Normal(_),
+        Component::Normal(root),
+    ] = first[..]
+    else {
         return None;
     };
     let inside = components.as_path();
@@ -133,7 +142,11 @@ fn is_our_root(root: &Path) -> bool {
     let mounts = |folder: &Path| std::fs::read_link(folder.join("ns/mnt")).ok();
     let own = proc::own_folder();
     let is_same = identity(root).is_some() && identity(root) == identity(Path::new("/"));
-    is_same && root.parent().and_then(mounts).is_some_and(|theirs| mounts(&own) == Some(theirs))
+    is_same
+        && root
+            .parent()
+            .and_then(mounts)
+            .is_some_and(|theirs| mounts(&own) == Some(theirs))
 }
 
 /// Joins a root directory and a path as seen from there.
@@ -146,27 +159,62 @@ impl FilePlace {
     /// link leads out of that.
     pub fn at(path: &Path) -> Self {
         let root = through_root(path).map_or_else(|| PathBuf::from("/"), |(root, _)| root);
-        Self { path: path.to_owned(), deleted: false, readable_at: vec![Readable::ours(path)], root, of_process: false }
+        Self {
+            path: path.to_owned(),
+            deleted: false,
+            readable_at: vec![Readable::ours(path)],
+            root,
+            of_process: false,
+        }
     }
 
     /// Returns a file that a process had mapped, by the path and the inode number that the kernel
     /// reported: for processes that have exited.
     pub fn reported(path: &Path, inode: u64) -> Self {
-        let readable = Readable::Reported { path: path.to_owned(), inode };
+        let readable = Readable::Reported {
+            path: path.to_owned(),
+            inode,
+        };
         let root = PathBuf::from("/");
-        Self { path: path.to_owned(), deleted: false, readable_at: vec![readable], root, of_process: false }
+        Self {
+            path: path.to_owned(),
+            deleted: false,
+            readable_at: vec![readable],
+            root,
+            of_process: false,
+        }
     }
 
     /// Returns a file below a root directory, found through this one.
     pub(crate) fn related(&self, root: &Path, path: &Path) -> Self {
-        let readable_at = vec![Readable::Below { root: root.to_owned(), path: path.to_owned() }];
+        let readable_at = vec![Readable::Below {
+            root: root.to_owned(),
+            path: path.to_owned(),
+        }];
         let (path, root) = (under(root, path), root.to_owned());
-        Self { path, deleted: false, readable_at, root, of_process: self.of_process }
+        Self {
+            path,
+            deleted: false,
+            readable_at,
+            root,
+            of_process: self.of_process,
+        }
     }
 
     /// Returns a file of a process whose root directory is `root`.
-    pub(crate) fn of_process(path: &Path, deleted: bool, readable_at: Vec<Readable>, root: &Path) -> Self {
-        Self { path: path.to_owned(), deleted, readable_at, root: root.to_owned(), of_process: true }
+    pub(crate) fn of_process(
+        path: &Path,
+        deleted: bool,
+        readable_at: Vec<Readable>,
+        root: &Path,
+    ) -> Self {
+        Self {
+            path: path.to_owned(),
+            deleted,
+            readable_at,
+            root: root.to_owned(),
+            of_process: true,
+        }
     }
 
     /// Returns a file beside this one, as the user of this one sees it: `relative` is a path from
@@ -185,8 +233,16 @@ impl FilePlace {
     /// own view of the file system, debug files are found without it, too.
     pub fn hold(&self) -> Result<Self, HostError> {
         let readable_at = vec![Readable::Held(Held(Arc::new(self.open()?)))];
-        let root = if is_our_root(&self.root) { PathBuf::from("/") } else { self.root.clone() };
-        Ok(Self { readable_at, root, ..self.clone() })
+        let root = if is_our_root(&self.root) {
+            PathBuf::from("/")
+        } else {
+            self.root.clone()
+        };
+        Ok(Self {
+            readable_at,
+            root,
+            ..self.clone()
+        })
     }
 
     /// Returns the path as its user sees it: for a process in a container, a path in the container.
@@ -197,7 +253,9 @@ impl FilePlace {
     /// Returns the path as seen by a process whose root directory is not ours (chroot(2)): the
     /// kernel reports its files by our paths. `None` if these are the same, or the process is gone.
     pub fn path_inside(&self) -> Option<PathBuf> {
-        let root = std::fs::read_link(&self.root).ok().filter(|root| root != Path::new("/"))?;
+        let root = std::fs::read_link(&self.root)
+            .ok()
+            .filter(|root| root != Path::new("/"))?;
         Some(Path::new("/").join(self.path.strip_prefix(root).ok()?))
     }
 
@@ -280,14 +338,26 @@ impl FilePlace {
                 Err(error) => failed = Some(self.worse(failed, error.at(readable.path()))),
             }
         }
-        let missing = || io::Error::new(io::ErrorKind::NotFound, "it is deleted, and only root can still read it");
-        Err(failed.unwrap_or_else(|| HostError::Read { path: self.path.clone(), source: missing() }))
+        let missing = || {
+            io::Error::new(
+                io::ErrorKind::NotFound,
+                "it is deleted, and only root can still read it",
+            )
+        };
+        Err(failed.unwrap_or_else(|| HostError::Read {
+            path: self.path.clone(),
+            source: missing(),
+        }))
     }
 
     /// Reads with rights to other users' files if a process uses the file, but not if the user
     /// named it.
     pub(crate) fn with_access<T>(&self, read: impl FnOnce() -> T) -> T {
-        if self.of_process { with_file_access(read) } else { read() }
+        if self.of_process {
+            with_file_access(read)
+        } else {
+            read()
+        }
     }
 
     /// Chooses the error to report, with the user's name for the file. The kind of the file says
@@ -296,7 +366,9 @@ impl FilePlace {
         let weight = |error: &HostError| match error {
             HostError::Elf { .. } => 3,
             HostError::NotAFile { .. } => 2,
-            HostError::Read { source, .. } => u8::from(source.kind() == io::ErrorKind::PermissionDenied),
+            HostError::Read { source, .. } => {
+                u8::from(source.kind() == io::ErrorKind::PermissionDenied)
+            }
             _ => 0,
         };
         let path = self.path.clone();
@@ -360,12 +432,22 @@ pub struct ElfFile {
 impl ElfFile {
     /// Reads parts of an open file. Returns an error if it is not an ELF file at all;
     /// [`ElfFile::image`] detects other files that can't be traced.
-    pub(crate) fn read(place: FilePlace, opened: PathBuf, file: &Opened, parts: Parts) -> Result<Self, Unread> {
+    pub(crate) fn read(
+        place: FilePlace,
+        opened: PathBuf,
+        file: &Opened,
+        parts: Parts,
+    ) -> Result<Self, Unread> {
         let (bytes, taken) = parts::read(file, parts)?;
         if !bytes.starts_with(b"\x7fELF") {
             ElfImage::parse(&bytes).map_err(Unread::Elf)?;
         }
-        Ok(Self { place, opened, bytes, taken })
+        Ok(Self {
+            place,
+            opened,
+            bytes,
+            taken,
+        })
     }
 
     /// Returns the path as its user sees it.
@@ -400,24 +482,30 @@ impl ElfFile {
 
     /// Parses the bytes.
     pub fn image(&self) -> Result<ElfImage<'_>, HostError> {
-        ElfImage::parse(&self.bytes).map_err(|source| HostError::Elf { path: self.path().to_owned(), source })
+        ElfImage::parse(&self.bytes).map_err(|source| HostError::Elf {
+            path: self.path().to_owned(),
+            source,
+        })
     }
 
     /// Finds the file that this file's symbols were moved to, if it is on this machine: in the
     /// file's own container, or by its build-id outside of it. This file's notes and the name of
     /// its debug file must have been read.
     pub fn debug_file(&self) -> Option<ElfFile> {
-        self.place.with_access(|| debug_file::find(self, Parts::Symbols))
+        self.place
+            .with_access(|| debug_file::find(self, Parts::Symbols))
     }
 
     /// Finds the same file with its debug information.
     pub fn debug_information(&self) -> Option<ElfFile> {
-        self.place.with_access(|| debug_file::find(self, Parts::Debug))
+        self.place
+            .with_access(|| debug_file::find(self, Parts::Debug))
     }
 
     /// Finds the same file with the parts that types need, except `.debug_info`.
     pub fn debug_types(&self) -> Option<ElfFile> {
-        self.place.with_access(|| debug_file::find(self, Parts::Types))
+        self.place
+            .with_access(|| debug_file::find(self, Parts::Types))
     }
 
     /// Finds the file to which debug information was moved that several files share
@@ -434,9 +522,21 @@ mod tests {
     #[test]
     fn a_process_s_root_is_one_wherever_it_is_named() {
         let split = |path: &str| through_root(Path::new(path));
-        assert_eq!(split("/proc/7/root/lib/a"), Some(("/proc/7/root".into(), "/lib/a".into())));
-        assert_eq!(split("/proc/self/root/../a"), Some(("/proc/self/root".into(), "/../a".into())));
-        for other in ["/proc/7/root", "/proc/7/exe", "/proc/7/roots/a", "proc/7/root/a", "/a"] {
+        assert_eq!(
+            split("/proc/7/root/lib/a"),
+            Some(("/proc/7/root".into(), "/lib/a".into()))
+        );
+        assert_eq!(
+            split("/proc/self/root/../a"),
+            Some(("/proc/self/root".into(), "/../a".into()))
+        );
+        for other in [
+            "/proc/7/root",
+            "/proc/7/exe",
+            "/proc/7/roots/a",
+            "proc/7/root/a",
+            "/a",
+        ] {
             assert_eq!(split(other), None, "{other}");
         }
     }

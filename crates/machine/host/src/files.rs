@@ -32,18 +32,30 @@ impl Files {
         let process = Process::open(Pid(pid))?;
         let first = process.program();
         let place = format!("pid {pid} ({})", printable(first.path()));
-        Ok((Self { first, libraries: process.libraries() }, place))
+        Ok((
+            Self {
+                first,
+                libraries: process.libraries(),
+            },
+            place,
+        ))
     }
 
     /// Returns one file, by its path.
     pub fn of_path(path: &Path) -> Self {
-        Self { first: FilePlace::at(path), libraries: Vec::new() }
+        Self {
+            first: FilePlace::at(path),
+            libraries: Vec::new(),
+        }
     }
 
     /// Returns a program that is going to be started, and the libraries that it will load.
     pub fn of_program(path: &Path) -> Self {
         let libraries = needed_by(path, std::env::var_os("LD_LIBRARY_PATH").as_deref());
-        Self { first: FilePlace::at(path), libraries }
+        Self {
+            first: FilePlace::at(path),
+            libraries,
+        }
     }
 
     /// Reads the files one after the other, so that no two are in memory at once. Returns an error
@@ -67,7 +79,13 @@ impl Files {
             match load(place).and_then(|file| file.image().map(|_| ()).map(|()| file)) {
                 Ok(file) => look(&file)?,
                 // Programs may map anything as code, a just-in-time compiler's cache for instance.
-                Err(HostError::Elf { source: ElfError::NotElf { .. }, .. } | HostError::NotAFile { .. }) => {}
+                Err(
+                    HostError::Elf {
+                        source: ElfError::NotElf { .. },
+                        ..
+                    }
+                    | HostError::NotAFile { .. },
+                ) => {}
                 Err(error) => left_out(error),
             }
         }
@@ -77,5 +95,7 @@ impl Files {
 
 /// Returns a note for users who look for a function in a file without names of its own functions.
 pub fn stripped(file: &str) -> String {
-    format!("{file} is stripped, and no debug file of it is here: only the functions that it exports have names")
+    format!(
+        "{file} is stripped, and no debug file of it is here: only the functions that it exports have names"
+    )
 }

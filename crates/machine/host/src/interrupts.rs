@@ -12,7 +12,11 @@ const INTERRUPTS: &str = "/sys/kernel/irq";
 /// several drivers are separated by commas.
 pub fn interrupt_names() -> HashMap<u32, String> {
     let folder = Path::new(INTERRUPTS);
-    let actions = |number: &u32| proc::text(folder.join(number.to_string()).join("actions")).unwrap_or_default();
-    let named = proc::numbers(folder).into_iter().map(|number| (number, actions(&number).trim().to_owned()));
+    let actions = |number: &u32| {
+        proc::text(folder.join(number.to_string()).join("actions")).unwrap_or_default()
+    };
+    let named = proc::numbers(folder)
+        .into_iter()
+        .map(|number| (number, actions(&number).trim().to_owned()));
     named.filter(|(_, name)| !name.is_empty()).collect()
 }

@@ -39,9 +39,14 @@ impl KernelSymbols {
             }
             let text = String::from_utf8_lossy(&line);
             let mut words = text.split_ascii_whitespace();
-            let address = words.next().and_then(|word| u64::from_str_radix(word, 16).ok());
-            let name = words.nth(1).filter(|name| !NO_FUNCTIONS.iter().any(|prefix| name.starts_with(prefix)));
-            if let (Some(address), Some(name)) = (address.filter(|it| addresses.contains(it)), name) {
+            let address = words
+                .next()
+                .and_then(|word| u64::from_str_radix(word, 16).ok());
+            let name = words
+                .nth(1)
+                .filter(|name| !NO_FUNCTIONS.iter().any(|prefix| name.starts_with(prefix)));
+            if let (Some(address), Some(name)) = (address.filter(|it| addresses.contains(it)), name)
+            {
                 names.entry(address).or_insert_with(|| name.to_owned());
             }
         }
@@ -76,7 +81,9 @@ impl KernelSymbols {
     /// Returns the symbol around an address, and the offset from its beginning.
     pub fn at(&self, address: u64) -> Option<(&str, u64)> {
         let above = self.symbols.partition_point(|symbol| symbol.0 <= address);
-        let (start, ..) = *self.symbols[..above].last().filter(|symbol| symbol.0 != 0)?;
+        let (start, ..) = *self.symbols[..above]
+            .last()
+            .filter(|symbol| symbol.0 != 0)?;
         // Of several names of an address, it is the first that the kernel lists.
         let first = self.symbols.partition_point(|symbol| symbol.0 < start);
         let (_, from, to) = self.symbols[first];
@@ -85,8 +92,13 @@ impl KernelSymbols {
 
     /// Returns the address of a symbol.
     pub fn address(&self, name: &str) -> Option<u64> {
-        let of = |symbol: &&(u64, u32, u32)| &self.text[symbol.1 as usize..symbol.2 as usize] == name;
-        self.symbols.iter().find(of).map(|symbol| symbol.0).filter(|&address| address != 0)
+        let of =
+            |symbol: &&(u64, u32, u32)| &self.text[symbol.1 as usize..symbol.2 as usize] == name;
+        self.symbols
+            .iter()
+            .find(of)
+            .map(|symbol| symbol.0)
+            .filter(|&address| address != 0)
     }
 
     /// Returns all functions, in order of address, each with its module if it is not the kernel's
@@ -95,7 +107,8 @@ impl KernelSymbols {
         self.symbols.iter().filter_map(|&(_, from, to)| {
             let (from, to) = (from as usize, to as usize);
             let name = &self.text[from..to];
-            let is_function = self.is_code(from) && !NO_FUNCTIONS.iter().any(|prefix| name.starts_with(prefix));
+            let is_function =
+                self.is_code(from) && !NO_FUNCTIONS.iter().any(|prefix| name.starts_with(prefix));
             is_function.then(|| (name, self.module(to)))
         })
     }
@@ -107,26 +120,37 @@ impl KernelSymbols {
         let above = self.symbols.partition_point(|symbol| symbol.0 <= address);
         let is_shown = |symbol: &&(u64, u32, u32)| symbol.0 != 0 && self.is_code(symbol.1 as usize);
         let (start, from, to) = *self.symbols[..above].iter().rev().find(is_shown)?;
-        Some((&self.text[from as usize..to as usize], address - start, self.module(to as usize)))
+        Some((
+            &self.text[from as usize..to as usize],
+            address - start,
+            self.module(to as usize),
+        ))
     }
 
     /// Returns true if the symbol whose name begins here is code: its kind, which comes before the
     /// name, is one of nm(1)'s.
     fn is_code(&self, from: usize) -> bool {
-        let kind = from.checked_sub(2).and_then(|at| self.text.as_bytes().get(at));
+        let kind = from
+            .checked_sub(2)
+            .and_then(|at| self.text.as_bytes().get(at));
         kind.is_some_and(|kind| b"tTwW".contains(kind))
     }
 
     /// Returns the module of the symbol whose name ends here.
     fn module(&self, to: usize) -> Option<&str> {
         let rest = self.text[to..].lines().next().unwrap_or_default();
-        rest.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'))
+        rest.trim()
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'))
     }
 }
 
 /// Implements [`KernelSymbols::code_of`]. The lines are mostly in order: a function ends where the
 /// next one begins. If the next line is out of order, all addresses behind a function may be in it.
-fn code_of_lines(mut lines: impl BufRead, addresses: &BTreeSet<u64>) -> io::Result<HashMap<u64, String>> {
+fn code_of_lines(
+    mut lines: impl BufRead,
+    addresses: &BTreeSet<u64>,
+) -> io::Result<HashMap<u64, String>> {
     let mut found: HashMap<u64, (u64, String)> = HashMap::new();
     let (mut line, mut last) = (Vec::new(), (0, String::new()));
     loop {
@@ -134,8 +158,12 @@ fn code_of_lines(mut lines: impl BufRead, addresses: &BTreeSet<u64>) -> io::Resu
         let is_end = lines.read_until(b'\n', &mut line)? == 0;
         let text = String::from_utf8_lossy(&line);
         let mut words = text.split_ascii_whitespace();
-        let address = words.next().and_then(|word| u64::from_str_radix(word, 16).ok());
-        let kind = words.next().filter(|kind| ["t", "T", "w", "W"].contains(kind));
+        let address = words
+            .next()
+            .and_then(|word| u64::from_str_radix(word, 16).ok());
+        let kind = words
+            .next()
+            .filter(|kind| ["t", "T", "w", "W"].contains(kind));
         let next = match (address.filter(|address| *address != 0), kind, words.next()) {
             (Some(address), Some(_), Some(name)) => Some((address, name)),
             _ => None,
@@ -146,7 +174,10 @@ fn code_of_lines(mut lines: impl BufRead, addresses: &BTreeSet<u64>) -> io::Resu
         let end = next.map_or(u64::MAX, |(address, _)| address);
         let end = if end < last.0 { u64::MAX } else { end };
         for &address in addresses.range(last.0..end).filter(|_| last.0 != 0) {
-            if found.get(&address).is_none_or(|(begin, _)| *begin <= last.0) {
+            if found
+                .get(&address)
+                .is_none_or(|(begin, _)| *begin <= last.0)
+            {
                 found.insert(address, last.clone());
             }
         }
@@ -158,7 +189,10 @@ fn code_of_lines(mut lines: impl BufRead, addresses: &BTreeSet<u64>) -> io::Resu
             last.1.extend([" ", module]);
         }
     }
-    Ok(found.into_iter().map(|(address, (_, name))| (address, name)).collect())
+    Ok(found
+        .into_iter()
+        .map(|(address, (_, name))| (address, name))
+        .collect())
 }
 
 #[cfg(test)]
@@ -176,21 +210,45 @@ mod tests {
         assert_eq!(symbols.address("also"), Some(0xffff_ffff_8100_0000));
         assert_eq!(symbols.address("none"), None);
         let all: Vec<_> = symbols.functions().collect();
-        assert_eq!(symbols.code_at(0xffff_ffff_8100_0001), Some(("also", 1, None)));
-        assert_eq!(symbols.code_at(0xffff_ffff_c000_0008), Some(("own", 8, Some("mod"))));
+        assert_eq!(
+            symbols.code_at(0xffff_ffff_8100_0001),
+            Some(("also", 1, None))
+        );
+        assert_eq!(
+            symbols.code_at(0xffff_ffff_c000_0008),
+            Some(("own", 8, Some("mod")))
+        );
         assert_eq!(symbols.code_at(1), None);
-        let wanted = [0xffff_ffff_8100_0001, 0xffff_ffff_8100_0014, 0xffff_ffff_c000_0008, 1].into();
+        let wanted = [
+            0xffff_ffff_8100_0001,
+            0xffff_ffff_8100_0014,
+            0xffff_ffff_c000_0008,
+            1,
+        ]
+        .into();
         let read = code_of_lines(text.as_bytes(), &wanted).unwrap();
         let name = |address: u64| read.get(&address).map(String::as_str);
         assert_eq!(name(0xffff_ffff_8100_0014), Some("second"));
-        assert_eq!((name(0xffff_ffff_8100_0001), name(0xffff_ffff_c000_0008)), (Some("also"), Some("own [mod]")));
+        assert_eq!(
+            (name(0xffff_ffff_8100_0001), name(0xffff_ffff_c000_0008)),
+            (Some("also"), Some("own [mod]"))
+        );
         assert_eq!((name(1), read.len()), (None, 3));
-        assert_eq!(all, [("first", None), ("also", None), ("second", None), ("own", Some("mod"))]);
+        assert_eq!(
+            all,
+            [
+                ("first", None),
+                ("also", None),
+                ("second", None),
+                ("own", Some("mod"))
+            ]
+        );
     }
 
     #[test]
     fn hidden_addresses_are_no_symbols() {
-        let symbols = KernelSymbols::parse("0000000000000000 T a\n0000000000000000 T b\nnonsense\n".into());
+        let symbols =
+            KernelSymbols::parse("0000000000000000 T a\n0000000000000000 T b\nnonsense\n".into());
         assert_eq!((symbols.at(7), symbols.address("a")), (None, None));
     }
 }

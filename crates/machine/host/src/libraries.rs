@@ -42,19 +42,34 @@ struct Waiting {
 /// value of `LD_LIBRARY_PATH`. Libraries that cannot be found or read are left out: starting the
 /// program will give the error.
 pub fn needed_by(program: &Path, library_path: Option<&OsStr>) -> Vec<FilePlace> {
-    let ours: Vec<PathBuf> = library_path.map(|list| split(list).collect()).unwrap_or_default();
+    let ours: Vec<PathBuf> = library_path
+        .map(|list| split(list).collect())
+        .unwrap_or_default();
     let mut system = configured(Path::new(CONFIGURATION), MAX_INCLUDES);
     system.extend(DEFAULT_FOLDERS.map(PathBuf::from));
     let mut known = HashSet::new();
     let mut found = Vec::new();
-    let mut waiting = VecDeque::from([Waiting { place: FilePlace::at(program), inherited: Vec::new() }]);
+    let mut waiting = VecDeque::from([Waiting {
+        place: FilePlace::at(program),
+        inherited: Vec::new(),
+    }]);
     while let Some(Waiting { place, inherited }) = waiting.pop_front() {
-        let Ok(file) = place.load_dynamic() else { continue };
+        let Ok(file) = place.load_dynamic() else {
+            continue;
+        };
         let Ok(image) = file.image() else { continue };
         let dynamic = image.dynamic();
-        let folders = |list: &[Vec<u8>]| list.iter().map(|folder| expanded(folder, place.path())).collect::<Vec<_>>();
+        let folders = |list: &[Vec<u8>]| {
+            list.iter()
+                .map(|folder| expanded(folder, place.path()))
+                .collect::<Vec<_>>()
+        };
         let runpath = folders(&dynamic.runpath);
-        let mut rpath = if runpath.is_empty() { folders(&dynamic.rpath) } else { Vec::new() };
+        let mut rpath = if runpath.is_empty() {
+            folders(&dynamic.rpath)
+        } else {
+            Vec::new()
+        };
         rpath.extend(inherited);
         // A runpath voids the file's inherited folders, too, but not those of the libraries that it
         // needs.
@@ -67,12 +82,20 @@ pub fn needed_by(program: &Path, library_path: Option<&OsStr>) -> Vec<FilePlace>
                 vec![expanded(name, place.path())]
             } else {
                 let folders = before.iter().chain(&ours).chain(&runpath).chain(&system);
-                folders.map(|folder| folder.join(OsStr::from_bytes(name))).collect()
+                folders
+                    .map(|folder| folder.join(OsStr::from_bytes(name)))
+                    .collect()
             };
-            let library = candidates.into_iter().map(|path| FilePlace::at(&path)).find(|place| fits(place, &file));
+            let library = candidates
+                .into_iter()
+                .map(|path| FilePlace::at(&path))
+                .find(|place| fits(place, &file));
             if let Some(library) = library {
                 known.insert(name.clone());
-                waiting.push_back(Waiting { place: library.clone(), inherited: rpath.clone() });
+                waiting.push_back(Waiting {
+                    place: library.clone(),
+                    inherited: rpath.clone(),
+                });
                 found.push(library);
             }
         }
@@ -83,17 +106,26 @@ pub fn needed_by(program: &Path, library_path: Option<&OsStr>) -> Vec<FilePlace>
 /// Returns true if it is a file for the same machine: the loader goes on searching if it is not.
 fn fits(place: &FilePlace, user: &ElfFile) -> bool {
     let arch = |file: &ElfFile| file.image().ok().map(|image| image.arch());
-    place.load_dynamic().is_ok_and(|file| arch(&file) == arch(user))
+    place
+        .load_dynamic()
+        .is_ok_and(|file| arch(&file) == arch(user))
 }
 
 /// Expands `$ORIGIN` in a folder, for the file that names it.
 fn expanded(folder: &[u8], file: &Path) -> PathBuf {
     let origin = std::fs::canonicalize(file).ok();
-    let origin = origin.as_deref().and_then(Path::parent).unwrap_or(Path::new("/")).as_os_str().as_bytes();
+    let origin = origin
+        .as_deref()
+        .and_then(Path::parent)
+        .unwrap_or(Path::new("/"))
+        .as_os_str()
+        .as_bytes();
     let mut text = Vec::new();
     let mut rest = folder;
     while let Some(&first) = rest.first() {
-        let after = [b"${ORIGIN}".as_slice(), b"$ORIGIN"].iter().find_map(|word| rest.strip_prefix(*word));
+        let after = [b"${ORIGIN}".as_slice(), b"$ORIGIN"]
+            .iter()
+            .find_map(|word| rest.strip_prefix(*word));
         if let Some(after) = after {
             text.extend(origin);
             rest = after;
@@ -107,13 +139,24 @@ fn expanded(folder: &[u8], file: &Path) -> PathBuf {
 
 /// Splits `LD_LIBRARY_PATH` into folders; an empty one is the working directory.
 fn split(list: &OsStr) -> impl Iterator<Item = PathBuf> {
-    let folders = list.as_bytes().split(|byte| b":;".contains(byte)).filter(|_| !list.is_empty());
-    folders.map(|folder| if folder.is_empty() { ".".into() } else { OsStr::from_bytes(folder).into() })
+    let folders = list
+        .as_bytes()
+        .split(|byte| b":;".contains(byte))
+        .filter(|_| !list.is_empty());
+    folders.map(|folder| {
+        if folder.is_empty() {
+            ".".into()
+        } else {
+            OsStr::from_bytes(folder).into()
+        }
+    })
 }
 
 /// Returns the folders of a file in the form of `ld.so.conf`, and of the files that it includes.
 fn configured(path: &Path, deeper: u32) -> Vec<PathBuf> {
-    let text = foreign::named(path).and_then(|file| file.text(MAX_CONFIGURATION)).unwrap_or_default();
+    let text = foreign::named(path)
+        .and_then(|file| file.text(MAX_CONFIGURATION))
+        .unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let mut folders = Vec::new();
     for line in text.lines() {
@@ -122,12 +165,20 @@ fn configured(path: &Path, deeper: u32) -> Vec<PathBuf> {
         match words.next() {
             Some("include") if deeper > 0 => {
                 let base = path.parent().unwrap_or(Path::new("/"));
-                let patterns = words.filter_map(|pattern| base.join(pattern).to_str().map(str::to_owned));
-                let files = patterns.filter_map(|pattern| glob::glob(&pattern).ok()).flatten().filter_map(Result::ok);
+                let patterns =
+                    words.filter_map(|pattern| base.join(pattern).to_str().map(str::to_owned));
+                let files = patterns
+                    .filter_map(|pattern| glob::glob(&pattern).ok())
+                    .flatten()
+                    .filter_map(Result::ok);
                 folders.extend(files.flat_map(|file| configured(&file, deeper - 1)));
             }
             None | Some("include" | "hwcap") => {}
-            Some(_) => folders.extend(line.split([':', ',', ' ', '\t']).filter(|it| !it.is_empty()).map(PathBuf::from)),
+            Some(_) => folders.extend(
+                line.split([':', ',', ' ', '\t'])
+                    .filter(|it| !it.is_empty())
+                    .map(PathBuf::from),
+            ),
         }
     }
     folders
@@ -152,13 +203,20 @@ mod tests {
     fn configurations_include_others() {
         let dir = tempfile::tempdir().unwrap();
         let main = dir.path().join("ld.so.conf");
-        std::fs::write(&main, "# ours\ninclude d/*.conf\n/opt/b # the last\nhwcap 1 x\ninclude ld.so.conf\n").unwrap();
+        std::fs::write(
+            &main,
+            "# ours\ninclude d/*.conf\n/opt/b # the last\nhwcap 1 x\ninclude ld.so.conf\n",
+        )
+        .unwrap();
         std::fs::create_dir(dir.path().join("d")).unwrap();
         std::fs::write(dir.path().join("d/1.conf"), "/opt/a\n\n").unwrap();
         let once = ["/opt/a", "/opt/b"].map(PathBuf::from);
         assert_eq!(configured(&main, 0), ["/opt/b"].map(PathBuf::from));
         assert_eq!(configured(&main, 1)[..2], once);
-        assert_eq!(configured(&dir.path().join("none"), 1), Vec::<PathBuf>::new());
+        assert_eq!(
+            configured(&dir.path().join("none"), 1),
+            Vec::<PathBuf>::new()
+        );
     }
 
     #[test]

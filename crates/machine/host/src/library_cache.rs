@@ -28,10 +28,18 @@ pub fn library(name: &str) -> Vec<PathBuf> {
 }
 
 fn find(cache: &[u8], name: &str) -> Vec<PathBuf> {
-    let Some(start) = cache.windows(MAGIC.len()).position(|window| window == MAGIC) else { return Vec::new() };
+    let Some(start) = cache
+        .windows(MAGIC.len())
+        .position(|window| window == MAGIC)
+    else {
+        return Vec::new();
+    };
     let cache = &cache[start..];
-    let word =
-        |at: usize| cache.get(at..at + 4).map(|bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
+    let word = |at: usize| {
+        cache
+            .get(at..at + 4)
+            .map(|bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+    };
     let text = |at: u32| {
         let bytes = cache.get(at as usize..)?;
         std::str::from_utf8(&bytes[..bytes.iter().position(|&byte| byte == 0)?]).ok()
@@ -41,7 +49,9 @@ fn find(cache: &[u8], name: &str) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     for index in 0..count.min(most) {
         let at = HEADER + index * ENTRY;
-        let names = word(at + 4).zip(word(at + 8)).and_then(|(key, value)| text(key).zip(text(value)));
+        let names = word(at + 4)
+            .zip(word(at + 8))
+            .and_then(|(key, value)| text(key).zip(text(value)));
         if let Some((_, path)) = names.filter(|(soname, _)| is_called(soname, name)) {
             let path = PathBuf::from(path);
             if !found.contains(&path) {
@@ -58,7 +68,9 @@ pub fn is_called(soname: &str, name: &str) -> bool {
     soname == name
         || stem == name
         || stem.strip_prefix("lib") == Some(name)
-        || soname.strip_prefix(name).is_some_and(|rest| rest.starts_with('.') && name.contains(".so"))
+        || soname
+            .strip_prefix(name)
+            .is_some_and(|rest| rest.starts_with('.') && name.contains(".so"))
 }
 
 #[cfg(test)]
@@ -69,7 +81,11 @@ mod tests {
     fn names_of_a_library() {
         let all = ["libc", "c", "libc.so", "libc.so.6"];
         assert!(all.iter().all(|name| is_called("libc.so.6", name)));
-        assert!(!["libm", "lib", "libc.so.7", "cc"].iter().any(|name| is_called("libc.so.6", name)));
+        assert!(
+            !["libm", "lib", "libc.so.7", "cc"]
+                .iter()
+                .any(|name| is_called("libc.so.6", name))
+        );
     }
 
     #[test]

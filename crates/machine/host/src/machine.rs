@@ -27,13 +27,20 @@ pub fn clock_source() -> Option<String> {
 /// Returns a list of CPUs as the kernel prints it, `0-3,8`: `online`, `isolated` (`isolcpus=`) or
 /// `nohz_full`. Empty if there are none.
 pub fn cpu_list(which: &str) -> Option<String> {
-    line(Path::new(CPUS).join(which)).map(|list| if list == "(null)" { String::new() } else { list })
+    line(Path::new(CPUS).join(which)).map(|list| {
+        if list == "(null)" {
+            String::new()
+        } else {
+            list
+        }
+    })
 }
 
 /// Returns the frequency governors in use, each once; empty if the machine does not change its
 /// frequency, like most virtual ones.
 pub fn governors() -> Vec<String> {
-    let cpu = |number: u32| line(Path::new(CPUS).join(format!("cpu{number}/cpufreq/scaling_governor")));
+    let cpu =
+        |number: u32| line(Path::new(CPUS).join(format!("cpu{number}/cpufreq/scaling_governor")));
     let mut all: Vec<String> = crate::cpus::online().into_iter().filter_map(cpu).collect();
     all.sort_unstable();
     all.dedup();
@@ -58,9 +65,16 @@ pub fn scheduling(task: &Path) -> Option<Scheduling> {
 
 /// Returns the same, from a `stat` that was read.
 pub(crate) fn scheduling_of(stat: &proc::Stat, task: &Path) -> Option<Scheduling> {
-    let affinity = proc::status(task, "Cpus_allowed_list").ok().flatten().unwrap_or_default();
+    let affinity = proc::status(task, "Cpus_allowed_list")
+        .ok()
+        .flatten()
+        .unwrap_or_default();
     let priority = u32::try_from(stat.number(RT_PRIORITY)?).ok()?;
-    Some(Scheduling { affinity, policy: policy(stat.number(POLICY)?), priority })
+    Some(Scheduling {
+        affinity,
+        policy: policy(stat.number(POLICY)?),
+        priority,
+    })
 }
 
 /// Field of the real-time priority in `/proc/PID/stat` (proc_pid_stat(5)).
@@ -96,6 +110,9 @@ mod tests {
         assert!(cpu_list("online").is_some_and(|list| list.starts_with('0')));
         assert_eq!(cpu_list("no such list"), None);
         let own = scheduling(&proc::own_folder()).unwrap();
-        assert!(!own.affinity.is_empty() && own.policy.starts_with("SCHED_"), "{own:?}");
+        assert!(
+            !own.affinity.is_empty() && own.policy.starts_with("SCHED_"),
+            "{own:?}"
+        );
     }
 }

@@ -43,9 +43,18 @@ impl ProcessMemory {
         let start = proc::start_of_living(pid).ok_or_else(gone)?;
         let held = PidFd::open(pid.0).ok();
         let way = way(pid)?;
-        let memory = Self { pid, start, held, way };
+        let memory = Self {
+            pid,
+            start,
+            held,
+            way,
+        };
         // All of the above belongs to one process if the process that is there now was there first.
-        if proc::start_of_living(pid) == Some(start) { Ok(memory) } else { Err(gone()) }
+        if proc::start_of_living(pid) == Some(start) {
+            Ok(memory)
+        } else {
+            Err(gone())
+        }
     }
 
     /// Returns the number of the process.
@@ -96,7 +105,9 @@ fn way(pid: Pid) -> Result<Way, HostError> {
     let thread = proc::stand_in(pid).unwrap_or(pid);
     // Nothing is mapped at address 0: the kernel reports that, or refuses the call.
     let tried = remote::read_ranges(thread.0, &[0], &mut [IoSliceMut::new(&mut [0])]);
-    let Err(refused) = tried else { return Ok(Way::Call(thread)) };
+    let Err(refused) = tried else {
+        return Ok(Way::Call(thread));
+    };
     match Errno::from_io_error(&refused) {
         Some(Errno::FAULT) => return Ok(Way::Call(thread)),
         Some(Errno::SRCH) => return Err(HostError::NoProcess { pid }),
@@ -106,7 +117,10 @@ fn way(pid: Pid) -> Result<Way, HostError> {
     file.map(Way::File).map_err(|error| match error.kind() {
         ErrorKind::NotFound => HostError::NoProcess { pid },
         // The error of the call says more: the file needs rights to files, too.
-        _ => HostError::MemoryForbidden { pid, source: refused },
+        _ => HostError::MemoryForbidden {
+            pid,
+            source: refused,
+        },
     })
 }
 
@@ -116,7 +130,10 @@ fn read_by_call(thread: Pid, mut pieces: &mut [Piece<'_>]) {
     while !pieces.is_empty() {
         let count = pieces.len().min(remote::MAX_RANGES);
         let addresses: Vec<u64> = pieces[..count].iter().map(|piece| piece.address).collect();
-        let mut into: Vec<_> = pieces[..count].iter_mut().map(|piece| IoSliceMut::new(piece.into)).collect();
+        let mut into: Vec<_> = pieces[..count]
+            .iter_mut()
+            .map(|piece| IoSliceMut::new(piece.into))
+            .collect();
         let result = remote::read_ranges(thread.0, &addresses, &mut into);
         let whole = whole(&pieces[..count], *result.as_ref().unwrap_or(&0));
         if whole == count {
@@ -185,10 +202,18 @@ mod tests {
     /// Starts a process and waits until its program is in memory: posix_spawn(3) returns a moment
     /// earlier, from within execve(2).
     fn sleeping() -> Child {
-        let child = testkit::command("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
+        let child = testkit::command("sleep")
+            .arg("600")
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
         let has_program = || {
             let process = crate::Process::open(Pid(child.id())).unwrap();
-            process.maps().all().first().is_some_and(|first| first.file().is_some())
+            process
+                .maps()
+                .all()
+                .first()
+                .is_some_and(|first| first.file().is_some())
         };
         let until = std::time::Instant::now() + std::time::Duration::from_mins(1);
         while !has_program() && std::time::Instant::now() < until {
@@ -199,7 +224,9 @@ mod tests {
 
     /// Returns the first bytes of a process's program in memory: in its first mapping.
     fn head(memory: &ProcessMemory) -> (u64, [u8; 4]) {
-        let start = crate::Process::open(memory.pid).unwrap().maps().all()[0].start.0;
+        let start = crate::Process::open(memory.pid).unwrap().maps().all()[0]
+            .start
+            .0;
         let mut bytes = [0; 4];
         memory.read(start, &mut bytes).unwrap();
         (start, bytes)
@@ -210,7 +237,11 @@ mod tests {
         let mut child = sleeping();
         let memory = ProcessMemory::open(Pid(child.id())).unwrap();
         let by_file = File::open(proc::folder(memory.pid).join("mem")).unwrap();
-        let by_file = ProcessMemory { way: Way::File(by_file), held: None, ..memory };
+        let by_file = ProcessMemory {
+            way: Way::File(by_file),
+            held: None,
+            ..memory
+        };
         let memory = ProcessMemory::open(Pid(child.id())).unwrap();
         for memory in [&memory, &by_file] {
             let (start, bytes) = head(memory);
@@ -225,7 +256,9 @@ mod tests {
                 Piece::new(start + 1, &mut second),
             ];
             memory.read_many(&mut pieces);
-            let results = pieces.each_ref().map(|piece| piece.result.map_err(|error| (error.address, error.cause)));
+            let results = pieces
+                .each_ref()
+                .map(|piece| piece.result.map_err(|error| (error.address, error.cause)));
             let no = |address| Err((address, Cause::NotMapped));
             assert_eq!(results, [no(8), Ok(()), Ok(()), no(u64::MAX - 1), Ok(())]);
             assert_eq!(&*pieces[4].into, b"ELF");
@@ -236,7 +269,10 @@ mod tests {
             assert!(!memory.is_alive());
             assert_eq!(memory.read(8, &mut [0]).unwrap_err().cause, Cause::Gone);
         }
-        assert!(matches!(ProcessMemory::open(memory.pid), Err(HostError::NoProcess { .. })));
+        assert!(matches!(
+            ProcessMemory::open(memory.pid),
+            Err(HostError::NoProcess { .. })
+        ));
     }
 
     #[test]
@@ -244,7 +280,11 @@ mod tests {
         let mut child = sleeping();
         let memory = ProcessMemory::open(Pid(child.id())).unwrap();
         let start = head(&memory).0;
-        let memory = ProcessMemory { start: memory.start + 1, held: None, ..memory };
+        let memory = ProcessMemory {
+            start: memory.start + 1,
+            held: None,
+            ..memory
+        };
         assert_eq!(memory.read(start, &mut [0]).unwrap_err().cause, Cause::Gone);
         child.kill().unwrap();
         child.wait().unwrap();
@@ -256,8 +296,11 @@ mod tests {
         let memory = ProcessMemory::open(Pid(std::process::id())).unwrap();
         let mut into = vec![0; 3000];
         let at = bytes.as_ptr() as u64;
-        let mut pieces: Vec<_> =
-            into.iter_mut().zip(at..).map(|(byte, at)| Piece::new(at, std::slice::from_mut(byte))).collect();
+        let mut pieces: Vec<_> = into
+            .iter_mut()
+            .zip(at..)
+            .map(|(byte, at)| Piece::new(at, std::slice::from_mut(byte)))
+            .collect();
         memory.read_many(&mut pieces);
         assert!(pieces.iter().all(|piece| piece.result.is_ok()));
         assert_eq!(into, bytes);

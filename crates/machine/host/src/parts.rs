@@ -43,9 +43,16 @@ pub(crate) fn read(file: &Opened, parts: Parts) -> io::Result<(Shared, u64)> {
     file.may_read(file.length)?;
     let length = usize::try_from(file.length).map_err(|_| io::ErrorKind::FileTooLarge)?;
     let bytes = Zeroed::new(length).map_err(|error| {
-        io::Error::new(error.kind(), format!("there is no room for a file of {length} bytes: {error}"))
+        io::Error::new(
+            error.kind(),
+            format!("there is no room for a file of {length} bytes: {error}"),
+        )
     })?;
-    let mut reading = Reading { file, bytes, wanted: 0 };
+    let mut reading = Reading {
+        file,
+        bytes,
+        wanted: 0,
+    };
     reading.read(Some(0..head.len() as u64))?;
     reading.read(count_range(&head))?;
     // A file with broken tables is read as far as it can be; parsing finds the error.
@@ -55,17 +62,25 @@ pub(crate) fn read(file: &Opened, parts: Parts) -> io::Result<(Shared, u64)> {
     match parts {
         Parts::Notes => {}
         Parts::Dynamic => {
-            reading.read(of(&reading.bytes, |image| image.dynamic_range().into_iter().collect()))?;
-            reading.read(of(&reading.bytes, |image| image.dynamic_strings().into_iter().collect()))?;
+            reading.read(of(&reading.bytes, |image| {
+                image.dynamic_range().into_iter().collect()
+            }))?;
+            reading.read(of(&reading.bytes, |image| {
+                image.dynamic_strings().into_iter().collect()
+            }))?;
         }
         Parts::Symbols => reading.read(of(&reading.bytes, ElfImage::symbol_ranges))?,
         Parts::Unwinding => reading.read(of(&reading.bytes, ElfImage::unwind_ranges))?,
         Parts::Program => {
-            reading.read(of(&reading.bytes, |image| [image.loaded_ranges(), image.symbol_ranges()].concat()))?;
+            reading.read(of(&reading.bytes, |image| {
+                [image.loaded_ranges(), image.symbol_ranges()].concat()
+            }))?;
         }
         Parts::Types => reading.read(of(&reading.bytes, ElfImage::type_ranges))?,
         Parts::Debug => {
-            reading.read(of(&reading.bytes, |image| [image.debug_ranges(), image.symbol_ranges()].concat()))?;
+            reading.read(of(&reading.bytes, |image| {
+                [image.debug_ranges(), image.symbol_ranges()].concat()
+            }))?;
         }
     }
     Ok((reading.bytes.share(), reading.wanted))
@@ -79,8 +94,13 @@ fn whole(bytes: &[u8]) -> io::Result<Zeroed> {
 }
 
 /// Returns ranges of a file; empty if it is not an ELF file that we can read.
-fn of<'data>(bytes: &'data [u8], ranges: impl FnOnce(&ElfImage<'data>) -> Vec<Range<u64>>) -> Vec<Range<u64>> {
-    ElfImage::parse(bytes).map(|image| ranges(&image)).unwrap_or_default()
+fn of<'data>(
+    bytes: &'data [u8],
+    ranges: impl FnOnce(&ElfImage<'data>) -> Vec<Range<u64>>,
+) -> Vec<Range<u64>> {
+    ElfImage::parse(bytes)
+        .map(|image| ranges(&image))
+        .unwrap_or_default()
 }
 
 /// A file that is being read.
@@ -97,10 +117,19 @@ impl Reading<'_> {
         // A range that goes beyond the file is broken, and its tables with it: parsing will report
         // that.
         let length = self.bytes.len() as u64;
-        for range in merged(ranges.into_iter().filter(|range| range.end <= length), length) {
-            self.wanted = self.wanted.saturating_add(range.end - range.start).saturating_add(PAGE);
+        for range in merged(
+            ranges.into_iter().filter(|range| range.end <= length),
+            length,
+        ) {
+            self.wanted = self
+                .wanted
+                .saturating_add(range.end - range.start)
+                .saturating_add(PAGE);
             self.file.may_read(self.wanted)?;
-            self.file.read_exact_at(&mut self.bytes[range.start as usize..range.end as usize], range.start)?;
+            self.file.read_exact_at(
+                &mut self.bytes[range.start as usize..range.end as usize],
+                range.start,
+            )?;
         }
         Ok(())
     }

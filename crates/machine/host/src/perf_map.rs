@@ -41,15 +41,24 @@ impl Process {
         with_file_access(|| {
             let file = foreign::below(&self.root(), &path)?;
             if file.real.file_name() != path.file_name() {
-                return Err(io::Error::new(ErrorKind::InvalidInput, "it is a symbolic link"));
+                return Err(io::Error::new(
+                    ErrorKind::InvalidInput,
+                    "it is a symbolic link",
+                ));
             }
             if file.owner != 0 && proc::effective_user(self.folder())? != file.owner {
-                return Err(io::Error::new(ErrorKind::PermissionDenied, "it belongs to another user"));
+                return Err(io::Error::new(
+                    ErrorKind::PermissionDenied,
+                    "it belongs to another user",
+                ));
             }
             if known == Some(file.length) {
                 return Ok(None);
             }
-            Ok(Some(PerfMap { text: file.text(LARGEST)?, path: path.clone() }))
+            Ok(Some(PerfMap {
+                text: file.text(LARGEST)?,
+                path: path.clone(),
+            }))
         })
     }
 }
@@ -61,7 +70,11 @@ fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
 }
 
 fn last_number(status: &str, name: &str) -> Option<u32> {
-    field(status, name)?.split_ascii_whitespace().next_back()?.parse().ok()
+    field(status, name)?
+        .split_ascii_whitespace()
+        .next_back()?
+        .parse()
+        .ok()
 }
 
 #[cfg(test)]
@@ -93,7 +106,10 @@ mod tests {
         let kind = || process.perf_map(None).map_err(|error| error.kind());
         assert_eq!(kind(), Err(ErrorKind::NotFound));
         std::fs::write(&path.0, "1000 10 name\n").unwrap();
-        let found = PerfMap { path: path.0.clone(), text: b"1000 10 name\n".to_vec() };
+        let found = PerfMap {
+            path: path.0.clone(),
+            text: b"1000 10 name\n".to_vec(),
+        };
         assert_eq!(kind(), Ok(Some(found)));
         assert_eq!(process.perf_map(Some(13)).unwrap(), None);
         // Only root can give it to somebody else.
@@ -104,7 +120,10 @@ mod tests {
         symlink("/etc/passwd", &path.0).unwrap();
         assert_eq!(kind(), Err(ErrorKind::InvalidInput));
         std::fs::remove_file(&path.0).unwrap();
-        std::fs::File::create(&path.0).unwrap().set_len(LARGEST + 1).unwrap();
+        std::fs::File::create(&path.0)
+            .unwrap()
+            .set_len(LARGEST + 1)
+            .unwrap();
         assert_eq!(kind(), Err(ErrorKind::FileTooLarge));
     }
 }

@@ -17,8 +17,18 @@ impl PerfSource {
     /// was built without it.
     pub fn find(name: &str) -> Option<Self> {
         let folder = Path::new("/sys/bus/event_source/devices").join(name);
-        let kind = std::fs::read_to_string(folder.join("type")).ok()?.trim().parse().ok()?;
+        let kind = std::fs::read_to_string(folder.join("type"))
+            .ok()?
+            .trim()
+            .parse()
+            .ok()?;
         let format = std::fs::read_to_string(folder.join("format/retprobe")).unwrap_or_default();
-        Some(Self { kind, return_bit: format.trim().strip_prefix("config:").and_then(|bit| bit.parse().ok()) })
+        Some(Self {
+            kind,
+            return_bit: format
+                .trim()
+                .strip_prefix("config:")
+                .and_then(|bit| bit.parse().ok()),
+        })
     }
 }

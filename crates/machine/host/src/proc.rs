@@ -31,7 +31,8 @@ const SHOWN: usize = 100;
 /// names.
 pub fn text(path: impl AsRef<Path>) -> io::Result<String> {
     let bytes = fs::read(path)?;
-    Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    Ok(String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
 /// A thread's `stat` (proc_pid_stat(5)).
@@ -49,7 +50,9 @@ impl Stat {
         // One read with room for all, not five that look for the end: it is read for each process
         // of a machine.
         let mut line = Vec::with_capacity(STAT);
-        File::open(folder.join("stat"))?.take(STAT as u64).read_to_end(&mut line)?;
+        File::open(folder.join("stat"))?
+            .take(STAT as u64)
+            .read_to_end(&mut line)?;
         Self::parse(&line).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
@@ -57,17 +60,24 @@ impl Stat {
     fn parse(stat: &[u8]) -> Option<Self> {
         let close = stat.iter().rposition(|&byte| byte == b')')?;
         let open = stat[..close].iter().position(|&byte| byte == b'(')?;
-        Some(Self { name: stat[open + 1..close].to_vec(), rest: stat[close + 1..].to_vec() })
+        Some(Self {
+            name: stat[open + 1..close].to_vec(),
+            rest: stat[close + 1..].to_vec(),
+        })
     }
 
     /// Returns the state, a letter.
     pub fn state(&self) -> Option<char> {
-        self.rest.iter().find(|byte| byte.is_ascii_alphabetic()).map(|&byte| byte.into())
+        self.rest
+            .iter()
+            .find(|byte| byte.is_ascii_alphabetic())
+            .map(|&byte| byte.into())
     }
 
     /// Returns true if the thread has ended, and its process or its parent has not taken note yet.
     pub fn has_ended(&self) -> bool {
-        self.state().is_none_or(|state| ENDED.contains(&(state as u8)))
+        self.state()
+            .is_none_or(|state| ENDED.contains(&(state as u8)))
     }
 
     /// Returns the CPU time of all threads, in the program and in the kernel, in clock ticks
@@ -84,8 +94,14 @@ impl Stat {
 
     /// Returns a field by its number in the man page, from 4 on.
     pub fn number(&self, field: usize) -> Option<u64> {
-        let mut fields = self.rest.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
-        std::str::from_utf8(fields.nth(field.checked_sub(3)?)?).ok()?.parse().ok()
+        let mut fields = self
+            .rest
+            .split(u8::is_ascii_whitespace)
+            .filter(|field| !field.is_empty());
+        std::str::from_utf8(fields.nth(field.checked_sub(3)?)?)
+            .ok()?
+            .parse()
+            .ok()
     }
 }
 
@@ -122,13 +138,18 @@ pub fn start_of_living(pid: Pid) -> Option<u64> {
 
 /// Returns the numbers of a process's threads, in order.
 pub fn threads(pid: Pid) -> Vec<Pid> {
-    numbers(&folder_of(pid).join("task")).into_iter().map(Pid).collect()
+    numbers(&folder_of(pid).join("task"))
+        .into_iter()
+        .map(Pid)
+        .collect()
 }
 
 /// Returns the entries of a folder that are numbers, in order.
 pub fn numbers(folder: &Path) -> Vec<u32> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut numbers: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    let mut numbers: Vec<u32> = entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
     numbers.sort_unstable();
     numbers
 }
@@ -141,7 +162,8 @@ pub fn task(pid: Pid, tid: Pid) -> PathBuf {
 /// Returns the effective user of a process, in our own user namespace (`Uid:` in proc_pid_status(5)).
 pub fn effective_user(folder: &Path) -> io::Result<u32> {
     let status = text(folder.join("status"))?;
-    user_in(&status).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its user is not stated"))
+    user_in(&status)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its user is not stated"))
 }
 
 /// Returns the second number of `Uid:`. A thread's name has no line ends in this file.
@@ -193,11 +215,17 @@ pub fn writes(pid: Pid, files: &[Metadata]) -> Option<Vec<bool>> {
     with_file_access(|| {
         let open = fs::read_dir(folder.join("fd")).ok()?;
         // The permissions of a link are those with which its file was opened (`tid_fd_revalidate`, fs/proc/fd.c).
-        let is_writable = |entry: &fs::DirEntry| entry.metadata().is_ok_and(|link| link.mode() & 0o200 != 0);
+        let is_writable =
+            |entry: &fs::DirEntry| entry.metadata().is_ok_and(|link| link.mode() & 0o200 != 0);
         for entry in open.flatten().filter(is_writable) {
-            let Ok(other) = fs::metadata(entry.path()) else { continue };
+            let Ok(other) = fs::metadata(entry.path()) else {
+                continue;
+            };
             let is_same = |file: &Metadata| (other.dev(), other.ino()) == (file.dev(), file.ino());
-            written.iter_mut().zip(files).for_each(|(written, file)| *written |= is_same(file));
+            written
+                .iter_mut()
+                .zip(files)
+                .for_each(|(written, file)| *written |= is_same(file));
         }
         Some(written)
     })
@@ -205,15 +233,25 @@ pub fn writes(pid: Pid, files: &[Metadata]) -> Option<Vec<bool>> {
 
 /// Returns true if one of the mappings is of that file, and writing there changes the file.
 fn is_written(maps: &ProcMaps, file: &Metadata) -> bool {
-    let device = Device { major: rustix::fs::major(file.dev()), minor: rustix::fs::minor(file.dev()) };
+    let device = Device {
+        major: rustix::fs::major(file.dev()),
+        minor: rustix::fs::minor(file.dev()),
+    };
     let is_it = |mapping: &Mapping| (mapping.device, mapping.inode) == (device, file.ino());
-    maps.all().iter().any(|mapping| is_it(mapping) && mapping.permissions.write && mapping.permissions.shared)
+    maps.all()
+        .iter()
+        .any(|mapping| is_it(mapping) && mapping.permissions.write && mapping.permissions.shared)
 }
 
 /// Returns the user who started a process, regardless of its rights: the real id
 /// (proc_pid_status(5), `Uid`). `None` if the process is gone.
 pub fn user(pid: Pid) -> Option<u32> {
-    status(&folder_of(pid), "Uid").ok()??.split_whitespace().next()?.parse().ok()
+    status(&folder_of(pid), "Uid")
+        .ok()??
+        .split_whitespace()
+        .next()?
+        .parse()
+        .ok()
 }
 
 /// Returns the name of a process: that of its main thread, unless it differs from the name of the
@@ -228,8 +266,13 @@ pub fn program_name(pid: Pid) -> Option<Vec<u8>> {
     if command_line(pid).iter().take(2).any(is_comm) {
         return Some(comm);
     }
-    let Ok(program) = program(pid) else { return Some(comm) };
-    let name = without_mark(&program).0.file_name().map(|name| name.as_bytes().to_vec());
+    let Ok(program) = program(pid) else {
+        return Some(comm);
+    };
+    let name = without_mark(&program)
+        .0
+        .file_name()
+        .map(|name| name.as_bytes().to_vec());
     name.or(Some(comm))
 }
 
@@ -256,7 +299,10 @@ pub fn waits_in(folder: &Path) -> String {
 /// by its folder; empty if it does not wait, or we may not look (it takes CAP_SYS_ADMIN).
 pub fn kernel_stack(folder: &Path) -> Vec<String> {
     let text = with_file_access(|| text(folder.join("stack"))).unwrap_or_default();
-    text.lines().filter_map(stack_function).map(str::to_owned).collect()
+    text.lines()
+        .filter_map(stack_function)
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Returns the function in a line like `[<0>] do_nanosleep+0x65/0x180`.
@@ -274,7 +320,12 @@ pub fn processes() -> Vec<u32> {
 /// Returns the nanoseconds that a thread has been on a CPU, by its folder (`schedstat`;
 /// Documentation/scheduler/sched-stats.rst).
 pub fn ran(folder: &Path) -> Option<u64> {
-    text(folder.join("schedstat")).ok()?.split_ascii_whitespace().next()?.parse().ok()
+    text(folder.join("schedstat"))
+        .ok()?
+        .split_ascii_whitespace()
+        .next()?
+        .parse()
+        .ok()
 }
 
 /// State and counters of a thread at one time.
@@ -301,12 +352,25 @@ pub fn standing(folder: &Path) -> Option<Standing> {
     let stat = Stat::read(folder).ok()?;
     let (state, cpu) = (stat.state()?, u32::try_from(stat.number(39)?).ok()?);
     let schedstat = text(folder.join("schedstat")).unwrap_or_default();
-    let mut numbers = schedstat.split_ascii_whitespace().map(|number| number.parse().unwrap_or(0));
+    let mut numbers = schedstat
+        .split_ascii_whitespace()
+        .map(|number| number.parse().unwrap_or(0));
     let (ran, arrivals) = (numbers.next().unwrap_or(0), numbers.nth(1).unwrap_or(0));
     let status = text(folder.join("status")).ok()?;
-    let count = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
-    let switches = count("voluntary_ctxt_switches:")?.wrapping_add(count("nonvoluntary_ctxt_switches:")?);
-    Some(Standing { state, arrivals, switches, ran, cpu })
+    let count = |name: &str| {
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok())
+    };
+    let switches =
+        count("voluntary_ctxt_switches:")?.wrapping_add(count("nonvoluntary_ctxt_switches:")?);
+    Some(Standing {
+        state,
+        arrivals,
+        switches,
+        ran,
+        cpu,
+    })
 }
 
 /// Returns the words that a process was started with, without the zeros behind them
@@ -325,7 +389,9 @@ pub fn shown_command_line(pid: u32) -> String {
     let text = printable::text(&words.join(&b' ')).into_owned();
     if text.trim().is_empty() {
         let name = name(&task(Pid(pid), Pid(pid)));
-        return name.map(|name| printable::text(&name).into_owned()).unwrap_or_default();
+        return name
+            .map(|name| printable::text(&name).into_owned())
+            .unwrap_or_default();
     }
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}...", &text[..end]),
@@ -338,7 +404,9 @@ pub fn shown_command_line(pid: u32) -> String {
 /// line's end in it (`proc_task_name` in fs/proc/array.c).
 pub fn status(folder: &Path, name: &str) -> io::Result<Option<String>> {
     let text = text(folder.join("status"))?;
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     Ok(line.map(|value| value.trim().to_owned()))
 }
 
@@ -346,7 +414,12 @@ pub fn status(folder: &Path, name: &str) -> io::Result<Option<String>> {
 /// number there (the last of `NSpid`).
 pub fn inside(pid: Pid) -> Option<((u64, u64), u32)> {
     let folder = folder_of(pid);
-    let number = status(&folder, "NSpid").ok()??.split_whitespace().last()?.parse().ok()?;
+    let number = status(&folder, "NSpid")
+        .ok()??
+        .split_whitespace()
+        .last()?
+        .parse()
+        .ok()?;
     Some((namespace(&folder, "pid")?, number))
 }
 
@@ -380,7 +453,12 @@ mod tests {
             (b"a)\xff ) Z x)".as_slice(), Some('S'), false)
         );
         assert_eq!(
-            (stat.number(4), stat.number(5), stat.number(9), stat.number(99)),
+            (
+                stat.number(4),
+                stat.number(5),
+                stat.number(9),
+                stat.number(99)
+            ),
             (Some(0), Some(7), Some(2_129_984), None)
         );
         assert!(Stat::parse(b"2 (a) Z 0").unwrap().has_ended());
@@ -414,19 +492,30 @@ mod tests {
         fs::write(folder.path().join("read"), "").unwrap();
         let read = fs::File::open(folder.path().join("read")).unwrap();
         let file = tempfile::tempfile().unwrap();
-        let files = [program, closed, read.metadata().unwrap(), file.metadata().unwrap()];
+        let files = [
+            program,
+            closed,
+            read.metadata().unwrap(),
+            file.metadata().unwrap(),
+        ];
         assert_eq!(writes(own, &files), Some(vec![false, false, false, true]));
     }
 
     #[test]
     fn a_process_has_a_user() {
-        assert_eq!(user(Pid(std::process::id())), Some(rustix::process::getuid().as_raw()));
+        assert_eq!(
+            user(Pid(std::process::id())),
+            Some(rustix::process::getuid().as_raw())
+        );
         assert_eq!(user(Pid(u32::MAX)), None);
     }
 
     #[test]
     fn the_user_is_the_effective_one() {
-        assert_eq!(user_in("Name:\tUid: 7\nUid:\t1\t2\t3\t4\nNSpid:\t123\t7\n"), Some(2));
+        assert_eq!(
+            user_in("Name:\tUid: 7\nUid:\t1\t2\t3\t4\nNSpid:\t123\t7\n"),
+            Some(2)
+        );
         assert_eq!(user_in("Uid:\tx\n"), None);
     }
 

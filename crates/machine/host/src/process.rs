@@ -47,15 +47,26 @@ impl Process {
         }
         let link = folder.join("exe");
         let exe = std::fs::read_link(&link).map_err(|error| failed(pid, &name, link, error))?;
-        let maps = proc::maps(&folder).map_err(|error| failed(pid, &name, folder.join("maps"), error))?;
-        Ok(Self { pid, folder, exe, maps })
+        let maps =
+            proc::maps(&folder).map_err(|error| failed(pid, &name, folder.join("maps"), error))?;
+        Ok(Self {
+            pid,
+            folder,
+            exe,
+            maps,
+        })
     }
 
     /// Makes a process from the code that it had mapped. It may be gone, and its number another's:
     /// its files are found by their paths, if they are still the same, and not through `/proc`.
     pub fn of_code(pid: Pid, maps: ProcMaps) -> Self {
         // No process has the number 0.
-        Self { pid, folder: proc::folder(Pid(0)), exe: PathBuf::new(), maps }
+        Self {
+            pid,
+            folder: proc::folder(Pid(0)),
+            exe: PathBuf::new(),
+            maps,
+        }
     }
 
     /// Returns its number.
@@ -73,7 +84,10 @@ impl Process {
     pub fn is_first_thread(&self) -> Result<(), HostError> {
         let status = || PathBuf::from(format!("/proc/{}/status", self.pid));
         match proc::process_of(self.pid).map_err(|error| failed(self.pid, "", status(), error))? {
-            process if process != self.pid => Err(HostError::Thread { thread: self.pid, process }),
+            process if process != self.pid => Err(HostError::Thread {
+                thread: self.pid,
+                process,
+            }),
             _ => Ok(()),
         }
     }
@@ -94,7 +108,11 @@ impl Process {
     /// may not be ELF files.
     pub fn libraries(&self) -> Vec<FilePlace> {
         let (exe, _) = without_mark(&self.exe);
-        let files = self.maps.code_files().into_iter().filter(|mapping| mapping.file() != Some(&exe));
+        let files = self
+            .maps
+            .code_files()
+            .into_iter()
+            .filter(|mapping| mapping.file() != Some(&exe));
         files.filter_map(|mapping| self.library(mapping)).collect()
     }
 
@@ -102,10 +120,22 @@ impl Process {
     /// with the mapping of its first code.
     pub fn mapped_files(&self) -> Vec<(FilePlace, &Mapping)> {
         let (exe, _) = without_mark(&self.exe);
-        let (own, others): (Vec<_>, Vec<_>) =
-            self.maps.code_files().into_iter().partition(|mapping| mapping.file() == Some(&exe));
-        let program = own.into_iter().map(|mapping| (self.program(), mapping)).take(1);
-        program.chain(others.into_iter().filter_map(|mapping| Some((self.library(mapping)?, mapping)))).collect()
+        let (own, others): (Vec<_>, Vec<_>) = self
+            .maps
+            .code_files()
+            .into_iter()
+            .partition(|mapping| mapping.file() == Some(&exe));
+        let program = own
+            .into_iter()
+            .map(|mapping| (self.program(), mapping))
+            .take(1);
+        program
+            .chain(
+                others
+                    .into_iter()
+                    .filter_map(|mapping| Some((self.library(mapping)?, mapping))),
+            )
+            .collect()
     }
 
     fn library(&self, mapping: &Mapping) -> Option<FilePlace> {
@@ -117,11 +147,22 @@ impl Process {
         let exact = format!("map_files/{:x}-{:x}", mapping.start.0, mapping.end.0);
         let mut readable_at = vec![Readable::Named(self.folder.join(exact))];
         if !deleted {
-            readable_at.push(Readable::Below { root: self.root(), path: path.clone() });
+            readable_at.push(Readable::Below {
+                root: self.root(),
+                path: path.clone(),
+            });
             // If the process was only moved to another root directory, the kernel gives paths as we would use them.
-            readable_at.push(Readable::Reported { path: path.clone(), inode: mapping.inode });
+            readable_at.push(Readable::Reported {
+                path: path.clone(),
+                inode: mapping.inode,
+            });
         }
-        Some(FilePlace::of_process(path, *deleted, readable_at, &self.root()))
+        Some(FilePlace::of_process(
+            path,
+            *deleted,
+            readable_at,
+            &self.root(),
+        ))
     }
 
     /// Returns the process's own root directory, for which we need no mount namespace.
@@ -134,11 +175,14 @@ impl Process {
 fn failed(pid: Pid, name: &str, path: PathBuf, source: io::Error) -> HostError {
     match source.kind() {
         ErrorKind::PermissionDenied => HostError::ProcessForbidden { pid, path },
-        ErrorKind::NotFound if Path::new(&format!("/proc/{pid}")).exists() => {
-            HostError::Ended { pid, name: name.to_owned() }
-        }
+        ErrorKind::NotFound if Path::new(&format!("/proc/{pid}")).exists() => HostError::Ended {
+            pid,
+            name: name.to_owned(),
+        },
         // ESRCH, if it ended between our opening the file and reading it, has no kind of its own.
-        _ if source.kind() == ErrorKind::NotFound || !Path::new(&format!("/proc/{pid}")).exists() => {
+        _ if source.kind() == ErrorKind::NotFound
+            || !Path::new(&format!("/proc/{pid}")).exists() =>
+        {
             HostError::NoProcess { pid }
         }
         _ => HostError::Read { path, source },
@@ -158,7 +202,10 @@ pub(crate) fn without_mark(path: &Path) -> (PathBuf, bool) {
 
 /// Returns a thread's name as it may be printed.
 fn shown_name(name: &[u8]) -> String {
-    String::from_utf8_lossy(name).chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    String::from_utf8_lossy(name)
+        .chars()
+        .map(|c| if c.is_control() { '?' } else { c })
+        .collect()
 }
 
 #[cfg(test)]
@@ -174,7 +221,13 @@ mod tests {
 
     #[test]
     fn a_deleted_program_is_recognized_by_its_mark() {
-        assert_eq!(without_mark(Path::new("/bin/a (deleted)")), (PathBuf::from("/bin/a"), true));
-        assert_eq!(without_mark(Path::new("/bin/a")), (PathBuf::from("/bin/a"), false));
+        assert_eq!(
+            without_mark(Path::new("/bin/a (deleted)")),
+            (PathBuf::from("/bin/a"), true)
+        );
+        assert_eq!(
+            without_mark(Path::new("/bin/a")),
+            (PathBuf::from("/bin/a"), false)
+        );
     }
 }

@@ -14,7 +14,12 @@ const FIRST_USER_NAMESPACE: u64 = 0xEFFF_FFFD;
 
 /// Returns the kernel's release, as `uname -r` prints it.
 pub fn kernel_release() -> Option<String> {
-    Some(fs::read_to_string("/proc/sys/kernel/osrelease").ok()?.trim().to_owned())
+    Some(
+        fs::read_to_string("/proc/sys/kernel/osrelease")
+            .ok()?
+            .trim()
+            .to_owned(),
+    )
 }
 
 /// Returns the numbers that the kernel's release begins with: `6.12` of `6.12.3-arch1`.
@@ -36,7 +41,11 @@ pub fn has_module(name: &str) -> bool {
 /// Returns a setting below `/proc/sys/kernel`, as a number; `None` if the kernel has no such
 /// setting.
 pub fn setting(name: &str) -> Option<i64> {
-    fs::read_to_string(Path::new("/proc/sys/kernel").join(name)).ok()?.trim().parse().ok()
+    fs::read_to_string(Path::new("/proc/sys/kernel").join(name))
+        .ok()?
+        .trim()
+        .parse()
+        .ok()
 }
 
 /// Returns the lockdown mode, which restricts root, too (kernel_lockdown(7)): `none`, `integrity`
@@ -54,12 +63,21 @@ pub(crate) fn chosen(line: &str) -> Option<String> {
 /// Returns the bytes of memory that this process may lock; `None` if there is no limit
 /// (getrlimit(2), `RLIMIT_MEMLOCK`).
 pub fn lockable_memory() -> Option<u64> {
-    soft_limit(&fs::read_to_string("/proc/self/limits").unwrap_or_default(), "Max locked memory")
+    soft_limit(
+        &fs::read_to_string("/proc/self/limits").unwrap_or_default(),
+        "Max locked memory",
+    )
 }
 
 /// Returns the soft limit of a line of `/proc/PID/limits`; `None` for `unlimited`.
 fn soft_limit(limits: &str, name: &str) -> Option<u64> {
-    limits.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
+    limits
+        .lines()
+        .find_map(|line| line.strip_prefix(name))?
+        .split_whitespace()
+        .next()?
+        .parse()
+        .ok()
 }
 
 /// Returns true if this process is in the machine's first PID namespace, not in a container's.
@@ -88,12 +106,19 @@ fn namespace(kind: &str) -> Option<(u64, u64)> {
 pub fn has_boot_time() -> bool {
     let offsets = fs::read_to_string("/proc/self/timens_offsets");
     // Without this file there are no such namespaces.
-    offsets.map_or(true, |offsets| offsets.lines().filter(|line| line.starts_with("boottime")).all(has_no_offset))
+    offsets.map_or(true, |offsets| {
+        offsets
+            .lines()
+            .filter(|line| line.starts_with("boottime"))
+            .all(has_no_offset)
+    })
 }
 
 /// Returns true if seconds and nanoseconds are 0: `boottime 0 0`.
 fn has_no_offset(line: &str) -> bool {
-    line.split_ascii_whitespace().skip(1).all(|number| number == "0")
+    line.split_ascii_whitespace()
+        .skip(1)
+        .all(|number| number == "0")
 }
 
 /// Returns true if the kernel shows us its addresses (`kernel.kptr_restrict`): if it does not, all
@@ -102,7 +127,13 @@ pub fn sees_kernel_addresses() -> Option<bool> {
     use std::io::{BufRead as _, BufReader};
     let symbols = BufReader::new(fs::File::open("/proc/kallsyms").ok()?);
     // Some may really be 0 (per-CPU variables), but not all of the first hundred.
-    Some(symbols.lines().map_while(Result::ok).take(100).any(|line| !line.starts_with("0000000000000000")))
+    Some(
+        symbols
+            .lines()
+            .map_while(Result::ok)
+            .take(100)
+            .any(|line| !line.starts_with("0000000000000000")),
+    )
 }
 
 #[cfg(test)]
@@ -111,7 +142,10 @@ mod tests {
 
     #[test]
     fn the_chosen_one_is_in_brackets() {
-        assert_eq!(chosen("none [integrity] confidentiality\n").as_deref(), Some("integrity"));
+        assert_eq!(
+            chosen("none [integrity] confidentiality\n").as_deref(),
+            Some("integrity")
+        );
         assert_eq!(chosen("none"), None);
     }
 
@@ -120,13 +154,17 @@ mod tests {
         let text = "Limit                     Soft Limit           Hard Limit           Units     \n\
                     Max locked memory         65536                65536                bytes     \n";
         assert_eq!(soft_limit(text, "Max locked memory"), Some(65536));
-        let text = "Max locked memory         unlimited            unlimited            bytes     \n";
+        let text =
+            "Max locked memory         unlimited            unlimited            bytes     \n";
         assert_eq!(soft_limit(text, "Max locked memory"), None);
     }
 
     #[test]
     fn offsets_of_the_boot_clock_are_seen() {
-        assert!(has_no_offset("boottime            0         0") && !has_no_offset("boottime   86400         0"));
+        assert!(
+            has_no_offset("boottime            0         0")
+                && !has_no_offset("boottime   86400         0")
+        );
         assert!(has_boot_time());
     }
 

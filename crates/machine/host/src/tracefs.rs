@@ -38,24 +38,36 @@ impl Tracefs {
             match with_file_access(|| std::fs::metadata(Path::new(mounted).join("events"))) {
                 Ok(_) => return Ok(Self::at(Path::new(mounted))),
                 Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-                    return Err(HostError::TracefsForbidden { path: mounted.into() });
+                    return Err(HostError::TracefsForbidden {
+                        path: mounted.into(),
+                    });
                 }
                 Err(_) => {}
             }
         }
-        Err(HostError::NoTracefs { looked_at: MOUNT_POINTS.join(", ") })
+        Err(HostError::NoTracefs {
+            looked_at: MOUNT_POINTS.join(", "),
+        })
     }
 
     /// Returns the tracefs mounted here.
     pub fn at(mounted: &Path) -> Self {
-        Self { events: mounted.join("events"), _mount: None }
+        Self {
+            events: mounted.join("events"),
+            _mount: None,
+        }
     }
 
     /// Returns a tracefs that is mounted nowhere but at this descriptor (fsmount(2)), and ends with
     /// it.
     pub fn detached(mount: OwnedFd) -> Self {
-        let events = Path::new("/proc/self/fd").join(mount.as_raw_fd().to_string()).join("events");
-        Self { events, _mount: Some(Arc::new(mount)) }
+        let events = Path::new("/proc/self/fd")
+            .join(mount.as_raw_fd().to_string())
+            .join("events");
+        Self {
+            events,
+            _mount: Some(Arc::new(mount)),
+        }
     }
 
     /// Returns the mount point.
@@ -74,7 +86,10 @@ impl Tracefs {
             let folder = self.events.join(&category);
             for name in entries(&folder)? {
                 if folder.join(&name).join("format").exists() {
-                    names.push(TracepointName { category: category.clone(), name });
+                    names.push(TracepointName {
+                        category: category.clone(),
+                        name,
+                    });
                 }
             }
         }
@@ -85,13 +100,17 @@ impl Tracefs {
     /// Returns the list of functions that can be probed, as text; `None` if there is none, or this
     /// user may not read it.
     pub fn traceable_functions(&self) -> Option<String> {
-        with_file_access(|| std::fs::read_to_string(self.mounted().join("available_filter_functions"))).ok()
+        with_file_access(|| {
+            std::fs::read_to_string(self.mounted().join("available_filter_functions"))
+        })
+        .ok()
     }
 
     /// Reads the format of a tracepoint's records.
     pub fn format(&self, of: &TracepointName) -> Result<TracepointFormat, HostError> {
         let path = self.events.join(&of.category).join(&of.name).join("format");
-        let text = with_file_access(|| std::fs::read_to_string(&path)).map_err(|error| failed(&path, error))?;
+        let text = with_file_access(|| std::fs::read_to_string(&path))
+            .map_err(|error| failed(&path, error))?;
         TracepointFormat::parse(&text).map_err(|source| HostError::Tracepoint { path, source })
     }
 }
@@ -99,8 +118,12 @@ impl Tracefs {
 /// Returns the names of the folders in a folder; the kernel's names are ASCII.
 fn entries(folder: &Path) -> Result<Vec<String>, HostError> {
     let read: ReadDir = std::fs::read_dir(folder).map_err(|error| failed(folder, error))?;
-    let folders = read.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    Ok(folders.filter_map(|entry| entry.file_name().into_string().ok()).collect())
+    let folders = read
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    Ok(folders
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect())
 }
 
 fn failed(path: &Path, source: io::Error) -> HostError {
@@ -122,17 +145,25 @@ mod tests {
         std::fs::create_dir_all(&event).unwrap();
         std::fs::create_dir_all(dir.path().join("events/sched/empty")).unwrap();
         std::fs::write(dir.path().join("events/enable"), "0").unwrap();
-        let text =
-            "name: sched_switch\nID: 7\nformat:\n\tfield:int prev;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n";
+        let text = "name: sched_switch\nID: 7\nformat:\n\tfield:int prev;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n";
         std::fs::write(event.join("format"), text).unwrap();
 
         let tracefs = Tracefs::at(dir.path());
         let names = tracefs.names().unwrap();
-        assert_eq!(names, [TracepointName { category: "sched".into(), name: "sched_switch".into() }]);
+        assert_eq!(
+            names,
+            [TracepointName {
+                category: "sched".into(),
+                name: "sched_switch".into()
+            }]
+        );
         let format = tracefs.format(&names[0]).unwrap();
         assert_eq!((format.id, format.fields.len()), (7, 1));
 
         std::fs::write(event.join("format"), "nonsense").unwrap();
-        assert!(matches!(tracefs.format(&names[0]), Err(HostError::Tracepoint { .. })));
+        assert!(matches!(
+            tracefs.format(&names[0]),
+            Err(HostError::Tracepoint { .. })
+        ));
     }
 }

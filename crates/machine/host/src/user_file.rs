@@ -50,7 +50,10 @@ pub fn open(path: &Path) -> io::Result<File> {
     // /dev/null is a device that ends at once.
     let is_endless = || kind.is_block_device() || (&file).read(&mut [0]).is_ok_and(|read| read > 0);
     if (kind.is_block_device() || kind.is_char_device()) && !file.is_terminal() && is_endless() {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "it is a device, neither a file nor a pipe"));
+        return Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            "it is a device, neither a file nor a pipe",
+        ));
     }
     Ok(file)
 }
@@ -84,7 +87,9 @@ fn read_all(file: File, most: u64) -> io::Result<Vec<u8>> {
     }
     check_holes(&file)?;
     let mut bytes = Vec::new();
-    bytes.try_reserve_exact(length as usize + 1).map_err(|_| ErrorKind::OutOfMemory)?;
+    bytes
+        .try_reserve_exact(length as usize + 1)
+        .map_err(|_| ErrorKind::OutOfMemory)?;
     read_to(&mut bytes, file, most)?;
     Ok(bytes)
 }
@@ -112,8 +117,9 @@ pub fn check_holes(file: &File) -> io::Result<()> {
     if length.saturating_sub(data) <= data.saturating_add(MAX_HOLES) {
         return Ok(());
     }
-    let message =
-        format!("it claims {length} bytes, and has {data} on the disk: the rest are holes, which are not read");
+    let message = format!(
+        "it claims {length} bytes, and has {data} on the disk: the rest are holes, which are not read"
+    );
     Err(io::Error::new(ErrorKind::InvalidData, message))
 }
 
@@ -127,11 +133,18 @@ pub fn read_stream(stream: impl Read, most: u64) -> io::Result<Vec<u8>> {
 /// Does the same, but appends to the bytes that were read before, which count, too.
 pub fn read_to(bytes: &mut Vec<u8>, stream: impl Read, most: u64) -> io::Result<()> {
     stream.take(most + 1).read_to_end(bytes)?;
-    if bytes.len() as u64 > most { Err(too_long(most)) } else { Ok(()) }
+    if bytes.len() as u64 > most {
+        Err(too_long(most))
+    } else {
+        Ok(())
+    }
 }
 
 fn too_long(most: u64) -> io::Error {
-    io::Error::new(ErrorKind::FileTooLarge, format!("it has more than {most} bytes, the most that is read"))
+    io::Error::new(
+        ErrorKind::FileTooLarge,
+        format!("it has more than {most} bytes, the most that is read"),
+    )
 }
 
 #[cfg(test)]
@@ -165,12 +178,30 @@ mod tests {
         assert_eq!(read(&path, 4).unwrap_err().kind(), ErrorKind::FileTooLarge);
         assert_eq!(read(Path::new("/dev/null"), 4).unwrap(), b"");
         // The kernel states a length of 0 for it.
-        assert_eq!(read(Path::new("/proc/self/maps"), 4).unwrap_err().kind(), ErrorKind::FileTooLarge);
-        assert_eq!(read(Path::new("/dev/zero"), 4).unwrap_err().kind(), ErrorKind::InvalidInput);
-        assert_eq!(read(dir.path(), 4).unwrap_err().kind(), ErrorKind::IsADirectory);
-        assert_eq!(read_member(Path::new("/dev/zero"), 4).unwrap_err().kind(), ErrorKind::InvalidInput);
-        assert_eq!(read_member(dir.path(), 4).unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(
+            read(Path::new("/proc/self/maps"), 4).unwrap_err().kind(),
+            ErrorKind::FileTooLarge
+        );
+        assert_eq!(
+            read(Path::new("/dev/zero"), 4).unwrap_err().kind(),
+            ErrorKind::InvalidInput
+        );
+        assert_eq!(
+            read(dir.path(), 4).unwrap_err().kind(),
+            ErrorKind::IsADirectory
+        );
+        assert_eq!(
+            read_member(Path::new("/dev/zero"), 4).unwrap_err().kind(),
+            ErrorKind::InvalidInput
+        );
+        assert_eq!(
+            read_member(dir.path(), 4).unwrap_err().kind(),
+            ErrorKind::InvalidInput
+        );
         assert_eq!(read_member(&path, 5).unwrap(), b"12345");
-        assert_eq!(read_stream(io::repeat(0), 4).unwrap_err().kind(), ErrorKind::FileTooLarge);
+        assert_eq!(
+            read_stream(io::repeat(0), 4).unwrap_err().kind(),
+            ErrorKind::FileTooLarge
+        );
     }
 }

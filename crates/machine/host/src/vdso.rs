@@ -16,7 +16,10 @@ pub fn vdso() -> Option<Vec<u8>> {
     let maps = crate::proc::maps(&own).ok()?;
     let ours = |backing: &Backing| matches!(backing, Backing::Special(name) if name == VDSO);
     let mapping = maps.all().iter().find(|mapping| ours(&mapping.backing))?;
-    let length = mapping.end.checked_above(mapping.start).filter(|length| *length <= LARGEST)?;
+    let length = mapping
+        .end
+        .checked_above(mapping.start)
+        .filter(|length| *length <= LARGEST)?;
     let mut bytes = vec![0; length as usize];
     // If the program has capabilities of its own, this file is root's (proc(5)).
     let memory = crate::capabilities::with_file_access(|| File::open(own.join("mem"))).ok()?;
@@ -37,7 +40,11 @@ mod tests {
         };
         let image = ElfImage::parse(&bytes).unwrap();
         let functions = Functions::read(&image, None);
-        let clock = if cfg!(target_arch = "aarch64") { "__kernel_clock_gettime" } else { "__vdso_clock_gettime" };
+        let clock = if cfg!(target_arch = "aarch64") {
+            "__kernel_clock_gettime"
+        } else {
+            "__vdso_clock_gettime"
+        };
         assert!(functions.named(clock).next().is_some(), "{functions:?}");
     }
 }

@@ -36,12 +36,20 @@ impl Watch {
         let mut attached: Vec<Identity> = files.filter_map(identity).collect();
         attached.sort_unstable();
         attached.dedup();
-        Ok(Self { pid, held, attached, program: identity(&exe(Pid(pid))) })
+        Ok(Self {
+            pid,
+            held,
+            attached,
+            program: identity(&exe(Pid(pid))),
+        })
     }
 
     /// Returns a message if the process has ended.
     pub fn ended(&self) -> Option<String> {
-        let ended = self.held.as_ref().is_none_or(|held| held.has_ended().unwrap_or(true));
+        let ended = self
+            .held
+            .as_ref()
+            .is_none_or(|held| held.has_ended().unwrap_or(true));
         ended.then(|| format!("process {} has ended", self.pid))
     }
 
@@ -59,7 +67,10 @@ impl Watch {
         let program = identity(&exe(Pid(pid)))?;
         if self.program.is_some_and(|before| before != program) {
             let path = proc::program(Pid(pid)).unwrap_or_default();
-            return Some(format!("process {pid} runs another program now, {}", printable(&path)));
+            return Some(format!(
+                "process {pid} runs another program now, {}",
+                printable(&path)
+            ));
         }
         Some(format!("process {pid} has unmapped what was attached to"))
     }
@@ -73,7 +84,11 @@ impl Watch {
         // The devices in the maps differ from stat(2) on some file systems, so only the inode is
         // compared.
         let inodes = process.maps().code_files();
-        Some(inodes.iter().any(|mapping| self.attached.iter().any(|&(_, inode)| inode == mapping.inode)))
+        Some(inodes.iter().any(|mapping| {
+            self.attached
+                .iter()
+                .any(|&(_, inode)| inode == mapping.inode)
+        }))
     }
 }
 

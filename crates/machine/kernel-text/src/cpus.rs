@@ -47,7 +47,11 @@ impl CpuSet {
                 return None;
             }
             let bits = u32::from_str_radix(group, 16).ok()?;
-            cpus.extend((0..GROUP).filter(|bit| bits >> bit & 1 != 0).map(|bit| first + bit));
+            cpus.extend(
+                (0..GROUP)
+                    .filter(|bit| bits >> bit & 1 != 0)
+                    .map(|bit| first + bit),
+            );
             first += GROUP;
         }
         Some(Self(cpus))
@@ -61,7 +65,9 @@ impl CpuSet {
             set.fold(0u32, |bits, bit| bits | 1 << bit)
         };
         let mut texts = (0..groups).rev().map(bits);
-        let first = texts.next().map_or_else(String::new, |bits| format!("{bits:x}"));
+        let first = texts
+            .next()
+            .map_or_else(String::new, |bits| format!("{bits:x}"));
         texts.fold(first, |text, bits| format!("{text},{bits:08x}"))
     }
 
@@ -107,7 +113,9 @@ impl CpuSet {
 /// Parses a CPU's number.
 fn number(text: &str) -> Option<u32> {
     // `parse` accepts a sign.
-    text.parse().ok().filter(|&cpu| cpu < MOST && !text.starts_with('+'))
+    text.parse()
+        .ok()
+        .filter(|&cpu| cpu < MOST && !text.starts_with('+'))
 }
 
 impl FromIterator<u32> for CpuSet {
@@ -141,23 +149,49 @@ mod tests {
 
     #[test]
     fn lists_are_read_and_shown() {
-        for (list, shown) in
-            [("0-3,8\n", "0-3,8"), ("", ""), ("(null)", ""), ("5,4", "4-5"), ("0,2,4", "0,2,4"), ("65535", "65535")]
-        {
-            assert_eq!(CpuSet::from_list(list).unwrap().to_string(), shown, "{list:?}");
+        for (list, shown) in [
+            ("0-3,8\n", "0-3,8"),
+            ("", ""),
+            ("(null)", ""),
+            ("5,4", "4-5"),
+            ("0,2,4", "0,2,4"),
+            ("65535", "65535"),
+        ] {
+            assert_eq!(
+                CpuSet::from_list(list).unwrap().to_string(),
+                shown,
+                "{list:?}"
+            );
         }
-        for list in ["x", "1-", "-1", "3-1", "+1", "1,,2", "0-4294967295", "65536", "nvmf_tgt"] {
+        for list in [
+            "x",
+            "1-",
+            "-1",
+            "3-1",
+            "+1",
+            "1,,2",
+            "0-4294967295",
+            "65536",
+            "nvmf_tgt",
+        ] {
             assert_eq!(CpuSet::from_list(list), None, "{list:?}");
         }
     }
 
     #[test]
     fn masks_are_read_and_written() {
-        for (mask, list) in
-            [("3\n", "0-1"), ("ff,00000003", "0-1,32-39"), ("0", ""), ("80000000,00000000,00000001", "0,95")]
-        {
+        for (mask, list) in [
+            ("3\n", "0-1"),
+            ("ff,00000003", "0-1,32-39"),
+            ("0", ""),
+            ("80000000,00000000,00000001", "0,95"),
+        ] {
             let set = CpuSet::from_mask(mask).unwrap();
-            assert_eq!((set.to_string().as_str(), set.mask().as_str()), (list, mask.trim()), "{mask:?}");
+            assert_eq!(
+                (set.to_string().as_str(), set.mask().as_str()),
+                (list, mask.trim()),
+                "{mask:?}"
+            );
         }
         for mask in ["", "x", "1,", "123456789", "+1", "1,-1"] {
             assert_eq!(CpuSet::from_mask(mask), None, "{mask:?}");
@@ -168,7 +202,10 @@ mod tests {
     #[test]
     fn sets_are_compared() {
         let set = |list| CpuSet::from_list(list).unwrap();
-        assert_eq!((set("0-3").and(&set("2-5")), set("0-3").without(&set("2-5"))), (set("2-3"), set("0-1")));
+        assert_eq!(
+            (set("0-3").and(&set("2-5")), set("0-3").without(&set("2-5"))),
+            (set("2-3"), set("0-1"))
+        );
         assert_eq!((set("0").or(&set("2")), set("0-3").len()), (set("0,2"), 4));
         assert!(set("7").has(7) && !set("7").has(6) && set("").is_empty());
         assert_eq!(set("0-1").iter().collect::<CpuSet>(), set("0-1"));

@@ -20,8 +20,10 @@ impl Counts {
     pub fn parse(text: &str) -> Self {
         let mut lines = text.lines();
         let header = lines.next().unwrap_or_default();
-        let cpus: Vec<u32> =
-            header.split_whitespace().filter_map(|word| word.strip_prefix("CPU")?.parse().ok()).collect();
+        let cpus: Vec<u32> = header
+            .split_whitespace()
+            .filter_map(|word| word.strip_prefix("CPU")?.parse().ok())
+            .collect();
         let rows = lines.filter_map(|line| {
             let (label, rest) = line.split_once(':')?;
             let mut rest = rest.trim_start();
@@ -33,7 +35,13 @@ impl Counts {
                 by_cpu.insert(*cpu, count);
                 rest = behind.trim_start();
             }
-            Some((label.trim().to_owned(), Row { by_cpu, what: rest.trim_end().to_owned() }))
+            Some((
+                label.trim().to_owned(),
+                Row {
+                    by_cpu,
+                    what: rest.trim_end().to_owned(),
+                },
+            ))
         });
         Self(rows.collect())
     }
@@ -45,7 +53,12 @@ impl Counts {
 
     /// Returns how often it came to a CPU since an earlier reading.
     pub fn since(&self, earlier: &Self, label: &str, cpu: u32) -> u64 {
-        let count = |counts: &Self| counts.row(label).and_then(|row| row.by_cpu.get(&cpu).copied()).unwrap_or_default();
+        let count = |counts: &Self| {
+            counts
+                .row(label)
+                .and_then(|row| row.by_cpu.get(&cpu).copied())
+                .unwrap_or_default()
+        };
         count(self).saturating_sub(count(earlier))
     }
 }
@@ -63,12 +76,19 @@ mod tests {
     fn counts_are_those_of_the_cpus_of_the_header() {
         let counts = Counts::parse(TEXT);
         let row = counts.row("24").unwrap();
-        assert_eq!((row.by_cpu.get(&2), row.what.as_str()), (Some(&5), "IO-APIC   5-edge      ACPI:Ged"));
+        assert_eq!(
+            (row.by_cpu.get(&2), row.what.as_str()),
+            (Some(&5), "IO-APIC   5-edge      ACPI:Ged")
+        );
         assert_eq!(counts.row("LOC").unwrap().what, "Local timer interrupts");
         assert_eq!(counts.row("ERR").unwrap().by_cpu, BTreeMap::from([(0, 7)]));
         let later = Counts::parse(&TEXT.replace("  5  IO", "  9  IO"));
         assert_eq!(
-            (later.since(&counts, "24", 2), later.since(&counts, "24", 0), counts.since(&later, "x", 1)),
+            (
+                later.since(&counts, "24", 2),
+                later.since(&counts, "24", 0),
+                counts.since(&later, "x", 1)
+            ),
             (4, 0, 0)
         );
         assert_eq!(Counts::parse(""), Counts::default());

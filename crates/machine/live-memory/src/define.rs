@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use bt_lang::ast::{BinaryOp, CEnum, CField, CRecord, Expr, ExprKind, ItemKind, RecordKind, Type, TypeKind, UnaryOp};
+use bt_lang::ast::{
+    BinaryOp, CEnum, CField, CRecord, Expr, ExprKind, ItemKind, RecordKind, Type, TypeKind, UnaryOp,
+};
 use bt_lang::{Diagnostic, Span};
 use typeinfo::{EnumDef, MemberDef, NameKind, RecordDef, TypeError, TypeRef, TypeStore};
 
@@ -15,14 +17,22 @@ pub fn define_types(types: &mut TypeStore<'_>, text: &str) -> Result<(), Vec<Dia
     if !parsed.is_ok() {
         return Err(parsed.diagnostics);
     }
-    let mut definer = Definer { types, constants: HashMap::new() };
+    let mut definer = Definer {
+        types,
+        constants: HashMap::new(),
+    };
     for item in &parsed.program.items {
         let done = match &item.kind {
             ItemKind::Record(record) => definer.record(record).map(|_| ()),
             ItemKind::Enum(def) => definer.enumeration(def).map(|_| ()),
             ItemKind::Typedef { name, ty } => definer
                 .ty(ty)
-                .and_then(|ty| definer.types.define_typedef(&name.text, ty).map_err(at(name.span)))
+                .and_then(|ty| {
+                    definer
+                        .types
+                        .define_typedef(&name.text, ty)
+                        .map_err(at(name.span))
+                })
                 .map(|_| ()),
             ItemKind::Define(define) => match &define.value {
                 Some(value) => definer.number(value).map(|number| {
@@ -30,7 +40,10 @@ pub fn define_types(types: &mut TypeStore<'_>, text: &str) -> Result<(), Vec<Dia
                 }),
                 None => Ok(()),
             },
-            _ => Err(Diagnostic::error("expected the definition of a type", item.span)),
+            _ => Err(Diagnostic::error(
+                "expected the definition of a type",
+                item.span,
+            )),
         };
         done.map_err(|diagnostic| vec![diagnostic])?;
     }
@@ -50,12 +63,25 @@ impl Definer<'_, '_> {
     fn record(&mut self, record: &CRecord) -> Result<TypeRef, Diagnostic> {
         let name = record.name.as_ref().map(|name| name.text.clone());
         let Some(fields) = &record.fields else {
-            return self.types.forward(tag(record.kind), &name.unwrap_or_default()).map_err(at(record.span));
+            return self
+                .types
+                .forward(tag(record.kind), &name.unwrap_or_default())
+                .map_err(at(record.span));
         };
         let members: Result<_, _> = fields.iter().map(|field| self.member(field)).collect();
-        let align = record.aligned.as_deref().map(|align| self.natural(align)).transpose()?;
+        let align = record
+            .aligned
+            .as_deref()
+            .map(|align| self.natural(align))
+            .transpose()?;
         let union = record.kind == RecordKind::Union;
-        let def = RecordDef { union, name, members: members?, packed: record.packed, align };
+        let def = RecordDef {
+            union,
+            name,
+            members: members?,
+            packed: record.packed,
+            align,
+        };
         self.types.define_record(def).map_err(at(record.span))
     }
 
@@ -65,7 +91,12 @@ impl Definer<'_, '_> {
             Some(bits) => Some(u32::try_from(self.natural(bits)?).unwrap_or(u32::MAX)),
             None => None,
         };
-        Ok(MemberDef { name: field.name.as_ref().map(|name| name.text.clone()), ty, bits, align: None })
+        Ok(MemberDef {
+            name: field.name.as_ref().map(|name| name.text.clone()),
+            ty,
+            bits,
+            align: None,
+        })
     }
 
     fn enumeration(&mut self, def: &CEnum) -> Result<TypeRef, Diagnostic> {
@@ -80,7 +111,13 @@ impl Definer<'_, '_> {
         }
         let unsigned = next > i128::from(i64::MAX);
         let name = def.name.as_ref().map(|name| name.text.clone());
-        self.types.define_enum(EnumDef { name, values, unsigned }).map_err(at(def.span))
+        self.types
+            .define_enum(EnumDef {
+                name,
+                values,
+                unsigned,
+            })
+            .map_err(at(def.span))
     }
 
     fn ty(&mut self, ty: &Type) -> Result<TypeRef, Diagnostic> {
@@ -92,7 +129,11 @@ impl Definer<'_, '_> {
                 }
                 self.types.require(NameKind::Typedef, name).map_err(place)
             }
-            TypeKind::Tagged(kind, name) => match self.types.find(name_kind(*kind), &name.text).map_err(&place)? {
+            TypeKind::Tagged(kind, name) => match self
+                .types
+                .find(name_kind(*kind), &name.text)
+                .map_err(&place)?
+            {
                 Some(found) => Ok(found),
                 None => self.types.forward(tag(*kind), &name.text).map_err(place),
             },
@@ -100,9 +141,10 @@ impl Definer<'_, '_> {
             TypeKind::InlineEnum(def) => self.enumeration(def),
             TypeKind::Pointer(target) => {
                 let target = match &target.kind {
-                    TypeKind::Tagged(kind, name) => {
-                        self.types.forward(tag(*kind), &name.text).map_err(at(target.span))?
-                    }
+                    TypeKind::Tagged(kind, name) => self
+                        .types
+                        .forward(tag(*kind), &name.text)
+                        .map_err(at(target.span))?,
                     TypeKind::Function => TypeRef::VOID,
                     _ => self.ty(target)?,
                 };
@@ -110,11 +152,16 @@ impl Definer<'_, '_> {
             }
             TypeKind::Array(element, count) => {
                 let element = self.ty(element)?;
-                let count = count.as_deref().map(|count| self.natural(count)).transpose()?;
+                let count = count
+                    .as_deref()
+                    .map(|count| self.natural(count))
+                    .transpose()?;
                 self.types.array_of(element, count).map_err(place)
             }
             TypeKind::Function => Ok(TypeRef::VOID),
-            TypeKind::Error | TypeKind::Typeof(_) => Err(Diagnostic::error("expected a type", ty.span)),
+            TypeKind::Error | TypeKind::Typeof(_) => {
+                Err(Diagnostic::error("expected a type", ty.span))
+            }
         }
     }
 
@@ -130,11 +177,25 @@ impl Definer<'_, '_> {
             ExprKind::Int(literal) => Some(literal.value.into()),
             ExprKind::Ident(name) => {
                 let known = self.constants.get(name).copied();
-                known.or_else(|| self.types.find_enumerator(name).ok().flatten().map(|(_, value)| value.into()))
+                known.or_else(|| {
+                    self.types
+                        .find_enumerator(name)
+                        .ok()
+                        .flatten()
+                        .map(|(_, value)| value.into())
+                })
             }
-            ExprKind::Unary { op: UnaryOp::Neg, operand } => Some(self.number(operand)?.wrapping_neg()),
-            ExprKind::Unary { op: UnaryOp::BitNot, operand } => Some(!self.number(operand)?),
-            ExprKind::Binary { op, left, right, .. } => constant(*op, self.number(left)?, self.number(right)?),
+            ExprKind::Unary {
+                op: UnaryOp::Neg,
+                operand,
+            } => Some(self.number(operand)?.wrapping_neg()),
+            ExprKind::Unary {
+                op: UnaryOp::BitNot,
+                operand,
+            } => Some(!self.number(operand)?),
+            ExprKind::Binary {
+                op, left, right, ..
+            } => constant(*op, self.number(left)?, self.number(right)?),
             _ => None,
         };
         value.ok_or_else(|| Diagnostic::error("expected a number that is known here", expr.span))

@@ -31,32 +31,53 @@ pub(crate) fn format(
     let mut rest = format;
     while let Some(at) = rest.iter().position(|byte| *byte == b'%') {
         text.push_str(&printable::lines(&rest[..at]));
-        let (directive, behind) =
-            directive(&rest[at + 1..]).ok_or_else(|| EvalError::other(span, "the format ends within a directive"))?;
+        let (directive, behind) = directive(&rest[at + 1..])
+            .ok_or_else(|| EvalError::other(span, "the format ends within a directive"))?;
         rest = behind;
         if directive.conversion == b'%' {
             text.push('%');
             continue;
         }
         let (value, place) = values.next().ok_or_else(|| {
-            EvalError::other(span, format!("the format has more directives than the {} values", values.len()))
+            EvalError::other(
+                span,
+                format!(
+                    "the format has more directives than the {} values",
+                    values.len()
+                ),
+            )
         })?;
-        text.push_str(&padded(&directive, converted(evaluator, &directive, value, *place)?));
+        text.push_str(&padded(
+            &directive,
+            converted(evaluator, &directive, value, *place)?,
+        ));
     }
     text.push_str(&printable::lines(rest));
     match values.next() {
-        Some((_, place)) => Err(EvalError::other(*place, "the format has no directive for this value")),
+        Some((_, place)) => Err(EvalError::other(
+            *place,
+            "the format has no directive for this value",
+        )),
         None => Ok(text),
     }
 }
 
 fn directive(mut rest: &[u8]) -> Option<(Directive, &[u8])> {
-    let mut directive =
-        Directive { left: false, zeros: false, alternate: false, width: 0, precision: None, conversion: 0 };
+    let mut directive = Directive {
+        left: false,
+        zeros: false,
+        alternate: false,
+        width: 0,
+        precision: None,
+        conversion: 0,
+    };
     let number = |rest: &mut &[u8]| {
         let mut number = 0_usize;
         while let Some((digit @ b'0'..=b'9', behind)) = rest.split_first() {
-            number = number.saturating_mul(10).saturating_add(usize::from(digit - b'0')).min(MAX_WIDTH);
+            number = number
+                .saturating_mul(10)
+                .saturating_add(usize::from(digit - b'0'))
+                .min(MAX_WIDTH);
             *rest = behind;
         }
         number
@@ -86,10 +107,22 @@ fn directive(mut rest: &[u8]) -> Option<(Directive, &[u8])> {
     }
 }
 
-fn converted(evaluator: &Evaluator<'_>, directive: &Directive, value: &Value, span: Span) -> Result<String, EvalError> {
+fn converted(
+    evaluator: &Evaluator<'_>,
+    directive: &Directive,
+    value: &Value,
+    span: Span,
+) -> Result<String, EvalError> {
     let number = || {
-        let number = value.number().or_else(|| value.place().map(|place| place.address.into()));
-        number.ok_or_else(|| EvalError::other(span, format!("expected a number, found {}", evaluator.describe(value))))
+        let number = value
+            .number()
+            .or_else(|| value.place().map(|place| place.address.into()));
+        number.ok_or_else(|| {
+            EvalError::other(
+                span,
+                format!("expected a number, found {}", evaluator.describe(value)),
+            )
+        })
     };
     let prefix = if directive.alternate { "0x" } else { "" };
     Ok(match directive.conversion {
@@ -108,17 +141,23 @@ fn converted(evaluator: &Evaluator<'_>, directive: &Directive, value: &Value, sp
                 Some(text) => printable::lines(&text).into_owned(),
                 None => evaluator.one_line(value, span)?,
             };
-            directive.precision.map_or(text.clone(), |most| text.chars().take(most).collect())
+            directive
+                .precision
+                .map_or(text.clone(), |most| text.chars().take(most).collect())
         }
         b'f' | b'g' | b'e' => match value {
-            Value::Float { value, .. } => format!("{value:.*}", directive.precision.unwrap_or(6).min(60)),
+            Value::Float { value, .. } => {
+                format!("{value:.*}", directive.precision.unwrap_or(6).min(60))
+            }
             _ => number()?.to_string(),
         },
         other => {
             let known = "%d %u %x %X %o %p %c %s %f";
             let other = printable::text(&[other]).into_owned();
-            return Err(EvalError::other(span, format!("there is no directive %{other}"))
-                .with_hint(format!("there are {known}")));
+            return Err(
+                EvalError::other(span, format!("there is no directive %{other}"))
+                    .with_hint(format!("there are {known}")),
+            );
         }
     })
 }

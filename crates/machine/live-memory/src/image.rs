@@ -34,7 +34,9 @@ impl Image {
         let mut start = address;
         let end = address + bytes.len() as u64;
         // All segments that touch the new one are merged with it.
-        let first = self.segments.partition_point(|(at, old)| at + (old.len() as u64) < start);
+        let first = self
+            .segments
+            .partition_point(|(at, old)| at + (old.len() as u64) < start);
         let last = self.segments.partition_point(|(at, _)| *at <= end);
         for (at, old) in self.segments.drain(first..last.max(first)) {
             let old_end = at + old.len() as u64;
@@ -51,11 +53,16 @@ impl Image {
 
     /// Returns the segments, in order of address.
     pub fn segments(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        self.segments.iter().map(|(at, bytes)| (*at, bytes.as_slice()))
+        self.segments
+            .iter()
+            .map(|(at, bytes)| (*at, bytes.as_slice()))
     }
 
     fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
-        let index = self.segments.partition_point(|(at, _)| *at <= address).checked_sub(1)?;
+        let index = self
+            .segments
+            .partition_point(|(at, _)| *at <= address)
+            .checked_sub(1)?;
         let (at, bytes) = self.segments.get(index)?;
         let from = usize::try_from(address - at).ok()?;
         bytes.get(from..from.checked_add(length)?)
@@ -82,7 +89,10 @@ mod tests {
 
     #[test]
     fn a_range_is_read_whole_or_not_at_all() {
-        let image = Image::new().with(16, &[1, 2, 3]).with(19, &[4]).with(100, &[9]);
+        let image = Image::new()
+            .with(16, &[1, 2, 3])
+            .with(19, &[4])
+            .with(100, &[9]);
         let read = |at, length| {
             let mut into = vec![0; length];
             image.read(at, &mut into).map(|()| into)
@@ -91,11 +101,18 @@ mod tests {
         assert_eq!(read(100, 1), Ok(vec![9]));
         assert_eq!(read(0, 0), Ok(vec![]));
         for (at, length) in [(15, 1), (16, 5), (101, 1), (99, 2), (u64::MAX, 2)] {
-            assert_eq!(read(at, length), Err(Unreadable::new(at, length, Cause::NotMapped)), "{at}");
+            assert_eq!(
+                read(at, length),
+                Err(Unreadable::new(at, length, Cause::NotMapped)),
+                "{at}"
+            );
         }
         assert_eq!(image.segments().count(), 2);
         let top = Image::new().with(u64::MAX - 2, &[7; 9]);
-        assert_eq!(top.segments().next(), Some((u64::MAX - 2, [7, 7].as_slice())));
+        assert_eq!(
+            top.segments().next(),
+            Some((u64::MAX - 2, [7, 7].as_slice()))
+        );
     }
 
     proptest! {

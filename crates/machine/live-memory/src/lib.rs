@@ -26,7 +26,8 @@ mod tree;
 
 pub use define::define_types;
 pub use eval::{
-    EvalError, Evaluator, Expression, Fault, Global, Globals, MAX_ELEMENTS, NoGlobals, Place, Scalar, Scope, Value,
+    EvalError, Evaluator, Expression, Fault, Global, Globals, MAX_ELEMENTS, NoGlobals, Place,
+    Scalar, Scope, Value,
 };
 pub use image::Image;
 pub use limited::{Limited, Limits, Spent};

@@ -16,7 +16,10 @@ pub struct Limits {
 impl Default for Limits {
     /// Returns more than the lists of a large program take, and less than a second of reading.
     fn default() -> Self {
-        Self { bytes: 256 << 20, reads: 1_000_000 }
+        Self {
+            bytes: 256 << 20,
+            reads: 1_000_000,
+        }
     }
 }
 
@@ -43,7 +46,11 @@ pub struct Limited<M> {
 impl<M: Memory> Limited<M> {
     /// Wraps a memory, for a walk with these limits.
     pub fn new(memory: M, limits: Limits) -> Self {
-        Self { memory, limits, spent: Cell::default() }
+        Self {
+            memory,
+            limits,
+            spent: Cell::default(),
+        }
     }
 
     /// Returns the reads so far.
@@ -96,7 +103,9 @@ impl<M: Memory> Memory for Limited<M> {
 
     fn read_many(&self, pieces: &mut [Piece<'_>]) {
         let charged = pieces.iter().map(|piece| self.charge(piece.into.len()));
-        let over = charged.enumerate().find_map(|(index, charged)| Some((index, charged.err()?)));
+        let over = charged
+            .enumerate()
+            .find_map(|(index, charged)| Some((index, charged.err()?)));
         let (within, beyond) = pieces.split_at_mut(over.map_or(pieces.len(), |(index, _)| index));
         self.memory.read_many(within);
         if let Some((_, cause)) = over {
@@ -112,25 +121,59 @@ mod tests {
 
     #[test]
     fn a_walk_ends_at_its_limits() {
-        let memory = Limited::new(Image::new().with(0, &[7; 100]), Limits { bytes: 10, reads: 3 });
+        let memory = Limited::new(
+            Image::new().with(0, &[7; 100]),
+            Limits {
+                bytes: 10,
+                reads: 3,
+            },
+        );
         let mut eight = [0; 8];
         assert_eq!(memory.read(0, &mut eight), Ok(()));
-        assert_eq!(memory.read(0, &mut eight).map_err(|error| error.cause), Err(Cause::TooManyBytes(10)));
-        assert_eq!(memory.read(500, &mut [0]).map_err(|error| error.cause), Err(Cause::NotMapped));
+        assert_eq!(
+            memory.read(0, &mut eight).map_err(|error| error.cause),
+            Err(Cause::TooManyBytes(10))
+        );
+        assert_eq!(
+            memory.read(500, &mut [0]).map_err(|error| error.cause),
+            Err(Cause::NotMapped)
+        );
         assert_eq!(memory.read(0, &mut [0]), Ok(()));
-        assert_eq!(memory.read(0, &mut [0]).map_err(|error| error.cause), Err(Cause::TooManyReads(3)));
-        assert_eq!(memory.spent(), Spent { bytes: 10, reads: 3, refused: 2 });
+        assert_eq!(
+            memory.read(0, &mut [0]).map_err(|error| error.cause),
+            Err(Cause::TooManyReads(3))
+        );
+        assert_eq!(
+            memory.spent(),
+            Spent {
+                bytes: 10,
+                reads: 3,
+                refused: 2
+            }
+        );
         memory.restart();
         assert_eq!(memory.read(0, &mut eight), Ok(()));
     }
 
     #[test]
     fn a_batch_is_read_up_to_the_limit() {
-        let memory = Limited::new(Image::new().with(0, &[7; 100]), Limits { bytes: 100, reads: 2 });
+        let memory = Limited::new(
+            Image::new().with(0, &[7; 100]),
+            Limits {
+                bytes: 100,
+                reads: 2,
+            },
+        );
         let mut bytes = [0_u8; 4];
-        let mut pieces: Vec<_> = bytes.chunks_mut(1).map(|into| Piece::new(3, into)).collect();
+        let mut pieces: Vec<_> = bytes
+            .chunks_mut(1)
+            .map(|into| Piece::new(3, into))
+            .collect();
         memory.read_many(&mut pieces);
-        let results: Vec<_> = pieces.iter().map(|piece| piece.result.map_err(|error| error.cause)).collect();
+        let results: Vec<_> = pieces
+            .iter()
+            .map(|piece| piece.result.map_err(|error| error.cause))
+            .collect();
         let over = Err(Cause::TooManyReads(2));
         assert_eq!(results, [Ok(()), Ok(()), over, over]);
         assert_eq!(bytes, [7, 7, 0, 0]);

@@ -43,7 +43,11 @@ pub struct Piece<'a> {
 impl<'a> Piece<'a> {
     /// Creates a range to read.
     pub fn new(address: u64, into: &'a mut [u8]) -> Self {
-        Self { address, into, result: Ok(()) }
+        Self {
+            address,
+            into,
+            result: Ok(()),
+        }
     }
 }
 
@@ -62,7 +66,11 @@ pub struct Unreadable {
 impl Unreadable {
     /// Creates the error for this range.
     pub fn new(address: u64, length: usize, cause: Cause) -> Self {
-        Self { address, length: length as u64, cause }
+        Self {
+            address,
+            length: length as u64,
+            cause,
+        }
     }
 }
 

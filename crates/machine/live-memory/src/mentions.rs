@@ -37,7 +37,16 @@ impl VisitMut for Mentions {
                 if matches!(func.text.as_str(), "list" | "container_of") {
                     args.pop();
                 }
-                if let ("uaddr", [Expr { kind: ExprKind::Str(name), .. }]) = (func.text.as_str(), args.as_slice()) {
+                if let (
+                    "uaddr",
+                    [
+                        Expr {
+                            kind: ExprKind::Str(name),
+                            ..
+                        },
+                    ],
+                ) = (func.text.as_str(), args.as_slice())
+                {
                     self.name(String::from_utf8_lossy(name).into_owned());
                 }
             }
@@ -49,10 +58,13 @@ impl VisitMut for Mentions {
     fn ty(&mut self, ty: &mut Type) {
         let named = match &ty.kind {
             TypeKind::Tagged(kind, name) => Some((name_kind(*kind), name.text.clone())),
-            TypeKind::Name(name) if scalar(name).is_none() => Some((NameKind::Typedef, name.clone())),
+            TypeKind::Name(name) if scalar(name).is_none() => {
+                Some((NameKind::Typedef, name.clone()))
+            }
             _ => None,
         };
-        self.types.extend(named.filter(|named| !self.types.contains(named)));
+        self.types
+            .extend(named.filter(|named| !self.types.contains(named)));
         walk_type(self, ty);
     }
 }
@@ -63,8 +75,7 @@ mod tests {
 
     #[test]
     fn members_and_variables_of_statements_are_no_names_of_the_program() {
-        let text =
-            "for ($q : list(g_head.x, link)) { $q->y == BUSY; (struct a *)*uaddr(\"f.c:g\"); sizeof(word_t); (int)1 }";
+        let text = "for ($q : list(g_head.x, link)) { $q->y == BUSY; (struct a *)*uaddr(\"f.c:g\"); sizeof(word_t); (int)1 }";
         let (block, diagnostics) = bt_lang::parse_statements(text);
         assert_eq!(diagnostics, []);
         let mut mentions = Mentions::default();

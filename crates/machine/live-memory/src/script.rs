@@ -13,7 +13,12 @@ use crate::eval::{Compiled, EvalError, Evaluator, Place, Value};
 /// Receiver of the output of statements.
 pub trait Output {
     /// Takes a value, with the expression that it is of.
-    fn value(&mut self, evaluator: &Evaluator<'_>, value: &Value, expr: Span) -> Result<(), EvalError>;
+    fn value(
+        &mut self,
+        evaluator: &Evaluator<'_>,
+        value: &Value,
+        expr: Span,
+    ) -> Result<(), EvalError>;
 
     /// Takes the text of `printf()`, already escaped.
     fn text(&mut self, text: &str);
@@ -23,8 +28,17 @@ pub trait Output {
 const MAX_STEPS: u64 = 1_000_000;
 
 /// Runs statements up to the first error.
-pub fn run(evaluator: &Evaluator<'_>, block: &Block, output: &mut dyn Output) -> Result<(), EvalError> {
-    let mut run = Run { evaluator, output, steps: MAX_STEPS, compiled: RefCell::default() };
+pub fn run(
+    evaluator: &Evaluator<'_>,
+    block: &Block,
+    output: &mut dyn Output,
+) -> Result<(), EvalError> {
+    let mut run = Run {
+        evaluator,
+        output,
+        steps: MAX_STEPS,
+        compiled: RefCell::default(),
+    };
     run.block(block).map(|_| ())
 }
 
@@ -48,12 +62,18 @@ struct Run<'r, 'a> {
 impl Run<'_, '_> {
     /// Computes the value of an expression of the running block.
     fn eval(&self, expr: &Expr) -> Result<Value, EvalError> {
-        let known = self.compiled.borrow().get(&std::ptr::from_ref(expr)).map(Rc::clone);
+        let known = self
+            .compiled
+            .borrow()
+            .get(&std::ptr::from_ref(expr))
+            .map(Rc::clone);
         let compiled = if let Some(known) = known {
             known
         } else {
             let compiled = Rc::new(self.evaluator.compiled(expr)?);
-            self.compiled.borrow_mut().insert(std::ptr::from_ref(expr), Rc::clone(&compiled));
+            self.compiled
+                .borrow_mut()
+                .insert(std::ptr::from_ref(expr), Rc::clone(&compiled));
             compiled
         };
         self.evaluator.value_of(&compiled)
@@ -103,7 +123,10 @@ impl Run<'_, '_> {
             StmtKind::Break => Ok(Flow::Break),
             StmtKind::Continue => Ok(Flow::Continue),
             StmtKind::Return(None) => Ok(Flow::Return),
-            _ => Err(EvalError::other(stmt.span, "this statement is only for scripts of `dptrace run`")),
+            _ => Err(EvalError::other(
+                stmt.span,
+                "this statement is only for scripts of `dptrace run`",
+            )),
         }
     }
 
@@ -116,19 +139,33 @@ impl Run<'_, '_> {
     fn is_true(&self, cond: &Expr) -> Result<bool, EvalError> {
         let value = self.eval(cond)?;
         if self.steps == 0 {
-            return Err(EvalError::other(cond.span, format!("this loop does not end within {MAX_STEPS} statements")));
+            return Err(EvalError::other(
+                cond.span,
+                format!("this loop does not end within {MAX_STEPS} statements"),
+            ));
         }
         self.evaluator.is_true(&value, cond.span)
     }
 
-    fn assign(&mut self, target: &Expr, op: Option<BinaryOp>, value: &Expr) -> Result<Flow, EvalError> {
+    fn assign(
+        &mut self,
+        target: &Expr,
+        op: Option<BinaryOp>,
+        value: &Expr,
+    ) -> Result<Flow, EvalError> {
         let ExprKind::Var(name) = &target.kind else {
-            let message = "there are no maps outside of probes: only variables (`$name`) can be set";
+            let message =
+                "there are no maps outside of probes: only variables (`$name`) can be set";
             return Err(EvalError::other(target.span, message));
         };
         let mut new = self.eval(value)?;
         if let Some(op) = op {
-            new = self.evaluator.combine(op, &self.eval(target)?, &new, target.span.to(value.span))?;
+            new = self.evaluator.combine(
+                op,
+                &self.eval(target)?,
+                &new,
+                target.span.to(value.span),
+            )?;
         }
         self.evaluator.bind(name, new);
         Ok(Flow::Next)
@@ -138,18 +175,29 @@ impl Run<'_, '_> {
         match &expr.kind {
             ExprKind::If(chain) => self.condition(chain),
             ExprKind::Block(block) => self.block(block),
-            ExprKind::Call { func, args } if func.text == "print" && args.len() == 1 => self.print(&args[0]),
+            ExprKind::Call { func, args } if func.text == "print" && args.len() == 1 => {
+                self.print(&args[0])
+            }
             ExprKind::Call { func, args } if func.text == "printf" => self.printf(args, expr.span),
             ExprKind::Unary {
                 op: op @ (UnaryOp::PreInc | UnaryOp::PostInc | UnaryOp::PreDec | UnaryOp::PostDec),
                 operand,
             } => {
                 let ExprKind::Var(name) = &operand.kind else {
-                    return Err(EvalError::other(operand.span, "only variables (`$name`) can be changed"));
+                    return Err(EvalError::other(
+                        operand.span,
+                        "only variables (`$name`) can be changed",
+                    ));
                 };
-                let step = if matches!(op, UnaryOp::PreInc | UnaryOp::PostInc) { BinaryOp::Add } else { BinaryOp::Sub };
+                let step = if matches!(op, UnaryOp::PreInc | UnaryOp::PostInc) {
+                    BinaryOp::Add
+                } else {
+                    BinaryOp::Sub
+                };
                 let old = self.eval(operand)?;
-                let new = self.evaluator.combine(step, &old, &self.evaluator.literal(1), expr.span)?;
+                let new =
+                    self.evaluator
+                        .combine(step, &old, &self.evaluator.literal(1), expr.span)?;
                 self.evaluator.bind(name, new);
                 Ok(Flow::Next)
             }
@@ -172,7 +220,10 @@ impl Run<'_, '_> {
                 return self.block(block);
             }
         }
-        chain.otherwise.as_ref().map_or(Ok(Flow::Next), |block| self.block(block))
+        chain
+            .otherwise
+            .as_ref()
+            .map_or(Ok(Flow::Next), |block| self.block(block))
     }
 
     fn for_loop(&mut self, var: &str, iter: &ForIter, body: &Block) -> Result<Flow, EvalError> {
@@ -185,7 +236,8 @@ impl Run<'_, '_> {
                 let (mut at, end_at) = (bound(start)?, bound(end)?);
                 while at < end_at {
                     if self.steps == 0 {
-                        let message = format!("this loop does not end within {MAX_STEPS} statements");
+                        let message =
+                            format!("this loop does not end within {MAX_STEPS} statements");
                         return Err(EvalError::other(start.span, message));
                     }
                     self.evaluator.bind(var, self.evaluator.signed(at));
@@ -198,7 +250,10 @@ impl Run<'_, '_> {
                 Ok(Flow::Next)
             }
             ForIter::List(list) => self.for_each(var, list, body),
-            ForIter::Map(map) => Err(EvalError::other(map.span, "there are no maps outside of probes")),
+            ForIter::Map(map) => Err(EvalError::other(
+                map.span,
+                "there are no maps outside of probes",
+            )),
         }
     }
 
@@ -220,12 +275,20 @@ impl Run<'_, '_> {
             other => self.evaluator.elements(&other, list.span)?,
         };
         let Some(count) = count else {
-            return Err(EvalError::other(list.span, "this has no known end: for ($i : 0..N) counts"));
+            return Err(EvalError::other(
+                list.span,
+                "this has no known end: for ($i : 0..N) counts",
+            ));
         };
-        let size = self.evaluator.types.size(element).map_err(|error| EvalError::new(list.span, error))?;
+        let size = self
+            .evaluator
+            .types
+            .size(element)
+            .map_err(|error| EvalError::new(list.span, error))?;
         for index in 0..count.min(self.evaluator.max_elements() as u64) {
             let place = Place::new(start.wrapping_add(index.wrapping_mul(size)), element);
-            self.evaluator.bind(var, self.evaluator.load(place, list.span)?);
+            self.evaluator
+                .bind(var, self.evaluator.load(place, list.span)?);
             match self.step(body)? {
                 Flow::Break => break,
                 Flow::Return => return Ok(Flow::Return),
@@ -238,11 +301,23 @@ impl Run<'_, '_> {
     /// Runs `printf("%d %s\n", ...)`, with the directives of scripts that have a meaning outside of
     /// probes.
     fn printf(&mut self, args: &[Expr], span: Span) -> Result<Flow, EvalError> {
-        let Some((Expr { kind: ExprKind::Str(format), span: place }, args)) = args.split_first() else {
-            return Err(EvalError::other(span, "printf is used as printf(\"FORMAT\", VALUES)"));
+        let Some((
+            Expr {
+                kind: ExprKind::Str(format),
+                span: place,
+            },
+            args,
+        )) = args.split_first()
+        else {
+            return Err(EvalError::other(
+                span,
+                "printf is used as printf(\"FORMAT\", VALUES)",
+            ));
         };
-        let values: Result<Vec<(Value, Span)>, _> =
-            args.iter().map(|arg| self.eval(arg).map(|value| (value, arg.span))).collect();
+        let values: Result<Vec<(Value, Span)>, _> = args
+            .iter()
+            .map(|arg| self.eval(arg).map(|value| (value, arg.span)))
+            .collect();
         let text = crate::format::format(self.evaluator, format, &values?, *place)?;
         self.output.text(&text);
         Ok(Flow::Next)

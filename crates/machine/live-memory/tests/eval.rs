@@ -3,7 +3,8 @@
 
 use bt_lang::Span;
 use live_memory::{
-    EvalError, Evaluator, Global, Globals, Image, Limited, Limits, Output, Place, Shape, Value, define_types, run,
+    EvalError, Evaluator, Global, Globals, Image, Limited, Limits, Output, Place, Shape, Value,
+    define_types, run,
 };
 use typeinfo::{Arch, NameKind, TypeStore};
 
@@ -35,7 +36,9 @@ struct Names(Vec<(&'static str, u64, &'static str, &'static str)>);
 
 impl Globals for Names {
     fn find(&self, types: &TypeStore<'_>, name: &str) -> Vec<Global> {
-        let fits = |row: &&(&str, u64, &str, &str)| name == row.0 || name == format!("{}:{}", row.3, row.0);
+        let fits = |row: &&(&str, u64, &str, &str)| {
+            name == row.0 || name == format!("{}:{}", row.3, row.0)
+        };
         let of = |row: &(&str, u64, &str, &str)| Global {
             address: row.1,
             ty: types.find(NameKind::Struct, row.2).unwrap(),
@@ -67,7 +70,10 @@ fn image(types: &TypeStore<'_>) -> Image {
         image.write(base + at("next"), &next.to_le_bytes());
         image.write(base + at("qid"), &(index as u16 + 1).to_le_bytes());
         image.write(base + at("negative"), &(-5_i16).to_le_bytes());
-        image.write(base + at("low"), &(0b101_u32 | 0b11110 << 3 | 9 << 8).to_le_bytes());
+        image.write(
+            base + at("low"),
+            &(0b101_u32 | 0b11110 << 3 | 9 << 8).to_le_bytes(),
+        );
         image.write(base + at("u"), &0x1122_3344_5566_7788_u64.to_le_bytes());
         image.write(base + at("mode"), &7_u32.to_le_bytes());
         image.write(base + at("name"), format!("item {index}").as_bytes());
@@ -76,7 +82,10 @@ fn image(types: &TypeStore<'_>) -> Image {
         image.write(base + at("ratio"), &0.5_f64.to_le_bytes());
     }
     image.write(ITEM + STEP + at("tree.rbe_left"), &ITEM.to_le_bytes());
-    image.write(ITEM + STEP + at("tree.rbe_right"), &(ITEM + 2 * STEP).to_le_bytes());
+    image.write(
+        ITEM + STEP + at("tree.rbe_right"),
+        &(ITEM + 2 * STEP).to_le_bytes(),
+    );
     image.write(0x8000, &ITEM.to_le_bytes());
     image.write(0x8008, &[0; 8]);
     image.write(0x8100, &(ITEM + STEP).to_le_bytes());
@@ -117,14 +126,27 @@ fn value(text: &str) -> String {
 
 fn shown(evaluator: &Evaluator<'_>, value: &Value) -> String {
     match value {
-        Value::Int { value, ty } if evaluator.types().display(*ty).contains('*') => format!("{value:#x}"),
+        Value::Int { value, ty } if evaluator.types().display(*ty).contains('*') => {
+            format!("{value:#x}")
+        }
         Value::Int { value, .. } => value.to_string(),
         Value::Float { value, .. } => value.to_string(),
-        Value::Place(place) => format!("{} at {:#x}", evaluator.types().display(place.ty), place.address),
+        Value::Place(place) => format!(
+            "{} at {:#x}",
+            evaluator.types().display(place.ty),
+            place.address
+        ),
         Value::Text(text) => format!("{:?}", String::from_utf8_lossy(text)),
         Value::Bytes(bytes) => format!("{bytes:02x?}"),
         Value::Tuple(parts) => {
-            format!("({})", parts.iter().map(|part| shown(evaluator, part)).collect::<Vec<_>>().join(", "))
+            format!(
+                "({})",
+                parts
+                    .iter()
+                    .map(|part| shown(evaluator, part))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )
         }
         Value::Nothing => "nothing".to_owned(),
     }
@@ -192,36 +214,66 @@ fn texts_and_buffers() {
     check("buf(g_item.text, 3)", "[73, 6f, 6d]");
     check("len(str(g_item.text))", "9");
     check("len(g_item.points)", "2");
-    check("g_item.text == \"x\"", "g_item.text == \"x\": a text is compared with a text only");
+    check(
+        "g_item.text == \"x\"",
+        "g_item.text == \"x\": a text is compared with a text only",
+    );
 }
 
 #[test]
 fn lists_and_trees() {
     check("list(g_head, link)", "(0x10000, 0x10200, 0x10400)");
     check("list(&g_head, link)", "(0x10000, 0x10200, 0x10400)");
-    check("list(g_head.tqh_first, next)", "(0x10000, 0x10200, 0x10400)");
+    check(
+        "list(g_head.tqh_first, next)",
+        "(0x10000, 0x10200, 0x10400)",
+    );
     check("list(g_head.tqh_first->next, link)", "(0x10200, 0x10400)");
     check("list(g_root, tree)", "(0x10000, 0x10200, 0x10400)");
-    check("list(g_ring, typeof(struct ring), node)", "(0x8300, 0x8400)");
+    check(
+        "list(g_ring, typeof(struct ring), node)",
+        "(0x8300, 0x8400)",
+    );
     check("list(g_ring, typeof(struct ring), node)[1]->value", "33792");
     check("len(list(g_head, link))", "3");
-    check("container_of(&g_item.next, typeof(struct item), next)", "0x10000");
-    check("list(g_item, link)", "g_item: struct item is no head of a list");
-    check("list(g_head, qid)", "qid: unsigned short is not a struct or union");
-    check("list(g_head, lnk)", "lnk: struct item has no member lnk: did you mean link?");
+    check(
+        "container_of(&g_item.next, typeof(struct item), next)",
+        "0x10000",
+    );
+    check(
+        "list(g_item, link)",
+        "g_item: struct item is no head of a list",
+    );
+    check(
+        "list(g_head, qid)",
+        "qid: unsigned short is not a struct or union",
+    );
+    check(
+        "list(g_head, lnk)",
+        "lnk: struct item has no member lnk: did you mean link?",
+    );
 }
 
 #[test]
 fn names_that_several_have_are_chosen_by_file() {
-    check("g_twice", "g_twice: there are 2 variables g_twice, in a.c, b.c");
+    check(
+        "g_twice",
+        "g_twice: there are 2 variables g_twice, in a.c, b.c",
+    );
     check("uaddr(\"b.c:g_twice\")->qid", "1");
     check("uaddr(\"g_item\")", "0x10000");
-    check("*(struct head *)uaddr(\"g_unknown\")", "struct head at 0x8000");
+    check(
+        "*(struct head *)uaddr(\"g_unknown\")",
+        "struct head at 0x8000",
+    );
 }
 
 #[test]
 fn errors_name_their_place() {
-    check("g_item.qids", "qids: struct item has no member qids: did you mean qid?");
+    check(
+        "g_item.qids",
+        "qids: struct item has no member qids: did you mean qid?",
+    );
     check("g_itm", "g_itm: there is no variable or enumerator g_itm");
     check(
         "g_item.qid->x",
@@ -231,11 +283,20 @@ fn errors_name_their_place() {
         "g_item.tree.rbe_left->qid + 1",
         "g_item.tree.rbe_left->qid: the pointer is NULL: unsigned short at 0x18 can't be read",
     );
-    check("g_gone.qid", "g_gone.qid: unsigned short: 2 bytes at 0x770018 can't be read: not mapped");
+    check(
+        "g_gone.qid",
+        "g_gone.qid: unsigned short: 2 bytes at 0x770018 can't be read: not mapped",
+    );
     check("g_unknown", "g_unknown: what is at 0x8000 has no type");
     check("1 / 0", "0: this divides by zero");
-    check("g_item.points[2]", "2: the index 2 is beyond the array, which has 2 elements");
-    check("(struct itm *)0", "struct itm: there is no struct itm: did you mean item?");
+    check(
+        "g_item.points[2]",
+        "2: the index 2 is beyond the array, which has 2 elements",
+    );
+    check(
+        "(struct itm *)0",
+        "struct itm: there is no struct itm: did you mean item?",
+    );
     check("*5", "5: a value of type int64 is no pointer");
     check("&g_item.low", "g_item.low: a bit-field has no address");
     check("strr(g_item.name)", "strr: there is no function strr()");
@@ -261,7 +322,10 @@ fn hostile_lists_end() {
     let walk: Vec<_> = evaluator.list(head, "link").unwrap().collect();
     assert_eq!(walk.len(), 4);
     let error = walk.into_iter().nth(3).unwrap().unwrap_err();
-    assert_eq!(error.to_string(), "the list leads back to 0x10000 after 3 elements");
+    assert_eq!(
+        error.to_string(),
+        "the list leads back to 0x10000 after 3 elements"
+    );
 
     // An array of items, each of which leads to the next: more than are followed.
     let mut long = Image::new().with(0x8000, &ITEM.to_le_bytes());
@@ -270,7 +334,13 @@ fn hostile_lists_end() {
     }
     let mut types = TypeStore::new(Arch::X86_64);
     define_types(&mut types, TYPES).unwrap();
-    let memory = Limited::new(&long, Limits { bytes: 1 << 20, reads: 16 });
+    let memory = Limited::new(
+        &long,
+        Limits {
+            bytes: 1 << 20,
+            reads: 16,
+        },
+    );
     let evaluator = Evaluator::new(&memory, types, &names).with_max_elements(10);
     let mut walk = evaluator.list(head, "link").unwrap();
     assert_eq!(walk.by_ref().flatten().count(), 10);
@@ -278,7 +348,12 @@ fn hostile_lists_end() {
     assert_eq!(evaluator.take_remarks().len(), 1);
     assert_eq!(walk.element(), item);
     let evaluator = evaluator.with_max_elements(1000);
-    let last = evaluator.list(head, "link").unwrap().last().unwrap().unwrap_err();
+    let last = evaluator
+        .list(head, "link")
+        .unwrap()
+        .last()
+        .unwrap()
+        .unwrap_err();
     assert!(last.is_final(), "{last}");
 }
 
@@ -288,16 +363,28 @@ fn variables_and_places_are_bound_from_outside() {
     define_types(&mut types, TYPES).unwrap();
     let (memory, names) = (image(&types), names());
     let evaluator = Evaluator::new(&memory, types, &names);
-    let head = evaluator.place(&bt_lang::parse_expression("g_head").unwrap()).unwrap();
+    let head = evaluator
+        .place(&bt_lang::parse_expression("g_head").unwrap())
+        .unwrap();
     let qids = evaluator.list(head, "link").unwrap().map(|place| {
         evaluator.bind("$q", evaluator.pointer(place.unwrap()));
-        evaluator.eval(&bt_lang::parse_expression("$q->qid").unwrap()).unwrap().number().unwrap()
+        evaluator
+            .eval(&bt_lang::parse_expression("$q->qid").unwrap())
+            .unwrap()
+            .number()
+            .unwrap()
     });
     assert_eq!(qids.collect::<Vec<_>>(), [1, 2, 3]);
-    let first = evaluator.place(&bt_lang::parse_expression("g_head.tqh_first").unwrap()).unwrap();
+    let first = evaluator
+        .place(&bt_lang::parse_expression("g_head.tqh_first").unwrap())
+        .unwrap();
     assert_eq!(first.address, ITEM);
     let y = evaluator.field(first, "points").unwrap();
-    let offset = evaluator.types().path(first.ty, "points").unwrap().byte_offset();
+    let offset = evaluator
+        .types()
+        .path(first.ty, "points")
+        .unwrap()
+        .byte_offset();
     assert_eq!(y.address, ITEM + offset);
 }
 
@@ -306,7 +393,12 @@ fn variables_and_places_are_bound_from_outside() {
 struct Lines(String);
 
 impl Output for Lines {
-    fn value(&mut self, evaluator: &Evaluator<'_>, value: &Value, expr: Span) -> Result<(), EvalError> {
+    fn value(
+        &mut self,
+        evaluator: &Evaluator<'_>,
+        value: &Value,
+        expr: Span,
+    ) -> Result<(), EvalError> {
         let tree = evaluator.tree(value, Shape::default(), expr)?;
         self.0 += &tree.lines(0);
         self.0 += "\n";
@@ -334,24 +426,50 @@ fn output(text: &str) -> String {
 
 #[test]
 fn statements_walk_and_print() {
-    assert_eq!(output("for ($q : list(g_head, link)) { $q->qid }"), "1\n2\n3\n");
-    let formatted =
-        "for ($q : list(g_head, link)) { printf(\"%-3d|%4x|%s|%s\\n\", $q->qid, $q->low, $q->name, $q->mode) }";
-    assert_eq!(output(formatted), "1  |   5|item 0|FAST (7)\n2  |   5|item 1|FAST (7)\n3  |   5|item 2|FAST (7)\n");
-    assert_eq!(output("$n = 0; for ($i : 0..5) { if $i == 3 { break } $n += $i; } print($n)"), "3\n");
-    assert_eq!(output("for ($p : g_item.points) { $p.y } g_item.points"), "0\n-2\n[{x = 0, y = 0}, {x = 0, y = -2}]\n");
-    assert_eq!(output("$p = g_head.tqh_first; while $p != NULL { $p->qid; $p = $p->next }"), "1\n2\n3\n");
+    assert_eq!(
+        output("for ($q : list(g_head, link)) { $q->qid }"),
+        "1\n2\n3\n"
+    );
+    let formatted = "for ($q : list(g_head, link)) { printf(\"%-3d|%4x|%s|%s\\n\", $q->qid, $q->low, $q->name, $q->mode) }";
+    assert_eq!(
+        output(formatted),
+        "1  |   5|item 0|FAST (7)\n2  |   5|item 1|FAST (7)\n3  |   5|item 2|FAST (7)\n"
+    );
+    assert_eq!(
+        output("$n = 0; for ($i : 0..5) { if $i == 3 { break } $n += $i; } print($n)"),
+        "3\n"
+    );
+    assert_eq!(
+        output("for ($p : g_item.points) { $p.y } g_item.points"),
+        "0\n-2\n[{x = 0, y = 0}, {x = 0, y = -2}]\n"
+    );
+    assert_eq!(
+        output("$p = g_head.tqh_first; while $p != NULL { $p->qid; $p = $p->next }"),
+        "1\n2\n3\n"
+    );
     assert_eq!(output("(g_item.qid, \"a\")"), "[1, \"a\"]\n");
     assert_eq!(output("let $x = 1; $x++; $x"), "2\n");
-    assert_eq!(output("while true { }"), "true: this loop does not end within 1000000 statements\n");
-    assert_eq!(output("@x = 1"), "@x: there are no maps outside of probes: only variables (`$name`) can be set\n");
-    assert_eq!(output("printf(\"%d\")"), "\"%d\": the format has more directives than the 0 values\n");
+    assert_eq!(
+        output("while true { }"),
+        "true: this loop does not end within 1000000 statements\n"
+    );
+    assert_eq!(
+        output("@x = 1"),
+        "@x: there are no maps outside of probes: only variables (`$name`) can be set\n"
+    );
+    assert_eq!(
+        output("printf(\"%d\")"),
+        "\"%d\": the format has more directives than the 0 values\n"
+    );
 }
 
 /// An expression is compiled once, and its variables may have other types in each run.
 #[test]
 fn compiled_expressions_follow_their_variables() {
-    assert_eq!(output("for ($x : (1, \"a\", g_item.points)) { $x }"), "1\n\"a\"\n[{x = 0, y = 0}, {x = 0, y = -2}]\n");
+    assert_eq!(
+        output("for ($x : (1, \"a\", g_item.points)) { $x }"),
+        "1\n\"a\"\n[{x = 0, y = 0}, {x = 0, y = -2}]\n"
+    );
     let sizes = "for ($p : (&g_item.points[0], &g_item.mode, &g_head)) { sizeof(*$p) }";
     assert_eq!(output(sizes), "8\n4\n16\n");
     assert_eq!(
@@ -359,11 +477,20 @@ fn compiled_expressions_follow_their_variables() {
         "1\n0x9000 \"some text\"\n"
     );
     let rows = "for ($i : 0..3) { g_item.points[$i].y }";
-    assert_eq!(output(rows), "0\n-2\n$i: the index 2 is beyond the array, which has 2 elements\n");
-    assert_eq!(output("$o = 2; (&g_item.points[0] + $o / 2)->y; g_item.ratio * $o"), "-2\n1\n");
+    assert_eq!(
+        output(rows),
+        "0\n-2\n$i: the index 2 is beyond the array, which has 2 elements\n"
+    );
+    assert_eq!(
+        output("$o = 2; (&g_item.points[0] + $o / 2)->y; g_item.ratio * $o"),
+        "-2\n1\n"
+    );
     // An error in an arm that is not reached does not count.
     check("1 ? 2 : g_item.fish", "2");
-    check("0 ? 2 : g_item.fish", "fish: struct item has no member fish");
+    check(
+        "0 ? 2 : g_item.fish",
+        "fish: struct item has no member fish",
+    );
     check("g_item.qid ?: 5", "1");
     check("g_item.u.parts[g_item.qid]", "119");
     check("*(uint16_t *)(g_item.u.parts + 6)", "4386");
@@ -377,7 +504,10 @@ fn compiled_expressions_follow_their_variables() {
 #[test]
 fn deep_expressions_are_values() {
     check(&format!("{}g_item.qid", "!".repeat(90)), "1");
-    check(&format!("{}g_item.ratio{}", "-(".repeat(45), ")".repeat(45)), "-0.5");
+    check(
+        &format!("{}g_item.ratio{}", "-(".repeat(45), ")".repeat(45)),
+        "-0.5",
+    );
     check(&format!("{}2{}", "1 ? ".repeat(45), " : 3".repeat(45)), "2");
     check(&format!("g_item.qid{}", " + 1".repeat(90)), "91");
 }

@@ -18,7 +18,11 @@ fn is_alive(pid: u32) -> bool {
 
 /// Returns true if a word is the number or the name of a living process.
 pub fn is_there(word: &str) -> bool {
-    if super::is_number(word) { word.parse().is_ok_and(is_alive) } else { !called(word).is_empty() }
+    if super::is_number(word) {
+        word.parse().is_ok_and(is_alive)
+    } else {
+        !called(word).is_empty()
+    }
 }
 
 /// Returns the living processes whose name or program (its file's name, or its path) is this,
@@ -27,7 +31,11 @@ pub fn is_there(word: &str) -> bool {
 pub fn called(name: &str) -> Vec<u32> {
     let mut found = others();
     found.retain(|&pid| is_called(pid, name) && is_alive(pid) && !is_of_kernel(pid));
-    if found.is_empty() { variants(name) } else { found }
+    if found.is_empty() {
+        variants(name)
+    } else {
+        found
+    }
 }
 
 /// Returns the living processes whose program has this name with more words behind a dash: Debian
@@ -38,20 +46,33 @@ fn variants(name: &str) -> Vec<u32> {
     if !name.contains('-') {
         return Vec::new();
     }
-    let is_variant = |of: &[u8]| of.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"-"));
-    let called = |pid| program(pid).map(OsString::into_encoded_bytes).or_else(|| self::name(pid));
+    let is_variant = |of: &[u8]| {
+        of.strip_prefix(name.as_bytes())
+            .is_some_and(|rest| rest.starts_with(b"-"))
+    };
+    let called = |pid| {
+        program(pid)
+            .map(OsString::into_encoded_bytes)
+            .or_else(|| self::name(pid))
+    };
     let mut found = others();
-    found.retain(|&pid| called(pid).is_some_and(|of| is_variant(&of)) && is_alive(pid) && !is_of_kernel(pid));
+    found.retain(|&pid| {
+        called(pid).is_some_and(|of| is_variant(&of)) && is_alive(pid) && !is_of_kernel(pid)
+    });
     found
 }
 
 /// Returns a thread of the kernel that has this name.
 pub(crate) fn called_in_kernel(name: &str) -> Option<u32> {
-    others().into_iter().find(|&pid| is_called(pid, name) && is_of_kernel(pid))
+    others()
+        .into_iter()
+        .find(|&pid| is_called(pid, name) && is_of_kernel(pid))
 }
 
 fn is_called(pid: u32, wanted: &str) -> bool {
-    if wanted.contains('/') && proc::program(Pid(pid)).is_ok_and(|program| program == Path::new(wanted)) {
+    if wanted.contains('/')
+        && proc::program(Pid(pid)).is_ok_and(|program| program == Path::new(wanted))
+    {
         return true;
     }
     let comm = name(pid).unwrap_or_default();
@@ -85,12 +106,19 @@ fn is_of_kernel(pid: u32) -> bool {
 /// Returns true if two processes live, and have the same name or program.
 pub(crate) fn are_called_alike(one: u32, other: u32) -> bool {
     let name = |pid| name(pid).filter(|_| is_alive(pid));
-    name(one).is_some() && name(other).is_some() && (name(one) == name(other) || run_same_program(one, other))
+    name(one).is_some()
+        && name(other).is_some()
+        && (name(one) == name(other) || run_same_program(one, other))
 }
 
 /// Returns true if two processes run the same file.
 pub(crate) fn run_same_program(one: u32, other: u32) -> bool {
-    let identity = |pid| proc::exe(Pid(pid)).metadata().ok().map(|file| (file.dev(), file.ino()));
+    let identity = |pid| {
+        proc::exe(Pid(pid))
+            .metadata()
+            .ok()
+            .map(|file| (file.dev(), file.ino()))
+    };
     identity(one).is_some() && identity(one) == identity(other)
 }
 
@@ -98,11 +126,22 @@ pub(crate) fn run_same_program(one: u32, other: u32) -> bool {
 /// else by their command lines.
 pub(crate) fn near(wanted: &str) -> Vec<u32> {
     let mut named: Vec<(String, u32)> = Vec::new();
-    for pid in others().into_iter().filter(|&pid| is_alive(pid) && !is_of_kernel(pid)) {
+    for pid in others()
+        .into_iter()
+        .filter(|&pid| is_alive(pid) && !is_of_kernel(pid))
+    {
         let both = [name(pid), program(pid).map(OsString::into_encoded_bytes)];
-        named.extend(both.into_iter().flatten().map(|name| (printable::text(&name).into_owned(), pid)));
+        named.extend(
+            both.into_iter()
+                .flatten()
+                .map(|name| (printable::text(&name).into_owned(), pid)),
+        );
     }
-    let near = patterns::nearest(wanted, named.iter().map(|(name, _)| name.as_str()), usize::MAX);
+    let near = patterns::nearest(
+        wanted,
+        named.iter().map(|(name, _)| name.as_str()),
+        usize::MAX,
+    );
     let mut pids: Vec<u32> = Vec::new();
     for near in near {
         for (name, pid) in &named {
@@ -111,7 +150,11 @@ pub(crate) fn near(wanted: &str) -> Vec<u32> {
             }
         }
     }
-    if pids.is_empty() { with_word(wanted) } else { pids }
+    if pids.is_empty() {
+        with_word(wanted)
+    } else {
+        pids
+    }
 }
 
 /// Returns the processes with a file of this name in their command line, such as the script of an
@@ -126,19 +169,28 @@ fn with_word(wanted: &str) -> Vec<u32> {
             file == wanted || file.split('.').any(|part| part == wanted)
         })
     };
-    others().into_iter().filter(|pid| !started_us.contains(pid) && is_alive(*pid) && has(*pid)).collect()
+    others()
+        .into_iter()
+        .filter(|pid| !started_us.contains(pid) && is_alive(*pid) && has(*pid))
+        .collect()
 }
 
 /// Returns the number of processes that this one has started, and those in turn, without our
 /// ancestors.
 pub(crate) fn children(pid: u32) -> usize {
     let started_us = ancestors();
-    descendants(&[pid]).iter().filter(|child| !started_us.contains(child)).count()
+    descendants(&[pid])
+        .iter()
+        .filter(|child| !started_us.contains(child))
+        .count()
 }
 
 /// Returns the process with the lowest number that has started others of these.
 pub(crate) fn parent_among(pids: &[u32]) -> Option<u32> {
-    pids.iter().filter_map(|&pid| parent(pid)).filter(|parent| pids.contains(parent)).min()
+    pids.iter()
+        .filter_map(|&pid| parent(pid))
+        .filter(|parent| pids.contains(parent))
+        .min()
 }
 
 /// Returns an error if there is no such process, or it cannot be traced. `and` is the text to add
@@ -149,7 +201,9 @@ pub fn check_number(pid: u32, and: &str) -> anyhow::Result<()> {
         _ => anyhow::Error::new(error).context(format!("reading the status of process {pid}")),
     })?;
     if group.0 != pid {
-        return Err(usage(format!("{pid} is a thread of process {group}: give that{and}")));
+        return Err(usage(format!(
+            "{pid} is a thread of process {group}: give that{and}"
+        )));
     }
     // Other errors of the process's files do not matter here.
     match Process::open(Pid(pid)) {

@@ -51,9 +51,13 @@ pub fn one<S: AsRef<str>>(words: &[S], role: Role, observer: &Observer) -> anyho
     match pids.as_slice() {
         [pid] => return Ok(*pid),
         [first, others @ ..]
-            if role.takes == Takes::OneProgram && others.iter().all(|it| run_same_program(*first, *it)) =>
+            if role.takes == Takes::OneProgram
+                && others.iter().all(|it| run_same_program(*first, *it)) =>
         {
-            observer.note(&format!("{} processes run this program: shown as process {first} has it", pids.len()));
+            observer.note(&format!(
+                "{} processes run this program: shown as process {first} has it",
+                pids.len()
+            ));
             return Ok(*first);
         }
         _ => {}
@@ -67,7 +71,11 @@ pub fn one<S: AsRef<str>>(words: &[S], role: Role, observer: &Observer) -> anyho
 
 /// Returns all processes that the words of `-p` mean, each once; at least one. If a name fits
 /// several, all are taken, with a note if the command takes several.
-pub fn all<S: AsRef<str>>(words: &[S], role: Role, observer: &Observer) -> anyhow::Result<Vec<u32>> {
+pub fn all<S: AsRef<str>>(
+    words: &[S],
+    role: Role,
+    observer: &Observer,
+) -> anyhow::Result<Vec<u32>> {
     let mut pids = Vec::new();
     for word in typed(words)? {
         match word {
@@ -78,7 +86,9 @@ pub fn all<S: AsRef<str>>(words: &[S], role: Role, observer: &Observer) -> anyho
     let mut seen = HashSet::new();
     pids.retain(|pid| seen.insert(*pid));
     if pids.is_empty() {
-        return Err(usage("-p names no process: if it was -p \"$(pidof NAME)\", none has that name"));
+        return Err(usage(
+            "-p names no process: if it was -p \"$(pidof NAME)\", none has that name",
+        ));
     }
     Ok(pids)
 }
@@ -89,7 +99,12 @@ pub fn all_called(name: &str, role: Role, observer: &Observer) -> anyhow::Result
 }
 
 /// Returns the living processes of a name, at least one. `words` is everything that was typed.
-fn of_name<S: AsRef<str>>(name: &str, words: &[S], role: Role, observer: &Observer) -> anyhow::Result<Vec<u32>> {
+fn of_name<S: AsRef<str>>(
+    name: &str,
+    words: &[S],
+    role: Role,
+    observer: &Observer,
+) -> anyhow::Result<Vec<u32>> {
     let found = called(name);
     if found.is_empty() {
         let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
@@ -110,10 +125,24 @@ fn typed<S: AsRef<str>>(words: &[S]) -> anyhow::Result<Vec<Typed<'_>>> {
     for word in words {
         let word = word.as_ref();
         let is_separator = |c: char| c == ',' || c.is_whitespace();
-        let numbers = word.split(is_separator).all(|part| part.is_empty() || is_number(part));
-        let parts: Vec<&str> = if numbers { word.split(is_separator).collect() } else { word.split(',').collect() };
-        for part in parts.into_iter().map(str::trim).filter(|part| !part.is_empty()) {
-            typed.push(if is_number(part) { Typed::Number(number(part)?) } else { Typed::Name(part) });
+        let numbers = word
+            .split(is_separator)
+            .all(|part| part.is_empty() || is_number(part));
+        let parts: Vec<&str> = if numbers {
+            word.split(is_separator).collect()
+        } else {
+            word.split(',').collect()
+        };
+        for part in parts
+            .into_iter()
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+        {
+            typed.push(if is_number(part) {
+                Typed::Number(number(part)?)
+            } else {
+                Typed::Name(part)
+            });
         }
     }
     Ok(typed)
@@ -155,7 +184,8 @@ pub fn is_number(word: &str) -> bool {
 }
 
 fn number(word: &str) -> anyhow::Result<u32> {
-    word.parse().map_err(|_| anyhow::anyhow!("no process has the pid {word}"))
+    word.parse()
+        .map_err(|_| anyhow::anyhow!("no process has the pid {word}"))
 }
 
 #[cfg(test)]
@@ -165,7 +195,9 @@ mod tests {
     #[test]
     fn words_are_numbers_and_names() {
         use Typed::{Name, Number};
-        let check = |word: &str, expected: &[Typed<'_>]| assert_eq!(typed(&[word]).unwrap(), expected, "{word:?}");
+        let check = |word: &str, expected: &[Typed<'_>]| {
+            assert_eq!(typed(&[word]).unwrap(), expected, "{word:?}");
+        };
         check("12", &[Number(12)]);
         for several in ["12,13", "12 13", "12\n13\n", " 12, 13,"] {
             check(several, &[Number(12), Number(13)]);
@@ -175,6 +207,11 @@ mod tests {
         check("1x", &[Name("1x")]);
         check("-1", &[Name("-1")]);
         check(" , ", &[]);
-        assert!(typed(&["99999999999"]).unwrap_err().to_string().contains("no process has the pid 99999999999"));
+        assert!(
+            typed(&["99999999999"])
+                .unwrap_err()
+                .to_string()
+                .contains("no process has the pid 99999999999")
+        );
     }
 }

@@ -17,13 +17,20 @@ fn lines(pids: &[u32]) -> String {
     };
     let shown: String = pids.iter().take(LISTED).map(line).collect();
     let more = pids.len().saturating_sub(LISTED);
-    if more > 0 { format!("{shown}\n  and {more} more") } else { shown }
+    if more > 0 {
+        format!("{shown}\n  and {more} more")
+    } else {
+        shown
+    }
 }
 
 /// Formats the note that all processes of a name are taken.
 pub(crate) fn several(name: &str, pids: &[u32], verb: &str) -> String {
     let (count, name) = (pids.len(), printable::text(name.as_bytes()));
-    format!("{count} processes are called {name}, and all are {verb} (-p with a number takes one):{}", lines(pids))
+    format!(
+        "{count} processes are called {name}, and all are {verb} (-p with a number takes one):{}",
+        lines(pids)
+    )
 }
 
 /// Formats the error that a command takes one process, with the candidates; they have this name, if
@@ -34,7 +41,10 @@ pub(crate) fn too_many(name: Option<&str>, pids: &[u32], role: Role) -> String {
         Some(name) => format!("{count} are called {}", printable::text(name.as_bytes())),
         None => format!("these are {count}"),
     };
-    format!("{command} takes one process, and {these}; choose one with -p PID:{}", lines(pids))
+    format!(
+        "{command} takes one process, and {these}; choose one with -p PID:{}",
+        lines(pids)
+    )
 }
 
 /// Formats the note that a process has children, which are not looked at.
@@ -44,20 +54,28 @@ pub(crate) fn children_left_out(pid: u32, count: usize) -> Option<String> {
         1 => ("1 child".to_owned(), "is"),
         count => (format!("{count} children"), "are"),
     };
-    Some(format!("process {pid} has {children}, which {are} not looked at: add --children"))
+    Some(format!(
+        "process {pid} has {children}, which {are} not looked at: add --children"
+    ))
 }
 
 /// Formats the note that one of several processes has started others of them.
 pub(crate) fn later_left_out(parent: u32) -> String {
-    format!("process {parent} has started others of these; what it starts from now on is not looked at: add --children")
+    format!(
+        "process {parent} has started others of these; what it starts from now on is not looked at: add --children"
+    )
 }
 
 /// Formats the note that processes have started others since.
 pub(crate) fn started_since(count: usize) -> Option<String> {
     match count {
         0 => None,
-        1 => Some("1 process that was started since then was not looked at: add --children".to_owned()),
-        count => Some(format!("{count} processes that were started since then were not looked at: add --children")),
+        1 => Some(
+            "1 process that was started since then was not looked at: add --children".to_owned(),
+        ),
+        count => Some(format!(
+            "{count} processes that were started since then were not looked at: add --children"
+        )),
     }
 }
 
@@ -77,11 +95,21 @@ pub(crate) fn not_there(name: &str, words: &[&str], role: Role) -> anyhow::Error
     let hint = match program {
         Some(_) if role.starts => {
             let rest = words.iter().skip_while(|word| **word != name).skip(1);
-            let command: Vec<_> = std::iter::once(&name).chain(rest).map(|word| shell::word(*word)).collect();
-            format!("\nto start the program of that name: dptrace {} -- {}", role.command, command.join(" "))
+            let command: Vec<_> = std::iter::once(&name)
+                .chain(rest)
+                .map(|word| shell::word(*word))
+                .collect();
+            format!(
+                "\nto start the program of that name: dptrace {} -- {}",
+                role.command,
+                command.join(" ")
+            )
         }
         Some(path) if role.command == "list" => {
-            format!("\nto list the program of that name: dptrace list {}", shell::word(&path))
+            format!(
+                "\nto list the program of that name: dptrace list {}",
+                shell::word(&path)
+            )
         }
         _ => String::new(),
     };

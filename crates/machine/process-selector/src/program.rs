@@ -11,9 +11,11 @@ use text::printable::path as printable;
 /// Checks that there is such a process. If we may not look into it, its trace may be readable all the same.
 pub fn check_process(pid: u32) -> anyhow::Result<()> {
     match Process::open(Pid(pid)).and_then(|process| process.is_first_thread()) {
-        Err(error @ (HostError::NoProcess { .. } | HostError::KernelThread { .. } | HostError::Thread { .. })) => {
-            Err(error.into())
-        }
+        Err(
+            error @ (HostError::NoProcess { .. }
+            | HostError::KernelThread { .. }
+            | HostError::Thread { .. }),
+        ) => Err(error.into()),
         Ok(()) | Err(_) => Ok(()),
     }
 }
@@ -23,9 +25,17 @@ pub fn find_program(name: &OsStr) -> anyhow::Result<PathBuf> {
     let found = host::find_program(name);
     let path = found.with_context(|| format!("there is no program {} in PATH", printable(name)))?;
     let shown = printable(&path);
-    let metadata = std::fs::metadata(&path).with_context(|| format!("there is no program {shown}"))?;
+    let metadata =
+        std::fs::metadata(&path).with_context(|| format!("there is no program {shown}"))?;
     if !metadata.is_file() {
-        bail!("{shown} is no program: it is {}", if metadata.is_dir() { "a directory" } else { "no regular file" });
+        bail!(
+            "{shown} is no program: it is {}",
+            if metadata.is_dir() {
+                "a directory"
+            } else {
+                "no regular file"
+            }
+        );
     }
     if metadata.permissions().mode() & 0o111 == 0 {
         bail!("{shown} is not executable: chmod +x makes a program of it, if it is one");

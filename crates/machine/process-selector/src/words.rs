@@ -22,7 +22,9 @@ fn join(words: Vec<OsString>, alike: impl Fn(u32, u32) -> bool) -> Vec<OsString>
             break;
         }
         let text = word.to_str().unwrap_or_default();
-        let follows_option = joined.last().is_some_and(|last| last == "-p" || last == "--pid");
+        let follows_option = joined
+            .last()
+            .is_some_and(|last| last == "-p" || last == "--pid");
         if let (Some(first), Some(other)) = (process, number(text))
             && alike(first, other)
             && let Some(last) = joined.last_mut()
@@ -31,8 +33,14 @@ fn join(words: Vec<OsString>, alike: impl Fn(u32, u32) -> bool) -> Vec<OsString>
             last.push(word);
             continue;
         }
-        let glued = text.strip_prefix("--pid=").or_else(|| text.strip_prefix("-p"));
-        process = if follows_option { number(text) } else { glued.and_then(number) };
+        let glued = text
+            .strip_prefix("--pid=")
+            .or_else(|| text.strip_prefix("-p"));
+        process = if follows_option {
+            number(text)
+        } else {
+            glued.and_then(number)
+        };
         joined.push(word);
     }
     joined.extend(words);
@@ -40,7 +48,11 @@ fn join(words: Vec<OsString>, alike: impl Fn(u32, u32) -> bool) -> Vec<OsString>
 }
 
 fn number(text: &str) -> Option<u32> {
-    if is_number(text) { text.parse().ok() } else { None }
+    if is_number(text) {
+        text.parse().ok()
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -53,7 +65,11 @@ mod tests {
             let words = line.split(' ').map(OsString::from).collect();
             // All numbers below 100 have one name.
             let words = join(words, |one, other| one < 100 && other < 100);
-            words.into_iter().map(|word| word.into_string().unwrap()).collect::<Vec<_>>().join(" ")
+            words
+                .into_iter()
+                .map(|word| word.into_string().unwrap())
+                .collect::<Vec<_>>()
+                .join(" ")
         };
         for (typed, meant) in [
             ("list -p 12 13", "list -p 12,13"),

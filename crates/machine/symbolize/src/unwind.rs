@@ -24,7 +24,9 @@ use framehop::aarch64::{
     CacheAarch64 as Cache, PtrAuthMask, UnwindRegsAarch64 as Registers, UnwinderAarch64 as Unwinder,
 };
 #[cfg(target_arch = "x86_64")]
-use framehop::x86_64::{CacheX86_64 as Cache, UnwindRegsX86_64 as Registers, UnwinderX86_64 as Unwinder};
+use framehop::x86_64::{
+    CacheX86_64 as Cache, UnwindRegsX86_64 as Registers, UnwinderX86_64 as Unwinder,
+};
 
 /// Limit on the addresses that are found of a stack.
 pub const MAX_ADDRESSES: usize = 64;
@@ -121,12 +123,18 @@ impl StackWalker {
 
     /// Returns true if the process has the same code at the same places as when it was read.
     pub(crate) fn is_current(&self) -> bool {
-        Process::open(Pid(self.pid)).is_ok_and(|process| code_of(&process) == (self.code.clone(), self.inodes.clone()))
+        Process::open(Pid(self.pid))
+            .is_ok_and(|process| code_of(&process) == (self.code.clone(), self.inodes.clone()))
     }
 
     /// Walks a stack: its registers (instruction pointer, stack pointer, frame pointer, link
     /// register where there is one) and its bytes from the stack pointer on.
-    pub(crate) fn walk(&mut self, stack_registers: [u64; 4], bytes: &[u8], tables: &mut UnwindTables) -> WalkedStack {
+    pub(crate) fn walk(
+        &mut self,
+        stack_registers: [u64; 4],
+        bytes: &[u8],
+        tables: &mut UnwindTables,
+    ) -> WalkedStack {
         let [ip, sp, ..] = stack_registers;
         if self.place(ip).is_none() {
             self.read_again(tables);
@@ -136,9 +144,14 @@ impl StackWalker {
         let mut beyond = false;
         let mut read = |address: u64| {
             let at = address.checked_sub(sp).ok_or(())?;
-            let word = usize::try_from(at).ok().and_then(|at| bytes.get(at..at.checked_add(8)?));
+            let word = usize::try_from(at)
+                .ok()
+                .and_then(|at| bytes.get(at..at.checked_add(8)?));
             beyond = word.is_none() && at < DEEPEST;
-            word.ok_or(())?.try_into().map(u64::from_ne_bytes).map_err(|_| ())
+            word.ok_or(())?
+                .try_into()
+                .map(u64::from_ne_bytes)
+                .map_err(|_| ())
         };
         let mut registers = registers(stack_registers);
         let mut addresses = vec![ip];
@@ -153,7 +166,10 @@ impl StackWalker {
                 tables.report(refused);
                 break StackEnd::Refused;
             }
-            match self.unwinder.unwind_frame(at, &mut registers, &mut self.cache, &mut read) {
+            match self
+                .unwinder
+                .unwind_frame(at, &mut registers, &mut self.cache, &mut read)
+            {
                 Ok(Some(caller)) => match FrameAddress::from_return_address(caller) {
                     // Frame pointers lead anywhere in code that does not keep them.
                     Some(caller) if self.is_code(caller.address_for_lookup(), tables) => {
@@ -182,7 +198,9 @@ impl StackWalker {
     fn is_code(&mut self, address: u64, tables: &mut UnwindTables) -> bool {
         let holds = |code: &[Range<u64>]| {
             let above = code.partition_point(|range| range.start <= address);
-            code[..above].last().is_some_and(|range| range.contains(&address))
+            code[..above]
+                .last()
+                .is_some_and(|range| range.contains(&address))
         };
         if !holds(&self.code) {
             self.read_again(tables);
@@ -192,12 +210,34 @@ impl StackWalker {
 
     /// Deducts the cost of finding the caller of this address; returns an error if that may not be
     /// done.
-    fn charge(&self, address: u64, left: &mut u32, tables: &mut UnwindTables) -> Result<(), Warning> {
-        let Some((_, Known { name, table: Some((base, table)), .. })) = self.place(address) else { return Ok(()) };
-        let Some(table) = tables.get(table) else { return Ok(()) };
+    fn charge(
+        &self,
+        address: u64,
+        left: &mut u32,
+        tables: &mut UnwindTables,
+    ) -> Result<(), Warning> {
+        let Some((
+            _,
+            Known {
+                name,
+                table: Some((base, table)),
+                ..
+            },
+        )) = self.place(address)
+        else {
+            return Ok(());
+        };
+        let Some(table) = tables.get(table) else {
+            return Ok(());
+        };
         let cost = table.cost(address.wrapping_sub(*base));
-        let cost = cost.map_err(|source| Warning::Entry { file: name.to_string(), source })?;
-        *left = left.checked_sub(cost).ok_or_else(|| Warning::CostlyTable { file: name.to_string() })?;
+        let cost = cost.map_err(|source| Warning::Entry {
+            file: name.to_string(),
+            source,
+        })?;
+        *left = left.checked_sub(cost).ok_or_else(|| Warning::CostlyTable {
+            file: name.to_string(),
+        })?;
         Ok(())
     }
 
@@ -228,19 +268,34 @@ impl StackWalker {
         (self.code, self.inodes) = code_of(&process);
         self.read_vdso(&process, tables);
         let mut new: HashMap<&Path, Vec<&Mapping>> = HashMap::new();
-        for mapping in process.maps().all().iter().filter(|mapping| mapping.permissions.execute) {
-            let known = self.known.get(&mapping.start.0).is_some_and(|known| known.inode == mapping.inode);
+        for mapping in process
+            .maps()
+            .all()
+            .iter()
+            .filter(|mapping| mapping.permissions.execute)
+        {
+            let known = self
+                .known
+                .get(&mapping.start.0)
+                .is_some_and(|known| known.inode == mapping.inode);
             if let Some(path) = mapping.file().filter(|_| !known) {
                 new.entry(path).or_default().push(mapping);
             }
         }
         for place in std::iter::once(process.program()).chain(process.libraries()) {
-            let Some(mappings) = new.remove(place.path()) else { continue };
+            let Some(mappings) = new.remove(place.path()) else {
+                continue;
+            };
             // Programs may map anything as code: stacks in a file that is not ELF are walked by
             // frame pointers.
-            let Ok(file) = place.load_unwinding() else { continue };
+            let Ok(file) = place.load_unwinding() else {
+                continue;
+            };
             if let Ok(image) = file.image() {
-                let ranges: Vec<_> = mappings.iter().map(|it| (it.start.0..it.end.0, it.offset.0, it.inode)).collect();
+                let ranges: Vec<_> = mappings
+                    .iter()
+                    .map(|it| (it.start.0..it.end.0, it.offset.0, it.inode))
+                    .collect();
                 self.add(&printable(file.path()), &image, &ranges, tables);
             }
         }
@@ -250,7 +305,9 @@ impl StackWalker {
     /// Adds the kernel's own library, which may make a call, too: `clock_gettime` of a clock that
     /// it can't read by itself.
     fn read_vdso(&mut self, process: &Process, tables: &mut UnwindTables) {
-        let Some(mapping) = process.maps().all().iter().find(|mapping| is_vdso(mapping)) else { return };
+        let Some(mapping) = process.maps().all().iter().find(|mapping| is_vdso(mapping)) else {
+            return;
+        };
         let range = mapping.start.0..mapping.end.0;
         if self.known.contains_key(&range.start) {
             return;
@@ -264,8 +321,15 @@ impl StackWalker {
     /// Adds a file that is mapped at these places: the addresses, the file's offset there, its
     /// inode. A 32-bit process's stack has other words than we read, and its files are no
     /// [`ElfImage`].
-    fn add(&mut self, name: &str, image: &ElfImage<'_>, places: &[(Range<u64>, u64, u64)], tables: &mut UnwindTables) {
-        let table = FrameSections::find(image.data()).and_then(|sections| tables.add(name, &sections));
+    fn add(
+        &mut self,
+        name: &str,
+        image: &ElfImage<'_>,
+        places: &[(Range<u64>, u64, u64)],
+        tables: &mut UnwindTables,
+    ) {
+        let table =
+            FrameSections::find(image.data()).and_then(|sections| tables.add(name, &sections));
         let name: Arc<str> = name.into();
         for (range, offset, inode) in places {
             if self.known.len() >= MAX_PLACES {
@@ -277,17 +341,35 @@ impl StackWalker {
             if let Some((base, table)) = &table
                 && let Some(table) = tables.get(table)
             {
-                self.unwinder.add_module(Module::new(name.to_string(), range.clone(), *base, sections(table)));
+                self.unwinder.add_module(Module::new(
+                    name.to_string(),
+                    range.clone(),
+                    *base,
+                    sections(table),
+                ));
             }
-            self.known.insert(range.start, Known { end: range.end, inode: *inode, name: Arc::clone(&name), table });
+            self.known.insert(
+                range.start,
+                Known {
+                    end: range.end,
+                    inode: *inode,
+                    name: Arc::clone(&name),
+                    table,
+                },
+            );
         }
     }
 }
 
 /// Returns a process's mappings of code, in order: the places, and the inodes of their files.
 fn code_of(process: &Process) -> (Vec<Range<u64>>, Vec<u64>) {
-    let code = process.maps().all().iter().filter(|mapping| mapping.permissions.execute);
-    code.map(|mapping| (mapping.start.0..mapping.end.0, mapping.inode)).unzip()
+    let code = process
+        .maps()
+        .all()
+        .iter()
+        .filter(|mapping| mapping.permissions.execute);
+    code.map(|mapping| (mapping.start.0..mapping.end.0, mapping.inode))
+        .unzip()
 }
 
 /// Returns the address of the file's address 0 in the process, if code of the file is mapped here.
@@ -300,7 +382,10 @@ fn code_base(image: &ElfImage<'_>, range: &Range<u64>, offset: u64) -> Option<u6
         let last = it.offset.0.saturating_add(it.file_size);
         it.offset < end && offset < last
     })?;
-    let start = range.start.wrapping_sub(offset).wrapping_add(segment.offset.0);
+    let start = range
+        .start
+        .wrapping_sub(offset)
+        .wrapping_add(segment.offset.0);
     Some(start.wrapping_sub(segment.vaddr.0))
 }
 
@@ -349,7 +434,10 @@ mod tests {
         walker.code.clear();
         walker.walk(nowhere, &[0; 64], &mut tables);
         let seen = walker.take_seen();
-        assert_eq!(seen.iter().map(Process::pid).collect::<Vec<_>>(), [Pid(std::process::id())]);
+        assert_eq!(
+            seen.iter().map(Process::pid).collect::<Vec<_>>(),
+            [Pid(std::process::id())]
+        );
         // Nothing is new so far.
         let mut readings = 0;
         while walker.early > 0 {
@@ -366,10 +454,17 @@ mod tests {
         const STACK: u64 = 0x7fff_f000;
         const SIGNATURE: u64 = 0x7a << 48;
         let words = [STACK + 16, SIGNATURE | 0x40_0100, 0, SIGNATURE | 0x40_0200];
-        let bytes: Vec<u8> = words.iter().flat_map(|word: &u64| word.to_ne_bytes()).collect();
+        let bytes: Vec<u8> = words
+            .iter()
+            .flat_map(|word: &u64| word.to_ne_bytes())
+            .collect();
         let registers = [0x10, STACK, STACK, SIGNATURE | 0x40_0300];
         let mut tables = UnwindTables::new(crate::ignore());
-        let stack = StackWalker::new(std::process::id(), 0x1000, &mut tables).walk(registers, &bytes, &mut tables);
+        let stack = StackWalker::new(std::process::id(), 0x1000, &mut tables).walk(
+            registers,
+            &bytes,
+            &mut tables,
+        );
         assert_eq!(stack.addresses, [0x10, 0x40_0100, 0x40_0200]);
     }
 }

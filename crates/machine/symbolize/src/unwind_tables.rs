@@ -31,35 +31,60 @@ pub(crate) struct UnwindTables {
 
 impl UnwindTables {
     pub(crate) fn new(warn: Warn) -> Self {
-        Self { kept: BTreeMap::new(), next: 0, bytes: 0, warn }
+        Self {
+            kept: BTreeMap::new(),
+            next: 0,
+            bytes: 0,
+            warn,
+        }
     }
 
     /// Reports an omission.
-    #[expect(clippy::needless_pass_by_value, reason = "it is made where it is given")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "it is made where it is given"
+    )]
     pub(crate) fn report(&self, warning: Warning) {
         (self.warn)(&warning);
     }
 
     /// Returns the table of a file with these sections, if it can be used and there is room for it.
     pub(crate) fn add(&mut self, name: &str, sections: &FrameSections<'_>) -> Option<TableId> {
-        if let Some(same) = self.kept.values().find(|kept| is_same(&kept.table, sections)) {
+        if let Some(same) = self
+            .kept
+            .values()
+            .find(|kept| is_same(&kept.table, sections))
+        {
             return Some(same.id.clone());
         }
         let bytes = sections.frames.data.len().saturating_mul(2);
         if bytes > MAX_BYTES.saturating_sub(self.bytes) {
-            self.report(Warning::NoRoom { file: name.to_owned(), bytes });
+            self.report(Warning::NoRoom {
+                file: name.to_owned(),
+                bytes,
+            });
             return None;
         }
         match FrameTable::new(sections) {
             Ok(table) => {
                 let id = TableId(Arc::new(self.next));
-                self.kept.insert(self.next, Kept { table, id: id.clone(), bytes });
+                self.kept.insert(
+                    self.next,
+                    Kept {
+                        table,
+                        id: id.clone(),
+                        bytes,
+                    },
+                );
                 self.next += 1;
                 self.bytes += bytes;
                 Some(id)
             }
             Err(source) => {
-                self.report(Warning::Table { file: name.to_owned(), source });
+                self.report(Warning::Table {
+                    file: name.to_owned(),
+                    source,
+                });
                 None
             }
         }
@@ -72,7 +97,8 @@ impl UnwindTables {
     /// Drops the tables whose ids are no longer held.
     pub(crate) fn drop_unused(&mut self) {
         // One copy of the id is the table's own.
-        self.kept.retain(|_, kept| Arc::strong_count(&kept.id.0) > 1);
+        self.kept
+            .retain(|_, kept| Arc::strong_count(&kept.id.0) > 1);
         self.bytes = self.kept.values().map(|kept| kept.bytes).sum();
     }
 

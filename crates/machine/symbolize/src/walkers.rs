@@ -72,7 +72,13 @@ impl StackWalkers {
             if !self.kept.contains_key(&pid) {
                 self.make_room();
                 let walker = StackWalker::new(pid, self.copied, &mut self.tables);
-                self.kept.insert(pid, Kept { walker, used: self.used });
+                self.kept.insert(
+                    pid,
+                    Kept {
+                        walker,
+                        used: self.used,
+                    },
+                );
             }
         }
     }
@@ -82,7 +88,10 @@ impl StackWalkers {
     pub fn walk(&mut self, pid: u32, registers: [u64; 4], bytes: &[u8]) -> WalkedStack {
         if self.spent >= WALKING {
             self.tables.report(Warning::WalkedTooLong(WALKING));
-            return WalkedStack { addresses: vec![registers[0]], end: StackEnd::Refused };
+            return WalkedStack {
+                addresses: vec![registers[0]],
+                end: StackEnd::Refused,
+            };
         }
         let start = Instant::now();
         self.used += 1;
@@ -93,8 +102,20 @@ impl StackWalkers {
         });
         let stack = walker.walk(registers, bytes, &mut self.tables);
         let room = MAX_SEEN.saturating_sub(self.seen.len());
-        self.seen.extend(walker.take_seen().into_iter().take(room).map(|process| (pid, process)));
-        self.kept.insert(pid, Kept { walker, used: self.used });
+        self.seen.extend(
+            walker
+                .take_seen()
+                .into_iter()
+                .take(room)
+                .map(|process| (pid, process)),
+        );
+        self.kept.insert(
+            pid,
+            Kept {
+                walker,
+                used: self.used,
+            },
+        );
         self.spent += start.elapsed();
         stack
     }
@@ -110,7 +131,11 @@ impl StackWalkers {
     /// Drops the least recently used walkers, until there is room for one more and for its tables.
     fn make_room(&mut self) {
         while self.kept.len() >= self.most || self.tables.are_many() {
-            let oldest = self.kept.iter().min_by_key(|(_, kept)| kept.used).map(|(&pid, _)| pid);
+            let oldest = self
+                .kept
+                .iter()
+                .min_by_key(|(_, kept)| kept.used)
+                .map(|(&pid, _)| pid);
             let Some(oldest) = oldest else { return };
             self.kept.remove(&oldest);
             self.tables.drop_unused();
@@ -130,7 +155,10 @@ mod tests {
 
     #[test]
     fn the_one_that_was_not_needed_for_longest_makes_room() {
-        let mut walkers = StackWalkers { most: 3, ..StackWalkers::new(0x1000, crate::ignore()) };
+        let mut walkers = StackWalkers {
+            most: 3,
+            ..StackWalkers::new(0x1000, crate::ignore())
+        };
         // Numbers that no process has.
         for pid in [u32::MAX, u32::MAX - 1, u32::MAX - 2, u32::MAX, u32::MAX - 3] {
             walk(&mut walkers, pid);
@@ -163,11 +191,17 @@ mod tests {
 
     #[test]
     fn the_time_is_for_all_processes_of_a_window() {
-        let mut walkers = StackWalkers { spent: WALKING, ..StackWalkers::new(0x1000, crate::ignore()) };
+        let mut walkers = StackWalkers {
+            spent: WALKING,
+            ..StackWalkers::new(0x1000, crate::ignore())
+        };
         for pid in [1, 2] {
             assert_eq!(walkers.walk(pid, [7, 8, 9, 0], &[]).end, StackEnd::Refused);
         }
         walkers.begin(&[]);
-        assert_ne!(walkers.walk(u32::MAX, [7, 8, 9, 0], &[]).end, StackEnd::Refused);
+        assert_ne!(
+            walkers.walk(u32::MAX, [7, 8, 9, 0], &[]).end,
+            StackEnd::Refused
+        );
     }
 }

@@ -21,7 +21,11 @@ pub fn ignore() -> Warn {
 pub fn once(warn: Warn) -> Warn {
     let given: Mutex<HashSet<String>> = Mutex::default();
     Arc::new(move |warning| {
-        if given.lock().unwrap_or_else(PoisonError::into_inner).insert(warning.to_string()) {
+        if given
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(warning.to_string())
+        {
             warn(warning);
         }
     })
@@ -83,26 +87,46 @@ pub enum Warning {
 impl Display for Warning {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoLines { file, source } => write!(f, "{file}: functions are shown without lines: {source}"),
-            Self::NoJitNames { pid, file, reason: None } => write!(
+            Self::NoLines { file, source } => {
+                write!(f, "{file}: functions are shown without lines: {source}")
+            }
+            Self::NoJitNames {
+                pid,
+                file,
+                reason: None,
+            } => write!(
                 f,
                 "process {pid} runs code that it made while running (JIT), and there is no {file} with its names: its functions \
                  are shown as addresses (node --perf-basic-prof and python -X perf write this file, for Java: jcmd {pid} \
                  Compiler.perfmap)"
             ),
-            Self::NoJitNames { pid, file, reason: Some(reason) } => write!(
+            Self::NoJitNames {
+                pid,
+                file,
+                reason: Some(reason),
+            } => write!(
                 f,
                 "process {pid} runs code that it made while running (JIT), and {file} with its names is not read: {reason}: its \
                  functions are shown as addresses"
             ),
             Self::WalkedTooLong(time) => {
-                write!(f, "stacks took {} s to walk: what is behind them is left out", time.as_secs())
+                write!(
+                    f,
+                    "stacks took {} s to walk: what is behind them is left out",
+                    time.as_secs()
+                )
             }
             Self::CostlyTable { file } => {
-                write!(f, "{file}: its unwind table takes too long to follow: stacks end where it does")
+                write!(
+                    f,
+                    "{file}: its unwind table takes too long to follow: stacks end where it does"
+                )
             }
             Self::Entry { file, source } => write!(f, "{file}: {source}: stacks end there"),
-            Self::Table { file, source } => write!(f, "{file}: {source}: stacks are walked by frame pointers there"),
+            Self::Table { file, source } => write!(
+                f,
+                "{file}: {source}: stacks are walked by frame pointers there"
+            ),
             Self::NoRoom { file, bytes } => write!(
                 f,
                 "{file}: there is no room for its unwind table ({bytes} bytes): stacks are walked by frame pointers there"

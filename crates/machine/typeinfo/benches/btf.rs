@@ -38,12 +38,15 @@ fn a_member(bencher: Bencher<'_, '_>) {
     let Ok(btf) = Btf::parse(&bytes) else {
         return;
     };
-    let task = types.add_btf(btf).and_then(|_| types.require(NameKind::Struct, "task_struct"));
+    let task = types
+        .add_btf(btf)
+        .and_then(|_| types.require(NameKind::Struct, "task_struct"));
     bencher.bench(|| types.member(black_box(task.clone()?), "comm"));
 }
 
 #[divan::bench]
 fn aya_parses_all(bencher: Bencher<'_, '_>) {
     let bytes = kernel();
-    bencher.bench(|| aya_obj::btf::Btf::parse(black_box(&bytes), object::Endianness::Little).is_ok());
+    bencher
+        .bench(|| aya_obj::btf::Btf::parse(black_box(&bytes), object::Endianness::Little).is_ok());
 }

@@ -36,7 +36,9 @@ impl TypeStore<'_> {
         let ty = self.strip(ty)?;
         let mut text = String::new();
         match self.get(ty)?.kind {
-            TypeKind::Struct { .. } | TypeKind::Union { .. } => self.write_record(&mut text, ty, 0, 0, offsets)?,
+            TypeKind::Struct { .. } | TypeKind::Union { .. } => {
+                self.write_record(&mut text, ty, 0, 0, offsets)?;
+            }
             TypeKind::Enum { .. } => self.write_enum(&mut text, ty)?,
             _ => text = self.display(ty),
         }
@@ -44,7 +46,13 @@ impl TypeStore<'_> {
     }
 
     /// Formats the type around the name from the inside out, as C writes it.
-    fn declarator(&self, ty: TypeRef, mut name: String, level: usize, budget: &mut usize) -> String {
+    fn declarator(
+        &self,
+        ty: TypeRef,
+        mut name: String,
+        level: usize,
+        budget: &mut usize,
+    ) -> String {
         let mut at = ty;
         for _ in 0..MAX_CHAIN {
             let Ok(Type { name: own, kind }) = self.get(at) else {
@@ -56,7 +64,11 @@ impl TypeStore<'_> {
                         self.get(target).map(|target| target.kind),
                         Ok(TypeKind::Array { .. } | TypeKind::Func { .. })
                     );
-                    name = if around { format!("(*{name})") } else { format!("*{name}") };
+                    name = if around {
+                        format!("(*{name})")
+                    } else {
+                        format!("*{name}")
+                    };
                     at = target;
                 }
                 TypeKind::Array { element, count } => {
@@ -66,12 +78,19 @@ impl TypeStore<'_> {
                 }
                 TypeKind::Func { returns, variadic } => {
                     let params = self.parameters(at, variadic, level, budget);
-                    let known = if name.is_empty() { own.unwrap_or_default() } else { name.as_str() };
+                    let known = if name.is_empty() {
+                        own.unwrap_or_default()
+                    } else {
+                        name.as_str()
+                    };
                     name = format!("{known}({params})");
                     at = returns;
                 }
                 TypeKind::Qualified { qualifier, target } => {
-                    let pointer = matches!(self.get(target).map(|t| t.kind), Ok(TypeKind::Pointer { .. }));
+                    let pointer = matches!(
+                        self.get(target).map(|t| t.kind),
+                        Ok(TypeKind::Pointer { .. })
+                    );
                     let word = word(qualifier);
                     if pointer && !word.is_empty() {
                         name = joined(word, &name);
@@ -89,10 +108,20 @@ impl TypeStore<'_> {
 
     /// Formats the type after a leading qualifier; stops at `MAX_CHAIN` levels.
     fn declarator_of(&self, ty: TypeRef, name: String, level: usize, budget: &mut usize) -> String {
-        if level >= MAX_CHAIN { joined("?", &name) } else { self.declarator(ty, name, level + 1, budget) }
+        if level >= MAX_CHAIN {
+            joined("?", &name)
+        } else {
+            self.declarator(ty, name, level + 1, budget)
+        }
     }
 
-    fn parameters(&self, func: TypeRef, variadic: bool, level: usize, budget: &mut usize) -> String {
+    fn parameters(
+        &self,
+        func: TypeRef,
+        variadic: bool,
+        level: usize,
+        budget: &mut usize,
+    ) -> String {
         if level >= MAX_FUNCTIONS {
             return "...".to_owned();
         }
@@ -104,12 +133,21 @@ impl TypeStore<'_> {
                 break;
             }
             *budget -= 1;
-            list.push(self.declarator(param.ty, param.name.unwrap_or_default().to_owned(), level + 1, budget));
+            list.push(self.declarator(
+                param.ty,
+                param.name.unwrap_or_default().to_owned(),
+                level + 1,
+                budget,
+            ));
         }
         if variadic {
             list.push("...".to_owned());
         }
-        if list.is_empty() { "void".to_owned() } else { list.join(", ") }
+        if list.is_empty() {
+            "void".to_owned()
+        } else {
+            list.join(", ")
+        }
     }
 
     fn write_record(
@@ -122,14 +160,25 @@ impl TypeStore<'_> {
     ) -> Result<(), TypeError> {
         let Type { name, kind } = self.get(ty)?;
         let indent = "    ".repeat(depth + 1);
-        let _ = writeln!(text, "{} {{", plain(name, kind).trim_end_matches(" (anonymous)"));
+        let _ = writeln!(
+            text,
+            "{} {{",
+            plain(name, kind).trim_end_matches(" (anonymous)")
+        );
         for member in self.members(ty)? {
             if text.len() > MAX_TEXT {
-                return Err(TypeError::TooMany { what: "bytes of a definition", limit: MAX_TEXT as u64 });
+                return Err(TypeError::TooMany {
+                    what: "bytes of a definition",
+                    limit: MAX_TEXT as u64,
+                });
             }
             let inner = self.strip(member.ty)?;
             let nested = self.get(inner)?;
-            let open = nested.name.is_none() && matches!(nested.kind, TypeKind::Struct { .. } | TypeKind::Union { .. });
+            let open = nested.name.is_none()
+                && matches!(
+                    nested.kind,
+                    TypeKind::Struct { .. } | TypeKind::Union { .. }
+                );
             let bit_offset = base.saturating_add(member.bit_offset);
             text.push_str(&indent);
             if open && inner == member.ty && depth < MAX_NESTED {
@@ -160,7 +209,11 @@ impl TypeStore<'_> {
     fn write_enum(&self, text: &mut String, ty: TypeRef) -> Result<(), TypeError> {
         let Type { name, kind } = self.get(ty)?;
         let signed = matches!(kind, TypeKind::Enum { signed: true, .. });
-        let _ = writeln!(text, "{} {{", plain(name, kind).trim_end_matches(" (anonymous)"));
+        let _ = writeln!(
+            text,
+            "{} {{",
+            plain(name, kind).trim_end_matches(" (anonymous)")
+        );
         for Enumerator { name, value } in self.enumerators(ty)? {
             let _ = if signed {
                 writeln!(text, "    {name} = {value},")
@@ -197,5 +250,9 @@ fn plain(name: Option<&str>, kind: TypeKind) -> String {
 }
 
 fn joined(ty: &str, name: &str) -> String {
-    if name.is_empty() { ty.to_owned() } else { format!("{ty} {name}") }
+    if name.is_empty() {
+        ty.to_owned()
+    } else {
+        format!("{ty} {name}")
+    }
 }

@@ -76,7 +76,9 @@ pub enum TypeError {
         limit: u64,
     },
     /// A section that does not inflate to the size in its header.
-    #[error("the section {section} does not inflate to {size:#x} bytes as its header states: {detail}")]
+    #[error(
+        "the section {section} does not inflate to {size:#x} bytes as its header states: {detail}"
+    )]
     Inflate {
         /// Section name.
         section: &'static str,
@@ -182,5 +184,9 @@ pub enum FrameFault {
 
 /// Formats the end of a message about an unknown name.
 pub(crate) fn hint(nearest: &[String]) -> String {
-    if nearest.is_empty() { String::new() } else { format!(": did you mean {}?", nearest.join(" or ")) }
+    if nearest.is_empty() {
+        String::new()
+    } else {
+        format!(": did you mean {}?", nearest.join(" or "))
+    }
 }

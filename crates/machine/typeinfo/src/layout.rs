@@ -42,8 +42,19 @@ pub struct Layout {
 
 /// Lays out a struct or union. `None` if it is larger than [`MAX_SIZE`], or an alignment is not a
 /// power of two.
-pub fn lay_out(abi: Arch, union: bool, packed: bool, at_least: Option<u64>, items: &[Item]) -> Option<Layout> {
-    let mut state = State { abi, packed, next: 0, align: power(at_least.unwrap_or(1))? };
+pub fn lay_out(
+    abi: Arch,
+    union: bool,
+    packed: bool,
+    at_least: Option<u64>,
+    items: &[Item],
+) -> Option<Layout> {
+    let mut state = State {
+        abi,
+        packed,
+        next: 0,
+        align: power(at_least.unwrap_or(1))?,
+    };
     let (mut bit_offsets, mut end) = (Vec::with_capacity(items.len()), 0);
     for item in items {
         if union {
@@ -53,7 +64,11 @@ pub fn lay_out(abi: Arch, union: bool, packed: bool, at_least: Option<u64>, item
         end = state.next.max(end);
     }
     let size = end.div_ceil(8).checked_next_multiple_of(state.align)?;
-    (size <= MAX_SIZE).then_some(Layout { size, align: state.align, bit_offsets })
+    (size <= MAX_SIZE).then_some(Layout {
+        size,
+        align: state.align,
+        bit_offsets,
+    })
 }
 
 /// Returns the number if it can be an alignment.
@@ -75,7 +90,11 @@ impl State {
     fn place(&mut self, item: &Item) -> Option<u64> {
         let asked = power(item.at_least.unwrap_or(1))?;
         let natural = power(item.align)?;
-        let align = if self.packed { asked } else { natural.max(asked) };
+        let align = if self.packed {
+            asked
+        } else {
+            natural.max(asked)
+        };
         let at = match item.bits {
             None => self.next.checked_next_multiple_of(align.checked_mul(8)?)?,
             Some(bits) => self.place_bits(item, bits, natural, asked)?,
@@ -84,10 +103,16 @@ impl State {
         if counts {
             // A zero-width bit-field aligns the struct by its type even in a packed struct (AAPCS64
             // only: on x86-64 it has no name and does not count).
-            let whole = if item.bits == Some(0) { natural.max(asked) } else { align };
+            let whole = if item.bits == Some(0) {
+                natural.max(asked)
+            } else {
+                align
+            };
             self.align = self.align.max(whole);
         }
-        let bits = item.bits.map_or_else(|| item.size.checked_mul(8), |bits| Some(bits.into()))?;
+        let bits = item
+            .bits
+            .map_or_else(|| item.size.checked_mul(8), |bits| Some(bits.into()))?;
         self.next = at.checked_add(bits)?;
         (self.next <= MAX_SIZE * 8).then_some(at)
     }
@@ -97,13 +122,23 @@ impl State {
     fn place_bits(&self, item: &Item, bits: u32, natural: u64, asked: u64) -> Option<u64> {
         let unit = natural.checked_mul(8)?;
         if bits == 0 {
-            return self.next.checked_next_multiple_of(unit.max(asked.checked_mul(8)?));
+            return self
+                .next
+                .checked_next_multiple_of(unit.max(asked.checked_mul(8)?));
         }
-        let at = if asked > 1 { self.next.checked_next_multiple_of(asked.checked_mul(8)?)? } else { self.next };
+        let at = if asked > 1 {
+            self.next.checked_next_multiple_of(asked.checked_mul(8)?)?
+        } else {
+            self.next
+        };
         if self.packed {
             return Some(at);
         }
         let crosses = at % unit + u64::from(bits) > item.size.checked_mul(8)?;
-        if crosses { at.checked_next_multiple_of(unit) } else { Some(at) }
+        if crosses {
+            at.checked_next_multiple_of(unit)
+        } else {
+            Some(at)
+        }
     }
 }

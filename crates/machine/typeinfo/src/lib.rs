@@ -60,13 +60,16 @@ mod source;
 mod store;
 
 pub use btf::Btf;
-pub use dwarf::{DebugSection, Dwarf, DwarfSections, LazyInfo, LineBounds, ReadSection, SectionFormat, SourceLine};
+pub use dwarf::{
+    DebugSection, Dwarf, DwarfSections, LazyInfo, LineBounds, ReadSection, SectionFormat,
+    SourceLine,
+};
 pub use error::{FrameFault, TypeError};
 pub use frames::{FrameSection, FrameSections, FrameTable};
 pub use inflate::{InflateBudget, inflate, inflated};
 pub use model::{
-    BitAccess, BtfId, Enumerator, Field, Function, IntClass, Member, NameKind, Param, Qualifier, RawTracepoint,
-    SourceId, Tag, Type, TypeKind, TypeRef, Variable,
+    BitAccess, BtfId, Enumerator, Field, Function, IntClass, Member, NameKind, Param, Qualifier,
+    RawTracepoint, SourceId, Tag, Type, TypeKind, TypeRef, Variable,
 };
 pub use own::{EnumDef, MemberDef, RecordDef};
 pub use store::TypeStore;

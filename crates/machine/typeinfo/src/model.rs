@@ -25,10 +25,18 @@ pub struct TypeRef {
 
 impl TypeRef {
     /// C's `void`, in every source.
-    pub const VOID: Self = Self { source: SourceId::OWN, part: 0, id: 0 };
+    pub const VOID: Self = Self {
+        source: SourceId::OWN,
+        part: 0,
+        id: 0,
+    };
 
     pub(crate) fn new(source: SourceId, id: u32) -> Self {
-        Self { source, part: 0, id }
+        Self {
+            source,
+            part: 0,
+            id,
+        }
     }
 
     /// Returns the source of the type.
@@ -215,13 +223,23 @@ impl Field {
     /// holds it. Prefers a naturally aligned load, which stays within the struct.
     pub fn bit_access(&self) -> Option<BitAccess> {
         let bits = self.bit_size.filter(|bits| (1..=64).contains(bits))?;
-        let aligned =
-            [1_u32, 2, 4, 8].into_iter().map(|size| (self.byte_offset() / u64::from(size) * u64::from(size), size));
-        let unaligned = [2_u32, 4, 8].into_iter().map(|size| (self.byte_offset(), size));
-        aligned.chain(unaligned).find_map(|(byte_offset, load_size)| {
-            let shift = u32::try_from(self.bit_offset - byte_offset * 8).ok()?;
-            (shift + bits <= load_size * 8).then_some(BitAccess { byte_offset, load_size, shift, bits })
-        })
+        let aligned = [1_u32, 2, 4, 8]
+            .into_iter()
+            .map(|size| (self.byte_offset() / u64::from(size) * u64::from(size), size));
+        let unaligned = [2_u32, 4, 8]
+            .into_iter()
+            .map(|size| (self.byte_offset(), size));
+        aligned
+            .chain(unaligned)
+            .find_map(|(byte_offset, load_size)| {
+                let shift = u32::try_from(self.bit_offset - byte_offset * 8).ok()?;
+                (shift + bits <= load_size * 8).then_some(BitAccess {
+                    byte_offset,
+                    load_size,
+                    shift,
+                    bits,
+                })
+            })
     }
 }
 
@@ -312,7 +330,14 @@ pub enum NameKind {
 
 impl NameKind {
     /// All name spaces.
-    pub const ALL: [Self; 6] = [Self::Struct, Self::Union, Self::Enum, Self::Typedef, Self::Base, Self::Func];
+    pub const ALL: [Self; 6] = [
+        Self::Struct,
+        Self::Union,
+        Self::Enum,
+        Self::Typedef,
+        Self::Base,
+        Self::Func,
+    ];
 
     /// Returns the word for messages.
     pub(crate) fn words(self) -> &'static str {

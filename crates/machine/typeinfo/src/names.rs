@@ -17,18 +17,24 @@ pub(crate) struct Nearest<'w> {
 
 impl<'w> Nearest<'w> {
     pub(crate) fn new(wanted: &'w str, count: usize) -> Self {
-        Self { wanted, count, best: Vec::with_capacity(count + 1) }
+        Self {
+            wanted,
+            count,
+            best: Vec::with_capacity(count + 1),
+        }
     }
 
     /// Considers a name.
     pub(crate) fn offer(&mut self, name: &str) {
         let allowed = allowed(self.wanted);
-        let comparable = self.wanted.len() <= MAX_COMPARED && self.wanted.len().abs_diff(name.len()) <= allowed;
+        let comparable =
+            self.wanted.len() <= MAX_COMPARED && self.wanted.len().abs_diff(name.len()) <= allowed;
         if !comparable {
             return;
         }
         let distance = strsim::osa_distance(self.wanted, name);
-        let full = self.best.len() == self.count && self.best.last().is_none_or(|(worst, _)| distance >= *worst);
+        let full = self.best.len() == self.count
+            && self.best.last().is_none_or(|(worst, _)| distance >= *worst);
         if distance > allowed || full || self.best.iter().any(|(_, known)| known == name) {
             return;
         }

@@ -89,8 +89,13 @@ impl UsdtProbes {
     /// requested: a note whose place is not a probe's is broken.
     pub fn read_with(image: &ElfImage<'_>, bytes: &dyn CodeBytes) -> Self {
         let code = Code::new(image, bytes);
-        let mut reader =
-            Reader { image, code: &code, probes: Self::default(), index: HashMap::new(), args: HashMap::new() };
+        let mut reader = Reader {
+            image,
+            code: &code,
+            probes: Self::default(),
+            index: HashMap::new(),
+            args: HashMap::new(),
+        };
         let (mut areas, mut left_out) = image.note_sections(NOTE_SECTION);
         if areas.is_empty() {
             (areas, left_out) = image.note_segments();
@@ -106,7 +111,9 @@ impl UsdtProbes {
 
     /// Returns the probe of this provider and name.
     pub fn get(&self, provider: &str, name: &str) -> Option<&Probe> {
-        self.probes.iter().find(|probe| *probe.provider == *provider && *probe.name == *name)
+        self.probes
+            .iter()
+            .find(|probe| *probe.provider == *provider && *probe.name == *name)
     }
 
     /// Returns true if the file has neither a probe nor a broken note.
@@ -136,7 +143,10 @@ impl<'data> Reader<'_, 'data> {
                     let offset = raw.offset;
                     UsdtError::BrokenNote { offset, fault }
                 }),
-                Err(broken) => Err(UsdtError::BrokenNote { offset: broken.offset, fault: broken.fault.into() }),
+                Err(broken) => Err(UsdtError::BrokenNote {
+                    offset: broken.offset,
+                    fault: broken.fault.into(),
+                }),
             };
             match read {
                 Ok((key, place)) => self.add(key, place),
@@ -152,13 +162,19 @@ impl<'data> Reader<'_, 'data> {
         base: Option<ElfVaddr>,
     ) -> Result<((&'data str, &'data str), Place), NoteFault> {
         let note = Note::parse(raw)?;
-        let parse = |args: &[u8]| args::parse_args(self.image.arch(), &String::from_utf8_lossy(args));
+        let parse =
+            |args: &[u8]| args::parse_args(self.image.arch(), &String::from_utf8_lossy(args));
         let args = match self.args.get(note.args) {
             Some(known) => Arc::clone(known),
             None => Arc::from(parse(note.args)?),
         };
-        self.args.entry(note.args).or_insert_with(|| Arc::clone(&args));
-        Ok(((note.provider, note.name), note.place(self.image, self.code, base, args)?))
+        self.args
+            .entry(note.args)
+            .or_insert_with(|| Arc::clone(&args));
+        Ok((
+            (note.provider, note.name),
+            note.place(self.image, self.code, base, args)?,
+        ))
     }
 
     fn add(&mut self, (provider, name): (&'data str, &'data str), place: Place) {
@@ -167,7 +183,11 @@ impl<'data> Reader<'_, 'data> {
         if at == known {
             let (provider, name) = (provider.into(), name.into());
             // Room for one: most have one place, and the first growth would take four.
-            self.probes.probes.push(Probe { provider, name, places: vec![place] });
+            self.probes.probes.push(Probe {
+                provider,
+                name,
+                places: vec![place],
+            });
         } else {
             self.probes.probes[at].places.push(place);
         }

@@ -49,7 +49,14 @@ impl<'data> Note<'data> {
         if name.is_empty() {
             return Err(NoteFault::NoName);
         }
-        Ok(Self { provider: text(provider, "provider")?, name: text(name, "name")?, args, probe, base, semaphore })
+        Ok(Self {
+            provider: text(provider, "provider")?,
+            name: text(name, "name")?,
+            args,
+            probe,
+            base,
+            semaphore,
+        })
     }
 
     /// Returns the place of the probe. `base` is the present address of the file's section
@@ -69,7 +76,8 @@ impl<'data> Note<'data> {
         };
         let vaddr = ElfVaddr(self.probe.0.wrapping_add(shift));
         let map = image.address_map();
-        map.to_offset(vaddr).map_err(|_| NoteFault::ProbeUnmapped { vaddr })?;
+        map.to_offset(vaddr)
+            .map_err(|_| NoteFault::ProbeUnmapped { vaddr })?;
         if !map.segment(vaddr).is_some_and(|segment| segment.executable) {
             return Err(NoteFault::ProbeNotExecutable { vaddr });
         }
@@ -77,8 +85,15 @@ impl<'data> Note<'data> {
             0 => None,
             address => Some(semaphore(map, ElfVaddr(address.wrapping_add(shift)))?),
         };
-        let at = code.usdt(vaddr).map_err(|fault| NoteFault::ProbePlace { fault })?;
-        Ok(Place { vaddr, at, semaphore, args })
+        let at = code
+            .usdt(vaddr)
+            .map_err(|fault| NoteFault::ProbePlace { fault })?;
+        Ok(Place {
+            vaddr,
+            at,
+            semaphore,
+            args,
+        })
     }
 }
 
@@ -86,7 +101,9 @@ impl<'data> Note<'data> {
 /// (`valid_ref_ctr_vma` in `kernel/events/uprobes.c`), and without the count the probe would never
 /// be hit.
 fn semaphore(map: &AddressMap, vaddr: ElfVaddr) -> Result<Semaphore, NoteFault> {
-    let offset = map.to_offset(vaddr).map_err(|_| NoteFault::SemaphoreUnmapped { vaddr })?;
+    let offset = map
+        .to_offset(vaddr)
+        .map_err(|_| NoteFault::SemaphoreUnmapped { vaddr })?;
     if !map.segment(vaddr).is_some_and(|segment| segment.writable) {
         return Err(NoteFault::SemaphoreNotWritable { vaddr });
     }
@@ -98,13 +115,18 @@ fn word(bytes: &[u8]) -> Option<(ElfVaddr, &[u8])> {
     Some((ElfVaddr(u64::from_le_bytes(*word)), rest))
 }
 
-fn string<'data>(bytes: &'data [u8], which: &'static str) -> Result<(&'data [u8], &'data [u8]), NoteFault> {
+fn string<'data>(
+    bytes: &'data [u8],
+    which: &'static str,
+) -> Result<(&'data [u8], &'data [u8]), NoteFault> {
     let end = memchr::memchr(0, bytes).ok_or(NoteFault::Unterminated { which })?;
     Ok((&bytes[..end], &bytes[end + 1..]))
 }
 
 /// Returns text that can be shown: names end up on terminals and in patterns.
 fn text<'data>(bytes: &'data [u8], which: &'static str) -> Result<&'data str, NoteFault> {
-    let text = std::str::from_utf8(bytes).ok().filter(|text| !text.chars().any(char::is_control));
+    let text = std::str::from_utf8(bytes)
+        .ok()
+        .filter(|text| !text.chars().any(char::is_control));
     text.ok_or(NoteFault::NotText { which })
 }

@@ -82,8 +82,18 @@ struct X86Row {
     offset: u16,
 }
 
-const fn row(register: X86Register, names: [&'static str; 4], high_byte: &'static str, offset: u16) -> X86Row {
-    X86Row { register, names, high_byte, offset }
+const fn row(
+    register: X86Register,
+    names: [&'static str; 4],
+    high_byte: &'static str,
+    offset: u16,
+) -> X86Row {
+    X86Row {
+        register,
+        names,
+        high_byte,
+        offset,
+    }
 }
 
 /// All of x86-64's registers, in the order of [`X86Register`].
@@ -128,7 +138,13 @@ impl X86Register {
                 return Some((row.register, RegisterPart { shift: 8, size: 1 }));
             }
             let width = row.names.iter().position(|known| *known == name)?;
-            Some((row.register, RegisterPart { shift: 0, size: 8 >> width }))
+            Some((
+                row.register,
+                RegisterPart {
+                    shift: 0,
+                    size: 8 >> width,
+                },
+            ))
         })
     }
 }
@@ -179,7 +195,11 @@ mod tests {
     #[test]
     fn x86_names_of_every_width() {
         let check = |name: &str, register, shift, size| {
-            assert_eq!(X86Register::parse(name), Some((register, RegisterPart { shift, size })), "{name}");
+            assert_eq!(
+                X86Register::parse(name),
+                Some((register, RegisterPart { shift, size })),
+                "{name}"
+            );
         };
         check("al", X86Register::Rax, 0, 1);
         check("ah", X86Register::Rax, 8, 1);
@@ -204,10 +224,16 @@ mod tests {
         // The x86 numbers are those of `offsetof` on this machine's <sys/user.h>, whose first 21 members are the same.
         assert_eq!(Register::X86(X86Register::R15).pt_regs_offset(), 0);
         assert_eq!(Register::X86(X86Register::Rdi).pt_regs_offset(), 112);
-        assert_eq!(Register::instruction_pointer(Arch::X86_64).pt_regs_offset(), 128);
+        assert_eq!(
+            Register::instruction_pointer(Arch::X86_64).pt_regs_offset(),
+            128
+        );
         assert_eq!(Register::X86(X86Register::Rsp).pt_regs_offset(), 152);
         assert_eq!(Register::Arm64(Arm64Register::X(30)).pt_regs_offset(), 240);
         assert_eq!(Register::Arm64(Arm64Register::Sp).pt_regs_offset(), 248);
-        assert_eq!(Register::instruction_pointer(Arch::Aarch64).pt_regs_offset(), 256);
+        assert_eq!(
+            Register::instruction_pointer(Arch::Aarch64).pt_regs_offset(),
+            256
+        );
     }
 }

@@ -10,7 +10,11 @@ use elf::symbols::SymbolAddresses;
 impl UsdtProbes {
     /// Returns the symbols that arguments still wait for. Most files have none.
     pub fn wanted_symbols(&self) -> HashSet<&str> {
-        let args = self.probes.iter().flat_map(|probe| &probe.places).flat_map(|place| place.args.iter());
+        let args = self
+            .probes
+            .iter()
+            .flat_map(|probe| &probe.places)
+            .flat_map(|place| place.args.iter());
         args.filter_map(|arg| arg.wanted_symbol()).collect()
     }
 

@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context as _, anyhow};
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, PROC_SUPER_MAGIC, StatxAttributes, StatxFlags, fchmod, linkat, openat, statfs, statx,
+    AtFlags, CWD, Mode, OFlags, PROC_SUPER_MAGIC, StatxAttributes, StatxFlags, fchmod, linkat,
+    openat, statfs, statx,
 };
 use rustix::io::Errno;
 use text::printable::path as printable;
@@ -80,20 +81,31 @@ impl WholeFile {
     /// Begins a file that will go to this path. An old file that the user may not write is not replaced either.
     pub fn create(path: &Path, access: Access) -> io::Result<Self> {
         let (what, created) = match destination(path) {
-            Ok(None) => ("opening", File::create(path).map(|file| Self { file, target: None })),
+            Ok(None) => (
+                "opening",
+                File::create(path).map(|file| Self { file, target: None }),
+            ),
             Ok(Some((real, old))) => {
-                let what = if old.is_some() { "writing a new file beside" } else { "creating" };
+                let what = if old.is_some() {
+                    "writing a new file beside"
+                } else {
+                    "creating"
+                };
                 (what, begin(real, old.as_ref(), access))
             }
             Err(error) => ("creating", Err(error)),
         };
-        created.map_err(|error| io::Error::new(error.kind(), format!("{what} {}: {error}", printable(path))))
+        created.map_err(|error| {
+            io::Error::new(error.kind(), format!("{what} {}: {error}", printable(path)))
+        })
     }
 
     /// Writes a whole file.
     pub fn write_whole(path: &Path, access: Access, bytes: &[u8]) -> io::Result<()> {
         let mut file = Self::create(path, access)?;
-        file.write_all(bytes).and_then(|()| file.commit()).map_err(|error| failed(path, &error))
+        file.write_all(bytes)
+            .and_then(|()| file.commit())
+            .map_err(|error| failed(path, &error))
     }
 
     /// Returns the open file.
@@ -104,7 +116,9 @@ impl WholeFile {
     /// Stores the file on the disk, puts it in its place, and stores that change, too.
     pub fn commit(mut self) -> io::Result<()> {
         self.store()?;
-        let Some(target) = &mut self.target else { return Ok(()) };
+        let Some(target) = &mut self.target else {
+            return Ok(());
+        };
         if !target.is_published {
             target.name(&self.file)?;
             target.publish()?;
@@ -115,23 +129,35 @@ impl WholeFile {
     /// Puts a growing file in its place, with its present contents. Stores these on the disk first
     /// if there is an old file to lose.
     pub fn publish(&mut self) -> io::Result<()> {
-        if self.target.as_ref().is_some_and(|target| target.replaces && !target.is_published) {
+        if self
+            .target
+            .as_ref()
+            .is_some_and(|target| target.replaces && !target.is_published)
+        {
             self.store()?;
         }
-        let Some(target) = self.target.as_mut().filter(|target| !target.is_published) else { return Ok(()) };
+        let Some(target) = self.target.as_mut().filter(|target| !target.is_published) else {
+            return Ok(());
+        };
         target.name(&self.file)?;
         target.publish()
     }
 
     /// Stores the bytes on the disk; a pipe or a device has none.
     fn store(&self) -> io::Result<()> {
-        if self.target.is_some() { self.file.sync_all() } else { Ok(()) }
+        if self.target.is_some() {
+            self.file.sync_all()
+        } else {
+            Ok(())
+        }
     }
 
     /// Stores the file, gives it a hidden name, and closes it.
     fn stage(mut self) -> io::Result<Option<Target>> {
         self.store()?;
-        let Some(mut target) = self.target.take() else { return Ok(None) };
+        let Some(mut target) = self.target.take() else {
+            return Ok(None);
+        };
         target.name(&self.file)?;
         Ok(Some(target))
     }
@@ -198,7 +224,9 @@ impl Batch {
     /// Adds a file with these bytes.
     pub fn add_whole(&mut self, path: &Path, access: Access, bytes: &[u8]) -> io::Result<()> {
         let mut file = WholeFile::create(path, access)?;
-        file.write_all(bytes).and_then(|()| self.add(file)).map_err(|error| failed(path, &error))
+        file.write_all(bytes)
+            .and_then(|()| self.add(file))
+            .map_err(|error| failed(path, &error))
     }
 
     /// Adds the files of another batch.
@@ -211,7 +239,11 @@ impl Batch {
     pub fn commit(self) -> anyhow::Result<()> {
         let Self { held, mut staged } = self;
         for file in held {
-            let path = file.target.as_ref().map(|target| printable(&target.path)).unwrap_or_default();
+            let path = file
+                .target
+                .as_ref()
+                .map(|target| printable(&target.path))
+                .unwrap_or_default();
             staged.extend(file.stage().with_context(|| format!("storing {path}"))?);
         }
         for at in 0..staged.len() {
@@ -220,11 +252,15 @@ impl Batch {
                 return Err(anyhow!(error).context(format!("putting {path} in its place; {done}")));
             }
         }
-        let mut folders: Vec<&Path> = staged.iter().map(|target| folder_of(&target.path)).collect();
+        let mut folders: Vec<&Path> = staged
+            .iter()
+            .map(|target| folder_of(&target.path))
+            .collect();
         folders.sort_unstable();
         folders.dedup();
         for folder in folders {
-            sync_folder(folder).with_context(|| format!("storing the folder {}", printable(folder)))?;
+            sync_folder(folder)
+                .with_context(|| format!("storing the folder {}", printable(folder)))?;
         }
         Ok(())
     }
@@ -232,12 +268,19 @@ impl Batch {
 
 /// Returns which files of a batch that failed are in their places.
 fn already_there(done: &[Target]) -> String {
-    let names: Vec<String> = done.iter().take(MAX_LISTED).map(|target| printable(&target.path)).collect();
+    let names: Vec<String> = done
+        .iter()
+        .take(MAX_LISTED)
+        .map(|target| printable(&target.path))
+        .collect();
     let more = done.len() - names.len();
     match (names.is_empty(), more) {
         (true, _) => "no other file was written".to_owned(),
         (false, 0) => format!("these are new already: {}", names.join(", ")),
-        (false, _) => format!("these are new already: {}, and {more} more", names.join(", ")),
+        (false, _) => format!(
+            "these are new already: {}, and {more} more",
+            names.join(", ")
+        ),
     }
 }
 
@@ -250,13 +293,20 @@ fn destination(path: &Path) -> io::Result<Option<(PathBuf, Option<fs::Metadata>)
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
-    let Some(real) = resolved(path)? else { return Ok(None) };
+    let Some(real) = resolved(path)? else {
+        return Ok(None);
+    };
     if old.is_some() && is_mount_point(&real)? {
         let why = "it is mounted there by itself, so that no whole file can take its place; write to another file";
         return Err(io::Error::new(ErrorKind::ResourceBusy, why));
     }
     // The kernel decides whether the user may write the old file and follow these links (`fs.protected_symlinks`, proc_sys_fs(5)).
-    match openat(CWD, path, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()) {
+    match openat(
+        CWD,
+        path,
+        OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC,
+        Mode::empty(),
+    ) {
         Ok(_) | Err(Errno::NOENT) => Ok(Some((real, old))),
         Err(error) => Err(error.into()),
     }
@@ -302,8 +352,16 @@ fn begin(path: PathBuf, old: Option<&fs::Metadata>, access: Access) -> io::Resul
         let (name, file) = with_hidden_name(&path, create)?;
         (file, Some(name))
     };
-    let target = Target { path, hidden, replaces: old.is_some(), is_published: false };
-    let file = WholeFile { file, target: Some(target) };
+    let target = Target {
+        path,
+        hidden,
+        replaces: old.is_some(),
+        is_published: false,
+    };
+    let file = WholeFile {
+        file,
+        target: Some(target),
+    };
     // The mode of somebody else's file is not copied, and neither are set-user-ID and set-group-ID
     // bits.
     if let Some(old) = old.filter(|old| old.uid() == rustix::process::geteuid().as_raw()) {
@@ -315,28 +373,44 @@ fn begin(path: PathBuf, old: Option<&fs::Metadata>, access: Access) -> io::Resul
 /// Makes a file without a name; `None` if the file system has no such files, or we could not give
 /// it a name later.
 fn without_name(folder: &Path, access: Access) -> io::Result<Option<File>> {
-    match openat(CWD, folder, OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, access.mode()) {
+    match openat(
+        CWD,
+        folder,
+        OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC,
+        access.mode(),
+    ) {
         Ok(file) => {
             let file = File::from(file);
             // Without /proc there is no link to it, and naming it by its descriptor needs CAP_DAC_READ_SEARCH (linkat(2)).
-            let has_link = host::proc::own_descriptor(file.as_fd()).symlink_metadata().is_ok();
+            let has_link = host::proc::own_descriptor(file.as_fd())
+                .symlink_metadata()
+                .is_ok();
             Ok(has_link.then_some(file))
         }
         // Errors of file systems and kernels without it (open(2)). A missing folder is noticed when
         // a name is tried.
-        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT | Errno::NOSYS) => Ok(None),
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT | Errno::NOSYS) => {
+            Ok(None)
+        }
         Err(error) => Err(error.into()),
     }
 }
 
 /// Tries hidden names beside a path until one is free.
-fn with_hidden_name<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(PathBuf, T)> {
+fn with_hidden_name<T>(
+    path: &Path,
+    make: impl Fn(&Path) -> io::Result<T>,
+) -> io::Result<(PathBuf, T)> {
     let stem = path.file_name().unwrap_or_default().as_bytes();
     let stem = OsStr::from_bytes(&stem[..stem.len().min(MAX_STEM_BYTES)]);
     for _ in 0..MAX_TRIES {
         let mut name = OsStr::new(".").to_owned();
         name.push(stem);
-        name.push(format!(".{}-{}{UNFINISHED}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
+        name.push(format!(
+            ".{}-{}{UNFINISHED}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        ));
         let hidden = folder_of(path).join(name);
         match make(&hidden) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -348,13 +422,20 @@ fn with_hidden_name<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io
 
 /// Returns the folder that a path is in.
 pub fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    path.parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 /// Stores the list of a folder's files on the disk. Some file systems can't (`EINVAL`, fsync(2)),
 /// and not every folder that can be written can be read: then the system stores it in its own time.
 pub fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = match openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
+    let folder = match openat(
+        CWD,
+        path,
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    ) {
         Err(Errno::ACCESS) => return Ok(()),
         folder => File::from(folder?),
     };
@@ -366,5 +447,8 @@ pub fn sync_folder(path: &Path) -> io::Result<()> {
 
 /// Returns the error with the file's name; its kind is kept.
 pub fn failed(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("writing {}: {error}", printable(path)))
+    io::Error::new(
+        error.kind(),
+        format!("writing {}: {error}", printable(path)),
+    )
 }

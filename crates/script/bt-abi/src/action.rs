@@ -29,7 +29,8 @@ impl EventHead {
     /// # Errors
     /// Returns [`WrongSize`] if there are fewer bytes than a head has.
     pub fn of(event: &[u8]) -> Result<Self, WrongSize> {
-        let (head, _) = Self::read_from_prefix(event).map_err(|_| WrongSize::event(event.len(), size_of::<Self>()))?;
+        let (head, _) = Self::read_from_prefix(event)
+            .map_err(|_| WrongSize::event(event.len(), size_of::<Self>()))?;
         Ok(head)
     }
 }
@@ -173,11 +174,22 @@ impl Action {
         for ty in types {
             // Programs zero and copy in words of 8 bytes, so each field begins at one.
             let offset = size.next_multiple_of(8);
-            fields.push(Field { name: None, offset, ty: ty.clone(), bits: None });
+            fields.push(Field {
+                name: None,
+                offset,
+                ty: ty.clone(),
+                bits: None,
+            });
             // A value larger than any event is refused, so its exact size does not matter.
             size = (offset + ty.size().min(TOO_LARGE)).min(TOO_LARGE);
         }
-        Self { kind, fields, size: size.next_multiple_of(8), span, callers: Vec::new() }
+        Self {
+            kind,
+            fields,
+            size: size.next_multiple_of(8),
+            span,
+            callers: Vec::new(),
+        }
     }
 }
 
@@ -190,11 +202,22 @@ mod tests {
     #[test]
     fn a_head_is_the_beginning_of_an_event() {
         assert_eq!(
-            [offset_of!(EventHead, time), offset_of!(EventHead, action), offset_of!(EventHead, cpu)],
+            [
+                offset_of!(EventHead, time),
+                offset_of!(EventHead, action),
+                offset_of!(EventHead, cpu)
+            ],
             [0, 8, 12]
         );
         let event: [u8; 24] = zerocopy::transmute!([5_u64, 7, 9]);
-        assert_eq!(EventHead::of(&event), Ok(EventHead { time: 5, action: 7, cpu: 0 }));
+        assert_eq!(
+            EventHead::of(&event),
+            Ok(EventHead {
+                time: 5,
+                action: 7,
+                cpu: 0
+            })
+        );
         assert_eq!(EventHead::of(&event[..15]), Err(WrongSize::event(15, 16)));
     }
 
@@ -202,7 +225,14 @@ mod tests {
     fn fields_begin_behind_the_head_at_words() {
         let types = [ValueType::Bool, ValueType::Str { size: 9 }, ValueType::Bool];
         let action = Action::new(ActionKind::PrintValue, &types, Span::default());
-        assert_eq!(action.fields.iter().map(|field| field.offset).collect::<Vec<_>>(), [16, 24, 40]);
+        assert_eq!(
+            action
+                .fields
+                .iter()
+                .map(|field| field.offset)
+                .collect::<Vec<_>>(),
+            [16, 24, 40]
+        );
         assert_eq!(action.size, 48);
     }
 }

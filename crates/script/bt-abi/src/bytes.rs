@@ -96,15 +96,46 @@ mod tests {
 
     #[test]
     fn parts_lie_where_programs_put_them() {
-        assert_eq!([size_of::<BufferHead>(), size_of::<StackHead>(), size_of::<UserStackHead>()], [4, 8, 16]);
-        assert_eq!([size_of::<UserSymbol>(), size_of::<Inet>(), size_of::<MacAddress>()], [16, 20, 6]);
         assert_eq!(
-            [offset_of!(UserStackHead, stack), offset_of!(UserSymbol, task), offset_of!(Inet, address)],
+            [
+                size_of::<BufferHead>(),
+                size_of::<StackHead>(),
+                size_of::<UserStackHead>()
+            ],
+            [4, 8, 16]
+        );
+        assert_eq!(
+            [
+                size_of::<UserSymbol>(),
+                size_of::<Inet>(),
+                size_of::<MacAddress>()
+            ],
+            [16, 20, 6]
+        );
+        assert_eq!(
+            [
+                offset_of!(UserStackHead, stack),
+                offset_of!(UserSymbol, task),
+                offset_of!(Inet, address)
+            ],
             [8, 8, 4]
         );
         // The two halves of a word: see `TaskId` in the emitter.
-        assert_eq!([offset_of!(TaskId, pid), offset_of!(TaskId, tid), size_of::<TaskId>()], [0, 4, 8]);
-        assert_eq!([offset_of!(BuildIdFrame, build_id), offset_of!(BuildIdFrame, offset)], [4, 24]);
+        assert_eq!(
+            [
+                offset_of!(TaskId, pid),
+                offset_of!(TaskId, tid),
+                size_of::<TaskId>()
+            ],
+            [0, 4, 8]
+        );
+        assert_eq!(
+            [
+                offset_of!(BuildIdFrame, build_id),
+                offset_of!(BuildIdFrame, offset)
+            ],
+            [4, 24]
+        );
         assert_eq!(size_of::<BuildIdFrame>(), 32);
     }
 }

@@ -13,7 +13,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub const FAILURES: &str = "failures";
 
 /// A failure in the map's value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct FailureSlot {
     /// Number of failures.
@@ -81,10 +83,25 @@ mod tests {
     #[test]
     fn each_failure_has_a_slot() {
         let mut failures = Failures::default();
-        let mut place = |kind| failures.place(Failure { kind, span: Span::default() });
-        let kinds = [FailureKind::MapFull, FailureKind::LoopCut, FailureKind::MapFull];
+        let mut place = |kind| {
+            failures.place(Failure {
+                kind,
+                span: Span::default(),
+            })
+        };
+        let kinds = [
+            FailureKind::MapFull,
+            FailureKind::LoopCut,
+            FailureKind::MapFull,
+        ];
         assert_eq!(kinds.map(&mut place), [0, 16, 0]);
         let slot: FailureSlot = zerocopy::transmute!([3_i64, -14]);
-        assert_eq!(slot, FailureSlot { count: 3, error: -14 });
+        assert_eq!(
+            slot,
+            FailureSlot {
+                count: 3,
+                error: -14
+            }
+        );
     }
 }

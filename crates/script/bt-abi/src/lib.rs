@@ -18,7 +18,10 @@
 //! | [`lost`] | counters of losses |
 //! | [`signals`] | signals' names and texts |
 #![forbid(unsafe_code)]
-#![expect(clippy::struct_excessive_bools, reason = "they are facts of their own, not states")]
+#![expect(
+    clippy::struct_excessive_bools,
+    reason = "they are facts of their own, not states"
+)]
 
 pub mod action;
 pub mod bytes;

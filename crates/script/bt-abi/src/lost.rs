@@ -6,7 +6,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub const LOST: &str = "lost";
 
 /// Number of losses since the script was loaded, on all CPUs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct LostCounters {
     /// Events for which the ring had no room.
@@ -22,6 +24,12 @@ mod tests {
     #[test]
     fn counters_are_words_one_behind_the_other() {
         let counters: LostCounters = zerocopy::transmute!([7_u64, 8]);
-        assert_eq!(counters, LostCounters { ring_full: 7, no_scratch: 8 });
+        assert_eq!(
+            counters,
+            LostCounters {
+                ring_full: 7,
+                no_scratch: 8
+            }
+        );
     }
 }

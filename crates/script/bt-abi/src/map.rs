@@ -49,7 +49,9 @@ pub type FollowedProcess = u64;
 pub const IS_FOLLOWED: u64 = 1;
 
 /// Lock before a value that all CPUs share and that changes in several steps.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct Lock {
     /// 1 while a program changes the value.
@@ -57,7 +59,9 @@ pub struct Lock {
 }
 
 /// A CPU's value of `min` and `max`. The extreme of all CPUs is taken over those that are set.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct Extreme {
     /// The least or the greatest number; an `i64` if numbers are signed.
@@ -67,7 +71,9 @@ pub struct Extreme {
 }
 
 /// A CPU's value of `avg` and `stats`. The values of all CPUs are added.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct Average {
     /// Sum of all numbers, which wraps; an `i64` if numbers are signed.
@@ -77,7 +83,9 @@ pub struct Average {
 }
 
 /// A slot of a CPU's time series. Epoch N is in slot `N % buckets`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct SeriesSlot {
     /// Combined values of the epoch, by [`SeriesOp`]; an `i64` if they are signed.
@@ -213,7 +221,10 @@ impl Aggregation {
     /// Returns true if a new number changes a value in several steps, which no other CPU may
     /// interrupt. All other kinds are added.
     pub fn takes_steps(&self) -> bool {
-        matches!(self, Self::Min { .. } | Self::Max { .. } | Self::Series { .. })
+        matches!(
+            self,
+            Self::Min { .. } | Self::Max { .. } | Self::Series { .. }
+        )
     }
 
     /// Returns true if the number that a script reads from the map is signed; `None` if there is no
@@ -221,8 +232,13 @@ impl Aggregation {
     pub fn number_is_signed(&self) -> Option<bool> {
         match self {
             Self::Count => Some(true),
-            Self::Sum { signed } | Self::Min { signed } | Self::Max { signed } | Self::Avg { signed } => Some(*signed),
-            Self::Stats { .. } | Self::Hist { .. } | Self::Lhist { .. } | Self::Series { .. } => None,
+            Self::Sum { signed }
+            | Self::Min { signed }
+            | Self::Max { signed }
+            | Self::Avg { signed } => Some(*signed),
+            Self::Stats { .. } | Self::Hist { .. } | Self::Lhist { .. } | Self::Series { .. } => {
+                None
+            }
         }
     }
 
@@ -253,11 +269,21 @@ impl Aggregation {
         let either = |a: &bool, b: &bool| *a || *b;
         Some(match (self, other) {
             (a, b) if a == b => a.clone(),
-            (Self::Sum { signed: a }, Self::Sum { signed: b }) => Self::Sum { signed: either(a, b) },
-            (Self::Min { signed: a }, Self::Min { signed: b }) => Self::Min { signed: either(a, b) },
-            (Self::Max { signed: a }, Self::Max { signed: b }) => Self::Max { signed: either(a, b) },
-            (Self::Avg { signed: a }, Self::Avg { signed: b }) => Self::Avg { signed: either(a, b) },
-            (Self::Stats { signed: a }, Self::Stats { signed: b }) => Self::Stats { signed: either(a, b) },
+            (Self::Sum { signed: a }, Self::Sum { signed: b }) => Self::Sum {
+                signed: either(a, b),
+            },
+            (Self::Min { signed: a }, Self::Min { signed: b }) => Self::Min {
+                signed: either(a, b),
+            },
+            (Self::Max { signed: a }, Self::Max { signed: b }) => Self::Max {
+                signed: either(a, b),
+            },
+            (Self::Avg { signed: a }, Self::Avg { signed: b }) => Self::Avg {
+                signed: either(a, b),
+            },
+            (Self::Stats { signed: a }, Self::Stats { signed: b }) => Self::Stats {
+                signed: either(a, b),
+            },
             _ => return None,
         })
     }
@@ -277,7 +303,11 @@ pub fn hist_bucket(bits: u8, bucket: u32) -> Option<u64> {
     let index = bucket.checked_sub(1)?;
     let (octave, within) = (index >> bits, u64::from(index & ((1 << bits) - 1)));
     let first = 1_u64 << bits;
-    Some(if octave == 0 { within } else { (first + within) << (octave - 1) })
+    Some(if octave == 0 {
+        within
+    } else {
+        (first + within) << (octave - 1)
+    })
 }
 
 /// Returns the number of buckets of `lhist(n, min, max, step)`.
@@ -301,7 +331,22 @@ mod tests {
                 let shift = k - u32::from(bits);
                 1 + ((shift + 1) << bits) + ((n >> shift) - (1 << bits)) as u32
             };
-            for n in [0, 1, 2, 3, 4, 7, 8, 31, 32, 33, 100, 1 << 40, (1 << 40) + 12345, u64::MAX] {
+            for n in [
+                0,
+                1,
+                2,
+                3,
+                4,
+                7,
+                8,
+                31,
+                32,
+                33,
+                100,
+                1 << 40,
+                (1 << 40) + 12345,
+                u64::MAX,
+            ] {
                 let bucket = index(n);
                 assert!(bucket < hist_buckets(bits), "{bits} {n}");
                 assert!(hist_bucket(bits, bucket).unwrap() <= n, "{bits} {n}");
@@ -317,16 +362,43 @@ mod tests {
     #[test]
     fn values_are_structures_of_words() {
         assert_eq!(
-            [size_of::<Extreme>(), size_of::<Average>(), size_of::<SeriesSlot>(), size_of::<Lock>()],
+            [
+                size_of::<Extreme>(),
+                size_of::<Average>(),
+                size_of::<SeriesSlot>(),
+                size_of::<Lock>()
+            ],
             [16, 16, 24, 8]
         );
         let slot: SeriesSlot = zerocopy::transmute!([4_u64, 1, 7]);
-        assert_eq!(slot, SeriesSlot { value: 4, meta: 1, epoch: 7 });
+        assert_eq!(
+            slot,
+            SeriesSlot {
+                value: 4,
+                meta: 1,
+                epoch: 7
+            }
+        );
         let average: Average = zerocopy::transmute!([10_u64, 2]);
-        assert_eq!(average, Average { total: 10, count: 2 });
+        assert_eq!(
+            average,
+            Average {
+                total: 10,
+                count: 2
+            }
+        );
         let extreme: Extreme = zerocopy::transmute!([9_u64, 1]);
-        assert_eq!(extreme, Extreme { value: 9, is_set: 1 });
-        assert_eq!([ValueType::None, ValueType::Bool].map(|ty| MapValue::Scalar(ty).size()), [8, 8]);
+        assert_eq!(
+            extreme,
+            Extreme {
+                value: 9,
+                is_set: 1
+            }
+        );
+        assert_eq!(
+            [ValueType::None, ValueType::Bool].map(|ty| MapValue::Scalar(ty).size()),
+            [8, 8]
+        );
     }
 
     #[test]

@@ -43,7 +43,10 @@ const SIGNALS: [(&str, u64, &str); 31] = [
 /// Returns the number of a signal by its name, with or without `SIG`.
 pub fn number(name: &str) -> Option<u64> {
     let name = name.strip_prefix("SIG").unwrap_or(name);
-    SIGNALS.iter().find(|(known, ..)| *known == name).map(|(_, number, _)| *number)
+    SIGNALS
+        .iter()
+        .find(|(known, ..)| *known == name)
+        .map(|(_, number, _)| *number)
 }
 
 /// Returns the text of a signal; `N/A` beyond the last.
@@ -53,7 +56,9 @@ pub fn text(number: i64) -> String {
     };
     match SIGNALS.iter().find(|(_, known, _)| *known == number) {
         Some((.., text)) => (*text).to_owned(),
-        None if number >= FIRST_REAL_TIME => format!("Real-time signal {}", number - FIRST_REAL_TIME),
+        None if number >= FIRST_REAL_TIME => {
+            format!("Real-time signal {}", number - FIRST_REAL_TIME)
+        }
         None => format!("Unknown signal {number}"),
     }
 }
@@ -64,9 +69,18 @@ mod tests {
 
     #[test]
     fn signals_by_name_and_number() {
-        assert_eq!((number("SIGUSR1"), number("KILL"), number("NONE")), (Some(10), Some(9), None));
-        assert_eq!((text(2).as_str(), text(0).as_str()), ("Interrupt", "Unknown signal 0"));
-        assert_eq!((text(34).as_str(), text(64).as_str()), ("Real-time signal 0", "Real-time signal 30"));
+        assert_eq!(
+            (number("SIGUSR1"), number("KILL"), number("NONE")),
+            (Some(10), Some(9), None)
+        );
+        assert_eq!(
+            (text(2).as_str(), text(0).as_str()),
+            ("Interrupt", "Unknown signal 0")
+        );
+        assert_eq!(
+            (text(34).as_str(), text(64).as_str()),
+            ("Real-time signal 0", "Real-time signal 30")
+        );
         assert_eq!((text(65).as_str(), text(-1).as_str()), ("N/A", "N/A"));
     }
 }

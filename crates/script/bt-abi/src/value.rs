@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use crate::bytes::{BufferHead, BuildIdFrame, Inet, MacAddress, StackHead, UserStackHead, UserSymbol};
+use crate::bytes::{
+    BufferHead, BuildIdFrame, Inet, MacAddress, StackHead, UserStackHead, UserSymbol,
+};
 
 /// The type of a value, which determines its bytes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -110,7 +112,10 @@ pub struct EnumNames {
 impl EnumNames {
     /// Returns the first name of a value.
     pub fn get(&self, value: i64) -> Option<&str> {
-        self.values.iter().find(|(known, _)| *known == value).map(|(_, name)| name.as_str())
+        self.values
+            .iter()
+            .find(|(known, _)| *known == value)
+            .map(|(_, name)| name.as_str())
     }
 }
 
@@ -182,7 +187,11 @@ impl StackMode {
 
     /// Returns the bytes of a frame: its address, or a [`BuildIdFrame`].
     pub fn frame_bytes(self) -> u32 {
-        if self == Self::BuildId { size_of::<BuildIdFrame>() as u32 } else { size_of::<u64>() as u32 }
+        if self == Self::BuildId {
+            size_of::<BuildIdFrame>() as u32
+        } else {
+            size_of::<u64>() as u32
+        }
     }
 }
 
@@ -204,8 +213,13 @@ impl ValueType {
         match self {
             Self::None => 0,
             Self::Bool => 1,
-            Self::Int { size, .. } | Self::Enum { size, .. } | Self::Float { size } => u32::from(*size),
-            Self::Pointer | Self::KernelSymbol | Self::CgroupPath { .. } | Self::Timestamp { .. } => 8,
+            Self::Int { size, .. } | Self::Enum { size, .. } | Self::Float { size } => {
+                u32::from(*size)
+            }
+            Self::Pointer
+            | Self::KernelSymbol
+            | Self::CgroupPath { .. }
+            | Self::Timestamp { .. } => 8,
             Self::Str { size } => *size,
             Self::Buffer { size } => {
                 let room = size.checked_next_multiple_of(4).unwrap_or(u32::MAX);
@@ -227,7 +241,9 @@ impl ValueType {
     pub fn align(&self) -> u32 {
         match self {
             Self::Bool => 1,
-            Self::Int { size, .. } | Self::Enum { size, .. } | Self::Float { size } => u32::from(*size),
+            Self::Int { size, .. } | Self::Enum { size, .. } | Self::Float { size } => {
+                u32::from(*size)
+            }
             Self::Username | Self::ErrorText | Self::SignalText => 4,
             Self::Array { element, .. } => element.align(),
             _ => 8,
@@ -290,7 +306,9 @@ impl ValueType {
 
 /// Returns the bytes of a stack with its head.
 fn stack_bytes<Head>(mode: StackMode, depth: u32) -> u32 {
-    mode.frame_bytes().saturating_mul(depth).saturating_add(size_of::<Head>() as u32)
+    mode.frame_bytes()
+        .saturating_mul(depth)
+        .saturating_add(size_of::<Head>() as u32)
 }
 
 #[cfg(test)]
@@ -304,14 +322,44 @@ mod tests {
             (ValueType::None, 0),
             (ValueType::Buffer { size: 5 }, 12),
             (ValueType::Buffer { size: u32::MAX }, u32::MAX),
-            (ValueType::KernelStack { mode: raw, depth: 3 }, 32),
-            (ValueType::UserStack { mode: raw, depth: 3 }, 40),
-            (ValueType::UserStack { mode: ids, depth: 3 }, 112),
-            (ValueType::UserStack { mode: ids, depth: u32::MAX }, u32::MAX),
+            (
+                ValueType::KernelStack {
+                    mode: raw,
+                    depth: 3,
+                },
+                32,
+            ),
+            (
+                ValueType::UserStack {
+                    mode: raw,
+                    depth: 3,
+                },
+                40,
+            ),
+            (
+                ValueType::UserStack {
+                    mode: ids,
+                    depth: 3,
+                },
+                112,
+            ),
+            (
+                ValueType::UserStack {
+                    mode: ids,
+                    depth: u32::MAX,
+                },
+                u32::MAX,
+            ),
             (ValueType::UserSymbol, 16),
             (ValueType::Inet, 20),
             (ValueType::MacAddress, 6),
-            (ValueType::Array { element: Box::new(ValueType::Inet), count: 2 }, 40),
+            (
+                ValueType::Array {
+                    element: Box::new(ValueType::Inet),
+                    count: 2,
+                },
+                40,
+            ),
         ];
         for (ty, size) in sizes {
             assert_eq!(ty.size(), size, "{ty:?}");
@@ -329,11 +377,19 @@ mod tests {
             ValueType::Username,
             ValueType::ErrorText,
             ValueType::SignalText,
-            ValueType::CgroupPath { hierarchy: "".into() },
-            ValueType::Timestamp { clock, format: "".into() },
+            ValueType::CgroupPath {
+                hierarchy: "".into(),
+            },
+            ValueType::Timestamp {
+                clock,
+                format: "".into(),
+            },
         ];
         for ty in types {
-            assert!(ty.fits_register() && [1, 2, 4, 8].contains(&ty.size()) && ty.align() == ty.size(), "{ty:?}");
+            assert!(
+                ty.fits_register() && [1, 2, 4, 8].contains(&ty.size()) && ty.align() == ty.size(),
+                "{ty:?}"
+            );
         }
     }
 }

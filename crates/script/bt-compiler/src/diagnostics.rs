@@ -24,13 +24,18 @@ pub(crate) struct Diagnostics {
 impl Diagnostics {
     /// Starts with the diagnostics of the passes on the syntax tree.
     pub(crate) fn new(all: Vec<Diagnostic>) -> Self {
-        Self { all, ..Self::default() }
+        Self {
+            all,
+            ..Self::default()
+        }
     }
 
     /// Keeps a diagnostic of the checker, if this round is the last and its place has none yet.
     pub(crate) fn report(&mut self, diagnostic: Diagnostic) {
         self.refused += usize::from(self.last_round && diagnostic.is_error());
-        let same = |other: &Diagnostic| other.span == diagnostic.span && other.severity == diagnostic.severity;
+        let same = |other: &Diagnostic| {
+            other.span == diagnostic.span && other.severity == diagnostic.severity
+        };
         if self.last_round && !self.all.iter().any(same) {
             self.keep(diagnostic);
         }
@@ -57,7 +62,12 @@ impl Diagnostics {
     /// skipped.
     pub(crate) fn would_keep(&self, span: Span) -> bool {
         let has_room = self.all.len() < MAX_DIAGNOSTICS || !self.has_errors();
-        self.last_round && has_room && !self.all.iter().any(|other| other.is_error() && other.span == span)
+        self.last_round
+            && has_room
+            && !self
+                .all
+                .iter()
+                .any(|other| other.is_error() && other.span == span)
     }
 
     /// Returns true if an error rules out a script.

@@ -12,7 +12,10 @@ use usdt::Place;
 /// Kernel features that programs can do without. A kernel that lacks any other feature refuses the
 /// program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a thing of its own, which the kernel has or lacks")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a thing of its own, which the kernel has or lacks"
+)]
 pub struct KernelFacts {
     /// Atomic exchange of a word of memory, since Linux 5.12. Earlier kernels don't preempt
     /// programs, so it isn't needed there.
@@ -29,7 +32,12 @@ pub struct KernelFacts {
 
 impl KernelFacts {
     /// Kernel that has all features.
-    pub const ALL: Self = Self { exchange: true, large_keys: true, sleepable: true, allocation: true };
+    pub const ALL: Self = Self {
+        exchange: true,
+        large_keys: true,
+        sleepable: true,
+        allocation: true,
+    };
 }
 
 /// Process, or processes, to which tracing is limited.
@@ -134,12 +142,28 @@ pub trait TargetFacts {
     ) -> Result<Vec<FunctionPlace>, NotFound>;
     /// Finds the place of an address in a user file, as an offset in it. `aim` may ask for the
     /// return of a function that begins there.
-    fn address(&self, target: Option<&str>, vaddr: u64, aim: Aim) -> Result<FunctionPlace, NotFound>;
+    fn address(
+        &self,
+        target: Option<&str>,
+        vaddr: u64,
+        aim: Aim,
+    ) -> Result<FunctionPlace, NotFound>;
     /// Finds the place of a source line in the file's debug information. `file` is the source
     /// file's name or the end of its path.
-    fn source_line(&self, target: &str, file: &str, line: u32, column: Option<u32>) -> Result<FunctionPlace, NotFound>;
+    fn source_line(
+        &self,
+        target: &str,
+        file: &str,
+        line: u32,
+        column: Option<u32>,
+    ) -> Result<FunctionPlace, NotFound>;
     /// Finds USDT probes. Each of the three may be a pattern; no provider means any.
-    fn usdt(&self, target: Option<&str>, provider: Option<&str>, name: &str) -> Result<Vec<UsdtPlaces>, NotFound>;
+    fn usdt(
+        &self,
+        target: Option<&str>,
+        provider: Option<&str>,
+        name: &str,
+    ) -> Result<Vec<UsdtPlaces>, NotFound>;
     /// Finds tracepoints, as category and name; both may be patterns.
     fn tracepoints(&self, category: &str, name: &str) -> Result<Vec<(String, String)>, NotFound>;
     /// Returns the record's format of a tracepoint.

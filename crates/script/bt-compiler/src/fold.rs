@@ -6,7 +6,9 @@ use bt_lang::ast::BinaryOp;
 pub(crate) fn binary(op: BinaryOp, left: u64, right: u64, signed: bool) -> Option<u64> {
     let (l, r) = (left.cast_signed(), right.cast_signed());
     let flag = |yes: bool| Some(u64::from(yes));
-    let ordered = |yes: fn(std::cmp::Ordering) -> bool| flag(yes(if signed { l.cmp(&r) } else { left.cmp(&right) }));
+    let ordered = |yes: fn(std::cmp::Ordering) -> bool| {
+        flag(yes(if signed { l.cmp(&r) } else { left.cmp(&right) }))
+    };
     match op {
         BinaryOp::LogOr => flag(left != 0 || right != 0),
         BinaryOp::LogAnd => flag(left != 0 && right != 0),
@@ -37,7 +39,11 @@ pub(crate) fn binary(op: BinaryOp, left: u64, right: u64, signed: bool) -> Optio
 /// Extends the low `size` bytes of a value to 64 bits.
 pub(crate) fn narrow(value: u64, size: u8, signed: bool) -> u64 {
     let unused = 64 - 8 * u32::from(size.clamp(1, 8));
-    if signed { ((value << unused).cast_signed() >> unused).cast_unsigned() } else { value << unused >> unused }
+    if signed {
+        ((value << unused).cast_signed() >> unused).cast_unsigned()
+    } else {
+        value << unused >> unused
+    }
 }
 
 #[cfg(test)]
@@ -53,7 +59,10 @@ mod tests {
         assert_eq!(binary(BinaryOp::Lt, minus(-1), 1, true), Some(1));
         assert_eq!(binary(BinaryOp::Lt, minus(-1), 1, false), Some(0));
         assert_eq!(binary(BinaryOp::Div, 1, 0, false), None);
-        assert_eq!(binary(BinaryOp::Div, i64::MIN.cast_unsigned(), minus(-1), true), Some(i64::MIN.cast_unsigned()));
+        assert_eq!(
+            binary(BinaryOp::Div, i64::MIN.cast_unsigned(), minus(-1), true),
+            Some(i64::MIN.cast_unsigned())
+        );
     }
 
     #[test]

@@ -216,7 +216,10 @@ pub(crate) fn find(name: &str) -> Option<(&'static str, i64)> {
         return Some(("signal.h", number.cast_signed()));
     }
     HEADERS.iter().find_map(|(header, names)| {
-        names.iter().find(|(known, _)| *known == name).map(|(_, number)| (*header, *number))
+        names
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, number)| (*header, *number))
     })
 }
 
@@ -234,7 +237,10 @@ mod tests {
 
     #[test]
     fn no_name_is_there_twice() {
-        let mut names: Vec<&str> = HEADERS.iter().flat_map(|(_, names)| names.iter().map(|(name, _)| *name)).collect();
+        let mut names: Vec<&str> = HEADERS
+            .iter()
+            .flat_map(|(_, names)| names.iter().map(|(name, _)| *name))
+            .collect();
         let count = names.len();
         names.sort_unstable();
         names.dedup();

@@ -303,14 +303,33 @@ impl Expr {
         match self.kind {
             ExprKind::Int(value) => Self::int(value.wrapping_add(offset), ty, span),
             _ if offset == 0 => Self { ty, ..self },
-            ExprKind::Binary { op: BinaryOp::Add, left, right, signed } if right.constant().is_some() => {
+            ExprKind::Binary {
+                op: BinaryOp::Add,
+                left,
+                right,
+                signed,
+            } if right.constant().is_some() => {
                 let sum = right.constant().unwrap_or(0).wrapping_add(offset);
                 let right = Box::new(Self::int(sum, super::ty::U64, span));
-                Self::new(ty, ExprKind::Binary { op: BinaryOp::Add, left, right, signed }, span)
+                Self::new(
+                    ty,
+                    ExprKind::Binary {
+                        op: BinaryOp::Add,
+                        left,
+                        right,
+                        signed,
+                    },
+                    span,
+                )
             }
             _ => {
                 let right = Box::new(Self::int(offset, super::ty::U64, span));
-                let kind = ExprKind::Binary { op: BinaryOp::Add, left: Box::new(self), right, signed: false };
+                let kind = ExprKind::Binary {
+                    op: BinaryOp::Add,
+                    left: Box::new(self),
+                    right,
+                    signed: false,
+                };
                 Self::new(ty, kind, span)
             }
         }
@@ -361,16 +380,27 @@ impl Expr {
             | ExprKind::MemEq { left, right, .. }
             | ExprKind::StrnCmp { left, right, .. }
             | ExprKind::Elvis(left, right)
-            | ExprKind::Elem { base: left, index: right } => {
+            | ExprKind::Elem {
+                base: left,
+                index: right,
+            } => {
                 left.walk(look);
                 right.walk(look);
             }
-            ExprKind::Cond { cond, then, otherwise } => {
+            ExprKind::Cond {
+                cond,
+                then,
+                otherwise,
+            } => {
                 cond.walk(look);
                 then.walk(look);
                 otherwise.walk(look);
             }
-            ExprKind::Tuple(all) | ExprKind::Intrinsic(_, all) => all.iter().for_each(|one| one.walk(look)),
+            ExprKind::Tuple(all) | ExprKind::Intrinsic(_, all) => {
+                for one in all {
+                    one.walk(look);
+                }
+            }
             _ => {}
         }
     }

@@ -25,7 +25,11 @@ impl Impossible {
     /// Records the state with the caller's own line, which is part of the message.
     #[track_caller]
     pub(crate) fn new(what: &'static str, span: Span) -> Self {
-        Self { what, span, place: Location::caller() }
+        Self {
+            what,
+            span,
+            place: Location::caller(),
+        }
     }
 
     /// Returns the diagnostic that users see.

@@ -29,9 +29,21 @@ pub enum WordKind {
 /// Returns all names that the compiler knows.
 pub fn words() -> Vec<Word> {
     let word = |kind, form, doc| Word { kind, form, doc };
-    let builtins = BUILTINS.iter().map(|it| word(WordKind::Builtin, it.name, it.doc));
-    let functions = FUNCTIONS.iter().map(|it| word(WordKind::Function, it.signature, it.doc));
-    let aggregates = AGGREGATES.iter().map(|it| word(WordKind::Aggregation, it.signature, it.doc));
-    let unsupported = REFUSED.iter().map(|(name, instead)| word(WordKind::Unsupported, name, instead));
-    builtins.chain(functions).chain(aggregates).chain(unsupported).collect()
+    let builtins = BUILTINS
+        .iter()
+        .map(|it| word(WordKind::Builtin, it.name, it.doc));
+    let functions = FUNCTIONS
+        .iter()
+        .map(|it| word(WordKind::Function, it.signature, it.doc));
+    let aggregates = AGGREGATES
+        .iter()
+        .map(|it| word(WordKind::Aggregation, it.signature, it.doc));
+    let unsupported = REFUSED
+        .iter()
+        .map(|(name, instead)| word(WordKind::Unsupported, name, instead));
+    builtins
+        .chain(functions)
+        .chain(aggregates)
+        .chain(unsupported)
+        .collect()
 }

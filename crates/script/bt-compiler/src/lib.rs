@@ -17,9 +17,18 @@
 //! | `fold`, `headers` | constants: folding them, and those of C's headers |
 //! | [`language`] | names that the compiler knows |
 #![forbid(unsafe_code)]
-#![expect(clippy::cast_possible_wrap, reason = "sizes, offsets and counts are bounded far below: see scratch::MOST")]
-#![expect(clippy::match_same_arms, reason = "an arm says what is done for its kind, with its own reason")]
-#![expect(clippy::struct_excessive_bools, reason = "they are facts and wishes of their own, not states")]
+#![expect(
+    clippy::cast_possible_wrap,
+    reason = "sizes, offsets and counts are bounded far below: see scratch::MOST"
+)]
+#![expect(
+    clippy::match_same_arms,
+    reason = "an arm says what is done for its kind, with its own reason"
+)]
+#![expect(
+    clippy::struct_excessive_bools,
+    reason = "they are facts and wishes of their own, not states"
+)]
 
 mod check;
 mod compile;
@@ -43,6 +52,8 @@ mod used_builtins;
 
 pub use bt_abi::Script;
 pub use compile::{Compiled, compile};
-pub use facts::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, TracedProcess, UsdtPlaces};
+pub use facts::{
+    ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, TracedProcess, UsdtPlaces,
+};
 pub use process::FOLLOWED;
 pub use resolve::NOTHING_LEFT;

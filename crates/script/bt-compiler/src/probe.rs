@@ -58,13 +58,20 @@ impl Context {
     pub(crate) fn has_registers(&self) -> bool {
         matches!(
             self.kind,
-            ProbeKind::Uprobe | ProbeKind::Uretprobe | ProbeKind::Usdt | ProbeKind::Kprobe | ProbeKind::Kretprobe
+            ProbeKind::Uprobe
+                | ProbeKind::Uretprobe
+                | ProbeKind::Usdt
+                | ProbeKind::Kprobe
+                | ProbeKind::Kretprobe
         )
     }
 
     /// Returns true if the probe is in a process's own code.
     pub(crate) fn is_user(&self) -> bool {
-        matches!(self.kind, ProbeKind::Uprobe | ProbeKind::Uretprobe | ProbeKind::Usdt)
+        matches!(
+            self.kind,
+            ProbeKind::Uprobe | ProbeKind::Uretprobe | ProbeKind::Usdt
+        )
     }
 
     /// Returns true if the context is that of a perf event, which also has the registers.
@@ -91,10 +98,20 @@ pub(crate) struct Registers {
     pub(crate) stack_args: u64,
 }
 
-const X86_64: Registers =
-    Registers { args: &[112, 104, 96, 88, 72, 64], result: 80, stack: 152, instruction: 128, stack_args: 8 };
-const AARCH64: Registers =
-    Registers { args: &[0, 8, 16, 24, 32, 40, 48, 56], result: 0, stack: 248, instruction: 256, stack_args: 0 };
+const X86_64: Registers = Registers {
+    args: &[112, 104, 96, 88, 72, 64],
+    result: 80,
+    stack: 152,
+    instruction: 128,
+    stack_args: 8,
+};
+const AARCH64: Registers = Registers {
+    args: &[0, 8, 16, 24, 32, 40, 48, 56],
+    result: 0,
+    stack: 248,
+    instruction: 256,
+    stack_args: 0,
+};
 
 /// Returns the register offsets of an architecture.
 pub(crate) fn registers(arch: Arch) -> &'static Registers {

@@ -45,7 +45,10 @@ fn traced(inputs: &Inputs<'_>) -> Option<TracedProcess> {
 pub(crate) fn threads(inputs: &Inputs<'_>) -> Option<ThreadsOf> {
     traced(inputs).map(|it| {
         let pids = std::iter::once(it.pid).chain(it.others).collect();
-        ThreadsOf { pids, follows_forks: it.follows_forks }
+        ThreadsOf {
+            pids,
+            follows_forks: it.follows_forks,
+        }
     })
 }
 

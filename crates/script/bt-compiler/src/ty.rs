@@ -64,9 +64,18 @@ pub(crate) enum Ty {
     Agg(Aggregation),
 }
 
-pub(crate) const I64: Ty = Ty::Int { size: 8, signed: true };
-pub(crate) const U64: Ty = Ty::Int { size: 8, signed: false };
-pub(crate) const U32: Ty = Ty::Int { size: 4, signed: false };
+pub(crate) const I64: Ty = Ty::Int {
+    size: 8,
+    signed: true,
+};
+pub(crate) const U64: Ty = Ty::Int {
+    size: 8,
+    signed: false,
+};
+pub(crate) const U32: Ty = Ty::Int {
+    size: 4,
+    signed: false,
+};
 
 /// Limit on a value's size in bytes, small enough that sums of sizes can't overflow. It is a
 /// multiple of all alignments.
@@ -78,7 +87,9 @@ impl Ty {
     /// Returns true if a register can hold it.
     pub(crate) fn is_scalar(&self) -> bool {
         match self {
-            Self::Int { .. } | Self::Bool | Self::Enum { .. } | Self::Ptr { .. } | Self::Ref(_) => true,
+            Self::Int { .. } | Self::Bool | Self::Enum { .. } | Self::Ptr { .. } | Self::Ref(_) => {
+                true
+            }
             Self::Opaque(value) => value.fits_register(),
             _ => false,
         }
@@ -144,15 +155,30 @@ impl Ty {
     pub(crate) fn in_memory(&self) -> Cow<'_, ValueType> {
         Cow::Owned(match self {
             Self::Opaque(value) => return Cow::Borrowed(value),
-            Self::Int { size, signed } | Self::Enum { size, signed, .. } => {
-                ValueType::Int { size: *size, signed: *signed }
-            }
+            Self::Int { size, signed } | Self::Enum { size, signed, .. } => ValueType::Int {
+                size: *size,
+                signed: *signed,
+            },
             Self::Bool => ValueType::Bool,
             Self::Ptr { .. } | Self::Ref(_) => ValueType::Pointer,
             Self::Str(size) => ValueType::Str { size: *size },
             Self::Buf(size) => ValueType::Buffer { size: *size },
-            Self::Stack { user: false, mode, depth } => ValueType::KernelStack { mode: *mode, depth: *depth },
-            Self::Stack { user: true, mode, depth } => ValueType::UserStack { mode: *mode, depth: *depth },
+            Self::Stack {
+                user: false,
+                mode,
+                depth,
+            } => ValueType::KernelStack {
+                mode: *mode,
+                depth: *depth,
+            },
+            Self::Stack {
+                user: true,
+                mode,
+                depth,
+            } => ValueType::UserStack {
+                mode: *mode,
+                depth: *depth,
+            },
             Self::Unknown
             | Self::Void
             | Self::Agg(_)
@@ -168,11 +194,19 @@ impl Ty {
         match self {
             Self::Tuple(items) => {
                 let offsets = lay_out(items.iter()).0;
-                items.iter().zip(offsets).map(|(ty, offset)| (None, offset, ty)).collect()
+                items
+                    .iter()
+                    .zip(offsets)
+                    .map(|(ty, offset)| (None, offset, ty))
+                    .collect()
             }
             Self::Record(fields) => {
                 let offsets = lay_out(fields.iter().map(|(_, ty)| ty)).0;
-                fields.iter().zip(offsets).map(|((name, ty), offset)| (Some(name.as_str()), offset, ty)).collect()
+                fields
+                    .iter()
+                    .zip(offsets)
+                    .map(|((name, ty), offset)| (Some(name.as_str()), offset, ty))
+                    .collect()
             }
             _ => Vec::new(),
         }
@@ -183,38 +217,76 @@ impl Ty {
         match (self, other) {
             (a, b) if a == b => Some(a.clone()),
             (Self::Unknown, ty) | (ty, Self::Unknown) => Some(ty.clone()),
-            (Self::Int { size: a, signed: x }, Self::Int { size: b, signed: y }) => Some(join_ints((*a, *x), (*b, *y))),
+            (Self::Int { size: a, signed: x }, Self::Int { size: b, signed: y }) => {
+                Some(join_ints((*a, *x), (*b, *y)))
+            }
             (Self::Bool, Self::Int { .. }) => Some(other.clone()),
             (Self::Int { .. }, Self::Bool) => Some(self.clone()),
             (Self::Enum { size, signed, .. }, int @ Self::Int { .. })
-            | (int @ Self::Int { .. }, Self::Enum { size, signed, .. }) => {
-                int.join(&Self::Int { size: *size, signed: *signed })
-            }
+            | (int @ Self::Int { .. }, Self::Enum { size, signed, .. }) => int.join(&Self::Int {
+                size: *size,
+                signed: *signed,
+            }),
             (Self::Str(a), Self::Str(b)) => Some(Self::Str(*a.max(b))),
             (Self::Buf(a), Self::Buf(b)) => Some(Self::Buf(*a.max(b))),
-            (Self::Ptr { to, space: a }, Self::Ptr { to: other_to, space: b }) => {
+            (
+                Self::Ptr { to, space: a },
+                Self::Ptr {
+                    to: other_to,
+                    space: b,
+                },
+            ) => {
                 let to = if to == other_to { *to } else { TypeRef::VOID };
-                Some(Self::Ptr { to, space: if a == b { *a } else { Space::Any } })
+                Some(Self::Ptr {
+                    to,
+                    space: if a == b { *a } else { Space::Any },
+                })
             }
             (Self::Ptr { .. }, Self::Int { .. }) => Some(self.clone()),
             (Self::Int { .. }, Self::Ptr { .. } | Self::Ref(_)) => Some(other.clone()),
             (Self::Ref(_), Self::Int { .. }) => Some(self.clone()),
             (Self::Ref(_), Self::Ptr { .. } | Self::Ref(_)) | (Self::Ptr { .. }, Self::Ref(_)) => {
-                Some(Self::Ptr { to: TypeRef::VOID, space: Space::Any })
+                Some(Self::Ptr {
+                    to: TypeRef::VOID,
+                    space: Space::Any,
+                })
             }
-            (Self::Array { elem, count }, Self::Array { elem: other_elem, count: other_count }) => {
+            (
+                Self::Array { elem, count },
+                Self::Array {
+                    elem: other_elem,
+                    count: other_count,
+                },
+            ) => {
                 let elem = Box::new(elem.join(other_elem)?);
-                (count == other_count).then_some(Self::Array { elem, count: *count })
+                (count == other_count).then_some(Self::Array {
+                    elem,
+                    count: *count,
+                })
             }
-            (Self::Tuple(a), Self::Tuple(b)) if a.len() == b.len() => {
-                a.iter().zip(b).map(|(a, b)| a.join(b)).collect::<Option<_>>().map(Self::Tuple)
-            }
+            (Self::Tuple(a), Self::Tuple(b)) if a.len() == b.len() => a
+                .iter()
+                .zip(b)
+                .map(|(a, b)| a.join(b))
+                .collect::<Option<_>>()
+                .map(Self::Tuple),
             (Self::Record(a), Self::Record(b)) if a.len() == b.len() => join_records(a, b),
-            (Self::Stack { user, mode, depth: a }, Self::Stack { user: u, mode: m, depth: b })
-                if user == u && mode.frame_bytes() == m.frame_bytes() =>
-            {
-                Some(Self::Stack { user: *user, mode: *mode, depth: *a.max(b) })
-            }
+            (
+                Self::Stack {
+                    user,
+                    mode,
+                    depth: a,
+                },
+                Self::Stack {
+                    user: u,
+                    mode: m,
+                    depth: b,
+                },
+            ) if user == u && mode.frame_bytes() == m.frame_bytes() => Some(Self::Stack {
+                user: *user,
+                mode: *mode,
+                depth: *a.max(b),
+            }),
             _ => None,
         }
     }
@@ -234,10 +306,16 @@ fn join_records(a: &[(String, Ty)], b: &[(String, Ty)]) -> Option<Ty> {
 /// unsigned one, up to 8 bytes.
 fn join_ints((a, x): (u8, bool), (b, y): (u8, bool)) -> Ty {
     if x == y {
-        return Ty::Int { size: a.max(b), signed: x };
+        return Ty::Int {
+            size: a.max(b),
+            signed: x,
+        };
     }
     let (signed, unsigned) = if x { (a, b) } else { (b, a) };
-    Ty::Int { size: signed.max(unsigned.saturating_mul(2)).min(8), signed: true }
+    Ty::Int {
+        size: signed.max(unsigned.saturating_mul(2)).min(8),
+        signed: true,
+    }
 }
 
 /// Returns the fields' offsets in order, and the size of all.
@@ -256,5 +334,7 @@ fn lay_out<'t>(types: impl Iterator<Item = &'t Ty>) -> (Vec<u32>, u32) {
 /// Returns the type that a script reads from a map with this aggregation; `None` if it isn't one
 /// number.
 pub(crate) fn read_type(aggregation: &Aggregation) -> Option<Ty> {
-    aggregation.number_is_signed().map(|signed| Ty::Int { size: 8, signed })
+    aggregation
+        .number_is_signed()
+        .map(|signed| Ty::Int { size: 8, signed })
 }

@@ -68,5 +68,6 @@ impl UsedBuiltins {
 
 /// Returns true if a type is the language's own, which no file can define.
 fn is_own_type(name: &str) -> bool {
-    name.trim_start_matches('u').starts_with("int") || matches!(name, "bool" | "char" | "string" | "buffer" | "void")
+    name.trim_start_matches('u').starts_with("int")
+        || matches!(name, "bool" | "char" | "string" | "buffer" | "void")
 }

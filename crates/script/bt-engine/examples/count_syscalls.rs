@@ -13,8 +13,13 @@ pub(crate) fn count(
     mut words: impl Iterator<Item = OsString>,
     mut out: impl Write,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let program = words.next().ok_or("usage: count_syscalls PROGRAM [ARGUMENT]...")?;
-    let target = Target::Command { program, arguments: words.collect() };
+    let program = words
+        .next()
+        .ok_or("usage: count_syscalls PROGRAM [ARGUMENT]...")?;
+    let target = Target::Command {
+        program,
+        arguments: words.collect(),
+    };
 
     // A mistake in a script is an `Error::Script`, whose text shows the place.
     let mut session = Script::builder(SCRIPT).target(target).compile()?.load()?;

@@ -6,7 +6,10 @@ use std::time::Duration;
 use bt_engine::{Event, Script, Target};
 
 /// Writes the hits for `words` to `out`.
-pub(crate) fn listen(words: &[String], mut out: impl Write) -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn listen(
+    words: &[String],
+    mut out: impl Write,
+) -> Result<(), Box<dyn std::error::Error>> {
     let [pid, probe, rest @ ..] = words else {
         return Err("usage: usdt_events PID PROVIDER:PROBE [COUNT]".into());
     };
@@ -14,7 +17,10 @@ pub(crate) fn listen(words: &[String], mut out: impl Write) -> Result<(), Box<dy
 
     // `print()` of a tuple hands out its values with their types.
     let text = format!("usdt:*:{probe} {{ print((tid, comm, nsecs)); }}");
-    let mut session = Script::builder(&text).target(Target::Pid(pid.parse()?)).compile()?.load()?;
+    let mut session = Script::builder(&text)
+        .target(Target::Pid(pid.parse()?))
+        .compile()?
+        .load()?;
     session.attach()?;
 
     let mut seen = 0;

@@ -15,8 +15,18 @@ use crate::observe::{Notice, Observer};
 
 /// Returns the number of probes that are run rather than attached.
 pub(crate) fn run_by_hand(script: &Script) -> usize {
-    let by_hand = |probe: &&ScriptProbe| matches!(probe.attach, Attach::Begin | Attach::End | Attach::Signal { .. });
-    script.probes.iter().filter(by_hand).map(|probe| probe.count).sum()
+    let by_hand = |probe: &&ScriptProbe| {
+        matches!(
+            probe.attach,
+            Attach::Begin | Attach::End | Attach::Signal { .. }
+        )
+    };
+    script
+        .probes
+        .iter()
+        .filter(by_hand)
+        .map(|probe| probe.count)
+        .sum()
 }
 
 /// Returns the files that user probes are in.
@@ -33,32 +43,58 @@ pub(crate) fn files(script: &Script) -> Vec<PathBuf> {
 
 /// Returns true if there is anything to attach or to wait for.
 pub(crate) fn is_live(script: &Script) -> bool {
-    let live = |probe: &ScriptProbe| !matches!(probe.attach, Attach::Begin | Attach::End | Attach::Manual { .. });
+    let live = |probe: &ScriptProbe| {
+        !matches!(
+            probe.attach,
+            Attach::Begin | Attach::End | Attach::Manual { .. }
+        )
+    };
     script.probes.iter().any(live)
 }
 
 /// Returns true if anything may still come once all is attached: iterators have ended by then.
 pub(crate) fn goes_on(script: &Script) -> bool {
-    let is_through =
-        |attach: &Attach| matches!(attach, Attach::Begin | Attach::End | Attach::Manual { .. } | Attach::Iterator);
+    let is_through = |attach: &Attach| {
+        matches!(
+            attach,
+            Attach::Begin | Attach::End | Attach::Manual { .. } | Attach::Iterator
+        )
+    };
     script.probes.iter().any(|probe| !is_through(&probe.attach))
 }
 
 /// Attaches all probes; returns their number.
-pub(crate) fn all(script: &Script, session: &mut Session, observer: &dyn Observer) -> Result<usize, Error> {
+pub(crate) fn all(
+    script: &Script,
+    session: &mut Session,
+    observer: &dyn Observer,
+) -> Result<usize, Error> {
     let mut count = 0;
     // If several programs are at one place, the kernel runs those of uprobes, kprobes and fentry
     // in the reverse order of their attachment, all others in the same order: so blocks run in the
     // script's order.
     let is_timer = |probe: &&ScriptProbe| matches!(probe.attach, Attach::Interval { .. });
-    let forward = script.probes.iter().filter(|probe| !runs_in_reverse(script, probe) && !is_timer(probe));
+    let forward = script
+        .probes
+        .iter()
+        .filter(|probe| !runs_in_reverse(script, probe) && !is_timer(probe));
     // Timers begin after all other attachments, which may take seconds.
     let timers = script.probes.iter().filter(is_timer);
-    let backward = script.probes.iter().rev().filter(|probe| runs_in_reverse(script, probe));
+    let backward = script
+        .probes
+        .iter()
+        .rev()
+        .filter(|probe| runs_in_reverse(script, probe));
     let mut groups: Vec<Vec<&ScriptProbe>> = Vec::new();
     for probe in forward.chain(backward).chain(timers) {
         match groups.last_mut() {
-            Some(group) if group.first().is_some_and(|first| share_a_link(first, probe)) => group.push(probe),
+            Some(group)
+                if group
+                    .first()
+                    .is_some_and(|first| share_a_link(first, probe)) =>
+            {
+                group.push(probe);
+            }
             _ => groups.push(vec![probe]),
         }
     }
@@ -69,13 +105,28 @@ pub(crate) fn all(script: &Script, session: &mut Session, observer: &dyn Observe
             Ok(()) => {
                 count += group.iter().map(|probe| attached(probe)).sum::<usize>();
                 for probe in group.iter().filter(|probe| attached(probe) > 0) {
-                    observer.notice(&Notice::Attached { probe: probe.name.clone() });
+                    observer.notice(&Notice::Attached {
+                        probe: probe.name.clone(),
+                    });
                 }
             }
-            Err(source) if source.is_unsupported() => return Err(Error::Probe { probe: name(), source }),
+            Err(source) if source.is_unsupported() => {
+                return Err(Error::Probe {
+                    probe: name(),
+                    source,
+                });
+            }
             Err(source) => match script.config.missing_probes {
-                MissingProbes::Error => return Err(Error::Probe { probe: name(), source }),
-                MissingProbes::Warn => observer.notice(&Notice::NotAttached { probe: name(), source }),
+                MissingProbes::Error => {
+                    return Err(Error::Probe {
+                        probe: name(),
+                        source,
+                    });
+                }
+                MissingProbes::Warn => observer.notice(&Notice::NotAttached {
+                    probe: name(),
+                    source,
+                }),
                 MissingProbes::Ignore => {}
             },
         }
@@ -86,24 +137,40 @@ pub(crate) fn all(script: &Script, session: &mut Session, observer: &dyn Observe
 /// Returns true if both are user probes of one program in one file: one link does for all such.
 fn share_a_link(one: &ScriptProbe, other: &ScriptProbe) -> bool {
     match (&one.attach, &other.attach) {
-        (Attach::Uprobe { path, pid, .. }, Attach::Uprobe { path: other_path, pid: other_pid, .. }) => {
-            one.program == other.program && path == other_path && pid == other_pid
-        }
+        (
+            Attach::Uprobe { path, pid, .. },
+            Attach::Uprobe {
+                path: other_path,
+                pid: other_pid,
+                ..
+            },
+        ) => one.program == other.program && path == other_path && pid == other_pid,
         _ => false,
     }
 }
 
 /// Attaches probes that share a link.
 fn attach_group(session: &mut Session, group: &[&ScriptProbe]) -> Result<(), SessionError> {
-    let Some(first) = group.first() else { return Ok(()) };
-    let Attach::Uprobe { path, pid, .. } = &first.attach else { return attach_one(session, first) };
+    let Some(first) = group.first() else {
+        return Ok(());
+    };
+    let Attach::Uprobe { path, pid, .. } = &first.attach else {
+        return attach_one(session, first);
+    };
     let mut places: Vec<UprobePlace> = Vec::new();
     for probe in group {
         if let Attach::Uprobe { places: own, .. } = &probe.attach {
             places.extend(own);
         }
     }
-    session.attach_uprobes(first.program, &Uprobes { path, places: &places, pid: *pid })
+    session.attach_uprobes(
+        first.program,
+        &Uprobes {
+            path,
+            places: &places,
+            pid: *pid,
+        },
+    )
 }
 
 fn attached(probe: &ScriptProbe) -> usize {
@@ -115,7 +182,11 @@ fn attached(probe: &ScriptProbe) -> usize {
 
 fn runs_in_reverse(script: &Script, probe: &ScriptProbe) -> bool {
     use ProgramKind::{Fentry, Fexit, Kprobe, Uprobe, UprobeReturn};
-    let kind = script.module.programs.get(probe.program).map(|program| program.kind);
+    let kind = script
+        .module
+        .programs
+        .get(probe.program)
+        .map(|program| program.kind);
     matches!(kind, Some(Uprobe | UprobeReturn | Kprobe | Fentry | Fexit))
 }
 
@@ -129,31 +200,49 @@ fn attach_one(session: &mut Session, probe: &ScriptProbe) -> Result<(), SessionE
         Attach::RawTracepoint { name } => session.attach_raw_tracepoint(program, name),
         Attach::LoadedTarget => session.attach_loaded_target(program, &probe.name),
         Attach::Iterator => session.iterate(program, &probe.name),
-        Attach::Interval { nanos } => session.attach_counter(program, CPU_CLOCK, *nanos, Scope::Cpu(first_cpu())),
+        Attach::Interval { nanos } => {
+            session.attach_counter(program, CPU_CLOCK, *nanos, Scope::Cpu(first_cpu()))
+        }
         Attach::Profile { every, of } => on_all_of(of.as_ref(), |scope| match every {
             SampleRate::Nanos(nanos) => session.attach_counter(program, CPU_CLOCK, *nanos, scope),
             SampleRate::Hertz(hertz) => session.attach_frequency(program, CPU_CLOCK, *hertz, scope),
         }),
-        Attach::Watchpoint { address, length, access, pid } => {
-            let mut watch = |scope| session.attach_breakpoint(program, (*address, *length), *access, scope);
+        Attach::Watchpoint {
+            address,
+            length,
+            access,
+            pid,
+        } => {
+            let mut watch =
+                |scope| session.attach_breakpoint(program, (*address, *length), *access, scope);
             match pid {
                 Some(pid) => on_threads(*pid, |thread| watch(Scope::Process(thread))),
                 None => on_all(watch),
             }
         }
-        Attach::Counter { kind, config, period, of } => {
-            on_all_of(of.as_ref(), |scope| session.attach_counter(program, (*kind, *config), *period, scope))
-        }
+        Attach::Counter {
+            kind,
+            config,
+            period,
+            of,
+        } => on_all_of(of.as_ref(), |scope| {
+            session.attach_counter(program, (*kind, *config), *period, scope)
+        }),
     }
 }
 
 /// Attaches to the threads of a process. The kernel adds threads that start later; threads that end
 /// meanwhile are no loss.
-fn on_threads(pid: u32, mut attach: impl FnMut(u32) -> Result<(), SessionError>) -> Result<(), SessionError> {
+fn on_threads(
+    pid: u32,
+    mut attach: impl FnMut(u32) -> Result<(), SessionError>,
+) -> Result<(), SessionError> {
     // The first thread may have ended before the others.
     let first = stand_in(Pid(pid)).map_or(pid, |thread| thread.0);
     let threads = proc::threads(Pid(pid)).into_iter().map(|thread| thread.0);
-    let others: Vec<u32> = threads.filter(|thread| *thread != pid && *thread != first).collect();
+    let others: Vec<u32> = threads
+        .filter(|thread| *thread != pid && *thread != first)
+        .collect();
     attach(first)?;
     for thread in others {
         match attach(thread) {
@@ -170,7 +259,13 @@ fn on_all_of(
     of: Option<&ThreadsOf>,
     mut attach: impl FnMut(Scope) -> Result<(), SessionError>,
 ) -> Result<(), SessionError> {
-    let Some(ThreadsOf { pids, follows_forks: forks }) = of else { return on_all(attach) };
+    let Some(ThreadsOf {
+        pids,
+        follows_forks: forks,
+    }) = of
+    else {
+        return on_all(attach);
+    };
     for &pid in pids {
         match on_threads(pid, |tid| attach(Scope::Threads { tid, forks: *forks })) {
             Err(_) if pids.len() > 1 && proc::start_of_living(Pid(pid)).is_none() => {}
@@ -185,5 +280,7 @@ fn first_cpu() -> u32 {
 }
 
 fn on_all(mut attach: impl FnMut(Scope) -> Result<(), SessionError>) -> Result<(), SessionError> {
-    host::cpus::online().into_iter().try_for_each(|cpu| attach(Scope::Cpu(cpu)))
+    host::cpus::online()
+        .into_iter()
+        .try_for_each(|cpu| attach(Scope::Cpu(cpu)))
 }

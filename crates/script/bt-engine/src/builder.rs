@@ -20,7 +20,10 @@ pub struct Builder {
 
 /// Permissions of scripts, and sources of facts for them.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a setting of its own"
+)]
 pub(crate) struct Options {
     pub(crate) params: Vec<String>,
     pub(crate) settings: Vec<(String, String)>,
@@ -46,7 +49,13 @@ impl Builder {
             command_limits_user_probes: false,
             ordered: true,
         };
-        Self { name: "script".into(), text: text.into(), target: Target::All, options, observer: Arc::new(Nobody) }
+        Self {
+            name: "script".into(),
+            text: text.into(),
+            target: Target::All,
+            options,
+            observer: Arc::new(Nobody),
+        }
     }
 
     /// Sets the script's name in diagnostics; `script` by default.

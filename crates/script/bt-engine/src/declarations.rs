@@ -24,7 +24,11 @@ struct Known<'a> {
 impl<'a> Declarations<'a> {
     /// Creates it; the types of the kernel and of files are read on first use.
     pub fn new(facts: &'a Facts) -> Self {
-        Self { facts, kernel: OnceCell::new(), files: RefCell::default() }
+        Self {
+            facts,
+            kernel: OnceCell::new(),
+            files: RefCell::default(),
+        }
     }
 
     /// Returns the arguments of a probe, a declaration each.
@@ -34,16 +38,20 @@ impl<'a> Declarations<'a> {
             "tracepoint" => {
                 let format = self.facts.tracepoint(target, name);
                 let fields = format.iter().flat_map(|format| format.own_fields());
-                fields.map(|field| declared(&field.type_text, &field.name)).collect()
+                fields
+                    .map(|field| declared(&field.type_text, &field.name))
+                    .collect()
             }
             "rawtracepoint" => self.kernel().map_or_else(Vec::new, |known| {
                 let found = known.store.raw_tracepoint(name).ok().flatten();
                 found.map_or_else(Vec::new, |found| known.params(&found.params))
             }),
-            "kprobe" | "kretprobe" | "fentry" | "fexit" => {
-                self.kernel().map_or_else(Vec::new, |known| known.function(name, kind == "fexit"))
-            }
-            "uprobe" | "uretprobe" => self.file(target).map_or_else(Vec::new, |known| known.function(name, false)),
+            "kprobe" | "kretprobe" | "fentry" | "fexit" => self
+                .kernel()
+                .map_or_else(Vec::new, |known| known.function(name, kind == "fexit")),
+            "uprobe" | "uretprobe" => self
+                .file(target)
+                .map_or_else(Vec::new, |known| known.function(name, false)),
             _ => Vec::new(),
         }
     }
@@ -63,7 +71,9 @@ impl<'a> Declarations<'a> {
     fn kernel(&self) -> Option<&Known<'a>> {
         let read = || {
             let mut store = TypeStore::new(Arch::HOST);
-            let source = store.add_btf(Btf::parse(self.facts.kernel_btf()?).ok()?).ok()?;
+            let source = store
+                .add_btf(Btf::parse(self.facts.kernel_btf()?).ok()?)
+                .ok()?;
             Some(Known { store, source })
         };
         self.kernel.get_or_init(read).as_ref()
@@ -80,7 +90,9 @@ impl<'a> Declarations<'a> {
             Some(Rc::new(Known { store, source }))
         };
         let known = read();
-        self.files.borrow_mut().insert(path.to_owned(), known.clone());
+        self.files
+            .borrow_mut()
+            .insert(path.to_owned(), known.clone());
         known
     }
 }
@@ -92,7 +104,9 @@ impl Known<'_> {
     }
 
     fn function(&self, name: &str, returns: bool) -> Vec<String> {
-        let Some(function) = self.store.function(self.source, name).ok().flatten() else { return Vec::new() };
+        let Some(function) = self.store.function(self.source, name).ok().flatten() else {
+            return Vec::new();
+        };
         let mut all = self.params(&function.params);
         if returns {
             all.push(self.declare(function.returns, "retval"));
@@ -101,7 +115,10 @@ impl Known<'_> {
     }
 
     fn params(&self, params: &[Param<'_>]) -> Vec<String> {
-        params.iter().map(|param| self.declare(param.ty, param.name.unwrap_or("?"))).collect()
+        params
+            .iter()
+            .map(|param| self.declare(param.ty, param.name.unwrap_or("?")))
+            .collect()
     }
 
     fn declare(&self, ty: TypeRef, name: &str) -> String {

@@ -20,7 +20,9 @@ pub enum Error {
     Script(Diagnostics),
     /// The script was not compiled, and no diagnostic has the reason: an internal error, to be
     /// reported.
-    #[error("the script was not compiled, and no diagnostic says why (internal error, please report it)")]
+    #[error(
+        "the script was not compiled, and no diagnostic says why (internal error, please report it)"
+    )]
     NotCompiled,
     /// The script is about one process (`__PID__`), but the target is none.
     #[error("the script is about a process (__PID__), and there is none")]
@@ -136,7 +138,11 @@ impl Diagnostics {
     /// read one.
     pub fn file_refused(&self) -> Option<&str> {
         // One unreadable file of several is no reason for an error: an error has the reason in it.
-        let is_why = |why: &&str| self.list.iter().any(|it| it.is_error() && it.message.contains(why));
+        let is_why = |why: &&str| {
+            self.list
+                .iter()
+                .any(|it| it.is_error() && it.message.contains(why))
+        };
         self.file_refused.as_deref().filter(is_why)
     }
 
@@ -149,6 +155,8 @@ impl Diagnostics {
 impl Display for Diagnostics {
     /// Formats all of them, each with its lines of the script. Foreign text in them is escaped.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.list.iter().try_for_each(|diagnostic| f.write_str(&self.render(diagnostic, false)))
+        self.list
+            .iter()
+            .try_for_each(|diagnostic| f.write_str(&self.render(diagnostic, false)))
     }
 }

@@ -55,7 +55,10 @@ pub(crate) struct RawEvent(pub(crate) Box<[u8]>);
 
 impl RawEvent {
     /// Copies an event's bytes unchecked: a wrong form is an error when the event is decoded.
-    #[expect(clippy::unnecessary_wraps, reason = "what takes events from the ring asks whether to keep them")]
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "what takes events from the ring asks whether to keep them"
+    )]
     pub(crate) fn copy(bytes: &[u8]) -> Option<Self> {
         Some(Self(bytes.into()))
     }
@@ -82,7 +85,13 @@ pub(crate) fn number(value: Option<&Value>) -> i128 {
 
 /// Joins the strings of an array that are not empty.
 pub(crate) fn joined(values: &[Value], delimiter: &str) -> String {
-    let Some(Value::Array(strings)) = values.first() else { return String::new() };
-    let texts: Vec<String> = strings.iter().map(bt_runtime::text::value).filter(|text| !text.is_empty()).collect();
+    let Some(Value::Array(strings)) = values.first() else {
+        return String::new();
+    };
+    let texts: Vec<String> = strings
+        .iter()
+        .map(bt_runtime::text::value)
+        .filter(|text| !text.is_empty())
+        .collect();
     texts.join(delimiter)
 }

@@ -40,7 +40,8 @@ pub use bpf_program::wire::WrongSize;
 pub use bpf_session::SessionError;
 pub use bt_abi::{FailureKind, PrintTo};
 pub use bt_compiler::{
-    ConfigFact, FunctionPlace, KernelFacts, NOTHING_LEFT, NotFound, TargetFacts, TracedProcess, UsdtPlaces,
+    ConfigFact, FunctionPlace, KernelFacts, NOTHING_LEFT, NotFound, TargetFacts, TracedProcess,
+    UsdtPlaces,
 };
 pub use bt_lang::{Diagnostic, Severity, Span};
 pub use bt_runtime::Value;
@@ -56,4 +57,7 @@ pub use facts::{Facts, Target};
 pub use host::HostError;
 pub use observe::{Notice, Observer};
 pub use script::{ParsedScript, Script};
-pub use session::{Attached, Benchmark, Events, FailureCount, Finished, RuntimeFailure, Session, TestResult, Totals};
+pub use session::{
+    Attached, Benchmark, Events, FailureCount, Finished, RuntimeFailure, Session, TestResult,
+    Totals,
+};

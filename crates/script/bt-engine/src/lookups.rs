@@ -47,7 +47,8 @@ impl Machine {
         observer: SharedObserver,
     ) -> Self {
         let reports = Arc::clone(&observer);
-        let warn: symbolize::Warn = Arc::new(move |warning| reports.notice(&Notice::Symbols(warning.clone())));
+        let warn: symbolize::Warn =
+            Arc::new(move |warning| reports.notice(&Notice::Symbols(warning.clone())));
         let options = SymbolOptions {
             demangle: config.cpp_demangle,
             lines: config.show_debug_info.then_some(Duration::MAX),
@@ -81,36 +82,63 @@ impl Machine {
 
 /// Returns a symbol of a process as it may be printed: its files can have any names.
 fn printable(symbol: symbolize::Symbol) -> Symbol {
-    let place = symbol.place.map(|place| SourcePlace { file: plain(place.file), line: place.line });
+    let place = symbol.place.map(|place| SourcePlace {
+        file: plain(place.file),
+        line: place.line,
+    });
     let (name, module) = (plain(symbol.name), symbol.module.map(plain));
-    Symbol { name, module, place, offset: symbol.offset, inlined: symbol.inlined }
+    Symbol {
+        name,
+        module,
+        place,
+        offset: symbol.offset,
+        inlined: symbol.inlined,
+    }
 }
 
 /// Returns foreign text as it may be printed.
 fn plain(text: String) -> String {
-    if printable::is_plain(text.as_bytes()) { text } else { printable::text(text.as_bytes()).into_owned() }
+    if printable::is_plain(text.as_bytes()) {
+        text
+    } else {
+        printable::text(text.as_bytes()).into_owned()
+    }
 }
 
 impl Clocks {
     fn now() -> Self {
         let real = sys::clock::real_nanos().cast_signed();
-        let (boot, monotonic) = (sys::clock::boot_nanos().cast_signed(), sys::clock::monotonic_nanos().cast_signed());
-        Self { boot: real - boot, monotonic: real - monotonic }
+        let (boot, monotonic) = (
+            sys::clock::boot_nanos().cast_signed(),
+            sys::clock::monotonic_nanos().cast_signed(),
+        );
+        Self {
+            boot: real - boot,
+            monotonic: real - monotonic,
+        }
     }
 }
 
 impl Lookups for Machine {
     fn kernel(&self, address: u64) -> Vec<Symbol> {
-        let symbols = self.kernel.get_or_init(|| KernelSymbols::read().unwrap_or_default());
+        let symbols = self
+            .kernel
+            .get_or_init(|| KernelSymbols::read().unwrap_or_default());
         let found = symbols.at(address);
-        let symbol = |(name, offset): (&str, u64)| Symbol { name: name.to_owned(), offset, ..Symbol::default() };
+        let symbol = |(name, offset): (&str, u64)| Symbol {
+            name: name.to_owned(),
+            offset,
+            ..Symbol::default()
+        };
         found.map(symbol).into_iter().collect()
     }
 
     fn user(&self, pid: u32, address: u64, caller: bool) -> Frame {
         self.observer.step();
         match self.user.code(pid, address, caller) {
-            CodeAt::Functions(symbols) => Frame::Functions(symbols.into_iter().map(printable).collect()),
+            CodeAt::Functions(symbols) => {
+                Frame::Functions(symbols.into_iter().map(printable).collect())
+            }
             CodeAt::Unnamed(code) => Frame::Unnamed(plain(code.to_string())),
             CodeAt::Unknown => Frame::Unnamed(format!("{address:#x}")),
             CodeAt::NotCode => Frame::NotCode,
@@ -128,15 +156,21 @@ impl Lookups for Machine {
         }
         let pattern = patterns::NamePattern::parse(hierarchy).ok();
         let roots = host::cgroups::hierarchies().into_iter();
-        let fitting = roots.filter(|(name, _)| pattern.as_ref().is_none_or(|pattern| pattern.matches(name)));
-        let paths: Vec<_> = fitting.filter_map(|(name, root)| Some((name, host::cgroups::path(&root, id)?))).collect();
+        let fitting =
+            roots.filter(|(name, _)| pattern.as_ref().is_none_or(|pattern| pattern.matches(name)));
+        let paths: Vec<_> = fitting
+            .filter_map(|(name, root)| Some((name, host::cgroups::path(&root, id)?)))
+            .collect();
         self.cgroups.borrow_mut().insert(key, paths.clone());
         paths
     }
 
     fn error_text(&self, number: i32) -> String {
         let text = std::io::Error::from_raw_os_error(number).to_string();
-        text.split(" (os error").next().unwrap_or_default().to_owned()
+        text.split(" (os error")
+            .next()
+            .unwrap_or_default()
+            .to_owned()
     }
 
     fn since_epoch(&self, clock: Clock) -> i64 {
@@ -155,7 +189,9 @@ impl Lookups for Machine {
 
     fn local_time(&self, nanos: i64, format: &str) -> Option<String> {
         let zone = self.zone.get_or_init(TimeZone::system);
-        let moment = jiff::Timestamp::from_nanosecond(i128::from(nanos)).ok()?.to_zoned(zone.clone());
+        let moment = jiff::Timestamp::from_nanosecond(i128::from(nanos))
+            .ok()?
+            .to_zoned(zone.clone());
         let time = jiff::fmt::strtime::BrokenDownTime::from(&moment);
         let config = jiff::fmt::strtime::Config::new().lenient(true);
         time.to_string_with_config(&config, format).ok()
@@ -168,7 +204,10 @@ fn users() -> HashMap<u32, String> {
     let mut users = HashMap::new();
     for line in text.lines() {
         let mut fields = line.split(':');
-        if let (Some(name), Some(uid)) = (fields.next(), fields.nth(1).and_then(|uid| uid.parse().ok())) {
+        if let (Some(name), Some(uid)) = (
+            fields.next(),
+            fields.nth(1).and_then(|uid| uid.parse().ok()),
+        ) {
             users.entry(uid).or_insert_with(|| name.to_owned());
         }
     }
@@ -181,7 +220,13 @@ mod tests {
     use crate::observe::Nobody;
 
     fn machine() -> Machine {
-        Machine::new(Rc::default(), &Config::default(), Vec::new(), DebugFolders::default(), Arc::new(Nobody))
+        Machine::new(
+            Rc::default(),
+            &Config::default(),
+            Vec::new(),
+            DebugFolders::default(),
+            Arc::new(Nobody),
+        )
     }
 
     fn functions(machine: &Machine, pid: u32, address: u64) -> Vec<Symbol> {
@@ -196,21 +241,49 @@ mod tests {
     fn functions_of_this_process_are_found() {
         let address = functions_of_this_process_are_found as fn() as usize as u64;
         let found = functions(&machine(), std::process::id(), address + 1);
-        assert!(found[0].name.ends_with("functions_of_this_process_are_found"), "{found:?}");
+        assert!(
+            found[0]
+                .name
+                .ends_with("functions_of_this_process_are_found"),
+            "{found:?}"
+        );
         assert_eq!(found[0].offset, 1);
-        assert!(found[0].module.as_ref().is_some_and(|module| module.contains("bt_engine")));
+        assert!(
+            found[0]
+                .module
+                .as_ref()
+                .is_some_and(|module| module.contains("bt_engine"))
+        );
         assert_eq!(machine().user(std::process::id(), 1, false), Frame::NotCode);
-        assert_eq!(machine().user(u32::MAX, address, false), Frame::Unnamed(format!("{address:#x}")));
+        assert_eq!(
+            machine().user(u32::MAX, address, false),
+            Frame::Unnamed(format!("{address:#x}"))
+        );
     }
 
     #[test]
     fn source_lines_are_found_where_they_are_wanted() {
-        let config = Config { show_debug_info: true, ..Config::default() };
-        let machine = Machine::new(Rc::default(), &config, Vec::new(), DebugFolders::default(), Arc::new(Nobody));
+        let config = Config {
+            show_debug_info: true,
+            ..Config::default()
+        };
+        let machine = Machine::new(
+            Rc::default(),
+            &config,
+            Vec::new(),
+            DebugFolders::default(),
+            Arc::new(Nobody),
+        );
         let address = source_lines_are_found_where_they_are_wanted as fn() as usize as u64;
         let found = functions(&machine, std::process::id(), address);
-        let place = found.last().and_then(|symbol| symbol.place.as_ref()).unwrap();
-        assert!(place.file.ends_with("lookups.rs") && place.line > 100, "{found:?}");
+        let place = found
+            .last()
+            .and_then(|symbol| symbol.place.as_ref())
+            .unwrap();
+        assert!(
+            place.file.ends_with("lookups.rs") && place.line > 100,
+            "{found:?}"
+        );
     }
 
     #[test]
@@ -226,7 +299,10 @@ mod tests {
         let machine = machine();
         // A year that is the same in all time zones.
         let middle_of_2001 = 993_945_600_000_000_000;
-        assert_eq!(machine.local_time(middle_of_2001, "%Y %%").as_deref(), Some("2001 %"));
+        assert_eq!(
+            machine.local_time(middle_of_2001, "%Y %%").as_deref(),
+            Some("2001 %")
+        );
         let now = sys::clock::boot_nanos().cast_signed() + machine.since_epoch(Clock::Boot);
         let real = sys::clock::real_nanos().cast_signed();
         // Even on a slow machine this is not another day.

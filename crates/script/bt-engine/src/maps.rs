@@ -37,13 +37,22 @@ struct KernelMaps<'a> {
 
 impl<'a> KernelMaps<'a> {
     fn of(session: &'a Session, map: &'a ScriptMap) -> Self {
-        let key_table = map.key_table.as_ref().and_then(|table| Some((session.map(&table.bpf_name)?, table)));
-        Self { values: session.map(&map.bpf_name), key_table }
+        let key_table = map
+            .key_table
+            .as_ref()
+            .and_then(|table| Some((session.map(&table.bpf_name)?, table)));
+        Self {
+            values: session.map(&map.bpf_name),
+            key_table,
+        }
     }
 
     /// Returns the keys first, in the order of deletion: a new key comes there last.
     fn all(&self) -> impl Iterator<Item = &'a Map> {
-        self.key_table.map(|(map, _)| map).into_iter().chain(self.values)
+        self.key_table
+            .map(|(map, _)| map)
+            .into_iter()
+            .chain(self.values)
     }
 
     fn keys(&self) -> Option<Vec<Vec<u8>>> {
@@ -59,7 +68,9 @@ impl<'a> KernelMaps<'a> {
         };
         if let Some((map, table)) = self.key_table {
             let shared = map.lookup(key).ok().flatten();
-            values.extend(shared.and_then(|value| Some(value.get(table.value_offset as usize..)?.to_vec())));
+            values.extend(
+                shared.and_then(|value| Some(value.get(table.value_offset as usize..)?.to_vec())),
+            );
         }
         Some(values).filter(|values| !values.is_empty())
     }

@@ -11,8 +11,8 @@ use std::collections::HashSet;
 use bt_lang::Span;
 use bt_lang::ast::visit::{VisitMut, walk_expr, walk_item, walk_stmt};
 use bt_lang::ast::{
-    Base, CEnum, CVariant, Expr, ExprKind, IntLit, IntSuffix, Item, ItemKind, MapRef, Name, Program, RecordKind, Stmt,
-    StmtKind, Type, TypeKind,
+    Base, CEnum, CVariant, Expr, ExprKind, IntLit, IntSuffix, Item, ItemKind, MapRef, Name,
+    Program, RecordKind, Stmt, StmtKind, Type, TypeKind,
 };
 
 /// A table of names.
@@ -62,24 +62,49 @@ const TABLES: [Table; 3] = [
         source: "spdk_nvmf_subsystem_state",
         prefix: "SPDK_NVMF_SUBSYSTEM_",
         // include/spdk/nvmf.h, the same in all versions from v21.01 on.
-        names: Names::Listed(&["INACTIVE", "ACTIVATING", "ACTIVE", "PAUSING", "PAUSED", "RESUMING", "DEACTIVATING"]),
+        names: Names::Listed(&[
+            "INACTIVE",
+            "ACTIVATING",
+            "ACTIVE",
+            "PAUSING",
+            "PAUSED",
+            "RESUMING",
+            "DEACTIVATING",
+        ]),
     },
-    Table { map: "syscall", source: "syscall", prefix: "", names: Names::Syscalls },
+    Table {
+        map: "syscall",
+        source: "syscall",
+        prefix: "",
+        names: Names::Syscalls,
+    },
 ];
 
 /// Replaces the tables that the script reads and never fills by enumerations. `known` returns the
 /// names and values of an enumeration of the target, if its debug information has it.
-pub(crate) fn put_in(program: &mut Program, mut known: impl FnMut(&str) -> Option<Vec<(String, i64)>>) {
+pub(crate) fn put_in(
+    program: &mut Program,
+    mut known: impl FnMut(&str) -> Option<Vec<(String, i64)>>,
+) {
     let mut uses = Uses::default();
-    program.items.iter_mut().for_each(|item| walk_item(&mut uses, item));
+    program
+        .items
+        .iter_mut()
+        .for_each(|item| walk_item(&mut uses, item));
     for table in &TABLES {
         let is_called = matches!(table.names, Names::Syscalls) && uses.calls;
         if !is_called && (!uses.read.contains(table.map) || uses.filled.contains(table.map)) {
             continue;
         }
         let values = known(table.source).unwrap_or_else(|| table.names.values());
-        let mut casts = Casts { table, reads: !uses.filled.contains(table.map) };
-        program.items.iter_mut().for_each(|item| walk_item(&mut casts, item));
+        let mut casts = Casts {
+            table,
+            reads: !uses.filled.contains(table.map),
+        };
+        program
+            .items
+            .iter_mut()
+            .for_each(|item| walk_item(&mut casts, item));
         program.items.push(table.definition(&values));
     }
 }
@@ -87,10 +112,14 @@ pub(crate) fn put_in(program: &mut Program, mut known: impl FnMut(&str) -> Optio
 impl Names {
     fn values(&self) -> Vec<(String, i64)> {
         match self {
-            Self::Listed(names) => names.iter().zip(0..).map(|(name, value)| ((*name).to_owned(), value)).collect(),
-            Self::Syscalls => {
-                syscalls::Sysno::iter().map(|call| (call.name().to_owned(), i64::from(call.id()))).collect()
-            }
+            Self::Listed(names) => names
+                .iter()
+                .zip(0..)
+                .map(|(name, value)| ((*name).to_owned(), value))
+                .collect(),
+            Self::Syscalls => syscalls::Sysno::iter()
+                .map(|call| (call.name().to_owned(), i64::from(call.id())))
+                .collect(),
         }
     }
 }
@@ -106,9 +135,15 @@ impl Table {
             name: Name::new(name.strip_prefix(self.prefix).unwrap_or(name), NOWHERE),
             value: Some(number(*value)),
         });
-        let definition =
-            CEnum { name: Some(Name::new(self.enum_name(), NOWHERE)), variants: variants.collect(), span: NOWHERE };
-        Item { kind: ItemKind::Enum(definition), span: NOWHERE }
+        let definition = CEnum {
+            name: Some(Name::new(self.enum_name(), NOWHERE)),
+            variants: variants.collect(),
+            span: NOWHERE,
+        };
+        Item {
+            kind: ItemKind::Enum(definition),
+            span: NOWHERE,
+        }
     }
 }
 
@@ -118,12 +153,23 @@ const NOWHERE: Span = Span::empty(0);
 fn number(value: i64) -> Expr {
     let magnitude = value.unsigned_abs();
     let text = magnitude.to_string();
-    let literal = IntLit { value: magnitude, base: Base::Decimal, suffix: IntSuffix::None, text };
+    let literal = IntLit {
+        value: magnitude,
+        base: Base::Decimal,
+        suffix: IntSuffix::None,
+        text,
+    };
     let literal = Expr::new(ExprKind::Int(literal), NOWHERE);
     if value >= 0 {
         return literal;
     }
-    Expr::new(ExprKind::Unary { op: bt_lang::ast::UnaryOp::Neg, operand: Box::new(literal) }, NOWHERE)
+    Expr::new(
+        ExprKind::Unary {
+            op: bt_lang::ast::UnaryOp::Neg,
+            operand: Box::new(literal),
+        },
+        NOWHERE,
+    )
 }
 
 /// Maps that are read by a key, and maps that are filled.
@@ -137,7 +183,15 @@ struct Uses {
 
 impl VisitMut for Uses {
     fn stmt(&mut self, stmt: &mut Stmt) {
-        if let StmtKind::Assign { target: Expr { kind: ExprKind::Map(map), .. }, .. } = &stmt.kind {
+        if let StmtKind::Assign {
+            target:
+                Expr {
+                    kind: ExprKind::Map(map),
+                    ..
+                },
+            ..
+        } = &stmt.kind
+        {
             self.filled.insert(map.name.text.clone());
         }
         walk_stmt(self, stmt);
@@ -173,10 +227,17 @@ struct Casts {
 impl Casts {
     /// Returns the number of a call such as `__NR_read`.
     fn call_number(&self, expr: &Expr) -> Option<Expr> {
-        let ExprKind::Ident(name) = &expr.kind else { return None };
-        let call = name.strip_prefix(NUMBER).filter(|_| matches!(self.table.names, Names::Syscalls))?;
+        let ExprKind::Ident(name) = &expr.kind else {
+            return None;
+        };
+        let call = name
+            .strip_prefix(NUMBER)
+            .filter(|_| matches!(self.table.names, Names::Syscalls))?;
         let known = call.parse::<syscalls::Sysno>().ok()?;
-        Some(Expr { span: expr.span, ..number(i64::from(known.id())) })
+        Some(Expr {
+            span: expr.span,
+            ..number(i64::from(known.id()))
+        })
     }
 }
 
@@ -187,13 +248,21 @@ impl VisitMut for Casts {
             *expr = number;
             return;
         }
-        let ExprKind::Map(MapRef { name, keys }) = &mut expr.kind else { return };
+        let ExprKind::Map(MapRef { name, keys }) = &mut expr.kind else {
+            return;
+        };
         if !self.reads || name.text != self.table.map || keys.len() != 1 {
             return;
         }
         let Some(operand) = keys.pop() else { return };
-        let tag = TypeKind::Tagged(RecordKind::Enum, Name::new(self.table.enum_name(), expr.span));
-        expr.kind = ExprKind::Cast { ty: Box::new(Type::new(tag, expr.span)), operand: Box::new(operand) };
+        let tag = TypeKind::Tagged(
+            RecordKind::Enum,
+            Name::new(self.table.enum_name(), expr.span),
+        );
+        expr.kind = ExprKind::Cast {
+            ty: Box::new(Type::new(tag, expr.span)),
+            operand: Box::new(operand),
+        };
     }
 }
 
@@ -201,7 +270,10 @@ impl VisitMut for Casts {
 mod tests {
     use super::*;
 
-    #[expect(clippy::needless_pass_by_value, reason = "it is made where it is given")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "it is made where it is given"
+    )]
     fn after(script: &str, known: Option<Vec<(String, i64)>>) -> String {
         let mut program = bt_lang::parse(script).program;
         put_in(&mut program, |_| known.clone());
@@ -218,24 +290,48 @@ mod tests {
 
     #[test]
     fn the_targets_own_names_come_first() {
-        let known = vec![("NVMF_TGT_INIT_NONE".to_owned(), 0), ("NVMF_TGT_OTHER".to_owned(), -7)];
+        let known = vec![
+            ("NVMF_TGT_INIT_NONE".to_owned(), 0),
+            ("NVMF_TGT_OTHER".to_owned(), -7),
+        ];
         let text = after("usdt:/x:y { printf(\"%s\", @target[arg1]); }", Some(known));
-        assert!(text.contains("OTHER = -7") && !text.contains("RUNNING"), "{text}");
+        assert!(
+            text.contains("OTHER = -7") && !text.contains("RUNNING"),
+            "{text}"
+        );
     }
 
     #[test]
     fn system_calls_have_their_names() {
-        let text = after("tracepoint:raw_syscalls:sys_enter { @[@syscall[args.id]] = count(); }", None);
+        let text = after(
+            "tracepoint:raw_syscalls:sys_enter { @[@syscall[args.id]] = count(); }",
+            None,
+        );
         assert!(text.contains("(enum dptrace_syscall)args.id"), "{text}");
-        let read = if cfg!(target_arch = "aarch64") { "read = 63" } else { "read = 0" };
+        let read = if cfg!(target_arch = "aarch64") {
+            "read = 63"
+        } else {
+            "read = 0"
+        };
         assert!(text.contains(read), "{text}");
     }
 
     #[test]
     fn calls_are_named_by_function_and_by_number() {
-        let text = after("begin { @syscall[1] = 2; print(syscall_name(__NR_read)); print(@syscall[1]); }", None);
-        let read = if cfg!(target_arch = "aarch64") { "63" } else { "0" };
-        assert!(text.contains(&format!("syscall_name({read})")) && text.contains("enum dptrace_syscall"), "{text}");
+        let text = after(
+            "begin { @syscall[1] = 2; print(syscall_name(__NR_read)); print(@syscall[1]); }",
+            None,
+        );
+        let read = if cfg!(target_arch = "aarch64") {
+            "63"
+        } else {
+            "0"
+        };
+        assert!(
+            text.contains(&format!("syscall_name({read})"))
+                && text.contains("enum dptrace_syscall"),
+            "{text}"
+        );
         assert!(text.contains("print(@syscall[1])"), "{text}");
         assert!(!after("begin { print(1); }", None).contains("enum"));
     }
@@ -244,7 +340,10 @@ mod tests {
     fn a_table_that_the_script_fills_stays() {
         let script = "begin { @target[0] = \"A\"; } usdt:/x:y { printf(\"%s\", @target[arg1]); }";
         let text = after(script, None);
-        assert!(text.contains("@target[arg1]") && !text.contains("enum"), "{text}");
+        assert!(
+            text.contains("@target[arg1]") && !text.contains("enum"),
+            "{text}"
+        );
         let other = after("usdt:/x:y { @subsystem = count(); }", None);
         assert!(!other.contains("enum"), "{other}");
     }

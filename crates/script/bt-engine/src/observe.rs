@@ -68,11 +68,20 @@ impl Display for Notice {
             Self::Attached { probe } => write!(f, "attached {probe}"),
             Self::NotAttached { probe, source } => {
                 write!(f, "{probe}: {source}")?;
-                let causes = std::iter::successors(std::error::Error::source(source), |cause| cause.source());
-                causes.into_iter().try_for_each(|cause| write!(f, ": {cause}"))
+                let causes = std::iter::successors(std::error::Error::source(source), |cause| {
+                    cause.source()
+                });
+                causes
+                    .into_iter()
+                    .try_for_each(|cause| write!(f, ": {cause}"))
             }
-            Self::Ended { count: 1 } => f.write_str("1 process has ended meanwhile, and is left out"),
-            Self::Ended { count } => write!(f, "{count} processes have ended meanwhile, and are left out"),
+            Self::Ended { count: 1 } => {
+                f.write_str("1 process has ended meanwhile, and is left out")
+            }
+            Self::Ended { count } => write!(
+                f,
+                "{count} processes have ended meanwhile, and are left out"
+            ),
             Self::NoDebugInformation { file, source } => {
                 write!(f, "{file}: debug information is left out: {source}")
             }

@@ -25,12 +25,19 @@ pub struct ParsedScript {
 
 impl ParsedScript {
     pub(crate) fn parse(builder: Builder) -> Result<Self, Error> {
-        let options = bt_lang::Options { params: Some(&builder.options.params), ..bt_lang::Options::default() };
+        let options = bt_lang::Options {
+            params: Some(&builder.options.params),
+            ..bt_lang::Options::default()
+        };
         let parsed = bt_lang::parse_with(&builder.text, options);
         if parsed.diagnostics.iter().any(Diagnostic::is_error) {
             return Err(mistakes(&builder, parsed.diagnostics, None));
         }
-        Ok(Self { builder, program: parsed.program, warnings: parsed.diagnostics })
+        Ok(Self {
+            builder,
+            program: parsed.program,
+            warnings: parsed.diagnostics,
+        })
     }
 
     /// Returns the syntax tree, for formatters and the like.
@@ -59,25 +66,45 @@ impl ParsedScript {
     /// Compiles the script. Starts the command of a target; it waits before its first instruction.
     pub fn compile(mut self) -> Result<Script, Error> {
         let (subject, held) = Subject::open(&self.builder.target)?;
-        let facts = Facts::new(subject, self.builder.options.clone(), Arc::clone(&self.builder.observer));
+        let facts = Facts::new(
+            subject,
+            self.builder.options.clone(),
+            Arc::clone(&self.builder.observer),
+        );
         process_id::put_in(&mut self.program, &Processes::of(&facts)?)?;
         name_tables::put_in(&mut self.program, |name| facts.files.enumeration(name));
         // Nothing is found in processes that end meanwhile: that is no mistake of the script's.
         let instead = |error| all_ended(&facts.running()).unwrap_or(error);
-        let (compiled, warnings) = compiled(&self.builder, &self.program, &facts).map_err(instead)?;
+        let (compiled, warnings) =
+            compiled(&self.builder, &self.program, &facts).map_err(instead)?;
         if let Target::Pids(pids) = &self.builder.target {
-            let count = pids.iter().filter(|pid| all_ended(&[**pid]).is_some()).count();
+            let count = pids
+                .iter()
+                .filter(|pid| all_ended(&[**pid]).is_some())
+                .count();
             if count > 0 {
                 self.builder.observer.notice(&Notice::Ended { count });
             }
         }
         let keep = Box::new(|_: &str| true);
-        Ok(Script { builder: self.builder, program: self.program, compiled, warnings, facts, held, keep })
+        Ok(Script {
+            builder: self.builder,
+            program: self.program,
+            compiled,
+            warnings,
+            facts,
+            held,
+            keep,
+        })
     }
 }
 
 /// Returns the programs of a script, and the compiler's warnings.
-fn compiled(builder: &Builder, program: &Program, facts: &Facts) -> Result<(bt_abi::Script, Vec<Diagnostic>), Error> {
+fn compiled(
+    builder: &Builder,
+    program: &Program,
+    facts: &Facts,
+) -> Result<(bt_abi::Script, Vec<Diagnostic>), Error> {
     let compiled = compile(program, facts);
     if compiled.diagnostics.iter().any(Diagnostic::is_error) {
         return Err(mistakes(builder, compiled.diagnostics, Some(facts)));
@@ -90,7 +117,13 @@ fn mistakes(builder: &Builder, list: Vec<Diagnostic>, facts: Option<&Facts>) -> 
     let (name, text) = (Arc::clone(&builder.name), Arc::clone(&builder.text));
     let tracepoints_refused = facts.and_then(Facts::tracepoints_refused);
     let file_refused = facts.and_then(|facts| facts.files.refused());
-    Error::Script(Diagnostics { name, text, list, tracepoints_refused, file_refused })
+    Error::Script(Diagnostics {
+        name,
+        text,
+        list,
+        tracepoints_refused,
+        file_refused,
+    })
 }
 
 /// A compiled script. The command of a target waits before its first instruction, and is ended with
@@ -135,22 +168,35 @@ impl Script {
     }
 
     fn filter(&mut self) {
-        let is_run = |attach: &bt_abi::Attach| matches!(attach, bt_abi::Attach::Begin | bt_abi::Attach::End);
-        self.compiled.probes.retain(|probe| is_run(&probe.attach) || (self.keep)(&probe.name));
+        let is_run =
+            |attach: &bt_abi::Attach| matches!(attach, bt_abi::Attach::Begin | bt_abi::Attach::End);
+        self.compiled
+            .probes
+            .retain(|probe| is_run(&probe.attach) || (self.keep)(&probe.name));
     }
 
     /// Makes the script's maps and loads its programs. Nothing is attached yet.
     pub fn load(mut self) -> Result<Session, Error> {
-        let session = match bpf_session::Session::load(&self.compiled.module, self.facts.features()) {
+        let session = match bpf_session::Session::load(&self.compiled.module, self.facts.features())
+        {
             // If the kernel does not let this script's programs wait for memory, they do without.
-            Err(SessionError::Refused { .. }) if self.compiled.module.programs.iter().any(|it| it.sleepable) => {
+            Err(SessionError::Refused { .. })
+                if self.compiled.module.programs.iter().any(|it| it.sleepable) =>
+            {
                 self.facts.forbid_sleepable();
-                (self.compiled, self.warnings) = compiled(&self.builder, &self.program, &self.facts)?;
+                (self.compiled, self.warnings) =
+                    compiled(&self.builder, &self.program, &self.facts)?;
                 self.filter();
                 bpf_session::Session::load(&self.compiled.module, self.facts.features())?
             }
             loaded => loaded?,
         };
-        Ok(Session::new(self.compiled, session, &self.facts, self.held, &self.builder))
+        Ok(Session::new(
+            self.compiled,
+            session,
+            &self.facts,
+            self.held,
+            &self.builder,
+        ))
     }
 }

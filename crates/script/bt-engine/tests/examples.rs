@@ -2,7 +2,10 @@
 //!
 //! Without root or BPF a test says `SKIPPED (kernel): reason` and passes; with `DPTRACE_REQUIRE_KERNEL_TESTS=1` a skip is a
 //! failure.
-#![expect(clippy::unwrap_used, reason = "a test that is not set up as it should be fails")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that is not set up as it should be fails"
+)]
 
 #[expect(dead_code, reason = "its main is the example's")]
 #[path = "../examples/count_syscalls.rs"]
@@ -36,9 +39,18 @@ fn system_calls_of_a_command_are_counted() {
     let mut out = Vec::new();
     count_syscalls::count(["cat", "/dev/null"].map(Into::into).into_iter(), &mut out).unwrap();
     let out = String::from_utf8(out).unwrap();
-    let count =
-        |call: &str| out.lines().find_map(|line| line.strip_prefix(call)?.strip_prefix(": ")?.parse::<u64>().ok());
-    assert!(count("read") >= Some(1) && count("execve") >= Some(1), "{out}");
+    let count = |call: &str| {
+        out.lines().find_map(|line| {
+            line.strip_prefix(call)?
+                .strip_prefix(": ")?
+                .parse::<u64>()
+                .ok()
+        })
+    };
+    assert!(
+        count("read") >= Some(1) && count("execve") >= Some(1),
+        "{out}"
+    );
 }
 
 #[test]
@@ -59,14 +71,22 @@ fn hits_of_a_static_probe_are_events() {
         listened.unwrap();
     });
     let out = String::from_utf8(out).unwrap();
-    assert!(out.lines().count() == 3 && out.lines().all(|line| line.starts_with('(')), "{out}");
+    assert!(
+        out.lines().count() == 3 && out.lines().all(|line| line.starts_with('(')),
+        "{out}"
+    );
 }
 
 #[test]
 fn maps_and_values_have_their_types() {
     let Some(_guard) = kernel() else { return };
     let text = "begin { @[\"a\"] = 1; @[\"b\"] = 2; print(@[\"b\"]); printf(\"%d %s\\n\", $1, str($2)); exit(7); } end { print(@); }";
-    let mut session = Script::builder(text).params(["5", "x"]).compile().unwrap().load().unwrap();
+    let mut session = Script::builder(text)
+        .params(["5", "x"])
+        .compile()
+        .unwrap()
+        .load()
+        .unwrap();
     session.attach().unwrap();
     assert!(session.is_over());
     let finished = session.finish().unwrap();
@@ -79,20 +99,38 @@ fn maps_and_values_have_their_types() {
     else {
         panic!("{:?}", finished.events)
     };
-    assert_eq!((two.number(), text.as_str(), table.rows.len(), finished.exit_status), (Some(2), "5 x\n", 2, 7));
+    assert_eq!(
+        (
+            two.number(),
+            text.as_str(),
+            table.rows.len(),
+            finished.exit_status
+        ),
+        (Some(2), "5 x\n", 2, 7)
+    );
 }
 
 /// Needs no kernel: compiling only asks the machine for the names in the script.
 #[test]
 fn mistakes_are_values() {
-    let Err(Error::Script(mistakes)) = Script::builder("begin { print($x); }\n").name("my.bt").compile() else {
+    let Err(Error::Script(mistakes)) = Script::builder("begin { print($x); }\n")
+        .name("my.bt")
+        .compile()
+    else {
         panic!("it has a mistake");
     };
-    let [mistake] = mistakes.as_slice() else { panic!("{mistakes}") };
-    assert!(mistake.is_error() && mistakes.to_string().contains("my.bt"), "{mistakes}");
+    let [mistake] = mistakes.as_slice() else {
+        panic!("{mistakes}")
+    };
+    assert!(
+        mistake.is_error() && mistakes.to_string().contains("my.bt"),
+        "{mistakes}"
+    );
     let needs = Script::builder("interval:s:1 { print(__PID__); }").compile();
     assert!(matches!(needs, Err(Error::NeedsProcess)));
-    let gone = Script::builder("begin { exit(); }").target(Target::Pid(u32::MAX >> 1)).compile();
+    let gone = Script::builder("begin { exit(); }")
+        .target(Target::Pid(u32::MAX >> 1))
+        .compile();
     assert!(matches!(gone, Err(Error::Host(_))));
 }
 
@@ -104,7 +142,9 @@ impl Idle {
         let idle = Self(testkit::command("sleep").arg("600").spawn().unwrap());
         // Before it runs its own program, it has ours.
         while std::fs::read(format!("/proc/{}/comm", idle.pid())).unwrap() != b"sleep\n"
-            || !std::fs::read_to_string(format!("/proc/{}/maps", idle.pid())).unwrap().contains("libc")
+            || !std::fs::read_to_string(format!("/proc/{}/maps", idle.pid()))
+                .unwrap()
+                .contains("libc")
         {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -133,17 +173,37 @@ fn processes_that_end_while_probes_are_attached_are_left_out() {
     let Some(_guard) = kernel() else { return };
     let (mut first, mut second) = (Idle::start(), Idle::start());
     let both = Target::Pids(vec![first.pid(), second.pid()]);
-    let script = Script::builder(SCRIPT).target(both.clone()).compile().unwrap();
+    let script = Script::builder(SCRIPT)
+        .target(both.clone())
+        .compile()
+        .unwrap();
     first.end();
     let mut session = script.load().unwrap();
     assert_eq!(session.attach().unwrap().probes, 1);
     assert!(!session.is_over());
     drop(session);
-    let session = |target| Script::builder(SCRIPT).target(target).compile().unwrap().load().unwrap();
+    let session = |target| {
+        Script::builder(SCRIPT)
+            .target(target)
+            .compile()
+            .unwrap()
+            .load()
+            .unwrap()
+    };
     let [mut of_both, mut of_one] = [both.clone(), Target::Pid(second.pid())].map(session);
     second.end();
-    assert_eq!(of_both.attach().unwrap_err().to_string(), format!("process {} has ended", second.pid()));
-    assert_eq!(of_one.attach().unwrap_err().to_string(), format!("process {} has ended", second.pid()));
-    let error = Script::builder(SCRIPT).target(both).compile().err().unwrap();
+    assert_eq!(
+        of_both.attach().unwrap_err().to_string(),
+        format!("process {} has ended", second.pid())
+    );
+    assert_eq!(
+        of_one.attach().unwrap_err().to_string(),
+        format!("process {} has ended", second.pid())
+    );
+    let error = Script::builder(SCRIPT)
+        .target(both)
+        .compile()
+        .err()
+        .unwrap();
     assert_eq!(error.to_string(), "all 2 processes have ended");
 }

@@ -50,10 +50,18 @@ impl Bucket {
 impl Histogram {
     /// Builds the histogram of `hist` with `bits` bits of precision. Counts are divided by `div`.
     pub fn powers(counts: &[u64], bits: u8, div: u64) -> Self {
-        let bound =
-            |index: usize| (index < hist_buckets(bits) as usize).then(|| power_bound(index as u32, bits)).flatten();
+        let bound = |index: usize| {
+            (index < hist_buckets(bits) as usize)
+                .then(|| power_bound(index as u32, bits))
+                .flatten()
+        };
         // Bucket 0 is for negative numbers, which end at the first number of bucket 1.
-        Self::of(counts, div, |index| (if index == 0 { None } else { bound(index) }, bound(index + 1)))
+        Self::of(counts, div, |index| {
+            (
+                if index == 0 { None } else { bound(index) },
+                bound(index + 1),
+            )
+        })
     }
 
     /// Builds the histogram of `lhist`.
@@ -69,14 +77,26 @@ impl Histogram {
         })
     }
 
-    fn of(counts: &[u64], div: u64, bounds: impl Fn(usize) -> (Option<Bound>, Option<Bound>)) -> Self {
-        let Some(first) = counts.iter().position(|&count| count > 0) else { return Self::default() };
+    fn of(
+        counts: &[u64],
+        div: u64,
+        bounds: impl Fn(usize) -> (Option<Bound>, Option<Bound>),
+    ) -> Self {
+        let Some(first) = counts.iter().position(|&count| count > 0) else {
+            return Self::default();
+        };
         let last = counts.iter().rposition(|&count| count > 0).unwrap_or(first);
         let bucket = |index: usize| {
             let (from, to) = bounds(index);
-            Bucket { from, to, count: counts[index] / div.max(1) }
+            Bucket {
+                from,
+                to,
+                count: counts[index] / div.max(1),
+            }
         };
-        Self { buckets: (first..=last).map(bucket).collect() }
+        Self {
+            buckets: (first..=last).map(bucket).collect(),
+        }
     }
 }
 
@@ -89,19 +109,35 @@ fn power_bound(bucket: u32, bits: u8) -> Option<Bound> {
     let exact = index <= 2 << bits;
     let power = (index >> bits).saturating_sub(1);
     let decade = if exact { 0 } else { (power / 10) as usize };
-    let text = format!("{}{}", number >> (10 * decade), SUFFIXES[decade.min(SUFFIXES.len() - 1)]);
-    Some(Bound { number: i128::from(number), text, exact })
+    let text = format!(
+        "{}{}",
+        number >> (10 * decade),
+        SUFFIXES[decade.min(SUFFIXES.len() - 1)]
+    );
+    Some(Bound {
+        number: i128::from(number),
+        text,
+        exact,
+    })
 }
 
 /// Returns a bound of `lhist`. It has a suffix only if all bounds are multiples of 1024.
 fn linear_bound(number: i128, step: u64) -> Bound {
     const UNITS: [(i128, &str); 2] = [(1 << 20, "M"), (1 << 10, "K")];
-    let unit = UNITS.iter().find(|(unit, _)| number != 0 && number % unit == 0);
+    let unit = UNITS
+        .iter()
+        .find(|(unit, _)| number != 0 && number % unit == 0);
     match unit {
-        Some((unit, suffix)) if step.is_multiple_of(1024) => {
-            Bound { number, text: format!("{}{suffix}", number / unit), exact: false }
-        }
-        _ => Bound { number, text: number.to_string(), exact: !step.is_multiple_of(1024) },
+        Some((unit, suffix)) if step.is_multiple_of(1024) => Bound {
+            number,
+            text: format!("{}{suffix}", number / unit),
+            exact: false,
+        },
+        _ => Bound {
+            number,
+            text: number.to_string(),
+            exact: !step.is_multiple_of(1024),
+        },
     }
 }
 
@@ -119,7 +155,9 @@ mod tests {
     fn powers_of_two() {
         let mut counts = vec![0; hist_buckets(0) as usize];
         (counts[0], counts[7]) = (1, 1);
-        let expected = ["(..., 0)", "[0]", "[1]", "[2, 4)", "[4, 8)", "[8, 16)", "[16, 32)", "[32, 64)"];
+        let expected = [
+            "(..., 0)", "[0]", "[1]", "[2, 4)", "[4, 8)", "[8, 16)", "[16, 32)", "[32, 64)",
+        ];
         assert_eq!(labels(&Histogram::powers(&counts, 0, 1)), expected);
         let mut counts = vec![0; hist_buckets(0) as usize];
         (counts[11], counts[13], counts[65]) = (1, 1, 1);
@@ -134,7 +172,10 @@ mod tests {
         let mut counts = vec![0; hist_buckets(2) as usize];
         counts[1..].fill(1);
         let shown = labels(&Histogram::powers(&counts, 2, 1));
-        let expected = ["[0]", "[1]", "[2]", "[3]", "[4]", "[5]", "[6]", "[7]", "[8, 10)", "[10, 12)", "[12, 14)"];
+        let expected = [
+            "[0]", "[1]", "[2]", "[3]", "[4]", "[5]", "[6]", "[7]", "[8, 10)", "[10, 12)",
+            "[12, 14)",
+        ];
         assert_eq!(shown[..11], expected);
         assert!(shown.contains(&"[4K, 5K)".to_owned()), "{shown:?}");
     }
@@ -142,9 +183,20 @@ mod tests {
     #[test]
     fn linear() {
         let counts = vec![1; lhist_buckets(0, 10, 2) as usize];
-        let expected = ["(..., 0)", "[0, 2)", "[2, 4)", "[4, 6)", "[6, 8)", "[8, 10)", "[10, ...)"];
+        let expected = [
+            "(..., 0)",
+            "[0, 2)",
+            "[2, 4)",
+            "[4, 6)",
+            "[6, 8)",
+            "[8, 10)",
+            "[10, ...)",
+        ];
         assert_eq!(labels(&Histogram::linear(&counts, 0, 10, 2)), expected);
-        assert_eq!(labels(&Histogram::linear(&[0, 0, 1, 0, 0], 0, 3, 1)), ["[1]"]);
+        assert_eq!(
+            labels(&Histogram::linear(&[0, 0, 1, 0, 0], 0, 3, 1)),
+            ["[1]"]
+        );
         let counts = vec![1; lhist_buckets(0, 1 << 20, 1 << 19) as usize];
         assert_eq!(
             labels(&Histogram::linear(&counts, 0, 1 << 20, 1 << 19)),

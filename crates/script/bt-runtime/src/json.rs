@@ -15,19 +15,29 @@ pub fn push(out: &mut String, value: &Value) {
     match value {
         Value::Nothing => out.push_str("null"),
         Value::Bool(truth) => out.push_str(if *truth { "true" } else { "false" }),
-        Value::Int(_) | Value::Uint(_) | Value::Symbol { .. } => push_number(out, value.number().unwrap_or_default()),
+        Value::Int(_) | Value::Uint(_) | Value::Symbol { .. } => {
+            push_number(out, value.number().unwrap_or_default());
+        }
         // JSON has no infinity and no NaN (RFC 8259, section 6).
         Value::Float(text) if text.parse::<f64>().is_ok_and(f64::is_finite) => out.push_str(text),
         Value::Float(text) => push_string(out, text.as_bytes()),
         Value::Text(bytes) => push_string(out, bytes),
         Value::Buffer(bytes) => {
             // Signed numbers, like bpftrace's, which are of C's `char`.
-            let bytes: Vec<Value> = bytes.iter().map(|&byte| Value::Int(i64::from(byte.cast_signed()))).collect();
+            let bytes: Vec<Value> = bytes
+                .iter()
+                .map(|&byte| Value::Int(i64::from(byte.cast_signed())))
+                .collect();
             list(out, &bytes);
         }
         Value::Array(values) | Value::Tuple(values) => list(out, values),
         Value::Record(fields) => {
-            object(out, fields.iter(), |(name, _)| name.clone(), |out, (_, value)| push(out, value));
+            object(
+                out,
+                fields.iter(),
+                |(name, _)| name.clone(),
+                |out, (_, value)| push(out, value),
+            );
         }
     }
 }
@@ -66,7 +76,11 @@ fn object<T>(
 pub fn push_number(out: &mut String, number: i128) {
     let exact = (number as f64) as i128 == number;
     // SANITY: writing to a string doesn't fail, here and below.
-    let _ = if exact { write!(out, "{number}") } else { write!(out, "\"{number}\"") };
+    let _ = if exact {
+        write!(out, "{number}")
+    } else {
+        write!(out, "\"{number}\"")
+    };
 }
 
 /// Appends a string; bytes that are not UTF-8 become `\xNN`.
@@ -83,7 +97,12 @@ pub fn push_table(out: &mut String, table: &Table) {
     out.push_str(": ");
     match table.rows.first() {
         Some((_, cell)) if table.is_scalar => push_cell(out, cell),
-        _ => object(out, table.rows.iter(), |(key, _)| self::key(key), |out, (_, cell)| push_cell(out, cell)),
+        _ => object(
+            out,
+            table.rows.iter(),
+            |(key, _)| self::key(key),
+            |out, (_, cell)| push_cell(out, cell),
+        ),
     }
     out.push('}');
 }
@@ -129,10 +148,16 @@ fn push_histogram(out: &mut String, histogram: &Histogram) {
 
 fn push_series(out: &mut String, series: &Series) {
     out.push('[');
-    let points = series.points.iter().filter_map(|point| Some((&point.full_time, point.value?)));
+    let points = series
+        .points
+        .iter()
+        .filter_map(|point| Some((&point.full_time, point.value?)));
     for (index, (time, value)) in points.enumerate() {
         let comma = if index > 0 { "," } else { "" };
-        let _ = write!(out, "{comma}{{\"interval_start\":\"{time}\",\"value\":{value}}}");
+        let _ = write!(
+            out,
+            "{comma}{{\"interval_start\":\"{time}\",\"value\":{value}}}"
+        );
     }
     out.push(']');
 }

@@ -91,8 +91,17 @@ pub(crate) mod tests {
     fn known(name: &str, module: Option<&str>, address: u64) -> Vec<Symbol> {
         let offset = address.wrapping_sub(0x1000);
         let module = module.map(str::to_owned);
-        let symbol = Symbol { name: name.to_owned(), offset, module, ..Symbol::default() };
-        if offset < 0x100 { vec![symbol] } else { Vec::new() }
+        let symbol = Symbol {
+            name: name.to_owned(),
+            offset,
+            module,
+            ..Symbol::default()
+        };
+        if offset < 0x100 {
+            vec![symbol]
+        } else {
+            Vec::new()
+        }
     }
 
     impl Lookups for Nowhere {
@@ -101,7 +110,11 @@ pub(crate) mod tests {
         }
         /// Returns [`Frame::NotCode`] for unknown addresses below 0x100.
         fn user(&self, pid: u32, address: u64, caller: bool) -> Frame {
-            let found = known(&format!("own{pid}"), Some("/bin/a"), address.saturating_sub(u64::from(caller)));
+            let found = known(
+                &format!("own{pid}"),
+                Some("/bin/a"),
+                address.saturating_sub(u64::from(caller)),
+            );
             match found.into_iter().next() {
                 Some(symbol) => Frame::Functions(vec![symbol]),
                 None if address < 0x100 => Frame::NotCode,
@@ -123,8 +136,17 @@ pub(crate) mod tests {
         /// Formats `%H:%M:%S` in UTC and a fixed `%Y-%m-%d`; leaves everything else as it is.
         fn local_time(&self, nanos: i64, format: &str) -> Option<String> {
             let seconds = nanos / 1_000_000_000;
-            let time = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-            Some(format.replace("%H:%M:%S", &time).replace("%Y-%m-%d", "1970-01-01"))
+            let time = format!(
+                "{:02}:{:02}:{:02}",
+                seconds / 3600,
+                seconds / 60 % 60,
+                seconds % 60
+            );
+            Some(
+                format
+                    .replace("%H:%M:%S", &time)
+                    .replace("%Y-%m-%d", "1970-01-01"),
+            )
         }
     }
 }

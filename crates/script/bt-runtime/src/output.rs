@@ -120,7 +120,9 @@ impl Printer {
         match self.form {
             Form::Text => String::new(),
             Form::Json => {
-                format!("{{\"type\": \"lost_events\", \"count\": {lost}, \"data\": {{\"events\": {lost}}}}}\n")
+                format!(
+                    "{{\"type\": \"lost_events\", \"count\": {lost}, \"data\": {{\"events\": {lost}}}}}\n"
+                )
             }
         }
     }
@@ -130,7 +132,9 @@ impl Printer {
         match self.form {
             Form::Text => String::new(),
             Form::Json => {
-                format!("{{\"type\": \"attached_probes\", \"count\": {count}, \"data\": {{\"probes\": {count}}}}}\n")
+                format!(
+                    "{{\"type\": \"attached_probes\", \"count\": {count}, \"data\": {{\"probes\": {count}}}}}\n"
+                )
             }
         }
     }
@@ -176,7 +180,11 @@ impl Printer {
 
     /// Formats the heading of `count` tests, in text only.
     pub fn tests_head(self, count: usize) -> String {
-        if self.is_json() { String::new() } else { format!("[==========] Running {}.\n", tests(count)) }
+        if self.is_json() {
+            String::new()
+        } else {
+            format!("[==========] Running {}.\n", tests(count))
+        }
     }
 
     /// Formats a test's result: its name, result and duration in nanoseconds. In text mode,
@@ -189,7 +197,10 @@ impl Printer {
                 ("output".to_owned(), Value::Text(output.into())),
             ];
             return message("test_result", |out| {
-                json::push(out, &Value::Record(vec![(name.to_owned(), Value::Record(fields))]));
+                json::push(
+                    out,
+                    &Value::Record(vec![(name.to_owned(), Value::Record(fields))]),
+                );
             });
         }
         let took = match nanos {
@@ -198,9 +209,19 @@ impl Printer {
             1_000_000..1_000_000_000 => format!("{} ms", nanos / 1_000_000),
             _ => format!("{} s", nanos / 1_000_000_000),
         };
-        let lines = output.lines().filter(|line| !passed && !line.is_empty()).map(|line| format!("{line}\n"));
-        let result = if passed { "[       OK ]" } else { "[  FAILED  ]" };
-        format!("[ RUN      ] {name}\n{}{result} {name} ({took})\n", lines.collect::<String>())
+        let lines = output
+            .lines()
+            .filter(|line| !passed && !line.is_empty())
+            .map(|line| format!("{line}\n"));
+        let result = if passed {
+            "[       OK ]"
+        } else {
+            "[  FAILED  ]"
+        };
+        format!(
+            "[ RUN      ] {name}\n{}{result} {name} ({took})\n",
+            lines.collect::<String>()
+        )
     }
 
     /// Formats the summary of all tests, in text only: their number, and the names of the failed
@@ -209,7 +230,11 @@ impl Printer {
         if self.is_json() {
             return String::new();
         }
-        let mut out = format!("[==========] {} ran.\n[  PASSED  ] {}.\n", tests(count), tests(count - failed.len()));
+        let mut out = format!(
+            "[==========] {} ran.\n[  PASSED  ] {}.\n",
+            tests(count),
+            tests(count - failed.len())
+        );
         if !failed.is_empty() {
             let names = failed.iter().map(|name| format!("[  FAILED  ] {name}\n"));
             let listed = format!("[  FAILED  ] {}, listed below:\n", tests(failed.len()));
@@ -220,11 +245,17 @@ impl Printer {
 
     /// Formats a benchmark's result: its name, nanoseconds per run and number of runs.
     pub fn benchmark(self, name: &str, average: u64, runs: u64) -> String {
-        let fields = vec![("average".to_owned(), Value::Uint(average)), ("iters".to_owned(), Value::Uint(runs))];
+        let fields = vec![
+            ("average".to_owned(), Value::Uint(average)),
+            ("iters".to_owned(), Value::Uint(runs)),
+        ];
         match self.form {
             Form::Text => format!("{name:<41}{average:<15}{runs}\n"),
             Form::Json => message("benchmark_result", |out| {
-                json::push(out, &Value::Record(vec![(name.to_owned(), Value::Record(fields))]));
+                json::push(
+                    out,
+                    &Value::Record(vec![(name.to_owned(), Value::Record(fields))]),
+                );
             }),
         }
     }
@@ -232,7 +263,12 @@ impl Printer {
     /// Formats the heading of benchmark results, in text only.
     pub fn benchmark_head(self) -> String {
         match self.form {
-            Form::Text => format!("{:<41}{:<15}Iterations\n{}\n", "Benchmark", "Time(ns)", "-".repeat(66)),
+            Form::Text => format!(
+                "{:<41}{:<15}Iterations\n{}\n",
+                "Benchmark",
+                "Time(ns)",
+                "-".repeat(66)
+            ),
             Form::Json => String::new(),
         }
     }
@@ -257,7 +293,10 @@ fn message(kind: &str, data: impl FnOnce(&mut String)) -> String {
 fn at(place: &Place) -> String {
     let mut out = ", \"filename\": ".to_owned();
     json::push_string(&mut out, place.file.as_bytes());
-    out + &format!(", \"line\": {}, \"col\": {}}}\n", place.start.0, place.start.1)
+    out + &format!(
+        ", \"line\": {}, \"col\": {}}}\n",
+        place.start.0, place.start.1
+    )
 }
 
 fn map_text(table: &Table) -> String {
@@ -270,7 +309,11 @@ fn map_text(table: &Table) -> String {
             out.push(']');
         }
         // Output of several lines begins on a line of its own.
-        out.push_str(if matches!(cell, Cell::Value(_)) { ": " } else { ":\n" });
+        out.push_str(if matches!(cell, Cell::Value(_)) {
+            ": "
+        } else {
+            ":\n"
+        });
         out.push_str(&cell.to_string());
         out.push('\n');
     }

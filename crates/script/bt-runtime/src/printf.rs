@@ -34,12 +34,17 @@ pub fn format(pieces: &[FormatPiece], values: &[Value]) -> String {
 fn size<'a>(size: Option<FormatSize>, values: &mut impl Iterator<Item = &'a Value>) -> Option<i64> {
     match size? {
         FormatSize::Fixed(size) => Some(i64::from(size)),
-        FormatSize::Field => values.next().and_then(Value::number).map(|number| i64::from(number as i32)),
+        FormatSize::Field => values
+            .next()
+            .and_then(Value::number)
+            .map(|number| i64::from(number as i32)),
     }
 }
 
 fn one(spec: &FormatSpec, width: Option<i64>, precision: Option<i64>, value: &Value) -> String {
-    let precision = precision.and_then(|precision| usize::try_from(precision).ok()).map(|it| it.min(WIDEST));
+    let precision = precision
+        .and_then(|precision| usize::try_from(precision).ok())
+        .map(|it| it.min(WIDEST));
     let left = spec.left || width.is_some_and(|width| width < 0);
     let width = (width.unwrap_or(0).unsigned_abs() as usize).min(WIDEST);
     let (sign, digits) = match spec.conversion {
@@ -62,7 +67,10 @@ fn one(spec: &FormatSpec, width: Option<i64>, precision: Option<i64>, value: &Va
         },
         _ => {
             let text = text::value(value);
-            (String::new(), precision.map_or(text.clone(), |most| text.chars().take(most).collect()))
+            (
+                String::new(),
+                precision.map_or(text.clone(), |most| text.chars().take(most).collect()),
+            )
         }
     };
     let fill = width.saturating_sub(sign.chars().count() + digits.chars().count());
@@ -117,8 +125,15 @@ fn integer(spec: &FormatSpec, number: i128, precision: Option<usize>) -> (String
 }
 
 fn buffer(spec: &FormatSpec, value: &Value) -> String {
-    let Value::Buffer(bytes) = value else { return text::value(value) };
-    let hex = |prefix: &str| bytes.iter().map(|byte| format!("{prefix}{byte:02x}")).collect::<Vec<_>>();
+    let Value::Buffer(bytes) = value else {
+        return text::value(value);
+    };
+    let hex = |prefix: &str| {
+        bytes
+            .iter()
+            .map(|byte| format!("{prefix}{byte:02x}"))
+            .collect::<Vec<_>>()
+    };
     match spec.suffix {
         Some('x') => hex("\\x").concat(),
         Some('h') => hex("").join(" "),
@@ -131,7 +146,10 @@ mod tests {
     use super::*;
 
     fn spec(conversion: char) -> FormatSpec {
-        FormatSpec { conversion, ..FormatSpec::default() }
+        FormatSpec {
+            conversion,
+            ..FormatSpec::default()
+        }
     }
 
     fn shown(spec: FormatSpec, value: Value) -> String {
@@ -141,42 +159,180 @@ mod tests {
     #[test]
     fn lengths_cut_as_in_c() {
         let value = || Value::Uint(0x0012_3456_78ab_cdef);
-        let of = |length| shown(FormatSpec { length, ..spec('x') }, value());
-        assert_eq!([Some(1), Some(2), None, Some(8)].map(of), ["ef", "cdef", "78abcdef", "12345678abcdef"]);
+        let of = |length| {
+            shown(
+                FormatSpec {
+                    length,
+                    ..spec('x')
+                },
+                value(),
+            )
+        };
+        assert_eq!(
+            [Some(1), Some(2), None, Some(8)].map(of),
+            ["ef", "cdef", "78abcdef", "12345678abcdef"]
+        );
         assert_eq!(shown(spec('d'), Value::Uint(u64::from(u32::MAX))), "-1");
         assert_eq!(shown(spec('u'), Value::Int(-1)), "4294967295");
-        assert_eq!(shown(FormatSpec { length: Some(8), ..spec('d') }, Value::Int(i64::MIN)), "-9223372036854775808");
+        assert_eq!(
+            shown(
+                FormatSpec {
+                    length: Some(8),
+                    ..spec('d')
+                },
+                Value::Int(i64::MIN)
+            ),
+            "-9223372036854775808"
+        );
     }
 
     #[test]
     fn widths_signs_and_fills() {
         let width = |width| Some(FormatSize::Fixed(width));
-        assert_eq!(shown(FormatSpec { width: width(5), ..spec('s') }, Value::text("ba")), "   ba");
-        assert_eq!(shown(FormatSpec { width: width(4), left: true, ..spec('s') }, Value::text("ba")), "ba  ");
-        assert_eq!(shown(FormatSpec { width: width(4), zero: true, ..spec('x') }, Value::Int(2)), "0002");
-        assert_eq!(shown(FormatSpec { width: width(5), zero: true, ..spec('d') }, Value::Int(-5)), "-0005");
-        assert_eq!(shown(FormatSpec { plus: true, ..spec('d') }, Value::Int(5)), "+5");
-        assert_eq!(shown(FormatSpec { alternate: true, ..spec('x') }, Value::Int(255)), "0xff");
-        assert_eq!(shown(FormatSpec { precision: width(3), width: width(6), ..spec('d') }, Value::Int(7)), "   007");
-        assert_eq!(shown(FormatSpec { precision: width(2), ..spec('s') }, Value::text("abc")), "ab");
-        let star = FormatSpec { width: Some(FormatSize::Field), ..spec('s') };
-        assert_eq!(format(&[FormatPiece::Value(star)], &[Value::Int(-3), Value::text("a")]), "a  ");
+        assert_eq!(
+            shown(
+                FormatSpec {
+                    width: width(5),
+                    ..spec('s')
+                },
+                Value::text("ba")
+            ),
+            "   ba"
+        );
+        assert_eq!(
+            shown(
+                FormatSpec {
+                    width: width(4),
+                    left: true,
+                    ..spec('s')
+                },
+                Value::text("ba")
+            ),
+            "ba  "
+        );
+        assert_eq!(
+            shown(
+                FormatSpec {
+                    width: width(4),
+                    zero: true,
+                    ..spec('x')
+                },
+                Value::Int(2)
+            ),
+            "0002"
+        );
+        assert_eq!(
+            shown(
+                FormatSpec {
+                    width: width(5),
+                    zero: true,
+                    ..spec('d')
+                },
+                Value::Int(-5)
+            ),
+            "-0005"
+        );
+        assert_eq!(
+            shown(
+                FormatSpec {
+                    plus: true,
+                    ..spec('d')
+                },
+                Value::Int(5)
+            ),
+            "+5"
+        );
+        assert_eq!(
+            shown(
+                FormatSpec {
+                    alternate: true,
+                    ..spec('x')
+                },
+                Value::Int(255)
+            ),
+            "0xff"
+        );
+        assert_eq!(
+            shown(
+                FormatSpec {
+                    precision: width(3),
+                    width: width(6),
+                    ..spec('d')
+                },
+                Value::Int(7)
+            ),
+            "   007"
+        );
+        assert_eq!(
+            shown(
+                FormatSpec {
+                    precision: width(2),
+                    ..spec('s')
+                },
+                Value::text("abc")
+            ),
+            "ab"
+        );
+        let star = FormatSpec {
+            width: Some(FormatSize::Field),
+            ..spec('s')
+        };
+        assert_eq!(
+            format(
+                &[FormatPiece::Value(star)],
+                &[Value::Int(-3), Value::text("a")]
+            ),
+            "a  "
+        );
     }
 
     #[test]
     fn values_of_every_kind() {
-        let word = Value::Symbol { text: "ONE".into(), number: 1 };
+        let word = Value::Symbol {
+            text: "ONE".into(),
+            number: 1,
+        };
         assert_eq!(shown(spec('s'), word.clone()), "ONE");
         assert_eq!(shown(spec('d'), word), "1");
         assert_eq!(shown(spec('c'), Value::Int(0x41)), "A");
-        assert_eq!(shown(spec('p'), Value::Uint(0xffff_8000_0000_0000)), "0xffff800000000000");
+        assert_eq!(
+            shown(spec('p'), Value::Uint(0xffff_8000_0000_0000)),
+            "0xffff800000000000"
+        );
         assert_eq!(shown(spec('s'), Value::Bool(true)), "true");
         assert_eq!(shown(spec('d'), Value::Bool(true)), "1");
-        assert_eq!(shown(spec('s'), Value::Tuple(vec![Value::Int(1), Value::text("a")])), "(1, a)");
-        assert_eq!(shown(spec('d'), Value::text("a")), "!{invalid integer conversion: a}");
+        assert_eq!(
+            shown(
+                spec('s'),
+                Value::Tuple(vec![Value::Int(1), Value::text("a")])
+            ),
+            "(1, a)"
+        );
+        assert_eq!(
+            shown(spec('d'), Value::text("a")),
+            "!{invalid integer conversion: a}"
+        );
         let data = || Value::Buffer(vec![0, b'a', 0xff]);
         assert_eq!(shown(spec('r'), data()), "\\x00a\\xff");
-        assert_eq!(shown(FormatSpec { suffix: Some('x'), ..spec('r') }, data()), "\\x00\\x61\\xff");
-        assert_eq!(shown(FormatSpec { suffix: Some('h'), ..spec('r') }, data()), "00 61 ff");
+        assert_eq!(
+            shown(
+                FormatSpec {
+                    suffix: Some('x'),
+                    ..spec('r')
+                },
+                data()
+            ),
+            "\\x00\\x61\\xff"
+        );
+        assert_eq!(
+            shown(
+                FormatSpec {
+                    suffix: Some('h'),
+                    ..spec('r')
+                },
+                data()
+            ),
+            "00 61 ff"
+        );
     }
 }

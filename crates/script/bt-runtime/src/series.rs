@@ -63,10 +63,18 @@ impl Series {
     ) -> Self {
         let first = last.saturating_sub(u64::from(buckets).saturating_sub(1));
         let mut epochs: BTreeMap<u64, Vec<Slot>> = BTreeMap::new();
-        for slot in slots.iter().filter(|slot| slot.epoch >= first && slot.epoch <= last) {
+        for slot in slots
+            .iter()
+            .filter(|slot| slot.epoch >= first && slot.epoch <= last)
+        {
             epochs.entry(slot.epoch).or_default().push(*slot);
         }
-        let Some(&earliest) = epochs.keys().next() else { return Self { points: Vec::new(), interval } };
+        let Some(&earliest) = epochs.keys().next() else {
+            return Self {
+                points: Vec::new(),
+                interval,
+            };
+        };
         let points = (earliest..=last).map(|epoch| {
             let boot = epoch.saturating_mul(interval).cast_signed();
             let nanos = boot.saturating_add(lookups.since_epoch(Clock::Boot));
@@ -74,28 +82,49 @@ impl Series {
             let format = ["%H:%M:%S", "%H:%M:%S.%l", "%H:%M:%S.%f", "%H:%M:%S.%k"][digits / 3];
             let time = |format| timestamp(lookups, nanos, format).unwrap_or_default();
             let value = epochs.get(&epoch).map(|slots| merged(slots, op));
-            Point { time: time(format), full_time: time("%Y-%m-%d %H:%M:%S.%k"), value }
+            Point {
+                time: time(format),
+                full_time: time("%Y-%m-%d %H:%M:%S.%k"),
+                value,
+            }
         });
-        Self { points: points.collect(), interval }
+        Self {
+            points: points.collect(),
+            interval,
+        }
     }
 }
 
 /// Returns the largest unit not above the interval, and its number of decimal places of a second.
 fn unit(interval: u64) -> (&'static str, usize) {
-    const UNITS: [(u64, &str, usize); 3] = [(1_000_000_000, "s", 0), (1_000_000, "ms", 3), (1000, "μs", 6)];
-    UNITS.iter().find(|(nanos, ..)| interval >= *nanos).map_or(("ns", 9), |(_, unit, digits)| (unit, *digits))
+    const UNITS: [(u64, &str, usize); 3] = [
+        (1_000_000_000, "s", 0),
+        (1_000_000, "ms", 3),
+        (1000, "μs", 6),
+    ];
+    UNITS
+        .iter()
+        .find(|(nanos, ..)| interval >= *nanos)
+        .map_or(("ns", 9), |(_, unit, digits)| (unit, *digits))
 }
 
 fn merged(slots: &[Slot], op: SeriesOp) -> i128 {
     let values = || slots.iter().map(|slot| slot.value);
     let merged = match op {
-        SeriesOp::Last => slots.iter().max_by_key(|slot| slot.meta).map(|slot| slot.value),
+        SeriesOp::Last => slots
+            .iter()
+            .max_by_key(|slot| slot.meta)
+            .map(|slot| slot.value),
         SeriesOp::Sum => Some(values().sum()),
         SeriesOp::Min => values().min(),
         SeriesOp::Max => values().max(),
         SeriesOp::Avg => {
             let count: i128 = slots.iter().map(|slot| i128::from(slot.meta)).sum();
-            Some(if count == 0 { 0 } else { values().sum::<i128>() / count })
+            Some(if count == 0 {
+                0
+            } else {
+                values().sum::<i128>() / count
+            })
         }
     };
     merged.unwrap_or_default()
@@ -106,13 +135,23 @@ mod tests {
     use super::*;
 
     fn slot(value: i128, meta: u64) -> Slot {
-        Slot { value, meta, epoch: 1 }
+        Slot {
+            value,
+            meta,
+            epoch: 1,
+        }
     }
 
     #[test]
     fn values_of_one_moment_become_one() {
         let slots = [slot(3, 2), slot(-7, 5)];
-        let all = [SeriesOp::Last, SeriesOp::Sum, SeriesOp::Min, SeriesOp::Max, SeriesOp::Avg];
+        let all = [
+            SeriesOp::Last,
+            SeriesOp::Sum,
+            SeriesOp::Min,
+            SeriesOp::Max,
+            SeriesOp::Avg,
+        ];
         assert_eq!(all.map(|op| merged(&slots, op)), [-7, -4, -7, 3, 0]);
     }
 

@@ -69,8 +69,12 @@ impl Ord for Value {
             (Self::Float(a), Self::Float(b)) => float(a).total_cmp(&float(b)),
             (Self::Array(a), Self::Array(b)) | (Self::Tuple(a), Self::Tuple(b)) => a.cmp(b),
             (Self::Record(a), Self::Record(b)) => {
-                let values =
-                    |fields: &[(String, Value)]| fields.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>();
+                let values = |fields: &[(String, Value)]| {
+                    fields
+                        .iter()
+                        .map(|(_, value)| value.clone())
+                        .collect::<Vec<_>>()
+                };
                 values(a).cmp(&values(b))
             }
             _ => self.number().cmp(&other.number()),

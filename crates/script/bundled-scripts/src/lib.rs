@@ -18,7 +18,16 @@ macro_rules! bundled {
 
 /// All scripts by topic, in list order.
 const TOPICS: &[(&str, &[Bundled])] = &[
-    ("CPU and threads", bundled!["runqlat", "offcpu", "offcpu-folded", "cpu-folded", "futex-waits"]),
+    (
+        "CPU and threads",
+        bundled![
+            "runqlat",
+            "offcpu",
+            "offcpu-folded",
+            "cpu-folded",
+            "futex-waits"
+        ],
+    ),
     ("Memory", bundled!["page-faults", "memory-growth"]),
     (
         "System calls, files and disks",
@@ -36,11 +45,34 @@ const TOPICS: &[(&str, &[Bundled])] = &[
             "disk-latency",
         ],
     ),
-    ("Network", bundled!["peer-calls", "tcp-connects", "tcp-resets", "tcp-retransmits", "dns", "tls-handshakes"]),
+    (
+        "Network",
+        bundled![
+            "peer-calls",
+            "tcp-connects",
+            "tcp-resets",
+            "tcp-retransmits",
+            "dns",
+            "tls-handshakes"
+        ],
+    ),
     ("Processes", bundled!["execs", "signals"]),
-    ("Applications", bundled!["pg-queries", "pg-waits", "usdt-count"]),
+    (
+        "Applications",
+        bundled!["pg-queries", "pg-waits", "usdt-count"],
+    ),
     ("Open vSwitch", bundled!["upcalls", "bridge_loop"]),
-    ("SPDK", bundled!["nvmf", "nvme", "nvmf_timeout", "sched", "send_msg", "intr-wakeups"]),
+    (
+        "SPDK",
+        bundled![
+            "nvmf",
+            "nvme",
+            "nvmf_timeout",
+            "sched",
+            "send_msg",
+            "intr-wakeups"
+        ],
+    ),
 ];
 
 /// Returns the topics in the order of the list, each with its scripts.
@@ -50,7 +82,9 @@ pub fn topics() -> &'static [(&'static str, &'static [Bundled])] {
 
 /// Returns all scripts.
 pub fn all() -> impl Iterator<Item = Bundled> {
-    TOPICS.iter().flat_map(|(_, scripts)| scripts.iter().copied())
+    TOPICS
+        .iter()
+        .flat_map(|(_, scripts)| scripts.iter().copied())
 }
 
 /// Returns the names of all scripts, each with its purpose.
@@ -62,17 +96,28 @@ impl Bundled {
     /// Returns its purpose: the first line of its first comment.
     pub fn about(self) -> &'static str {
         let comments = self.text.lines().filter_map(|line| line.strip_prefix("//"));
-        comments.map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
+        comments
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+            .unwrap_or_default()
     }
 
     /// Returns its requirements, in its own words.
     pub fn needs(self) -> &'static str {
-        self.text.lines().find_map(|line| line.strip_prefix("// needs:")).map(str::trim).unwrap_or_default()
+        self.text
+            .lines()
+            .find_map(|line| line.strip_prefix("// needs:"))
+            .map(str::trim)
+            .unwrap_or_default()
     }
 
     /// Returns its arguments, such as `[MS]`; empty if it takes none.
     pub fn arguments(self) -> &'static str {
-        self.text.lines().find_map(|line| line.strip_prefix("// takes:")).map(named).unwrap_or_default()
+        self.text
+            .lines()
+            .find_map(|line| line.strip_prefix("// takes:"))
+            .map(named)
+            .unwrap_or_default()
     }
 
     /// Returns whether it needs a process to look into.
@@ -87,21 +132,34 @@ impl Bundled {
         const CHILDREN: &str = " --children";
         let example = |rest: &'static str| {
             let word = rest.find([' ', ',']).unwrap_or(rest.len());
-            let children = if rest[word..].starts_with(CHILDREN) { CHILDREN.len() } else { 0 };
+            let children = if rest[word..].starts_with(CHILDREN) {
+                CHILDREN.len()
+            } else {
+                0
+            };
             &rest[..word + children]
         };
-        self.needs().split("-p ").skip(1).map(example).find(|word| *word != "PID").unwrap_or("PID")
+        self.needs()
+            .split("-p ")
+            .skip(1)
+            .map(example)
+            .find(|word| *word != "PID")
+            .unwrap_or("PID")
     }
 
     /// Returns whether its code refers to arguments.
     pub fn takes_arguments(self) -> bool {
         let is_argument = |rest: &str| rest.starts_with(|c: char| c == '#' || c.is_ascii_digit());
-        self.text.match_indices('$').any(|(at, _)| is_argument(&self.text[at + 1..]))
+        self.text
+            .match_indices('$')
+            .any(|(at, _)| is_argument(&self.text[at + 1..]))
     }
 
     /// Returns the words that run it: its name and its arguments.
     pub fn call(self) -> String {
-        format!("{} {}", self.name, self.arguments()).trim_end().to_owned()
+        format!("{} {}", self.name, self.arguments())
+            .trim_end()
+            .to_owned()
     }
 }
 
@@ -127,14 +185,23 @@ mod tests {
     #[test]
     fn every_script_says_what_it_is_for_and_what_it_needs() {
         for script in all() {
-            assert!(!script.about().is_empty() && !script.needs().is_empty(), "{}", script.name);
+            assert!(
+                !script.about().is_empty() && !script.needs().is_empty(),
+                "{}",
+                script.name
+            );
         }
     }
 
     #[test]
     fn every_script_that_takes_arguments_says_which() {
         for script in all() {
-            assert_eq!(script.arguments().is_empty(), !script.takes_arguments(), "{}", script.name);
+            assert_eq!(
+                script.arguments().is_empty(),
+                !script.takes_arguments(),
+                "{}",
+                script.name
+            );
         }
         assert_eq!(find("pg-queries").unwrap().call(), "pg-queries [MS]");
     }
@@ -142,17 +209,24 @@ mod tests {
     #[test]
     fn scripts_about_a_process_say_so() {
         for script in all() {
-            let says = script.needs().contains("-p PID") && !script.needs().contains("or all processes");
+            let says =
+                script.needs().contains("-p PID") && !script.needs().contains("or all processes");
             assert_eq!(script.needs_process(), says, "{}", script.name);
         }
-        assert_eq!(find("pg-queries").unwrap().example_process(), "postgres --children");
+        assert_eq!(
+            find("pg-queries").unwrap().example_process(),
+            "postgres --children"
+        );
         assert_eq!(find("syslat").unwrap().example_process(), "PID");
     }
 
     #[test]
     fn names_are_unique_and_all_files_are_bundled() {
-        let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../scripts")).unwrap();
-        let mut files: Vec<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        let files =
+            std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../scripts")).unwrap();
+        let mut files: Vec<String> = files
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .collect();
         let mut names: Vec<String> = all().map(|script| format!("{}.bt", script.name)).collect();
         files.sort();
         names.sort();

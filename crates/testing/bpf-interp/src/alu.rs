@@ -65,7 +65,11 @@ pub(crate) fn extend(extend: Extend, value: u64) -> u64 {
         Extend::S32To64 => i64::from((value as u32).cast_signed()),
     };
     let is_32 = matches!(extend, Extend::S8To32 | Extend::S16To32);
-    if is_32 { wide.cast_unsigned() & u64::from(u32::MAX) } else { wide.cast_unsigned() }
+    if is_32 {
+        wide.cast_unsigned() & u64::from(u32::MAX)
+    } else {
+        wide.cast_unsigned()
+    }
 }
 
 /// Converts the byte order; the machine is little-endian.
@@ -87,7 +91,12 @@ pub(crate) fn holds(op: JumpOp, width: Width, left: u64, right: u64) -> bool {
         Width::W64 => (left, right, left.cast_signed(), right.cast_signed()),
         Width::W32 => {
             let (l, r) = (left as u32, right as u32);
-            (u64::from(l), u64::from(r), i64::from(l.cast_signed()), i64::from(r.cast_signed()))
+            (
+                u64::from(l),
+                u64::from(r),
+                i64::from(l.cast_signed()),
+                i64::from(r.cast_signed()),
+            )
         }
     };
     match op {

@@ -21,7 +21,10 @@ pub struct Program<'a> {
 impl<'a> Program<'a> {
     /// Creates a program without subprograms.
     pub fn new(name: &'a str, code: &'a Code) -> Self {
-        Self { functions: vec![(name, code)], sleepable: false }
+        Self {
+            functions: vec![(name, code)],
+            sleepable: false,
+        }
     }
 
     /// Adds a subprogram.
@@ -85,13 +88,31 @@ impl<'m, 'a> Run<'m, 'a> {
                 at[line.slot as usize] = Some(number as u32);
             }
             let handle = machine.memory.add(What::Function(index), Vec::new());
-            functions.push(Function { name, lines: code.lines(), at, handle });
+            functions.push(Function {
+                name,
+                lines: code.lines(),
+                at,
+                handle,
+            });
         }
         let context = machine.memory.add(What::Context, context.to_vec());
-        let stack = |depth| machine.memory.add(What::Stack(depth), vec![0; STACK_BYTES as usize]);
+        let stack = |depth| {
+            machine
+                .memory
+                .add(What::Stack(depth), vec![0; STACK_BYTES as usize])
+        };
         let stacks = (0..MOST_FRAMES).map(stack).collect();
         let sleepable = program.sleepable;
-        Self { machine, functions, context, stacks, depth: 0, steps: 0, sleepable, locks: 0 }
+        Self {
+            machine,
+            functions,
+            context,
+            stacks,
+            depth: 0,
+            steps: 0,
+            sleepable,
+            locks: 0,
+        }
     }
 
     /// Runs the program from its beginning.
@@ -99,22 +120,37 @@ impl<'m, 'a> Run<'m, 'a> {
         let context = self.context;
         let result = self.call(0, &[context]);
         let open = self.machine.memory.open_record().map(str::to_owned);
-        for address in self.stacks.iter().chain([&self.context]).chain(self.functions.iter().map(|it| &it.handle)) {
+        for address in self
+            .stacks
+            .iter()
+            .chain([&self.context])
+            .chain(self.functions.iter().map(|it| &it.handle))
+        {
             self.machine.memory.end(*address);
         }
         let value = result?;
         match open {
             None => Ok(value),
             Some(name) => {
-                let place = Place { function: self.functions[0].name.to_owned(), ..Place::default() };
-                Err(Fault { place: Box::new(place), wrong: Wrong::Unsubmitted(name) })
+                let place = Place {
+                    function: self.functions[0].name.to_owned(),
+                    ..Place::default()
+                };
+                Err(Fault {
+                    place: Box::new(place),
+                    wrong: Wrong::Unsubmitted(name),
+                })
             }
         }
     }
 
     /// Runs a function in a new frame.
     pub(crate) fn call(&mut self, function: usize, args: &[u64]) -> Result<u64, Fault> {
-        let mut frame = Frame { function, line: 0, registers: [None; 11] };
+        let mut frame = Frame {
+            function,
+            line: 0,
+            registers: [None; 11],
+        };
         if self.depth >= MOST_FRAMES {
             return Err(self.fault(&frame, Wrong::Depth(MOST_FRAMES)));
         }
@@ -146,23 +182,35 @@ impl<'m, 'a> Run<'m, 'a> {
 
     /// Returns the index of the function at an address.
     pub(crate) fn function_at(&self, address: u64) -> Result<usize, Wrong> {
-        self.functions.iter().position(|it| it.handle == address).ok_or(Wrong::NotAFunction(address))
+        self.functions
+            .iter()
+            .position(|it| it.handle == address)
+            .ok_or(Wrong::NotAFunction(address))
     }
 
     fn named(&self, name: &str) -> Result<usize, Wrong> {
-        self.functions.iter().position(|it| it.name == name).ok_or_else(|| Wrong::Unknown(name.to_owned()))
+        self.functions
+            .iter()
+            .position(|it| it.name == name)
+            .ok_or_else(|| Wrong::Unknown(name.to_owned()))
     }
 
     /// Creates a fault at the current line of a frame.
     fn fault(&self, frame: &Frame, wrong: Wrong) -> Fault {
         let function = &self.functions[frame.function];
-        let mut place = Place { function: function.name.to_owned(), ..Place::default() };
+        let mut place = Place {
+            function: function.name.to_owned(),
+            ..Place::default()
+        };
         if let Some(line) = function.lines.get(frame.line) {
             (place.slot, place.text, place.span) = (line.slot, line.insn.to_string(), line.span);
             let mut before = function.lines[..=frame.line].iter().rev();
             place.comment = before.find_map(|line| line.comment.clone());
         }
-        Fault { place: Box::new(place), wrong }
+        Fault {
+            place: Box::new(place),
+            wrong,
+        }
     }
 
     fn step(&mut self, frame: &mut Frame) -> Result<Next, Fault> {
@@ -175,13 +223,27 @@ impl<'m, 'a> Run<'m, 'a> {
             Insn::Exit => frame.get(Reg::R0).map(Next::Exit),
             Insn::Jump { off } => self.jump(frame, line, i64::from(off)),
             Insn::JumpLong { off } => self.jump(frame, line, i64::from(off)),
-            Insn::JumpIf { op, width, dst, src, off } => match (frame.get(dst), frame.src(src)) {
-                (Ok(left), Ok(right)) if alu::holds(op, width, left, right) => self.jump(frame, line, i64::from(off)),
+            Insn::JumpIf {
+                op,
+                width,
+                dst,
+                src,
+                off,
+            } => match (frame.get(dst), frame.src(src)) {
+                (Ok(left), Ok(right)) if alu::holds(op, width, left, right) => {
+                    self.jump(frame, line, i64::from(off))
+                }
                 (Ok(_), Ok(_)) => Ok(Next::Line(next)),
                 (Err(wrong), _) | (_, Err(wrong)) => Err(wrong),
             },
-            Insn::Call(callee) => return self.call_insn(frame, line, callee).map(|()| Next::Line(next)),
-            Insn::LoadImm64 { dst, imm } => self.constant(frame, line, dst, imm).map(|()| Next::Line(next)),
+            Insn::Call(callee) => {
+                return self
+                    .call_insn(frame, line, callee)
+                    .map(|()| Next::Line(next));
+            }
+            Insn::LoadImm64 { dst, imm } => self
+                .constant(frame, line, dst, imm)
+                .map(|()| Next::Line(next)),
             insn => self.plain(frame, insn).map(|()| Next::Line(next)),
         };
         done.map_err(|wrong| self.fault(frame, wrong))
@@ -190,8 +252,12 @@ impl<'m, 'a> Run<'m, 'a> {
     fn jump(&self, frame: &Frame, line: &Line, off: i64) -> Result<Next, Wrong> {
         let slot = i64::from(line.slot) + 1 + off;
         let at = &self.functions[frame.function].at;
-        let found = usize::try_from(slot).ok().and_then(|slot| at.get(slot).copied().flatten());
-        found.map(|line| Next::Line(line as usize)).ok_or(Wrong::Target(slot))
+        let found = usize::try_from(slot)
+            .ok()
+            .and_then(|slot| at.get(slot).copied().flatten());
+        found
+            .map(|line| Next::Line(line as usize))
+            .ok_or(Wrong::Target(slot))
     }
 
     /// Executes a call of a helper or subprogram. Its own faults are at this line, those of a
@@ -202,7 +268,9 @@ impl<'m, 'a> Run<'m, 'a> {
                 let args: Vec<Option<u64>> = frame.registers[1..=5].to_vec();
                 match self.helper(helper, &args) {
                     Ok(value) => value,
-                    Err(crate::helpers::Failed::Here(wrong)) => return Err(self.fault(frame, wrong)),
+                    Err(crate::helpers::Failed::Here(wrong)) => {
+                        return Err(self.fault(frame, wrong));
+                    }
                     Err(crate::helpers::Failed::There(fault)) => return Err(fault),
                 }
             }
@@ -218,14 +286,30 @@ impl<'m, 'a> Run<'m, 'a> {
         Ok(())
     }
 
-    fn constant(&mut self, frame: &mut Frame, line: &Line, dst: Reg, imm: Imm64) -> Result<(), Wrong> {
+    fn constant(
+        &mut self,
+        frame: &mut Frame,
+        line: &Line,
+        dst: Reg,
+        imm: Imm64,
+    ) -> Result<(), Wrong> {
         let unknown = |name: &str| Wrong::Unknown(name.to_owned());
-        let map = |name: &str| self.machine.maps.iter().find(|map| map.def.name == name).ok_or_else(|| unknown(name));
+        let map = |name: &str| {
+            self.machine
+                .maps
+                .iter()
+                .find(|map| map.def.name == name)
+                .ok_or_else(|| unknown(name))
+        };
         let value = match (&line.reference, imm) {
             (None, Imm64::Value(value)) => value,
             (Some(Reference::Map(name)), _) => map(name)?.handle,
             (Some(Reference::Data(name)), Imm64::Value(off)) => {
-                let first = map(name)?.values(&0_u32.to_le_bytes()).first().copied().ok_or_else(|| unknown(name))?;
+                let first = map(name)?
+                    .values(&0_u32.to_le_bytes())
+                    .first()
+                    .copied()
+                    .ok_or_else(|| unknown(name))?;
                 first + off
             }
             (Some(Reference::Function(name)), _) => self.functions[self.named(name)?].handle,
@@ -238,7 +322,12 @@ impl<'m, 'a> Run<'m, 'a> {
     /// Executes an instruction that neither jumps nor calls.
     fn plain(&mut self, frame: &mut Frame, insn: Insn) -> Result<(), Wrong> {
         match insn {
-            Insn::Alu { op, width, dst, src } => {
+            Insn::Alu {
+                op,
+                width,
+                dst,
+                src,
+            } => {
                 let right = frame.src(src)?;
                 let left = if op == AluOp::Mov { 0 } else { frame.get(dst)? };
                 if let (AluOp::Lsh | AluOp::Rsh | AluOp::Arsh, Src::Imm(by)) = (op, src) {
@@ -250,8 +339,12 @@ impl<'m, 'a> Run<'m, 'a> {
                 frame.set(dst, alu::alu(op, width, left, right));
             }
             Insn::Neg { width, dst } => frame.set(dst, alu::neg(width, frame.get(dst)?)),
-            Insn::MovSx { extend, dst, src } => frame.set(dst, alu::extend(extend, frame.get(src)?)),
-            Insn::Swap { order, bits, dst } => frame.set(dst, alu::swap(order, bits, frame.get(dst)?)),
+            Insn::MovSx { extend, dst, src } => {
+                frame.set(dst, alu::extend(extend, frame.get(src)?));
+            }
+            Insn::Swap { order, bits, dst } => {
+                frame.set(dst, alu::swap(order, bits, frame.get(dst)?));
+            }
             Insn::Load { size, dst, addr } => {
                 let value = self.load(frame.addr(addr)?, u64::from(size.bytes()))?;
                 frame.set(dst, value);
@@ -269,7 +362,12 @@ impl<'m, 'a> Run<'m, 'a> {
                 let (address, value) = (frame.addr(addr)?, frame.src(src)?);
                 self.store(address, size, value)?;
             }
-            Insn::Atomic { op, width, addr, src } => self.atomic(frame, op, width, frame.addr(addr)?, src)?,
+            Insn::Atomic {
+                op,
+                width,
+                addr,
+                src,
+            } => self.atomic(frame, op, width, frame.addr(addr)?, src)?,
             _ => return Err(Wrong::Instruction),
         }
         Ok(())
@@ -284,7 +382,12 @@ impl<'m, 'a> Run<'m, 'a> {
         self.machine.memory.aligned(address, bytes, false)?;
         match self.machine.memory.read(address, bytes) {
             Ok(found) => Ok(number(found)),
-            Err(wrong) => self.machine.foreign.object(address, bytes).map(|found| number(&found)).ok_or(wrong),
+            Err(wrong) => self
+                .machine
+                .foreign
+                .object(address, bytes)
+                .map(|found| number(&found))
+                .ok_or(wrong),
         }
     }
 
@@ -296,11 +399,28 @@ impl<'m, 'a> Run<'m, 'a> {
         Ok(())
     }
 
-    fn atomic(&mut self, frame: &mut Frame, op: AtomicOp, width: Width, address: u64, src: Reg) -> Result<(), Wrong> {
-        let (size, mask) = if width == Width::W64 { (Size::DW, u64::MAX) } else { (Size::W, u64::from(u32::MAX)) };
-        self.machine.memory.aligned(address, u64::from(size.bytes()), true)?;
+    fn atomic(
+        &mut self,
+        frame: &mut Frame,
+        op: AtomicOp,
+        width: Width,
+        address: u64,
+        src: Reg,
+    ) -> Result<(), Wrong> {
+        let (size, mask) = if width == Width::W64 {
+            (Size::DW, u64::MAX)
+        } else {
+            (Size::W, u64::from(u32::MAX))
+        };
+        self.machine
+            .memory
+            .aligned(address, u64::from(size.bytes()), true)?;
         let operand = frame.get(src)? & mask;
-        let expected = if op == AtomicOp::CmpXchg { frame.get(Reg::R0)? & mask } else { 0 };
+        let expected = if op == AtomicOp::CmpXchg {
+            frame.get(Reg::R0)? & mask
+        } else {
+            0
+        };
         let old = self.load(address, u64::from(size.bytes()))?;
         self.store(address, size, alu::atomic(op, old, operand, expected))?;
         match op {
@@ -329,6 +449,7 @@ impl Frame {
     }
 
     fn addr(&self, addr: Addr) -> Result<u64, Wrong> {
-        self.get(addr.base).map(|base| base.wrapping_add_signed(i64::from(addr.off)))
+        self.get(addr.base)
+            .map(|base| base.wrapping_add_signed(i64::from(addr.off)))
     }
 }

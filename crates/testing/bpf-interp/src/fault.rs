@@ -31,7 +31,11 @@ pub struct Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at instruction {} `{}`", self.function, self.slot, self.text)?;
+        write!(
+            f,
+            "{} at instruction {} `{}`",
+            self.function, self.slot, self.text
+        )?;
         match &self.comment {
             Some(comment) => write!(f, " ({comment})"),
             None => Ok(()),

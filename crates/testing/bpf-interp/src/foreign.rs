@@ -35,7 +35,14 @@ impl Owner {
 impl Foreign {
     /// Puts bytes at an address.
     pub(crate) fn put(&mut self, address: u64, bytes: &[u8], present: bool, object: bool) {
-        self.pieces.insert(address, Piece { bytes: bytes.to_vec(), present, object });
+        self.pieces.insert(
+            address,
+            Piece {
+                bytes: bytes.to_vec(),
+                present,
+                object,
+            },
+        );
     }
 
     fn piece(&self, address: u64) -> Option<(&Piece, usize)> {
@@ -51,7 +58,9 @@ impl Foreign {
 
     /// Returns these bytes; `None` if any is missing.
     pub(crate) fn read(&self, owner: Owner, address: u64, count: u64) -> Option<Vec<u8>> {
-        (0..count).map(|at| self.byte(owner, address.checked_add(at)?, false)).collect()
+        (0..count)
+            .map(|at| self.byte(owner, address.checked_add(at)?, false))
+            .collect()
     }
 
     /// Returns a string's bytes up to and including its NUL, or up to `count`.
@@ -69,7 +78,9 @@ impl Foreign {
 
     /// Returns these bytes, waiting for their pages.
     pub(crate) fn fetch(&mut self, address: u64, count: u64) -> Option<Vec<u8>> {
-        let found = (0..count).map(|at| self.byte(Owner::Process, address.checked_add(at)?, true)).collect();
+        let found = (0..count)
+            .map(|at| self.byte(Owner::Process, address.checked_add(at)?, true))
+            .collect();
         for at in 0..count {
             let place = address.wrapping_add(at);
             if let Some((_, piece)) = self.pieces.range_mut(..=place).next_back() {
@@ -82,6 +93,10 @@ impl Foreign {
     /// Returns bytes of the kernel's own objects.
     pub(crate) fn object(&self, address: u64, count: u64) -> Option<Vec<u8>> {
         let (piece, _) = self.piece(address)?;
-        if piece.object { self.read(Owner::Kernel, address, count) } else { None }
+        if piece.object {
+            self.read(Owner::Kernel, address, count)
+        } else {
+            None
+        }
     }
 }

@@ -46,7 +46,11 @@ impl Args<'_> {
     /// Returns the argument with this number, from 1.
     fn get(&self, number: usize) -> Result<u64, Wrong> {
         let register = bpf_insn::Reg::from_code(number as u8).unwrap_or(bpf_insn::Reg::R1);
-        self.0.get(number - 1).copied().flatten().ok_or(Wrong::Register(register))
+        self.0
+            .get(number - 1)
+            .copied()
+            .flatten()
+            .ok_or(Wrong::Register(register))
     }
 }
 
@@ -62,7 +66,9 @@ impl Run<'_, '_> {
         Ok(match helper {
             Helper::LOOP => return self.bpf_loop(&args),
             Helper::FOR_EACH_MAP_ELEM => return self.for_each(&args),
-            Helper::MAP_LOOKUP_ELEM | Helper::MAP_LOOKUP_PERCPU_ELEM => self.lookup(helper, &args)?,
+            Helper::MAP_LOOKUP_ELEM | Helper::MAP_LOOKUP_PERCPU_ELEM => {
+                self.lookup(helper, &args)?
+            }
             Helper::MAP_UPDATE_ELEM => self.update(&args)?,
             Helper::MAP_DELETE_ELEM => {
                 let (map, key) = self.map_and_key(&args)?;
@@ -71,11 +77,15 @@ impl Run<'_, '_> {
             }
             Helper::PROBE_READ_KERNEL => self.read_bytes(Owner::Kernel, (a(1)?, a(2)?, a(3)?))?,
             Helper::PROBE_READ_USER => self.read_bytes(Owner::Process, (a(1)?, a(2)?, a(3)?))?,
-            Helper::PROBE_READ_KERNEL_STR => self.read_text(Owner::Kernel, (a(1)?, a(2)?, a(3)?))?,
+            Helper::PROBE_READ_KERNEL_STR => {
+                self.read_text(Owner::Kernel, (a(1)?, a(2)?, a(3)?))?
+            }
             Helper::PROBE_READ_USER_STR => self.read_text(Owner::Process, (a(1)?, a(2)?, a(3)?))?,
             Helper::COPY_FROM_USER => self.copy_from_user((a(1)?, a(2)?, a(3)?))?,
             Helper::RINGBUF_RESERVE | Helper::RINGBUF_QUERY => self.ring(helper, &args)?,
-            Helper::RINGBUF_SUBMIT | Helper::RINGBUF_DISCARD => self.end_record(helper, a(1)?, a(2)?)?,
+            Helper::RINGBUF_SUBMIT | Helper::RINGBUF_DISCARD => {
+                self.end_record(helper, a(1)?, a(2)?)?
+            }
             Helper::GET_CURRENT_COMM => self.comm(a(1)?, a(2)?)?,
             Helper::GET_STACK => self.stack((a(1)?, a(2)?, a(3)?), a(4)?)?,
             Helper::GET_NS_CURRENT_PID_TGID => self.namespaced(a(3)?, a(4)?)?,
@@ -84,14 +94,20 @@ impl Run<'_, '_> {
             Helper::D_PATH => self.path(a(1)?, (a(2)?, a(3)?))?,
             Helper::SEND_SIGNAL | Helper::SEND_SIGNAL_THREAD => {
                 let signal = a(1)?.cast_signed();
-                self.machine.signals.push((signal, helper == Helper::SEND_SIGNAL_THREAD));
+                self.machine
+                    .signals
+                    .push((signal, helper == Helper::SEND_SIGNAL_THREAD));
                 0
             }
             Helper::GET_FUNC_IP | Helper::GET_ATTACH_COOKIE => {
                 if a(1)? != self.context {
                     return Err(Wrong::Argument(format!("{helper} wants the context")).into());
                 }
-                if helper == Helper::GET_FUNC_IP { self.machine.function } else { self.machine.cookie }
+                if helper == Helper::GET_FUNC_IP {
+                    self.machine.function
+                } else {
+                    self.machine.cookie
+                }
             }
             Helper::GET_SOCKET_COOKIE => a(1).map(|_| self.machine.socket_cookie)?,
             _ => self.simple(helper)?,
@@ -103,7 +119,9 @@ impl Run<'_, '_> {
         let machine = &mut *self.machine;
         let both = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         Ok(match helper {
-            Helper::KTIME_GET_NS | Helper::KTIME_GET_BOOT_NS | Helper::KTIME_GET_TAI_NS => machine.now(),
+            Helper::KTIME_GET_NS | Helper::KTIME_GET_BOOT_NS | Helper::KTIME_GET_TAI_NS => {
+                machine.now()
+            }
             Helper::JIFFIES64 => machine.now() / JIFFY,
             Helper::GET_PRANDOM_U32 => u64::from(machine.next_random()),
             Helper::GET_SMP_PROCESSOR_ID => machine.cpu as u64,
@@ -126,7 +144,11 @@ impl Run<'_, '_> {
 
     fn lookup(&mut self, helper: Helper, args: &Args<'_>) -> Result<u64, Wrong> {
         let (map, key) = self.map_and_key(args)?;
-        let cpu = if helper == Helper::MAP_LOOKUP_ELEM { self.machine.cpu } else { args.get(3)? as usize };
+        let cpu = if helper == Helper::MAP_LOOKUP_ELEM {
+            self.machine.cpu
+        } else {
+            args.get(3)? as usize
+        };
         self.machine.maps[map].lookup(&key, cpu)
     }
 
@@ -136,7 +158,9 @@ impl Run<'_, '_> {
         let value = self.machine.memory.read(args.get(3)?, size)?.to_vec();
         let (flags, cpus) = (args.get(4)?, (self.machine.cpu, self.machine.cpus));
         let machine = &mut *self.machine;
-        machine.maps[map].update((&key, &value), flags, cpus, &mut machine.memory).map(number)
+        machine.maps[map]
+            .update((&key, &value), flags, cpus, &mut machine.memory)
+            .map(number)
     }
 
     /// Implements `bpf_loop(turns, function, context, flags)`.
@@ -159,7 +183,10 @@ impl Run<'_, '_> {
 
     /// Implements `bpf_for_each_map_elem(map, function, context, flags)`.
     fn for_each(&mut self, args: &Args<'_>) -> Result<u64, Failed> {
-        let (map, function) = (self.machine.map_at(args.get(1)?)?, self.function_at(args.get(2)?)?);
+        let (map, function) = (
+            self.machine.map_at(args.get(1)?)?,
+            self.function_at(args.get(2)?)?,
+        );
         let (context, flags) = (args.get(3)?, args.get(4)?);
         if flags != 0 {
             return Ok(number(INVALID));
@@ -186,12 +213,21 @@ impl Run<'_, '_> {
 
     /// Reads foreign memory. The program's own memory can be read as the kernel's.
     fn foreign(&self, owner: Owner, address: u64, bytes: u64) -> Option<Vec<u8>> {
-        let own = self.machine.memory.peek(address, bytes).filter(|_| owner == Owner::Kernel);
-        own.map(<[u8]>::to_vec).or_else(|| self.machine.foreign.read(owner, address, bytes))
+        let own = self
+            .machine
+            .memory
+            .peek(address, bytes)
+            .filter(|_| owner == Owner::Kernel);
+        own.map(<[u8]>::to_vec)
+            .or_else(|| self.machine.foreign.read(owner, address, bytes))
     }
 
     /// Implements `bpf_probe_read_*(to, bytes, from)`: unreadable memory becomes zeros.
-    fn read_bytes(&mut self, owner: Owner, (to, bytes, from): (u64, u64, u64)) -> Result<u64, Wrong> {
+    fn read_bytes(
+        &mut self,
+        owner: Owner,
+        (to, bytes, from): (u64, u64, u64),
+    ) -> Result<u64, Wrong> {
         let found = self.foreign(owner, from, bytes);
         let room = self.machine.memory.write(to, bytes)?;
         if let Some(found) = found {
@@ -204,11 +240,17 @@ impl Run<'_, '_> {
 
     /// Implements `bpf_probe_read_*_str(to, bytes, from)`: bytes after the string's end are
     /// unchanged.
-    fn read_text(&mut self, owner: Owner, (to, bytes, from): (u64, u64, u64)) -> Result<u64, Wrong> {
+    fn read_text(
+        &mut self,
+        owner: Owner,
+        (to, bytes, from): (u64, u64, u64),
+    ) -> Result<u64, Wrong> {
         let own = |machine: &crate::Machine| {
             let mut text = Vec::new();
             while (text.len() as u64) < bytes {
-                let byte = machine.memory.peek(from.wrapping_add(text.len() as u64), 1)?[0];
+                let byte = machine
+                    .memory
+                    .peek(from.wrapping_add(text.len() as u64), 1)?[0];
                 text.push(byte);
                 if byte == 0 {
                     break;
@@ -216,7 +258,11 @@ impl Run<'_, '_> {
             }
             Some(text)
         };
-        let own = if owner == Owner::Kernel { own(self.machine) } else { None };
+        let own = if owner == Owner::Kernel {
+            own(self.machine)
+        } else {
+            None
+        };
         let found = own.or_else(|| self.machine.foreign.text(owner, from, bytes));
         let room = self.machine.memory.write(to, bytes)?;
         let Some(mut text) = found else {
@@ -232,7 +278,9 @@ impl Run<'_, '_> {
 
     fn copy_from_user(&mut self, (to, bytes, from): (u64, u64, u64)) -> Result<u64, Wrong> {
         if !self.sleepable || self.locks > 0 {
-            return Err(Wrong::Argument("a program waits for memory where it may not".to_owned()));
+            return Err(Wrong::Argument(
+                "a program waits for memory where it may not".to_owned(),
+            ));
         }
         let found = self.machine.foreign.fetch(from, bytes);
         let room = self.machine.memory.write(to, bytes)?;
@@ -240,32 +288,57 @@ impl Run<'_, '_> {
             Some(found) => room.copy_from_slice(&found),
             None => room.fill(0),
         }
-        Ok(if self.machine.foreign.read(Owner::Process, from, bytes).is_some() { 0 } else { number(FAULT) })
+        Ok(
+            if self
+                .machine
+                .foreign
+                .read(Owner::Process, from, bytes)
+                .is_some()
+            {
+                0
+            } else {
+                number(FAULT)
+            },
+        )
     }
 
     fn ring(&mut self, helper: Helper, args: &Args<'_>) -> Result<u64, Wrong> {
         let map = self.machine.map_at(args.get(1)?)?;
         let machine = &mut *self.machine;
         if helper == Helper::RINGBUF_QUERY {
-            return if args.get(2)? == u64::from(RB_AVAIL_DATA) { machine.maps[map].waiting() } else { Ok(0) };
+            return if args.get(2)? == u64::from(RB_AVAIL_DATA) {
+                machine.maps[map].waiting()
+            } else {
+                Ok(0)
+            };
         }
         if args.get(3)? != 0 {
-            return Err(Wrong::Argument("a record is reserved with flags".to_owned()));
+            return Err(Wrong::Argument(
+                "a record is reserved with flags".to_owned(),
+            ));
         }
         machine.maps[map].reserve(args.get(2)?, &mut machine.memory)
     }
 
     fn end_record(&mut self, helper: Helper, record: u64, flags: u64) -> Result<u64, Wrong> {
         if flags > 2 {
-            return Err(Wrong::Argument(format!("{helper} with the flags {flags:#x}")));
+            return Err(Wrong::Argument(format!(
+                "{helper} with the flags {flags:#x}"
+            )));
         }
         let Some(What::Record(ring)) = self.machine.memory.what(record).cloned() else {
-            return Err(Wrong::Argument(format!("{record:#x} is no open record of a ring")));
+            return Err(Wrong::Argument(format!(
+                "{record:#x} is no open record of a ring"
+            )));
         };
         let bytes = self.machine.memory.whole(record).to_vec();
         self.machine.memory.end(record);
         if helper == Helper::RINGBUF_SUBMIT
-            && let Some(ring) = self.machine.maps.iter_mut().find(|map| map.def.name == ring)
+            && let Some(ring) = self
+                .machine
+                .maps
+                .iter_mut()
+                .find(|map| map.def.name == ring)
         {
             ring.submit(record, bytes);
         }
@@ -287,16 +360,26 @@ impl Run<'_, '_> {
     /// fills the rest with zeros.
     fn stack(&mut self, (context, to, bytes): (u64, u64, u64), flags: u64) -> Result<u64, Wrong> {
         if context != self.context {
-            return Err(Wrong::Argument("a stack is asked for without the context".to_owned()));
+            return Err(Wrong::Argument(
+                "a stack is asked for without the context".to_owned(),
+            ));
         }
         let machine = &mut *self.machine;
-        let frames = if flags & u64::from(USER_STACK) == 0 { &machine.kernel_stack } else { &machine.user_stack };
+        let frames = if flags & u64::from(USER_STACK) == 0 {
+            &machine.kernel_stack
+        } else {
+            &machine.user_stack
+        };
         let room = machine.memory.write(to, bytes)?;
         room.fill(0);
         for (place, frame) in room.chunks_exact_mut(8).zip(frames) {
             place.copy_from_slice(&frame.to_le_bytes());
         }
-        Ok(if frames.is_empty() { number(FAULT) } else { (frames.len() as u64 * 8).min(bytes & !7) })
+        Ok(if frames.is_empty() {
+            number(FAULT)
+        } else {
+            (frames.len() as u64 * 8).min(bytes & !7)
+        })
     }
 
     /// Writes a `struct bpf_pidns_info`: thread, process.
@@ -311,12 +394,22 @@ impl Run<'_, '_> {
         Ok(0)
     }
 
-    fn print(&mut self, (format, length): (u64, u64), (values, bytes): (u64, u64)) -> Result<u64, Wrong> {
+    fn print(
+        &mut self,
+        (format, length): (u64, u64),
+        (values, bytes): (u64, u64),
+    ) -> Result<u64, Wrong> {
         let format = self.machine.memory.read(format, length)?;
         let end = format.iter().position(|byte| *byte == 0);
-        let Some(end) = end else { return Ok(number(INVALID)) };
+        let Some(end) = end else {
+            return Ok(number(INVALID));
+        };
         let format = String::from_utf8_lossy(&format[..end]).into_owned();
-        let values = if bytes == 0 { &[] } else { self.machine.memory.read(values, bytes)? };
+        let values = if bytes == 0 {
+            &[]
+        } else {
+            self.machine.memory.read(values, bytes)?
+        };
         let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());
         let values = values.chunks_exact(8).map(word).collect();
         self.machine.printed.push(Printed { format, values });
@@ -339,7 +432,9 @@ impl Run<'_, '_> {
     fn path(&mut self, path: u64, (to, bytes): (u64, u64)) -> Result<u64, Wrong> {
         let name = self.machine.paths.get(&path).cloned();
         let room = self.machine.memory.write(to, bytes)?;
-        let Some(name) = name else { return Ok(number(INVALID)) };
+        let Some(name) = name else {
+            return Ok(number(INVALID));
+        };
         let text = [name.as_bytes(), &[0]].concat();
         if text.len() > room.len() {
             // ENAMETOOLONG

@@ -94,9 +94,19 @@ impl Machine {
     pub fn with_cpus(maps: &[MapDef], cpus: usize) -> Result<Self, Fault> {
         let mut memory = Memory::default();
         let make = |(index, def)| Map::new(def, index, cpus, &mut memory);
-        let maps = maps.iter().enumerate().map(make).collect::<Result<Vec<_>, _>>();
-        let place = Place { function: "the maps".to_owned(), ..Place::default() };
-        let nowhere = |wrong| Fault { place: Box::new(place), wrong };
+        let maps = maps
+            .iter()
+            .enumerate()
+            .map(make)
+            .collect::<Result<Vec<_>, _>>();
+        let place = Place {
+            function: "the maps".to_owned(),
+            ..Place::default()
+        };
+        let nowhere = |wrong| Fault {
+            place: Box::new(place),
+            wrong,
+        };
         Ok(Self {
             task: Task {
                 pid: 4711,
@@ -175,7 +185,10 @@ impl Machine {
     /// Returns the values of a key: one, or one for each CPU. Empty if the map lacks the key.
     pub fn values(&self, map: &str, key: &[u8]) -> Vec<&[u8]> {
         let values = self.map(map).map(|map| map.values(key)).unwrap_or_default();
-        values.iter().map(|value| self.memory.whole(*value)).collect()
+        values
+            .iter()
+            .map(|value| self.memory.whole(*value))
+            .collect()
     }
 
     /// Fills all values of an array, from this byte on, with garbage: as an earlier program may
@@ -183,7 +196,12 @@ impl Machine {
     pub fn spoil(&mut self, map: &str, from: usize) {
         let values: Vec<u64> = self
             .map(map)
-            .map(|map| map.keys().iter().flat_map(|key| map.values(key).to_vec()).collect())
+            .map(|map| {
+                map.keys()
+                    .iter()
+                    .flat_map(|key| map.values(key).to_vec())
+                    .collect()
+            })
             .unwrap_or_default();
         for value in values {
             let garbage = self.memory.garbage(self.memory.whole(value).len());
@@ -194,7 +212,10 @@ impl Machine {
     }
 
     pub(crate) fn map_at(&mut self, handle: u64) -> Result<usize, Wrong> {
-        self.maps.iter().position(|map| map.handle == handle).ok_or(Wrong::NotAMap(handle))
+        self.maps
+            .iter()
+            .position(|map| map.handle == handle)
+            .ok_or(Wrong::NotAMap(handle))
     }
 
     pub(crate) fn now(&mut self) -> u64 {

@@ -65,12 +65,21 @@ fn traits(kind: MapKind) -> Option<Traits> {
         MapKind::LruPercpuHash => (true, false, true),
         _ => return None,
     };
-    Some(Traits { per_cpu, array, replaces })
+    Some(Traits {
+        per_cpu,
+        array,
+        replaces,
+    })
 }
 
 impl Map {
     /// Creates a map; arrays have all their values.
-    pub(crate) fn new(def: &MapDef, index: usize, cpus: usize, memory: &mut Memory) -> Result<Self, Wrong> {
+    pub(crate) fn new(
+        def: &MapDef,
+        index: usize,
+        cpus: usize,
+        memory: &mut Memory,
+    ) -> Result<Self, Wrong> {
         let handle = memory.add(What::Map(index), Vec::new());
         let mut map = Self {
             def: def.clone(),
@@ -90,7 +99,10 @@ impl Map {
     }
 
     fn traits(&self) -> Result<Traits, Wrong> {
-        let wrong = || Wrong::MapKind { kind: self.def.kind, name: self.def.name.clone() };
+        let wrong = || Wrong::MapKind {
+            kind: self.def.kind,
+            name: self.def.name.clone(),
+        };
         traits(self.def.kind).ok_or_else(wrong)
     }
 
@@ -99,10 +111,17 @@ impl Map {
         let count = if self.traits()?.per_cpu { cpus } else { 1 };
         // The size of a per-CPU value is a multiple of 8 bytes.
         let size = self.def.value_size.next_multiple_of(8) as usize;
-        let values: Vec<u64> =
-            (0..count).map(|_| memory.add(What::Value(self.def.name.clone()), vec![0; size])).collect();
+        let values: Vec<u64> = (0..count)
+            .map(|_| memory.add(What::Value(self.def.name.clone()), vec![0; size]))
+            .collect();
         self.turns += 1;
-        self.entries.insert(key.to_vec(), Entry { values: values.clone(), used: self.turns });
+        self.entries.insert(
+            key.to_vec(),
+            Entry {
+                values: values.clone(),
+                used: self.turns,
+            },
+        );
         Ok(values)
     }
 
@@ -111,9 +130,15 @@ impl Map {
         let traits = self.traits()?;
         self.turns += 1;
         let turns = self.turns;
-        let Some(entry) = self.entries.get_mut(key) else { return Ok(0) };
+        let Some(entry) = self.entries.get_mut(key) else {
+            return Ok(0);
+        };
         entry.used = turns;
-        Ok(entry.values.get(if traits.per_cpu { cpu } else { 0 }).copied().unwrap_or(0))
+        Ok(entry
+            .values
+            .get(if traits.per_cpu { cpu } else { 0 })
+            .copied()
+            .unwrap_or(0))
     }
 
     /// Sets a key's value on a CPU; returns 0 or an error number.
@@ -136,7 +161,11 @@ impl Map {
             if !traits.replaces {
                 return Ok(FULL);
             }
-            let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone());
+            let oldest = self
+                .entries
+                .iter()
+                .min_by_key(|(_, entry)| entry.used)
+                .map(|(key, _)| key.clone());
             self.delete(&oldest.unwrap_or_default(), memory)?;
         }
         if !is_there && self.starved && self.def.flags & NO_PREALLOC != 0 {
@@ -147,7 +176,10 @@ impl Map {
             Some(entry) if traits.per_cpu || traits.array => entry.values.clone(),
             _ => self.make(key, cpus, memory)?,
         };
-        let to = values.get(if traits.per_cpu { cpu } else { 0 }).copied().unwrap_or(0);
+        let to = values
+            .get(if traits.per_cpu { cpu } else { 0 })
+            .copied()
+            .unwrap_or(0);
         memory.whole_mut(to)[..value.len()].copy_from_slice(value);
         Ok(0)
     }
@@ -158,7 +190,11 @@ impl Map {
         if self.traits()?.array {
             return Ok(INVALID);
         }
-        Ok(if self.entries.remove(key).is_some() { 0 } else { NOT_THERE })
+        Ok(if self.entries.remove(key).is_some() {
+            0
+        } else {
+            NOT_THERE
+        })
     }
 
     /// Returns all keys.
@@ -175,7 +211,10 @@ impl Map {
         if self.def.kind == MapKind::RingBuf {
             return Ok(());
         }
-        Err(Wrong::MapKind { kind: self.def.kind, name: self.def.name.clone() })
+        Err(Wrong::MapKind {
+            kind: self.def.kind,
+            name: self.def.name.clone(),
+        })
     }
 
     fn room(bytes: u64) -> u64 {
@@ -202,7 +241,12 @@ impl Map {
 
     /// Submits a record.
     pub(crate) fn submit(&mut self, record: u64, bytes: Vec<u8>) {
-        if let Some(found) = self.records.iter_mut().rev().find(|(address, _)| *address == record) {
+        if let Some(found) = self
+            .records
+            .iter_mut()
+            .rev()
+            .find(|(address, _)| *address == record)
+        {
             found.1 = Some(bytes);
         }
     }
@@ -210,6 +254,9 @@ impl Map {
     /// Removes and returns the submitted records.
     pub(crate) fn drain(&mut self) -> Vec<Vec<u8>> {
         self.taken = 0;
-        std::mem::take(&mut self.records).into_iter().filter_map(|(_, bytes)| bytes).collect()
+        std::mem::take(&mut self.records)
+            .into_iter()
+            .filter_map(|(_, bytes)| bytes)
+            .collect()
     }
 }

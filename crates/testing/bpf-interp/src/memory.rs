@@ -70,8 +70,17 @@ fn split(address: u64) -> Option<(usize, i64)> {
 impl Memory {
     /// Adds a region, and returns its address.
     pub(crate) fn add(&mut self, what: What, bytes: Vec<u8>) -> u64 {
-        let written = if matches!(what, What::Stack(_)) { vec![false; bytes.len()] } else { Vec::new() };
-        self.regions.push(Region { what, bytes, written, alive: true });
+        let written = if matches!(what, What::Stack(_)) {
+            vec![false; bytes.len()]
+        } else {
+            Vec::new()
+        };
+        self.regions.push(Region {
+            what,
+            bytes,
+            written,
+            alive: true,
+        });
         address(self.regions.len() - 1)
     }
 
@@ -81,7 +90,10 @@ impl Memory {
         let mut found = Vec::with_capacity(bytes + 8);
         while found.len() < bytes {
             // The multiplier of Knuth's MMIX; the upper bits are the better ones.
-            self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            self.seed = self
+                .seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             found.extend((self.seed ^ self.seed >> 32 | 0x8080_8080_8080_8080).to_le_bytes());
         }
         found.truncate(bytes);
@@ -107,8 +119,13 @@ impl Memory {
 
     /// Returns the kind of the region that begins at this address.
     pub(crate) fn what(&self, address: u64) -> Option<&What> {
-        let (index, 0) = split(address)? else { return None };
-        self.regions.get(index).filter(|region| region.alive).map(|region| &region.what)
+        let (index, 0) = split(address)? else {
+            return None;
+        };
+        self.regions
+            .get(index)
+            .filter(|region| region.alive)
+            .map(|region| &region.what)
     }
 
     /// Returns all bytes of the region that begins at this address.
@@ -124,7 +141,11 @@ impl Memory {
     }
 
     fn find(&self, address: u64, bytes: u64, access: Access) -> Result<(usize, usize), Wrong> {
-        let wrong = |what: String| Wrong::Access { bytes, address, what };
+        let wrong = |what: String| Wrong::Access {
+            bytes,
+            address,
+            what,
+        };
         let Some((index, offset)) = split(address) else {
             return Err(wrong("no memory of the program's".to_owned()));
         };
@@ -136,14 +157,19 @@ impl Memory {
         if !region.alive {
             return Err(wrong(format!("{} and is gone", place())));
         }
-        let end = u64::try_from(offset).ok().and_then(|offset| offset.checked_add(bytes));
+        let end = u64::try_from(offset)
+            .ok()
+            .and_then(|offset| offset.checked_add(bytes));
         if end.is_none_or(|end| end > size as u64) {
             return Err(wrong(place()));
         }
         if matches!(region.what, What::Map(_) | What::Function(_))
             || (access == Access::Write && region.what == What::Context)
         {
-            return Err(wrong(format!("{} and is not to be written or read", place())));
+            return Err(wrong(format!(
+                "{} and is not to be written or read",
+                place()
+            )));
         }
         Ok((index, offset as usize))
     }
@@ -154,7 +180,9 @@ impl Memory {
         let region = &self.regions[index];
         let end = offset + bytes as usize;
         if !region.written.is_empty()
-            && let Some(first) = region.written[offset..end].iter().position(|written| !written)
+            && let Some(first) = region.written[offset..end]
+                .iter()
+                .position(|written| !written)
         {
             return Err(Wrong::Unwritten(STACK_BYTES as usize - offset - first));
         }
@@ -164,7 +192,9 @@ impl Memory {
     /// Returns bytes as [`Memory::read`] does, written or not, for helpers that accept any address.
     pub(crate) fn peek(&self, address: u64, bytes: u64) -> Option<&[u8]> {
         let (index, offset) = self.find(address, bytes, Access::Read).ok()?;
-        self.regions[index].bytes.get(offset..offset + bytes as usize)
+        self.regions[index]
+            .bytes
+            .get(offset..offset + bytes as usize)
     }
 
     /// Returns bytes to be written, and marks them as written.
@@ -185,17 +215,24 @@ impl Memory {
             .and_then(|(index, _)| self.regions.get(index))
             .is_some_and(|region| matches!(region.what, What::Stack(_)));
         if (always || on_stack) && !address.is_multiple_of(bytes) {
-            return Err(Wrong::Access { bytes, address, what: "not aligned".to_owned() });
+            return Err(Wrong::Access {
+                bytes,
+                address,
+                what: "not aligned".to_owned(),
+            });
         }
         Ok(())
     }
 
     /// Returns the name of the ring whose record is still open, if any.
     pub(crate) fn open_record(&self) -> Option<&str> {
-        self.regions.iter().rev().find_map(|region| match &region.what {
-            What::Record(name) if region.alive => Some(name.as_str()),
-            _ => None,
-        })
+        self.regions
+            .iter()
+            .rev()
+            .find_map(|region| match &region.what {
+                What::Record(name) if region.alive => Some(name.as_str()),
+                _ => None,
+            })
     }
 
     /// Frees the memory of ended regions. Their addresses are not reused.

@@ -3,7 +3,8 @@
 use bt_abi::bytes::{BufferHead, Inet, StackHead, UserStackHead, UserSymbol};
 use bt_abi::map::{Average, Extreme, SeriesSlot};
 use bt_abi::{
-    Action, ActionKind, Aggregation, EventHead, FormatPiece, LayoutKind, MapValue, Script, ScriptMap, ValueType,
+    Action, ActionKind, Aggregation, EventHead, FormatPiece, LayoutKind, MapValue, Script,
+    ScriptMap, ValueType,
 };
 use zerocopy::FromBytes;
 
@@ -24,18 +25,25 @@ fn word(bytes: &[u8], size: usize, signed: bool) -> i128 {
 
 /// Returns the structure at the start of the bytes.
 fn head<T: FromBytes>(bytes: &[u8]) -> T {
-    T::read_from_prefix(bytes).unwrap_or_else(|_| panic!("{} bytes are too few", bytes.len())).0
+    T::read_from_prefix(bytes)
+        .unwrap_or_else(|_| panic!("{} bytes are too few", bytes.len()))
+        .0
 }
 
 /// Returns each CPU's value.
 fn each<T: FromBytes>(cpus: &[&[u8]]) -> Vec<T> {
     cpus.iter()
-        .map(|cpu| T::read_from_bytes(cpu).unwrap_or_else(|_| panic!("a value has {} bytes", cpu.len())))
+        .map(|cpu| {
+            T::read_from_bytes(cpu).unwrap_or_else(|_| panic!("a value has {} bytes", cpu.len()))
+        })
         .collect()
 }
 
 fn text(bytes: &[u8]) -> String {
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    let end = bytes
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
@@ -45,16 +53,24 @@ pub fn value(ty: &ValueType, bytes: &[u8]) -> String {
         ValueType::None => String::new(),
         ValueType::Int { size, signed } => word(bytes, usize::from(*size), *signed).to_string(),
         ValueType::Bool => (bytes[0] != 0).to_string(),
-        ValueType::Enum { size, signed, names } => {
+        ValueType::Enum {
+            size,
+            signed,
+            names,
+        } => {
             let number = word(bytes, usize::from(*size), *signed);
-            names.get(number as i64).map_or_else(|| number.to_string(), str::to_owned)
+            names
+                .get(number as i64)
+                .map_or_else(|| number.to_string(), str::to_owned)
         }
         ValueType::Float { size } => format!("{:?}", &bytes[..usize::from(*size)]),
         ValueType::Pointer | ValueType::KernelSymbol => format!("{:#x}", word(bytes, 8, false)),
         ValueType::Str { size } => text(&bytes[..*size as usize]),
         ValueType::Buffer { .. } => {
             let length = head::<BufferHead>(bytes).length as usize;
-            bytes[size_of::<BufferHead>()..][..length].escape_ascii().to_string()
+            bytes[size_of::<BufferHead>()..][..length]
+                .escape_ascii()
+                .to_string()
         }
         ValueType::Array { element, count } => {
             let size = element.size() as usize;
@@ -65,9 +81,14 @@ pub fn value(ty: &ValueType, bytes: &[u8]) -> String {
             let fields = layout.fields.iter().map(|field| {
                 let mut inner = value(&field.ty, &bytes[field.offset as usize..]);
                 if let Some((shift, bits)) = field.bits {
-                    let number = word(&bytes[field.offset as usize..], field.ty.size() as usize, false) as u64;
+                    let number = word(
+                        &bytes[field.offset as usize..],
+                        field.ty.size() as usize,
+                        false,
+                    ) as u64;
                     let number = number >> shift & ((1 << bits) - 1);
-                    let negative = matches!(field.ty, ValueType::Int { signed: true, .. }) && number >> (bits - 1) == 1;
+                    let negative = matches!(field.ty, ValueType::Int { signed: true, .. })
+                        && number >> (bits - 1) == 1;
                     inner = (i128::from(number) - if negative { 1 << bits } else { 0 }).to_string();
                 }
                 match &field.name {
@@ -76,10 +97,16 @@ pub fn value(ty: &ValueType, bytes: &[u8]) -> String {
                 }
             });
             let fields = fields.collect::<Vec<_>>().join(", ");
-            if layout.kind == LayoutKind::Struct { format!("{{{fields}}}") } else { format!("({fields})") }
+            if layout.kind == LayoutKind::Struct {
+                format!("{{{fields}}}")
+            } else {
+                format!("({fields})")
+            }
         }
         ValueType::KernelStack { .. } => format!("{} frames", head::<StackHead>(bytes).length / 8),
-        ValueType::UserStack { .. } => format!("{} frames", head::<UserStackHead>(bytes).stack.length / 8),
+        ValueType::UserStack { .. } => {
+            format!("{} frames", head::<UserStackHead>(bytes).stack.length / 8)
+        }
         ValueType::UserSymbol => {
             let UserSymbol { address, task } = head(bytes);
             format!("{address:#x}@{}", task.pid)
@@ -93,9 +120,17 @@ pub fn value(ty: &ValueType, bytes: &[u8]) -> String {
                 std::net::Ipv6Addr::from(address).to_string()
             }
         }
-        ValueType::MacAddress => bytes[..6].iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":"),
-        ValueType::CgroupPath { .. } | ValueType::Timestamp { .. } => word(bytes, 8, false).to_string(),
-        ValueType::Username | ValueType::ErrorText | ValueType::SignalText => word(bytes, 4, true).to_string(),
+        ValueType::MacAddress => bytes[..6]
+            .iter()
+            .map(|byte| format!("{byte:02X}"))
+            .collect::<Vec<_>>()
+            .join(":"),
+        ValueType::CgroupPath { .. } | ValueType::Timestamp { .. } => {
+            word(bytes, 8, false).to_string()
+        }
+        ValueType::Username | ValueType::ErrorText | ValueType::SignalText => {
+            word(bytes, 4, true).to_string()
+        }
     }
 }
 
@@ -103,7 +138,10 @@ pub fn value(ty: &ValueType, bytes: &[u8]) -> String {
 pub fn event(script: &Script, bytes: &[u8]) -> String {
     let action: &Action = &script.actions[head::<EventHead>(bytes).action as usize];
     assert!(bytes.len() >= action.size as usize);
-    let mut fields = action.fields.iter().map(|field| value(&field.ty, &bytes[field.offset as usize..]));
+    let mut fields = action
+        .fields
+        .iter()
+        .map(|field| value(&field.ty, &bytes[field.offset as usize..]));
     match &action.kind {
         ActionKind::Printf { format, .. } => {
             let pieces = format.iter().map(|piece| match piece {
@@ -114,10 +152,19 @@ pub fn event(script: &Script, bytes: &[u8]) -> String {
         }
         ActionKind::PrintValue => fields.next().unwrap(),
         ActionKind::PrintElement { map } => {
-            format!("{}[{}]: {}", script.maps[*map].name, fields.next().unwrap(), fields.collect::<Vec<_>>().join(","))
+            format!(
+                "{}[{}]: {}",
+                script.maps[*map].name,
+                fields.next().unwrap(),
+                fields.collect::<Vec<_>>().join(",")
+            )
         }
         ActionKind::PrintMap { map } => {
-            format!("print {} {}", script.maps[*map].name, fields.collect::<Vec<_>>().join(","))
+            format!(
+                "print {} {}",
+                script.maps[*map].name,
+                fields.collect::<Vec<_>>().join(",")
+            )
         }
         ActionKind::Clear { map } => format!("clear {}", script.maps[*map].name),
         ActionKind::Zero { map } => format!("zero {}", script.maps[*map].name),
@@ -128,19 +175,30 @@ pub fn event(script: &Script, bytes: &[u8]) -> String {
 
 /// Formats a map's entry as `[key]: value`; per-CPU values are combined.
 pub fn entry(map: &ScriptMap, key: &[u8], cpus: &[&[u8]]) -> String {
-    let extremes =
-        || each::<Extreme>(cpus).into_iter().filter(|cpu| cpu.is_set != 0).map(|cpu| cpu.value.cast_signed());
+    let extremes = || {
+        each::<Extreme>(cpus)
+            .into_iter()
+            .filter(|cpu| cpu.is_set != 0)
+            .map(|cpu| cpu.value.cast_signed())
+    };
     let average = || {
         let cpus: Vec<Average> = each(cpus);
         let total: i64 = cpus.iter().map(|cpu| cpu.total.cast_signed()).sum();
-        (total, cpus.iter().map(|cpu| cpu.count.cast_signed()).sum::<i64>())
+        (
+            total,
+            cpus.iter().map(|cpu| cpu.count.cast_signed()).sum::<i64>(),
+        )
     };
     let aggregation = match &map.value {
-        MapValue::Scalar(ty) => return format!("[{}]: {}", value(&map.key, key), value(ty, cpus[0])),
+        MapValue::Scalar(ty) => {
+            return format!("[{}]: {}", value(&map.key, key), value(ty, cpus[0]));
+        }
         MapValue::Aggregation(aggregation) => aggregation,
     };
     let shown = match aggregation {
-        Aggregation::Count | Aggregation::Sum { .. } => each::<i64>(cpus).into_iter().sum::<i64>().to_string(),
+        Aggregation::Count | Aggregation::Sum { .. } => {
+            each::<i64>(cpus).into_iter().sum::<i64>().to_string()
+        }
         Aggregation::Min { .. } => extremes().min().unwrap().to_string(),
         Aggregation::Max { .. } => extremes().max().unwrap().to_string(),
         Aggregation::Avg { .. } => {
@@ -152,14 +210,27 @@ pub fn entry(map: &ScriptMap, key: &[u8], cpus: &[&[u8]]) -> String {
             format!("{count} {} {total}", total / count)
         }
         Aggregation::Hist { .. } | Aggregation::Lhist { .. } => {
-            let sum = |index: usize| cpus.iter().map(|cpu| head::<u64>(&cpu[index * size_of::<u64>()..])).sum::<u64>();
-            let buckets = (0..map.value.size() as usize / size_of::<u64>()).map(|index| (index, sum(index)));
+            let sum = |index: usize| {
+                cpus.iter()
+                    .map(|cpu| head::<u64>(&cpu[index * size_of::<u64>()..]))
+                    .sum::<u64>()
+            };
+            let buckets =
+                (0..map.value.size() as usize / size_of::<u64>()).map(|index| (index, sum(index)));
             let buckets = buckets.filter(|bucket| bucket.1 != 0);
-            buckets.map(|(index, count)| format!("{index}x{count}")).collect::<Vec<_>>().join(" ")
+            buckets
+                .map(|(index, count)| format!("{index}x{count}"))
+                .collect::<Vec<_>>()
+                .join(" ")
         }
         Aggregation::Series { .. } => {
-            let slots = cpus.iter().flat_map(|cpu| cpu.chunks_exact(size_of::<SeriesSlot>())).map(head::<SeriesSlot>);
-            let slots = slots.filter(|slot| slot.meta != 0).map(|slot| slot.value.cast_signed().to_string());
+            let slots = cpus
+                .iter()
+                .flat_map(|cpu| cpu.chunks_exact(size_of::<SeriesSlot>()))
+                .map(head::<SeriesSlot>);
+            let slots = slots
+                .filter(|slot| slot.meta != 0)
+                .map(|slot| slot.value.cast_signed().to_string());
             slots.collect::<Vec<_>>().join(" ")
         }
     };

@@ -6,7 +6,11 @@
 //! a kernel and without root. [`diagnostics`] and [`check`] return and check the compiler's errors
 //! for a rejected script.
 #![forbid(unsafe_code)]
-#![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test that is not set up as it should be fails")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::missing_panics_doc,
+    reason = "a test that is not set up as it should be fails"
+)]
 
 pub mod decode;
 pub mod sample;
@@ -24,8 +28,13 @@ pub use target::{FakeTarget, Names};
 
 /// Compiles a script for a target, or returns the diagnostics.
 pub fn try_compile(source: &str, target: &FakeTarget) -> Result<Script, Vec<Diagnostic>> {
-    let parsed =
-        bt_lang::parse_with(source, bt_lang::Options { params: Some(&target.params), ..bt_lang::Options::default() });
+    let parsed = bt_lang::parse_with(
+        source,
+        bt_lang::Options {
+            params: Some(&target.params),
+            ..bt_lang::Options::default()
+        },
+    );
     if !parsed.is_ok() {
         return Err(parsed.diagnostics);
     }
@@ -37,14 +46,20 @@ pub fn try_compile(source: &str, target: &FakeTarget) -> Result<Script, Vec<Diag
 /// and the message.
 pub fn compile(source: &str, target: &FakeTarget) -> Result<Script, String> {
     let lines = |found: &Diagnostic| format!("{}: {}", found.span.text(source), found.message);
-    try_compile(source, target).map_err(|found| found.iter().map(lines).collect::<Vec<_>>().join("\n"))
+    try_compile(source, target)
+        .map_err(|found| found.iter().map(lines).collect::<Vec<_>>().join("\n"))
 }
 
 /// Returns all diagnostics of parser and compiler for a script: a line for each,
 /// `error: what [where]` (or `warning:`), followed by lines for its labels and hints.
 pub fn diagnostics(source: &str, target: &FakeTarget) -> String {
-    let parsed =
-        bt_lang::parse_with(source, bt_lang::Options { params: Some(&target.params), ..bt_lang::Options::default() });
+    let parsed = bt_lang::parse_with(
+        source,
+        bt_lang::Options {
+            params: Some(&target.params),
+            ..bt_lang::Options::default()
+        },
+    );
     let mut all = parsed.diagnostics.clone();
     if parsed.is_ok() {
         all.extend(bt_compiler::compile(&parsed.program, target).diagnostics);
@@ -56,13 +71,26 @@ pub fn diagnostics(source: &str, target: &FakeTarget) -> String {
             _ => texts.push((text, 1)),
         }
     }
-    let times = |count| if count > 1 { format!("  {count} times\n") } else { String::new() };
-    texts.into_iter().map(|(text, count)| text + &times(count)).collect()
+    let times = |count| {
+        if count > 1 {
+            format!("  {count} times\n")
+        } else {
+            String::new()
+        }
+    };
+    texts
+        .into_iter()
+        .map(|(text, count)| text + &times(count))
+        .collect()
 }
 
 fn shown(found: &Diagnostic, source: &str) -> String {
     let kind = if found.is_error() { "error" } else { "warning" };
-    let mut text = format!("{kind}: {} [{}]\n", found.message, one_line(found.span.text(source)));
+    let mut text = format!(
+        "{kind}: {} [{}]\n",
+        found.message,
+        one_line(found.span.text(source))
+    );
     for (span, label) in &found.labels {
         let _ = writeln!(text, "  label: {label} [{}]", one_line(span.text(source)));
     }
@@ -78,7 +106,11 @@ const SHOWN: usize = 60;
 fn one_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let short: String = line.chars().take(SHOWN).collect();
-    if short.len() < line.len() { short + "..." } else { line }
+    if short.len() < line.len() {
+        short + "..."
+    } else {
+        line
+    }
 }
 
 /// Checks the message of the first diagnostic for a script on the target of [`sample`].
@@ -86,7 +118,9 @@ fn one_line(text: &str) -> String {
 pub fn check(script: &str, expected: &str) {
     let said = diagnostics(script, &sample::target());
     let first = said.lines().next().unwrap_or_default();
-    let message =
-        first.split_once(": ").and_then(|(_, rest)| rest.rsplit_once(" [")).map_or("", |(message, _)| message);
+    let message = first
+        .split_once(": ")
+        .and_then(|(_, rest)| rest.rsplit_once(" ["))
+        .map_or("", |(message, _)| message);
     assert_eq!(message, expected, "{script}\n{said}");
 }

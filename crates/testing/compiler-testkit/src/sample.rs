@@ -12,14 +12,20 @@ const KERNEL_FUNCTIONS: [&str; 4] = ["vfs_read", "vfs_open", "no_args", "f"];
 
 /// Arguments of USDT probes on x86-64, one text per location.
 const X86_PROBES: [(&str, &[&str]); 4] = [
-    ("probe", &["8@%rdi 4@-4(%rbp) -2@$-5", "8@%rsi 4@8(%rbp) -2@%ax"]),
+    (
+        "probe",
+        &["8@%rdi 4@-4(%rbp) -2@$-5", "8@%rsi 4@8(%rbp) -2@%ax"],
+    ),
     ("two", &["-4@%edi 8@-1200(%rsp)"]),
     ("none", &[""]),
     ("odd", &["1@%dil -1@global(%rip) 8@8(%rax,%rbx,4) 4f@%xmm0"]),
 ];
 /// Arguments of the same probes on aarch64.
 const ARM_PROBES: [(&str, &[&str]); 4] = [
-    ("probe", &["8@x0 4@[x29, -4] -2@-5", "8@x1 4@[x29, 8] -2@w2"]),
+    (
+        "probe",
+        &["8@x0 4@[x29, -4] -2@-5", "8@x1 4@[x29, 8] -2@w2"],
+    ),
     ("two", &["-4@w0 8@[sp, 1200]"]),
     ("none", &[""]),
     ("odd", &["1@w3 8@[x0, x1] 4f@s0"]),
@@ -77,7 +83,11 @@ pub fn on(arch: Arch) -> FakeTarget {
     for (name, number) in FUNCTIONS.into_iter().zip(1..) {
         target = target.with_function(FILE, name, number * 0x1000);
     }
-    for (name, places) in if arch == Arch::X86_64 { X86_PROBES } else { ARM_PROBES } {
+    for (name, places) in if arch == Arch::X86_64 {
+        X86_PROBES
+    } else {
+        ARM_PROBES
+    } {
         target = target.with_usdt(FILE, "provider", name, places);
     }
     for (category, name, fields) in FORMATS {
@@ -91,7 +101,12 @@ pub fn chosen(bits: usize) -> FakeTarget {
     let has = |bit: u32| bits & (1 << bit) == 0;
     let mut target = on(if has(1) { Arch::X86_64 } else { Arch::Aarch64 });
     if !has(0) {
-        target.kernel = KernelFacts { exchange: false, large_keys: false, sleepable: false, allocation: false };
+        target.kernel = KernelFacts {
+            exchange: false,
+            large_keys: false,
+            sleepable: false,
+            allocation: false,
+        };
     }
     if !has(2) {
         target.btf = None;

@@ -78,16 +78,23 @@ impl Session {
         let program = &self.script.module.programs[program];
         let whole = Program::new(&program.name, &program.code).sleepable(program.sleepable);
         let subs = program.subprograms.iter();
-        let whole = subs.fold(whole, |whole, sub| whole.with_subprogram(&sub.name, &sub.code));
+        let whole = subs.fold(whole, |whole, sub| {
+            whole.with_subprogram(&sub.name, &sub.code)
+        });
         self.machine.run(&whole, context)
     }
 
     /// Runs the programs of all probes whose attachment matches; panics on faults.
     #[track_caller]
     pub fn run_all(&mut self, context: &[u8], is_it: impl Fn(&Attach) -> bool) {
-        let probes = self.script.probes.iter().filter(|probe| is_it(&probe.attach));
+        let probes = self
+            .script
+            .probes
+            .iter()
+            .filter(|probe| is_it(&probe.attach));
         for program in probes.map(|probe| probe.program).collect::<Vec<_>>() {
-            self.run(program, context).unwrap_or_else(|fault| panic!("{fault}"));
+            self.run(program, context)
+                .unwrap_or_else(|fault| panic!("{fault}"));
         }
     }
 
@@ -102,19 +109,33 @@ impl Session {
     /// Returns the output since the last call.
     pub fn events(&mut self) -> Vec<String> {
         let records = self.machine.records(RING);
-        records.iter().map(|bytes| decode::event(&self.script, bytes)).collect()
+        records
+            .iter()
+            .map(|bytes| decode::event(&self.script, bytes))
+            .collect()
     }
 
     /// Returns the sorted entries of a map as `[key]: value`, given its name with the `@`.
     pub fn map(&self, name: &str) -> Vec<String> {
-        let map = self.script.maps.iter().find(|map| map.name == name).unwrap();
-        let keys = self.machine.keys(map.key_table.as_ref().map_or(&map.bpf_name, |table| &table.bpf_name));
+        let map = self
+            .script
+            .maps
+            .iter()
+            .find(|map| map.name == name)
+            .unwrap();
+        let keys = self.machine.keys(
+            map.key_table
+                .as_ref()
+                .map_or(&map.bpf_name, |table| &table.bpf_name),
+        );
         let entry = |key: &Vec<u8>| {
             let mut values = self.machine.values(&map.bpf_name, key);
             // The value shared by all CPUs counts as that of one more.
             let shared = map.key_table.iter().flat_map(|table| {
                 let values = self.machine.values(&table.bpf_name, key);
-                values.into_iter().map(|value| &value[table.value_offset as usize..])
+                values
+                    .into_iter()
+                    .map(|value| &value[table.value_offset as usize..])
             });
             values.extend(shared);
             decode::entry(map, key, &values)

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bt_compiler::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, TracedProcess, UsdtPlaces};
+use bt_compiler::{
+    ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, TracedProcess, UsdtPlaces,
+};
 use elf::{Aim, CodePlace, ElfVaddr, FileOffset, PlaceFault};
 use kernel_text::tracefs::TracepointFormat;
 use uapi::Arch;
@@ -27,7 +29,9 @@ impl Names {
 
     fn fitting(&self, pattern: &str, what: &str) -> Result<Vec<String>, NotFound> {
         match self {
-            Self::These(names) => fitting(names.iter().cloned(), what, |name| wanted(pattern, name)),
+            Self::These(names) => {
+                fitting(names.iter().cloned(), what, |name| wanted(pattern, name))
+            }
             Self::Any => Ok(vec![pattern.to_owned()]),
         }
     }
@@ -124,7 +128,15 @@ impl FakeTarget {
         let offset = vaddr & 0xffff;
         let (path, shown, name) = (PathBuf::from(file), file.to_owned(), name.to_owned());
         let at = instruction(vaddr, Aim::Within(0));
-        self.functions.push(FunctionPlace { path, shown, name, offset, size: 64, vaddr, at });
+        self.functions.push(FunctionPlace {
+            path,
+            shown,
+            name,
+            offset,
+            size: 64,
+            vaddr,
+            at,
+        });
         self
     }
 
@@ -134,26 +146,48 @@ impl FakeTarget {
         let place = |(args, number): (&&str, u64)| Place {
             vaddr: ElfVaddr(0x1234 * number),
             at: CodePlace::unverified(FileOffset(0x1234 * number)),
-            semaphore: Some(Semaphore { vaddr: ElfVaddr(0x5000), offset: FileOffset(0x5000) }),
+            semaphore: Some(Semaphore {
+                vaddr: ElfVaddr(0x5000),
+                offset: FileOffset(0x5000),
+            }),
             args: parse_args(self.arch, args).unwrap_or_default().into(),
         };
         let places = places.iter().zip(1..).map(place).collect();
         let (path, shown) = (PathBuf::from(file), file.to_owned());
-        self.usdt.push(UsdtPlaces { path, shown, provider: provider.to_owned(), name: name.to_owned(), places });
+        self.usdt.push(UsdtPlaces {
+            path,
+            shown,
+            provider: provider.to_owned(),
+            name: name.to_owned(),
+            places,
+        });
         self
     }
 
     /// Adds a tracepoint, with its fields in tracefs's format, after the common ones.
     #[must_use]
     pub fn with_tracepoint(mut self, category: &str, name: &str, fields: &str) -> Self {
-        let common = [("unsigned short", "type", 0, 2), ("unsigned char", "flags", 2, 1)].into_iter();
-        let common = common.chain([("unsigned char", "preempt_count", 3, 1), ("int", "pid", 4, 4)]);
+        let common = [
+            ("unsigned short", "type", 0, 2),
+            ("unsigned char", "flags", 2, 1),
+        ]
+        .into_iter();
+        let common = common.chain([
+            ("unsigned char", "preempt_count", 3, 1),
+            ("int", "pid", 4, 4),
+        ]);
         let line = |(ty, name, offset, size): (&str, &str, u8, u8)| {
-            format!("\tfield:{ty} common_{name};\toffset:{offset};\tsize:{size};\tsigned:{};\n", u8::from(ty == "int"))
+            format!(
+                "\tfield:{ty} common_{name};\toffset:{offset};\tsize:{size};\tsigned:{};\n",
+                u8::from(ty == "int")
+            )
         };
         let common: String = common.map(line).collect();
         let text = format!("name: {name}\nID: 7\nformat:\n{common}\n{fields}\nprint fmt: \"\"\n");
-        self.tracepoints.push((category.to_owned(), Arc::new(TracepointFormat::parse(&text).unwrap())));
+        self.tracepoints.push((
+            category.to_owned(),
+            Arc::new(TracepointFormat::parse(&text).unwrap()),
+        ));
         self
     }
 
@@ -164,10 +198,24 @@ impl FakeTarget {
     }
 
     /// Returns the location in a file for an address.
-    fn at(&self, target: Option<&str>, vaddr: u64, aim: Aim, what: &str) -> Result<FunctionPlace, NotFound> {
-        let place = self.functions.iter().find(|place| Self::in_file(target, &place.shown));
+    fn at(
+        &self,
+        target: Option<&str>,
+        vaddr: u64,
+        aim: Aim,
+        what: &str,
+    ) -> Result<FunctionPlace, NotFound> {
+        let place = self
+            .functions
+            .iter()
+            .find(|place| Self::in_file(target, &place.shown));
         let at = instruction(vaddr, aim);
-        let found = place.map(|place| FunctionPlace { offset: vaddr & 0xffff, vaddr, at, ..place.clone() });
+        let found = place.map(|place| FunctionPlace {
+            offset: vaddr & 0xffff,
+            vaddr,
+            at,
+            ..place.clone()
+        });
         found.ok_or_else(|| not_found(what))
     }
 }
@@ -176,11 +224,19 @@ impl FakeTarget {
 /// no function, and no function can be entered in the second half of 64 bytes.
 fn instruction(vaddr: u64, aim: Aim) -> Result<CodePlace, PlaceFault> {
     let begin = ElfVaddr(vaddr);
-    let vaddr = ElfVaddr(if let Aim::Within(within) = aim { vaddr.saturating_add(within) } else { vaddr });
+    let vaddr = ElfVaddr(if let Aim::Within(within) = aim {
+        vaddr.saturating_add(within)
+    } else {
+        vaddr
+    });
     let before = ElfVaddr(vaddr.0 & !3);
     match before.checked_add(4) {
         _ if begin.0 >> 32 != 0 => Err(PlaceFault::NoFunction { vaddr }),
-        after if before != vaddr => Err(PlaceFault::Inside { vaddr, before, after }),
+        after if before != vaddr => Err(PlaceFault::Inside {
+            vaddr,
+            before,
+            after,
+        }),
         _ if aim == Aim::Return && vaddr.0 & 32 != 0 => Err(PlaceFault::NotEntry { vaddr }),
         _ => Ok(CodePlace::unverified(FileOffset(vaddr.0 & 0xffff))),
     }
@@ -190,18 +246,32 @@ fn instruction(vaddr: u64, aim: Aim) -> Result<CodePlace, PlaceFault> {
 fn wanted(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
-        Some((head, tail)) => name.strip_prefix(head).is_some_and(|rest| tail.contains('*') || rest.ends_with(tail)),
+        Some((head, tail)) => name
+            .strip_prefix(head)
+            .is_some_and(|rest| tail.contains('*') || rest.ends_with(tail)),
     }
 }
 
 fn not_found(what: &str) -> NotFound {
-    NotFound { message: format!("there is no {what}"), absent: true, hints: vec!["near: main".to_owned()] }
+    NotFound {
+        message: format!("there is no {what}"),
+        absent: true,
+        hints: vec!["near: main".to_owned()],
+    }
 }
 
 /// Returns the items that fit; an error if none does.
-fn fitting<T>(all: impl IntoIterator<Item = T>, what: &str, fits: impl Fn(&T) -> bool) -> Result<Vec<T>, NotFound> {
+fn fitting<T>(
+    all: impl IntoIterator<Item = T>,
+    what: &str,
+    fits: impl Fn(&T) -> bool,
+) -> Result<Vec<T>, NotFound> {
     let found: Vec<T> = all.into_iter().filter(fits).collect();
-    if found.is_empty() { Err(not_found(what)) } else { Ok(found) }
+    if found.is_empty() {
+        Err(not_found(what))
+    } else {
+        Ok(found)
+    }
 }
 
 impl TargetFacts for FakeTarget {
@@ -218,28 +288,66 @@ impl TargetFacts for FakeTarget {
     }
 
     fn debug_elf(&self, path: &str) -> Option<&[u8]> {
-        self.debug.iter().find(|(file, _)| file == path).map(|(_, bytes)| *bytes)
+        self.debug
+            .iter()
+            .find(|(file, _)| file == path)
+            .map(|(_, bytes)| *bytes)
     }
 
-    fn functions(&self, target: Option<&str>, name: &str, _: bool, aim: Aim) -> Result<Vec<FunctionPlace>, NotFound> {
+    fn functions(
+        &self,
+        target: Option<&str>,
+        name: &str,
+        _: bool,
+        aim: Aim,
+    ) -> Result<Vec<FunctionPlace>, NotFound> {
         // A name without a path that matches no program.
         let is_name = target.is_some_and(|target| !target.contains(['/', '*']));
-        if is_name && !self.functions.iter().any(|it| Self::in_file(target, &it.shown)) {
-            return Err(NotFound { absent: false, ..not_found("such program") });
+        if is_name
+            && !self
+                .functions
+                .iter()
+                .any(|it| Self::in_file(target, &it.shown))
+        {
+            return Err(NotFound {
+                absent: false,
+                ..not_found("such program")
+            });
         }
-        let all = self.functions.iter().map(|it| FunctionPlace { at: instruction(it.vaddr, aim), ..it.clone() });
-        fitting(all, "function", |place| Self::in_file(target, &place.shown) && wanted(name, &place.name))
+        let all = self.functions.iter().map(|it| FunctionPlace {
+            at: instruction(it.vaddr, aim),
+            ..it.clone()
+        });
+        fitting(all, "function", |place| {
+            Self::in_file(target, &place.shown) && wanted(name, &place.name)
+        })
     }
 
-    fn address(&self, target: Option<&str>, vaddr: u64, aim: Aim) -> Result<FunctionPlace, NotFound> {
+    fn address(
+        &self,
+        target: Option<&str>,
+        vaddr: u64,
+        aim: Aim,
+    ) -> Result<FunctionPlace, NotFound> {
         self.at(target, vaddr, aim, "address")
     }
 
-    fn source_line(&self, target: &str, _: &str, line: u32, _: Option<u32>) -> Result<FunctionPlace, NotFound> {
+    fn source_line(
+        &self,
+        target: &str,
+        _: &str,
+        line: u32,
+        _: Option<u32>,
+    ) -> Result<FunctionPlace, NotFound> {
         self.at(Some(target), u64::from(line), Aim::Within(0), "line")
     }
 
-    fn usdt(&self, target: Option<&str>, provider: Option<&str>, name: &str) -> Result<Vec<UsdtPlaces>, NotFound> {
+    fn usdt(
+        &self,
+        target: Option<&str>,
+        provider: Option<&str>,
+        name: &str,
+    ) -> Result<Vec<UsdtPlaces>, NotFound> {
         fitting(self.usdt.iter().cloned(), "probe", |probe| {
             Self::in_file(target, &probe.shown)
                 && wanted(name, &probe.name)
@@ -248,13 +356,23 @@ impl TargetFacts for FakeTarget {
     }
 
     fn tracepoints(&self, category: &str, name: &str) -> Result<Vec<(String, String)>, NotFound> {
-        let all = self.tracepoints.iter().map(|(category, format)| (category.clone(), format.name.clone()));
-        fitting(all, "tracepoint", |known| wanted(category, &known.0) && wanted(name, &known.1))
+        let all = self
+            .tracepoints
+            .iter()
+            .map(|(category, format)| (category.clone(), format.name.clone()));
+        fitting(all, "tracepoint", |known| {
+            wanted(category, &known.0) && wanted(name, &known.1)
+        })
     }
 
     fn tracepoint(&self, category: &str, name: &str) -> Result<Arc<TracepointFormat>, NotFound> {
-        let found = self.tracepoints.iter().find(|known| known.0 == category && known.1.name == name);
-        found.map(|known| Arc::clone(&known.1)).ok_or_else(|| not_found("tracepoint"))
+        let found = self
+            .tracepoints
+            .iter()
+            .find(|known| known.0 == category && known.1.name == name);
+        found
+            .map(|known| Arc::clone(&known.1))
+            .ok_or_else(|| not_found("tracepoint"))
     }
 
     fn raw_tracepoints(&self, _: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
@@ -263,18 +381,27 @@ impl TargetFacts for FakeTarget {
 
     fn kernel_functions(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
         // With listed names, there are no modules.
-        if matches!(self.kernel_functions, Names::These(_)) && module.is_some_and(|module| module != "vmlinux") {
-            return Err(NotFound { absent: false, ..not_found("such module") });
+        if matches!(self.kernel_functions, Names::These(_))
+            && module.is_some_and(|module| module != "vmlinux")
+        {
+            return Err(NotFound {
+                absent: false,
+                ..not_found("such module")
+            });
         }
         self.kernel_functions.fitting(name, "function")
     }
 
     fn kernel_symbol(&self, name: &str) -> Option<u64> {
-        self.kernel_functions.has(name).then_some(0xffff_ffff_8100_0000)
+        self.kernel_functions
+            .has(name)
+            .then_some(0xffff_ffff_8100_0000)
     }
 
     fn user_symbol(&self, target: &str, name: &str) -> Option<(u64, u64)> {
-        let is_it = |place: &&FunctionPlace| Self::in_file(Some(target), &place.shown) && place.name == name;
+        let is_it = |place: &&FunctionPlace| {
+            Self::in_file(Some(target), &place.shown) && place.name == name
+        };
         self.functions.iter().find(is_it).map(|_| (0x4000, 8))
     }
 
@@ -287,8 +414,15 @@ impl TargetFacts for FakeTarget {
     }
 
     fn traced(&self) -> Option<TracedProcess> {
-        let others = Some(&self.others).filter(|others| !others.is_empty())?.clone();
-        Some(TracedProcess { pid: self.pid?, others, inside: None, follows_forks: false })
+        let others = Some(&self.others)
+            .filter(|others| !others.is_empty())?
+            .clone();
+        Some(TracedProcess {
+            pid: self.pid?,
+            others,
+            inside: None,
+            follows_forks: false,
+        })
     }
 
     fn most_samples(&self) -> Option<u64> {

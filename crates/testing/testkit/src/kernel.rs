@@ -22,7 +22,8 @@ use std::path::{Path, PathBuf};
 /// If kernel tests are required.
 #[track_caller]
 pub fn skip(what: &str, reason: &str) {
-    let required = std::env::var_os("DPTRACE_REQUIRE_KERNEL_TESTS").is_some_and(|value| value == "1");
+    let required =
+        std::env::var_os("DPTRACE_REQUIRE_KERNEL_TESTS").is_some_and(|value| value == "1");
     assert!(!required, "kernel tests are required, but: {reason}");
     skip_if_permitted(what, reason);
 }
@@ -83,7 +84,9 @@ pub fn is_permitted(what: &str) -> bool {
 /// one that needs the machine for itself.
 fn turn(lock: fn(&File) -> std::io::Result<()>) -> Turn {
     let _turnstile = locked(&lock_file("turnstile"), File::lock);
-    Turn { _lock: locked(&lock_file("turn"), lock) }
+    Turn {
+        _lock: locked(&lock_file("turn"), lock),
+    }
 }
 
 /// Returns the path of a lock file, which is shared by all clones on the machine, like the kernel.
@@ -105,7 +108,10 @@ fn note() {
     let program = std::env::current_exe().unwrap_or_default();
     let program = program.file_name().unwrap_or_default().to_string_lossy();
     let thread = std::thread::current();
-    append("DPTRACE_KERNEL_TESTS_LOG", &format!("{program} {}", thread.name().unwrap_or_default()));
+    append(
+        "DPTRACE_KERNEL_TESTS_LOG",
+        &format!("{program} {}", thread.name().unwrap_or_default()),
+    );
 }
 
 /// Appends a line to the file named by this environment variable, if it is set.
@@ -113,7 +119,9 @@ fn note() {
 /// # Panics
 /// If it cannot be written.
 fn append(variable: &str, line: &str) {
-    let Some(path) = std::env::var_os(variable) else { return };
+    let Some(path) = std::env::var_os(variable) else {
+        return;
+    };
     let file = OpenOptions::new().create(true).append(true).open(&path);
     // A single write, so that several programs can append at the same time.
     let written = file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));

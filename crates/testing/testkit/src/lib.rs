@@ -29,8 +29,8 @@ pub use program::{command, copy_program, end, write_program};
 pub use shared::{real_traces, shared_data};
 pub use sources::sources;
 pub use spdk_trace_writer::{
-    Arg, ArgKind, ArgSpec, Era, EraSpec, HeaderFields, HistoryFields, Layout, LcoreBuilder, Record, Relation, Rng,
-    Section, Tpoint, TraceBuilder, TraceFile, era, nvmf,
+    Arg, ArgKind, ArgSpec, Era, EraSpec, HeaderFields, HistoryFields, Layout, LcoreBuilder, Record,
+    Relation, Rng, Section, Tpoint, TraceBuilder, TraceFile, era, nvmf,
 };
 #[cfg(feature = "strategy")]
 pub use strategy::{any_trace, any_trace_of};

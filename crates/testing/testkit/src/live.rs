@@ -17,7 +17,10 @@ pub struct LiveTrace {
 impl LiveTrace {
     /// Creates (or replaces) the file: see [`spdk_trace_writer::LiveTrace::create`].
     pub fn create(path: impl AsRef<Path>, trace: &TraceBuilder) -> io::Result<Self> {
-        Ok(Self { writer: spdk_trace_writer::LiveTrace::create(path, trace)?, journal: Journal::of(trace) })
+        Ok(Self {
+            writer: spdk_trace_writer::LiveTrace::create(path, trace)?,
+            journal: Journal::of(trace),
+        })
     }
 
     /// Returns the current contents of the file, with its layout.
@@ -55,7 +58,13 @@ impl LiveTrace {
     ///
     /// # Panics
     /// If the file has no such owner.
-    pub fn owner(&mut self, id: u16, owner_type: u8, tsc: u64, description: &str) -> io::Result<()> {
+    pub fn owner(
+        &mut self,
+        id: u16,
+        owner_type: u8,
+        tsc: u64,
+        description: &str,
+    ) -> io::Result<()> {
         self.writer.owner(id, owner_type, tsc, description)
     }
 

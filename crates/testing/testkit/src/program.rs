@@ -42,7 +42,11 @@ pub fn end(child: &mut Child) {
         return;
     }
     let ending = format!("_trace.pid{}", child.id());
-    for entry in std::fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
+    for entry in std::fs::read_dir("/dev/shm")
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
         if entry.file_name().to_string_lossy().ends_with(&ending) {
             // Another process may have removed it.
             let _ = std::fs::remove_file(entry.path());
@@ -58,7 +62,12 @@ pub fn end(child: &mut Child) {
 pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
     let (from, to) = (from.as_ref(), to.as_ref());
     let status = install().arg(from).arg(to).status();
-    assert!(status.is_ok_and(|status| status.success()), "{} cannot be copied to {}", from.display(), to.display());
+    assert!(
+        status.is_ok_and(|status| status.success()),
+        "{} cannot be copied to {}",
+        from.display(),
+        to.display()
+    );
 }
 
 /// Writes a program with these bytes, which all users may execute.
@@ -68,13 +77,22 @@ pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
 #[track_caller]
 pub fn write_program(to: impl AsRef<Path>, bytes: &[u8]) {
     let to = to.as_ref();
-    let written = install().arg("/dev/stdin").arg(to).stdin(Stdio::piped()).spawn().and_then(|mut child| {
-        if let Some(mut input) = child.stdin.take() {
-            input.write_all(bytes)?;
-        }
-        child.wait()
-    });
-    assert!(written.is_ok_and(|status| status.success()), "{} cannot be written", to.display());
+    let written = install()
+        .arg("/dev/stdin")
+        .arg(to)
+        .stdin(Stdio::piped())
+        .spawn()
+        .and_then(|mut child| {
+            if let Some(mut input) = child.stdin.take() {
+                input.write_all(bytes)?;
+            }
+            child.wait()
+        });
+    assert!(
+        written.is_ok_and(|status| status.success()),
+        "{} cannot be written",
+        to.display()
+    );
 }
 
 fn install() -> Command {
@@ -110,10 +128,26 @@ mod tests {
     #[test]
     fn a_child_ends_with_the_thread_that_started_it_and_by_its_limit() {
         use std::os::unix::process::ExitStatusExt as _;
-        let start = || within("sleep", Duration::from_mins(10)).arg("1000").spawn().unwrap();
+        let start = || {
+            within("sleep", Duration::from_mins(10))
+                .arg("1000")
+                .spawn()
+                .unwrap()
+        };
         let mut child = std::thread::spawn(start).join().unwrap();
-        assert_eq!(child.wait().unwrap().signal(), Some(9), "it was killed when the thread ended");
-        let mut child = within("sleep", Duration::from_secs(1)).arg("1000").spawn().unwrap();
-        assert_eq!(child.wait().unwrap().signal(), Some(14), "it was ended by its limit");
+        assert_eq!(
+            child.wait().unwrap().signal(),
+            Some(9),
+            "it was killed when the thread ended"
+        );
+        let mut child = within("sleep", Duration::from_secs(1))
+            .arg("1000")
+            .spawn()
+            .unwrap();
+        assert_eq!(
+            child.wait().unwrap().signal(),
+            Some(14),
+            "it was ended by its limit"
+        );
     }
 }

@@ -49,7 +49,11 @@ impl<'a> Generator<'a> {
     /// Adds probes and statements.
     #[must_use]
     pub fn with(self, probes: &'a [&'a str], statements: &'a [&'a str]) -> Self {
-        Self { probes, statements, ..self }
+        Self {
+            probes,
+            statements,
+            ..self
+        }
     }
 
     fn below(&mut self, limit: u64) -> u64 {
@@ -109,18 +113,44 @@ impl<'a> Generator<'a> {
                 self.strings += 1;
                 format!("let $s{}_{} = {value};", self.depth, self.strings)
             }
-            3 => format!("@i{}[{}] = {};", self.below(3), self.integer(1), self.integer(2)),
-            4 => format!("@s{}[{}, {}] = {};", self.below(2), self.integer(1), self.string(), self.string()),
+            3 => format!(
+                "@i{}[{}] = {};",
+                self.below(3),
+                self.integer(1),
+                self.integer(2)
+            ),
+            4 => format!(
+                "@s{}[{}, {}] = {};",
+                self.below(2),
+                self.integer(1),
+                self.string(),
+                self.string()
+            ),
             5 => {
-                let aggregation =
-                    self.pick(&["count()", "sum(N)", "min(N)", "max(N)", "avg(N)", "stats(N)", "hist(N)"]);
+                let aggregation = self.pick(&[
+                    "count()", "sum(N)", "min(N)", "max(N)", "avg(N)", "stats(N)", "hist(N)",
+                ]);
                 let name = aggregation.split('(').next().unwrap_or_default();
-                format!("@{name}[{}] = {};", self.string(), aggregation.replace('N', &self.integer(2)))
+                format!(
+                    "@{name}[{}] = {};",
+                    self.string(),
+                    aggregation.replace('N', &self.integer(2))
+                )
             }
-            6 => format!("printf(\"%d %s %x\\n\", {}, {}, {});", self.integer(2), self.string(), self.integer(1)),
+            6 => format!(
+                "printf(\"%d %s %x\\n\", {}, {}, {});",
+                self.integer(2),
+                self.string(),
+                self.integer(1)
+            ),
             7 => format!("print(({}, {}));", self.integer(2), self.string()),
             8 => format!("@t = (({}), {});", self.integer(1), self.string()),
-            9 => format!("if ({}) {} else {}", self.condition(), self.block(), self.block()),
+            9 => format!(
+                "if ({}) {} else {}",
+                self.condition(),
+                self.block(),
+                self.block()
+            ),
             10 => {
                 let outer = std::mem::replace(&mut self.in_loop, true);
                 let body = self.block();
@@ -131,7 +161,10 @@ impl<'a> Generator<'a> {
             11 => {
                 let counter = format!("$w{}", self.depth);
                 let body = self.block();
-                format!("{counter} = 0; while ({counter} < {}) {{ {counter}++; {body} }}", 1 + self.below(30))
+                format!(
+                    "{counter} = 0; while ({counter} < {}) {{ {counter}++; {body} }}",
+                    1 + self.below(30)
+                )
             }
             13 => {
                 let outer = std::mem::replace(&mut self.in_loop, true);
@@ -141,7 +174,11 @@ impl<'a> Generator<'a> {
                 format!("for ($kv{} : @i{map}) {body}", self.depth)
             }
             12 => format!("unroll ({}) {}", 1 + self.below(4), self.block()),
-            _ if self.in_loop => format!("if ({}) {{ {} }}", self.condition(), self.pick(&["break;", "continue;"])),
+            _ if self.in_loop => format!(
+                "if ({}) {{ {} }}",
+                self.condition(),
+                self.pick(&["break;", "continue;"])
+            ),
             _ => format!("if ({}) {{ return; }}", self.condition()),
         }
     }
@@ -150,7 +187,12 @@ impl<'a> Generator<'a> {
         match self.below(4) {
             0 => format!("{} == {}", self.string(), self.string()),
             1 => format!("{} && {}", self.integer(1), self.integer(1)),
-            _ => format!("{} {} {}", self.integer(1), self.pick(&["<", ">", "<=", ">=", "==", "!="]), self.integer(1)),
+            _ => format!(
+                "{} {} {}",
+                self.integer(1),
+                self.pick(&["<", ">", "<=", ">=", "==", "!="]),
+                self.integer(1)
+            ),
         }
     }
 
@@ -164,7 +206,10 @@ impl<'a> Generator<'a> {
                 3 => format!("(~({left}))"),
                 4 => format!("(({left}) / 3)"),
                 5 => format!("(({left}) {} ({right}))", self.pick(&["/", "%"])),
-                _ => format!("({left} {} {right})", self.pick(&["+", "-", "*", "&", "|", "^", "<<", ">>"])),
+                _ => format!(
+                    "({left} {} {right})",
+                    self.pick(&["+", "-", "*", "&", "|", "^", "<<", ">>"])
+                ),
             };
         }
         match self.below(8) {
@@ -188,7 +233,10 @@ impl<'a> Generator<'a> {
         match self.below(4) {
             0 => "comm".into(),
             1 => format!("str({}, 16)", self.pick(&["0", "pid", "nsecs"])),
-            _ => format!("\"{}\"", self.pick(&["", "a", "some words", "a longer string than a comm is"])),
+            _ => format!(
+                "\"{}\"",
+                self.pick(&["", "a", "some words", "a longer string than a comm is"])
+            ),
         }
     }
 }

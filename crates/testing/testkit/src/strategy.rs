@@ -67,14 +67,28 @@ const TYPES: std::ops::Range<u8> = 0..4;
 fn any_sketch(era: Era) -> impl Strategy<Value = Sketch> {
     let spec = era.spec();
     let most = spec.tpoints();
-    let tpoint_count = if spec.header.is_none() { 128..=most } else { most..=most };
-    let basics = (1_u64..5_000_000_000, 0_u32..3, tpoint_count, vec("[a-z_0-9]{1,15}", 4));
+    let tpoint_count = if spec.header.is_none() {
+        128..=most
+    } else {
+        most..=most
+    };
+    let basics = (
+        1_u64..5_000_000_000,
+        0_u32..3,
+        tpoint_count,
+        vec("[a-z_0-9]{1,15}", 4),
+    );
     let lcores = btree_set(0_u32..12, 1..=4);
     let owners = vec((1..OWNERS, 0_u64..2_000, "[!-~]{1,40}"), 0..4);
     basics.prop_flat_map(move |(tsc_rate, extra_slots, tpoint_count, thread_names)| {
         let ids = btree_set(64..tpoint_count as u16, 1..=6);
         let tpoints = ids.prop_flat_map(|ids| ids.into_iter().map(any_tpoint).collect::<Vec<_>>());
-        let contents = (lcores.clone(), tpoints, owners.clone(), vec(any_record(), 0..120));
+        let contents = (
+            lcores.clone(),
+            tpoints,
+            owners.clone(),
+            vec(any_record(), 0..120),
+        );
         contents.prop_map(move |(lcores, tpoints, owners, records)| Sketch {
             tsc_rate,
             extra_slots,
@@ -90,44 +104,78 @@ fn any_sketch(era: Era) -> impl Strategy<Value = Sketch> {
 
 fn any_tpoint(id: u16) -> impl Strategy<Value = TpointSketch> {
     let arg = prop_oneof![
-        (prop_oneof![Just(ArgKind::Int), Just(ArgKind::Ptr)], prop_oneof![Just(4_u8), Just(8)]),
-        (Just(ArgKind::Str), prop_oneof![4 => 1_u8..=48, 1 => 49_u8..=255]),
+        (
+            prop_oneof![Just(ArgKind::Int), Just(ArgKind::Ptr)],
+            prop_oneof![Just(4_u8), Just(8)]
+        ),
+        (
+            Just(ArgKind::Str),
+            prop_oneof![4 => 1_u8..=48, 1 => 49_u8..=255]
+        ),
     ];
     let args = vec((arg, "[a-z_]{1,14}"), 0..=8);
     let relations = vec((1..TYPES.end, any::<u8>()), 0..=4);
-    ("[A-Z_0-9]{1,24}", TYPES, TYPES, any::<bool>(), args, relations).prop_map(
-        move |(name, owner_type, object_type, new_object, args, relations)| TpointSketch {
-            id,
-            name,
-            owner_type,
-            object_type,
-            new_object,
-            args: args.into_iter().map(|((kind, size), name)| (kind, size, name)).collect(),
-            relations,
-        },
+    (
+        "[A-Z_0-9]{1,24}",
+        TYPES,
+        TYPES,
+        any::<bool>(),
+        args,
+        relations,
     )
+        .prop_map(
+            move |(name, owner_type, object_type, new_object, args, relations)| TpointSketch {
+                id,
+                name,
+                owner_type,
+                object_type,
+                new_object,
+                args: args
+                    .into_iter()
+                    .map(|((kind, size), name)| (kind, size, name))
+                    .collect(),
+                relations,
+            },
+        )
 }
 
 fn any_record() -> impl Strategy<Value = RecordSketch> {
-    let number = prop_oneof![0_u64..6, any::<u64>(), (-5_i64..0).prop_map(i64::cast_unsigned)];
+    let number = prop_oneof![
+        0_u64..6,
+        any::<u64>(),
+        (-5_i64..0).prop_map(i64::cast_unsigned)
+    ];
     let text = prop_oneof![4 => "[ -~]{0,20}", 1 => "[ -~äß☃]{0,300}"];
     let object = prop_oneof![Just(0_u64), 0x1000_u64..0x1008, any::<u64>()];
-    let numbers = (0_usize..4, 0_usize..6, 0_u64..40, 0..OWNERS, any::<u32>(), object);
-    (numbers, vec((number, text), 8)).prop_map(|((lcore, tpoint, step, owner, size, object), values)| RecordSketch {
-        lcore,
-        tpoint,
-        step,
-        owner,
-        size,
+    let numbers = (
+        0_usize..4,
+        0_usize..6,
+        0_u64..40,
+        0..OWNERS,
+        any::<u32>(),
         object,
-        values,
-    })
+    );
+    (numbers, vec((number, text), 8)).prop_map(
+        |((lcore, tpoint, step, owner, size, object), values)| RecordSketch {
+            lcore,
+            tpoint,
+            step,
+            owner,
+            size,
+            object,
+            values,
+        },
+    )
 }
 
 impl Sketch {
     fn build(self, era: Era) -> TraceBuilder {
         let spec = era.spec();
-        let tpoints: Vec<Tpoint> = self.tpoints.iter().map(|tpoint| tpoint.build(era)).collect();
+        let tpoints: Vec<Tpoint> = self
+            .tpoints
+            .iter()
+            .map(|tpoint| tpoint.build(era))
+            .collect();
         let longest = tpoints.iter().map(Tpoint::slots).max().unwrap_or(1);
         let mut trace = TraceBuilder::new(era).tsc_rate(self.tsc_rate);
         trace = trace.slots(longest.next_power_of_two() << self.extra_slots);
@@ -135,13 +183,17 @@ impl Sketch {
             trace = trace.tpoint_count(self.tpoint_count).lcore_count(16);
         }
         for kind in 1..TYPES.end {
-            trace.owner_type(kind, b'a' + kind).object_type(kind, b'p' + kind);
+            trace
+                .owner_type(kind, b'a' + kind)
+                .object_type(kind, b'p' + kind);
         }
         for tpoint in &tpoints {
             trace.tpoint(tpoint.clone());
         }
         if spec.owners.is_some() {
-            trace = trace.owner_count(usize::from(OWNERS)).owner_description_size(32);
+            trace = trace
+                .owner_count(usize::from(OWNERS))
+                .owner_description_size(32);
             for (id, tsc, description) in &self.owners {
                 trace.owner(*id, 1, *tsc, description);
             }
@@ -161,7 +213,10 @@ impl Sketch {
         for record in &self.records {
             let at = record.lcore % self.lcores.len();
             now[at] += record.step;
-            trace.record(self.lcores[at], record.build(now[at], &tpoints[record.tpoint % tpoints.len()]));
+            trace.record(
+                self.lcores[at],
+                record.build(now[at], &tpoints[record.tpoint % tpoints.len()]),
+            );
         }
     }
 }
@@ -170,7 +225,9 @@ impl TpointSketch {
     fn build(&self, era: Era) -> Tpoint {
         let spec = era.spec();
         let mut tpoint = Tpoint::new(self.id, self.name.clone());
-        tpoint = tpoint.owner_type(self.owner_type).object_type(self.object_type);
+        tpoint = tpoint
+            .owner_type(self.owner_type)
+            .object_type(self.object_type);
         if self.new_object && self.object_type != 0 {
             tpoint = tpoint.new_object();
         }
@@ -178,7 +235,12 @@ impl TpointSketch {
             tpoint = tpoint.arg(name, *kind, *size);
         }
         let args = tpoint.args.len() as u8;
-        for (object_type, arg) in self.relations.iter().take(spec.max_relations).filter(|_| args > 0) {
+        for (object_type, arg) in self
+            .relations
+            .iter()
+            .take(spec.max_relations)
+            .filter(|_| args > 0)
+        {
             tpoint = tpoint.relates(*object_type, arg % args);
         }
         tpoint
@@ -187,12 +249,18 @@ impl TpointSketch {
 
 impl RecordSketch {
     fn build(&self, tsc: u64, tpoint: &Tpoint) -> Record {
-        let args = tpoint.args.iter().zip(&self.values).map(|(spec, (number, text))| match spec.kind {
-            ArgKind::Int => Arg::Int(*number),
-            ArgKind::Ptr => Arg::Ptr(*number),
-            ArgKind::Str => Arg::text(text.as_bytes()),
-        });
-        let record = Record::new(tpoint.id, tsc).owner(self.owner).size(self.size);
+        let args = tpoint
+            .args
+            .iter()
+            .zip(&self.values)
+            .map(|(spec, (number, text))| match spec.kind {
+                ArgKind::Int => Arg::Int(*number),
+                ArgKind::Ptr => Arg::Ptr(*number),
+                ArgKind::Str => Arg::text(text.as_bytes()),
+            });
+        let record = Record::new(tpoint.id, tsc)
+            .owner(self.owner)
+            .size(self.size);
         record.object(self.object).args(args)
     }
 }

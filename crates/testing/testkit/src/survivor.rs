@@ -84,9 +84,18 @@ impl Journal {
     /// Creates the journal of everything that the trace has recorded.
     pub(crate) fn of(trace: &TraceBuilder) -> Self {
         let mut image = trace.empty_image();
-        let tpoints = trace.tpoints().map(|tpoint| (tpoint.id, tpoint.clone())).collect();
-        let mut journal = Self { tpoints, slots: image.file.layout.slots, lcores: BTreeMap::new() };
-        trace.replay(&mut image, |step, written| journal.note(step.lcore, &step.record, written, step.limit));
+        let tpoints = trace
+            .tpoints()
+            .map(|tpoint| (tpoint.id, tpoint.clone()))
+            .collect();
+        let mut journal = Self {
+            tpoints,
+            slots: image.file.layout.slots,
+            lcores: BTreeMap::new(),
+        };
+        trace.replay(&mut image, |step, written| {
+            journal.note(step.lcore, &step.record, written, step.limit);
+        });
         journal
     }
 
@@ -95,23 +104,45 @@ impl Journal {
     ///
     /// # Panics
     /// If its tracepoint was not declared.
-    pub(crate) fn note(&mut self, lcore: u32, record: &Record, written: Written, limit: Option<usize>) {
+    pub(crate) fn note(
+        &mut self,
+        lcore: u32,
+        record: &Record,
+        written: Written,
+        limit: Option<usize>,
+    ) {
         let ring = self.slots;
-        let empty = || LcoreJournal { records: VecDeque::new(), dropped: 0, writers: vec![None; ring] };
-        let survivor = Survivor::of(lcore, record, &self.tpoints[&record.tpoint], limit.is_none());
+        let empty = || LcoreJournal {
+            records: VecDeque::new(),
+            dropped: 0,
+            writers: vec![None; ring],
+        };
+        let survivor = Survivor::of(
+            lcore,
+            record,
+            &self.tpoints[&record.tpoint],
+            limit.is_none(),
+        );
         let journal = self.lcores.entry(lcore).or_insert_with(empty);
         let number = journal.dropped + journal.records.len();
         let slot = (written.first % ring as u64) as usize;
         for part in 0..written.slots.min(limit.unwrap_or(usize::MAX)) {
             journal.writers[(slot + part) % ring] = Some(number);
         }
-        journal.records.push_back(Survivor { slot, slots: written.slots, ..survivor });
+        journal.records.push_back(Survivor {
+            slot,
+            slots: written.slots,
+            ..survivor
+        });
         journal.drop_overwritten();
     }
 
     /// Returns the records whose first slot is intact, by lcore and in the order of recording.
     pub(crate) fn survivors(&self) -> Vec<Survivor> {
-        self.lcores.values().flat_map(LcoreJournal::survivors).collect()
+        self.lcores
+            .values()
+            .flat_map(LcoreJournal::survivors)
+            .collect()
     }
 }
 
@@ -124,7 +155,11 @@ impl LcoreJournal {
     /// Drops the records at the front that are in no slot, so that a ring written for hours takes
     /// no more memory.
     fn drop_overwritten(&mut self) {
-        while self.records.front().is_some_and(|record| !self.holds(self.dropped, record, 0)) {
+        while self
+            .records
+            .front()
+            .is_some_and(|record| !self.holds(self.dropped, record, 0))
+        {
             self.records.pop_front();
             self.dropped += 1;
         }
@@ -133,7 +168,10 @@ impl LcoreJournal {
     fn survivors(&self) -> impl Iterator<Item = Survivor> {
         self.records.iter().enumerate().filter_map(|(at, record)| {
             let holds = |part: usize| self.holds(self.dropped + at, record, part);
-            holds(0).then(|| Survivor { args_intact: (0..record.slots).all(holds), ..record.clone() })
+            holds(0).then(|| Survivor {
+                args_intact: (0..record.slots).all(holds),
+                ..record.clone()
+            })
         })
     }
 }
@@ -146,7 +184,12 @@ mod tests {
     /// Creates a trace with a ring of eight slots, and one tracepoint that takes three of them.
     fn small() -> TraceBuilder {
         let mut t = TraceBuilder::new(Era::F).slots(8);
-        t.tpoint(Tpoint::new(193, "START").ptr("ctx").int("qd", 4).str("name", 40));
+        t.tpoint(
+            Tpoint::new(193, "START")
+                .ptr("ctx")
+                .int("qd", 4)
+                .str("name", 40),
+        );
         t.tpoint(Tpoint::new(194, "DONE"));
         t
     }
@@ -157,7 +200,10 @@ mod tests {
         for tsc in 1..=3 {
             t.record(0, Record::new(193, tsc).ptr(tsc).int(0).str("a"));
         }
-        let left: Vec<_> = survivors(&t).iter().map(|s| (s.tsc, s.args_intact, s.slot)).collect();
+        let left: Vec<_> = survivors(&t)
+            .iter()
+            .map(|s| (s.tsc, s.args_intact, s.slot))
+            .collect();
         assert_eq!(left, [(2, true, 3), (3, true, 6)]);
     }
 
@@ -168,7 +214,10 @@ mod tests {
             t.record(0, Record::new(194, tsc));
         }
         t.torn(0, Record::new(193, 9).ptr(1).int(2).str("a"), 1);
-        let left: Vec<_> = survivors(&t).iter().map(|s| (s.tsc, s.args_intact, s.finished)).collect();
+        let left: Vec<_> = survivors(&t)
+            .iter()
+            .map(|s| (s.tsc, s.args_intact, s.finished))
+            .collect();
         assert_eq!(left[0], (2, true, true));
         assert_eq!(left[7], (9, false, false));
     }
@@ -177,9 +226,15 @@ mod tests {
     fn strings_are_as_the_slots_hold_them() {
         let mut t = TraceBuilder::new(Era::C).slots(4);
         t.tpoint(Tpoint::new(1, "LONG").str("s", 30));
-        t.record(0, Record::new(1, 1).str("abcdefghijklmnopqrstuvwxyz0123456789"));
+        t.record(
+            0,
+            Record::new(1, 1).str("abcdefghijklmnopqrstuvwxyz0123456789"),
+        );
         t.record(0, Record::new(1, 2).str("xy"));
         let args: Vec<_> = survivors(&t).into_iter().flat_map(|s| s.args).collect();
-        assert_eq!(args, [Arg::str("abcdefghijklmnopqrstuvwxyz012"), Arg::str("xy")]);
+        assert_eq!(
+            args,
+            [Arg::str("abcdefghijklmnopqrstuvwxyz012"), Arg::str("xy")]
+        );
     }
 }

@@ -15,7 +15,11 @@ use serde::{Deserialize, Serialize};
 pub const PLAN: &str = "/plan";
 /// Device for the guest's answers: the second serial port. On aarch64 the first one is of another
 /// kind (`ttyAMA0`).
-pub const ANSWERS: &str = if cfg!(target_arch = "aarch64") { "/dev/ttyS0" } else { "/dev/ttyS1" };
+pub const ANSWERS: &str = if cfg!(target_arch = "aarch64") {
+    "/dev/ttyS0"
+} else {
+    "/dev/ttyS1"
+};
 /// Folder in the guest with the modules of its kernel, if any; their names are in the order of
 /// loading.
 pub const MODULES: &str = "/modules";
@@ -53,19 +57,30 @@ impl GuestCommand {
     /// Makes a command that root runs.
     pub fn new(argv: &[&str]) -> Self {
         let argv = argv.iter().map(ToString::to_string).collect();
-        Self { argv, as_nobody: false, file: None, environment: Vec::new() }
+        Self {
+            argv,
+            as_nobody: false,
+            file: None,
+            environment: Vec::new(),
+        }
     }
 
     /// Runs the command as the user nobody.
     #[must_use]
     pub fn as_nobody(self) -> Self {
-        Self { as_nobody: true, ..self }
+        Self {
+            as_nobody: true,
+            ..self
+        }
     }
 
     /// Adds a file to send back.
     #[must_use]
     pub fn with_file(self, path: &str) -> Self {
-        Self { file: Some(path.to_owned()), ..self }
+        Self {
+            file: Some(path.to_owned()),
+            ..self
+        }
     }
 
     /// Adds an environment variable.
@@ -81,8 +96,16 @@ impl GuestCommand {
             return GuestAnswer::default();
         };
         let own = programs.join(program);
-        let mut process = Command::new(if own.exists() { own.as_os_str() } else { program.as_ref() });
-        process.args(arguments).current_dir(folder).stdin(Stdio::null()).env("NO_COLOR", "1");
+        let mut process = Command::new(if own.exists() {
+            own.as_os_str()
+        } else {
+            program.as_ref()
+        });
+        process
+            .args(arguments)
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .env("NO_COLOR", "1");
         // In the guest, PATH names nothing else; on this machine, its own programs follow.
         let path = std::env::var("PATH").unwrap_or_default();
         process.env("PATH", format!("{}:{path}", programs.display()));
@@ -97,10 +120,16 @@ impl GuestCommand {
                 status: done.status.code(),
                 stdout: text(&done.stdout),
                 stderr: text(&done.stderr),
-                file: self.file.as_ref().and_then(|path| fs::read_to_string(folder.join(path)).ok()),
+                file: self
+                    .file
+                    .as_ref()
+                    .and_then(|path| fs::read_to_string(folder.join(path)).ok()),
                 seconds: since.elapsed().as_secs_f64(),
             },
-            Err(error) => GuestAnswer { stderr: format!("running {program}: {error}"), ..GuestAnswer::default() },
+            Err(error) => GuestAnswer {
+                stderr: format!("running {program}: {error}"),
+                ..GuestAnswer::default()
+            },
         }
     }
 }

@@ -74,5 +74,8 @@ fn cargo() -> Command {
 /// profile.
 fn target_dir() -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("looking for the target directory")?;
-    own.ancestors().nth(2).map(Path::to_owned).context("the target directory is not above this program")
+    own.ancestors()
+        .nth(2)
+        .map(Path::to_owned)
+        .context("the target directory is not above this program")
 }

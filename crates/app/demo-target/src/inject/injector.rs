@@ -34,17 +34,28 @@ pub(crate) struct Common {
 impl Common {
     /// Prepares the shared causes, before there are reactors.
     pub(crate) fn prepare(options: &Options) -> Self {
-        let mut usable = Usable { causes: options.inject.clone(), who: "the target".to_owned() };
+        let mut usable = Usable {
+            causes: options.inject.clone(),
+            who: "the target".to_owned(),
+        };
         let stopper = usable.prepare(Cause::Stop, || Stopper::start(options));
         let packets = usable.prepare(Cause::Softirq, Packets::prepare);
         usable.causes.retain(|cause| *cause != Cause::None);
-        Self { is_busy: AtomicBool::new(false), causes: usable.causes, stopper, packets }
+        Self {
+            is_busy: AtomicBool::new(false),
+            causes: usable.causes,
+            stopper,
+            packets,
+        }
     }
 }
 
 /// Reports a cause that this machine cannot have.
 fn left_out(who: &str, cause: Cause, error: &dyn Display) {
-    eprintln!("demo-target: {who} goes without `--inject {}`: {error}", cause.name());
+    eprintln!(
+        "demo-target: {who} goes without `--inject {}`: {error}",
+        cause.name()
+    );
 }
 
 /// Wanted causes that are available here.
@@ -56,7 +67,11 @@ struct Usable {
 
 impl Usable {
     /// Prepares a cause if it is wanted. If that fails, reports it, and drops the cause.
-    fn prepare<T, E: Display>(&mut self, cause: Cause, prepare: impl FnOnce() -> Result<T, E>) -> Option<T> {
+    fn prepare<T, E: Display>(
+        &mut self,
+        cause: Cause,
+        prepare: impl FnOnce() -> Result<T, E>,
+    ) -> Option<T> {
         if !self.causes.contains(&cause) {
             return None;
         }
@@ -94,16 +109,26 @@ pub(crate) struct Injector<'a> {
 
 impl<'a> Injector<'a> {
     /// Prepares everything that the causes need, on the reactor's thread.
-    pub(crate) fn prepare(options: &Options, common: &'a Common, thread: Thread, tick_rate: u64) -> Option<Self> {
+    pub(crate) fn prepare(
+        options: &Options,
+        common: &'a Common,
+        thread: Thread,
+        tick_rate: u64,
+    ) -> Option<Self> {
         let in_ticks = |time: Duration| in_ticks(time, tick_rate);
         let length = in_ticks(options.inject_for);
         let shortest = in_ticks(Duration::from_nanos(SHORTEST_GAP_NANOS));
-        let mut usable = Usable { causes: common.causes.clone(), who: format!("reactor_{}", thread.lcore) };
+        let mut usable = Usable {
+            causes: common.causes.clone(),
+            who: format!("reactor_{}", thread.lcore),
+        };
         let tools = Tools {
             stopper: common.stopper.as_ref(),
             preemptor: usable.prepare(Cause::Preempt, || Preemptor::start(thread, length)),
             packets: common.packets.as_ref(),
-            interrupts: usable.prepare(Cause::Irq, || Interrupts::prepare(length, shortest, tick_rate)),
+            interrupts: usable.prepare(Cause::Irq, || {
+                Interrupts::prepare(length, shortest, tick_rate)
+            }),
         };
         (!usable.causes.is_empty()).then(|| Self {
             common,
@@ -133,7 +158,11 @@ impl<'a> Injector<'a> {
 
     /// Returns which stages get the next delay.
     fn wanted(&self) -> EndedBy {
-        if self.count / self.causes.len() % 3 == 2 { EndedBy::Device } else { EndedBy::Reactor }
+        if self.count / self.causes.len() % 3 == 2 {
+            EndedBy::Device
+        } else {
+            EndedBy::Reactor
+        }
     }
 
     /// Delays the reactor; `None` if another one is being delayed. The requests are still missing
@@ -150,18 +179,30 @@ impl<'a> Injector<'a> {
         }
         let begin = Moment::now();
         watch.resume();
-        let delayed = self.tools.delay(cause, self.thread.tid, &mut watch, self.length, self.give_up);
+        let delayed = self.tools.delay(
+            cause,
+            self.thread.tid,
+            &mut watch,
+            self.length,
+            self.give_up,
+        );
         let end = Moment::now();
         let shielded = watch.unshield();
         self.due = ticks() + self.every;
         self.common.is_busy.store(false, Ordering::Release);
-        let Thread { lcore, tid, cpu, .. } = self.thread;
+        let Thread {
+            lcore, tid, cpu, ..
+        } = self.thread;
         let Means { by, syscall } = delayed.unwrap_or_else(|error| {
             left_out(&format!("reactor_{lcore}"), cause, &error);
             Means::default()
         });
         let (syscall, calls) = syscall.unzip();
-        let taken = if cause == Cause::Own { (end.ticks - begin.ticks) - watch.taken } else { watch.taken };
+        let taken = if cause == Cause::Own {
+            (end.ticks - begin.ticks) - watch.taken
+        } else {
+            watch.taken
+        };
         Some(InjectionTruth {
             cause,
             lcore,

@@ -11,8 +11,8 @@ use std::os::fd::OwnedFd;
 
 use rustix::event::epoll;
 use rustix::time::{
-    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime, timerfd_create,
-    timerfd_settime,
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
+    timerfd_create, timerfd_settime,
 };
 
 use super::schedule::allow_files;
@@ -59,8 +59,15 @@ impl Interrupts {
     /// is the length of the shortest gap.
     pub(crate) fn prepare(length: u64, shortest: u64, tick_rate: u64) -> io::Result<Self> {
         allow_files();
-        let watchers = (0..WATCHERS).map(|_| epoll::create(epoll::CreateFlags::CLOEXEC)).collect::<Result<_, _>>()?;
-        let mut interrupts = Self { timers: Vec::new(), watchers, tick_rate, expected: u64::MAX };
+        let watchers = (0..WATCHERS)
+            .map(|_| epoll::create(epoll::CreateFlags::CLOEXEC))
+            .collect::<Result<_, _>>()?;
+        let mut interrupts = Self {
+            timers: Vec::new(),
+            watchers,
+            tick_rate,
+            expected: u64::MAX,
+        };
         let mut wanted = FIRST_TIMERS;
         for _ in 0..STEPS {
             interrupts.grow(wanted)?;
@@ -68,7 +75,8 @@ impl Interrupts {
             interrupts.expected = interrupts.measure(shortest)?;
             // Each of more timers costs more, as they don't fit into the caches. So it takes
             // several steps.
-            wanted = (scale(length, wanted as u64, interrupts.expected) as usize).clamp(1, MOST_TIMERS);
+            wanted =
+                (scale(length, wanted as u64, interrupts.expected) as usize).clamp(1, MOST_TIMERS);
         }
         Ok(interrupts)
     }
@@ -84,10 +92,16 @@ impl Interrupts {
             let mut watch = Watch::new(shortest);
             self.fire(&mut watch)?;
             // Nothing is seen if this thread did not run while they expired.
-            least = if watch.taken > 0 { least.min(watch.taken) } else { least };
+            least = if watch.taken > 0 {
+                least.min(watch.taken)
+            } else {
+                least
+            };
         }
         if least == u64::MAX {
-            return Err(io::Error::other("timers that expire make no measurable interrupt on its CPU"));
+            return Err(io::Error::other(
+                "timers that expire make no measurable interrupt on its CPU",
+            ));
         }
         Ok(least)
     }
@@ -95,9 +109,17 @@ impl Interrupts {
     /// Adds timers up to this number.
     fn grow(&mut self, count: usize) -> io::Result<()> {
         while self.timers.len() < count {
-            let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
+            let timer = timerfd_create(
+                TimerfdClockId::Monotonic,
+                TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
+            )?;
             for watcher in &self.watchers {
-                epoll::add(watcher, &timer, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
+                epoll::add(
+                    watcher,
+                    &timer,
+                    epoll::EventData::new_u64(0),
+                    epoll::EventFlags::IN,
+                )?;
             }
             self.timers.push(timer);
         }
@@ -119,12 +141,21 @@ impl Interrupts {
         }
         // The time of the calls is no interrupt.
         watch.resume();
-        let (give_up, quiet) = (expiry + self.in_ticks(LATE_NANOS), self.in_ticks(QUIET_NANOS));
+        let (give_up, quiet) = (
+            expiry + self.in_ticks(LATE_NANOS),
+            self.in_ticks(QUIET_NANOS),
+        );
         let (mut seen, mut last) = (watch.taken, 0);
         loop {
             let now = watch.look();
-            (seen, last) = if watch.taken > seen { (watch.taken, now) } else { (seen, last) };
-            if (watch.taken > self.expected / 4 && now > expiry.max(last) + quiet) || now > give_up.max(last + quiet) {
+            (seen, last) = if watch.taken > seen {
+                (watch.taken, now)
+            } else {
+                (seen, last)
+            };
+            if (watch.taken > self.expected / 4 && now > expiry.max(last) + quiet)
+                || now > give_up.max(last + quiet)
+            {
                 break;
             }
             std::hint::spin_loop();
@@ -143,7 +174,10 @@ impl Interrupts {
             tv_nsec: (nanos % 1_000_000_000).cast_signed(),
         };
         let expiry = ticks() + self.in_ticks(ahead);
-        let once = Itimerspec { it_interval: Timespec::default(), it_value: at };
+        let once = Itimerspec {
+            it_interval: Timespec::default(),
+            it_value: at,
+        };
         for timer in &self.timers {
             timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &once)?;
         }

@@ -29,7 +29,11 @@ struct Open {
 
 impl Notes {
     /// Adds a delay with the requests in flight, each with its index among the reactor's.
-    pub(crate) fn injection(&mut self, mut truth: InjectionTruth, requests: Vec<(usize, DelayedRequest)>) {
+    pub(crate) fn injection(
+        &mut self,
+        mut truth: InjectionTruth,
+        requests: Vec<(usize, DelayedRequest)>,
+    ) {
         truth.requests = self.opened(true, self.injections.len(), requests);
         self.injections.push(truth);
     }
@@ -52,7 +56,12 @@ impl Notes {
         requests: Vec<(usize, DelayedRequest)>,
     ) -> Vec<DelayedRequest> {
         let numbers = requests.iter().enumerate();
-        self.open.extend(numbers.map(|(place, (request, _))| Open { request: *request, is_injected, delay, place }));
+        self.open.extend(numbers.map(|(place, (request, _))| Open {
+            request: *request,
+            is_injected,
+            delay,
+            place,
+        }));
         requests.into_iter().map(|(_, request)| request).collect()
     }
 
@@ -88,11 +97,18 @@ pub(crate) fn merged(notes: Vec<Notes>, length: u64) -> (Vec<InjectionTruth>, Ve
         all.extend(notes.injections);
         gaps.extend(notes.gaps);
     }
-    let stops: Vec<InjectionTruth> = all.iter().filter(|it| it.cause == Cause::Stop).cloned().collect();
+    let stops: Vec<InjectionTruth> = all
+        .iter()
+        .filter(|it| it.cause == Cause::Stop)
+        .cloned()
+        .collect();
     let mut unexplained = Vec::new();
     for gap in gaps {
         let is_long = gap.end - gap.begin >= length / 2;
-        match stops.iter().find(|stop| is_long && stop.lcore != gap.lcore && is_most_of(stop, &gap)) {
+        match stops
+            .iter()
+            .find(|stop| is_long && stop.lcore != gap.lcore && is_most_of(stop, &gap))
+        {
             Some(stop) => all.push(stopped_too(stop, gap)),
             None => unexplained.push(gap),
         }
@@ -103,7 +119,11 @@ pub(crate) fn merged(notes: Vec<Notes>, length: u64) -> (Vec<InjectionTruth>, Ve
 
 /// Returns true if the stop covers most of the gap.
 fn is_most_of(stop: &InjectionTruth, gap: &GapTruth) -> bool {
-    let common = stop.end.ticks.min(gap.end).saturating_sub(stop.begin.ticks.max(gap.begin));
+    let common = stop
+        .end
+        .ticks
+        .min(gap.end)
+        .saturating_sub(stop.begin.ticks.max(gap.begin));
     common * 2 > gap.end - gap.begin
 }
 

@@ -41,10 +41,16 @@ impl Packets {
         allow_files();
         let first = receiver(0)?;
         let port = UdpSocket::from(first.try_clone()?).local_addr()?.port();
-        let others = (1..CROWD).map(|_| receiver(port)).collect::<io::Result<Vec<_>>>()?;
+        let others = (1..CROWD)
+            .map(|_| receiver(port))
+            .collect::<io::Result<Vec<_>>>()?;
         let (sender, to_nobody) = (sender_to(port)?, sender_to(DISCARD)?);
         sender.send(&[0])?;
-        Ok(Self { sender, to_nobody, _crowd: std::iter::once(first).chain(others).collect() })
+        Ok(Self {
+            sender,
+            to_nobody,
+            _crowd: std::iter::once(first).chain(others).collect(),
+        })
     }
 
     /// Sends until the ticks `end`; returns the number of calls. Each send makes a gap.
@@ -71,7 +77,12 @@ fn sender_to(port: u16) -> io::Result<UdpSocket> {
 /// Opens a socket that receives broadcasts to this port, as others do. Its buffer is small, since
 /// it is usually full.
 fn receiver(port: u16) -> io::Result<OwnedFd> {
-    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    let socket = socket_with(
+        AddressFamily::INET,
+        SocketType::DGRAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
     set_socket_reuseaddr(&socket, true)?;
     set_socket_recv_buffer_size(&socket, 0)?;
     bind(&socket, &SocketAddr::from((BROADCAST, port)))?;

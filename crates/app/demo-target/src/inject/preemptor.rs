@@ -45,17 +45,40 @@ impl Preemptor {
             // measured.
             let _ = reactor.cpu.map(schedule::pin);
             let priority = schedule::get_ahead(reactor.may_burst);
-            theirs.tid.store(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned(), Ordering::Relaxed);
+            theirs.tid.store(
+                rustix::thread::gettid()
+                    .as_raw_nonzero()
+                    .get()
+                    .cast_unsigned(),
+                Ordering::Relaxed,
+            );
             // Nobody waits for it any more if this fails.
             let _ = ready.send(priority);
             obey(&theirs, length);
         };
-        let failed = |source: io::Error| DemoError::Thread { name: comm.clone(), source };
-        let thread = Builder::new().name(comm.clone()).spawn(body).map_err(failed)?;
-        let priority = started.recv().map_err(|_| DemoError::Panic { name: comm.clone() })?;
+        let failed = |source: io::Error| DemoError::Thread {
+            name: comm.clone(),
+            source,
+        };
+        let thread = Builder::new()
+            .name(comm.clone())
+            .spawn(body)
+            .map_err(failed)?;
+        let priority = started
+            .recv()
+            .map_err(|_| DemoError::Panic { name: comm.clone() })?;
         let tid = orders.tid.load(Ordering::Relaxed);
-        let culprit = Culprit { tid, comm, priority: Some(priority.to_owned()), ran: None };
-        Ok(Self { orders, thread: Some(thread), culprit })
+        let culprit = Culprit {
+            tid,
+            comm,
+            priority: Some(priority.to_owned()),
+            ran: None,
+        };
+        Ok(Self {
+            orders,
+            thread: Some(thread),
+            culprit,
+        })
     }
 
     /// Wakes it, and polls until it is done, or until the ticks `give_up`. Must be called on the
@@ -68,7 +91,10 @@ impl Preemptor {
             std::hint::spin_loop();
         }
         watch.look();
-        Culprit { ran: Some(self.orders.ran.load(Ordering::Acquire)), ..self.culprit.clone() }
+        Culprit {
+            ran: Some(self.orders.ran.load(Ordering::Acquire)),
+            ..self.culprit.clone()
+        }
     }
 
     fn wake(&self) {

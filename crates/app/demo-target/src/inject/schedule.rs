@@ -37,8 +37,17 @@ impl Thread {
         let allowed = allowed_cpus();
         let cpu = cpu_of(lcore, &allowed).filter(|cpu| pin(*cpu));
         let every = every_on_a_cpu(options, &allowed);
-        let may_burst = cpu.is_some_and(|cpu| may_burst(cpu, is_only_cpu(), options.inject_for, every));
-        Self { lcore, tid: rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned(), cpu, may_burst }
+        let may_burst =
+            cpu.is_some_and(|cpu| may_burst(cpu, is_only_cpu(), options.inject_for, every));
+        Self {
+            lcore,
+            tid: rustix::thread::gettid()
+                .as_raw_nonzero()
+                .get()
+                .cast_unsigned(),
+            cpu,
+            may_burst,
+        }
     }
 }
 
@@ -53,7 +62,9 @@ fn may_burst(cpu: u32, is_only_cpu: bool, length: Duration, every: Duration) -> 
 pub(crate) fn helper_may_burst(options: &Options) -> bool {
     let allowed = allowed_cpus();
     let (is_only, every) = (is_only_cpu(), every_on_a_cpu(options, &allowed));
-    allowed.iter().all(|cpu| may_burst(*cpu as u32, is_only, options.inject_for, every))
+    allowed
+        .iter()
+        .all(|cpu| may_burst(*cpu as u32, is_only, options.inject_for, every))
 }
 
 /// Returns the time between two delays on one CPU: reactors that share it take turns.
@@ -63,19 +74,28 @@ fn every_on_a_cpu(options: &Options, allowed: &[usize]) -> Duration {
 
 /// Returns true if CPU 0 is the machine's only one; false if that cannot be read.
 fn is_only_cpu() -> bool {
-    std::fs::read_to_string("/sys/devices/system/cpu/online").is_ok_and(|online| online.trim() == "0")
+    std::fs::read_to_string("/sys/devices/system/cpu/online")
+        .is_ok_and(|online| online.trim() == "0")
 }
 
 /// Returns the CPUs on which the calling thread may run.
 fn allowed_cpus() -> Vec<usize> {
-    let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
-    (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
+    let Ok(set) = sched_getaffinity(None) else {
+        return Vec::new();
+    };
+    (0..CpuSet::MAX_CPU)
+        .filter(|cpu| set.is_set(*cpu))
+        .collect()
 }
 
 /// Returns the CPU for a reactor: the last allowed one for lcore 0, the one before it for lcore 1,
 /// and so on, again from the last on if there are more lcores. So CPU 0 comes last.
 fn cpu_of(lcore: u32, allowed: &[usize]) -> Option<u32> {
-    allowed.iter().rev().nth(lcore as usize % allowed.len().max(1)).map(|cpu| *cpu as u32)
+    allowed
+        .iter()
+        .rev()
+        .nth(lcore as usize % allowed.len().max(1))
+        .map(|cpu| *cpu as u32)
 }
 
 /// Pins the calling thread to this CPU. Returns true on success.
@@ -93,13 +113,19 @@ pub(crate) fn get_ahead(may_burst: bool) -> &'static str {
     }
     // Linux has a nice value for each thread, so this is the thread's (`setpriority(2)`, "C
     // library/kernel differences").
-    if rustix::process::setpriority_process(None, -20).is_ok() { "nice -20" } else { "nice 0" }
+    if rustix::process::setpriority_process(None, -20).is_ok() {
+        "nice -20"
+    } else {
+        "nice 0"
+    }
 }
 
 /// Moves the calling thread to the real-time class, if that is permitted. Returns true on success.
 #[expect(unsafe_code, reason = "rustix has no such call")]
 pub(crate) fn set_fifo(priority: i32) -> bool {
-    let param = libc::sched_param { sched_priority: priority };
+    let param = libc::sched_param {
+        sched_priority: priority,
+    };
     // SAFETY: the kernel reads the struct, which is there until the call returns. 0 is the calling
     // thread.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) == 0 }
@@ -117,7 +143,13 @@ pub(crate) fn set_usual() {
 pub(crate) fn allow_files() {
     let limit = getrlimit(Resource::Nofile);
     // If it is not enough, opening files fails.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            ..limit
+        },
+    );
 }
 
 #[cfg(test)]
@@ -128,15 +160,27 @@ mod tests {
     fn bursts_are_short_and_rare_and_leave_cpu_0_alone() {
         let ms = Duration::from_millis;
         assert!(may_burst(1, false, ms(2), ms(50)) && may_burst(1, false, ms(5), ms(50)));
-        assert!(!may_burst(0, false, ms(2), ms(50)), "CPU 0, and there is another one");
-        assert!(may_burst(0, true, ms(2), ms(50)), "CPU 0, and there is no other one");
+        assert!(
+            !may_burst(0, false, ms(2), ms(50)),
+            "CPU 0, and there is another one"
+        );
+        assert!(
+            may_burst(0, true, ms(2), ms(50)),
+            "CPU 0, and there is no other one"
+        );
         assert!(!may_burst(1, false, ms(6), ms(600)), "longer than 5 ms");
-        assert!(!may_burst(1, false, ms(2), ms(19)), "more than a tenth of the time");
+        assert!(
+            !may_burst(1, false, ms(2), ms(19)),
+            "more than a tenth of the time"
+        );
     }
 
     #[test]
     fn reactors_come_to_cpu_0_last() {
-        assert_eq!([0, 1, 2, 3].map(|lcore| cpu_of(lcore, &[0, 1, 3])), [Some(3), Some(1), Some(0), Some(3)]);
+        assert_eq!(
+            [0, 1, 2, 3].map(|lcore| cpu_of(lcore, &[0, 1, 3])),
+            [Some(3), Some(1), Some(0), Some(3)]
+        );
         assert_eq!(cpu_of(1, &[]), None);
     }
 }

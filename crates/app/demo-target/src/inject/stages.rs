@@ -44,12 +44,15 @@ impl StageTable {
 
     /// Returns the tracepoint's name.
     pub(crate) fn name(&self, tpoint: u16) -> String {
-        self.get(tpoint).map(|(name, _)| name.clone()).unwrap_or_default()
+        self.get(tpoint)
+            .map(|(name, _)| name.clone())
+            .unwrap_or_default()
     }
 
     /// Returns the party that ends the stage begun by this tracepoint.
     pub(crate) fn ended_by(&self, tpoint: u16) -> EndedBy {
-        self.get(tpoint).map_or(EndedBy::Reactor, |(_, ended_by)| *ended_by)
+        self.get(tpoint)
+            .map_or(EndedBy::Reactor, |(_, ended_by)| *ended_by)
     }
 
     fn get(&self, tpoint: u16) -> Option<&(String, EndedBy)> {
@@ -66,7 +69,14 @@ mod tests {
         for era in Era::ALL {
             let stages = Stages::new(era);
             let table = StageTable::new(era, &stages);
-            let named = |name: &str| table.0.iter().flatten().filter(|(known, _)| known == name).count();
+            let named = |name: &str| {
+                table
+                    .0
+                    .iter()
+                    .flatten()
+                    .filter(|(known, _)| known == name)
+                    .count()
+            };
             for name in BY_HOST.iter().chain(&BY_DEVICE) {
                 assert_eq!(named(name), 1, "{name} of era {era:?}");
             }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_parent_process_death_signal, waitpid};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpid, kill_process, set_parent_process_death_signal, waitpid,
+};
 use rustix::thread::{NanosleepRelativeResult, nanosleep};
 use rustix::time::Timespec;
 
@@ -42,12 +44,21 @@ impl Stopper {
             drop(orders);
             obey(&ordered, &report, target, length, may_burst)
         };
-        Ok(Self { child, orders: Some(orders), done })
+        Ok(Self {
+            child,
+            orders: Some(orders),
+            done,
+        })
     }
 
     /// Orders a stop that starts at the thread `reactor`, the calling one. Polls until it is over,
     /// or until the ticks `give_up`.
-    pub(crate) fn stop(&self, reactor: u32, watch: &mut Watch, give_up: u64) -> io::Result<Culprit> {
+    pub(crate) fn stop(
+        &self,
+        reactor: u32,
+        watch: &mut Watch,
+        give_up: u64,
+    ) -> io::Result<Culprit> {
         if let Some(orders) = &self.orders {
             rustix::io::write(orders, &reactor.to_ne_bytes())?;
         }
@@ -63,7 +74,12 @@ impl Stopper {
             std::hint::spin_loop();
         }
         let tid = self.child.as_raw_nonzero().get().cast_unsigned();
-        Ok(Culprit { tid, comm: NAME.to_string_lossy().into_owned(), priority: None, ran: None })
+        Ok(Culprit {
+            tid,
+            comm: NAME.to_string_lossy().into_owned(),
+            priority: None,
+            ran: None,
+        })
     }
 }
 
@@ -75,7 +91,10 @@ impl Drop for Stopper {
     fn drop(&mut self) {
         self.orders = None;
         // It ends at once: it does nothing but wait for orders.
-        while matches!(waitpid(Some(self.child), WaitOptions::empty()), Err(Errno::INTR)) {}
+        while matches!(
+            waitpid(Some(self.child), WaitOptions::empty()),
+            Err(Errno::INTR)
+        ) {}
     }
 }
 
@@ -113,7 +132,10 @@ fn obey(ordered: &OwnedFd, report: &OwnedFd, target: Pid, length: Duration, may_
 fn stop_once(report: &OwnedFd, target: Pid, thread: u32, length: Duration) {
     // The target is our parent or is gone, so failures don't matter.
     send_stop(target, thread);
-    let mut left = Timespec { tv_sec: length.as_secs().cast_signed(), tv_nsec: length.subsec_nanos().into() };
+    let mut left = Timespec {
+        tv_sec: length.as_secs().cast_signed(),
+        tv_nsec: length.subsec_nanos().into(),
+    };
     while let NanosleepRelativeResult::Interrupted(rest) = nanosleep(&left) {
         left = rest;
     }
@@ -131,7 +153,10 @@ fn send_stop(target: Pid, thread: u32) {
     unsafe { libc::syscall(libc::SYS_tgkill, target, thread, libc::SIGSTOP) };
 }
 
-#[expect(unsafe_code, reason = "a copy must not run what its original does at its end")]
+#[expect(
+    unsafe_code,
+    reason = "a copy must not run what its original does at its end"
+)]
 fn exit() -> ! {
     // SAFETY: ends the process without anything of the original's: no destructors, no flushing.
     unsafe { libc::_exit(0) }

@@ -45,19 +45,46 @@ impl Tools<'_> {
     ) -> io::Result<Means> {
         let begin = ticks();
         let (time, length) = length;
-        let called = |number: libc::c_long, times| Means { syscall: Some((number as u32, times)), by: None };
-        let by = |culprit| Means { by: Some(culprit), syscall: None };
+        let called = |number: libc::c_long, times| Means {
+            syscall: Some((number as u32, times)),
+            by: None,
+        };
+        let by = |culprit| Means {
+            by: Some(culprit),
+            syscall: None,
+        };
         match (cause, self) {
-            (Cause::Preempt, Self { preemptor: Some(preemptor), .. }) => {
-                Ok(by(preemptor.preempt(watch, begin + give_up)))
-            }
-            (Cause::Stop, Self { stopper: Some(stopper), .. }) => stopper.stop(reactor, watch, begin + give_up).map(by),
-            (Cause::Softirq, Self { packets: Some(packets), .. }) => {
-                Ok(called(libc::SYS_sendto, packets.send(watch, begin + length)?))
-            }
-            (Cause::Irq, Self { interrupts: Some(interrupts), .. }) => {
-                Ok(called(libc::SYS_timerfd_settime, interrupts.fire(watch)?))
-            }
+            (
+                Cause::Preempt,
+                Self {
+                    preemptor: Some(preemptor),
+                    ..
+                },
+            ) => Ok(by(preemptor.preempt(watch, begin + give_up))),
+            (
+                Cause::Stop,
+                Self {
+                    stopper: Some(stopper),
+                    ..
+                },
+            ) => stopper.stop(reactor, watch, begin + give_up).map(by),
+            (
+                Cause::Softirq,
+                Self {
+                    packets: Some(packets),
+                    ..
+                },
+            ) => Ok(called(
+                libc::SYS_sendto,
+                packets.send(watch, begin + length)?,
+            )),
+            (
+                Cause::Irq,
+                Self {
+                    interrupts: Some(interrupts),
+                    ..
+                },
+            ) => Ok(called(libc::SYS_timerfd_settime, interrupts.fire(watch)?)),
             (Cause::Syscall, _) => {
                 sleep(time);
                 watch.look();
@@ -75,7 +102,10 @@ impl Tools<'_> {
 
 /// Blocks in `nanosleep`. The standard library's sleep makes another system call in some versions.
 fn sleep(time: Duration) {
-    let time = Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() };
+    let time = Timespec {
+        tv_sec: time.as_secs().cast_signed(),
+        tv_nsec: time.subsec_nanos().into(),
+    };
     // A signal that ends it early is in the truth: the gap is shorter.
     let _ = nanosleep(&time);
 }

@@ -18,9 +18,19 @@ impl Moment {
             let before = ticks();
             let (monotonic, boottime) = (nanos(ClockId::Monotonic), nanos(ClockId::Boottime));
             let bracket = ticks().saturating_sub(before);
-            (bracket, Self { ticks: before + bracket / 2, monotonic, boottime })
+            (
+                bracket,
+                Self {
+                    ticks: before + bracket / 2,
+                    monotonic,
+                    boottime,
+                },
+            )
         });
-        tries.into_iter().min_by_key(|(bracket, _)| *bracket).map_or(tries[0].1, |(_, moment)| moment)
+        tries
+            .into_iter()
+            .min_by_key(|(bracket, _)| *bracket)
+            .map_or(tries[0].1, |(_, moment)| moment)
     }
 }
 
@@ -50,7 +60,13 @@ impl Watch {
     pub(crate) fn new(shortest: u64) -> Self {
         // The room is reserved, so that noting a gap does not make one.
         let gaps = Vec::with_capacity(MOST_GAPS);
-        Self { shortest, last: ticks(), shielded_until: u64::MAX, gaps, taken: 0 }
+        Self {
+            shortest,
+            last: ticks(),
+            shielded_until: u64::MAX,
+            gaps,
+            taken: 0,
+        }
     }
 
     /// Keeps all other threads away from the calling one for `longest` ticks at most, if that is
@@ -111,8 +127,21 @@ mod tests {
         let before = watch.look();
         std::thread::sleep(std::time::Duration::from_millis(5));
         let after = watch.look();
-        assert!(watch.gaps.iter().any(|[begin, end]| *begin >= before && *end == after), "{watch:?}");
-        assert_eq!(watch.taken, watch.gaps.iter().map(|[begin, end]| end - begin).sum::<u64>());
+        assert!(
+            watch
+                .gaps
+                .iter()
+                .any(|[begin, end]| *begin >= before && *end == after),
+            "{watch:?}"
+        );
+        assert_eq!(
+            watch.taken,
+            watch
+                .gaps
+                .iter()
+                .map(|[begin, end]| end - begin)
+                .sum::<u64>()
+        );
     }
 
     #[test]

@@ -15,7 +15,9 @@ pub(crate) struct Block {
 
 impl Block {
     pub(super) fn new(size: usize) -> Arc<Self> {
-        Arc::new(Self { words: (0..size.div_ceil(8)).map(|_| AtomicU64::new(0)).collect() })
+        Arc::new(Self {
+            words: (0..size.div_ceil(8)).map(|_| AtomicU64::new(0)).collect(),
+        })
     }
 
     /// Returns its address, as in pointers to it.
@@ -37,7 +39,11 @@ impl Block {
             return;
         }
         let shift = 8 * (offset % 8);
-        let mask = if size == 8 { u64::MAX } else { ((1 << (8 * size)) - 1) << shift };
+        let mask = if size == 8 {
+            u64::MAX
+        } else {
+            ((1 << (8 * size)) - 1) << shift
+        };
         let word = &self.words[offset / 8];
         let rest = word.load(Ordering::Relaxed) & !mask;
         word.store(rest | ((value << shift) & mask), Ordering::Release);
@@ -110,8 +116,14 @@ pub(super) struct List {
 
 impl List {
     pub(super) fn new(owner: Owner, head: usize, link: usize) -> Self {
-        let list = Self { owner, head, link, elements: Vec::new() };
-        list.owner.set64(head + 8, list.owner.address() + head as u64);
+        let list = Self {
+            owner,
+            head,
+            link,
+            elements: Vec::new(),
+        };
+        list.owner
+            .set64(head + 8, list.owner.address() + head as u64);
         list.owner.set64(head, 0);
         list
     }
@@ -136,12 +148,23 @@ impl List {
     /// Removes the element at this address, as `TAILQ_REMOVE` does; the element itself stays
     /// unchanged.
     pub(super) fn remove(&mut self, address: u64) {
-        let Some(at) = self.elements.iter().position(|element| element.address() == address) else { return };
+        let Some(at) = self
+            .elements
+            .iter()
+            .position(|element| element.address() == address)
+        else {
+            return;
+        };
         self.elements.remove(at);
         let next = self.elements.get(at);
-        let before = if at == 0 { None } else { self.elements.get(at - 1) };
-        let place =
-            before.map_or(self.owner.address() + self.head as u64, |before| before.address() + self.link as u64);
+        let before = if at == 0 {
+            None
+        } else {
+            self.elements.get(at - 1)
+        };
+        let place = before.map_or(self.owner.address() + self.head as u64, |before| {
+            before.address() + self.link as u64
+        });
         match next {
             Some(next) => next.set64(self.link + 8, place),
             None => self.owner.set64(self.head + 8, place),
@@ -177,12 +200,18 @@ mod tests {
         block.set16(2, 0x1234);
         block.set8(7, 0);
         block.set32(12, 0xdead_beef);
-        assert_eq!((word(&block, 0), word(&block, 1)), (0x00ff_ffff_1234_ffff, 0xdead_beef_0000_0000));
+        assert_eq!(
+            (word(&block, 0), word(&block, 1)),
+            (0x00ff_ffff_1234_ffff, 0xdead_beef_0000_0000)
+        );
         block.set_text(6, b"ab");
         assert_eq!((word(&block, 0) >> 48, word(&block, 1) & 0xff), (0x6261, 0));
         block.set64(NONE, 5);
         block.clear();
-        assert_eq!((word(&block, 0), word(&block, 1), word(&block, 2)), (0, 0, 0));
+        assert_eq!(
+            (word(&block, 0), word(&block, 1), word(&block, 2)),
+            (0, 0, 0)
+        );
     }
 
     #[test]

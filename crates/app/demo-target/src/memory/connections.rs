@@ -42,7 +42,10 @@ impl World {
         let at = self.layout;
         qpair.clear();
         let tcp = new.transport == Transport::Tcp;
-        qpair.set64(at.qpair_transport, self.transports[usize::from(tcp)].address());
+        qpair.set64(
+            at.qpair_transport,
+            self.transports[usize::from(tcp)].address(),
+        );
         qpair.set16(at.qpair_trace_id, new.owner);
         if tcp {
             qpair.set_text(at.tcp_qpair_initiator_addr, b"127.0.0.1");
@@ -70,8 +73,10 @@ impl World {
         let at = self.layout;
         new.ctrlr.clear();
         new.ctrlr.set_text(2, new.hostnqn);
-        new.ctrlr.set64(232, self.subsystems[new.subsystem].block.address());
-        new.ctrlr.set64(at.ctrlr_thread, self.groups[lcore as usize].thread);
+        new.ctrlr
+            .set64(232, self.subsystems[new.subsystem].block.address());
+        new.ctrlr
+            .set64(at.ctrlr_thread, self.groups[lcore as usize].thread);
         admin.set64(at.qpair_ctrlr, new.ctrlr.address());
     }
 
@@ -84,7 +89,9 @@ impl World {
         let cntlid = controllers.next_cntlid;
         // The largest is 0xffef (NVMe over Fabrics 1.1, 1.5.2).
         controllers.next_cntlid = if cntlid == 0xffef { 1 } else { cntlid + 1 };
-        subsystem.block.set16(at.subsystem_next_cntlid, controllers.next_cntlid);
+        subsystem
+            .block
+            .set16(at.subsystem_next_cntlid, controllers.next_cntlid);
         new.ctrlr.set16(0, cntlid);
         controllers.list.push(Arc::clone(new.ctrlr));
         new.ctrlr.set64(at.ctrlr_admin_qpair, admin.address());
@@ -109,6 +116,8 @@ impl World {
     /// Does `nvmf_ctrlr_destruct`: removes the controller from its subsystem.
     pub(crate) fn remove_ctrlr(&self, subsystem: usize, ctrlr: &Block) {
         ctrlr.set64(self.layout.ctrlr_admin_qpair, 0);
-        locked(&self.subsystems[subsystem].controllers).list.remove(ctrlr.address());
+        locked(&self.subsystems[subsystem].controllers)
+            .list
+            .remove(ctrlr.address());
     }
 }

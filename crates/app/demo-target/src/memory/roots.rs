@@ -6,10 +6,15 @@
 
 use std::ptr::null_mut;
 
-use super::types::{nvme_bdev_ctrlr, spdk_bdev_mgr, spdk_nvmf_tgt, spdk_reactor, spdk_thread, tailq_head};
+use super::types::{
+    nvme_bdev_ctrlr, spdk_bdev_mgr, spdk_nvmf_tgt, spdk_reactor, spdk_thread, tailq_head,
+};
 
 const fn empty<T>() -> tailq_head<T> {
-    tailq_head { tqh_first: null_mut(), tqh_last: null_mut() }
+    tailq_head {
+        tqh_first: null_mut(),
+        tqh_last: null_mut(),
+    }
 }
 
 /// List of targets (`lib/nvmf/nvmf.c`).

@@ -31,7 +31,12 @@ pub(super) struct Setup {
 
 impl Setup {
     pub(super) fn new(layout: &'static Layout) -> Self {
-        Self { layout, fixed: Vec::new(), kept: Vec::new(), lists: Vec::new() }
+        Self {
+            layout,
+            fixed: Vec::new(),
+            kept: Vec::new(),
+            lists: Vec::new(),
+        }
     }
 
     pub(super) fn world(mut self, names: &Names, reactors: usize) -> World {
@@ -47,9 +52,26 @@ impl Setup {
         let mut tgts = List::new(Owner::Root(Root::NvmfTgts), 0, self.layout.tgt_link);
         tgts.push(Arc::clone(&tgt));
         self.lists.push(tgts);
-        self.found("target", &tgt, [("name", TARGET.to_string_lossy().into_owned())]);
-        let Self { layout, fixed, kept, lists } = self;
-        World { layout, transports, subsystems, groups, fixed, _kept: kept, _lists: lists }
+        self.found(
+            "target",
+            &tgt,
+            [("name", TARGET.to_string_lossy().into_owned())],
+        );
+        let Self {
+            layout,
+            fixed,
+            kept,
+            lists,
+        } = self;
+        World {
+            layout,
+            transports,
+            subsystems,
+            groups,
+            fixed,
+            _kept: kept,
+            _lists: lists,
+        }
     }
 
     fn block(&mut self, size: usize) -> Arc<Block> {
@@ -71,8 +93,15 @@ impl Setup {
     }
 
     fn found_at<const N: usize>(&mut self, kind: &str, pointer: u64, values: [(&str, String); N]) {
-        let values: BTreeMap<_, _> = values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        self.fixed.push(ObjectTruth { kind: kind.to_owned(), pointer, values });
+        let values: BTreeMap<_, _> = values
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect();
+        self.fixed.push(ObjectTruth {
+            kind: kind.to_owned(),
+            pointer,
+            values,
+        });
     }
 
     /// Creates the application's thread and one for each poll group, each with a poller, and the
@@ -90,7 +119,14 @@ impl Setup {
             };
             thread.set64(at.thread_id, number as u64 + 1);
             thread.set_text(at.thread_name, name.as_bytes());
-            self.poller(&thread, if number == 0 { "nvmf_tgt_accept" } else { "nvmf_poll_group_poll" });
+            self.poller(
+                &thread,
+                if number == 0 {
+                    "nvmf_tgt_accept"
+                } else {
+                    "nvmf_poll_group_poll"
+                },
+            );
             // spdk_lw_thread: lcore at 24.
             thread.set32(at.thread_size + 24, number.saturating_sub(1) as u32);
             list.push(Arc::clone(&thread));
@@ -112,11 +148,21 @@ impl Setup {
     fn reactor(&mut self, array: &Arc<Block>, lcore: usize, threads: &[Arc<Block>]) {
         let at = lcore * self.layout.reactor_size;
         let address = array.address() + at as u64;
-        let mine: Vec<_> = threads.iter().enumerate().filter(|(number, _)| number.saturating_sub(1) == lcore).collect();
-        let links: Vec<_> = mine.iter().map(|(_, thread)| thread.address() + self.layout.thread_size as u64).collect();
+        let mine: Vec<_> = threads
+            .iter()
+            .enumerate()
+            .filter(|(number, _)| number.saturating_sub(1) == lcore)
+            .collect();
+        let links: Vec<_> = mine
+            .iter()
+            .map(|(_, thread)| thread.address() + self.layout.thread_size as u64)
+            .collect();
         let mut place = address;
         for (index, (_, thread)) in mine.iter().enumerate() {
-            thread.set64(self.layout.thread_size, links.get(index + 1).copied().unwrap_or(0));
+            thread.set64(
+                self.layout.thread_size,
+                links.get(index + 1).copied().unwrap_or(0),
+            );
             thread.set64(self.layout.thread_size + 8, place);
             place = links[index];
         }
@@ -139,7 +185,11 @@ impl Setup {
             poller.set64(88, crate::functions::demo_poller as *const () as u64);
             poller.set64(104, thread.address());
             poller.set_text(136, name.as_bytes());
-            let kind = if period == 0 { "poller" } else { "timed_poller" };
+            let kind = if period == 0 {
+                "poller"
+            } else {
+                "timed_poller"
+            };
             self.found(kind, &poller, [("name", name.to_owned())]);
             if period == 0 {
                 active.push(poller);
@@ -156,13 +206,21 @@ impl Setup {
         let mut bdevs = Vec::new();
         for name in BDEVS {
             let bdev = self.block(at.bdev_size);
-            let product = if name.starts_with("Malloc") { "Malloc disk" } else { "Demo disk" };
+            let product = if name.starts_with("Malloc") {
+                "Malloc disk"
+            } else {
+                "Demo disk"
+            };
             bdev.set64(8, self.text(name));
             bdev.set64(32, self.text(product));
             bdev.set32(44, 512);
             bdev.set64(56, 1 << 20);
             list.push(Arc::clone(&bdev));
-            self.found("bdev", &bdev, [("name", name.to_owned()), ("product", product.to_owned())]);
+            self.found(
+                "bdev",
+                &bdev,
+                [("name", name.to_owned()), ("product", product.to_owned())],
+            );
             bdevs.push(bdev);
         }
         self.lists.push(list);
@@ -179,7 +237,10 @@ impl Setup {
             let mut ctrlrs = List::in_block(&group, 8, at.nvme_ctrlr_tailq);
             List::in_block(&group, 24, 0);
             let nvme = self.block(at.nvme_size);
-            let (address, subnqn) = (format!("192.0.2.{}", number + 1), format!("nqn.2016-06.io.spdk:backend{number}"));
+            let (address, subnqn) = (
+                format!("192.0.2.{}", number + 1),
+                format!("nqn.2016-06.io.spdk:backend{number}"),
+            );
             nvme.set16(at.nvme_cntlid, number as u16 + 1);
             nvme.set32(at.nvme_trid + 36, 3);
             nvme.set_text(at.nvme_trid + 44, address.as_bytes());
@@ -188,7 +249,15 @@ impl Setup {
             let ctrlr = self.block(at.nvme_ctrlr_size);
             ctrlr.set64(0, nvme.address());
             ctrlr.set64(at.nvme_ctrlr_nbdev_ctrlr, group.address());
-            self.found("nvme_ctrlr", &ctrlr, [("name", name.to_string()), ("traddr", address), ("subnqn", subnqn)]);
+            self.found(
+                "nvme_ctrlr",
+                &ctrlr,
+                [
+                    ("name", name.to_string()),
+                    ("traddr", address),
+                    ("subnqn", subnqn),
+                ],
+            );
             ctrlrs.push(ctrlr);
             self.lists.push(ctrlrs);
             list.push(group);
@@ -215,7 +284,13 @@ impl Setup {
         transports
     }
 
-    fn subsystems(&mut self, names: &Names, tgt: &Block, thread: &Block, bdevs: &[Arc<Block>]) -> Vec<Subsystem> {
+    fn subsystems(
+        &mut self,
+        names: &Names,
+        tgt: &Block,
+        thread: &Block,
+        bdevs: &[Arc<Block>],
+    ) -> Vec<Subsystem> {
         let at = self.layout;
         let mut subsystems = Vec::new();
         for (id, subnqn) in names.subsystems.iter().enumerate() {
@@ -233,12 +308,23 @@ impl Setup {
             block.set32(at.subsystem_max_nsid, MAX_NSID as u32);
             let list = List::in_block(&block, at.subsystem_ctrlrs, at.ctrlr_link);
             let subnqn = subnqn.to_string_lossy().into_owned();
-            self.found("subsystem", &block, [("subnqn", subnqn), ("id", id.to_string())]);
-            let controllers = Mutex::new(Controllers { list, next_cntlid: 1 });
+            self.found(
+                "subsystem",
+                &block,
+                [("subnqn", subnqn), ("id", id.to_string())],
+            );
+            let controllers = Mutex::new(Controllers {
+                list,
+                next_cntlid: 1,
+            });
             subsystems.push(Subsystem { block, controllers });
         }
         tgt.set32(at.tgt_max_subsystems, subsystems.len() as u32 + 4);
-        let found = if at.has_tree() { self.tree(&subsystems) } else { self.array(&subsystems) };
+        let found = if at.has_tree() {
+            self.tree(&subsystems)
+        } else {
+            self.array(&subsystems)
+        };
         tgt.set64(at.tgt_subsystems, found);
         subsystems
     }
@@ -254,7 +340,11 @@ impl Setup {
             ns.set64(8, subsystem.address());
             ns.set64(16, bdevs[bdev].address());
             array.set64(8 * (nsid - 1), ns.address());
-            self.found("namespace", &ns, [("nsid", nsid.to_string()), ("bdev", BDEVS[bdev].to_owned())]);
+            self.found(
+                "namespace",
+                &ns,
+                [("nsid", nsid.to_string()), ("bdev", BDEVS[bdev].to_owned())],
+            );
         }
         array.address()
     }
@@ -272,7 +362,9 @@ impl Setup {
     /// right of the one in the middle. The lowest bits of the pointer to the parent are for the
     /// tree's balance. Some are set, for readers that do not expect them.
     fn tree(&self, subsystems: &[Subsystem]) -> u64 {
-        let Some(root) = subsystems.get(subsystems.len() / 2) else { return 0 };
+        let Some(root) = subsystems.get(subsystems.len() / 2) else {
+            return 0;
+        };
         let link = self.layout.subsystem_link;
         let (left, right) = subsystems.split_at(subsystems.len() / 2);
         let address = root.block.address();
@@ -297,7 +389,11 @@ impl Setup {
             let qpairs = Mutex::new(List::in_block(&block, at.group_qpairs, at.qpair_link));
             list.push(Arc::clone(&block));
             self.found("poll_group", &block, []);
-            groups.push(Group { block, thread: thread.address(), qpairs });
+            groups.push(Group {
+                block,
+                thread: thread.address(),
+                qpairs,
+            });
         }
         self.lists.push(list);
         groups

@@ -266,7 +266,10 @@ impl spdk_bdev_mgr {
     /// Empty manager.
     pub(super) const EMPTY: Self = Self {
         pad1: [0; 32],
-        bdevs: tailq_head { tqh_first: std::ptr::null_mut(), tqh_last: std::ptr::null_mut() },
+        bdevs: tailq_head {
+            tqh_first: std::ptr::null_mut(),
+            tqh_last: std::ptr::null_mut(),
+        },
         pad2: [0; 72],
     };
 }
@@ -299,18 +302,42 @@ mod tests {
         assert_eq!(offset_of!(spdk_nvmf_qpair, link), at.qpair_link);
         assert_eq!(offset_of!(spdk_nvmf_qpair, trace_id), at.qpair_trace_id);
         assert_eq!(offset_of!(spdk_nvmf_transport, link), at.transport_link);
-        assert_eq!((offset_of!(spdk_nvmf_ctrlr, hostnqn), offset_of!(spdk_nvmf_ctrlr, subsys)), (2, 232));
-        assert_eq!(offset_of!(spdk_nvmf_ctrlr, admin_qpair), at.ctrlr_admin_qpair);
+        assert_eq!(
+            (
+                offset_of!(spdk_nvmf_ctrlr, hostnqn),
+                offset_of!(spdk_nvmf_ctrlr, subsys)
+            ),
+            (2, 232)
+        );
+        assert_eq!(
+            offset_of!(spdk_nvmf_ctrlr, admin_qpair),
+            at.ctrlr_admin_qpair
+        );
         assert_eq!(offset_of!(spdk_nvmf_subsystem, subnqn), at.subsystem_subnqn);
         assert_eq!(offset_of!(spdk_nvmf_subsystem, ns), at.subsystem_ns);
         assert_eq!(offset_of!(spdk_nvmf_subsystem, link), at.subsystem_link);
-        assert_eq!(offset_of!(spdk_bdev, internal) + offset_of!(spdk_bdev_internal, link), at.bdev_link);
+        assert_eq!(
+            offset_of!(spdk_bdev, internal) + offset_of!(spdk_bdev_internal, link),
+            at.bdev_link
+        );
         assert_eq!(offset_of!(spdk_bdev_mgr, bdevs), at.bdev_mgr_bdevs);
-        assert_eq!((offset_of!(spdk_thread, tailq), offset_of!(spdk_thread, name)), (at.thread_tailq, at.thread_name));
-        assert_eq!((offset_of!(spdk_poller, name), size_of::<spdk_poller>()), (136, at.poller_size));
+        assert_eq!(
+            (
+                offset_of!(spdk_thread, tailq),
+                offset_of!(spdk_thread, name)
+            ),
+            (at.thread_tailq, at.thread_name)
+        );
+        assert_eq!(
+            (offset_of!(spdk_poller, name), size_of::<spdk_poller>()),
+            (136, at.poller_size)
+        );
         assert_eq!(size_of::<spdk_reactor>(), at.reactor_size);
         assert_eq!(offset_of!(nvme_ctrlr, tailq), at.nvme_ctrlr_tailq);
         assert_eq!(offset_of!(spdk_nvme_ctrlr, trid), at.nvme_trid);
-        assert_eq!((size_of::<spdk_nvmf_qpair>(), size_of::<spdk_nvmf_ctrlr>()), (at.qpair_size, at.ctrlr_size));
+        assert_eq!(
+            (size_of::<spdk_nvmf_qpair>(), size_of::<spdk_nvmf_ctrlr>()),
+            (at.qpair_size, at.ctrlr_size)
+        );
     }
 }

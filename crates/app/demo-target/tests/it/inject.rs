@@ -26,17 +26,34 @@ const LOAD: [&str; 12] = [
 ];
 /// Limit on the wait for a delay that must come.
 const PATIENCE: Duration = Duration::from_mins(1);
-const CAUSES: [Cause; 6] = [Cause::Own, Cause::Preempt, Cause::Softirq, Cause::Irq, Cause::Stop, Cause::Syscall];
+const CAUSES: [Cause; 6] = [
+    Cause::Own,
+    Cause::Preempt,
+    Cause::Softirq,
+    Cause::Irq,
+    Cause::Stop,
+    Cause::Syscall,
+];
 
 /// One run with all causes, and its trace, which several tests use.
 static RUN: LazyLock<(Truth, Vec<u8>)> = LazyLock::new(|| {
-    let left = run(&[&LOAD[..], &["--keep", "--inject", "own,preempt,softirq,irq,stop,syscall"]].concat());
+    let left = run(&[
+        &LOAD[..],
+        &["--keep", "--inject", "own,preempt,softirq,irq,stop,syscall"],
+    ]
+    .concat());
     (left.truth.clone(), left.take_trace())
 });
 
 /// Returns the delays of one cause. Asserts that there are some at each kind of stage.
 fn delays_by(cause: Cause) -> Vec<InjectionTruth> {
-    let all: Vec<_> = RUN.0.injections.iter().filter(|it| it.cause == cause).cloned().collect();
+    let all: Vec<_> = RUN
+        .0
+        .injections
+        .iter()
+        .filter(|it| it.cause == cause)
+        .cloned()
+        .collect();
     for ended_by in [EndedBy::Reactor, EndedBy::Device] {
         let at = |it: &InjectionTruth| !it.elsewhere && it.requests[0].ended_by == ended_by;
         assert!(all.iter().any(at), "{ended_by:?}: {all:#?}");
@@ -55,18 +72,40 @@ fn the_truth_agrees_with_the_trace() {
     });
     for injection in &RUN.0.injections {
         // The effect of another reactor's delay on this one is only in the gap.
-        let gap = injection.gaps.first().filter(|_| injection.elsewhere).copied();
+        let gap = injection
+            .gaps
+            .first()
+            .filter(|_| injection.elsewhere)
+            .copied();
         let [begin, end] = gap.unwrap_or([injection.begin.ticks, injection.end.ticks]);
         let gaps: u64 = injection.gaps.iter().map(|[from, to]| to - from).sum();
-        assert!(injection.gaps.iter().all(|[from, to]| begin <= *from && from < to && *to <= end), "{injection:?}");
-        assert!(injection.cause == Cause::Own || injection.taken >= gaps, "{injection:?}");
+        assert!(
+            injection
+                .gaps
+                .iter()
+                .all(|[from, to]| begin <= *from && from < to && *to <= end),
+            "{injection:?}"
+        );
+        assert!(
+            injection.cause == Cause::Own || injection.taken >= gaps,
+            "{injection:?}"
+        );
         assert!(injection.taken <= end - begin, "{injection:?}");
         for request in &injection.requests {
             // From one poll to the next it may also have done some work, before it was stopped.
             let latest = if injection.elsewhere { end } else { begin };
-            assert!(request.since <= latest && request.until.unwrap() >= end, "{injection:?}");
-            assert!(records.contains(&(request.stage.clone(), request.since)), "{request:?}");
-            assert!(records.contains(&(request.next.clone(), request.until.unwrap())), "{request:?}");
+            assert!(
+                request.since <= latest && request.until.unwrap() >= end,
+                "{injection:?}"
+            );
+            assert!(
+                records.contains(&(request.stage.clone(), request.since)),
+                "{request:?}"
+            );
+            assert!(
+                records.contains(&(request.next.clone(), request.until.unwrap())),
+                "{request:?}"
+            );
         }
     }
 }
@@ -77,7 +116,10 @@ fn its_own_code_is_no_gap() {
     let length = RUN.0.tsc_rate / 1_000;
     for injection in delays_by(Cause::Own) {
         let gaps: u64 = injection.gaps.iter().map(|[from, to]| to - from).sum();
-        assert_eq!(injection.taken + gaps, injection.end.ticks - injection.begin.ticks);
+        assert_eq!(
+            injection.taken + gaps,
+            injection.end.ticks - injection.begin.ticks
+        );
         assert!(injection.taken + gaps >= length, "{injection:?}");
         assert!(injection.by.is_none() && injection.syscall.is_none());
     }
@@ -98,7 +140,10 @@ fn a_preemptor_takes_the_reactors_cpu() {
         assert_eq!(by.comm, format!("preemptor_{}", injection.lcore));
         // Both are on one CPU, so the reactor did not run while the other one did. Gaps of less
         // than 2 us are not counted.
-        assert!(taken(&injection) * 100 >= by.ran.unwrap() * 99, "{injection:?}");
+        assert!(
+            taken(&injection) * 100 >= by.ran.unwrap() * 99,
+            "{injection:?}"
+        );
     }
 }
 
@@ -106,7 +151,10 @@ fn a_preemptor_takes_the_reactors_cpu() {
 #[ignore = "deep truth: it judges the length of a delay, by two clocks"]
 fn a_system_call_blocks_the_reactor() {
     for injection in delays_by(Cause::Syscall) {
-        assert_eq!((injection.syscall, injection.calls), (Some(libc::SYS_nanosleep as u32), Some(1)));
+        assert_eq!(
+            (injection.syscall, injection.calls),
+            (Some(libc::SYS_nanosleep as u32), Some(1))
+        );
         assert!(taken(&injection) >= 990_000, "{injection:?}");
     }
 }
@@ -118,13 +166,23 @@ fn a_stop_takes_all_reactors() {
     for injection in &injections {
         assert_eq!(injection.by.as_ref().unwrap().comm, "stopper");
         // A reactor that was kept from its CPU meanwhile may have noticed only a part.
-        assert!(injection.elsewhere || taken(injection) >= 990_000, "{injection:?}");
+        assert!(
+            injection.elsewhere || taken(injection) >= 990_000,
+            "{injection:?}"
+        );
     }
     // On a busy machine the other reactor did not run for long before or after: then it is a gap of
     // unknown cause.
-    let overlaps = |begin, end| injections.iter().any(|it| begin < it.end.ticks && it.begin.ticks < end);
+    let overlaps = |begin, end| {
+        injections
+            .iter()
+            .any(|it| begin < it.end.ticks && it.begin.ticks < end)
+    };
     let has_gap = || RUN.0.gaps.iter().any(|gap| overlaps(gap.begin, gap.end));
-    assert!(injections.iter().any(|it| it.elsewhere) || has_gap(), "{injections:#?}");
+    assert!(
+        injections.iter().any(|it| it.elsewhere) || has_gap(),
+        "{injections:#?}"
+    );
 }
 
 #[test]
@@ -132,7 +190,10 @@ fn a_stop_takes_all_reactors() {
 fn packets_make_soft_interrupts() {
     for injection in delays_by(Cause::Softirq) {
         assert_eq!(injection.syscall, Some(libc::SYS_sendto as u32));
-        assert!(injection.calls.unwrap() > 0 && injection.taken > 0, "{injection:?}");
+        assert!(
+            injection.calls.unwrap() > 0 && injection.taken > 0,
+            "{injection:?}"
+        );
     }
 }
 
@@ -141,7 +202,10 @@ fn packets_make_soft_interrupts() {
 fn timers_make_hard_interrupts() {
     for injection in delays_by(Cause::Irq) {
         assert_eq!(injection.syscall, Some(libc::SYS_timerfd_settime as u32));
-        assert!(injection.calls.unwrap() > 0 && injection.taken > 0, "{injection:?}");
+        assert!(
+            injection.calls.unwrap() > 0 && injection.taken > 0,
+            "{injection:?}"
+        );
     }
 }
 
@@ -149,9 +213,18 @@ fn timers_make_hard_interrupts() {
 #[ignore = "deep truth: a busy CPU may make the target go without a cause, so that turns differ"]
 fn causes_take_turns() {
     for lcore in 0..2 {
-        let here = RUN.0.injections.iter().filter(|it| !it.elsewhere && it.lcore == lcore);
+        let here = RUN
+            .0
+            .injections
+            .iter()
+            .filter(|it| !it.elsewhere && it.lcore == lcore);
         let causes: Vec<_> = here.map(|it| it.cause).collect();
-        assert!(causes.chunks(CAUSES.len()).all(|turn| turn == &CAUSES[..turn.len()]), "{causes:?}");
+        assert!(
+            causes
+                .chunks(CAUSES.len())
+                .all(|turn| turn == &CAUSES[..turn.len()]),
+            "{causes:?}"
+        );
     }
 }
 
@@ -160,13 +233,26 @@ fn causes_come_one_at_a_time() {
     let here = RUN.0.injections.iter().filter(|it| !it.elsewhere);
     let mut times: Vec<_> = here.map(|it| (it.begin.ticks, it.end.ticks)).collect();
     times.sort_unstable();
-    assert!(times.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{times:?}");
+    assert!(
+        times.windows(2).all(|pair| pair[0].1 <= pair[1].0),
+        "{times:?}"
+    );
 }
 
 #[test]
 fn nothing_is_injected_for_comparison() {
-    let truth =
-        run(&["--requests", "500", "--rate", "5000", "--no-trace-file", "--inject", "none", "--for", "5m"]).truth;
+    let truth = run(&[
+        "--requests",
+        "500",
+        "--rate",
+        "5000",
+        "--no-trace-file",
+        "--inject",
+        "none",
+        "--for",
+        "5m",
+    ])
+    .truth;
     assert_eq!((truth.injections.len(), truth.requests_completed), (0, 500));
 }
 
@@ -175,12 +261,29 @@ fn nothing_is_injected_for_comparison() {
 fn reactors_that_sleep_are_delayed_as_well() {
     // Two targets at a time would delay one another.
     LazyLock::force(&RUN);
-    let args = ["--requests", "500", "--rate", "5000", "--for", "2m", "--no-trace-file", "--interrupt-mode"];
+    let args = [
+        "--requests",
+        "500",
+        "--rate",
+        "5000",
+        "--for",
+        "2m",
+        "--no-trace-file",
+        "--interrupt-mode",
+    ];
     // On a busy machine a run of 0.1 s may be over before the preemptor gets the CPU.
     let until = Instant::now() + PATIENCE;
     let is_delayed = || {
-        let truth = run(&[&args[..], &["--inject", "own,preempt", "--inject-every", "5ms"]].concat()).truth;
-        assert_eq!((truth.ended, truth.requests_completed), (End::Requests, 500));
+        let truth = run(&[
+            &args[..],
+            &["--inject", "own,preempt", "--inject-every", "5ms"],
+        ]
+        .concat())
+        .truth;
+        assert_eq!(
+            (truth.ended, truth.requests_completed),
+            (End::Requests, 500)
+        );
         truth.injections.iter().any(|it| it.cause == Cause::Preempt)
     };
     while !is_delayed() {

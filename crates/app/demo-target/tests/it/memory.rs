@@ -37,7 +37,15 @@ const fn way(
     ctrlr: u64,
     subnqn: u64,
 ) -> Way {
-    Way { poll_groups, group_link, qpairs, qpair_link, qid, ctrlr, subnqn }
+    Way {
+        poll_groups,
+        group_link,
+        qpairs,
+        qpair_link,
+        qid,
+        ctrlr,
+        subnqn,
+    }
 }
 
 struct Memory(File);
@@ -61,7 +69,9 @@ impl Memory {
     /// Returns every element of a list, given the address of its head.
     fn list(&self, head: u64, link: u64) -> Vec<u64> {
         let next = |at: &u64| Some(self.pointer(at + link)).filter(|next| *next != 0);
-        std::iter::successors(Some(self.pointer(head)).filter(|first| *first != 0), next).take(100_000).collect()
+        std::iter::successors(Some(self.pointer(head)).filter(|first| *first != 0), next)
+            .take(100_000)
+            .collect()
     }
 }
 
@@ -75,7 +85,11 @@ fn root(pid: u32, name: &str) -> u64 {
 }
 
 /// Returns every connection in memory: group, qpair, qid, controller, its number, both NQNs.
-fn connections(memory: &Memory, tgts: u64, at: &Way) -> BTreeSet<(u64, u64, u16, u64, u16, String, String)> {
+fn connections(
+    memory: &Memory,
+    tgts: u64,
+    at: &Way,
+) -> BTreeSet<(u64, u64, u16, u64, u16, String, String)> {
     let mut found = BTreeSet::new();
     // There is one target, so the link to the next is ignored.
     let tgt = memory.pointer(tgts);
@@ -94,7 +108,17 @@ fn connections(memory: &Memory, tgts: u64, at: &Way) -> BTreeSet<(u64, u64, u16,
 
 fn expected(truth: &Truth) -> BTreeSet<(u64, u64, u16, u64, u16, String, String)> {
     let alive = truth.qpairs.iter().filter(|qpair| qpair.removed.is_none());
-    let row = |q: &QpairTruth| (q.group, q.pointer, q.qid, q.ctrlr, q.cntlid, q.subnqn.clone(), q.hostnqn.clone());
+    let row = |q: &QpairTruth| {
+        (
+            q.group,
+            q.pointer,
+            q.qid,
+            q.ctrlr,
+            q.cntlid,
+            q.subnqn.clone(),
+            q.hostnqn.clone(),
+        )
+    };
     alive.map(row).collect()
 }
 
@@ -119,19 +143,39 @@ fn every_version_has_its_connections_where_it_looks_for_them() {
         let memory = Memory(File::open(format!("/proc/{}/mem", demo.pid())).unwrap());
         let tgts = root(demo.pid(), "g_nvmf_tgts");
         assert_eq!(connections(&memory, tgts, way), expected(&truth), "{era}");
-        assert!(truth.objects.iter().any(|object| object.kind == "subsystem"));
+        assert!(
+            truth
+                .objects
+                .iter()
+                .any(|object| object.kind == "subsystem")
+        );
         drop(demo.input.take());
         let left = demo.end();
         assert_eq!(left.truth.ended, End::Requests);
         assert!(left.truth.qpairs.len() >= 90 && left.truth.qpairs[0].removed.is_some());
         // None of SPDK's probes was hit.
-        assert!(left.truth.hits.iter().all(|(name, hits)| !name.starts_with("spdk:") || *hits == 0));
+        assert!(
+            left.truth
+                .hits
+                .iter()
+                .all(|(name, hits)| !name.starts_with("spdk:") || *hits == 0)
+        );
     }
 }
 
 #[test]
 fn a_churn_ends_by_itself_and_uses_addresses_again() {
-    let demo = Demo::start(&["--churn", "600", "--life", "1", "--flat-out", "--connections", "24", "--for", "5m"]);
+    let demo = Demo::start(&[
+        "--churn",
+        "600",
+        "--life",
+        "1",
+        "--flat-out",
+        "--connections",
+        "24",
+        "--for",
+        "5m",
+    ]);
     let left = demo.end();
     assert_eq!(left.truth.ended, End::Requests);
     let qpairs = &left.truth.qpairs;
@@ -141,6 +185,12 @@ fn a_churn_ends_by_itself_and_uses_addresses_again() {
     assert!(addresses.len() <= 24, "{}", addresses.len());
     // A controller's number differs from that of the one before it at the same address, if both are
     // of the same subsystem.
-    let controllers: BTreeSet<_> = qpairs.iter().map(|qpair| (&qpair.subnqn, qpair.cntlid)).collect();
-    assert_eq!(controllers.len(), qpairs.iter().filter(|qpair| qpair.qid == 0).count());
+    let controllers: BTreeSet<_> = qpairs
+        .iter()
+        .map(|qpair| (&qpair.subnqn, qpair.cntlid))
+        .collect();
+    assert_eq!(
+        controllers.len(),
+        qpairs.iter().filter(|qpair| qpair.qid == 0).count()
+    );
 }

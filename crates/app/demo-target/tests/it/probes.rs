@@ -41,8 +41,17 @@ fn the_probes_are_in_the_program() {
     assert_eq!(found.broken, 0, "{:?}", found.faults);
     for probe in &found.probes {
         for place in &probe.places {
-            let unreadable: Vec<_> = place.args.iter().filter_map(usdt::args::ArgSpec::unreadable).collect();
-            assert!(unreadable.is_empty(), "{}:{}: {unreadable:?}", probe.provider, probe.name);
+            let unreadable: Vec<_> = place
+                .args
+                .iter()
+                .filter_map(usdt::args::ArgSpec::unreadable)
+                .collect();
+            assert!(
+                unreadable.is_empty(),
+                "{}:{}: {unreadable:?}",
+                probe.provider,
+                probe.name
+            );
             assert!(place.args.iter().all(|arg| arg.ty.size == 8), "{place:?}");
             assert_eq!(place.semaphore.is_some(), &*probe.name == "request_lazy");
         }
@@ -50,15 +59,35 @@ fn the_probes_are_in_the_program() {
     let mut expected = BTreeSet::from(["demo:request_lazy".to_owned()]);
     for (args, names) in SPDK {
         for name in names {
-            let probe = found.get("spdk", name).unwrap_or_else(|| panic!("no probe {name}"));
-            assert!(probe.places.iter().all(|place| place.args.len() == 1 + args), "{name}: {:?}", probe.places);
+            let probe = found
+                .get("spdk", name)
+                .unwrap_or_else(|| panic!("no probe {name}"));
+            assert!(
+                probe
+                    .places
+                    .iter()
+                    .all(|place| place.args.len() == 1 + args),
+                "{name}: {:?}",
+                probe.places
+            );
             expected.insert(format!("spdk:{name}"));
         }
     }
-    let hundred = found.probes.iter().filter(|probe| &*probe.provider == "demo100");
-    assert!(hundred.clone().all(|probe| probe.places.len() == 1 && probe.places[0].args.len() == 2));
+    let hundred = found
+        .probes
+        .iter()
+        .filter(|probe| &*probe.provider == "demo100");
+    assert!(
+        hundred
+            .clone()
+            .all(|probe| probe.places.len() == 1 && probe.places[0].args.len() == 2)
+    );
     assert_eq!(hundred.count(), 100);
-    let names: BTreeSet<_> = demo_target::PROBE_NAMES.iter().filter(|name| name.contains(':')).copied().collect();
+    let names: BTreeSet<_> = demo_target::PROBE_NAMES
+        .iter()
+        .filter(|name| name.contains(':'))
+        .copied()
+        .collect();
     assert_eq!(names, expected.iter().map(String::as_str).collect());
 }
 
@@ -77,9 +106,13 @@ fn some_probes_stand_in_several_places() {
 fn the_functions_have_plain_names() {
     let file = FilePlace::at(Path::new(PROGRAM)).load().unwrap();
     let functions = Functions::read(&file.image().unwrap(), None);
-    for name in
-        ["demo_request_start", "demo_request_complete", "demo_connect_msg", "demo_schedule_event", "demo_poller"]
-    {
+    for name in [
+        "demo_request_start",
+        "demo_request_complete",
+        "demo_connect_msg",
+        "demo_schedule_event",
+        "demo_poller",
+    ] {
         assert_eq!(functions.named(name).count(), 1, "{name}");
     }
 }

@@ -8,7 +8,17 @@ use demo_target::{End, QpairTruth, Truth};
 use spdk_trace::{ArgValue, Era, RawTrace, Record};
 
 /// Options for many connections of both kinds, with rings that don't wrap.
-const LOAD: [&str; 9] = ["--flat-out", "--requests", "3000", "--connections", "12", "--slots", "65536", "--for", "5m"];
+const LOAD: [&str; 9] = [
+    "--flat-out",
+    "--requests",
+    "3000",
+    "--connections",
+    "12",
+    "--slots",
+    "65536",
+    "--for",
+    "5m",
+];
 
 fn each(trace: &RawTrace, mut look: impl FnMut(&Record<'_>)) {
     trace.for_each(|record| {
@@ -24,12 +34,18 @@ fn lives(qpair: &QpairTruth, tsc: u64) -> bool {
 /// Returns the connections that a record names by its pointer or by its owner; `None` if it names
 /// none.
 fn named<'a>(truth: &'a Truth, record: &Record<'_>) -> Option<Vec<&'a QpairTruth>> {
-    let living = truth.qpairs.iter().filter(|qpair| lives(qpair, record.tsc.0));
+    let living = truth
+        .qpairs
+        .iter()
+        .filter(|qpair| lives(qpair, record.tsc.0));
     match (record.args.by_name("qpair"), record.owner) {
-        (Some(ArgValue::Pointer(pointer)), _) => Some(living.filter(|qpair| qpair.pointer == pointer).collect()),
+        (Some(ArgValue::Pointer(pointer)), _) => {
+            Some(living.filter(|qpair| qpair.pointer == pointer).collect())
+        }
         (None, Some(owner)) if record.tpoint.name.starts_with("TCP_REQ_") => {
             let nqn = owner.split_once(' ').unwrap().1;
-            let of = |qpair: &&QpairTruth| qpair.transport == "tcp" && qpair.subnqn.starts_with(nqn);
+            let of =
+                |qpair: &&QpairTruth| qpair.transport == "tcp" && qpair.subnqn.starts_with(nqn);
             Some(living.filter(of).collect())
         }
         _ => None,
@@ -52,51 +68,123 @@ fn every_record_names_a_connection_that_lived() {
         *names.entry(record.tpoint.name.clone()).or_default() += 1;
         writers.insert((record.lcore.0, record.thread_name.to_owned()));
         assert!((truth.first_tsc..=truth.last_tsc).contains(&record.tsc.0));
-        let Some(connections) = named(truth, record) else { return };
+        let Some(connections) = named(truth, record) else {
+            return;
+        };
         let by_pointer = record.args.by_name("qpair").is_some();
         named_by[usize::from(by_pointer)] += 1;
-        let here = connections.iter().filter(|qpair| qpair.lcore == u32::from(record.lcore.0)).count();
-        assert!(if by_pointer { here == 1 && connections.len() == 1 } else { here > 0 }, "{record:?}: {connections:?}");
+        let here = connections
+            .iter()
+            .filter(|qpair| qpair.lcore == u32::from(record.lcore.0))
+            .count();
+        assert!(
+            if by_pointer {
+                here == 1 && connections.len() == 1
+            } else {
+                here > 0
+            },
+            "{record:?}: {connections:?}"
+        );
     });
-    assert_eq!(writers, BTreeSet::from([(0, "reactor_0".to_owned()), (1, "reactor_1".to_owned())]));
+    assert_eq!(
+        writers,
+        BTreeSet::from([(0, "reactor_0".to_owned()), (1, "reactor_1".to_owned())])
+    );
     assert!(named_by.iter().all(|count| *count > 1_000), "{named_by:?}");
     let count = |name: &str| names.get(name).copied().unwrap_or_default();
-    assert_eq!(count("TCP_REQ_NEW") + count("RDMA_REQ_NEW"), truth.requests_started);
-    assert_eq!(count("TCP_REQ_COMPLETED") + count("RDMA_REQ_COMPLETED"), truth.requests_completed);
+    assert_eq!(
+        count("TCP_REQ_NEW") + count("RDMA_REQ_NEW"),
+        truth.requests_started
+    );
+    assert_eq!(
+        count("TCP_REQ_COMPLETED") + count("RDMA_REQ_COMPLETED"),
+        truth.requests_completed
+    );
     assert_eq!(count("BDEV_IO_START"), truth.requests_started);
-    assert_eq!(count("TCP_QP_CREATE") + count("RDMA_QP_CREATE"), truth.qpairs.len() as u64);
-    assert_eq!(count("TCP_QP_DESTROY") + count("RDMA_QP_DESTROY"), truth.qpairs.len() as u64);
+    assert_eq!(
+        count("TCP_QP_CREATE") + count("RDMA_QP_CREATE"),
+        truth.qpairs.len() as u64
+    );
+    assert_eq!(
+        count("TCP_QP_DESTROY") + count("RDMA_QP_DESTROY"),
+        truth.qpairs.len() as u64
+    );
 }
 
 #[test]
 fn the_truth_agrees_with_itself() {
     let truth = run(&[&LOAD[..], &["--no-trace-file"]].concat()).truth;
-    assert_eq!((truth.version, truth.seed, truth.ended, &truth.trace_file), (2, 1, End::Requests, &None));
-    assert_eq!((truth.requests_started, truth.requests_completed), (3_000, 3_000));
+    assert_eq!(
+        (truth.version, truth.seed, truth.ended, &truth.trace_file),
+        (2, 1, End::Requests, &None)
+    );
+    assert_eq!(
+        (truth.requests_started, truth.requests_completed),
+        (3_000, 3_000)
+    );
     let hits = |name: &str| truth.hits[name];
     let qpairs = truth.qpairs.len() as u64;
     assert!(qpairs > 50, "{qpairs}");
-    for probe in ["poll_group_add_qpair", "poll_group_remove_qpair", "ctrlr_add_qpair", "qpair_disconnect"] {
+    for probe in [
+        "poll_group_add_qpair",
+        "poll_group_remove_qpair",
+        "ctrlr_add_qpair",
+        "qpair_disconnect",
+    ] {
         assert_eq!(hits(&format!("spdk:nvmf_{probe}")), qpairs, "{probe}");
     }
-    assert_eq!(hits("spdk:nvmf_ctrlr_create"), truth.qpairs.iter().filter(|qpair| qpair.qid == 0).count() as u64);
-    assert_eq!(hits("spdk:nvmf_ctrlr_create"), hits("spdk:nvmf_ctrlr_destruct"));
-    assert_eq!((hits("demo_request_start"), hits("demo_request_complete")), (3_000, 3_000));
+    assert_eq!(
+        hits("spdk:nvmf_ctrlr_create"),
+        truth.qpairs.iter().filter(|qpair| qpair.qid == 0).count() as u64
+    );
+    assert_eq!(
+        hits("spdk:nvmf_ctrlr_create"),
+        hits("spdk:nvmf_ctrlr_destruct")
+    );
+    assert_eq!(
+        (hits("demo_request_start"), hits("demo_request_complete")),
+        (3_000, 3_000)
+    );
     assert_eq!(hits("demo:request_lazy"), 0, "nobody listens");
-    assert_eq!(truth.hits.iter().filter(|(name, count)| name.starts_with("demo100:") && **count == 1).count(), 100);
-    let unused: Vec<_> = truth.hits.iter().filter(|(_, count)| **count == 0).map(|(name, _)| name.as_str()).collect();
-    assert_eq!(unused, ["demo:request_lazy", "spdk:nvmf_poll_group_drain_qpair"]);
+    assert_eq!(
+        truth
+            .hits
+            .iter()
+            .filter(|(name, count)| name.starts_with("demo100:") && **count == 1)
+            .count(),
+        100
+    );
+    let unused: Vec<_> = truth
+        .hits
+        .iter()
+        .filter(|(_, count)| **count == 0)
+        .map(|(name, _)| name.as_str())
+        .collect();
+    assert_eq!(
+        unused,
+        ["demo:request_lazy", "spdk:nvmf_poll_group_drain_qpair"]
+    );
 
     let (mut pointers, mut long, mut odd) = (BTreeSet::new(), 0, 0);
     for qpair in &truth.qpairs {
-        assert!(qpair.added < qpair.named && qpair.removed.is_some_and(|removed| qpair.named < removed), "{qpair:?}");
+        assert!(
+            qpair.added < qpair.named && qpair.removed.is_some_and(|removed| qpair.named < removed),
+            "{qpair:?}"
+        );
         assert_eq!(qpair.thread, u64::from(qpair.lcore) + 2);
         pointers.insert(qpair.pointer);
         long += usize::from(qpair.hostnqn.len() >= 200);
         odd += usize::from(qpair.hostnqn.contains(' ') && qpair.hostnqn.contains(','));
     }
-    assert!(pointers.len() < truth.qpairs.len() / 2, "pointers are used again: {}", pointers.len());
-    assert!(long > 0 && odd > 0, "{long} long host NQNs, {odd} with blanks and commas");
+    assert!(
+        pointers.len() < truth.qpairs.len() / 2,
+        "pointers are used again: {}",
+        pointers.len()
+    );
+    assert!(
+        long > 0 && odd > 0,
+        "{long} long host NQNs, {odd} with blanks and commas"
+    );
     let subsystems: BTreeSet<_> = truth.qpairs.iter().map(|qpair| &qpair.subnqn).collect();
     assert_eq!(subsystems.len(), 4);
 }
@@ -107,24 +195,36 @@ fn a_pointer_means_one_connection_at_a_time() {
     let truth = run(&[&LOAD[..], &["--no-trace-file", "--seed", "5"]].concat()).truth;
     let mut by_pointer: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
     for qpair in &truth.qpairs {
-        by_pointer.entry(qpair.pointer).or_default().push((qpair.added, qpair.removed.unwrap()));
+        by_pointer
+            .entry(qpair.pointer)
+            .or_default()
+            .push((qpair.added, qpair.removed.unwrap()));
     }
     for lives in by_pointer.values_mut() {
         lives.sort_unstable();
-        assert!(lives.windows(2).all(|pair| pair[0].1 < pair[1].0), "{lives:?}");
+        assert!(
+            lives.windows(2).all(|pair| pair[0].1 < pair[1].0),
+            "{lives:?}"
+        );
     }
 }
 
 /// Returns the text with every address of a connection replaced by the number of its first
 /// appearance.
 fn without_addresses(text: &str, addresses: &BTreeMap<u64, usize>) -> String {
-    let parts = text.split_inclusive(|c: char| !c.is_ascii_digit()).map(|part| {
-        let end = part.trim_end_matches(|c: char| !c.is_ascii_digit()).len();
-        match part[..end].parse().ok().and_then(|address| addresses.get(&address)) {
-            Some(number) => format!("qpair {number}{}", &part[end..]),
-            None => part.to_owned(),
-        }
-    });
+    let parts = text
+        .split_inclusive(|c: char| !c.is_ascii_digit())
+        .map(|part| {
+            let end = part.trim_end_matches(|c: char| !c.is_ascii_digit()).len();
+            match part[..end]
+                .parse()
+                .ok()
+                .and_then(|address| addresses.get(&address))
+            {
+                Some(number) => format!("qpair {number}{}", &part[end..]),
+                None => part.to_owned(),
+            }
+        });
     parts.collect()
 }
 
@@ -138,11 +238,20 @@ fn timeless(args: &[&str]) -> (Truth, Vec<String>) {
     each(&RawTrace::read(bytes.as_slice()).unwrap(), |record| {
         let args: Vec<_> = record.args.iter().map(|(_, value)| value).collect();
         let id = record.object.id();
-        records.push((record.lcore, format!("{} {:?} {id:?} {args:?}", record.tpoint.name, record.owner)));
+        records.push((
+            record.lcore,
+            format!("{} {:?} {id:?} {args:?}", record.tpoint.name, record.owner),
+        ));
     });
     // A stable sort keeps the order within each reactor; the order between them depends on time.
     records.sort_by_key(|(lcore, _)| *lcore);
-    (truth.pid, truth.tsc_rate, truth.first_tsc, truth.last_tsc, truth.trace_file) = (0, 0, 0, 0, None);
+    (
+        truth.pid,
+        truth.tsc_rate,
+        truth.first_tsc,
+        truth.last_tsc,
+        truth.trace_file,
+    ) = (0, 0, 0, 0, None);
     let mut addresses = BTreeMap::new();
     for qpair in &mut truth.qpairs {
         (qpair.added, qpair.named, qpair.removed) = (0, 0, qpair.removed.map(|_| 0));
@@ -150,8 +259,17 @@ fn timeless(args: &[&str]) -> (Truth, Vec<String>) {
         let number = *addresses.entry(qpair.pointer).or_insert(number);
         (qpair.pointer, qpair.ctrlr, qpair.cntlid, qpair.group) = (number as u64, 0, 0, 0);
     }
-    truth.objects.iter_mut().for_each(|object| object.pointer = 0);
-    (truth, records.into_iter().map(|(_, text)| without_addresses(&text, &addresses)).collect())
+    truth
+        .objects
+        .iter_mut()
+        .for_each(|object| object.pointer = 0);
+    (
+        truth,
+        records
+            .into_iter()
+            .map(|(_, text)| without_addresses(&text, &addresses))
+            .collect(),
+    )
 }
 
 #[test]
@@ -169,7 +287,10 @@ fn the_trace_file_is_there_while_it_runs() {
     let path = format!("/dev/shm/demo test_trace.pid{}", demo.pid());
     assert_eq!(
         demo.line,
-        format!("demo-target: pid {}, trace file {path}, waiting for a line on standard input\n", demo.pid())
+        format!(
+            "demo-target: pid {}, trace file {path}, waiting for a line on standard input\n",
+            demo.pid()
+        )
     );
     let bytes = std::fs::read(&path).unwrap();
     let trace = RawTrace::read(bytes.as_slice()).unwrap();

@@ -62,14 +62,31 @@ pub(crate) struct FilterArgs {
 
 impl FilterArgs {
     /// Resolves the filters for a trace with these tracepoints and objects.
-    pub(crate) fn resolve(&self, tpoints: &[Tpoint], specs: &[ObjectSpec], rate: TickRate) -> anyhow::Result<Filter> {
+    pub(crate) fn resolve(
+        &self,
+        tpoints: &[Tpoint],
+        specs: &[ObjectSpec],
+        rate: TickRate,
+    ) -> anyhow::Result<Filter> {
         let conditions = self.conditions.iter().map(|text| condition(text, specs));
         let owner = self.owner.as_deref().map(pattern).transpose()?;
         Ok(Filter {
-            lcores: if self.lcore.is_empty() { None } else { Some(lcores(&self.lcore)?) },
-            tpoints: if self.tpoint.is_empty() { None } else { Some(matching(&self.tpoint, tpoints)?) },
+            lcores: if self.lcore.is_empty() {
+                None
+            } else {
+                Some(lcores(&self.lcore)?)
+            },
+            tpoints: if self.tpoint.is_empty() {
+                None
+            } else {
+                Some(matching(&self.tpoint, tpoints)?)
+            },
             owner: owner.map(OwnerFilter::new),
-            objects: if self.object.is_empty() { None } else { Some(objects(&self.object)?) },
+            objects: if self.object.is_empty() {
+                None
+            } else {
+                Some(objects(&self.object)?)
+            },
             since: self.since.map(|us| ticks(us, rate, f64::ceil)),
             until: self.until.map(|us| ticks(us, rate, f64::floor)),
             conditions: conditions.collect::<anyhow::Result<_>>()?,
@@ -92,8 +109,11 @@ pub(crate) struct EventFilter {
 impl FilterArgs {
     /// Resolves the filters for a DPDK trace.
     pub(crate) fn of_events(&self) -> anyhow::Result<EventFilter> {
-        let given =
-            [("--owner", self.owner.is_some()), ("--object", !self.object.is_empty()), ("--common", self.common)];
+        let given = [
+            ("--owner", self.owner.is_some()),
+            ("--object", !self.object.is_empty()),
+            ("--common", self.common),
+        ];
         if let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) {
             return Err(usage(format!(
                 "{option} is for traces of SPDK: DPDK's have events, without owners and objects"
@@ -104,8 +124,16 @@ impl FilterArgs {
             Ok((name.strip_prefix("arg.").unwrap_or(name).to_owned(), test))
         });
         Ok(EventFilter {
-            lcores: if self.lcore.is_empty() { None } else { Some(lcores(&self.lcore)?) },
-            tpoints: self.tpoint.iter().map(|glob| pattern(glob)).collect::<anyhow::Result<_>>()?,
+            lcores: if self.lcore.is_empty() {
+                None
+            } else {
+                Some(lcores(&self.lcore)?)
+            },
+            tpoints: self
+                .tpoint
+                .iter()
+                .map(|glob| pattern(glob))
+                .collect::<anyhow::Result<_>>()?,
             since: self.since,
             until: self.until,
             conditions: conditions.collect::<anyhow::Result<_>>()?,
@@ -125,12 +153,20 @@ fn parts(text: &str) -> anyhow::Result<(&str, Test)> {
     const OPERATORS: [&str; 6] = ["!=", ">=", "<=", "=", ">", "<"];
     // The first operator counts; of two at one position, the longer.
     let found = OPERATORS.iter().filter_map(|op| Some((text.find(op)?, op)));
-    let Some((at, operator)) = found.min_by_key(|(at, op)| (*at, std::cmp::Reverse(op.len()))) else {
-        return Err(usage(format!("the condition {text:?} has none of = != < <= > >=")));
+    let Some((at, operator)) = found.min_by_key(|(at, op)| (*at, std::cmp::Reverse(op.len())))
+    else {
+        return Err(usage(format!(
+            "the condition {text:?} has none of = != < <= > >="
+        )));
     };
     let (name, value) = (text[..at].trim(), text[at + operator.len()..].trim());
-    let number =
-        || parse_number(value).ok_or_else(|| usage(format!("in the condition {text:?}: {value:?} is not a number")));
+    let number = || {
+        parse_number(value).ok_or_else(|| {
+            usage(format!(
+                "in the condition {text:?}: {value:?} is not a number"
+            ))
+        })
+    };
     let must = match *operator {
         "=" => Test::Matches(pattern(value)?),
         "!=" => Test::MatchesNot(pattern(value)?),
@@ -148,7 +184,11 @@ fn lcores(texts: &[String]) -> anyhow::Result<HashSet<u16>> {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         match (first.trim().parse::<u16>(), last.trim().parse::<u16>()) {
             (Ok(first), Ok(last)) if first <= last => lcores.extend(first..=last),
-            _ => return Err(usage(format!("{text:?} is neither an lcore nor a range of lcores (0,4-7)"))),
+            _ => {
+                return Err(usage(format!(
+                    "{text:?} is neither an lcore nor a range of lcores (0,4-7)"
+                )));
+            }
         }
     }
     Ok(lcores)
@@ -160,7 +200,9 @@ fn matching(globs: &[String], tpoints: &[Tpoint]) -> anyhow::Result<TpointSet> {
     for glob in globs {
         if !add_matching(&mut wanted, glob, tpoints.iter())? {
             let near = patterns::hint(glob, tpoints.iter().map(|t| t.name.as_str()));
-            unknown.push(format!("no tracepoint of this trace matches {glob:?}{near} (list all with --list-tpoints)"));
+            unknown.push(format!(
+                "no tracepoint of this trace matches {glob:?}{near} (list all with --list-tpoints)"
+            ));
         }
     }
     // One of several names may belong to another SPDK version; if none matches, nothing would be
@@ -180,13 +222,19 @@ fn objects(texts: &[String]) -> anyhow::Result<Objects> {
         // No application uses a digit as a prefix: the prefix was forgotten, or this is an address.
         if let Some(digits) = text.strip_prefix("0x") {
             let id = u64::from_str_radix(digits, 16);
-            objects.ids.insert(id.map_err(|_| usage(format!("{text:?} is neither an object's name nor an address")))?);
+            objects.ids.insert(id.map_err(|_| {
+                usage(format!(
+                    "{text:?} is neither an object's name nor an address"
+                ))
+            })?);
         } else if text.bytes().all(|b| b.is_ascii_digit()) {
             return Err(usage(format!(
                 "{text:?} has no prefix: an object's name is a prefix and a number, such as r10"
             )));
         } else {
-            objects.names.insert(text.parse().map_err(|e| usage(format!("{text:?}: {e}")))?);
+            objects
+                .names
+                .insert(text.parse().map_err(|e| usage(format!("{text:?}: {e}")))?);
         }
     }
     Ok(objects)
@@ -195,7 +243,11 @@ fn objects(texts: &[String]) -> anyhow::Result<Objects> {
 /// Parses a time as typed. `f64` alone would accept "nan", which no record is before or after.
 fn micros(text: &str) -> Result<f64, &'static str> {
     let us = text.parse().map_err(|_| "not a number of microseconds")?;
-    if f64::is_finite(us) { Ok(us) } else { Err("not a number of microseconds") }
+    if f64::is_finite(us) {
+        Ok(us)
+    } else {
+        Err("not a number of microseconds")
+    }
 }
 
 fn ticks(us: f64, rate: TickRate, round: fn(f64) -> f64) -> u64 {

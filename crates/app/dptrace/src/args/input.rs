@@ -11,7 +11,9 @@ use errors::usage;
 use host::user_file;
 use process_selector::{Role, Takes};
 use text::printable::path as printable;
-use trace_source::{Loaded, NAME_BASE, Piped, Place, SHM, captures, named, trace_of, traces, what_is_there};
+use trace_source::{
+    Loaded, NAME_BASE, Piped, Place, SHM, captures, named, trace_of, traces, what_is_there,
+};
 
 use crate::args::objects::ObjectArgs;
 use crate::messages::note;
@@ -38,7 +40,12 @@ pub(crate) struct InputArgs {
     /// Read the trace of this application (nvmf, ...)
     ///
     /// The application runs, and has its trace in /dev/shm. -p or --shm-id says which one, if several have this name.
-    #[arg(short = 's', long = "app", value_name = "APP", conflicts_with = "input")]
+    #[arg(
+        short = 's',
+        long = "app",
+        value_name = "APP",
+        conflicts_with = "input"
+    )]
     app: Option<String>,
 
     /// The application's process, by its number or name
@@ -65,12 +72,25 @@ impl InputArgs {
     pub(crate) fn resolve(&self, command: &'static str) -> anyhow::Result<Input> {
         let bare = self.bare_process().map(|word| vec![word.to_owned()]);
         let words = bare.as_ref().unwrap_or(&self.pid);
-        let role = Role { command, takes: Takes::One, starts: false };
-        let pid =
-            if words.is_empty() { None } else { Some(process_selector::one(words, role, &terminal::observer())?) };
+        let role = Role {
+            command,
+            takes: Takes::One,
+            starts: false,
+        };
+        let pid = if words.is_empty() {
+            None
+        } else {
+            Some(process_selector::one(words, role, &terminal::observer())?)
+        };
         match (pid, &self.app) {
-            (Some(pid), None) => Ok(Input { place: Place::File(trace_of(pid)?), process: Some(pid) }),
-            _ => Ok(Input { place: self.place(pid)?, process: None }),
+            (Some(pid), None) => Ok(Input {
+                place: Place::File(trace_of(pid)?),
+                process: Some(pid),
+            }),
+            _ => Ok(Input {
+                place: self.place(pid)?,
+                process: None,
+            }),
         }
     }
 
@@ -84,10 +104,17 @@ impl InputArgs {
         match (&self.app, pid) {
             (None, Some(pid)) => trace_of(pid).ok(),
             (app, _) => {
-                let end = pid.map(|pid| format!("pid{pid}")).or(self.shm_id.map(|id| id.to_string()));
-                let name = format!("{}{NAME_BASE}{}", app.as_deref().unwrap_or_default(), end.unwrap_or_default());
-                let is_it =
-                    |path: &PathBuf| app.is_none() || path.to_string_lossy().starts_with(&format!("{SHM}/{name}"));
+                let end = pid
+                    .map(|pid| format!("pid{pid}"))
+                    .or(self.shm_id.map(|id| id.to_string()));
+                let name = format!(
+                    "{}{NAME_BASE}{}",
+                    app.as_deref().unwrap_or_default(),
+                    end.unwrap_or_default()
+                );
+                let is_it = |path: &PathBuf| {
+                    app.is_none() || path.to_string_lossy().starts_with(&format!("{SHM}/{name}"))
+                };
                 traces().ok()?.into_iter().rfind(is_it)
             }
         }
@@ -96,15 +123,20 @@ impl InputArgs {
     /// Returns the file argument if no file has that name, but a process has.
     fn bare_process(&self) -> Option<&str> {
         let word = self.file.as_ref()?.to_str()?;
-        (word != "-" && !word.contains('/') && !Path::new(word).exists() && process_selector::is_there(word))
-            .then_some(word)
+        (word != "-"
+            && !word.contains('/')
+            && !Path::new(word).exists()
+            && process_selector::is_there(word))
+        .then_some(word)
     }
 
     /// Finds the trace, unless a process was named instead.
     fn place(&self, pid: Option<u32>) -> anyhow::Result<Place> {
         if let Some(path) = self.input.as_ref().or(self.file.as_ref()) {
             return if path.as_os_str() == "-" {
-                Ok(Place::Piped(Piped::begin(io::stdin()).context(READING_STDIN)?))
+                Ok(Place::Piped(
+                    Piped::begin(io::stdin()).context(READING_STDIN)?,
+                ))
             } else {
                 Ok(Place::File(named(path, &terminal::observer())))
             };
@@ -115,7 +147,9 @@ impl InputArgs {
                 (None, Some(id)) => format!("{SHM}/{app}{NAME_BASE}{id}"),
                 (None, None) => {
                     let there = what_is_there()?;
-                    return Err(usage(format!("-s needs the application's -p PID or --shm-id ID; {there}")));
+                    return Err(usage(format!(
+                        "-s needs the application's -p PID or --shm-id ID; {there}"
+                    )));
                 }
             };
             if !Path::new(&path).exists() {
@@ -130,9 +164,14 @@ impl InputArgs {
             }
         }
         let Some(newest) = traces()?.into_iter().next_back() else {
-            bail!("no trace file in {SHM}: give one with -i FILE, or pipe the output of spdk_trace -j into dptrace");
+            bail!(
+                "no trace file in {SHM}: give one with -i FILE, or pipe the output of spdk_trace -j into dptrace"
+            );
         };
-        note(&format!("reading the newest trace file, {}", printable(&newest)));
+        note(&format!(
+            "reading the newest trace file, {}",
+            printable(&newest)
+        ));
         Ok(Place::File(newest))
     }
 }
@@ -150,7 +189,10 @@ pub(crate) fn explained(error: anyhow::Error, path: &Path) -> anyhow::Error {
         () => return error,
     };
     let name = printable(path);
-    usage(format!("reading {name}: it is {what}, and no trace: dptrace run {}", text::shell::word(path)))
+    usage(format!(
+        "reading {name}: it is {what}, and no trace: dptrace run {}",
+        text::shell::word(path)
+    ))
 }
 
 /// Loads a trace and measures its tick rate, as [`Place::load_measured`] does, and explains other
@@ -189,18 +231,36 @@ fn is_piped() -> bool {
 }
 
 /// Returns an error if `-o` names an input, which it would destroy.
-pub(crate) fn refuse_to_overwrite(place: &Place, objects: &ObjectArgs, output: Option<&Path>) -> anyhow::Result<()> {
-    let trace = if let Place::File(path) = place { Some(("the trace itself", path.as_path())) } else { None };
-    let captured = trace.map(|(_, path)| captures::files(path)).unwrap_or_default();
+pub(crate) fn refuse_to_overwrite(
+    place: &Place,
+    objects: &ObjectArgs,
+    output: Option<&Path>,
+) -> anyhow::Result<()> {
+    let trace = if let Place::File(path) = place {
+        Some(("the trace itself", path.as_path()))
+    } else {
+        None
+    };
+    let captured = trace
+        .map(|(_, path)| captures::files(path))
+        .unwrap_or_default();
     let captured = captured.iter().map(|(what, path)| (*what, path.as_path()));
-    output::refuse_inputs(output, trace.into_iter().chain(captured).chain(objects.sources().of(place).files()))
+    output::refuse_inputs(
+        output,
+        trace
+            .into_iter()
+            .chain(captured)
+            .chain(objects.sources().of(place).files()),
+    )
 }
 
 /// Returns whether an argument that should be a capture is a process: any number, or the name of a
 /// running process.
 fn is_process(word: &str) -> bool {
     let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
-    !std::path::Path::new(word).exists() && !word.contains('/') && (is_number || process_selector::is_there(word))
+    !std::path::Path::new(word).exists()
+        && !word.contains('/')
+        && (is_number || process_selector::is_there(word))
 }
 
 /// Returns the advice to capture a process first, for commands that only read captures.
@@ -216,7 +276,11 @@ pub(crate) fn captured_first(process: &str) -> String {
 /// a process advises to capture it first.
 pub(crate) fn capture_or_trace(path: &Path) -> anyhow::Result<PathBuf> {
     if let Some(process) = path.to_str().filter(|word| is_process(word)) {
-        return Err(usage(format!("{} is no file or folder: {}", printable(path), captured_first(process))));
+        return Err(usage(format!(
+            "{} is no file or folder: {}",
+            printable(path),
+            captured_first(process)
+        )));
     }
     Ok(named(path, &terminal::observer()))
 }

@@ -11,7 +11,10 @@ use trace_source::Place;
 
 /// Refuses a trace that is a recording, and recordings that are traces. Skips inputs that can be
 /// read only once.
-pub(crate) fn refuse<'a>(place: &Place, recordings: impl Iterator<Item = &'a Path>) -> anyhow::Result<()> {
+pub(crate) fn refuse<'a>(
+    place: &Place,
+    recordings: impl Iterator<Item = &'a Path>,
+) -> anyhow::Result<()> {
     let start = |path: &Path| user_file::start(path).unwrap_or_default();
     let taken_for_trace = match place {
         Place::File(path) if is_recording(&start(path)) => Some(path.as_path()),
@@ -42,11 +45,17 @@ pub(crate) fn refuse<'a>(place: &Place, recordings: impl Iterator<Item = &'a Pat
 /// ARGUMENT=...`.
 fn is_recording(start: &[u8]) -> bool {
     let text = String::from_utf8_lossy(start);
-    let is_name = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let is_name = |name: &str| {
+        !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    };
     text.lines().any(|line| {
-        let hit = line.split_once(": ").and_then(|(probe, args)| Some((probe, args.split_once('=')?.0)));
+        let hit = line
+            .split_once(": ")
+            .and_then(|(probe, args)| Some((probe, args.split_once('=')?.0)));
         hit.is_some_and(|(probe, arg)| is_name(probe) && is_name(arg))
-            || line.strip_prefix("Attaching ").is_some_and(|rest| rest.contains(" probe"))
+            || line
+                .strip_prefix("Attaching ")
+                .is_some_and(|rest| rest.contains(" probe"))
     })
 }
 
@@ -64,16 +73,28 @@ mod tests {
 
     #[test]
     fn recordings_and_traces_are_known_by_how_they_begin() {
-        let recordings =
-            ["Attaching 5 probes...\n", "nvmf_poll_group_add_qpair: tsc=0x1, qpair=0x2", "x\nnvmf_a: tsc=1\n"];
+        let recordings = [
+            "Attaching 5 probes...\n",
+            "nvmf_poll_group_add_qpair: tsc=0x1, qpair=0x2",
+            "x\nnvmf_a: tsc=1\n",
+        ];
         for recording in recordings {
-            assert!(is_recording(recording.as_bytes()) && !is_trace(recording.as_bytes()), "{recording}");
+            assert!(
+                is_recording(recording.as_bytes()) && !is_trace(recording.as_bytes()),
+                "{recording}"
+            );
         }
         for trace in ["{\n  \"tsc_rate\": 1", " {}", &"\0".repeat(512)] {
-            assert!(is_trace(trace.as_bytes()) && !is_recording(trace.as_bytes()), "{trace}");
+            assert!(
+                is_trace(trace.as_bytes()) && !is_recording(trace.as_bytes()),
+                "{trace}"
+            );
         }
         for neither in ["", "some text\n", "key: value\n", "a b: c=1\n"] {
-            assert!(!is_trace(neither.as_bytes()) && !is_recording(neither.as_bytes()), "{neither}");
+            assert!(
+                !is_trace(neither.as_bytes()) && !is_recording(neither.as_bytes()),
+                "{neither}"
+            );
         }
     }
 }

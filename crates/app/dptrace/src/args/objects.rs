@@ -15,7 +15,12 @@ pub(crate) struct ObjectArgs {
     /// Made with dptrace record or bpftrace (see docs/objects.md). Pointers are printed as the objects that they pointed to
     /// at that time. Default: of a capture its own; of a trace x.trace or NAME the file x.recording or NAME.recording beside it, if
     /// dptrace record made it of the same process at that time.
-    #[arg(short = 'b', long = "recording", visible_alias = "bpftrace", value_name = "FILE")]
+    #[arg(
+        short = 'b',
+        long = "recording",
+        visible_alias = "bpftrace",
+        value_name = "FILE"
+    )]
     recordings: Vec<PathBuf>,
 
     /// Use no recording, also if a capture has one or one lies beside the trace
@@ -36,7 +41,10 @@ pub(crate) struct ObjectArgs {
 impl ObjectArgs {
     /// Returns a copy for a trace at that place.
     pub(crate) fn of(&self, place: &Place) -> Self {
-        Self { at_place: Some(self.sources().of(place)), ..self.clone() }
+        Self {
+            at_place: Some(self.sources().of(place)),
+            ..self.clone()
+        }
     }
 
     /// Returns the named files.
@@ -44,6 +52,10 @@ impl ObjectArgs {
         if let Some(sources) = &self.at_place {
             return sources.clone();
         }
-        ObjectSources::new(self.recordings.clone(), self.no_recording, self.objects.clone())
+        ObjectSources::new(
+            self.recordings.clone(),
+            self.no_recording,
+            self.objects.clone(),
+        )
     }
 }

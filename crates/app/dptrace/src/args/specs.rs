@@ -18,7 +18,12 @@ const ALL: &str = "all";
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SpecArgs {
     /// The kinds of object to record: built-in names (see dptrace objects --list), all, or files of specs (.toml)
-    #[arg(long, value_name = "SPEC", value_delimiter = ',', default_value = "qpair")]
+    #[arg(
+        long,
+        value_name = "SPEC",
+        value_delimiter = ',',
+        default_value = "qpair"
+    )]
     objects: Vec<OsString>,
 }
 
@@ -33,7 +38,11 @@ impl SpecArgs {
     /// same name.
     pub(crate) fn resolve(&self) -> anyhow::Result<Vec<ObjectSpec>> {
         let known = built_in()?;
-        let files = self.objects.iter().filter(|word| is_file(word)).map(AsRef::as_ref);
+        let files = self
+            .objects
+            .iter()
+            .filter(|word| is_file(word))
+            .map(AsRef::as_ref);
         let own = read_files(files)?;
         let mut specs: Vec<ObjectSpec> = Vec::new();
         for word in self.objects.iter().filter(|word| !is_file(word)) {
@@ -55,13 +64,22 @@ impl SpecArgs {
 /// Returns whether the word is a file path rather than a name.
 fn is_file(word: &OsStr) -> bool {
     let path = Path::new(word);
-    path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("toml")) || path.components().count() > 1
+    path.extension()
+        .is_some_and(|ext| ext.eq_ignore_ascii_case("toml"))
+        || path.components().count() > 1
 }
 
 fn unknown(word: &str, known: &[ObjectSpec]) -> anyhow::Error {
-    let names: Vec<_> = known.iter().map(|spec| spec.name.as_str()).chain([ALL]).collect();
+    let names: Vec<_> = known
+        .iter()
+        .map(|spec| spec.name.as_str())
+        .chain([ALL])
+        .collect();
     let hint = patterns::hint(word, names.iter().copied());
-    usage(format!("there is no object spec {word:?}{hint}; give one of {}, or a file (.toml)", names.join(", ")))
+    usage(format!(
+        "there is no object spec {word:?}{hint}; give one of {}, or a file (.toml)",
+        names.join(", ")
+    ))
 }
 
 #[cfg(test)]
@@ -71,7 +89,10 @@ mod tests {
     use super::*;
 
     fn resolve(words: &[&str]) -> anyhow::Result<Vec<String>> {
-        let specs = SpecArgs { objects: words.iter().map(OsString::from).collect() }.resolve()?;
+        let specs = SpecArgs {
+            objects: words.iter().map(OsString::from).collect(),
+        }
+        .resolve()?;
         Ok(specs.into_iter().map(|spec| spec.name).collect())
     }
 
@@ -79,7 +100,10 @@ mod tests {
     fn names_all_and_files() {
         let all = resolve(&[ALL]).unwrap();
         assert_eq!(all.len(), objects::BUILT_IN.len());
-        assert_eq!(resolve(&["thread", "qpair", "thread"]).unwrap(), ["thread", "qpair"]);
+        assert_eq!(
+            resolve(&["thread", "qpair", "thread"]).unwrap(),
+            ["thread", "qpair"]
+        );
         assert_eq!(resolve(&["qpair", ALL]).unwrap(), all, "each once");
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("own.toml");
@@ -87,15 +111,30 @@ mod tests {
         let spec = |name: &str| format!("[[object]]\nname = \"{name}\"\nkey = \"k\"\n{probe}");
         fs::write(&file, spec("qpair") + &spec("mine")).unwrap();
         let file = file.to_str().unwrap();
-        assert_eq!(resolve(&[file, "thread", "qpair"]).unwrap(), ["thread", "qpair", "mine"]);
-        assert!(resolve(&[file, file]).unwrap_err().to_string().contains("two objects have the name \"qpair\""));
+        assert_eq!(
+            resolve(&[file, "thread", "qpair"]).unwrap(),
+            ["thread", "qpair", "mine"]
+        );
+        assert!(
+            resolve(&[file, file])
+                .unwrap_err()
+                .to_string()
+                .contains("two objects have the name \"qpair\"")
+        );
     }
 
     #[test]
     fn a_typing_error_is_reported_with_the_nearest_name() {
         let error = |word| resolve(&[word]).unwrap_err().to_string();
-        assert!(error("qpiar").starts_with("there is no object spec \"qpiar\"; near: qpair"), "{}", error("qpiar"));
-        assert!(error("zz").contains("give one of qpair, ctrlr,") && error("").contains(", all, or a file (.toml)"));
+        assert!(
+            error("qpiar").starts_with("there is no object spec \"qpiar\"; near: qpair"),
+            "{}",
+            error("qpiar")
+        );
+        assert!(
+            error("zz").contains("give one of qpair, ctrlr,")
+                && error("").contains(", all, or a file (.toml)")
+        );
         assert!(error("no/such/file").starts_with("reading no/such/file"));
         assert!(error("own.toml").starts_with("reading own.toml"));
     }

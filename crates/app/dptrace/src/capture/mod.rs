@@ -81,12 +81,19 @@ Examples:
   dptrace trace -i CAPTURE --info                   what was captured
   dptrace latency -i CAPTURE --summary";
 
-const ROLE: Role = Role { command: "capture", takes: Takes::One, starts: false };
+const ROLE: Role = Role {
+    command: "capture",
+    takes: Takes::One,
+    starts: false,
+};
 
 /// Runs the command.
 pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     if !args.buffer.is_power_of_two() {
-        return Err(usage(format!("--buffer {} is not a power of two", args.buffer)));
+        return Err(usage(format!(
+            "--buffer {} is not a power of two",
+            args.buffer
+        )));
     }
     let words = [args.pid.as_slice(), &args.process].concat();
     if words.is_empty() {
@@ -102,11 +109,21 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     let mut missing = Missing::default();
     let rings = missing.unless("trace", Rings::open(pid));
     // Slots that were never written have no pages.
-    let pages =
-        |rings: &Rings| rings.path.metadata().map_or(0, |file| file.len().min(file.blocks().saturating_mul(512)));
+    let pages = |rings: &Rings| {
+        rings
+            .path
+            .metadata()
+            .map_or(0, |file| file.len().min(file.blocks().saturating_mul(512)))
+    };
     let ring_bytes = rings.as_ref().map_or(0, pages);
-    let needed = args.max_bytes.map_or(u64::MAX, |most| most).min(ring_bytes.saturating_add(LEAST_ROOM));
-    let why = format!("{} of the trace's rings, and what comes until it ends", screen::size(ring_bytes));
+    let needed = args
+        .max_bytes
+        .map_or(u64::MAX, |most| most)
+        .min(ring_bytes.saturating_add(LEAST_ROOM));
+    let why = format!(
+        "{} of the trace's rings, and what comes until it ends",
+        screen::size(ring_bytes)
+    );
     check_room(args.output.as_deref(), needed, &why)?;
     // Reading debug information takes time: nothing else is running yet.
     let objects = Objects::start(pid, &specs, !args.no_probes, RING_BYTES, &observer);
@@ -124,10 +141,20 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     facts.missing = missing.reasons();
     facts.begin = capture_recorder::facts::now();
     let folder = Folder::create(args.output.as_deref(), pid)?;
-    let limits = Limits { after: args.duration, max_bytes: args.max_bytes.or_else(|| most_bytes(&folder)) };
-    let parts = Parts { rings, kernel, objects };
+    let limits = Limits {
+        after: args.duration,
+        max_bytes: args.max_bytes.or_else(|| most_bytes(&folder)),
+    };
+    let parts = Parts {
+        rings,
+        kernel,
+        objects,
+    };
     capture_recorder::record(parts, (&folder, facts), pid, limits, &place, &observer)?;
-    note(&format!("next: dptrace timeline {}", shell::word(folder.path())));
+    note(&format!(
+        "next: dptrace timeline {}",
+        shell::word(folder.path())
+    ));
     Ok(())
 }
 
@@ -142,7 +169,9 @@ const LEAST_LIMIT: u64 = 16 << 20;
 fn most_bytes(folder: &Folder) -> Option<u64> {
     let most = (folder.free_bytes()? / 2).max(LEAST_LIMIT);
     let size = screen::size(most);
-    note(&format!("the capture ends at {size}, by what is free on that disk; --max-bytes sets another limit"));
+    note(&format!(
+        "the capture ends at {size}, by what is free on that disk; --max-bytes sets another limit"
+    ));
     Some(most)
 }
 
@@ -156,7 +185,10 @@ impl Missing {
     }
 
     fn reasons(&self) -> std::collections::BTreeMap<String, String> {
-        self.0.iter().map(|(part, error)| ((*part).to_owned(), format!("{error:#}"))).collect()
+        self.0
+            .iter()
+            .map(|(part, error)| ((*part).to_owned(), format!("{error:#}")))
+            .collect()
     }
 
     /// Reports all missing parts; advice in `given` is not repeated.
@@ -168,7 +200,10 @@ impl Missing {
                 _ => "objects",
             };
             let advice = rights::advice(error).filter(|advice| !given.contains(advice));
-            note(&format!("not captured: {what}: {error:#}{}", advice.as_deref().unwrap_or_default()));
+            note(&format!(
+                "not captured: {what}: {error:#}{}",
+                advice.as_deref().unwrap_or_default()
+            ));
             given.extend(advice);
         }
     }
@@ -177,9 +212,16 @@ impl Missing {
     fn into_error(mut self) -> anyhow::Error {
         // This is the reason that advice can help against.
         let kernel = self.0.pop();
-        self.report(kernel.iter().filter_map(|(_, error)| rights::advice(error)).collect());
+        self.report(
+            kernel
+                .iter()
+                .filter_map(|(_, error)| rights::advice(error))
+                .collect(),
+        );
         match kernel {
-            Some((_, error)) => error.context("there is nothing to capture: no trace, and no events of the kernel"),
+            Some((_, error)) => {
+                error.context("there is nothing to capture: no trace, and no events of the kernel")
+            }
             None => anyhow::anyhow!("there is nothing to capture"),
         }
     }
@@ -193,7 +235,10 @@ mod tests {
     fn what_is_missing_is_known_by_its_part() {
         let mut missing = Missing::default();
         assert_eq!(missing.unless("trace", Ok(1)), Some(1));
-        assert_eq!(missing.unless::<u8>("kernel", Err(anyhow::anyhow!("no rights"))), None);
+        assert_eq!(
+            missing.unless::<u8>("kernel", Err(anyhow::anyhow!("no rights"))),
+            None
+        );
         assert_eq!(missing.reasons()["kernel"], "no rights");
         assert!(format!("{:#}", missing.into_error()).ends_with("no rights"));
     }

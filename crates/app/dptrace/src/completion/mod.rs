@@ -71,17 +71,26 @@ struct Candidate {
 
 impl Candidate {
     fn new(value: impl Into<String>, about: impl Into<String>) -> Self {
-        Self { value: value.into(), about: about.into() }
+        Self {
+            value: value.into(),
+            about: about.into(),
+        }
     }
 }
 
 impl Answer {
     fn of_names(names: Names) -> Self {
-        Self { names, ..Self::default() }
+        Self {
+            names,
+            ..Self::default()
+        }
     }
 
     fn of_candidates(candidates: Vec<Candidate>) -> Self {
-        Self { candidates, ..Self::default() }
+        Self {
+            candidates,
+            ..Self::default()
+        }
     }
 
     /// Returns the first line for the scripts: the names that the shell adds, and whether a blank
@@ -117,7 +126,10 @@ impl Answer {
 
 /// Returns whether a shell takes the value as a plain word.
 fn is_harmless(value: &str) -> bool {
-    !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./:=,+@%".contains(&byte))
+    !value.is_empty()
+        && value
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"_-./:=,+@%".contains(&byte))
 }
 
 /// Prints the completions of the last word.
@@ -125,7 +137,9 @@ pub(crate) fn complete(args: &CompleteArgs) -> anyhow::Result<()> {
     // zsh and fish pass words without their quotes.
     let plain = |word: &OsString| match args.shell {
         ShellName::Zsh => quotes::home(&word.to_string_lossy()),
-        ShellName::Bash | ShellName::Fish => quotes::home(&quotes::removed(&word.to_string_lossy())),
+        ShellName::Bash | ShellName::Fish => {
+            quotes::home(&quotes::removed(&word.to_string_lossy()))
+        }
     };
     let words: Vec<String> = args.words.iter().map(plain).collect();
     let mut grammar = Cli::command();
@@ -135,14 +149,20 @@ pub(crate) fn complete(args: &CompleteArgs) -> anyhow::Result<()> {
     writeln!(output.buffer, "{}", answer.offers())?;
     for Candidate { value, about } in &answer.candidates {
         // fish adds no blank after this, and has no other way to suppress it.
-        let end = if answer.goes_on && args.shell == ShellName::Fish { "=" } else { "" };
+        let end = if answer.goes_on && args.shell == ShellName::Fish {
+            "="
+        } else {
+            ""
+        };
         writeln!(output.buffer, "{value}{end}\t{about}")?;
     }
     Ok(output.flush()?)
 }
 
 fn answer(grammar: &clap::Command, words: &[String]) -> Answer {
-    let Some(place) = Place::of(grammar, words) else { return Answer::default() };
+    let Some(place) = Place::of(grammar, words) else {
+        return Answer::default();
+    };
     values::answer(&place).narrowed(&place)
 }
 
@@ -150,12 +170,23 @@ fn answer(grammar: &clap::Command, words: &[String]) -> Answer {
 pub(crate) fn completions(shell: Shell) -> anyhow::Result<()> {
     let mut output = Output::open(None)?;
     match shell {
-        Shell::Bash => output.buffer.extend_from_slice(include_bytes!("dptrace.bash")),
-        Shell::Zsh => output.buffer.extend_from_slice(include_bytes!("dptrace.zsh")),
-        Shell::Fish => output.buffer.extend_from_slice(include_bytes!("dptrace.fish")),
+        Shell::Bash => output
+            .buffer
+            .extend_from_slice(include_bytes!("dptrace.bash")),
+        Shell::Zsh => output
+            .buffer
+            .extend_from_slice(include_bytes!("dptrace.zsh")),
+        Shell::Fish => output
+            .buffer
+            .extend_from_slice(include_bytes!("dptrace.fish")),
         // Into memory: the generator panics if standard output is closed.
         other => {
-            clap_complete::generate(other, &mut without_hidden(&Cli::command()), "dptrace", &mut output.buffer);
+            clap_complete::generate(
+                other,
+                &mut without_hidden(&Cli::command()),
+                "dptrace",
+                &mut output.buffer,
+            );
         }
     }
     Ok(output.flush()?)
@@ -164,12 +195,24 @@ pub(crate) fn completions(shell: Shell) -> anyhow::Result<()> {
 /// Returns the command without hidden commands and options, which the generators would not leave
 /// out.
 fn without_hidden(command: &clap::Command) -> clap::Command {
-    let args = command.get_arguments().filter(|arg| !arg.is_hide_set()).cloned();
-    let commands = command.get_subcommands().filter(|command| !command.is_hide_set()).map(without_hidden);
-    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let args = command
+        .get_arguments()
+        .filter(|arg| !arg.is_hide_set())
+        .cloned();
+    let commands = command
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+        .map(without_hidden);
+    let about = command
+        .get_about()
+        .map(ToString::to_string)
+        .unwrap_or_default();
     // clap wants names with a static lifetime; the program ends after this.
     let name: &'static str = command.get_name().to_owned().leak();
-    clap::Command::new(name).about(about).args(args).subcommands(commands)
+    clap::Command::new(name)
+        .about(about)
+        .args(args)
+        .subcommands(commands)
 }
 
 #[cfg(test)]

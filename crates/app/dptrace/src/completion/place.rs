@@ -43,21 +43,42 @@ impl<'a> Place<'a> {
     /// Finds the role of the last of the words, which follow the program's name.
     pub(super) fn of(grammar: &'a Command, words: &'a [String]) -> Option<Self> {
         let (last, before) = words.split_last()?;
-        let mut walk = Walk { command: grammar, words: 0, waits: None, is_rest: false, given: Vec::new() };
+        let mut walk = Walk {
+            command: grammar,
+            words: 0,
+            waits: None,
+            is_rest: false,
+            given: Vec::new(),
+        };
         for word in before {
             walk.step(word);
         }
-        let before = if walk.waits.is_some() { &before[..before.len() - 1] } else { before };
+        let before = if walk.waits.is_some() {
+            &before[..before.len() - 1]
+        } else {
+            before
+        };
         let (slot, lead) = walk.slot(last)?;
         let (lead, typed) = last.split_at(lead);
         let (lead, typed) = (lead.to_owned(), typed.to_owned());
-        Some(Self { command: walk.command, slot, lead, typed, before, given: walk.given })
+        Some(Self {
+            command: walk.command,
+            slot,
+            lead,
+            typed,
+            before,
+            given: walk.given,
+        })
     }
 
     /// Returns whether an option may still be given.
     pub(super) fn may_have(&self, option: &Arg) -> bool {
         let repeats = matches!(option.get_action(), ArgAction::Append | ArgAction::Count);
-        repeats || !self.given.iter().any(|given| given.get_id() == option.get_id())
+        repeats
+            || !self
+                .given
+                .iter()
+                .any(|given| given.get_id() == option.get_id())
     }
 }
 
@@ -77,7 +98,13 @@ impl<'a> Walk<'a> {
             self.given.push(option);
             self.waits = (value.is_none() && takes_value(option)).then_some(option);
         } else if let (0, Some(command)) = (self.words, self.command.find_subcommand(word)) {
-            *self = Walk { command, words: 0, waits: None, is_rest: false, given: Vec::new() };
+            *self = Walk {
+                command,
+                words: 0,
+                waits: None,
+                is_rest: false,
+                given: Vec::new(),
+            };
         } else if !word.starts_with('-') || word == "-" {
             self.words += 1;
         }
@@ -92,29 +119,44 @@ impl<'a> Walk<'a> {
         }
         if word.starts_with('-') && !self.is_rest {
             return Some(match self.option(word) {
-                Some((option, Some(value))) if takes_value(option) => {
-                    (Slot::Value(option, 0), word.len() - value.len() + listed(option, value))
-                }
+                Some((option, Some(value))) if takes_value(option) => (
+                    Slot::Value(option, 0),
+                    word.len() - value.len() + listed(option, value),
+                ),
                 _ => (Slot::Option, 0),
             });
         }
         if self.words == 0 && self.command.has_subcommands() {
             return Some((Slot::Command, 0));
         }
-        let positionals: Vec<&Arg> =
-            self.command.get_positionals().filter(|arg| arg.is_last_set() == self.is_rest).collect();
+        let positionals: Vec<&Arg> = self
+            .command
+            .get_positionals()
+            .filter(|arg| arg.is_last_set() == self.is_rest)
+            .collect();
         // The last one may be repeated.
         let several = |arg: &&&Arg| arg.get_num_args().is_some_and(|n| n.max_values() > 1);
-        let arg = positionals.get(self.words).or(positionals.last().filter(several)).copied();
+        let arg = positionals
+            .get(self.words)
+            .or(positionals.last().filter(several))
+            .copied();
         arg.map(|arg| (Slot::Value(arg, self.words), listed(arg, word)))
     }
 
     /// Returns the option that a word names, and the value in the same word.
     fn option<'w>(&self, word: &'w str) -> Option<(&'a Arg, Option<&'w str>)> {
-        let mut options = self.command.get_arguments().filter(|arg| !arg.is_positional());
+        let mut options = self
+            .command
+            .get_arguments()
+            .filter(|arg| !arg.is_positional());
         if let Some(long) = word.strip_prefix("--") {
-            let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
-            let is_it = |arg: &&Arg| arg.get_long_and_visible_aliases().is_some_and(|names| names.contains(&name));
+            let (name, value) = long
+                .split_once('=')
+                .map_or((long, None), |(name, value)| (name, Some(value)));
+            let is_it = |arg: &&Arg| {
+                arg.get_long_and_visible_aliases()
+                    .is_some_and(|names| names.contains(&name))
+            };
             return options.find(is_it).map(|option| (option, value));
         }
         // The last of several letters may take a value: -vp 4711, -vp4711.
@@ -122,7 +164,10 @@ impl<'a> Walk<'a> {
         let mut found = None;
         for (at, letter) in letters.char_indices() {
             let is_it = |arg: &Arg| {
-                arg.get_short() == Some(letter) || arg.get_all_short_aliases().is_some_and(|all| all.contains(&letter))
+                arg.get_short() == Some(letter)
+                    || arg
+                        .get_all_short_aliases()
+                        .is_some_and(|all| all.contains(&letter))
             };
             let option = self.command.get_arguments().find(|arg| is_it(arg))?;
             let rest = &letters[at + letter.len_utf8()..];
@@ -147,6 +192,10 @@ fn is_optional(option: &Arg) -> bool {
 
 /// Returns the number of bytes of a list value before its last item.
 fn listed(arg: &Arg, value: &str) -> usize {
-    let is_list = arg.get_value_delimiter() == Some(',') || matches!(arg.get_id().as_str(), "pid" | "processes");
-    value.rfind(',').filter(|_| is_list).map_or(0, |comma| comma + 1)
+    let is_list = arg.get_value_delimiter() == Some(',')
+        || matches!(arg.get_id().as_str(), "pid" | "processes");
+    value
+        .rfind(',')
+        .filter(|_| is_list)
+        .map_or(0, |comma| comma + 1)
 }

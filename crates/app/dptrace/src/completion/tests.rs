@@ -9,7 +9,10 @@ fn values(line: &str) -> Vec<String> {
     grammar.build();
     let answer = answer(&grammar, &words);
     let names = (answer.names != Names::None).then(|| format!("|{}", answer.offers()));
-    names.into_iter().chain(answer.candidates.into_iter().map(|it| it.value)).collect()
+    names
+        .into_iter()
+        .chain(answer.candidates.into_iter().map(|it| it.value))
+        .collect()
 }
 
 fn of(line: &str) -> String {
@@ -22,7 +25,10 @@ fn commands_and_options_without_hidden_ones() {
     assert_eq!(of("dptrace help la"), "latency");
     assert_eq!(of("dptrace trace --list"), "--list-tpoints");
     let commands = values("dptrace ");
-    assert!(commands.contains(&"doctor".to_owned()) && !commands.contains(&"demo-target".to_owned()), "{commands:?}");
+    assert!(
+        commands.contains(&"doctor".to_owned()) && !commands.contains(&"demo-target".to_owned()),
+        "{commands:?}"
+    );
     assert!(!commands.contains(&"complete".to_owned()), "{commands:?}");
     assert_eq!(of("dptrace run --usdt-file"), "");
     assert_eq!(of("dptrace no-such-command "), "");
@@ -38,10 +44,20 @@ fn an_option_is_offered_once_unless_it_repeats() {
 fn values_are_found_however_they_are_typed() {
     for line in ["--format n", "--format=n", "--input x --format n"] {
         let lead = if line.contains('=') { "--format=" } else { "" };
-        assert_eq!(of(&format!("dptrace trace {line}")), format!("{lead}ndjson"), "{line}");
+        assert_eq!(
+            of(&format!("dptrace trace {line}")),
+            format!("{lead}ndjson"),
+            "{line}"
+        );
     }
-    assert_eq!(of("dptrace latency --by lcore,owner.sub"), "lcore,owner.subnqn");
-    assert_eq!(of("dptrace latency --by=lcore,owner.sub"), "--by=lcore,owner.subnqn");
+    assert_eq!(
+        of("dptrace latency --by lcore,owner.sub"),
+        "lcore,owner.subnqn"
+    );
+    assert_eq!(
+        of("dptrace latency --by=lcore,owner.sub"),
+        "--by=lcore,owner.subnqn"
+    );
     assert_eq!(of("dptrace latency --where qpair.hostn"), "qpair.hostnqn");
     assert_eq!(of("dptrace latency --where qpair.hostnqn=x"), "");
     assert_eq!(of("dptrace run -vB f"), "full");
@@ -55,7 +71,10 @@ fn scripts_and_specs_are_known() {
     assert_eq!(of("dptrace run -p 1 --for 5s runq"), "|files runqlat");
     assert_eq!(of("dptrace scripts runq"), "runqlat");
     assert_eq!(of("dptrace objects qp"), "qpair");
-    assert_eq!(of("dptrace record --objects qpair,thr"), "|files qpair,thread");
+    assert_eq!(
+        of("dptrace record --objects qpair,thr"),
+        "|files qpair,thread"
+    );
     assert_eq!(of("dptrace completions z"), "zsh");
 }
 
@@ -72,29 +91,57 @@ fn a_shell_completes_what_it_knows_better() {
 
 #[test]
 fn processes_are_offered_by_number_and_by_name() {
-    let one = host::proc::processes().into_iter().find(|&pid| !host::proc::command_line(host::Pid(pid)).is_empty());
+    let one = host::proc::processes()
+        .into_iter()
+        .find(|&pid| !host::proc::command_line(host::Pid(pid)).is_empty());
     let pid = one.unwrap().to_string();
     let name = host::proc::name(&host::proc::folder(host::Pid(pid.parse().unwrap()))).unwrap();
     let name = String::from_utf8_lossy(&name).into_owned();
-    for (line, value) in [("kernel-delay -p ", &pid), ("run runqlat --pid=", &pid), ("kernel-delay --name ", &name)] {
+    for (line, value) in [
+        ("kernel-delay -p ", &pid),
+        ("run runqlat --pid=", &pid),
+        ("kernel-delay --name ", &name),
+    ] {
         let values = values(&format!("dptrace {line}"));
-        let is_offered = values.iter().any(|it| it.trim_start_matches("--pid=") == value);
-        assert!(is_offered || !is_harmless(value), "{line}: no {value} in {values:?}");
+        let is_offered = values
+            .iter()
+            .any(|it| it.trim_start_matches("--pid=") == value);
+        assert!(
+            is_offered || !is_harmless(value),
+            "{line}: no {value} in {values:?}"
+        );
     }
 }
 
 /// Names from other people's traces and processes must not become commands.
 #[test]
 fn what_a_shell_would_obey_is_not_offered() {
-    for value in ["$(id)", "a b", "a;b", "`id`", "a\u{1b}[m", "größe", "", "a\nb", "~root", "!!", "*", "a'b"] {
+    for value in [
+        "$(id)",
+        "a b",
+        "a;b",
+        "`id`",
+        "a\u{1b}[m",
+        "größe",
+        "",
+        "a\nb",
+        "~root",
+        "!!",
+        "*",
+        "a'b",
+    ] {
         assert!(!is_harmless(value), "{value:?}");
     }
     let place_of = |words: &[String]| {
         let grammar = Cli::command();
         let place = Place::of(&grammar, words).unwrap();
-        let candidates = ["TCP_NEW", "TCP_$(id)", "TCP_NEW", "RDMA"].map(|name| Candidate::new(name, "a\tb\u{1b}[m"));
+        let candidates = ["TCP_NEW", "TCP_$(id)", "TCP_NEW", "RDMA"]
+            .map(|name| Candidate::new(name, "a\tb\u{1b}[m"));
         Answer::of_candidates(candidates.to_vec()).narrowed(&place)
     };
     let answer = place_of(&["trace".into(), "--tpoint".into(), "X,TCP".into()]);
-    assert_eq!(answer.candidates, [Candidate::new("X,TCP_NEW", "a\\x09b\\x1b[m")]);
+    assert_eq!(
+        answer.candidates,
+        [Candidate::new("X,TCP_NEW", "a\\x09b\\x1b[m")]
+    );
 }

@@ -22,8 +22,11 @@ pub(super) fn answer(place: &Place<'_>) -> Answer {
 }
 
 fn commands(command: &Command) -> Answer {
-    let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
-    let candidate = |command: &Command| Candidate::new(command.get_name(), text(command.get_about()));
+    let shown = command
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set());
+    let candidate =
+        |command: &Command| Candidate::new(command.get_name(), text(command.get_about()));
     Answer::of_candidates(shown.map(candidate).collect())
 }
 
@@ -54,14 +57,24 @@ fn value(place: &Place<'_>, arg: &Arg, nth: usize) -> Answer {
     let known = arg.get_possible_values();
     if !known.is_empty() {
         let shown = known.iter().filter(|value| !value.is_hide_set());
-        let candidate = |value: &clap::builder::PossibleValue| Candidate::new(value.get_name(), text(value.get_help()));
+        let candidate = |value: &clap::builder::PossibleValue| {
+            Candidate::new(value.get_name(), text(value.get_help()))
+        };
         return Answer::of_candidates(shown.map(candidate).collect());
     }
-    let of_word = |candidates: Vec<Candidate>| Answer { candidates, names: Names::Files, goes_on: false };
+    let of_word = |candidates: Vec<Candidate>| Answer {
+        candidates,
+        names: Names::Files,
+        goes_on: false,
+    };
     match (place.command.get_name(), arg.get_id().as_str()) {
         ("run", "words") if nth == 0 => of_word(scripts()),
         ("run", "words") => Answer::of_names(Names::Files),
-        ("run", "format") => Answer::of_candidates(["text", "json"].map(|name| Candidate::new(name, "")).to_vec()),
+        ("run", "format") => Answer::of_candidates(
+            ["text", "json"]
+                .map(|name| Candidate::new(name, ""))
+                .to_vec(),
+        ),
         ("scripts", "name") => Answer::of_candidates(scripts()),
         ("objects", "name") => Answer::of_candidates(specs()),
         ("record" | "capture" | "watch" | "top" | "generate", "objects") => {
@@ -74,8 +87,13 @@ fn value(place: &Place<'_>, arg: &Arg, nth: usize) -> Answer {
         (_, "tpoint") => Answer::of_candidates(tracepoints(place)),
         (_, "by") => Answer::of_candidates(fields(place)),
         (_, "conditions") => condition(place),
-        ("kernel-delay", "start_trigger" | "stop_trigger") => Answer { goes_on: true, ..triggers() },
-        ("cpus" | "kernel-delay" | "pmd" | "serve" | "top", "name") => Answer::of_candidates(process_names()),
+        ("kernel-delay", "start_trigger" | "stop_trigger") => Answer {
+            goes_on: true,
+            ..triggers()
+        },
+        ("cpus" | "kernel-delay" | "pmd" | "serve" | "top", "name") => {
+            Answer::of_candidates(process_names())
+        }
         (_, "pid" | "process" | "processes") => Answer::of_candidates(processes(&place.typed)),
         _ => by_value_name(place, arg),
     }
@@ -86,7 +104,10 @@ fn by_value_name(place: &Place<'_>, arg: &Arg) -> Answer {
     if arg.is_last_set() && place.command.get_name() != "run" {
         return Answer::of_names(Names::Commands);
     }
-    let name = arg.get_value_names().and_then(<[_]>::first).map_or("", |name| name.as_str());
+    let name = arg
+        .get_value_names()
+        .and_then(<[_]>::first)
+        .map_or("", |name| name.as_str());
     match name {
         "DIR" => Answer::of_names(Names::Directories),
         "PATH" if arg.get_id() == "cgroup" => Answer::of_names(Names::Directories),
@@ -98,31 +119,56 @@ fn by_value_name(place: &Place<'_>, arg: &Arg) -> Answer {
 
 /// Completes `list [PATH] [PATTERN]`: with -p or --tracepoints, the first word is a pattern.
 fn list_words(place: &Place<'_>, nth: usize) -> Answer {
-    let is_said =
-        place.before.iter().any(|word| word.starts_with("-p") || word.starts_with("--pid") || word == "--tracepoints");
-    if nth == 0 && !is_said { Answer::of_names(Names::Files) } else { Answer::default() }
+    let is_said = place
+        .before
+        .iter()
+        .any(|word| word.starts_with("-p") || word.starts_with("--pid") || word == "--tracepoints");
+    if nth == 0 && !is_said {
+        Answer::of_names(Names::Files)
+    } else {
+        Answer::default()
+    }
 }
 
 fn scripts() -> Vec<Candidate> {
-    bundled_scripts::names().map(|(name, about)| Candidate::new(name, about)).collect()
+    bundled_scripts::names()
+        .map(|(name, about)| Candidate::new(name, about))
+        .collect()
 }
 
 fn specs() -> Vec<Candidate> {
-    crate::meta::spec_names().map(|(name, about)| Candidate::new(name, about)).collect()
+    crate::meta::spec_names()
+        .map(|(name, about)| Candidate::new(name, about))
+        .collect()
 }
 
 fn traces() -> Vec<Candidate> {
     let files = trace_source::traces().unwrap_or_default();
     // Newest first.
-    files.iter().rev().filter_map(|path| Some(Candidate::new(path.to_str()?, "trace of an application"))).collect()
+    files
+        .iter()
+        .rev()
+        .filter_map(|path| Some(Candidate::new(path.to_str()?, "trace of an application")))
+        .collect()
 }
 
 /// Returns the names of applications that have a trace in shared memory.
 fn applications() -> Vec<Candidate> {
     let files = trace_source::traces().unwrap_or_default();
-    let name =
-        |path: &std::path::PathBuf| Some(path.file_name()?.to_str()?.split_once(trace_source::NAME_BASE)?.0.to_owned());
-    files.iter().filter_map(name).map(|name| Candidate::new(name, "")).collect()
+    let name = |path: &std::path::PathBuf| {
+        Some(
+            path.file_name()?
+                .to_str()?
+                .split_once(trace_source::NAME_BASE)?
+                .0
+                .to_owned(),
+        )
+    };
+    files
+        .iter()
+        .filter_map(name)
+        .map(|name| Candidate::new(name, ""))
+        .collect()
 }
 
 /// Returns processes by number, each with its command line; by name if the typed text is no number.
@@ -131,16 +177,36 @@ fn processes(typed: &str) -> Vec<Candidate> {
         return process_names();
     }
     let own = std::process::id();
-    let pids = proc::processes().into_iter().filter(|&pid| pid != own && pid.to_string().starts_with(typed));
+    let pids = proc::processes()
+        .into_iter()
+        .filter(|&pid| pid != own && pid.to_string().starts_with(typed));
     let candidate = |pid| {
         let words = proc::command_line(Pid(pid));
         let (program, arguments) = words.split_first()?;
         // The path of a program, or the title that some programs write there.
         let is_title = program.contains(&b' ');
-        let program = program.rsplit(|&byte| byte == b'/' && !is_title).next().filter(|name| !name.is_empty())?;
-        let words = [&[program], arguments.iter().map(Vec::as_slice).collect::<Vec<_>>().as_slice()].concat();
-        let line: Vec<u8> = words.join(&b' ').into_iter().map(|byte| if byte == b'\n' { b' ' } else { byte }).collect();
-        Some(Candidate::new(pid.to_string(), String::from_utf8_lossy(&line).trim_end()))
+        let program = program
+            .rsplit(|&byte| byte == b'/' && !is_title)
+            .next()
+            .filter(|name| !name.is_empty())?;
+        let words = [
+            &[program],
+            arguments
+                .iter()
+                .map(Vec::as_slice)
+                .collect::<Vec<_>>()
+                .as_slice(),
+        ]
+        .concat();
+        let line: Vec<u8> = words
+            .join(&b' ')
+            .into_iter()
+            .map(|byte| if byte == b'\n' { b' ' } else { byte })
+            .collect();
+        Some(Candidate::new(
+            pid.to_string(),
+            String::from_utf8_lossy(&line).trim_end(),
+        ))
     };
     // Kernel threads have no command line.
     pids.filter_map(candidate).collect()
@@ -151,13 +217,20 @@ fn process_names() -> Vec<Candidate> {
     let mut names: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let own = std::process::id();
     for pid in proc::processes().into_iter().filter(|&pid| pid != own) {
-        let is_program = proc::command_line(Pid(pid)).iter().any(|word| !word.is_empty());
-        let name = proc::name(&proc::folder(Pid(pid))).filter(|_| is_program).map(String::from_utf8);
+        let is_program = proc::command_line(Pid(pid))
+            .iter()
+            .any(|word| !word.is_empty());
+        let name = proc::name(&proc::folder(Pid(pid)))
+            .filter(|_| is_program)
+            .map(String::from_utf8);
         if let Some(Ok(name)) = name {
             names.entry(name).or_default().push(pid.to_string());
         }
     }
-    names.into_iter().map(|(name, pids)| Candidate::new(name, pids.join(", "))).collect()
+    names
+        .into_iter()
+        .map(|(name, pids)| Candidate::new(name, pids.join(", ")))
+        .collect()
 }
 
 fn triggers() -> Answer {
@@ -169,20 +242,30 @@ fn triggers() -> Answer {
         ("up:", "function of the process is called"),
         ("ur:", "function of the process returns"),
     ];
-    Answer::of_candidates(kinds.map(|(kind, about)| Candidate::new(kind, about)).to_vec())
+    Answer::of_candidates(
+        kinds
+            .map(|(kind, about)| Candidate::new(kind, about))
+            .to_vec(),
+    )
 }
 
 /// Completes a condition: a field, an operator and a value; only values of tracepoints are known.
 fn condition(place: &Place<'_>) -> Answer {
     let Some(at) = place.typed.find(['=', '!', '<', '>']) else {
-        return Answer { goes_on: true, ..Answer::of_candidates(fields(place)) };
+        return Answer {
+            goes_on: true,
+            ..Answer::of_candidates(fields(place))
+        };
     };
     let (field, rest) = place.typed.split_at(at);
     if field != "tpoint" || !matches!(rest.as_bytes(), [b'=', ..] | [b'!', b'=', ..]) {
         return Answer::default();
     }
     let operator = if rest.starts_with('!') { "!=" } else { "=" };
-    let whole = |it: Candidate| Candidate { value: format!("{field}{operator}{}", it.value), ..it };
+    let whole = |it: Candidate| Candidate {
+        value: format!("{field}{operator}{}", it.value),
+        ..it
+    };
     Answer::of_candidates(tracepoints(place).into_iter().map(whole).collect())
 }
 
@@ -194,28 +277,44 @@ fn fields(place: &Place<'_>) -> Vec<Candidate> {
         .map(|(name, about)| Candidate::new(name, about))
         .collect();
     for tpoint in tpoints(place) {
-        let arguments =
-            tpoint.args.iter().map(|arg| Candidate::new(format!("arg.{}", arg.name), "argument of records"));
+        let arguments = tpoint
+            .args
+            .iter()
+            .map(|arg| Candidate::new(format!("arg.{}", arg.name), "argument of records"));
         fields.extend(arguments);
     }
     fields
 }
 
 fn tracepoints(place: &Place<'_>) -> Vec<Candidate> {
-    let arguments = |tpoint: &Tpoint| tpoint.args.iter().map(|arg| arg.name.as_str()).collect::<Vec<_>>().join(", ");
-    tpoints(place).into_iter().map(|tpoint| Candidate::new(tpoint.name.as_str(), arguments(&tpoint))).collect()
+    let arguments = |tpoint: &Tpoint| {
+        tpoint
+            .args
+            .iter()
+            .map(|arg| arg.name.as_str())
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    tpoints(place)
+        .into_iter()
+        .map(|tpoint| Candidate::new(tpoint.name.as_str(), arguments(&tpoint)))
+        .collect()
 }
 
 /// Returns the tracepoints of the trace named by the earlier words, or of the newest trace.
 fn tpoints(place: &Place<'_>) -> Vec<Tpoint> {
     let file = parsed::<InputArgs>(place).and_then(|input| input.file_named());
-    file.and_then(|path| trace_source::tpoints_of(&path)).unwrap_or_default()
+    file.and_then(|path| trace_source::tpoints_of(&path))
+        .unwrap_or_default()
 }
 
 /// Parses a group of the options of `trace` or `latency` from the earlier words.
 fn parsed<T: FromArgMatches>(place: &Place<'_>) -> Option<T> {
     let words = std::iter::once("dptrace").chain(place.before.iter().map(String::as_str));
-    let matches = Cli::command().ignore_errors(true).try_get_matches_from(words).ok()?;
+    let matches = Cli::command()
+        .ignore_errors(true)
+        .try_get_matches_from(words)
+        .ok()?;
     let (name, matches) = matches.subcommand()?;
     matches!(name, "trace" | "latency").then(|| T::from_arg_matches(matches).ok())?
 }

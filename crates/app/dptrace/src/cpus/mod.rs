@@ -18,7 +18,10 @@ use crate::{exit, terminal};
 /// `dptrace cpus`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
 pub(crate) struct CpusArgs {
     /// The CPUs, as the kernel lists them: 2-5,8
     #[arg(value_name = "CPULIST")]
@@ -95,12 +98,18 @@ fn audit(args: &CpusArgs) -> anyhow::Result<()> {
     Interrupt::catch()?;
     let found = plan.run(args.duration, args.each, &observer)?;
     let mut output = Output::open(None)?;
-    let printed = if args.json { found.json() } else { found.text(args.summary) };
+    let printed = if args.json {
+        found.json()
+    } else {
+        found.text(args.summary)
+    };
     write!(output.buffer, "{printed}")?;
     output.flush()?;
     found.notes().iter().for_each(|text| note(text));
     if !found.end() {
-        note("the kernel does not let go of the programs yet (a CPU may be starved); they end with this process");
+        note(
+            "the kernel does not let go of the programs yet (a CPU may be starved); they end with this process",
+        );
     }
     Ok(())
 }
@@ -119,5 +128,9 @@ fn check(args: &CpusArgs) -> anyhow::Result<u8> {
         checked.text(&mut output.buffer, Screen::stdout())?;
     }
     output.flush()?;
-    Ok(if args.strict && checked.is_red() { exit::FAILED } else { exit::DONE })
+    Ok(if args.strict && checked.is_red() {
+        exit::FAILED
+    } else {
+        exit::DONE
+    })
 }

@@ -9,13 +9,19 @@ use text::printable;
 use super::CpusArgs;
 use crate::terminal;
 
-const ROLE: Role = Role { command: "cpus", takes: Takes::All("checked"), starts: false };
+const ROLE: Role = Role {
+    command: "cpus",
+    takes: Takes::All("checked"),
+    starts: false,
+};
 
 /// Returns the subject of `--check`: at least one CPU or one process.
 pub(super) fn of_check(args: &CpusArgs) -> anyhow::Result<Subject> {
     let subject = of_audit(args)?;
     if subject.cpus.is_none() && subject.pids.is_empty() {
-        return Err(usage("no CPUs to look at: list them, as in 2-5,8, or name their process with -p PID or -p NAME"));
+        return Err(usage(
+            "no CPUs to look at: list them, as in 2-5,8, or name their process with -p PID or -p NAME",
+        ));
     }
     Ok(subject)
 }
@@ -35,12 +41,16 @@ pub(super) fn of_audit(args: &CpusArgs) -> anyhow::Result<Subject> {
 fn list(typed: &str) -> anyhow::Result<CpuSet> {
     let Some(cpus) = CpuSet::from_list(typed).filter(|cpus| !cpus.is_empty()) else {
         let shown = printable::text(typed.as_bytes());
-        return Err(usage(format!("{shown}: no list of CPUs, as 2-5,8 is; a process is named with -p {shown}")));
+        return Err(usage(format!(
+            "{shown}: no list of CPUs, as 2-5,8 is; a process is named with -p {shown}"
+        )));
     };
     let online: CpuSet = host::cpus::online().into_iter().collect();
     let missing = cpus.without(&online);
     if !missing.is_empty() {
-        return Err(usage(format!("not online here: CPU {missing}; these are: {online}")));
+        return Err(usage(format!(
+            "not online here: CPU {missing}; these are: {online}"
+        )));
     }
     Ok(cpus)
 }

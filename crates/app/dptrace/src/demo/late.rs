@@ -24,7 +24,13 @@ use crate::{output, terminal};
 const TARGET: [&str; 5] = ["demo-target", "--inject", "preempt", "--rate", "20000"];
 /// Further arguments used only here: the target waits until the capture has begun, and ends by
 /// itself.
-const HERE: [&str; 5] = ["--inject-every", "20ms", "--for", "600ms", "--wait-connected"];
+const HERE: [&str; 5] = [
+    "--inject-every",
+    "20ms",
+    "--for",
+    "600ms",
+    "--wait-connected",
+];
 /// Time limit of the capture.
 const AT_MOST: &str = "10s";
 
@@ -35,7 +41,10 @@ pub(super) fn show() -> anyhow::Result<()> {
         Ok(Some(text)) => print(&text),
         Ok(None) => Ok(()),
         Err(error) => {
-            note(&format!("a late request can't be explained here: {}", explained(&error)));
+            note(&format!(
+                "a late request can't be explained here: {}",
+                explained(&error)
+            ));
             Ok(())
         }
     }
@@ -50,26 +59,49 @@ fn text(interrupt: Interrupt) -> anyhow::Result<Option<String>> {
     }
     let truth = fs::read(&truth).with_context(|| format!("reading {}", printable(&truth)))?;
     let truth: Truth = serde_json::from_slice(&truth).context("reading what the target noted")?;
-    let nanos = |ticks: u64| u64::try_from(u128::from(ticks) * 1_000_000_000 / u128::from(truth.tsc_rate.max(1)));
+    let nanos = |ticks: u64| {
+        u64::try_from(u128::from(ticks) * 1_000_000_000 / u128::from(truth.tsc_rate.max(1)))
+    };
     let delayed = |it: &InjectionTruth| {
         let request = it.requests.first()?;
         let (stage, since) = (request.stage.clone(), Ticks(request.since));
         // Connections of TCP have names in the trace.
         let is_preferred = request.owner != 0;
-        Some(Delayed { stage, since, is_preferred, nanos: ran(it).or_else(|| nanos(it.taken).ok())? })
+        Some(Delayed {
+            stage,
+            since,
+            is_preferred,
+            nanos: ran(it).or_else(|| nanos(it.taken).ok())?,
+        })
     };
-    let known: Vec<(Delayed, &InjectionTruth)> =
-        truth.injections.iter().filter_map(|it| Some((delayed(it)?, it))).collect();
+    let known: Vec<(Delayed, &InjectionTruth)> = truth
+        .injections
+        .iter()
+        .filter_map(|it| Some((delayed(it)?, it)))
+        .collect();
     let delays: Vec<&Delayed> = known.iter().map(|(delayed, _)| delayed).collect();
-    let Some(explained) = timeline::explain(&capture, &delays, output::screen(None), &terminal::observer())? else {
-        bail!("of the {} that the target delayed, none was captured whole", counted(delays.len() as u64, "request"))
+    let Some(explained) = timeline::explain(
+        &capture,
+        &delays,
+        output::screen(None),
+        &terminal::observer(),
+    )?
+    else {
+        bail!(
+            "of the {} that the target delayed, none was captured whole",
+            counted(delays.len() as u64, "request")
+        )
     };
     let (delayed, injection) = &known[explained.which];
     let target = TARGET.join(" ");
     let commands = format!(
         "$ dptrace {target} &\n$ dptrace capture -p $! --for 1s -o late.capture\n$ dptrace timeline late.capture"
     );
-    Ok(Some(format!("\n{commands}\n{}{}", explained.text, noted(delayed, injection))))
+    Ok(Some(format!(
+        "\n{commands}\n{}{}",
+        explained.text,
+        noted(delayed, injection)
+    )))
 }
 
 /// Returns how long the thread that took the CPU ran, in nanoseconds.
@@ -81,20 +113,39 @@ fn ran(injection: &InjectionTruth) -> Option<u64> {
 fn noted(delayed: &Delayed, injection: &InjectionTruth) -> String {
     let who = injection.by.as_ref().map_or("it", |by| by.comm.as_str());
     let who = printable::text(who.as_bytes());
-    let on = injection.cpu.map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));
-    format!("truth: by the target's own notes, {who} ran for {}{on} meanwhile\n", time(delayed.nanos))
+    let on = injection
+        .cpu
+        .map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));
+    format!(
+        "truth: by the target's own notes, {who} ran for {}{on} meanwhile\n",
+        time(delayed.nanos)
+    )
 }
 
 /// Runs the target, captures it, and waits for both; returns false if a signal came meanwhile.
-fn record(folder: &Scratch, truth: &Path, capture: &Path, interrupt: Interrupt) -> anyhow::Result<bool> {
-    let args = TARGET.iter().chain(&HERE).map(OsStr::new).chain(["--truth".as_ref(), truth.as_os_str()]);
+fn record(
+    folder: &Scratch,
+    truth: &Path,
+    capture: &Path,
+    interrupt: Interrupt,
+) -> anyhow::Result<bool> {
+    let args = TARGET
+        .iter()
+        .chain(&HERE)
+        .map(OsStr::new)
+        .chain(["--truth".as_ref(), truth.as_os_str()]);
     let mut target = Part::start("target", folder, args, Stdio::piped())?;
     if !target.wait_for("demo-target: pid", interrupt)? {
         return Ok(false);
     }
     let pid = target.child.id().to_string();
     let args = ["capture", "-p", &pid, "--no-probes", "--for", AT_MOST, "-o"].map(OsStr::new);
-    let mut recorder = Part::start("capture", folder, args.into_iter().chain([capture.as_os_str()]), Stdio::null())?;
+    let mut recorder = Part::start(
+        "capture",
+        folder,
+        args.into_iter().chain([capture.as_os_str()]),
+        Stdio::null(),
+    )?;
     if !recorder.wait_for("capturing process", interrupt)? {
         return Ok(false);
     }
@@ -118,22 +169,40 @@ impl Part {
         input: Stdio,
     ) -> anyhow::Result<Self> {
         let messages = folder.0.join(what);
-        let file = File::create(&messages).with_context(|| format!("creating {}", printable(&messages)))?;
+        let file = File::create(&messages)
+            .with_context(|| format!("creating {}", printable(&messages)))?;
         let mut command = Command::new(host::proc::OWN_PROGRAM);
-        let child = command.args(args).stdin(input).stdout(Stdio::null()).stderr(file).spawn();
-        Ok(Self { what, child: child.with_context(|| format!("starting the {what}"))?, messages })
+        let child = command
+            .args(args)
+            .stdin(input)
+            .stdout(Stdio::null())
+            .stderr(file)
+            .spawn();
+        Ok(Self {
+            what,
+            child: child.with_context(|| format!("starting the {what}"))?,
+            messages,
+        })
     }
 
     /// Waits for a message with these words; returns false if a signal came first.
     fn wait_for(&mut self, words: &str, interrupt: Interrupt) -> anyhow::Result<bool> {
         while !interrupt.is_requested() {
-            let has_ended = self.child.try_wait().with_context(|| format!("waiting for the {}", self.what))?.is_some();
+            let has_ended = self
+                .child
+                .try_wait()
+                .with_context(|| format!("waiting for the {}", self.what))?
+                .is_some();
             let text = fs::read_to_string(&self.messages).unwrap_or_default();
             if text.contains(words) {
                 return Ok(true);
             }
             if has_ended {
-                let why = text.lines().rev().find_map(|line| line.strip_prefix("error: ")).unwrap_or("it ended");
+                let why = text
+                    .lines()
+                    .rev()
+                    .find_map(|line| line.strip_prefix("error: "))
+                    .unwrap_or("it ended");
                 bail!("the {}: {why}", self.what);
             }
             thread::sleep(POLL_INTERVAL);
@@ -144,7 +213,12 @@ impl Part {
     /// Waits for its end; returns false if a signal came first.
     fn wait(&mut self, interrupt: Interrupt) -> anyhow::Result<bool> {
         while !interrupt.is_requested() {
-            if self.child.try_wait().with_context(|| format!("waiting for the {}", self.what))?.is_some() {
+            if self
+                .child
+                .try_wait()
+                .with_context(|| format!("waiting for the {}", self.what))?
+                .is_some()
+            {
                 return Ok(true);
             }
             thread::sleep(POLL_INTERVAL);
@@ -170,7 +244,10 @@ impl Scratch {
     fn new() -> anyhow::Result<Self> {
         let path = std::env::temp_dir().join(format!("dptrace-demo-{}", std::process::id()));
         // An existing folder is not used: its creator may have put links there.
-        DirBuilder::new().mode(0o700).create(&path).with_context(|| format!("creating {}", printable(&path)))?;
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&path)
+            .with_context(|| format!("creating {}", printable(&path)))?;
         Ok(Self(path))
     }
 }

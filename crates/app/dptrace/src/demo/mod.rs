@@ -86,7 +86,10 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
             Ok(())
         }
         Err(error) => {
-            note(&format!("showing a sample, because nothing could be recorded here: {}", explained(&error)));
+            note(&format!(
+                "showing a sample, because nothing could be recorded here: {}",
+                explained(&error)
+            ));
             show_sample(args.head)
         }
     }
@@ -100,7 +103,12 @@ const MORE: &str = "to get the sample files for more tries: dptrace demo --write
 fn show_sample(head: u64) -> anyhow::Result<()> {
     show(&sample()?, head)?;
     let trace = Trace::Raw(RawTrace::read(&sample_trace()?).context("reading the sample")?);
-    if let Some(text) = timeline::slowest_of(trace, RECORDING, output::screen(None), &terminal::observer())? {
+    if let Some(text) = timeline::slowest_of(
+        trace,
+        RECORDING,
+        output::screen(None),
+        &terminal::observer(),
+    )? {
         print(&format!("\n{text}"))?;
     }
     note(
@@ -121,7 +129,10 @@ fn print(text: &str) -> anyhow::Result<()> {
 fn write_sample(dir: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(dir).with_context(|| format!("creating {}", printable(dir)))?;
     let (trace, mut batch) = (sample_trace()?, Batch::default());
-    let files = [("demo.trace", &trace[..]), ("demo.recording", RECORDING.as_bytes())];
+    let files = [
+        ("demo.trace", &trace[..]),
+        ("demo.recording", RECORDING.as_bytes()),
+    ];
     for (name, bytes) in files {
         batch.add_whole(&dir.join(name), Access::Umask, bytes)?;
     }
@@ -133,17 +144,44 @@ fn write_sample(dir: &Path) -> anyhow::Result<()> {
 }
 
 fn show(shown: &Shown, head: u64) -> anyhow::Result<()> {
-    let Shown { loaded, recording, name, commands } = shown;
-    let annotator = annotate(recording, name, built_in()?, loaded.trace.tpoints(), &terminal::observer());
-    let annotator = live_objects::with_owners(Some(annotator), &loaded.trace, false, &terminal::observer());
-    let filter = FilterArgs::default().resolve(loaded.trace.tpoints().all(), &[], loaded.trace.tick_rate())?;
+    let Shown {
+        loaded,
+        recording,
+        name,
+        commands,
+    } = shown;
+    let annotator = annotate(
+        recording,
+        name,
+        built_in()?,
+        loaded.trace.tpoints(),
+        &terminal::observer(),
+    );
+    let annotator =
+        live_objects::with_owners(Some(annotator), &loaded.trace, false, &terminal::observer());
+    let filter = FilterArgs::default().resolve(
+        loaded.trace.tpoints().all(),
+        &[],
+        loaded.trace.tick_rate(),
+    )?;
     let queues = requests::Queues::new(&built_in()?)?;
     let observer = terminal::observer();
-    let tables = latency::tables_of(loaded, annotator.as_ref(), filter, queues, Screen::stdout(), &observer);
+    let tables = latency::tables_of(
+        loaded,
+        annotator.as_ref(),
+        filter,
+        queues,
+        Screen::stdout(),
+        &observer,
+    );
     let mut output = Output::open(None)?;
-    output.buffer.extend_from_slice(format!("$ {} --head {head}\n", commands[0]).as_bytes());
+    output
+        .buffer
+        .extend_from_slice(format!("$ {} --head {head}\n", commands[0]).as_bytes());
     listing::first_records(loaded, annotator.as_ref(), head, &mut output)?;
-    output.buffer.extend_from_slice(format!("\n$ {}\n", commands[1]).as_bytes());
+    output
+        .buffer
+        .extend_from_slice(format!("\n$ {}\n", commands[1]).as_bytes());
     output.buffer.extend_from_slice(tables?.as_bytes());
     output.flush()?;
     Ok(())
@@ -152,7 +190,9 @@ fn show(shown: &Shown, head: u64) -> anyhow::Result<()> {
 /// Returns the bytes of the sample's trace file.
 fn sample_trace() -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    GzDecoder::new(TRACE).read_to_end(&mut bytes).context("unpacking the sample")?;
+    GzDecoder::new(TRACE)
+        .read_to_end(&mut bytes)
+        .context("unpacking the sample")?;
     Ok(bytes)
 }
 
@@ -162,10 +202,19 @@ fn sample() -> anyhow::Result<Shown> {
         "a sample: two reactors of an NVMe-oF target; TCP connections are named by their owners, RDMA connections by a recording",
     );
     Ok(Shown {
-        loaded: Loaded { trace: Trace::Raw(raw), name: "the sample".to_owned(), measured: None, capture: None },
+        loaded: Loaded {
+            trace: Trace::Raw(raw),
+            name: "the sample".to_owned(),
+            measured: None,
+            capture: None,
+        },
         recording: RECORDING.to_owned(),
         name: "the sample",
-        commands: ["trace -i demo.trace -b demo.recording", "latency -i demo.trace"].map(|it| format!("dptrace {it}")),
+        commands: [
+            "trace -i demo.trace -b demo.recording",
+            "latency -i demo.trace",
+        ]
+        .map(|it| format!("dptrace {it}")),
     })
 }
 
@@ -180,7 +229,15 @@ const AT_MOST: &str = "5s";
 /// leaves.
 fn live() -> anyhow::Result<Shown> {
     let mut child = Command::new(host::proc::OWN_PROGRAM)
-        .args(["demo-target", "--wait", "--keep", "--requests", REQUESTS, "--for", AT_MOST])
+        .args([
+            "demo-target",
+            "--wait",
+            "--keep",
+            "--requests",
+            REQUESTS,
+            "--for",
+            AT_MOST,
+        ])
         .stdin(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -200,24 +257,41 @@ fn live() -> anyhow::Result<Shown> {
     let raw = RawTrace::read(&bytes?).context("reading the target's trace")?;
     note("live: a small NVMe-oF target (dptrace demo-target) was started, recorded and read");
     Ok(Shown {
-        loaded: Loaded { trace: Trace::Raw(raw), name: "the target's trace".to_owned(), measured: None, capture: None },
+        loaded: Loaded {
+            trace: Trace::Raw(raw),
+            name: "the target's trace".to_owned(),
+            measured: None,
+            capture: None,
+        },
         recording,
         name: "the recording",
-        commands: ["trace", "latency"].map(|command| format!("dptrace {command} -p {}", child.id())),
+        commands: ["trace", "latency"]
+            .map(|command| format!("dptrace {command} -p {}", child.id())),
     })
 }
 
 /// Attaches to a waiting target, lets it run, and returns its recording.
 fn record_all(child: &mut Child) -> anyhow::Result<String> {
-    let specs: Vec<ObjectSpec> = built_in()?.into_iter().filter(|spec| spec.name == "qpair").collect();
-    let mut plan = AttachPlan::new(&WantedProbe::of(&specs)?, Features::of_probes()?, RING_BYTES);
+    let specs: Vec<ObjectSpec> = built_in()?
+        .into_iter()
+        .filter(|spec| spec.name == "qpair")
+        .collect();
+    let mut plan = AttachPlan::new(
+        &WantedProbe::of(&specs)?,
+        Features::of_probes()?,
+        RING_BYTES,
+    );
     let (files, place) = Files::of_process(child.id())?;
     add_files(&mut plan, &files, &place, &terminal::observer())?;
     let mut recorder = Recorder::start(&plan, child.id())?;
     drop(child.stdin.take());
     let mut text = String::new();
     let mut keep = |lines: Vec<String>| lines.iter().for_each(|line| text.extend([line, "\n"]));
-    while child.try_wait().context("waiting for the target")?.is_none() {
+    while child
+        .try_wait()
+        .context("waiting for the target")?
+        .is_none()
+    {
         keep(recorder.next(POLL_INTERVAL));
     }
     let (rest, totals) = recorder.finish();

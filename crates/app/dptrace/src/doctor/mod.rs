@@ -51,13 +51,34 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<()> {
         doctor::report::json(&findings, &mut output.buffer)?;
     } else {
         let release = system::kernel_release().unwrap_or_else(|| "of unknown release".into());
-        text(args, &Report { findings: &findings, release: &release, screen: output::screen(path) }, &mut output)?;
+        text(
+            args,
+            &Report {
+                findings: &findings,
+                release: &release,
+                screen: output::screen(path),
+            },
+            &mut output,
+        )?;
     }
     output.finish()?;
-    let lacking: Vec<&str> = findings.iter().filter(|it| it.stops_us()).map(|it| it.check.name).collect();
-    let Some(commands) = commands::that_cannot_work(&findings) else { return Ok(()) };
-    let needs = if commands.contains(' ') { "they need" } else { "it needs" };
-    Err(unsupported(format!("dptrace {commands} cannot work here: {needs} {}", lacking.join(", "))))
+    let lacking: Vec<&str> = findings
+        .iter()
+        .filter(|it| it.stops_us())
+        .map(|it| it.check.name)
+        .collect();
+    let Some(commands) = commands::that_cannot_work(&findings) else {
+        return Ok(());
+    };
+    let needs = if commands.contains(' ') {
+        "they need"
+    } else {
+        "it needs"
+    };
+    Err(unsupported(format!(
+        "dptrace {commands} cannot work here: {needs} {}",
+        lacking.join(", ")
+    )))
 }
 
 fn text(args: &DoctorArgs, report: &Report<'_>, output: &mut Output) -> anyhow::Result<()> {
@@ -66,7 +87,11 @@ fn text(args: &DoctorArgs, report: &Report<'_>, output: &mut Output) -> anyhow::
         report.checks(&mut output.buffer)?;
     } else {
         let is_whole = report.findings.iter().all(|it| it.answer.is_yes());
-        let what = if is_whole { "Each check" } else { "Each check, and how to get what is missing" };
+        let what = if is_whole {
+            "Each check"
+        } else {
+            "Each check, and how to get what is missing"
+        };
         writeln!(output.buffer, "{what}: dptrace doctor -v")?;
     }
     Ok(())

@@ -74,7 +74,8 @@ Examples:
 
 /// Runs the command.
 pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
-    let mut written: Vec<(&'static str, u64, u64)> = TABLES.map(|table| (table.name, 0, 0)).to_vec();
+    let mut written: Vec<(&'static str, u64, u64)> =
+        TABLES.map(|table| (table.name, 0, 0)).to_vec();
     let options = Options {
         objects: args.objects.sources(),
         folder: args.parquet.clone(),
@@ -85,17 +86,29 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
     let observer = terminal::observer();
     let (mut stems, mut batch) = (BTreeSet::new(), Batch::default());
     for path in &args.files {
-        let exported = export(&options, &input::capture_or_trace(path)?, &mut stems, &mut batch, &observer)
-            .with_context(|| format!("exporting {}", printable(path)))?;
+        let exported = export(
+            &options,
+            &input::capture_or_trace(path)?,
+            &mut stems,
+            &mut batch,
+            &observer,
+        )
+        .with_context(|| format!("exporting {}", printable(path)))?;
         for ((_, rows, bytes), (more_rows, more_bytes)) in written.iter_mut().zip(exported) {
             *rows += more_rows;
             *bytes += more_bytes;
         }
     }
-    batch.commit().context("the tables of an export appear together, or none of them")?;
+    batch
+        .commit()
+        .context("the tables of an export appear together, or none of them")?;
     let mut output = Output::open(None)?;
     for (name, rows, bytes) in written.into_iter().filter(|(_, rows, _)| *rows > 0) {
-        let line = format!("{name:<17} {:>16}  {:>12}\n", counted(rows, "row"), screen::size(bytes));
+        let line = format!(
+            "{name:<17} {:>16}  {:>12}\n",
+            counted(rows, "row"),
+            screen::size(bytes)
+        );
         output.buffer.extend_from_slice(line.as_bytes());
     }
     output.flush()?;

@@ -18,7 +18,8 @@ use crate::exit::{DONE, USAGE};
 const WIDEST: usize = 100;
 /// Template of the program's own help, without clap's list of commands: [`overview`] lists them in
 /// groups.
-const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}";
+const TEMPLATE: &str =
+    "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}";
 
 /// Examples to try first.
 pub(crate) const FIRST: &str = "\
@@ -34,12 +35,23 @@ Examples:
 
 /// Groups of commands, in the order of the help.
 pub(crate) const GROUPS: [(&str, &[&str]); 4] = [
-    ("Any process", &["kernel-delay", "cpus", "pmd", "run", "scripts", "list", "inspect"]),
+    (
+        "Any process",
+        &[
+            "kernel-delay",
+            "cpus",
+            "pmd",
+            "run",
+            "scripts",
+            "list",
+            "inspect",
+        ],
+    ),
     (
         "SPDK",
         &[
-            "top", "trace", "latency", "capture", "timeline", "report", "export", "watch", "serve", "record",
-            "objects", "generate",
+            "top", "trace", "latency", "capture", "timeline", "report", "export", "watch", "serve",
+            "record", "objects", "generate",
         ],
     ),
     ("This machine", &["doctor"]),
@@ -49,17 +61,26 @@ pub(crate) const GROUPS: [(&str, &[&str]); 4] = [
 /// Prints the help that these words ask for, which clap reports as `error`; returns the exit
 /// status.
 pub(crate) fn print(words: &[OsString], error: clap::Error) -> ExitCode {
-    let is_long = words.get(1).is_some_and(|word| word == "help") || words.iter().any(|word| word == "--help");
+    let is_long = words.get(1).is_some_and(|word| word == "help")
+        || words.iter().any(|word| word == "--help");
     let mut grammar = grammar();
     // clap ignores the size of a terminal that has columns but no lines.
     if let Some(columns) = Screen::stdout().width() {
         grammar = grammar.term_width(columns.min(WIDEST));
     }
     grammar.build();
-    let command = words.get(1).filter(|_| !is_long).and_then(|name| grammar.find_subcommand_mut(name));
+    let command = words
+        .get(1)
+        .filter(|_| !is_long)
+        .and_then(|name| grammar.find_subcommand_mut(name));
     if let Some(command) = command.filter(|_| error.kind() == ErrorKind::DisplayHelp) {
-        let columns = Screen::stdout().width().or_else(|| std::env::var("COLUMNS").ok()?.parse().ok());
-        write(&mut anstream::stdout(), &short::text(command, columns.unwrap_or(WIDEST).min(WIDEST)));
+        let columns = Screen::stdout()
+            .width()
+            .or_else(|| std::env::var("COLUMNS").ok()?.parse().ok());
+        write(
+            &mut anstream::stdout(),
+            &short::text(command, columns.unwrap_or(WIDEST).min(WIDEST)),
+        );
         return ExitCode::from(DONE);
     }
     let help = grammar.try_get_matches_from(words).err().unwrap_or(error);
@@ -87,7 +108,10 @@ pub(crate) fn grammar() -> Command {
 
 /// Returns the command with its text prepared for clap's line breaking.
 fn with_text(command: Command) -> Command {
-    let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let text = command
+        .get_after_help()
+        .map(ToString::to_string)
+        .unwrap_or_default();
     command.after_help(unbroken(&text))
 }
 
@@ -104,10 +128,18 @@ const FIXED: char = '\u{a0}';
 fn unbroken(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
-        let joins = |last: &String| !last.is_empty() && !last.starts_with(FIXED) && !last.ends_with(':');
+        let joins =
+            |last: &String| !last.is_empty() && !last.starts_with(FIXED) && !last.ends_with(':');
         if line.starts_with(' ') {
-            lines.push(line.chars().map(|char| if char == ' ' { FIXED } else { char }).collect());
-        } else if let Some(last) = lines.last_mut().filter(|last| !line.is_empty() && joins(last)) {
+            lines.push(
+                line.chars()
+                    .map(|char| if char == ' ' { FIXED } else { char })
+                    .collect(),
+            );
+        } else if let Some(last) = lines
+            .last_mut()
+            .filter(|last| !line.is_empty() && joins(last))
+        {
             last.push(' ');
             last.push_str(line);
         } else {
@@ -119,7 +151,10 @@ fn unbroken(text: &str) -> String {
 
 /// Restores the blanks of a text, and removes those that clap leaves at the ends of lines.
 pub(crate) fn restored(text: &str) -> String {
-    text.split('\n').map(|line| line.trim_end_matches(' ').replace(FIXED, " ")).collect::<Vec<_>>().join("\n")
+    text.split('\n')
+        .map(|line| line.trim_end_matches(' ').replace(FIXED, " "))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// Returns the examples to try first, and the commands by group, each with its first line of help.
@@ -130,7 +165,11 @@ fn overview(grammar: &Command) -> String {
         for name in names {
             let about = grammar.find_subcommand(name).and_then(Command::get_about);
             // SANITY: writing to a string does not fail.
-            let _ = writeln!(text, "  {name:12}  {}", about.map(ToString::to_string).unwrap_or_default());
+            let _ = writeln!(
+                text,
+                "  {name:12}  {}",
+                about.map(ToString::to_string).unwrap_or_default()
+            );
         }
     }
     text.push_str("\n`dptrace COMMAND -h` lists its options, `--help` explains, with examples.");
@@ -144,7 +183,10 @@ mod tests {
     #[test]
     fn prose_is_one_line_and_examples_keep_theirs() {
         let text = "One\nsentence.\n\nExamples:\n  a  b\n  c";
-        assert_eq!(restored(&unbroken(text)), "One sentence.\n\nExamples:\n  a  b\n  c");
+        assert_eq!(
+            restored(&unbroken(text)),
+            "One sentence.\n\nExamples:\n  a  b\n  c"
+        );
         assert!(!unbroken("  a  b").contains(' '));
         assert_eq!(examples(text), "Examples:\n  a  b\n  c");
         assert_eq!(examples("none"), "");

@@ -24,15 +24,26 @@ pub(super) fn add(
     named: Option<SpdkVersion>,
     (pid, debug_dirs): (u32, &[PathBuf]),
 ) -> anyhow::Result<Layout> {
-    let is_missing = |types: &TypeStore<'_>, name: &str| matches!(types.find(NameKind::Struct, name), Ok(None));
+    let is_missing =
+        |types: &TypeStore<'_>, name: &str| matches!(types.find(NameKind::Struct, name), Ok(None));
     let all = known(None);
-    let wanted = mentions.types.iter().filter(|(kind, name)| *kind == NameKind::Struct && is_missing(types, name));
-    let is_wanted = wanted.map(|(_, name)| name).any(|name| all.contains(name.as_str()));
-    let mut layout = Layout { version: named, source: None, is_asked: named.is_some() || is_wanted };
+    let wanted = mentions
+        .types
+        .iter()
+        .filter(|(kind, name)| *kind == NameKind::Struct && is_missing(types, name));
+    let is_wanted = wanted
+        .map(|(_, name)| name)
+        .any(|name| all.contains(name.as_str()));
+    let mut layout = Layout {
+        version: named,
+        source: None,
+        is_asked: named.is_some() || is_wanted,
+    };
     if named.is_none() && is_wanted {
         let found = live_objects::version_of(pid, debug_dirs)?;
         layout.version = found.map(|(version, _)| version);
-        layout.source = found.map(|(version, how)| format!("the layout of SPDK {version}, since {how}"));
+        layout.source =
+            found.map(|(version, how)| format!("the layout of SPDK {version}, since {how}"));
     }
     if let Some(version) = layout.version {
         let missing = structs(version).filter(|(name, _)| is_missing(types, name));
@@ -47,13 +58,19 @@ pub(super) fn add(
 /// Returns the structs that have a layout in this version, or in any.
 fn known(version: Option<SpdkVersion>) -> BTreeSet<&'static str> {
     let versions = version.map_or_else(versions, |version| vec![version]);
-    versions.into_iter().flat_map(structs).map(|(name, _)| name).collect()
+    versions
+        .into_iter()
+        .flat_map(structs)
+        .map(|(name, _)| name)
+        .collect()
 }
 
 impl Layout {
     /// Adds the known names to an error about a missing struct or member.
     pub(super) fn explain(&self, error: EvalError) -> EvalError {
-        let Fault::Type(fault) = &error.fault else { return error };
+        let Fault::Type(fault) = &error.fault else {
+            return error;
+        };
         match fault {
             TypeError::NoName { name, .. } if self.is_asked || name.starts_with("spdk_") => {
                 let names: Vec<&str> = known(self.version).into_iter().collect();
@@ -75,6 +92,7 @@ impl Layout {
     }
 
     fn is_layout(&self, name: &str) -> bool {
-        self.version.is_some() && known(self.version).contains(name.strip_prefix("struct ").unwrap_or(name))
+        self.version.is_some()
+            && known(self.version).contains(name.strip_prefix("struct ").unwrap_or(name))
     }
 }

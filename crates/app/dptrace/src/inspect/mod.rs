@@ -59,19 +59,34 @@ pub(crate) struct InspectArgs {
     max_elements: usize,
 
     /// Print structs within structs to this depth
-    #[arg(long, value_name = "LEVELS", default_value_t = 4, help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "LEVELS",
+        default_value_t = 4,
+        help_heading = "Output"
+    )]
     depth: usize,
 
     /// Print at most this many of an array or list
     ///
     /// The number of elements of each array and of each list.
-    #[arg(long, value_name = "COUNT", default_value_t = 100, help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 100,
+        help_heading = "Output"
+    )]
     elements: usize,
 
     /// Print at most this many bytes of a text
     ///
     /// Of each text or buffer.
-    #[arg(long, value_name = "BYTES", default_value_t = 256, help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 256,
+        help_heading = "Output"
+    )]
     text: usize,
 
     /// Print one JSON object on each line
@@ -100,7 +115,11 @@ Examples:
   dptrace inspect -p PID 'for ($c : list(g_conns, link)) { print($c->id) }'
   dptrace inspect -p PID --json 'list(g_conns, link)'   pointers to all elements";
 
-const ROLE: Role = Role { command: "inspect", takes: Takes::One, starts: false };
+const ROLE: Role = Role {
+    command: "inspect",
+    takes: Takes::One,
+    starts: false,
+};
 
 /// Runs the command; returns the exit status. An error in one expression does not stop the others.
 pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
@@ -108,7 +127,10 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
     if parsed.iter().any(Option::is_none) {
         return Ok(USAGE);
     }
-    let definitions = args.definitions.iter().map(|file| ("the file of struct definitions", file.as_path()));
+    let definitions = args
+        .definitions
+        .iter()
+        .map(|file| ("the file of struct definitions", file.as_path()));
     output::refuse_inputs(args.output.as_deref(), definitions)?;
     let blocks: Vec<Block> = parsed.into_iter().flatten().collect();
     let mut mentions = Mentions::default();
@@ -118,7 +140,11 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
 
     // Memory comes first: it identifies the process, so that everything after it is from the same
     // one.
-    let pid = Pid(process_selector::one(&args.pid, ROLE, &terminal::observer())?);
+    let pid = Pid(process_selector::one(
+        &args.pid,
+        ROLE,
+        &terminal::observer(),
+    )?);
     let memory = ProcessMemory::open(pid)?;
     let process = Process::open(pid)?;
     process.is_first_thread()?;
@@ -126,22 +152,41 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
     let variables = ProcessVariables::of(&process, DebugFolders(args.debug_dirs.clone()));
     let mut types = variables.types(&mentions);
     define(&mut types, args)?;
-    let layout = layout::add(&mut types, &mentions, args.layout, (pid.0, &args.debug_dirs))?;
+    let layout = layout::add(
+        &mut types,
+        &mentions,
+        args.layout,
+        (pid.0, &args.debug_dirs),
+    )?;
     if let Some(source) = &layout.source {
         note(&format!("structs are read by {source}"));
     }
     if args.verbose {
         for (file, has_types) in variables.sources() {
-            note(&format!("{} {file}", if has_types { "types are read from" } else { "there are no types in" }));
+            note(&format!(
+                "{} {file}",
+                if has_types {
+                    "types are read from"
+                } else {
+                    "there are no types in"
+                }
+            ));
         }
     }
     let globals = variables.globals();
     let evaluator = Evaluator::new(&memory, types, &globals).with_max_elements(args.max_elements);
-    let shape = Shape { depth: args.depth, elements: args.elements, text: args.text };
+    let shape = Shape {
+        depth: args.depth,
+        elements: args.elements,
+        text: args.text,
+    };
     let status = print_all(args, &blocks, (&evaluator, &layout), shape)?;
     if args.verbose {
         let spent = memory.spent();
-        note(&format!("read {} bytes of the process's memory in {} ranges", spent.bytes, spent.reads));
+        note(&format!(
+            "read {} bytes of the process's memory in {} ranges",
+            spent.bytes, spent.reads
+        ));
     }
     Ok(status)
 }
@@ -163,10 +208,14 @@ fn print_all(
             note(&remark);
             status = status.max(FAILED);
         }
-        let Err(error) = result.map_err(|error| layout.explain(error)) else { continue };
+        let Err(error) = result.map_err(|error| layout.explain(error)) else {
+            continue;
+        };
         report(text, &error.diagnostic());
         status = status.max(match &error.fault {
-            Fault::Unreadable { source, .. } if source.cause == Cause::NotPermitted => NOT_PERMITTED,
+            Fault::Unreadable { source, .. } if source.cause == Cause::NotPermitted => {
+                NOT_PERMITTED
+            }
             Fault::Unreadable { .. } | Fault::Null { .. } => FAILED,
             _ => USAGE,
         });
@@ -193,7 +242,11 @@ fn report(text: &str, diagnostic: &Diagnostic) {
 
 fn report_in(name: &str, text: &str, diagnostic: &Diagnostic) {
     use std::io::Write as _;
-    let shown = render(diagnostic, &Source::new(name, text), std::io::stderr().is_terminal());
+    let shown = render(
+        diagnostic,
+        &Source::new(name, text),
+        std::io::stderr().is_terminal(),
+    );
     // If standard error is gone, nobody reads it.
     let _ = write!(anstream::stderr(), "{shown}");
 }
@@ -202,13 +255,17 @@ fn report_in(name: &str, text: &str, diagnostic: &Diagnostic) {
 fn define(types: &mut TypeStore<'_>, args: &InspectArgs) -> anyhow::Result<()> {
     for path in &args.definitions {
         let shown = printable::path(path);
-        let bytes = user_file::read(path, user_file::SCRIPT).with_context(|| format!("reading {shown}"))?;
-        let text = String::from_utf8(bytes).map_err(|_| errors::usage(format!("{shown} is no UTF-8")))?;
+        let bytes =
+            user_file::read(path, user_file::SCRIPT).with_context(|| format!("reading {shown}"))?;
+        let text =
+            String::from_utf8(bytes).map_err(|_| errors::usage(format!("{shown} is no UTF-8")))?;
         if let Err(diagnostics) = live_memory::define_types(types, &text) {
             for diagnostic in &diagnostics {
                 report_in(&shown, &text, diagnostic);
             }
-            return Err(anyhow!(errors::Usage(format!("{shown} has definitions that can't be used"))));
+            return Err(anyhow!(errors::Usage(format!(
+                "{shown} has definitions that can't be used"
+            ))));
         }
     }
     Ok(())

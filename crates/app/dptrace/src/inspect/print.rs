@@ -27,7 +27,15 @@ pub(super) struct Printer {
 impl Printer {
     pub(super) fn open(shape: Shape, json: bool, path: Option<&Path>) -> anyhow::Result<Self> {
         let output = Output::whole(path, Access::Umask)?;
-        Ok(Self { output, shape, json, text: String::new(), labelled: Vec::new(), failed: Ok(()), has_printed: false })
+        Ok(Self {
+            output,
+            shape,
+            json,
+            text: String::new(),
+            labelled: Vec::new(),
+            failed: Ok(()),
+            has_printed: false,
+        })
     }
 
     /// Begins the output of an expression with this text.
@@ -51,7 +59,11 @@ impl Printer {
 
     /// Ends the output. If no expression has a value and there was an error, an old file stays.
     pub(super) fn finish(self, is_right: bool) -> anyhow::Result<()> {
-        if self.has_printed || is_right { Ok(self.output.finish()?) } else { Ok(()) }
+        if self.has_printed || is_right {
+            Ok(self.output.finish()?)
+        } else {
+            Ok(())
+        }
     }
 
     fn line(&mut self, line: &str) {
@@ -64,7 +76,12 @@ impl Printer {
 }
 
 impl Values for Printer {
-    fn value(&mut self, evaluator: &Evaluator<'_>, value: &Value, expr: Span) -> Result<(), EvalError> {
+    fn value(
+        &mut self,
+        evaluator: &Evaluator<'_>,
+        value: &Value,
+        expr: Span,
+    ) -> Result<(), EvalError> {
         crate::interrupt::step();
         let tree = evaluator.tree(value, self.shape, expr)?;
         let labelled = self.labelled.iter().find(|(span, _)| *span == expr);
@@ -80,7 +97,11 @@ impl Values for Printer {
             );
             self.line(&line);
         } else if labelled.is_some() {
-            let label = format!("{} = {}", printable::text(text.as_bytes()), cast(evaluator, value, &tree));
+            let label = format!(
+                "{} = {}",
+                printable::text(text.as_bytes()),
+                cast(evaluator, value, &tree)
+            );
             let shown = tree.lines(label.chars().count());
             self.line(&format!("{label}{shown}"));
         } else {

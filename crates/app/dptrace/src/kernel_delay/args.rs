@@ -11,7 +11,10 @@ use kernel_delay::trigger::Trigger;
 /// `dptrace kernel-delay`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
 pub(crate) struct KernelDelayArgs {
     /// A running process, by its number or name, or several: -p 4711,4712 [default: ovs-vswitchd]
     #[arg(short, long, value_name = "PID|NAME", conflicts_with_all = ["name", "cgroup", "command"])]
@@ -154,11 +157,16 @@ fn pause(text: &str) -> Result<Duration, &'static str> {
 
 /// Parses the time of `-s`, after which users often type a process.
 fn at_least(text: &str) -> Result<u64, String> {
-    ::text::duration::parse_nanos(text).map_err(|why| format!("{why}; a process stands before it, or behind -p"))
+    ::text::duration::parse_nanos(text)
+        .map_err(|why| format!("{why}; a process stands before it, or behind -p"))
 }
 
 fn at_most_a_day(time: Duration) -> Result<Duration, &'static str> {
-    if time > LONGEST { Err("the time is at most 24h") } else { Ok(time) }
+    if time > LONGEST {
+        Err("the time is at most 24h")
+    } else {
+        Ok(time)
+    }
 }
 
 /// Which system calls are shown one by one.
@@ -182,7 +190,12 @@ pub(crate) struct EventArgs {
     /// Number of different stacks that are kept
     ///
     /// 0 records no stacks.
-    #[arg(long, value_name = "N", default_value_t = 4096, help_heading = "System call events")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 4096,
+        help_heading = "System call events"
+    )]
     pub(super) stack_trace_size: usize,
 
     /// Bytes of the stack that are copied and unwound

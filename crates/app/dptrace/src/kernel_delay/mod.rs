@@ -14,8 +14,8 @@ use kernel_delay::live::Lost;
 use kernel_delay::programs::EventOptions;
 use kernel_delay::trigger::Trigger;
 use kernel_delay::{
-    EventCost, EventList, Header, Sampler, SamplingOptions, Show, Taken, View, json, lines, process_sums, report,
-    stamp, started, verdict,
+    EventCost, EventList, Header, Sampler, SamplingOptions, Show, Taken, View, json, lines,
+    process_sums, report, stamp, started, verdict,
 };
 use screen::{Screen, counted};
 
@@ -27,8 +27,7 @@ pub(crate) use args::KernelDelayArgs;
 
 /// Note for a report without source lines, because reading the program's debug information took too
 /// long.
-const SHORT: &str =
-    "looking for source lines took too long: some functions are shown without theirs and without what was inlined";
+const SHORT: &str = "looking for source lines took too long: some functions are shown without theirs and without what was inlined";
 
 /// Runs the command.
 pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
@@ -39,7 +38,13 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
     Interrupt::catch()?;
     let path = args.output.as_deref();
     let screen = output::screen(path);
-    let mut printer = Printer { args, threads, stripped: BTreeSet::new(), screen, output: Output::open(path)? };
+    let mut printer = Printer {
+        args,
+        threads,
+        stripped: BTreeSet::new(),
+        screen,
+        output: Output::open(path)?,
+    };
     let child = sampler.run(subject.held, &mut printer)?;
     warn_lost(&sampler.lost()?);
     printer.output.finish()?;
@@ -94,17 +99,34 @@ impl Show for Printer<'_> {
     }
 
     fn sample(&mut self, taken: Taken) -> anyhow::Result<()> {
-        let Taken { number, window, mut sample, around, children, pid, processes, events, lost, lost_events } = taken;
+        let Taken {
+            number,
+            window,
+            mut sample,
+            around,
+            children,
+            pid,
+            processes,
+            events,
+            lost,
+            lost_events,
+        } = taken;
         let shown = Some(processes.as_slice()).filter(|_| self.args.command.is_empty());
         let hint = children.and_then(|children| children.hint(&sample, shown));
         let threads = self.threads.clone();
         let wanted = |name: &str| threads.as_ref().is_none_or(|pattern| pattern.matches(name));
-        let names: BTreeSet<String> = sample.threads.iter().map(|thread| thread.name.clone()).collect();
+        let names: BTreeSet<String> = sample
+            .threads
+            .iter()
+            .map(|thread| thread.name.clone())
+            .collect();
         sample.threads.retain(|thread| wanted(&thread.name));
         if let Some(pattern) = threads.as_ref().filter(|_| sample.threads.is_empty()) {
             note_names(pattern, &names);
         }
-        let cost = events.as_ref().map(|(events, _)| EventCost::of(&sample, events, lost_events));
+        let cost = events
+            .as_ref()
+            .map(|(events, _)| EventCost::of(&sample, events, lost_events));
         let triggered = self.args.start_trigger.is_some() || self.args.stop_trigger.is_some();
         let buffer = &mut self.output.buffer;
         if self.args.json {
@@ -113,13 +135,27 @@ impl Show for Printer<'_> {
             object["pid"] = pid.into();
             object["pids"] = processes.into();
             object["started"] = started(window.start).into();
-            object["start_trigger"] = self.args.start_trigger.as_ref().map(Trigger::to_string).into();
-            object["stop_trigger"] = self.args.stop_trigger.as_ref().map(Trigger::to_string).into();
+            object["start_trigger"] = self
+                .args
+                .start_trigger
+                .as_ref()
+                .map(Trigger::to_string)
+                .into();
+            object["stop_trigger"] = self
+                .args
+                .stop_trigger
+                .as_ref()
+                .map(Trigger::to_string)
+                .into();
             object["children"] = children.map(|children| children.json()).into();
             around.add_to(&mut object);
             object["lost"] = lost.json();
             let Some((mut events, names)) = events else {
-                writeln!(buffer, "{}", text::json::document("kernel-delay.sample", &object))?;
+                writeln!(
+                    buffer,
+                    "{}",
+                    text::json::document("kernel-delay.sample", &object)
+                )?;
                 return Ok(self.output.flush()?);
             };
             object["syscall_events"] = events.json(&names, wanted);
@@ -130,17 +166,47 @@ impl Show for Printer<'_> {
         let mut without_names = Vec::new();
         // If threads are selected by name, all of them are shown.
         let screen = self.screen;
-        let view = View { all: self.args.all || self.threads.is_some(), screen };
-        let further = around.lines(window.length()).into_iter().chain(cost.map(|cost| cost.line()));
-        for line in verdict(&sample, view, self.args.summary).into_iter().chain(hint).chain(further) {
-            lines::verdict(buffer, screen, if self.args.summary { "" } else { "# " }, &line)?;
+        let view = View {
+            all: self.args.all || self.threads.is_some(),
+            screen,
+        };
+        let further = around
+            .lines(window.length())
+            .into_iter()
+            .chain(cost.map(|cost| cost.line()));
+        for line in verdict(&sample, view, self.args.summary)
+            .into_iter()
+            .chain(hint)
+            .chain(further)
+        {
+            lines::verdict(
+                buffer,
+                screen,
+                if self.args.summary { "" } else { "# " },
+                &line,
+            )?;
         }
         lines::sums(buffer, screen, &process_sums(&sample), view.all)?;
         if !self.args.summary {
-            lines::cut(buffer, screen, &report(&sample, &Header { triggered, stamp: stamp() }, view))?;
+            lines::cut(
+                buffer,
+                screen,
+                &report(
+                    &sample,
+                    &Header {
+                        triggered,
+                        stamp: stamp(),
+                    },
+                    view,
+                ),
+            )?;
             if let Some((mut events, names)) = events {
                 let output = &mut self.output;
-                let listed = if self.args.events.each_event { EventList::Each } else { EventList::Folded(view) };
+                let listed = if self.args.events.each_event {
+                    EventList::Each
+                } else {
+                    EventList::Folded(view)
+                };
                 events.text(&names, wanted, listed, |piece| {
                     lines::cut(&mut output.buffer, screen, piece)?;
                     output.drain()
@@ -152,7 +218,10 @@ impl Show for Printer<'_> {
             }
         }
         self.output.flush()?;
-        for file in without_names.into_iter().filter(|file| self.stripped.insert(file.clone())) {
+        for file in without_names
+            .into_iter()
+            .filter(|file| self.stripped.insert(file.clone()))
+        {
             note(&stripped(&file));
         }
         Ok(())
@@ -166,26 +235,73 @@ const NAMES: usize = 12;
 fn note_names(pattern: &glob::Pattern, names: &BTreeSet<String>) {
     let some: Vec<&str> = names.iter().take(NAMES).map(String::as_str).collect();
     let more = if names.len() > NAMES { ", ..." } else { "" };
-    note(&format!("no thread is called {pattern}; there are: {}{more}", some.join(", ")));
+    note(&format!(
+        "no thread is called {pattern}; there are: {}{more}",
+        some.join(", ")
+    ));
 }
 
 /// Reports the parts missing from the report.
 fn warn_lost(lost: &Lost) {
-    let Lost { threads, preemptors, interrupts, events, upcalls, processes, triggers, skipped } = *lost;
+    let Lost {
+        threads,
+        preemptors,
+        interrupts,
+        events,
+        upcalls,
+        processes,
+        triggers,
+        skipped,
+    } = *lost;
     for (count, noun, what) in [
-        (threads, "thread", "found no room (--max-threads makes more)"),
-        (preemptors, "time", "found no room for who ran instead (--max-threads makes more)"),
-        (interrupts, "interrupt", "found no room (--max-threads makes more)"),
-        (events, "system call event", "found no room in the ring (--buffer-page-count makes it larger)"),
-        (upcalls, "upcall", "found no room: too many CPUs with too many errors"),
-        (triggers, "start trigger", "came between samples, while a report was made or --sample-interval passed"),
-        (skipped, "program", "skipped by the kernel because another one was running on that CPU"),
+        (
+            threads,
+            "thread",
+            "found no room (--max-threads makes more)",
+        ),
+        (
+            preemptors,
+            "time",
+            "found no room for who ran instead (--max-threads makes more)",
+        ),
+        (
+            interrupts,
+            "interrupt",
+            "found no room (--max-threads makes more)",
+        ),
+        (
+            events,
+            "system call event",
+            "found no room in the ring (--buffer-page-count makes it larger)",
+        ),
+        (
+            upcalls,
+            "upcall",
+            "found no room: too many CPUs with too many errors",
+        ),
+        (
+            triggers,
+            "start trigger",
+            "came between samples, while a report was made or --sample-interval passed",
+        ),
+        (
+            skipped,
+            "program",
+            "skipped by the kernel because another one was running on that CPU",
+        ),
     ] {
         if count > 0 {
             note(&format!("{} {what}", counted(count, noun)));
         }
     }
     if processes > 0 {
-        note(&format!("{processes} {} found no room", if processes == 1 { "process" } else { "processes" }));
+        note(&format!(
+            "{processes} {} found no room",
+            if processes == 1 {
+                "process"
+            } else {
+                "processes"
+            }
+        ));
     }
 }

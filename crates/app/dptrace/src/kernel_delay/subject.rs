@@ -18,14 +18,21 @@ use crate::{output, terminal};
 
 /// Process that is meant if none is named.
 const DEFAULT_NAME: &str = "ovs-vswitchd";
-const ROLE: Role = Role { command: "kernel-delay", takes: Takes::All("measured"), starts: true };
+const ROLE: Role = Role {
+    command: "kernel-delay",
+    takes: Takes::All("measured"),
+    starts: true,
+};
 
 /// Returns the processes that the options select, or one that waits to run the command.
 pub(super) fn of(args: &KernelDelayArgs) -> anyhow::Result<Subject> {
     check_namespace()?;
     if let Some((program, arguments)) = args.command.split_first() {
         let path = find_program(program)?;
-        output::refuse_inputs(args.output.as_deref(), [("the program to start", path.as_path())])?;
+        output::refuse_inputs(
+            args.output.as_deref(),
+            [("the program to start", path.as_path())],
+        )?;
         let held = HeldChild::spawn(path.as_os_str(), arguments)
             .with_context(|| format!("starting {}", printable(program)))?;
         return Ok(Subject::of_command(path, held, args.children));
@@ -43,9 +50,15 @@ pub(super) fn of(args: &KernelDelayArgs) -> anyhow::Result<Subject> {
     let mut seen = HashSet::new();
     pids.retain(|pid| seen.insert(*pid));
     if pids.len() > 1 && (args.start_trigger.is_some() || args.stop_trigger.is_some()) {
-        return Err(usage(format!("triggers need one process, and these are {}: choose one with -p", pids.len())));
+        return Err(usage(format!(
+            "triggers need one process, and these are {}: choose one with -p",
+            pids.len()
+        )));
     }
-    Ok(Subject::of_processes(pids, args.children || args.cgroup.is_some()))
+    Ok(Subject::of_processes(
+        pids,
+        args.children || args.cgroup.is_some(),
+    ))
 }
 
 /// Returns an error if there is no such process, or it can't be measured.
@@ -84,7 +97,10 @@ fn in_group(path: &Path) -> anyhow::Result<Vec<u32>> {
         ),
         _ => anyhow::Error::new(error).context(format!("reading the cgroup {shown}")),
     })?;
-    let found: Vec<u32> = found.into_iter().filter(|&pid| pid != std::process::id() && check(pid).is_ok()).collect();
+    let found: Vec<u32> = found
+        .into_iter()
+        .filter(|&pid| pid != std::process::id() && check(pid).is_ok())
+        .collect();
     if found.is_empty() {
         return Err(anyhow!("no process is in the cgroup {shown}"));
     }

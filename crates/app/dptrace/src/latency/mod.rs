@@ -26,7 +26,10 @@ use crate::terminal;
 /// `dptrace latency`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub(crate) struct LatencyArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -41,7 +44,12 @@ pub(crate) struct LatencyArgs {
     ///
     /// qpair (the connection), lcore, owner, owner.PROPERTY (subnqn, peer, qid, bdev, ...), OBJECT.PROPERTY (qpair.hostnqn,
     /// ...), arg.NAME, ...
-    #[arg(long, value_name = "FIELD,...", value_delimiter = ',', help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "FIELD,...",
+        value_delimiter = ',',
+        help_heading = "Output"
+    )]
     by: Vec<String>,
 
     /// Print a row for each connection (or group of --by), the slowest p99 first
@@ -100,22 +108,41 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
     let Input { place, process } = args.input.resolve("latency")?;
     refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
     mistaken::refuse(&place, args.objects.sources().recordings())?;
-    let (show, access) = (Show::of(&place, &args.objects.sources(), args.slowest > 0), place.access());
-    let path = if let Place::File(path) = &place { Some(path.clone()) } else { None };
-    let args = &LatencyArgs { objects: args.objects.of(&place), ..args.clone() };
+    let (show, access) = (
+        Show::of(&place, &args.objects.sources(), args.slowest > 0),
+        place.access(),
+    );
+    let path = if let Place::File(path) = &place {
+        Some(path.clone())
+    } else {
+        None
+    };
+    let args = &LatencyArgs {
+        objects: args.objects.of(&place),
+        ..args.clone()
+    };
     let around = match (process, &place) {
-        (Some(pid), Place::File(path)) => AroundTrace::begin(pid, &args.objects.sources().specs()?, path),
+        (Some(pid), Place::File(path)) => {
+            AroundTrace::begin(pid, &args.objects.sources().specs()?, path)
+        }
         _ => None,
     };
     let loaded = input::load_measured(place)?;
     let alive = around.map(AroundTrace::finish).unwrap_or_default();
-    let next = if args.json { Next::Nothing } else { Next::of(&loaded, path, process) };
+    let next = if args.json {
+        Next::Nothing
+    } else {
+        Next::of(&loaded, path, process)
+    };
     let report = measure(args, &alive, &loaded, (show, &next))?;
     let mut output = Output::whole(args.output.as_deref(), access)?;
     output.buffer.extend_from_slice(report.text.as_bytes());
     output.finish()?;
     // Below the report, where it is noticed.
-    loaded.measured.iter().for_each(|measured| note_rate(measured, loaded.trace.tick_rate()));
+    loaded
+        .measured
+        .iter()
+        .for_each(|measured| note_rate(measured, loaded.trace.tick_rate()));
     report.remarks.iter().for_each(|remark| note(remark));
     Ok(())
 }
@@ -143,24 +170,57 @@ struct Report {
 impl LatencyArgs {
     /// Returns the fields to group by.
     fn by(&self) -> Vec<String> {
-        if self.summary && self.by.is_empty() { vec![CONNECTION.to_owned()] } else { self.by.clone() }
+        if self.summary && self.by.is_empty() {
+            vec![CONNECTION.to_owned()]
+        } else {
+            self.by.clone()
+        }
     }
 
-    fn question(&self, by: &[String], specs: &[ObjectSpec], tpoints: &[Tpoint]) -> anyhow::Result<Question> {
-        let by = by.iter().map(|field| field::parse(field, specs)).collect::<anyhow::Result<Vec<_>>>()?;
+    fn question(
+        &self,
+        by: &[String],
+        specs: &[ObjectSpec],
+        tpoints: &[Tpoint],
+    ) -> anyhow::Result<Question> {
+        let by = by
+            .iter()
+            .map(|field| field::parse(field, specs))
+            .collect::<anyhow::Result<Vec<_>>>()?;
         // SPDK's older traces have only an owner's prefix and number.
-        let owner = if self.slowest > 0 { vec![field::parse(CONNECTION, specs)?, Field::Owner] } else { Vec::new() };
+        let owner = if self.slowest > 0 {
+            vec![field::parse(CONNECTION, specs)?, Field::Owner]
+        } else {
+            Vec::new()
+        };
         let reused = Reused::new(specs, tpoints);
-        Ok(Question { by, owner, slowest: self.slowest, tails: self.summary, only_whole: self.summary, reused })
+        Ok(Question {
+            by,
+            owner,
+            slowest: self.slowest,
+            tails: self.summary,
+            only_whole: self.summary,
+            reused,
+        })
     }
 }
 
-fn measure(args: &LatencyArgs, alive: &str, loaded: &Loaded, (show, next): (Show, &Next)) -> anyhow::Result<Report> {
+fn measure(
+    args: &LatencyArgs,
+    alive: &str,
+    loaded: &Loaded,
+    (show, next): (Show, &Next),
+) -> anyhow::Result<Report> {
     let trace = &loaded.trace;
     let specs = args.objects.sources().specs()?;
     let by = args.by();
-    let (question, queues) = (args.question(&by, &specs, trace.tpoints().all())?, Queues::new(&specs)?);
-    let filter = args.filter.resolve(trace.tpoints().all(), &specs, trace.tick_rate())?;
+    let (question, queues) = (
+        args.question(&by, &specs, trace.tpoints().all())?,
+        Queues::new(&specs)?,
+    );
+    let filter = args
+        .filter
+        .resolve(trace.tpoints().all(), &specs, trace.tick_rate())?;
     let annotator = args.objects.sources().annotator(
         specs.clone(),
         trace.tpoints(),
@@ -171,21 +231,65 @@ fn measure(args: &LatencyArgs, alive: &str, loaded: &Loaded, (show, next): (Show
     let annotator = with_owners(annotator, trace, !alive.is_empty(), &terminal::observer());
     let known = requests::known_of(&loaded.trace, &specs, annotator.is_some());
     known.warn_missing(filter.fields().chain(&question.by), &terminal::observer());
-    let start = if args.filter.common { trace.common_start() } else { Ticks(0) };
-    let Followed { latencies, base, silences } =
-        follow_objects(loaded, annotator.as_ref(), filter, start, (question, queues), &terminal::observer())?;
+    let start = if args.filter.common {
+        trace.common_start()
+    } else {
+        Ticks(0)
+    };
+    let Followed {
+        latencies,
+        base,
+        silences,
+    } = follow_objects(
+        loaded,
+        annotator.as_ref(),
+        filter,
+        start,
+        (question, queues),
+        &terminal::observer(),
+    )?;
     let screen = output::screen(args.output.as_deref());
     let (rate, listed) = (loaded.rate(), trace.tick_rate());
-    let names = Names { tpoints: trace.tpoints(), rate, listed, by: &by, screen, base, show, all: args.all };
-    let mut remarks: Vec<String> = silences.iter().map(|silence| remarks::silent(silence, next)).collect();
+    let names = Names {
+        tpoints: trace.tpoints(),
+        rate,
+        listed,
+        by: &by,
+        screen,
+        base,
+        show,
+        all: args.all,
+    };
+    let mut remarks: Vec<String> = silences
+        .iter()
+        .map(|silence| remarks::silent(silence, next))
+        .collect();
     remarks.extend(remarks::remarks(&latencies, &names));
     remarks.extend(next.explains(&latencies));
     let (groups, slowest) = match (args.json, args.summary) {
-        (true, true) => (summary::json(&latencies, &names), slowest::json(&latencies, &names)),
-        (true, false) => (json::stages(&latencies, &names), slowest::json(&latencies, &names)),
-        (false, true) => (summary::text(&latencies, &names, args.plot), slowest::text(&latencies, &names)),
-        (false, false) if args.plot => (plot::plots(&latencies, &names), slowest::text(&latencies, &names)),
-        (false, false) => (table::tables(&latencies, &names), slowest::text(&latencies, &names)),
+        (true, true) => (
+            summary::json(&latencies, &names),
+            slowest::json(&latencies, &names),
+        ),
+        (true, false) => (
+            json::stages(&latencies, &names),
+            slowest::json(&latencies, &names),
+        ),
+        (false, true) => (
+            summary::text(&latencies, &names, args.plot),
+            slowest::text(&latencies, &names),
+        ),
+        (false, false) if args.plot => (
+            plot::plots(&latencies, &names),
+            slowest::text(&latencies, &names),
+        ),
+        (false, false) => (
+            table::tables(&latencies, &names),
+            slowest::text(&latencies, &names),
+        ),
     };
-    Ok(Report { text: groups + &slowest, remarks })
+    Ok(Report {
+        text: groups + &slowest,
+        remarks,
+    })
 }

@@ -25,24 +25,34 @@ pub(super) fn list(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let mut shown = 0;
-    files.for_each(Depth::Symbols, note_left_out, |file| -> anyhow::Result<()> {
-        with_functions(file, |functions| {
-            let named = fitting(functions, pattern);
-            shown += named.len();
-            if request.json {
-                write_json(file, &named, output)?;
-            } else {
-                write_text(file, &named, output)?;
-            }
-            Ok(output.drain()?)
-        })
-    })?;
+    files.for_each(
+        Depth::Symbols,
+        note_left_out,
+        |file| -> anyhow::Result<()> {
+            with_functions(file, |functions| {
+                let named = fitting(functions, pattern);
+                shown += named.len();
+                if request.json {
+                    write_json(file, &named, output)?;
+                } else {
+                    write_text(file, &named, output)?;
+                }
+                Ok(output.drain()?)
+            })
+        },
+    )?;
     match pattern {
         _ if shown > 0 => {}
         Some(_) => {
             let (known, without) = near_names(&request.typed, files)?;
             let near = nearest(&request.typed, known.iter().map(String::as_str), NEAR);
-            let error = nothing_fits("function", &request.typed, &request.place, &near, known.len());
+            let error = nothing_fits(
+                "function",
+                &request.typed,
+                &request.place,
+                &near,
+                known.len(),
+            );
             return Err(match without.first() {
                 Some(file) => anyhow!("{error}; {}", stripped(file)),
                 None => error,
@@ -58,18 +68,25 @@ pub(super) fn list(
 /// program has many.
 fn near_names(typed: &str, files: &Files) -> anyhow::Result<(Vec<String>, Vec<String>)> {
     let (mut known, mut without) = (Vec::new(), Vec::new());
-    files.for_each(Depth::Symbols, note_left_out, |file| -> anyhow::Result<()> {
-        with_functions(file, |functions| {
-            if functions.is_stripped() {
-                without.push(printable(file.path()));
-            }
-            let names = functions.all().iter().map(Function::display_name);
-            known.extend(names.map(|name| printable::text(name.as_bytes()).into_owned()));
-            Ok(())
-        })
-    })?;
+    files.for_each(
+        Depth::Symbols,
+        note_left_out,
+        |file| -> anyhow::Result<()> {
+            with_functions(file, |functions| {
+                if functions.is_stripped() {
+                    without.push(printable(file.path()));
+                }
+                let names = functions.all().iter().map(Function::display_name);
+                known.extend(names.map(|name| printable::text(name.as_bytes()).into_owned()));
+                Ok(())
+            })
+        },
+    )?;
     if nearest(typed, known.iter().map(String::as_str), 1).is_empty() {
-        known = known.iter().map(|name| last_part(name).to_owned()).collect();
+        known = known
+            .iter()
+            .map(|name| last_part(name).to_owned())
+            .collect();
     }
     Ok((known, without))
 }
@@ -81,7 +98,10 @@ fn last_part(name: &str) -> &str {
     path.rsplit_once("::").map_or(path, |(_, last)| last)
 }
 
-fn with_functions(file: &ElfFile, mut look: impl FnMut(&Functions<'_>) -> anyhow::Result<()>) -> anyhow::Result<()> {
+fn with_functions(
+    file: &ElfFile,
+    mut look: impl FnMut(&Functions<'_>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let debug = file.debug_file();
     let debug = debug.as_ref().and_then(|debug| debug.image().ok());
     look(&Functions::read(&file.image()?, debug.as_ref()))
@@ -107,10 +127,23 @@ fn write_text(file: &ElfFile, named: &[Named<'_>], output: &mut Output) -> anyho
     }
     let out = &mut output.buffer;
     writeln!(out, "{}", printable(file.path()))?;
-    let size = named.iter().map(|(_, function)| function.size.to_string().len()).max().unwrap_or_default();
+    let size = named
+        .iter()
+        .map(|(_, function)| function.size.to_string().len())
+        .max()
+        .unwrap_or_default();
     for (name, function) in named {
-        let indirect = if function.indirect { "  (chooses the function at start)" } else { "" };
-        writeln!(out, "  {:<10}  {:>size$} bytes  {name}{indirect}", function.offset.to_string(), function.size)?;
+        let indirect = if function.indirect {
+            "  (chooses the function at start)"
+        } else {
+            ""
+        };
+        writeln!(
+            out,
+            "  {:<10}  {:>size$} bytes  {name}{indirect}",
+            function.offset.to_string(),
+            function.size
+        )?;
     }
     Ok(())
 }
@@ -127,7 +160,11 @@ fn write_json(file: &ElfFile, named: &[Named<'_>], output: &mut Output) -> anyho
             "size": function.size,
             "indirect": function.indirect,
         });
-        writeln!(output.buffer, "{}", text::json::document("list.function", &line))?;
+        writeln!(
+            output.buffer,
+            "{}",
+            text::json::document("list.function", &line)
+        )?;
     }
     Ok(())
 }

@@ -18,7 +18,10 @@ use target::{Request, What};
 /// `dptrace list`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
 pub(crate) struct ListArgs {
     /// A file or process, then a pattern
     ///
@@ -77,13 +80,20 @@ Examples:
 /// Runs the command.
 pub(crate) fn run(args: &ListArgs) -> anyhow::Result<()> {
     let request = Request::of(args)?;
-    let read = request.path.iter().map(|path| ("the file that is listed", Path::new(path)));
+    let read = request
+        .path
+        .iter()
+        .map(|path| ("the file that is listed", Path::new(path)));
     output::refuse_inputs(args.output.as_deref(), read)?;
     let mut output = Output::whole(args.output.as_deref(), Access::Umask)?;
     match &request.what {
         What::Tracepoints(pattern) => tracepoints::list(&request, pattern.as_ref(), &mut output)?,
-        What::Functions(files, pattern) => functions::list(&request, files, pattern.as_ref(), &mut output)?,
-        What::Probes(files, pattern) => probes::list(&request, files, pattern.as_ref(), &mut output)?,
+        What::Functions(files, pattern) => {
+            functions::list(&request, files, pattern.as_ref(), &mut output)?;
+        }
+        What::Probes(files, pattern) => {
+            probes::list(&request, files, pattern.as_ref(), &mut output)?;
+        }
     }
     Ok(output.finish()?)
 }
@@ -93,7 +103,13 @@ const NEAR: usize = 4;
 
 /// Returns the error that no name matches the pattern, with near names, and the number of known
 /// ones.
-fn nothing_fits(what: &str, pattern: &str, place: &str, near: &[impl AsRef<str>], known: usize) -> anyhow::Error {
+fn nothing_fits(
+    what: &str,
+    pattern: &str,
+    place: &str,
+    near: &[impl AsRef<str>],
+    known: usize,
+) -> anyhow::Error {
     let near: Vec<&str> = near.iter().map(AsRef::as_ref).collect();
     let hint = match (near.as_slice(), known) {
         ([], 0) => "; it has none".to_owned(),
@@ -105,9 +121,18 @@ fn nothing_fits(what: &str, pattern: &str, place: &str, near: &[impl AsRef<str>]
 }
 
 /// Returns the same error for names in groups, `PROVIDER:NAME`.
-fn nothing_fits_in_groups(what: &str, pattern: &str, place: &str, known: &[(String, String)]) -> anyhow::Error {
-    let (group, name) = pattern.split_once(':').map_or((None, pattern), |(group, name)| (Some(group), name));
-    let names = known.iter().map(|(group, name)| (group.as_str(), name.as_str()));
+fn nothing_fits_in_groups(
+    what: &str,
+    pattern: &str,
+    place: &str,
+    known: &[(String, String)],
+) -> anyhow::Error {
+    let (group, name) = pattern
+        .split_once(':')
+        .map_or((None, pattern), |(group, name)| (Some(group), name));
+    let names = known
+        .iter()
+        .map(|(group, name)| (group.as_str(), name.as_str()));
     let near = ::text::patterns::nearest_in_groups(group, name, names, NEAR);
     nothing_fits(what, pattern, place, &near, known.len())
 }

@@ -24,7 +24,9 @@ pub(super) fn list(
     let mut shown = 0;
     files.for_each(Depth::Notes, note_left_out, |file| -> anyhow::Result<()> {
         let mut probes = read(file)?;
-        probes.retain(|probe| pattern.is_none_or(|pattern| pattern.matches(&probe.provider, &probe.name)));
+        probes.retain(|probe| {
+            pattern.is_none_or(|pattern| pattern.matches(&probe.provider, &probe.name))
+        });
         probes.sort_by(|a, b| (&a.provider, &a.name).cmp(&(&b.provider, &b.name)));
         shown += probes.len();
         if request.json {
@@ -41,10 +43,19 @@ pub(super) fn list(
             let mut known = Vec::new();
             files.for_each(Depth::Notes, note_left_out, |file| -> anyhow::Result<()> {
                 let probes = UsdtProbes::read_with(&file.image()?, &file.code()?).probes;
-                known.extend(probes.iter().map(|probe| (probe.provider.to_string(), probe.name.to_string())));
+                known.extend(
+                    probes
+                        .iter()
+                        .map(|probe| (probe.provider.to_string(), probe.name.to_string())),
+                );
                 Ok(())
             })?;
-            return Err(nothing_fits_in_groups("USDT probe", &request.typed, &request.place, &known));
+            return Err(nothing_fits_in_groups(
+                "USDT probe",
+                &request.typed,
+                &request.place,
+                &known,
+            ));
         }
         None => {
             let place = &request.place;
@@ -70,12 +81,20 @@ fn read(file: &ElfFile) -> anyhow::Result<Vec<Probe>> {
     if let Some(first) = probes.faults.first() {
         let path = printable(file.path());
         let notes = if probes.broken == 1 { "note" } else { "notes" };
-        note(&format!("{path}: left out {} invalid USDT {notes}; the first: {first}", probes.broken));
+        note(&format!(
+            "{path}: left out {} invalid USDT {notes}; the first: {first}",
+            probes.broken
+        ));
     }
     Ok(probes.probes)
 }
 
-fn write_text(request: &Request, file: &ElfFile, probes: &[Probe], output: &mut Output) -> anyhow::Result<()> {
+fn write_text(
+    request: &Request,
+    file: &ElfFile,
+    probes: &[Probe],
+    output: &mut Output,
+) -> anyhow::Result<()> {
     if probes.is_empty() {
         return Ok(());
     }
@@ -88,13 +107,33 @@ fn write_text(request: &Request, file: &ElfFile, probes: &[Probe], output: &mut 
             1 => "1 place".to_owned(),
             count => format!("{count} places"),
         };
-        let semaphore = if has_semaphore(probe) { "semaphore" } else { "" };
-        let args = if request.places { String::new() } else { first_args(probe) };
+        let semaphore = if has_semaphore(probe) {
+            "semaphore"
+        } else {
+            ""
+        };
+        let args = if request.places {
+            String::new()
+        } else {
+            first_args(probe)
+        };
         let line = format!("  {name:width$}  {places:10}  {semaphore:9}  {args}");
-        writeln!(output.buffer, "{}", printable::text(line.trim_end().as_bytes()))?;
+        writeln!(
+            output.buffer,
+            "{}",
+            printable::text(line.trim_end().as_bytes())
+        )?;
         for place in probe.places.iter().filter(|_| request.places) {
-            let line = format!("    {:<10}  {}", place.at.offset().to_string(), args_text(place));
-            writeln!(output.buffer, "{}", printable::text(line.trim_end().as_bytes()))?;
+            let line = format!(
+                "    {:<10}  {}",
+                place.at.offset().to_string(),
+                args_text(place)
+            );
+            writeln!(
+                output.buffer,
+                "{}",
+                printable::text(line.trim_end().as_bytes())
+            )?;
             output.drain()?;
         }
         output.drain()?;
@@ -111,9 +150,15 @@ fn first_args(probe: &Probe) -> String {
     let Some((first, others)) = probe.places.split_first() else {
         return String::new();
     };
-    let elsewhere = others.iter().filter(|place| place.args != first.args).count();
-    let more =
-        if elsewhere > 0 { format!("  (differs at {elsewhere} of the places: --places)") } else { String::new() };
+    let elsewhere = others
+        .iter()
+        .filter(|place| place.args != first.args)
+        .count();
+    let more = if elsewhere > 0 {
+        format!("  (differs at {elsewhere} of the places: --places)")
+    } else {
+        String::new()
+    };
     format!("{}{more}", args_text(first))
 }
 
@@ -123,7 +168,11 @@ fn args_text(place: &Place) -> String {
 }
 
 fn arg_text(arg: &ArgSpec) -> String {
-    if arg.unreadable().is_some() { format!("{arg} (unreadable)") } else { arg.to_string() }
+    if arg.unreadable().is_some() {
+        format!("{arg} (unreadable)")
+    } else {
+        arg.to_string()
+    }
 }
 
 /// Writes a line for each probe, place by place: a probe may have a million places, and JSON values
@@ -141,7 +190,11 @@ fn write_json(file: &ElfFile, probes: &[Probe], output: &mut Output) -> anyhow::
         write!(output.buffer, "{},\"places\":[", head.trim_end_matches('}'))?;
         for (index, place) in probe.places.iter().enumerate() {
             let comma = if index > 0 { "," } else { "" };
-            write!(output.buffer, "{comma}{}", printable::json_document(place_json(place).to_string()))?;
+            write!(
+                output.buffer,
+                "{comma}{}",
+                printable::json_document(place_json(place).to_string())
+            )?;
             output.drain()?;
         }
         writeln!(output.buffer, "]}}")?;

@@ -26,7 +26,11 @@ pub(super) struct Request {
     pub(super) path: Option<OsString>,
 }
 
-const ROLE: Role = Role { command: "list", takes: Takes::OneProgram, starts: false };
+const ROLE: Role = Role {
+    command: "list",
+    takes: Takes::OneProgram,
+    starts: false,
+};
 
 /// Things to list.
 pub(super) enum What {
@@ -38,7 +42,11 @@ pub(super) enum What {
 impl Request {
     pub(super) fn of(args: &ListArgs) -> anyhow::Result<Self> {
         let mut words = args.words.iter().map(OsString::as_os_str);
-        let mut path = if args.pid.is_empty() && !args.tracepoints { words.next() } else { None };
+        let mut path = if args.pid.is_empty() && !args.tracepoints {
+            words.next()
+        } else {
+            None
+        };
         let mut pids = args.pid.clone();
         if let Some(word) = path.and_then(process_for) {
             if word.contains(['*', '?', ':']) && !process_selector::is_there(word) {
@@ -50,14 +58,25 @@ impl Request {
         }
         let typed = words.next().map(pattern_text).transpose()?;
         if let Some(more) = words.next() {
-            return Err(usage(format!("unexpected word {}: only one pattern is allowed", printable(Path::new(more)))));
+            return Err(usage(format!(
+                "unexpected word {}: only one pattern is allowed",
+                printable(Path::new(more))
+            )));
         }
         let usage_error = |error: PatternError| usage(error.to_string());
-        let probe_pattern = || typed.map(ProbePattern::parse).transpose().map_err(usage_error);
+        let probe_pattern = || {
+            typed
+                .map(ProbePattern::parse)
+                .transpose()
+                .map_err(usage_error)
+        };
         let (what, place) = if args.tracepoints {
             (What::Tracepoints(probe_pattern()?), "the kernel".to_owned())
         } else if args.functions {
-            let pattern = typed.map(NamePattern::parse).transpose().map_err(usage_error)?;
+            let pattern = typed
+                .map(NamePattern::parse)
+                .transpose()
+                .map_err(usage_error)?;
             let (files, place) = files(&pids, path)?;
             (What::Functions(files, pattern), place)
         } else {
@@ -66,12 +85,24 @@ impl Request {
             (What::Probes(files, pattern), place)
         };
         let typed = typed.unwrap_or_default().to_owned();
-        Ok(Self { what, place, typed, json: args.json, places: args.places, path: path.map(OsStr::to_owned) })
+        Ok(Self {
+            what,
+            place,
+            typed,
+            json: args.json,
+            places: args.places,
+            path: path.map(OsStr::to_owned),
+        })
     }
 }
 
 fn pattern_text(word: &OsStr) -> anyhow::Result<&str> {
-    word.to_str().ok_or_else(|| usage(format!("the pattern {} is not UTF-8", printable(Path::new(word)))))
+    word.to_str().ok_or_else(|| {
+        usage(format!(
+            "the pattern {} is not UTF-8",
+            printable(Path::new(word))
+        ))
+    })
 }
 
 /// Returns the word if it can only be a process: no file here has that name.
@@ -82,13 +113,21 @@ fn process_for(word: &OsStr) -> Option<&str> {
 
 /// Returns the error for a pattern in place of a file or process.
 fn nowhere(pattern: &str) -> anyhow::Error {
-    usage(format!("{pattern:?} is a pattern, and what to look in is missing: give -p PID, -p NAME or a PATH before it"))
+    usage(format!(
+        "{pattern:?} is a pattern, and what to look in is missing: give -p PID, -p NAME or a PATH before it"
+    ))
 }
 
 fn files(pids: &[String], path: Option<&OsStr>) -> anyhow::Result<(Files, String)> {
     match path.map(Path::new) {
-        _ if !pids.is_empty() => Ok(Files::of_process(process_selector::one(pids, ROLE, &terminal::observer())?)?),
+        _ if !pids.is_empty() => Ok(Files::of_process(process_selector::one(
+            pids,
+            ROLE,
+            &terminal::observer(),
+        )?)?),
         Some(path) => Ok((Files::of_path(path), printable(path))),
-        None => Err(usage("nothing to list: give -p PID, -p NAME, a PATH, or --tracepoints")),
+        None => Err(usage(
+            "nothing to list: give -p PID, -p NAME, a PATH, or --tracepoints",
+        )),
     }
 }

@@ -16,19 +16,35 @@ use crate::output::Output;
 
 /// Lists the tracepoints that match the pattern; their fields only with `--json`, since each is in
 /// a file of its own.
-pub(super) fn list(request: &Request, pattern: Option<&ProbePattern>, output: &mut Output) -> anyhow::Result<()> {
+pub(super) fn list(
+    request: &Request,
+    pattern: Option<&ProbePattern>,
+    output: &mut Output,
+) -> anyhow::Result<()> {
     let tracefs = Tracefs::find()?;
     let mut names = tracefs.names()?;
-    let known: Vec<_> = names.iter().map(|of| (of.category.clone(), of.name.clone())).collect();
+    let known: Vec<_> = names
+        .iter()
+        .map(|of| (of.category.clone(), of.name.clone()))
+        .collect();
     names.retain(|of| pattern.is_none_or(|pattern| pattern.matches(&of.category, &of.name)));
     if names.is_empty() {
-        return Err(nothing_fits_in_groups("tracepoint", &request.typed, &request.place, &known));
+        return Err(nothing_fits_in_groups(
+            "tracepoint",
+            &request.typed,
+            &request.place,
+            &known,
+        ));
     }
     for of in &names {
         if request.json {
             match tracefs.format(of) {
                 Ok(format) => {
-                    writeln!(output.buffer, "{}", document("list.tracepoint", &tracepoint_json(of, &format)))?;
+                    writeln!(
+                        output.buffer,
+                        "{}",
+                        document("list.tracepoint", &tracepoint_json(of, &format))
+                    )?;
                 }
                 Err(error @ HostError::TracefsForbidden { .. }) => return Err(error.into()),
                 Err(error) => note(&format!("left out: {:#}", anyhow::Error::new(error))),

@@ -21,97 +21,203 @@ pub(super) const DESCRIPTION: &str = "dptrace shows where a userspace data plane
 const STATUS: [(&str, &str); 4] = [
     ("0", "Done."),
     ("1", "Something failed."),
-    ("2", "Wrong usage: of an option, or in a script, a filter or an object spec."),
-    ("3", "Something is not permitted, or not supported on this machine. dptrace doctor reports what is missing."),
+    (
+        "2",
+        "Wrong usage: of an option, or in a script, a filter or an object spec.",
+    ),
+    (
+        "3",
+        "Something is not permitted, or not supported on this machine. dptrace doctor reports what is missing.",
+    ),
 ];
 
 const ENVIRONMENT: [(&str, &str); 3] = [
-    ("NO_COLOR", "If it is set, nothing is coloured. Colours are used on a terminal only, and not with TERM=dumb."),
-    ("COLUMNS", "The width of a terminal that does not report its own."),
-    ("LC_ALL, LC_CTYPE, LANG", "Without UTF-8, only ASCII characters are used for bars and for text that is cut."),
+    (
+        "NO_COLOR",
+        "If it is set, nothing is coloured. Colours are used on a terminal only, and not with TERM=dumb.",
+    ),
+    (
+        "COLUMNS",
+        "The width of a terminal that does not report its own.",
+    ),
+    (
+        "LC_ALL, LC_CTYPE, LANG",
+        "Without UTF-8, only ASCII characters are used for bars and for text that is cut.",
+    ),
 ];
 
-const SHM: (&str, &str) = ("/dev/shm/*_trace.*", "The traces of running SPDK applications.");
+const SHM: (&str, &str) = (
+    "/dev/shm/*_trace.*",
+    "The traces of running SPDK applications.",
+);
 const TRACEFS: (&str, &str) = (
     "/sys/kernel/tracing",
     "The kernel's tracepoints. If it is not mounted, dptrace opens an instance of its own, which needs CAP_SYS_ADMIN.",
 );
 const BTF: (&str, &str) = (host::KERNEL_BTF, "The types of the kernel.");
-const DEBUG: (&str, &str) =
-    ("/usr/lib/debug", "Debug files of programs and libraries, for names of functions and source lines.");
-const JIT: (&str, &str) =
-    ("/tmp/perf-PID.map", "The names of code that the process PID made while running, below its own root.");
+const DEBUG: (&str, &str) = (
+    "/usr/lib/debug",
+    "Debug files of programs and libraries, for names of functions and source lines.",
+);
+const JIT: (&str, &str) = (
+    "/tmp/perf-PID.map",
+    "The names of code that the process PID made while running, below its own root.",
+);
 const PATH: (&str, &str) = ("PATH", "Where commands to start are searched.");
-const LIBRARIES: (&str, &str) = ("LD_LIBRARY_PATH", "Where libraries of a command to start are searched for probes.");
+const LIBRARIES: (&str, &str) = (
+    "LD_LIBRARY_PATH",
+    "Where libraries of a command to start are searched for probes.",
+);
 
 /// Returns the facts of a command, or of the program.
 pub(super) fn of(command: &str) -> Facts {
-    let facts = Facts { see: &["dptrace(1)"], ..Facts::default() };
+    let facts = Facts {
+        see: &["dptrace(1)"],
+        ..Facts::default()
+    };
     match command {
         "dptrace" => Facts {
             files: &[SHM, TRACEFS, BTF, DEBUG],
-            see: &["dptrace-kernel-delay(1)", "dptrace-run(1)", "dptrace-trace(1)", "bpftrace(8)", "perf(1)"],
+            see: &[
+                "dptrace-kernel-delay(1)",
+                "dptrace-run(1)",
+                "dptrace-trace(1)",
+                "bpftrace(8)",
+                "perf(1)",
+            ],
             ..facts
         },
         "trace" | "latency" => Facts {
             files: &[SHM],
-            see: &["dptrace(1)", "dptrace-trace(1)", "dptrace-latency(1)", "dptrace-record(1)", "dptrace-objects(1)"],
+            see: &[
+                "dptrace(1)",
+                "dptrace-trace(1)",
+                "dptrace-latency(1)",
+                "dptrace-record(1)",
+                "dptrace-objects(1)",
+            ],
             ..facts
         },
         "capture" => Facts {
             files: &[SHM, BTF, DEBUG],
-            see: &["dptrace(1)", "dptrace-trace(1)", "dptrace-latency(1)", "dptrace-record(1)"],
+            see: &[
+                "dptrace(1)",
+                "dptrace-trace(1)",
+                "dptrace-latency(1)",
+                "dptrace-record(1)",
+            ],
             ..facts
         },
         "watch" => Facts {
             files: &[SHM, BTF, DEBUG],
-            see: &["dptrace(1)", "dptrace-timeline(1)", "dptrace-capture(1)", "dptrace-latency(1)"],
+            see: &[
+                "dptrace(1)",
+                "dptrace-timeline(1)",
+                "dptrace-capture(1)",
+                "dptrace-latency(1)",
+            ],
             ..facts
         },
         "top" => Facts {
             environment: &[("TERM, COLORTERM", "How many colours the screen has.")],
             files: &[SHM, BTF, DEBUG],
-            see: &["dptrace(1)", "dptrace-latency(1)", "dptrace-kernel-delay(1)", "dptrace-capture(1)"],
+            see: &[
+                "dptrace(1)",
+                "dptrace-latency(1)",
+                "dptrace-kernel-delay(1)",
+                "dptrace-capture(1)",
+            ],
             ..facts
         },
         "serve" => Facts {
             files: &[SHM, BTF, DEBUG],
-            see: &["dptrace(1)", "dptrace-latency(1)", "dptrace-kernel-delay(1)", "dptrace-watch(1)"],
+            see: &[
+                "dptrace(1)",
+                "dptrace-latency(1)",
+                "dptrace-kernel-delay(1)",
+                "dptrace-watch(1)",
+            ],
             ..facts
         },
-        "timeline" => {
-            Facts { see: &["dptrace(1)", "dptrace-latency(1)", "dptrace-trace(1)", "dptrace-kernel-delay(1)"], ..facts }
-        }
-        "report" | "export" => {
-            Facts { see: &["dptrace(1)", "dptrace-timeline(1)", "dptrace-latency(1)", "dptrace-capture(1)"], ..facts }
-        }
+        "timeline" => Facts {
+            see: &[
+                "dptrace(1)",
+                "dptrace-latency(1)",
+                "dptrace-trace(1)",
+                "dptrace-kernel-delay(1)",
+            ],
+            ..facts
+        },
+        "report" | "export" => Facts {
+            see: &[
+                "dptrace(1)",
+                "dptrace-timeline(1)",
+                "dptrace-latency(1)",
+                "dptrace-capture(1)",
+            ],
+            ..facts
+        },
         "record" => Facts {
             environment: &[PATH, LIBRARIES],
-            see: &["dptrace(1)", "dptrace-trace(1)", "dptrace-objects(1)", "dptrace-list(1)"],
+            see: &[
+                "dptrace(1)",
+                "dptrace-trace(1)",
+                "dptrace-objects(1)",
+                "dptrace-list(1)",
+            ],
             ..facts
         },
         "run" => Facts {
             status: &[("N", "What the script gives to exit().")],
             environment: &[
-                ("BPFTRACE_*", "Settings of the language, as in a script's config block: BPFTRACE_MAX_STRLEN=200."),
+                (
+                    "BPFTRACE_*",
+                    "Settings of the language, as in a script's config block: BPFTRACE_MAX_STRLEN=200.",
+                ),
                 PATH,
             ],
             files: &[TRACEFS, BTF, DEBUG, JIT],
-            see: &["dptrace(1)", "dptrace-scripts(1)", "dptrace-list(1)", "dptrace-doctor(1)", "bpftrace(8)"],
+            see: &[
+                "dptrace(1)",
+                "dptrace-scripts(1)",
+                "dptrace-list(1)",
+                "dptrace-doctor(1)",
+                "bpftrace(8)",
+            ],
         },
-        "scripts" => Facts { see: &["dptrace(1)", "dptrace-run(1)"], ..facts },
+        "scripts" => Facts {
+            see: &["dptrace(1)", "dptrace-run(1)"],
+            ..facts
+        },
         "kernel-delay" => Facts {
             environment: &[PATH],
             files: &[TRACEFS, BTF, DEBUG, JIT],
-            see: &["dptrace(1)", "dptrace-run(1)", "dptrace-doctor(1)", "perf-sched(1)"],
+            see: &[
+                "dptrace(1)",
+                "dptrace-run(1)",
+                "dptrace-doctor(1)",
+                "perf-sched(1)",
+            ],
             ..facts
         },
         "cpus" => Facts {
-            see: &["dptrace(1)", "dptrace-kernel-delay(1)", "dptrace-run(1)", "dptrace-doctor(1)", "cpuset(7)"],
+            see: &[
+                "dptrace(1)",
+                "dptrace-kernel-delay(1)",
+                "dptrace-run(1)",
+                "dptrace-doctor(1)",
+                "cpuset(7)",
+            ],
             ..facts
         },
         "pmd" => Facts {
-            see: &["dptrace(1)", "dptrace-kernel-delay(1)", "dptrace-cpus(1)", "ovs-vswitchd(8)", "ovs-appctl(8)"],
+            see: &[
+                "dptrace(1)",
+                "dptrace-kernel-delay(1)",
+                "dptrace-cpus(1)",
+                "ovs-vswitchd(8)",
+                "ovs-appctl(8)",
+            ],
             ..facts
         },
         "list" => Facts {
@@ -120,23 +226,42 @@ pub(super) fn of(command: &str) -> Facts {
             see: &["dptrace(1)", "dptrace-run(1)", "dptrace-record(1)"],
             ..facts
         },
-        "inspect" => {
-            Facts { files: &[DEBUG], see: &["dptrace(1)", "dptrace-run(1)", "dptrace-objects(1)", "gdb(1)"], ..facts }
-        }
+        "inspect" => Facts {
+            files: &[DEBUG],
+            see: &[
+                "dptrace(1)",
+                "dptrace-run(1)",
+                "dptrace-objects(1)",
+                "gdb(1)",
+            ],
+            ..facts
+        },
         "doctor" => Facts {
             status: &[("3", "A command cannot work here at all.")],
             files: &[TRACEFS, BTF],
             see: &["dptrace(1)", "capabilities(7)"],
             ..facts
         },
-        "objects" | "generate" => {
-            Facts { see: &["dptrace(1)", "dptrace-record(1)", "dptrace-trace(1)", "bpftrace(8)"], ..facts }
-        }
+        "objects" | "generate" => Facts {
+            see: &[
+                "dptrace(1)",
+                "dptrace-record(1)",
+                "dptrace-trace(1)",
+                "bpftrace(8)",
+            ],
+            ..facts
+        },
         "completions" => Facts {
             files: &[
-                ("/usr/share/bash-completion/completions/dptrace", "Completion of bash, from the Debian package."),
+                (
+                    "/usr/share/bash-completion/completions/dptrace",
+                    "Completion of bash, from the Debian package.",
+                ),
                 ("/usr/share/zsh/vendor-completions/_dptrace", "That of zsh."),
-                ("/usr/share/fish/vendor_completions.d/dptrace.fish", "That of fish."),
+                (
+                    "/usr/share/fish/vendor_completions.d/dptrace.fish",
+                    "That of fish.",
+                ),
             ],
             see: &["dptrace(1)", "bash(1)", "zshcompsys(1)", "fish(1)"],
             ..facts
@@ -149,7 +274,9 @@ impl Facts {
     /// Returns the exit statuses; special ones replace those of all commands.
     pub(super) fn status(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let special = self.status;
-        let usual = STATUS.iter().filter(move |(status, _)| !special.iter().any(|(known, _)| known == status));
+        let usual = STATUS
+            .iter()
+            .filter(move |(status, _)| !special.iter().any(|(known, _)| known == status));
         let mut all: Vec<_> = usual.chain(special).copied().collect();
         all.sort_unstable();
         all.into_iter()

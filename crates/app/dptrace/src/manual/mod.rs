@@ -21,13 +21,20 @@ pub(crate) fn write(dir: &Path) -> anyhow::Result<()> {
     let mut grammar = help::grammar();
     grammar.build();
     // `build` gives each command its full name, for the usage.
-    let names: Vec<String> =
-        grammar.get_subcommands().filter(|it| is_shown(it)).map(|it| it.get_name().to_owned()).collect();
+    let names: Vec<String> = grammar
+        .get_subcommands()
+        .filter(|it| is_shown(it))
+        .map(|it| it.get_name().to_owned())
+        .collect();
     let mut pages = Batch::default();
-    let mut add = |file: String, text: String| pages.add_whole(&dir.join(file), Access::Umask, text.as_bytes());
+    let mut add = |file: String, text: String| {
+        pages.add_whole(&dir.join(file), Access::Umask, text.as_bytes())
+    };
     add("dptrace.1".to_owned(), program(&mut grammar)).with_context(writing)?;
     for name in &names {
-        let Some(command) = grammar.find_subcommand_mut(name) else { continue };
+        let Some(command) = grammar.find_subcommand_mut(name) else {
+            continue;
+        };
         add(format!("dptrace-{name}.1"), page(command)).with_context(writing)?;
     }
     pages.commit().with_context(writing)
@@ -41,13 +48,19 @@ fn is_shown(command: &Command) -> bool {
 fn program(grammar: &mut Command) -> String {
     let mut page = Page::new("dptrace", &about(grammar));
     page.section("SYNOPSIS");
-    page.usage(&["dptrace COMMAND [OPTIONS]".to_owned(), "dptrace [-h | --help | -V | --version]".to_owned()]);
+    page.usage(&[
+        "dptrace COMMAND [OPTIONS]".to_owned(),
+        "dptrace [-h | --help | -V | --version]".to_owned(),
+    ]);
     page.section("DESCRIPTION");
     page.paragraph(facts::DESCRIPTION);
     page.section("COMMANDS");
     for (group, names) in GROUPS {
         page.subsection(group);
-        for command in names.iter().filter_map(|name| grammar.find_subcommand(name)) {
+        for command in names
+            .iter()
+            .filter_map(|name| grammar.find_subcommand(name))
+        {
             page.reference(&format!("dptrace-{}", command.get_name()), &about(command));
         }
     }
@@ -63,13 +76,24 @@ fn page(command: &mut Command) -> String {
     let name = command.get_name();
     let mut page = Page::new(&format!("dptrace-{name}"), &about(command));
     page.section("SYNOPSIS");
-    let lines = usage.trim_start_matches("Usage:").lines().map(|line| line.trim().to_owned());
+    let lines = usage
+        .trim_start_matches("Usage:")
+        .lines()
+        .map(|line| line.trim().to_owned());
     page.usage(&lines.collect::<Vec<_>>());
     page.section("DESCRIPTION");
     page.paragraph(&format!("{}.", about(command)));
-    let text = restored(&command.get_after_help().map(ToString::to_string).unwrap_or_default());
+    let text = restored(
+        &command
+            .get_after_help()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+    );
     let examples = examples(&text);
-    for paragraph in text[..text.len() - examples.len()].split("\n\n").filter(|it| !it.trim().is_empty()) {
+    for paragraph in text[..text.len() - examples.len()]
+        .split("\n\n")
+        .filter(|it| !it.trim().is_empty())
+    {
         page.paragraph(paragraph);
     }
     options(&mut page, command);
@@ -78,7 +102,10 @@ fn page(command: &mut Command) -> String {
 }
 
 fn about(command: &Command) -> String {
-    command.get_about().map(ToString::to_string).unwrap_or_default()
+    command
+        .get_about()
+        .map(ToString::to_string)
+        .unwrap_or_default()
 }
 
 /// Adds the options, by their headings.
@@ -105,21 +132,58 @@ fn options(page: &mut Page, command: &Command) {
 }
 
 fn option(page: &mut Page, arg: &Arg) {
-    let mut names: Vec<String> = arg.get_short().map(|letter| format!("-{letter}")).into_iter().collect();
-    names.extend(arg.get_long_and_visible_aliases().unwrap_or_default().iter().map(|name| format!("--{name}")));
+    let mut names: Vec<String> = arg
+        .get_short()
+        .map(|letter| format!("-{letter}"))
+        .into_iter()
+        .collect();
+    names.extend(
+        arg.get_long_and_visible_aliases()
+            .unwrap_or_default()
+            .iter()
+            .map(|name| format!("--{name}")),
+    );
     // As in the usage: `--input <FILE>`, with its name dropped, or `[FILE]`.
     let shown = arg.to_string();
-    let value = if names.is_empty() { shown.as_str() } else { shown.split_once(' ').map_or("", |(_, value)| value) };
+    let value = if names.is_empty() {
+        shown.as_str()
+    } else {
+        shown.split_once(' ').map_or("", |(_, value)| value)
+    };
     page.option(&names, value);
-    let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
-    let sentence = |text: &str| format!("{text}{}", if text.ends_with(['.', ':']) { "" } else { "." });
-    page.continued(false, &help.split("\n\n").map(sentence).collect::<Vec<_>>().join(" "));
-    for value in arg.get_possible_values().iter().filter(|value| !value.is_hide_set()) {
+    let help = arg
+        .get_long_help()
+        .or(arg.get_help())
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let sentence = |text: &str| {
+        format!(
+            "{text}{}",
+            if text.ends_with(['.', ':']) { "" } else { "." }
+        )
+    };
+    page.continued(
+        false,
+        &help
+            .split("\n\n")
+            .map(sentence)
+            .collect::<Vec<_>>()
+            .join(" "),
+    );
+    for value in arg
+        .get_possible_values()
+        .iter()
+        .filter(|value| !value.is_hide_set())
+    {
         if let Some(help) = value.get_help().filter(|_| arg.get_action().takes_values()) {
             page.continued(true, &format!("{}: {help}.", value.get_name()));
         }
     }
-    let defaults: Vec<_> = arg.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
+    let defaults: Vec<_> = arg
+        .get_default_values()
+        .iter()
+        .map(|value| value.to_string_lossy())
+        .collect();
     if arg.get_action().takes_values() && !defaults.is_empty() {
         page.continued(true, &format!("Default: {}.", defaults.join(",")));
     }

@@ -16,7 +16,9 @@ impl Page {
     pub(super) fn new(name: &str, about: &str) -> Self {
         let version = env!("CARGO_PKG_VERSION");
         let date = env!("DPTRACE_DATE");
-        let mut page = Self { text: String::new() };
+        let mut page = Self {
+            text: String::new(),
+        };
         page.line(format_args!(
             ".TH {} 1 \"{date}\" \"dptrace {version}\" \"User Commands\"",
             escaped(&name.to_uppercase())
@@ -43,7 +45,10 @@ impl Page {
 
     /// Returns whether a section has just begun, so that no paragraph needs to be started.
     fn is_at_start(&self) -> bool {
-        self.text.lines().last().is_some_and(|line| line.starts_with(".S"))
+        self.text
+            .lines()
+            .last()
+            .is_some_and(|line| line.starts_with(".S"))
     }
 
     fn begin_paragraph(&mut self) {
@@ -62,7 +67,11 @@ impl Page {
     fn prose(&mut self, text: &str) {
         for line in screen::wrap(text, SOURCE) {
             let line = escaped(&line);
-            let guard = if line.starts_with(['.', '\'']) { "\\&" } else { "" };
+            let guard = if line.starts_with(['.', '\'']) {
+                "\\&"
+            } else {
+                ""
+            };
             self.line(format_args!("{guard}{line}"));
         }
     }
@@ -80,9 +89,16 @@ impl Page {
 
     /// Adds an option's names and value; [`Self::continued`] follows.
     pub(super) fn option(&mut self, names: &[String], value: &str) {
-        let names: Vec<_> = names.iter().map(|name| format!("\\fB{}\\fR", escaped(name))).collect();
+        let names: Vec<_> = names
+            .iter()
+            .map(|name| format!("\\fB{}\\fR", escaped(name)))
+            .collect();
         let value = usage_word(value);
-        let blank = if names.is_empty() || value.is_empty() { "" } else { " " };
+        let blank = if names.is_empty() || value.is_empty() {
+            ""
+        } else {
+            " "
+        };
         self.line(format_args!(".TP\n{}{blank}{value}", names.join(", ")));
     }
 
@@ -111,13 +127,20 @@ impl Page {
     pub(super) fn example(&mut self, line: &str) {
         let (first, rest) = line.split_once("  ").unwrap_or((line, ""));
         let (first, rest) = (first.trim(), rest.trim());
-        let (command, about) = if rest.starts_with("dptrace ") { (rest, first) } else { (first, rest) };
+        let (command, about) = if rest.starts_with("dptrace ") {
+            (rest, first)
+        } else {
+            (first, rest)
+        };
         self.begin_paragraph();
         if !about.is_empty() {
             self.prose(&format!("{}:", capitalized(about)));
             self.line(format_args!(".PP"));
         }
-        self.line(format_args!(".RS 4\n.nf\n\\fB{}\\fR\n.fi\n.RE", escaped(command)));
+        self.line(format_args!(
+            ".RS 4\n.nf\n\\fB{}\\fR\n.fi\n.RE",
+            escaped(command)
+        ));
     }
 
     /// Adds the pages to read next: `bpftrace(8)`.
@@ -139,11 +162,17 @@ fn usage_word(word: &str) -> String {
     let mut text = String::new();
     let mut rest = word;
     while let Some(char) = rest.chars().next() {
-        let end = rest.find(|c: char| !(c.is_alphanumeric() || "-_.".contains(c))).unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| !(c.is_alphanumeric() || "-_.".contains(c)))
+            .unwrap_or(rest.len());
         // Dots at the end are not part of a name.
         let name = rest[..end].trim_end_matches("...");
         if name.is_empty() {
-            let taken = if rest.starts_with("...") { "..." } else { &rest[..char.len_utf8()] };
+            let taken = if rest.starts_with("...") {
+                "..."
+            } else {
+                &rest[..char.len_utf8()]
+            };
             // A placeholder in angle brackets becomes italic instead.
             text.push_str(&escaped(taken).replace(['<', '>'], ""));
             rest = &rest[taken.len()..];
@@ -160,7 +189,9 @@ fn usage_word(word: &str) -> String {
 
 fn capitalized(text: &str) -> String {
     let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+    chars.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(chars).collect()
+    })
 }
 
 /// Escapes text to print it unchanged: hyphens stay as typed, quotes can be pasted (groff_char(7)).
@@ -191,14 +222,19 @@ mod tests {
         assert_eq!(usage_word("[OPTIONS]"), "[\\fIOPTIONS\\fR]");
         assert_eq!(usage_word("[<NS>]"), "[\\fINS\\fR]");
         assert_eq!(usage_word("[ARG]..."), "[\\fIARG\\fR]...");
-        assert_eq!(usage_word("<PID>[,<PID>...]"), "\\fIPID\\fR[,\\fIPID\\fR...]");
+        assert_eq!(
+            usage_word("<PID>[,<PID>...]"),
+            "\\fIPID\\fR[,\\fIPID\\fR...]"
+        );
         assert_eq!(usage_word("--name"), "\\fB\\-\\-name\\fR");
         assert_eq!(usage_word("|"), "|");
     }
 
     #[test]
     fn examples_can_be_pasted_and_no_line_is_a_request() {
-        let mut page = Page { text: String::new() };
+        let mut page = Page {
+            text: String::new(),
+        };
         page.example("dptrace run -e 'BEGIN { exit() }' > a\\b   an example");
         page.paragraph(".TH is no request");
         assert_eq!(

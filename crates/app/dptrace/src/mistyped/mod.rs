@@ -27,7 +27,10 @@ pub(crate) fn explain(words: &[OsString], error: &clap::Error) -> String {
 /// Returns clap's own sentence, for errors of later versions.
 fn plain(error: &clap::Error) -> String {
     let text = error.render().to_string();
-    text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned()
+    text.strip_prefix("error: ")
+        .unwrap_or(&text)
+        .trim_end()
+        .to_owned()
 }
 
 /// Rejected command line.
@@ -41,9 +44,19 @@ struct Typed<'a> {
 
 impl<'a> Typed<'a> {
     fn new(words: &'a [OsString], grammar: &'a Command) -> Self {
-        let words: Vec<_> = words.iter().skip(1).map(|word| word.to_string_lossy()).collect();
-        let command = words.first().and_then(|word| grammar.find_subcommand(&**word));
-        Self { words, grammar, command }
+        let words: Vec<_> = words
+            .iter()
+            .skip(1)
+            .map(|word| word.to_string_lossy())
+            .collect();
+        let command = words
+            .first()
+            .and_then(|word| grammar.find_subcommand(&**word));
+        Self {
+            words,
+            grammar,
+            command,
+        }
     }
 
     fn explain(&self, error: &clap::Error) -> Option<String> {
@@ -52,17 +65,28 @@ impl<'a> Typed<'a> {
             ErrorKind::UnknownArgument => {
                 let word = context.one(ContextKind::InvalidArg)?;
                 let is_option = word.len() > 1 && word.starts_with('-');
-                Some(if is_option { self.no_option(word) } else { self.unexpected(word) })
+                Some(if is_option {
+                    self.no_option(word)
+                } else {
+                    self.unexpected(word)
+                })
             }
-            ErrorKind::TooManyValues => Some(self.unexpected(context.one(ContextKind::InvalidValue)?)),
-            ErrorKind::InvalidSubcommand => Some(self.no_command(context.one(ContextKind::InvalidSubcommand)?)),
+            ErrorKind::TooManyValues => {
+                Some(self.unexpected(context.one(ContextKind::InvalidValue)?))
+            }
+            ErrorKind::InvalidSubcommand => {
+                Some(self.no_command(context.one(ContextKind::InvalidSubcommand)?))
+            }
             ErrorKind::InvalidValue => self.not_among(&context),
             ErrorKind::ValueValidation => self.not_valid(&context),
             ErrorKind::ArgumentConflict => self.conflict(&context),
             ErrorKind::MissingRequiredArgument => self.missing(&context),
             ErrorKind::InvalidUtf8 => {
                 let bad = self.words.iter().find(|word| word.contains('\u{fffd}'))?;
-                Some(format!("the word {} is not UTF-8, and no file's name is expected there", quoted(bad)))
+                Some(format!(
+                    "the word {} is not UTF-8, and no file's name is expected there",
+                    quoted(bad)
+                ))
             }
             _ => None,
         }
@@ -70,7 +94,10 @@ impl<'a> Typed<'a> {
 
     /// Returns the command as it is called: `dptrace trace`.
     fn name(&self) -> String {
-        self.command.map_or_else(|| "dptrace".to_owned(), |command| format!("dptrace {}", command.get_name()))
+        self.command.map_or_else(
+            || "dptrace".to_owned(),
+            |command| format!("dptrace {}", command.get_name()),
+        )
     }
 
     /// Returns the command, or the program itself.
@@ -80,14 +107,20 @@ impl<'a> Typed<'a> {
 
     /// Finds an option or word by clap's name for it, such as `--pid <PID>`.
     fn arg(&self, shown: &str) -> Option<&'a Arg> {
-        self.of().get_arguments().find(|arg| arg.to_string() == shown)
+        self.of()
+            .get_arguments()
+            .find(|arg| arg.to_string() == shown)
     }
 
     /// Returns an option's name for messages: as it was typed.
     fn label(&self, arg: &Arg) -> String {
         let long = arg.get_long().map(|long| format!("--{long}"));
         let short = arg.get_short().map(|short| format!("-{short}"));
-        let is_typed = |option: &String| self.words.iter().any(|word| word.starts_with(option.as_str()));
+        let is_typed = |option: &String| {
+            self.words
+                .iter()
+                .any(|word| word.starts_with(option.as_str()))
+        };
         match (long, short) {
             (Some(long), Some(short)) if !is_typed(&long) && is_typed(&short) => short,
             (Some(long), _) => long,
@@ -98,7 +131,8 @@ impl<'a> Typed<'a> {
 
     /// Returns the label of an option or word by clap's name for it.
     fn label_of(&self, shown: &str) -> String {
-        self.arg(shown).map_or_else(|| shown.to_owned(), |arg| self.label(arg))
+        self.arg(shown)
+            .map_or_else(|| shown.to_owned(), |arg| self.label(arg))
     }
 
     /// Returns the usage of the command, on lines of its own.
@@ -109,7 +143,10 @@ impl<'a> Typed<'a> {
 
     /// Explains that no command has this name.
     fn no_command(&self, word: &str) -> String {
-        let visible = self.grammar.get_subcommands().filter(|command| !command.is_hide_set());
+        let visible = self
+            .grammar
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set());
         let near = nearest(word, visible.map(Command::get_name), 3);
         let advice = if bundled_scripts::is_bundled(word) {
             format!("it is a bundled script: dptrace run {word}")
@@ -118,9 +155,15 @@ impl<'a> Typed<'a> {
         } else if is_number(word) {
             format!("a process goes behind -p of a command: dptrace kernel-delay -p {word}")
         } else if Path::new(word).extension().is_some_and(|it| it == "bt") {
-            format!("a script goes behind run: dptrace run {}", shell::word(word))
+            format!(
+                "a script goes behind run: dptrace run {}",
+                shell::word(word)
+            )
         } else if Path::new(word).is_file() {
-            format!("a file goes behind a command: dptrace trace {}", shell::word(word))
+            format!(
+                "a file goes behind a command: dptrace trace {}",
+                shell::word(word)
+            )
         } else {
             "dptrace --help lists the commands".to_owned()
         };
@@ -132,24 +175,37 @@ impl<'a> Typed<'a> {
         let text = format!("unexpected word {}", quoted(word));
         let has = |id: &str| self.of().get_arguments().any(|arg| arg.get_id() == id);
         if is_number(word) && has("pid") {
-            return format!("{text}: a process goes behind -p: {} -p {word}", self.name());
+            return format!(
+                "{text}: a process goes behind -p: {} -p {word}",
+                self.name()
+            );
         }
         let takes_words = self.of().get_positionals().next().is_some();
         let name = self.name();
-        let why = if takes_words { format!("one too many for {name}") } else { format!("{name} takes only options") };
+        let why = if takes_words {
+            format!("one too many for {name}")
+        } else {
+            format!("{name} takes only options")
+        };
         format!("{text}: {why}{}", self.usage())
     }
 
     /// Explains a conflict of an option with others, or with itself.
     fn conflict(&self, context: &Context<'_>) -> Option<String> {
         let arg = self.label_of(context.one(ContextKind::InvalidArg)?);
-        let others: Vec<String> =
-            context.all(ContextKind::PriorArg).into_iter().map(|shown| self.label_of(shown)).collect();
+        let others: Vec<String> = context
+            .all(ContextKind::PriorArg)
+            .into_iter()
+            .map(|shown| self.label_of(shown))
+            .collect();
         Some(match others.as_slice() {
             [other] if *other == arg => format!("{arg} is given twice: give it once"),
             [] => format!("{arg} cannot be used together with the rest: leave it out"),
             [other] => format!("{arg} and {other} cannot be used together: leave out one of them"),
-            others => format!("{arg} cannot be used together with {}: leave it out, or these", others.join(", ")),
+            others => format!(
+                "{arg} cannot be used together with {}: leave it out, or these",
+                others.join(", ")
+            ),
         })
     }
 
@@ -161,10 +217,19 @@ impl<'a> Typed<'a> {
         if first.is_positional() {
             let missing: Vec<String> = args.iter().map(|arg| value::names(arg)).collect();
             let (missing, expected) = (missing.join(" and "), value::expected(first));
-            return Some(format!("{} needs {missing} ({expected}){}", self.name(), self.usage()));
+            return Some(format!(
+                "{} needs {missing} ({expected}){}",
+                self.name(),
+                self.usage()
+            ));
         }
-        let needed: Vec<String> = args.iter().map(|arg| value::form(&self.label(arg), arg)).collect();
-        let who = self.who_needs(shown.first()?).unwrap_or_else(|| self.name());
+        let needed: Vec<String> = args
+            .iter()
+            .map(|arg| value::form(&self.label(arg), arg))
+            .collect();
+        let who = self
+            .who_needs(shown.first()?)
+            .unwrap_or_else(|| self.name());
         Some(format!("{who} needs {} as well", needed.join(" and ")))
     }
 }

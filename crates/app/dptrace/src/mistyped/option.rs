@@ -22,17 +22,33 @@ impl Typed<'_> {
         }
         let name = self.name();
         let near = near(self.of(), option);
-        let near = if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) };
-        let mut owners: Vec<&str> =
-            self.grammar.get_subcommands().filter(|it| has(it, option)).map(Command::get_name).collect();
+        let near = if near.is_empty() {
+            String::new()
+        } else {
+            format!("; near: {}", near.join(", "))
+        };
+        let mut owners: Vec<&str> = self
+            .grammar
+            .get_subcommands()
+            .filter(|it| has(it, option))
+            .map(Command::get_name)
+            .collect();
         owners.retain(|owner| *owner != "demo-target");
         let owned = |owners: &[&str]| {
-            format!("{} {} it", value::all_of(owners), if owners.len() == 1 { "has" } else { "have" })
+            format!(
+                "{} {} it",
+                value::all_of(owners),
+                if owners.len() == 1 { "has" } else { "have" }
+            )
         };
         let advice = match (self.command.map(Command::get_name), owners.as_slice()) {
-            (Some("run"), _) => format!("; an option of the script goes behind --: dptrace run SCRIPT -- {shown}"),
+            (Some("run"), _) => {
+                format!("; an option of the script goes behind --: dptrace run SCRIPT -- {shown}")
+            }
             (Some(_), _) if near.is_empty() && self.of().get_arguments().any(Arg::is_last_set) => {
-                format!("; an option of a program to start goes behind --: {name} -- PROGRAM {shown}")
+                format!(
+                    "; an option of a program to start goes behind --: {name} -- PROGRAM {shown}"
+                )
             }
             (_, []) => format!("; {name} --help lists all"),
             (None, owners) => format!(" of its own; {}: put it behind the command", owned(owners)),
@@ -43,22 +59,38 @@ impl Typed<'_> {
 
     /// Explains `-p` for a command that reads captures of a process.
     fn process_of_reader(&self, option: &str) -> Option<String> {
-        let command = self.command.map(Command::get_name).filter(|name| matches!(*name, "timeline" | "report"))?;
+        let command = self
+            .command
+            .map(Command::get_name)
+            .filter(|name| matches!(*name, "timeline" | "report"))?;
         if !matches!(option, "-p" | "--pid") {
             return None;
         }
         let at = self.words.iter().position(|word| word == option);
-        let process = at.and_then(|at| self.words.get(at + 1)).filter(|word| !word.starts_with('-'));
+        let process = at
+            .and_then(|at| self.words.get(at + 1))
+            .filter(|word| !word.starts_with('-'));
         let process = process.map_or("PID", |word| &**word);
-        Some(format!("dptrace {command} has no option {option}: {}", crate::args::input::captured_first(process)))
+        Some(format!(
+            "dptrace {command} has no option {option}: {}",
+            crate::args::input::captured_first(process)
+        ))
     }
 
     /// Returns the option before a word that looks like a negative number, if it takes a value.
     fn needs_value_before(&self, number: &str) -> Option<String> {
-        number.as_bytes().get(1).filter(|byte| byte.is_ascii_digit())?;
-        let at = self.words.iter().position(|word| word.starts_with(number))?;
+        number
+            .as_bytes()
+            .get(1)
+            .filter(|byte| byte.is_ascii_digit())?;
+        let at = self
+            .words
+            .iter()
+            .position(|word| word.starts_with(number))?;
         let before = self.words.get(at.checked_sub(1)?)?;
-        self.typed_option(before).filter(|arg| arg.get_action().takes_values()).map(|_| before.to_string())
+        self.typed_option(before)
+            .filter(|arg| arg.get_action().takes_values())
+            .map(|_| before.to_string())
     }
 
     /// Returns the option that a word names.
@@ -74,10 +106,17 @@ impl Typed<'_> {
             let arg = self.typed_option(word.split('=').next()?)?;
             let value = arg.get_action().takes_values() && !word.contains('=');
             let end = (at + 1 + usize::from(value)).min(self.words.len());
-            let alone = ["dptrace", command].into_iter().chain(self.words.get(at..end)?.iter().map(|word| &**word));
+            let alone = ["dptrace", command]
+                .into_iter()
+                .chain(self.words.get(at..end)?.iter().map(|word| &**word));
             let alone: Vec<OsString> = alone.map(OsString::from).collect();
-            let error = Cli::of(&alone).err().filter(|error| error.kind() == ErrorKind::MissingRequiredArgument)?;
-            Context(&error).all(ContextKind::InvalidArg).contains(&missing).then(|| self.label(arg))
+            let error = Cli::of(&alone)
+                .err()
+                .filter(|error| error.kind() == ErrorKind::MissingRequiredArgument)?;
+            Context(&error)
+                .all(ContextKind::InvalidArg)
+                .contains(&missing)
+                .then(|| self.label(arg))
         };
         self.words.iter().enumerate().find_map(needs)
     }
@@ -85,21 +124,36 @@ impl Typed<'_> {
 
 /// Returns whether the command has the option.
 fn has(command: &Command, option: &str) -> bool {
-    command.get_arguments().any(|arg| !arg.is_hide_set() && is_called(arg, option))
+    command
+        .get_arguments()
+        .any(|arg| !arg.is_hide_set() && is_called(arg, option))
 }
 
 fn is_called(arg: &Arg, option: &str) -> bool {
     if let Some(long) = option.strip_prefix("--") {
-        return arg.get_long_and_visible_aliases().is_some_and(|names| names.contains(&long));
+        return arg
+            .get_long_and_visible_aliases()
+            .is_some_and(|names| names.contains(&long));
     }
     let mut letters = option.chars().skip(1);
-    let (Some(letter), None) = (letters.next(), letters.next()) else { return false };
-    arg.get_short_and_visible_aliases().is_some_and(|names| names.contains(&letter))
+    let (Some(letter), None) = (letters.next(), letters.next()) else {
+        return false;
+    };
+    arg.get_short_and_visible_aliases()
+        .is_some_and(|names| names.contains(&letter))
 }
 
 /// Returns the command's options with nearly the same name; a single letter has no near names.
 fn near(command: &Command, option: &str) -> Vec<String> {
-    let Some(long) = option.strip_prefix("--") else { return Vec::new() };
-    let known = command.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(Arg::get_long);
-    nearest(long, known, 3).into_iter().map(|near| format!("--{near}")).collect()
+    let Some(long) = option.strip_prefix("--") else {
+        return Vec::new();
+    };
+    let known = command
+        .get_arguments()
+        .filter(|arg| !arg.is_hide_set())
+        .filter_map(Arg::get_long);
+    nearest(long, known, 3)
+        .into_iter()
+        .map(|near| format!("--{near}"))
+        .collect()
 }

@@ -30,7 +30,12 @@ pub(crate) struct ObjectsArgs {
     list: bool,
 
     /// Print the objects that are alive in this process, by its number or name, found in its memory
-    #[arg(short, long, value_name = "PID|NAME", help_heading = "Objects of a process")]
+    #[arg(
+        short,
+        long,
+        value_name = "PID|NAME",
+        help_heading = "Objects of a process"
+    )]
     pid: Vec<String>,
 
     /// Print one JSON object on each line: of the list, or with -p instead of tables
@@ -42,20 +47,35 @@ pub(crate) struct ObjectsArgs {
     output: Option<PathBuf>,
 
     /// A file of additional object specs; a spec with the name of a built-in one replaces it
-    #[arg(long, value_name = "FILE.toml", requires = "pid", help_heading = "Objects of a process")]
+    #[arg(
+        long,
+        value_name = "FILE.toml",
+        requires = "pid",
+        help_heading = "Objects of a process"
+    )]
     objects: Vec<PathBuf>,
 
     /// Also search here for debug files
     ///
     /// For debug files that are separate from their programs and libraries.
-    #[arg(long = "debuginfo", value_name = "DIR", requires = "pid", help_heading = "Objects of a process")]
+    #[arg(
+        long = "debuginfo",
+        value_name = "DIR",
+        requires = "pid",
+        help_heading = "Objects of a process"
+    )]
     debug_dirs: Vec<PathBuf>,
 
     /// Also ask the application's JSON-RPC at this socket, such as /var/tmp/spdk.sock
     ///
     /// It adds what memory does not show, such as addresses of hosts. To list connections, SPDK pauses the admin queues of each
     /// subsystem for a moment; without this option nothing is asked.
-    #[arg(long, value_name = "SOCKET", requires = "pid", help_heading = "Objects of a process")]
+    #[arg(
+        long,
+        value_name = "SOCKET",
+        requires = "pid",
+        help_heading = "Objects of a process"
+    )]
     rpc: Option<PathBuf>,
 
     /// Also report how structs are known
@@ -71,7 +91,12 @@ impl ObjectsArgs {
     fn process(&self) -> (Vec<String>, Option<&str>) {
         let is_spec = |name: &str| meta::spec_names().any(|(known, _)| known == name);
         match self.name.as_deref() {
-            Some(word) if self.pid.is_empty() && !self.list && !is_spec(word) && process_selector::is_there(word) => {
+            Some(word)
+                if self.pid.is_empty()
+                    && !self.list
+                    && !is_spec(word)
+                    && process_selector::is_there(word) =>
+            {
                 (vec![word.to_owned()], None)
             }
             name => (self.pid.clone(), name),
@@ -94,12 +119,21 @@ Examples:
   dptrace objects                                all specs
   dptrace objects qpair -o own.toml              for trace --objects own.toml";
 
-const ROLE: Role = Role { command: "objects", takes: Takes::One, starts: false };
+const ROLE: Role = Role {
+    command: "objects",
+    takes: Takes::One,
+    starts: false,
+};
 
 /// Runs the command.
 pub(crate) fn run(args: &ObjectsArgs) -> anyhow::Result<()> {
     let path = args.output.as_deref();
-    output::refuse_inputs(path, args.objects.iter().map(|spec| ("the file of object specs", spec.as_path())))?;
+    output::refuse_inputs(
+        path,
+        args.objects
+            .iter()
+            .map(|spec| ("the file of object specs", spec.as_path())),
+    )?;
     let (pids, name) = args.process();
     if pids.is_empty() {
         let form = if args.json {
@@ -115,8 +149,18 @@ pub(crate) fn run(args: &ObjectsArgs) -> anyhow::Result<()> {
     let specs = specs(args, name)?;
     let finder = Finder::open(pid, &specs, &args.debug_dirs)?;
     if args.verbose {
-        note(&format!("layout: {}", if finder.source().is_empty() { "not known" } else { finder.source() }));
-        finder.misfits().iter().for_each(|misfit| note(&format!("not found: {misfit}")));
+        note(&format!(
+            "layout: {}",
+            if finder.source().is_empty() {
+                "not known"
+            } else {
+                finder.source()
+            }
+        ));
+        finder
+            .misfits()
+            .iter()
+            .for_each(|misfit| note(&format!("not found: {misfit}")));
     }
     if finder.kinds().is_empty() {
         bail!("{}", nothing(pid, finder.misfits(), args.verbose));
@@ -124,37 +168,66 @@ pub(crate) fn run(args: &ObjectsArgs) -> anyhow::Result<()> {
     let begun = Instant::now();
     let snapshot = finder.read();
     if args.verbose {
-        note(&format!("{} read twice in {:.1} ms", counts(&finder, &snapshot), begun.elapsed().as_secs_f64() * 1e3));
+        note(&format!(
+            "{} read twice in {:.1} ms",
+            counts(&finder, &snapshot),
+            begun.elapsed().as_secs_f64() * 1e3
+        ));
     }
-    let answers =
-        args.rpc.as_deref().map(|socket| Answers::ask(socket, finder.kinds(), &terminal::observer())).transpose()?;
+    let answers = args
+        .rpc
+        .as_deref()
+        .map(|socket| Answers::ask(socket, finder.kinds(), &terminal::observer()))
+        .transpose()?;
     let answers = answers.unwrap_or_default();
     let mut output = Output::whole(path, Access::Umask)?;
     if args.json {
         table::json(&finder, &snapshot, &answers, &mut output.buffer);
     } else {
-        output.buffer.extend_from_slice(table::text(&finder, &snapshot, &answers, output::screen(path)).as_bytes());
+        output.buffer.extend_from_slice(
+            table::text(&finder, &snapshot, &answers, output::screen(path)).as_bytes(),
+        );
     }
     output.finish()?;
-    snapshot.left_out(finder.kinds()).iter().for_each(|left_out| note(left_out));
+    snapshot
+        .left_out(finder.kinds())
+        .iter()
+        .for_each(|left_out| note(left_out));
     if snapshot.object_count() == 0 {
-        note(&format!("process {pid} has none of these objects: {}", counted(finder.kinds().len() as u64, "kind")));
+        note(&format!(
+            "process {pid} has none of these objects: {}",
+            counted(finder.kinds().len() as u64, "kind")
+        ));
     }
     Ok(())
 }
 
 /// Formats the number of objects of each kind.
 fn counts(finder: &Finder, snapshot: &Snapshot) -> String {
-    let kinds = finder.kinds().iter().zip(&snapshot.found).filter(|(_, found)| !found.objects.is_empty());
+    let kinds = finder
+        .kinds()
+        .iter()
+        .zip(&snapshot.found)
+        .filter(|(_, found)| !found.objects.is_empty());
     let counts = kinds.map(|(kind, found)| counted(found.objects.len() as u64, &kind.spec.name));
     let counts: Vec<_> = counts.collect();
-    if counts.is_empty() { "no objects".to_owned() } else { counts.join(", ") }
+    if counts.is_empty() {
+        "no objects".to_owned()
+    } else {
+        counts.join(", ")
+    }
 }
 
 /// Returns the reason that nothing can be found.
 pub(crate) fn nothing(pid: u32, misfits: &[String], verbose: bool) -> String {
-    let first = misfits.first().map_or(String::new(), |misfit| format!(": {misfit}"));
-    let more = if verbose || misfits.len() < 2 { "" } else { " (-v lists the others)" };
+    let first = misfits
+        .first()
+        .map_or(String::new(), |misfit| format!(": {misfit}"));
+    let more = if verbose || misfits.len() < 2 {
+        ""
+    } else {
+        " (-v lists the others)"
+    };
     format!(
         "no objects can be found in the memory of process {pid}{first}{more}; they need its debug information, its \
          symbols, or a trace file of it whose records point to objects that are alive"
@@ -179,7 +252,9 @@ fn specs(args: &ObjectsArgs, names: Option<&str>) -> anyhow::Result<Vec<ObjectSp
                 )));
             }
             Some(spec) if spec.alive.is_empty() => {
-                return Err(usage(format!("the object spec {name:?} does not say where its objects are in memory")));
+                return Err(usage(format!(
+                    "the object spec {name:?} does not say where its objects are in memory"
+                )));
             }
             Some(_) => {}
         }

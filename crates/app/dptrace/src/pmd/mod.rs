@@ -15,7 +15,11 @@ use crate::messages::note;
 use crate::output::Output;
 use crate::terminal;
 
-const ROLE: Role = Role { command: "pmd", takes: Takes::One, starts: false };
+const ROLE: Role = Role {
+    command: "pmd",
+    takes: Takes::One,
+    starts: false,
+};
 /// Process that is meant if none is named.
 const DEFAULT_NAME: &str = "ovs-vswitchd";
 
@@ -68,7 +72,11 @@ const LONGEST: Duration = Duration::from_hours(1);
 
 fn at_most_an_hour(text: &str) -> Result<Duration, &'static str> {
     let time = ::text::duration::parse(text)?;
-    if time > LONGEST { Err("the time is at most 1h") } else { Ok(time) }
+    if time > LONGEST {
+        Err("the time is at most 1h")
+    } else {
+        Ok(time)
+    }
 }
 
 /// Parses a time in whole milliseconds, at least one.
@@ -89,7 +97,11 @@ pub(crate) fn run(args: &PmdArgs) -> anyhow::Result<()> {
     let sample = Sample::take(&subject, args.duration, &observer)?;
     let report = Report::of(&subject, sample, args.slow, words::interrupt);
     let mut output = Output::open(None)?;
-    let printed = if args.json { report.json() } else { report.text() };
+    let printed = if args.json {
+        report.json()
+    } else {
+        report.text()
+    };
     write!(output.buffer, "{printed}")?;
     output.flush()?;
     report.notes.iter().for_each(|line| note(line));
@@ -101,7 +113,9 @@ pub(crate) fn run(args: &PmdArgs) -> anyhow::Result<()> {
 fn pid(args: &PmdArgs) -> anyhow::Result<u32> {
     let named = match &args.name {
         Some(name) => process_selector::all_called(name, ROLE, &terminal::observer())?,
-        None if args.pid.is_empty() => process_selector::all_called(DEFAULT_NAME, ROLE, &terminal::observer())?,
+        None if args.pid.is_empty() => {
+            process_selector::all_called(DEFAULT_NAME, ROLE, &terminal::observer())?
+        }
         None => return process_selector::one(&args.pid, ROLE, &terminal::observer()),
     };
     let polling: Vec<u32> = named.iter().copied().filter(|&pid| polls(pid)).collect();

@@ -10,7 +10,9 @@ use bpf_session::Features;
 use clap::Args;
 use errors::usage;
 use host::{Files, Pid, Process, Watch};
-use live_objects::probes::{AttachPlan, Recorder, Totals, add_files, report_remarks, report_totals};
+use live_objects::probes::{
+    AttachPlan, Recorder, Totals, add_files, report_remarks, report_totals,
+};
 use live_objects::{Finder, Opening, Session};
 use objects::{Frame, Header, ObjectSpec, WantedProbe};
 use process_selector::{Role, Takes, find_program};
@@ -97,7 +99,11 @@ Examples:
   dptrace record -o boot.txt -- build/bin/nvmf_tgt -m 0x3
   dptrace record -p PID --emit-object probes.o        for llvm-objdump -d";
 
-const ROLE: Role = Role { command: "record", takes: Takes::One, starts: true };
+const ROLE: Role = Role {
+    command: "record",
+    takes: Takes::One,
+    starts: true,
+};
 /// Poll interval for the process.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Longest wait for events.
@@ -106,7 +112,10 @@ const WAIT: Duration = Duration::from_millis(20);
 /// Runs the command.
 pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     if !args.buffer.is_power_of_two() {
-        return Err(usage(format!("--buffer {} is not a power of two", args.buffer)));
+        return Err(usage(format!(
+            "--buffer {} is not a power of two",
+            args.buffer
+        )));
     }
     let specs = args.specs.resolve()?;
     let wanted = WantedProbe::of(&specs).map_err(|error| usage(error.to_string()))?;
@@ -116,7 +125,10 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     if args.no_probes {
         let finder = opening.finish();
         if finder.is_none() {
-            bail!("no objects can be found in the memory of {}: dptrace objects -p PID -v explains why", subject.name);
+            bail!(
+                "no objects can be found in the memory of {}: dptrace objects -p PID -v explains why",
+                subject.name
+            );
         }
         opening = Opening::ready(finder);
     }
@@ -136,29 +148,59 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     };
     if let Some(path) = &args.emit_object {
         let module = plan.as_ref().map(AttachPlan::module).context("no probes")?;
-        return Ok(WholeFile::write_whole(path, Access::Umask, &module.to_object().build()?)?);
+        return Ok(WholeFile::write_whole(
+            path,
+            Access::Umask,
+            &module.to_object().build()?,
+        )?);
     }
     let mut output = Output::open(args.output.as_deref())?;
     let held = subject.start()?;
-    let pid = held.as_ref().map(HeldChild::pid).or(subject.pid).unwrap_or_default();
+    let pid = held
+        .as_ref()
+        .map(HeldChild::pid)
+        .or(subject.pid)
+        .unwrap_or_default();
     let watch = || Watch::new(pid, plan.iter().flat_map(AttachPlan::files));
     // The program must be known before the process can exec another one, which a reader of
     // "attached" may make it do. A held process runs none yet.
     let running = if held.is_none() { Some(watch()?) } else { None };
     let since = Ticks(sys::clock::ticks());
-    let recorder = plan.as_ref().map(|plan| Recorder::start(plan, pid)).transpose()?;
+    let recorder = plan
+        .as_ref()
+        .map(|plan| Recorder::start(plan, pid))
+        .transpose()?;
     let watched = recorder.as_ref().map(|_| Ticks(sys::clock::ticks()));
-    write(&mut output, &[Frame::Begin(Header { pid, since, watched }).line()])?;
+    write(
+        &mut output,
+        &[Frame::Begin(Header {
+            pid,
+            since,
+            watched,
+        })
+        .line()],
+    )?;
     let interrupt = Interrupt::catch()?;
     if let Some(plan) = &plan {
         report_attached(plan, pid);
     }
     let mut session = Session::start(opening, recorder, PATIENCE);
     report_alive(&mut session, pid);
-    let child = held.map(HeldChild::go).transpose().with_context(|| format!("running {}", subject.name))?;
+    let child = held
+        .map(HeldChild::go)
+        .transpose()
+        .with_context(|| format!("running {}", subject.name))?;
     let watch = running.map_or_else(watch, Ok)?;
-    let deadline = args.duration.and_then(|duration| Instant::now().checked_add(duration));
-    let (why, totals) = record(session, (plan.is_some(), &watch, pid), deadline, interrupt, &mut output)?;
+    let deadline = args
+        .duration
+        .and_then(|duration| Instant::now().checked_add(duration));
+    let (why, totals) = record(
+        session,
+        (plan.is_some(), &watch, pid),
+        deadline,
+        interrupt,
+        &mut output,
+    )?;
     output.finish()?;
     match totals {
         Some(totals) => report_totals(&why, &totals, &terminal::observer()),
@@ -179,20 +221,34 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Opens the finder of objects that already exist.
 fn open(args: &RecordArgs, pid: Option<u32>, specs: &[ObjectSpec]) -> Opening {
-    let Some(pid) = pid.filter(|_| args.emit_object.is_none()) else { return Opening::none() };
+    let Some(pid) = pid.filter(|_| args.emit_object.is_none()) else {
+        return Opening::none();
+    };
     let (specs, debug_dirs) = (specs.to_vec(), args.debug_dirs.clone());
     let is_verbose = args.verbose || args.no_probes;
     Opening::start(move || match Finder::open(pid, &specs, &debug_dirs) {
         Ok(finder) => {
             if is_verbose {
-                finder.misfits().iter().for_each(|misfit| note(&format!("not found in memory: {misfit}")));
-                note(&format!("layout: {}", if finder.source().is_empty() { "not known" } else { finder.source() }));
+                finder
+                    .misfits()
+                    .iter()
+                    .for_each(|misfit| note(&format!("not found in memory: {misfit}")));
+                note(&format!(
+                    "layout: {}",
+                    if finder.source().is_empty() {
+                        "not known"
+                    } else {
+                        finder.source()
+                    }
+                ));
             }
             Some(finder).filter(|finder| !finder.kinds().is_empty())
         }
         Err(error) => {
             if is_verbose {
-                note(&format!("the memory of process {pid} is not read: {error:#}"));
+                note(&format!(
+                    "the memory of process {pid} is not read: {error:#}"
+                ));
             }
             None
         }
@@ -200,12 +256,25 @@ fn open(args: &RecordArgs, pid: Option<u32>, specs: &[ObjectSpec]) -> Opening {
 }
 
 /// Returns the probes to attach to, if any are wanted.
-fn plan(args: &RecordArgs, wanted: &[WantedProbe<'_>], subject: &Subject<'_>) -> anyhow::Result<Option<AttachPlan>> {
+fn plan(
+    args: &RecordArgs,
+    wanted: &[WantedProbe<'_>],
+    subject: &Subject<'_>,
+) -> anyhow::Result<Option<AttachPlan>> {
     if args.no_probes {
         return Ok(None);
     }
-    let mut plan = AttachPlan::new(wanted, Features::of_probes()?.for_process(subject.pid), args.buffer << 20);
-    add_files(&mut plan, &subject.files, &subject.name, &terminal::observer())?;
+    let mut plan = AttachPlan::new(
+        wanted,
+        Features::of_probes()?.for_process(subject.pid),
+        args.buffer << 20,
+    );
+    add_files(
+        &mut plan,
+        &subject.files,
+        &subject.name,
+        &terminal::observer(),
+    )?;
     Ok(Some(plan))
 }
 
@@ -214,7 +283,9 @@ fn plan(args: &RecordArgs, wanted: &[WantedProbe<'_>], subject: &Subject<'_>) ->
 fn report_alive(session: &mut Session, pid: u32) {
     if let Some(found) = session.first_found() {
         let objects = screen::counted(found as u64, "object");
-        note(&format!("{objects} found alive in the memory of process {pid}"));
+        note(&format!(
+            "{objects} found alive in the memory of process {pid}"
+        ));
     }
 }
 
@@ -236,20 +307,35 @@ impl<'a> Subject<'a> {
             let pid = process_selector::one(&words, ROLE, &terminal::observer())?;
             let (files, name) = Files::of_process(pid)?;
             Process::open(Pid(pid))?.is_first_thread()?;
-            return Ok(Self { pid: Some(pid), files, name, command: None });
+            return Ok(Self {
+                pid: Some(pid),
+                files,
+                name,
+                command: None,
+            });
         }
         let Some((program, arguments)) = args.command.split_first() else {
-            return Err(usage("nothing to record: give -p PID, -p NAME, or -- COMMAND"));
+            return Err(usage(
+                "nothing to record: give -p PID, -p NAME, or -- COMMAND",
+            ));
         };
         let path = find_program(program)?;
         let (files, name) = (Files::of_program(&path), printable(&path));
-        Ok(Self { pid: None, files, name, command: Some((path, arguments)) })
+        Ok(Self {
+            pid: None,
+            files,
+            name,
+            command: Some((path, arguments)),
+        })
     }
 
     /// Returns an error if an output would overwrite the program before it starts.
     fn check_output(&self, args: &RecordArgs) -> anyhow::Result<()> {
         for output in [&args.output, &args.emit_object] {
-            let program = self.command.iter().map(|(path, _)| ("the program to start", path.as_path()));
+            let program = self
+                .command
+                .iter()
+                .map(|(path, _)| ("the program to start", path.as_path()));
             output::refuse_inputs(output.as_deref(), program.chain(args.specs.files()))?;
         }
         Ok(())
@@ -257,9 +343,12 @@ impl<'a> Subject<'a> {
 
     /// Starts the command's process, which waits until it is released.
     fn start(&self) -> anyhow::Result<Option<HeldChild>> {
-        let Some((path, arguments)) = &self.command else { return Ok(None) };
+        let Some((path, arguments)) = &self.command else {
+            return Ok(None);
+        };
         let held = HeldChild::spawn(path.as_os_str(), arguments);
-        held.map(Some).with_context(|| format!("starting {}", self.name))
+        held.map(Some)
+            .with_context(|| format!("starting {}", self.name))
     }
 }
 
@@ -284,7 +373,11 @@ fn record(
         }
         if looked.elapsed() >= POLL_INTERVAL {
             looked = Instant::now();
-            if let Some(why) = if has_probes { watch.over() } else { watch.ended() } {
+            if let Some(why) = if has_probes {
+                watch.over()
+            } else {
+                watch.ended()
+            } {
                 break why;
             }
         }
@@ -312,7 +405,14 @@ fn write(output: &mut Output, lines: &[String]) -> anyhow::Result<()> {
 fn report_attached(plan: &AttachPlan, pid: u32) {
     report_remarks(plan, &terminal::observer());
     for found in plan.found() {
-        let places = if found.places == 1 { "1 place".to_owned() } else { format!("{} places", found.places) };
-        note(&format!("attached to {} in {} ({places}) of process {pid}", found.probe, found.file));
+        let places = if found.places == 1 {
+            "1 place".to_owned()
+        } else {
+            format!("{} places", found.places)
+        };
+        note(&format!(
+            "attached to {} in {} ({places}) of process {pid}",
+            found.probe, found.file
+        ));
     }
 }

@@ -34,7 +34,12 @@ pub(crate) struct ReportArgs {
     /// A verdict for each value of these fields
     ///
     /// As for dptrace timeline: owner.subnqn, lcore, owner.PROPERTY, ...; default: the subsystem, if the trace knows it.
-    #[arg(long, value_name = "FIELD,...", value_delimiter = ',', help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "FIELD,...",
+        value_delimiter = ',',
+        help_heading = "Output"
+    )]
     by: Vec<String>,
 
     /// Write the page to this file
@@ -44,13 +49,25 @@ pub(crate) struct ReportArgs {
     output: Option<PathBuf>,
 
     /// Write one chart instead, as SVG: for a mail or a document
-    #[arg(long, value_name = "FILE", conflicts_with = "output", group = "picture", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "output",
+        group = "picture",
+        help_heading = "Output"
+    )]
     svg: Option<PathBuf>,
 
     /// Write one chart instead, as PNG, 1,680 pixels wide
     ///
     /// Its letters are those of ISO 8859-1; others are shown as question marks.
-    #[arg(long, value_name = "FILE", conflicts_with = "output", group = "picture", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "output",
+        group = "picture",
+        help_heading = "Output"
+    )]
     png: Option<PathBuf>,
 
     /// Which chart
@@ -85,13 +102,25 @@ Examples:
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<()> {
     let place = Place::File(input::capture_or_trace(&args.file)?);
-    let path = args.output.as_deref().or(args.svg.as_deref()).or(args.png.as_deref());
+    let path = args
+        .output
+        .as_deref()
+        .or(args.svg.as_deref())
+        .or(args.png.as_deref());
     refuse_to_overwrite(&place, &args.objects, path)?;
     if path.is_none() && std::io::stdout().is_terminal() {
-        return Err(usage("the page is no text for a terminal: write it to a file with -o report.html"));
+        return Err(usage(
+            "the page is no text for a terminal: write it to a file with -o report.html",
+        ));
     }
     let slowest = args.slowest as usize;
-    let built = report::build(&args.file, &args.objects.sources(), &args.by, slowest, &terminal::observer())?;
+    let built = report::build(
+        &args.file,
+        &args.objects.sources(),
+        &args.by,
+        slowest,
+        &terminal::observer(),
+    )?;
     let bytes = match (&args.svg, &args.png) {
         (Some(_), _) => chart(args.chart, &built)?.svg().into_bytes(),
         (_, Some(_)) => chart(args.chart, &built)?.png()?,
@@ -108,7 +137,9 @@ fn chart(which: Which, report: &Report) -> anyhow::Result<Chart> {
         Which::Percentiles => chart::percentiles(report),
         Which::Waterfall => match report.waterfalls.first() {
             Some(slowest) => chart::waterfall(report, slowest),
-            None => anyhow::bail!("there is no request from its begin to its end, and so no waterfall to draw"),
+            None => anyhow::bail!(
+                "there is no request from its begin to its end, and so no waterfall to draw"
+            ),
         },
     })
 }

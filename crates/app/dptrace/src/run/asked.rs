@@ -14,7 +14,9 @@ use crate::messages::is_bpftrace_compat;
 /// Returns an error if the script does not exist, or if it is a bundled one that can't run with
 /// these words.
 pub(super) fn check(args: &RunArgs) -> anyhow::Result<()> {
-    let Some((script, params)) = args.words.split_first() else { return Ok(()) };
+    let Some((script, params)) = args.words.split_first() else {
+        return Ok(());
+    };
     if !args.programs.is_empty() || args.list || is_bpftrace_compat() || script == "-" {
         return Ok(());
     }
@@ -36,9 +38,15 @@ fn check_bundled(bundled: Bundled, params: &[String], args: &RunArgs) -> anyhow:
     if has_process || !bundled.needs_process() {
         return Ok(());
     }
-    let words: Vec<_> = args.words.iter().map(|word| shell::word(word.as_str())).collect();
+    let words: Vec<_> = args
+        .words
+        .iter()
+        .map(|word| shell::word(word.as_str()))
+        .collect();
     let (name, words, process) = (bundled.name, words.join(" "), bundled.example_process());
-    Err(usage(format!("{name} is about a process, which is missing: dptrace run {words} -p {process}")))
+    Err(usage(format!(
+        "{name} is about a process, which is missing: dptrace run {words} -p {process}"
+    )))
 }
 
 /// Checks that arguments named in capital letters, such as `[MS]`, are numbers.
@@ -48,7 +56,10 @@ fn check_numbers(bundled: Bundled, params: &[String]) -> anyhow::Result<()> {
         let named = named.trim_matches(['[', ']']);
         let is_number = |word: &str| word.starts_with("0x") || word.parse::<u64>().is_ok();
         if named.bytes().all(|byte| byte.is_ascii_uppercase()) && !is_number(word) {
-            return Err(usage(format!("{}: {named} is a number, without a unit, and not {word:?}", bundled.name)));
+            return Err(usage(format!(
+                "{}: {named} is a number, without a unit, and not {word:?}",
+                bundled.name
+            )));
         }
     }
     Ok(())

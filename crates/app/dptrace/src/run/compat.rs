@@ -74,13 +74,18 @@ impl Called {
                 "--bench" => run.extend(["--mode".into(), "bench".into()]),
                 "--debuginfo" => debug_folders(&mut run, words.next()),
                 "-d" | "-dd" => {
-                    let stage = words.peek().and_then(|next| stage_of(&next.to_string_lossy()));
+                    let stage = words
+                        .peek()
+                        .and_then(|next| stage_of(&next.to_string_lossy()));
                     if stage.is_some() {
                         words.next();
                     }
                     // Until 0.20 the option had no value: `-d` meant the syntax tree, `-dd` the
                     // code.
-                    dump(&mut run, stage.unwrap_or(if text == "-d" { "ast" } else { "insns" }));
+                    dump(
+                        &mut run,
+                        stage.unwrap_or(if text == "-d" { "ast" } else { "insns" }),
+                    );
                 }
                 ignored if IGNORED.contains(&ignored) => drop(words.next()),
                 valued if VALUED.contains(&valued) => {
@@ -100,7 +105,10 @@ impl Called {
 }
 
 fn stage_of(name: &str) -> Option<&'static str> {
-    STAGES.iter().find(|(stage, _)| *stage == name).map(|(_, ours)| *ours)
+    STAGES
+        .iter()
+        .find(|(stage, _)| *stage == name)
+        .map(|(_, ours)| *ours)
 }
 
 /// Takes an option with its value in the same word: `-dast`, `-I/usr/include`, `--debuginfo=DIR`.
@@ -118,7 +126,9 @@ fn take_joined(run: &mut Vec<OsString>, word: &str) -> bool {
 
 /// Returns whether to ignore a word such as `--no-feature=uprobe_multi`.
 fn is_ignored(word: &str) -> bool {
-    IGNORED.iter().any(|option| option.starts_with("--") && word.split('=').next() == Some(option))
+    IGNORED
+        .iter()
+        .any(|option| option.starts_with("--") && word.split('=').next() == Some(option))
 }
 
 fn dump(run: &mut Vec<OsString>, ours: &str) {
@@ -130,7 +140,11 @@ fn dump(run: &mut Vec<OsString>, ours: &str) {
 /// Adds folders `DIR:DIR`; a `+` before one requests a check that is always made.
 fn debug_folders(run: &mut Vec<OsString>, folders: Option<OsString>) {
     let folders = folders.unwrap_or_default();
-    for folder in folders.to_string_lossy().split(':').filter(|folder| !folder.is_empty()) {
+    for folder in folders
+        .to_string_lossy()
+        .split(':')
+        .filter(|folder| !folder.is_empty())
+    {
         run.extend(["--debuginfo".into(), folder.trim_start_matches('+').into()]);
     }
 }
@@ -143,7 +157,10 @@ pub(crate) fn version() -> anyhow::Result<()> {
 /// Prints the findings of `doctor`, in the form `name: yes`.
 pub(crate) fn info() -> anyhow::Result<()> {
     let release = host::system::kernel_release().unwrap_or_else(|| "unknown".to_owned());
-    let mut text = format!("System\n  OS: Linux {release}\n  Arch: {}\n\n", std::env::consts::ARCH);
+    let mut text = format!(
+        "System\n  OS: Linux {release}\n  Arch: {}\n\n",
+        std::env::consts::ARCH
+    );
     // SANITY: writing to a string doesn't fail.
     let _ = write!(text, "Build\n  version: {VERSION}\n\nKernel features\n");
     for (name, word) in doctor::answers() {
@@ -156,7 +173,10 @@ pub(crate) fn info() -> anyhow::Result<()> {
 pub(crate) fn print_usage() {
     use std::io::Write as _;
     // If standard error is gone, nobody reads it.
-    let _ = writeln!(std::io::stderr(), "USAGE:\n  bpftrace [OPTIONS] FILENAME\n  bpftrace [OPTIONS] -e PROGRAM");
+    let _ = writeln!(
+        std::io::stderr(),
+        "USAGE:\n  bpftrace [OPTIONS] FILENAME\n  bpftrace [OPTIONS] -e PROGRAM"
+    );
 }
 
 fn print(text: &str) -> anyhow::Result<()> {
@@ -171,8 +191,12 @@ pub(super) fn failure_words(failure: &RuntimeFailure) -> Option<&'static str> {
         FailureKind::DivisionByZero => {
             "Divide or modulo by 0 detected. This can lead to unexpected results. 1 is being used as the result."
         }
-        FailureKind::OutOfBounds => "Array access out of bounds. This can lead to unexpected results.",
-        FailureKind::MapFull => "Map full; can't update element. config = { max_map_keys = N } makes it larger.",
+        FailureKind::OutOfBounds => {
+            "Array access out of bounds. This can lead to unexpected results."
+        }
+        FailureKind::MapFull => {
+            "Map full; can't update element. config = { max_map_keys = N } makes it larger."
+        }
         FailureKind::Helper("map_lookup_elem" | "map_lookup_percpu_elem") => {
             "Can't lookup map element because it does not exist."
         }
@@ -186,8 +210,17 @@ const NO_FUNCTION: [&str; 2] = ["no matches for kprobe ", "no matches for kretpr
 /// Returns bpftrace's warnings that accompany a diagnostic of ours.
 pub(super) fn also(diagnostic: &Diagnostic) -> Vec<String> {
     let mut also = Vec::new();
-    if let Some(rest) = NO_FUNCTION.iter().find_map(|start| diagnostic.message.strip_prefix(start)) {
-        let place = rest.split(". Skipping").next().unwrap_or_default().split(": ").next().unwrap_or_default();
+    if let Some(rest) = NO_FUNCTION
+        .iter()
+        .find_map(|start| diagnostic.message.strip_prefix(start))
+    {
+        let place = rest
+            .split(". Skipping")
+            .next()
+            .unwrap_or_default()
+            .split(": ")
+            .next()
+            .unwrap_or_default();
         let function = place.rsplit(':').next().unwrap_or_default();
         also.push(format!(
             "{function} is not traceable (either non-existing, inlined, or marked as \"notrace\"); attaching to it will likely fail"
@@ -207,12 +240,23 @@ mod tests {
     use super::*;
 
     fn called(words: &str) -> Called {
-        Called::of(std::iter::once("bpftrace").chain(words.split(' ')).map(OsString::from).collect())
+        Called::of(
+            std::iter::once("bpftrace")
+                .chain(words.split(' '))
+                .map(OsString::from)
+                .collect(),
+        )
     }
 
     fn run(words: &str) -> Called {
         let words = words.split(' ').filter(|word| !word.is_empty());
-        Called::Run(["bpftrace", "run"].into_iter().chain(words).map(OsString::from).collect())
+        Called::Run(
+            ["bpftrace", "run"]
+                .into_iter()
+                .chain(words)
+                .map(OsString::from)
+                .collect(),
+        )
     }
 
     #[test]
@@ -227,7 +271,10 @@ mod tests {
             ("-dd s.bt", "--dump insns s.bt"),
             ("-d libbpf -e X", "-e X"),
             ("-I dir -Iother --no-feature a --no-feature=b s.bt", "s.bt"),
-            ("--debuginfo +a:b --debuginfo=c -e X", "--debuginfo a --debuginfo b --debuginfo c -e X"),
+            (
+                "--debuginfo +a:b --debuginfo=c -e X",
+                "--debuginfo a --debuginfo b --debuginfo c -e X",
+            ),
             ("--test -e X", "--mode test -e X"),
             ("--bench -e X", "--mode bench -e X"),
             ("-e --info", "-e --info"),

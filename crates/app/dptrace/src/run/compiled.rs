@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use bt_abi::{Attach, ScriptProbe};
-use bt_engine::{Builder, Diagnostic, Diagnostics, Error, Notice, Observer, ParsedScript, Script, Target};
+use bt_engine::{
+    Builder, Diagnostic, Diagnostics, Error, Notice, Observer, ParsedScript, Script, Target,
+};
 use bundled_scripts::Bundled;
 use errors::{forbidden, unsupported, usage};
 use process_selector::find_program;
@@ -47,15 +49,17 @@ pub(super) fn builder(text: &str, params: &[String], args: &RunArgs) -> Builder 
         // bpftrace's -c limits user probes only.
         .command_limits_user_probes(is_bpftrace_compat())
         .ordered(!args.no_order)
-        .observer(Arc::new(Reports { verbose: args.verbose > 0 }));
+        .observer(Arc::new(Reports {
+            verbose: args.verbose > 0,
+        }));
     for folder in &args.debug_dirs {
         builder = builder.debug_folder(folder);
     }
     if let Some(file) = &args.traceable_functions {
         builder = builder.traceable_functions(file);
     }
-    let ours =
-        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let ours = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     for (name, value) in ours {
         if let Some(name) = name.strip_prefix(SETTING) {
             builder = builder.setting(name.to_ascii_lowercase(), value);
@@ -72,11 +76,16 @@ pub(super) fn target(args: &RunArgs) -> anyhow::Result<Target> {
         (_, Some(command)) => {
             // Words are separated by blanks; there is no shell.
             let mut words = command.split(' ').filter(|word| !word.is_empty());
-            let program = words.next().ok_or_else(|| usage("-c: the command is empty"))?;
+            let program = words
+                .next()
+                .ok_or_else(|| usage("-c: the command is empty"))?;
             if !is_bpftrace_compat() {
                 find_program(program.as_ref())?;
             }
-            Ok(Target::Command { program: program.into(), arguments: words.map(Into::into).collect() })
+            Ok(Target::Command {
+                program: program.into(),
+                arguments: words.map(Into::into).collect(),
+            })
         }
         (None, None) => Ok(Target::All),
     }
@@ -84,7 +93,11 @@ pub(super) fn target(args: &RunArgs) -> anyhow::Result<Target> {
 
 fn process(pid: &str) -> anyhow::Result<Target> {
     let digits = pid.bytes().take_while(u8::is_ascii_digit).count();
-    let what = if digits == 0 { "invalid integer" } else { "invalid trailing bytes" };
+    let what = if digits == 0 {
+        "invalid integer"
+    } else {
+        "invalid trailing bytes"
+    };
     if digits < pid.len() || digits == 0 {
         return Err(usage(format!("failed to parse pid: {what}: {pid}")));
     }
@@ -132,9 +145,14 @@ pub(super) fn compile(
         }
         None => warn(text, script.warnings(), args),
     }
-    let untraced = if asks_for_target || is_limited(&script) { Untraced::report(args) } else { None };
+    let untraced = if asks_for_target || is_limited(&script) {
+        Untraced::report(args)
+    } else {
+        None
+    };
     if let Some(filter) = &args.probe_filter {
-        let regex = regex_lite::Regex::new(filter).map_err(|error| usage(format!("--probe-filter: {error}")))?;
+        let regex = regex_lite::Regex::new(filter)
+            .map_err(|error| usage(format!("--probe-filter: {error}")))?;
         script.retain_probes(move |name| regex.is_match(name));
     }
     Ok((script, untraced))
@@ -145,20 +163,35 @@ pub(super) fn compile(
 /// without its text and the errors that follow from the first.
 fn not_compiled(text: &ScriptText, mistakes: &Diagnostics, args: &RunArgs) -> anyhow::Error {
     // The thing may exist, but this user may not see it.
-    let forbidden_here = mistakes.tracepoints_refused().map(|why| (why, forbidden(why)));
-    let forbidden_here = forbidden_here.or_else(|| mistakes.file_refused().map(|why| (why, unreadable(why))));
+    let forbidden_here = mistakes
+        .tracepoints_refused()
+        .map(|why| (why, forbidden(why)));
+    let forbidden_here =
+        forbidden_here.or_else(|| mistakes.file_refused().map(|why| (why, unreadable(why))));
     if let Some(bundled) = text.bundled {
         let first = mistakes.as_slice().iter().find(|it| it.is_error());
-        let cannot = |error: anyhow::Error| error.context(format!("{} can't run here", bundled.name));
+        let cannot =
+            |error: anyhow::Error| error.context(format!("{} can't run here", bundled.name));
         if let Some((_, error)) = forbidden_here {
             return cannot(error);
         }
         let why = first.map_or("", |first| &first.message);
-        return if text.params.is_empty() { missing_here(bundled, why) } else { wrong_arguments(bundled, why) };
+        return if text.params.is_empty() {
+            missing_here(bundled, why)
+        } else {
+            wrong_arguments(bundled, why)
+        };
     }
-    let Some((why, error)) = forbidden_here else { return refused(text, mistakes.as_slice(), args) };
+    let Some((why, error)) = forbidden_here else {
+        return refused(text, mistakes.as_slice(), args);
+    };
     // This is no mistake, and the error states it.
-    let others: Vec<Diagnostic> = mistakes.as_slice().iter().filter(|it| !it.message.contains(why)).cloned().collect();
+    let others: Vec<Diagnostic> = mistakes
+        .as_slice()
+        .iter()
+        .filter(|it| !it.message.contains(why))
+        .cloned()
+        .collect();
     warn(text, &others, args);
     error
 }
@@ -166,7 +199,9 @@ fn not_compiled(text: &ScriptText, mistakes: &Diagnostics, args: &RunArgs) -> an
 /// Returns the error for a file that the script names and the user may not read: it is opened with
 /// the user's own rights, not the program's.
 pub(super) fn unreadable(why: &str) -> anyhow::Error {
-    unsupported(format!("{why}: run dptrace as root, or as a user who may read the file"))
+    unsupported(format!(
+        "{why}: run dptrace as root, or as a user who may read the file"
+    ))
 }
 
 /// Returns the error for a bundled script with arguments: either they are wrong or something is
@@ -180,22 +215,43 @@ fn wrong_arguments(bundled: Bundled, why: &str) -> anyhow::Error {
 }
 
 fn missing_here(bundled: Bundled, why: &str) -> anyhow::Error {
-    unsupported(format!("{} can't run here: {why}. It needs {}", bundled.name, bundled.needs()))
+    unsupported(format!(
+        "{} can't run here: {why}. It needs {}",
+        bundled.name,
+        bundled.needs()
+    ))
 }
 
 /// Prints the warnings for a bundled script. They are about missing probes: versions differ in
 /// them.
-fn warn_of_bundled(bundled: Bundled, text: &ScriptText, script: &Script, args: &RunArgs) -> anyhow::Result<()> {
+fn warn_of_bundled(
+    bundled: Bundled,
+    text: &ScriptText,
+    script: &Script,
+    args: &RunArgs,
+) -> anyhow::Result<()> {
     let missing = script.warnings().len();
-    let is_there = |probe: &ScriptProbe| !matches!(probe.attach, Attach::Begin | Attach::End | Attach::Interval { .. });
+    let is_there = |probe: &ScriptProbe| {
+        !matches!(
+            probe.attach,
+            Attach::Begin | Attach::End | Attach::Interval { .. }
+        )
+    };
     if missing > 0 && !script.compiled().probes.iter().any(is_there) {
         return Err(missing_here(bundled, "none of its probes is there"));
     }
     if args.verbose > 0 {
         warn(text, script.warnings(), args);
     } else if missing > 0 && !args.no_warnings {
-        let (are, them) = if missing == 1 { ("probe of it is", "it") } else { ("probes of it are", "them") };
-        note(&format!("{}: {missing} {are} not there, which other versions have (-v names {them})", bundled.name));
+        let (are, them) = if missing == 1 {
+            ("probe of it is", "it")
+        } else {
+            ("probes of it are", "them")
+        };
+        note(&format!(
+            "{}: {missing} {are} not there, which other versions have (-v names {them})",
+            bundled.name
+        ));
     }
     Ok(())
 }
@@ -208,7 +264,10 @@ fn warn_of_whole_machine(bundled: Bundled, script: &Script, args: &RunArgs) {
         (None, command) => ("-c", command.is_some()),
     };
     if is_asked_for && !is_limited(script) && !args.no_warnings && !is_bpftrace_compat() {
-        note(&format!("{} is about the whole machine, also with {option}", bundled.name));
+        note(&format!(
+            "{} is about the whole machine, also with {option}",
+            bundled.name
+        ));
     }
 }
 
@@ -220,7 +279,9 @@ fn is_limited(script: &Script) -> bool {
 
 /// Prints diagnostics: errors, and warnings if they are wanted.
 fn warn(text: &ScriptText, diagnostics: &[Diagnostic], args: &RunArgs) {
-    let shown = diagnostics.iter().filter(|it| it.is_error() || !args.no_warnings);
+    let shown = diagnostics
+        .iter()
+        .filter(|it| it.is_error() || !args.no_warnings);
     shown.for_each(|diagnostic| text.print(diagnostic));
 }
 

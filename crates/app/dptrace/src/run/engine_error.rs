@@ -16,9 +16,9 @@ pub(crate) fn engine_error(error: bt_engine::Error) -> anyhow::Error {
             "the script is about one process (__PID__), and these are {count}: choose one with -p PID, or ask is_target(pid) in \
              the script"
         )),
-        bt_engine::Error::InnerNamespace { what } => {
-            unsupported(format!("{what} needs the kernel's first PID namespace: run it outside of the container"))
-        }
+        bt_engine::Error::InnerNamespace { what } => unsupported(format!(
+            "{what} needs the kernel's first PID namespace: run it outside of the container"
+        )),
         bt_engine::Error::Probe { probe, source } if is_bpftrace_compat() => {
             anyhow::Error::new(source).context(format!("unable to attach probe: {probe}"))
         }

@@ -23,7 +23,13 @@ impl Shown<'_> {
     /// Carries out an event.
     pub(super) fn show(&self, event: Event, output: &mut Output) -> anyhow::Result<()> {
         let shown = match event {
-            Event::Printf { text, to, span, callers, .. } => self.printf(&text, to, span, &callers),
+            Event::Printf {
+                text,
+                to,
+                span,
+                callers,
+                ..
+            } => self.printf(&text, to, span, &callers),
             Event::Value(value) => self.printer.value(&value),
             Event::Map(table) => self.printer.map(&table),
             Event::Element(cell) => self.printer.cell(&cell),
@@ -35,7 +41,9 @@ impl Shown<'_> {
                 output.flush()?;
                 self.system(&command)
             }
-            Event::Failure(failure) if self.warnings => failures::first(&failure, self.text, self.printer),
+            Event::Failure(failure) if self.warnings => {
+                failures::first(&failure, self.text, self.printer)
+            }
             // The session is over then, and reports that itself.
             _ => String::new(),
         };
@@ -46,13 +54,22 @@ impl Shown<'_> {
         let complain = |kind: &str, word: &str| {
             let place = self.text.place(span);
             if !self.printer.is_json() {
-                print_error(&format!("{}: {word}: {}", place.shown(), words.trim_end_matches('\n')));
+                print_error(&format!(
+                    "{}: {word}: {}",
+                    place.shown(),
+                    words.trim_end_matches('\n')
+                ));
                 for caller in callers {
                     let place = self.text.place(*caller);
-                    print_error(&format!("{}: {word}: expanded from\n{}", place.shown(), self.text.context(&place)));
+                    print_error(&format!(
+                        "{}: {word}: expanded from\n{}",
+                        place.shown(),
+                        self.text.context(&place)
+                    ));
                 }
             }
-            self.printer.complaint(kind, words, &self.text.in_json(place))
+            self.printer
+                .complaint(kind, words, &self.text.in_json(place))
         };
         match to {
             PrintTo::Output => self.printer.words("printf", words),
@@ -65,7 +82,8 @@ impl Shown<'_> {
     fn cat(&self, path: &str, limit: u64) -> String {
         use std::io::Read as _;
         let mut bytes = Vec::new();
-        let read = std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes));
+        let read =
+            std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes));
         if let Err(error) = read {
             note(&format!("cat: failed to open file '{path}': {error}"));
         }
@@ -74,10 +92,16 @@ impl Shown<'_> {
 
     fn system(&self, command: &str) -> String {
         let mut shell = Command::new("sh");
-        shell.arg("-c").arg(command).stdin(Stdio::null()).stderr(Stdio::inherit());
+        shell
+            .arg("-c")
+            .arg(command)
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit());
         let ran = commanding(|| shell.output());
         match ran {
-            Ok(ran) if self.printer.is_json() => self.printer.words("syscall", &String::from_utf8_lossy(&ran.stdout)),
+            Ok(ran) if self.printer.is_json() => self
+                .printer
+                .words("syscall", &String::from_utf8_lossy(&ran.stdout)),
             Ok(ran) => String::from_utf8_lossy(&ran.stdout).into_owned(),
             Err(error) => {
                 note(&format!("system: {error}"));

@@ -15,20 +15,28 @@ const MAP_UPDATE: &str = "map_update_elem";
 const TEXT_CUT: &str = "cut: longer than max_strlen allows (config = { max_strlen = N } or BPFTRACE_MAX_STRLEN=N makes it \
                         larger)";
 /// Note on strings that could not be read.
-const TEXT_UNREADABLE: &str = "empty: nothing could be read at the address (-k reports where in the script)";
+const TEXT_UNREADABLE: &str =
+    "empty: nothing could be read at the address (-k reports where in the script)";
 
 /// Reports a place's first failure; returns the text for standard output.
 pub(super) fn first(failure: &RuntimeFailure, text: &ScriptText, printer: Printer) -> String {
     let place = text.place(failure.span);
     let complain = |words: &str| {
         if !printer.is_json() {
-            print_error(&format!("{}: WARNING: {words}\n{}", place.shown(), text.context(&place)));
+            print_error(&format!(
+                "{}: WARNING: {words}\n{}",
+                place.shown(),
+                text.context(&place)
+            ));
         }
     };
     let bpftrace = compat::failure_words(failure).filter(|_| is_bpftrace_compat());
     let words = bpftrace.map_or_else(|| failure.to_string(), str::to_owned);
     if let Some(helper) = failure.helper() {
-        complain(&format!("{words}\nAdditional Info - helper: {helper}, retcode: {}", failure.code));
+        complain(&format!(
+            "{words}\nAdditional Info - helper: {helper}, retcode: {}",
+            failure.code
+        ));
         return printer.helper_error(&failure.error, helper, failure.code, &text.in_json(place));
     }
     complain(&words);
@@ -37,12 +45,21 @@ pub(super) fn first(failure: &RuntimeFailure, text: &ScriptText, printer: Printe
 
 /// Reports the number of failures at each place with more than one; for strings, the sum.
 pub(super) fn report_totals(counts: &[FailureCount], text: &ScriptText) {
-    for FailureCount { kind, span, count, .. } in counts.iter().filter(|it| it.count > 1) {
+    for FailureCount {
+        kind, span, count, ..
+    } in counts.iter().filter(|it| it.count > 1)
+    {
         if let Some(what) = often(*kind) {
             note(&format!("{}: {count} {what}", text.place(*span).shown()));
         }
     }
-    let sum = |kind| counts.iter().filter(|it| it.kind == kind).map(|it| it.count).sum();
+    let sum = |kind| {
+        counts
+            .iter()
+            .filter(|it| it.kind == kind)
+            .map(|it| it.count)
+            .sum()
+    };
     note_count(sum(FailureKind::TextCut), "string", TEXT_CUT);
     note_count(sum(FailureKind::TextUnreadable), "string", TEXT_UNREADABLE);
 }
@@ -50,7 +67,10 @@ pub(super) fn report_totals(counts: &[FailureCount], text: &ScriptText) {
 /// Reports a number of something, if it is not 0.
 pub(super) fn note_count(count: u64, noun: &str, what: &str) {
     if count > 0 {
-        note(&format!("{count} {noun}{} {what}", if count == 1 { "" } else { "s" }));
+        note(&format!(
+            "{count} {noun}{} {what}",
+            if count == 1 { "" } else { "s" }
+        ));
     }
 }
 
@@ -61,7 +81,9 @@ fn often(kind: FailureKind) -> Option<&'static str> {
         FailureKind::MapFull => "values were not put in: the map was full",
         FailureKind::Helper(MAP_UPDATE) => "values were not put in, though the map was not full",
         FailureKind::LoopCut => "loops were cut",
-        FailureKind::Helper("map_lookup_elem" | "map_lookup_percpu_elem") => "look-ups found no such key",
+        FailureKind::Helper("map_lookup_elem" | "map_lookup_percpu_elem") => {
+            "look-ups found no such key"
+        }
         FailureKind::Helper(_) => "calls of the helper failed",
         FailureKind::DivisionByZero => "divisions were by 0",
         FailureKind::OutOfBounds => "indices were out of bounds",

@@ -42,7 +42,9 @@ impl Live<'_> {
         let attached = self.session.attach().map_err(engine_error)?;
         if self.args.children && attached.is_live {
             // Processes that were started while probes were being attached.
-            self.session.also_trace(&host::family::descendants(&self.args.pids)).map_err(engine_error)?;
+            self.session
+                .also_trace(&host::family::descendants(&self.args.pids))
+                .map_err(engine_error)?;
         }
         if attached.is_live {
             // Output of BEGIN precedes that of the attached probes.
@@ -58,7 +60,10 @@ impl Live<'_> {
 
     /// Shows events until there is a reason to stop, and detaches.
     fn live(&mut self, signals: &Signals) -> anyhow::Result<()> {
-        let deadline = self.args.duration.and_then(|duration| Instant::now().checked_add(duration));
+        let deadline = self
+            .args
+            .duration
+            .and_then(|duration| Instant::now().checked_add(duration));
         while !self.session.is_over() {
             self.show_ready()?;
             // Checked before the signals are taken: the signal that ends us must find its probe.
@@ -85,7 +90,10 @@ impl Live<'_> {
 
     /// Begins a new line: Ctrl-C leaves `^C` in the terminal's last line.
     fn begin_line(&mut self) {
-        if output::screen(self.args.output.as_deref()).width().is_some() {
+        if output::screen(self.args.output.as_deref())
+            .width()
+            .is_some()
+        {
             self.output.buffer.push(b'\n');
         }
     }
@@ -99,7 +107,9 @@ impl Live<'_> {
                 // If standard error is gone, nobody reads it.
                 let _ = writeln!(std::io::stderr(), "Attached {count} probe{plural}");
             }
-            self.output.buffer.extend(printer.attached_probes(count).as_bytes());
+            self.output
+                .buffer
+                .extend(printer.attached_probes(count).as_bytes());
         }
         self.output.flush()?;
         if std::env::var_os(NOTIFY).is_some() {
@@ -129,7 +139,10 @@ impl Live<'_> {
 
     /// Shows all waiting events; after an interruption, only those that a short time allows.
     fn show_rest(&mut self) -> anyhow::Result<()> {
-        let until = self.interrupt.is_requested().then(|| Instant::now() + AFTER_INTERRUPT);
+        let until = self
+            .interrupt
+            .is_requested()
+            .then(|| Instant::now() + AFTER_INTERRUPT);
         let mut left_out = 0_u64;
         let mut events = self.session.pending();
         loop {
@@ -143,7 +156,11 @@ impl Live<'_> {
             self.output.drain()?;
         }
         if left_out > 0 {
-            note_count(left_out, "event", "not shown: too much of it was left when the run was interrupted");
+            note_count(
+                left_out,
+                "event",
+                "not shown: too much of it was left when the run was interrupted",
+            );
         }
         Ok(self.output.flush()?)
     }
@@ -158,12 +175,16 @@ impl Live<'_> {
         let totals = self.session.totals().map_err(engine_error)?;
         let printer = self.shown.printer;
         if totals.lost > 0 {
-            self.output.buffer.extend(printer.lost_events(totals.lost).as_bytes());
+            self.output
+                .buffer
+                .extend(printer.lost_events(totals.lost).as_bytes());
         }
         self.output.buffer.extend(printer.end().as_bytes());
         if self.session.prints_maps() {
             for table in self.session.maps() {
-                self.output.buffer.extend(printer.map(&table.map_err(engine_error)?).as_bytes());
+                self.output
+                    .buffer
+                    .extend(printer.map(&table.map_err(engine_error)?).as_bytes());
                 self.output.drain()?;
             }
         }
@@ -178,10 +199,22 @@ impl Live<'_> {
 
     fn report_totals(&self, totals: Totals) {
         let parts = [
-            (totals.too_deep, "hit", "left out: programs interrupted one another too deeply"),
+            (
+                totals.too_deep,
+                "hit",
+                "left out: programs interrupted one another too deeply",
+            ),
             (totals.lost, "event", RING_IS_FULL),
-            (totals.skipped, "hit", "skipped by the kernel: another program was running on that CPU"),
-            (totals.late, "line", "not in place: too late for the order of time"),
+            (
+                totals.skipped,
+                "hit",
+                "skipped by the kernel: another program was running on that CPU",
+            ),
+            (
+                totals.late,
+                "line",
+                "not in place: too late for the order of time",
+            ),
         ];
         for (count, noun, what) in parts {
             note_count(count, noun, what);

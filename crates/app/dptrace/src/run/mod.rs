@@ -62,7 +62,10 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     }
     if args.fmt {
         // The output may be the script itself: all of it has been read.
-        return print(args, &bt_lang::fmt::format(parsed.syntax_tree(), &text.text));
+        return print(
+            args,
+            &bt_lang::fmt::format(parsed.syntax_tree(), &text.text),
+        );
     }
     for output in [&args.output, &args.emit_object] {
         output::refuse_inputs(output.as_deref(), args.files())?;
@@ -91,14 +94,23 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
 }
 
 /// Runs the script.
-fn execute(mut session: Session, untraced: Option<Untraced>, text: &ScriptText, args: &RunArgs) -> anyhow::Result<u8> {
+fn execute(
+    mut session: Session,
+    untraced: Option<Untraced>,
+    text: &ScriptText,
+    args: &RunArgs,
+) -> anyhow::Result<u8> {
     if args.dry_run {
         session.attach_only().map_err(engine_error)?;
         return Ok(0);
     }
     let printer = Printer::new(args.form()?);
     let output = Output::open(args.output.as_deref())?;
-    let shown = Shown { text, printer, warnings: !args.no_warnings };
+    let shown = Shown {
+        text,
+        printer,
+        warnings: !args.no_warnings,
+    };
     match args.mode.as_deref() {
         Some("test") => return test(session, &shown, output),
         Some(_) => return benchmark(&session, printer, output).map(|()| 0),
@@ -106,7 +118,15 @@ fn execute(mut session: Session, untraced: Option<Untraced>, text: &ScriptText, 
     }
     // Not before there is something to finish: an earlier signal ends the process at once.
     let interrupt = &Interrupt::catch()?;
-    let (status, session) = Live { session, untraced, shown, output, interrupt, args }.run()?;
+    let (status, session) = Live {
+        session,
+        untraced,
+        shown,
+        output,
+        interrupt,
+        args,
+    }
+    .run()?;
     if session.has_links() {
         sys::process::exit_leaving_rest(status, &session.slow_to_close());
     }
@@ -120,23 +140,36 @@ fn test(mut session: Session, shown: &Shown<'_>, mut output: Output) -> anyhow::
     if results.is_empty() {
         return Err(usage("the script has no test: probe to run"));
     }
-    output.buffer.extend(printer.tests_head(results.len()).as_bytes());
+    output
+        .buffer
+        .extend(printer.tests_head(results.len()).as_bytes());
     let mut failed = Vec::new();
     let count = results.len();
-    for TestResult { name, passed, nanos, events, .. } in results {
+    for TestResult {
+        name,
+        passed,
+        nanos,
+        events,
+        ..
+    } in results
+    {
         // Its output is part of its result.
         let mut text = Output::discarded();
         for event in events {
             shown.show(event, &mut text)?;
         }
         let text = String::from_utf8_lossy(&text.buffer);
-        output.buffer.extend(printer.test(&name, passed, nanos, &text).as_bytes());
+        output
+            .buffer
+            .extend(printer.test(&name, passed, nanos, &text).as_bytes());
         output.drain()?;
         if !passed {
             failed.push(name);
         }
     }
-    output.buffer.extend(printer.tests_end(count, &failed).as_bytes());
+    output
+        .buffer
+        .extend(printer.tests_end(count, &failed).as_bytes());
     output.finish()?;
     Ok(u8::from(!failed.is_empty()))
 }
@@ -144,8 +177,16 @@ fn test(mut session: Session, shown: &Shown<'_>, mut output: Output) -> anyhow::
 /// Times `bench:` probes.
 fn benchmark(session: &Session, printer: Printer, mut output: Output) -> anyhow::Result<()> {
     output.buffer.extend(printer.benchmark_head().as_bytes());
-    for Benchmark { name, average, runs, .. } in session.benchmark(BENCHMARK_TIME).map_err(engine_error)? {
-        output.buffer.extend(printer.benchmark(&name, average, runs).as_bytes());
+    for Benchmark {
+        name,
+        average,
+        runs,
+        ..
+    } in session.benchmark(BENCHMARK_TIME).map_err(engine_error)?
+    {
+        output
+            .buffer
+            .extend(printer.benchmark(&name, average, runs).as_bytes());
     }
     Ok(output.finish()?)
 }
@@ -166,12 +207,18 @@ fn check(text: &ScriptText, parsed: &ParsedScript) -> anyhow::Result<()> {
 /// Checks that forks can be followed: that takes the kernel's process numbers, which only its first
 /// PID namespace has.
 fn check_processes(args: &RunArgs) -> anyhow::Result<()> {
-    let option = if args.children { "--children" } else { "--follow-forks" };
+    let option = if args.children {
+        "--children"
+    } else {
+        "--follow-forks"
+    };
     if !args.follow_forks {
         return Ok(());
     }
     if args.pid.is_none() && args.command.is_none() {
-        return Err(usage(format!("{option} is about a process: say which with -p PID, or -c COMMAND")));
+        return Err(usage(format!(
+            "{option} is about a process: say which with -p PID, or -c COMMAND"
+        )));
     }
     if host::system::in_first_pid_namespace() == Some(false) {
         let need = "needs the kernel's first PID namespace: run it outside of the container";
@@ -194,7 +241,10 @@ fn paragraphs(text: &str) -> String {
     const LONG: usize = 80;
     let (mut lines, mut before): (Vec<String>, &str) = (Vec::new(), "");
     for line in text.split('\n') {
-        let is_headed = line.split(' ').next().is_some_and(|word| word.ends_with(':'));
+        let is_headed = line
+            .split(' ')
+            .next()
+            .is_some_and(|word| word.ends_with(':'));
         match lines.last_mut() {
             Some(last) if before.len() > LONG && !line.is_empty() && !is_headed => {
                 last.extend([" ", line.trim_start()]);

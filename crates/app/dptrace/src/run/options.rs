@@ -12,12 +12,19 @@ use super::asked;
 use crate::messages::is_bpftrace_compat;
 use crate::{bundled, terminal};
 
-const ROLE: Role = Role { command: "run", takes: Takes::All("traced"), starts: false };
+const ROLE: Role = Role {
+    command: "run",
+    takes: Takes::All("traced"),
+    starts: false,
+};
 
 /// `dptrace run`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
 pub(crate) struct RunArgs {
     /// The script and its arguments
     ///
@@ -97,7 +104,13 @@ pub(crate) struct RunArgs {
     pub(super) json: bool,
 
     /// Output format: text or json
-    #[arg(short, long, value_name = "FORMAT", default_value = "text", help_heading = "Output")]
+    #[arg(
+        short,
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        help_heading = "Output"
+    )]
     pub(super) format: String,
 
     /// Write to this file instead of standard output
@@ -185,8 +198,9 @@ impl RunArgs {
         // A misspelt script is no reason to list all processes of a name.
         asked::check(&args)?;
         args.follow_forks |= args.children;
-        let is_several =
-            |word: &&String| !is_bpftrace_compat() && (args.children || !process_selector::is_number(word));
+        let is_several = |word: &&String| {
+            !is_bpftrace_compat() && (args.children || !process_selector::is_number(word))
+        };
         if let Some(word) = args.pid.as_ref().filter(is_several) {
             args.pids = processes(word, args.children)?;
         }
@@ -199,9 +213,13 @@ impl RunArgs {
             return None;
         }
         match self.words.as_slice() {
-            [pid, _script, ..] if process_selector::is_number(pid) && !Path::new(pid).exists() => Some(0),
+            [pid, _script, ..] if process_selector::is_number(pid) && !Path::new(pid).exists() => {
+                Some(0)
+            }
             [script, process]
-                if !process.starts_with('-') && !is_bpftrace_compat() && bundled::takes_no_words(script) =>
+                if !process.starts_with('-')
+                    && !is_bpftrace_compat()
+                    && bundled::takes_no_words(script) =>
             {
                 Some(1)
             }
@@ -211,10 +229,19 @@ impl RunArgs {
 
     /// Returns the input files, each with its description for messages.
     pub(super) fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
-        let script =
-            self.words.first().filter(|_| self.programs.is_empty()).map(|script| ("the script", Path::new(script)));
-        let included = self.includes.iter().map(|file| ("an included file", Path::new(file)));
-        let functions = self.traceable_functions.iter().map(|file| ("the file of functions", file.as_path()));
+        let script = self
+            .words
+            .first()
+            .filter(|_| self.programs.is_empty())
+            .map(|script| ("the script", Path::new(script)));
+        let included = self
+            .includes
+            .iter()
+            .map(|file| ("an included file", Path::new(file)));
+        let functions = self
+            .traceable_functions
+            .iter()
+            .map(|file| ("the file of functions", file.as_path()));
         script.into_iter().chain(included).chain(functions)
     }
 
@@ -234,11 +261,17 @@ fn processes(word: &str, children: bool) -> anyhow::Result<Vec<u32>> {
     let mut pids = process_selector::all(&[word], ROLE, &terminal::observer())?;
     // A process found by name may have ended by now, which is no mistake.
     if process_selector::are_numbers(&[word]) {
-        pids.iter().try_for_each(|&pid| process_selector::check_number(pid, ""))?;
+        pids.iter()
+            .try_for_each(|&pid| process_selector::check_number(pid, ""))?;
     }
     if children {
         let started = host::family::descendants(&pids);
-        pids.extend(started.into_iter().filter(|pid| !pids.contains(pid)).collect::<Vec<_>>());
+        pids.extend(
+            started
+                .into_iter()
+                .filter(|pid| !pids.contains(pid))
+                .collect::<Vec<_>>(),
+        );
     }
     Ok(pids)
 }

@@ -42,7 +42,8 @@ impl Wanted {
     /// Returns whether the words ask for the script's help, and the script has no such option of
     /// its own.
     pub(super) fn is_asked_for(&self, params: &[String]) -> bool {
-        params.iter().any(|param| param == "--help") && !self.options.iter().any(|option| option.name == "help")
+        params.iter().any(|param| param == "--help")
+            && !self.options.iter().any(|option| option.name == "help")
     }
 
     /// Returns the script's help: its first comment, its usage, and its options.
@@ -51,21 +52,44 @@ impl Wanted {
         if !lines.is_empty() {
             lines.push(String::new());
         }
-        let call = if text.is_file() { text::shell::word(text.called()).into_owned() } else { "-e PROGRAM".to_owned() };
+        let call = if text.is_file() {
+            text::shell::word(text.called()).into_owned()
+        } else {
+            "-e PROGRAM".to_owned()
+        };
         let arguments = self.arguments.last().map_or_else(String::new, |last| {
             // A script can name them in its comment.
-            let named = lines.iter().find_map(|line| line.strip_prefix("takes:")).map(bundled_scripts::named);
-            let numbers = || (1..=*last).map(|number| format!("[${number}]")).collect::<Vec<_>>().join(" ");
+            let named = lines
+                .iter()
+                .find_map(|line| line.strip_prefix("takes:"))
+                .map(bundled_scripts::named);
+            let numbers = || {
+                (1..=*last)
+                    .map(|number| format!("[${number}]"))
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            };
             format!(" {}", named.map_or_else(numbers, str::to_owned))
         });
-        let options = if self.options.is_empty() { "" } else { " [-- OPTIONS OF THE SCRIPT]" };
-        lines.push(format!("usage: dptrace run [OPTIONS] {call}{arguments}{options}"));
+        let options = if self.options.is_empty() {
+            ""
+        } else {
+            " [-- OPTIONS OF THE SCRIPT]"
+        };
+        lines.push(format!(
+            "usage: dptrace run [OPTIONS] {call}{arguments}{options}"
+        ));
         lines.push(String::new());
         if self.options.is_empty() {
             lines.push("The script has no options of its own (getopt).".to_owned());
         } else {
             lines.push("Options of the script:".to_owned());
-            let width = self.options.iter().map(|option| option.form().len()).max().unwrap_or_default();
+            let width = self
+                .options
+                .iter()
+                .map(|option| option.form().len())
+                .max()
+                .unwrap_or_default();
             lines.extend(self.options.iter().map(|option| option.line(width)));
         }
         let text = lines.join("\n") + "\n";
@@ -75,14 +99,26 @@ impl Wanted {
     /// Returns remarks on the words after the script's name: a missing argument, or one that the
     /// script never reads.
     pub(super) fn remarks(&self, text: &ScriptText) -> Vec<String> {
-        let given: Vec<&String> = text.params.iter().filter(|param| !param.starts_with("--")).collect();
+        let given: Vec<&String> = text
+            .params
+            .iter()
+            .filter(|param| !param.starts_with("--"))
+            .collect();
         let mut remarks = Vec::new();
         let most = self.arguments.last().copied().unwrap_or_default() as usize;
         // The bundled scripts can do without their arguments.
         if most > given.len() && !self.counts && text.bundled.is_none() {
             let missing = given.len() + 1;
-            let (rest, are) = if missing == most { (String::new(), "is") } else { (format!(" to ${most}"), "are") };
-            let place = if text.is_file() { "the script" } else { "-e PROGRAM" };
+            let (rest, are) = if missing == most {
+                (String::new(), "is")
+            } else {
+                (format!(" to ${most}"), "are")
+            };
+            let place = if text.is_file() {
+                "the script"
+            } else {
+                "-e PROGRAM"
+            };
             let name = &text.name;
             remarks.push(format!(
                 "{name} reads ${missing}{rest}, which {are} not given and so 0: arguments stand behind {place}"
@@ -92,9 +128,16 @@ impl Wanted {
         // A script that reads the number of arguments can read more than it names; for bundled ones
         // it is known.
         let can_read_more = self.counts && text.bundled.is_none();
-        let is_read = |number: usize| can_read_more || number <= most || text.text.contains(&format!("${number}"));
-        let unread = given.iter().enumerate().filter(|(index, _)| !is_read(index + 1));
-        let unread: Vec<String> = unread.map(|(_, word)| text::shell::word(word.as_str()).into_owned()).collect();
+        let is_read = |number: usize| {
+            can_read_more || number <= most || text.text.contains(&format!("${number}"))
+        };
+        let unread = given
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| !is_read(index + 1));
+        let unread: Vec<String> = unread
+            .map(|(_, word)| text::shell::word(word.as_str()).into_owned())
+            .collect();
         if !unread.is_empty() {
             let known = match most {
                 0 => "takes no arguments".to_owned(),
@@ -102,8 +145,16 @@ impl Wanted {
                 most => format!("takes {most} arguments"),
             };
             let is_process = unread.iter().all(|word| word.parse::<u32>().is_ok());
-            let process = if is_process { " (-p PID is for a process)" } else { "" };
-            remarks.push(format!("{} {known}; not used: {}{process}", text.name, unread.join(" ")));
+            let process = if is_process {
+                " (-p PID is for a process)"
+            } else {
+                ""
+            };
+            remarks.push(format!(
+                "{} {known}; not used: {}{process}",
+                text.name,
+                unread.join(" ")
+            ));
         }
         remarks
     }
@@ -118,7 +169,8 @@ impl VisitMut for Wanted {
             ExprKind::ParamCount => self.counts = true,
             ExprKind::Call { func, args } if func.text == "getopt" => {
                 let options = &self.options;
-                let known = |option: &ScriptOption| options.iter().any(|known| known.name == option.name);
+                let known =
+                    |option: &ScriptOption| options.iter().any(|known| known.name == option.name);
                 let option = ScriptOption::of(args).filter(|option| !known(option));
                 self.options.extend(option);
             }
@@ -137,10 +189,17 @@ impl ScriptOption {
         };
         let (value, default) = match args.get(1).map(|default| &default.kind) {
             Some(ExprKind::Int(number)) => ("=N", Some(number.text.clone())),
-            Some(ExprKind::Str(_)) => ("=TEXT", string(args.get(1)).map(|text| format!("{text:?}"))),
+            Some(ExprKind::Str(_)) => {
+                ("=TEXT", string(args.get(1)).map(|text| format!("{text:?}")))
+            }
             _ => ("", None),
         };
-        Some(Self { name: string(args.first())?, value, default, about: string(args.get(2)) })
+        Some(Self {
+            name: string(args.first())?,
+            value,
+            default,
+            about: string(args.get(2)),
+        })
     }
 
     fn form(&self) -> String {
@@ -148,8 +207,18 @@ impl ScriptOption {
     }
 
     fn line(&self, width: usize) -> String {
-        let default = self.default.as_ref().map(|default| format!("(default {default})"));
-        let about: Vec<&str> = self.about.iter().chain(&default).map(String::as_str).collect();
-        format!("  {:width$}  {}", self.form(), about.join(" ")).trim_end().to_owned()
+        let default = self
+            .default
+            .as_ref()
+            .map(|default| format!("(default {default})"));
+        let about: Vec<&str> = self
+            .about
+            .iter()
+            .chain(&default)
+            .map(String::as_str)
+            .collect();
+        format!("  {:width$}  {}", self.form(), about.join(" "))
+            .trim_end()
+            .to_owned()
     }
 }

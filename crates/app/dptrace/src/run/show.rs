@@ -15,9 +15,13 @@ pub(super) fn dump(script: &Script, what: DumpName, args: &RunArgs) -> anyhow::R
     match what {
         // The syntax tree was printed before compilation.
         DumpName::Ast => {}
-        DumpName::Types => output.buffer.extend(printable::lines(types(script).as_bytes()).as_bytes()),
+        DumpName::Types => output
+            .buffer
+            .extend(printable::lines(types(script).as_bytes()).as_bytes()),
         DumpName::Insns => {
-            output.buffer.extend(printable::lines(instructions(script).as_bytes()).as_bytes());
+            output
+                .buffer
+                .extend(printable::lines(instructions(script).as_bytes()).as_bytes());
         }
         DumpName::Object => output.buffer.extend(script.module.to_object().build()?),
     }
@@ -27,13 +31,22 @@ pub(super) fn dump(script: &Script, what: DumpName, args: &RunArgs) -> anyhow::R
 fn types(script: &Script) -> String {
     let mut lines = Lines::default();
     for probe in &script.probes {
-        lines.push(format_args!("probe {} ({}): {:?}", probe.name, probe.count, probe.attach));
+        lines.push(format_args!(
+            "probe {} ({}): {:?}",
+            probe.name, probe.count, probe.attach
+        ));
     }
     for map in &script.maps {
-        lines.push(format_args!("map {}[{:?}]: {:?}", map.name, map.key, map.value));
+        lines.push(format_args!(
+            "map {}[{:?}]: {:?}",
+            map.name, map.key, map.value
+        ));
     }
     for (index, action) in script.actions.iter().enumerate() {
-        lines.push(format_args!("event {index}: {:?}, {} bytes", action.kind, action.size));
+        lines.push(format_args!(
+            "event {index}: {:?}, {} bytes",
+            action.kind, action.size
+        ));
         for field in &action.fields {
             lines.push(format_args!("  at {}: {:?}", field.offset, field.ty));
         }
@@ -44,7 +57,12 @@ fn types(script: &Script) -> String {
 fn instructions(script: &Script) -> String {
     let mut lines = Lines::default();
     for program in &script.module.programs {
-        lines.push(format_args!("{}: {:?}, {} instructions", program.name, program.kind, program.code.slots()));
+        lines.push(format_args!(
+            "{}: {:?}, {} instructions",
+            program.name,
+            program.kind,
+            program.code.slots()
+        ));
         lines.push(Listing::new(&program.code));
     }
     lines.0

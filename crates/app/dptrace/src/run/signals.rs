@@ -18,7 +18,9 @@ impl Signals {
             // SIGKILL and SIGSTOP can't be caught (sigaction(2)); after one of the others the same
             // instruction fails again.
             if FORBIDDEN.contains(&signal) {
-                return Err(usage(format!("self:signal: signal {signal} cannot be caught; SIGUSR1 can")));
+                return Err(usage(format!(
+                    "self:signal: signal {signal} cannot be caught; SIGUSR1 can"
+                )));
             }
             let came = Arc::new(AtomicBool::new(false));
             signal_hook::flag::register(signal, Arc::clone(&came)).context("catching signals")?;
@@ -26,11 +28,19 @@ impl Signals {
         };
         // Several probes may share a signal.
         let signals: BTreeSet<i32> = signals.into_iter().collect();
-        Ok(Self(signals.into_iter().map(catch).collect::<anyhow::Result<_>>()?))
+        Ok(Self(
+            signals
+                .into_iter()
+                .map(catch)
+                .collect::<anyhow::Result<_>>()?,
+        ))
     }
 
     /// Returns the signals that came since the last call.
     pub(super) fn take(&self) -> impl Iterator<Item = i32> {
-        self.0.iter().filter(|(_, came)| came.swap(false, Ordering::Relaxed)).map(|(signal, _)| *signal)
+        self.0
+            .iter()
+            .filter(|(_, came)| came.swap(false, Ordering::Relaxed))
+            .map(|(signal, _)| *signal)
     }
 }

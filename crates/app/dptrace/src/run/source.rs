@@ -38,20 +38,42 @@ impl ScriptText {
     /// Reads the requested script.
     pub(super) fn of(args: &RunArgs) -> anyhow::Result<Self> {
         // As in bpftrace, included files precede the script.
-        let includes: Vec<String> = args.includes.iter().map(|file| ["#include <", file, ">\n"].concat()).collect();
+        let includes: Vec<String> = args
+            .includes
+            .iter()
+            .map(|file| ["#include <", file, ">\n"].concat())
+            .collect();
         let includes = includes.concat();
         if !args.programs.is_empty() {
             let before = includes.len();
             let text = includes + &args.programs.join("\n");
-            let name = if is_bpftrace_compat() { NO_FILE } else { OPTION };
-            return Ok(Self { name: name.into(), text, before, params: args.words.clone(), bundled: None });
+            let name = if is_bpftrace_compat() {
+                NO_FILE
+            } else {
+                OPTION
+            };
+            return Ok(Self {
+                name: name.into(),
+                text,
+                before,
+                params: args.words.clone(),
+                bundled: None,
+            });
         }
         let Some((script, params)) = args.words.split_first() else {
-            return Err(usage("what to run is missing: a SCRIPT's file or name, or -e PROGRAM"));
+            return Err(usage(
+                "what to run is missing: a SCRIPT's file or name, or -e PROGRAM",
+            ));
         };
         let (name, text, bundled) = read(script)?;
         let before = includes.len();
-        Ok(Self { name, text: includes + &text, before, params: params.to_vec(), bundled })
+        Ok(Self {
+            name,
+            text: includes + &text,
+            before,
+            params: params.to_vec(),
+            bundled,
+        })
     }
 
     /// Returns whether it came from a file, or is a bundled script.
@@ -66,10 +88,14 @@ impl ScriptText {
 
     /// Returns the lines of the comment that it begins with.
     pub(super) fn first_comment(&self) -> Vec<String> {
-        let lines = self.given().lines().skip_while(|line| line.starts_with("#!") || line.trim().is_empty());
+        let lines = self
+            .given()
+            .lines()
+            .skip_while(|line| line.starts_with("#!") || line.trim().is_empty());
         let lines = lines.map_while(|line| line.strip_prefix("//"));
-        let mut lines: Vec<String> =
-            lines.map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned()).collect();
+        let mut lines: Vec<String> = lines
+            .map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned())
+            .collect();
         while lines.last().is_some_and(String::is_empty) {
             lines.pop();
         }
@@ -84,7 +110,10 @@ impl ScriptText {
     /// Converts a span of the whole text to one of the given text.
     fn in_given(&self, span: bt_lang::Span) -> bt_lang::Span {
         let before = self.before as u32;
-        bt_lang::Span { start: span.start.saturating_sub(before), end: span.end.saturating_sub(before) }
+        bt_lang::Span {
+            start: span.start.saturating_sub(before),
+            end: span.end.saturating_sub(before),
+        }
     }
 
     /// Prints a diagnostic on standard error.
@@ -96,8 +125,15 @@ impl ScriptText {
         }
         let mut given = diagnostic.clone();
         given.span = self.in_given(given.span);
-        given.labels.iter_mut().for_each(|(span, _)| *span = self.in_given(*span));
-        let shown = render(&given, &Source::new(&self.name, self.given()), std::io::stderr().is_terminal());
+        given
+            .labels
+            .iter_mut()
+            .for_each(|(span, _)| *span = self.in_given(*span));
+        let shown = render(
+            &given,
+            &Source::new(&self.name, self.given()),
+            std::io::stderr().is_terminal(),
+        );
         let shown = without_error_numbers(&shown);
         // If standard error is gone, nobody reads it.
         let _ = write!(anstream::stderr(), "{shown}");
@@ -107,34 +143,76 @@ impl ScriptText {
     /// under the place, hints.
     fn as_bpftrace(&self, diagnostic: &Diagnostic) -> String {
         let place = self.place(diagnostic.span);
-        let word = if diagnostic.is_error() { "ERROR" } else { "WARNING" };
+        let word = if diagnostic.is_error() {
+            "ERROR"
+        } else {
+            "WARNING"
+        };
         let plain = |text: &str| printable::lines(text.as_bytes()).into_owned();
         let message = capitalized(&plain(&diagnostic.message));
-        let hints = diagnostic.hints.iter().map(|hint| format!("HINT: {}", plain(hint)));
+        let hints = diagnostic
+            .hints
+            .iter()
+            .map(|hint| format!("HINT: {}", plain(hint)));
         let also = compat::also(diagnostic);
-        let also =
-            also.iter().map(|text| format!("{}: WARNING: {}\n{}", place.shown(), plain(text), self.context(&place)));
-        let lines = [format!("{}: {word}: {message}", place.shown()), self.context(&place)];
-        also.chain(lines).chain(hints).map(|line| line + "\n").collect()
+        let also = also.iter().map(|text| {
+            format!(
+                "{}: WARNING: {}\n{}",
+                place.shown(),
+                plain(text),
+                self.context(&place)
+            )
+        });
+        let lines = [
+            format!("{}: {word}: {message}", place.shown()),
+            self.context(&place),
+        ];
+        also.chain(lines)
+            .chain(hints)
+            .map(|line| line + "\n")
+            .collect()
     }
 
     /// Returns the lines and columns of a span.
     pub(super) fn place(&self, span: bt_lang::Span) -> Place {
         let (source, span) = (Source::new(&self.name, self.given()), self.in_given(span));
-        Place { file: self.name.clone(), start: source.position(span.start), end: source.position(span.end) }
+        Place {
+            file: self.name.clone(),
+            start: source.position(span.start),
+            end: source.position(span.end),
+        }
     }
 
     /// Returns the place for JSON output, where a text without a file has bpftrace's name.
     pub(super) fn in_json(&self, place: Place) -> Place {
-        if self.is_file() { place } else { Place { file: NO_FILE.to_owned(), ..place } }
+        if self.is_file() {
+            place
+        } else {
+            Place {
+                file: NO_FILE.to_owned(),
+                ..place
+            }
+        }
     }
 
     /// Returns the line of a place, with a mark under it, as bpftrace shows them.
     pub(super) fn context(&self, place: &Place) -> String {
-        let line = self.given().lines().nth(place.start.0.saturating_sub(1)).unwrap_or_default();
-        let width = if place.start.0 == place.end.0 { place.end.1.saturating_sub(place.start.1).max(1) } else { 1 };
+        let line = self
+            .given()
+            .lines()
+            .nth(place.start.0.saturating_sub(1))
+            .unwrap_or_default();
+        let width = if place.start.0 == place.end.0 {
+            place.end.1.saturating_sub(place.start.1).max(1)
+        } else {
+            1
+        };
         let line = printable::lines(line.as_bytes());
-        format!("{line}\n{}{}", " ".repeat(place.start.1.saturating_sub(1)), "~".repeat(width))
+        format!(
+            "{line}\n{}{}",
+            " ".repeat(place.start.1.saturating_sub(1)),
+            "~".repeat(width)
+        )
     }
 }
 
@@ -147,16 +225,27 @@ fn read(script: &str) -> anyhow::Result<(String, String, Option<Bundled>)> {
         match (user_file::read(path, user_file::SCRIPT), find(script)) {
             (Ok(bytes), _) => bytes,
             (Err(_), Some(bundled)) => {
-                return Ok((format!("{}.bt", bundled.name), bundled.text.to_owned(), Some(bundled)));
+                return Ok((
+                    format!("{}.bt", bundled.name),
+                    bundled.text.to_owned(),
+                    Some(bundled),
+                ));
             }
             (Err(error), None) => return Err(usage(no_script(path, &error))),
         }
     };
-    let name = if script == "-" { NO_FILE.to_owned() } else { printable(path) };
+    let name = if script == "-" {
+        NO_FILE.to_owned()
+    } else {
+        printable(path)
+    };
     let is_program = bytes.starts_with(b"\x7fELF");
     let text = String::from_utf8(bytes).map_err(|_| {
         let advice = if is_program {
-            format!(": it is a program (dptrace run SCRIPT -c {} starts and traces it)", text::shell::word(path))
+            format!(
+                ": it is a program (dptrace run SCRIPT -c {} starts and traces it)",
+                text::shell::word(path)
+            )
         } else {
             ", which a script is".to_owned()
         };

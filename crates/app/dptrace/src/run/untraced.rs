@@ -16,7 +16,8 @@ impl Untraced {
     /// Reports that the children of the named processes, which may do all the work, are not traced.
     /// `None` if they are, or if nothing is traced.
     pub(super) fn report(args: &RunArgs) -> Option<Self> {
-        let is_run = !args.check && args.dump.is_none() && args.emit_object.is_none() && args.mode.is_none();
+        let is_run =
+            !args.check && args.dump.is_none() && args.emit_object.is_none() && args.mode.is_none();
         if !is_run || args.follow_forks || args.no_warnings || is_bpftrace_compat() {
             return None;
         }
@@ -28,13 +29,18 @@ impl Untraced {
         if let Some(remark) = process_selector::children_left_out(&pids) {
             note(&remark);
         }
-        let known = host::family::descendants(&pids).into_iter().chain(pids.iter().copied()).collect();
+        let known = host::family::descendants(&pids)
+            .into_iter()
+            .chain(pids.iter().copied())
+            .collect();
         Some(Self { pids, known })
     }
 
     /// Reports at the end how many of the later children are alive: others may have come and gone.
     pub(super) fn report_later(&self) {
-        let later = host::family::descendants(&self.pids).into_iter().filter(|pid| !self.known.contains(pid));
+        let later = host::family::descendants(&self.pids)
+            .into_iter()
+            .filter(|pid| !self.known.contains(pid));
         if let Some(remark) = process_selector::started_since(later.count()) {
             note(&remark);
         }

@@ -53,7 +53,12 @@ pub(crate) struct ServeArgs {
     /// The name of this host in tables
     ///
     /// Default: this machine's.
-    #[arg(long, value_name = "NAME", requires = "parquet", help_heading = "Tables")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "parquet",
+        help_heading = "Tables"
+    )]
     host: Option<String>,
 
     /// Leave out the time of threads, and the audit of CPUs: no program is loaded into the kernel
@@ -134,15 +139,26 @@ impl ServeArgs {
         if self.pid.is_empty() && self.name.is_empty() {
             Wanted::All
         } else {
-            Wanted::These { pids: self.pid.clone(), names: self.name.clone() }
+            Wanted::These {
+                pids: self.pid.clone(),
+                names: self.name.clone(),
+            }
         }
     }
 
     /// Returns where to write tables, if requested.
     fn place(&self) -> Option<Place> {
         let dir = self.parquet.clone()?;
-        let host = self.host.clone().or_else(host::machine::hostname).unwrap_or_else(|| "unknown".to_owned());
-        Some(Place { dir, host, keep_bytes: self.keep_bytes })
+        let host = self
+            .host
+            .clone()
+            .or_else(host::machine::hostname)
+            .unwrap_or_else(|| "unknown".to_owned());
+        Some(Place {
+            dir,
+            host,
+            keep_bytes: self.keep_bytes,
+        })
     }
 
     fn limits(&self) -> anyhow::Result<Limits> {
@@ -153,13 +169,19 @@ impl ServeArgs {
             )));
         }
         if self.forget < Duration::from_secs(2) {
-            return Err(usage("--forget: a series must stay for some scrapes: give 2 s at least"));
+            return Err(usage(
+                "--forget: a series must stay for some scrapes: give 2 s at least",
+            ));
         }
         Ok(Limits {
             connections: self.connections as usize,
             with_stages: self.with_stages as usize,
             threads: self.threads as usize,
-            cpus: if self.no_kernel { 0 } else { self.cpus as usize },
+            cpus: if self.no_kernel {
+                0
+            } else {
+                self.cpus as usize
+            },
             targets: self.targets as usize,
             forget: u32::try_from(self.forget.as_secs()).unwrap_or(u32::MAX),
         })
@@ -170,7 +192,11 @@ impl ServeArgs {
 fn listen(text: &str) -> anyhow::Result<TcpListener> {
     let addresses: Vec<SocketAddr> = text
         .to_socket_addrs()
-        .map_err(|error| usage(format!("--listen {text:?}: {error}; it is ADDRESS:PORT, such as 127.0.0.1:9470")))?
+        .map_err(|error| {
+            usage(format!(
+                "--listen {text:?}: {error}; it is ADDRESS:PORT, such as 127.0.0.1:9470"
+            ))
+        })?
         .collect();
     TcpListener::bind(addresses.as_slice())
         .with_context(|| format!("listening on {text} (--listen names another address or port)"))
@@ -181,6 +207,9 @@ fn token(path: &std::path::Path) -> anyhow::Result<Token> {
     let reading = || format!("reading the token of {}", printable(path));
     let bytes = user_file::read(path, MOST_TOKEN).with_context(reading)?;
     Token::of(&bytes).ok_or_else(|| {
-        usage(format!("--token-file {}: its first line must be a token: visible ASCII characters", printable(path)))
+        usage(format!(
+            "--token-file {}: its first line must be a token: visible ASCII characters",
+            printable(path)
+        ))
     })
 }

@@ -47,7 +47,12 @@ pub(crate) struct TimelineArgs {
     /// A verdict for each value of these fields
     ///
     /// owner.subnqn, lcore, owner.PROPERTY, OBJECT.PROPERTY, arg.NAME, ...; default: the subsystem, if the trace knows it.
-    #[arg(long, value_name = "FIELD,...", value_delimiter = ',', help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "FIELD,...",
+        value_delimiter = ',',
+        help_heading = "Output"
+    )]
     by: Vec<String>,
 
     /// Print one JSON object on each line: the slow requests, then the groups
@@ -94,7 +99,12 @@ pub(crate) fn run(args: &TimelineArgs) -> anyhow::Result<()> {
     let written = args.output.as_deref().or(args.perfetto.as_deref());
     let place = Place::File(path.clone());
     crate::args::input::refuse_to_overwrite(&place, &args.objects, written)?;
-    let inputs = Inputs::open(&path, &args.objects.sources(), &args.by, &terminal::observer())?;
+    let inputs = Inputs::open(
+        &path,
+        &args.objects.sources(),
+        &args.by,
+        &terminal::observer(),
+    )?;
     let source = &inputs.source;
     let screen = output::screen(args.output.as_deref());
     if let Some(path) = &args.perfetto {
@@ -105,15 +115,27 @@ pub(crate) fn run(args: &TimelineArgs) -> anyhow::Result<()> {
         intervals(&inputs, &mut output)?;
     } else if source.trace.is_none() {
         if args.json {
-            return Err(usage("the capture has no trace, and so no requests for --json: use --ndjson"));
+            return Err(usage(
+                "the capture has no trace, and so no requests for --json: use --ndjson",
+            ));
         }
         let mut threads = Threads::new(args.slowest);
         let passed = inputs.pass(READING, source.setting(), &mut threads);
         missing::report(source, &passed, &inputs.observer);
-        output.buffer.extend(threads.text(source, screen).as_bytes());
+        output
+            .buffer
+            .extend(threads.text(source, screen).as_bytes());
     } else {
-        let over = args.over.map_or(0, |over| u64::try_from(over.as_nanos()).unwrap_or(u64::MAX));
-        let options = Options { slowest: args.slowest, over, all: args.all, as_json: args.json, screen };
+        let over = args
+            .over
+            .map_or(0, |over| u64::try_from(over.as_nanos()).unwrap_or(u64::MAX));
+        let options = Options {
+            slowest: args.slowest,
+            over,
+            all: args.all,
+            as_json: args.json,
+            screen,
+        };
         let text = timeline::requests(&inputs, &options);
         output.buffer.extend(text.as_bytes());
     }
@@ -123,7 +145,9 @@ pub(crate) fn run(args: &TimelineArgs) -> anyhow::Result<()> {
 fn intervals(inputs: &Inputs, output: &mut Output) -> anyhow::Result<()> {
     let source = &inputs.source;
     if source.kernel.is_none() {
-        return Err(usage("there are no events of the kernel, and so no intervals for --ndjson"));
+        return Err(usage(
+            "there are no events of the kernel, and so no intervals for --ndjson",
+        ));
     }
     // Intervals belong to threads: records are not needed for them.
     let progress = Progress::new(&terminal::observer_beside(output));

@@ -30,7 +30,10 @@ const PATIENCE: u64 = 15;
 /// `dptrace top`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
 pub(crate) struct TopArgs {
     /// A running process, by its number or name
     #[arg(short, long, value_name = "PID|NAME", conflicts_with = "name")]
@@ -98,18 +101,28 @@ Examples:
   dptrace top -p PID --once --cpus            with the CPUs of its pollers
   dptrace top -p PID --all-records            no slow request is missed";
 
-const ROLE: Role = Role { command: "top", takes: Takes::One, starts: false };
+const ROLE: Role = Role {
+    command: "top",
+    takes: Takes::One,
+    starts: false,
+};
 
 /// Runs the command.
 pub(crate) fn run(args: &TopArgs) -> anyhow::Result<()> {
-    let seconds = args.batch.or(args.once.then_some(1)).or(args.json.then_some(u64::MAX));
+    let seconds = args
+        .batch
+        .or(args.once.then_some(1))
+        .or(args.json.then_some(u64::MAX));
     if seconds.is_none() {
         terminal::check()?;
     }
     let pid = find(args)?;
     process_selector::check_process(pid)?;
-    let reading =
-        ReadingOptions { specs: args.specs.resolve()?, probes: !args.no_probes, all_records: args.all_records };
+    let reading = ReadingOptions {
+        specs: args.specs.resolve()?,
+        probes: !args.no_probes,
+        all_records: args.all_records,
+    };
     // Before any thread is started: they inherit it.
     let place = cpus::keep_off(std::iter::once(pid), &crate::terminal::observer());
     sys::allocator::keep_little();
@@ -119,17 +132,27 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<()> {
     } else {
         Kernel::attach(pid, &crate::terminal::observer())
     };
-    let missing = [trace.as_ref().err().map(explained), kernel.as_ref().err().map(explained)];
+    let missing = [
+        trace.as_ref().err().map(explained),
+        kernel.as_ref().err().map(explained),
+    ];
     let (trace, kernel) = match (trace, kernel) {
         (Err(trace), Err(kernel)) => {
             note(&format!("no connections: {}", explained(&trace)));
             // Rights are what a user can do something about.
-            return Err(if args.no_kernel { trace } else { kernel }.context("there is nothing to show"));
+            return Err(
+                if args.no_kernel { trace } else { kernel }.context("there is nothing to show")
+            );
         }
         (trace, kernel) => (trace.ok(), kernel.ok()),
     };
     place.give_way_for(None);
-    let subject = Subject { name: name(pid), pid, process: PidFd::open(pid)?, interrupt: Interrupt::catch()? };
+    let subject = Subject {
+        name: name(pid),
+        pid,
+        process: PidFd::open(pid)?,
+        interrupt: Interrupt::catch()?,
+    };
     match seconds {
         Some(seconds) => {
             for (what, why) in ["connections", "threads"].iter().zip(&missing) {
@@ -191,9 +214,14 @@ impl Subject {
 /// The process that is meant.
 fn find(args: &TopArgs) -> anyhow::Result<u32> {
     if let Some(name) = &args.name {
-        return match process_selector::all_called(name, ROLE, &crate::terminal::observer())?.as_slice() {
+        return match process_selector::all_called(name, ROLE, &crate::terminal::observer())?
+            .as_slice()
+        {
             [pid] => Ok(*pid),
-            pids => Err(usage(format!("{} processes are called {name}: choose one with -p PID", pids.len()))),
+            pids => Err(usage(format!(
+                "{} processes are called {name}: choose one with -p PID",
+                pids.len()
+            ))),
         };
     }
     let words = [args.pid.as_slice(), &args.process].concat();
@@ -239,7 +267,11 @@ fn batch(subject: &Subject, mut feeds: Feeds, seconds: u64, args: &TopArgs) -> a
                 writeln!(output.buffer, "{}", top::json(&title, &sample))?;
             } else {
                 let blank = if printed > 0 { "\n" } else { "" };
-                write!(output.buffer, "{blank}{}", top::text(&title, &sample, width))?;
+                write!(
+                    output.buffer,
+                    "{blank}{}",
+                    top::text(&title, &sample, width)
+                )?;
             }
             output.flush()?;
             printed += 1;
@@ -252,7 +284,10 @@ fn batch(subject: &Subject, mut feeds: Feeds, seconds: u64, args: &TopArgs) -> a
     };
     feeds.finish();
     if let Some(why) = why {
-        note(&format!("{why} after {}", screen::counted(printed, "second")));
+        note(&format!(
+            "{why} after {}",
+            screen::counted(printed, "second")
+        ));
     }
     Ok(())
 }

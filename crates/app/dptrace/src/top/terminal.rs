@@ -24,7 +24,10 @@ const NO_MOUSE: &str = "\u{1b}[?1006l\u{1b}[?1000l";
 /// No mouse, no style, nothing on the screen (tmux keeps lines of it where the size has changed), the cursor, the usual screen.
 const LEAVE: &str = "\u{1b}[?1006l\u{1b}[?1000l\u{1b}[0m\u{1b}[2J\u{1b}[?25h\u{1b}[?1049l";
 /// The size of a terminal that does not say.
-const USUAL: Size = Size { width: 80, height: 24 };
+const USUAL: Size = Size {
+    width: 80,
+    height: 24,
+};
 
 /// How the terminal was, while it is ours.
 static FOUND: Mutex<Option<Termios>> = Mutex::new(None);
@@ -33,7 +36,9 @@ static FOUND: Mutex<Option<Termios>> = Mutex::new(None);
 pub(super) fn check() -> anyhow::Result<()> {
     let advice = "--once or --batch N prints text, --json a line each second";
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-        return Err(usage(format!("top needs a terminal for its screen, and this is none: {advice}")));
+        return Err(usage(format!(
+            "top needs a terminal for its screen, and this is none: {advice}"
+        )));
     }
     if std::env::var("TERM").is_ok_and(|term| term == "dumb" || term == "unknown") {
         return Err(usage(format!(
@@ -50,10 +55,19 @@ pub(super) fn look() -> Look {
     let colours = match () {
         // DEC's terminals had none.
         () if !screen.has_colour() || says("TERM", "vt1") || says("TERM", "vt2") => Colours::None,
-        () if says("TERM", "256color") || says("COLORTERM", "truecolor") || says("COLORTERM", "24bit") => Colours::Many,
+        () if says("TERM", "256color")
+            || says("COLORTERM", "truecolor")
+            || says("COLORTERM", "24bit") =>
+        {
+            Colours::Many
+        }
         () => Colours::Sixteen,
     };
-    Look { colours, unicode: screen.has_unicode(), eighths: std::env::var("TERM").is_ok_and(|term| term != "linux") }
+    Look {
+        colours,
+        unicode: screen.has_unicode(),
+        eighths: std::env::var("TERM").is_ok_and(|term| term != "linux"),
+    }
 }
 
 /// The terminal as ours: keys come one by one, and the screen is another one. It is given back with this, and before a panic or a signal
@@ -109,7 +123,10 @@ pub(super) fn take_mouse(is_ours: bool) -> io::Result<()> {
 pub(super) fn size() -> Size {
     // Both are 0 where nobody has set them (ioctl_tty(2), TIOCGWINSZ).
     match termios::tcgetwinsize(io::stdout().as_fd()) {
-        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Size { width: size.ws_col, height: size.ws_row },
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Size {
+            width: size.ws_col,
+            height: size.ws_row,
+        },
         _ => USUAL,
     }
 }
@@ -149,8 +166,12 @@ pub(super) struct Cells {
 impl Cells {
     fn style(&mut self, cell: &Cell) {
         self.bytes.extend_from_slice(b"\x1b[0");
-        let modifiers =
-            [(Modifier::BOLD, "1"), (Modifier::DIM, "2"), (Modifier::UNDERLINED, "4"), (Modifier::REVERSED, "7")];
+        let modifiers = [
+            (Modifier::BOLD, "1"),
+            (Modifier::DIM, "2"),
+            (Modifier::UNDERLINED, "4"),
+            (Modifier::REVERSED, "7"),
+        ];
         for (modifier, code) in modifiers {
             if cell.modifier.contains(modifier) {
                 self.bytes.push(b';');
@@ -262,7 +283,10 @@ impl Backend for Cells {
     }
 
     fn window_size(&mut self) -> io::Result<WindowSize> {
-        Ok(WindowSize { columns_rows: self.size()?, pixels: Size::default() })
+        Ok(WindowSize {
+            columns_rows: self.size()?,
+            pixels: Size::default(),
+        })
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -283,10 +307,19 @@ mod tests {
         red.fg = Color::Red;
         red.modifier = Modifier::BOLD;
         let (plain, wide) = (Cell::new("y"), Cell::new("█"));
-        let content = [(0, 0, &red), (1, 0, &red), (2, 0, &plain), (5, 1, &wide), (6, 1, &plain)];
+        let content = [
+            (0, 0, &red),
+            (1, 0, &red),
+            (2, 0, &plain),
+            (5, 1, &wide),
+            (6, 1, &plain),
+        ];
         cells.draw(content.into_iter()).expect("nothing is written");
         let text = String::from_utf8(cells.bytes).expect("UTF-8");
-        assert_eq!(text, "\x1b[1;1H\x1b[0;1;31mxx\x1b[0my\x1b[2;6H█\x1b[2;7Hy\x1b[0m");
+        assert_eq!(
+            text,
+            "\x1b[1;1H\x1b[0;1;31mxx\x1b[0my\x1b[2;6H█\x1b[2;7Hy\x1b[0m"
+        );
         assert_eq!(code(Color::Indexed(226), 40).as_deref(), Some("48;5;226"));
         assert_eq!(code(Color::LightRed, 30).as_deref(), Some("91"));
     }

@@ -47,7 +47,9 @@ fn show(
     }
     let look = terminal::look();
     let mut draw = |model: &mut Model| -> anyhow::Result<()> {
-        terminal.draw(|frame| top::draw(model, look, frame.buffer_mut())).context("drawing")?;
+        terminal
+            .draw(|frame| top::draw(model, look, frame.buffer_mut()))
+            .context("drawing")?;
         Ok(())
     };
     draw(&mut model)?;
@@ -94,15 +96,25 @@ fn follow(
         if subject.interrupt.is_requested() {
             return Ok(());
         }
-        let Some(bytes) = terminal::read_keys(if keys.is_waiting() { ESCAPE } else { WAIT })? else { return Ok(()) };
-        let typed = if bytes.is_empty() { keys.rest().into_iter().collect() } else { keys.feed(&bytes) };
+        let Some(bytes) = terminal::read_keys(if keys.is_waiting() { ESCAPE } else { WAIT })?
+        else {
+            return Ok(());
+        };
+        let typed = if bytes.is_empty() {
+            keys.rest().into_iter().collect()
+        } else {
+            keys.feed(&bytes)
+        };
         for key in &typed {
             match model.key(*key) {
                 Effect::None => {}
                 Effect::Quit => return Ok(()),
-                Effect::Mouse => terminal::take_mouse(model.has_mouse()).context("taking the mouse")?,
+                Effect::Mouse => {
+                    terminal::take_mouse(model.has_mouse()).context("taking the mouse")?;
+                }
                 Effect::Write => {
-                    let written = write(subject, model).unwrap_or_else(|error| format!("not written: {error:#}"));
+                    let written = write(subject, model)
+                        .unwrap_or_else(|error| format!("not written: {error:#}"));
                     model.say(written);
                 }
             }
@@ -116,12 +128,30 @@ fn follow(
 /// Writes the second that is shown into a file of its own, and says which.
 fn write(subject: &Subject, model: &Model) -> anyhow::Result<String> {
     let sample = model.sample();
-    let path = |more: &str| PathBuf::from(format!("dptrace-top-{}-{}{more}.json", subject.pid, sample.number));
-    let free = (0..1000).map(|n| if n == 0 { path("") } else { path(&format!("-{n}")) }).find(|path| !path.exists());
+    let path = |more: &str| {
+        PathBuf::from(format!(
+            "dptrace-top-{}-{}{more}.json",
+            subject.pid, sample.number
+        ))
+    };
+    let free = (0..1000)
+        .map(|n| {
+            if n == 0 {
+                path("")
+            } else {
+                path(&format!("-{n}"))
+            }
+        })
+        .find(|path| !path.exists());
     let path = free.context("there are a thousand files of that name")?;
     let mut output = Output::whole(Some(&path), Access::Umask)?;
-    output.buffer.extend_from_slice(format!("{}\n", top::json(&subject.title(), sample)).as_bytes());
+    output
+        .buffer
+        .extend_from_slice(format!("{}\n", top::json(&subject.title(), sample)).as_bytes());
     output.finish()?;
     let capture = format!("dptrace capture -p {} --for 10s", subject.pid);
-    Ok(format!("written: {} ({capture} keeps all records and events)", printable::path(&path)))
+    Ok(format!(
+        "written: {} ({capture} keeps all records and events)",
+        printable::path(&path)
+    ))
 }

@@ -44,13 +44,27 @@ pub(super) fn run(args: &TraceArgs, folder: &Path) -> anyhow::Result<()> {
     let streams = streams(&metadata, &files)?;
     let mut output = Output::whole(args.output.as_deref(), Access::Umask)?;
     if args.list_tpoints || args.info {
-        let text = if args.info { info(&metadata, streams, args.screen()) } else { kinds(&metadata) };
+        let text = if args.info {
+            info(&metadata, streams, args.screen())
+        } else {
+            kinds(&metadata)
+        };
         output.buffer.extend_from_slice(text.as_bytes());
         return Ok(output.finish()?);
     }
     check(&filter, &metadata)?;
-    let form = if args.format() == FormatName::Ndjson { Form::Json } else { Form::Text };
-    list(args, &filter, (Merged::new(streams), &files), form, &mut output)?;
+    let form = if args.format() == FormatName::Ndjson {
+        Form::Json
+    } else {
+        Form::Text
+    };
+    list(
+        args,
+        &filter,
+        (Merged::new(streams), &files),
+        form,
+        &mut output,
+    )?;
     Ok(output.finish()?)
 }
 
@@ -60,10 +74,16 @@ fn refuse(args: &TraceArgs) -> anyhow::Result<()> {
     let given = [
         ("--follow", args.follow),
         ("--for", args.duration.is_some()),
-        ("--recording", args.objects.sources().recordings().next().is_some()),
+        (
+            "--recording",
+            args.objects.sources().recordings().next().is_some(),
+        ),
         ("--tsc", args.tsc),
         ("--format spdk, json and csv", !is_known),
-        ("--json with --info or --list-tpoints", args.json && (args.info || args.list_tpoints)),
+        (
+            "--json with --info or --list-tpoints",
+            args.json && (args.info || args.list_tpoints),
+        ),
     ];
     match given.iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => Err(usage(format!(
@@ -79,14 +99,18 @@ fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in folder.read_dir().with_context(reading)? {
         let entry = entry.with_context(reading)?;
-        let is_stream = entry.file_name() != METADATA && entry.file_type().is_ok_and(|kind| kind.is_file());
+        let is_stream =
+            entry.file_name() != METADATA && entry.file_type().is_ok_and(|kind| kind.is_file());
         // As in babeltrace2: files that begin with a dot are not part of the trace.
         if is_stream && !entry.file_name().as_encoded_bytes().starts_with(b".") {
             paths.push(entry.path());
         }
     }
     if paths.is_empty() {
-        bail!("{} has a {METADATA}, but no file of events", printable(folder));
+        bail!(
+            "{} has a {METADATA}, but no file of events",
+            printable(folder)
+        );
     }
     paths.sort_by_cached_key(|path| (path.as_os_str().len(), path.clone()));
     Ok(paths)
@@ -100,7 +124,10 @@ fn streams<'b>(metadata: &'b Metadata, files: &[PathBuf]) -> anyhow::Result<Vec<
         user_file::check_holes(&file)?;
         anyhow::Ok(Stream::new(metadata, file)?)
     };
-    files.iter().map(|path| stream(path).with_context(|| format!("reading {}", printable(path)))).collect()
+    files
+        .iter()
+        .map(|path| stream(path).with_context(|| format!("reading {}", printable(path))))
+        .collect()
 }
 
 /// Returns an error for names that no event has.
@@ -109,11 +136,18 @@ fn check(filter: &EventFilter, metadata: &Metadata) -> anyhow::Result<()> {
     for glob in &filter.tpoints {
         if !kinds.iter().any(|kind| glob.matches(&kind.name)) {
             let near = patterns::hint(glob.as_str(), kinds.iter().map(|kind| kind.name.as_str()));
-            bail!("no tracepoint of this trace matches {:?}{near} (list all with --list-tpoints)", glob.as_str());
+            bail!(
+                "no tracepoint of this trace matches {:?}{near} (list all with --list-tpoints)",
+                glob.as_str()
+            );
         }
     }
     for (name, _) in &filter.conditions {
-        let is_known = |name: &str| kinds.iter().any(|kind| kind.fields.names().any(|it| it == name));
+        let is_known = |name: &str| {
+            kinds
+                .iter()
+                .any(|kind| kind.fields.names().any(|it| it == name))
+        };
         if !matches!(name.as_str(), "thread" | "lcore" | "tpoint") && !is_known(name) {
             let near = patterns::hint(name, kinds.iter().flat_map(|kind| kind.fields.names()));
             return Err(usage(format!(
@@ -133,15 +167,24 @@ impl EventFilter {
         self.since.is_none_or(|since| micros >= since)
             && self.until.is_none_or(|until| micros <= until)
             && self.lcores.as_ref().is_none_or(|lcores| {
-                head.cpu().and_then(|cpu| u16::try_from(cpu).ok()).is_some_and(|cpu| lcores.contains(&cpu))
+                head.cpu()
+                    .and_then(|cpu| u16::try_from(cpu).ok())
+                    .is_some_and(|cpu| lcores.contains(&cpu))
             })
-            && (self.tpoints.is_empty() || self.tpoints.iter().any(|glob| glob.matches(&event.kind.name)))
+            && (self.tpoints.is_empty()
+                || self
+                    .tpoints
+                    .iter()
+                    .any(|glob| glob.matches(&event.kind.name)))
             && self.conditions.iter().all(|(name, test)| {
                 let value = match name.as_str() {
                     "thread" => Some(Value::Text(head.thread())),
                     "lcore" => head.cpu().map(|cpu| Value::Unsigned(cpu, 10)),
                     "tpoint" => Some(Value::Text(event.kind.name.as_bytes())),
-                    name => event.values().find(|(it, _)| *it == name).map(|(_, value)| value),
+                    name => event
+                        .values()
+                        .find(|(it, _)| *it == name)
+                        .map(|(_, value)| value),
                 };
                 holds(test, value.as_ref())
             })
@@ -152,12 +195,15 @@ impl EventFilter {
 fn holds(test: &Test, value: Option<&Value<'_>>) -> bool {
     let is = |glob: &glob::Pattern, value: &Value<'_>| {
         let number = value.number();
-        glob.matches(&ctf::shown(value)) || number.is_some() && parse_number(glob.as_str()) == number
+        glob.matches(&ctf::shown(value))
+            || number.is_some() && parse_number(glob.as_str()) == number
     };
     match (test, value) {
         (Test::Matches(glob), Some(value)) => is(glob, value),
         (Test::MatchesNot(glob), Some(value)) => !is(glob, value),
-        (Test::Number(compare, to), Some(value)) => value.number().is_some_and(|number| compare(&number, to)),
+        (Test::Number(compare, to), Some(value)) => {
+            value.number().is_some_and(|number| compare(&number, to))
+        }
         (test, None) => matches!(test, Test::MatchesNot(_)),
     }
 }
@@ -198,22 +244,28 @@ fn list(
             output.drain()?;
         }
     }
-    for (nth, event) in
-        last.iter().take(args.head.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX)))
-    {
+    for (nth, event) in last.iter().take(args.head.map_or(usize::MAX, |most| {
+        usize::try_from(most).unwrap_or(usize::MAX)
+    })) {
         shown += 1;
         writer.event(&mut output.buffer, events.streams()[*nth].head(), event);
     }
     output.flush()?;
     for (stream, file) in events.streams().iter().zip(files) {
         if let Some(problem) = stream.problem() {
-            note(&format!("{}: {problem}; what comes before is printed", printable(file)));
+            note(&format!(
+                "{}: {problem}; what comes before is printed",
+                printable(file)
+            ));
         }
     }
     if read == 0 {
         note("the trace has no events");
     } else if shown == 0 && args.head != Some(0) && args.tail != Some(0) {
-        note(&format!("none of the {} pass the filters", counted(read, "event")));
+        note(&format!(
+            "none of the {} pass the filters",
+            counted(read, "event")
+        ));
     }
     Ok(())
 }
@@ -223,17 +275,40 @@ fn info(metadata: &Metadata, streams: Vec<Stream<'_>>, screen: Screen) -> String
     let mut text = String::new();
     for (name, value) in &metadata.env {
         let value = ::text::printable::text(value.as_bytes());
-        line(&mut text, &::text::printable::text(name.as_bytes()), &value, screen);
+        line(
+            &mut text,
+            &::text::printable::text(name.as_bytes()),
+            &value,
+            screen,
+        );
     }
     line(&mut text, "format", "Common Trace Format 1.8", screen);
-    line(&mut text, "tick rate", &format!("{} ticks/s", metadata.clock.rate), screen);
-    line(&mut text, "tracepoints", &metadata.kinds().len().to_string(), screen);
-    let head = format!("\n{:>5}  {:<16} {:>11}  {:<28} {}", "lcore", "thread", "events", "first", "last");
+    line(
+        &mut text,
+        "tick rate",
+        &format!("{} ticks/s", metadata.clock.rate),
+        screen,
+    );
+    line(
+        &mut text,
+        "tracepoints",
+        &metadata.kinds().len().to_string(),
+        screen,
+    );
+    let head = format!(
+        "\n{:>5}  {:<16} {:>11}  {:<28} {}",
+        "lcore", "thread", "events", "first", "last"
+    );
     let _ = writeln!(text, "{}", head.trim_end());
     for mut stream in streams {
-        let (lcore, thread) = (stream.head().cpu(), ::text::printable::text(stream.head().thread()).into_owned());
+        let (lcore, thread) = (
+            stream.head().cpu(),
+            ::text::printable::text(stream.head().thread()).into_owned(),
+        );
         // DPDK sets all bits for a thread that is no lcore.
-        let lcore = lcore.filter(|lcore| *lcore != u64::from(u32::MAX)).map_or("-".to_owned(), |it| it.to_string());
+        let lcore = lcore
+            .filter(|lcore| *lcore != u64::from(u32::MAX))
+            .map_or("-".to_owned(), |it| it.to_string());
         let (mut events, mut first, mut last) = (0_u64, None, None);
         for event in stream.by_ref() {
             events += 1;
@@ -241,7 +316,11 @@ fn info(metadata: &Metadata, streams: Vec<Stream<'_>>, screen: Screen) -> String
             last = Some(event.nanos);
         }
         let at = |nanos: Option<i64>| nanos.map_or(String::new(), |nanos| utc::text(nanos.into()));
-        let row = format!("{lcore:>5}  {thread:<16} {events:>11}  {:<28} {}", at(first), at(last));
+        let row = format!(
+            "{lcore:>5}  {thread:<16} {events:>11}  {:<28} {}",
+            at(first),
+            at(last)
+        );
         let _ = writeln!(text, "{}", screen.cut(row.trim_end()));
         if let Some(problem) = stream.problem() {
             let _ = writeln!(text, "       problem: {problem}");
@@ -255,7 +334,11 @@ fn kinds(metadata: &Metadata) -> String {
     let mut text = String::new();
     for kind in metadata.kinds() {
         let fields: Vec<&str> = kind.fields.names().collect();
-        let row = format!("{} {}", ::text::printable::text(kind.name.as_bytes()), fields.join(" "));
+        let row = format!(
+            "{} {}",
+            ::text::printable::text(kind.name.as_bytes()),
+            fields.join(" ")
+        );
         let _ = writeln!(text, "{}", row.trim_end());
     }
     text

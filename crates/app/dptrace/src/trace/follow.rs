@@ -62,7 +62,11 @@ pub(crate) fn follow(
     format.begin(&mut output.buffer, &head, &lister.view);
     let reader = Reader::start(follower.tail(), what.source.again()?, what.has_room)?;
     let mut end = End::new(what);
-    let mut owners = FreshOwners { source: what.source.again()?, read: None, changes: None };
+    let mut owners = FreshOwners {
+        source: what.source.again()?,
+        read: None,
+        changes: None,
+    };
     let why = loop {
         let batch = reader.next(ASK);
         if let Some(why) = end.reached() {
@@ -71,7 +75,15 @@ pub(crate) fn follow(
         }
         // After the rings: the objects that they refer to are known by now.
         objects.learn(follower.given());
-        let Some(Batch { copied, at, is_last, failed }) = batch else { continue };
+        let Some(Batch {
+            copied,
+            at,
+            is_last,
+            failed,
+        }) = batch
+        else {
+            continue;
+        };
         follower.take(copied, at);
         if is_last {
             objects.finish();
@@ -79,8 +91,13 @@ pub(crate) fn follow(
         owners.refresh(&mut follower, objects, is_last)?;
         objects.count_losses(follower.losses().map(|loss| loss.slots).sum());
         let mut annotated = lister.annotated_by(objects.annotator());
-        let mut poll =
-            Poll { lister: &mut annotated, filter, format: format.as_mut(), output, unknown: Unknown::default() };
+        let mut poll = Poll {
+            lister: &mut annotated,
+            filter,
+            format: format.as_mut(),
+            output,
+            unknown: Unknown::default(),
+        };
         let flow = poll.run(&mut follower, is_last, objects)?;
         let unknown = poll.unknown;
         lister = annotated.annotated_by(None);
@@ -98,7 +115,11 @@ pub(crate) fn follow(
     lister.finish(format.as_mut(), output)?;
     warn_problems(follower.problems(), &terminal::observer());
     report_losses(&follower, lister.view.base, reader.finish());
-    note(&format!("{why}: {} shown of {} read", counted(lister.shown, "record"), lister.read));
+    note(&format!(
+        "{why}: {} shown of {} read",
+        counted(lister.shown, "record"),
+        lister.read
+    ));
     Ok(())
 }
 
@@ -112,7 +133,12 @@ struct FreshOwners {
 }
 
 impl FreshOwners {
-    fn refresh(&mut self, follower: &mut Follower, objects: &mut Objects, must: bool) -> anyhow::Result<()> {
+    fn refresh(
+        &mut self,
+        follower: &mut Follower,
+        objects: &mut Objects,
+        must: bool,
+    ) -> anyhow::Result<()> {
         if !must && self.read.is_some_and(|read| read.elapsed() < HOLD / 2) {
             return Ok(());
         }
@@ -139,7 +165,13 @@ struct End<'a> {
 impl<'a> End<'a> {
     fn new(what: &'a Following) -> Self {
         let now = Instant::now();
-        Self { what, started: now, last_alive: now, gone: what.application.is_gone(), why: None }
+        Self {
+            what,
+            started: now,
+            last_alive: now,
+            gone: what.application.is_gone(),
+            why: None,
+        }
     }
 
     /// Returns the reason to stop, once.
@@ -153,7 +185,12 @@ impl<'a> End<'a> {
         }
         if self.gone {
             Some("the application is gone")
-        } else if self.what.stop.after.is_some_and(|after| self.started.elapsed() >= after) {
+        } else if self
+            .what
+            .stop
+            .after
+            .is_some_and(|after| self.started.elapsed() >= after)
+        {
             Some("the time is over")
         } else {
             self.what.stop.interrupt.is_requested().then_some("stopped")
@@ -171,7 +208,9 @@ fn report_losses(follower: &Follower, base: Ticks, pressure: Pressure) {
             "lcore {}: {} overwritten between two reads, the first after {} us",
             loss.lcore,
             counted(loss.slots, "slot"),
-            follower.tick_rate().nanos(Ticks(loss.since.0.saturating_sub(base.0)))
+            follower
+                .tick_rate()
+                .nanos(Ticks(loss.since.0.saturating_sub(base.0)))
         ));
     }
     for loss in &losses {
@@ -179,7 +218,9 @@ fn report_losses(follower: &Follower, base: Ticks, pressure: Pressure) {
     }
     if follower.late() > 0 {
         let records = counted(follower.late(), "record");
-        note(&format!("{records} written so late that they are printed after newer ones"));
+        note(&format!(
+            "{records} written so late that they are printed after newer ones"
+        ));
     }
     if pressure.lost_to_output > 0 {
         note(&format!(
@@ -228,12 +269,19 @@ struct Poll<'a, 'l> {
 }
 
 impl Poll<'_, '_> {
-    fn run(&mut self, follower: &mut Follower, all: bool, objects: &Objects) -> anyhow::Result<ControlFlow<()>> {
+    fn run(
+        &mut self,
+        follower: &mut Follower,
+        all: bool,
+        objects: &Objects,
+    ) -> anyhow::Result<ControlFlow<()>> {
         let mut failed: Option<io::Error> = None;
         let each = |record: &Record<'_>| {
             objects.observe(record);
             let shown = self.lister.shown;
-            let flow = self.lister.record(record, self.filter, self.format, self.output);
+            let flow = self
+                .lister
+                .record(record, self.filter, self.format, self.output);
             if objects.is_unknown(record) {
                 self.unknown.read += 1;
                 self.unknown.shown += u64::from(self.lister.shown > shown);
@@ -243,7 +291,11 @@ impl Poll<'_, '_> {
                 ControlFlow::Break(())
             })
         };
-        let flow = if all { follower.give_all(each) } else { follower.give(objects.hold(), each) };
+        let flow = if all {
+            follower.give_all(each)
+        } else {
+            follower.give(objects.hold(), each)
+        };
         match failed {
             Some(error) => Err(error.into()),
             None => Ok(flow),
@@ -252,5 +304,9 @@ impl Poll<'_, '_> {
 }
 /// Formats `1 slot was`, `2 slots were`.
 fn overwritten(slots: u64) -> String {
-    format!("{} {}", screen::counted(slots, "slot"), if slots == 1 { "was" } else { "were" })
+    format!(
+        "{} {}",
+        screen::counted(slots, "slot"),
+        if slots == 1 { "was" } else { "were" }
+    )
 }

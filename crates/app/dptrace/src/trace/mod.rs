@@ -17,7 +17,9 @@ use requests::Known;
 use screen::Screen;
 use spdk_trace::{Follower, RawTrace, TickRate, Ticks, TpointTable, Trace};
 use text::printable::path as printable;
-use trace_source::{Application, FileSource, Loaded, Place, beside, cpus, info, nothing_read, warn_problems};
+use trace_source::{
+    Application, FileSource, Loaded, Place, beside, cpus, info, nothing_read, warn_problems,
+};
 use whole_file::Access;
 
 use crate::args::filter::FilterArgs;
@@ -35,7 +37,10 @@ use format::FormatName;
 /// `dptrace trace`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub(crate) struct TraceArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -47,7 +52,13 @@ pub(crate) struct TraceArgs {
     filter: FilterArgs,
 
     /// Output format: text, spdk, json, ndjson or csv
-    #[arg(long, value_enum, default_value = "text", value_name = "FORM", help_heading = "Output")]
+    #[arg(
+        long,
+        value_enum,
+        default_value = "text",
+        value_name = "FORM",
+        help_heading = "Output"
+    )]
     format: FormatName,
 
     /// The same as --format ndjson: one JSON object on each line
@@ -137,25 +148,34 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
     mistaken::refuse(&place, args.objects.sources().recordings())?;
     let access = place.access();
     let live = process.filter(|_| !args.info && !args.list_tpoints);
-    let args = &TraceArgs { objects: args.objects.of(&place), ..args.clone() };
+    let args = &TraceArgs {
+        objects: args.objects.of(&place),
+        ..args.clone()
+    };
     if args.follow || live.is_some() {
         return follow_file(args, &place, live);
     }
     if args.duration.is_some() {
-        return Err(usage("--for needs a live trace: --follow, or -p PID without -s"));
+        return Err(usage(
+            "--for needs a live trace: --follow, or -p PID without -s",
+        ));
     }
     if args.info
         && let Place::File(path) = &place
         && path.is_dir()
-        && let Some(text) = info::without_trace(path, args.json, args.screen(), &terminal::observer())?
+        && let Some(text) =
+            info::without_trace(path, args.json, args.screen(), &terminal::observer())?
     {
         let mut output = Output::whole(args.output.as_deref(), access)?;
         output.buffer.extend_from_slice(text.as_bytes());
         return Ok(output.finish()?);
     }
     // The table's header names the columns before the first record is read.
-    let loaded =
-        if args.info { input::load_measured(place)? } else { input::load(place, args.format() == FormatName::Csv)? };
+    let loaded = if args.info {
+        input::load_measured(place)?
+    } else {
+        input::load(place, args.format() == FormatName::Csv)?
+    };
     if args.info || args.list_tpoints {
         return describe(args, &loaded, access);
     }
@@ -171,8 +191,16 @@ fn describe(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Result
         (true, false) => Some(info::info(loaded, screen, args.all)),
         (true, true) => Some(info::json::info(loaded)),
     };
-    let tpoints = || if args.json { info::json::tpoints(loaded) } else { info::tpoints(loaded, screen) };
-    let text = known.as_ref().map_or_else(tpoints, |known| known.text.clone());
+    let tpoints = || {
+        if args.json {
+            info::json::tpoints(loaded)
+        } else {
+            info::tpoints(loaded, screen)
+        }
+    };
+    let text = known
+        .as_ref()
+        .map_or_else(tpoints, |known| known.text.clone());
     output.buffer.extend_from_slice(text.as_bytes());
     output.flush()?;
     if let Some(known) = known.filter(|known| known.records == 0) {
@@ -192,19 +220,33 @@ impl TraceArgs {
         let specs = self.objects.sources().specs()?;
         let filter = self.filter.resolve(tpoints.all(), &specs, rate)?;
         Ok(Resolved {
-            annotator: self.objects.sources().annotator(specs.clone(), tpoints, "", span, &terminal::observer())?,
+            annotator: self.objects.sources().annotator(
+                specs.clone(),
+                tpoints,
+                "",
+                span,
+                &terminal::observer(),
+            )?,
             specs,
             filter,
         })
     }
 
     fn format(&self) -> FormatName {
-        if self.json { FormatName::Ndjson } else { self.format }
+        if self.json {
+            FormatName::Ndjson
+        } else {
+            self.format
+        }
     }
 
     /// Returns the screen that the listing is laid out for.
     fn screen(&self) -> Screen {
-        if self.full { Screen::default() } else { output::screen(self.output.as_deref()) }
+        if self.full {
+            Screen::default()
+        } else {
+            output::screen(self.output.as_deref())
+        }
     }
 
     fn list_options(&self) -> ListOptions {
@@ -229,17 +271,25 @@ struct Resolved {
 
 fn list_records(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Result<()> {
     let trace = &loaded.trace;
-    let Resolved { specs, annotator, mut filter } =
-        args.resolve(trace.tpoints(), trace.tick_rate(), || beside::span(trace))?;
+    let Resolved {
+        specs,
+        annotator,
+        mut filter,
+    } = args.resolve(trace.tpoints(), trace.tick_rate(), || beside::span(trace))?;
     let annotator = with_owners(annotator, trace, false, &terminal::observer());
-    requests::known_of(&loaded.trace, &specs, annotator.is_some()).warn_missing(filter.fields(), &terminal::observer());
+    requests::known_of(&loaded.trace, &specs, annotator.is_some())
+        .warn_missing(filter.fields(), &terminal::observer());
     let mut output = Output::whole(args.output.as_deref(), access)?;
     let head = Head::of_trace(trace, args.format().form(), &specs)?;
     let mut format = records::writer(args.format().form(), &head, args.screen());
     let shown = (trace, &head, annotator.as_ref());
-    let options =
-        ListOptions { expected: ::capture::expected_records(trace, loaded.capture.as_deref()), ..args.list_options() };
-    let listed = output.in_background(|output| listing::list(shown, &mut filter, options, format.as_mut(), output))?;
+    let options = ListOptions {
+        expected: ::capture::expected_records(trace, loaded.capture.as_deref()),
+        ..args.list_options()
+    };
+    let listed = output.in_background(|output| {
+        listing::list(shown, &mut filter, options, format.as_mut(), output)
+    })?;
     warn_problems(&listed.problems, &terminal::observer());
     if args.head == Some(0) || args.tail == Some(0) {
         return Ok(output.finish()?);
@@ -269,18 +319,29 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
     let reading = || format!("reading {}", printable(path));
     let source = FileSource::open(path).with_context(reading)?;
     if source.is_text().with_context(reading)? {
-        return Err(usage(format!("--follow needs a raw trace file, and {} is text", printable(path))));
+        return Err(usage(format!(
+            "--follow needs a raw trace file, and {} is text",
+            printable(path)
+        )));
     }
     let follower = Follower::new(&source).with_context(reading)?;
     let span = || beside::span(&Trace::Raw(RawTrace::read(&source).ok()?));
-    let Resolved { annotator, mut filter, specs } = args.resolve(follower.tpoints(), follower.tick_rate(), span)?;
+    let Resolved {
+        annotator,
+        mut filter,
+        specs,
+    } = args.resolve(follower.tpoints(), follower.tick_rate(), span)?;
     let known = Known {
         specs: &specs,
         tpoints: follower.tpoints(),
         has_recording: live.is_some() || annotator.is_some(),
         has_owners: follower.era().has_owners(),
         has_joins: follower.era().has_owners(),
-        owners: follower.owners().all().map(|(_, owner)| owner.description.as_str()).collect(),
+        owners: follower
+            .owners()
+            .all()
+            .map(|(_, owner)| owner.description.as_str())
+            .collect(),
         is_complete: false,
     };
     known.warn_missing(filter.fields(), &terminal::observer());
@@ -289,24 +350,40 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
     let place = cpus::keep_off(application.pids().chain(live), &terminal::observer());
     place.give_way_for(args.duration);
     let has_room = place.has_room();
-    let without_pointers =
-        annotator.as_ref().and_then(|annotator| live_objects::without_pointers(annotator, follower.tpoints()));
+    let without_pointers = annotator
+        .as_ref()
+        .and_then(|annotator| live_objects::without_pointers(annotator, follower.tpoints()));
     let mut objects = match live {
         None => Objects::Known(annotator.map(Box::new)),
         Some(pid) => {
             let text = args.objects.sources().text()?;
             let trace = RawTrace::read(&source).with_context(reading)?;
-            Objects::start(pid, specs, &text, &trace, (!args.no_probes).then_some(POLL_INTERVAL), &terminal::observer())
+            Objects::start(
+                pid,
+                specs,
+                &text,
+                &trace,
+                (!args.no_probes).then_some(POLL_INTERVAL),
+                &terminal::observer(),
+            )
         }
     };
     objects.begin(&source).with_context(reading)?;
     if let Some(annotator) = objects.annotator() {
         live_objects::report_unwitnessed(annotator, follower.tpoints(), &terminal::observer());
     }
-    let start =
-        if args.filter.common { RawTrace::read(&source).with_context(reading)?.common_start() } else { Ticks(0) };
+    let start = if args.filter.common {
+        RawTrace::read(&source)
+            .with_context(reading)?
+            .common_start()
+    } else {
+        Ticks(0)
+    };
     let mut output = Output::open(args.output.as_deref())?;
-    let stop = Stop { interrupt: Interrupt::catch()?, after: args.duration };
+    let stop = Stop {
+        interrupt: Interrupt::catch()?,
+        after: args.duration,
+    };
     let what = Following {
         source,
         application,

@@ -99,12 +99,19 @@ Examples:
   dptrace watch -p PID --slow 1ms --tpoint 'BDEV_IO_START' --json
   dptrace timeline CAPTURE                          explain one of them";
 
-const ROLE: Role = Role { command: "watch", takes: Takes::One, starts: false };
+const ROLE: Role = Role {
+    command: "watch",
+    takes: Takes::One,
+    starts: false,
+};
 
 /// Runs the command.
 pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<()> {
     if !args.buffer.is_power_of_two() {
-        return Err(usage(format!("--buffer {} is not a power of two", args.buffer)));
+        return Err(usage(format!(
+            "--buffer {} is not a power of two",
+            args.buffer
+        )));
     }
     let words = [args.pid.as_slice(), &args.process].concat();
     if words.is_empty() {

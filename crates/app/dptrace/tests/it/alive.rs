@@ -23,13 +23,21 @@ struct Target {
 impl Target {
     fn start(args: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        Self::of(Path::new(PROGRAM), dir, &[&["--wait-connected", "--no-probes"], args].concat())
+        Self::of(
+            Path::new(PROGRAM),
+            dir,
+            &[&["--wait-connected", "--no-probes"], args].concat(),
+        )
     }
 
     /// Starts a target with probes. Its trace file lives as long as this value.
     fn with_probes(args: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        Self::of(Path::new(PROGRAM), dir, &[&["--wait-connected", "--keep"], args].concat())
+        Self::of(
+            Path::new(PROGRAM),
+            dir,
+            &[&["--wait-connected", "--keep"], args].concat(),
+        )
     }
 
     /// Starts a program without symbols and debug information, like a release build.
@@ -51,7 +59,11 @@ impl Target {
             .unwrap();
         let mut messages = BufReader::new(child.stderr.take().unwrap());
         messages.read_line(&mut String::new()).unwrap();
-        Self { child, messages, dir }
+        Self {
+            child,
+            messages,
+            dir,
+        }
     }
 
     fn pid(&self) -> String {
@@ -99,11 +111,20 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_dptrace");
 fn strip(from: &Path, to: &Path) {
     let mut bytes = fs::read(from).unwrap();
     let number = |bytes: &[u8], at: usize, size: usize| {
-        bytes[at..at + size].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)) as usize
+        bytes[at..at + size]
+            .iter()
+            .rev()
+            .fold(0, |number, byte| number << 8 | u64::from(*byte)) as usize
     };
     // Elf64_Ehdr: e_phoff, e_phentsize and e_phnum; of each Elf64_Phdr p_offset and p_filesz.
-    let (first, size, count) = (number(&bytes, 32, 8), number(&bytes, 54, 2), number(&bytes, 56, 2));
-    let end = |at: usize| number(&bytes, first + size * at + 8, 8) + number(&bytes, first + size * at + 32, 8);
+    let (first, size, count) = (
+        number(&bytes, 32, 8),
+        number(&bytes, 54, 2),
+        number(&bytes, 56, 2),
+    );
+    let end = |at: usize| {
+        number(&bytes, first + size * at + 8, 8) + number(&bytes, first + size * at + 32, 8)
+    };
     let end = (0..count).map(end).max().unwrap();
     bytes.truncate(end);
     // e_shoff, e_shnum and e_shstrndx.
@@ -114,7 +135,11 @@ fn strip(from: &Path, to: &Path) {
 
 /// Returns the output and the messages of a command, which must succeed.
 fn printed(args: &[&str]) -> (String, String) {
-    let done = testkit::command(PROGRAM).args(args).stdin(Stdio::null()).output().unwrap();
+    let done = testkit::command(PROGRAM)
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
     let messages = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(done.status.success(), "{args:?}: {messages}");
     (String::from_utf8(done.stdout).unwrap(), messages)
@@ -127,7 +152,13 @@ fn listed(json: &str) -> Vec<[String; 5]> {
     let mut found: Vec<_> = (json.lines())
         .map(|line| {
             let q: Value = serde_json::from_str(line).unwrap();
-            [text(&q["qpair"]), number(&q["qid"]), number(&q["thread"]), text(&q["subnqn"]), text(&q["hostnqn"])]
+            [
+                text(&q["qpair"]),
+                number(&q["qid"]),
+                number(&q["thread"]),
+                text(&q["subnqn"]),
+                text(&q["hostnqn"]),
+            ]
         })
         .collect();
     found.sort();
@@ -141,7 +172,13 @@ fn expected(truth: &Value) -> Vec<[String; 5]> {
     let mut expected: Vec<_> = (truth["qpairs"].as_array().unwrap().iter())
         .map(|q| {
             let pointer = format!("{:#x}", q["pointer"].as_u64().unwrap());
-            [pointer, number(&q["qid"]), number(&q["thread"]), text(&q["subnqn"]), text(&q["hostnqn"])]
+            [
+                pointer,
+                number(&q["qid"]),
+                number(&q["thread"]),
+                text(&q["subnqn"]),
+                text(&q["hostnqn"]),
+            ]
         })
         .collect();
     expected.sort();
@@ -166,7 +203,10 @@ fn connections_of_a_program_without_symbols_are_listed() {
         let (found, messages) = printed(&["objects", "qpair", "--json", "-v", "-p", &pid]);
         assert_eq!(listed(&found), expected(&target.truth()), "{messages}");
         assert_eq!(listed(&found).len(), 24);
-        assert!(messages.contains(&format!("layout of SPDK {era}")), "{messages}");
+        assert!(
+            messages.contains(&format!("layout of SPDK {era}")),
+            "{messages}"
+        );
         // Other objects in these lists; objects reached from elsewhere are not found.
         let (all, messages) = printed(&["objects", "-p", &pid]);
         for kind in ["24 qpairs", "4 subsystems", "3 threads", "1 target"] {
@@ -175,7 +215,14 @@ fn connections_of_a_program_without_symbols_are_listed() {
         assert!(!all.contains("bdevs\n"), "{all}");
         assert!(!messages.contains("not believed"), "{messages}");
         let (lines, _) = printed(&["record", "--no-probes", "-p", &pid, "--for", "100ms"]);
-        assert_eq!(lines.lines().filter(|line| line.starts_with("alive_qpair: ")).count(), 24, "{lines}");
+        assert_eq!(
+            lines
+                .lines()
+                .filter(|line| line.starts_with("alive_qpair: "))
+                .count(),
+            24,
+            "{lines}"
+        );
     }
 }
 
@@ -191,12 +238,31 @@ fn each_connection_of_a_process_is_one_row() {
 
 #[track_caller]
 fn has_one_row_for_each(slots: &str, rate: &str) {
-    let args = ["--connections", "8", "--life", "1000000", "--trace-era", "C", "--slots", slots, "--rate", rate];
+    let args = [
+        "--connections",
+        "8",
+        "--life",
+        "1000000",
+        "--trace-era",
+        "C",
+        "--slots",
+        slots,
+        "--rate",
+        rate,
+    ];
     let mut target = Target::start(&args);
     target.begin();
     let (pid, trace) = (target.pid(), target.trace());
     let listed = |tpoint: &str| {
-        let args = ["trace", "-i", trace.to_str().unwrap(), "--head", "1", "--tpoint", tpoint];
+        let args = [
+            "trace",
+            "-i",
+            trace.to_str().unwrap(),
+            "--head",
+            "1",
+            "--tpoint",
+            tpoint,
+        ];
         !printed(&args).0.is_empty()
     };
     let started = Instant::now();
@@ -212,8 +278,14 @@ fn has_one_row_for_each(slots: &str, rate: &str) {
         if rows > 4 {
             return;
         }
-        assert!(messages.contains("overwritten by the application while they were read"), "{messages}{rows} rows");
-        assert!(started.elapsed() < PATIENCE, "a ring was overwritten in each copy");
+        assert!(
+            messages.contains("overwritten by the application while they were read"),
+            "{messages}{rows} rows"
+        );
+        assert!(
+            started.elapsed() < PATIENCE,
+            "a ring was overwritten in each copy"
+        );
     }
 }
 
@@ -221,11 +293,23 @@ fn has_one_row_for_each(slots: &str, rate: &str) {
 /// rows, and the messages.
 #[track_caller]
 fn connections_of(pid: &str) -> (usize, String) {
-    let (summary, messages) = printed(&["latency", "-p", pid, "--summary", "--json", "--tpoint", "RDMA_*"]);
-    let name = |line: &str| serde_json::from_str::<Value>(line).unwrap()["group"]["qpair"].to_string();
+    let (summary, messages) = printed(&[
+        "latency",
+        "-p",
+        pid,
+        "--summary",
+        "--json",
+        "--tpoint",
+        "RDMA_*",
+    ]);
+    let name =
+        |line: &str| serde_json::from_str::<Value>(line).unwrap()["group"]["qpair"].to_string();
     let names: Vec<_> = summary.lines().map(name).collect();
     let addresses: BTreeSet<_> = names.iter().map(|name| name.split(' ').next()).collect();
-    assert!(names.iter().all(|name| name.contains("nqn.")) && addresses.len() == names.len(), "{messages}{summary}");
+    assert!(
+        names.iter().all(|name| name.contains("nqn.")) && addresses.len() == names.len(),
+        "{messages}{summary}"
+    );
     (names.len(), messages)
 }
 
@@ -234,15 +318,32 @@ fn connections_of(pid: &str) -> (usize, String) {
 #[test]
 #[ignore = "deep soak: ten thousand connections come and go, and coverage is luck"]
 fn no_record_gets_the_name_of_another_connection() {
-    let mut target =
-        Target::start(&["--connections", "32", "--life", "2", "--churn", "10000", "--slots", "262144", "--flat-out"]);
+    let mut target = Target::start(&[
+        "--connections",
+        "32",
+        "--life",
+        "2",
+        "--churn",
+        "10000",
+        "--slots",
+        "262144",
+        "--flat-out",
+    ]);
     let records = target.file("records");
     let trace = trace(&target, &records);
     let seen = begun(&mut target, "found alive", trace);
     let truth = target.truth();
     let Count { all, named, wrong } = Count::of(&records, &truth);
-    assert!(wrong.is_empty(), "{} of {named} records have another's name: {:#?}", wrong.len(), wrong.first());
-    assert!(named > 100, "{named} of {all} records have names: {seen:#?}");
+    assert!(
+        wrong.is_empty(),
+        "{} of {named} records have another's name: {:#?}",
+        wrong.len(),
+        wrong.first()
+    );
+    assert!(
+        named > 100,
+        "{named} of {all} records have names: {seen:#?}"
+    );
     assert_eq!(truth["qpairs"].as_array().unwrap().len(), 10_000);
     println!("{named} of {all} records have names");
 }
@@ -254,13 +355,24 @@ fn no_record_gets_the_name_of_another_connection() {
 fn connections_that_come_later_get_names() {
     let mut target = Target::stripped("--wait", &["--connections", "16", "--life", "100000"]);
     let records = target.file("records");
-    let mut trace = trace(&target, &records).stderr(Stdio::piped()).spawn().unwrap();
-    let mut messages = BufReader::new(trace.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let mut trace = trace(&target, &records)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut messages = BufReader::new(trace.stderr.take().unwrap())
+        .lines()
+        .map_while(Result::ok);
     assert!(messages.any(|line| line.contains("are printed as pointers")));
     target.begin();
     assert!(messages.any(|line| line.contains("found alive")));
     // The target runs for a minute, within which some records must get names.
-    let is_named = || fs::read_to_string(&records).unwrap().matches("\"subnqn\"").count() > 1_000;
+    let is_named = || {
+        fs::read_to_string(&records)
+            .unwrap()
+            .matches("\"subnqn\"")
+            .count()
+            > 1_000
+    };
     while !is_named() && trace.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -268,8 +380,16 @@ fn connections_that_come_later_get_names() {
     let messages: Vec<_> = messages.collect();
     assert!(trace.wait().unwrap().success(), "{messages:#?}");
     let Count { all, named, wrong } = Count::of(&records, &target.truth());
-    assert!(wrong.is_empty(), "{} of {named} records have another's name: {:#?}", wrong.len(), wrong.first());
-    assert!(named > 100, "{named} of {all} records have names: {messages:#?}");
+    assert!(
+        wrong.is_empty(),
+        "{} of {named} records have another's name: {:#?}",
+        wrong.len(),
+        wrong.first()
+    );
+    assert!(
+        named > 100,
+        "{named} of {all} records have names: {messages:#?}"
+    );
 }
 
 /// Connections that exist when the recording begins are found in memory; probes report later
@@ -279,18 +399,44 @@ fn connections_that_come_later_get_names() {
 #[ignore = "deep truth: the reader must keep up with the target to lose no record"]
 fn probes_take_over_from_what_was_found_alive() {
     let Some(_guard) = kernel() else { return };
-    let mut target = Target::with_probes(&["--connections", "32", "--life", "2", "--churn", "600", "--flat-out"]);
+    let mut target = Target::with_probes(&[
+        "--connections",
+        "32",
+        "--life",
+        "2",
+        "--churn",
+        "600",
+        "--flat-out",
+    ]);
     let recording = target.file("recording");
     let mut record = testkit::command(PROGRAM);
-    record.args(["record", "-p", &target.pid(), "-o"]).arg(&recording);
+    record
+        .args(["record", "-p", &target.pid(), "-o"])
+        .arg(&recording);
     let seen = begun(&mut target, "found alive", record);
-    assert!(seen.last().is_some_and(|last| last.ends_with("none lost")), "{seen:#?}");
+    assert!(
+        seen.last().is_some_and(|last| last.ends_with("none lost")),
+        "{seen:#?}"
+    );
     let lines = fs::read_to_string(&recording).unwrap();
-    let count = |probe: &str| lines.lines().filter(|line| line.starts_with(&format!("{probe}: "))).count();
+    let count = |probe: &str| {
+        lines
+            .lines()
+            .filter(|line| line.starts_with(&format!("{probe}: ")))
+            .count()
+    };
     assert_eq!((count("alive_qpair"), count("gone_qpair")), (32, 0));
     let truth = target.truth();
-    let ended = truth["qpairs"].as_array().unwrap().iter().filter(|qpair| !qpair["removed"].is_null()).count();
-    assert_eq!(count("nvmf_poll_group_add_qpair"), truth["qpairs"].as_array().unwrap().len() - 32);
+    let ended = truth["qpairs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|qpair| !qpair["removed"].is_null())
+        .count();
+    assert_eq!(
+        count("nvmf_poll_group_add_qpair"),
+        truth["qpairs"].as_array().unwrap().len() - 32
+    );
     assert_eq!(count("nvmf_poll_group_remove_qpair"), ended);
 
     let (trace, recording) = (target.trace(), recording.display().to_string());
@@ -301,7 +447,12 @@ fn probes_take_over_from_what_was_found_alive() {
     let path = target.file("records");
     fs::write(&path, records).unwrap();
     let Count { all, named, wrong } = Count::of(&path, &truth);
-    assert!(wrong.is_empty(), "{} of {named} records have another's name: {:#?}", wrong.len(), wrong.first());
+    assert!(
+        wrong.is_empty(),
+        "{} of {named} records have another's name: {:#?}",
+        wrong.len(),
+        wrong.first()
+    );
     assert!(all > 1_000, "{all}");
     assert_eq!(named, all, "all records of connections have names");
 }
@@ -309,7 +460,17 @@ fn probes_take_over_from_what_was_found_alive() {
 /// Returns the command `dptrace trace -p` without probes.
 fn trace(target: &Target, records: &Path) -> Command {
     let mut trace = testkit::command(PROGRAM);
-    trace.args(["trace", "--no-probes", "--format", "ndjson", "-p", &target.pid(), "-o"]).arg(records);
+    trace
+        .args([
+            "trace",
+            "--no-probes",
+            "--format",
+            "ndjson",
+            "-p",
+            &target.pid(),
+            "-o",
+        ])
+        .arg(records);
     trace
 }
 
@@ -319,10 +480,18 @@ const PATIENCE: Duration = Duration::from_mins(3);
 /// Runs a command until the target ends, and lets the target begin when a message contains `ready`.
 /// Returns all messages.
 fn begun(target: &mut Target, ready: &str, mut command: Command) -> Vec<String> {
-    let mut command = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut command = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let messages = BufReader::new(command.stderr.take().unwrap()).lines();
     let (sender, lines) = mpsc::channel();
-    std::thread::spawn(move || messages.map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    std::thread::spawn(move || {
+        messages
+            .map_while(Result::ok)
+            .try_for_each(|line| sender.send(line))
+    });
     let mut seen = Vec::new();
     loop {
         match lines.recv_timeout(PATIENCE) {
@@ -356,7 +525,10 @@ impl Count {
     fn of(records: &Path, truth: &Value) -> Self {
         let mut by_pointer: HashMap<u64, Vec<&Value>> = HashMap::new();
         for qpair in truth["qpairs"].as_array().unwrap() {
-            by_pointer.entry(qpair["pointer"].as_u64().unwrap()).or_default().push(qpair);
+            by_pointer
+                .entry(qpair["pointer"].as_u64().unwrap())
+                .or_default()
+                .push(qpair);
         }
         let mut this = Self::default();
         for line in fs::read_to_string(records).unwrap().lines() {
@@ -368,18 +540,32 @@ impl Count {
                 continue;
             }
             this.all += usize::from(qpair.is_object() || record["args"].get("qpair").is_some());
-            let (Some(pointer), Some(tsc)) = (qpair["ptr"].as_str(), record["tsc"].as_u64()) else { continue };
+            let (Some(pointer), Some(tsc)) = (qpair["ptr"].as_str(), record["tsc"].as_u64()) else {
+                continue;
+            };
             let pointer = u64::from_str_radix(pointer.trim_start_matches("0x"), 16).unwrap();
-            let lived =
-                |q: &&&Value| q["added"].as_u64().unwrap() <= tsc && q["removed"].as_u64().is_none_or(|end| tsc <= end);
-            let same = |q: &Value| ["qid", "subnqn", "hostnqn"].iter().all(|name| q[*name] == qpair[*name]);
+            let lived = |q: &&&Value| {
+                q["added"].as_u64().unwrap() <= tsc
+                    && q["removed"].as_u64().is_none_or(|end| tsc <= end)
+            };
+            let same = |q: &Value| {
+                ["qid", "subnqn", "hostnqn"]
+                    .iter()
+                    .all(|name| q[*name] == qpair[*name])
+            };
             this.named += 1;
             let then: Vec<_> = by_pointer[&pointer].iter().filter(lived).collect();
             if !then.iter().any(|q| same(q)) {
-                let is_near = |q: &&&Value| q["added"].as_u64().unwrap().abs_diff(tsc) < 10_000_000_000;
-                let near: Vec<_> = by_pointer[&pointer].iter().filter(is_near).map(ToString::to_string).collect();
+                let is_near =
+                    |q: &&&Value| q["added"].as_u64().unwrap().abs_diff(tsc) < 10_000_000_000;
+                let near: Vec<_> = by_pointer[&pointer]
+                    .iter()
+                    .filter(is_near)
+                    .map(ToString::to_string)
+                    .collect();
                 let then: Vec<_> = then.iter().map(ToString::to_string).collect();
-                this.wrong.push(format!("{line}\nbelongs to {then:#?}, beside {near:#?}"));
+                this.wrong
+                    .push(format!("{line}\nbelongs to {then:#?}, beside {near:#?}"));
             }
         }
         this
@@ -392,53 +578,112 @@ fn the_rpc_adds_what_memory_does_not_show() {
     let target = Target::start(&["--connections", "8"]);
     let truth = target.truth();
     let connections = truth["qpairs"].clone();
-    let server = Server::start(target.file("spdk.sock"), move |method, params| match method {
-        "thread_get_stats" => {
-            Ok(json!({ "tick_rate": 1, "threads": [{ "name": "x", "id": 2, "busy": 70, "idle": 30 }] }))
-        }
-        "nvmf_get_subsystems" => Ok(subsystems(&connections)),
-        "nvmf_subsystem_get_qpairs" => Ok(qpairs(&connections, params["nqn"].as_str().unwrap())),
-        _ => Err("Method not found"),
-    });
+    let server = Server::start(
+        target.file("spdk.sock"),
+        move |method, params| match method {
+            "thread_get_stats" => Ok(
+                json!({ "tick_rate": 1, "threads": [{ "name": "x", "id": 2, "busy": 70, "idle": 30 }] }),
+            ),
+            "nvmf_get_subsystems" => Ok(subsystems(&connections)),
+            "nvmf_subsystem_get_qpairs" => {
+                Ok(qpairs(&connections, params["nqn"].as_str().unwrap()))
+            }
+            _ => Err("Method not found"),
+        },
+    );
     let socket = server.path().display().to_string();
     let rows = |kinds: &str| {
-        let (rows, messages) = printed(&["objects", kinds, "--json", "-p", &target.pid(), "--rpc", &socket]);
-        (rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect::<Vec<Value>>(), messages)
+        let (rows, messages) = printed(&[
+            "objects",
+            kinds,
+            "--json",
+            "-p",
+            &target.pid(),
+            "--rpc",
+            &socket,
+        ]);
+        (
+            rows.lines()
+                .map(|row| serde_json::from_str(row).unwrap())
+                .collect::<Vec<Value>>(),
+            messages,
+        )
     };
     let (found, _) = rows("qpair");
     let (both, rpc_only): (Vec<_>, Vec<_>) = found.iter().partition(|row| row["qpair"].is_string());
     assert_eq!(both.len(), 8);
     for row in both {
-        assert_eq!(row["rpc"]["peer"], format!("TCP 10.0.0.{}:{}", row["cntlid"], 4000 + row["qid"].as_u64().unwrap()));
-        assert_eq!((&row["rpc"]["state"], &row["rpc"]["listener"]), (&json!("enabled"), &Value::Null));
+        assert_eq!(
+            row["rpc"]["peer"],
+            format!(
+                "TCP 10.0.0.{}:{}",
+                row["cntlid"],
+                4000 + row["qid"].as_u64().unwrap()
+            )
+        );
+        assert_eq!(
+            (&row["rpc"]["state"], &row["rpc"]["listener"]),
+            (&json!("enabled"), &Value::Null)
+        );
     }
-    assert!(!rpc_only.is_empty() && rpc_only.iter().all(|row| row["cntlid"] == "999"), "{rpc_only:#?}");
+    assert!(
+        !rpc_only.is_empty() && rpc_only.iter().all(|row| row["cntlid"] == "999"),
+        "{rpc_only:#?}"
+    );
     let (threads, _) = rows("thread");
-    let busy: Vec<_> = threads.iter().filter_map(|row| row["rpc"]["busy"].as_u64()).collect();
+    let busy: Vec<_> = threads
+        .iter()
+        .filter_map(|row| row["rpc"]["busy"].as_u64())
+        .collect();
     assert_eq!((threads.len(), busy), (3, vec![70]));
     let (bdevs, messages) = rows("bdev");
-    assert!(messages.contains("--rpc: bdev_get_bdevs: Method not found (code -32601)"), "{messages}");
+    assert!(
+        messages.contains("--rpc: bdev_get_bdevs: Method not found (code -32601)"),
+        "{messages}"
+    );
     assert!(!bdevs.is_empty() && bdevs.iter().all(|row| row.get("rpc").is_none()));
     let (table, _) = printed(&["objects", "qpair", "-p", &target.pid(), "--rpc", &socket]);
-    assert!(table.contains("rpc.peer") && table.contains("enabled") && table.contains("\\x1b"), "{table}");
+    assert!(
+        table.contains("rpc.peer") && table.contains("enabled") && table.contains("\\x1b"),
+        "{table}"
+    );
     assert!(!table.contains('\x1b'));
     let asked = server.asked();
-    assert_eq!(asked.iter().filter(|method| *method == "thread_get_stats").count(), 1, "{asked:?}");
+    assert_eq!(
+        asked
+            .iter()
+            .filter(|method| *method == "thread_get_stats")
+            .count(),
+        1,
+        "{asked:?}"
+    );
 }
 
 fn subsystems(connections: &Value) -> Value {
-    let mut nqns: Vec<_> = connections.as_array().unwrap().iter().map(|q| q["subnqn"].as_str().unwrap()).collect();
+    let mut nqns: Vec<_> = connections
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|q| q["subnqn"].as_str().unwrap())
+        .collect();
     nqns.sort_unstable();
     nqns.dedup();
-    let nvme = nqns.into_iter().map(|nqn| json!({ "nqn": nqn, "subtype": "NVMe", "allow_any_host": true }));
-    let discovery = json!({ "nqn": "nqn.2014-08.org.nvmexpress.discovery", "subtype": "Discovery" });
+    let nvme = nqns
+        .into_iter()
+        .map(|nqn| json!({ "nqn": nqn, "subtype": "NVMe", "allow_any_host": true }));
+    let discovery =
+        json!({ "nqn": "nqn.2014-08.org.nvmexpress.discovery", "subtype": "Discovery" });
     nvme.chain([discovery]).collect()
 }
 
 /// Returns connections as `dump_nvmf_qpair` writes them, and one with a hostile name that is no
 /// longer in memory.
 fn qpairs(connections: &Value, nqn: &str) -> Value {
-    let all = connections.as_array().unwrap().iter().filter(|q| q["subnqn"] == nqn);
+    let all = connections
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|q| q["subnqn"] == nqn);
     let address = |q: &Value| {
         let port = 4000 + q["qid"].as_u64().unwrap();
         json!({ "trtype": "TCP", "adrfam": "IPv4", "traddr": format!("10.0.0.{}", q["cntlid"]), "trsvcid": port.to_string() })
@@ -447,7 +692,9 @@ fn qpairs(connections: &Value, nqn: &str) -> Value {
         let (cntlid, qid) = (&q["cntlid"], &q["qid"]);
         json!({ "cntlid": cntlid, "qid": qid, "state": "enabled", "thread": "t", "hostnqn": "h", "peer_address": address(q) })
     });
-    known.chain([json!({ "cntlid": 999, "qid": 0, "state": "\u{1b}[31mgone" })]).collect()
+    known
+        .chain([json!({ "cntlid": 999, "qid": 0, "state": "\u{1b}[31mgone" })])
+        .collect()
 }
 
 /// Any process may listen there.
@@ -458,14 +705,30 @@ fn what_is_no_rpc_is_an_error() {
         ("endless", Vec::new(), "more than 262144 values"),
         (
             "objects",
-            format!("{{\"id\":1,\"result\":[{}0]}}", "{\"id\":0},".repeat(800_000)).into_bytes(),
+            format!(
+                "{{\"id\":1,\"result\":[{}0]}}",
+                "{\"id\":0},".repeat(800_000)
+            )
+            .into_bytes(),
             "more than 262144 values",
         ),
         // Nothing is kept of members that nobody asked for.
-        ("long", format!("{{\"x\":[{}]}}", "{\"\":0},".repeat(2 << 20)).into_bytes(), "longer than 8 MiB"),
+        (
+            "long",
+            format!("{{\"x\":[{}]}}", "{\"\":0},".repeat(2 << 20)).into_bytes(),
+            "longer than 8 MiB",
+        ),
         ("closed", b"{\"jsonrpc\":".to_vec(), "the answer to"),
-        ("web", b"HTTP/1.0 400 Bad Request\r\n\r\n".to_vec(), "expected"),
-        ("other", b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":[]}".to_vec(), "is to another question"),
+        (
+            "web",
+            b"HTTP/1.0 400 Bad Request\r\n\r\n".to_vec(),
+            "expected",
+        ),
+        (
+            "other",
+            b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":[]}".to_vec(),
+            "is to another question",
+        ),
     ] {
         let server = Server::that_says(target.file(name), text);
         // JSON values took 128 times the bytes of their text.
@@ -477,9 +740,14 @@ fn what_is_no_rpc_is_an_error() {
             .unwrap();
         let messages = String::from_utf8_lossy(&done.stderr);
         assert_eq!(done.status.code(), Some(1), "{name}: {messages}");
-        assert!(messages.contains(part) && done.stdout.is_empty(), "{name}: {messages}");
+        assert!(
+            messages.contains(part) && done.stdout.is_empty(),
+            "{name}: {messages}"
+        );
     }
-    let done =
-        testkit::command(PROGRAM).args(["objects", "-p", &target.pid(), "--rpc", "/no/such.sock"]).output().unwrap();
+    let done = testkit::command(PROGRAM)
+        .args(["objects", "-p", &target.pid(), "--rpc", "/no/such.sock"])
+        .output()
+        .unwrap();
     assert_eq!(done.status.code(), Some(1));
 }

@@ -27,22 +27,41 @@ fn refused(contents: &[u8], words: &[&str]) {
     for command in ["trace", "latency"] {
         let (out, messages) = run(small.args(command, &[]), 1);
         assert_eq!(out, "");
-        assert!(words.iter().all(|word| messages.contains(word)), "{command}: {messages}");
-        assert!(messages.contains("t.trace"), "{command} names the file: {messages}");
+        assert!(
+            words.iter().all(|word| messages.contains(word)),
+            "{command}: {messages}"
+        );
+        assert!(
+            messages.contains("t.trace"),
+            "{command} names the file: {messages}"
+        );
     }
 }
 
 #[test]
 fn a_missing_file() {
     let (_, messages) = run(["trace", "-i", "/no/such/file"], 1);
-    assert_eq!(messages, "error: reading /no/such/file: No such file or directory\n");
+    assert_eq!(
+        messages,
+        "error: reading /no/such/file: No such file or directory\n"
+    );
 }
 
 #[test]
 fn a_directory() {
     let small = Small::new();
-    let (_, messages) = run(["trace".into(), "-i".into(), OsString::from(small.dir.path())], 1);
-    assert!(messages.contains(" is a folder and no capture"), "{messages}");
+    let (_, messages) = run(
+        [
+            "trace".into(),
+            "-i".into(),
+            OsString::from(small.dir.path()),
+        ],
+        1,
+    );
+    assert!(
+        messages.contains(" is a folder and no capture"),
+        "{messages}"
+    );
 }
 
 /// Root may read everything, so another user runs the program; if that is impossible, it is
@@ -52,30 +71,47 @@ fn a_file_that_may_not_be_read() {
     let small = Small::new();
     let own = small.path("dptrace");
     testkit::copy_program(env!("CARGO_BIN_EXE_dptrace"), &own);
-    std::fs::set_permissions(small.dir.path(), PermissionsExt::from_mode(0o755)).expect("opened up");
-    std::fs::set_permissions(small.path("t.trace"), PermissionsExt::from_mode(0o000)).expect("closed");
+    std::fs::set_permissions(small.dir.path(), PermissionsExt::from_mode(0o755))
+        .expect("opened up");
+    std::fs::set_permissions(small.path("t.trace"), PermissionsExt::from_mode(0o000))
+        .expect("closed");
     let mut command = testkit::command(&own);
     command.args(small.args("trace", &[]));
     if std::fs::File::open(small.path("t.trace")).is_ok() {
         command.uid(65_534);
     }
     let Ok(done) = command.output() else {
-        testkit::kernel::skip_if_permitted("other users", "the program can't be run as another user here");
+        testkit::kernel::skip_if_permitted(
+            "other users",
+            "the program can't be run as another user here",
+        );
         return;
     };
     let messages = String::from_utf8_lossy(&done.stderr).into_owned();
     assert_eq!(done.status.code(), Some(3), "{messages}");
-    assert!(messages.contains("t.trace") && messages.contains("ermission denied"), "{messages}");
+    assert!(
+        messages.contains("t.trace") && messages.contains("ermission denied"),
+        "{messages}"
+    );
 }
 
 #[test]
 fn files_that_are_no_traces() {
     refused(b"", &["empty"]);
-    refused(&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3, 4, 5, 6, 7, 8], &["gzip", "v21.07", "v26.05"]);
-    refused(&[0x0b; 4096], &["known eras", "v21.07", "v22.09", "v24.09", "v26.05"]);
+    refused(
+        &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3, 4, 5, 6, 7, 8],
+        &["gzip", "v21.07", "v26.05"],
+    );
+    refused(
+        &[0x0b; 4096],
+        &["known eras", "v21.07", "v22.09", "v24.09", "v26.05"],
+    );
     refused(b"hello\nworld\n", &["spdk_trace"]);
     refused(b"{\"name\": 1}", &["spdk_trace"]);
-    refused(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0>\0", &["known eras"]);
+    refused(
+        b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0>\0",
+        &["known eras"],
+    );
 }
 
 #[test]
@@ -96,7 +132,10 @@ fn a_file_that_ends_too_early_is_read_as_far_as_it_goes() {
     std::fs::write(small.path("t.trace"), &file.bytes[..end]).expect("written");
     let (out, messages) = run(small.args("trace", &[]), 0);
     assert_eq!(out.lines().count(), 5 + 3);
-    assert!(messages.contains(&format!("{end:#x}")) && messages.contains("slots before the ring's end"), "{messages}");
+    assert!(
+        messages.contains(&format!("{end:#x}")) && messages.contains("slots before the ring's end"),
+        "{messages}"
+    );
     let (out, _) = run(small.args("latency", &[]), 0);
     assert!(out.contains("TCP_REQ_NEW"), "{out}");
 }
@@ -110,7 +149,10 @@ fn a_file_of_which_nothing_is_left() {
 
 #[test]
 fn a_trace_without_records_is_whole() {
-    let (out, messages) = run(Small::of(&crate::common::small::declared()).args("trace", &[]), 0);
+    let (out, messages) = run(
+        Small::of(&crate::common::small::declared()).args("trace", &[]),
+        0,
+    );
     assert_eq!(out, "");
     assert!(messages.contains("no records"), "{messages}");
 }
@@ -131,7 +173,10 @@ fn a_document_that_is_cut_in_the_middle() {
 #[test]
 fn a_recording_with_broken_lines() {
     let small = Small::new();
-    let broken = format!("{}nvmf_poll_group_add_qpair: tsc=0x1, qpair=\n\u{fffd}\n", crate::common::small::recording());
+    let broken = format!(
+        "{}nvmf_poll_group_add_qpair: tsc=0x1, qpair=\n\u{fffd}\n",
+        crate::common::small::recording()
+    );
     std::fs::write(small.path("broken"), broken).expect("written");
     let (out, messages) = run(small.args("trace", &["-b", "@broken"]), 0);
     assert!(out.contains("qpair(ptr=0xc0"), "{out}");
@@ -141,11 +186,18 @@ fn a_recording_with_broken_lines() {
 #[test]
 fn a_recording_that_is_none() {
     let small = Small::new();
-    for (contents, what) in [(&b"hello\n"[..], "text"), (&[0xff, 0, 1, 2], "bytes"), (b"", "nothing")] {
+    for (contents, what) in [
+        (&b"hello\n"[..], "text"),
+        (&[0xff, 0, 1, 2], "bytes"),
+        (b"", "nothing"),
+    ] {
         std::fs::write(small.path("none"), contents).expect("written");
         let (out, messages) = run(small.args("trace", &["-b", "@none"]), 0);
         assert_eq!(out.lines().count(), 10, "{what}");
-        assert!(messages.contains("nvmf_poll_group_add_qpair"), "{what}: {messages}");
+        assert!(
+            messages.contains("nvmf_poll_group_add_qpair"),
+            "{what}: {messages}"
+        );
     }
     let (_, messages) = run(small.args("trace", &["-b", "@missing"]), 1);
     assert!(messages.contains("missing"), "{messages}");
@@ -155,8 +207,19 @@ fn a_recording_that_is_none() {
 fn slips_in_filters() {
     let small = Small::new();
     for (args, words) in [
-        (&["--where", "owner.subnqm=x"][..], &["there is no field \"owner.subnqm\"; near: owner.subnqn"][..]),
-        (&["--where", "zzzz=x"], &["the fields are lcore, ", "tpoint", "arg.NAME", "qpair.hostnqn"]),
+        (
+            &["--where", "owner.subnqm=x"][..],
+            &["there is no field \"owner.subnqm\"; near: owner.subnqn"][..],
+        ),
+        (
+            &["--where", "zzzz=x"],
+            &[
+                "the fields are lcore, ",
+                "tpoint",
+                "arg.NAME",
+                "qpair.hostnqn",
+            ],
+        ),
         (&["--where", "subnqn"], &["= != < <= > >="]),
         (&["--where", "size>big"], &["\"big\" is not a number"]),
         (&["--where", "tpoint=["], &["\"[\""]),
@@ -172,7 +235,10 @@ fn slips_in_filters() {
     ] {
         let (out, messages) = run(small.args("trace", args), 2);
         assert_eq!(out, "", "{args:?}");
-        assert!(words.iter().all(|word| messages.contains(word)), "{args:?}: {messages}");
+        assert!(
+            words.iter().all(|word| messages.contains(word)),
+            "{args:?}: {messages}"
+        );
     }
 }
 
@@ -181,17 +247,31 @@ fn a_recording_in_a_traces_place_and_a_trace_in_a_recordings() {
     let small = Small::new();
     let (trace, recording) = (small.path("t.trace"), small.path("t.recording"));
     let document = small.path("t.json");
-    std::fs::write(&document, printed(small.args("trace", &["--format", "json"]))).expect("written");
+    std::fs::write(
+        &document,
+        printed(small.args("trace", &["--format", "json"])),
+    )
+    .expect("written");
     for command in ["trace", "latency"] {
         let messages = |trace: &Path, recording: Option<&Path>| {
             let mut args: Vec<OsString> = vec![command.into(), trace.into()];
-            args.extend(recording.into_iter().flat_map(|path| ["-b".into(), path.into()]));
+            args.extend(
+                recording
+                    .into_iter()
+                    .flat_map(|path| ["-b".into(), path.into()]),
+            );
             run(args, 2).1
         };
         let shown = recording.display();
-        assert!(messages(&recording, None).contains(&format!("{shown} is a recording of probes, not a trace")));
+        assert!(
+            messages(&recording, None)
+                .contains(&format!("{shown} is a recording of probes, not a trace"))
+        );
         let swapped = messages(&recording, Some(&trace));
-        assert!(swapped.contains(&format!("use -i {} -b {shown}", trace.display())), "{swapped}");
+        assert!(
+            swapped.contains(&format!("use -i {} -b {shown}", trace.display())),
+            "{swapped}"
+        );
         assert!(messages(&trace, Some(&document)).contains("t.json is a trace, not a recording"));
         assert!(messages(&document, Some(&trace)).contains("t.trace is a trace, not a recording"));
     }
@@ -203,16 +283,32 @@ fn a_tracepoint_that_the_trace_does_not_have() {
     let small = Small::new();
     for command in ["trace", "latency"] {
         let (out, messages) = run(small.args(command, &["--tpoint", "TCP_REQ_NWE"]), 1);
-        assert!(out.is_empty() && messages.contains("near: TCP_REQ_NEW"), "{messages}");
-        let (out, messages) = run(small.args(command, &["--tpoint", "TCP_REQ_NWE,TCP_REQ_*"]), 0);
-        assert!(!out.is_empty() && messages.contains("near: TCP_REQ_NEW"), "{messages}");
+        assert!(
+            out.is_empty() && messages.contains("near: TCP_REQ_NEW"),
+            "{messages}"
+        );
+        let (out, messages) = run(
+            small.args(command, &["--tpoint", "TCP_REQ_NWE,TCP_REQ_*"]),
+            0,
+        );
+        assert!(
+            !out.is_empty() && messages.contains("near: TCP_REQ_NEW"),
+            "{messages}"
+        );
     }
 }
 
 #[test]
 fn times_are_refused_in_our_own_words() {
-    for (command, more) in [("trace", &["-F"][..]), ("record", &["-p", "1"]), ("run", &["-e", "begin { exit() }"])] {
-        for (time, words) in [("0", "longer than 0"), ("5x", "5 or 5s (seconds), 500ms, 1m30s")] {
+    for (command, more) in [
+        ("trace", &["-F"][..]),
+        ("record", &["-p", "1"]),
+        ("run", &["-e", "begin { exit() }"]),
+    ] {
+        for (time, words) in [
+            ("0", "longer than 0"),
+            ("5x", "5 or 5s (seconds), 500ms, 1m30s"),
+        ] {
             let (_, messages) = run([&[command], more, &["--for", time]].concat(), 2);
             assert!(messages.contains(words), "{command} {time}: {messages}");
         }
@@ -227,15 +323,30 @@ fn what_is_typed_wrongly_has_one_form() {
         (&["kerneldelay"][..], "near: kernel-delay"),
         (&["-p", "1"], "put it behind the command"),
         (&["trace", "--tial", "3"], "near: --tail"),
-        (&["trace", "--head", "x"], "--head x: expected a whole number"),
+        (
+            &["trace", "--head", "x"],
+            "--head x: expected a whole number",
+        ),
         (&["trace", "--head"], "--head needs a value: --head N ("),
-        (&["run", "syslat", "--top", "3"], "goes behind --: dptrace run SCRIPT -- --top"),
-        (&["run", "-p", "1", "-c", "x"], "-p and -c cannot be used together"),
+        (
+            &["run", "syslat", "--top", "3"],
+            "goes behind --: dptrace run SCRIPT -- --top",
+        ),
+        (
+            &["run", "-p", "1", "-c", "x"],
+            "-p and -c cannot be used together",
+        ),
         (&["completions"], "usage: dptrace completions"),
     ] {
         let (out, messages) = run(args, 2);
-        assert!(out.is_empty() && messages.starts_with("error: ") && messages.contains(words), "{args:?}: {messages}");
-        assert!(!messages.contains("tip:") && !messages.contains("For more information"), "{args:?}: {messages}");
+        assert!(
+            out.is_empty() && messages.starts_with("error: ") && messages.contains(words),
+            "{args:?}: {messages}"
+        );
+        assert!(
+            !messages.contains("tip:") && !messages.contains("For more information"),
+            "{args:?}: {messages}"
+        );
     }
 }
 
@@ -249,37 +360,73 @@ fn probes_that_are_not_there_are_not_listed() {
             usdt("spdk:nvmf_ctrlr_add_qpar"),
             "has no USDT probe spdk:nvmf_ctrlr_add_qpar; near: spdk:nvmf_ctrlr_add_qpair",
         ),
-        (usdt("nvmf_ctrlr_add_qpar"), "near: spdk:nvmf_ctrlr_add_qpair"),
-        (usdt("sqdk:nvmf_ctrlr_add_qpair"), "near: spdk:nvmf_ctrlr_add_qpair"),
-        ("usdt:/no/such/file:*".to_owned(), "there is no file /no/such/file"),
-        ("kprob:*".to_owned(), "there is no kind of probe \"kprob\" to be listed (near: kprobe"),
+        (
+            usdt("nvmf_ctrlr_add_qpar"),
+            "near: spdk:nvmf_ctrlr_add_qpair",
+        ),
+        (
+            usdt("sqdk:nvmf_ctrlr_add_qpair"),
+            "near: spdk:nvmf_ctrlr_add_qpair",
+        ),
+        (
+            "usdt:/no/such/file:*".to_owned(),
+            "there is no file /no/such/file",
+        ),
+        (
+            "kprob:*".to_owned(),
+            "there is no kind of probe \"kprob\" to be listed (near: kprobe",
+        ),
         ("software:page-falts".to_owned(), "near: page-faults"),
-        (format!("uprobe:{own}:maim"), "has no function maim; near: main"),
+        (
+            format!("uprobe:{own}:maim"),
+            "has no function maim; near: main",
+        ),
         // glibc has one version for each kind of processor.
-        ("uprobe:libc:strlen".to_owned(), "strlen is the code that chooses the function when a program starts (IFUNC)"),
+        (
+            "uprobe:libc:strlen".to_owned(),
+            "strlen is the code that chooses the function when a program starts (IFUNC)",
+        ),
     ] {
         let (out, messages) = run(["run", "-l", &pattern], 1);
-        assert!(out.is_empty() && messages.contains(words), "{pattern}: {messages}");
-        assert!(messages.starts_with(&format!("error: no probe matches {pattern:?}: ")), "{pattern}: {messages}");
+        assert!(
+            out.is_empty() && messages.contains(words),
+            "{pattern}: {messages}"
+        );
+        assert!(
+            messages.starts_with(&format!("error: no probe matches {pattern:?}: ")),
+            "{pattern}: {messages}"
+        );
     }
     let (out, messages) = run(["run", "-l", "software:page-faults,software:page-falts"], 0);
-    assert!(out == "software:page-faults:\n" && messages.starts_with("note: no probe matches "), "{out}{messages}");
+    assert!(
+        out == "software:page-faults:\n" && messages.starts_with("note: no probe matches "),
+        "{out}{messages}"
+    );
     let (_, messages) = run(["list", own, "sqdk:nvmf_ctrlr_add_qpair"], 1);
-    assert!(messages.contains("near: spdk:nvmf_ctrlr_add_qpair"), "{messages}");
+    assert!(
+        messages.contains("near: spdk:nvmf_ctrlr_add_qpair"),
+        "{messages}"
+    );
 }
 
 #[test]
 fn the_demo_makes_its_folder() {
     let small = Small::new();
     let folder = small.path("new/and/deeper");
-    run(["demo".into(), "--write".into(), OsString::from(&folder)], 0);
+    run(
+        ["demo".into(), "--write".into(), OsString::from(&folder)],
+        0,
+    );
     assert!(folder.join("demo.trace").exists() && folder.join("demo.recording").exists());
 }
 
 #[test]
 fn follow_needs_a_file() {
     let (_, messages) = run(["trace", "--follow", "-i", "-"], 2);
-    assert!(messages.contains("--follow") && messages.contains("standard input"), "{messages}");
+    assert!(
+        messages.contains("--follow") && messages.contains("standard input"),
+        "{messages}"
+    );
     run(["trace", "--follow", "--tail", "3"], 2);
 }
 
@@ -287,19 +434,31 @@ fn follow_needs_a_file() {
 #[test]
 fn a_reader_who_goes_away() {
     let small = Small::new();
-    let load = testkit::Workload { requests: 4_000, ..testkit::Workload::new(testkit::Era::E) }.generate();
+    let load = testkit::Workload {
+        requests: 4_000,
+        ..testkit::Workload::new(testkit::Era::E)
+    }
+    .generate();
     load.file.write_to(small.path("t.trace")).expect("written");
-    let forms = ["text", "spdk", "json", "ndjson", "csv"].map(|form| small.args("trace", &["--format", form]));
+    let forms = ["text", "spdk", "json", "ndjson", "csv"]
+        .map(|form| small.args("trace", &["--format", form]));
     let others = [&["objects"][..], &["completions", "bash"], &["demo"]];
     let others = others.map(|args| args.iter().map(OsString::from).collect::<Vec<_>>());
-    for args in forms.into_iter().chain([small.args("latency", &[])]).chain(others) {
+    for args in forms
+        .into_iter()
+        .chain([small.args("latency", &[])])
+        .chain(others)
+    {
         let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
         let done = command.args(&args).stdout(writer).output().expect("run");
         let messages = String::from_utf8_lossy(&done.stderr).into_owned();
         assert_eq!(done.status.code(), Some(0), "{args:?}: {messages}");
-        assert!(!messages.contains("error") && !messages.contains("panic"), "{args:?}: {messages}");
+        assert!(
+            !messages.contains("error") && !messages.contains("panic"),
+            "{args:?}: {messages}"
+        );
     }
 }
 
@@ -308,13 +467,19 @@ fn a_full_disk() {
     let small = Small::new();
     let others = [&["objects"][..], &["completions", "bash"], &["demo"]];
     let others = others.map(|args| args.iter().map(OsString::from).collect::<Vec<_>>());
-    for args in [small.args("trace", &[]), small.args("latency", &[])].into_iter().chain(others) {
+    for args in [small.args("trace", &[]), small.args("latency", &[])]
+        .into_iter()
+        .chain(others)
+    {
         let full = std::fs::File::create("/dev/full").expect("/dev/full");
         let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
         let done = command.args(&args).stdout(full).output().expect("run");
         let messages = String::from_utf8_lossy(&done.stderr).into_owned();
         assert_eq!(done.status.code(), Some(1), "{args:?}: {messages}");
-        assert!(messages.contains("standard output") && messages.contains("No space left"), "{args:?}: {messages}");
+        assert!(
+            messages.contains("standard output") && messages.contains("No space left"),
+            "{args:?}: {messages}"
+        );
     }
 }
 
@@ -322,7 +487,9 @@ fn a_full_disk() {
 #[track_caller]
 fn assert_harmless(bytes: &[u8], what: &[OsString]) {
     let text = std::str::from_utf8(bytes).unwrap_or_else(|error| panic!("{what:?}: {error}"));
-    let bad = text.char_indices().find(|(_, c)| c.is_control() && *c != '\n');
+    let bad = text
+        .char_indices()
+        .find(|(_, c)| c.is_control() && *c != '\n');
     assert_eq!(bad, None, "{what:?}: {text:?}");
 }
 
@@ -331,15 +498,36 @@ fn hostile(path: &Path) {
     let evil = "\u{1b}[2J\u{9b}m\r";
     let mut t = crate::common::small::declared().slots(64);
     t.tpoint(
-        testkit::Tpoint::new(330, format!("E{evil}")).owner_type(0x30).object_type(0x81).new_object().str(evil, 32),
+        testkit::Tpoint::new(330, format!("E{evil}"))
+            .owner_type(0x30)
+            .object_type(0x81)
+            .new_object()
+            .str(evil, 32),
     );
-    t.tpoint(testkit::Tpoint::new(331, "E_END").owner_type(0x30).object_type(0x81).ptr("qpair"));
+    t.tpoint(
+        testkit::Tpoint::new(331, "E_END")
+            .owner_type(0x30)
+            .object_type(0x81)
+            .ptr("qpair"),
+    );
     t.object_type(0x81, 0x1b).owner_type(0x30, 0x9b);
     t.owner(258, 0x30, 5, &format!("1.2.3.4:5 nqn.{evil}"));
     t.lcore(0).thread_name(evil);
     let text = testkit::Arg::text(&b"\xff\xfe\x1b]0;x\x07\n"[..]);
-    t.record(0, testkit::Record::new(330, START).owner(258).object(1).args([text]));
-    t.record(0, testkit::Record::new(331, START + 9).owner(258).object(1).ptr(0xc0));
+    t.record(
+        0,
+        testkit::Record::new(330, START)
+            .owner(258)
+            .object(1)
+            .args([text]),
+    );
+    t.record(
+        0,
+        testkit::Record::new(331, START + 9)
+            .owner(258)
+            .object(1)
+            .ptr(0xc0),
+    );
     let mut file = t.build_file();
     file.tpoint_mut(331)[2..4].copy_from_slice(&[0xff, 0x1b]);
     std::fs::write(path, file.bytes).expect("written");
@@ -353,13 +541,20 @@ fn nothing_foreign_reaches_the_terminal_as_it_is() {
                      nvmf_ctrlr_add_qpair: tsc=0x2, qpair=0xc0, qid=0x1, subnqn='n\u{1b}[2J\u{9b}', hostnqn='\u{7f}\r'\n";
     std::fs::write(small.path("evil"), recording).expect("written");
     let forms = ["text", "spdk", "json", "ndjson", "csv"];
-    let mut runs: Vec<_> = forms.iter().map(|form| small.args("trace", &["-b", "@evil", "--format", form])).collect();
+    let mut runs: Vec<_> = forms
+        .iter()
+        .map(|form| small.args("trace", &["-b", "@evil", "--format", form]))
+        .collect();
     let json = printed(runs[2].clone());
     std::fs::write(small.path("evil.json"), json).expect("written");
     for more in [&["--info"][..], &["--list-tpoints"], &["--tpoint", "E_,*"]] {
         runs.push(small.args("trace", more));
     }
-    for more in [&["--by", "owner,owner.subnqn,qpair.subnqn"][..], &["--slowest", "3"], &["--json", "--by", "owner"]] {
+    for more in [
+        &["--by", "owner,owner.subnqn,qpair.subnqn"][..],
+        &["--slowest", "3"],
+        &["--json", "--by", "owner"],
+    ] {
         runs.push(small.args("latency", &[&["-b", "@evil"], more].concat()));
     }
     let again = runs.clone();

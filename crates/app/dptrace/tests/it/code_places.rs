@@ -30,7 +30,11 @@ impl Target {
         let source = format!("{}/tests/it/common/places.c", env!("CARGO_MANIFEST_DIR"));
         let program = folder.path().join("places");
         let mut compiler = testkit::command("gcc");
-        compiler.args(["-O1", "-g", "-Wall"]).args(flags).arg("-o").args([program.as_os_str(), source.as_ref()]);
+        compiler
+            .args(["-O1", "-g", "-Wall"])
+            .args(flags)
+            .arg("-o")
+            .args([program.as_os_str(), source.as_ref()]);
         assert!(compiler.status().expect("gcc runs").success());
         let mut process = Process::start(testkit::command(&program).stdout(Stdio::piped()));
         process.wait_for("ready");
@@ -44,10 +48,20 @@ impl Target {
     /// Runs dptrace on it; returns its output, its messages and its status.
     fn trace(&self, words: &[&str]) -> (String, String, Option<i32>) {
         let pid = self.process.pid().to_string();
-        let words = words.iter().map(|&word| if word == "PID" { pid.as_str() } else { word });
-        let output = testkit::command(PROGRAM).args(words).env("NO_COLOR", "1").output().expect("it runs");
+        let words = words
+            .iter()
+            .map(|&word| if word == "PID" { pid.as_str() } else { word });
+        let output = testkit::command(PROGRAM)
+            .args(words)
+            .env("NO_COLOR", "1")
+            .output()
+            .expect("it runs");
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("it is UTF-8");
-        (text(&output.stdout), text(&output.stderr), output.status.code())
+        (
+            text(&output.stdout),
+            text(&output.stderr),
+            output.status.code(),
+        )
     }
 
     fn run(&self, script: &str) -> (String, String, Option<i32>) {
@@ -58,7 +72,11 @@ impl Target {
     #[track_caller]
     fn end_well(self) {
         let (status, output, said) = self.process.end();
-        assert_eq!((status.code(), output.as_str()), (Some(0), "wrong: 0\n"), "{status}: {said:?}");
+        assert_eq!(
+            (status.code(), output.as_str()),
+            (Some(0), "wrong: 0\n"),
+            "{status}: {said:?}"
+        );
     }
 }
 
@@ -72,7 +90,12 @@ fn an_offset_within_an_instruction_is_refused_with_the_nearest() {
     let path = target.path();
     let file = FilePlace::at(&path).load().expect("it is a file");
     let image = file.image().expect("it is a program");
-    let vaddr = Functions::read(&image, None).named("rec").next().expect("it is there").vaddr.0;
+    let vaddr = Functions::read(&image, None)
+        .named("rec")
+        .next()
+        .expect("it is there")
+        .vaddr
+        .0;
     for within in 1..LENGTH {
         for place in [format!("rec+{within}"), format!("{:#x}", vaddr + within)] {
             let script = format!("uprobe:{}:{place} {{ exit(7); }}", path.display());
@@ -81,19 +104,31 @@ fn an_offset_within_an_instruction_is_refused_with_the_nearest() {
                 assert_eq!((out.trim(), status), ("", Some(7)), "{place}: {err}");
             } else {
                 assert_eq!((out.as_str(), status), ("", Some(2)), "{place}: {err}");
-                assert!(err.contains("no instruction begins at") && err.contains("--unsafe"), "{place}: {err}");
+                assert!(
+                    err.contains("no instruction begins at") && err.contains("--unsafe"),
+                    "{place}: {err}"
+                );
             }
         }
     }
     let (_, err, _) = target.run(&format!("uprobe:{}:rec+3 {{ }}", path.display()));
-    assert!(err.contains("no instruction begins at rec+3: rec and rec+5 are the nearest instructions"), "{err}");
+    assert!(
+        err.contains("no instruction begins at rec+3: rec and rec+5 are the nearest instructions"),
+        "{err}"
+    );
     // System-wide, too.
     let script = format!("uprobe:{}:rec+3 {{ }}", path.display());
-    assert_eq!(target.trace(&["run", "--for", "1s", "-e", &script]).2, Some(2));
+    assert_eq!(
+        target.trace(&["run", "--for", "1s", "-e", &script]).2,
+        Some(2)
+    );
     // With `--unsafe` there is a warning, and the probe is accepted: here, without attaching.
     let (_, err, status) = target.trace(&["run", "--unsafe", "--check", "-e", &script]);
     assert_eq!(status, Some(0), "{err}");
-    assert!(err.contains("warning") && err.contains("no instruction begins at rec+3"), "{err}");
+    assert!(
+        err.contains("warning") && err.contains("no instruction begins at rec+3"),
+        "{err}"
+    );
     target.end_well();
 }
 
@@ -104,7 +139,10 @@ fn a_line_table_that_leads_into_an_instruction_is_not_followed() {
         return;
     }
     let target = Target::start(&[]);
-    let script = format!("uprobe:{}@places.c:7777 {{ exit(7); }}", target.path().display());
+    let script = format!(
+        "uprobe:{}@places.c:7777 {{ exit(7); }}",
+        target.path().display()
+    );
     let (_, err, status) = target.run(&script);
     assert_eq!(status, Some(2), "{err}");
     assert!(err.contains("no instruction begins at 0x"), "{err}");
@@ -127,24 +165,40 @@ fn notes_that_lead_elsewhere_than_to_a_nop_are_left_out() {
         assert_eq!((out.trim(), status), ("", Some(7)), "{err}");
         let (_, err, status) = target.run("usdt:*:places:mov { exit(7); }");
         assert_eq!(status, Some(2), "{err}");
-        assert!(err.contains("no nop") || err.contains("no instruction begins"), "{err}");
+        assert!(
+            err.contains("no nop") || err.contains("no instruction begins"),
+            "{err}"
+        );
         let listed = target.trace(&["list", &path]);
-        assert!(listed.0.contains("places:good") && !listed.0.contains("places:mov"), "{listed:?}");
+        assert!(
+            listed.0.contains("places:good") && !listed.0.contains("places:mov"),
+            "{listed:?}"
+        );
         if !stripped {
             let (_, err, status) = target.run("usdt:*:places:inside { exit(7); }");
             assert_eq!(status, Some(2), "{err}");
             assert!(!listed.0.contains("places:inside"), "{listed:?}");
-            assert!(listed.1.contains("left out 2 invalid USDT notes") && listed.1.contains("no instruction begins"));
+            assert!(
+                listed.1.contains("left out 2 invalid USDT notes")
+                    && listed.1.contains("no instruction begins")
+            );
         }
         let spec = target.folder.path().join("spec.toml");
         let probe = "[[object]]\nname = \"x\"\nprovider = \"places\"\nkey = \"n\"\n\
                      [[object.probe]]\nname = \"mov\"\nrole = \"seen\"\nargs = [\"tsc\", \"n\"]\n";
         std::fs::write(&spec, probe).expect("it is ours");
         let spec = spec.display().to_string();
-        let (_, err, status) = target.trace(&["record", "-p", "PID", "--for", "1s", "--objects", &spec]);
+        let (_, err, status) =
+            target.trace(&["record", "-p", "PID", "--for", "1s", "--objects", &spec]);
         assert_eq!(status, Some(1), "{err}");
         assert!(err.contains("invalid USDT note"), "{err}");
-        let trigger = ["kernel-delay", "-p", "PID", "--start-trigger", "u:places:mov"];
+        let trigger = [
+            "kernel-delay",
+            "-p",
+            "PID",
+            "--start-trigger",
+            "u:places:mov",
+        ];
         let (_, err, status) = target.trace(&trigger);
         assert_eq!(status, Some(2), "{err}");
         assert!(err.contains("left out the USDT note"), "{err}");
@@ -164,13 +218,18 @@ fn a_place_that_has_another_semaphore_is_refused_with_its_reason() {
     let target = Target::start(&["-no-pie"]);
     let pid = target.process.pid().to_string();
     let script = "usdt:*:places:one { }";
-    let mut first =
-        Process::start(testkit::command(PROGRAM).args(["run", "-p", &pid, "-e", script]).stdout(Stdio::null()));
+    let mut first = Process::start(
+        testkit::command(PROGRAM)
+            .args(["run", "-p", &pid, "-e", script])
+            .stdout(Stdio::null()),
+    );
     first.wait_for("Attached");
     let (_, err, status) = target.run("usdt:*:places:other { exit(7); }");
     assert_eq!(status, Some(1), "{err}");
     assert!(
-        err.contains("another semaphore") && err.contains("leaking uprobe") && err.contains("mv NEW FILE"),
+        err.contains("another semaphore")
+            && err.contains("leaking uprobe")
+            && err.contains("mv NEW FILE"),
         "{err}"
     );
     first.signal("INT");
@@ -192,8 +251,18 @@ fn a_tracer_that_is_killed_while_it_attaches_leaves_no_breakpoint() {
     let pid = target.process.pid();
     let tracer = |more: &[&str]| {
         let mut command = testkit::command(PROGRAM);
-        command.args(["run", "-q", "-p", &pid.to_string(), "-e", "usdt:*:places:many { @ = count(); }"]);
-        command.args(more).stdout(Stdio::null()).stderr(Stdio::null());
+        command.args([
+            "run",
+            "-q",
+            "-p",
+            &pid.to_string(),
+            "-e",
+            "usdt:*:places:many { @ = count(); }",
+        ]);
+        command
+            .args(more)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         command.spawn().expect("it starts")
     };
     let start = Instant::now();

@@ -9,15 +9,31 @@ use crate::common::{dptrace, printed};
 /// Runs a shell script of ours in that directory, with the tested `dptrace` in its path; returns
 /// its output. `None` if there is no such shell.
 fn shell(words: &[&str], script: &str, dir: &Path) -> Option<String> {
-    let bin = Path::new(env!("CARGO_BIN_EXE_dptrace")).parent().expect("a directory");
-    let path = std::env::join_paths([bin, Path::new("/usr/bin"), Path::new("/bin")]).expect("a path");
+    let bin = Path::new(env!("CARGO_BIN_EXE_dptrace"))
+        .parent()
+        .expect("a directory");
+    let path =
+        std::env::join_paths([bin, Path::new("/usr/bin"), Path::new("/bin")]).expect("a path");
     let mut command = testkit::command(words[0]);
-    command.args(&words[1..]).arg(script).current_dir(dir).stdin(Stdio::null());
-    command.env("PATH", path).env("HOME", dir).env("LC_ALL", "C.UTF-8").env("TERM", "dumb").env_remove("COLUMNS");
+    command
+        .args(&words[1..])
+        .arg(script)
+        .current_dir(dir)
+        .stdin(Stdio::null());
+    command
+        .env("PATH", path)
+        .env("HOME", dir)
+        .env("LC_ALL", "C.UTF-8")
+        .env("TERM", "dumb")
+        .env_remove("COLUMNS");
     match command.output() {
         Ok(done) => {
             let messages = String::from_utf8_lossy(&done.stderr);
-            assert!(done.status.success() && messages.is_empty(), "{words:?}: {}\n{messages}", done.status);
+            assert!(
+                done.status.success() && messages.is_empty(),
+                "{words:?}: {}\n{messages}",
+                done.status
+            );
             Some(String::from_utf8_lossy(&done.stdout).into_owned())
         }
         Err(error) => {
@@ -42,7 +58,11 @@ eval "$(dptrace completions bash)"
 "#;
 
 fn bash(lines: &str, dir: &Path) -> Option<String> {
-    shell(&["bash", "--norc", "--noprofile", "-c"], &format!("{BASH}{lines}"), dir)
+    shell(
+        &["bash", "--norc", "--noprofile", "-c"],
+        &format!("{BASH}{lines}"),
+        dir,
+    )
 }
 
 #[test]
@@ -60,7 +80,9 @@ complete_line "dptrace trace t.trace --where=owner.p" dptrace trace t.trace --wh
 complete_line 'dptrace trace t.trace -o x' dptrace trace t.trace -o x
 complete_line 'dptrace trace t.trace > x' dptrace trace t.trace '>' x
 "#;
-    let Some(printed) = bash(lines, small.dir.path()) else { return };
+    let Some(printed) = bash(lines, small.dir.path()) else {
+        return;
+    };
     let expected = "\
         [latency]\n\
         [runqlat]\n\
@@ -80,13 +102,26 @@ fn bash_lists_processes_with_their_names() {
     let dir = tempfile::tempdir().expect("a directory");
     // The test's own process, which lives long enough.
     let own = std::process::id().to_string();
-    let Some(printed) = bash("complete_line 'dptrace kernel-delay -p ' dptrace kernel-delay -p ''", dir.path()) else {
+    let Some(printed) = bash(
+        "complete_line 'dptrace kernel-delay -p ' dptrace kernel-delay -p ''",
+        dir.path(),
+    ) else {
         return;
     };
-    let mut entries = printed.trim_start_matches('[').trim_end().trim_end_matches(']').split("][");
-    assert!(entries.clone().all(|entry| entry.chars().count() <= 60), "{printed}");
+    let mut entries = printed
+        .trim_start_matches('[')
+        .trim_end()
+        .trim_end_matches(']')
+        .split("][");
+    assert!(
+        entries.clone().all(|entry| entry.chars().count() <= 60),
+        "{printed}"
+    );
     let entry = entries.find(|entry| entry.split(' ').next() == Some(&own));
-    assert!(entry.is_some_and(|entry| entry.contains("(it-")), "{own} in {printed}");
+    assert!(
+        entry.is_some_and(|entry| entry.contains("(it-")),
+        "{own} in {printed}"
+    );
 }
 
 /// The shell reads it without messages, with and without the package `bash-completion`.
@@ -94,11 +129,16 @@ fn bash_lists_processes_with_their_names() {
 fn bash_takes_the_script() {
     let dir = tempfile::tempdir().expect("a directory");
     let with = "[[ -e /usr/share/bash-completion/bash_completion ]] && . /usr/share/bash-completion/bash_completion\n";
-    let Some(printed) = bash(&format!("{with}eval \"$(dptrace completions bash)\"; complete -p dptrace"), dir.path())
-    else {
+    let Some(printed) = bash(
+        &format!("{with}eval \"$(dptrace completions bash)\"; complete -p dptrace"),
+        dir.path(),
+    ) else {
         return;
     };
-    assert!(printed.starts_with("complete ") && printed.ends_with(" -F _dptrace dptrace\n"), "{printed}");
+    assert!(
+        printed.starts_with("complete ") && printed.ends_with(" -F _dptrace dptrace\n"),
+        "{printed}"
+    );
 }
 
 /// Calls the function with the variables that zsh sets, and prints the words it adds.
@@ -122,7 +162,13 @@ complete_words dptrace demo --write x
 complete_words dptrace run runql
 complete_words dptrace trace --head 1
 ";
-    let Some(printed) = shell(&["zsh", "-f", "-c"], &format!("{ZSH}{lines}"), small.dir.path()) else { return };
+    let Some(printed) = shell(
+        &["zsh", "-f", "-c"],
+        &format!("{ZSH}{lines}"),
+        small.dir.path(),
+    ) else {
+        return;
+    };
     let lines: Vec<_> = printed.lines().collect();
     let expected = [
         "latency",
@@ -155,7 +201,9 @@ complete -C 'dptrace trace t.tr'
 complete -C 'dptrace run runql'
 complete -C 'dptrace run --usdt-file'
 ";
-    let Some(printed) = shell(&["fish", "--no-config", "-c"], lines, small.dir.path()) else { return };
+    let Some(printed) = shell(&["fish", "--no-config", "-c"], lines, small.dir.path()) else {
+        return;
+    };
     let expected = "\
         latency\tReport how long each stage of a request takes\n\
         RDMA_REQ_NEW\tqpair\n\
@@ -166,8 +214,12 @@ complete -C 'dptrace run --usdt-file'
         t.trace\n\
         runqlat\tMeasures how long runnable threads wait for a CPU.\n";
     // fish does not define the order in which it prints files among the others.
-    let recordings =
-        |text: &str| text.lines().filter(|line| !line.contains("t.recording")).collect::<Vec<_>>().join("\n");
+    let recordings = |text: &str| {
+        text.lines()
+            .filter(|line| !line.contains("t.recording"))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
     assert_eq!(recordings(&printed), recordings(expected));
 }
 
@@ -177,7 +229,14 @@ complete -C 'dptrace run --usdt-file'
 fn any_line_has_an_answer() {
     let dir = tempfile::tempdir().expect("a directory");
     let fifo = dir.path().join("fifo");
-    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).expect("made");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &fifo,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .expect("made");
     let fifo = fifo.to_str().expect("UTF-8");
     for words in [
         &[][..],
@@ -198,10 +257,14 @@ fn any_line_has_an_answer() {
             let mut lines = answer.lines();
             let offers = lines.next().expect("a first line");
             assert!(
-                ["none", "files", "directories", "commands"].contains(&offers.trim_end_matches(" nospace")),
+                ["none", "files", "directories", "commands"]
+                    .contains(&offers.trim_end_matches(" nospace")),
                 "{offers}"
             );
-            assert!(lines.all(|line| line.matches('\t').count() == 1), "{words:?}: {answer}");
+            assert!(
+                lines.all(|line| line.matches('\t').count() == 1),
+                "{words:?}: {answer}"
+            );
         }
     }
     dptrace().args(["complete", "tcsh"]).assert().code(2);

@@ -10,7 +10,13 @@ use serde_json::Value;
 /// Runs `dptrace cpus` with these arguments.
 fn cpus(args: &[&str]) -> Output {
     let mut command = testkit::command(PROGRAM);
-    command.arg("cpus").args(args).stdin(Stdio::null()).env("NO_COLOR", "1").output().expect("it runs")
+    command
+        .arg("cpus")
+        .args(args)
+        .stdin(Stdio::null())
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("it runs")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -34,7 +40,10 @@ fn beside_spinners<T>(name: &str, task: impl FnOnce() -> T) -> T {
                 std::hint::spin_loop();
             }
         };
-        std::thread::Builder::new().name(name.to_owned()).spawn(spin).expect("it starts")
+        std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(spin)
+            .expect("it starts")
     });
     let result = task();
     stop.store(true, Ordering::Relaxed);
@@ -57,20 +66,28 @@ fn number(value: &Value) -> u64 {
 #[ignore = "deep truth: both spinners must get the CPU within half a second"]
 fn the_budget_adds_up_and_both_threads_are_intruders_and_victims() {
     let Some(_turn) = kernel() else { return };
-    let printed = beside_spinners("cpus-spin", || done(&[&last_cpu(), "--for", "500ms", "--json"]));
+    let printed = beside_spinners("cpus-spin", || {
+        done(&[&last_cpu(), "--for", "500ms", "--json"])
+    });
     let cpu: Value = serde_json::from_str(printed.lines().next().expect("a line")).expect("JSON");
     let parts = cpu["budget"].as_array().expect("parts");
     let sum: u64 = parts.iter().map(|part| number(&part["ns"])).sum();
     assert_eq!(sum, number(&cpu["window_ns"]), "{cpu}");
     let named = |list: &str| {
         let all = cpu[list].as_array().expect("a list");
-        let is_ours = |who: &&Value| who["name"].as_str().is_some_and(|name| name.starts_with("cpus-spin ["));
+        let is_ours = |who: &&Value| {
+            who["name"]
+                .as_str()
+                .is_some_and(|name| name.starts_with("cpus-spin ["))
+        };
         let ours: Vec<&Value> = all.iter().filter(is_ours).collect();
         assert!(ours.iter().all(|who| number(&who["ns"]) > 0), "{ours:?}");
         ours.len()
     };
     // One of the two may have had half of the CPU, and is then the poller.
-    let poller = cpu["poller"]["name"].as_str().is_some_and(|name| name.starts_with("cpus-spin ["));
+    let poller = cpu["poller"]["name"]
+        .as_str()
+        .is_some_and(|name| name.starts_with("cpus-spin ["));
     assert_eq!(named("intruders") + usize::from(poller), 2, "{cpu}");
     assert_eq!(named("victims"), 2, "{cpu}");
 }
@@ -79,13 +96,24 @@ fn the_budget_adds_up_and_both_threads_are_intruders_and_victims() {
 #[ignore = "deep truth: a spinner must be among the intruders within 300 ms"]
 fn text_summary_and_single_ones() {
     let Some(_turn) = kernel() else { return };
-    let report = beside_spinners("cpus-text", || done(&[&last_cpu(), "--for", "300ms", "--each", "1"]));
+    let report = beside_spinners("cpus-text", || {
+        done(&[&last_cpu(), "--for", "300ms", "--each", "1"])
+    });
     let head = format!("CPU {}, ", last_cpu());
-    for wanted in [&head, "  intruders  ", "thread cpus-text [", "time since the begin", "timer interrupt"] {
+    for wanted in [
+        &head,
+        "  intruders  ",
+        "thread cpus-text [",
+        "time since the begin",
+        "timer interrupt",
+    ] {
         assert!(report.contains(wanted), "{wanted}: {report}");
     }
     let summary = done(&["0", "--for", "100ms", "--summary"]);
-    assert!(summary.starts_with("CPU 0: ") && summary.lines().count() == 1, "{summary}");
+    assert!(
+        summary.starts_with("CPU 0: ") && summary.lines().count() == 1,
+        "{summary}"
+    );
 }
 
 #[test]
@@ -99,6 +127,10 @@ fn mistakes_are_explained() {
     for (args, wanted) in all {
         let output = cpus(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
-        assert!(text(&output.stderr).contains(wanted), "{args:?}: {}", text(&output.stderr));
+        assert!(
+            text(&output.stderr).contains(wanted),
+            "{args:?}: {}",
+            text(&output.stderr)
+        );
     }
 }

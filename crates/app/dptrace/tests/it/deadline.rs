@@ -24,7 +24,11 @@ impl Loops {
     fn start() -> Self {
         let one = |_| {
             let mut command = testkit::command("sh");
-            command.args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().expect("a shell")
+            command
+                .args(["-c", "while :; do :; done"])
+                .stdin(Stdio::null())
+                .spawn()
+                .expect("a shell")
         };
         Self((0..LOOPS).map(one).collect())
     }
@@ -44,7 +48,17 @@ impl Drop for Loops {
 #[track_caller]
 fn ends_in_time(args: &[&str], last: &str) -> Vec<String> {
     let mut target = testkit::command(PROGRAM);
-    target.args(["demo-target", "--for", "1m", "--rate", "500", "--app", "deadline"]).stdout(Stdio::null());
+    target
+        .args([
+            "demo-target",
+            "--for",
+            "1m",
+            "--rate",
+            "500",
+            "--app",
+            "deadline",
+        ])
+        .stdout(Stdio::null());
     let mut tracer = testkit::command(PROGRAM);
     let (_target, mut tracer, loops) = testkit::on_last_cpu(|| {
         let mut target = Process::start(&mut target);
@@ -58,7 +72,10 @@ fn ends_in_time(args: &[&str], last: &str) -> Vec<String> {
     let (status, _, messages) = tracer.end();
     let took = begun.elapsed();
     drop(loops);
-    assert!(status.success() && took <= FOR + BEYOND, "{args:?}: {took:?}: {messages:#?}");
+    assert!(
+        status.success() && took <= FOR + BEYOND,
+        "{args:?}: {took:?}: {messages:#?}"
+    );
     messages
 }
 
@@ -66,9 +83,15 @@ fn ends_in_time(args: &[&str], last: &str) -> Vec<String> {
 #[track_caller]
 fn gives_way_and_ends_in_time(args: &[&str], dir: &Path, last: &str) {
     let dir = dir.to_str().expect("UTF-8");
-    let messages = ends_in_time(&[args, &["--for", "1s", "--no-probes", "-o", dir]].concat(), last);
+    let messages = ends_in_time(
+        &[args, &["--for", "1s", "--no-probes", "-o", dir]].concat(),
+        last,
+    );
     for expected in ["the time is over", "with the lowest priority (nice 19)"] {
-        assert!(messages.iter().any(|line| line.contains(expected)), "{expected}: {messages:#?}");
+        assert!(
+            messages.iter().any(|line| line.contains(expected)),
+            "{expected}: {messages:#?}"
+        );
     }
 }
 
@@ -79,9 +102,24 @@ fn what_does_not_give_way_ends_in_time() {
     let dir = tempfile::tempdir().unwrap();
     let recording = dir.path().join("it");
     let recording = recording.to_str().expect("UTF-8");
-    let messages = ends_in_time(&["record", "--for", "1s", "-o", recording], "attached to spdk:nvmf_ctrlr_add_qpair");
-    assert!(messages.iter().any(|line| line.contains("the time is over")), "{messages:#?}");
-    ends_in_time(&["run", "-e", "interval:s:1 { exit(); } tracepoint:sched:sched_switch { @ = count(); }"], "Attached");
+    let messages = ends_in_time(
+        &["record", "--for", "1s", "-o", recording],
+        "attached to spdk:nvmf_ctrlr_add_qpair",
+    );
+    assert!(
+        messages
+            .iter()
+            .any(|line| line.contains("the time is over")),
+        "{messages:#?}"
+    );
+    ends_in_time(
+        &[
+            "run",
+            "-e",
+            "interval:s:1 { exit(); } tracepoint:sched:sched_switch { @ = count(); }",
+        ],
+        "Attached",
+    );
 }
 
 #[test]
@@ -94,9 +132,22 @@ fn a_capture_ends_in_time() {
     // The capture has nothing from after its end.
     let read = |name: &str| std::fs::read(dir.join(name)).unwrap();
     let source = |name: &str| Some(Arc::new(read(name)) as capture::Source);
-    let reader = Reader::open(&read("meta.json"), source("trace.rings"), source("kernel.events")).unwrap();
-    let (begin, end) = (reader.meta().begin.boot_nanos, reader.meta().end.clone().unwrap().at.boot_nanos);
-    let last = reader.events().unwrap().map(|event| event.unwrap().at.0).max().unwrap();
+    let reader = Reader::open(
+        &read("meta.json"),
+        source("trace.rings"),
+        source("kernel.events"),
+    )
+    .unwrap();
+    let (begin, end) = (
+        reader.meta().begin.boot_nanos,
+        reader.meta().end.clone().unwrap().at.boot_nanos,
+    );
+    let last = reader
+        .events()
+        .unwrap()
+        .map(|event| event.unwrap().at.0)
+        .max()
+        .unwrap();
     assert!(last <= end && end > begin, "{begin}, {end}, {last}");
 }
 
@@ -106,5 +157,9 @@ fn a_watch_ends_in_time() {
     let Some(_alone) = kernel_alone() else { return };
     let dir = tempfile::tempdir().unwrap();
     // No request is slow: a capture of one would be work after the end.
-    gives_way_and_ends_in_time(&["watch", "--slow", "1m"], &dir.path().join("it"), "nice 19");
+    gives_way_and_ends_in_time(
+        &["watch", "--slow", "1m"],
+        &dir.path().join("it"),
+        "nice 19",
+    );
 }

@@ -9,7 +9,10 @@ use crate::common::{dptrace, printed};
 fn it_is_there_but_not_shown() {
     assert!(!printed(["--help"]).contains("demo-target"));
     assert!(printed(["demo-target", "--help"]).contains("--truth"));
-    dptrace().args(["demo-target", "--for", "never"]).assert().code(2);
+    dptrace()
+        .args(["demo-target", "--for", "never"])
+        .assert()
+        .code(2);
 }
 
 /// The target's trace can be read by the other commands, in the machine's shared memory.
@@ -17,15 +20,34 @@ fn it_is_there_but_not_shown() {
 fn its_trace_can_be_listed() {
     let dir = tempfile::tempdir().expect("a directory");
     let truth = dir.path().join("truth.json");
-    let run = ["demo-target", "--requests", "200", "--flat-out", "--keep", "--app", "dptrace-test", "--truth"];
+    let run = [
+        "demo-target",
+        "--requests",
+        "200",
+        "--flat-out",
+        "--keep",
+        "--app",
+        "dptrace-test",
+        "--truth",
+    ];
     dptrace().args(run).arg(&truth).assert().success();
     let truth = std::fs::read(&truth).expect("the truth");
     let truth: serde_json::Value = serde_json::from_slice(&truth).expect("JSON");
     let path = truth["trace_file"].as_str().expect("a path");
     let messages = printed(["trace", path]);
     std::fs::remove_file(path).expect("it was kept");
-    assert_eq!(messages.lines().filter(|line| line.contains("_REQ_COMPLETED ")).count(), 200, "{messages}");
-    assert!(messages.contains("nqn.2016-06.io.spdk:cnode"), "owners are named");
+    assert_eq!(
+        messages
+            .lines()
+            .filter(|line| line.contains("_REQ_COMPLETED "))
+            .count(),
+        200,
+        "{messages}"
+    );
+    assert!(
+        messages.contains("nqn.2016-06.io.spdk:cnode"),
+        "owners are named"
+    );
 }
 
 /// Running target, killed when dropped.
@@ -43,30 +65,66 @@ impl Drop for Running {
 #[ignore = "deep truth: the command must run before the live ring overwrites its records"]
 fn the_slowest_of_a_live_trace_is_shown_by_what_does_not_change() {
     let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
-    command.args(["demo-target", "--rate", "200", "--for", "1m", "--app", "dptrace-live"]);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.args([
+        "demo-target",
+        "--rate",
+        "200",
+        "--for",
+        "1m",
+        "--app",
+        "dptrace-live",
+    ]);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let target = Running(command.spawn().expect("started"));
     let path = format!("/dev/shm/dptrace-live_trace.pid{}", target.0.id());
     let until = Instant::now() + Duration::from_mins(1);
     let (slowest, messages) = loop {
-        let done = dptrace().args(["latency", &path, "--slowest", "1", "--json"]).output().expect("it runs");
-        let last = String::from_utf8_lossy(&done.stdout).lines().last().unwrap_or_default().to_owned();
+        let done = dptrace()
+            .args(["latency", &path, "--slowest", "1", "--json"])
+            .output()
+            .expect("it runs");
+        let last = String::from_utf8_lossy(&done.stdout)
+            .lines()
+            .last()
+            .unwrap_or_default()
+            .to_owned();
         let last: serde_json::Value = serde_json::from_str(&last).unwrap_or_default();
         if last["slowest"] == 1 {
             break (last, String::from_utf8_lossy(&done.stderr).into_owned());
         }
-        assert!(Instant::now() < until, "{}", String::from_utf8_lossy(&done.stderr));
+        assert!(
+            Instant::now() < until,
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
         std::thread::sleep(Duration::from_millis(50));
     };
-    assert!(messages.contains(&format!("copy it first (cp {path} /tmp/")), "{messages}");
+    assert!(
+        messages.contains(&format!("copy it first (cp {path} /tmp/")),
+        "{messages}"
+    );
     let show = slowest["show"].as_str().expect("a command");
-    assert!(show.contains(" --object 0x") && show.contains(" --where 'tsc>="), "{show}");
-    let words = show.split(' ').skip(1).map(|word| word.trim_matches('\'')).chain(["--json"]);
+    assert!(
+        show.contains(" --object 0x") && show.contains(" --where 'tsc>="),
+        "{show}"
+    );
+    let words = show
+        .split(' ')
+        .skip(1)
+        .map(|word| word.trim_matches('\''))
+        .chain(["--json"]);
     let listing = printed(words);
-    let listed: Vec<serde_json::Value> =
-        listing.lines().map(|line| serde_json::from_str(line).expect("an object")).collect();
+    let listed: Vec<serde_json::Value> = listing
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("an object"))
+        .collect();
     for record in slowest["records"].as_array().expect("records") {
-        let is_it = |listed: &serde_json::Value| ["tsc", "tpoint"].iter().all(|it| listed[it] == record[it]);
+        let is_it = |listed: &serde_json::Value| {
+            ["tsc", "tpoint"].iter().all(|it| listed[it] == record[it])
+        };
         assert!(listed.iter().any(is_it), "{show}: {record} in {listing}");
     }
 }

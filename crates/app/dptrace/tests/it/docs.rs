@@ -11,11 +11,24 @@ fn root() -> PathBuf {
 }
 
 fn documents() -> Vec<(PathBuf, String)> {
-    let folders = ["docs", "docs/dev"].map(|folder| std::fs::read_dir(root().join(folder)).unwrap());
+    let folders =
+        ["docs", "docs/dev"].map(|folder| std::fs::read_dir(root().join(folder)).unwrap());
     let is_page = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "md");
-    let docs = folders.into_iter().flatten().map(|entry| entry.unwrap().path()).filter(is_page);
-    let top = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(|name| root().join(name));
-    docs.chain(top).map(|path| (path.clone(), std::fs::read_to_string(&path).unwrap())).collect()
+    let docs = folders
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.unwrap().path())
+        .filter(is_page);
+    let top = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+    ]
+    .map(|name| root().join(name));
+    docs.chain(top)
+        .map(|path| (path.clone(), std::fs::read_to_string(&path).unwrap()))
+        .collect()
 }
 
 fn dptrace() -> Command {
@@ -27,7 +40,8 @@ fn dptrace() -> Command {
 fn check_output(command: &str, shown: &[&str], dir: &Path, on_terminal: bool) {
     let words = shell_words(command);
     let out = if on_terminal {
-        let (out, succeeded) = crate::common::pty::on_terminal_in(dir, 80, &[("NO_COLOR", "1")], &words);
+        let (out, succeeded) =
+            crate::common::pty::on_terminal_in(dir, 80, &[("NO_COLOR", "1")], &words);
         assert!(succeeded, "`dptrace {command}` fails");
         out
     } else {
@@ -41,11 +55,22 @@ fn check_output(command: &str, shown: &[&str], dir: &Path, on_terminal: bool) {
             skip = true;
             continue;
         }
-        let found = if skip { printed.find(|p| p == line) } else { printed.next() };
-        assert_eq!(found, Some(*line), "`dptrace {command}` does not print this");
+        let found = if skip {
+            printed.find(|p| p == line)
+        } else {
+            printed.next()
+        };
+        assert_eq!(
+            found,
+            Some(*line),
+            "`dptrace {command}` does not print this"
+        );
         skip = false;
     }
-    assert!(skip || printed.next().is_none(), "`dptrace {command}` prints more than is shown");
+    assert!(
+        skip || printed.next().is_none(),
+        "`dptrace {command}` prints more than is shown"
+    );
 }
 
 /// Splits words as a shell does, with single quotes.
@@ -68,14 +93,22 @@ pub(crate) fn shell_words(command: &str) -> Vec<String> {
 #[test]
 fn shown_output_is_printed() {
     let dir = tempfile::tempdir().unwrap();
-    dptrace().args(["demo", "--write"]).arg(dir.path()).assert().success();
+    dptrace()
+        .args(["demo", "--write"])
+        .arg(dir.path())
+        .assert()
+        .success();
     let mut checked = 0;
     for (path, text) in documents() {
         let mut lines = text.lines().peekable();
         while let Some(line) = lines.next() {
-            let Some(command) = line.strip_prefix("    $ dptrace ") else { continue };
+            let Some(command) = line.strip_prefix("    $ dptrace ") else {
+                continue;
+            };
             let mut shown = Vec::new();
-            while let Some(next) = lines.next_if(|l| l.is_empty() || l.starts_with("    ") && !l.starts_with("    $")) {
+            while let Some(next) =
+                lines.next_if(|l| l.is_empty() || l.starts_with("    ") && !l.starts_with("    $"))
+            {
                 shown.push(next.strip_prefix("    ").unwrap_or(next));
             }
             while shown.last().is_some_and(|l| l.is_empty()) {
@@ -87,19 +120,31 @@ fn shown_output_is_printed() {
             checked += 1;
         }
     }
-    assert!(checked >= 5, "only {checked} commands found in the documents");
+    assert!(
+        checked >= 5,
+        "only {checked} commands found in the documents"
+    );
 }
 
 #[test]
 fn named_paths_are_there() {
     for (path, text) in documents() {
         let folder = path.parent().unwrap().to_owned();
-        let links = text.match_indices("](").filter_map(|(at, _)| text[at + 2..].split(')').next());
+        let links = text
+            .match_indices("](")
+            .filter_map(|(at, _)| text[at + 2..].split(')').next());
         let code = text.split('`').skip(1).step_by(2);
         let code = code.filter(|code| code.starts_with("crates/") || code.starts_with("benches/"));
-        for (named, base) in links.map(|link| (link, folder.clone())).chain(code.map(|code| (code, root()))) {
+        for (named, base) in links
+            .map(|link| (link, folder.clone()))
+            .chain(code.map(|code| (code, root())))
+        {
             let file = named.split([' ', '#']).next().unwrap();
-            assert!(base.join(file).exists(), "{}: {named} is not there", path.display());
+            assert!(
+                base.join(file).exists(),
+                "{}: {named} is not there",
+                path.display()
+            );
         }
     }
 }
@@ -109,16 +154,33 @@ fn named_paths_are_there() {
 #[test]
 fn promises_have_their_tests() {
     let text = std::fs::read_to_string(root().join("docs/security.md")).unwrap();
-    let promised = text.split("## What is promised").nth(1).unwrap().split("## What is not promised").next().unwrap();
-    let rows = promised.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| promise"));
+    let promised = text
+        .split("## What is promised")
+        .nth(1)
+        .unwrap()
+        .split("## What is not promised")
+        .next()
+        .unwrap();
+    let rows = promised
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| promise"));
     let mut tests = Vec::new();
     for row in rows {
-        let named: Vec<&str> = row.rsplit(" | ").next().unwrap().split('`').skip(1).step_by(2).collect();
+        let named: Vec<&str> = row
+            .rsplit(" | ")
+            .next()
+            .unwrap()
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .collect();
         assert!(!named.is_empty(), "no test: {row}");
         tests.extend(named);
     }
-    let sources: Vec<String> =
-        sources(&root().join("crates")).iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    let sources: Vec<String> = sources(&root().join("crates"))
+        .iter()
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .collect();
     for test in tests {
         let function = format!("\nfn {test}() {{");
         let within = format!("    fn {test}() {{");

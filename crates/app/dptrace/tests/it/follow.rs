@@ -16,7 +16,10 @@ fn start() -> Application {
 /// Returns the argument of each record; records count from 0.
 fn numbers(lines: &[String]) -> Vec<u64> {
     let number = |line: &String| line.rsplit_once("n: ").and_then(|(_, n)| n.parse().ok());
-    lines.iter().map(|line| number(line).unwrap_or_else(|| panic!("no record: {line:?}"))).collect()
+    lines
+        .iter()
+        .map(|line| number(line).unwrap_or_else(|| panic!("no record: {line:?}")))
+        .collect()
 }
 
 #[test]
@@ -34,8 +37,15 @@ fn every_record_comes_once_and_in_order_until_the_application_is_gone() {
     let (status, said) = follow.end();
     assert_eq!(status.code(), Some(0), "{said}");
     assert_eq!(numbers(&follow.seen), (0..130).collect::<Vec<_>>());
-    assert!(said.contains("the application is gone: 130 records shown of 130 read"), "{said}");
-    assert!(follow.seen[7].contains(crate::common::small::OWNERS[0]), "{}", follow.seen[7]);
+    assert!(
+        said.contains("the application is gone: 130 records shown of 130 read"),
+        "{said}"
+    );
+    assert!(
+        follow.seen[7].contains(crate::common::small::OWNERS[0]),
+        "{}",
+        follow.seen[7]
+    );
 }
 
 #[test]
@@ -49,13 +59,20 @@ fn an_interrupt_ends_it_and_is_no_failure() {
     let (status, said) = follow.end();
     assert_eq!(status.code(), Some(0), "{said}");
     assert_eq!(numbers(&follow.seen), (0..15).collect::<Vec<_>>());
-    assert!(said.contains("stopped") && !said.contains("error"), "{said}");
+    assert!(
+        said.contains("stopped") && !said.contains("error"),
+        "{said}"
+    );
 }
 
 /// Returns the number of slots reported as overwritten on all lcores; each record here takes one.
 fn lost(said: &str) -> u64 {
-    let lines = said.lines().filter_map(|line| line.split_once(" slots overwritten between two reads"));
-    lines.filter_map(|(before, _)| before.rsplit_once(' ')?.1.parse::<u64>().ok()).sum()
+    let lines = said
+        .lines()
+        .filter_map(|line| line.split_once(" slots overwritten between two reads"));
+    lines
+        .filter_map(|(before, _)| before.rsplit_once(' ')?.1.parse::<u64>().ok())
+        .sum()
 }
 
 /// A ring of 64 slots, and thousands of records written as fast as possible.
@@ -70,11 +87,17 @@ fn what_was_overwritten_before_it_was_read_is_reported() {
     let (status, said) = follow.end();
     assert_eq!(status.code(), Some(0), "{said}");
     let seen = numbers(&follow.seen);
-    assert!(seen.is_sorted_by(|a, b| a < b), "once and in order: {seen:?}");
+    assert!(
+        seen.is_sorted_by(|a, b| a < b),
+        "once and in order: {seen:?}"
+    );
     assert_eq!(seen.last(), Some(&20_002));
     // At any speed, no loss goes unreported.
     assert_eq!(seen.len() as u64 + lost(&said), 20_003, "{said}");
-    assert!(said.contains("--num-trace-entries 512") || lost(&said) == 0, "{said}");
+    assert!(
+        said.contains("--num-trace-entries 512") || lost(&said) == 0,
+        "{said}"
+    );
 }
 
 #[test]
@@ -87,9 +110,15 @@ fn filters_and_forms_work_as_for_a_finished_trace() {
     application.end();
     let (status, said) = follow.end();
     assert!(status.success(), "{said}");
-    let read: Vec<serde_json::Value> =
-        follow.seen.iter().map(|line| serde_json::from_str(line).expect("an object a line")).collect();
-    let found: Vec<_> = read.iter().map(|record| record["args"]["n"].as_u64()).collect();
+    let read: Vec<serde_json::Value> = follow
+        .seen
+        .iter()
+        .map(|line| serde_json::from_str(line).expect("an object a line"))
+        .collect();
+    let found: Vec<_> = read
+        .iter()
+        .map(|record| record["args"]["n"].as_u64())
+        .collect();
     assert_eq!(found, [12, 15, 18, 21, 24, 27].map(Some));
     assert!(said.contains("6 records shown of 30 read"), "{said}");
 }
@@ -126,11 +155,18 @@ fn the_trace_of_an_application_that_is_gone_ends_at_once() {
     // No process has such an id.
     let named = small.path("nvmf_trace.pid4000000000");
     std::fs::rename(small.path("t.trace"), &named).expect("renamed");
-    let mut follow = Follow::start(&named, &["-b", &small.path("t.recording").to_string_lossy()]);
+    let mut follow = Follow::start(
+        &named,
+        &["-b", &small.path("t.recording").to_string_lossy()],
+    );
     let (status, said) = follow.end();
     assert!(status.success(), "{said}");
     assert_eq!(follow.seen.len(), 10);
-    assert!(follow.seen[9].contains("qpair(ptr=0xc0"), "{:?}", follow.seen);
+    assert!(
+        follow.seen[9].contains("qpair(ptr=0xc0"),
+        "{:?}",
+        follow.seen
+    );
     assert!(said.contains("the application is gone"), "{said}");
 }
 

@@ -15,7 +15,11 @@ fn trace(sample: &Sample, extension: &str, more: &[&str]) -> String {
 }
 
 fn annotated(sample: &Sample, extension: &str) -> String {
-    trace(sample, extension, &["-b", &sample.path("bpftraces").to_string_lossy()])
+    trace(
+        sample,
+        extension,
+        &["-b", &sample.path("bpftraces").to_string_lossy()],
+    )
 }
 
 /// Parses the document from the output of `spdk_trace -j`: up to v23.05 text follows it.
@@ -28,14 +32,21 @@ fn document(sample: &Sample) -> Value {
 /// Returns the name of a tracepoint id.
 fn tpoint_name<'a>(document: &'a Value, id: &Value) -> &'a str {
     let tpoints = document["tpoints"].as_array().expect("tpoints");
-    let tpoint = tpoints.iter().find(|tpoint| &tpoint["id"] == id).expect("a known tracepoint");
+    let tpoint = tpoints
+        .iter()
+        .find(|tpoint| &tpoint["id"] == id)
+        .expect("a known tracepoint");
     tpoint["name"].as_str().expect("a name")
 }
 
 #[test]
 fn raw_files_are_listed_as_the_script_lists_them() {
     for sample in Sample::with(&["v23.05"], &["annot_native.txt"]) {
-        assert_same(&annotated(&sample, "trace"), &sample.text("annot_native.txt"), &sample);
+        assert_same(
+            &annotated(&sample, "trace"),
+            &sample.text("annot_native.txt"),
+            &sample,
+        );
     }
 }
 
@@ -47,7 +58,9 @@ fn hosts_are_known_by_the_owner_where_records_carry_no_pointer() {
         let listing = annotated(&sample, "trace");
         let mut known = 0;
         for line in listing.lines() {
-            let Some((_, behind)) = line.split_once(" nqn.2016-06.io.spdk:cnode") else { continue };
+            let Some((_, behind)) = line.split_once(" nqn.2016-06.io.spdk:cnode") else {
+                continue;
+            };
             let host = format!("hostnqn=nqn.2014-08.org.nvmexpress:host{})", &behind[..1]);
             assert!(line.ends_with(&host), "{line}");
             known += 1;
@@ -59,7 +72,11 @@ fn hosts_are_known_by_the_owner_where_records_carry_no_pointer() {
 #[test]
 fn json_is_listed_as_the_script_lists_it() {
     for sample in Sample::with(&["v23.05", "v26.09-pre"], &["annot_json.txt"]) {
-        assert_same(&annotated(&sample, "json"), &sample.text("annot_json.txt"), &sample);
+        assert_same(
+            &annotated(&sample, "json"),
+            &sample.text("annot_json.txt"),
+            &sample,
+        );
     }
 }
 
@@ -68,7 +85,12 @@ fn json_on_standard_input_is_listed_as_the_script_lists_it() {
     for sample in Sample::with(&["v23.05", "v26.09-pre"], &["annot_json.txt"]) {
         for input in [&[][..], &["-i", "-"]] {
             let mut command = dptrace();
-            command.arg("trace").args(input).arg("-b").arg(sample.path("bpftraces")).write_stdin(sample.text("json"));
+            command
+                .arg("trace")
+                .args(input)
+                .arg("-b")
+                .arg(sample.path("bpftraces"))
+                .write_stdin(sample.text("json"));
             let done = command.assert().success();
             let ours = String::from_utf8_lossy(&done.get_output().stdout).into_owned();
             assert_same(&ours, &sample.text("annot_json.txt"), &sample);
@@ -93,7 +115,11 @@ fn json_of_v24_09_is_listed_as_the_script_lists_it_but_for_the_owner() {
             assert!(line[OWNER..].starts_with(&column), "{sample:?}: {line}");
             assert_eq!(&wanted[OWNER..OWNER + 4], "    ", "{wanted}");
             assert_eq!(line[..OWNER], wanted[..OWNER], "{sample:?}");
-            assert_eq!(line[OWNER + column.len()..], wanted[OWNER + 4..], "{sample:?}");
+            assert_eq!(
+                line[OWNER + column.len()..],
+                wanted[OWNER + 4..],
+                "{sample:?}"
+            );
         }
     }
 }
@@ -116,7 +142,11 @@ fn raw_files_of_newer_versions_are_listed_as_their_json_and_what_it_leaves_out()
         let messages: Vec<_> = text.lines().filter(|line| !is_head(line)).collect();
         let (raw, json) = (trace(&sample, "trace", &[]), trace(&sample, "json", &[]));
         let lines: Vec<_> = raw.lines().zip(json.lines()).collect();
-        assert_eq!((lines.len(), raw.lines().count()), (entries.len(), entries.len()), "{sample:?}");
+        assert_eq!(
+            (lines.len(), raw.lines().count()),
+            (entries.len(), entries.len()),
+            "{sample:?}"
+        );
         for (at, (raw, json)) in lines.into_iter().enumerate() {
             let name = tpoint_name(&document, &entries[at]["tpoint"]);
             let stripped = strip(raw, &entries[at], &description(messages[at]), name);
@@ -146,28 +176,49 @@ fn description(line: &str) -> String {
 /// Returns the line without its owner's column, and that column.
 fn without_owner<'a>(line: &'a str, name: &str) -> (String, &'a str) {
     let behind = &line[OWNER..];
-    let at = behind.find(&format!(" {name}")).expect("the tracepoint's name");
-    (format!("{}{}", &line[..OWNER], &behind[at..]), behind[..at].trim_end())
+    let at = behind
+        .find(&format!(" {name}"))
+        .expect("the tracepoint's name");
+    (
+        format!("{}{}", &line[..OWNER], &behind[at..]),
+        behind[..at].trim_end(),
+    )
 }
 
 /// Checks and removes the parts that the JSON lacks.
 fn strip(line: &str, entry: &Value, description: &str, name: &str) -> String {
     let (line, owner) = without_owner(line, name);
-    let expected = if description.is_empty() { entry["poller"].as_str().unwrap_or_default() } else { description };
+    let expected = if description.is_empty() {
+        entry["poller"].as_str().unwrap_or_default()
+    } else {
+        description
+    };
     assert_eq!(owner, expected, "{line}");
     let object = OWNER + 1 + NAME_AND_SIZE;
     let (head, tail) = line.split_at(line.len().min(object));
-    let Some(value) = entry["object"]["value"].as_u64() else { return line };
+    let Some(value) = entry["object"]["value"].as_u64() else {
+        return line;
+    };
     let left_out = if entry["object"]["id"].is_null() {
-        let shown = tail.strip_prefix("id: ").and_then(|id| id.split(' ').next()).unwrap_or_default();
+        let shown = tail
+            .strip_prefix("id: ")
+            .and_then(|id| id.split(' ').next())
+            .unwrap_or_default();
         assert!(shown == "n/a" || shown == format!("{value:x}"), "{line}");
         format!("id: {shown:<12} ")
     } else if entry["object"]["time"].is_null() {
         // The id takes 12 columns, or more if it is longer.
-        let at = tail.find(" time: ").unwrap_or_else(|| panic!("no time: {line}")) + 1;
+        let at = tail
+            .find(" time: ")
+            .unwrap_or_else(|| panic!("no time: {line}"))
+            + 1;
         let time = format!("{:<15}", &tail[at..]);
-        let behind = time.strip_prefix("time: 0.000    ").unwrap_or_else(|| panic!("not created then: {line}"));
-        return format!("{head}{}{behind}", &tail[..at]).trim_end().to_owned();
+        let behind = time
+            .strip_prefix("time: 0.000    ")
+            .unwrap_or_else(|| panic!("not created then: {line}"));
+        return format!("{head}{}{behind}", &tail[..at])
+            .trim_end()
+            .to_owned();
     } else {
         return line;
     };

@@ -37,8 +37,16 @@ impl Case {
     fn new<S: Into<OsString>>(what: &'static str, args: impl IntoIterator<Item = S>) -> Self {
         let mut command = testkit::command(PROGRAM);
         command.args(args.into_iter().map(Into::into));
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).env("NO_COLOR", "1");
-        Self { what, command, kept: Vec::new() }
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .env("NO_COLOR", "1");
+        Self {
+            what,
+            command,
+            kept: Vec::new(),
+        }
     }
 
     /// Makes its output a pipe that nobody reads.
@@ -77,13 +85,20 @@ impl Drop for Running {
 /// Returns whether this signal ends a process by default: a shell's background jobs ignore SIGINT.
 fn is_default(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").expect("we live");
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("it is there");
+    let ignored = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .expect("it is there");
     u64::from_str_radix(ignored.trim(), 16).expect("hexadecimal") >> (signal - 1) & 1 == 0
 }
 
 fn send(child: &Child, signal: i32) {
     let pid = Pid::from_child(child);
-    let signal = if signal == 2 { Signal::INT } else { Signal::TERM };
+    let signal = if signal == 2 {
+        Signal::INT
+    } else {
+        Signal::TERM
+    };
     // It may have ended already.
     let _ = kill_process(pid, signal);
 }
@@ -96,7 +111,8 @@ fn end(child: &mut Child, what: &str) -> ExitStatus {
             return status;
         }
         if Instant::now() >= deadline {
-            let stack = std::fs::read_to_string(format!("/proc/{}/stack", child.id())).unwrap_or_default();
+            let stack =
+                std::fs::read_to_string(format!("/proc/{}/stack", child.id())).unwrap_or_default();
             panic!("{what}: still there {PATIENCE:?} after the signal; it was in\n{stack}");
         }
         std::thread::sleep(Duration::from_millis(10));
@@ -120,21 +136,32 @@ fn all_end(make: impl Fn() -> Vec<Case>) {
     for (case, mut child, signal) in running {
         let status = end(&mut child.0, &format!("{} (signal {signal})", case.what));
         // A panic, or running out of memory, would end it too.
-        assert!(status.code().is_some() || status.signal() == Some(signal), "{}: {status}", case.what);
+        assert!(
+            status.code().is_some() || status.signal() == Some(signal),
+            "{}: {status}",
+            case.what
+        );
         assert_ne!(status.code(), Some(101), "{}: {status}", case.what);
     }
 }
 
 fn fifo(dir: &Path, name: &str) -> PathBuf {
     let path = dir.join(name);
-    let done = testkit::command("mkfifo").arg(&path).status().expect("mkfifo runs");
+    let done = testkit::command("mkfifo")
+        .arg(&path)
+        .status()
+        .expect("mkfifo runs");
     assert!(done.success());
     path
 }
 
 /// Opens both ends of a FIFO, so that opening it does not wait.
 fn opened(path: &Path) -> File {
-    File::options().read(true).write(true).open(path).expect("it opens")
+    File::options()
+        .read(true)
+        .write(true)
+        .open(path)
+        .expect("it opens")
 }
 
 /// Starts a process with many threads, which end with it.
@@ -148,10 +175,18 @@ fn many_threads(dir: &Path) -> Child {
             puts(\"ready\"); fflush(stdout); getchar(); return 0; }\n";
     std::fs::write(&source, text).expect("written");
     let program = dir.join("many");
-    let done =
-        testkit::command("cc").args(["-O1", "-pthread", "-o"]).arg(&program).arg(&source).status().expect("cc runs");
+    let done = testkit::command("cc")
+        .args(["-O1", "-pthread", "-o"])
+        .arg(&program)
+        .arg(&source)
+        .status()
+        .expect("cc runs");
     assert!(done.success());
-    let mut child = testkit::command(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut child = testkit::command(&program)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
     let mut ready = [0; 6];
     let stdout = child.stdout.as_mut().expect("it is piped");
     std::io::Read::read_exact(stdout, &mut ready).expect("it says so");
@@ -179,22 +214,50 @@ fn readers_of_what_never_ends_are_ended() {
     all_end(|| {
         let path = |path: &Path| path.as_os_str().to_owned();
         vec![
-            Case::new("trace -i FIFO", [OsString::from("trace"), "-i".into(), path(&silent)]).keep(opened(&silent)),
-            Case::new("trace -i FIFO without a writer", [OsString::from("trace"), "-i".into(), path(&unopened)]),
+            Case::new(
+                "trace -i FIFO",
+                [OsString::from("trace"), "-i".into(), path(&silent)],
+            )
+            .keep(opened(&silent)),
+            Case::new(
+                "trace -i FIFO without a writer",
+                [OsString::from("trace"), "-i".into(), path(&unopened)],
+            ),
             Case::new("latency of JSON that goes on", ["latency", "-i", "-"])
                 .fed(b"{\"tsc_rate\": 1000, \"entries\": ["),
             Case::new("trace of JSON from a pipe", ["trace"]).fed(b"{"),
             Case::new("run FIFO", [OsString::from("run"), path(&script)]).keep(opened(&script)),
             Case::new("run of a long script", [OsString::from("run"), path(&long)]),
-            Case::new("run --fmt of a long script", [OsString::from("run"), "--fmt".into(), path(&long)]).unread(),
+            Case::new(
+                "run --fmt of a long script",
+                [OsString::from("run"), "--fmt".into(), path(&long)],
+            )
+            .unread(),
             Case::new("list FIFO", [OsString::from("list"), path(&silent)]).keep(opened(&silent)),
             Case::new(
                 "objects of a FIFO",
-                [OsString::from("record"), "--objects".into(), path(&unopened), "-p1".into()],
+                [
+                    OsString::from("record"),
+                    "--objects".into(),
+                    path(&unopened),
+                    "-p1".into(),
+                ],
             ),
-            Case::new("trace to a full pipe", [OsString::from("trace"), "-i".into(), path(&trace)]).unread(),
-            Case::new("trace --follow", [OsString::from("trace"), "--follow".into(), "-i".into(), path(&trace)])
-                .keep(File::open(&trace).expect("it is there")),
+            Case::new(
+                "trace to a full pipe",
+                [OsString::from("trace"), "-i".into(), path(&trace)],
+            )
+            .unread(),
+            Case::new(
+                "trace --follow",
+                [
+                    OsString::from("trace"),
+                    "--follow".into(),
+                    "-i".into(),
+                    path(&trace),
+                ],
+            )
+            .keep(File::open(&trace).expect("it is there")),
         ]
     });
 }
@@ -210,23 +273,58 @@ fn tracers_are_ended() {
     let many = Running(many_threads(dir.path()));
     let pid = many.0.id().to_string();
     let demo = ["demo-target", "--no-trace-file"];
-    let target = testkit::command(PROGRAM).args(demo).stdin(Stdio::null()).stderr(Stdio::null()).spawn();
+    let target = testkit::command(PROGRAM)
+        .args(demo)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
     let target = Running(target.expect("it starts"));
     let target_pid = target.0.id().to_string();
     all_end(|| {
         let text = "x".repeat(100);
-        let prints = format!("interval:ms:1 {{ printf(\"{text}\"); printf(\"{text}\"); printf(\"{text}\"); }}");
+        let prints = format!(
+            "interval:ms:1 {{ printf(\"{text}\"); printf(\"{text}\"); printf(\"{text}\"); }}"
+        );
         let ends = "interval:ms:20 { exit() } END { system(\"sleep 60\"); }";
         vec![
             Case::new("run -p to a full pipe", ["run", "-p", &pid, "-e", &prints]).unread(),
-            Case::new("run that waits for a command", ["run", "--unsafe", "-e", "BEGIN { system(\"sleep 60\"); }"]),
-            Case::new("run whose END waits for a command", ["run", "--unsafe", "-e", ends]),
-            Case::new("run of timers", ["run", "-e", "interval:s:1 { @ = count(); }"]),
-            Case::new("run -c", ["run", "-c", "sleep 60", "-e", "interval:s:1 { @ = count(); }"]),
-            Case::new("kernel-delay of many threads", ["kernel-delay", "-p", &pid, "--sample-time", "60"]),
+            Case::new(
+                "run that waits for a command",
+                ["run", "--unsafe", "-e", "BEGIN { system(\"sleep 60\"); }"],
+            ),
+            Case::new(
+                "run whose END waits for a command",
+                ["run", "--unsafe", "-e", ends],
+            ),
+            Case::new(
+                "run of timers",
+                ["run", "-e", "interval:s:1 { @ = count(); }"],
+            ),
+            Case::new(
+                "run -c",
+                [
+                    "run",
+                    "-c",
+                    "sleep 60",
+                    "-e",
+                    "interval:s:1 { @ = count(); }",
+                ],
+            ),
+            Case::new(
+                "kernel-delay of many threads",
+                ["kernel-delay", "-p", &pid, "--sample-time", "60"],
+            ),
             Case::new(
                 "kernel-delay to a full pipe",
-                ["kernel-delay", "-p", &pid, "--sample-time", "0.05", "--sample-count", "1000"],
+                [
+                    "kernel-delay",
+                    "-p",
+                    &pid,
+                    "--sample-time",
+                    "0.05",
+                    "--sample-count",
+                    "1000",
+                ],
             )
             .unread(),
             Case::new(

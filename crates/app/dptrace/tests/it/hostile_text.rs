@@ -91,21 +91,54 @@ impl Victim {
         std::fs::write(&main_c, MAIN).expect("written");
         std::fs::write(&library_c, LIBRARY).expect("written");
         let cc = |args: &[&OsStr]| {
-            let done =
-                testkit::command("cc").args(["-O1", "-g", "-fno-omit-frame-pointer", "-pthread"]).args(args).output();
+            let done = testkit::command("cc")
+                .args(["-O1", "-g", "-fno-omit-frame-pointer", "-pthread"])
+                .args(args)
+                .output();
             let done = done.expect("cc runs");
-            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+            assert!(
+                done.status.success(),
+                "{}",
+                String::from_utf8_lossy(&done.stderr)
+            );
         };
-        cc(&["-shared".as_ref(), "-fPIC".as_ref(), "-o".as_ref(), library.as_ref(), library_c.as_ref()]);
-        cc(&["-o".as_ref(), program.as_ref(), main_c.as_ref(), library.as_ref()]);
+        cc(&[
+            "-shared".as_ref(),
+            "-fPIC".as_ref(),
+            "-o".as_ref(),
+            library.as_ref(),
+            library_c.as_ref(),
+        ]);
+        cc(&[
+            "-o".as_ref(),
+            program.as_ref(),
+            main_c.as_ref(),
+            library.as_ref(),
+        ]);
         let mut command = testkit::command(&program);
-        command.arg(OsStr::from_bytes(EVIL)).env("EVIL", OsStr::from_bytes(EVIL));
+        command
+            .arg(OsStr::from_bytes(EVIL))
+            .env("EVIL", OsStr::from_bytes(EVIL));
         command.args(opens);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
         let mut ready = [0; 6];
-        child.stdout.as_mut().expect("it is piped").read_exact(&mut ready).expect("it says so");
+        child
+            .stdout
+            .as_mut()
+            .expect("it is piped")
+            .read_exact(&mut ready)
+            .expect("it says so");
         let cgroup = in_cgroup(child.id());
-        Self { child, dir, program, cgroup }
+        Self {
+            child,
+            dir,
+            program,
+            cgroup,
+        }
     }
 
     fn pid(&self) -> String {
@@ -135,8 +168,15 @@ impl Drop for Victim {
 fn in_cgroup(pid: u32) -> Option<PathBuf> {
     let name: Vec<u8> = EVIL.iter().copied().filter(|&byte| byte != b'\n').collect();
     let name = [b"dptrace-", pid.to_string().as_bytes(), name.as_slice()].concat();
-    let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu"].map(Path::new);
-    let root = roots.into_iter().find(|root| root.join("cgroup.procs").exists())?;
+    let roots = [
+        "/sys/fs/cgroup",
+        "/sys/fs/cgroup/unified",
+        "/sys/fs/cgroup/cpu",
+    ]
+    .map(Path::new);
+    let root = roots
+        .into_iter()
+        .find(|root| root.join("cgroup.procs").exists())?;
     let folder = root.join(OsStr::from_bytes(&name));
     std::fs::create_dir(&folder).ok()?;
     if std::fs::write(folder.join("cgroup.procs"), pid.to_string()).is_err() {
@@ -148,24 +188,44 @@ fn in_cgroup(pid: u32) -> Option<PathBuf> {
 /// Runs the program, and checks each character that it prints.
 #[track_caller]
 fn harmless<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> (Output, String) {
-    let args: Vec<OsString> = args.into_iter().map(|arg| arg.as_ref().to_owned()).collect();
+    let args: Vec<OsString> = args
+        .into_iter()
+        .map(|arg| arg.as_ref().to_owned())
+        .collect();
     let mut command = testkit::command(PROGRAM);
-    let output = command.args(&args).env("NO_COLOR", "1").stdin(Stdio::null()).output().expect("it runs");
+    let output = command
+        .args(&args)
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null())
+        .output()
+        .expect("it runs");
     let mut all = String::new();
-    for (stream, bytes) in [("standard output", &output.stdout), ("standard error", &output.stderr)] {
+    for (stream, bytes) in [
+        ("standard output", &output.stdout),
+        ("standard error", &output.stderr),
+    ] {
         let text = std::str::from_utf8(bytes);
-        let text = text.unwrap_or_else(|error| panic!("{args:?}: {stream} is not UTF-8: {error}: {bytes:?}"));
-        let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t') || ('\u{202a}'..='\u{202e}').contains(&c);
+        let text = text
+            .unwrap_or_else(|error| panic!("{args:?}: {stream} is not UTF-8: {error}: {bytes:?}"));
+        let obeyed = |c: char| {
+            c.is_control() && !matches!(c, '\n' | '\t') || ('\u{202a}'..='\u{202e}').contains(&c)
+        };
         let line = text.lines().find(|line| line.contains(obeyed));
         assert_eq!(line, None, "{args:?}: {stream}");
         // A line end in a name must not end a line: the following character there is of C1. A
         // script's output of strings and files may contain line ends.
         let prints = args[0] == "run" && args.iter().any(|arg| arg == "-e");
-        let torn = text.lines().find(|line| line.starts_with("\\xc2\\x9b\\x7f"));
+        let torn = text
+            .lines()
+            .find(|line| line.starts_with("\\xc2\\x9b\\x7f"));
         assert!(torn.is_none() || prints, "{args:?}: {stream}: {text}");
         all.push_str(text);
     }
-    assert!(output.status.code().is_some_and(|code| code < 4), "{args:?}: {}: {all}", output.status);
+    assert!(
+        output.status.code().is_some_and(|code| code < 4),
+        "{args:?}: {}: {all}",
+        output.status
+    );
     (output, all)
 }
 
@@ -188,7 +248,10 @@ fn every_command_writes_names_that_nobody_obeys() {
     assert!(works(["list", "-p", pid]).contains("plain:tick"));
     works(["list", "--places", "-p", pid]);
     let functions = works(["list", "--functions", "-p", pid]);
-    assert!(functions.contains("evil\\x1b[31m\\xc2\\x9b\\x7f") && functions.contains("turn\\x1b[31m"), "{functions}");
+    assert!(
+        functions.contains("evil\\x1b[31m\\xc2\\x9b\\x7f") && functions.contains("turn\\x1b[31m"),
+        "{functions}"
+    );
     works(["list", "--json", "-p", pid]);
     works(["list", "--json", "--functions", "-p", pid]);
     works(["list".as_ref(), program]);
@@ -196,7 +259,10 @@ fn every_command_writes_names_that_nobody_obeys() {
         works(["run", "-p", pid, "-l", pattern]);
         works(["run", "-p", pid, "-lv", pattern]);
     }
-    let cat = format!("BEGIN {{ cat(\"{}\"); exit(); }}", victim.dir.path().join("plain").display());
+    let cat = format!(
+        "BEGIN {{ cat(\"{}\"); exit(); }}",
+        victim.dir.path().join("plain").display()
+    );
     std::fs::write(victim.dir.path().join("plain"), EVIL).expect("written");
     assert!(works(["run", "-e", &cat]).contains("e\\x1b[31m"));
     works(["run", "-f", "json", "-e", &cat]);
@@ -238,7 +304,15 @@ fn names_in_messages_are_not_obeyed() {
         path.into_os_string()
     };
     let missing = dir.path().join(OsStr::from_bytes(EVIL)).into_os_string();
-    let script = evil(b"script", &[b"begin { ", &EVIL[..EVIL.len() - 1], b" \"\x1b[31m\"; foo(); }"].concat());
+    let script = evil(
+        b"script",
+        &[
+            b"begin { ",
+            &EVIL[..EVIL.len() - 1],
+            b" \"\x1b[31m\"; foo(); }",
+        ]
+        .concat(),
+    );
     let not_text = evil(b"not-text", EVIL);
     let spec = evil(b"spec", b"[[object]]\nname = \"\\u001b[31m\\u009b\\u007f\\n\"\nkey = \"k\"\n[[object.probe]]\nname = \"\\u001b[31m\"\nrole = \"begin\"\nargs = [\"tsc\", \"k\"]\n");
     let broken = evil(b"broken", b"[[object]]\nname = \xc2\x9b \x7f\x1b\n");
@@ -253,16 +327,43 @@ fn names_in_messages_are_not_obeyed() {
         vec![dash("run"), script.clone()],
         vec![dash("run"), dash("--check"), script.clone()],
         vec![dash("run"), not_text.clone()],
-        vec![dash("run"), dash("-c"), missing.clone(), dash("-e"), dash("begin { }")],
-        vec![dash("run"), dash("--include"), missing.clone(), dash("-e"), dash("begin { }")],
-        vec![dash("run"), dash("-e"), dash("begin { @x = foo\u{1b}[31m\u{9b}; } uprobe:/no\u{1b}/\u{7f}:f { }")],
+        vec![
+            dash("run"),
+            dash("-c"),
+            missing.clone(),
+            dash("-e"),
+            dash("begin { }"),
+        ],
+        vec![
+            dash("run"),
+            dash("--include"),
+            missing.clone(),
+            dash("-e"),
+            dash("begin { }"),
+        ],
+        vec![
+            dash("run"),
+            dash("-e"),
+            dash("begin { @x = foo\u{1b}[31m\u{9b}; } uprobe:/no\u{1b}/\u{7f}:f { }"),
+        ],
         vec![dash("run"), dash("-l"), dash("uprobe:/no\u{1b}\u{9b}:*")],
         vec![dash("trace"), dash("-i"), missing.clone()],
         vec![dash("trace"), dash("-i"), json.clone()],
         vec![dash("trace"), dash("-i"), not_text.clone()],
-        vec![dash("trace"), dash("-i"), json.clone(), dash("-b"), missing.clone()],
+        vec![
+            dash("trace"),
+            dash("-i"),
+            json.clone(),
+            dash("-b"),
+            missing.clone(),
+        ],
         vec![dash("trace"), dash("--follow"), dash("-i"), json.clone()],
-        vec![dash("trace"), dash("-s"), dash("a\u{1b}[31m\n"), dash("-p1")],
+        vec![
+            dash("trace"),
+            dash("-s"),
+            dash("a\u{1b}[31m\n"),
+            dash("-p1"),
+        ],
         vec![dash("latency"), dash("-i"), missing.clone()],
         vec![dash("latency"), dash("-i"), json.clone()],
         vec![dash("generate"), dash("--objects"), spec.clone()],
@@ -277,13 +378,19 @@ fn names_in_messages_are_not_obeyed() {
         vec![dash("--\u{1b}[31m")],
     ] {
         let (output, all) = harmless(&args);
-        assert!(!output.status.success() || all.is_empty() || args[0] != "trace", "{args:?}: {all}");
+        assert!(
+            !output.status.success() || all.is_empty() || args[0] != "trace",
+            "{args:?}: {all}"
+        );
     }
     let mut as_bpftrace = testkit::command(PROGRAM);
     std::os::unix::process::CommandExt::arg0(&mut as_bpftrace, "bpftrace");
     let done = as_bpftrace.arg(&script).output().expect("it runs");
     let said = String::from_utf8(done.stderr).expect("it is UTF-8");
-    assert!(!said.contains(|c: char| c.is_control() && c != '\n'), "{said:?}");
+    assert!(
+        !said.contains(|c: char| c.is_control() && c != '\n'),
+        "{said:?}"
+    );
 }
 
 #[test]
@@ -297,13 +404,17 @@ fn a_process_lives_as_long_as_one_of_its_threads() {
     let victim = Victim::start(Some(&trace));
     let pid = &victim.pid();
     let status = format!("/proc/{pid}/status");
-    while !String::from_utf8_lossy(&std::fs::read(&status).expect("it lives")).contains("(zombie)") {
+    while !String::from_utf8_lossy(&std::fs::read(&status).expect("it lives")).contains("(zombie)")
+    {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     assert!(works(["list", "-p", pid]).contains("plain:tick"));
     let counts = "uprobe:__EXE__:plain { @hits = count(); @[ustack(2)] = count(); exit(); }";
     let counted = works(["run", "-p", pid, "-e", counts]);
-    assert!(counted.contains("@hits: ") && !counted.contains("@hits: 0") && counted.contains("plain"), "{counted}");
+    assert!(
+        counted.contains("@hits: ") && !counted.contains("@hits: 0") && counted.contains("plain"),
+        "{counted}"
+    );
     let delay = works(["kernel-delay", "-p", pid, "--sample-time", "0.1"]);
     assert!(delay.contains("[TIME BUDGET]"), "{delay}");
     let spec = victim.dir.path().join("spec.toml");
@@ -313,10 +424,19 @@ fn a_process_lives_as_long_as_one_of_its_threads() {
     let recorded = until(|| works(record), |recorded| recorded.contains("tick: "));
     assert!(recorded.contains("the time is over"), "{recorded}");
     let (output, said) = harmless(["trace", "-p", pid]);
-    assert!(!output.status.success() && said.contains("has no trace file"), "{said}");
+    assert!(
+        !output.status.success() && said.contains("has no trace file"),
+        "{said}"
+    );
     // This process has the trace open, so it counts as its writer.
-    let follow =
-        ["trace".as_ref(), "--follow".as_ref(), "--for".as_ref(), "200ms".as_ref(), "-i".as_ref(), trace.as_os_str()];
+    let follow = [
+        "trace".as_ref(),
+        "--follow".as_ref(),
+        "--for".as_ref(),
+        "200ms".as_ref(),
+        "-i".as_ref(),
+        trace.as_os_str(),
+    ];
     let said = works(follow);
     assert!(said.contains("the time is over"), "{said}");
 }

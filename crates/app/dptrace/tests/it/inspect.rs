@@ -76,16 +76,30 @@ impl Target {
         fs::write(folder.path().join("other.c"), OTHER).unwrap();
         let made: &[&str] = &["gcc", "-g", "-O1", "-o", "whole", "main.c", "other.c"];
         for step in std::iter::once(&made).chain(change) {
-            let Ok(done) = testkit::command(step[0]).args(&step[1..]).current_dir(folder.path()).output() else {
+            let Ok(done) = testkit::command(step[0])
+                .args(&step[1..])
+                .current_dir(folder.path())
+                .output()
+            else {
                 skip(step[0], &format!("no {} here", step[0]));
                 return None;
             };
-            assert!(done.status.success(), "{step:?}: {}", String::from_utf8_lossy(&done.stderr));
+            assert!(
+                done.status.success(),
+                "{step:?}: {}",
+                String::from_utf8_lossy(&done.stderr)
+            );
         }
         let mut command = testkit::command(folder.path().join(name));
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(child.stdout.as_mut().unwrap())
+            .read_line(&mut line)
+            .unwrap();
         assert_eq!(line, "ready\n");
         Some(Self { folder, child })
     }
@@ -97,7 +111,10 @@ impl Target {
     /// Runs `dptrace inspect` on it; returns standard output, standard error and exit status.
     fn inspect(&self, words: &[&str]) -> (String, String, Option<i32>) {
         let pid = self.child.id().to_string();
-        run(Path::new(PROGRAM), &[&["inspect", "-p", &pid], words].concat())
+        run(
+            Path::new(PROGRAM),
+            &[&["inspect", "-p", &pid], words].concat(),
+        )
     }
 
     /// Returns the output for valid expressions.
@@ -117,13 +134,23 @@ impl Drop for Target {
 
 fn run(program: &Path, words: &[&str]) -> (String, String, Option<i32>) {
     let mut command = testkit::command(program);
-    let Output { stdout, stderr, status } = command.args(words).env("NO_COLOR", "1").output().unwrap();
-    (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap(), status.code())
+    let Output {
+        stdout,
+        stderr,
+        status,
+    } = command.args(words).env("NO_COLOR", "1").output().unwrap();
+    (
+        String::from_utf8(stdout).unwrap(),
+        String::from_utf8(stderr).unwrap(),
+        status.code(),
+    )
 }
 
 #[test]
 fn variables_structs_and_lists_are_printed() {
-    let Some(target) = Target::start("whole", &[]) else { return };
+    let Some(target) = Target::start("whole", &[]) else {
+        return;
+    };
     let tree = target.output(&["g_all[1]"]);
     let without_addresses: Vec<&str> = tree.lines().filter(|line| !line.contains("0x")).collect();
     let expected = "\
@@ -146,26 +173,48 @@ g_all[1] = (struct conn) {
     histogram = [0, 0, 0, 9, 0 (x60)]
 }";
     assert_eq!(without_addresses.join("\n"), expected);
-    assert!(tree.contains("<g_tcp>") && tree.contains("tqe_next = "), "{tree}");
+    assert!(
+        tree.contains("<g_tcp>") && tree.contains("tqe_next = "),
+        "{tree}"
+    );
 
-    let loop_text = r#"for ($c : list(g_conns, link)) { printf("%d %s %s\n", $c->id, $c->peer, $c->state) }"#;
+    let loop_text =
+        r#"for ($c : list(g_conns, link)) { printf("%d %s %s\n", $c->id, $c->peer, $c->state) }"#;
     let lines = "1 10.0.0.1 CONNECTING (1)\n2 10.0.0.2 CONNECTED (7)\n3 10.0.0.3 CONNECTED (7)\n";
     assert_eq!(target.output(&[loop_text]), lines);
     assert_eq!(
-        target.output(&["len(list(g_conns, link))", "&g_all[1] == g_conns.tqh_first->link.tqe_next"]),
+        target.output(&[
+            "len(list(g_conns, link))",
+            "&g_all[1] == g_conns.tqh_first->link.tqe_next"
+        ]),
         "len(list(g_conns, link)) = 3\n&g_all[1] == g_conns.tqh_first->link.tqe_next = true\n"
     );
-    assert_eq!(target.output(&["str(g_text)"]), "str(g_text) = \"plain \\x1b[31mred\"\n");
-    assert!(target.output(&["g_all[0].ops->connect"]).ends_with("<tcp_connect>\n"));
+    assert_eq!(
+        target.output(&["str(g_text)"]),
+        "str(g_text) = \"plain \\x1b[31mred\"\n"
+    );
+    assert!(
+        target
+            .output(&["g_all[0].ops->connect"])
+            .ends_with("<tcp_connect>\n")
+    );
     assert_eq!(
         target.output(&["((struct conn *)&g_all)->id", "sizeof(struct conn)"]),
         "((struct conn *)&g_all)->id = 1\nsizeof(struct conn) = 352\n"
     );
-    assert_eq!(target.output(&["*uaddr(\"other.c:counter\")"]), "*uaddr(\"other.c:counter\") = 41\n");
+    assert_eq!(
+        target.output(&["*uaddr(\"other.c:counter\")"]),
+        "*uaddr(\"other.c:counter\") = 41\n"
+    );
     // A variable of a shared library.
     assert!(target.output(&["stdout != NULL"]).ends_with("= true\n"));
 
-    let json = target.output(&["--json", "g_all[0].peer", "g_all[0].key", "for ($i : 0..2) { $i }"]);
+    let json = target.output(&[
+        "--json",
+        "g_all[0].peer",
+        "g_all[0].key",
+        "for ($i : 0..2) { $i }",
+    ]);
     let key = r#"{"raw": 1234605616436508552, "lo": 1432778632, "hi": 287454020, "bytes": "8877665544332211"}"#;
     let value = |expr: &str, ty: &str, value: &str| {
         let envelope = r#"{"version":1,"type":"inspect.value""#;
@@ -182,53 +231,114 @@ g_all[1] = (struct conn) {
 
 #[test]
 fn what_is_wrong_is_shown_at_its_place() {
-    let Some(target) = Target::start("whole", &[]) else { return };
+    let Some(target) = Target::start("whole", &[]) else {
+        return;
+    };
     let check = |expr: &str, status: i32, words: &[&str]| {
         let (out, errors, found) = target.inspect(&[expr]);
-        assert_eq!((out.as_str(), found), ("", Some(status)), "{expr}: {errors}");
+        assert_eq!(
+            (out.as_str(), found),
+            ("", Some(status)),
+            "{expr}: {errors}"
+        );
         for word in words {
             assert!(errors.contains(word), "{expr}: {errors}");
         }
     };
-    check("counter", 2, &["there are 2 variables counter, in main.c, other.c", "uaddr(\"other.c:counter\")"]);
-    check("g_cons", 2, &["there is no variable or enumerator g_cons", "near: g_conns"]);
-    check("g_all[0].pear", 2, &["has no member pear: did you mean peer?", "          ^^^^"]);
+    check(
+        "counter",
+        2,
+        &[
+            "there are 2 variables counter, in main.c, other.c",
+            "uaddr(\"other.c:counter\")",
+        ],
+    );
+    check(
+        "g_cons",
+        2,
+        &["there is no variable or enumerator g_cons", "near: g_conns"],
+    );
+    check(
+        "g_all[0].pear",
+        2,
+        &["has no member pear: did you mean peer?", "          ^^^^"],
+    );
     check("g_null->id", 1, &["the pointer is NULL"]);
-    check("g_wild->id", 1, &["0x123456789010 can't be read: not mapped"]);
-    check("list(g_circle, link)", 2, &["leads back to", "after 1 elements"]);
+    check(
+        "g_wild->id",
+        1,
+        &["0x123456789010 can't be read: not mapped"],
+    );
+    check(
+        "list(g_circle, link)",
+        2,
+        &["leads back to", "after 1 elements"],
+    );
     check("g_all[", 2, &["expected an expression"]);
-    check("g_all[4]", 2, &["the index 4 is beyond the array, which has 4 elements"]);
+    check(
+        "g_all[4]",
+        2,
+        &["the index 4 is beyond the array, which has 4 elements"],
+    );
     // The other expressions are printed.
     let (out, _, status) = target.inspect(&["g_null->id", "1 + 1"]);
     assert_eq!((out.as_str(), status), ("1 + 1 = 2\n", Some(1)));
-    let (out, errors, status) = target.inspect(&["len(list(g_conns, link))", "--max-elements", "2"]);
-    assert_eq!((out.as_str(), status), ("len(list(g_conns, link)) = 2\n", Some(1)));
-    assert!(errors.contains("a list goes on after 2 elements"), "{errors}");
+    let (out, errors, status) =
+        target.inspect(&["len(list(g_conns, link))", "--max-elements", "2"]);
+    assert_eq!(
+        (out.as_str(), status),
+        ("len(list(g_conns, link)) = 2\n", Some(1))
+    );
+    assert!(
+        errors.contains("a list goes on after 2 elements"),
+        "{errors}"
+    );
 }
 
 #[test]
 fn debug_information_may_be_in_a_file_of_its_own_or_in_c() {
     let strip: [&[&str]; 3] = [
         &["mkdir", "elsewhere"],
-        &["objcopy", "--only-keep-debug", "whole", "elsewhere/bare.debug"],
+        &[
+            "objcopy",
+            "--only-keep-debug",
+            "whole",
+            "elsewhere/bare.debug",
+        ],
         &["objcopy", "--strip-all", "whole", "bare"],
     ];
-    let Some(target) = Target::start("bare", &strip) else { return };
+    let Some(target) = Target::start("bare", &strip) else {
+        return;
+    };
     let folder = target.path("elsewhere").to_str().unwrap().to_owned();
     let (_, errors, status) = target.inspect(&["g_all[1].id"]);
     assert_eq!(status, Some(2));
-    assert!(errors.contains("bare has no debug information") && errors.contains("--debuginfo DIR"), "{errors}");
-    assert_eq!(target.output(&["--debuginfo", &folder, "g_all[1].id"]), "g_all[1].id = 2\n");
+    assert!(
+        errors.contains("bare has no debug information") && errors.contains("--debuginfo DIR"),
+        "{errors}"
+    );
+    assert_eq!(
+        target.output(&["--debuginfo", &folder, "g_all[1].id"]),
+        "g_all[1].id = 2\n"
+    );
 
     // With only the names of functions and variables, types come from the user.
     let symbols: [&[&str]; 1] = [&["objcopy", "--strip-debug", "whole", "bare"]];
-    let Some(target) = Target::start("bare", &symbols) else { return };
+    let Some(target) = Target::start("bare", &symbols) else {
+        return;
+    };
     let types = target.path("conn.h");
     fs::write(&types, "struct conn { struct { struct conn *tqe_next; void *prev; } link; uint16_t id; };\nstruct head { struct conn *tqh_first; };\n").unwrap();
     let (_, errors, _) = target.inspect(&["g_conns"]);
-    assert!(errors.contains("has no type") && errors.contains("cast its address"), "{errors}");
+    assert!(
+        errors.contains("has no type") && errors.contains("cast its address"),
+        "{errors}"
+    );
     let list = "for ($c : list((struct head *)uaddr(\"g_conns\"), link)) { $c->id }";
-    assert_eq!(target.output(&["--types", types.to_str().unwrap(), list]), "1\n2\n3\n");
+    assert_eq!(
+        target.output(&["--types", types.to_str().unwrap(), list]),
+        "1\n2\n3\n"
+    );
 }
 
 /// The program has no debug information, and a copy of the variable (`R_X86_64_COPY`): its address
@@ -241,27 +351,59 @@ fn a_library_has_the_type_of_a_variable_that_the_program_has_a_copy_of() {
     let steps: &[&[&str]] = &[
         &["sh", "-c", library],
         &["sh", "-c", program],
-        &["gcc", "-g", "-shared", "-fPIC", "-o", "libshared.so", "shared.c"],
-        &["gcc", "-no-pie", "-fno-pie", "-o", "copy", "copy.c", "-L.", "-lshared", "-Wl,-rpath,$ORIGIN"],
+        &[
+            "gcc",
+            "-g",
+            "-shared",
+            "-fPIC",
+            "-o",
+            "libshared.so",
+            "shared.c",
+        ],
+        &[
+            "gcc",
+            "-no-pie",
+            "-fno-pie",
+            "-o",
+            "copy",
+            "copy.c",
+            "-L.",
+            "-lshared",
+            "-Wl,-rpath,$ORIGIN",
+        ],
     ];
-    let Some(target) = Target::start("copy", steps) else { return };
-    assert_eq!(target.output(&["shared"]), "shared = (struct point) {x = 3, y = 9}\n");
+    let Some(target) = Target::start("copy", steps) else {
+        return;
+    };
+    assert_eq!(
+        target.output(&["shared"]),
+        "shared = (struct point) {x = 3, y = 9}\n"
+    );
 }
 
 #[test]
 fn processes_that_cannot_be_read_are_errors() {
-    let Some(target) = Target::start("whole", &[]) else { return };
+    let Some(target) = Target::start("whole", &[]) else {
+        return;
+    };
     let pid = target.child.id().to_string();
     drop(target);
     let (_, errors, status) = run(Path::new(PROGRAM), &["inspect", "-p", &pid, "1"]);
-    assert!(status == Some(1) && errors.contains("no process has the pid"), "{errors}");
+    assert!(
+        status == Some(1) && errors.contains("no process has the pid"),
+        "{errors}"
+    );
 }
 
 /// CAP_SYS_PTRACE alone suffices; without it the error names it.
 #[test]
 fn one_capability_is_enough() {
-    let Some(target) = Target::start("whole", &[]) else { return };
-    let is_root = fs::metadata("/proc/self").map(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0).unwrap();
+    let Some(target) = Target::start("whole", &[]) else {
+        return;
+    };
+    let is_root = fs::metadata("/proc/self")
+        .map(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
+        .unwrap();
     if !is_root {
         skip("kernel", "not root");
         return;

@@ -22,10 +22,15 @@ fn requests(durations: &[(u64, u64)]) -> TraceBuilder {
 
 /// Returns the rows of a table: the label and the numbers after it.
 fn rows(table: &str) -> Vec<(String, Vec<String>)> {
-    let rows = table.lines().filter(|line| line.contains("->") || line.trim_start().starts_with("whole"));
+    let rows = table
+        .lines()
+        .filter(|line| line.contains("->") || line.trim_start().starts_with("whole"));
     rows.map(|line| {
         let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
-        let label = words.iter().take_while(|word| !word.starts_with(|c: char| c.is_ascii_digit())).count();
+        let label = words
+            .iter()
+            .take_while(|word| !word.starts_with(|c: char| c.is_ascii_digit()))
+            .count();
         (words[..label].join(" "), words[label..].to_vec())
     })
     .collect()
@@ -37,28 +42,55 @@ fn latency(trace: &TraceBuilder, more: &[&str]) -> String {
 
 fn json(trace: &TraceBuilder, more: &[&str]) -> Vec<Value> {
     let text = latency(trace, &[&["--json"], more].concat());
-    text.lines().map(|line| serde_json::from_str(line).expect("an object a line")).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect("an object a line"))
+        .collect()
 }
 
 /// Returns requests with waits of 1 to 10 us and work of 10 to 100 us: with ten values, the
 /// percentile p is the value of rank ceil(p * 10).
 fn ten() -> TraceBuilder {
-    requests(&(1..=10).map(|n| (n * 1_000, n * 10_000)).collect::<Vec<_>>())
+    requests(
+        &(1..=10)
+            .map(|n| (n * 1_000, n * 10_000))
+            .collect::<Vec<_>>(),
+    )
 }
 
 #[test]
 fn the_table_reports_each_stage_and_the_whole() {
     let table = latency(&ten(), &[]);
     let expected = [
-        ("TCP_REQ_NEW -> TCP_REQ_EXECUTING", "10 9.1% 5.500 5.000 9.000 10.000 10.000 10.000"),
-        ("TCP_REQ_EXECUTING -> TCP_REQ_COMPLETED", "10 90.9% 55.000 50.000 90.000 100.000 100.000 100.000"),
+        (
+            "TCP_REQ_NEW -> TCP_REQ_EXECUTING",
+            "10 9.1% 5.500 5.000 9.000 10.000 10.000 10.000",
+        ),
+        (
+            "TCP_REQ_EXECUTING -> TCP_REQ_COMPLETED",
+            "10 90.9% 55.000 50.000 90.000 100.000 100.000 100.000",
+        ),
         ("whole", "10 60.500 55.000 99.000 110.000 110.000 110.000"),
     ];
     let expected = expected.map(|(label, numbers)| (label.to_owned(), numbers.to_owned()));
-    assert_eq!(rows(&table).into_iter().map(|(label, n)| (label, n.join(" "))).collect::<Vec<_>>(), expected);
-    assert!(table.starts_with("10 objects r from TCP_REQ_NEW\n"), "{table}");
+    assert_eq!(
+        rows(&table)
+            .into_iter()
+            .map(|(label, n)| (label, n.join(" ")))
+            .collect::<Vec<_>>(),
+        expected
+    );
+    assert!(
+        table.starts_with("10 objects r from TCP_REQ_NEW\n"),
+        "{table}"
+    );
     for column in ["count", "mean", "p50", "p90", "p99", "p99.9", "max"] {
-        assert!(table.lines().nth(1).is_some_and(|head| head.contains(column)), "{table}");
+        assert!(
+            table
+                .lines()
+                .nth(1)
+                .is_some_and(|head| head.contains(column)),
+            "{table}"
+        );
     }
 }
 
@@ -82,15 +114,32 @@ fn the_columns_stand_below_their_heads() {
 fn json_reports_the_same_numbers() {
     let lines = json(&ten(), &[]);
     assert_eq!(lines.len(), 3);
-    assert_eq!(lines[0]["stage"], serde_json::json!({ "from": "TCP_REQ_NEW", "to": "TCP_REQ_EXECUTING" }));
+    assert_eq!(
+        lines[0]["stage"],
+        serde_json::json!({ "from": "TCP_REQ_NEW", "to": "TCP_REQ_EXECUTING" })
+    );
     let (stage, whole) = (&lines[0], &lines[2]);
     assert_eq!(whole["stage"], "whole");
-    for (line, mean, p50, p90, max) in [(stage, 5_500, 5_000, 9_000, 10_000), (whole, 60_500, 55_000, 99_000, 110_000)]
-    {
-        assert_eq!((&line["count"], &line["mean_ns"]), (&10.into(), &mean.into()));
-        assert_eq!((&line["p50_ns"], &line["p90_ns"], &line["max_ns"]), (&p50.into(), &p90.into(), &max.into()));
-        assert_eq!((&line["object"], &line["first"]), (&"r".into(), &"TCP_REQ_NEW".into()));
-        assert_eq!((&line["p99_ns"], &line["p99_9_ns"]), (&max.into(), &max.into()));
+    for (line, mean, p50, p90, max) in [
+        (stage, 5_500, 5_000, 9_000, 10_000),
+        (whole, 60_500, 55_000, 99_000, 110_000),
+    ] {
+        assert_eq!(
+            (&line["count"], &line["mean_ns"]),
+            (&10.into(), &mean.into())
+        );
+        assert_eq!(
+            (&line["p50_ns"], &line["p90_ns"], &line["max_ns"]),
+            (&p50.into(), &p90.into(), &max.into())
+        );
+        assert_eq!(
+            (&line["object"], &line["first"]),
+            (&"r".into(), &"TCP_REQ_NEW".into())
+        );
+        assert_eq!(
+            (&line["p99_ns"], &line["p99_9_ns"]),
+            (&max.into(), &max.into())
+        );
     }
 }
 
@@ -109,8 +158,12 @@ fn many_values_keep_three_digits() {
         (&whole["count"], &whole["mean_ns"], &whole["max_ns"]),
         (&1000.into(), &500_500.into(), &1_000_000.into())
     );
-    for (name, exact) in [("p50_ns", 500_000.0), ("p90_ns", 900_000.0), ("p99_ns", 990_000.0), ("p99_9_ns", 999_000.0)]
-    {
+    for (name, exact) in [
+        ("p50_ns", 500_000.0),
+        ("p90_ns", 900_000.0),
+        ("p99_ns", 990_000.0),
+        ("p99_9_ns", 999_000.0),
+    ] {
         let found = whole[name].as_f64().expect("a number");
         assert!((found / exact - 1.0).abs() < 0.001, "{name}: {found}");
     }
@@ -119,47 +172,90 @@ fn many_values_keep_three_digits() {
 #[test]
 fn groups_by_what_a_record_and_its_owner_are() {
     let groups = |by: &str| {
-        let lines = json(&crate::common::small::builder(), &["--by", by, "--tpoint", "TCP_*"]);
+        let lines = json(
+            &crate::common::small::builder(),
+            &["--by", by, "--tpoint", "TCP_*"],
+        );
         let whole = lines.into_iter().filter(|line| line["stage"] == "whole");
-        whole.map(|line| (line["group"].clone(), line["max_ns"].as_u64())).collect::<Vec<_>>()
+        whole
+            .map(|line| (line["group"].clone(), line["max_ns"].as_u64()))
+            .collect::<Vec<_>>()
     };
     let pair = |name: &str, values: [&str; 2]| {
-        [(serde_json::json!({ name: values[0] }), Some(5_000)), (serde_json::json!({ name: values[1] }), Some(10_000))]
+        [
+            (serde_json::json!({ name: values[0] }), Some(5_000)),
+            (serde_json::json!({ name: values[1] }), Some(10_000)),
+        ]
     };
     assert_eq!(groups("lcore"), pair("lcore", ["0", "2"]));
     assert_eq!(groups("owner"), pair("owner", OWNERS));
     let nqns = ["nqn.2016-06.io.spdk:cnode1", "nqn.2016-06.io.spdk:cnode2"];
     assert_eq!(groups("owner.subnqn"), pair("owner.subnqn", nqns));
     let both = groups("lcore,owner.qid");
-    assert_eq!(both[1].0, serde_json::json!({ "lcore": "2", "owner.qid": "2" }));
+    assert_eq!(
+        both[1].0,
+        serde_json::json!({ "lcore": "2", "owner.qid": "2" })
+    );
     let table = latency(&crate::common::small::builder(), &["--by", "owner.subnqn"]);
-    assert!(table.contains("1 object r from TCP_REQ_NEW, owner.subnqn=nqn.2016-06.io.spdk:cnode1"), "{table}");
+    assert!(
+        table.contains("1 object r from TCP_REQ_NEW, owner.subnqn=nqn.2016-06.io.spdk:cnode1"),
+        "{table}"
+    );
 }
 
 #[test]
 fn groups_by_what_a_recorded_object_is() {
-    let lines = json(&crate::common::small::builder(), &["-b", "@t.recording", "--by", "qpair.hostnqn"]);
-    let rdma: Vec<_> = lines.iter().filter(|line| line["first"] == "RDMA_REQ_NEW").collect();
+    let lines = json(
+        &crate::common::small::builder(),
+        &["-b", "@t.recording", "--by", "qpair.hostnqn"],
+    );
+    let rdma: Vec<_> = lines
+        .iter()
+        .filter(|line| line["first"] == "RDMA_REQ_NEW")
+        .collect();
     assert!(
-        !rdma.is_empty() && rdma.iter().all(|line| line["group"]["qpair.hostnqn"] == crate::common::small::HOST),
+        !rdma.is_empty()
+            && rdma
+                .iter()
+                .all(|line| line["group"]["qpair.hostnqn"] == crate::common::small::HOST),
         "{lines:?}"
     );
-    let tcp: Vec<_> = lines.iter().filter(|line| line["first"] == "TCP_REQ_NEW").collect();
-    assert!(!tcp.is_empty() && tcp.iter().all(|line| line["group"]["qpair.hostnqn"].is_null()), "{lines:?}");
+    let tcp: Vec<_> = lines
+        .iter()
+        .filter(|line| line["first"] == "TCP_REQ_NEW")
+        .collect();
+    assert!(
+        !tcp.is_empty()
+            && tcp
+                .iter()
+                .all(|line| line["group"]["qpair.hostnqn"].is_null()),
+        "{lines:?}"
+    );
 }
 
 /// The record that begins the I/O points to the request, so the I/O has the request's connection.
 #[test]
 fn an_io_has_the_connection_of_its_request() {
     let lines = json(&crate::common::small::builder(), &["--by", "owner.subnqn"]);
-    let io = lines.iter().find(|line| line["first"] == "BDEV_IO_START").expect("the I/O");
+    let io = lines
+        .iter()
+        .find(|line| line["first"] == "BDEV_IO_START")
+        .expect("the I/O");
     assert_eq!(io["group"]["owner.subnqn"], "nqn.2016-06.io.spdk:cnode1");
     let mut t = crate::common::small::builder();
     t.record(2, Record::new(256, START + 20_000).object(0xa3).ptr(0xc0));
-    t.record(2, Record::new(192, START + 21_000).object(0xb1).ptr(0xa3).str("x"));
+    t.record(
+        2,
+        Record::new(192, START + 21_000)
+            .object(0xb1)
+            .ptr(0xa3)
+            .str("x"),
+    );
     t.record(2, Record::new(193, START + 22_000).object(0xb1).ptr(0xa3));
     let lines = json(&t, &["--by", "qpair.qid", "-b", "@t.recording"]);
-    let io = lines.iter().any(|line| line["object"] == "i" && line["group"]["qpair.qid"] == "5");
+    let io = lines
+        .iter()
+        .any(|line| line["object"] == "i" && line["group"]["qpair.qid"] == "5");
     assert!(io, "{lines:?}");
 }
 
@@ -168,13 +264,28 @@ fn an_io_has_the_connection_of_its_request() {
 #[test]
 fn an_unfinished_object_is_counted_apart() {
     let mut t = requests(&[(1_000, 2_000), (1_000, 4_000)]);
-    t.record(0, Record::new(320, START + 20_000).owner(256).object(0xa0).int(1));
+    t.record(
+        0,
+        Record::new(320, START + 20_000)
+            .owner(256)
+            .object(0xa0)
+            .int(1),
+    );
     t.record(0, Record::new(321, START + 29_000).owner(256).object(0xa0));
     let table = latency(&t, &[]);
-    assert!(table.starts_with("3 objects r from TCP_REQ_NEW (1 unfinished)"), "{table}");
+    assert!(
+        table.starts_with("3 objects r from TCP_REQ_NEW (1 unfinished)"),
+        "{table}"
+    );
     let lines = json(&t, &[]);
-    assert_eq!((&lines[0]["count"], &lines[0]["max_ns"]), (&3.into(), &9_000.into()));
-    assert_eq!((&lines[2]["count"], &lines[2]["max_ns"]), (&2.into(), &5_000.into()));
+    assert_eq!(
+        (&lines[0]["count"], &lines[0]["max_ns"]),
+        (&3.into(), &9_000.into())
+    );
+    assert_eq!(
+        (&lines[2]["count"], &lines[2]["max_ns"]),
+        (&2.into(), &5_000.into())
+    );
     assert_eq!(lines[2]["unfinished"], 1);
 }
 
@@ -182,16 +293,34 @@ fn an_unfinished_object_is_counted_apart() {
 fn records_of_objects_whose_creation_was_not_seen_are_reported_and_not_counted() {
     let mut t = crate::common::small::declared();
     t.record(0, Record::new(321, START - 10).owner(256).object(0xee));
-    t.record(0, Record::new(322, START - 5).owner(256).object(0xee).int(0));
+    t.record(
+        0,
+        Record::new(322, START - 5).owner(256).object(0xee).int(0),
+    );
     for record in 0..2 {
-        t.record(0, Record::new(256 + record, START + u64::from(record) * 700).object(0xa0).ptr(0));
+        t.record(
+            0,
+            Record::new(256 + record, START + u64::from(record) * 700)
+                .object(0xa0)
+                .ptr(0),
+        );
     }
     let small = Small::of(&t);
-    let done = dptrace().args(small.args("latency", &[])).assert().success();
+    let done = dptrace()
+        .args(small.args("latency", &[]))
+        .assert()
+        .success();
     let messages = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
-    assert!(messages.contains("2 records of objects created before"), "{messages}");
+    assert!(
+        messages.contains("2 records of objects created before"),
+        "{messages}"
+    );
     let table = String::from_utf8_lossy(&done.get_output().stdout).into_owned();
-    assert_eq!(rows(&table).last().map(|(_, n)| n.last().cloned()), Some(Some("0.700".to_owned())), "{table}");
+    assert_eq!(
+        rows(&table).last().map(|(_, n)| n.last().cloned()),
+        Some(Some("0.700".to_owned())),
+        "{table}"
+    );
 }
 
 #[test]
@@ -199,15 +328,24 @@ fn the_slowest_are_shown_with_all_their_records() {
     let t = requests(&[(1_000, 2_000), (3_000, 40_000), (1_000, 9_000)]);
     let table = latency(&t, &["--slowest", "2"]);
     let slow = &table[table.find("slowest 1").expect("the slowest")..];
-    let words: Vec<Vec<_>> = slow.lines().map(|line| line.split_whitespace().collect()).collect();
+    let words: Vec<Vec<_>> = slow
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
     assert_eq!(words[0], ["slowest", "1:", "r1,", "43.000", "us"]);
-    let first = words.iter().position(|line| *line == ["TCP_REQ_NEW", "0.000", "0.000"]).expect("the first record");
+    let first = words
+        .iter()
+        .position(|line| *line == ["TCP_REQ_NEW", "0.000", "0.000"])
+        .expect("the first record");
     assert_eq!(words[first + 1], ["TCP_REQ_EXECUTING", "3.000", "3.000"]);
     assert_eq!(words[first + 2], ["TCP_REQ_COMPLETED", "43.000", "40.000"]);
     assert_eq!(words[first + 4], ["slowest", "2:", "r2,", "10.000", "us"]);
     let lines = json(&t, &["--slowest", "1"]);
     let slow = lines.last().expect("a line");
-    assert_eq!((&slow["slowest"], &slow["object"], &slow["whole_ns"]), (&1.into(), &"r1".into(), &43_000.into()));
+    assert_eq!(
+        (&slow["slowest"], &slow["object"], &slow["whole_ns"]),
+        (&1.into(), &"r1".into(), &43_000.into())
+    );
     assert_eq!(slow["records"].as_array().map(Vec::len), Some(3));
 }
 
@@ -216,9 +354,14 @@ fn the_slowest_are_shown_with_all_their_records() {
 fn the_slowest_name_their_group() {
     let by = ["--slowest", "1", "--by", "owner.subnqn"];
     let table = latency(&crate::common::small::builder(), &by);
-    assert!(table.contains("slowest 1: r1, 10.000 us, owner.subnqn=nqn.2016-06.io.spdk:cnode2\n"), "{table}");
+    assert!(
+        table.contains("slowest 1: r1, 10.000 us, owner.subnqn=nqn.2016-06.io.spdk:cnode2\n"),
+        "{table}"
+    );
     let lines = json(&crate::common::small::builder(), &by);
-    let group = lines.last().map(|line| line["group"]["owner.subnqn"].clone());
+    let group = lines
+        .last()
+        .map(|line| line["group"]["owner.subnqn"].clone());
     assert_eq!(group, Some("nqn.2016-06.io.spdk:cnode2".into()));
 }
 
@@ -227,16 +370,25 @@ fn the_slowest_name_their_group() {
 fn filters_merge_stages() {
     let lines = json(&ten(), &["--tpoint", "TCP_REQ_NEW,TCP_REQ_COMPLETED"]);
     assert_eq!(lines.len(), 2);
-    assert_eq!(lines[0]["stage"], serde_json::json!({ "from": "TCP_REQ_NEW", "to": "TCP_REQ_COMPLETED" }));
+    assert_eq!(
+        lines[0]["stage"],
+        serde_json::json!({ "from": "TCP_REQ_NEW", "to": "TCP_REQ_COMPLETED" })
+    );
     assert_eq!(lines[0]["mean_ns"], 60_500);
     let lines = json(&crate::common::small::builder(), &["--owner", "*cnode2*"]);
-    assert_eq!(lines.last().map(|line| line["max_ns"].clone()), Some(10_000.into()));
+    assert_eq!(
+        lines.last().map(|line| line["max_ns"].clone()),
+        Some(10_000.into())
+    );
 }
 
 #[test]
 fn nothing_to_measure_is_reported() {
     let small = Small::new();
-    let done = dptrace().args(small.args("latency", &["--lcore", "7"])).assert().success();
+    let done = dptrace()
+        .args(small.args("latency", &["--lcore", "7"]))
+        .assert()
+        .success();
     assert!(done.get_output().stdout.is_empty());
     assert!(!done.get_output().stderr.is_empty());
 }
@@ -244,7 +396,10 @@ fn nothing_to_measure_is_reported() {
 #[test]
 fn a_field_that_does_not_exist_is_reported_with_those_that_do() {
     let small = Small::new();
-    let done = dptrace().args(small.args("latency", &["--by", "qpair.hostnqm"])).assert().code(2);
+    let done = dptrace()
+        .args(small.args("latency", &["--by", "qpair.hostnqm"]))
+        .assert()
+        .code(2);
     let messages = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
     assert!(messages.contains("near: qpair.hostnqn"), "{messages}");
 }
@@ -254,68 +409,151 @@ fn a_field_that_does_not_exist_is_reported_with_those_that_do() {
 fn json_input_gives_the_same_table() {
     let small = Small::of(&ten());
     let document = printed(small.args("trace", &["--format", "json"]));
-    let done = dptrace().arg("latency").write_stdin(document).assert().success();
-    assert_eq!(String::from_utf8_lossy(&done.get_output().stdout), printed(small.args("latency", &[])));
+    let done = dptrace()
+        .arg("latency")
+        .write_stdin(document)
+        .assert()
+        .success();
+    assert_eq!(
+        String::from_utf8_lossy(&done.get_output().stdout),
+        printed(small.args("latency", &[]))
+    );
 }
 
 /// Returns the lines of a stage's histogram: rows, axis, labels.
 fn histogram<'a>(plot: &'a str, stage: &str) -> Vec<&'a str> {
-    let lines = plot.lines().skip_while(|line| !line.starts_with(stage)).skip(1);
+    let lines = plot
+        .lines()
+        .skip_while(|line| !line.starts_with(stage))
+        .skip(1);
     lines.take_while(|line| line.starts_with(' ')).collect()
 }
 
 /// 999 requests whose work takes 10 to 11 us, and one of 3 ms, beyond p99.9.
 #[test]
 fn a_plot_shows_one_slow_request_of_a_thousand() {
-    let work = |n: u64| if n == 500 { 3_000_000 } else { 10_000 + n % 10 * 100 };
-    let plot = latency(&requests(&(0..1_000).map(|n| (1_000, work(n))).collect::<Vec<_>>()).slots(4096), &["--plot"]);
-    assert!(plot.is_ascii() && plot.lines().all(|line| line.len() <= 80), "{plot}");
+    let work = |n: u64| {
+        if n == 500 {
+            3_000_000
+        } else {
+            10_000 + n % 10 * 100
+        }
+    };
+    let plot = latency(
+        &requests(&(0..1_000).map(|n| (1_000, work(n))).collect::<Vec<_>>()).slots(4096),
+        &["--plot"],
+    );
+    assert!(
+        plot.is_ascii() && plot.lines().all(|line| line.len() <= 80),
+        "{plot}"
+    );
     let slow = histogram(&plot, "TCP_REQ_EXECUTING -> TCP_REQ_COMPLETED  1000, 9");
-    let [rows @ .., axis, labels] = &slow[..] else { panic!("{plot}") };
+    let [rows @ .., axis, labels] = &slow[..] else {
+        panic!("{plot}")
+    };
     let max = axis.rfind('^').expect("a mark of the maximum");
     let usual = axis.find('^').expect("a mark of p50");
-    assert!(labels.ends_with("max 3.00 ms") && labels.contains("p50 10.5 us"), "{plot}");
+    assert!(
+        labels.ends_with("max 3.00 ms") && labels.contains("p50 10.5 us"),
+        "{plot}"
+    );
     let sign = |row: &str, at: usize| row.as_bytes().get(at).copied().unwrap_or(b' ') as char;
-    assert_eq!(rows.iter().map(|row| sign(row, usual)).collect::<String>(), "###", "{plot}");
-    assert_eq!(rows.iter().map(|row| sign(row, max)).collect::<String>(), "  .", "{plot}");
-    assert!(rows.iter().all(|row| row.get(usual + 4..max).is_none_or(|gap| gap.trim().is_empty())), "{plot}");
+    assert_eq!(
+        rows.iter().map(|row| sign(row, usual)).collect::<String>(),
+        "###",
+        "{plot}"
+    );
+    assert_eq!(
+        rows.iter().map(|row| sign(row, max)).collect::<String>(),
+        "  .",
+        "{plot}"
+    );
+    assert!(
+        rows.iter().all(|row| row
+            .get(usual + 4..max)
+            .is_none_or(|gap| gap.trim().is_empty())),
+        "{plot}"
+    );
     // All stages have one axis, and the slow request is in the whole too.
     let whole = histogram(&plot, "whole  1000");
     assert_eq!(whole[whole.len() - 2].rfind('^'), Some(max), "{plot}");
     let waits = histogram(&plot, "TCP_REQ_NEW -> TCP_REQ_EXECUTING");
-    assert!(waits[waits.len() - 1].ends_with(" p50,p99,p99.9,max 1.00 us"), "{plot}");
+    assert!(
+        waits[waits.len() - 1].ends_with(" p50,p99,p99.9,max 1.00 us"),
+        "{plot}"
+    );
 }
 
 #[test]
 fn groups_are_plotted_on_one_axis() {
-    let plot = latency(&crate::common::small::builder(), &["--plot", "--by", "owner.qid", "--tpoint", "TCP_*"]);
-    let rulers: Vec<_> = plot.lines().filter(|line| line.trim_start().starts_with("1 us ")).collect();
-    assert!(rulers.len() == 2 && rulers[0] == rulers[1] && plot.contains(", owner.qid=2\n"), "{plot}");
+    let plot = latency(
+        &crate::common::small::builder(),
+        &["--plot", "--by", "owner.qid", "--tpoint", "TCP_*"],
+    );
+    let rulers: Vec<_> = plot
+        .lines()
+        .filter(|line| line.trim_start().starts_with("1 us "))
+        .collect();
+    assert!(
+        rulers.len() == 2 && rulers[0] == rulers[1] && plot.contains(", owner.qid=2\n"),
+        "{plot}"
+    );
 }
 
 /// Below each row of a summary are its times, all on one axis: a time of 3 ms is at its end, and
 /// marked.
 #[test]
 fn rows_of_a_summary_have_their_histograms() {
-    let work = |n: u64| if n == 500 { 3_000_000 } else { 10_000 + n % 10 * 100 };
+    let work = |n: u64| {
+        if n == 500 {
+            3_000_000
+        } else {
+            10_000 + n % 10 * 100
+        }
+    };
     let trace = requests(&(0..1_000).map(|n| (1_000, work(n))).collect::<Vec<_>>()).slots(4096);
     let plot = latency(&trace, &["--summary", "--plot", "--by", "lcore"]);
     let lines: Vec<_> = plot.lines().collect();
-    let axis = lines.iter().position(|line| line.contains("---")).unwrap_or_else(|| panic!("{plot}"));
-    let [row, bars, axis] = &lines[axis - 2..=axis] else { panic!("{plot}") };
+    let axis = lines
+        .iter()
+        .position(|line| line.contains("---"))
+        .unwrap_or_else(|| panic!("{plot}"));
+    let [row, bars, axis] = &lines[axis - 2..=axis] else {
+        panic!("{plot}")
+    };
     assert!(row.contains("1000") && row.contains("3001"), "{plot}");
     let (usual, max) = (axis.find('^').unwrap(), axis.rfind('^').unwrap());
-    assert_eq!((bars.as_bytes()[usual], bars.rfind('.')), (b'#', Some(max)), "{plot}");
-    let both = latency(&crate::common::small::builder(), &["--summary", "--plot", "--by", "owner.qid"]);
-    let is_axis = |line: &&str| line.contains('^') && line.trim().chars().all(|sign| "-+^".contains(sign));
+    assert_eq!(
+        (bars.as_bytes()[usual], bars.rfind('.')),
+        (b'#', Some(max)),
+        "{plot}"
+    );
+    let both = latency(
+        &crate::common::small::builder(),
+        &["--summary", "--plot", "--by", "owner.qid"],
+    );
+    let is_axis =
+        |line: &&str| line.contains('^') && line.trim().chars().all(|sign| "-+^".contains(sign));
     let drawn = both.lines().filter(is_axis).count();
-    let rulers = both.lines().filter(|line| line.starts_with(' ') && line.contains(" us ")).count();
-    assert!(drawn >= 2 && rulers >= 1 && both.starts_with("A column is a range of times"), "{both}");
+    let rulers = both
+        .lines()
+        .filter(|line| line.starts_with(' ') && line.contains(" us "))
+        .count();
+    assert!(
+        drawn >= 2 && rulers >= 1 && both.starts_with("A column is a range of times"),
+        "{both}"
+    );
 }
 
 #[test]
 fn a_plot_is_of_stages_and_for_people() {
-    let refused = dptrace().args(Small::of(&ten()).args("latency", &["--plot", "--json"])).assert().code(2);
+    let refused = dptrace()
+        .args(Small::of(&ten()).args("latency", &["--plot", "--json"]))
+        .assert()
+        .code(2);
     let message = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
-    assert!(message.contains("--plot") && message.contains("--json"), "{message}");
+    assert!(
+        message.contains("--plot") && message.contains("--json"),
+        "{message}"
+    );
 }

@@ -92,27 +92,56 @@ impl Target {
             write(&format!("{number}.c"), text);
             files.push(format!("{number}.c"));
         }
-        let gcc = |words: &[&str]| testkit::command("gcc").current_dir(folder.path()).arg("-w").args(words).output();
+        let gcc = |words: &[&str]| {
+            testkit::command("gcc")
+                .current_dir(folder.path())
+                .arg("-w")
+                .args(words)
+                .output()
+        };
         let Ok(made) = gcc(&["-c", "data.c"]) else {
             skip("gcc", "no gcc here");
             return None;
         };
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        assert!(
+            made.status.success(),
+            "{}",
+            String::from_utf8_lossy(&made.stderr)
+        );
         let files: Vec<&str> = files.iter().map(String::as_str).collect();
         let made = gcc(&[&["-g", "-o", "target"], options, &files[..]].concat()).unwrap();
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        assert!(
+            made.status.success(),
+            "{}",
+            String::from_utf8_lossy(&made.stderr)
+        );
         let mut command = testkit::command(folder.path().join("target"));
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        Some(Self { folder, child, last: line.trim().to_owned() })
+        BufReader::new(child.stdout.as_mut().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        Some(Self {
+            folder,
+            child,
+            last: line.trim().to_owned(),
+        })
     }
 
     /// Runs dptrace; returns standard output, standard error and exit status.
     fn dptrace(&self, command: &str, words: &[&str]) -> (String, String, Option<i32>) {
         let pid = self.child.id().to_string();
         let mut dptrace = testkit::command(PROGRAM);
-        let done = dptrace.args([command, "-p", &pid]).args(words).env("NO_COLOR", "1").output().unwrap();
+        let done = dptrace
+            .args([command, "-p", &pid])
+            .args(words)
+            .env("NO_COLOR", "1")
+            .output()
+            .unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (text(done.stdout), text(done.stderr), done.status.code())
     }
@@ -122,8 +151,16 @@ impl Target {
     #[track_caller]
     fn objects(&self, kinds: &str, lines: usize) -> String {
         let (out, notes, status) = self.dptrace("objects", &[kinds, "--json", "-v"]);
-        assert_eq!((status, out.lines().count()), (Some(0), lines), "{notes}\n{out}");
-        notes.lines().find(|line| line.contains("layout: ")).unwrap_or_default().to_owned()
+        assert_eq!(
+            (status, out.lines().count()),
+            (Some(0), lines),
+            "{notes}\n{out}"
+        );
+        notes
+            .lines()
+            .find(|line| line.contains("layout: "))
+            .unwrap_or_default()
+            .to_owned()
     }
 }
 
@@ -140,57 +177,103 @@ fn debug_information_without_the_structs_gives_way_to_layouts() {
     // Debug information of main() only, or with other structs of the same names, which lack all
     // members.
     for described in [&[MAIN][..], &[MAIN, OTHERS]] {
-        let Some(target) = Target::start(described, &[]) else { return };
+        let Some(target) = Target::start(described, &[]) else {
+            return;
+        };
         let layout = target.objects("qpair", 3);
-        assert!(layout.contains(by_layout) && !layout.contains("debug information"), "{layout}");
+        assert!(
+            layout.contains(by_layout) && !layout.contains("debug information"),
+            "{layout}"
+        );
         let (out, _, _) = target.dptrace("objects", &["qpair", "--json"]);
-        let last = out.lines().find(|line| line.contains(&target.last)).unwrap();
-        for part in ["\"transport\":\"TCP\",\"qid\":2,\"thread\":3", "\"hostnqn\":\"nqn.2014-08.org:host\""] {
+        let last = out
+            .lines()
+            .find(|line| line.contains(&target.last))
+            .unwrap();
+        for part in [
+            "\"transport\":\"TCP\",\"qid\":2,\"thread\":3",
+            "\"hostnqn\":\"nqn.2014-08.org:host\"",
+        ] {
             assert!(last.contains(part), "{last}");
         }
     }
     // Structs in the debug information are read by it, and the others by a layout.
-    let Some(target) = Target::start(&[MAIN, THREAD], &[]) else { return };
+    let Some(target) = Target::start(&[MAIN, THREAD], &[]) else {
+        return;
+    };
     let layout = target.objects("qpair,thread", 4);
-    assert!(layout.contains("the debug information of ") && layout.contains(by_layout), "{layout}");
+    assert!(
+        layout.contains("the debug information of ") && layout.contains(by_layout),
+        "{layout}"
+    );
     let layout = target.objects("thread", 1);
-    assert!(layout.contains("the debug information of ") && !layout.contains(by_layout), "{layout}");
+    assert!(
+        layout.contains("the debug information of ") && !layout.contains(by_layout),
+        "{layout}"
+    );
 }
 
 #[test]
 fn inspect_knows_the_structs_of_spdk() {
     // With symbols, the version is the one whose conditions most objects meet.
-    let Some(target) = Target::start(&[MAIN], &[]) else { return };
+    let Some(target) = Target::start(&[MAIN], &[]) else {
+        return;
+    };
     let expr = format!("((struct spdk_nvmf_qpair *){})->qid", target.last);
     let value = format!("{expr} = 2\n");
     let (out, notes, status) = target.dptrace("inspect", &[&expr]);
     assert_eq!((out.as_str(), status), (value.as_str(), Some(0)), "{notes}");
-    assert!(notes.contains("structs are read by the layout of SPDK v24.09, since most objects"), "{notes}");
-    let list = "for ($t : list((struct spdk_nvmf_tgt *)*(uint64_t *)uaddr(\"g_nvmf_tgts\"), link)) { 1 }";
+    assert!(
+        notes.contains("structs are read by the layout of SPDK v24.09, since most objects"),
+        "{notes}"
+    );
+    let list =
+        "for ($t : list((struct spdk_nvmf_tgt *)*(uint64_t *)uaddr(\"g_nvmf_tgts\"), link)) { 1 }";
     assert_eq!(target.dptrace("inspect", &[list]).0, "1\n");
     drop(target);
 
     // Without symbols, it is the version that the file states.
-    let Some(target) = Target::start(&[MAIN], &["-s"]) else { return };
+    let Some(target) = Target::start(&[MAIN], &["-s"]) else {
+        return;
+    };
     let expr = format!("((struct spdk_nvmf_qpair *){})->qid", target.last);
     let value = format!("{expr} = 2\n");
     let (out, notes, _) = target.dptrace("inspect", &[&expr]);
     assert_eq!(out, value, "{notes}");
-    assert!(notes.contains("SPDK v24.09, since its file states it"), "{notes}");
+    assert!(
+        notes.contains("SPDK v24.09, since its file states it"),
+        "{notes}"
+    );
     // The user's choice takes precedence.
     let (out, notes, _) = target.dptrace("inspect", &["--layout", "24.09", &expr]);
     assert_eq!((out.as_str(), notes.as_str()), (value.as_str(), ""));
     let (out, _, _) = target.dptrace("inspect", &["--layout", "v22.09", &expr]);
     assert_ne!(out, value, "the qid is elsewhere there");
 
-    let (_, errors, status) = target.dptrace("inspect", &["((struct spdk_nvmf_fish *)0x1000)->qid"]);
+    let (_, errors, status) =
+        target.dptrace("inspect", &["((struct spdk_nvmf_fish *)0x1000)->qid"]);
     assert_eq!(status, Some(2));
-    assert!(errors.contains("there is no struct spdk_nvmf_fish"), "{errors}");
-    assert!(errors.contains("layouts are built in for ") && errors.contains("spdk_nvmf_qpair"), "{errors}");
+    assert!(
+        errors.contains("there is no struct spdk_nvmf_fish"),
+        "{errors}"
+    );
+    assert!(
+        errors.contains("layouts are built in for ") && errors.contains("spdk_nvmf_qpair"),
+        "{errors}"
+    );
     let (_, errors, _) = target.dptrace("inspect", &[&expr.replace("qid", "fins")]);
-    assert!(errors.contains("has no member fins") && errors.contains("have only some members"), "{errors}");
+    assert!(
+        errors.contains("has no member fins") && errors.contains("have only some members"),
+        "{errors}"
+    );
     let (_, errors, _) = target.dptrace("inspect", &["((struct conn *)0x1000)->qid"]);
-    assert!(errors.contains("no struct conn") && !errors.contains("SPDK"), "{errors}");
+    assert!(
+        errors.contains("no struct conn") && !errors.contains("SPDK"),
+        "{errors}"
+    );
     let (_, errors, status) = target.dptrace("inspect", &["--layout", "new", "1"]);
-    assert!(status == Some(2) && errors.contains("not a version of SPDK"), "{errors}");
+    assert!(
+        status == Some(2) && errors.contains("not a version of SPDK"),
+        "{errors}"
+    );
 }

@@ -1,5 +1,9 @@
 //! Tests of the program, as its users start it.
-#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test that can't go on fails")]
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test that can't go on fails"
+)]
 
 mod agreement;
 mod alive;

@@ -22,14 +22,29 @@ impl Folder {
         let named = small.dir.path().join(trace);
         std::fs::rename(small.path("t.trace"), &named).expect("renamed");
         std::fs::remove_file(small.path("t.recording")).expect("removed");
-        Self { small, trace: named }
+        Self {
+            small,
+            trace: named,
+        }
     }
 
     /// Puts a recording of that process and of these times beside the trace.
     fn with(self, name: &str, pid: u32, (since, until): (u64, u64)) -> Self {
-        let begin = Frame::Begin(Header { pid, since: Ticks(since), watched: Some(Ticks(since)) }).line();
-        let end = Frame::End { at: Ticks(until), lost: 0 }.line();
-        self.with_text(name, &format!("{begin}\n{}{end}\n", crate::common::small::recording()))
+        let begin = Frame::Begin(Header {
+            pid,
+            since: Ticks(since),
+            watched: Some(Ticks(since)),
+        })
+        .line();
+        let end = Frame::End {
+            at: Ticks(until),
+            lost: 0,
+        }
+        .line();
+        self.with_text(
+            name,
+            &format!("{begin}\n{}{end}\n", crate::common::small::recording()),
+        )
     }
 
     fn with_text(self, name: &str, text: &str) -> Self {
@@ -39,9 +54,17 @@ impl Folder {
 
     /// Returns the output of a command on the trace, and its messages.
     fn listed(&self, command: &str, more: &[&str]) -> (String, String) {
-        let done = dptrace().arg(command).arg(&self.trace).args(more).assert().success();
+        let done = dptrace()
+            .arg(command)
+            .arg(&self.trace)
+            .args(more)
+            .assert()
+            .success();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        (text(&done.get_output().stdout), text(&done.get_output().stderr))
+        (
+            text(&done.get_output().stdout),
+            text(&done.get_output().stderr),
+        )
     }
 }
 
@@ -58,8 +81,13 @@ fn a_recording_beside_its_trace_is_used() {
     ] {
         let folder = Folder::new(trace).with(recording, 4711, TRACE);
         let (listing, messages) = folder.listed("trace", &[]);
-        assert!(listing.contains(NAMED), "{trace} {recording}: {listing}{messages}");
-        let said = format!("{recording}, which lies beside the trace (-b names another one, --no-recording none)");
+        assert!(
+            listing.contains(NAMED),
+            "{trace} {recording}: {listing}{messages}"
+        );
+        let said = format!(
+            "{recording}, which lies beside the trace (-b names another one, --no-recording none)"
+        );
         assert!(messages.contains(&said), "{messages}");
         let (table, _) = folder.listed("latency", &["--by", "qpair", "--tpoint", "RDMA_*"]);
         assert!(table.contains("qpair=0xc0 thread:3 qid:5 "), "{table}");
@@ -68,41 +96,76 @@ fn a_recording_beside_its_trace_is_used() {
 
 #[test]
 fn what_is_named_wins() {
-    let folder = Folder::new("x.trace").with("x.recording", 1, TRACE).with_text("other", "");
+    let folder = Folder::new("x.trace")
+        .with("x.recording", 1, TRACE)
+        .with_text("other", "");
     let other = folder.small.path("other");
     let (listing, messages) = folder.listed("trace", &["-b", other.to_str().expect("UTF-8")]);
-    assert!(!listing.contains(NAMED) && !messages.contains("beside"), "{listing}{messages}");
+    assert!(
+        !listing.contains(NAMED) && !messages.contains("beside"),
+        "{listing}{messages}"
+    );
     let (slowest, _) = folder.listed("latency", &["--slowest", "1", "--no-recording"]);
     assert!(
         slowest.contains("x.trace --no-recording --object"),
         "the command that lists it has the same names: {slowest}"
     );
     let (listing, messages) = folder.listed("trace", &["--no-recording"]);
-    assert!(!listing.contains(NAMED) && messages.is_empty(), "{listing}{messages}");
+    assert!(
+        !listing.contains(NAMED) && messages.is_empty(),
+        "{listing}{messages}"
+    );
 }
 
 #[test]
 fn what_does_not_belong_to_the_trace_is_not_used() {
     let pid = "nvmf_trace.pid4711";
-    let foreign = |name: &str, process, times| Folder::new(name).with(&format!("{name}.recording"), process, times);
+    let foreign = |name: &str, process, times| {
+        Folder::new(name).with(&format!("{name}.recording"), process, times)
+    };
     for (folder, why) in [
-        (foreign(pid, 12, TRACE), "it is of process 12, and the trace of process 4711"),
-        (foreign("x", 12, (2_000_000, 3_000_000)), "it began after the trace's last record"),
-        (foreign("x", 12, (10, 900_000)), "its last line is older than the trace's first record"),
+        (
+            foreign(pid, 12, TRACE),
+            "it is of process 12, and the trace of process 4711",
+        ),
+        (
+            foreign("x", 12, (2_000_000, 3_000_000)),
+            "it began after the trace's last record",
+        ),
+        (
+            foreign("x", 12, (10, 900_000)),
+            "its last line is older than the trace's first record",
+        ),
     ] {
         let (listing, messages) = folder.listed("trace", &[]);
         assert!(!listing.contains(NAMED), "{why}: {listing}");
-        assert!(messages.contains(&format!("lies beside the trace and is not used: {why}")), "{why}: {messages}");
+        assert!(
+            messages.contains(&format!("lies beside the trace and is not used: {why}")),
+            "{why}: {messages}"
+        );
     }
     // As bpftrace writes them: their process is unknown.
-    let folder = Folder::new("x.trace").with_text("x.recording", &crate::common::small::recording());
+    let folder =
+        Folder::new("x.trace").with_text("x.recording", &crate::common::small::recording());
     let (listing, messages) = folder.listed("trace", &[]);
-    assert!(!listing.contains(NAMED) && messages.is_empty(), "{listing}{messages}");
+    assert!(
+        !listing.contains(NAMED) && messages.is_empty(),
+        "{listing}{messages}"
+    );
     // The first line is that of a recording, and the rest is binary.
-    let begin = Frame::Begin(Header { pid: 1, since: Ticks(TRACE.0), watched: None }).line();
-    let folder = Folder::new("x.trace").with_text("x.recording", &format!("{begin}\n\0\u{1b}[31m: tsc=0x1\n"));
+    let begin = Frame::Begin(Header {
+        pid: 1,
+        since: Ticks(TRACE.0),
+        watched: None,
+    })
+    .line();
+    let folder = Folder::new("x.trace")
+        .with_text("x.recording", &format!("{begin}\n\0\u{1b}[31m: tsc=0x1\n"));
     let (listing, messages) = folder.listed("trace", &[]);
-    assert!(!listing.contains(NAMED) && !messages.contains('\u{1b}'), "{listing}{messages}");
+    assert!(
+        !listing.contains(NAMED) && !messages.contains('\u{1b}'),
+        "{listing}{messages}"
+    );
 }
 
 #[test]
@@ -110,6 +173,12 @@ fn an_output_does_not_go_over_it() {
     let folder = Folder::new("x.trace").with("x.recording", 1, TRACE);
     let recording = folder.small.path("x.recording");
     for command in ["trace", "latency"] {
-        dptrace().arg(command).arg(&folder.trace).arg("-o").arg(&recording).assert().code(2);
+        dptrace()
+            .arg(command)
+            .arg(&folder.trace)
+            .arg("-o")
+            .arg(&recording)
+            .assert()
+            .code(2);
     }
 }

@@ -49,14 +49,27 @@ impl OpenVSwitch {
         let folder = TempDir::new().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         let schema = "/usr/share/openvswitch/vswitch.ovsschema";
-        run(testkit::command("ovsdb-tool").arg("create").arg(path("conf.db")).arg(schema));
+        run(testkit::command("ovsdb-tool")
+            .arg("create")
+            .arg(path("conf.db"))
+            .arg(schema));
         let remote = format!("--remote=punix:{}", path("db.sock").display());
         let control = format!("--unixctl={}", path("o.ctl").display());
         let mut database = testkit::command("ovsdb-server");
-        database.arg(path("conf.db")).args([remote, control]).stdin(Stdio::null()).stderr(Stdio::null());
+        database
+            .arg(path("conf.db"))
+            .args([remote, control])
+            .stdin(Stdio::null())
+            .stderr(Stdio::null());
         let database = database.spawn().expect("it starts");
-        let mut switch = Self { folder, database, daemon: None };
-        until("the database listens", || switch.folder.path().join("db.sock").exists());
+        let mut switch = Self {
+            folder,
+            database,
+            daemon: None,
+        };
+        until("the database listens", || {
+            switch.folder.path().join("db.sock").exists()
+        });
         switch.set_up(metrics);
         Some(switch)
     }
@@ -71,7 +84,9 @@ impl OpenVSwitch {
             "Open_vSwitch",
             ".",
             &other("dpdk-init=true"),
-            &other(&format!("dpdk-extra=--no-huge --no-pci --legacy-mem --file-prefix {prefix}")),
+            &other(&format!(
+                "dpdk-extra=--no-huge --no-pci --legacy-mem --file-prefix {prefix}"
+            )),
             &other("dpdk-alloc-mem=256"),
             &other(&format!("pmd-cpu-mask={:#x}", 1 << CPU)),
             &other("dpdk-lcore-mask=0x1"),
@@ -79,24 +94,62 @@ impl OpenVSwitch {
         ]);
         let file = |name: &str| self.folder.path().join(name).display().to_string();
         let mut daemon = testkit::command("unshare");
-        daemon.args(["--net", DAEMON, &format!("unix:{}", file("db.sock")), &format!("--unixctl={}", file("v.ctl"))]);
+        daemon.args([
+            "--net",
+            DAEMON,
+            &format!("unix:{}", file("db.sock")),
+            &format!("--unixctl={}", file("v.ctl")),
+        ]);
         // Sockets of bridges and of DPDK go to the folder too.
-        daemon.env("OVS_RUNDIR", self.folder.path()).env("RUNTIME_DIRECTORY", self.folder.path());
-        daemon.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        daemon
+            .env("OVS_RUNDIR", self.folder.path())
+            .env("RUNTIME_DIRECTORY", self.folder.path());
+        daemon
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         self.daemon = Some(daemon.spawn().expect("it starts"));
-        self.vsctl(&["add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev", "fail-mode=standalone"]);
-        for (port, options) in [("null0", "net_null0,size=64"), ("null1", "net_null1,no-rx=1")] {
+        self.vsctl(&[
+            "add-br",
+            "br0",
+            "--",
+            "set",
+            "bridge",
+            "br0",
+            "datapath_type=netdev",
+            "fail-mode=standalone",
+        ]);
+        for (port, options) in [
+            ("null0", "net_null0,size=64"),
+            ("null1", "net_null1,no-rx=1"),
+        ] {
             let options = format!("options:dpdk-devargs={options}");
-            self.vsctl(&["add-port", "br0", port, "--", "set", "Interface", port, "type=dpdk", &options]);
+            self.vsctl(&[
+                "add-port",
+                "br0",
+                port,
+                "--",
+                "set",
+                "Interface",
+                port,
+                "type=dpdk",
+                &options,
+            ]);
         }
         let bridge = format!("unix:{}", file("br0.mgmt"));
-        run(testkit::command("ovs-ofctl").args(["add-flow", &bridge, "priority=9,in_port=null0,actions=output:null1"]));
+        run(testkit::command("ovs-ofctl").args([
+            "add-flow",
+            &bridge,
+            "priority=9,in_port=null0,actions=output:null1",
+        ]));
         until("the PMD thread is there", || self.pmd().is_some());
     }
 
     fn vsctl(&self, words: &[&str]) {
         let database = format!("--db=unix:{}", self.folder.path().join("db.sock").display());
-        run(testkit::command("ovs-vsctl").args(["--timeout=100", &database]).args(words));
+        run(testkit::command("ovs-vsctl")
+            .args(["--timeout=100", &database])
+            .args(words));
     }
 
     fn pid(&self) -> u32 {
@@ -110,9 +163,13 @@ impl OpenVSwitch {
 
     /// Returns the thread id of the PMD thread.
     fn pmd(&self) -> Option<u32> {
-        let threads = fs::read_dir(format!("/proc/{}/task", self.pid())).ok()?.flatten();
+        let threads = fs::read_dir(format!("/proc/{}/task", self.pid()))
+            .ok()?
+            .flatten();
         let name = |path: &Path| fs::read_to_string(path.join("comm")).unwrap_or_default();
-        let pmd = threads.map(|thread| thread.path()).find(|path| name(path).starts_with("pmd-c"))?;
+        let pmd = threads
+            .map(|thread| thread.path())
+            .find(|path| name(path).starts_with("pmd-c"))?;
         pmd.file_name()?.to_str()?.parse().ok()
     }
 }
@@ -120,7 +177,11 @@ impl OpenVSwitch {
 #[track_caller]
 fn run(command: &mut Command) {
     let output = command.stdin(Stdio::null()).output().expect("it starts");
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[track_caller]
@@ -136,13 +197,21 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 fn looking(pid: u32) -> Child {
     let pid = pid.to_string();
     let mut command = testkit::command(PROGRAM);
-    command.args(["pmd", "-p", &pid, "--for", "10m", "--json"]).stdin(Stdio::null());
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    command
+        .args(["pmd", "-p", &pid, "--for", "10m", "--json"])
+        .stdin(Stdio::null());
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
     let tasks = format!("/proc/{}/task", child.id());
     until("it asks, once everything is attached", || {
         let threads = fs::read_dir(&tasks).expect("it runs").flatten();
         let name = |path: &Path| fs::read_to_string(path.join("comm")).unwrap_or_default();
-        threads.map(|thread| thread.path()).any(|path| name(&path).trim_end() == "questions")
+        threads
+            .map(|thread| thread.path())
+            .any(|path| name(&path).trim_end() == "questions")
     });
     child
 }
@@ -156,36 +225,54 @@ fn end(child: Child) -> Value {
 
 #[track_caller]
 fn report(output: &Output) -> Value {
-    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{:?}\n{errors}\n{text}", output.status);
+    let (text, errors) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(
+        output.status.success(),
+        "{:?}\n{errors}\n{text}",
+        output.status
+    );
     crate::common::schema::validated(&text).remove(0)
 }
 
 fn number(value: &Value) -> u64 {
-    value.as_u64().unwrap_or_else(|| panic!("no number: {value}"))
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("no number: {value}"))
 }
 
 /// Returns `CLOCK_MONOTONIC` in nanoseconds.
 fn now() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
-    u64::try_from(now.tv_sec).expect("a time") * 1_000_000_000 + u64::try_from(now.tv_nsec).expect("a time")
+    u64::try_from(now.tv_sec).expect("a time") * 1_000_000_000
+        + u64::try_from(now.tv_nsec).expect("a time")
 }
 
 /// Returns the nanoseconds of a reason among a stretch's shares.
 fn share(stretch: &Value, reason: &str) -> u64 {
     let shares = stretch["shares"].as_array().expect("a list");
-    shares.iter().filter(|share| share["reason"] == reason).map(|share| number(&share["ns"])).sum()
+    shares
+        .iter()
+        .filter(|share| share["reason"] == reason)
+        .map(|share| number(&share["ns"]))
+        .sum()
 }
 
 fn slow(report: &Value) -> &Vec<Value> {
-    report["threads"][0]["slow"].as_array().unwrap_or_else(|| panic!("no history: {report:#}"))
+    report["threads"][0]["slow"]
+        .as_array()
+        .unwrap_or_else(|| panic!("no history: {report:#}"))
 }
 
 #[test]
 #[ignore = "deep peers: it needs Open vSwitch with DPDK, and judges times within 2 ms"]
 fn a_stop_is_one_slow_stretch() {
     let Some(_guard) = kernel() else { return };
-    let Some(switch) = OpenVSwitch::start(true) else { return };
+    let Some(switch) = OpenVSwitch::start(true) else {
+        return;
+    };
     let child = looking(switch.pid());
     std::thread::sleep(Duration::from_millis(300));
     let before = now();
@@ -197,8 +284,13 @@ fn a_stop_is_one_slow_stretch() {
     let after = now();
     std::thread::sleep(Duration::from_millis(500));
     let report = end(child);
-    let found: Vec<&Value> = slow(&report).iter().filter(|stretch| stretch["reason"] == "stopped").collect();
-    let [one] = found.as_slice() else { panic!("{found:#?}\n{report:#}") };
+    let found: Vec<&Value> = slow(&report)
+        .iter()
+        .filter(|stretch| stretch["reason"] == "stopped")
+        .collect();
+    let [one] = found.as_slice() else {
+        panic!("{found:#?}\n{report:#}")
+    };
     let nanos = share(one, "stopped");
     let (least, most) = (still - stopped, after - before);
     // On a busy machine the thread may have waited for its CPU when the signal came: it stopped
@@ -210,10 +302,20 @@ fn a_stop_is_one_slow_stretch() {
     );
     // The history has the stop, and the thread's waits after it.
     let length = number(&one["length_ms"]) * 1_000_000;
-    let all: u64 = one["shares"].as_array().expect("a list").iter().map(|share| number(&share["ns"])).sum();
-    assert!((nanos.saturating_sub(2_000_000)..=all + 3_000_000).contains(&length), "{one:#}");
+    let all: u64 = one["shares"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|share| number(&share["ns"]))
+        .sum();
+    assert!(
+        (nanos.saturating_sub(2_000_000)..=all + 3_000_000).contains(&length),
+        "{one:#}"
+    );
     assert_eq!(report["threads"][0]["name"], format!("pmd-c{CPU:02}"));
-    let sentence = report["threads"][0]["sentence"].as_str().expect("a sentence");
+    let sentence = report["threads"][0]["sentence"]
+        .as_str()
+        .expect("a sentence");
     assert!(sentence.contains("1 stopped"), "{sentence}");
 }
 
@@ -221,25 +323,45 @@ fn a_stop_is_one_slow_stretch() {
 #[ignore = "deep peers: it needs Open vSwitch with DPDK"]
 fn without_metrics_it_says_what_to_switch_on() {
     let Some(_guard) = kernel() else { return };
-    let Some(switch) = OpenVSwitch::start(false) else { return };
+    let Some(switch) = OpenVSwitch::start(false) else {
+        return;
+    };
     let pid = switch.pid().to_string();
-    let output =
-        testkit::command(PROGRAM).args(["pmd", "-p", &pid, "--for", "1s", "--json"]).output().expect("it starts");
+    let output = testkit::command(PROGRAM)
+        .args(["pmd", "-p", &pid, "--for", "1s", "--json"])
+        .output()
+        .expect("it starts");
     let report = report(&output);
     let thread = &report["threads"][0];
-    assert!(thread["slow"].is_null() && number(&thread["budget_ns"]["own"]) > 0, "{report:#}");
+    assert!(
+        thread["slow"].is_null() && number(&thread["budget_ns"]["own"]) > 0,
+        "{report:#}"
+    );
     assert!(number(&thread["figures"]["packets"]) > 0, "{report:#}");
     let advice = report["advice"].to_string();
-    assert!(advice.contains("other_config:pmd-perf-metrics=true"), "{advice}");
-    assert_eq!(report["settings"]["pmd-cpu-mask"], format!("{:#x}", 1 << CPU));
+    assert!(
+        advice.contains("other_config:pmd-perf-metrics=true"),
+        "{advice}"
+    );
+    assert_eq!(
+        report["settings"]["pmd-cpu-mask"],
+        format!("{:#x}", 1 << CPU)
+    );
     // As text, and with the process found by the name that users know.
     let output = testkit::command(PROGRAM)
         .args(["pmd", "--for", "200ms", "--name", "ovs-vswitchd"])
         .output()
         .expect("it starts");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(text.starts_with("pmd-c01: its slow milliseconds are not known\n"), "{text}");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(
+        text.starts_with("pmd-c01: its slow milliseconds are not known\n"),
+        "{text}"
+    );
     assert!(text.contains("true") && text.contains("null0:0"), "{text}");
 }
 
@@ -247,18 +369,31 @@ fn without_metrics_it_says_what_to_switch_on() {
 #[ignore = "deep peers: it needs Open vSwitch with DPDK, and judges a share of the window"]
 fn a_daemon_that_does_not_answer_keeps_nobody_from_the_rest() {
     let Some(_guard) = kernel() else { return };
-    let Some(switch) = OpenVSwitch::start(true) else { return };
+    let Some(switch) = OpenVSwitch::start(true) else {
+        return;
+    };
     switch.signal(Signal::STOP);
     let pid = switch.pid().to_string();
     let begun = Instant::now();
-    let output =
-        testkit::command(PROGRAM).args(["pmd", "-p", &pid, "--for", "1s", "--json"]).output().expect("it starts");
+    let output = testkit::command(PROGRAM)
+        .args(["pmd", "-p", &pid, "--for", "1s", "--json"])
+        .output()
+        .expect("it starts");
     assert!(begun.elapsed() < PATIENCE);
     switch.signal(Signal::CONT);
     let report = report(&output);
     let notes = report["notes"].to_string();
-    assert!(notes.contains("does not answer (nothing came within 2 s)"), "{report:#}");
+    assert!(
+        notes.contains("does not answer (nothing came within 2 s)"),
+        "{report:#}"
+    );
     let budget = &report["threads"][0]["budget_ns"];
-    assert!(number(&budget["stopped"]) * 10 >= number(&report["ns"]) * 9, "{report:#}");
-    assert!(report["threads"][0]["slow"].is_null() && report["threads"][0]["figures"].is_null(), "{report:#}");
+    assert!(
+        number(&budget["stopped"]) * 10 >= number(&report["ns"]) * 9,
+        "{report:#}"
+    );
+    assert!(
+        report["threads"][0]["slow"].is_null() && report["threads"][0]["figures"].is_null(),
+        "{report:#}"
+    );
 }

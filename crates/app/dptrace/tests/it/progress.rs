@@ -29,9 +29,14 @@ struct Fed {
 }
 
 impl Fed {
-    fn start(environment: &[(&str, &str)], args: &[&str], connect: impl FnOnce(&mut Command, &File)) -> Self {
+    fn start(
+        environment: &[(&str, &str)],
+        args: &[&str],
+        connect: impl FnOnce(&mut Command, &File),
+    ) -> Self {
         let (terminal, other_end) = crate::common::pty::open(80);
-        let mut command = crate::common::pty::command(&[&[("NO_COLOR", "1")], environment].concat(), args);
+        let mut command =
+            crate::common::pty::command(&[&[("NO_COLOR", "1")], environment].concat(), args);
         connect(&mut command, &other_end);
         command.stdin(Stdio::piped()).stderr(other_end);
         let mut child = command.spawn().expect("started");
@@ -40,7 +45,13 @@ impl Fed {
         let (shown, reader) = watch(terminal);
         let mut input = child.stdin.take().expect("a pipe");
         input.write_all(HEAD.as_bytes()).expect("it reads");
-        Self { child, input: Some(input), entries: 0, terminal: shown, reader }
+        Self {
+            child,
+            input: Some(input),
+            entries: 0,
+            terminal: shown,
+            reader,
+        }
     }
 
     fn terminal(&self) -> String {
@@ -67,7 +78,11 @@ impl Fed {
                 ",{{\"lcore\":0,\"tpoint\":2,\"tsc\":{tsc},\"object\":{{\"id\":\"r1\",\"time\":1,\"value\":32}}}}"
             );
         }
-        self.input.as_mut().expect("still open").write_all(text.as_bytes()).expect("it reads");
+        self.input
+            .as_mut()
+            .expect("still open")
+            .write_all(text.as_bytes())
+            .expect("it reads");
     }
 
     /// Ends the document, waits for its end, and returns the terminal's text and its status.
@@ -77,7 +92,10 @@ impl Fed {
         }
         let status = self.child.wait().expect("waited for");
         self.reader.join().expect("nobody panicked");
-        (self.terminal.lock().expect("nobody panicked").clone(), status)
+        (
+            self.terminal.lock().expect("nobody panicked").clone(),
+            status,
+        )
     }
 }
 
@@ -89,7 +107,9 @@ fn watch(mut terminal: File) -> (Arc<Mutex<String>>, JoinHandle<()>) {
         let mut bytes = [0; 4096];
         // Ends with EIO when the other end is closed (pty(7)).
         while let Ok(n @ 1..) = terminal.read(&mut bytes) {
-            seen.lock().expect("nobody panicked").push_str(&String::from_utf8_lossy(&bytes[..n]));
+            seen.lock()
+                .expect("nobody panicked")
+                .push_str(&String::from_utf8_lossy(&bytes[..n]));
         }
     });
     (shown, reader)
@@ -109,9 +129,15 @@ fn a_line_says_how_far_it_is_and_is_gone_before_notes() {
     let mut fed = Fed::start(&[], &["latency", "-i", "-", "--object", "r77"], piped);
     fed.feed_until(|terminal| terminal.matches(" records").count() >= 2);
     let (terminal, status) = fed.end();
-    assert!(status.success() && terminal.contains(&format!("{ERASE}reading: ")), "{terminal:?}");
+    assert!(
+        status.success() && terminal.contains(&format!("{ERASE}reading: ")),
+        "{terminal:?}"
+    );
     let (_, last) = terminal.rsplit_once(ERASE).expect("erased");
-    assert!(last.starts_with("note: ") && !last.contains("reading:"), "{terminal:?}");
+    assert!(
+        last.starts_with("note: ") && !last.contains("reading:"),
+        "{terminal:?}"
+    );
 }
 
 #[test]
@@ -122,7 +148,11 @@ fn a_signal_ends_it_and_leaves_nothing() {
     // It does not wait for its input, which stays open until it has ended.
     let status = fed.child.wait().expect("waited for");
     let (terminal, _) = fed.end();
-    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(2), "{terminal:?}");
+    assert_eq!(
+        std::os::unix::process::ExitStatusExt::signal(&status),
+        Some(2),
+        "{terminal:?}"
+    );
     assert!(terminal.ends_with(ERASE), "{terminal:?}");
 }
 
@@ -130,10 +160,17 @@ fn a_signal_ends_it_and_leaves_nothing() {
 fn a_listing_to_a_file_has_one_too() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("listing");
-    let mut fed = Fed::start(&[], &["trace", "-i", "-", "-o", file.to_str().expect("UTF-8")], piped);
+    let mut fed = Fed::start(
+        &[],
+        &["trace", "-i", "-", "-o", file.to_str().expect("UTF-8")],
+        piped,
+    );
     fed.feed_until(|terminal| terminal.contains(" records"));
     let (terminal, status) = fed.end();
-    assert!(status.success() && terminal.ends_with(ERASE), "{terminal:?}");
+    assert!(
+        status.success() && terminal.ends_with(ERASE),
+        "{terminal:?}"
+    );
 }
 
 /// No progress is shown where it would be in the way. Its absence can only be checked over some
@@ -155,7 +192,10 @@ fn there_is_none_where_nobody_wants_it() {
     }
     for fed in all {
         let (terminal, status) = fed.end();
-        assert!(status.success() && !terminal.contains("reading:") && !terminal.contains(ERASE), "{terminal:?}");
+        assert!(
+            status.success() && !terminal.contains("reading:") && !terminal.contains(ERASE),
+            "{terminal:?}"
+        );
     }
 }
 
@@ -164,11 +204,27 @@ struct Target(Child);
 
 impl Target {
     fn start() -> Self {
-        let mut command =
-            crate::common::pty::command(&[], &["demo-target", "--rate", "500", "--for", "2m", "--app", "progress"]);
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("started");
+        let mut command = crate::common::pty::command(
+            &[],
+            &[
+                "demo-target",
+                "--rate",
+                "500",
+                "--for",
+                "2m",
+                "--app",
+                "progress",
+            ],
+        );
+        let mut child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("started");
         let mut line = String::new();
-        BufReader::new(child.stderr.take().expect("a pipe")).read_line(&mut line).expect("UTF-8");
+        BufReader::new(child.stderr.take().expect("a pipe"))
+            .read_line(&mut line)
+            .expect("UTF-8");
         assert!(line.contains("demo-target: pid"), "{line}");
         Self(child)
     }
@@ -186,21 +242,44 @@ fn a_capture_counts_what_it_has() {
     let target = Target::start();
     let folder = tempfile::tempdir().expect("a folder");
     let (pid, capture) = (target.0.id().to_string(), folder.path().join("capture"));
-    let args = ["capture", "--no-kernel", "--no-probes", "-p", &pid, "-o", capture.to_str().expect("UTF-8")];
+    let args = [
+        "capture",
+        "--no-kernel",
+        "--no-probes",
+        "-p",
+        &pid,
+        "-o",
+        capture.to_str().expect("UTF-8"),
+    ];
     let (terminal, other_end) = crate::common::pty::open(80);
     let mut command = crate::common::pty::command(&[("NO_COLOR", "1")], &args);
-    let mut child = command.stdout(Stdio::null()).stderr(other_end).spawn().expect("started");
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(other_end)
+        .spawn()
+        .expect("started");
     drop(command);
     let (shown, reader) = watch(terminal);
     let text = || shown.lock().expect("nobody panicked").clone();
     let begun = Instant::now();
     while !(text().contains(&format!("{ERASE}capturing: ")) && text().contains(" lost, ")) {
-        assert!(begun.elapsed() < PATIENCE && child.try_wait().is_ok_and(|ended| ended.is_none()), "{:?}", text());
+        assert!(
+            begun.elapsed() < PATIENCE && child.try_wait().is_ok_and(|ended| ended.is_none()),
+            "{:?}",
+            text()
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
     interrupt(&child);
     let status = child.wait().expect("waited for");
     reader.join().expect("nobody panicked");
-    let (_, last) = text().rsplit_once(ERASE).map(|(a, b)| (a.to_owned(), b.to_owned())).expect("erased");
-    assert!(status.success() && last.starts_with("note: stopped: "), "{:?}", text());
+    let (_, last) = text()
+        .rsplit_once(ERASE)
+        .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        .expect("erased");
+    assert!(
+        status.success() && last.starts_with("note: stopped: "),
+        "{:?}",
+        text()
+    );
 }

@@ -28,7 +28,9 @@ struct Victim {
 
 impl Victim {
     fn build() -> Self {
-        Self { dir: crate::common::library::build("victim", "common/victim.c", &["-ldl"], SPEC) }
+        Self {
+            dir: crate::common::library::build("victim", "common/victim.c", &["-ldl"], SPEC),
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -36,13 +38,19 @@ impl Victim {
     }
 
     fn spec(&self) -> [String; 2] {
-        ["--objects".into(), self.path("spec.toml").display().to_string()]
+        [
+            "--objects".into(),
+            self.path("spec.toml").display().to_string(),
+        ]
     }
 
     /// Runs it until it has opened its library.
     fn start(&self) -> Process {
-        let mut process =
-            Process::start(testkit::command(self.path("victim")).arg(self.path("libvictim.so")).stdout(Stdio::null()));
+        let mut process = Process::start(
+            testkit::command(self.path("victim"))
+                .arg(self.path("libvictim.so"))
+                .stdout(Stdio::null()),
+        );
         process.wait_for("ready");
         tell(&mut process, "open");
         process
@@ -73,9 +81,17 @@ fn the_process_ends() {
         }
         process.end();
         let came = recorded(tracer);
-        let numbers: Vec<_> = came.lines.iter().filter_map(|line| line.rsplit_once(", ")).map(|(_, n)| n).collect();
+        let numbers: Vec<_> = came
+            .lines
+            .iter()
+            .filter_map(|line| line.rsplit_once(", "))
+            .map(|(_, n)| n)
+            .collect();
         assert_eq!(numbers, ["n=0x0", "n=0x1", "n=0x2"]);
-        assert_eq!(came.last, format!("note: process {pid} has ended: 3 events, none lost"));
+        assert_eq!(
+            came.last,
+            format!("note: process {pid} has ended: 3 events, none lost")
+        );
     }
 }
 
@@ -89,10 +105,20 @@ fn a_time_beyond_all_clocks() {
     let victim = Victim::build();
     let process = victim.start();
     let pid = process.pid();
-    let tracer = attached(pid, [&victim.spec()[..], &["--for".to_owned(), "500000000000y".to_owned()]].concat());
+    let tracer = attached(
+        pid,
+        [
+            &victim.spec()[..],
+            &["--for".to_owned(), "500000000000y".to_owned()],
+        ]
+        .concat(),
+    );
     process.signal("KILL");
     process.end();
-    assert_eq!(recorded(tracer).last, format!("note: process {pid} has ended: 0 events, none lost"));
+    assert_eq!(
+        recorded(tracer).last,
+        format!("note: process {pid} has ended: 0 events, none lost")
+    );
 }
 
 #[test]
@@ -110,7 +136,10 @@ fn the_process_runs_another_program() {
     let came = recorded(tracer);
     assert_eq!(came.lines.len(), 2);
     let cat = std::fs::canonicalize("/bin/cat").expect("it is there");
-    let expected = format!("note: process {pid} runs another program now, {}: 2 events, none lost", cat.display());
+    let expected = format!(
+        "note: process {pid} runs another program now, {}: 2 events, none lost",
+        cat.display()
+    );
     assert_eq!(came.last, expected);
     assert!(process.end().0.success(), "cat is well");
 }
@@ -148,7 +177,10 @@ fn the_library_is_unmapped() {
     tell(&mut process, "close");
     let came = recorded(tracer);
     assert_eq!(came.lines.len(), 4);
-    assert_eq!(came.last, format!("note: process {pid} has unmapped what was attached to: 4 events, none lost"));
+    assert_eq!(
+        came.last,
+        format!("note: process {pid} has unmapped what was attached to: 4 events, none lost")
+    );
     tell(&mut process, "open");
     tell(&mut process, "hit 4");
     assert!(process.end().0.success());
@@ -159,15 +191,26 @@ fn ids(pid: u32, what: &str) -> BTreeSet<u64> {
     let folder = std::fs::read_dir(format!("/proc/{pid}/fdinfo")).expect("it lives");
     let texts = folder.filter_map(|entry| std::fs::read_to_string(entry.ok()?.path()).ok());
     let prefix = format!("{what}_id:");
-    texts.filter_map(|text| text.lines().find_map(|line| line.strip_prefix(&prefix)?.trim().parse().ok())).collect()
+    texts
+        .filter_map(|text| {
+            text.lines()
+                .find_map(|line| line.strip_prefix(&prefix)?.trim().parse().ok())
+        })
+        .collect()
 }
 
 /// Returns those of the ids that still exist, as bpftool lists them.
 fn alive(kind: &str, ids: &BTreeSet<u64>) -> Vec<u64> {
-    let done = testkit::command("/usr/sbin/bpftool").args([kind, "show", "-j"]).output().expect("bpftool runs");
+    let done = testkit::command("/usr/sbin/bpftool")
+        .args([kind, "show", "-j"])
+        .output()
+        .expect("bpftool runs");
     let list: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
     let list = list.as_array().cloned().unwrap_or_default();
-    list.iter().filter_map(|entry| entry["id"].as_u64()).filter(|id| ids.contains(id)).collect()
+    list.iter()
+        .filter_map(|entry| entry["id"].as_u64())
+        .filter(|id| ids.contains(id))
+        .collect()
 }
 
 /// Waits until none of the ids exists: the kernel frees programs a moment after their last user.
@@ -179,7 +222,10 @@ fn assert_gone(kind: &str, ids: &BTreeSet<u64>) {
         if left.is_empty() {
             return;
         }
-        assert!(start.elapsed() < Duration::from_mins(1), "{kind} {left:?} are still there");
+        assert!(
+            start.elapsed() < Duration::from_mins(1),
+            "{kind} {left:?} are still there"
+        );
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -187,8 +233,15 @@ fn assert_gone(kind: &str, ids: &BTreeSet<u64>) {
 /// Returns the uprobes in tracefs, which is mounted for a moment in a namespace of its own.
 fn uprobe_events() -> String {
     let script = "mount -t tracefs none /mnt && cat /mnt/uprobe_events";
-    let done = testkit::command("unshare").args(["--mount", "sh", "-c", script]).output().expect("unshare runs");
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let done = testkit::command("unshare")
+        .args(["--mount", "sh", "-c", script])
+        .output()
+        .expect("unshare runs");
+    assert!(
+        done.status.success(),
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
     String::from_utf8(done.stdout).expect("text")
 }
 
@@ -204,8 +257,15 @@ fn a_killed_dptrace_leaves_nothing() {
     for round in 0..5 {
         let mut tracer = attached(pid, ["--objects", "all", "-o", "/dev/null"]);
         let (programs, links) = (ids(tracer.pid(), "prog"), ids(tracer.pid(), "link"));
-        assert!(!programs.is_empty() && !links.is_empty(), "{programs:?} {links:?}");
-        assert_eq!(alive("link", &links).len(), links.len(), "bpftool sees them");
+        assert!(
+            !programs.is_empty() && !links.is_empty(),
+            "{programs:?} {links:?}"
+        );
+        assert_eq!(
+            alive("link", &links).len(),
+            links.len(),
+            "bpftool sees them"
+        );
         tracer.child.kill().expect("it is ours");
         tracer.child.wait().expect("it is ours");
         assert_gone("link", &links);
@@ -214,5 +274,8 @@ fn a_killed_dptrace_leaves_nothing() {
         assert_code_is_the_files(pid);
     }
     demo.process.signal("TERM");
-    assert!(demo.truth().requests_completed > 0, "it went on all the time");
+    assert!(
+        demo.truth().requests_completed > 0,
+        "it went on all the time"
+    );
 }

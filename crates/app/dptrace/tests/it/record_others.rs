@@ -75,7 +75,16 @@ struct Cluster {
 /// Returns the command for a program of PostgreSQL, run as its user.
 fn postgres(program: &str) -> Command {
     let mut command = testkit::command("setpriv");
-    command.args(["--reuid", "postgres", "--regid", "postgres", "--init-groups", "env", "-i", "LC_ALL=C.UTF-8"]);
+    command.args([
+        "--reuid",
+        "postgres",
+        "--regid",
+        "postgres",
+        "--init-groups",
+        "env",
+        "-i",
+        "LC_ALL=C.UTF-8",
+    ]);
     command.arg(Path::new(POSTGRES).join(program));
     command
 }
@@ -83,14 +92,32 @@ fn postgres(program: &str) -> Command {
 impl Cluster {
     fn start() -> Self {
         let dir = tempfile::tempdir().expect("a directory");
-        let owned = testkit::command("chown").arg("postgres:").arg(dir.path()).status().expect("chown runs");
+        let owned = testkit::command("chown")
+            .arg("postgres:")
+            .arg(dir.path())
+            .status()
+            .expect("chown runs");
         assert!(owned.success(), "there is a user postgres");
         let data = dir.path().join("data");
         let mut initdb = postgres("initdb");
-        let made = initdb.args(["--no-sync", "--auth=peer", "-D"]).arg(&data).output().expect("initdb runs");
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let made = initdb
+            .args(["--no-sync", "--auth=peer", "-D"])
+            .arg(&data)
+            .output()
+            .expect("initdb runs");
+        assert!(
+            made.status.success(),
+            "{}",
+            String::from_utf8_lossy(&made.stderr)
+        );
         let mut server = postgres("postgres");
-        server.arg("-D").arg(&data).arg("-k").arg(dir.path()).args(["-h", "", "-F"]).stdout(Stdio::null());
+        server
+            .arg("-D")
+            .arg(&data)
+            .arg("-k")
+            .arg(dir.path())
+            .args(["-h", "", "-F"])
+            .stdout(Stdio::null());
         let mut server = Process::start(&mut server);
         server.wait_for("database system is ready to accept connections");
         Self { server, dir }
@@ -99,7 +126,9 @@ impl Cluster {
     /// Opens a connection: it runs the statements written to it, and prints the results as lines.
     fn connect(&self) -> Process {
         let mut psql = postgres("psql");
-        psql.args(["-X", "-q", "-A", "-t", "-d", "postgres", "-h"]).arg(self.dir.path()).stdout(Stdio::null());
+        psql.args(["-X", "-q", "-A", "-t", "-d", "postgres", "-h"])
+            .arg(self.dir.path())
+            .stdout(Stdio::null());
         Process::start(&mut psql)
     }
 
@@ -132,19 +161,37 @@ fn queries_of_postgresql_are_counted() {
     connection.say("select pg_backend_pid() as pid \\gset\n");
     connection.say("\\warn backend :pid\n");
     let line = connection.wait_for("backend ");
-    let pid: u32 = line.rsplit(' ').next().expect("a word").parse().expect("a number");
+    let pid: u32 = line
+        .rsplit(' ')
+        .next()
+        .expect("a word")
+        .parse()
+        .expect("a number");
     for round in 0..2 {
         let tracer = attached(pid, ["--objects".as_ref(), spec.as_os_str()]);
         for number in 0..100 {
-            Cluster::run(&mut connection, &format!("select {number}"), &format!("done {round}.{number}."));
+            Cluster::run(
+                &mut connection,
+                &format!("select {number}"),
+                &format!("done {round}.{number}."),
+            );
         }
         tracer.signal("INT");
         let came = recorded(tracer);
         let counts = came.counts();
-        assert_eq!((counts["query__start"], counts["query__done"]), (100, 100), "{}", came.last);
+        assert_eq!(
+            (counts["query__start"], counts["query__done"]),
+            (100, 100),
+            "{}",
+            came.last
+        );
         assert!(came.last.contains("stopped: 200 events"), "{}", came.last);
         // Nobody listens, and no event of it appears later.
-        Cluster::run(&mut connection, "select 'unheard'", &format!("unheard {round}"));
+        Cluster::run(
+            &mut connection,
+            "select 'unheard'",
+            &format!("unheard {round}"),
+        );
     }
     assert!(connection.end().0.success());
 }
@@ -154,7 +201,10 @@ fn throwing() -> TempDir {
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::write(dir.path().join("throwing.cc"), THROWING).expect("it is ours");
     std::fs::write(dir.path().join("exceptions.toml"), EXCEPTIONS).expect("it is ours");
-    let built = testkit::command("g++").args(["-O1", "-o", "throwing", "throwing.cc"]).current_dir(&dir).status();
+    let built = testkit::command("g++")
+        .args(["-O1", "-o", "throwing", "throwing.cc"])
+        .current_dir(&dir)
+        .status();
     assert!(built.expect("g++ runs").success());
     dir
 }
@@ -166,8 +216,12 @@ fn exceptions_are_counted_in_a_shared_library() {
         return;
     }
     let dir = throwing();
-    let spec = ["--objects".to_owned(), dir.path().join("exceptions.toml").display().to_string()];
-    let mut process = Process::start(testkit::command(dir.path().join("throwing")).stdout(Stdio::null()));
+    let spec = [
+        "--objects".to_owned(),
+        dir.path().join("exceptions.toml").display().to_string(),
+    ];
+    let mut process =
+        Process::start(testkit::command(dir.path().join("throwing")).stdout(Stdio::null()));
     process.wait_for("ready");
     process.say("10\n");
     process.wait_for("caught 10");
@@ -179,9 +233,18 @@ fn exceptions_are_counted_in_a_shared_library() {
     // It ends while dptrace may still be printing its attached probes.
     process.end();
     let came = recorded(tracer);
-    assert!(came.last.contains("has ended: 1000 events"), "{}", came.last);
+    assert!(
+        came.last.contains("has ended: 1000 events"),
+        "{}",
+        came.last
+    );
     let counts = came.counts();
-    assert_eq!((counts["throw"], counts["catch"]), (500, 500), "{}", came.last);
+    assert_eq!(
+        (counts["throw"], counts["catch"]),
+        (500, 500),
+        "{}",
+        came.last
+    );
 }
 
 /// The library is found before the command has loaded it.
@@ -192,7 +255,10 @@ fn a_command_s_libraries_are_found_before_it_starts() {
         return;
     }
     let dir = throwing();
-    let mut command = record(["--objects".as_ref(), dir.path().join("exceptions.toml").as_os_str()]);
+    let mut command = record([
+        "--objects".as_ref(),
+        dir.path().join("exceptions.toml").as_os_str(),
+    ]);
     let mut tracer = Process::start(command.arg("--").arg(dir.path().join("throwing")));
     tracer.wait_for("ready");
     tracer.say("300\n");

@@ -36,7 +36,11 @@ impl Granted {
         mode(dir.path(), 0o755);
         let granted = Self { dir };
         testkit::copy_program(PROGRAM, granted.program());
-        let done = testkit::command("setcap").arg(capabilities).arg(granted.program()).output().expect("setcap runs");
+        let done = testkit::command("setcap")
+            .arg(capabilities)
+            .arg(granted.program())
+            .output()
+            .expect("setcap runs");
         if !done.status.success() {
             skip("setcap", &String::from_utf8_lossy(&done.stderr));
             return None;
@@ -64,10 +68,28 @@ impl Granted {
     fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> (i32, String) {
         let mut command = testkit::command("setpriv");
         let nobody = NOBODY.to_string();
-        command.args(["--reuid", &nobody, "--regid", &nobody, "--clear-groups", "--"]).arg(self.program()).args(args);
-        let done = command.env("NO_COLOR", "1").current_dir("/").stdin(Stdio::null()).output().expect("it runs");
+        command
+            .args([
+                "--reuid",
+                &nobody,
+                "--regid",
+                &nobody,
+                "--clear-groups",
+                "--",
+            ])
+            .arg(self.program())
+            .args(args);
+        let done = command
+            .env("NO_COLOR", "1")
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .output()
+            .expect("it runs");
         let all = [done.stdout, done.stderr].concat();
-        (done.status.code().expect("it ends by itself"), String::from_utf8_lossy(&all).into_owned())
+        (
+            done.status.code().expect("it ends by itself"),
+            String::from_utf8_lossy(&all).into_owned(),
+        )
     }
 
     /// Runs it, asserts success, and returns all its output.
@@ -91,7 +113,10 @@ impl Other {
         testkit::copy_program(PROGRAM, program);
         mode(program, 0o700);
         let mut command = testkit::command(program);
-        command.args(["demo-target", "--no-trace-file"]).stdin(Stdio::null()).stderr(Stdio::null());
+        command
+            .args(["demo-target", "--no-trace-file"])
+            .stdin(Stdio::null())
+            .stderr(Stdio::null());
         Self(command.spawn().expect("it starts"))
     }
 
@@ -125,11 +150,25 @@ fn shared(app: &str) -> (Shared, String) {
 #[test]
 fn files_that_the_user_names_are_opened_as_the_user_could() {
     let Some(_guard) = kernel() else { return };
-    let Some(granted) = Granted::new(ALL) else { return };
-    let text = granted.secret("secret", format!("{SECRET} {{ {SECRET}(\"{SECRET}\") }}\n").as_bytes());
-    let json = granted.secret("secret.json", format!("{{\"{SECRET}\": {SECRET}}}").as_bytes());
-    let toml = granted.secret("secret.toml", format!("{SECRET} = \"{SECRET}\"\n").as_bytes());
-    let recording = granted.secret("secret.recording", format!("{SECRET}: {SECRET}={SECRET}\n").as_bytes());
+    let Some(granted) = Granted::new(ALL) else {
+        return;
+    };
+    let text = granted.secret(
+        "secret",
+        format!("{SECRET} {{ {SECRET}(\"{SECRET}\") }}\n").as_bytes(),
+    );
+    let json = granted.secret(
+        "secret.json",
+        format!("{{\"{SECRET}\": {SECRET}}}").as_bytes(),
+    );
+    let toml = granted.secret(
+        "secret.toml",
+        format!("{SECRET} = \"{SECRET}\"\n").as_bytes(),
+    );
+    let recording = granted.secret(
+        "secret.recording",
+        format!("{SECRET}: {SECRET}={SECRET}\n").as_bytes(),
+    );
     let small = Small::new();
     let trace = granted.path("readable.trace");
     std::fs::copy(small.path("t.trace"), &trace).expect("copied");
@@ -138,24 +177,57 @@ fn files_that_the_user_names_are_opened_as_the_user_could() {
     let path = |path: &Path| path.as_os_str().to_owned();
     for args in [
         vec![os("run"), path(&text)],
-        vec![os("run"), os("--include"), path(&text), os("-e"), os("begin { exit() }")],
+        vec![
+            os("run"),
+            os("--include"),
+            path(&text),
+            os("-e"),
+            os("begin { exit() }"),
+        ],
         vec![os("run"), os("-l"), path(&text)],
         vec![os("record"), os("--objects"), path(&toml), os("-p1")],
         vec![os("generate"), os("--objects"), path(&toml)],
         vec![os("trace"), os("-i"), path(&json)],
-        vec![os("trace"), os("-i"), path(&trace), os("-b"), path(&recording)],
+        vec![
+            os("trace"),
+            os("-i"),
+            path(&trace),
+            os("-b"),
+            path(&recording),
+        ],
         vec![os("latency"), os("-i"), path(&json)],
         vec![os("list"), path(&text)],
-        vec![os("trace"), os("-i"), path(&trace), os("-o"), path(&granted.path("written"))],
-        vec![os("run"), os("-o"), path(&text), os("-e"), os("begin { exit() }")],
+        vec![
+            os("trace"),
+            os("-i"),
+            path(&trace),
+            os("-o"),
+            path(&granted.path("written")),
+        ],
+        vec![
+            os("run"),
+            os("-o"),
+            path(&text),
+            os("-e"),
+            os("begin { exit() }"),
+        ],
     ] {
         let (status, all) = granted.run(&args);
         // An included file is read only for constants: it may be missing.
-        assert!(status != 0 || args.contains(&os("--include")), "{args:?}: {all}");
+        assert!(
+            status != 0 || args.contains(&os("--include")),
+            "{args:?}: {all}"
+        );
         assert!(!all.contains(SECRET), "{args:?}: {all}");
     }
-    assert!(!granted.path("written").exists(), "nobody may not write there");
-    let cat = format!("BEGIN {{ cat(\"{}\"); cat(\"/etc/shadow\"); exit(); }}", text.display());
+    assert!(
+        !granted.path("written").exists(),
+        "nobody may not write there"
+    );
+    let cat = format!(
+        "BEGIN {{ cat(\"{}\"); cat(\"/etc/shadow\"); exit(); }}",
+        text.display()
+    );
     let (_, all) = granted.run(["run", "-e", &cat]);
     assert!(!all.contains(SECRET) && !all.contains("root:"), "{all}");
     assert_eq!(all.matches("Permission denied").count(), 2, "{all}");
@@ -169,21 +241,35 @@ fn files_that_the_user_names_are_opened_as_the_user_could() {
 #[test]
 fn what_is_reached_through_a_process_can_be_read() {
     let Some(_guard) = kernel() else { return };
-    let Some(granted) = Granted::new(ALL) else { return };
+    let Some(granted) = Granted::new(ALL) else {
+        return;
+    };
     let other = Other::start(&granted.path("other"));
     let pid = &other.pid();
     assert!(granted.works(["list", "-p", pid]).contains("spdk:"));
-    assert!(granted.works(["record", "-p", pid, "--for", "200ms"]).contains("the time is over"));
+    assert!(
+        granted
+            .works(["record", "-p", pid, "--for", "200ms"])
+            .contains("the time is over")
+    );
     let script = "usdt:__EXE__:spdk:* { @[ustack(1)] = count(); } interval:ms:100 { exit() }";
     granted.works(["run", "-p", pid, "-e", script]);
-    assert!(granted.works(["kernel-delay", "-p", pid, "--sample-time", "0.1"]).contains("[TIME BUDGET]"));
+    assert!(
+        granted
+            .works(["kernel-delay", "-p", pid, "--sample-time", "0.1"])
+            .contains("[TIME BUDGET]")
+    );
     let small = Small::new();
     let (trace, app) = shared("");
     std::fs::copy(small.path("t.trace"), &trace.0).expect("copied");
     mode(&trace.0, 0o600);
     assert!(!granted.works(["trace", "-s", &app, "-p", "1"]).is_empty());
     if Path::new("/sys/kernel/tracing/events").exists() {
-        assert!(granted.works(["list", "--tracepoints", "sched_switch"]).contains("sched:sched_switch"));
+        assert!(
+            granted
+                .works(["list", "--tracepoints", "sched_switch"])
+                .contains("sched:sched_switch")
+        );
         granted.works(["run", "-l", "tracepoint:sched:*"]);
         granted.works(["run", "-e", "tracepoint:sched:sched_switch { exit() }"]);
     }
@@ -192,7 +278,9 @@ fn what_is_reached_through_a_process_can_be_read() {
 #[test]
 fn without_rights_to_files_tracepoints_are_not_permitted() {
     let Some(_guard) = kernel() else { return };
-    let Some(granted) = Granted::new(NO_FILES) else { return };
+    let Some(granted) = Granted::new(NO_FILES) else {
+        return;
+    };
     let other = Other::start(&granted.path("other"));
     let (status, all) = granted.run(["list", "-p", &other.pid()]);
     assert_eq!(status, 3, "{all}");
@@ -203,10 +291,20 @@ fn without_rights_to_files_tracepoints_are_not_permitted() {
     let (status, all) = granted.run(["trace", "-s", &app, "-p", "1"]);
     assert_eq!(status, 3, "{all}");
     mode(&granted.path("other"), 0o755);
-    assert!(granted.works(["list", "-p", &other.pid()]).contains("spdk:"));
-    assert!(granted.works(["record", "-p", &other.pid(), "--for", "200ms"]).contains("the time is over"));
+    assert!(
+        granted
+            .works(["list", "-p", &other.pid()])
+            .contains("spdk:")
+    );
+    assert!(
+        granted
+            .works(["record", "-p", &other.pid(), "--for", "200ms"])
+            .contains("the time is over")
+    );
     let tracing = Path::new("/sys/kernel/tracing");
-    let is_open = tracing.metadata().is_ok_and(|folder| folder.permissions().mode() & 0o005 != 0);
+    let is_open = tracing
+        .metadata()
+        .is_ok_and(|folder| folder.permissions().mode() & 0o005 != 0);
     if is_open && tracing.join("events").exists() {
         return skip("tracefs", "all users may read it here");
     }
@@ -228,8 +326,14 @@ fn without_rights_to_files_tracepoints_are_not_permitted() {
 #[test]
 fn what_is_not_permitted_comes_with_all_that_helps() {
     let Some(_guard) = kernel() else { return };
-    for (has, may_load) in [(NOTHING, false), ("cap_bpf+ep", false), ("cap_bpf,cap_perfmon+ep", true)] {
-        let Some(granted) = Granted::new(has) else { return };
+    for (has, may_load) in [
+        (NOTHING, false),
+        ("cap_bpf+ep", false),
+        ("cap_bpf,cap_perfmon+ep", true),
+    ] {
+        let Some(granted) = Granted::new(has) else {
+            return;
+        };
         let other = Other::start(&granted.path("other"));
         let pid = other.pid();
         let mut refused = vec![
@@ -238,7 +342,10 @@ fn what_is_not_permitted_comes_with_all_that_helps() {
             vec!["record", "-p", &pid],
         ];
         if !may_load {
-            refused.extend([vec!["run", "-e", "begin { exit() }"], vec!["kernel-delay", "-p", &pid]]);
+            refused.extend([
+                vec!["run", "-e", "begin { exit() }"],
+                vec!["kernel-delay", "-p", &pid],
+            ]);
         }
         let tracepoints = [
             vec!["run", "-e", "tracepoint:sched:sched_switch { exit() }"],
@@ -256,8 +363,14 @@ fn what_is_not_permitted_comes_with_all_that_helps() {
             assert_eq!(status, 3, "{has} {args:?}: {all}");
             let recipe = "sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep";
             let advice = format!("\n    {recipe} {}\n", granted.program().display());
-            assert!(all.contains("run dptrace as root, or ") && all.contains(&advice), "{has} {args:?}: {all}");
-            assert!(!all.contains("mistake") && all.matches("error: ").count() == 1, "{has} {args:?}: {all}");
+            assert!(
+                all.contains("run dptrace as root, or ") && all.contains(&advice),
+                "{has} {args:?}: {all}"
+            );
+            assert!(
+                !all.contains("mistake") && all.matches("error: ").count() == 1,
+                "{has} {args:?}: {all}"
+            );
         }
     }
 }
@@ -267,19 +380,35 @@ fn what_is_not_permitted_comes_with_all_that_helps() {
 #[test]
 fn memory_of_others_is_read_with_the_right_to_trace_alone() {
     let Some(_guard) = kernel() else { return };
-    let Some(granted) = Granted::new("cap_sys_ptrace+ep") else { return };
+    let Some(granted) = Granted::new("cap_sys_ptrace+ep") else {
+        return;
+    };
     let program = granted.path("target");
     testkit::copy_program(PROGRAM, &program);
     let mut command = testkit::command(&program);
-    let target = ["demo-target", "--connections", "16", "--wait-connected", "--no-probes", "--for", "1m"];
+    let target = [
+        "demo-target",
+        "--connections",
+        "16",
+        "--wait-connected",
+        "--no-probes",
+        "--for",
+        "1m",
+    ];
     let mut target = Process::start(command.args(target));
     target.wait_for("waiting for a line");
     let pid = &target.pid().to_string();
     mode(Path::new(&format!("/dev/shm/demo_trace.pid{pid}")), 0o644);
     let commands = [
         (vec!["objects", "qpair", "-p", pid], "16 qpairs"),
-        (vec!["record", "--no-probes", "-p", pid, "--for", "100ms"], "16 objects found alive"),
-        (vec!["trace", "-p", pid, "--for", "100ms"], "16 objects found alive"),
+        (
+            vec!["record", "--no-probes", "-p", pid, "--for", "100ms"],
+            "16 objects found alive",
+        ),
+        (
+            vec!["trace", "-p", pid, "--for", "100ms"],
+            "16 objects found alive",
+        ),
     ];
     for (args, part) in &commands {
         let all = granted.works(args);
@@ -288,16 +417,24 @@ fn memory_of_others_is_read_with_the_right_to_trace_alone() {
     // Nobody may not read the program. The pointers in the trace lead to the rest.
     mode(&program, 0o700);
     let all = granted.works(["objects", "qpair", "-v", "-p", pid]);
-    assert!(all.contains("16 qpairs") && all.contains("from the addresses that its trace has"), "{all}");
+    assert!(
+        all.contains("16 qpairs") && all.contains("from the addresses that its trace has"),
+        "{all}"
+    );
     mode(&program, 0o755);
-    let Some(granted) = Granted::new(NOTHING) else { return };
+    let Some(granted) = Granted::new(NOTHING) else {
+        return;
+    };
     for (args, _) in &commands {
         let (status, all) = granted.run(args);
         assert_eq!(status, 3, "{args:?}: {all}");
         let recipe = "sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep";
         let advice = format!("\n    {recipe} {}\n", granted.program().display());
         assert!(all.contains("CAP_SYS_PTRACE"), "{args:?}: {all}");
-        assert!(all.contains("run dptrace as root, or ") && all.contains(&advice), "{args:?}: {all}");
+        assert!(
+            all.contains("run dptrace as root, or ") && all.contains(&advice),
+            "{args:?}: {all}"
+        );
         assert_eq!(all.matches("error: ").count(), 1, "{args:?}: {all}");
     }
     target.signal("TERM");
@@ -308,11 +445,20 @@ fn memory_of_others_is_read_with_the_right_to_trace_alone() {
 #[test]
 fn a_file_of_others_in_a_script_is_no_mistake() {
     let Some(_guard) = kernel() else { return };
-    let Some(granted) = Granted::new(NOTHING) else { return };
+    let Some(granted) = Granted::new(NOTHING) else {
+        return;
+    };
     let secret = granted.secret("secret", b"\x7fELF");
     for kind in ["uprobe", "usdt"] {
-        let (status, all) = granted.run(["run", "-e", &format!("{kind}:{}:main {{ exit() }}", secret.display())]);
-        assert!(status == 3 && all.contains("Permission denied: run dptrace as root, or as a user who"), "{all}");
+        let (status, all) = granted.run([
+            "run",
+            "-e",
+            &format!("{kind}:{}:main {{ exit() }}", secret.display()),
+        ]);
+        assert!(
+            status == 3 && all.contains("Permission denied: run dptrace as root, or as a user who"),
+            "{all}"
+        );
         assert!(!all.contains("mistake") && !all.contains("setcap"), "{all}");
     }
 }

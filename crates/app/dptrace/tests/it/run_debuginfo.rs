@@ -33,20 +33,39 @@ fn build(folder: &Path) -> bool {
     std::fs::create_dir(folder.join("elsewhere")).unwrap();
     let steps: [&[&str]; 3] = [
         &["cc", "-g", "-O1", "-o", "whole", "whole.c"],
-        &["objcopy", "--only-keep-debug", "whole", "elsewhere/bare.debug"],
+        &[
+            "objcopy",
+            "--only-keep-debug",
+            "whole",
+            "elsewhere/bare.debug",
+        ],
         &["objcopy", "--strip-all", "whole", "bare"],
     ];
     for step in steps {
-        let done = testkit::command(step[0]).args(&step[1..]).current_dir(folder).status();
+        let done = testkit::command(step[0])
+            .args(&step[1..])
+            .current_dir(folder)
+            .status();
         assert!(done.unwrap().success(), "{step:?}");
     }
     true
 }
 
 fn run(words: &[&str]) -> (String, String, Option<i32>) {
-    let Output { stdout, stderr, status } =
-        testkit::command(PROGRAM).args(words).env("NO_COLOR", "1").output().unwrap();
-    (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap(), status.code())
+    let Output {
+        stdout,
+        stderr,
+        status,
+    } = testkit::command(PROGRAM)
+        .args(words)
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap();
+    (
+        String::from_utf8(stdout).unwrap(),
+        String::from_utf8(stderr).unwrap(),
+        status.code(),
+    )
 }
 
 /// Process that is killed when the test ends.
@@ -54,7 +73,13 @@ struct Waiting(Child);
 
 impl Waiting {
     fn start(program: &Path, words: &[&str]) -> Self {
-        Self(testkit::command(program).args(words).stdin(Stdio::null()).spawn().unwrap())
+        Self(
+            testkit::command(program)
+                .args(words)
+                .stdin(Stdio::null())
+                .spawn()
+                .unwrap(),
+        )
     }
 
     /// Waits until the child has executed the program.
@@ -85,21 +110,62 @@ fn a_debug_file_in_another_folder_has_names_of_functions_too() {
     }
     let (bare, debug) = (folder.path().join("bare"), folder.path().join("elsewhere"));
     let (bare, debug) = (bare.display().to_string(), debug.display().to_string());
-    let script =
-        format!("uprobe:{bare}:hidden {{ printf(\"%d %s\\n\", args.secret->second, usym(reg(\"ip\"))); exit(); }}");
+    let script = format!(
+        "uprobe:{bare}:hidden {{ printf(\"%d %s\\n\", args.secret->second, usym(reg(\"ip\"))); exit(); }}"
+    );
     // The command waits, so that names can be looked up while it runs.
     let command = format!("{bare} x");
-    let (out, err, status) = run(&["run", "-q", "--debuginfo", &debug, "-e", &script, "-c", &command]);
-    assert_eq!((out.trim_end(), err.as_str(), status), ("2 hidden", "", Some(0)));
+    let (out, err, status) = run(&[
+        "run",
+        "-q",
+        "--debuginfo",
+        &debug,
+        "-e",
+        &script,
+        "-c",
+        &command,
+    ]);
+    assert_eq!(
+        (out.trim_end(), err.as_str(), status),
+        ("2 hidden", "", Some(0))
+    );
     let (_, err, status) = run(&["run", "-q", "-e", &script, "-c", &bare]);
-    assert!(status == Some(2) && err.contains("has no function hidden"), "{err}");
+    assert!(
+        status == Some(2) && err.contains("has no function hidden"),
+        "{err}"
+    );
     // A debug file of another build is not used.
     testkit::copy_program(&bare, folder.path().join("other"));
-    let step = ["-O2", "-g", "-Wl,--build-id=0x1234", "-o", "elsewhere/other.debug", "whole.c"];
-    assert!(testkit::command("cc").args(step).current_dir(folder.path()).status().unwrap().success());
+    let step = [
+        "-O2",
+        "-g",
+        "-Wl,--build-id=0x1234",
+        "-o",
+        "elsewhere/other.debug",
+        "whole.c",
+    ];
+    assert!(
+        testkit::command("cc")
+            .args(step)
+            .current_dir(folder.path())
+            .status()
+            .unwrap()
+            .success()
+    );
     let other = folder.path().join("other").display().to_string();
-    let (_, err, status) = run(&["run", "--debuginfo", &debug, "-e", &script.replace(&bare, &other), "-c", &other]);
-    assert!(status == Some(2) && err.contains("has no function hidden"), "{err}");
+    let (_, err, status) = run(&[
+        "run",
+        "--debuginfo",
+        &debug,
+        "-e",
+        &script.replace(&bare, &other),
+        "-c",
+        &other,
+    ]);
+    assert!(
+        status == Some(2) && err.contains("has no function hidden"),
+        "{err}"
+    );
 }
 
 #[test]
@@ -113,8 +179,7 @@ fn a_function_that_the_compiler_changed_is_called_that_where_its_arguments_are_r
         let script = format!("uprobe:{whole}:made.constprop.0 {{ {body} }}");
         let (_, err, status) = run(&["run", "--check", "-e", &script]);
         assert_eq!(status, Some(0), "{err}");
-        let messages =
-            "warning: the compiler changed made.constprop.0: its arguments need not be those of the source\n";
+        let messages = "warning: the compiler changed made.constprop.0: its arguments need not be those of the source\n";
         assert_eq!(err.contains(messages), warns, "{err}");
     }
 }
@@ -130,13 +195,16 @@ fn a_struct_of_a_process_is_listed_and_one_that_is_nowhere_is_an_error() {
     let (out, err, status) = run(&["run", "-lv", "struct secret", "-p", &process.pid()]);
     assert_eq!(status, Some(0), "{err}");
     assert!(
-        out.contains("whole: struct secret {") && out.contains("long second;") || out.contains("long int second;"),
+        out.contains("whole: struct secret {") && out.contains("long second;")
+            || out.contains("long int second;"),
         "{out}"
     );
     let (out, err, status) = run(&["run", "-lv", "struct nowhere", "-p", &process.pid()]);
     assert_eq!((out.as_str(), status), ("", Some(1)));
     assert!(
-        err.starts_with("error: the kernel's types have no struct nowhere, nor the process's debug information"),
+        err.starts_with(
+            "error: the kernel's types have no struct nowhere, nor the process's debug information"
+        ),
         "{err}"
     );
 }
@@ -148,13 +216,19 @@ fn a_process_that_keeps_no_trace_entries_is_called_that() {
         return;
     }
     for (words, reason) in [
-        (&["-e", "all", "--num-trace-entries", "0"][..], "--num-trace-entries 0"),
+        (
+            &["-e", "all", "--num-trace-entries", "0"][..],
+            "--num-trace-entries 0",
+        ),
         (&["--num-trace-entries=8192"], "started with -e"),
     ] {
         let process = Waiting::start(&folder.path().join("whole"), words);
         process.wait_for_exec();
         let (_, err, status) = run(&["trace", "-p", &process.pid()]);
         assert_eq!(status, Some(1));
-        assert!(err.contains("has no trace file") && err.contains(reason), "{err}");
+        assert!(
+            err.contains("has no trace file") && err.contains(reason),
+            "{err}"
+        );
     }
 }

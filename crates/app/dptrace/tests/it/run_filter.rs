@@ -88,14 +88,29 @@ impl Family {
         let source = folder.path().join("family.c");
         std::fs::write(&source, SOURCE).unwrap();
         // At most 15 bytes, as the kernel keeps names.
-        let name = format!("f{}-{}", std::process::id(), FAMILIES.fetch_add(1, Ordering::Relaxed));
+        let name = format!(
+            "f{}-{}",
+            std::process::id(),
+            FAMILIES.fetch_add(1, Ordering::Relaxed)
+        );
         let program = folder.path().join(&name);
-        let built = testkit::command("cc").args(["-O1", "-pthread", "-o"]).args([&program, &source]).status();
+        let built = testkit::command("cc")
+            .args(["-O1", "-pthread", "-o"])
+            .args([&program, &source])
+            .status();
         assert!(built.unwrap().success());
         let noisy = folder.path().join("noise");
         testkit::copy_program(&program, &noisy);
-        let other = testkit::command(noisy).args(["x", "x"]).stdin(Stdio::null()).spawn().unwrap();
-        Some(Self { folder, name, noise: other })
+        let other = testkit::command(noisy)
+            .args(["x", "x"])
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        Some(Self {
+            folder,
+            name,
+            noise: other,
+        })
     }
 
     fn program(&self) -> String {
@@ -106,10 +121,18 @@ impl Family {
     fn wait_for_noise(&self) {
         let folder = host::proc::folder(host::Pid(self.noise.id()));
         // Ticks of 10 ms.
-        let ticks = || host::proc::Stat::read(&folder).unwrap().cpu_ticks().unwrap();
+        let ticks = || {
+            host::proc::Stat::read(&folder)
+                .unwrap()
+                .cpu_ticks()
+                .unwrap()
+        };
         let (before, since) = (ticks(), std::time::Instant::now());
         while ticks() < before + 20 {
-            assert!(since.elapsed() < std::time::Duration::from_mins(1), "the noise gets no CPU");
+            assert!(
+                since.elapsed() < std::time::Duration::from_mins(1),
+                "the noise gets no CPU"
+            );
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
     }
@@ -135,7 +158,11 @@ impl Family {
     #[track_caller]
     fn run(&self, kinds: Kinds, options: &[&str], counts: (u32, u32)) {
         let script = self.script(kinds);
-        let out = printed(testkit::command(PROGRAM).args(["run", "-q", "-e", &script]).args(options));
+        let out = printed(
+            testkit::command(PROGRAM)
+                .args(["run", "-q", "-e", &script])
+                .args(options),
+        );
         self.check(&out, kinds, counts);
     }
 
@@ -143,19 +170,36 @@ impl Family {
     /// process.
     #[track_caller]
     fn check(&self, out: &str, kinds: Kinds, (calls, hits): (u32, u32)) {
-        for line in [format!("@calls: {calls}"), format!("@raw_calls: {calls}"), format!("@hits: {hits}")] {
-            assert!(out.lines().any(|it| it == line), "{line} is not there:\n{out}");
+        for line in [
+            format!("@calls: {calls}"),
+            format!("@raw_calls: {calls}"),
+            format!("@hits: {hits}"),
+        ] {
+            assert!(
+                out.lines().any(|it| it == line),
+                "{line} is not there:\n{out}"
+            );
         }
-        let sampled: &[&str] = if kinds == Kinds::Sampled { &["profile", "software"] } else { &[] };
+        let sampled: &[&str] = if kinds == Kinds::Sampled {
+            &["profile", "software"]
+        } else {
+            &[]
+        };
         for kind in ["tracepoint", "raw", "uprobe"].iter().chain(sampled) {
-            assert!(out.contains(&format!("@who[{kind}, {}]: ", self.name)), "{kind}:\n{out}");
+            assert!(
+                out.contains(&format!("@who[{kind}, {}]: ", self.name)),
+                "{kind}:\n{out}"
+            );
         }
         assert!(kinds == Kinds::Exact || out.contains("@ticks: "), "{out}");
         let ours = format!(", {}]", self.name);
-        let others = out.lines().filter(|line| line.starts_with("@who[") && !line.contains(&ours));
+        let others = out
+            .lines()
+            .filter(|line| line.starts_with("@who[") && !line.contains(&ours));
         // Before it executes the command, the child is a copy of ours, with page faults of its own.
-        let others: Vec<&str> =
-            others.filter(|line| !line.starts_with("@who[software, ") || line.contains("noise")).collect();
+        let others: Vec<&str> = others
+            .filter(|line| !line.starts_with("@who[software, ") || line.contains("noise"))
+            .collect();
         assert!(others.is_empty(), "{others:?}");
     }
 }
@@ -168,13 +212,20 @@ impl Drop for Family {
 
 /// Returns the system call number `__NR_getppid`.
 fn libc_getppid() -> u32 {
-    if cfg!(target_arch = "aarch64") { 173 } else { 110 }
+    if cfg!(target_arch = "aarch64") {
+        173
+    } else {
+        110
+    }
 }
 
 #[track_caller]
 fn printed(command: &mut Command) -> String {
     let output = command.env("NO_COLOR", "1").output().unwrap();
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
     assert!(output.status.success(), "{command:?}: {out}{err}");
     out.into_owned()
 }
@@ -186,9 +237,15 @@ fn a_commands_events_alone_count_and_its_childrens_where_that_is_wanted() {
 
 fn of_a_command(kinds: Kinds) {
     let Some(_turn) = kernel() else { return };
-    let Some(family) = Family::start() else { return };
+    let Some(family) = Family::start() else {
+        return;
+    };
     family.run(kinds, &["-c", &family.program()], (11, 11));
-    family.run(kinds, &["-c", &family.program(), "--follow-forks"], (1111, 1111));
+    family.run(
+        kinds,
+        &["-c", &family.program(), "--follow-forks"],
+        (1111, 1111),
+    );
 }
 
 #[test]
@@ -198,13 +255,34 @@ fn a_running_processs_events_alone_count() {
 
 fn of_a_process(kinds: Kinds) {
     let Some(_turn) = kernel() else { return };
-    let Some(family) = Family::start() else { return };
+    let Some(family) = Family::start() else {
+        return;
+    };
     for (options, wanted) in [(&[][..], (11, 11)), (&["--follow-forks"], (1111, 1111))] {
-        let mut process = testkit::command(family.program()).arg("x").stdin(Stdio::piped()).spawn().unwrap();
-        let script = family.script(kinds) + " interval:ms:1 /@said != 1/ { @said = 1; printf(\"ready\\n\"); }";
+        let mut process = testkit::command(family.program())
+            .arg("x")
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let script = family.script(kinds)
+            + " interval:ms:1 /@said != 1/ { @said = 1; printf(\"ready\\n\"); }";
         let mut tracer = testkit::command(PROGRAM);
-        tracer.args(["run", "-e", &script, "-B", "line", "-p", &process.id().to_string()]).args(options);
-        let mut tracer = tracer.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        tracer
+            .args([
+                "run",
+                "-e",
+                &script,
+                "-B",
+                "line",
+                "-p",
+                &process.id().to_string(),
+            ])
+            .args(options);
+        let mut tracer = tracer
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         // It prints a line once everything is attached.
         let mut messages = std::io::BufReader::new(tracer.stderr.take().unwrap());
         let mut line = String::new();
@@ -219,7 +297,11 @@ fn of_a_process(kinds: Kinds) {
 
 /// Starts the program, which waits for its input's end.
 fn waiting(family: &Family) -> Child {
-    testkit::command(family.program()).arg("x").stdin(Stdio::piped()).spawn().unwrap()
+    testkit::command(family.program())
+        .arg("x")
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap()
 }
 
 /// Returns the output of a tracer on processes that continue once it has attached.
@@ -233,8 +315,16 @@ fn traced(arguments: &[&str], processes: Vec<Child>) -> String {
 /// Returns the output of a tracer on processes, and on a command of its own, which continue once it
 /// has attached and `before` has returned.
 #[track_caller]
-fn printed_beside(tracer: &mut Command, mut processes: Vec<Child>, before: impl FnOnce()) -> String {
-    let tracer = tracer.env("NO_COLOR", "1").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+fn printed_beside(
+    tracer: &mut Command,
+    mut processes: Vec<Child>,
+    before: impl FnOnce(),
+) -> String {
+    let tracer = tracer
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let arguments = format!("{tracer:?}");
     let mut tracer = tracer.spawn().unwrap();
     let mut messages = std::io::BufReader::new(tracer.stderr.take().unwrap());
@@ -265,7 +355,9 @@ fn several_processes_are_traced() {
 
 fn of_several(kinds: Kinds) {
     let Some(_turn) = kernel() else { return };
-    let Some(family) = Family::start() else { return };
+    let Some(family) = Family::start() else {
+        return;
+    };
     let script = family.script(kinds);
     for (options, each) in [(&[][..], 11), (&["--follow-forks"], 1111)] {
         let processes: Vec<Child> = (0..3).map(|_| waiting(&family)).collect();
@@ -273,7 +365,10 @@ fn of_several(kinds: Kinds) {
         let out = traced(&[&["-e", &script, "-p", &two], options].concat(), processes);
         family.check(&out, kinds, (2 * each, 2 * each));
     }
-    let out = traced(&["-e", &script, "-p", &family.name], (0..3).map(|_| waiting(&family)).collect());
+    let out = traced(
+        &["-e", &script, "-p", &family.name],
+        (0..3).map(|_| waiting(&family)).collect(),
+    );
     family.check(&out, kinds, (33, 33));
 }
 
@@ -290,26 +385,49 @@ fn samples_are_of_the_processes_that_count() {
 #[test]
 fn the_children_of_a_process_are_traced() {
     let Some(_alone) = kernel() else { return };
-    let Some(family) = Family::start() else { return };
+    let Some(family) = Family::start() else {
+        return;
+    };
     // Background jobs of a shell have no standard input.
     let program = family.program();
     let jobs = format!("exec 3<&0; {program} x <&3 & {program} x <&3 & exec 3<&-; wait");
-    let process = testkit::command("sh").args(["-c", &jobs]).stdin(Stdio::piped()).spawn().unwrap();
+    let process = testkit::command("sh")
+        .args(["-c", &jobs])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
     let pid = process.id();
     // Both jobs run once it has two children with the program's name.
     let is_job = |child: &u32| {
         let folder = host::proc::folder(host::Pid(*child));
-        let parent = host::proc::Stat::read(&folder).ok().and_then(|stat| stat.number(4));
-        parent == Some(pid.into()) && host::proc::name(&folder).as_deref() == Some(family.name.as_bytes())
+        let parent = host::proc::Stat::read(&folder)
+            .ok()
+            .and_then(|stat| stat.number(4));
+        parent == Some(pid.into())
+            && host::proc::name(&folder).as_deref() == Some(family.name.as_bytes())
     };
-    let children = || host::proc::processes().iter().filter(|child| is_job(child)).count();
+    let children = || {
+        host::proc::processes()
+            .iter()
+            .filter(|child| is_job(child))
+            .count()
+    };
     let until = std::time::Instant::now() + std::time::Duration::from_mins(1);
     while children() < 2 {
-        assert!(std::time::Instant::now() < until, "the shell starts nothing");
+        assert!(
+            std::time::Instant::now() < until,
+            "the shell starts nothing"
+        );
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    let script = format!("tracepoint:syscalls:sys_enter_getppid /comm == \"{}\"/ {{ @calls = count(); }}", family.name);
-    let out = traced(&["-e", &script, "--children", "-p", &pid.to_string()], vec![process]);
+    let script = format!(
+        "tracepoint:syscalls:sys_enter_getppid /comm == \"{}\"/ {{ @calls = count(); }}",
+        family.name
+    );
+    let out = traced(
+        &["-e", &script, "--children", "-p", &pid.to_string()],
+        vec![process],
+    );
     assert!(out.contains("@calls: 2222\n"), "{out}");
 }
 
@@ -317,7 +435,9 @@ fn the_children_of_a_process_are_traced() {
 #[test]
 fn the_process_of_a_script_is_any_of_those_that_count() {
     let Some(_alone) = kernel() else { return };
-    let Some(family) = Family::start() else { return };
+    let Some(family) = Family::start() else {
+        return;
+    };
     let program = family.program() + " x";
     for config in ["", "config = { filter_pid = false } "] {
         let script = format!(
@@ -328,16 +448,26 @@ fn the_process_of_a_script_is_any_of_those_that_count() {
         );
         for (options, calls) in [(&[][..], 11), (&["--follow-forks"], 1111)] {
             let mut command = testkit::command(PROGRAM);
-            command.args(["run", "-e", &script, "-c", &program]).args(options);
+            command
+                .args(["run", "-e", &script, "-c", &program])
+                .args(options);
             let out = printed_beside(&mut command, Vec::new(), || family.wait_for_noise());
-            let counted = out.contains(&format!("@calls: {calls}\n")) && out.contains(&format!("@asked: {calls}\n"));
-            assert!(counted && out.contains("@others: ") != config.is_empty(), "{config}{options:?}: {out}");
+            let counted = out.contains(&format!("@calls: {calls}\n"))
+                && out.contains(&format!("@asked: {calls}\n"));
+            assert!(
+                counted && out.contains("@others: ") != config.is_empty(),
+                "{config}{options:?}: {out}"
+            );
         }
     }
     let processes: Vec<Child> = (0..2).map(|_| waiting(&family)).collect();
     let pids = format!("{},{}", processes[0].id(), processes[1].id());
     let out = traced(&["syslat", "-p", &pids], processes);
-    assert!(out.lines().any(|line| line.starts_with("getppid                 22 ")), "{out}");
+    assert!(
+        out.lines()
+            .any(|line| line.starts_with("getppid                 22 ")),
+        "{out}"
+    );
 }
 
 /// A process that never wakes up waits for no CPU, however busy the machine is; system-wide scripts
@@ -345,14 +475,27 @@ fn the_process_of_a_script_is_any_of_those_that_count() {
 #[test]
 fn a_bundled_script_is_about_the_process_or_says_that_it_is_not() {
     let Some(_alone) = kernel() else { return };
-    let Some(_family) = Family::start() else { return };
+    let Some(_family) = Family::start() else {
+        return;
+    };
     // The child is killed when this test ends.
     let mut idle = testkit::command("sleep").arg("1000").spawn().unwrap();
     let pid = idle.id().to_string();
-    for (script, is_limited) in [("runqlat", true), ("offcpu", true), ("tcp-resets", false), ("syscalls", true)] {
+    for (script, is_limited) in [
+        ("runqlat", true),
+        ("offcpu", true),
+        ("tcp-resets", false),
+        ("syscalls", true),
+    ] {
         let mut command = testkit::command(PROGRAM);
-        let output = command.args(["run", script, "-p", &pid, "--for", "300ms"]).output().unwrap();
-        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let output = command
+            .args(["run", script, "-p", &pid, "--for", "300ms"])
+            .output()
+            .unwrap();
+        let (out, err) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
         assert!(output.status.success(), "{script}: {out}{err}");
         let note = format!("note: {script} is about the whole machine, also with -p");
         assert_eq!(err.contains(&note), !is_limited, "{script}: {err}");
@@ -365,33 +508,70 @@ fn a_bundled_script_is_about_the_process_or_says_that_it_is_not() {
 #[test]
 fn a_process_is_found_by_the_number_that_its_namespace_has_for_it() {
     let Some(_alone) = kernel() else { return };
-    let Some(family) = Family::start() else { return };
+    let Some(family) = Family::start() else {
+        return;
+    };
     let mut command = testkit::command("unshare");
-    command.args(["--pid", "--mount", "--fork", "--kill-child", "--mount-proc", PROGRAM, "run", "-q"]);
+    command.args([
+        "--pid",
+        "--mount",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+        PROGRAM,
+        "run",
+        "-q",
+    ]);
     let out = printed(command.args(["-e", &family.script(Kinds::Exact), "-c", &family.program()]));
     family.check(&out, Kinds::Exact, (11, 11));
     let mut command = testkit::command("unshare");
-    command.args(["--pid", "--mount", "--fork", "--kill-child", "--mount-proc", PROGRAM, "run", "--follow-forks"]);
-    let output = command.args(["-e", "begin { }", "-c", "true"]).output().unwrap();
+    command.args([
+        "--pid",
+        "--mount",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+        PROGRAM,
+        "run",
+        "--follow-forks",
+    ]);
+    let output = command
+        .args(["-e", "begin { }", "-c", "true"])
+        .output()
+        .unwrap();
     assert_eq!(output.status.code(), Some(3), "{output:?}");
 }
 
 #[test]
 fn a_script_can_ask_for_the_whole_machines_events() {
     let Some(_alone) = kernel() else { return };
-    let Some(family) = Family::start() else { return };
-    let script = format!("config = {{ filter_pid = false }} {}", family.script(Kinds::Sampled));
+    let Some(family) = Family::start() else {
+        return;
+    };
+    let script = format!(
+        "config = {{ filter_pid = false }} {}",
+        family.script(Kinds::Sampled)
+    );
     let program = family.program() + " x";
     let mut command = testkit::command(PROGRAM);
     command.args(["run", "-e", &script, "-c", &program]);
     let out = printed_beside(&mut command, Vec::new(), || family.wait_for_noise());
-    assert!(out.contains("@who[tracepoint, noise]: ") && out.contains("@who[profile, noise]: "), "{out}");
-    assert!(out.contains("@hits: 11\n") && !out.contains("@who[uprobe, noise]"), "{out}");
+    assert!(
+        out.contains("@who[tracepoint, noise]: ") && out.contains("@who[profile, noise]: "),
+        "{out}"
+    );
+    assert!(
+        out.contains("@hits: 11\n") && !out.contains("@who[uprobe, noise]"),
+        "{out}"
+    );
     // bpftrace's -c limits user probes only.
     let link = family.folder.path().join("bpftrace");
     std::os::unix::fs::symlink(PROGRAM, &link).unwrap();
     let mut command = testkit::command(link);
     command.args(["-e", &family.script(Kinds::Sampled), "-c", &program]);
     let out = printed_beside(&mut command, Vec::new(), || family.wait_for_noise());
-    assert!(out.contains("@who[tracepoint, noise]: ") && out.contains("@hits: 11\n"), "{out}");
+    assert!(
+        out.contains("@who[tracepoint, noise]: ") && out.contains("@hits: 11\n"),
+        "{out}"
+    );
 }

@@ -15,7 +15,11 @@ fn run(script: &str) -> (String, String) {
 #[track_caller]
 fn run_with(environment: &[(&str, &str)], script: &str) -> (String, String) {
     let mut command = testkit::command(PROGRAM);
-    let output = command.args(["run", "-q", "-e", script]).env("NO_COLOR", "1").envs(environment.to_vec()).output();
+    let output = command
+        .args(["run", "-q", "-e", script])
+        .env("NO_COLOR", "1")
+        .envs(environment.to_vec())
+        .output();
     let output = output.unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     let (out, err) = (text(output.stdout), text(output.stderr));
@@ -32,7 +36,10 @@ fn a_timer_keeps_all_its_keys() {
     let (out, err) = run(r#"
         interval:ms:50 /@times == 0/ { @b["x"] = sum(1); @b["y"] = sum(2); @b["z"] = sum(3); @times = 1; exit(); }
         end { clear(@times); }"#);
-    assert_eq!((out.trim(), err.as_str()), ("@b[x]: 1\n@b[y]: 2\n@b[z]: 3", ""));
+    assert_eq!(
+        (out.trim(), err.as_str()),
+        ("@b[x]: 1\n@b[y]: 2\n@b[z]: 3", "")
+    );
 }
 
 /// Each kind of aggregation, with thousands of keys at once, and all operations on them.
@@ -63,7 +70,12 @@ fn a_map_is_copied_into_aggregations_by_a_timer() {
             print(@stats[1999]); print(@lhist[1999]);
             clear(@times); clear(@a); clear(@sum); clear(@min); clear(@avg); clear(@stats); clear(@hist); clear(@lhist); clear(@series);
         }");
-    assert!(out.starts_with("2000 0 2000 0 2000 2000\n{ .count = 1, .average = 1999, .total = 1999 }\n"), "{out}{err}");
+    assert!(
+        out.starts_with(
+            "2000 0 2000 0 2000 2000\n{ .count = 1, .average = 1999, .total = 1999 }\n"
+        ),
+        "{out}{err}"
+    );
     assert!(out.contains("[1500, 2000)           1 |@"), "{out}");
     // Cleared keys are gone from every place.
     assert!(!out.contains("@sum[") && !out.contains("@hist["), "{out}");
@@ -80,8 +92,11 @@ fn the_schedulers_tracepoints_keep_all_their_keys() {
         let ((ball, arrivals), (back, returns)) = (mpsc::channel(), mpsc::channel());
         scope.spawn(move || while arrivals.recv().is_ok() && back.send(()).is_ok() {});
         let goes_on = &goes_on;
-        scope
-            .spawn(move || while goes_on.load(Ordering::Relaxed) && ball.send(()).is_ok() && returns.recv().is_ok() {});
+        scope.spawn(move || {
+            while goes_on.load(Ordering::Relaxed) && ball.send(()).is_ok() && returns.recv().is_ok()
+            {
+            }
+        });
         let done = std::panic::catch_unwind(|| {
             run("tracepoint:sched:sched_switch {
                     $n = @next++;
@@ -99,16 +114,28 @@ fn the_schedulers_tracepoints_keep_all_their_keys() {
         goes_on.store(false, Ordering::Relaxed);
         done.expect("the script runs")
     });
-    assert_eq!((out.lines().next(), err.as_str()), (Some("3000 3000 0 3000"), ""), "{out}");
+    assert_eq!(
+        (out.lines().next(), err.as_str()),
+        (Some("3000 3000 0 3000"), ""),
+        "{out}"
+    );
 }
 
 #[test]
 fn a_map_is_full_when_it_has_as_many_keys_as_it_may() {
     let Some(_alone) = kernel() else { return };
-    let (out, err) = run("begin { for ($i : 0..5000) { @a[$i] = count(); } printf(\"%d\\n\", len(@a)); clear(@a); }");
+    let (out, err) = run(
+        "begin { for ($i : 0..5000) { @a[$i] = count(); } printf(\"%d\\n\", len(@a)); clear(@a); }",
+    );
     assert!(out.starts_with("4096\n"), "{out}");
-    assert!(err.contains("WARNING: the map is full") && err.contains("retcode: -7"), "{err}");
-    assert!(err.ends_with(": 904 values were not put in: the map was full\n"), "{err}");
+    assert!(
+        err.contains("WARNING: the map is full") && err.contains("retcode: -7"),
+        "{err}"
+    );
+    assert!(
+        err.ends_with(": 904 values were not put in: the map was full\n"),
+        "{err}"
+    );
     // Existing keys keep counting, and a deleted key makes room for another.
     let (out, err) = run("config = { max_map_keys = 2 } interval:ms:50 /@times == 0/ {
             @a[1] = sum(1); @a[2] = sum(1); @a[3] = sum(1); @a[2] = sum(1); delete(@a, 1); @a[4] = sum(1);
@@ -124,14 +151,21 @@ fn a_loop_that_is_cut_is_a_failure_of_its_place() {
     let cut = "WARNING: the loop was cut after 8388608 turns: the kernel allows no more\n";
     for (condition, script) in [
         ("~", "begin { while (1) { } }"),
-        ("~~~~~~~~~~~~~", "begin { $i = 0; while ($i < 10000000) { $i++ } }"),
+        (
+            "~~~~~~~~~~~~~",
+            "begin { $i = 0; while ($i < 10000000) { $i++ } }",
+        ),
         ("~~~~~~~", "begin { for ($i : 0..9000000) { } }"),
     ] {
         let (_, err) = run(script);
-        assert!(err.contains(cut) && err.ends_with(&format!(" {condition}\n")), "{err}");
+        assert!(
+            err.contains(cut) && err.ends_with(&format!(" {condition}\n")),
+            "{err}"
+        );
     }
-    let (_, err) =
-        run("begin { $i = 0; while ($i < 8388608) { $i++ } for ($j : 0..8388608) { } while (1) { break; } }");
+    let (_, err) = run(
+        "begin { $i = 0; while ($i < 8388608) { $i++ } for ($j : 0..8388608) { } while (1) { break; } }",
+    );
     assert_eq!(err, "");
 }
 

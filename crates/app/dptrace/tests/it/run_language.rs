@@ -18,9 +18,17 @@ fn bpftrace() -> (TempDir, PathBuf) {
 
 /// Runs a program; returns its standard output, standard error and exit status.
 fn output(program: &Path, words: &[&str]) -> (String, String, i32) {
-    let output = testkit::command(program).args(words).env("NO_COLOR", "1").output().unwrap();
+    let output = testkit::command(program)
+        .args(words)
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (text(output.stdout), text(output.stderr), output.status.code().unwrap())
+    (
+        text(output.stdout),
+        text(output.stderr),
+        output.status.code().unwrap(),
+    )
 }
 
 #[track_caller]
@@ -33,16 +41,31 @@ fn prints(script: &str, expected: &str) {
 #[test]
 fn strings_are_joined_and_searched() {
     let Some(_alone) = kernel() else { return };
-    prints("begin { $a = comm; print(str_concat($a, \"-x\")); print(str_concat(\"<\", $a)); }", "dptrace-x\n<dptrace");
-    prints("begin { $a = comm; $a = str_concat($a, $a); print($a); print(strlen($a)); }", "dptracedptrace\n14");
+    prints(
+        "begin { $a = comm; print(str_concat($a, \"-x\")); print(str_concat(\"<\", $a)); }",
+        "dptrace-x\n<dptrace",
+    );
+    prints(
+        "begin { $a = comm; $a = str_concat($a, $a); print($a); print(strlen($a)); }",
+        "dptracedptrace\n14",
+    );
     // There is always room for the longer of the two; longer results are cut at `max_strlen`.
     prints(
         "config = { max_strlen = 10 } begin { $a = comm; $b = str_concat($a, $a); print($b); print(strlen($b)); }",
         "dptracedptrace\n14",
     );
-    prints("begin { $a = comm; $i = 0; while ($i < 9) { $a = str_concat($a, $a); $i++; } print(strlen($a)); }", "1024");
-    prints("begin { @a[str_concat(comm, \"1\")] = 1; print(@a[\"dptrace1\"]); clear(@a); }", "1");
-    prints("begin { print(str_concat(str_concat(\"a\", comm), \"b\")); print(str_concat(\"\", \"\")); }", "adptraceb");
+    prints(
+        "begin { $a = comm; $i = 0; while ($i < 9) { $a = str_concat($a, $a); $i++; } print(strlen($a)); }",
+        "1024",
+    );
+    prints(
+        "begin { @a[str_concat(comm, \"1\")] = 1; print(@a[\"dptrace1\"]); clear(@a); }",
+        "1",
+    );
+    prints(
+        "begin { print(str_concat(str_concat(\"a\", comm), \"b\")); print(str_concat(\"\", \"\")); }",
+        "adptraceb",
+    );
     prints(
         "begin { $a = comm; print((strstr($a, \"trace\"), strstr($a, \"\"), strstr($a, \"tracy\"))); }",
         "(2, 0, -1)",
@@ -56,7 +79,10 @@ fn strings_are_joined_and_searched() {
 #[test]
 fn memory_is_compared_in_order() {
     let Some(_alone) = kernel() else { return };
-    prints("begin { $a = comm; print((memcmp($a, \"dptrace\", 8), memcmp($a, \"dptracf\", 7))); }", "(0, -1)");
+    prints(
+        "begin { $a = comm; print((memcmp($a, \"dptrace\", 8), memcmp($a, \"dptracf\", 7))); }",
+        "(0, -1)",
+    );
     prints(
         "begin { $a = comm; $n = (uint64)pid * 0 + 2; print((memcmp($a, \"dpx\", $n), memcmp($a, \"da\", $n))); }",
         "(0, 15)",
@@ -66,7 +92,10 @@ fn memory_is_compared_in_order() {
         "(true, true)",
     );
     // A count that is too large at run time is limited to the shorter value.
-    prints("begin { $a = comm; $n = (uint64)pid * 0 + 5000; print(memcmp($a, \"dp\", $n) == 0); }", "false");
+    prints(
+        "begin { $a = comm; $n = (uint64)pid * 0 + 5000; print(memcmp($a, \"dp\", $n) == 0); }",
+        "false",
+    );
 }
 
 /// If the kernel is locked down, the error states that.
@@ -81,14 +110,26 @@ fn a_script_writes_into_a_process_or_says_why_not() {
                 volatile(\"\" :: \"r\"(p) : \"memory\"); }\nint main(void) { hit(text); puts(text); return 0; }\n";
     let program = compile(folder.path(), "own", text, &["-O1"]);
     let script = format!("uprobe:{program}:hit {{ print(write_user(arg0, \"after!\", 6)); }}");
-    let (out, err, status) = output(Path::new(PROGRAM), &["run", "-q", "--unsafe", "-e", &script, "-c", &program]);
+    let (out, err, status) = output(
+        Path::new(PROGRAM),
+        &["run", "-q", "--unsafe", "-e", &script, "-c", &program],
+    );
     if status == 3 {
-        assert!(err.contains("(bpf_probe_write_user): it is locked down"), "{err}");
+        assert!(
+            err.contains("(bpf_probe_write_user): it is locked down"),
+            "{err}"
+        );
     } else {
-        assert!(status == 0 && out.contains("true") && out.contains("after!"), "{out}{err}");
+        assert!(
+            status == 0 && out.contains("true") && out.contains("after!"),
+            "{out}{err}"
+        );
     }
     let (_, err, status) = output(Path::new(PROGRAM), &["run", "-e", &script, "-c", &program]);
-    assert!(status == 2 && err.contains("write_user() is unsafe"), "{err}");
+    assert!(
+        status == 2 && err.contains("write_user() is unsafe"),
+        "{err}"
+    );
 }
 
 /// Areas of scratch memory too large for a per-CPU map, and small ones, in one script.
@@ -106,14 +147,24 @@ fn strings_need_more_memory_than_a_cpu_has_at_once() {
     std::fs::write(&file, format!("exec /{long}\n")).unwrap();
     let command = command.replace(&format!("-c 'exec /{long}'"), &file.display().to_string());
     let (out, err) = run(&["--for", "60s", "-e", script, "-c", &command]);
-    assert!(out.contains(&format!("(/{long}, /{long})")), "{} {err}", out.len());
-    assert!(out.contains("@small[") && !err.contains("lost") && !err.contains("left out"), "{err}");
+    assert!(
+        out.contains(&format!("(/{long}, /{long})")),
+        "{} {err}",
+        out.len()
+    );
+    assert!(
+        out.contains("@small[") && !err.contains("lost") && !err.contains("left out"),
+        "{err}"
+    );
 }
 
 #[test]
 fn maps_are_printed_by_name() {
     let Some(_alone) = kernel() else { return };
-    prints("begin { @z = 1; @b = 2; @ = 3; @a = 4; }", "@: 3\n@a: 4\n@b: 2\n@z: 1");
+    prints(
+        "begin { @z = 1; @b = 2; @ = 3; @a = 4; }",
+        "@: 3\n@a: 4\n@b: 2\n@z: 1",
+    );
 }
 
 /// Options, statuses, and the sentences that tools look for.
@@ -123,15 +174,24 @@ fn under_the_name_bpftrace_it_takes_its_options() {
     let (out, _, status) = output(&bpftrace, &["-V"]);
     assert!(status == 0 && out.starts_with("bpftrace v0."), "{out}");
     assert_eq!(output(&bpftrace, &["--version"]).0, out);
-    let (out, err, status) = output(&bpftrace, &["-d", "ast", "-I", "/nowhere", "-e", "begin { exit() }"]);
+    let (out, err, status) = output(
+        &bpftrace,
+        &["-d", "ast", "-I", "/nowhere", "-e", "begin { exit() }"],
+    );
     assert!(status == 0 && out.contains("(begin)"), "{out}{err}");
     let (_, err, status) = output(&bpftrace, &["--no-such-option"]);
     assert!(status == 2 && err.contains("\nUSAGE:\n"), "{err}");
     let script = "begin { print(getopt(\"top\", 1, \"how many\")); }";
     let (_, err, status) = output(&bpftrace, &["-e", script, "--", "--help"]);
-    assert!(status == 2 && err.contains("HINT: expected program options:\n  --top: how many\n"), "{err}");
+    assert!(
+        status == 2 && err.contains("HINT: expected program options:\n  --top: how many\n"),
+        "{err}"
+    );
     let (_, err, _) = output(&bpftrace, &["-l", "no_such_file.bt"]);
-    assert!(err.contains("Treating 'no_such_file.bt' as a search pattern."), "{err}");
+    assert!(
+        err.contains("Treating 'no_such_file.bt' as a search pattern."),
+        "{err}"
+    );
 }
 
 #[test]
@@ -139,16 +199,28 @@ fn under_the_name_bpftrace_it_uses_its_words() {
     let Some(_alone) = kernel() else { return };
     let (_folder, bpftrace) = bpftrace();
     let (out, _, _) = output(&bpftrace, &["--info"]);
-    assert!(out.contains("\n  btf: ") && out.contains("\n  kprobes: "), "{out}");
+    assert!(
+        out.contains("\n  btf: ") && out.contains("\n  kprobes: "),
+        "{out}"
+    );
     for (script, expected) in [
-        ("begin { @a = 0; print((uint64)10 % (uint64)@a); }", "WARNING: Divide or modulo by 0 detected."),
-        ("let @a = hash(1); begin { @a[1] = 1; @a[2] = 2; }", "WARNING: Map full; can't update element."),
+        (
+            "begin { @a = 0; print((uint64)10 % (uint64)@a); }",
+            "WARNING: Divide or modulo by 0 detected.",
+        ),
+        (
+            "let @a = hash(1); begin { @a[1] = 1; @a[2] = 2; }",
+            "WARNING: Map full; can't update element.",
+        ),
     ] {
         let (_, err, status) = output(&bpftrace, &["-e", script]);
         assert!(status == 0 && err.contains(expected), "{err}");
     }
     let (_, err, _) = output(&bpftrace, &["-k", "-e", "begin { @[1] = 1; print(@[2]); }"]);
-    assert!(err.contains("WARNING: Can't lookup map element because it does not exist."), "{err}");
+    assert!(
+        err.contains("WARNING: Can't lookup map element because it does not exist."),
+        "{err}"
+    );
     let script = "config = { missing_probes = warn } uprobe:/bin/sh:no_such_function { }";
     let (_, err, status) = output(&bpftrace, &["-e", script]);
     assert!(
@@ -158,5 +230,8 @@ fn under_the_name_bpftrace_it_uses_its_words() {
         "{err}"
     );
     let (_, err, _) = output(&bpftrace, &["-e", "kprobe:no_such_function { }"]);
-    assert!(err.contains("WARNING: no_such_function is not traceable"), "{err}");
+    assert!(
+        err.contains("WARNING: no_such_function is not traceable"),
+        "{err}"
+    );
 }

@@ -42,7 +42,9 @@ impl Teller {
         if !needs("cc") {
             return None;
         }
-        let teller = Self { folder: tempfile::tempdir().unwrap() };
+        let teller = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
         let mut bytes = vec![0; 2 * TEXTS * PAGE];
         for number in 0..TEXTS {
             let text = format!("text number {number}");
@@ -70,44 +72,73 @@ impl Teller {
 #[test]
 fn strings_that_nobody_has_looked_at_are_read() {
     let Some(_alone) = kernel() else { return };
-    let Some(teller) = Teller::build() else { return };
+    let Some(teller) = Teller::build() else {
+        return;
+    };
     let mut expected = String::new();
     (0..TEXTS).for_each(|number| writeln!(expected, "{number} text number {number} text").unwrap());
     expected += "-1  \\x00\\x00\\x00\\x00\n";
-    let (out, err) = teller.run(&[], "", r#"printf("%ld %s %r\n", arg1, str(arg0), buf(arg0, 4));"#);
+    let (out, err) = teller.run(
+        &[],
+        "",
+        r#"printf("%ld %s %r\n", arg1, str(arg0), buf(arg0, 4));"#,
+    );
     assert_eq!(out.trim_end(), expected.trim_end(), "{err}");
-    assert_eq!(err, "note: 1 string empty: nothing could be read at the address (-k reports where in the script)\n");
+    assert_eq!(
+        err,
+        "note: 1 string empty: nothing could be read at the address (-k reports where in the script)\n"
+    );
     // A null pointer is no lost string.
     assert_eq!(teller.run(&[], "", "@[str(arg0 - arg0)] = count();").1, "");
     // As a map key, through scratch memory.
     let (out, err) = teller.run(&[], "", "@[str(arg0)] = count();");
-    (0..TEXTS).for_each(|number| assert!(out.contains(&format!("@[text number {number}]: 1\n")), "{out}{err}"));
+    (0..TEXTS).for_each(|number| {
+        assert!(
+            out.contains(&format!("@[text number {number}]: 1\n")),
+            "{out}{err}"
+        );
+    });
 }
 
 #[test]
 fn strings_that_are_cut_are_counted_and_those_that_just_fit_are_not() {
     let Some(_alone) = kernel() else { return };
-    let Some(teller) = Teller::build() else { return };
+    let Some(teller) = Teller::build() else {
+        return;
+    };
     // "text number 9" has 14 bytes with its end, and 22 texts are longer.
-    let (out, err) =
-        teller.run(&[], "config = { max_strlen = 14 }", r#"if (arg1 >= 0) { printf("%s\n", str(arg0)); }"#);
-    assert!(out.contains("text number 9\n") && out.contains("text number 31..\n"), "{out}");
+    let (out, err) = teller.run(
+        &[],
+        "config = { max_strlen = 14 }",
+        r#"if (arg1 >= 0) { printf("%s\n", str(arg0)); }"#,
+    );
     assert!(
-        err.starts_with("note: 22 strings cut: longer than max_strlen allows (config = { max_strlen = N }"),
+        out.contains("text number 9\n") && out.contains("text number 31..\n"),
+        "{out}"
+    );
+    assert!(
+        err.starts_with(
+            "note: 22 strings cut: longer than max_strlen allows (config = { max_strlen = N }"
+        ),
         "{err}"
     );
     // An explicit length counts as no loss, computed or not.
     for length in ["13", "$n"] {
         let body = format!("if (arg1 == 31) {{ $n = 13; print(str(arg0, {length})); }}");
         let (out, err) = teller.run(&[], "", &body);
-        assert_eq!((out.trim_end_matches('\n'), err.as_str()), ("text number ", ""));
+        assert_eq!(
+            (out.trim_end_matches('\n'), err.as_str()),
+            ("text number ", "")
+        );
     }
 }
 
 #[test]
 fn what_can_not_be_read_is_reported_with_its_place_if_that_is_wanted() {
     let Some(_alone) = kernel() else { return };
-    let Some(teller) = Teller::build() else { return };
+    let Some(teller) = Teller::build() else {
+        return;
+    };
     let (_, err) = teller.run(
         &["-k"],
         "",
@@ -126,12 +157,21 @@ fn what_can_not_be_read_is_reported_with_its_place_if_that_is_wanted() {
     for words in expected {
         assert_eq!(messages.matches(words).count(), 1, "{words}{err}");
     }
-    assert!(messages.contains("note: -e:1:N: 33 calls of the helper failed\n"), "{err}");
-    assert!(messages.contains("note: -e:1:N: 33 look-ups found no such key\n"), "{err}");
+    assert!(
+        messages.contains("note: -e:1:N: 33 calls of the helper failed\n"),
+        "{err}"
+    );
+    assert!(
+        messages.contains("note: -e:1:N: 33 look-ups found no such key\n"),
+        "{err}"
+    );
     // Each warning has the line, with a mark under the place.
     let at = err.find("print(@[2])").unwrap() + "print(".len();
     let line = err[..at].rfind('\n').unwrap() + 1;
-    assert!(err.contains(&format!("\n{}~~~~\n", " ".repeat(at - line))), "{err}");
+    assert!(
+        err.contains(&format!("\n{}~~~~\n", " ".repeat(at - line))),
+        "{err}"
+    );
     // Without -k the script has to check for errors itself.
     let (_, err) = teller.run(&[], "", "@[1] = *(uint64 *)(arg0 - arg0); print(@[2]);");
     assert_eq!(err, "");
@@ -149,23 +189,46 @@ fn what_fails_always_is_reported_with_place_and_count() {
     assert!(err.contains(": 5 divisions were by 0\n"), "{err}");
     let full = "WARNING: the map is full: it has no room for another key";
     assert_eq!(err.matches(full).count(), 2, "{err}");
-    assert!(err.contains(": 5 values were not put in: the map was full\n"), "{err}");
-    assert!(err.contains(": 4 values were not put in: the map was full\n"), "{err}");
+    assert!(
+        err.contains(": 5 values were not put in: the map was full\n"),
+        "{err}"
+    );
+    assert!(
+        err.contains(": 4 values were not put in: the map was full\n"),
+        "{err}"
+    );
     assert_eq!(run(&["--no-warnings", "-e", script]), (out, String::new()));
-    let (out, err) = run(&["-f", "json", "-e", "begin { @n = 0; print(7 / (uint64)@n); }"]);
+    let (out, err) = run(&[
+        "-f",
+        "json",
+        "-e",
+        "begin { @n = 0; print(7 / (uint64)@n); }",
+    ]);
     let expected = "{\"type\": \"runtime_error\", \"msg\": \"division by 0:";
-    assert!(out.contains(expected) && out.contains("\"filename\": \"stdin\", \"line\": 1, \"col\": 23}"), "{out}");
+    assert!(
+        out.contains(expected)
+            && out.contains("\"filename\": \"stdin\", \"line\": 1, \"col\": 23}"),
+        "{out}"
+    );
     assert_eq!(err, "");
 }
 
 #[test]
 fn events_that_do_not_fit_are_counted() {
     let Some(_alone) = kernel() else { return };
-    let (out, err) =
-        run(&["-e", "config = { perf_rb_pages = 1 } begin { for ($i : 0..100000) { printf(\"%d\\n\", $i); } }"]);
+    let (out, err) = run(&[
+        "-e",
+        "config = { perf_rb_pages = 1 } begin { for ($i : 0..100000) { printf(\"%d\\n\", $i); } }",
+    ]);
     let shown = out.lines().filter(|line| !line.is_empty()).count();
     assert!(shown < 100_000, "all fit");
-    assert!(err.starts_with(&format!("note: {} events lost: the ring buffer was full", 100_000 - shown)), "{err}");
+    assert!(
+        err.starts_with(&format!(
+            "note: {} events lost: the ring buffer was full",
+            100_000 - shown
+        )),
+        "{err}"
+    );
 }
 
 #[test]
@@ -173,11 +236,21 @@ fn what_fails_is_reported_while_the_script_runs() {
     let Some(_alone) = kernel() else { return };
     let script = "begin { @zero = 0; } interval:ms:20 { @one = 5 / (uint64)@zero; }";
     let mut command = testkit::command(PROGRAM);
-    command.args(["run", "-e", script]).env("NO_COLOR", "1").stdout(Stdio::piped());
+    command
+        .args(["run", "-e", script])
+        .env("NO_COLOR", "1")
+        .stdout(Stdio::piped());
     let mut process = Process::start(&mut command);
     process.wait_for("-e:1:46-63: WARNING: division by 0:");
     process.signal("INT");
     let (status, out, err) = process.end();
-    assert!(status.success() && out.contains("@one: 1\n"), "{out}{err:?}");
-    assert_eq!(err.iter().filter(|line| line.contains("WARNING")).count(), 1, "{err:?}");
+    assert!(
+        status.success() && out.contains("@one: 1\n"),
+        "{out}{err:?}"
+    );
+    assert_eq!(
+        err.iter().filter(|line| line.contains("WARNING")).count(),
+        1,
+        "{err:?}"
+    );
 }

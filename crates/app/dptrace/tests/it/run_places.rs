@@ -10,9 +10,14 @@ static WATCHED: AtomicU64 = AtomicU64::new(0);
 
 /// Returns whether scripts can run here; reports if not.
 fn may_trace() -> bool {
-    let may = Capabilities::own().missing(&[Capability::Bpf, Capability::Perfmon, Capability::SysAdmin]).is_empty();
+    let may = Capabilities::own()
+        .missing(&[Capability::Bpf, Capability::Perfmon, Capability::SysAdmin])
+        .is_empty();
     if !may {
-        testkit::kernel::skip_if_permitted("kernel", "it needs CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN");
+        testkit::kernel::skip_if_permitted(
+            "kernel",
+            "it needs CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN",
+        );
     }
     may
 }
@@ -21,14 +26,21 @@ fn may_trace() -> bool {
 fn run_while(script: &str, mut work: impl FnMut()) -> String {
     let pid = std::process::id().to_string();
     let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
-    command.args(["run", "-p", &pid, "-e", script]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(["run", "-p", &pid, "-e", script])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     while child.try_wait().unwrap().is_none() {
         work();
         std::thread::yield_now();
     }
     let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -59,7 +71,10 @@ fn a_line_of_the_source_is_a_place() {
     }
     let line = marked();
     let exe = std::env::current_exe().unwrap();
-    let script = format!("uprobe:{}@run_places.rs:{line} {{ print(\"there\"); exit(); }}", exe.display());
+    let script = format!(
+        "uprobe:{}@run_places.rs:{line} {{ print(\"there\"); exit(); }}",
+        exe.display()
+    );
     assert_eq!(
         run_while(&script, || {
             std::hint::black_box(marked());
@@ -76,7 +91,12 @@ fn arguments_are_a_value() {
     }
     let script = "tracepoint:raw_syscalls:sys_enter { @ = args; print(@.id >= 0); exit(); }";
     let shown = run_while(script, || drop(std::fs::metadata("/")));
-    assert!(shown.starts_with("true\n") && shown.contains("@: { .id = ") && shown.contains(", .args = ["), "{shown}");
+    assert!(
+        shown.starts_with("true\n")
+            && shown.contains("@: { .id = ")
+            && shown.contains(", .args = ["),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -88,9 +108,16 @@ fn debugf_goes_to_the_trace_pipe() {
         return testkit::kernel::skip_if_permitted("kernel", "no tracefs");
     };
     let mark = format!("dptrace-test-{}", std::process::id());
-    let script = format!("interval:ms:10 {{ debugf(\"{mark} %s %d %x 100%%\", \"a\", -1, 16); exit(); }}");
+    let script =
+        format!("interval:ms:10 {{ debugf(\"{mark} %s %d %x 100%%\", \"a\", -1, 16); exit(); }}");
     assert_eq!(run_while(&script, || ()).trim(), "");
-    let path = format!("/proc/self/fd/{}/trace", std::os::fd::AsRawFd::as_raw_fd(&tracefs));
+    let path = format!(
+        "/proc/self/fd/{}/trace",
+        std::os::fd::AsRawFd::as_raw_fd(&tracefs)
+    );
     let trace = std::fs::read_to_string(path).unwrap();
-    assert!(trace.contains(&format!("bpf_trace_printk: {mark} a -1 10 100%")), "{mark}");
+    assert!(
+        trace.contains(&format!("bpf_trace_printk: {mark} a -1 10 100%")),
+        "{mark}"
+    );
 }

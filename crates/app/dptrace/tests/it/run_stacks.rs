@@ -47,11 +47,22 @@ fn build(folder: &Path) -> Option<PathBuf> {
     }
     std::fs::write(folder.join("stack.c"), SOURCE.replace('\'', "\"")).unwrap();
     let steps: [&[&str]; 2] = [
-        &["cc", "-O0", "-fno-omit-frame-pointer", "-fno-stack-protector", "-o", "stack", "stack.c"],
+        &[
+            "cc",
+            "-O0",
+            "-fno-omit-frame-pointer",
+            "-fno-stack-protector",
+            "-o",
+            "stack",
+            "stack.c",
+        ],
         &["objcopy", "--strip-all", "stack", "bare"],
     ];
     for step in steps {
-        let done = testkit::command(step[0]).args(&step[1..]).current_dir(folder).status();
+        let done = testkit::command(step[0])
+            .args(&step[1..])
+            .current_dir(folder)
+            .status();
         assert!(done.unwrap().success(), "{step:?}");
     }
     Some(folder.join("stack"))
@@ -63,14 +74,19 @@ const CUT: &str = "... (no code here: built without frame pointers?)";
 fn callers_are_named_by_their_calls_and_a_stack_ends_at_the_first_frame_that_is_no_code() {
     let Some(_alone) = kernel() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = build(folder.path()) else { return };
+    let Some(program) = build(folder.path()) else {
+        return;
+    };
     let program = program.display().to_string();
-    let script = format!("uprobe:{program}:leaf {{ printf(\"%s%s\\n\", usym(arg0), ustack); exit(); }}");
+    let script =
+        format!("uprobe:{program}:leaf {{ printf(\"%s%s\\n\", usym(arg0), ustack); exit(); }}");
     let (out, _) = run(&["-e", &script, "-c", &program]);
     let mut lines = out.lines().map(str::trim).filter(|line| !line.is_empty());
     let data = lines.next().unwrap_or_default();
     assert!(data.starts_with("0x"), "{out}");
-    let names: Vec<&str> = lines.map(|line| line.split('+').next().unwrap_or_default()).collect();
+    let names: Vec<&str> = lines
+        .map(|line| line.split('+').next().unwrap_or_default())
+        .collect();
     // A kernel that does not recognize the start of `leaf` leaves out its caller.
     let names: Vec<&str> = names.into_iter().filter(|name| *name != "inner").collect();
     assert_eq!(names, ["leaf", "ends", "middle", "main", CUT], "{out}");
@@ -80,21 +96,39 @@ fn callers_are_named_by_their_calls_and_a_stack_ends_at_the_first_frame_that_is_
 fn code_without_a_name_is_shown_by_its_module_and_its_offset() {
     let Some(_alone) = kernel() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = build(folder.path()) else { return };
+    let Some(program) = build(folder.path()) else {
+        return;
+    };
     if !needs("nm") {
         return;
     }
     let symbols = testkit::command("nm").arg(&program).output().unwrap();
     let symbols = String::from_utf8(symbols.stdout).unwrap();
-    let leaf = symbols.lines().find(|line| line.ends_with(" leaf")).and_then(|line| line.split(' ').next()).unwrap();
+    let leaf = symbols
+        .lines()
+        .find(|line| line.ends_with(" leaf"))
+        .and_then(|line| line.split(' ').next())
+        .unwrap();
     let leaf = u64::from_str_radix(leaf, 16).unwrap();
     let bare = folder.path().join("bare").display().to_string();
-    let script = format!("uprobe:{bare}:{leaf:#x} {{ printf(\"%s%s\\n\", usym(reg(\"ip\")), ustack); exit(); }}");
+    let script = format!(
+        "uprobe:{bare}:{leaf:#x} {{ printf(\"%s%s\\n\", usym(reg(\"ip\")), ustack); exit(); }}"
+    );
     let (out, _) = run(&["-e", &script, "-c", &bare]);
-    let lines: Vec<&str> = out.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> = out
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
     let first = format!("bare+{leaf:#x}");
     assert_eq!(lines[..2], [&first, &first], "{out}");
-    assert!(lines.len() >= 5 && lines[..lines.len() - 1].iter().all(|line| line.starts_with("bare+0x")), "{out}");
+    assert!(
+        lines.len() >= 5
+            && lines[..lines.len() - 1]
+                .iter()
+                .all(|line| line.starts_with("bare+0x")),
+        "{out}"
+    );
     assert_eq!(lines.last(), Some(&CUT), "{out}");
 }
 
@@ -147,13 +181,25 @@ fn code_that_a_process_makes_is_named_by_its_file_of_names() {
     let program = compile(folder.path(), "jit", &JIT.replace('\'', "\""), &options);
     let script = format!("uprobe:{program}:leaf {{ printf(\"%s\\n\", ustack); exit(); }}");
     let (out, err) = run(&["-e", &script, "-c", &format!("{program} named")]);
-    let path = out.lines().find(|line| line.starts_with("/tmp/perf-")).expect("it says which");
+    let path = out
+        .lines()
+        .find(|line| line.starts_with("/tmp/perf-"))
+        .expect("it says which");
     std::fs::remove_file(path).expect("it wrote it");
-    assert!(out.contains("  made\\x1b[31m here+") && out.contains("  main+"), "{out}");
+    assert!(
+        out.contains("  made\\x1b[31m here+") && out.contains("  main+"),
+        "{out}"
+    );
     assert!(!err.contains("JIT"), "{err}");
     let (out, err) = run(&["-e", &script, "-c", &program]);
-    assert!(out.contains("  0x") && out.contains("  main+") && !out.contains("made"), "{out}");
-    assert!(err.contains("runs code that it made while running (JIT), and there is no /tmp/perf-"), "{err}");
+    assert!(
+        out.contains("  0x") && out.contains("  main+") && !out.contains("made"),
+        "{out}"
+    );
+    assert!(
+        err.contains("runs code that it made while running (JIT), and there is no /tmp/perf-"),
+        "{err}"
+    );
 }
 
 /// Source of a program that ends at once: its stacks are printed when it is gone. `start` is called
@@ -187,23 +233,46 @@ fn stacks_of_a_command_that_has_ended_have_names() {
     }
     let folder = tempfile::tempdir().unwrap();
     let built = |name, more: &[&str]| {
-        let options = [&["-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"], more].concat();
+        let options = [
+            &[
+                "-O1",
+                "-fno-omit-frame-pointer",
+                "-fno-optimize-sibling-calls",
+            ],
+            more,
+        ]
+        .concat();
         compile(folder.path(), name, &SHORT.replace('\'', "\""), &options)
     };
-    let (program, library) = (built("short", &["-ldl"]), built("short.so", &["-DLIBRARY", "-shared", "-fPIC"]));
+    let (program, library) = (
+        built("short", &["-ldl"]),
+        built("short.so", &["-DLIBRARY", "-shared", "-fPIC"]),
+    );
     let script = format!("uprobe:{program}:leaf {{ @[ustack] = count(); }}");
     // Run directly, and after an exec of another program.
-    for command in [format!("{program} {library}"), format!("env {program} {library}")] {
+    for command in [
+        format!("{program} {library}"),
+        format!("env {program} {library}"),
+    ] {
         let (out, _) = run(&["-e", &script, "-c", &command]);
         let stacks: Vec<&str> = out.split("@[").skip(1).collect();
         assert_eq!(stacks.len(), 2, "{out}");
         let has = |stack: &str, frames: &[&str]| {
-            let names = stack.lines().filter_map(|line| line.trim().split_once('+')).map(|(name, _)| name);
+            let names = stack
+                .lines()
+                .filter_map(|line| line.trim().split_once('+'))
+                .map(|(name, _)| name);
             names.take(frames.len()).eq(frames.iter().copied())
         };
         // `leaf` has not set up its frame yet, so that its caller is missing.
-        assert!(stacks.iter().any(|stack| has(stack, &["leaf", "through", "main"])), "{out}");
-        let by_libc = |stack: &&str| has(stack, &["leaf", "main"]) && stack.contains("__libc_start");
+        assert!(
+            stacks
+                .iter()
+                .any(|stack| has(stack, &["leaf", "through", "main"])),
+            "{out}"
+        );
+        let by_libc =
+            |stack: &&str| has(stack, &["leaf", "main"]) && stack.contains("__libc_start");
         assert!(stacks.iter().any(by_libc), "{out}");
     }
 }

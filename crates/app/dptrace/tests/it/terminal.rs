@@ -9,7 +9,14 @@ fn everything_fits_a_terminal() {
     for columns in [40, 80, 200] {
         let by = ["--by", "owner.subnqn,lcore,owner.qid"];
         let plot = ["--plot", "--by", "owner.subnqn,lcore,owner.qid"];
-        for more in [&["--summary"][..], &["--by", "qpair"], &by, &[], &["--plot"], &plot] {
+        for more in [
+            &["--summary"][..],
+            &["--by", "qpair"],
+            &by,
+            &[],
+            &["--plot"],
+            &plot,
+        ] {
             let args = small.args("latency", more);
             let (text, succeeded) = crate::common::pty::on_terminal(columns, &[], &args);
             assert!(
@@ -19,7 +26,11 @@ fn everything_fits_a_terminal() {
             assert!(text.contains("\u{1b}[1m"), "{text}");
             for plain in [("NO_COLOR", "1"), ("TERM", "dumb")] {
                 let (uncoloured, _) = crate::common::pty::on_terminal(columns, &[plain], &args);
-                assert_eq!(uncoloured, crate::common::pty::without_styles(&text), "{plain:?}");
+                assert_eq!(
+                    uncoloured,
+                    crate::common::pty::without_styles(&text),
+                    "{plain:?}"
+                );
             }
         }
     }
@@ -44,7 +55,10 @@ fn a_terminal_of_80_columns_gets_the_rows_with_what_distinguishes_them() {
     // The stage is cut, rather than the parts that distinguish the rows.
     for columns in [40, 50, 60] {
         let (text, _) = crate::common::pty::on_terminal(columns, &[("NO_COLOR", "1")], &args);
-        assert!(text.contains("\n…2:2000 …cnode2 qid:2 ") && text.contains(" 10.0 us  EXEC"), "{columns}:\n{text}");
+        assert!(
+            text.contains("\n…2:2000 …cnode2 qid:2 ") && text.contains(" 10.0 us  EXEC"),
+            "{columns}:\n{text}"
+        );
     }
 }
 
@@ -53,9 +67,16 @@ fn a_plot_is_of_blocks_if_the_terminal_has_them() {
     let small = Small::new();
     let args = small.args("latency", &["--plot", "--tpoint", "TCP_*"]);
     let (blocks, _) = crate::common::pty::on_terminal(80, &[("NO_COLOR", "1")], &args);
-    let (ascii, _) = crate::common::pty::on_terminal(80, &[("NO_COLOR", "1"), ("LC_ALL", "C")], &args);
-    assert!(blocks.contains('▁') && blocks.contains('▲') && ascii.is_ascii(), "{blocks}\n{ascii}");
-    assert!(ascii.contains(" ^") && blocks.lines().last() == ascii.lines().last(), "{ascii}");
+    let (ascii, _) =
+        crate::common::pty::on_terminal(80, &[("NO_COLOR", "1"), ("LC_ALL", "C")], &args);
+    assert!(
+        blocks.contains('▁') && blocks.contains('▲') && ascii.is_ascii(),
+        "{blocks}\n{ascii}"
+    );
+    assert!(
+        ascii.contains(" ^") && blocks.lines().last() == ascii.lines().last(),
+        "{ascii}"
+    );
 }
 
 /// Runs the program with a terminal of this width as its standard error; returns its messages, and
@@ -63,7 +84,9 @@ fn a_plot_is_of_blocks_if_the_terminal_has_them() {
 fn messages_on_terminal<S: AsRef<std::ffi::OsStr>>(columns: u16, args: &[S]) -> (String, bool) {
     let (terminal, other_end) = crate::common::pty::open(columns);
     let mut command = crate::common::pty::command(&[("NO_COLOR", "1")], args);
-    command.stdout(std::process::Stdio::null()).stderr(other_end);
+    command
+        .stdout(std::process::Stdio::null())
+        .stderr(other_end);
     crate::common::pty::finish(terminal, command)
 }
 
@@ -74,26 +97,38 @@ fn messages_fit_a_terminal() {
     let args = small.args("latency", &["--where", "owner.qid>7", "--by", "arg.dq"]);
     let (text, succeeded) = messages_on_terminal(60, &args);
     let text = crate::common::pty::without_styles(&text);
-    assert!(succeeded && crate::common::pty::widest(&text) <= 60 && text.lines().count() > 2, "{text}");
     assert!(
-        text.starts_with("note: no tracepoint of this trace has an argument \"dq\", so\n  no record has arg.dq"),
+        succeeded && crate::common::pty::widest(&text) <= 60 && text.lines().count() > 2,
+        "{text}"
+    );
+    assert!(
+        text.starts_with(
+            "note: no tracepoint of this trace has an argument \"dq\", so\n  no record has arg.dq"
+        ),
         "{text}"
     );
     // Commands in messages stay unbroken, for copying.
     let (text, _) = messages_on_terminal(60, &["trace", "-i", "/no/such/file", "--for"]);
-    assert!(text.contains("error:") && crate::common::pty::widest(&text) <= 60, "{text}");
+    assert!(
+        text.contains("error:") && crate::common::pty::widest(&text) <= 60,
+        "{text}"
+    );
 }
 
 /// A terminal shows `^C`, and output after it must begin a new line.
 #[test]
 fn what_an_interrupted_script_prints_begins_a_line() {
     use host::{Capabilities, Capability};
-    if !Capabilities::own().missing(&[Capability::Bpf, Capability::Perfmon]).is_empty() {
+    if !Capabilities::own()
+        .missing(&[Capability::Bpf, Capability::Perfmon])
+        .is_empty()
+    {
         return testkit::kernel::skip_if_permitted("kernel", "it needs CAP_BPF and CAP_PERFMON");
     }
     let script = "begin { printf(\"^C\"); } end { printf(\"table\\n\"); } \
                   interval:ms:50 /!@sent/ { @sent = 1; system(\"kill -s INT $PPID\"); }";
-    let (text, succeeded) = crate::common::pty::on_terminal(80, &[], &["run", "-q", "--unsafe", "-e", script]);
+    let (text, succeeded) =
+        crate::common::pty::on_terminal(80, &[], &["run", "-q", "--unsafe", "-e", script]);
     assert!(succeeded && text.contains("^C\ntable\n"), "{text:?}");
 }
 
@@ -101,8 +136,12 @@ fn what_an_interrupted_script_prints_begins_a_line() {
 #[test]
 fn the_help_of_scripts_fits_a_terminal() {
     for script in ["syslat", "upcalls"] {
-        let (text, succeeded) = crate::common::pty::on_terminal(80, &[], &["run", script, "--", "--help"]);
-        assert!(succeeded && crate::common::pty::widest(&text) <= 80, "{text}");
+        let (text, succeeded) =
+            crate::common::pty::on_terminal(80, &[], &["run", script, "--", "--help"]);
+        assert!(
+            succeeded && crate::common::pty::widest(&text) <= 80,
+            "{text}"
+        );
         let prose = text.lines().filter(|line| line.starts_with("  ")).count();
         assert!(prose >= 2, "a paragraph goes on behind two blanks: {text}");
     }
@@ -113,8 +152,11 @@ fn real_traces_fit_a_terminal() {
     for sample in Sample::with(&["v24.09", "v26.09-pre"], &["trace"]) {
         let trace = sample.path("trace");
         for more in ["--summary", "--by=qpair"] {
-            let (text, succeeded) =
-                crate::common::pty::on_terminal(80, &[], &["latency".as_ref(), trace.as_os_str(), more.as_ref()]);
+            let (text, succeeded) = crate::common::pty::on_terminal(
+                80,
+                &[],
+                &["latency".as_ref(), trace.as_os_str(), more.as_ref()],
+            );
             assert!(
                 succeeded && crate::common::pty::widest(&text) <= 80 && text.lines().count() > 3,
                 "{sample:?} {more}:\n{text}"
@@ -148,14 +190,23 @@ fn a_listing_on_a_terminal_names_each_connection_once() {
     assert_eq!(text, expected);
     // A number is explained even if its first record is not shown.
     let tail = listing(80, &["--tail", "1"]);
-    assert!(tail.contains("#3 = qpair(") || tail.contains(" = qpair("), "{tail}");
+    assert!(
+        tail.contains("#3 = qpair(") || tail.contains(" = qpair("),
+        "{tail}"
+    );
     assert_eq!(tail.lines().count(), 4, "{tail}");
     for columns in [40, 80, 200] {
         let text = listing(columns, &["--tsc", "--delta"]);
-        assert!(crate::common::pty::widest(&text) <= usize::from(columns) && text.lines().count() > 10, "{text}");
+        assert!(
+            crate::common::pty::widest(&text) <= usize::from(columns) && text.lines().count() > 10,
+            "{text}"
+        );
     }
     let full = listing(80, &["--full"]);
-    assert!(crate::common::pty::widest(&full) > 80 && full.matches("qpair(ptr=0xc0").count() == 2, "{full}");
+    assert!(
+        crate::common::pty::widest(&full) > 80 && full.matches("qpair(ptr=0xc0").count() == 2,
+        "{full}"
+    );
 }
 
 /// Descriptions of traces and their possible contents, with all details in files.
@@ -163,8 +214,10 @@ fn a_listing_on_a_terminal_names_each_connection_once() {
 fn the_description_of_a_trace_fits_a_terminal() {
     let small = Small::new();
     let samples = Sample::with(&["v21.10", "v24.09", "v26.09-pre"], &["trace", "json"]);
-    let files =
-        samples.iter().flat_map(|sample| [sample.path("trace"), sample.path("json")]).chain([small.path("t.trace")]);
+    let files = samples
+        .iter()
+        .flat_map(|sample| [sample.path("trace"), sample.path("json")])
+        .chain([small.path("t.trace")]);
     for file in files.chain([small.path("t.trace")]) {
         for what in ["--info", "--list-tpoints"] {
             let args = ["trace".as_ref(), file.as_os_str(), what.as_ref()];
@@ -176,12 +229,28 @@ fn the_description_of_a_trace_fits_a_terminal() {
                     "{columns} {file:?} {what}:\n{text}"
                 );
                 if columns == 80 {
-                    let whole =
-                        crate::common::pty::on_terminal(columns, &[], &[&args[..], &["--full".as_ref()]].concat()).0;
-                    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-                    let is_there = |word: &String| words(&text).contains(word) || word == "late" || word.contains('/');
-                    let missing: Vec<_> = words(&whole).into_iter().filter(|word| !is_there(word)).collect();
-                    assert!(missing.is_empty(), "{file:?} {what}: {missing:?} of\n{whole}\nin\n{text}");
+                    let whole = crate::common::pty::on_terminal(
+                        columns,
+                        &[],
+                        &[&args[..], &["--full".as_ref()]].concat(),
+                    )
+                    .0;
+                    let words = |text: &str| {
+                        text.split_whitespace()
+                            .map(str::to_owned)
+                            .collect::<Vec<_>>()
+                    };
+                    let is_there = |word: &String| {
+                        words(&text).contains(word) || word == "late" || word.contains('/')
+                    };
+                    let missing: Vec<_> = words(&whole)
+                        .into_iter()
+                        .filter(|word| !is_there(word))
+                        .collect();
+                    assert!(
+                        missing.is_empty(),
+                        "{file:?} {what}: {missing:?} of\n{whole}\nin\n{text}"
+                    );
                 }
             }
         }
@@ -191,7 +260,8 @@ fn the_description_of_a_trace_fits_a_terminal() {
 #[test]
 fn a_long_list_of_arguments_goes_on_over_lines() {
     let small = Small::new();
-    let (text, _) = crate::common::pty::on_terminal(62, &[], &small.args("trace", &["--list-tpoints"]));
+    let (text, _) =
+        crate::common::pty::on_terminal(62, &[], &small.args("trace", &["--list-tpoints"]));
     let expected = "\
 \u{20}  id group  name               owner object arguments
   192     3  BDEV_IO_START      -     i new  ctx: pointer,
@@ -207,8 +277,14 @@ fn doctor_fits_a_terminal() {
     for columns in [80, 200] {
         for args in [&["doctor"][..], &["doctor", "-v"]] {
             let (text, _) = crate::common::pty::on_terminal(columns, &[], args);
-            assert!(crate::common::pty::widest(&text) <= usize::from(columns), "{columns} {args:?}:\n{text}");
-            assert!(crate::common::pty::without_styles(&text).starts_with("dptrace record and run can"), "{text}");
+            assert!(
+                crate::common::pty::widest(&text) <= usize::from(columns),
+                "{columns} {args:?}:\n{text}"
+            );
+            assert!(
+                crate::common::pty::without_styles(&text).starts_with("dptrace record and run can"),
+                "{text}"
+            );
         }
     }
 }

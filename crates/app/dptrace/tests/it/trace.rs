@@ -37,12 +37,27 @@ fn the_text_form_has_the_columns_of_the_script() {
 fn ticks_and_the_time_since_the_record_before_are_shown_on_request() {
     for form in ["text", "spdk"] {
         let listed = listing(&["--tsc", "--format", form, "--tail", "1"]);
-        assert!(listed.lines().last().is_some_and(|line| line.contains("1013000")), "{listed}");
+        assert!(
+            listed
+                .lines()
+                .last()
+                .is_some_and(|line| line.contains("1013000")),
+            "{listed}"
+        );
         let listed = listing(&["--delta", "--format", form, "--tpoint", "TCP_REQ_COMPLETED"]);
-        assert!(listed.lines().last().is_some_and(|line| line.contains("5.500")), "{listed}");
+        assert!(
+            listed
+                .lines()
+                .last()
+                .is_some_and(|line| line.contains("5.500")),
+            "{listed}"
+        );
     }
     let listed = listing(&["--delta", "--head", "3"]);
-    let deltas: Vec<_> = listed.lines().map(|line| line.split_whitespace().nth(2).unwrap_or_default()).collect();
+    let deltas: Vec<_> = listed
+        .lines()
+        .map(|line| line.split_whitespace().nth(2).unwrap_or_default())
+        .collect();
     assert_eq!(deltas, ["+0.000", "+0.500", "+0.500"]);
 }
 
@@ -50,7 +65,14 @@ fn ticks_and_the_time_since_the_record_before_are_shown_on_request() {
 fn the_spdk_form_has_the_columns_of_spdk_trace() {
     let listed = listing(&["--format", "spdk"]);
     let lines: Vec<_> = listed.lines().collect();
-    assert_eq!(lines[..3], ["TSC Rate: 1000000000", "Trace Size of lcore (0): 64", "Trace Size of lcore (2): 64"]);
+    assert_eq!(
+        lines[..3],
+        [
+            "TSC Rate: 1000000000",
+            "Trace Size of lcore (0): 64",
+            "Trace Size of lcore (2): 64"
+        ]
+    );
     let expected = format!(
         "{:<16} {:>2}: {:>10} {:<64} {:<24} {:13}id:    {:<17}qd:    {:<16} ",
         "reactor_0", 0, "0.000", OWNERS[0], "TCP_REQ_NEW", "", "r0", 1
@@ -64,18 +86,37 @@ fn the_json_form_reads_back_in() {
     let json = printed(small.args("trace", &["--format", "json", "-b", "@t.recording"]));
     let document: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(document["tsc_rate"], 1_000_000_000);
-    assert_eq!(document["owners"]["256"].as_str().or(document["owners"]["t256"].as_str()), Some(OWNERS[0]));
+    assert_eq!(
+        document["owners"]["256"]
+            .as_str()
+            .or(document["owners"]["t256"].as_str()),
+        Some(OWNERS[0])
+    );
     let entries = document["entries"].as_array().expect("entries");
     assert_eq!(entries.len(), 10);
-    assert_eq!(entries[5]["object"], serde_json::json!({ "id": "i0", "time": 3000, "value": 0xb0 }));
+    assert_eq!(
+        entries[5]["object"],
+        serde_json::json!({ "id": "i0", "time": 3000, "value": 0xb0 })
+    );
     assert_eq!(entries[5]["related"], "r0");
-    assert_eq!(entries[3]["args"], serde_json::json!([0xa0, "Nvme0, \"n1\""]));
+    assert_eq!(
+        entries[3]["args"],
+        serde_json::json!([0xa0, "Nvme0, \"n1\""])
+    );
     assert_eq!(entries[9]["annotations"]["qpair"]["hostnqn"], HOST);
     assert_eq!(entries[9]["annotations"]["qpair"]["qid"], 5);
-    let again = dptrace().args(["trace", "-i", "-", "--format", "json"]).write_stdin(json.clone()).assert().success();
+    let again = dptrace()
+        .args(["trace", "-i", "-", "--format", "json"])
+        .write_stdin(json.clone())
+        .assert()
+        .success();
     assert_eq!(String::from_utf8_lossy(&again.get_output().stdout), json);
     // Names from a recording are in the document, and can be filtered without the recording.
-    let asked = dptrace().args(["trace", "--where", "qpair.hostnqn=*slot=2"]).write_stdin(json).assert().success();
+    let asked = dptrace()
+        .args(["trace", "--where", "qpair.hostnqn=*slot=2"])
+        .write_stdin(json)
+        .assert()
+        .success();
     let asked = String::from_utf8_lossy(&asked.get_output().stdout).into_owned();
     assert_eq!(asked.lines().count(), 2);
     assert!(asked.lines().all(|line| line.ends_with(QPAIR)), "{asked}");
@@ -84,11 +125,17 @@ fn the_json_form_reads_back_in() {
 #[test]
 fn every_line_of_the_ndjson_form_is_complete_in_itself() {
     let listed = listing(&["--format", "ndjson", "-b", "@t.recording", "--delta"]);
-    let lines: Vec<Value> = listed.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let lines: Vec<Value> = listed
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
     assert_eq!(lines.len(), 10);
     let (first, bdev, rdma) = (&lines[0], &lines[3], &lines[9]);
     assert_eq!(first["tpoint"], "TCP_REQ_NEW");
-    assert_eq!((&first["time_ns"], &first["tsc"]), (&0.into(), &crate::common::small::START.into()));
+    assert_eq!(
+        (&first["time_ns"], &first["tsc"]),
+        (&0.into(), &crate::common::small::START.into())
+    );
     assert_eq!(first["thread"], "reactor_0");
     assert_eq!(first["owner"]["description"], OWNERS[0]);
     assert_eq!(first["owner"]["subnqn"], "nqn.2016-06.io.spdk:cnode1");
@@ -97,7 +144,10 @@ fn every_line_of_the_ndjson_form_is_complete_in_itself() {
     assert_eq!(bdev["object"]["id"], "i0");
     assert_eq!(bdev["related"], "r0");
     assert_eq!(bdev["size"], 8);
-    assert_eq!(bdev["args"], serde_json::json!({ "ctx": "0xa0", "name": "Nvme0, \"n1\"" }));
+    assert_eq!(
+        bdev["args"],
+        serde_json::json!({ "ctx": "0xa0", "name": "Nvme0, \"n1\"" })
+    );
     assert_eq!(rdma["object"]["time_ns"], 2_000);
     assert_eq!(rdma["delta_ns"], 2_000);
     assert_eq!(rdma["annotations"]["qpair"]["hostnqn"], HOST);
@@ -119,7 +169,10 @@ fn csv(text: &str) -> Vec<Vec<String>> {
             c => field.push(c),
         }
     }
-    assert!(row.is_empty() && field.is_empty() && !quoted, "the last row ends");
+    assert!(
+        row.is_empty() && field.is_empty() && !quoted,
+        "the last row ends"
+    );
     rows
 }
 
@@ -129,18 +182,34 @@ fn the_csv_form_is_a_table_with_a_header() {
     let header = rows[0].clone();
     assert!(rows.iter().all(|row| row.len() == header.len()), "{rows:?}");
     let at = |row: usize, name: &str| {
-        let column = header.iter().position(|column| column == name).unwrap_or_else(|| panic!("{name} in {header:?}"));
+        let column = header
+            .iter()
+            .position(|column| column == name)
+            .unwrap_or_else(|| panic!("{name} in {header:?}"));
         rows[row][column].as_str()
     };
     assert_eq!(rows.len(), 11);
-    assert_eq!((at(1, "lcore"), at(1, "time_us"), at(1, "tpoint")), ("0", "0.000", "TCP_REQ_NEW"));
+    assert_eq!(
+        (at(1, "lcore"), at(1, "time_us"), at(1, "tpoint")),
+        ("0", "0.000", "TCP_REQ_NEW")
+    );
     assert_eq!(
         (at(1, "owner"), at(1, "owner.qid"), at(1, "owner.subnqn")),
         (OWNERS[0], "1", "nqn.2016-06.io.spdk:cnode1")
     );
-    assert_eq!((at(4, "object"), at(4, "related"), at(4, "size")), ("i0", "r0", "8"));
+    assert_eq!(
+        (at(4, "object"), at(4, "related"), at(4, "size")),
+        ("i0", "r0", "8")
+    );
     assert_eq!(at(4, "args"), "ctx=0xa0 name=Nvme0, \"n1\"");
-    assert_eq!((at(10, "object_time_us"), at(10, "qpair.hostnqn"), at(10, "qpair.ptr")), ("2.000", HOST, "0xc0"));
+    assert_eq!(
+        (
+            at(10, "object_time_us"),
+            at(10, "qpair.hostnqn"),
+            at(10, "qpair.ptr")
+        ),
+        ("2.000", HOST, "0xc0")
+    );
     assert_eq!(at(1, "qpair.ptr"), "");
 }
 
@@ -153,7 +222,11 @@ fn read_back_into(forms: &[&str]) {
     let small = Small::new();
     let json = printed(small.args("trace", &["--format", "json", "-b", "@t.recording"]));
     for form in forms {
-        let again = dptrace().args(["trace", "-i", "-", "--format", form]).write_stdin(json.clone()).assert().success();
+        let again = dptrace()
+            .args(["trace", "-i", "-", "--format", form])
+            .write_stdin(json.clone())
+            .assert()
+            .success();
         let again = String::from_utf8_lossy(&again.get_output().stdout).into_owned();
         assert_eq!(again.matches(HOST).count(), 2, "{form}: {again}");
     }
@@ -164,7 +237,10 @@ fn output_goes_to_a_file_on_request() {
     let small = Small::new();
     let expected = printed(small.args("trace", &[]));
     assert_eq!(printed(small.args("trace", &["-o", "@out"])), "");
-    assert_eq!(std::fs::read_to_string(small.path("out")).expect("written"), expected);
+    assert_eq!(
+        std::fs::read_to_string(small.path("out")).expect("written"),
+        expected
+    );
     assert_eq!(printed(small.args("trace", &["-o", "-"])), expected);
     assert!(!std::path::Path::new("-").exists());
 }
@@ -176,8 +252,14 @@ fn output_never_goes_over_the_input() {
     std::os::unix::fs::symlink(small.path("t.trace"), small.path("link")).expect("linked");
     for command in ["trace", "latency"] {
         for output in ["@t.trace", "@link"] {
-            dptrace().args(small.args(command, &["-o", output])).assert().code(2);
-            assert!(std::fs::read(small.path("t.trace")).expect("read") == before, "{command} -o {output}");
+            dptrace()
+                .args(small.args(command, &["-o", output]))
+                .assert()
+                .code(2);
+            assert!(
+                std::fs::read(small.path("t.trace")).expect("read") == before,
+                "{command} -o {output}"
+            );
         }
     }
 }
@@ -188,10 +270,19 @@ fn a_wrong_filter_leaves_the_output_alone() {
     let small = Small::new();
     std::fs::write(small.path("out"), "precious").expect("written");
     for command in ["trace", "latency"] {
-        dptrace().args(small.args(command, &["-o", "@out", "--where", "no.such=1"])).assert().code(2);
-        dptrace().args(small.args(command, &["-o", "@out", "-b", "@none"])).assert().code(1);
+        dptrace()
+            .args(small.args(command, &["-o", "@out", "--where", "no.such=1"]))
+            .assert()
+            .code(2);
+        dptrace()
+            .args(small.args(command, &["-o", "@out", "-b", "@none"]))
+            .assert()
+            .code(1);
     }
-    assert_eq!(std::fs::read_to_string(small.path("out")).expect("read"), "precious");
+    assert_eq!(
+        std::fs::read_to_string(small.path("out")).expect("read"),
+        "precious"
+    );
 }
 
 const CONTROLLER: &str = r#"
@@ -215,16 +306,33 @@ name = "tag"
 fn users_add_their_own_objects() {
     let small = Small::new();
     std::fs::write(small.path("own.toml"), CONTROLLER).expect("written");
-    let recording = "request_begin: tsc=0x10, req=0xa0, tag='a, b=c'\nrequest_end: tsc=0xf4d58, req=0xa0\n";
+    let recording =
+        "request_begin: tsc=0x10, req=0xa0, tag='a, b=c'\nrequest_end: tsc=0xf4d58, req=0xa0\n";
     std::fs::write(small.path("own.txt"), recording).expect("written");
-    let own = ["--objects", "@own.toml", "-b", "@own.txt", "-b", "@t.recording"];
-    let listed = printed(small.args("trace", &[&own[..], &["--tpoint", "BDEV_*,RDMA_REQ_NEW"]].concat()));
+    let own = [
+        "--objects",
+        "@own.toml",
+        "-b",
+        "@own.txt",
+        "-b",
+        "@t.recording",
+    ];
+    let listed = printed(small.args(
+        "trace",
+        &[&own[..], &["--tpoint", "BDEV_*,RDMA_REQ_NEW"]].concat(),
+    ));
     let lines: Vec<_> = listed.lines().collect();
     // The object ended at 1,002,840 ticks: before the second of the records.
-    assert!(lines[0].ends_with("ctx: request(tag=a, b=c), name: Nvme0, \"n1\""), "{listed}");
+    assert!(
+        lines[0].ends_with("ctx: request(tag=a, b=c), name: Nvme0, \"n1\""),
+        "{listed}"
+    );
     assert!(lines[1].ends_with("ctx: 0xa0"), "{listed}");
     assert!(lines[2].ends_with(QPAIR), "{listed}");
-    let asked = printed(small.args("trace", &[&own[..], &["--where", "request.tag=a,*"]].concat()));
+    let asked = printed(small.args(
+        "trace",
+        &[&own[..], &["--where", "request.tag=a,*"]].concat(),
+    ));
     assert_eq!(asked.lines().count(), 1, "{asked}");
 }
 
@@ -233,50 +341,128 @@ fn a_spec_of_the_same_name_replaces_the_built_in_one() {
     let small = Small::new();
     let built_in = printed(["objects", "qpair"]);
     let end = built_in.find("[[object.property]]").expect("properties");
-    let own = format!("{}[[object.property]]\nname = \"qid\"\nshow = \"hex\"\n", &built_in[..end]);
+    let own = format!(
+        "{}[[object.property]]\nname = \"qid\"\nshow = \"hex\"\n",
+        &built_in[..end]
+    );
     std::fs::write(small.path("own.toml"), own).expect("written");
-    let listed = printed(small.args("trace", &["--objects", "@own.toml", "-b", "@t.recording", "--tail", "1"]));
+    let listed = printed(small.args(
+        "trace",
+        &[
+            "--objects",
+            "@own.toml",
+            "-b",
+            "@t.recording",
+            "--tail",
+            "1",
+        ],
+    ));
     assert!(listed.ends_with("qpair(qid=0x5)\n"), "{listed}");
 }
 
 #[test]
 fn a_broken_spec_is_reported_with_its_line_and_column() {
     let small = Small::new();
-    std::fs::write(small.path("own.toml"), "[[object]]\nname = \"x\"\nkey = = 1\n").expect("written");
-    let done = dptrace().args(small.args("trace", &["--objects", "@own.toml"])).assert().code(2);
+    std::fs::write(
+        small.path("own.toml"),
+        "[[object]]\nname = \"x\"\nkey = = 1\n",
+    )
+    .expect("written");
+    let done = dptrace()
+        .args(small.args("trace", &["--objects", "@own.toml"]))
+        .assert()
+        .code(2);
     let messages = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
-    assert!(messages.contains("own.toml") && messages.contains("line 3, column"), "{messages}");
+    assert!(
+        messages.contains("own.toml") && messages.contains("line 3, column"),
+        "{messages}"
+    );
     assert!(done.get_output().stdout.is_empty());
 }
 
 #[test]
 fn tracepoints_are_listed_on_request() {
     let listed = listing(&["--list-tpoints"]);
-    let rows: Vec<Vec<_>> = listed.lines().map(|line| line.split_whitespace().collect()).collect();
+    let rows: Vec<Vec<_>> = listed
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
     assert_eq!(rows.len(), 1 + 7);
     assert_eq!(rows[1][..3], ["192", "3", "BDEV_IO_START"]);
-    assert!(listed.contains("ctx: pointer, name: string[16]"), "{listed}");
-    let new: Vec<_> = listed.lines().filter(|line| line.contains(" new ")).collect();
+    assert!(
+        listed.contains("ctx: pointer, name: string[16]"),
+        "{listed}"
+    );
+    let new: Vec<_> = listed
+        .lines()
+        .filter(|line| line.contains(" new "))
+        .collect();
     assert_eq!(new.len(), 3, "{listed}");
 }
 
 #[test]
 fn info_reports_what_the_file_is() {
     let messages = listing(&["--info"]);
-    assert!(messages.contains("F (SPDK v26.05 on)") && messages.contains("1000000000 ticks/s"), "{messages}");
+    assert!(
+        messages.contains("F (SPDK v26.05 on)") && messages.contains("1000000000 ticks/s"),
+        "{messages}"
+    );
     assert!(messages.contains("records:     10\n"), "{messages}");
-    let lcores: Vec<Vec<_>> =
-        messages.lines().filter(|l| l.contains("reactor_")).map(|l| l.split_whitespace().collect()).collect();
+    let lcores: Vec<Vec<_>> = messages
+        .lines()
+        .filter(|l| l.contains("reactor_"))
+        .map(|l| l.split_whitespace().collect())
+        .collect();
     // Lcore, thread, slots, slots written (a string of 16 bytes after a pointer takes one more),
     // records, wrapped, late.
-    assert_eq!(lcores[0], ["0", "reactor_0", "64", "6", "5", "no", "0", "0.000", "5.000"]);
-    assert_eq!(lcores[1], ["2", "reactor_2", "64", "5", "5", "no", "0", "0.500", "13.000"]);
-    assert!(OWNERS.iter().all(|owner| messages.contains(owner)), "{messages}");
+    assert_eq!(
+        lcores[0],
+        [
+            "0",
+            "reactor_0",
+            "64",
+            "6",
+            "5",
+            "no",
+            "0",
+            "0.000",
+            "5.000"
+        ]
+    );
+    assert_eq!(
+        lcores[1],
+        [
+            "2",
+            "reactor_2",
+            "64",
+            "5",
+            "5",
+            "no",
+            "0",
+            "0.500",
+            "13.000"
+        ]
+    );
+    assert!(
+        OWNERS.iter().all(|owner| messages.contains(owner)),
+        "{messages}"
+    );
     let mut wrapped = crate::common::small::declared().slots(4);
     for n in 0..9 {
-        wrapped.record(0, testkit::Record::new(321, crate::common::small::START + n));
+        wrapped.record(
+            0,
+            testkit::Record::new(321, crate::common::small::START + n),
+        );
     }
     let messages = printed(Small::of(&wrapped).args("trace", &["--info"]));
-    assert!(messages.lines().any(|line| line.contains("reactor_0") && line.contains("yes")), "{messages}");
-    assert!(messages.contains("overwrote") && !messages.contains("nothing"), "what is lost: {messages}");
+    assert!(
+        messages
+            .lines()
+            .any(|line| line.contains("reactor_0") && line.contains("yes")),
+        "{messages}"
+    );
+    assert!(
+        messages.contains("overwrote") && !messages.contains("nothing"),
+        "what is lost: {messages}"
+    );
 }

@@ -19,7 +19,8 @@ impl Shared {
     fn new(app: &str, name: &str) -> Self {
         let app = format!("dptrace_test_{app}_{}", std::process::id());
         let path = PathBuf::from(format!("/dev/shm/{app}_trace.{name}"));
-        std::fs::write(&path, crate::common::small::builder().build()).expect("/dev/shm can be written to");
+        std::fs::write(&path, crate::common::small::builder().build())
+            .expect("/dev/shm can be written to");
         Self { app, path }
     }
 }
@@ -43,31 +44,52 @@ fn expected_of_json() -> String {
 #[test]
 fn an_application_is_named_with_its_process_id() {
     let shared = Shared::new("pid", "pid4711");
-    assert_eq!(printed(["trace", "-s", &shared.app, "-p", "4711"]), expected());
+    assert_eq!(
+        printed(["trace", "-s", &shared.app, "-p", "4711"]),
+        expected()
+    );
     assert!(printed(["latency", "-s", &shared.app, "-p", "4711"]).contains("TCP_REQ_NEW"));
 }
 
 #[test]
 fn an_application_is_named_with_its_shared_memory_id() {
     let shared = Shared::new("id", "7");
-    assert_eq!(printed(["trace", "-s", &shared.app, "--shm-id", "7"]), expected());
+    assert_eq!(
+        printed(["trace", "-s", &shared.app, "--shm-id", "7"]),
+        expected()
+    );
 }
 
 #[test]
 fn an_application_that_is_not_there_is_reported_with_those_that_are() {
     let shared = Shared::new("absent", "pid4711");
-    let done = dptrace().args(["trace", "-s", &shared.app, "-p", "4712"]).assert().code(1);
+    let done = dptrace()
+        .args(["trace", "-s", &shared.app, "-p", "4712"])
+        .assert()
+        .code(1);
     let messages = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
-    assert!(messages.contains(&format!("{}_trace.pid4712", shared.app)), "{messages}");
-    assert!(messages.contains(&format!("{}_trace.pid4711", shared.app)), "{messages}");
+    assert!(
+        messages.contains(&format!("{}_trace.pid4712", shared.app)),
+        "{messages}"
+    );
+    assert!(
+        messages.contains(&format!("{}_trace.pid4711", shared.app)),
+        "{messages}"
+    );
 }
 
 #[test]
 fn an_application_is_one_process_or_one_id() {
     dptrace().args(["trace", "-s", "nvmf"]).assert().code(2);
     dptrace().args(["trace", "-p", "99999999"]).assert().code(1);
-    dptrace().args(["trace", "-s", "nvmf", "-p", "1", "--shm-id", "1"]).assert().code(2);
-    dptrace().args(["trace", "-s", "nvmf", "-p", "1", "-i", "x"]).assert().code(2);
+    dptrace()
+        .args(["trace", "-s", "nvmf", "-p", "1", "--shm-id", "1"])
+        .assert()
+        .code(2);
+    dptrace()
+        .args(["trace", "-s", "nvmf", "-p", "1", "-i", "x"])
+        .assert()
+        .code(2);
 }
 
 /// The newest file has the latest modification time; this test's file has one in the future, since
@@ -76,15 +98,29 @@ fn an_application_is_one_process_or_one_id() {
 fn without_any_input_the_newest_in_shared_memory_is_read() {
     let shared = Shared::new("newest", "pid1");
     let tomorrow = SystemTime::now() + Duration::from_hours(24);
-    let file = File::options().write(true).open(&shared.path).expect("opened");
+    let file = File::options()
+        .write(true)
+        .open(&shared.path)
+        .expect("opened");
     file.set_modified(tomorrow).expect("its time is set");
     for input in ["/dev/null", ""] {
         let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
-        let stdin = if input.is_empty() { Stdio::piped() } else { File::open(input).expect("opened").into() };
+        let stdin = if input.is_empty() {
+            Stdio::piped()
+        } else {
+            File::open(input).expect("opened").into()
+        };
         let done = command.arg("trace").stdin(stdin).output().expect("run");
-        assert_eq!(String::from_utf8_lossy(&done.stdout), expected(), "standard input {input:?}");
+        assert_eq!(
+            String::from_utf8_lossy(&done.stdout),
+            expected(),
+            "standard input {input:?}"
+        );
         let messages = String::from_utf8_lossy(&done.stderr);
-        assert!(messages.contains(&*shared.path.to_string_lossy()), "{messages}");
+        assert!(
+            messages.contains(&*shared.path.to_string_lossy()),
+            "{messages}"
+        );
     }
 }
 
@@ -94,9 +130,16 @@ fn standard_input_is_read_where_something_is_piped_into_it() {
     let json = printed(small.args("trace", &["--format", "json"]));
     let raw = crate::common::small::builder().build();
     for args in [&["trace"][..], &["trace", "-i", "-"]] {
-        for (input, expected) in [(raw.clone(), expected()), (json.clone().into_bytes(), expected_of_json())] {
+        for (input, expected) in [
+            (raw.clone(), expected()),
+            (json.clone().into_bytes(), expected_of_json()),
+        ] {
             let done = dptrace().args(args).write_stdin(input).assert().success();
-            assert_eq!(String::from_utf8_lossy(&done.get_output().stdout), expected, "{args:?}");
+            assert_eq!(
+                String::from_utf8_lossy(&done.get_output().stdout),
+                expected,
+                "{args:?}"
+            );
         }
     }
 }
@@ -109,7 +152,11 @@ fn standard_input_may_be_a_file() {
         let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
         let done = command.args(args).stdin(input).output().expect("run");
         assert!(done.status.success());
-        assert_eq!(String::from_utf8_lossy(&done.stdout), expected(), "{args:?}");
+        assert_eq!(
+            String::from_utf8_lossy(&done.stdout),
+            expected(),
+            "{args:?}"
+        );
     }
 }
 
@@ -118,9 +165,19 @@ fn standard_input_may_be_a_file() {
 fn text_around_the_document_does_not_matter() {
     let small = Small::new();
     let json = printed(small.args("trace", &["--format", "json"]));
-    let around = format!("Using newest trace file: /dev/shm/x\n{}Trace Size of lcore (0): 64\n", json.trim_end());
-    let done = dptrace().arg("trace").write_stdin(around).assert().success();
-    assert_eq!(String::from_utf8_lossy(&done.get_output().stdout), expected_of_json());
+    let around = format!(
+        "Using newest trace file: /dev/shm/x\n{}Trace Size of lcore (0): 64\n",
+        json.trim_end()
+    );
+    let done = dptrace()
+        .arg("trace")
+        .write_stdin(around)
+        .assert()
+        .success();
+    assert_eq!(
+        String::from_utf8_lossy(&done.get_output().stdout),
+        expected_of_json()
+    );
     assert!(done.get_output().stderr.is_empty());
 }
 
@@ -130,9 +187,24 @@ fn a_file_is_known_by_its_content() {
     let small = Small::new();
     let json = printed(small.args("trace", &["--format", "json"]));
     std::fs::write(small.path("really.json.trace"), json).expect("written");
-    std::fs::write(small.path("really.raw.json"), crate::common::small::builder().build()).expect("written");
-    for (name, expected) in [("really.json.trace", expected_of_json()), ("really.raw.json", expected())] {
-        assert_eq!(printed(["trace".into(), "-i".into(), small.path(name).into_os_string()]), expected, "{name}");
+    std::fs::write(
+        small.path("really.raw.json"),
+        crate::common::small::builder().build(),
+    )
+    .expect("written");
+    for (name, expected) in [
+        ("really.json.trace", expected_of_json()),
+        ("really.raw.json", expected()),
+    ] {
+        assert_eq!(
+            printed([
+                "trace".into(),
+                "-i".into(),
+                small.path(name).into_os_string()
+            ]),
+            expected,
+            "{name}"
+        );
     }
 }
 
@@ -140,14 +212,22 @@ fn a_file_is_known_by_its_content() {
 #[test]
 fn files_of_every_era_are_read() {
     for era in testkit::Era::ALL {
-        let generated = testkit::Workload { requests: 20, ..testkit::Workload::new(era) }.generate();
+        let generated = testkit::Workload {
+            requests: 20,
+            ..testkit::Workload::new(era)
+        }
+        .generate();
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("t");
         generated.file.write_to(&path).expect("written");
         let listed = printed(["trace", "-i", &path.to_string_lossy()]);
         assert_eq!(listed.lines().count(), generated.truth.len(), "era {era:?}");
         for survivor in &generated.truth {
-            assert!(listed.contains(&survivor.tpoint), "era {era:?}: {}", survivor.tpoint);
+            assert!(
+                listed.contains(&survivor.tpoint),
+                "era {era:?}: {}",
+                survivor.tpoint
+            );
         }
     }
 }
@@ -165,5 +245,8 @@ fn an_objects_empty_name_is_printed_as_the_annotation_script_does() {
     std::fs::write(&path, text).expect("it can be written");
     let out = printed(["trace", "-i", &path.display().to_string()]);
     let lines: Vec<&str> = out.lines().collect();
-    assert!(lines[0].ends_with(" id:") && lines[1].ends_with(" id:              time: 2.000    n: 7"), "{out}");
+    assert!(
+        lines[0].ends_with(" id:") && lines[1].ends_with(" id:              time: 2.000    n: 7"),
+        "{out}"
+    );
 }

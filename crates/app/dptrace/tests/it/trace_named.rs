@@ -6,11 +6,20 @@ use testkit::{Era, Record, Tpoint, TraceBuilder};
 
 /// Returns the notes about names when this trace is listed with this recording.
 fn notes(trace: &std::path::Path, recording: &std::path::Path) -> Vec<String> {
-    let done = dptrace().arg("trace").arg("-i").arg(trace).arg("-b").arg(recording).assert().success();
+    let done = dptrace()
+        .arg("trace")
+        .arg("-i")
+        .arg(trace)
+        .arg("-b")
+        .arg(recording)
+        .assert()
+        .success();
     let messages = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
     messages
         .lines()
-        .filter(|line| line.contains("named") || line.contains("connections of") || line.contains("argument"))
+        .filter(|line| {
+            line.contains("named") || line.contains("connections of") || line.contains("argument")
+        })
         .map(str::to_owned)
         .collect()
 }
@@ -22,7 +31,9 @@ fn connections_named_by_their_owners_are_one_note() {
         let notes = notes(&sample.path("trace"), &sample.path("bpftraces"));
         assert_eq!(notes.len(), 1, "{sample:?}: {notes:?}");
         assert!(
-            notes[0].starts_with("note: all 6 connections of this trace are in the recording: fields such as"),
+            notes[0].starts_with(
+                "note: all 6 connections of this trace are in the recording: fields such as"
+            ),
             "{sample:?}: {notes:?}"
         );
     }
@@ -41,22 +52,42 @@ fn that_nothing_is_named_is_one_note() {
     std::fs::write(&recording, lines).expect("written");
     for (era, owner, end) in [
         (Era::C, None, "so no object of the recording is named"),
-        (Era::F, Some("10.0.0.1:1 nqn.x:y 10.0.0.9:1 qid:1"), "the owners of records identify their connections"),
+        (
+            Era::F,
+            Some("10.0.0.1:1 nqn.x:y 10.0.0.9:1 qid:1"),
+            "the owners of records identify their connections",
+        ),
     ] {
         let mut t = TraceBuilder::new(era).tsc_rate(1_000_000_000).slots(64);
         t.owner_type(0x30, b't').object_type(0x80, b'r');
-        t.tpoint(Tpoint::new(320, "TCP_REQ_NEW").owner_type(0x30).object_type(0x80).new_object().int("qd", 4));
+        t.tpoint(
+            Tpoint::new(320, "TCP_REQ_NEW")
+                .owner_type(0x30)
+                .object_type(0x80)
+                .new_object()
+                .int("qd", 4),
+        );
         if let Some(owner) = owner {
             t = t.owner_count(300);
             t.owner(256, 0x30, 5, owner);
         }
         let record = Record::new(320, 1_000_000).object(0xa0).int(1);
         t.lcore(0);
-        t.record(0, if owner.is_some() { record.owner(256) } else { record });
+        t.record(
+            0,
+            if owner.is_some() {
+                record.owner(256)
+            } else {
+                record
+            },
+        );
         std::fs::write(&trace, t.build()).expect("written");
         let notes = notes(&trace, &recording);
         assert_eq!(notes.len(), 1, "{era:?}: {notes:?}");
-        assert!(notes[0].starts_with("note: no tracepoint of this trace has an argument called qpair"), "{notes:?}");
+        assert!(
+            notes[0].starts_with("note: no tracepoint of this trace has an argument called qpair"),
+            "{notes:?}"
+        );
         assert!(notes[0].ends_with(end), "{era:?}: {notes:?}");
     }
 }

@@ -16,7 +16,10 @@ const KEEP: usize = 2;
 /// Starts a demo target.
 fn target(args: &[&str]) -> Process {
     let mut command = testkit::command(PROGRAM);
-    command.args(["demo-target", "--for", "2m", "--app", "watch"]).args(args).stdout(Stdio::null());
+    command
+        .args(["demo-target", "--for", "2m", "--app", "watch"])
+        .args(args)
+        .stdout(Stdio::null());
     // The other CPUs are for the watcher, and for the machine.
     let mut process = testkit::on_last_cpu(|| Process::start(&mut command));
     process.wait_for("demo-target: pid");
@@ -25,17 +28,26 @@ fn target(args: &[&str]) -> Process {
 
 fn watch(pid: u32, dir: &Path, args: &[&str]) -> Command {
     let mut command = testkit::command(PROGRAM);
-    command.args(["watch", "-p", &pid.to_string(), "-o"]).arg(dir).args(args).env("NO_COLOR", "1");
+    command
+        .args(["watch", "-p", &pid.to_string(), "-o"])
+        .arg(dir)
+        .args(args)
+        .env("NO_COLOR", "1");
     command.stdin(Stdio::null());
     command
 }
 
 /// Returns the captures in a folder, the oldest first.
 fn captures(dir: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    let Ok(entries) = fs::read_dir(dir) else {
+        return Vec::new();
+    };
     let paths = entries.map(|entry| entry.expect("an entry").path());
     let is_ours = |path: &PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str()).expect("UTF-8");
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .expect("UTF-8");
         name.starts_with("slow-20") && path.symlink_metadata().is_ok_and(|found| found.is_dir())
     };
     let mut captures: Vec<_> = paths.filter(is_ours).collect();
@@ -44,19 +56,33 @@ fn captures(dir: &Path) -> Vec<PathBuf> {
 }
 
 fn bytes_of(dir: &Path) -> u64 {
-    let files = fs::read_dir(dir).expect("a folder").map(|entry| entry.expect("an entry"));
-    files.map(|file| file.metadata().expect("a file").len()).sum()
+    let files = fs::read_dir(dir)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry"));
+    files
+        .map(|file| file.metadata().expect("a file").len())
+        .sum()
 }
 
 /// Returns the output of `timeline` on a capture, one request a line.
 #[track_caller]
 fn timeline(dir: &Path) -> Vec<Value> {
     let mut command = testkit::command(PROGRAM);
-    command.arg("timeline").arg(dir).args(["--json", "--slowest", "100000"]).stdin(Stdio::null());
-    let Output { status, stdout, stderr } = command.output().expect("it runs");
+    command
+        .arg("timeline")
+        .arg(dir)
+        .args(["--json", "--slowest", "100000"])
+        .stdin(Stdio::null());
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().expect("it runs");
     assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
     let text = String::from_utf8(stdout).expect("UTF-8");
-    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
 }
 
 /// Asserts that the capture of a line can be read, and has its request with the same time and
@@ -70,33 +96,66 @@ fn check_line(line: &Value) {
     if line["still_open"] == true || line["kind"].is_null() {
         return;
     }
-    let same = |it: &&Value| ["object", "boot_ns", "length_ns"].iter().all(|member| it[member] == line[*member]);
+    let same = |it: &&Value| {
+        ["object", "boot_ns", "length_ns"]
+            .iter()
+            .all(|member| it[member] == line[*member])
+    };
     let found = requests.iter().find(same);
     // If its start was overwritten, or is too long ago, the request has no name.
     let is_whole = line["slots_lost"] == 0 && line["before_ns"].is_null();
-    assert!(found.is_some() || !is_whole && line["object"].is_null(), "{line}: {requests:#?}");
+    assert!(
+        found.is_some() || !is_whole && line["object"].is_null(),
+        "{line}: {requests:#?}"
+    );
     let Some(found) = found else { return };
-    let bounds = |of: &Value| ["kernel_at_least_ns", "kernel_at_most_ns"].map(|member| of[member].as_u64());
+    let bounds =
+        |of: &Value| ["kernel_at_least_ns", "kernel_at_most_ns"].map(|member| of[member].as_u64());
     let ([least, most], [_, known]) = (bounds(line), bounds(found));
     // Usual times come from all requests that the watcher saw, so `least` may differ from the
     // capture's.
-    assert!(most == known && least <= most && most.is_some(), "{line}: {found}");
+    assert!(
+        most == known && least <= most && most.is_some(),
+        "{line}: {found}"
+    );
 }
 
 #[test]
 fn slow_requests_have_captures_and_nothing_else_is_touched() {
     let Some(_guard) = kernel() else { return };
-    let target = target(&["--inject", "preempt", "--inject-every", "50ms", "--inject-for", "3ms", "--rate", "4000"]);
+    let target = target(&[
+        "--inject",
+        "preempt",
+        "--inject-every",
+        "50ms",
+        "--inject-for",
+        "3ms",
+        "--rate",
+        "4000",
+    ]);
     let temp = tempfile::tempdir().expect("a directory");
     let dir = temp.path().join("box");
     // Other people's files: a folder with nearly such a name, and a link with exactly such a name.
     fs::create_dir_all(dir.join("slow-mine.capture")).expect("made");
     fs::write(dir.join("slow-mine.capture/meta.json"), "mine").expect("written");
-    let (link, kept) = (dir.join("slow-20200101-000000.000-1.capture"), temp.path().join("kept"));
+    let (link, kept) = (
+        dir.join("slow-20200101-000000.000-1.capture"),
+        temp.path().join("kept"),
+    );
     fs::create_dir(&kept).expect("made");
     fs::write(kept.join("meta.json"), "kept").expect("written");
     std::os::unix::fs::symlink(&kept, &link).expect("a link");
-    let args = ["--slow", "1ms", "--every", "100ms", "--keep", "2", "--max-bytes", "50M", "--json"];
+    let args = [
+        "--slow",
+        "1ms",
+        "--every",
+        "100ms",
+        "--keep",
+        "2",
+        "--max-bytes",
+        "50M",
+        "--json",
+    ];
     let printed = temp.path().join("lines");
     let mut tracer = start(watch(target.pid(), &dir, &args), &printed);
     tracer.wait_for("watching process");
@@ -110,19 +169,37 @@ fn slow_requests_have_captures_and_nothing_else_is_touched() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let (lines, messages) = stopped(tracer, &printed);
-    assert!(messages.iter().any(|line| line.contains("note: stopped: ")), "{messages:#?}");
+    assert!(
+        messages.iter().any(|line| line.contains("note: stopped: ")),
+        "{messages:#?}"
+    );
     assert!(lines.len() >= 2 * KEEP, "{lines:#?}{messages:#?}");
-    assert!(lines.iter().all(|line| line["length_ns"].as_u64() >= Some(1_000_000)), "{lines:#?}");
+    assert!(
+        lines
+            .iter()
+            .all(|line| line["length_ns"].as_u64() >= Some(1_000_000)),
+        "{lines:#?}"
+    );
     let captures = captures(&dir);
     assert_eq!(captures.len(), KEEP, "{captures:?}");
     assert!(captures.iter().map(|dir| bytes_of(dir)).sum::<u64>() <= 50 << 20);
     for (line, dir) in lines.iter().rev().zip(captures.iter().rev()) {
-        assert_eq!(line["capture"].as_str().map(Path::new), Some(dir.as_path()), "{lines:#?}");
+        assert_eq!(
+            line["capture"].as_str().map(Path::new),
+            Some(dir.as_path()),
+            "{lines:#?}"
+        );
         check_line(line);
     }
     let text = |path: &Path| fs::read_to_string(path.join("meta.json")).ok();
-    assert_eq!((text(&kept).as_deref(), text(&link).as_deref()), (Some("kept"), Some("kept")));
-    assert_eq!(text(&dir.join("slow-mine.capture")).as_deref(), Some("mine"));
+    assert_eq!(
+        (text(&kept).as_deref(), text(&link).as_deref()),
+        (Some("kept"), Some("kept"))
+    );
+    assert_eq!(
+        text(&dir.join("slow-mine.capture")).as_deref(),
+        Some("mine")
+    );
     // No partial file is left.
     assert_eq!(fs::read_dir(&dir).expect("a folder").count(), KEEP + 2);
     target.signal("TERM");
@@ -151,7 +228,12 @@ fn stopped(tracer: Process, printed: &Path) -> (Vec<Value>, Vec<String>) {
     let (status, _, messages) = tracer.end();
     assert!(status.success(), "{messages:#?}");
     let text = fs::read_to_string(printed).expect("UTF-8");
-    (text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect(), messages)
+    (
+        text.lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .collect(),
+        messages,
+    )
 }
 
 #[test]
@@ -160,7 +242,17 @@ fn who_is_named_took_as_much_at_least_and_no_more_than_it_did() {
     let Some(_guard) = kernel() else { return };
     let temp = tempfile::tempdir().expect("a directory");
     let truth = temp.path().join("truth.json");
-    let args = ["--inject", "preempt", "--inject-every", "50ms", "--inject-for", "3ms", "--rate", "4000", "--truth"];
+    let args = [
+        "--inject",
+        "preempt",
+        "--inject-every",
+        "50ms",
+        "--inject-for",
+        "3ms",
+        "--rate",
+        "4000",
+        "--truth",
+    ];
     let target = target(&[&args[..], &[truth.to_str().expect("UTF-8")]].concat());
     let dir = temp.path().join("box");
     let args = ["--slow", "2ms", "--every", "100ms", "--json"];
@@ -171,16 +263,23 @@ fn who_is_named_took_as_much_at_least_and_no_more_than_it_did() {
     let (lines, _) = stopped(tracer, &printed);
     target.signal("TERM");
     assert!(target.end().0.success());
-    let truth: Value = serde_json::from_str(&fs::read_to_string(truth).expect("written")).expect("JSON");
+    let truth: Value =
+        serde_json::from_str(&fs::read_to_string(truth).expect("written")).expect("JSON");
     let number = |value: &Value| value.as_u64().expect("a number");
-    let nanos = |ticks: u64| u128::from(ticks) * 1_000_000_000 / u128::from(number(&truth["tsc_rate"]));
+    let nanos =
+        |ticks: u64| u128::from(ticks) * 1_000_000_000 / u128::from(number(&truth["tsc_rate"]));
     let mut proven = 0;
-    for line in lines.iter().filter(|line| line["who"].as_str().is_some_and(|who| who.starts_with("preemptor"))) {
+    for line in lines.iter().filter(|line| {
+        line["who"]
+            .as_str()
+            .is_some_and(|who| who.starts_with("preemptor"))
+    }) {
         let begin = number(&line["boot_ns"]);
         let end = begin + number(&line["length_ns"]);
         let injections = truth["injections"].as_array().expect("a list").iter();
-        let of_it =
-            injections.filter(|it| number(&it["begin"]["boottime"]) < end && number(&it["end"]["boottime"]) > begin);
+        let of_it = injections.filter(|it| {
+            number(&it["begin"]["boottime"]) < end && number(&it["end"]["boottime"]) > begin
+        });
         let taken: u128 = of_it.map(|it| nanos(number(&it["taken"]))).sum();
         let least = u128::from(number(&line["who_at_least_ns"]));
         // The target notes gaps of 2 us and more.
@@ -198,7 +297,14 @@ fn a_request_that_does_not_end_gets_a_line_once() {
     let temp = tempfile::tempdir().expect("a directory");
     let dir = temp.path().join("box");
     let printed = temp.path().join("lines");
-    let mut tracer = start(watch(target.pid(), &dir, &["--slow", "100ms", "--every", "50ms", "--json"]), &printed);
+    let mut tracer = start(
+        watch(
+            target.pid(),
+            &dir,
+            &["--slow", "100ms", "--every", "50ms", "--json"],
+        ),
+        &printed,
+    );
     tracer.wait_for("watching process");
     let open_ones = || -> Vec<Value> {
         let text = fs::read_to_string(&printed).expect("UTF-8");
@@ -226,9 +332,19 @@ fn a_request_that_does_not_end_gets_a_line_once() {
     assert!(status.success(), "{messages:#?}");
     let mut seen = std::collections::BTreeSet::new();
     for line in open_ones() {
-        assert!(line["length_ns"].as_u64() >= Some(1_000_000_000) && line["blame"].is_null(), "{line}");
-        let which = (line["kind"].to_string(), line["object"].to_string(), line["boot_ns"].to_string());
-        assert!(line["object"].is_null() || seen.insert(which), "twice: {line}");
+        assert!(
+            line["length_ns"].as_u64() >= Some(1_000_000_000) && line["blame"].is_null(),
+            "{line}"
+        );
+        let which = (
+            line["kind"].to_string(),
+            line["object"].to_string(),
+            line["boot_ns"].to_string(),
+        );
+        assert!(
+            line["object"].is_null() || seen.insert(which),
+            "twice: {line}"
+        );
         check_line(&line);
     }
     target.signal("TERM");
@@ -244,7 +360,14 @@ fn a_thread_that_was_away_gets_a_line_and_a_capture() {
     let temp = tempfile::tempdir().expect("a directory");
     let dir = temp.path().join("box");
     let printed = temp.path().join("lines");
-    let mut tracer = start(watch(target.pid(), &dir, &["--slow", "40ms", "--every", "50ms", "--json"]), &printed);
+    let mut tracer = start(
+        watch(
+            target.pid(),
+            &dir,
+            &["--slow", "40ms", "--every", "50ms", "--json"],
+        ),
+        &printed,
+    );
     tracer.wait_for("watching process");
     let mut stopped_times = 0;
     while captures(&dir).is_empty() {
@@ -259,18 +382,36 @@ fn a_thread_that_was_away_gets_a_line_and_a_capture() {
     target.signal("TERM");
     let is_of_stop = |away: &Value| {
         let times = away["times"].as_array().expect("a list");
-        let by =
-            |time: &Value| time["by"][0]["activity"] == "stopped" && time["length_ns"].as_u64() >= Some(55_000_000);
-        times.iter().any(by) && away["away"].as_str().is_some_and(|name| name.starts_with("reactor_"))
+        let by = |time: &Value| {
+            time["by"][0]["activity"] == "stopped" && time["length_ns"].as_u64() >= Some(55_000_000)
+        };
+        times.iter().any(by)
+            && away["away"]
+                .as_str()
+                .is_some_and(|name| name.starts_with("reactor_"))
     };
-    let found = lines.iter().find(|line| line["away"].as_array().expect("a list").iter().any(is_of_stop));
+    let found = lines.iter().find(|line| {
+        line["away"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .any(is_of_stop)
+    });
     let line = found.unwrap_or_else(|| panic!("{lines:#?}"));
     assert!(line["length_ns"].as_u64() >= Some(40_000_000), "{line}");
     let expected = "threads that write rings were away ";
-    assert!(!line["kind"].is_null() || messages.iter().any(|line| line.contains(expected)), "{messages:#?}");
+    assert!(
+        !line["kind"].is_null() || messages.iter().any(|line| line.contains(expected)),
+        "{messages:#?}"
+    );
     // The capture agrees.
     let of_capture = timeline(Path::new(line["capture"].as_str().expect("a capture")));
-    assert!(of_capture.iter().any(|line| line["times"].is_array() && is_of_stop(line)), "{of_capture:#?}");
+    assert!(
+        of_capture
+            .iter()
+            .any(|line| line["times"].is_array() && is_of_stop(line)),
+        "{of_capture:#?}"
+    );
 }
 
 #[test]
@@ -279,13 +420,38 @@ fn without_the_right_to_bpf_the_trace_is_watched() {
     if !needs("setpriv") {
         return;
     }
-    let target = target(&["--inject", "preempt", "--inject-every", "50ms", "--inject-for", "3ms", "--rate", "4000"]);
+    let target = target(&[
+        "--inject",
+        "preempt",
+        "--inject-every",
+        "50ms",
+        "--inject-for",
+        "3ms",
+        "--rate",
+        "4000",
+    ]);
     let temp = tempfile::tempdir().expect("a directory");
     let dir = temp.path().join("box");
     let mut command = testkit::command("setpriv");
     let without = "-bpf,-perfmon,-sys_admin";
-    command.args(["--inh-caps", without, "--bounding-set", without, PROGRAM, "watch", "--slow", "1ms", "--json", "-p"]);
-    command.arg(target.pid().to_string()).arg("-o").arg(&dir).env("NO_COLOR", "1").stdin(Stdio::null());
+    command.args([
+        "--inh-caps",
+        without,
+        "--bounding-set",
+        without,
+        PROGRAM,
+        "watch",
+        "--slow",
+        "1ms",
+        "--json",
+        "-p",
+    ]);
+    command
+        .arg(target.pid().to_string())
+        .arg("-o")
+        .arg(&dir)
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null());
     let printed = temp.path().join("lines");
     let mut tracer = start(command, &printed);
     let why = tracer.wait_for("not watched: the kernel's events");
@@ -294,9 +460,15 @@ fn without_the_right_to_bpf_the_trace_is_watched() {
     wait_for_captures(&dir, 1);
     let (lines, _) = stopped(tracer, &printed);
     let line = lines.first().expect("a line");
-    assert!(line["length_ns"].as_u64() >= Some(1_000_000) && line["who"].is_null(), "{line}");
+    assert!(
+        line["length_ns"].as_u64() >= Some(1_000_000) && line["who"].is_null(),
+        "{line}"
+    );
     let blame = line["blame"].as_str();
-    assert!(line["object"].is_null() || blame.is_some_and(|it| it.contains("no events of the kernel")), "{line}");
+    assert!(
+        line["object"].is_null() || blame.is_some_and(|it| it.contains("no events of the kernel")),
+        "{line}"
+    );
     target.signal("TERM");
 }
 
@@ -306,10 +478,20 @@ fn nothing_is_written_of_requests_that_are_fast_enough() {
     let target = target(&["--rate", "2000"]);
     let temp = tempfile::tempdir().expect("a directory");
     let dir = temp.path().join("box");
-    let tracer = Process::start(watch(target.pid(), &dir, &["--slow", "90s", "--for", "1s"]).stdout(Stdio::piped()));
+    let tracer = Process::start(
+        watch(target.pid(), &dir, &["--slow", "90s", "--for", "1s"]).stdout(Stdio::piped()),
+    );
     let (status, stdout, messages) = tracer.end();
-    assert!(status.success() && stdout.is_empty(), "{stdout}{messages:#?}");
-    assert!(messages.iter().any(|line| line.contains("the time is over: 0 slow of ")), "{messages:#?}");
+    assert!(
+        status.success() && stdout.is_empty(),
+        "{stdout}{messages:#?}"
+    );
+    assert!(
+        messages
+            .iter()
+            .any(|line| line.contains("the time is over: 0 slow of ")),
+        "{messages:#?}"
+    );
     assert_eq!(fs::read_dir(&dir).expect("a folder").count(), 0);
     target.signal("TERM");
 }
@@ -320,12 +502,18 @@ fn the_end_of_the_process_ends_it() {
     let target = target(&["--rate", "1000"]);
     let temp = tempfile::tempdir().expect("a directory");
     let args = ["--slow", "90s", "--no-kernel", "--no-probes"];
-    let mut tracer = Process::start(watch(target.pid(), &temp.path().join("box"), &args).stdout(Stdio::piped()));
+    let mut tracer =
+        Process::start(watch(target.pid(), &temp.path().join("box"), &args).stdout(Stdio::piped()));
     tracer.wait_for("watching process");
     target.signal("TERM");
     let (status, _, messages) = tracer.end();
     assert!(status.success(), "{messages:#?}");
-    assert!(messages.iter().any(|line| line.contains("has ended: 0 slow of ")), "{messages:#?}");
+    assert!(
+        messages
+            .iter()
+            .any(|line| line.contains("has ended: 0 slow of ")),
+        "{messages:#?}"
+    );
 }
 
 #[test]
@@ -337,23 +525,61 @@ fn a_full_disk_is_reported_and_the_watch_goes_on() {
     let temp = tempfile::tempdir().expect("a directory");
     let script = "mount -t tmpfs -o size=40k none \"$1\" && echo mounted >&2 || echo not mounted >&2; exec sleep 300";
     let mut disk = testkit::command("unshare");
-    let mut disk = Process::start(disk.args(["--mount", "sh", "-c", script, "sh"]).arg(temp.path()));
+    let mut disk = Process::start(
+        disk.args(["--mount", "sh", "-c", script, "sh"])
+            .arg(temp.path()),
+    );
     if disk.wait_for("mounted").contains("not mounted") {
         return crate::common::kernel::skip("mount", "nothing can be mounted here");
     }
-    let target = target(&["--inject", "preempt", "--inject-every", "50ms", "--inject-for", "3ms", "--rate", "4000"]);
+    let target = target(&[
+        "--inject",
+        "preempt",
+        "--inject-every",
+        "50ms",
+        "--inject-for",
+        "3ms",
+        "--rate",
+        "4000",
+    ]);
     let mut command = testkit::command("nsenter");
-    command.arg(format!("--mount=/proc/{}/ns/mnt", disk.pid())).args([PROGRAM, "watch", "--slow", "1ms"]);
-    command.args(["--every", "100ms", "--no-probes", "-p", &target.pid().to_string(), "-o"]).arg(temp.path());
+    command
+        .arg(format!("--mount=/proc/{}/ns/mnt", disk.pid()))
+        .args([PROGRAM, "watch", "--slow", "1ms"]);
+    command
+        .args([
+            "--every",
+            "100ms",
+            "--no-probes",
+            "-p",
+            &target.pid().to_string(),
+            "-o",
+        ])
+        .arg(temp.path());
     let mut tracer = Process::start(command.env("NO_COLOR", "1").stdout(Stdio::piped()));
     tracer.wait_for("a capture could not be written: ");
     tracer.signal("INT");
     let (status, lines, messages) = tracer.end();
     assert_eq!(status.code(), Some(1), "{messages:#?}");
-    assert!(lines.contains("no capture: ") && messages.iter().any(|it| it.contains("stopped: ")), "{messages:#?}");
-    let kept = fs::read_dir(format!("/proc/{}/root{}", disk.pid(), temp.path().display())).expect("the folder");
-    let kept: Vec<_> = kept.map(|entry| entry.expect("an entry").file_name()).collect();
-    assert!(!kept.iter().any(|name| name.to_string_lossy().contains(".partial")), "{kept:?}");
+    assert!(
+        lines.contains("no capture: ") && messages.iter().any(|it| it.contains("stopped: ")),
+        "{messages:#?}"
+    );
+    let kept = fs::read_dir(format!(
+        "/proc/{}/root{}",
+        disk.pid(),
+        temp.path().display()
+    ))
+    .expect("the folder");
+    let kept: Vec<_> = kept
+        .map(|entry| entry.expect("an entry").file_name())
+        .collect();
+    assert!(
+        !kept
+            .iter()
+            .any(|name| name.to_string_lossy().contains(".partial")),
+        "{kept:?}"
+    );
     target.signal("TERM");
 }
 
@@ -364,11 +590,23 @@ fn what_can_not_be_watched_is_refused() {
         (&["watch"][..], 2, "--slow"),
         (&["watch", "-p", "1"], 2, "--slow"),
         (&["watch", "--slow", "1ms"], 2, "nothing to watch"),
-        (&["watch", "--slow", "0", "-p", "1"], 2, "must be longer than 0"),
+        (
+            &["watch", "--slow", "0", "-p", "1"],
+            2,
+            "must be longer than 0",
+        ),
         (&["watch", "--slow", "1ms", "-p", "4194304"], 1, "4194304"),
-        (&["watch", "--slow", "1ms", "-p", &own], 1, "there is nothing to watch"),
+        (
+            &["watch", "--slow", "1ms", "-p", &own],
+            1,
+            "there is nothing to watch",
+        ),
     ] {
-        let done = testkit::command(PROGRAM).args(args).stdin(Stdio::null()).output().expect("it runs");
+        let done = testkit::command(PROGRAM)
+            .args(args)
+            .stdin(Stdio::null())
+            .output()
+            .expect("it runs");
         let messages = String::from_utf8_lossy(&done.stderr);
         assert_eq!(done.status.code(), Some(status), "{args:?}: {messages}");
         assert!(messages.contains(why), "{args:?}: {messages}");

@@ -40,7 +40,15 @@ const COMMANDS: &[&[&str]] = &[
     &["objects", "--list", "-o", "OUT"],
     &["scripts", "-o", "OUT"],
     &["run", "--fmt", "-e", "begin { exit(); }", "-o", "OUT"],
-    &["run", "--dump", "ast", "-e", "begin { exit(); }", "-o", "OUT"],
+    &[
+        "run",
+        "--dump",
+        "ast",
+        "-e",
+        "begin { exit(); }",
+        "-o",
+        "OUT",
+    ],
     &["run", "--emit-object", "OUT", "-e", "begin { exit(); }"],
 ];
 
@@ -59,12 +67,31 @@ const OF_CAPTURES: &[&[&str]] = &[
 const FOLDERS: &[(&[&str], &str)] = &[
     (&["demo", "--write", "OUT"], "demo.trace"),
     (&["man", "OUT"], "dptrace.1"),
-    (&["export", "demo.trace", "--parquet", "OUT", "--host", "h", "--at", "2026-11-23T06:32:00Z"], "*.parquet"),
+    (
+        &[
+            "export",
+            "demo.trace",
+            "--parquet",
+            "OUT",
+            "--host",
+            "h",
+            "--at",
+            "2026-11-23T06:32:00Z",
+        ],
+        "*.parquet",
+    ),
 ];
 
 /// Commands that need the kernel.
 const AS_ROOT: &[&[&str]] = &[
-    &["run", "-q", "-e", "begin { printf(\"new\\n\"); exit(); }", "-o", "OUT"],
+    &[
+        "run",
+        "-q",
+        "-e",
+        "begin { printf(\"new\\n\"); exit(); }",
+        "-o",
+        "OUT",
+    ],
     &["run", "-l", "tracepoint:sched:*", "-o", "OUT"],
 ];
 
@@ -74,10 +101,25 @@ const ENDS: [&str; 2] = ["trap '' XFSZ; ulimit -f 0", "ulimit -c 0; ulimit -f 0"
 
 /// Runs a command in that folder after some lines of shell.
 fn run(dir: &Path, first: &str, words: &[&str], out: &str) -> Output {
-    let words: Vec<&str> = words.iter().map(|word| if *word == "OUT" { out } else { word }).collect();
+    let words: Vec<&str> = words
+        .iter()
+        .map(|word| if *word == "OUT" { out } else { word })
+        .collect();
     let mut command = testkit::command("sh");
-    command.args(["-c", &format!("umask 027; {first}; exec \"$@\""), "sh", PROGRAM]).args(words);
-    command.current_dir(dir).stdin(Stdio::null()).env("NO_COLOR", "1").output().unwrap()
+    command
+        .args([
+            "-c",
+            &format!("umask 027; {first}; exec \"$@\""),
+            "sh",
+            PROGRAM,
+        ])
+        .args(words);
+    command
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap()
 }
 
 /// Returns all files below a folder, including hidden ones, with their contents.
@@ -113,15 +155,30 @@ fn check(dir: &Path, words: &[&str], new_mode: u32) {
         for end in ENDS {
             let failed = run(dir, end, words, "out");
             assert!(!failed.status.success(), "{words:?} {end}: {failed:?}");
-            assert!(files(dir) == before, "{words:?} {end} changed: {:?}", files(dir).keys());
+            assert!(
+                files(dir) == before,
+                "{words:?} {end} changed: {:?}",
+                files(dir).keys()
+            );
         }
         let done = run(dir, "true", words, "out");
         assert!(done.status.success(), "{words:?}: {done:?}");
-        assert_eq!(mode(&out), if has_old { 0o604 } else { new_mode }, "{words:?}");
+        assert_eq!(
+            mode(&out),
+            if has_old { 0o604 } else { new_mode },
+            "{words:?}"
+        );
         let mut after = files(dir);
         let written = after.remove(&out).unwrap();
-        assert!(written != OLD.as_bytes() && !written.is_empty(), "{words:?}");
-        assert!(after.keys().eq(before.keys().filter(|path| **path != out)), "{words:?}: {:?}", after.keys());
+        assert!(
+            written != OLD.as_bytes() && !written.is_empty(),
+            "{words:?}"
+        );
+        assert!(
+            after.keys().eq(before.keys().filter(|path| **path != out)),
+            "{words:?}: {:?}",
+            after.keys()
+        );
     }
 }
 
@@ -138,23 +195,37 @@ fn what_is_made_of_a_capture_is_for_its_user_alone() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("x.capture");
     fs::create_dir(&folder).unwrap();
-    let begin = When { utc: "2026-11-23T06:32:00Z".to_owned(), boot_nanos: 1_000_000 };
+    let begin = When {
+        utc: "2026-11-23T06:32:00Z".to_owned(),
+        boot_nanos: 1_000_000,
+    };
     write_absences(&folder, begin, b"other");
     for words in OF_CAPTURES {
         check(dir.path(), words, 0o600);
     }
     add_rings(&folder);
-    for words in [&["trace", "-i", "x.capture", "-o", "OUT"], &["latency", "-i", "x.capture", "-o", "OUT"]] {
+    for words in [
+        &["trace", "-i", "x.capture", "-o", "OUT"],
+        &["latency", "-i", "x.capture", "-o", "OUT"],
+    ] {
         let done = run(dir.path(), "true", words, "of_trace");
         assert!(done.status.success(), "{words:?}: {done:?}");
         let out = dir.path().join("of_trace");
         assert_eq!(mode(&out), 0o600, "{words:?}");
         fs::remove_file(out).unwrap();
     }
-    let done = run(dir.path(), "true", &["export", "x.capture", "--parquet", "OUT"], "tables");
+    let done = run(
+        dir.path(),
+        "true",
+        &["export", "x.capture", "--parquet", "OUT"],
+        "tables",
+    );
     assert!(done.status.success(), "{done:?}");
     let tables = files(&dir.path().join("tables"));
-    assert!(!tables.is_empty() && tables.keys().all(|path| mode(path) == 0o600), "{tables:?}");
+    assert!(
+        !tables.is_empty() && tables.keys().all(|path| mode(path) == 0o600),
+        "{tables:?}"
+    );
 }
 
 #[test]
@@ -175,13 +246,21 @@ fn files_that_belong_together_appear_together() {
         for end in ENDS {
             let failed = run(dir.path(), end, words, "folder");
             assert!(!failed.status.success(), "{words:?}: {failed:?}");
-            assert!(files(&out).is_empty(), "{words:?} {end}: {:?}", files(&out).keys());
+            assert!(
+                files(&out).is_empty(),
+                "{words:?} {end}: {:?}",
+                files(&out).keys()
+            );
         }
         let done = run(dir.path(), "true", words, "folder");
         assert!(done.status.success(), "{words:?}: {done:?}");
         let new = files(&out);
         let end = name.trim_start_matches('*');
-        assert!(new.len() > 1 && new.keys().any(|path| path.to_str().unwrap().ends_with(end)), "{:?}", new.keys());
+        assert!(
+            new.len() > 1 && new.keys().any(|path| path.to_str().unwrap().ends_with(end)),
+            "{:?}",
+            new.keys()
+        );
         for path in new.keys() {
             assert_eq!(mode(path), BY_UMASK);
             fs::write(path, OLD).unwrap();
@@ -189,10 +268,17 @@ fn files_that_belong_together_appear_together() {
         for end in ENDS {
             run(dir.path(), end, words, "folder");
             let is_old = |bytes: &Vec<u8>| bytes == OLD.as_bytes();
-            assert!(files(&out).values().all(is_old) && files(&out).len() == new.len(), "{words:?} {end}");
+            assert!(
+                files(&out).values().all(is_old) && files(&out).len() == new.len(),
+                "{words:?} {end}"
+            );
         }
         assert!(run(dir.path(), "true", words, "folder").status.success());
-        assert!(files(&out).keys().eq(new.keys()), "{words:?}: {:?}", files(&out).keys());
+        assert!(
+            files(&out).keys().eq(new.keys()),
+            "{words:?}: {:?}",
+            files(&out).keys()
+        );
         fs::remove_dir_all(out).unwrap();
     }
 }
@@ -210,16 +296,34 @@ fn an_error_says_which_files_were_replaced() {
     // In a folder with the sticky bit, another user's file may be written, but not replaced
     // (unlink(2)).
     fs::set_permissions(&out, fs::Permissions::from_mode(0o1777)).unwrap();
-    fs::set_permissions(out.join("demo.recording"), fs::Permissions::from_mode(0o666)).unwrap();
+    fs::set_permissions(
+        out.join("demo.recording"),
+        fs::Permissions::from_mode(0o666),
+    )
+    .unwrap();
     for path in [out.clone(), out.join("demo.recording")] {
         chown(path, Some(OTHER_USER), None).unwrap();
     }
     let mut command = testkit::command("setpriv");
-    command.args(["--bounding-set=-fowner", PROGRAM, "demo", "--write", "folder"]).current_dir(dir.path());
+    command
+        .args([
+            "--bounding-set=-fowner",
+            PROGRAM,
+            "demo",
+            "--write",
+            "folder",
+        ])
+        .current_dir(dir.path());
     let done = command.output().unwrap();
     let messages = String::from_utf8(done.stderr).unwrap();
-    assert!(!done.status.success() && messages.contains("these are new already: folder/demo.trace"), "{messages}");
-    let is_old = files(&out).into_values().map(|bytes| bytes == OLD.as_bytes()).collect::<Vec<_>>();
+    assert!(
+        !done.status.success() && messages.contains("these are new already: folder/demo.trace"),
+        "{messages}"
+    );
+    let is_old = files(&out)
+        .into_values()
+        .map(|bytes| bytes == OLD.as_bytes())
+        .collect::<Vec<_>>();
     assert_eq!(is_old, [true, false]);
 }
 
@@ -243,24 +347,35 @@ fn links_are_followed_and_what_is_no_file_is_written_directly() {
         }
         symlink("real", &link).unwrap();
         assert!(run(dir.path(), "true", words, "link").status.success());
-        assert!(link.symlink_metadata().unwrap().is_symlink() && fs::read_to_string(&real).unwrap() != OLD);
+        assert!(
+            link.symlink_metadata().unwrap().is_symlink()
+                && fs::read_to_string(&real).unwrap() != OLD
+        );
         fs::remove_file(&link).unwrap();
         fs::remove_file(&real).unwrap();
     }
     let expected = run(dir.path(), "true", words, "-").stdout;
     for out in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
-        assert_eq!(run(dir.path(), "true", words, out).stdout, expected, "{out}");
+        assert_eq!(
+            run(dir.path(), "true", words, out).stdout,
+            expected,
+            "{out}"
+        );
         // A descriptor is a file that the shell has opened: it is not replaced.
         run(dir.path(), "exec > real; ln real twin", words, out);
         assert!(
-            fs::read(dir.path().join("twin")).unwrap() == expected && fs::read(&real).unwrap() == expected,
+            fs::read(dir.path().join("twin")).unwrap() == expected
+                && fs::read(&real).unwrap() == expected,
             "{out}"
         );
         fs::remove_file(dir.path().join("twin")).unwrap();
     }
     assert!(run(dir.path(), "true", words, "/dev/null").status.success());
     mkfifoat(CWD, dir.path().join("fifo"), Mode::from_raw_mode(0o600)).unwrap();
-    assert_eq!(run(dir.path(), "cat fifo & true", words, "fifo").stdout, expected);
+    assert_eq!(
+        run(dir.path(), "cat fifo & true", words, "fifo").stdout,
+        expected
+    );
 }
 
 /// Without /proc, and on some file systems, an unnamed file can't be given a name. The file then
@@ -274,21 +389,33 @@ fn without_files_that_have_no_name_nothing_hidden_is_left_either() {
     let without_proc = |first: &str| {
         let script = format!("umount -l /proc || exit 77; {first}; exec \"$@\"");
         let mut command = testkit::command("unshare");
-        command.args(["--mount", "sh", "-c", &script, "sh", PROGRAM, "objects", "-o"]).arg(&out);
+        command
+            .args([
+                "--mount", "sh", "-c", &script, "sh", PROGRAM, "objects", "-o",
+            ])
+            .arg(&out);
         command.stdin(Stdio::null()).output().unwrap()
     };
     let failed = without_proc(ENDS[0]);
     if failed.status.code() == Some(77) {
         return crate::common::kernel::skip("mount", "nothing can be unmounted here");
     }
-    assert!(!failed.status.success() && fs::read_to_string(&out).unwrap() == OLD, "{failed:?}");
+    assert!(
+        !failed.status.success() && fs::read_to_string(&out).unwrap() == OLD,
+        "{failed:?}"
+    );
     let done = without_proc("true");
-    assert!(done.status.success() && fs::read_to_string(&out).unwrap() != OLD, "{done:?}");
+    assert!(
+        done.status.success() && fs::read_to_string(&out).unwrap() != OLD,
+        "{done:?}"
+    );
     // Leftovers of a kill do not disturb a later run.
     let killed = without_proc(ENDS[1]);
     let left = fs::read_dir(dir.path()).unwrap().count();
     assert!(!killed.status.success() && left == 2, "{killed:?}: {left}");
-    assert!(without_proc("true").status.success() && fs::read_dir(dir.path()).unwrap().count() == 2);
+    assert!(
+        without_proc("true").status.success() && fs::read_dir(dir.path()).unwrap().count() == 2
+    );
 }
 
 /// A file that may not be written is not replaced either.
@@ -300,9 +427,17 @@ fn a_file_that_may_not_be_written_is_not_replaced() {
     fs::set_permissions(&out, fs::Permissions::from_mode(0o400)).unwrap();
     // Root may write every file, but not without its capabilities.
     let mut command = testkit::command("sh");
-    let script = "test $(id -u) != 0 || set -- setpriv --bounding-set=-dac_override \"$@\"; exec \"$@\"";
-    let done = command.args(["-c", script, "sh", PROGRAM, "objects", "-o"]).arg(&out).output().unwrap();
-    assert!(!done.status.success() && fs::read_to_string(&out).unwrap() == OLD, "{done:?}");
+    let script =
+        "test $(id -u) != 0 || set -- setpriv --bounding-set=-dac_override \"$@\"; exec \"$@\"";
+    let done = command
+        .args(["-c", script, "sh", PROGRAM, "objects", "-o"])
+        .arg(&out)
+        .output()
+        .unwrap();
+    assert!(
+        !done.status.success() && fs::read_to_string(&out).unwrap() == OLD,
+        "{done:?}"
+    );
 }
 
 /// A file that is a mount point (`docker run -v FILE:FILE`) is refused before the work: renaming
@@ -315,11 +450,23 @@ fn a_file_that_is_a_mount_is_refused_at_once() {
     fs::write(dir.join("out"), OLD).unwrap();
     let script = "mount --bind out out && exec \"$0\" latency demo.trace -o out";
     let mut command = testkit::command("unshare");
-    command.args(["--mount", "sh", "-c", script, PROGRAM]).current_dir(dir).stdin(Stdio::null());
+    command
+        .args(["--mount", "sh", "-c", script, PROGRAM])
+        .current_dir(dir)
+        .stdin(Stdio::null());
     let done = command.output().unwrap();
     let errors = String::from_utf8_lossy(&done.stderr);
-    assert!(errors.contains("out: it is mounted there by itself"), "{errors}");
-    assert_eq!((done.status.code(), fs::read_to_string(dir.join("out")).unwrap().as_str()), (Some(1), OLD));
+    assert!(
+        errors.contains("out: it is mounted there by itself"),
+        "{errors}"
+    );
+    assert_eq!(
+        (
+            done.status.code(),
+            fs::read_to_string(dir.join("out")).unwrap().as_str()
+        ),
+        (Some(1), OLD)
+    );
 }
 
 /// A stream replaces an old file with its first bytes, and can be read from then on, even if the
@@ -333,16 +480,35 @@ fn a_stream_replaces_an_old_file_once_it_has_begun() {
     let path = application.path.to_str().unwrap().to_owned();
     for wrong in [
         &["trace", "--follow", "-i", "nowhere", "-o", "OUT"][..],
-        &["trace", "--follow", "-i", &path, "--where", "nonsense=1", "-o", "OUT"],
+        &[
+            "trace",
+            "--follow",
+            "-i",
+            &path,
+            "--where",
+            "nonsense=1",
+            "-o",
+            "OUT",
+        ],
     ] {
         let failed = run(dir.path(), "true", wrong, "out");
-        assert!(!failed.status.success() && fs::read_to_string(&out).unwrap() == OLD, "{wrong:?}: {failed:?}");
+        assert!(
+            !failed.status.success() && fs::read_to_string(&out).unwrap() == OLD,
+            "{wrong:?}: {failed:?}"
+        );
     }
     let mut follow = Follow::start(&application.path, &["-o", out.to_str().unwrap()]);
     application.record(10);
-    until(|| fs::read_to_string(&out).unwrap(), |text| text.lines().count() >= 10);
+    until(
+        || fs::read_to_string(&out).unwrap(),
+        |text| text.lines().count() >= 10,
+    );
     follow.kill();
     assert!(fs::read_to_string(&out).unwrap().lines().count() >= 10);
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "something hidden is left");
+    assert_eq!(
+        fs::read_dir(dir.path()).unwrap().count(),
+        1,
+        "something hidden is left"
+    );
     application.end();
 }

@@ -12,7 +12,11 @@ use super::target::{Sampling, Target, adds_up, budget, build, call, number, thre
 
 /// Starts the program.
 fn start(program: &Path) -> Target {
-    let mut target = Target::of(testkit::command(program).stdin(Stdio::piped()).stdout(Stdio::piped()));
+    let mut target = Target::of(
+        testkit::command(program)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped()),
+    );
     target.wait_for("ready");
     target
 }
@@ -29,18 +33,26 @@ fn end_first(target: &mut Target) {
 }
 
 fn has(sample: &Value, tid: u32) -> bool {
-    sample["threads"].as_array().unwrap().iter().any(|thread| thread["tid"] == tid)
+    sample["threads"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .any(|thread| thread["tid"] == tid)
 }
 
 #[test]
 fn a_first_thread_that_is_gone_has_no_budget_and_its_number_is_anothers_later() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = build(folder.path(), "leaderless") else { return };
+    let Some(program) = build(folder.path(), "leaderless") else {
+        return;
+    };
     let mut target = start(&program);
     let pid = target.child.id();
     end_first(&mut target);
     let arguments = ["-p", &pid.to_string(), "--sample-time", "60"];
-    let Some(sampling) = Sampling::start(&arguments) else { return };
+    let Some(sampling) = Sampling::start(&arguments) else {
+        return;
+    };
     let (sample, _) = sampling.end();
     adds_up(&sample);
     assert!(!has(&sample, pid), "{sample:#}");
@@ -58,7 +70,11 @@ fn a_first_thread_that_is_gone_has_no_budget_and_its_number_is_anothers_later() 
         "{sleep:#}"
     );
     for name in ["execve", "clock_nanosleep"] {
-        assert_eq!(call(sleep, &sleep["syscalls"], name)["count"], 1, "{sleep:#}");
+        assert_eq!(
+            call(sleep, &sleep["syscalls"], name)["count"],
+            1,
+            "{sleep:#}"
+        );
     }
 }
 
@@ -89,12 +105,19 @@ fn beside_timers<T>(body: impl FnOnce() -> T) -> T {
 #[test]
 fn an_interrupt_while_a_number_is_given_again_counts_from_then() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = build(folder.path(), "leaderless") else { return };
+    let Some(program) = build(folder.path(), "leaderless") else {
+        return;
+    };
     testkit::stay_on_last_cpu();
     let mut targets: Vec<Target> = (0..PROCESSES).map(|_| start(&program)).collect();
     targets.iter_mut().for_each(end_first);
-    let pids: Vec<String> = targets.iter().map(|target| target.child.id().to_string()).collect();
-    let Some(sampling) = Sampling::start(&["-p", &pids.join(","), "--sample-time", "60"]) else { return };
+    let pids: Vec<String> = targets
+        .iter()
+        .map(|target| target.child.id().to_string())
+        .collect();
+    let Some(sampling) = Sampling::start(&["-p", &pids.join(","), "--sample-time", "60"]) else {
+        return;
+    };
     let (samples, notes) = beside_timers(|| {
         for target in &mut targets {
             target.go();
@@ -106,7 +129,14 @@ fn an_interrupt_while_a_number_is_given_again_counts_from_then() {
     assert_eq!(samples.len(), 1, "{notes}");
     adds_up(&samples[0]);
     let threads = samples[0]["threads"].as_array().unwrap();
-    assert_eq!(threads.iter().filter(|thread| thread["name"] == "sleep").count(), PROCESSES, "{notes}");
+    assert_eq!(
+        threads
+            .iter()
+            .filter(|thread| thread["name"] == "sleep")
+            .count(),
+        PROCESSES,
+        "{notes}"
+    );
 }
 
 /// Takes a window in which a number belongs to the first thread, then to nobody, then to the other
@@ -128,19 +158,30 @@ fn two_owners() -> Option<(u64, u64, u64)> {
     let window = number(&samples[0]["stop_ns"]) - number(&samples[0]["start_ns"]);
     let sleep = thread(&samples[0], "sleep");
     assert_eq!(sleep["tid"], pid, "{sleep:#}");
-    assert_eq!(call(sleep, &sleep["syscalls"], "clock_nanosleep")["count"], 1, "{sleep:#}");
+    assert_eq!(
+        call(sleep, &sleep["syscalls"], "clock_nanosleep")["count"],
+        1,
+        "{sleep:#}"
+    );
     Some((window, budget(sleep, "window_ns"), alone))
 }
 
 #[test]
 fn the_time_before_it_got_the_number_is_not_the_others() {
-    let Some((window, of_other, _)) = two_owners() else { return };
+    let Some((window, of_other, _)) = two_owners() else {
+        return;
+    };
     assert!(of_other < window, "{of_other} of {window}");
 }
 
 #[test]
 #[ignore = "deep truth: it compares the test's clock with the window's"]
 fn the_time_between_two_owners_of_a_number_is_nobodys() {
-    let Some((window, of_other, alone)) = two_owners() else { return };
-    assert!(of_other + alone <= window, "{of_other} and {alone} of {window}");
+    let Some((window, of_other, alone)) = two_owners() else {
+        return;
+    };
+    assert!(
+        of_other + alone <= window,
+        "{of_other} and {alone} of {window}"
+    );
 }

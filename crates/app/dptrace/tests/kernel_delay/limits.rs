@@ -16,7 +16,11 @@ impl Group {
     pub(super) fn new(pid: u32) -> Option<Self> {
         let of_cpu = |name: &str| name.split(',').any(|name| name == "cpu");
         let hierarchies = host::cgroups::hierarchies();
-        let Some((name, root)) = hierarchies.iter().rev().find(|(name, _)| of_cpu(name) || name == "unified") else {
+        let Some((name, root)) = hierarchies
+            .iter()
+            .rev()
+            .find(|(name, _)| of_cpu(name) || name == "unified")
+        else {
             testkit::kernel::skip_if_permitted("cgroups", "no cgroups here");
             return None;
         };
@@ -24,15 +28,27 @@ impl Group {
         let files = if name == "unified" {
             vec![("cpu.max", "10000 100000".to_owned())]
         } else {
-            vec![("cpu.cfs_period_us", "100000".to_owned()), ("cpu.cfs_quota_us", "10000".to_owned())]
+            vec![
+                ("cpu.cfs_period_us", "100000".to_owned()),
+                ("cpu.cfs_quota_us", "10000".to_owned()),
+            ]
         };
-        let made = std::fs::create_dir(&folder).map(|()| Self { folder: folder.clone() });
+        let made = std::fs::create_dir(&folder).map(|()| Self {
+            folder: folder.clone(),
+        });
         let put = |(file, text): (&str, String)| std::fs::write(folder.join(file), text);
         let all = files.into_iter().chain([("cgroup.procs", pid.to_string())]);
-        match made.and_then(|group| all.map(put).collect::<std::io::Result<Vec<()>>>().map(|_| group)) {
+        match made.and_then(|group| {
+            all.map(put)
+                .collect::<std::io::Result<Vec<()>>>()
+                .map(|_| group)
+        }) {
             Ok(group) => Some(group),
             Err(error) => {
-                testkit::kernel::skip_if_permitted("cgroups", &format!("no CPU limit can be set here: {error}"));
+                testkit::kernel::skip_if_permitted(
+                    "cgroups",
+                    &format!("no CPU limit can be set here: {error}"),
+                );
                 None
             }
         }
@@ -66,12 +82,19 @@ fn used_up() -> Option<Value> {
     let group = Group::new(pid)?;
     let arguments = ["-p", &pid.to_string(), "--sample-time", "1"];
     let sample = in_some_window(|| {
-        let Some(sampling) = Sampling::start(&arguments) else { return Some(None) };
+        let Some(sampling) = Sampling::start(&arguments) else {
+            return Some(None);
+        };
         let sample = sampling.samples().0.remove(0);
         let limits = sample["cpu_limits"].as_array().unwrap();
         // The limit may be missing, or not yet be used up.
-        let ours = limits.iter().find(|limit| limit["cgroup"].as_str().unwrap().contains("dptrace-test"))?;
-        assert!(number(&ours["used_up"]) <= number(&ours["periods"]), "{ours}");
+        let ours = limits
+            .iter()
+            .find(|limit| limit["cgroup"].as_str().unwrap().contains("dptrace-test"))?;
+        assert!(
+            number(&ours["used_up"]) <= number(&ours["periods"]),
+            "{ours}"
+        );
         (number(&ours["used_up"]) > 0).then_some(Some(sample))
     });
     // The group can be removed once its process is gone.
@@ -85,12 +108,18 @@ fn a_limit_that_is_used_up_is_reported() {
     let Some(sample) = used_up() else { return };
     adds_up(&sample);
     let limits = sample["cpu_limits"].as_array().unwrap();
-    let throttled: u64 = limits.iter().map(|limit| number(&limit["throttled_ns"])).sum();
+    let throttled: u64 = limits
+        .iter()
+        .map(|limit| number(&limit["throttled_ns"]))
+        .sum();
     // A spinner waits for nothing but a CPU: the limit took at least the time that other threads
     // did not.
     let spinner = thread(&sample, "spinner");
     let most = number(&spinner["budget"]["throttled_at_most_ns"]);
-    assert!(most > 0 && most <= throttled && most <= budget(spinner, "ready_ns"), "{throttled}: {spinner:#}");
+    assert!(
+        most > 0 && most <= throttled && most <= budget(spinner, "ready_ns"),
+        "{throttled}: {spinner:#}"
+    );
 }
 
 #[test]
@@ -99,5 +128,8 @@ fn who_waits_for_a_limit_waits_for_a_cpu() {
     let Some(sample) = used_up() else { return };
     // Three busy threads share a tenth of a CPU, so they wait most of the time.
     let spinner = thread(&sample, "spinner");
-    assert!(budget(spinner, "ready_ns") > budget(spinner, "window_ns") / 2, "{spinner:#}");
+    assert!(
+        budget(spinner, "ready_ns") > budget(spinner, "window_ns") / 2,
+        "{spinner:#}"
+    );
 }

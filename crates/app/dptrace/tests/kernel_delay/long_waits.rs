@@ -48,7 +48,9 @@ fn who_ran_has_a_name_whatever_the_number_of_switches() {
     let (patient, _rivals) = (Target::start("patient"), Target::start("rivals"));
     let pid = patient.child.id().to_string();
     in_some_window(|| {
-        let Some(sampling) = Sampling::start(&["-p", &pid, "--sample-time", "0.2", "--sample-count", "4"]) else {
+        let Some(sampling) =
+            Sampling::start(&["-p", &pid, "--sample-time", "0.2", "--sample-count", "4"])
+        else {
             return Some(());
         };
         // The wait during which the programs are attached is known only from its end: accounts
@@ -67,9 +69,15 @@ fn is_named(sample: &Value) -> bool {
     assert_eq!(number(&sample["lost"]["rivals"]), 0);
     let waiter = thread(sample, "patient");
     let ran = waiter["ran_instead"].as_array().unwrap();
-    let (all, wait) = (ran.iter().map(|ran| number(&ran["ns"])).sum::<u64>(), budget(waiter, "ready_ns"));
+    let (all, wait) = (
+        ran.iter().map(|ran| number(&ran["ns"])).sum::<u64>(),
+        budget(waiter, "ready_ns"),
+    );
     assert!(all <= wait, "{all} of {wait} ns: {waiter:#}");
-    let rivals = ran.iter().filter(|ran| ran["name"].as_str().unwrap().starts_with("rival")).count();
+    let rivals = ran
+        .iter()
+        .filter(|ran| ran["name"].as_str().unwrap().starts_with("rival"))
+        .count();
     // A log of 127 switches alone would name only these.
     if rivals < RIVALS / 2 {
         return false;
@@ -94,10 +102,15 @@ fn who_ran_before_a_thread_that_is_woken_has_a_name() {
     let target = Target::start("woken");
     let pid = target.child.id().to_string();
     let arguments = ["-p", &pid, "--sample-time", "0.2", "--sample-count", "2"];
-    let Some(sampling) = Sampling::start(&arguments) else { return };
+    let Some(sampling) = Sampling::start(&arguments) else {
+        return;
+    };
     let sample = sampling.samples().0.pop().unwrap();
     adds_up(&sample);
     let woken = thread(&sample, "woken");
-    let (unknown, wait) = (number(&woken["ran_instead_unknown_ns"]), budget(woken, "ready_ns"));
+    let (unknown, wait) = (
+        number(&woken["ran_instead_unknown_ns"]),
+        budget(woken, "ready_ns"),
+    );
     assert!(unknown * 20 <= wait, "{unknown} of {wait} ns: {woken:#}");
 }

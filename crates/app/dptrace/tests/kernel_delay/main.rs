@@ -33,7 +33,13 @@ fn sample_of_calls() -> Option<(Value, u64, String)> {
     let pid = target.child.id().to_string();
     let sampling = Sampling::start(&["-p", &pid, "--sample-time", "60"])?;
     target.go();
-    let slept = target.wait_for("slept").split_whitespace().nth(1).unwrap().parse().unwrap();
+    let slept = target
+        .wait_for("slept")
+        .split_whitespace()
+        .nth(1)
+        .unwrap()
+        .parse()
+        .unwrap();
     target.wait_for("done");
     let (sample, notes) = sampling.end();
     adds_up(&sample);
@@ -46,11 +52,21 @@ const ALL_SLEEPS_NS: u64 = SLEEP.as_nanos() as u64 * SLEEPS as u64;
 
 #[test]
 fn calls_are_counted_exactly() {
-    let Some((sample, ..)) = sample_of_calls() else { return };
+    let Some((sample, ..)) = sample_of_calls() else {
+        return;
+    };
     for name in ["old", "born"] {
         let thread = thread(&sample, name);
-        assert_eq!(call(thread, &thread["syscalls"], "getppid")["count"], CALLS, "{name}");
-        assert_eq!(call(thread, &thread["syscalls"], "getuid")["count"], OTHER_CALLS, "{name}");
+        assert_eq!(
+            call(thread, &thread["syscalls"], "getppid")["count"],
+            CALLS,
+            "{name}"
+        );
+        assert_eq!(
+            call(thread, &thread["syscalls"], "getuid")["count"],
+            OTHER_CALLS,
+            "{name}"
+        );
         assert_eq!(thread["born"], name == "born", "{name}");
     }
     let sleeper = thread(&sample, "sleeper");
@@ -62,19 +78,33 @@ fn calls_are_counted_exactly() {
     let times = ["mean_ns", "p50_ns", "p99_ns", "max_ns"].map(|name| number(&sleeps[name]));
     assert_eq!(times[0], total / u64::from(SLEEPS));
     // A percentile is accurate to half a power of two.
-    assert!(SLEEP.as_nanos() as u64 * 4 / 5 <= times[1] && times[1..].is_sorted(), "{sleeps}");
+    assert!(
+        SLEEP.as_nanos() as u64 * 4 / 5 <= times[1] && times[1..].is_sorted(),
+        "{sleeps}"
+    );
     assert_eq!(sleeps["errors"], 0);
     let failing = thread(&sample, "failing");
     let failed = ["access", "faccessat", "faccessat2"]
         .iter()
-        .filter_map(|name| failing["syscalls"].as_array().unwrap().iter().find(|call| call["name"] == *name));
-    let failed: Vec<(u64, u64)> = failed.map(|call| (number(&call["count"]), number(&call["errors"]))).collect();
+        .filter_map(|name| {
+            failing["syscalls"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .find(|call| call["name"] == *name)
+        });
+    let failed: Vec<(u64, u64)> = failed
+        .map(|call| (number(&call["count"]), number(&call["errors"])))
+        .collect();
     assert_eq!(failed, [(ERRORS, ERRORS)], "{failing:#}");
     assert_eq!(call(failing, &failing["syscalls"], "getppid")["errors"], 0);
     // It was blocked before the window and stayed so: no event mentions it.
     let still = thread(&sample, "blocked");
     let window = number(&sample["stop_ns"]) - number(&sample["start_ns"]);
-    assert_eq!(call(still, &still["budget"]["calls"], "read")["blocked_ns"], window);
+    assert_eq!(
+        call(still, &still["budget"]["calls"], "read")["blocked_ns"],
+        window
+    );
     assert!(still["syscalls"].as_array().unwrap().is_empty());
 }
 
@@ -82,7 +112,9 @@ fn calls_are_counted_exactly() {
 fn threads_that_end_in_the_window_have_ended() {
     // A join returns before the joined thread has left its CPU for the last time.
     in_some_window(|| {
-        let Some((sample, ..)) = sample_of_calls() else { return Some(()) };
+        let Some((sample, ..)) = sample_of_calls() else {
+            return Some(());
+        };
         let ended = |name| thread(&sample, name)["ended"] == true;
         assert!(!ended("blocked"));
         (ended("old") && ended("born")).then_some(())
@@ -92,14 +124,22 @@ fn threads_that_end_in_the_window_have_ended() {
 #[test]
 #[ignore = "deep truth: it compares the target's clock with that of the sums"]
 fn calls_take_as_long_as_they_took() {
-    let Some((sample, slept, notes)) = sample_of_calls() else { return };
+    let Some((sample, slept, notes)) = sample_of_calls() else {
+        return;
+    };
     assert!(!notes.contains("skipped"), "{notes}");
     let sleeper = thread(&sample, "sleeper");
     let total = number(&call(sleeper, &sleeper["syscalls"], "clock_nanosleep")["total_ns"]);
-    assert!((ALL_SLEEPS_NS..=slept).contains(&total), "{ALL_SLEEPS_NS} <= {total} <= {slept}");
-    let blocked = number(&call(sleeper, &sleeper["budget"]["calls"], "clock_nanosleep")["blocked_ns"]);
-    let rest: u64 =
-        ["ready_ns", "syscalls_ns", "hard_irq_ns", "soft_irq_ns"].iter().map(|part| budget(sleeper, part)).sum();
+    assert!(
+        (ALL_SLEEPS_NS..=slept).contains(&total),
+        "{ALL_SLEEPS_NS} <= {total} <= {slept}"
+    );
+    let blocked =
+        number(&call(sleeper, &sleeper["budget"]["calls"], "clock_nanosleep")["blocked_ns"]);
+    let rest: u64 = ["ready_ns", "syscalls_ns", "hard_irq_ns", "soft_irq_ns"]
+        .iter()
+        .map(|part| budget(sleeper, part))
+        .sum();
     assert!(blocked <= total && total - blocked <= rest, "{sleeper:#}");
 }
 
@@ -107,14 +147,24 @@ fn calls_take_as_long_as_they_took() {
 /// (Documentation/scheduler/sched-stats.rst).
 fn books(pid: u32, tid: u64) -> (u64, u64) {
     let text = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).unwrap();
-    let mut numbers = text.split_ascii_whitespace().map(|number| number.parse().unwrap());
+    let mut numbers = text
+        .split_ascii_whitespace()
+        .map(|number| number.parse().unwrap());
     (numbers.next().unwrap(), numbers.next().unwrap())
 }
 
 fn tid_of(pid: u32, name: &str) -> u64 {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-    let named = |path: &std::path::Path| std::fs::read_to_string(path.join("comm")).unwrap().trim_end() == name;
-    let path = tasks.map(|entry| entry.unwrap().path()).find(|path| named(path)).unwrap();
+    let named = |path: &std::path::Path| {
+        std::fs::read_to_string(path.join("comm"))
+            .unwrap()
+            .trim_end()
+            == name
+    };
+    let path = tasks
+        .map(|entry| entry.unwrap().path())
+        .find(|path| named(path))
+        .unwrap();
     path.file_name().unwrap().to_str().unwrap().parse().unwrap()
 }
 
@@ -130,38 +180,67 @@ fn spinners_have_a_whole_budget_and_rivals() {
     let target = Target::start("spin");
     let pid = target.child.id();
     let names = ["spinner", "left", "right"];
-    let (stolen_before, before) = (stolen_ticks(), names.map(|name| books(pid, tid_of(pid, name))));
+    let (stolen_before, before) = (
+        stolen_ticks(),
+        names.map(|name| books(pid, tid_of(pid, name))),
+    );
     let begun = Instant::now();
-    let Some(sampling) = Sampling::start(&["-p", &pid.to_string(), "--sample-time", "60"]) else { return };
+    let Some(sampling) = Sampling::start(&["-p", &pid.to_string(), "--sample-time", "60"]) else {
+        return;
+    };
     std::thread::sleep(Duration::from_millis(500));
     let (sample, _) = sampling.end();
     // Runs and waits are booked when they end: at the latest when all threads have stopped.
     target.stop();
     let after = names.map(|name| books(pid, tid_of(pid, name)));
     let stolen = stolen_ticks() - stolen_before;
-    let outside = begun.elapsed().as_nanos() as u64 - (number(&sample["stop_ns"]) - number(&sample["start_ns"]));
+    let outside = begun.elapsed().as_nanos() as u64
+        - (number(&sample["stop_ns"]) - number(&sample["start_ns"]));
     adds_up(&sample);
     for ((name, before), after) in names.iter().zip(before).zip(after) {
         let thread = thread(&sample, name);
-        assert_eq!((budget(thread, "syscalls_ns"), budget(thread, "blocked_ns")), (0, 0), "{thread:#}");
+        assert_eq!(
+            (budget(thread, "syscalls_ns"), budget(thread, "blocked_ns")),
+            (0, 0),
+            "{thread:#}"
+        );
         let (waited, booked) = (budget(thread, "ready_ns"), after.1 - before.1);
-        assert!(waited <= booked + CLOCKS_DIFFER_NS, "{name} waited {waited}, booked {booked}; {stolen} ticks stolen");
+        assert!(
+            waited <= booked + CLOCKS_DIFFER_NS,
+            "{name} waited {waited}, booked {booked}; {stolen} ticks stolen"
+        );
         // A wait is booked when it ends: the one at the start may have begun before we first read
         // the books.
         let open = number(&thread["longest_wait_ns"]).max(50_000_000);
-        assert!(waited + outside + open >= booked, "{name} waited {waited}, booked {booked}, {outside} outside");
-        let ran = budget(thread, "user_ns") + budget(thread, "hard_irq_ns") + budget(thread, "soft_irq_ns");
+        assert!(
+            waited + outside + open >= booked,
+            "{name} waited {waited}, booked {booked}, {outside} outside"
+        );
+        let ran = budget(thread, "user_ns")
+            + budget(thread, "hard_irq_ns")
+            + budget(thread, "soft_irq_ns");
         // By our own clock: no listed run was a wait.
         let runs = number(&thread["run"]["total_ns"]);
-        assert!(runs <= ran, "{name} was listed to run {runs}, and ran {ran}: {thread:#}");
-        assert!(ran <= after.0 - before.0 + CLOCKS_DIFFER_NS, "{name} ran {ran}, booked {}", after.0 - before.0);
+        assert!(
+            runs <= ran,
+            "{name} was listed to run {runs}, and ran {ran}: {thread:#}"
+        );
+        assert!(
+            ran <= after.0 - before.0 + CLOCKS_DIFFER_NS,
+            "{name} ran {ran}, booked {}",
+            after.0 - before.0
+        );
     }
     target.signal(Signal::CONT);
-    let is_right = |preemptor: &&Value| preemptor["name"] == "right" && number(&preemptor["ns"]) > 0;
+    let is_right =
+        |preemptor: &&Value| preemptor["name"] == "right" && number(&preemptor["ns"]) > 0;
     eventually(&pid.to_string(), |sample| {
         let left = thread(sample, "left");
         let preemptors = left["ran_instead"].as_array().unwrap();
-        let sum: u64 = preemptors.iter().map(|preemptor| number(&preemptor["ns"])).sum();
+        let sum: u64 = preemptors
+            .iter()
+            .map(|preemptor| number(&preemptor["ns"]))
+            .sum();
         assert!(sum <= budget(left, "ready_ns"), "{left:#}");
         preemptors.iter().find(is_right).is_some()
     });
@@ -171,7 +250,12 @@ fn spinners_have_a_whole_budget_and_rivals() {
 /// it may fall between the scheduler's reading of its clock and ours.
 fn stolen_ticks() -> u64 {
     let text = std::fs::read_to_string("/proc/stat").unwrap();
-    text.lines().next().unwrap().split_ascii_whitespace().nth(8).map_or(0, |ticks| ticks.parse().unwrap())
+    text.lines()
+        .next()
+        .unwrap()
+        .split_ascii_whitespace()
+        .nth(8)
+        .map_or(0, |ticks| ticks.parse().unwrap())
 }
 
 /// The threads come at once, so that the maps gain many entries in places where the kernel can't
@@ -181,19 +265,33 @@ fn stolen_ticks() -> u64 {
 fn threads_that_come_all_at_once_find_room() {
     let mut target = Target::start("crowd");
     let pid = target.child.id().to_string();
-    let Some(sampling) = Sampling::start(&["-p", &pid, "--sample-time", "60"]) else { return };
+    let Some(sampling) = Sampling::start(&["-p", &pid, "--sample-time", "60"]) else {
+        return;
+    };
     target.go();
     target.wait_for("done");
     let (sample, notes) = sampling.end();
     adds_up(&sample);
     let threads = sample["threads"].as_array().unwrap();
-    let members: Vec<&Value> =
-        threads.iter().filter(|thread| thread["name"].as_str().unwrap().starts_with("member")).collect();
+    let members: Vec<&Value> = threads
+        .iter()
+        .filter(|thread| thread["name"].as_str().unwrap().starts_with("member"))
+        .collect();
     assert_eq!(members.len() as u64, CROWD, "{notes}");
     for member in members {
-        assert_eq!(call(member, &member["syscalls"], "getppid")["count"], CROWD_CALLS, "{member:#}");
+        assert_eq!(
+            call(member, &member["syscalls"], "getppid")["count"],
+            CROWD_CALLS,
+            "{member:#}"
+        );
     }
-    assert!(["threads", "rivals", "interrupts"].iter().all(|what| sample["lost"][what] == 0), "{}", sample["lost"]);
+    assert!(
+        ["threads", "rivals", "interrupts"]
+            .iter()
+            .all(|what| sample["lost"][what] == 0),
+        "{}",
+        sample["lost"]
+    );
 }
 
 /// Returns the hard and soft interrupt time of the one thread of `storm`, as listed and as in its
@@ -201,12 +299,17 @@ fn threads_that_come_all_at_once_find_room() {
 fn interrupts(sample: &Value) -> ([u64; 2], [u64; 2]) {
     let thread = thread(sample, "truth::truth");
     let listed = |lists: &[&str]| -> u64 {
-        let all = lists.iter().flat_map(|list| thread[list].as_array().unwrap());
+        let all = lists
+            .iter()
+            .flat_map(|list| thread[list].as_array().unwrap());
         all.map(|interrupt| number(&interrupt["total_ns"])).sum()
     };
     let listed = [listed(&["hard_irqs", "cpu_irqs"]), listed(&["soft_irqs"])];
     let of = ["hard_irq_ns", "soft_irq_ns"].map(|part| budget(thread, part));
-    assert!(listed[0] <= of[0] && listed[1] <= of[1], "{listed:?} of {of:?}: {thread:#}");
+    assert!(
+        listed[0] <= of[0] && listed[1] <= of[1],
+        "{listed:?} of {of:?}: {thread:#}"
+    );
     (listed, of)
 }
 
@@ -214,7 +317,9 @@ fn interrupts(sample: &Value) -> ([u64; 2], [u64; 2]) {
 fn interrupts_are_a_part_of_the_budget() {
     let mut target = Target::start("storm");
     target.go();
-    eventually(&target.child.id().to_string(), |sample| interrupts(sample).0[0] > 0);
+    eventually(&target.child.id().to_string(), |sample| {
+        interrupts(sample).0[0] > 0
+    });
 }
 
 /// The listed interrupts add up to the budget, except for an interrupt that an edge of the sample
@@ -252,7 +357,12 @@ fn sample_of_a_stop() -> Option<(u64, u64, u64)> {
     let most = sent.elapsed().as_nanos() as u64;
     let (sample, _) = sampling.end();
     adds_up(&sample);
-    let main = sample["threads"].as_array().unwrap().iter().find(|thread| thread["tid"] == target.child.id()).unwrap();
+    let main = sample["threads"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|thread| thread["tid"] == target.child.id())
+        .unwrap();
     assert_eq!(main["stopped"]["count"], 1, "{main:#}");
     let total = number(&main["stopped"]["total_ns"]);
     assert_eq!(budget(main, "stopped_ns"), total, "{main:#}");
@@ -261,36 +371,63 @@ fn sample_of_a_stop() -> Option<(u64, u64, u64)> {
 
 #[test]
 fn a_stop_is_a_part_of_the_budget() {
-    let Some((total, ..)) = sample_of_a_stop() else { return };
+    let Some((total, ..)) = sample_of_a_stop() else {
+        return;
+    };
     assert!(total > 0);
 }
 
 #[test]
 #[ignore = "deep truth: it compares the length of a stop with the test's clock"]
 fn a_stop_is_as_long_as_it_was() {
-    let Some((total, least, most)) = sample_of_a_stop() else { return };
-    assert!((least..=most).contains(&total), "{least} <= {total} <= {most}");
+    let Some((total, least, most)) = sample_of_a_stop() else {
+        return;
+    };
+    assert!(
+        (least..=most).contains(&total),
+        "{least} <= {total} <= {most}"
+    );
 }
 
 #[test]
 fn a_process_that_ends_is_reported() {
     let target = Target::start("idle");
     let pid = target.child.id();
-    let Some(mut sampling) = Sampling::start(&["-p", &pid.to_string(), "--sample-time", "60"]) else { return };
+    let Some(mut sampling) = Sampling::start(&["-p", &pid.to_string(), "--sample-time", "60"])
+    else {
+        return;
+    };
     drop(target);
     let mut text = String::new();
-    sampling.child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    sampling
+        .child
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut text)
+        .unwrap();
     assert!(sampling.child.wait().unwrap().success());
     let sample: Value = serde_json::from_str(&text).unwrap();
     adds_up(&sample);
     let threads = sample["threads"].as_array().unwrap();
-    assert!(!threads.is_empty() && threads.iter().all(|thread| thread["ended"] == true), "{sample:#}");
+    assert!(
+        !threads.is_empty() && threads.iter().all(|thread| thread["ended"] == true),
+        "{sample:#}"
+    );
 }
 
 #[test]
 fn a_command_is_seen_from_its_first_instruction() {
     let output = testkit::command(env!("CARGO_BIN_EXE_dptrace"))
-        .args(["kernel-delay", "--json", "--sample-time", "60", "--", "sleep", "0.1"])
+        .args([
+            "kernel-delay",
+            "--json",
+            "--sample-time",
+            "60",
+            "--",
+            "sleep",
+            "0.1",
+        ])
         .output()
         .unwrap();
     let notes = String::from_utf8_lossy(&output.stderr);
@@ -302,28 +439,47 @@ fn a_command_is_seen_from_its_first_instruction() {
         testkit::kernel::skip_if_permitted("kernel", &notes);
         return;
     }
-    let sample: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{notes}"));
+    let sample: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{notes}"));
     adds_up(&sample);
     let thread = thread(&sample, "sleep");
     let sleep = call(thread, &thread["syscalls"], "clock_nanosleep");
     assert_eq!(sleep["count"], 1);
     assert!(number(&sleep["total_ns"]) >= 100_000_000);
-    assert_eq!(call(thread, &thread["syscalls"], "execve")["count"], 1, "{thread:#}");
+    assert_eq!(
+        call(thread, &thread["syscalls"], "execve")["count"],
+        1,
+        "{thread:#}"
+    );
 }
 
 #[test]
 fn a_thread_that_runs_another_program_takes_the_first_ones_number() {
     let mut target = Target::start("exec");
     let pid = target.child.id();
-    let Some(sampling) = Sampling::start(&["-p", &pid.to_string(), "--sample-time", "60"]) else { return };
+    let Some(sampling) = Sampling::start(&["-p", &pid.to_string(), "--sample-time", "60"]) else {
+        return;
+    };
     target.go();
     let (samples, notes) = sampling.samples();
     assert_eq!(samples.len(), 1, "{notes}");
     adds_up(&samples[0]);
     let thread = thread(&samples[0], "sleep");
     assert_eq!(thread["tid"], pid, "{thread:#}");
-    assert_eq!(call(thread, &thread["syscalls"], "clock_nanosleep")["count"], 1, "{thread:#}");
-    assert_eq!(call(thread, &thread["syscalls"], "execve")["count"], 1, "{thread:#}");
+    assert_eq!(
+        call(thread, &thread["syscalls"], "clock_nanosleep")["count"],
+        1,
+        "{thread:#}"
+    );
+    assert_eq!(
+        call(thread, &thread["syscalls"], "execve")["count"],
+        1,
+        "{thread:#}"
+    );
     let threads = samples[0]["threads"].as_array().unwrap();
-    assert!(threads.len() > 1 && threads.iter().all(|thread| thread["ended"] == true), "{:#}", samples[0]);
+    assert!(
+        threads.len() > 1 && threads.iter().all(|thread| thread["ended"] == true),
+        "{:#}",
+        samples[0]
+    );
 }

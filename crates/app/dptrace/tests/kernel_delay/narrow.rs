@@ -46,7 +46,15 @@ pub(super) fn narrow() {
 fn calls_of_the_32_bit_interface_are_counted_apart() {
     let mut target = Target::start("narrow");
     let pid = target.child.id().to_string();
-    let Some(sampling) = Sampling::start(&["-p", &pid, "--sample-time", "60", "-s", "--stack-trace-size", "0"]) else {
+    let Some(sampling) = Sampling::start(&[
+        "-p",
+        &pid,
+        "--sample-time",
+        "60",
+        "-s",
+        "--stack-trace-size",
+        "0",
+    ]) else {
         return;
     };
     target.go();
@@ -59,11 +67,32 @@ fn calls_of_the_32_bit_interface_are_counted_apart() {
     adds_up(&sample);
     let thread = thread(&sample, "narrow");
     let counted = |name: &str| &call(thread, &thread["syscalls"], name)["count"];
-    assert_eq!((counted("32-bit calls"), counted("getppid")), (&NARROW.into(), &WIDE.into()), "{notes}");
+    assert_eq!(
+        (counted("32-bit calls"), counted("getppid")),
+        (&NARROW.into(), &WIDE.into()),
+        "{notes}"
+    );
     // In the 64-bit table the number means another call: 64 is semget.
-    let others = thread["syscalls"].as_array().unwrap().iter().any(|call| call["name"] == "semget");
-    assert!(!others && call(thread, &thread["syscalls"], "32-bit calls")["number"].is_null(), "{thread:#}");
-    assert!(number(&call(thread, &thread["budget"]["calls"], "32-bit calls")["cpu_ns"]) > 0, "{thread:#}");
+    let others = thread["syscalls"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .any(|call| call["name"] == "semget");
+    assert!(
+        !others && call(thread, &thread["syscalls"], "32-bit calls")["number"].is_null(),
+        "{thread:#}"
+    );
+    assert!(
+        number(&call(thread, &thread["budget"]["calls"], "32-bit calls")["cpu_ns"]) > 0,
+        "{thread:#}"
+    );
     let events = sample["syscall_events"]["events"].as_array().unwrap();
-    assert_eq!(events.iter().filter(|event| event["syscall"] == "32-bit calls").count() as u64, NARROW, "{notes}");
+    assert_eq!(
+        events
+            .iter()
+            .filter(|event| event["syscall"] == "32-bit calls")
+            .count() as u64,
+        NARROW,
+        "{notes}"
+    );
 }

@@ -57,7 +57,10 @@ fn sample_of_polls() -> Option<(Value, u64, u64)> {
     let sampling = Sampling::start(&["-p", &pid, "--sample-time", "60"])?;
     target.go();
     let notes = target.wait_for("polled");
-    let mut words = notes.split_whitespace().skip(1).map(|word| word.parse::<u64>().unwrap());
+    let mut words = notes
+        .split_whitespace()
+        .skip(1)
+        .map(|word| word.parse::<u64>().unwrap());
     let (between, whole) = (words.next().unwrap(), words.next().unwrap());
     target.wait_for("done");
     let (sample, _) = sampling.end();
@@ -68,25 +71,46 @@ fn sample_of_polls() -> Option<(Value, u64, u64)> {
 #[test]
 #[ignore = "deep truth: it compares the target's clock with that of the sums"]
 fn long_polls_are_as_long_as_they_were() {
-    let Some((sample, between, whole)) = sample_of_polls() else { return };
+    let Some((sample, between, whole)) = sample_of_polls() else {
+        return;
+    };
     let total = number(&thread(&sample, "poller")["long_poll"]["total_ns"]);
-    assert!((between..=whole).contains(&total), "{between} <= {total} <= {whole}");
+    assert!(
+        (between..=whole).contains(&total),
+        "{between} <= {total} <= {whole}"
+    );
 }
 
 #[test]
 fn long_polls_are_the_times_between_two_polls() {
-    let Some((sample, ..)) = sample_of_polls() else { return };
+    let Some((sample, ..)) = sample_of_polls() else {
+        return;
+    };
     let poller = thread(&sample, "poller");
     let polls = &poller["long_poll"];
     assert_eq!(
-        (&polls["count"], &call(poller, &poller["syscalls"], POLL.name())["count"]),
+        (
+            &polls["count"],
+            &call(poller, &poller["syscalls"], POLL.name())["count"]
+        ),
         (&14.into(), &POLLS.into())
     );
     let [total, min, max] = ["total_ns", "min_ns", "max_ns"].map(|name| number(&polls[name]));
-    assert!(SLEEP.as_nanos() as u64 <= min && min <= total / 14 && total / 14 <= max, "{polls}");
-    assert!(max <= total && total <= budget(poller, "window_ns"), "{poller:#}");
+    assert!(
+        SLEEP.as_nanos() as u64 <= min && min <= total / 14 && total / 14 <= max,
+        "{polls}"
+    );
+    assert!(
+        max <= total && total <= budget(poller, "window_ns"),
+        "{poller:#}"
+    );
     // Threads that do not poll have no such times.
     let threads = sample["threads"].as_array().unwrap();
     let others = threads.iter().filter(|thread| thread["name"] != "poller");
-    assert!(others.clone().count() > 0 && others.into_iter().all(|thread| thread["long_poll"]["count"] == 0));
+    assert!(
+        others.clone().count() > 0
+            && others
+                .into_iter()
+                .all(|thread| thread["long_poll"]["count"] == 0)
+    );
 }

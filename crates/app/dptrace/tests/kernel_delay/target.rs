@@ -19,7 +19,15 @@ pub(super) struct Target {
 impl Target {
     pub(super) fn start(part: &str) -> Self {
         let mut command = testkit::command(std::env::current_exe().unwrap());
-        command.args(["--exact", "truth::truth", "--ignored", "--nocapture", "--test-threads=2"]).env(PART, part);
+        command
+            .args([
+                "--exact",
+                "truth::truth",
+                "--ignored",
+                "--nocapture",
+                "--test-threads=2",
+            ])
+            .env(PART, part);
         let mut target = Self::of(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
         target.wait_for("ready");
         target
@@ -29,12 +37,17 @@ impl Target {
     pub(super) fn of(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap();
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        Self { child, input, output: BufReader::new(output) }
+        Self {
+            child,
+            input,
+            output: BufReader::new(output),
+        }
     }
 
     /// Returns the next line with this beginning.
     pub(super) fn wait_for(&mut self, beginning: &str) -> String {
-        self.line(beginning).unwrap_or_else(|| panic!("it ended before it said {beginning}"))
+        self.line(beginning)
+            .unwrap_or_else(|| panic!("it ended before it said {beginning}"))
     }
 
     /// Returns whether it prints a line with this beginning before it ends.
@@ -67,8 +80,15 @@ impl Target {
     pub(super) fn stop(&self) {
         self.signal(Signal::STOP);
         let tasks = format!("/proc/{}/task", self.child.id());
-        let stopped = |path: std::path::PathBuf| std::fs::read_to_string(path.join("stat")).unwrap().contains(") T ");
-        while !std::fs::read_dir(&tasks).unwrap().all(|task| stopped(task.unwrap().path())) {
+        let stopped = |path: std::path::PathBuf| {
+            std::fs::read_to_string(path.join("stat"))
+                .unwrap()
+                .contains(") T ")
+        };
+        while !std::fs::read_dir(&tasks)
+            .unwrap()
+            .all(|task| stopped(task.unwrap().path()))
+        {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
     }
@@ -105,7 +125,10 @@ pub(super) struct Sampling {
 
 impl Sampling {
     /// Starts it. `None` if the kernel is too old or not permitted, which is reported.
-    #[expect(clippy::zombie_processes, reason = "it is waited for when the sample ends, or the test has failed")]
+    #[expect(
+        clippy::zombie_processes,
+        reason = "it is waited for when the sample ends, or the test has failed"
+    )]
     pub(super) fn start(arguments: &[&str]) -> Option<Self> {
         if !testkit::kernel::is_permitted("kernel-delay") {
             return None;
@@ -134,7 +157,10 @@ impl Sampling {
             }
             if read == 0 || line.contains("not permitted") {
                 let status = child.wait();
-                assert!(line.contains("not permitted"), "no window: {notes:?} {status:?}");
+                assert!(
+                    line.contains("not permitted"),
+                    "no window: {notes:?} {status:?}"
+                );
                 testkit::kernel::skip_if_permitted("kernel", &line);
                 return None;
             }
@@ -144,10 +170,20 @@ impl Sampling {
     /// Waits for its end; returns its samples and notes.
     pub(super) fn samples(mut self) -> (Vec<Value>, String) {
         let (mut text, mut notes) = (String::new(), String::new());
-        self.child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+        self.child
+            .stdout
+            .take()
+            .unwrap()
+            .read_to_string(&mut text)
+            .unwrap();
         self.messages.read_to_string(&mut notes).unwrap();
         assert!(self.child.wait().unwrap().success(), "{notes}");
-        (text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), notes)
+        (
+            text.lines()
+                .map(|line| serde_json::from_str(line).unwrap())
+                .collect(),
+            notes,
+        )
     }
 
     /// Ends the window now; returns the sample and the notes.
@@ -166,29 +202,50 @@ const MAX_WINDOWS: usize = 100;
 /// get no CPU in a window.
 #[track_caller]
 pub(super) fn in_some_window<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    (0..MAX_WINDOWS).find_map(|_| look()).unwrap_or_else(|| panic!("it is in none of {MAX_WINDOWS} windows"))
+    (0..MAX_WINDOWS)
+        .find_map(|_| look())
+        .unwrap_or_else(|| panic!("it is in none of {MAX_WINDOWS} windows"))
 }
 
 /// Takes samples of half a second until one satisfies the predicate.
 #[track_caller]
 pub(super) fn eventually(pid: &str, is_so: impl Fn(&Value) -> bool) {
-    let sample = || Some(Sampling::start(&["-p", pid, "--sample-time", "0.5"])?.samples().0.remove(0));
+    let sample = || {
+        Some(
+            Sampling::start(&["-p", pid, "--sample-time", "0.5"])?
+                .samples()
+                .0
+                .remove(0),
+        )
+    };
     in_some_window(|| sample().is_none_or(|sample| is_so(&sample)).then_some(()));
 }
 
 pub(super) fn thread<'v>(sample: &'v Value, name: &str) -> &'v Value {
-    let mut found = sample["threads"].as_array().unwrap().iter().filter(|thread| thread["name"] == name);
-    let thread = found.next().unwrap_or_else(|| panic!("no thread {name} in {sample:#}"));
+    let mut found = sample["threads"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|thread| thread["name"] == name);
+    let thread = found
+        .next()
+        .unwrap_or_else(|| panic!("no thread {name} in {sample:#}"));
     assert!(found.next().is_none(), "two threads {name}");
     thread
 }
 
 pub(super) fn number(value: &Value) -> u64 {
-    value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("{value} is no number"))
 }
 
 pub(super) fn call<'v>(thread: &'v Value, list: &'v Value, name: &str) -> &'v Value {
-    list.as_array().unwrap().iter().find(|call| call["name"] == name).unwrap_or_else(|| panic!("no {name}: {thread:#}"))
+    list.as_array()
+        .unwrap()
+        .iter()
+        .find(|call| call["name"] == name)
+        .unwrap_or_else(|| panic!("no {name}: {thread:#}"))
 }
 
 pub(super) fn budget(thread: &Value, part: &str) -> u64 {
@@ -201,6 +258,9 @@ pub(super) fn adds_up(sample: &Value) {
     let edge = number(&sample["edge_ns"]);
     for thread in sample["threads"].as_array().unwrap() {
         let (sum, window) = (budget(thread, "sum_ns"), budget(thread, "window_ns"));
-        assert!(sum.abs_diff(window) <= window / 1000 + edge, "{sum} of {window}, {edge} at its edges: {thread:#}");
+        assert!(
+            sum.abs_diff(window) <= window / 1000 + edge,
+            "{sum} of {window}, {edge} at its edges: {thread:#}"
+        );
     }
 }

@@ -23,7 +23,9 @@ pub(super) const SLEEP: Duration = Duration::from_millis(3);
 #[test]
 #[ignore = "it is the program that the other tests look at"]
 fn truth() {
-    let Ok(part) = std::env::var(PART) else { return };
+    let Ok(part) = std::env::var(PART) else {
+        return;
+    };
     match part.as_str() {
         "calls" => calls(),
         "spin" => spin(),
@@ -53,17 +55,26 @@ pub(super) fn say(text: &str) {
 
 pub(super) fn wait_for_go() {
     say("ready");
-    std::io::stdin().lock().read_line(&mut String::new()).unwrap();
+    std::io::stdin()
+        .lock()
+        .read_line(&mut String::new())
+        .unwrap();
 }
 
 /// Starts a thread that has its name when this returns: the thread sets the name itself.
-pub(super) fn named(name: &str, run: impl FnOnce() + Send + 'static) -> std::thread::JoinHandle<()> {
+pub(super) fn named(
+    name: &str,
+    run: impl FnOnce() + Send + 'static,
+) -> std::thread::JoinHandle<()> {
     let (started, wait) = std::sync::mpsc::channel();
     let thread = move || {
         started.send(()).unwrap();
         run();
     };
-    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(thread).unwrap();
+    let thread = std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(thread)
+        .unwrap();
     wait.recv().unwrap();
     thread
 }
@@ -207,7 +218,11 @@ fn crowd() {
             }
             std::thread::sleep(SLEEP);
         };
-        std::thread::Builder::new().name(format!("member{number}")).stack_size(1 << 16).spawn(calls).unwrap()
+        std::thread::Builder::new()
+            .name(format!("member{number}"))
+            .stack_size(1 << 16)
+            .spawn(calls)
+            .unwrap()
     };
     let members: Vec<_> = (0..CROWD).map(member).collect();
     for member in members {
@@ -243,7 +258,10 @@ fn deep() {
 /// Starts a busy child and waits for it. The child ends when its input does.
 fn parent() {
     let mut command = testkit::command(std::env::current_exe().unwrap());
-    command.args(std::env::args_os().skip(1)).env(PART, "spin").stderr(Stdio::null());
+    command
+        .args(std::env::args_os().skip(1))
+        .env(PART, "spin")
+        .stderr(Stdio::null());
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();

@@ -1,5 +1,8 @@
 //! The loads: the test program, started again. A line on standard input starts them.
-#![expect(unsafe_code, reason = "the scripts know the functions by the names that C programs have them under")]
+#![expect(
+    unsafe_code,
+    reason = "the scripts know the functions by the names that C programs have them under"
+)]
 
 use std::ffi::{CStr, c_char};
 use std::hint::black_box;
@@ -31,7 +34,13 @@ struct AwaitedLock {
 }
 
 const fn lock(kind: u8, fields: [u32; 3], mode: i32) -> AwaitedLock {
-    AwaitedLock { fields, field4: 0, kind, method: 1, mode }
+    AwaitedLock {
+        fields,
+        field4: 0,
+        kind,
+        method: 1,
+        mode,
+    }
 }
 
 static STUCK: AwaitedLock = lock(10, [5, 0, 78], 7);
@@ -110,11 +119,28 @@ fn waits() {
         ProcSleep(&raw const lock, result, milliseconds);
         pgstat_report_activity(1, std::ptr::null());
     };
-    wait(c"SELECT granted FROM load", lock(0, [5, 16384, 0], 8), 0, 200);
+    wait(
+        c"SELECT granted FROM load",
+        lock(0, [5, 16384, 0], 8),
+        0,
+        200,
+    );
     wait(c"SELECT fast FROM load", lock(0, [5, 16384, 0], 8), 0, 0);
     wait(c"SELECT crossed FROM load", lock(5, [741, 0, 0], 5), 2, 200);
-    wait(c"SELECT cancelled FROM load", lock(10, [5, 0, 77], 7), -1, 200);
-    std::thread::spawn(move || wait(c"SELECT last FROM load", lock(4, [5, 16385, 3], 7), 0, 600_000));
+    wait(
+        c"SELECT cancelled FROM load",
+        lock(10, [5, 0, 77], 7),
+        -1,
+        200,
+    );
+    std::thread::spawn(move || {
+        wait(
+            c"SELECT last FROM load",
+            lock(4, [5, 16385, 3], 7),
+            0,
+            600_000,
+        );
+    });
     wait_for_sleepers(1);
     std::thread::sleep(SLOW);
 }
@@ -144,7 +170,8 @@ fn files() {
 
 fn connections() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let mut client = TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
+    let mut client =
+        TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
     let (mut server, _) = listener.accept().expect("it connects");
     for _ in 0..6 {
         client.write_all(b"hello").expect("it is connected");
@@ -182,14 +209,22 @@ fn signals() {
 fn wait_for_sleepers(count: usize) {
     let call = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("syscall")).ok();
     let is_asleep = |call: &String| call.starts_with(&format!("{CLOCK_NANOSLEEP} "));
-    let tasks = || std::fs::read_dir("/proc/self/task").expect("we live").flatten();
+    let tasks = || {
+        std::fs::read_dir("/proc/self/task")
+            .expect("we live")
+            .flatten()
+    };
     while tasks().filter_map(call).filter(is_asleep).count() < count {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
 /// System call number `__NR_clock_nanosleep`.
-const CLOCK_NANOSLEEP: u32 = if cfg!(target_arch = "aarch64") { 115 } else { 230 };
+const CLOCK_NANOSLEEP: u32 = if cfg!(target_arch = "aarch64") {
+    115
+} else {
+    230
+};
 
 /// Starts a query and calls that do not end.
 fn running() {

@@ -1,9 +1,15 @@
 //! The bundled scripts for any process, each under a load with known numbers.
 
-#![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
+#![expect(
+    clippy::expect_used,
+    reason = "a test that is not set up as it should be fails"
+)]
 
 #[path = "../it/common/kernel.rs"]
-#[expect(dead_code, reason = "neither recordings nor the demo target are of interest here")]
+#[expect(
+    dead_code,
+    reason = "neither recordings nor the demo target are of interest here"
+)]
 mod kernel;
 mod loads;
 
@@ -52,11 +58,19 @@ fn output_of(load: &str, script: &str, script_args: &[&str]) -> String {
 fn output_until(end: End, load: &str, script: &str, script_args: &[&str]) -> String {
     let own = std::env::current_exe().expect("this program");
     let mut command = testkit::command(own);
-    command.args(["program", "--exact", "--ignored", "--nocapture"]).env(LOAD, load).stdout(Stdio::null());
+    command
+        .args(["program", "--exact", "--ignored", "--nocapture"])
+        .env(LOAD, load)
+        .stdout(Stdio::null());
     let mut program = Process::start(&mut command);
     let pid = program.pid().to_string();
     let mut command = testkit::command(PROGRAM);
-    command.args(["run", script]).args(script_args).args(["-p", &pid]).env("NO_COLOR", "1").stdout(Stdio::piped());
+    command
+        .args(["run", script])
+        .args(script_args)
+        .args(["-p", &pid])
+        .env("NO_COLOR", "1")
+        .stdout(Stdio::piped());
     let mut tracer = Process::start(&mut command);
     tracer.wait_for("Attached");
     program.say("go\n");
@@ -79,21 +93,37 @@ fn output_until(end: End, load: &str, script: &str, script_args: &[&str]) -> Str
 fn assert_parts(load: &str, script: &str, script_args: &[&str], parts: &[&str]) {
     let output = output_of(load, script, script_args);
     for part in parts {
-        assert!(output.contains(part), "{script} does not print {part:?}:\n{output}");
+        assert!(
+            output.contains(part),
+            "{script} does not print {part:?}:\n{output}"
+        );
     }
 }
 
 /// Returns all names in the list of scripts.
 fn names() -> Vec<String> {
-    let list = testkit::command(PROGRAM).arg("scripts").output().expect("it runs").stdout;
+    let list = testkit::command(PROGRAM)
+        .arg("scripts")
+        .output()
+        .expect("it runs")
+        .stdout;
     let list = String::from_utf8(list).expect("it is UTF-8");
-    let names = list.lines().filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
-    names.map(|line| line.split(' ').next().unwrap_or_default().to_owned()).collect()
+    let names = list
+        .lines()
+        .filter_map(|line| line.strip_prefix("  "))
+        .filter(|line| !line.starts_with(' '));
+    names
+        .map(|line| line.split(' ').next().unwrap_or_default().to_owned())
+        .collect()
 }
 
 #[test]
 fn the_list_fits_a_terminal() {
-    let list = testkit::command(PROGRAM).arg("scripts").output().expect("it runs").stdout;
+    let list = testkit::command(PROGRAM)
+        .arg("scripts")
+        .output()
+        .expect("it runs")
+        .stdout;
     let list = String::from_utf8(list).expect("it is UTF-8");
     assert!(list.lines().all(|line| line.len() <= 80), "{list}");
     assert!(list.starts_with("CPU and threads\n  runqlat"), "{list}");
@@ -105,11 +135,18 @@ fn the_list_fits_a_terminal() {
 fn every_script_compiles() {
     let Some(_alone) = kernel() else { return };
     for name in names() {
-        let check =
-            testkit::command(PROGRAM).args(["run", "--check", &name, "-c", "/bin/true"]).output().expect("it runs");
+        let check = testkit::command(PROGRAM)
+            .args(["run", "--check", &name, "-c", "/bin/true"])
+            .output()
+            .expect("it runs");
         let errors = String::from_utf8_lossy(&check.stderr);
-        let can_not_run = check.status.code() == Some(3) && errors.contains(&format!("{name} can't run here"));
-        assert!(check.status.success() || can_not_run, "{name}: {}: {errors}", check.status);
+        let can_not_run =
+            check.status.code() == Some(3) && errors.contains(&format!("{name} can't run here"));
+        assert!(
+            check.status.success() || can_not_run,
+            "{name}: {}: {errors}",
+            check.status
+        );
     }
 }
 
@@ -127,19 +164,43 @@ fn fast_queries_and_waits_are_not_listed() {
 fn applications() {
     let Some(_alone) = kernel() else { return };
     let queries = output_of("queries", "pg-queries", &["100"]);
-    assert!(queries.contains(" ms  SELECT slow FROM load\n") && queries.contains("@milliseconds:"), "{queries}");
-    assert!(queries.starts_with("    PID           TIME  QUERY\n"), "{queries}");
+    assert!(
+        queries.contains(" ms  SELECT slow FROM load\n") && queries.contains("@milliseconds:"),
+        "{queries}"
+    );
+    assert!(
+        queries.starts_with("    PID           TIME  QUERY\n"),
+        "{queries}"
+    );
     assert!(!queries.contains("running"), "{queries}");
-    assert!(queries.contains(" ms  SELECT long, xxxx") && queries.contains("xxx...\n"), "{queries}");
-    assert!(queries.contains(" ms  cut off, its process ended: SELECT last FROM load\n"), "{queries}");
-    assert!(queries.contains(" ms  parallel worker of 4711: SELECT part FROM load\n"), "{queries}");
+    assert!(
+        queries.contains(" ms  SELECT long, xxxx") && queries.contains("xxx...\n"),
+        "{queries}"
+    );
+    assert!(
+        queries.contains(" ms  cut off, its process ended: SELECT last FROM load\n"),
+        "{queries}"
+    );
+    assert!(
+        queries.contains(" ms  parallel worker of 4711: SELECT part FROM load\n"),
+        "{queries}"
+    );
     let handshakes = output_of("handshakes", "tls-handshakes", &[]);
     // A bucket is `[8, 16)`, or `[1]` for a handshake of one microsecond.
-    let counted = handshakes
-        .lines()
-        .filter_map(|line| line.split_once([')', ']'])?.1.split_once('|')?.0.trim().parse::<u64>().ok());
+    let counted = handshakes.lines().filter_map(|line| {
+        line.split_once([')', ']'])?
+            .1
+            .split_once('|')?
+            .0
+            .trim()
+            .parse::<u64>()
+            .ok()
+    });
     assert_eq!(counted.sum::<u64>(), 2, "{handshakes}");
-    assert!(handshakes.contains("@not_completed[program]: 1\n"), "{handshakes}");
+    assert!(
+        handshakes.contains("@not_completed[program]: 1\n"),
+        "{handshakes}"
+    );
     assert_parts("names", "dns", &[], &[" found  localhost\n", "@us:"]);
 }
 
@@ -148,7 +209,9 @@ fn waits_of_queries() {
     let Some(_alone) = kernel() else { return };
     let waits = output_of("waits", "pg-waits", &["100"]);
     assert!(
-        waits.starts_with("    PID         WAITED  LOCK ON         NUMBER  MODE                  QUERY\n"),
+        waits.starts_with(
+            "    PID         WAITED  LOCK ON         NUMBER  MODE                  QUERY\n"
+        ),
         "{waits}"
     );
     for row in [
@@ -171,16 +234,33 @@ fn files_and_errors() {
     assert_eq!(syncs.matches(" ms  load.dat\n").count(), 2, "{syncs}");
     assert!(syncs.contains("@us[program]:\n"), "{syncs}");
     let opens = output_of("files", "failed-opens", &[]);
-    assert_eq!(opens.matches(" /no-such-directory/load: No such file or directory\n").count(), 3, "{opens}");
+    assert_eq!(
+        opens
+            .matches(" /no-such-directory/load: No such file or directory\n")
+            .count(),
+        3,
+        "{opens}"
+    );
     let failed = " No such file or directory   /no-such-directory/load\n";
     let opens = output_of("files", "opensnoop", &[]);
     assert_eq!(opens.matches(failed).count(), 3, "{opens}");
     let opened = |line: &&str| line.contains(" program         ok ") && line.ends_with("/load.dat");
     assert_eq!(opens.lines().filter(opened).count(), 1, "{opens}");
     let opens = output_of("files", "files-opened", &[]);
-    assert!(opens.contains("@failed[program, /no-such-directory/load, No such file or directory]: 3\n"), "{opens}");
-    assert!(opens.lines().any(|line| line.ends_with("/load.dat]: 1")), "{opens}");
-    assert_parts("files", "syscall-errors", &[], &["@failed[program, read, Bad file descriptor]: 4\n"]);
+    assert!(
+        opens.contains("@failed[program, /no-such-directory/load, No such file or directory]: 3\n"),
+        "{opens}"
+    );
+    assert!(
+        opens.lines().any(|line| line.ends_with("/load.dat]: 1")),
+        "{opens}"
+    );
+    assert_parts(
+        "files",
+        "syscall-errors",
+        &[],
+        &["@failed[program, read, Bad file descriptor]: 4\n"],
+    );
     // Requests of in-memory file systems reach no disk.
     output_of("files", "disk-latency", &[]);
 }
@@ -190,11 +270,26 @@ fn network() {
     let Some(_alone) = kernel() else { return };
     let peers = output_of("connections", "peer-calls", &[]);
     for call in ["sendto", "recvfrom"] {
-        let found = peers.lines().filter(|line| line.starts_with(&format!("@calls[program, {call}, 127.0.0.1, ")));
-        assert!(found.clone().count() == 1 && found.clone().all(|line| line.ends_with("]: 6")), "{call}: {peers}");
+        let found = peers
+            .lines()
+            .filter(|line| line.starts_with(&format!("@calls[program, {call}, 127.0.0.1, ")));
+        assert!(
+            found.clone().count() == 1 && found.clone().all(|line| line.ends_with("]: 6")),
+            "{call}: {peers}"
+        );
     }
-    assert_parts("connections", "tcp-connects", &[], &["@us[127.0.0.1, ", "@failed[127.0.0.1, 1]: "]);
-    assert_parts("connections", "tcp-resets", &[], &[" <- 127.0.0.1:1\n", "@resets[127.0.0.1, 1]: "]);
+    assert_parts(
+        "connections",
+        "tcp-connects",
+        &[],
+        &["@us[127.0.0.1, ", "@failed[127.0.0.1, 1]: "],
+    );
+    assert_parts(
+        "connections",
+        "tcp-resets",
+        &[],
+        &[" <- 127.0.0.1:1\n", "@resets[127.0.0.1, 1]: "],
+    );
 }
 
 /// A server that accepts no connection: from the second on, the kernel does not answer, and the
@@ -212,10 +307,20 @@ fn retransmits() {
     let script = dir.path().join("load.pl");
     std::fs::write(&script, load).expect("there is space");
     let mut command = testkit::command(PROGRAM);
-    command.args(["run", "tcp-retransmits", "-c", &format!("perl {}", script.display())]).stdout(Stdio::piped());
+    command
+        .args([
+            "run",
+            "tcp-retransmits",
+            "-c",
+            &format!("perl {}", script.display()),
+        ])
+        .stdout(Stdio::piped());
     let (status, output, errors) = Process::start(&mut command).end();
     assert!(status.success(), "{status}: {errors:#?}");
-    assert!(output.contains(" ms: 127.0.0.1:") && output.contains("@segments[127.0.0.1, "), "{output}");
+    assert!(
+        output.contains(" ms: 127.0.0.1:") && output.contains("@segments[127.0.0.1, "),
+        "{output}"
+    );
 }
 
 #[test]
@@ -223,27 +328,51 @@ fn stacks() {
     let Some(_alone) = kernel() else { return };
     assert_parts("memory", "page-faults", &[], &["@faults[program, \n"]);
     let growth = output_until(End::Interrupt, "memory", "memory-growth", &[]);
-    let grown = growth.lines().filter_map(|line| line.strip_prefix("]: ")?.parse::<u64>().ok());
+    let grown = growth
+        .lines()
+        .filter_map(|line| line.strip_prefix("]: ")?.parse::<u64>().ok());
     assert!(grown.max() >= Some(64 << 20), "{growth}");
     assert_parts("locks", "runqlat", &[], &["@us:"]);
-    assert_parts("locks", "futex-waits", &[], &["@us[program, \n", ".count = "]);
-    for (load, script, function) in [("spin", "cpu-folded", ";spin_here"), ("sleep", "offcpu-folded", "nanosleep")] {
+    assert_parts(
+        "locks",
+        "futex-waits",
+        &[],
+        &["@us[program, \n", ".count = "],
+    );
+    for (load, script, function) in [
+        ("spin", "cpu-folded", ";spin_here"),
+        ("sleep", "offcpu-folded", "nanosleep"),
+    ] {
         let output = output_until(End::Interrupt, load, script, &[]);
         let lines = output.lines().filter(|line| !line.is_empty());
         let is_folded = |line: &str| {
             let (stack, number) = line.rsplit_once(' ').unwrap_or_default();
-            stack.contains(';') && !stack.contains(";;") && !stack.ends_with(';') && number.parse::<u64>().is_ok()
+            stack.contains(';')
+                && !stack.contains(";;")
+                && !stack.ends_with(';')
+                && number.parse::<u64>().is_ok()
         };
         assert!(lines.clone().all(is_folded), "{script}:\n{output}");
-        assert!(lines.clone().any(|line| line.contains(function)), "{script}: no {function}:\n{output}");
+        assert!(
+            lines.clone().any(|line| line.contains(function)),
+            "{script}: no {function}:\n{output}"
+        );
         assert!(!output.contains("__traceiter_"), "{script}:\n{output}");
     }
 }
 
 /// Parses a time of the tables, a number and its unit, to nanoseconds.
 fn nanos(number: &str, unit: &str) -> u64 {
-    let units = [("ns", 1), ("us", 1000), ("ms", 1_000_000), ("s", 1_000_000_000)];
-    let (_, factor) = units.iter().find(|(name, _)| *name == unit).expect("a unit");
+    let units = [
+        ("ns", 1),
+        ("us", 1000),
+        ("ms", 1_000_000),
+        ("s", 1_000_000_000),
+    ];
+    let (_, factor) = units
+        .iter()
+        .find(|(name, _)| *name == unit)
+        .expect("a unit");
     number.parse::<u64>().expect("a number") * factor
 }
 
@@ -253,16 +382,27 @@ fn a_table_of_calls() {
     let Some(_alone) = kernel() else { return };
     let table = output_of("calls", "syslat", &[]);
     assert!(table.lines().all(|line| line.len() <= 80), "{table}");
-    let lines = table.lines().filter(|line| !line.is_empty()).map(|line| line.split_whitespace().collect());
-    let (head, rows): (Vec<Vec<&str>>, Vec<Vec<&str>>) = lines.partition(|line: &Vec<&str>| line[0] == "SYSTEM");
+    let lines = table
+        .lines()
+        .filter(|line| !line.is_empty())
+        .map(|line| line.split_whitespace().collect());
+    let (head, rows): (Vec<Vec<&str>>, Vec<Vec<&str>>) =
+        lines.partition(|line: &Vec<&str>| line[0] == "SYSTEM");
     assert_eq!(head.len(), 1, "{table}");
-    let row = |name| rows.iter().find(|row| row[0] == name).unwrap_or_else(|| panic!("no {name} in:\n{table}"));
+    let row = |name| {
+        rows.iter()
+            .find(|row| row[0] == name)
+            .unwrap_or_else(|| panic!("no {name} in:\n{table}"))
+    };
     assert_eq!(row("getppid")[1..3], ["500", "0"], "{table}");
     assert_eq!(row("unlinkat")[1..3], ["7", "7"], "{table}");
     let totals: Vec<u64> = rows.iter().map(|row| nanos(row[3], row[4])).collect();
     assert!(totals.is_sorted_by(|a, b| a >= b), "{table}");
     for row in &rows {
-        let times: Vec<u64> = row[5..].chunks(2).map(|time| nanos(time[0], time[1])).collect();
+        let times: Vec<u64> = row[5..]
+            .chunks(2)
+            .map(|time| nanos(time[0], time[1]))
+            .collect();
         let [mean, p50, p99, max] = times.try_into().expect("four times");
         // The mean is truncated to whole units.
         assert!(p50 <= p99 && p99 <= max && mean <= max, "{row:?}");
@@ -274,34 +414,70 @@ fn a_table_of_calls() {
 fn what_is_still_running_is_printed() {
     let Some(_alone) = kernel() else { return };
     let queries = output_until(End::Interrupt, "running", "pg-queries", &["100"]);
-    assert!(queries.contains(" ms  still running: SELECT stuck FROM load\n"), "{queries}");
+    assert!(
+        queries.contains(" ms  still running: SELECT stuck FROM load\n"),
+        "{queries}"
+    );
     let waits = output_until(End::Interrupt, "running", "pg-waits", &["100"]);
     let row = " ms  advisory            78  Exclusive             still waiting: SELECT blocked FROM load\n";
     assert!(waits.contains(row), "{waits}");
     let table = output_until(End::Interrupt, "running", "syslat", &[]);
-    let (_, stuck) = table.split_once("\n\nSTILL IN CALL      THREADS  LONGEST\n").expect("a second table");
-    assert!(stuck.lines().any(|line| line.starts_with("clock_nanosleep ")), "{table}");
+    let (_, stuck) = table
+        .split_once("\n\nSTILL IN CALL      THREADS  LONGEST\n")
+        .expect("a second table");
+    assert!(
+        stuck
+            .lines()
+            .any(|line| line.starts_with("clock_nanosleep ")),
+        "{table}"
+    );
 }
 
 #[test]
 fn blocked_and_preempted_threads() {
     let Some(_alone) = kernel() else { return };
     let table = output_of("sleep", "offcpu", &[]);
-    let (blocked, preempted) = table.split_once("PREEMPTED, BY THREAD").expect("two tables");
-    assert!(blocked.starts_with("   TOTAL    TIMES  LONGEST  BLOCKED, BY STACK\n"), "{table}");
-    assert!(blocked.contains("  program\n        ") && blocked.contains("nanosleep+"), "{table}");
-    assert!(!blocked.contains("__traceiter_") && !blocked.contains("schedule+"), "{table}");
-    assert!(!preempted.contains("nanosleep") && table.lines().all(|line| line.len() <= 80), "{table}");
+    let (blocked, preempted) = table
+        .split_once("PREEMPTED, BY THREAD")
+        .expect("two tables");
+    assert!(
+        blocked.starts_with("   TOTAL    TIMES  LONGEST  BLOCKED, BY STACK\n"),
+        "{table}"
+    );
+    assert!(
+        blocked.contains("  program\n        ") && blocked.contains("nanosleep+"),
+        "{table}"
+    );
+    assert!(
+        !blocked.contains("__traceiter_") && !blocked.contains("schedule+"),
+        "{table}"
+    );
+    assert!(
+        !preempted.contains("nanosleep") && table.lines().all(|line| line.len() <= 80),
+        "{table}"
+    );
 }
 
 #[test]
 fn processes() {
     let Some(_alone) = kernel() else { return };
-    assert_parts("signals", "signals", &[], &[" program         Urgent I/O condition  -> "]);
+    assert_parts(
+        "signals",
+        "signals",
+        &[],
+        &[" program         Urgent I/O condition  -> "],
+    );
     let mut command = testkit::command(PROGRAM);
-    let (status, output, errors) =
-        Process::start(command.args(["run", "execs", "-c", "/bin/true"]).stdout(Stdio::piped())).end();
-    assert!(status.success() && output.contains("/bin/true\n"), "{status}: {output}{errors:#?}");
+    let (status, output, errors) = Process::start(
+        command
+            .args(["run", "execs", "-c", "/bin/true"])
+            .stdout(Stdio::piped()),
+    )
+    .end();
+    assert!(
+        status.success() && output.contains("/bin/true\n"),
+        "{status}: {output}{errors:#?}"
+    );
 }
 
 /// The map that counts followed processes takes no number from the script's maps.
@@ -310,7 +486,17 @@ fn maps_keep_their_numbers_with_forks() {
     let Some(_alone) = kernel() else { return };
     let script = "begin { @a = 1; @b = 2; clear(@a); print(@b); }";
     let mut command = testkit::command(PROGRAM);
-    command.args(["run", "-q", "--follow-forks", "-e", script, "-c", "/bin/true"]).stdout(Stdio::piped());
+    command
+        .args([
+            "run",
+            "-q",
+            "--follow-forks",
+            "-e",
+            script,
+            "-c",
+            "/bin/true",
+        ])
+        .stdout(Stdio::piped());
     let (status, output, errors) = Process::start(&mut command).end();
     assert!(status.success(), "{status}: {errors:#?}");
     let lines: Vec<&str> = output.lines().filter(|line| !line.is_empty()).collect();

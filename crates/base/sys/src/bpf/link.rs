@@ -114,7 +114,8 @@ impl Link {
     /// Attaches to many locations at once. Since Linux 6.6.
     pub fn uprobe_multi(program: &Program, to: &UprobeMulti<'_>) -> io::Result<Self> {
         let count = to.offsets.len();
-        if to.cookies.len() != count || !(to.semaphores.is_empty() || to.semaphores.len() == count) {
+        if to.cookies.len() != count || !(to.semaphores.is_empty() || to.semaphores.len() == count)
+        {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let path = CString::new(to.path.as_os_str().as_bytes())?;
@@ -125,7 +126,11 @@ impl Link {
             flags: 0,
             path: address(path.as_ptr()),
             offsets: address(to.offsets),
-            ref_ctr_offsets: if to.semaphores.is_empty() { 0 } else { address(to.semaphores) },
+            ref_ctr_offsets: if to.semaphores.is_empty() {
+                0
+            } else {
+                address(to.semaphores)
+            },
             cookies: address(to.cookies),
             count: u32::try_from(count).map_err(|_| io::ErrorKind::InvalidInput)?,
             multi_flags: if to.on_return { MULTI_RETURN } else { 0 },
@@ -135,16 +140,27 @@ impl Link {
         // SAFETY: the arrays have `count` entries each (checked above) and are only read; the path
         // ends with a NUL.
         let fd = unsafe { make_apart(Command::LinkCreate, &mut attr) }?;
-        Ok(Self { fd: Descriptor::apart(fd), quick: false, event: None })
+        Ok(Self {
+            fd: Descriptor::apart(fd),
+            quick: false,
+            event: None,
+        })
     }
 
     /// Attaches to the entries of many kernel functions at once, with a cookie for each. Since
     /// Linux 5.18.
-    pub fn kprobe_multi(program: &Program, functions: &[&str], cookies: &[u64]) -> io::Result<Self> {
+    pub fn kprobe_multi(
+        program: &Program,
+        functions: &[&str],
+        cookies: &[u64],
+    ) -> io::Result<Self> {
         if cookies.len() != functions.len() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let names: Vec<CString> = functions.iter().map(|&name| CString::new(name)).collect::<Result<_, _>>()?;
+        let names: Vec<CString> = functions
+            .iter()
+            .map(|&name| CString::new(name))
+            .collect::<Result<_, _>>()?;
         let symbols: Vec<u64> = names.iter().map(|name| address(name.as_ptr())).collect();
         let mut attr = KprobeMultiAttr {
             prog_fd: program.raw_fd(),
@@ -160,7 +176,11 @@ impl Link {
         // SAFETY: the arrays have `count` entries each and are only read; each name ends with a NUL
         // and outlives the call.
         let fd = unsafe { make(Command::LinkCreate, &mut attr) }?;
-        Ok(Self { fd: Descriptor::plain(fd), quick: false, event: None })
+        Ok(Self {
+            fd: Descriptor::plain(fd),
+            quick: false,
+            event: None,
+        })
     }
 
     /// Attaches to a perf event, which the link then owns. Since Linux 5.15.
@@ -175,7 +195,11 @@ impl Link {
         // SAFETY: this form has no pointers.
         let fd = unsafe { make(Command::LinkCreate, &mut attr) }?;
         event.enable()?;
-        Ok(Self { fd: Descriptor::plain(fd), quick: false, event: Some(event) })
+        Ok(Self {
+            fd: Descriptor::plain(fd),
+            quick: false,
+            event: Some(event),
+        })
     }
 
     /// Attaches to a perf event as on kernels before 5.15, without a cookie: the event holds the
@@ -183,22 +207,38 @@ impl Link {
     pub fn perf_event_ioctl(program: &Program, event: PerfEvent) -> io::Result<Self> {
         event.set_program(program)?;
         event.enable()?;
-        Ok(Self { fd: event.into_fd(), quick: false, event: None })
+        Ok(Self {
+            fd: event.into_fd(),
+            quick: false,
+            event: None,
+        })
     }
 
     /// Prepares a program for iterations over the objects that it was loaded for. Since Linux 5.8.
     pub fn iterator(program: &Program) -> io::Result<Self> {
         let attach_type = AttachType::Iterator as u32;
-        let mut attr = IteratorLinkAttr { prog_fd: program.raw_fd(), target_fd: 0, attach_type, flags: 0 };
+        let mut attr = IteratorLinkAttr {
+            prog_fd: program.raw_fd(),
+            target_fd: 0,
+            attach_type,
+            flags: 0,
+        };
         // SAFETY: this form has no pointers; fields left at 0 select an iteration over all objects.
         let fd = unsafe { make(Command::LinkCreate, &mut attr) }?;
-        Ok(Self { fd: Descriptor::plain(fd), quick: true, event: None })
+        Ok(Self {
+            fd: Descriptor::plain(fd),
+            quick: true,
+            event: None,
+        })
     }
 
     /// Starts one iteration: reading the file runs the program for one object after another, until
     /// its end. Only for [`Self::iterator`].
     pub fn iteration(&self) -> io::Result<File> {
-        let mut attr = IteratorAttr { link_fd: self.fd.as_fd().as_raw_fd().cast_unsigned(), flags: 0 };
+        let mut attr = IteratorAttr {
+            link_fd: self.fd.as_fd().as_raw_fd().cast_unsigned(),
+            flags: 0,
+        };
         // SAFETY: this form has no pointers.
         let fd = unsafe { make(Command::IteratorCreate, &mut attr) }?;
         Ok(File::from(fd))
@@ -232,10 +272,18 @@ impl Link {
     /// for which a [`super::ProgramType::Tracing`] program was loaded (since Linux 5.5).
     pub fn raw_tracepoint(program: &Program, name: Option<&CStr>) -> io::Result<Self> {
         let name = name.map_or(0, |name| address(name.as_ptr()));
-        let mut attr = RawTracepointAttr { name, prog_fd: program.raw_fd(), padding: 0 };
+        let mut attr = RawTracepointAttr {
+            name,
+            prog_fd: program.raw_fd(),
+            padding: 0,
+        };
         // SAFETY: the name, if there is one, ends with a NUL and is only read.
         let fd = unsafe { make(Command::RawTracepointOpen, &mut attr) }?;
-        Ok(Self { fd: Descriptor::plain(fd), quick: true, event: None })
+        Ok(Self {
+            fd: Descriptor::plain(fd),
+            quick: true,
+            event: None,
+        })
     }
 }
 

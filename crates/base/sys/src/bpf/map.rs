@@ -79,10 +79,20 @@ impl Map {
         let fd = unsafe { make(Command::MapCreate, &mut attr) }?;
         let value_size = spec.value_size as usize;
         // The kernel rounds each CPU's value up to 8 bytes (bpf_map_value_size in kernel/bpf/syscall.c).
-        let lookup_size =
-            if spec.kind.is_per_cpu() { value_size.next_multiple_of(8) * cpus::possible()? } else { value_size };
+        let lookup_size = if spec.kind.is_per_cpu() {
+            value_size.next_multiple_of(8) * cpus::possible()?
+        } else {
+            value_size
+        };
         let (kind, key_size, max_entries) = (spec.kind, spec.key_size as usize, spec.max_entries);
-        Ok(Self { fd, kind, key_size, lookup_size, value_size, max_entries })
+        Ok(Self {
+            fd,
+            kind,
+            key_size,
+            lookup_size,
+            value_size,
+            max_entries,
+        })
     }
 
     /// Returns the size of a key, in bytes.
@@ -108,7 +118,9 @@ impl Map {
     /// Returns the distance between two CPUs' values in the result of [`Map::lookup`], in bytes;
     /// `None` for a map with one value per key.
     pub fn cpu_stride(&self) -> Option<usize> {
-        self.kind.is_per_cpu().then(|| self.value_size.next_multiple_of(8))
+        self.kind
+            .is_per_cpu()
+            .then(|| self.value_size.next_multiple_of(8))
     }
 
     /// Returns the value of a key, or the values of all possible CPUs one after the other; `None`
@@ -175,7 +187,13 @@ impl Map {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let key = key.map_or(0, |key| address(key));
-        Ok(ElementAttr { map_fd: self.fd.as_raw_fd() as u32, padding: 0, key, value: address(value), flags })
+        Ok(ElementAttr {
+            map_fd: self.fd.as_raw_fd() as u32,
+            padding: 0,
+            key,
+            value: address(value),
+            flags,
+        })
     }
 }
 

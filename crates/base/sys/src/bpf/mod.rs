@@ -10,7 +10,9 @@ mod program;
 
 pub use link::{Link, UprobeMulti};
 pub use map::{Map, MapSpec};
-pub use program::{AttachType, FuncInfo, LoadError, Program, ProgramSpec, ProgramStats, ProgramType};
+pub use program::{
+    AttachType, FuncInfo, LoadError, Program, ProgramSpec, ProgramStats, ProgramType,
+};
 
 use std::io;
 use std::os::fd::{FromRawFd as _, OwnedFd};
@@ -47,18 +49,29 @@ enum Command {
 ///
 /// # Safety
 /// Each pointer and length in `attr` must be right for `command`: the kernel reads and writes there.
-unsafe fn call<A: IntoBytes + Immutable + KnownLayout>(command: Command, attr: &mut A) -> io::Result<i32> {
+unsafe fn call<A: IntoBytes + Immutable + KnownLayout>(
+    command: Command,
+    attr: &mut A,
+) -> io::Result<i32> {
     loop {
         // SAFETY: `attr` is valid for reads and writes of its size; the caller answers for the
         // memory it points to.
-        let done = unsafe { libc::syscall(libc::SYS_bpf, command as u32, std::ptr::from_mut(attr), size_of::<A>()) };
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_bpf,
+                command as u32,
+                std::ptr::from_mut(attr),
+                size_of::<A>(),
+            )
+        };
         if done >= 0 {
             return Ok(done as i32);
         }
         let error = io::Error::last_os_error();
         // The verifier gives up a load when a signal arrives (bpf_prog_load: EAGAIN); it may be
         // tried again.
-        if error.kind() != io::ErrorKind::Interrupted && error.raw_os_error() != Some(libc::EAGAIN) {
+        if error.kind() != io::ErrorKind::Interrupted && error.raw_os_error() != Some(libc::EAGAIN)
+        {
             return Err(error);
         }
     }
@@ -68,7 +81,10 @@ unsafe fn call<A: IntoBytes + Immutable + KnownLayout>(command: Command, attr: &
 ///
 /// # Safety
 /// As for [`call`].
-unsafe fn make<A: IntoBytes + Immutable + KnownLayout>(command: Command, attr: &mut A) -> io::Result<OwnedFd> {
+unsafe fn make<A: IntoBytes + Immutable + KnownLayout>(
+    command: Command,
+    attr: &mut A,
+) -> io::Result<OwnedFd> {
     // SAFETY: the caller's promise is the same.
     let fd = match unsafe { call(command, attr) } {
         // Before Linux 5.11 maps and programs count as locked memory, whose limit is 64 KiB as a
@@ -88,9 +104,19 @@ unsafe fn make<A: IntoBytes + Immutable + KnownLayout>(command: Command, attr: &
 ///
 /// # Safety
 /// As for [`call`].
-unsafe fn make_apart<A: IntoBytes + Immutable + KnownLayout>(command: Command, attr: &mut A) -> io::Result<OwnedFd> {
+unsafe fn make_apart<A: IntoBytes + Immutable + KnownLayout>(
+    command: Command,
+    attr: &mut A,
+) -> io::Result<OwnedFd> {
     let attr = std::ptr::from_mut(attr) as libc::c_long;
-    let arguments = [command as libc::c_long, attr, size_of::<A>().cast_signed() as libc::c_long, 0, 0, 0];
+    let arguments = [
+        command as libc::c_long,
+        attr,
+        size_of::<A>().cast_signed() as libc::c_long,
+        0,
+        0,
+        0,
+    ];
     // SAFETY: `attr` is valid for reads and writes of its size; the caller answers for the memory
     // it points to.
     let fd = unsafe { apart::syscall(libc::SYS_bpf, arguments) }?;
@@ -102,11 +128,15 @@ unsafe fn make_apart<A: IntoBytes + Immutable + KnownLayout>(command: Command, a
 /// anything, which it can do only once.
 fn raise_memory_limit() -> bool {
     let limit = getrlimit(Resource::Memlock);
-    let to = |maximum| Rlimit { current: maximum, maximum };
+    let to = |maximum| Rlimit {
+        current: maximum,
+        maximum,
+    };
     // Only CAP_SYS_RESOURCE raises the maximum, too.
     limit.current.is_some()
         && (setrlimit(Resource::Memlock, to(None)).is_ok()
-            || limit.current != limit.maximum && setrlimit(Resource::Memlock, to(limit.maximum)).is_ok())
+            || limit.current != limit.maximum
+                && setrlimit(Resource::Memlock, to(limit.maximum)).is_ok())
 }
 
 /// Returns an address for the kernel's 64-bit fields.
@@ -119,7 +149,11 @@ fn address<T: ?Sized>(pointer: *const T) -> u64 {
 fn object_name(name: &str) -> [u8; 16] {
     let mut bytes = [0; 16];
     for (to, from) in bytes[..15].iter_mut().zip(name.bytes()) {
-        *to = if from.is_ascii_alphanumeric() || from == b'.' { from } else { b'_' };
+        *to = if from.is_ascii_alphanumeric() || from == b'.' {
+            from
+        } else {
+            b'_'
+        };
     }
     bytes
 }
@@ -145,7 +179,14 @@ impl Btf {
     /// Loads the bytes of a `.BTF` section. Since Linux 4.18.
     pub fn load(bytes: &[u8]) -> io::Result<Self> {
         let size = u32::try_from(bytes.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let mut attr = BtfLoadAttr { btf: address(bytes), log: 0, size, log_size: 0, log_level: 0, log_true_size: 0 };
+        let mut attr = BtfLoadAttr {
+            btf: address(bytes),
+            log: 0,
+            size,
+            log_size: 0,
+            log_level: 0,
+            log_true_size: 0,
+        };
         // SAFETY: `btf` and `size` describe `bytes`; there is no log.
         let fd = unsafe { make(Command::BtfLoad, &mut attr) }?;
         Ok(Self { fd })

@@ -194,18 +194,27 @@ impl Program {
         }
         let mut log = vec![0; LOG_BYTES];
         // The second attempt may succeed: memory was short, or a signal arrived.
-        load(spec, &mut log).map(|fd| Self { fd }).map_err(|source| {
-            let end = log.iter().position(|&byte| byte == 0).unwrap_or(log.len());
-            let log = String::from_utf8_lossy(&log[..end]).into_owned();
-            LoadError { name: spec.name.to_owned(), source, log }
-        })
+        load(spec, &mut log)
+            .map(|fd| Self { fd })
+            .map_err(|source| {
+                let end = log.iter().position(|&byte| byte == 0).unwrap_or(log.len());
+                let log = String::from_utf8_lossy(&log[..end]).into_owned();
+                LoadError {
+                    name: spec.name.to_owned(),
+                    source,
+                    log,
+                }
+            })
     }
 
     /// Returns the kernel's counters for it.
     pub fn stats(&self) -> io::Result<ProgramStats> {
         let mut info = Info::new_zeroed();
-        let mut attr =
-            InfoAttr { fd: self.fd.as_raw_fd() as u32, length: size_of::<Info>() as u32, info: address(&raw mut info) };
+        let mut attr = InfoAttr {
+            fd: self.fd.as_raw_fd() as u32,
+            length: size_of::<Info>() as u32,
+            info: address(&raw mut info),
+        };
         // SAFETY: `info` is writable and has the stated size; all its bytes may be anything. It
         // requests no arrays.
         unsafe { call(Command::InfoByFd, &mut attr) }?;
@@ -233,7 +242,11 @@ impl Program {
     fn run_as(&self, arguments: &[u64], mut attr: RunAttr) -> io::Result<u32> {
         attr.prog_fd = self.fd.as_raw_fd() as u32;
         // The kernel rejects a pointer without a size (bpf_prog_test_run in kernel/bpf/syscall.c).
-        attr.ctx_in = if arguments.is_empty() { 0 } else { address(arguments) };
+        attr.ctx_in = if arguments.is_empty() {
+            0
+        } else {
+            address(arguments)
+        };
         attr.ctx_size_in = size_of_val(arguments) as u32;
         // SAFETY: the context and its size are those of `arguments`, which is only read; there are
         // no other pointers.
@@ -260,15 +273,27 @@ fn load(spec: &ProgramSpec<'_>, log: &mut [u8]) -> io::Result<OwnedFd> {
         license: address(spec.license.as_ptr()),
         log_level: u32::from(!log.is_empty()),
         log_size: log.len() as u32,
-        log_buf: if log.is_empty() { 0 } else { address(log.as_mut_ptr()) },
+        log_buf: if log.is_empty() {
+            0
+        } else {
+            address(log.as_mut_ptr())
+        },
         kern_version: 0,
         prog_flags: if spec.sleepable { SLEEPABLE } else { 0 },
         prog_name: object_name(spec.name),
         prog_ifindex: 0,
         expected_attach_type: spec.attach as u32,
         prog_btf_fd: btf,
-        func_info_rec_size: if functions.is_empty() { 0 } else { size_of::<FuncInfo>() as u32 },
-        func_info: if functions.is_empty() { 0 } else { address(functions) },
+        func_info_rec_size: if functions.is_empty() {
+            0
+        } else {
+            size_of::<FuncInfo>() as u32
+        },
+        func_info: if functions.is_empty() {
+            0
+        } else {
+            address(functions)
+        },
         func_info_cnt: functions.len() as u32,
         line_info_rec_size: 0,
         line_info: 0,

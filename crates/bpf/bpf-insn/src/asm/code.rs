@@ -54,7 +54,11 @@ pub struct Code {
 
 impl Code {
     pub(super) fn new(lines: Vec<Line>, labels: BTreeMap<u32, Vec<String>>, slots: u32) -> Self {
-        Self { lines, labels, slots }
+        Self {
+            lines,
+            labels,
+            slots,
+        }
     }
 
     /// Decodes these bytes, and makes up labels (`L7` for slot 7) for the targets of jumps.
@@ -63,7 +67,14 @@ impl Code {
         let mut slot = 0;
         let mut lines = Vec::with_capacity(insns.len());
         for insn in insns {
-            lines.push(Line { slot, insn, target: None, reference: None, comment: None, span: None });
+            lines.push(Line {
+                slot,
+                insn,
+                target: None,
+                reference: None,
+                comment: None,
+                span: None,
+            });
             slot += insn.slots();
         }
         let mut code = Self::new(lines, BTreeMap::new(), slot);
@@ -79,11 +90,16 @@ impl Code {
             };
             let target = i64::from(line.slot) + 1 + i64::from(distance);
             // Only a jump to an instruction's start gets a label: foreign bytes may hold others.
-            let Some(target) = u32::try_from(target).ok().filter(|slot| starts.binary_search(slot).is_ok()) else {
+            let Some(target) = u32::try_from(target)
+                .ok()
+                .filter(|slot| starts.binary_search(slot).is_ok())
+            else {
                 continue;
             };
             let name = format!("L{target}");
-            self.labels.entry(target).or_insert_with(|| vec![name.clone()]);
+            self.labels
+                .entry(target)
+                .or_insert_with(|| vec![name.clone()]);
             line.target = Some(name);
         }
     }
@@ -125,7 +141,11 @@ impl Code {
             Some(Reference::Data(_)) => Imm64::MapValue { fd: 0, off: 0 }.since(),
             _ => line.insn.since(),
         };
-        self.lines.iter().map(since).max().unwrap_or(KernelVersion::FIRST)
+        self.lines
+            .iter()
+            .map(since)
+            .max()
+            .unwrap_or(KernelVersion::FIRST)
     }
 }
 
@@ -134,7 +154,9 @@ impl Insn {
     /// not fit the offset.
     pub(super) fn set_jump_distance(&mut self, distance: i64) -> bool {
         match self {
-            Self::Jump { off } | Self::JumpIf { off, .. } => i16::try_from(distance).map(|it| *off = it).is_ok(),
+            Self::Jump { off } | Self::JumpIf { off, .. } => {
+                i16::try_from(distance).map(|it| *off = it).is_ok()
+            }
             Self::JumpLong { off } => i32::try_from(distance).map(|it| *off = it).is_ok(),
             _ => true,
         }

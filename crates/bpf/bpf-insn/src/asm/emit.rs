@@ -4,7 +4,8 @@
 use super::{Asm, Label, Reference};
 use crate::helpers::Helper;
 use crate::insn::{
-    Addr, AluOp, AtomicOp, ByteOrder, Callee, Extend, Imm64, Insn, JumpOp, Reg, Size, Src, SwapBits, SxSize, Width,
+    Addr, AluOp, AtomicOp, ByteOrder, Callee, Extend, Imm64, Insn, JumpOp, Reg, Size, Src,
+    SwapBits, SxSize, Width,
 };
 
 /// Defines one method for each arithmetic operation at 64 bits.
@@ -50,12 +51,22 @@ impl Asm {
 
     /// Emits `dst op= src` at 64 bits.
     pub fn alu(&mut self, op: AluOp, dst: Reg, src: impl Into<Src>) -> &mut Self {
-        self.insn(Insn::Alu { op, width: Width::W64, dst, src: src.into() })
+        self.insn(Insn::Alu {
+            op,
+            width: Width::W64,
+            dst,
+            src: src.into(),
+        })
     }
 
     /// Emits `dst op= src` at 32 bits; the upper half of `dst` becomes zero.
     pub fn alu32(&mut self, op: AluOp, dst: Reg, src: impl Into<Src>) -> &mut Self {
-        self.insn(Insn::Alu { op, width: Width::W32, dst, src: src.into() })
+        self.insn(Insn::Alu {
+            op,
+            width: Width::W32,
+            dst,
+            src: src.into(),
+        })
     }
 
     /// Emits `dst = src` at 32 bits; the upper half of `dst` becomes zero.
@@ -82,7 +93,10 @@ impl Asm {
 
     /// Emits `dst = -dst` at 64 bits.
     pub fn neg(&mut self, dst: Reg) -> &mut Self {
-        self.insn(Insn::Neg { width: Width::W64, dst })
+        self.insn(Insn::Neg {
+            width: Width::W64,
+            dst,
+        })
     }
 
     /// Swaps the low bytes of `dst` and clears the rest.
@@ -105,12 +119,21 @@ impl Asm {
 
     /// Emits `*(size *)addr = src`.
     pub fn store(&mut self, size: Size, addr: Addr, src: impl Into<Src>) -> &mut Self {
-        self.insn(Insn::Store { size, addr, src: src.into() })
+        self.insn(Insn::Store {
+            size,
+            addr,
+            src: src.into(),
+        })
     }
 
     /// Emits an atomic operation on the word at `addr`.
     pub fn atomic(&mut self, op: AtomicOp, width: Width, addr: Addr, src: Reg) -> &mut Self {
-        self.insn(Insn::Atomic { op, width, addr, src })
+        self.insn(Insn::Atomic {
+            op,
+            width,
+            addr,
+            src,
+        })
     }
 }
 
@@ -137,13 +160,21 @@ impl Asm {
 
     /// Loads the address of byte `off` of the global data of this name into `dst`.
     pub fn load_data(&mut self, dst: Reg, name: &str, off: u32) -> &mut Self {
-        self.load_symbol(dst, Imm64::Value(u64::from(off)), Reference::Data(name.to_owned()))
+        self.load_symbol(
+            dst,
+            Imm64::Value(u64::from(off)),
+            Reference::Data(name.to_owned()),
+        )
     }
 
     /// Loads the address of the subprogram of this name into `dst`, for helpers that call back.
     /// Since Linux 5.13.
     pub fn load_function(&mut self, dst: Reg, subprogram: &str) -> &mut Self {
-        self.load_symbol(dst, Imm64::Func(0), Reference::Function(subprogram.to_owned()))
+        self.load_symbol(
+            dst,
+            Imm64::Func(0),
+            Reference::Function(subprogram.to_owned()),
+        )
     }
 
     fn load_symbol(&mut self, dst: Reg, imm: Imm64, reference: Reference) -> &mut Self {
@@ -164,17 +195,39 @@ impl Asm {
     }
 
     /// Jumps to the label if `dst op src` at 64 bits.
-    pub fn jump_if(&mut self, dst: Reg, op: JumpOp, src: impl Into<Src>, label: Label) -> &mut Self {
+    pub fn jump_if(
+        &mut self,
+        dst: Reg,
+        op: JumpOp,
+        src: impl Into<Src>,
+        label: Label,
+    ) -> &mut Self {
         self.compare(Width::W64, dst, op, src.into(), label)
     }
 
     /// Jumps to the label if `dst op src` at 32 bits. Since Linux 5.1.
-    pub fn jump_if32(&mut self, dst: Reg, op: JumpOp, src: impl Into<Src>, label: Label) -> &mut Self {
+    pub fn jump_if32(
+        &mut self,
+        dst: Reg,
+        op: JumpOp,
+        src: impl Into<Src>,
+        label: Label,
+    ) -> &mut Self {
         self.compare(Width::W32, dst, op, src.into(), label)
     }
 
     fn compare(&mut self, width: Width, dst: Reg, op: JumpOp, src: Src, label: Label) -> &mut Self {
-        self.push(Insn::JumpIf { op, width, dst, src, off: 0 }, Some(label), None)
+        self.push(
+            Insn::JumpIf {
+                op,
+                width,
+                dst,
+                src,
+                off: 0,
+            },
+            Some(label),
+            None,
+        )
     }
 
     /// Calls a helper.

@@ -28,7 +28,11 @@ impl Asm {
         if size != Size::DW || addr.base != Reg::R10 {
             return None;
         }
-        let index = self.local_slots.iter().take(MOST_WORDS).position(|off| *off == addr.off)?;
+        let index = self
+            .local_slots
+            .iter()
+            .take(MOST_WORDS)
+            .position(|off| *off == addr.off)?;
         Some(1 << (FIRST_WORD + index))
     }
 
@@ -45,8 +49,11 @@ impl Asm {
 
     /// Returns for each instruction the registers that are read after it before they are set anew.
     pub(super) fn live_after(&self) -> Vec<Regs> {
-        let targets: Vec<Option<usize>> =
-            self.items.iter().map(|item| item.label.and_then(|label| self.index_of(label))).collect();
+        let targets: Vec<Option<usize>> = self
+            .items
+            .iter()
+            .map(|item| item.label.and_then(|label| self.index_of(label)))
+            .collect();
         let mut before = vec![0; self.items.len() + 1];
         let mut after = vec![0; self.items.len()];
         let mut changed = true;
@@ -79,7 +86,12 @@ fn effect(insn: Insn) -> (Regs, Regs) {
         Src::Imm(_) => 0,
     };
     match insn {
-        Insn::Alu { op: AluOp::Mov, dst, src, .. } => (of(src), bit(dst)),
+        Insn::Alu {
+            op: AluOp::Mov,
+            dst,
+            src,
+            ..
+        } => (of(src), bit(dst)),
         Insn::MovSx { dst, src, .. } => (bit(src), bit(dst)),
         Insn::LoadImm64 { dst, .. } => (0, bit(dst)),
         Insn::Load { dst, addr, .. } | Insn::LoadSx { dst, addr, .. } => (bit(addr.base), bit(dst)),
@@ -91,7 +103,12 @@ fn effect(insn: Insn) -> (Regs, Regs) {
         Insn::JumpIf { dst, src, .. } | Insn::Alu { dst, src, .. } => (bit(dst) | of(src), 0),
         // A compare-and-exchange reads and sets r0. The other fetches set their source register,
         // but that is not used here.
-        Insn::Atomic { op: AtomicOp::CmpXchg, addr, src, .. } => (bit(addr.base) | bit(src) | bit(Reg::R0), 0),
+        Insn::Atomic {
+            op: AtomicOp::CmpXchg,
+            addr,
+            src,
+            ..
+        } => (bit(addr.base) | bit(src) | bit(Reg::R0), 0),
         Insn::Atomic { addr, src, .. } => (bit(addr.base) | bit(src), 0),
         // Nothing is known of the kernel's own functions here: they count as reading all registers.
         Insn::Call(Callee::Kfunc { .. }) => (Regs::MAX, 0),

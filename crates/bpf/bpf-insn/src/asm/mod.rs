@@ -70,7 +70,9 @@ pub enum AsmError {
         label: u32,
     },
     /// Jump to a label after the last instruction, which would leave the code.
-    #[error("jump at instruction {slot} goes to label `{label}`, which is after the last instruction")]
+    #[error(
+        "jump at instruction {slot} goes to label `{label}`, which is after the last instruction"
+    )]
     BehindEnd {
         /// Name of the label.
         label: String,
@@ -155,9 +157,14 @@ impl Asm {
         let slot = self.slots;
         let mistake = match self.labels.get_mut(label.0 as usize) {
             None => Some(AsmError::Foreign { label: label.0 }),
-            Some(LabelState { name, slot: Some(first) }) => {
-                Some(AsmError::BoundTwice { label: name.clone(), first: *first, second: slot })
-            }
+            Some(LabelState {
+                name,
+                slot: Some(first),
+            }) => Some(AsmError::BoundTwice {
+                label: name.clone(),
+                first: *first,
+                second: slot,
+            }),
             Some(state) => {
                 state.slot = Some(slot);
                 None
@@ -211,14 +218,27 @@ impl Asm {
         self.push(insn, None, None)
     }
 
-    fn push(&mut self, insn: Insn, label: Option<Label>, reference: Option<Reference>) -> &mut Self {
+    fn push(
+        &mut self,
+        insn: Insn,
+        label: Option<Label>,
+        reference: Option<Reference>,
+    ) -> &mut Self {
         let (comment, span) = (self.comment.take(), self.span);
         // Code of a script must not take memory without end before it is refused.
         if self.is_full() {
-            self.mistake.get_or_insert(AsmError::TooLong { most: MAX_SLOTS });
+            self.mistake
+                .get_or_insert(AsmError::TooLong { most: MAX_SLOTS });
             return self;
         }
-        let line = Line { slot: self.slots, insn, target: None, reference, comment, span };
+        let line = Line {
+            slot: self.slots,
+            insn,
+            target: None,
+            reference,
+            comment,
+            span,
+        };
         self.items.push(Item { line, label });
         self.slots += insn.slots();
         self
@@ -230,7 +250,11 @@ impl Asm {
             return Err(mistake);
         }
         let (end, labels) = (self.slots, self.labels);
-        let lines = self.items.into_iter().map(|item| resolve(item, &labels, end)).collect::<Result<Vec<_>, _>>()?;
+        let lines = self
+            .items
+            .into_iter()
+            .map(|item| resolve(item, &labels, end))
+            .collect::<Result<Vec<_>, _>>()?;
         let mut names: BTreeMap<u32, Vec<String>> = BTreeMap::new();
         for label in labels {
             if let Some(slot) = label.slot {
@@ -247,7 +271,9 @@ fn resolve(item: Item, labels: &[LabelState], end: u32) -> Result<Line, AsmError
     let Some(Label(number)) = label else {
         return Ok(line);
     };
-    let state = labels.get(number as usize).ok_or(AsmError::Foreign { label: number })?;
+    let state = labels
+        .get(number as usize)
+        .ok_or(AsmError::Foreign { label: number })?;
     let (label, slot) = (state.name.clone(), line.slot);
     let Some(target) = state.slot else {
         return Err(AsmError::Unbound { label, slot });
@@ -257,7 +283,11 @@ fn resolve(item: Item, labels: &[LabelState], end: u32) -> Result<Line, AsmError
     }
     let distance = i64::from(target) - i64::from(slot) - 1;
     if !line.insn.set_jump_distance(distance) {
-        return Err(AsmError::TooFar { label, slot, distance });
+        return Err(AsmError::TooFar {
+            label,
+            slot,
+            distance,
+        });
     }
     line.target = Some(label);
     Ok(line)

@@ -36,12 +36,18 @@ impl Asm {
     fn thread_jumps(&mut self) -> bool {
         let mut changed = false;
         for index in 0..self.items.len() {
-            let Some(label) = self.items[index].label else { continue };
-            let Some(target) = self.index_of(label) else { continue };
+            let Some(label) = self.items[index].label else {
+                continue;
+            };
+            let Some(target) = self.index_of(label) else {
+                continue;
+            };
             let at_target = &self.items[target];
             if let (Insn::Jump { .. }, Some(further)) = (at_target.line.insn, at_target.label)
                 && further != label
-                && self.index_of(further).is_some_and(|end| end != target && end > index)
+                && self
+                    .index_of(further)
+                    .is_some_and(|end| end != target && end > index)
             {
                 self.items[index].label = Some(further);
                 changed = true;
@@ -52,7 +58,9 @@ impl Asm {
             matches!(item.line.insn, Insn::Jump { .. })
                 && item.label.and_then(|label| self.index_of(label)) == Some(index + 1)
         };
-        let keep: Vec<bool> = (0..self.items.len()).map(|index| !is_empty(index)).collect();
+        let keep: Vec<bool> = (0..self.items.len())
+            .map(|index| !is_empty(index))
+            .collect();
         changed | self.keep_only(&keep)
     }
 
@@ -63,13 +71,30 @@ impl Asm {
         for index in 1..self.items.len() {
             let (above, item) = (&self.items[index - 1], &self.items[index]);
             let over = above.label.and_then(|label| self.index_of(label)) == Some(index + 1);
-            let (Insn::JumpIf { op, width, dst, src, off }, Insn::Jump { .. }) = (above.line.insn, item.line.insn)
+            let (
+                Insn::JumpIf {
+                    op,
+                    width,
+                    dst,
+                    src,
+                    off,
+                },
+                Insn::Jump { .. },
+            ) = (above.line.insn, item.line.insn)
             else {
                 continue;
             };
-            let (Some(op), Some(label)) = (op.negated(), item.label) else { continue };
+            let (Some(op), Some(label)) = (op.negated(), item.label) else {
+                continue;
+            };
             if over && !targets.contains(&item.line.slot) {
-                self.items[index - 1].line.insn = Insn::JumpIf { op, width, dst, src, off };
+                self.items[index - 1].line.insn = Insn::JumpIf {
+                    op,
+                    width,
+                    dst,
+                    src,
+                    off,
+                };
                 self.items[index - 1].label = Some(label);
                 gone.insert(index);
             }
@@ -83,10 +108,30 @@ impl Asm {
         let mut changed = false;
         for index in 1..self.items.len() {
             let (store, load) = (self.items[index - 1].line.insn, self.items[index].line.insn);
-            let Insn::Store { size: Size::DW, addr: to, src: src @ Src::Reg(_) } = store else { continue };
-            let Insn::Load { size: Size::DW, dst, addr: from } = load else { continue };
-            if to == from && to.base == Reg::R10 && !targets.contains(&self.items[index].line.slot) {
-                self.items[index].line.insn = Insn::Alu { op: AluOp::Mov, width: Width::W64, dst, src };
+            let Insn::Store {
+                size: Size::DW,
+                addr: to,
+                src: src @ Src::Reg(_),
+            } = store
+            else {
+                continue;
+            };
+            let Insn::Load {
+                size: Size::DW,
+                dst,
+                addr: from,
+            } = load
+            else {
+                continue;
+            };
+            if to == from && to.base == Reg::R10 && !targets.contains(&self.items[index].line.slot)
+            {
+                self.items[index].line.insn = Insn::Alu {
+                    op: AluOp::Mov,
+                    width: Width::W64,
+                    dst,
+                    src,
+                };
                 changed = true;
             }
         }
@@ -98,8 +143,12 @@ impl Asm {
         let (live, targets) = (self.live_after(), self.targets());
         let mut changed = false;
         for (index, live) in live.iter().enumerate().skip(1) {
-            let Insn::Alu { op: AluOp::Mov, width: Width::W64, dst, src: number @ Src::Imm(_) } =
-                self.items[index - 1].line.insn
+            let Insn::Alu {
+                op: AluOp::Mov,
+                width: Width::W64,
+                dst,
+                src: number @ Src::Imm(_),
+            } = self.items[index - 1].line.insn
             else {
                 continue;
             };
@@ -124,16 +173,28 @@ impl Asm {
         let mut gone = HashSet::new();
         for (index, live) in live.iter().enumerate().skip(1) {
             let item = &self.items[index];
-            let Insn::Alu { op: AluOp::Mov, width: Width::W64, dst, src: Src::Reg(src) } = item.line.insn else {
+            let Insn::Alu {
+                op: AluOp::Mov,
+                width: Width::W64,
+                dst,
+                src: Src::Reg(src),
+            } = item.line.insn
+            else {
                 continue;
             };
             let is_last = live & bit(src) == 0;
-            if !is_last || src == dst || gone.contains(&(index - 1)) || targets.contains(&item.line.slot) {
+            if !is_last
+                || src == dst
+                || gone.contains(&(index - 1))
+                || targets.contains(&item.line.slot)
+            {
                 continue;
             }
             // Changes of the register before the move may be made in the other one.
             let mut first = index - 1;
-            while changes_only(self.items[first].line.insn, src) && !self.is_barrier(first, &targets, &gone) {
+            while changes_only(self.items[first].line.insn, src)
+                && !self.is_barrier(first, &targets, &gone)
+            {
                 first -= 1;
             }
             if !gone.contains(&first)
@@ -156,8 +217,12 @@ impl Asm {
         let (live, targets) = (self.live_after(), self.targets());
         let mut changed = false;
         for (index, live) in live.iter().enumerate().skip(1) {
-            let Insn::Alu { op: AluOp::Mov, width: Width::W64, dst, src: Src::Reg(src) } =
-                self.items[index - 1].line.insn
+            let Insn::Alu {
+                op: AluOp::Mov,
+                width: Width::W64,
+                dst,
+                src: Src::Reg(src),
+            } = self.items[index - 1].line.insn
             else {
                 continue;
             };
@@ -174,7 +239,9 @@ impl Asm {
     }
 
     fn leave_out(&mut self, gone: &HashSet<usize>) -> bool {
-        let keep: Vec<bool> = (0..self.items.len()).map(|index| !gone.contains(&index)).collect();
+        let keep: Vec<bool> = (0..self.items.len())
+            .map(|index| !gone.contains(&index))
+            .collect();
         self.keep_only(&keep)
     }
 
@@ -186,21 +253,44 @@ impl Asm {
 
     /// Returns the slots of jump targets.
     fn targets(&self) -> HashSet<u32> {
-        let slot = |label: super::Label| self.labels.get(label.0 as usize).and_then(|label| label.slot);
-        self.items.iter().filter_map(|item| item.label.and_then(slot)).collect()
+        let slot = |label: super::Label| {
+            self.labels
+                .get(label.0 as usize)
+                .and_then(|label| label.slot)
+        };
+        self.items
+            .iter()
+            .filter_map(|item| item.label.and_then(slot))
+            .collect()
     }
 
     /// Removes instructions that set a register or a local slot that nobody reads.
     fn drop_unread(&mut self) -> bool {
         let live = self.live_after();
         let unread = |(item, live): (&super::Item, &Regs)| match item.line.insn {
-            Insn::Alu { op: AluOp::Mov, width: Width::W64, dst, src } if src == Src::Reg(dst) => true,
-            Insn::Alu { dst, .. } | Insn::MovSx { dst, .. } | Insn::LoadImm64 { dst, .. } => live & bit(dst) == 0,
-            Insn::Store { size, addr, .. } => self.word(size, addr).is_some_and(|word| live & word == 0),
-            Insn::Load { size, dst, addr } => self.word(size, addr).is_some() && live & bit(dst) == 0,
+            Insn::Alu {
+                op: AluOp::Mov,
+                width: Width::W64,
+                dst,
+                src,
+            } if src == Src::Reg(dst) => true,
+            Insn::Alu { dst, .. } | Insn::MovSx { dst, .. } | Insn::LoadImm64 { dst, .. } => {
+                live & bit(dst) == 0
+            }
+            Insn::Store { size, addr, .. } => {
+                self.word(size, addr).is_some_and(|word| live & word == 0)
+            }
+            Insn::Load { size, dst, addr } => {
+                self.word(size, addr).is_some() && live & bit(dst) == 0
+            }
             _ => false,
         };
-        let keep: Vec<bool> = self.items.iter().zip(&live).map(|both| !unread(both)).collect();
+        let keep: Vec<bool> = self
+            .items
+            .iter()
+            .zip(&live)
+            .map(|both| !unread(both))
+            .collect();
         self.keep_only(&keep)
     }
 }
@@ -213,11 +303,23 @@ fn changes_only(insn: Insn, reg: Reg) -> bool {
 /// Returns the instruction with another target register, if it only sets `from` without reading it.
 fn renamed(insn: Insn, from: Reg, to: Reg) -> Option<Insn> {
     match insn {
-        Insn::Alu { op: AluOp::Mov, width, dst, src } if dst == from => {
-            Some(Insn::Alu { op: AluOp::Mov, width, dst: to, src })
-        }
+        Insn::Alu {
+            op: AluOp::Mov,
+            width,
+            dst,
+            src,
+        } if dst == from => Some(Insn::Alu {
+            op: AluOp::Mov,
+            width,
+            dst: to,
+            src,
+        }),
         Insn::LoadImm64 { dst, imm } if dst == from => Some(Insn::LoadImm64 { dst: to, imm }),
-        Insn::Load { size, dst, addr } if dst == from => Some(Insn::Load { size, dst: to, addr }),
+        Insn::Load { size, dst, addr } if dst == from => Some(Insn::Load {
+            size,
+            dst: to,
+            addr,
+        }),
         _ => None,
     }
 }
@@ -225,12 +327,48 @@ fn renamed(insn: Insn, from: Reg, to: Reg) -> Option<Insn> {
 /// Returns the instruction with another source register, if it reads `from` and does not change it.
 fn reading(insn: Insn, from: Reg, to: Reg) -> Option<Insn> {
     let other = |reg: Reg| if reg == from { to } else { reg };
-    let source = |src: Src| if src == Src::Reg(from) { Src::Reg(to) } else { src };
+    let source = |src: Src| {
+        if src == Src::Reg(from) {
+            Src::Reg(to)
+        } else {
+            src
+        }
+    };
     let changed = match insn {
-        Insn::Load { size, dst, addr } => Insn::Load { size, dst, addr: other(addr.base).at(addr.off) },
-        Insn::Store { size, addr, src } => Insn::Store { size, addr: other(addr.base).at(addr.off), src: source(src) },
-        Insn::JumpIf { op, width, dst, src, off } => Insn::JumpIf { op, width, dst: other(dst), src: source(src), off },
-        Insn::Alu { op, width, dst, src } if dst != from => Insn::Alu { op, width, dst, src: source(src) },
+        Insn::Load { size, dst, addr } => Insn::Load {
+            size,
+            dst,
+            addr: other(addr.base).at(addr.off),
+        },
+        Insn::Store { size, addr, src } => Insn::Store {
+            size,
+            addr: other(addr.base).at(addr.off),
+            src: source(src),
+        },
+        Insn::JumpIf {
+            op,
+            width,
+            dst,
+            src,
+            off,
+        } => Insn::JumpIf {
+            op,
+            width,
+            dst: other(dst),
+            src: source(src),
+            off,
+        },
+        Insn::Alu {
+            op,
+            width,
+            dst,
+            src,
+        } if dst != from => Insn::Alu {
+            op,
+            width,
+            dst,
+            src: source(src),
+        },
         _ => return None,
     };
     (changed != insn).then_some(changed)
@@ -245,17 +383,32 @@ mod tests {
     fn tidied(build: impl FnOnce(&mut Asm)) -> Vec<String> {
         let mut asm = Asm::new();
         build(&mut asm);
-        asm.finish_optimized().unwrap().lines().iter().map(|line| line.insn.to_string()).collect()
+        asm.finish_optimized()
+            .unwrap()
+            .lines()
+            .iter()
+            .map(|line| line.insn.to_string())
+            .collect()
     }
 
     #[test]
     fn what_is_never_read_goes_and_what_a_call_takes_stays() {
         let code = tidied(|asm| {
-            asm.mov(R6, R1).mov(R7, 3).mov(R1, 4).call(Helper::KTIME_GET_NS).add(R7, 1).exit();
+            asm.mov(R6, R1)
+                .mov(R7, 3)
+                .mov(R1, 4)
+                .call(Helper::KTIME_GET_NS)
+                .add(R7, 1)
+                .exit();
         });
         assert_eq!(code.len(), 3, "{code:?}");
         let code = tidied(|asm| {
-            asm.mov(R6, R1).mov(R7, 3).call(Helper::KTIME_GET_NS).add(R0, R7).load(Size::DW, R1, R6.at(0)).exit();
+            asm.mov(R6, R1)
+                .mov(R7, 3)
+                .call(Helper::KTIME_GET_NS)
+                .add(R0, R7)
+                .load(Size::DW, R1, R6.at(0))
+                .exit();
         });
         assert_eq!(code.len(), 6, "what is loaded may not be there: {code:?}");
     }
@@ -263,18 +416,43 @@ mod tests {
     #[test]
     fn moves_through_a_register_are_one() {
         let code = tidied(|asm| {
-            asm.load(Size::DW, R0, R1.at(8)).mov(R3, R0).mov(R0, 0).mov(R7, R0).mov(R0, R3).add(R0, R7).exit();
+            asm.load(Size::DW, R0, R1.at(8))
+                .mov(R3, R0)
+                .mov(R0, 0)
+                .mov(R7, R0)
+                .mov(R0, R3)
+                .add(R0, R7)
+                .exit();
         });
-        assert_eq!(code, ["r3 = *(u64 *)(r1 + 0x8)", "r7 = 0x0", "r0 = r3", "r0 += r7", "exit"]);
+        assert_eq!(
+            code,
+            [
+                "r3 = *(u64 *)(r1 + 0x8)",
+                "r7 = 0x0",
+                "r0 = r3",
+                "r0 += r7",
+                "exit"
+            ]
+        );
         // It is read later.
         let code = tidied(|asm| {
-            asm.load(Size::DW, R0, R1.at(8)).mov(R3, R0).add(R0, 1).add(R0, R3).exit();
+            asm.load(Size::DW, R0, R1.at(8))
+                .mov(R3, R0)
+                .add(R0, 1)
+                .add(R0, R3)
+                .exit();
         });
         assert_eq!(code.len(), 5);
         // A jump comes between.
         let code = tidied(|asm| {
             let there = asm.label("there");
-            asm.mov(R0, R1).jump_if(R1, JumpOp::Eq, 0, there).mov(R0, 5).bind(there).mov(R3, R0).mov(R0, R3).exit();
+            asm.mov(R0, R1)
+                .jump_if(R1, JumpOp::Eq, 0, there)
+                .mov(R0, 5)
+                .bind(there)
+                .mov(R3, R0)
+                .mov(R0, R3)
+                .exit();
         });
         assert_eq!(code.len(), 4, "{code:?}");
     }
@@ -283,22 +461,44 @@ mod tests {
     fn jumps_to_jumps_and_over_jumps() {
         let code = tidied(|asm| {
             let (over, out, end) = (asm.label("over"), asm.label("out"), asm.label("end"));
-            asm.mov(R0, 0).jump_if(R1, JumpOp::Eq, 0, over).jump(out).bind(over).mov(R0, 1);
+            asm.mov(R0, 0)
+                .jump_if(R1, JumpOp::Eq, 0, over)
+                .jump(out)
+                .bind(over)
+                .mov(R0, 1);
             asm.bind(out).jump(end).bind(end).exit();
         });
-        assert_eq!(code, ["r0 = 0x0", "if r1 != 0x0 goto +0x1", "r0 = 0x1", "exit"]);
+        assert_eq!(
+            code,
+            ["r0 = 0x0", "if r1 != 0x0 goto +0x1", "r0 = 0x1", "exit"]
+        );
     }
 
     #[test]
     fn what_is_read_through_a_copy_is_read_itself() {
         let code = tidied(|asm| {
             let end = asm.label("end");
-            asm.mov(R3, R6).store(Size::DW, R3.at(8), R0).mov(R4, R7).jump_if(R4, JumpOp::Eq, 0, end).mov(R0, 0);
+            asm.mov(R3, R6)
+                .store(Size::DW, R3.at(8), R0)
+                .mov(R4, R7)
+                .jump_if(R4, JumpOp::Eq, 0, end)
+                .mov(R0, 0);
             asm.bind(end).exit();
         });
-        assert_eq!(code, ["*(u64 *)(r6 + 0x8) = r0", "if r7 == 0x0 goto +0x1", "r0 = 0x0", "exit"]);
+        assert_eq!(
+            code,
+            [
+                "*(u64 *)(r6 + 0x8) = r0",
+                "if r7 == 0x0 goto +0x1",
+                "r0 = 0x0",
+                "exit"
+            ]
+        );
         let code = tidied(|asm| {
-            asm.mov(R3, R6).store(Size::DW, R3.at(8), R0).mov(R0, R3).exit();
+            asm.mov(R3, R6)
+                .store(Size::DW, R3.at(8), R0)
+                .mov(R0, R3)
+                .exit();
         });
         assert_eq!(code.len(), 4, "it is read later: {code:?}");
     }
@@ -306,7 +506,10 @@ mod tests {
     #[test]
     fn numbers_are_stored_without_a_register() {
         let code = tidied(|asm| {
-            asm.mov(R0, 5).store(Size::DW, R10.at(-8), R0).mov(R0, 0).exit();
+            asm.mov(R0, 5)
+                .store(Size::DW, R10.at(-8), R0)
+                .mov(R0, 0)
+                .exit();
         });
         assert_eq!(code, ["*(u64 *)(r10 - 0x8) = 0x5", "r0 = 0x0", "exit"]);
         let code = tidied(|asm| {
@@ -323,22 +526,34 @@ mod tests {
                     asm.mark_local_slot(-8);
                 }
                 let end = asm.label("end");
-                asm.store(Size::DW, R10.at(-8), 0).load(Size::DW, R7, R1.at(0)).store(Size::DW, R10.at(-8), R7);
-                asm.jump_if(R7, JumpOp::Eq, 0, end).store(Size::DW, R10.at(-8), 1).bind(end);
-                asm.load(Size::DW, R0, R10.at(-8)).store(Size::DW, R10.at(-8), 7).exit();
+                asm.store(Size::DW, R10.at(-8), 0)
+                    .load(Size::DW, R7, R1.at(0))
+                    .store(Size::DW, R10.at(-8), R7);
+                asm.jump_if(R7, JumpOp::Eq, 0, end)
+                    .store(Size::DW, R10.at(-8), 1)
+                    .bind(end);
+                asm.load(Size::DW, R0, R10.at(-8))
+                    .store(Size::DW, R10.at(-8), 7)
+                    .exit();
             })
         };
         assert_eq!(build(false).len(), 8);
         let code = build(true);
         assert_eq!(code.len(), 6, "the first one and the last one: {code:?}");
-        assert!(code[1].contains("= r7"), "it is read where nothing else was written: {code:?}");
+        assert!(
+            code[1].contains("= r7"),
+            "it is read where nothing else was written: {code:?}"
+        );
     }
 
     #[test]
     fn labels_that_nothing_jumps_to_are_no_barrier() {
         let code = tidied(|asm| {
             let unused = asm.label("unused");
-            asm.store(Size::DW, R10.at(-8), R1).bind(unused).load(Size::DW, R0, R10.at(-8)).exit();
+            asm.store(Size::DW, R10.at(-8), R1)
+                .bind(unused)
+                .load(Size::DW, R0, R10.at(-8))
+                .exit();
         });
         assert_eq!(code, ["*(u64 *)(r10 - 0x8) = r1", "r0 = r1", "exit"]);
     }
@@ -347,7 +562,13 @@ mod tests {
     fn loops_are_followed_round() {
         let code = tidied(|asm| {
             let again = asm.label("again");
-            asm.mov(R6, 5).mov(R0, 0).bind(again).add(R0, R6).sub(R6, 1).jump_if(R6, JumpOp::Ne, 0, again).exit();
+            asm.mov(R6, 5)
+                .mov(R0, 0)
+                .bind(again)
+                .add(R0, R6)
+                .sub(R6, 1)
+                .jump_if(R6, JumpOp::Ne, 0, again)
+                .exit();
         });
         assert_eq!(code.len(), 6);
     }

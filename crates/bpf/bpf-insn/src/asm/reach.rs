@@ -26,7 +26,11 @@ impl Asm {
 
     /// Returns true if all jumps have labels: other targets are not ours to change.
     fn may_change(&self) -> bool {
-        self.mistake.is_none() && self.items.iter().all(|item| item.label.is_some() || !is_jump(item.line.insn))
+        self.mistake.is_none()
+            && self
+                .items
+                .iter()
+                .all(|item| item.label.is_some() || !is_jump(item.line.insn))
     }
 
     fn drop_unreachable(&mut self) {
@@ -65,12 +69,17 @@ impl Asm {
         let mut reached = vec![false; self.items.len()];
         let mut waiting = vec![0];
         while let Some(index) = waiting.pop() {
-            let Some(Item { line, label }) = self.items.get(index) else { continue };
+            let Some(Item { line, label }) = self.items.get(index) else {
+                continue;
+            };
             if std::mem::replace(&mut reached[index], true) {
                 continue;
             }
             waiting.extend(label.and_then(|label| self.index_of(label)));
-            if !matches!(line.insn, Insn::Exit | Insn::Jump { .. } | Insn::JumpLong { .. }) {
+            if !matches!(
+                line.insn,
+                Insn::Exit | Insn::Jump { .. } | Insn::JumpLong { .. }
+            ) {
                 waiting.push(index + 1);
             }
         }
@@ -80,12 +89,17 @@ impl Asm {
     /// Returns the index of the instruction after a label.
     pub(super) fn index_of(&self, Label(number): Label) -> Option<usize> {
         let slot = self.labels.get(number as usize)?.slot?;
-        self.items.binary_search_by_key(&slot, |item| item.line.slot).ok()
+        self.items
+            .binary_search_by_key(&slot, |item| item.line.slot)
+            .ok()
     }
 }
 
 fn is_jump(insn: Insn) -> bool {
-    matches!(insn, Insn::Jump { .. } | Insn::JumpLong { .. } | Insn::JumpIf { .. })
+    matches!(
+        insn,
+        Insn::Jump { .. } | Insn::JumpLong { .. } | Insn::JumpIf { .. }
+    )
 }
 
 #[cfg(test)]
@@ -98,7 +112,10 @@ mod tests {
         let mut asm = Asm::new();
         let (dead, live, end) = (asm.label("dead"), asm.label("live"), asm.label("end"));
         asm.mov(R0, 0).jump(live);
-        asm.bind(dead).constant(R1, 1 << 40).jump_if(R1, JumpOp::Eq, 0, end).exit();
+        asm.bind(dead)
+            .constant(R1, 1 << 40)
+            .jump_if(R1, JumpOp::Eq, 0, end)
+            .exit();
         asm.bind(live).jump_if(R0, JumpOp::Eq, 0, end).mov(R0, 1);
         asm.bind(end).exit().mov(R0, 2).exit();
         let code = asm.finish_reachable().unwrap();
@@ -106,7 +123,10 @@ mod tests {
         assert_eq!(insns.len(), 5);
         assert_eq!(insns[1], Insn::Jump { off: 0 });
         assert!(matches!(insns[2], Insn::JumpIf { off: 1, .. }), "{insns:?}");
-        assert_eq!((code.slots(), code.labels_at(4)), (5, ["end".to_owned()].as_slice()));
+        assert_eq!(
+            (code.slots(), code.labels_at(4)),
+            (5, ["end".to_owned()].as_slice())
+        );
     }
 
     #[test]
@@ -114,9 +134,17 @@ mod tests {
         let build = |reachable: bool| {
             let mut asm = Asm::new();
             let (again, out) = (asm.label("again"), asm.label("out"));
-            asm.mov(R1, 5).bind(again).jump_if(R1, JumpOp::Eq, 0, out).sub(R1, 1).jump(again);
+            asm.mov(R1, 5)
+                .bind(again)
+                .jump_if(R1, JumpOp::Eq, 0, out)
+                .sub(R1, 1)
+                .jump(again);
             asm.bind(out).mov(R0, 0).exit();
-            if reachable { asm.finish_reachable().unwrap() } else { asm.finish().unwrap() }
+            if reachable {
+                asm.finish_reachable().unwrap()
+            } else {
+                asm.finish().unwrap()
+            }
         };
         assert_eq!(build(true), build(false));
     }

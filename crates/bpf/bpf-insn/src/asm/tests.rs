@@ -18,7 +18,11 @@ fn offsets(code: &Code) -> Vec<i16> {
 fn labels_go_forwards_and_backwards_in_slots() {
     let mut asm = Asm::new();
     let (again, out) = (asm.label("again"), asm.label("out"));
-    asm.bind(again).jump_if(R1, JumpOp::Eq, 0, out).constant(R2, 1 << 40).sub(R1, 1).jump(again);
+    asm.bind(again)
+        .jump_if(R1, JumpOp::Eq, 0, out)
+        .constant(R2, 1 << 40)
+        .sub(R1, 1)
+        .jump(again);
     asm.bind(out).mov(R0, 0).exit();
     let code = asm.finish().unwrap();
     assert_eq!(offsets(&code), [4, -5]);
@@ -51,8 +55,17 @@ fn an_unbound_label_is_named() {
     let lost = asm.label("lost");
     asm.mov(R0, 0).jump(lost).exit();
     let error = asm.finish().unwrap_err();
-    assert_eq!(error, AsmError::Unbound { label: "lost".into(), slot: 1 });
-    assert_eq!(error.to_string(), "jump at instruction 1 goes to label `lost`, which is not defined");
+    assert_eq!(
+        error,
+        AsmError::Unbound {
+            label: "lost".into(),
+            slot: 1
+        }
+    );
+    assert_eq!(
+        error.to_string(),
+        "jump at instruction 1 goes to label `lost`, which is not defined"
+    );
 }
 
 #[test]
@@ -61,7 +74,14 @@ fn a_label_bound_twice_is_named() {
     let twice = asm.label("twice");
     asm.bind(twice).mov(R0, 0).bind(twice).exit();
     let error = asm.finish().unwrap_err();
-    assert_eq!(error, AsmError::BoundTwice { label: "twice".into(), first: 0, second: 1 });
+    assert_eq!(
+        error,
+        AsmError::BoundTwice {
+            label: "twice".into(),
+            first: 0,
+            second: 1
+        }
+    );
 }
 
 #[test]
@@ -82,7 +102,13 @@ fn a_label_behind_the_end_is_an_error() {
     let mut asm = Asm::new();
     let end = asm.label("end");
     asm.jump(end).exit().bind(end);
-    assert_eq!(asm.finish().unwrap_err(), AsmError::BehindEnd { label: "end".into(), slot: 0 });
+    assert_eq!(
+        asm.finish().unwrap_err(),
+        AsmError::BehindEnd {
+            label: "end".into(),
+            slot: 0
+        }
+    );
 }
 
 /// Assembles a jump over `gap` one-slot instructions.
@@ -106,7 +132,14 @@ fn offsets_are_checked_at_their_limit() {
     let limit = usize::from(i16::MAX.cast_unsigned());
     assert_eq!(offsets(&over(limit, false).unwrap()), [i16::MAX]);
     let error = over(limit + 1, false).unwrap_err();
-    assert_eq!(error, AsmError::TooFar { label: "far".into(), slot: 0, distance: 32768 });
+    assert_eq!(
+        error,
+        AsmError::TooFar {
+            label: "far".into(),
+            slot: 0,
+            distance: 32768
+        }
+    );
     assert_eq!(
         error.to_string(),
         "jump at instruction 0 goes to label `far`, 32768 instructions away; the offset can be -32768 to 32767"
@@ -122,7 +155,13 @@ fn a_long_jump_goes_further_and_needs_a_newer_kernel() {
 
 #[test]
 fn constants_take_one_slot_where_they_can() {
-    for (value, slots) in [(0, 1), (0x7fff_ffff, 1), (0x8000_0000, 2), (u64::MAX, 1), (1 << 63, 2)] {
+    for (value, slots) in [
+        (0, 1),
+        (0x7fff_ffff, 1),
+        (0x8000_0000, 2),
+        (u64::MAX, 1),
+        (1 << 63, 2),
+    ] {
         let mut asm = Asm::new();
         asm.constant(R1, value);
         assert_eq!(asm.slots(), slots, "{value:#x}");
@@ -141,22 +180,36 @@ fn the_newest_instruction_or_helper_decides_the_kernel() {
 fn comments_and_spans_stay_with_their_instructions() {
     let span = SourceSpan { start: 3, end: 9 };
     let mut asm = Asm::new();
-    asm.span(Some(span)).comment("one").comment("two").mov(R0, 0);
+    asm.span(Some(span))
+        .comment("one")
+        .comment("two")
+        .mov(R0, 0);
     asm.span(None).exit();
     let code = asm.finish().unwrap();
     assert_eq!(code.lines()[0].comment.as_deref(), Some("one; two"));
     assert_eq!(code.lines()[0].span, Some(span));
-    assert_eq!((&code.lines()[1].comment, code.lines()[1].span), (&None, None));
+    assert_eq!(
+        (&code.lines()[1].comment, code.lines()[1].span),
+        (&None, None)
+    );
 }
 
 #[test]
 fn decoded_code_has_labels_only_where_instructions_start() {
     let mut asm = Asm::new();
     let to = asm.label("to");
-    asm.jump_if(R1, JumpOp::Eq, 0, to).constant(R2, 1 << 40).bind(to).exit();
-    asm.insn(Insn::Jump { off: -4 }).insn(Insn::Jump { off: 100 });
+    asm.jump_if(R1, JumpOp::Eq, 0, to)
+        .constant(R2, 1 << 40)
+        .bind(to)
+        .exit();
+    asm.insn(Insn::Jump { off: -4 })
+        .insn(Insn::Jump { off: 100 });
     let code = Code::decode(&asm.finish().unwrap().to_bytes()).unwrap();
-    let targets: Vec<_> = code.lines().iter().map(|line| line.target.as_deref()).collect();
+    let targets: Vec<_> = code
+        .lines()
+        .iter()
+        .map(|line| line.target.as_deref())
+        .collect();
     // The jump back lands in a constant's second slot... and the last one outside.
     assert_eq!(targets, [Some("L3"), None, None, Some("L1"), None]);
     assert_eq!(code.labels_at(3), ["L3"]);

@@ -51,7 +51,15 @@ pub fn ext_section(btf: &mut Btf, functions: &[FunctionInfo<'_>]) -> Vec<u8> {
         let file = btf.string(function.name);
         for line in &function.lines {
             let text = btf.string(line.text);
-            push_words(out, &[function.byte_offset + line.slot * 8, file, text, line.slot << LINE_SHIFT]);
+            push_words(
+                out,
+                &[
+                    function.byte_offset + line.slot * 8,
+                    file,
+                    text,
+                    line.slot << LINE_SHIFT,
+                ],
+            );
         }
     });
     let (types_len, lines_len) = (types.len() as u32, lines.len() as u32);
@@ -78,7 +86,10 @@ fn records(
             push(btf, function, &mut records);
         }
         let section = group.first().map_or("", |function| function.section);
-        push_words(&mut out, &[btf.string(section), records.len() as u32 / record_bytes]);
+        push_words(
+            &mut out,
+            &[btf.string(section), records.len() as u32 / record_bytes],
+        );
         out.extend_from_slice(&records);
     }
     out

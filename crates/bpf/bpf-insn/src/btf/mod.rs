@@ -33,7 +33,10 @@ pub struct Btf {
 impl Btf {
     /// Creates BTF without types, with the empty string that string tables start with.
     pub fn new() -> Self {
-        Self { strings: vec![0], ..Self::default() }
+        Self {
+            strings: vec![0],
+            ..Self::default()
+        }
     }
 
     /// Returns the offset of this string in the string table; it is entered once. Text after a NUL

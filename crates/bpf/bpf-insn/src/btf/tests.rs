@@ -5,7 +5,10 @@ use super::*;
 const HEADER_BYTES: usize = 24;
 
 fn words(bytes: &[u8]) -> Vec<u32> {
-    bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
+    bytes
+        .chunks_exact(4)
+        .map(|word| u32::from_le_bytes(word.try_into().unwrap()))
+        .collect()
 }
 
 /// Returns the types' words and the strings.
@@ -18,7 +21,10 @@ fn parts(btf: &Btf) -> (Vec<u32>, Vec<u8>) {
     let (type_len, str_off, str_len) = (header[3] as usize, header[4] as usize, header[5] as usize);
     assert_eq!(type_len, str_off);
     assert_eq!(bytes.len(), HEADER_BYTES + str_off + str_len);
-    (words(&bytes[HEADER_BYTES..HEADER_BYTES + type_len]), bytes[HEADER_BYTES + str_off..].to_vec())
+    (
+        words(&bytes[HEADER_BYTES..HEADER_BYTES + type_len]),
+        bytes[HEADER_BYTES + str_off..].to_vec(),
+    )
 }
 
 #[test]
@@ -44,10 +50,22 @@ fn integers_pointers_and_arrays() {
 fn structures_variables_and_sections() {
     let mut btf = Btf::new();
     let byte = btf.int("u8", 1, false);
-    let members = [("a", 0), ("b", 8)].map(|(name, byte_offset)| Member { name, ty: byte, byte_offset });
+    let members = [("a", 0), ("b", 8)].map(|(name, byte_offset)| Member {
+        name,
+        ty: byte,
+        byte_offset,
+    });
     let structure = btf.structure("", 16, &members);
     let variable = btf.variable("a", structure, Linkage::Global);
-    btf.section(".maps", 16, &[SectionVar { ty: variable, offset: 0, bytes: 16 }]);
+    btf.section(
+        ".maps",
+        16,
+        &[SectionVar {
+            ty: variable,
+            offset: 0,
+            bytes: 16,
+        }],
+    );
     let (types, strings) = parts(&btf);
     assert_eq!(types[..4], [1, 0x0100_0000, 1, 8]);
     assert_eq!(types[4..13], [0, 0x0400_0002, 16, 4, 1, 0, 6, 1, 64]);
@@ -60,7 +78,13 @@ fn structures_variables_and_sections() {
 fn functions() {
     let mut btf = Btf::new();
     let int = btf.int("int", 4, true);
-    let prototype = btf.prototype(int, &[Param { name: "ctx", ty: int }]);
+    let prototype = btf.prototype(
+        int,
+        &[Param {
+            name: "ctx",
+            ty: int,
+        }],
+    );
     btf.function("f", prototype, Linkage::Static);
     btf.function("g", prototype, Linkage::Global);
     let (types, _) = parts(&btf);
@@ -72,7 +96,10 @@ fn functions() {
 #[test]
 fn function_and_line_records_are_grouped_by_section() {
     let mut btf = Btf::new();
-    let lines = vec![LineInfo { slot: 0, text: "a" }, LineInfo { slot: 2, text: "b" }];
+    let lines = vec![
+        LineInfo { slot: 0, text: "a" },
+        LineInfo { slot: 2, text: "b" },
+    ];
     let at = |section, byte_offset, id| FunctionInfo {
         section,
         name: "f",
@@ -95,6 +122,9 @@ fn function_and_line_records_are_grouped_by_section() {
 #[test]
 fn strings_end_at_a_nul() {
     let mut btf = Btf::new();
-    assert_eq!((btf.string("ab\0cd"), btf.string("ab"), btf.string("\0x")), (1, 1, 0));
+    assert_eq!(
+        (btf.string("ab\0cd"), btf.string("ab"), btf.string("\0x")),
+        (1, 1, 0)
+    );
     assert_eq!(parts(&btf).1, b"\0ab\0");
 }

@@ -33,7 +33,10 @@ impl<'a> Listing<'a> {
     /// Adds each instruction's bytes before it, as in `llvm-objdump -d`.
     #[must_use]
     pub fn with_bytes(self) -> Self {
-        Self { bytes: true, ..self }
+        Self {
+            bytes: true,
+            ..self
+        }
     }
 
     fn line(&self, f: &mut Formatter<'_>, line: &Line) -> fmt::Result {
@@ -57,7 +60,10 @@ impl<'a> Listing<'a> {
 
 impl Display for Listing<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.code.lines().iter().try_for_each(|line| self.line(f, line))
+        self.code
+            .lines()
+            .iter()
+            .try_for_each(|line| self.line(f, line))
     }
 }
 
@@ -75,7 +81,9 @@ fn comment(line: &Line) -> String {
         Some(reference) => Some(referred(reference, line.insn)),
         None => line.insn.meaning(),
     };
-    let span = line.span.map(|span| format!("script {}..{}", span.start, span.end));
+    let span = line
+        .span
+        .map(|span| format!("script {}..{}", span.start, span.end));
     let parts = [meaning, line.comment.as_deref().map(one_line), span];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
@@ -83,7 +91,13 @@ fn comment(line: &Line) -> String {
 fn referred(reference: &Reference, insn: Insn) -> String {
     match (reference, insn) {
         (Reference::Map(name), _) => format!("map {name}"),
-        (Reference::Data(name), Insn::LoadImm64 { imm: Imm64::Value(off), .. }) if off != 0 => {
+        (
+            Reference::Data(name),
+            Insn::LoadImm64 {
+                imm: Imm64::Value(off),
+                ..
+            },
+        ) if off != 0 => {
             format!("data {name} + {off:#x}")
         }
         (Reference::Data(name), _) => format!("data {name}"),

@@ -5,15 +5,20 @@
 //! constants are signed and in hex.
 
 use crate::insn::{
-    Addr, AluOp, AtomicOp, ByteOrder, Callee, Extend, Imm64, Insn, JumpOp, Reg, Size, Src, SxSize, Width,
-    opcode::pseudo,
+    Addr, AluOp, AtomicOp, ByteOrder, Callee, Extend, Imm64, Insn, JumpOp, Reg, Size, Src, SxSize,
+    Width, opcode::pseudo,
 };
 use std::fmt::{self, Display, Formatter};
 
 impl Display for Insn {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Alu { op, width, dst, src } => arithmetic(f, (op, width), dst, src),
+            Self::Alu {
+                op,
+                width,
+                dst,
+                src,
+            } => arithmetic(f, (op, width), dst, src),
             Self::Neg { width, dst } => write!(f, "{0} = -{0}", Named(width, dst)),
             Self::MovSx { extend, dst, src } => mov_sx(f, extend, dst, src),
             Self::Swap { order, bits, dst } => write!(f, "{dst} = {order}{} {dst}", bits.code()),
@@ -21,10 +26,21 @@ impl Display for Insn {
             Self::Load { size, dst, addr } => load(f, size, dst, addr),
             Self::LoadSx { size, dst, addr } => write!(f, "{dst} = *({size} *)({addr})"),
             Self::Store { size, addr, src } => store(f, size, addr, src),
-            Self::Atomic { op, width, addr, src } => atomic(f, op, width, addr, src),
+            Self::Atomic {
+                op,
+                width,
+                addr,
+                src,
+            } => atomic(f, op, width, addr, src),
             Self::Jump { off } => write!(f, "goto {}", Distance(i32::from(off))),
             Self::JumpLong { off } => write!(f, "gotol {}", Distance(off)),
-            Self::JumpIf { op, width, dst, src, off } => jump_if(f, (op, width), dst, src, off),
+            Self::JumpIf {
+                op,
+                width,
+                dst,
+                src,
+                off,
+            } => jump_if(f, (op, width), dst, src, off),
             Self::Call(callee) => write!(f, "call {}", Hex(i64::from(call_number(callee)))),
             Self::Exit => f.write_str("exit"),
         }
@@ -161,7 +177,12 @@ impl Display for ByteOrder {
     }
 }
 
-fn arithmetic(f: &mut Formatter<'_>, (op, width): (AluOp, Width), dst: Reg, src: Src) -> fmt::Result {
+fn arithmetic(
+    f: &mut Formatter<'_>,
+    (op, width): (AluOp, Width),
+    dst: Reg,
+    src: Src,
+) -> fmt::Result {
     let (dst, src) = (Named(width, dst), Operand(width, src));
     write!(f, "{dst} {} {src}", alu_sign(op))
 }
@@ -171,11 +192,26 @@ fn load(f: &mut Formatter<'_>, size: Size, dst: Reg, addr: Addr) -> fmt::Result 
 }
 
 fn store(f: &mut Formatter<'_>, size: Size, addr: Addr, src: Src) -> fmt::Result {
-    write!(f, "{} = {}", Place(size, addr), Operand(reg_width(size), src))
+    write!(
+        f,
+        "{} = {}",
+        Place(size, addr),
+        Operand(reg_width(size), src)
+    )
 }
 
-fn jump_if(f: &mut Formatter<'_>, (op, width): (JumpOp, Width), dst: Reg, src: Src, off: i16) -> fmt::Result {
-    let (dst, src, off) = (Named(width, dst), Operand(width, src), Distance(i32::from(off)));
+fn jump_if(
+    f: &mut Formatter<'_>,
+    (op, width): (JumpOp, Width),
+    dst: Reg,
+    src: Src,
+    off: i16,
+) -> fmt::Result {
+    let (dst, src, off) = (
+        Named(width, dst),
+        Operand(width, src),
+        Distance(i32::from(off)),
+    );
     write!(f, "if {dst} {} {src} goto {off}", jump_sign(op))
 }
 
@@ -209,7 +245,9 @@ fn atomic(f: &mut Formatter<'_>, op: AtomicOp, width: Width, addr: Addr, src: Re
         Width::W64 => ("xchg_64", "r0"),
     };
     let plain = |f: &mut Formatter<'_>, sign| write!(f, "lock *(u{bits} *)({addr}) {sign} {src}");
-    let fetch = |f: &mut Formatter<'_>, name| write!(f, "{src} = atomic_fetch_{name}((u{bits} *)({addr}), {src})");
+    let fetch = |f: &mut Formatter<'_>, name| {
+        write!(f, "{src} = atomic_fetch_{name}((u{bits} *)({addr}), {src})")
+    };
     match op {
         AtomicOp::Add => plain(f, "+="),
         AtomicOp::Or => plain(f, "|="),
@@ -246,12 +284,16 @@ impl Insn {
             Self::LoadImm64 { imm, .. } => match imm {
                 Imm64::Value(_) => None,
                 Imm64::MapFd(fd) => Some(format!("map fd {fd}")),
-                Imm64::MapValue { fd, off } => Some(format!("value of map fd {fd} {}", Distance(off))),
+                Imm64::MapValue { fd, off } => {
+                    Some(format!("value of map fd {fd} {}", Distance(off)))
+                }
                 Imm64::BtfVar { id, btf_fd: 0 } => Some(format!("kernel variable {id}")),
                 Imm64::BtfVar { id, btf_fd } => Some(format!("variable {id} of BTF fd {btf_fd}")),
                 Imm64::Func(distance) => Some(format!("subprogram {}", Distance(distance))),
                 Imm64::MapIndex(index) => Some(format!("map index {index}")),
-                Imm64::MapIndexValue { index, off } => Some(format!("value of map index {index} {}", Distance(off))),
+                Imm64::MapIndexValue { index, off } => {
+                    Some(format!("value of map index {index} {}", Distance(off)))
+                }
             },
             _ => None,
         }

@@ -32,7 +32,9 @@ impl Helper {
     /// Finds the helper of this name, with or without the prefix `bpf_`.
     pub fn by_name(name: &str) -> Option<Self> {
         let bare = name.strip_prefix("bpf_").unwrap_or(name);
-        let entry = table::TABLE.iter().find(|entry| entry.name.strip_prefix("bpf_") == Some(bare))?;
+        let entry = table::TABLE
+            .iter()
+            .find(|entry| entry.name.strip_prefix("bpf_") == Some(bare))?;
         Some(Self(entry.id))
     }
 
@@ -74,7 +76,10 @@ mod tests {
             let name = helper.name().unwrap();
             assert_eq!(Helper::by_name(name), Some(helper));
         }
-        assert_eq!(Helper::by_name("ringbuf_output"), Some(Helper::RINGBUF_OUTPUT));
+        assert_eq!(
+            Helper::by_name("ringbuf_output"),
+            Some(Helper::RINGBUF_OUTPUT)
+        );
         assert_eq!(Helper::by_name("bpf_no_such"), None);
     }
 

@@ -4,8 +4,8 @@
 
 use super::opcode::{OP_MASK, SIZE_MASK, SRC_REG, alu, class, jmp, mode, pseudo};
 use super::{
-    AluOp, AtomicOp, ByteOrder, Callee, Extend, INSN_BYTES, Imm64, Insn, JumpOp, RawInsn, Reg, Size, Src, SwapBits,
-    SxSize, Width, opcode,
+    AluOp, AtomicOp, ByteOrder, Callee, Extend, INSN_BYTES, Imm64, Insn, JumpOp, RawInsn, Reg,
+    Size, Src, SwapBits, SxSize, Width, opcode,
 };
 use crate::helpers::Helper;
 
@@ -23,7 +23,9 @@ pub enum DecodeError {
         need: usize,
     },
     /// Unknown combination of opcode and fields.
-    #[error("instruction at {offset:#x} is unknown: opcode {code:#04x}, offset {off}, constant {imm:#x}")]
+    #[error(
+        "instruction at {offset:#x} is unknown: opcode {code:#04x}, offset {off}, constant {imm:#x}"
+    )]
     Unknown {
         /// Offset of the instruction.
         offset: usize,
@@ -43,7 +45,9 @@ pub enum DecodeError {
         reg: u8,
     },
     /// Field that must be zero but is not.
-    #[error("instruction at {offset:#x} (opcode {code:#04x}) has a reserved field that is not zero: {field}")]
+    #[error(
+        "instruction at {offset:#x} (opcode {code:#04x}) has a reserved field that is not zero: {field}"
+    )]
     Reserved {
         /// Offset of the instruction.
         offset: usize,
@@ -79,10 +83,12 @@ impl Insn {
         match raw.code & class::MASK {
             class::LD => {
                 decoder.check_ld_opcode()?;
-                let second = slot(bytes, offset + INSN_BYTES, INSN_BYTES).map_err(|_| DecodeError::Truncated {
-                    offset,
-                    have: bytes.len() - offset,
-                    need: 2 * INSN_BYTES,
+                let second = slot(bytes, offset + INSN_BYTES, INSN_BYTES).map_err(|_| {
+                    DecodeError::Truncated {
+                        offset,
+                        have: bytes.len() - offset,
+                        need: 2 * INSN_BYTES,
+                    }
                 })?;
                 decoder.load_imm64(second)
             }
@@ -101,7 +107,11 @@ fn slot(bytes: &[u8], offset: usize, need: usize) -> Result<RawInsn, DecodeError
     let left = bytes.get(offset..).unwrap_or_default();
     match left.first_chunk::<INSN_BYTES>() {
         Some(chunk) => Ok(RawInsn::from_bytes(*chunk)),
-        None => Err(DecodeError::Truncated { offset, have: left.len(), need }),
+        None => Err(DecodeError::Truncated {
+            offset,
+            have: left.len(),
+            need,
+        }),
     }
 }
 
@@ -122,24 +132,42 @@ impl Decoder {
             self.zero_src()?;
             self.zero_off()?;
             self.zero_imm()?;
-            return Ok(Insn::Neg { width, dst: self.dst()? });
+            return Ok(Insn::Neg {
+                width,
+                dst: self.dst()?,
+            });
         }
         let is_move_extending = op == alu::MOV && self.raw.code & SRC_REG != 0 && off != 0;
         if is_move_extending {
-            let extend = Extend::from_code((width == Width::W64, off)).ok_or_else(|| self.unknown())?;
+            let extend =
+                Extend::from_code((width == Width::W64, off)).ok_or_else(|| self.unknown())?;
             self.zero_imm()?;
-            return Ok(Insn::MovSx { extend, dst: self.dst()?, src: self.src()? });
+            return Ok(Insn::MovSx {
+                extend,
+                dst: self.dst()?,
+                src: self.src()?,
+            });
         }
         let op = AluOp::from_code((op, off)).ok_or_else(|| self.unknown())?;
-        Ok(Insn::Alu { op, width, dst: self.dst()?, src: self.operand()? })
+        Ok(Insn::Alu {
+            op,
+            width,
+            dst: self.dst()?,
+            src: self.operand()?,
+        })
     }
 
     fn swap(&self) -> Result<Insn, DecodeError> {
-        let order = ByteOrder::from_code(self.raw.code & (class::MASK | SRC_REG)).ok_or_else(|| self.unknown())?;
+        let order = ByteOrder::from_code(self.raw.code & (class::MASK | SRC_REG))
+            .ok_or_else(|| self.unknown())?;
         let bits = SwapBits::from_code(self.raw.imm).ok_or_else(|| self.unknown())?;
         self.zero_src()?;
         self.zero_off()?;
-        Ok(Insn::Swap { order, bits, dst: self.dst()? })
+        Ok(Insn::Swap {
+            order,
+            bits,
+            dst: self.dst()?,
+        })
     }
 
     fn jump(&self, width: Width) -> Result<Insn, DecodeError> {
@@ -165,7 +193,13 @@ impl Decoder {
             }
             _ => {
                 let op = JumpOp::from_code(op).ok_or_else(|| self.unknown())?;
-                Ok(Insn::JumpIf { op, width, dst: self.dst()?, src: self.operand()?, off: self.raw.off })
+                Ok(Insn::JumpIf {
+                    op,
+                    width,
+                    dst: self.dst()?,
+                    src: self.operand()?,
+                    off: self.raw.off,
+                })
             }
         }
     }
@@ -176,7 +210,10 @@ impl Decoder {
             pseudo::CALL_HELPER => Callee::Helper(Helper(self.raw.imm.cast_unsigned())),
             pseudo::CALL_SUBPROGRAM => Callee::Subprogram(self.raw.imm),
             pseudo::CALL_KFUNC => {
-                return Ok(Insn::Call(Callee::Kfunc { btf_id: self.raw.imm, module: self.raw.off }));
+                return Ok(Insn::Call(Callee::Kfunc {
+                    btf_id: self.raw.imm,
+                    module: self.raw.off,
+                }));
             }
             _ => return Err(self.unknown()),
         };
@@ -207,7 +244,11 @@ impl Decoder {
             return Err(self.unknown());
         }
         self.zero_src()?;
-        Ok(Insn::Store { size, addr: self.dst()?.at(self.raw.off), src: Src::Imm(self.raw.imm) })
+        Ok(Insn::Store {
+            size,
+            addr: self.dst()?.at(self.raw.off),
+            src: Src::Imm(self.raw.imm),
+        })
     }
 
     fn store_reg(&self) -> Result<Insn, DecodeError> {
@@ -216,12 +257,25 @@ impl Decoder {
         match (self.raw.code & mode::MASK, size) {
             (mode::MEM, _) => {
                 self.zero_imm()?;
-                Ok(Insn::Store { size, addr, src: Src::Reg(src) })
+                Ok(Insn::Store {
+                    size,
+                    addr,
+                    src: Src::Reg(src),
+                })
             }
             (mode::ATOMIC, Size::W | Size::DW) => {
                 let op = AtomicOp::from_code(self.raw.imm).ok_or_else(|| self.unknown())?;
-                let width = if size == Size::W { Width::W32 } else { Width::W64 };
-                Ok(Insn::Atomic { op, width, addr, src })
+                let width = if size == Size::W {
+                    Width::W32
+                } else {
+                    Width::W64
+                };
+                Ok(Insn::Atomic {
+                    op,
+                    width,
+                    addr,
+                    src,
+                })
             }
             _ => Err(self.unknown()),
         }
@@ -229,13 +283,20 @@ impl Decoder {
 
     fn check_ld_opcode(&self) -> Result<(), DecodeError> {
         let expected = class::LD | mode::IMM | opcode::SIZE_DW;
-        if self.raw.code == expected { Ok(()) } else { Err(self.unknown()) }
+        if self.raw.code == expected {
+            Ok(())
+        } else {
+            Err(self.unknown())
+        }
     }
 
     fn load_imm64(&self, second: RawInsn) -> Result<Insn, DecodeError> {
         self.zero_off()?;
         let rest = RawInsn { imm: 0, ..second };
-        self.zero(rest == RawInsn::default(), "second slot's opcode, registers and offset")?;
+        self.zero(
+            rest == RawInsn::default(),
+            "second slot's opcode, registers and offset",
+        )?;
         let (low, high) = (self.raw.imm, second.imm);
         let (imm, uses_high) = match self.raw.src {
             pseudo::VALUE => {
@@ -244,14 +305,29 @@ impl Decoder {
             }
             pseudo::MAP_FD => (Imm64::MapFd(low), false),
             pseudo::MAP_VALUE => (Imm64::MapValue { fd: low, off: high }, true),
-            pseudo::BTF_ID => (Imm64::BtfVar { id: low, btf_fd: high }, true),
+            pseudo::BTF_ID => (
+                Imm64::BtfVar {
+                    id: low,
+                    btf_fd: high,
+                },
+                true,
+            ),
             pseudo::FUNC => (Imm64::Func(low), false),
             pseudo::MAP_IDX => (Imm64::MapIndex(low), false),
-            pseudo::MAP_IDX_VALUE => (Imm64::MapIndexValue { index: low, off: high }, true),
+            pseudo::MAP_IDX_VALUE => (
+                Imm64::MapIndexValue {
+                    index: low,
+                    off: high,
+                },
+                true,
+            ),
             _ => return Err(self.unknown()),
         };
         self.zero(uses_high || high == 0, "second slot's constant")?;
-        Ok(Insn::LoadImm64 { dst: self.dst()?, imm })
+        Ok(Insn::LoadImm64 {
+            dst: self.dst()?,
+            imm,
+        })
     }
 
     fn operand(&self) -> Result<Src, DecodeError> {
@@ -273,7 +349,10 @@ impl Decoder {
     }
 
     fn reg(&self, reg: u8) -> Result<Reg, DecodeError> {
-        Reg::from_code(reg).ok_or(DecodeError::Register { offset: self.offset, reg })
+        Reg::from_code(reg).ok_or(DecodeError::Register {
+            offset: self.offset,
+            reg,
+        })
     }
 
     fn no_registers(&self) -> Result<(), DecodeError> {
@@ -294,11 +373,24 @@ impl Decoder {
     }
 
     fn zero(&self, is_zero: bool, field: &'static str) -> Result<(), DecodeError> {
-        if is_zero { Ok(()) } else { Err(DecodeError::Reserved { offset: self.offset, code: self.raw.code, field }) }
+        if is_zero {
+            Ok(())
+        } else {
+            Err(DecodeError::Reserved {
+                offset: self.offset,
+                code: self.raw.code,
+                field,
+            })
+        }
     }
 
     fn unknown(&self) -> DecodeError {
         let RawInsn { code, off, imm, .. } = self.raw;
-        DecodeError::Unknown { offset: self.offset, code, off, imm }
+        DecodeError::Unknown {
+            offset: self.offset,
+            code,
+            off,
+            imm,
+        }
     }
 }

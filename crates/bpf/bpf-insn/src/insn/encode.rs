@@ -24,21 +24,37 @@ impl Insn {
 
     fn one_slot(self) -> RawInsn {
         match self {
-            Self::Alu { op, width, dst, src } => arithmetic(op, width, dst, src),
+            Self::Alu {
+                op,
+                width,
+                dst,
+                src,
+            } => arithmetic(op, width, dst, src),
             Self::Neg { width, dst } => with_dst(alu::NEG | alu_class(width), dst),
             Self::MovSx { extend, dst, src } => mov_sx(extend, dst, src),
-            Self::Swap { order, bits, dst } => with_imm(with_dst(alu::END | order.code(), dst), bits.code()),
+            Self::Swap { order, bits, dst } => {
+                with_imm(with_dst(alu::END | order.code(), dst), bits.code())
+            }
             // `encode` has handled this already; its first slot is still the right answer.
             Self::LoadImm64 { dst, imm } => load_imm64(dst, imm).0,
             Self::Load { size, dst, addr } => load(mode::MEM | size.code(), dst, addr),
             Self::LoadSx { size, dst, addr } => load(mode::MEMSX | size.code(), dst, addr),
             Self::Store { size, addr, src } => store(size, addr, src),
-            Self::Atomic { op, width, addr, src } => atomic(op, width, addr, src),
+            Self::Atomic {
+                op,
+                width,
+                addr,
+                src,
+            } => atomic(op, width, addr, src),
             Self::Jump { off } => with_off(bare(class::JMP | jmp::JA), off),
             Self::JumpLong { off } => with_imm(bare(class::JMP32 | jmp::JA), off),
-            Self::JumpIf { op, width, dst, src, off } => {
-                with_off(with_src(op.code() | jump_class(width), dst, src), off)
-            }
+            Self::JumpIf {
+                op,
+                width,
+                dst,
+                src,
+                off,
+            } => with_off(with_src(op.code() | jump_class(width), dst, src), off),
             Self::Call(callee) => call(callee),
             Self::Exit => bare(class::JMP | jmp::EXIT),
         }
@@ -67,7 +83,10 @@ const fn word_size(width: Width) -> u8 {
 }
 
 fn bare(code: u8) -> RawInsn {
-    RawInsn { code, ..RawInsn::default() }
+    RawInsn {
+        code,
+        ..RawInsn::default()
+    }
 }
 
 fn with_off(raw: RawInsn, off: i16) -> RawInsn {
@@ -79,12 +98,18 @@ fn with_imm(raw: RawInsn, imm: i32) -> RawInsn {
 }
 
 fn with_dst(code: u8, dst: Reg) -> RawInsn {
-    RawInsn { dst: dst.code(), ..bare(code) }
+    RawInsn {
+        dst: dst.code(),
+        ..bare(code)
+    }
 }
 
 fn with_src(code: u8, dst: Reg, src: Src) -> RawInsn {
     match src {
-        Src::Reg(src) => RawInsn { src: src.code(), ..with_dst(code | SRC_REG, dst) },
+        Src::Reg(src) => RawInsn {
+            src: src.code(),
+            ..with_dst(code | SRC_REG, dst)
+        },
         Src::Imm(imm) => with_imm(with_dst(code, dst), imm),
     }
 }
@@ -101,21 +126,37 @@ fn mov_sx(extend: Extend, dst: Reg, src: Reg) -> RawInsn {
 }
 
 fn load(code: u8, dst: Reg, addr: Addr) -> RawInsn {
-    RawInsn { src: addr.base.code(), off: addr.off, ..with_dst(class::LDX | code, dst) }
+    RawInsn {
+        src: addr.base.code(),
+        off: addr.off,
+        ..with_dst(class::LDX | code, dst)
+    }
 }
 
 fn store(size: Size, addr: Addr, src: Src) -> RawInsn {
-    let to = |class| with_off(with_dst(class | mode::MEM | size.code(), addr.base), addr.off);
+    let to = |class| {
+        with_off(
+            with_dst(class | mode::MEM | size.code(), addr.base),
+            addr.off,
+        )
+    };
     match src {
         Src::Imm(imm) => with_imm(to(class::ST), imm),
-        Src::Reg(src) => RawInsn { src: src.code(), ..to(class::STX) },
+        Src::Reg(src) => RawInsn {
+            src: src.code(),
+            ..to(class::STX)
+        },
     }
 }
 
 fn atomic(op: AtomicOp, width: Width, addr: Addr, src: Reg) -> RawInsn {
     let code = class::STX | mode::ATOMIC | word_size(width);
     let raw = with_off(with_dst(code, addr.base), addr.off);
-    RawInsn { src: src.code(), imm: op.code(), ..raw }
+    RawInsn {
+        src: src.code(),
+        imm: op.code(),
+        ..raw
+    }
 }
 
 fn call(callee: Callee) -> RawInsn {
@@ -124,12 +165,22 @@ fn call(callee: Callee) -> RawInsn {
         Callee::Subprogram(distance) => (pseudo::CALL_SUBPROGRAM, 0, distance),
         Callee::Kfunc { btf_id, module } => (pseudo::CALL_KFUNC, module, btf_id),
     };
-    RawInsn { code: class::JMP | jmp::CALL, dst: 0, src, off, imm }
+    RawInsn {
+        code: class::JMP | jmp::CALL,
+        dst: 0,
+        src,
+        off,
+        imm,
+    }
 }
 
 fn load_imm64(dst: Reg, imm: Imm64) -> (RawInsn, RawInsn) {
     let (src, low, high) = match imm {
-        Imm64::Value(value) => (pseudo::VALUE, (value as u32).cast_signed(), ((value >> 32) as u32).cast_signed()),
+        Imm64::Value(value) => (
+            pseudo::VALUE,
+            (value as u32).cast_signed(),
+            ((value >> 32) as u32).cast_signed(),
+        ),
         Imm64::MapFd(fd) => (pseudo::MAP_FD, fd, 0),
         Imm64::MapValue { fd, off } => (pseudo::MAP_VALUE, fd, off),
         Imm64::BtfVar { id, btf_fd } => (pseudo::BTF_ID, id, btf_fd),
@@ -138,6 +189,16 @@ fn load_imm64(dst: Reg, imm: Imm64) -> (RawInsn, RawInsn) {
         Imm64::MapIndexValue { index, off } => (pseudo::MAP_IDX_VALUE, index, off),
     };
     let code = class::LD | mode::IMM | super::opcode::SIZE_DW;
-    let first = RawInsn { src, imm: low, ..with_dst(code, dst) };
-    (first, RawInsn { imm: high, ..RawInsn::default() })
+    let first = RawInsn {
+        src,
+        imm: low,
+        ..with_dst(code, dst)
+    };
+    (
+        first,
+        RawInsn {
+            imm: high,
+            ..RawInsn::default()
+        },
+    )
 }

@@ -233,6 +233,10 @@ pub enum Insn {
 impl Insn {
     /// Returns the number of its 8-byte slots, in which jumps count.
     pub const fn slots(self) -> u32 {
-        if matches!(self, Self::LoadImm64 { .. }) { 2 } else { 1 }
+        if matches!(self, Self::LoadImm64 { .. }) {
+            2
+        } else {
+            1
+        }
     }
 }

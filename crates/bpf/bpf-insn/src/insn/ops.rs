@@ -102,7 +102,10 @@ impl Size {
 
     /// Returns the size of this number of bytes.
     pub fn from_bytes(bytes: u64) -> Option<Self> {
-        Self::ALL.iter().copied().find(|size| u64::from(size.bytes()) == bytes)
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|size| u64::from(size.bytes()) == bytes)
     }
 }
 

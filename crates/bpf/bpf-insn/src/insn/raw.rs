@@ -24,7 +24,16 @@ impl RawInsn {
     pub fn to_bytes(self) -> [u8; INSN_BYTES] {
         let [off0, off1] = self.off.to_le_bytes();
         let [imm0, imm1, imm2, imm3] = self.imm.to_le_bytes();
-        [self.code, (self.src << 4) | (self.dst & 0x0f), off0, off1, imm0, imm1, imm2, imm3]
+        [
+            self.code,
+            (self.src << 4) | (self.dst & 0x0f),
+            off0,
+            off1,
+            imm0,
+            imm1,
+            imm2,
+            imm3,
+        ]
     }
 
     /// Splits these bytes into fields.

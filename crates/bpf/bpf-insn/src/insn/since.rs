@@ -35,10 +35,21 @@ impl Insn {
             Self::MovSx { .. }
             | Self::LoadSx { .. }
             | Self::JumpLong { .. }
-            | Self::Swap { order: ByteOrder::Swap, .. }
-            | Self::Alu { op: AluOp::SDiv | AluOp::SMod, .. } => V4,
-            Self::JumpIf { width: Width::W32, .. } => JMP32,
-            Self::JumpIf { op: JumpOp::Lt | JumpOp::Le | JumpOp::SLt | JumpOp::SLe, .. } => LESS_THAN,
+            | Self::Swap {
+                order: ByteOrder::Swap,
+                ..
+            }
+            | Self::Alu {
+                op: AluOp::SDiv | AluOp::SMod,
+                ..
+            } => V4,
+            Self::JumpIf {
+                width: Width::W32, ..
+            } => JMP32,
+            Self::JumpIf {
+                op: JumpOp::Lt | JumpOp::Le | JumpOp::SLt | JumpOp::SLe,
+                ..
+            } => LESS_THAN,
             Self::Atomic { op, .. } if op != AtomicOp::Add => ATOMICS,
             Self::LoadImm64 { imm, .. } => imm.since(),
             Self::Call(callee) => callee.since(),

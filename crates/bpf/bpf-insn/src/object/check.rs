@@ -5,15 +5,22 @@ use crate::asm::{Line, Reference};
 use std::collections::HashSet;
 
 /// Prefixes of section names that loaders take for something other than a program.
-const RESERVED: [&str; 9] = ["license", "version", "maps", MAPS, TEXT, ".data", ".rodata", ".bss", ".BTF"];
+const RESERVED: [&str; 9] = [
+    "license", "version", "maps", MAPS, TEXT, ".data", ".rodata", ".bss", ".BTF",
+];
 
 /// Returns the first error.
 pub(super) fn check(object: &ObjectBuilder) -> Result<(), ObjectError> {
     if object.license.is_empty() || object.license.contains('\0') {
-        return Err(ObjectError::License { license: object.license.clone() });
+        return Err(ObjectError::License {
+            license: object.license.clone(),
+        });
     }
     check_names(object)?;
-    object.functions.iter().try_for_each(|function| check_function(object, function))
+    object
+        .functions
+        .iter()
+        .try_for_each(|function| check_function(object, function))
 }
 
 fn check_names(object: &ObjectBuilder) -> Result<(), ObjectError> {
@@ -34,7 +41,11 @@ fn check_names(object: &ObjectBuilder) -> Result<(), ObjectError> {
 
 fn is_identifier(name: &str) -> bool {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    name.bytes().all(is_word) && name.bytes().next().is_some_and(|first| !first.is_ascii_digit())
+    name.bytes().all(is_word)
+        && name
+            .bytes()
+            .next()
+            .is_some_and(|first| !first.is_ascii_digit())
 }
 
 fn check_function(object: &ObjectBuilder, function: &Function) -> Result<(), ObjectError> {
@@ -43,17 +54,29 @@ fn check_function(object: &ObjectBuilder, function: &Function) -> Result<(), Obj
         return Err(ObjectError::Section { section, program });
     }
     if function.code.is_empty() {
-        return Err(ObjectError::Empty { name: function.name.clone() });
+        return Err(ObjectError::Empty {
+            name: function.name.clone(),
+        });
     }
-    function.code.lines().iter().try_for_each(|line| check_reference(object, function, line))
+    function
+        .code
+        .lines()
+        .iter()
+        .try_for_each(|line| check_reference(object, function, line))
 }
 
 fn is_program_section(section: &str) -> bool {
-    let is_reserved = RESERVED.iter().any(|reserved| section.starts_with(reserved));
+    let is_reserved = RESERVED
+        .iter()
+        .any(|reserved| section.starts_with(reserved));
     !section.is_empty() && !section.contains('\0') && !is_reserved
 }
 
-fn check_reference(object: &ObjectBuilder, function: &Function, line: &Line) -> Result<(), ObjectError> {
+fn check_reference(
+    object: &ObjectBuilder,
+    function: &Function,
+    line: &Line,
+) -> Result<(), ObjectError> {
     let Some(reference) = &line.reference else {
         return Ok(());
     };
@@ -63,12 +86,20 @@ fn check_reference(object: &ObjectBuilder, function: &Function, line: &Line) -> 
         Reference::Data(_) => ("data", object.data.iter().any(|data| data.name == symbol)),
         Reference::Call(_) | Reference::Function(_) => {
             let mut functions = object.functions.iter();
-            ("subprogram", functions.any(|callee| callee.is_subprogram() && callee.name == symbol))
+            (
+                "subprogram",
+                functions.any(|callee| callee.is_subprogram() && callee.name == symbol),
+            )
         }
     };
     if is_there {
         return Ok(());
     }
     let (function, symbol) = (function.name.clone(), symbol.to_owned());
-    Err(ObjectError::Undefined { function, slot: line.slot, wanted, symbol })
+    Err(ObjectError::Undefined {
+        function,
+        slot: line.slot,
+        wanted,
+        symbol,
+    })
 }

@@ -7,7 +7,8 @@ use crate::btf::{Btf, FunctionInfo, LineInfo, Linkage, TypeId, ext_section};
 use crate::insn::INSN_BYTES;
 use object::write::{Object, Relocation, SectionId, Symbol, SymbolId, SymbolSection};
 use object::{
-    Architecture, BinaryFormat, Endianness, RelocationFlags, SectionKind, SymbolFlags, SymbolKind, SymbolScope, elf,
+    Architecture, BinaryFormat, Endianness, RelocationFlags, SectionKind, SymbolFlags, SymbolKind,
+    SymbolScope, elf,
 };
 use std::collections::HashMap;
 
@@ -23,13 +24,20 @@ pub(super) fn write(builder: &ObjectBuilder) -> Result<Vec<u8>, ObjectError> {
     writer.add_data(builder);
     // Functions of one section are adjacent, subprograms first, so that calls find their symbols.
     let mut functions: Vec<&Function> = builder.functions.iter().collect();
-    functions.sort_by(|one, other| (!one.is_subprogram(), &one.section).cmp(&(!other.is_subprogram(), &other.section)));
-    let offsets: Vec<u64> = functions.iter().map(|function| writer.add_function(function)).collect();
+    functions.sort_by(|one, other| {
+        (!one.is_subprogram(), &one.section).cmp(&(!other.is_subprogram(), &other.section))
+    });
+    let offsets: Vec<u64> = functions
+        .iter()
+        .map(|function| writer.add_function(function))
+        .collect();
     for (function, &offset) in functions.iter().zip(&offsets) {
         writer.relocate(function, offset)?;
     }
     writer.add_btf(&functions, &offsets);
-    writer.object.write().map_err(|error| ObjectError::Write { reason: error.to_string() })
+    writer.object.write().map_err(|error| ObjectError::Write {
+        reason: error.to_string(),
+    })
 }
 
 struct Writer {
@@ -42,19 +50,34 @@ struct Writer {
 impl Writer {
     fn new() -> Self {
         let object = Object::new(BinaryFormat::Elf, Architecture::Bpf, Endianness::Little);
-        Self { object, sections: HashMap::new(), symbols: HashMap::new(), btf: Btf::new() }
+        Self {
+            object,
+            sections: HashMap::new(),
+            symbols: HashMap::new(),
+            btf: Btf::new(),
+        }
     }
 
     fn section(&mut self, name: &str, kind: SectionKind) -> SectionId {
         if let Some(&id) = self.sections.get(name) {
             return id;
         }
-        let id = self.object.add_section(Vec::new(), name.as_bytes().to_vec(), kind);
+        let id = self
+            .object
+            .add_section(Vec::new(), name.as_bytes().to_vec(), kind);
         self.sections.insert(name.to_owned(), id);
         id
     }
 
-    fn symbol(&mut self, name: &str, kind: SymbolKind, scope: SymbolScope, section: SectionId, value: u64, size: u64) {
+    fn symbol(
+        &mut self,
+        name: &str,
+        kind: SymbolKind,
+        scope: SymbolScope,
+        section: SectionId,
+        value: u64,
+        size: u64,
+    ) {
         let symbol = Symbol {
             name: name.as_bytes().to_vec(),
             value,
@@ -82,7 +105,14 @@ impl Writer {
             let zeros = vec![0; place.bytes as usize];
             self.object.append_section_data(section, &zeros, ALIGN);
             let (value, size) = (u64::from(place.offset), u64::from(place.bytes));
-            self.symbol(&map.name, SymbolKind::Data, SymbolScope::Dynamic, section, value, size);
+            self.symbol(
+                &map.name,
+                SymbolKind::Data,
+                SymbolScope::Dynamic,
+                section,
+                value,
+                size,
+            );
         }
     }
 
@@ -97,21 +127,43 @@ impl Writer {
             let size = data.bytes.len() as u64;
             let value = match data.section {
                 DataSection::Bss => self.object.append_section_bss(section, size, ALIGN),
-                DataSection::Rodata | DataSection::Data => self.object.append_section_data(section, &data.bytes, ALIGN),
+                DataSection::Rodata | DataSection::Data => {
+                    self.object.append_section_data(section, &data.bytes, ALIGN)
+                }
             };
-            self.symbol(&data.name, SymbolKind::Data, SymbolScope::Dynamic, section, value, size);
+            self.symbol(
+                &data.name,
+                SymbolKind::Data,
+                SymbolScope::Dynamic,
+                section,
+                value,
+                size,
+            );
         }
     }
 
     /// Appends a function to its section; returns its offset there.
     fn add_function(&mut self, function: &Function) -> u64 {
         let section = self.section(&function.section, SectionKind::Text);
-        let offset = self.object.append_section_data(section, &function.code.to_bytes(), ALIGN);
+        let offset = self
+            .object
+            .append_section_data(section, &function.code.to_bytes(), ALIGN);
         // Hidden, for subprograms: libbpf takes a function's address only by a global symbol
         // (`sym_is_subprog` in its libbpf.c), and keeps the function static in BTF only if the
         // symbol is hidden.
-        let scope = if function.is_subprogram() { SymbolScope::Linkage } else { SymbolScope::Dynamic };
-        self.symbol(&function.name, SymbolKind::Text, scope, section, offset, function.byte_len());
+        let scope = if function.is_subprogram() {
+            SymbolScope::Linkage
+        } else {
+            SymbolScope::Dynamic
+        };
+        self.symbol(
+            &function.name,
+            SymbolKind::Text,
+            scope,
+            section,
+            offset,
+            function.byte_len(),
+        );
         offset
     }
 
@@ -127,15 +179,25 @@ impl Writer {
             };
             // SANITY: `check` has found every reference's symbol; a missing one is an error all the
             // same.
-            let symbol = *self
-                .symbols
-                .get(reference.symbol())
-                .ok_or_else(|| ObjectError::Write { reason: format!("no symbol `{}`", reference.symbol()) })?;
+            let symbol =
+                *self
+                    .symbols
+                    .get(reference.symbol())
+                    .ok_or_else(|| ObjectError::Write {
+                        reason: format!("no symbol `{}`", reference.symbol()),
+                    })?;
             let offset = function_offset + u64::from(line.slot) * INSN_BYTES as u64;
-            let relocation = Relocation { offset, symbol, addend: 0, flags: RelocationFlags::Elf { r_type } };
+            let relocation = Relocation {
+                offset,
+                symbol,
+                addend: 0,
+                flags: RelocationFlags::Elf { r_type },
+            };
             self.object
                 .add_relocation(section, relocation)
-                .map_err(|error| ObjectError::Write { reason: error.to_string() })?;
+                .map_err(|error| ObjectError::Write {
+                    reason: error.to_string(),
+                })?;
         }
         Ok(())
     }
@@ -171,9 +233,19 @@ impl Writer {
         // must return `int`.
         let prototype = self.btf.prototype(int, &[]);
         let linkage = |function: &Function| {
-            if function.is_subprogram() { Linkage::Static } else { Linkage::Global }
+            if function.is_subprogram() {
+                Linkage::Static
+            } else {
+                Linkage::Global
+            }
         };
-        functions.iter().map(|function| self.btf.function(&function.name, prototype, linkage(function))).collect()
+        functions
+            .iter()
+            .map(|function| {
+                self.btf
+                    .function(&function.name, prototype, linkage(function))
+            })
+            .collect()
     }
 }
 
@@ -188,7 +260,10 @@ fn lines(function: &Function) -> Vec<LineInfo<'_>> {
                 (None, 0) => &function.name,
                 (None, _) => return None,
             };
-            Some(LineInfo { slot: line.slot, text })
+            Some(LineInfo {
+                slot: line.slot,
+                text,
+            })
         })
         .collect()
 }

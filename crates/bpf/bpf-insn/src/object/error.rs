@@ -30,7 +30,9 @@ pub enum ObjectError {
         name: String,
     },
     /// Reference to something that does not exist.
-    #[error("`{function}` refers to the {wanted} `{symbol}` at instruction {slot}, which does not exist")]
+    #[error(
+        "`{function}` refers to the {wanted} `{symbol}` at instruction {slot}, which does not exist"
+    )]
     Undefined {
         /// Name of the function.
         function: String,

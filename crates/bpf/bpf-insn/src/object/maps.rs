@@ -24,8 +24,21 @@ pub struct MapDef {
 
 impl MapDef {
     /// Creates a map with keys and values.
-    pub fn new(name: &str, kind: MapKind, key_size: u32, value_size: u32, max_entries: u32) -> Self {
-        Self { name: name.to_owned(), kind, key_size, value_size, max_entries, flags: 0 }
+    pub fn new(
+        name: &str,
+        kind: MapKind,
+        key_size: u32,
+        value_size: u32,
+        max_entries: u32,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind,
+            key_size,
+            value_size,
+            max_entries,
+            flags: 0,
+        }
     }
 
     /// Creates a ring buffer of this number of bytes.
@@ -49,7 +62,10 @@ impl MapDef {
             ("max_entries", self.max_entries),
             ("map_flags", self.flags),
         ];
-        fields.into_iter().filter(|(_, value)| *value != 0).collect()
+        fields
+            .into_iter()
+            .filter(|(_, value)| *value != 0)
+            .collect()
     }
 }
 
@@ -80,7 +96,11 @@ pub(super) fn describe(maps: &[MapDef], btf: &mut Btf) -> Vec<MapPlace> {
     for map in maps {
         let (structure, bytes) = structure(map, btf, element, index);
         let variable = btf.variable(&map.name, structure, Linkage::Global);
-        variables.push(SectionVar { ty: variable, offset: end, bytes });
+        variables.push(SectionVar {
+            ty: variable,
+            offset: end,
+            bytes,
+        });
         places.push(MapPlace { offset: end, bytes });
         end += bytes;
     }
@@ -93,7 +113,11 @@ fn structure(map: &MapDef, btf: &mut Btf, element: TypeId, index: TypeId) -> (Ty
     let mut byte_offset = 0;
     for (name, value) in map.fields() {
         let array = btf.array(element, index, value);
-        members.push(Member { name, ty: btf.pointer(array), byte_offset });
+        members.push(Member {
+            name,
+            ty: btf.pointer(array),
+            byte_offset,
+        });
         byte_offset += POINTER_BYTES;
     }
     (btf.structure("", byte_offset, &members), byte_offset)

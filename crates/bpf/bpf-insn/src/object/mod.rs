@@ -89,7 +89,12 @@ impl ObjectBuilder {
     /// Creates an empty object with this licence: most helpers of a tracer are for GPL-compatible
     /// programs only (`license_is_gpl_compatible` of `linux/license.h`).
     pub fn new(license: &str) -> Self {
-        Self { license: license.to_owned(), maps: Vec::new(), data: Vec::new(), functions: Vec::new() }
+        Self {
+            license: license.to_owned(),
+            maps: Vec::new(),
+            data: Vec::new(),
+            functions: Vec::new(),
+        }
     }
 
     /// Adds a map.
@@ -114,19 +119,31 @@ impl ObjectBuilder {
     }
 
     fn add_data(&mut self, name: &str, section: DataSection, bytes: Vec<u8>) -> &mut Self {
-        self.data.push(Data { name: name.to_owned(), section, bytes });
+        self.data.push(Data {
+            name: name.to_owned(),
+            section,
+            bytes,
+        });
         self
     }
 
     /// Adds a program. Several may share a section, whose name determines their kind.
     pub fn program(&mut self, section: &str, name: &str, code: Code) -> &mut Self {
-        self.functions.push(Function { section: section.to_owned(), name: name.to_owned(), code });
+        self.functions.push(Function {
+            section: section.to_owned(),
+            name: name.to_owned(),
+            code,
+        });
         self
     }
 
     /// Adds a function that programs and other subprograms call by its name. Since Linux 4.16.
     pub fn subprogram(&mut self, name: &str, code: Code) -> &mut Self {
-        self.functions.push(Function { section: TEXT.to_owned(), name: name.to_owned(), code });
+        self.functions.push(Function {
+            section: TEXT.to_owned(),
+            name: name.to_owned(),
+            code,
+        });
         self
     }
 

@@ -8,7 +8,11 @@ fn text(emit: impl FnOnce(&mut Asm)) -> Result<String, AsmError> {
     let mut asm = Asm::new();
     emit(&mut asm);
     let code = asm.finish()?;
-    let texts: Vec<String> = code.lines().iter().map(|line| line.insn.to_string()).collect();
+    let texts: Vec<String> = code
+        .lines()
+        .iter()
+        .map(|line| line.insn.to_string())
+        .collect();
     Ok(texts.join("\n"))
 }
 
@@ -78,10 +82,28 @@ fn control() {
         insn(Insn::Jump { off: -3 }) => "goto -0x3";
         insn(Insn::JumpLong { off: 70_000 }) => "gotol +0x11170";
     }
-    let jump = |op, width, src| Insn::JumpIf { op, width, dst: R0, src, off: 5 }.to_string();
-    assert_eq!(jump(JumpOp::Eq, Width::W64, Src::Imm(0)), "if r0 == 0x0 goto +0x5");
-    assert_eq!(jump(JumpOp::Set, Width::W32, Src::Reg(R1)), "if w0 & w1 goto +0x5");
-    assert_eq!(jump(JumpOp::SLe, Width::W64, Src::Imm(-9)), "if r0 s<= -0x9 goto +0x5");
+    let jump = |op, width, src| {
+        Insn::JumpIf {
+            op,
+            width,
+            dst: R0,
+            src,
+            off: 5,
+        }
+        .to_string()
+    };
+    assert_eq!(
+        jump(JumpOp::Eq, Width::W64, Src::Imm(0)),
+        "if r0 == 0x0 goto +0x5"
+    );
+    assert_eq!(
+        jump(JumpOp::Set, Width::W32, Src::Reg(R1)),
+        "if w0 & w1 goto +0x5"
+    );
+    assert_eq!(
+        jump(JumpOp::SLe, Width::W64, Src::Imm(-9)),
+        "if r0 s<= -0x9 goto +0x5"
+    );
 }
 
 /// Builds a small program with everything that a listing can show.
@@ -90,11 +112,19 @@ fn program() -> Result<Code, AsmError> {
     let (out, again) = (asm.label("out"), asm.label("again"));
     asm.comment("keep the context").mov(R6, R1);
     asm.load_map(R1, "counts").call(Helper::MAP_LOOKUP_ELEM);
-    asm.span(Some(SourceSpan { start: 10, end: 14 })).comment("@n[tid]").jump_if(R0, JumpOp::Eq, 0, out);
+    asm.span(Some(SourceSpan { start: 10, end: 14 }))
+        .comment("@n[tid]")
+        .jump_if(R0, JumpOp::Eq, 0, out);
     asm.span(None);
-    asm.bind(again).load_data(R2, "limit", 8).call_subprogram("step").load_function(R3, "each");
-    asm.comment("two\nlines").jump_if32(R0, JumpOp::Gt, 3, again);
-    asm.bind(out).insn(Insn::Call(Callee::Helper(Helper(9999)))).exit();
+    asm.bind(again)
+        .load_data(R2, "limit", 8)
+        .call_subprogram("step")
+        .load_function(R3, "each");
+    asm.comment("two\nlines")
+        .jump_if32(R0, JumpOp::Gt, 3, again);
+    asm.bind(out)
+        .insn(Insn::Call(Callee::Helper(Helper(9999))))
+        .exit();
     asm.finish()
 }
 
@@ -121,7 +151,10 @@ fn listing() {
 fn listing_of_bytes_with_bytes() {
     let mut asm = Asm::new();
     let out = asm.label("out");
-    asm.jump_if(R1, JumpOp::Eq, 0, out).load_imm64(R1, Imm64::MapFd(7)).bind(out).exit();
+    asm.jump_if(R1, JumpOp::Eq, 0, out)
+        .load_imm64(R1, Imm64::MapFd(7))
+        .bind(out)
+        .exit();
     let code = Code::decode(&asm.finish().unwrap().to_bytes()).unwrap();
     let expected = "
      0: 15 01 02 00 00 00 00 00  if r1 == 0x0 goto +0x2 <L3>

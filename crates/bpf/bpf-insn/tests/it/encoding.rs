@@ -31,9 +31,15 @@ macro_rules! known {
 }
 
 fn from_hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u8> =
-        text.bytes().filter_map(|byte| (byte as char).to_digit(16)).map(|digit| digit as u8).collect();
-    digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
+    let digits: Vec<u8> = text
+        .bytes()
+        .filter_map(|byte| (byte as char).to_digit(16))
+        .map(|digit| digit as u8)
+        .collect();
+    digits
+        .chunks(2)
+        .map(|pair| pair[0] << 4 | pair[1])
+        .collect()
 }
 
 #[test]
@@ -91,24 +97,52 @@ fn every_kind_comes_back() {
 }
 
 fn raw(code: u8, dst: u8, src: u8, off: i16, imm: i32) -> [u8; INSN_BYTES] {
-    RawInsn { code, dst, src, off, imm }.to_bytes()
+    RawInsn {
+        code,
+        dst,
+        src,
+        off,
+        imm,
+    }
+    .to_bytes()
 }
 
 #[test]
 fn refusals_say_why() {
     let table: &[(&[u8], &str)] = &[
         (&[], "instruction at 0x0 is cut short: 0 bytes, needs 8"),
-        (&[0x95, 0, 0], "instruction at 0x0 is cut short: 3 bytes, needs 8"),
-        (&raw(0x18, 1, 0, 0, 0), "instruction at 0x0 is cut short: 8 bytes, needs 16"),
-        (&raw(0xbf, 11, 0, 0, 0), "instruction at 0x0 names register r11, the last is r10"),
-        (&raw(0x95, 0, 0, 0, 1), "instruction at 0x0 (opcode 0x95) has a reserved field that is not zero: constant"),
+        (
+            &[0x95, 0, 0],
+            "instruction at 0x0 is cut short: 3 bytes, needs 8",
+        ),
+        (
+            &raw(0x18, 1, 0, 0, 0),
+            "instruction at 0x0 is cut short: 8 bytes, needs 16",
+        ),
+        (
+            &raw(0xbf, 11, 0, 0, 0),
+            "instruction at 0x0 names register r11, the last is r10",
+        ),
+        (
+            &raw(0x95, 0, 0, 0, 1),
+            "instruction at 0x0 (opcode 0x95) has a reserved field that is not zero: constant",
+        ),
         (
             &raw(0x07, 1, 2, 0, 1),
             "instruction at 0x0 (opcode 0x07) has a reserved field that is not zero: source register",
         ),
-        (&raw(0x20, 0, 0, 0, 1), "instruction at 0x0 is unknown: opcode 0x20, offset 0, constant 0x1"),
-        (&raw(0xbf, 1, 2, 12, 0), "instruction at 0x0 is unknown: opcode 0xbf, offset 12, constant 0x0"),
-        (&raw(0xdb, 1, 2, 0, 0x77), "instruction at 0x0 is unknown: opcode 0xdb, offset 0, constant 0x77"),
+        (
+            &raw(0x20, 0, 0, 0, 1),
+            "instruction at 0x0 is unknown: opcode 0x20, offset 0, constant 0x1",
+        ),
+        (
+            &raw(0xbf, 1, 2, 12, 0),
+            "instruction at 0x0 is unknown: opcode 0xbf, offset 12, constant 0x0",
+        ),
+        (
+            &raw(0xdb, 1, 2, 0, 0x77),
+            "instruction at 0x0 is unknown: opcode 0xdb, offset 0, constant 0x77",
+        ),
     ];
     for (bytes, expected) in table {
         assert_eq!(Insn::decode(bytes).unwrap_err().to_string(), *expected);
@@ -117,9 +151,19 @@ fn refusals_say_why() {
 
 #[test]
 fn errors_in_a_program_say_where() {
-    let mut program = bytes(&[Insn::LoadImm64 { dst: R1, imm: Imm64::Value(1) }]);
+    let mut program = bytes(&[Insn::LoadImm64 {
+        dst: R1,
+        imm: Imm64::Value(1),
+    }]);
     program.extend(raw(0xff, 0, 0, 0, 0));
-    assert!(matches!(decode_all(&program), Err(DecodeError::Unknown { offset: 16, code: 0xff, .. })));
+    assert!(matches!(
+        decode_all(&program),
+        Err(DecodeError::Unknown {
+            offset: 16,
+            code: 0xff,
+            ..
+        })
+    ));
 }
 
 /// All opcodes with the meaningful field values: everything accepted must encode to the same bytes.
@@ -127,13 +171,25 @@ fn errors_in_a_program_say_where() {
 fn what_is_taken_is_taken_exactly() {
     let mut taken = 0;
     for code in 0..=u8::MAX {
-        for (dst, src) in [(0, 0), (1, 0), (0, 1), (10, 10), (1, 2), (11, 0), (0, 15), (1, 6)] {
+        for (dst, src) in [
+            (0, 0),
+            (1, 0),
+            (0, 1),
+            (10, 10),
+            (1, 2),
+            (11, 0),
+            (0, 15),
+            (1, 6),
+        ] {
             for off in [0, 1, 8, 16, 32, -1] {
                 for imm in [0, 1, 16, 32, 64, 0x41, 0xe1, 0xf1, -1] {
                     let program = [raw(code, dst, src, off, imm), raw(0, 0, 0, 0, 0)].concat();
                     if let Ok(insn) = Insn::decode(&program) {
                         taken += 1;
-                        assert_eq!(bytes(&[insn]), program[..insn.slots() as usize * INSN_BYTES]);
+                        assert_eq!(
+                            bytes(&[insn]),
+                            program[..insn.slots() as usize * INSN_BYTES]
+                        );
                     }
                 }
             }
@@ -155,7 +211,13 @@ macro_rules! needs {
 
 #[test]
 fn kernels_that_know_an_instruction() {
-    let jump = |op, width| Insn::JumpIf { op, width, dst: R1, src: Src::Imm(0), off: 0 };
+    let jump = |op, width| Insn::JumpIf {
+        op,
+        width,
+        dst: R1,
+        src: Src::Imm(0),
+        off: 0,
+    };
     needs! {
         exit() => "3.18";
         insn(Insn::Jump { off: 0 }) => "3.18";

@@ -54,29 +54,49 @@ fn wait_for_event(ring: &mut RingBuf<aya::maps::MapData>, mut poke: impl FnMut()
     while Instant::now() < end {
         poke();
         if let Some(item) = ring.next() {
-            let word = |at: usize| item[at..].first_chunk().copied().map_or(0, u64::from_le_bytes);
-            return Some(Event { magic: word(0), first: word(8), second: word(16) });
+            let word = |at: usize| {
+                item[at..]
+                    .first_chunk()
+                    .copied()
+                    .map_or(0, u64::from_le_bytes)
+            };
+            return Some(Event {
+                magic: word(0),
+                first: word(8),
+                second: word(16),
+            });
         }
     }
     None
 }
 
 fn ring(ebpf: &mut Ebpf) -> Result<RingBuf<aya::maps::MapData>> {
-    Ok(RingBuf::try_from(ebpf.take_map("events").ok_or("no map `events`")?)?)
+    Ok(RingBuf::try_from(
+        ebpf.take_map("events").ok_or("no map `events`")?,
+    )?)
 }
 
 #[test]
 fn a_raw_tracepoint_counts_and_reports() {
     let Some(_guard) = kernel() else { return };
     let tgid = process::id();
-    let mut ebpf = EbpfLoader::new().load(&crate::common::sample::object(tgid).unwrap()).unwrap();
+    let mut ebpf = EbpfLoader::new()
+        .load(&crate::common::sample::object(tgid).unwrap())
+        .unwrap();
     let mut ring = ring(&mut ebpf).unwrap();
     let program: &mut RawTracePoint = ebpf.program_mut("on_enter").unwrap().try_into().unwrap();
     program.load().unwrap();
     let link = program.attach("sys_enter").unwrap();
     let event = wait_for_event(&mut ring, std::thread::yield_now);
     program.detach(link).unwrap();
-    assert_eq!(event, Some(Event { magic: crate::common::sample::MAGIC, first: u64::from(tgid), second: 0 }));
+    assert_eq!(
+        event,
+        Some(Event {
+            magic: crate::common::sample::MAGIC,
+            first: u64::from(tgid),
+            second: 0
+        })
+    );
     let counts: HashMap<_, u32, u64> = HashMap::try_from(ebpf.map("counts").unwrap()).unwrap();
     assert!(counts.get(&tgid, 0).unwrap() >= 1);
     // The callback added `step`, which is 3, in each round, and nothing touched the bytes before
@@ -84,7 +104,10 @@ fn a_raw_tracepoint_counts_and_reports() {
     let zeroed: Array<_, [u64; 2]> = Array::try_from(ebpf.map(".bss").unwrap()).unwrap();
     let [unused, rounds] = zeroed.get(&0, 0).unwrap();
     let once = 3 * crate::common::sample::ROUNDS as u64;
-    assert!(unused == 0 && rounds > 0 && rounds % once == 0, "{unused} {rounds}");
+    assert!(
+        unused == 0 && rounds > 0 && rounds % once == 0,
+        "{unused} {rounds}"
+    );
 }
 
 /// Serves as the probed function.
@@ -101,31 +124,50 @@ fn file_offset(address: u64) -> Option<u64> {
         let mut fields = line.split_whitespace();
         let (start, end) = fields.next()?.split_once('-')?;
         let offset = fields.nth(1)?;
-        let [start, end, offset] = [start, end, offset].map(|hex| u64::from_str_radix(hex, 16).ok());
+        let [start, end, offset] =
+            [start, end, offset].map(|hex| u64::from_str_radix(hex, 16).ok());
         let (start, end) = (start?, end?);
-        (start..end).contains(&address).then(|| Some(address - start + offset?))?
+        (start..end)
+            .contains(&address)
+            .then(|| Some(address - start + offset?))?
     })
 }
 
 #[test]
 fn a_uprobe_reports_cookie_and_argument() {
     let Some(_guard) = kernel() else { return };
-    let mut ebpf = EbpfLoader::new().load(&crate::common::sample::object(0).unwrap()).unwrap();
+    let mut ebpf = EbpfLoader::new()
+        .load(&crate::common::sample::object(0).unwrap())
+        .unwrap();
     let mut ring = ring(&mut ebpf).unwrap();
     let program: &mut UProbe = ebpf.program_mut("on_call").unwrap().try_into().unwrap();
     program.load().unwrap();
     let offset = file_offset(probed as *const () as u64).unwrap();
-    let point = UProbeAttachPoint { location: UProbeAttachLocation::AbsoluteOffset(offset), cookie: Some(4711) };
-    let link = program.attach(point, "/proc/self/exe", UProbeScope::CallingProcess).unwrap();
+    let point = UProbeAttachPoint {
+        location: UProbeAttachLocation::AbsoluteOffset(offset),
+        cookie: Some(4711),
+    };
+    let link = program
+        .attach(point, "/proc/self/exe", UProbeScope::CallingProcess)
+        .unwrap();
     let event = wait_for_event(&mut ring, || assert_eq!(probed(14), 42));
     program.detach(link).unwrap();
-    assert_eq!(event, Some(Event { magic: crate::common::sample::MAGIC, first: 4711, second: 14 }));
+    assert_eq!(
+        event,
+        Some(Event {
+            magic: crate::common::sample::MAGIC,
+            first: 4711,
+            second: 14
+        })
+    );
 }
 
 #[test]
 fn all_kinds_of_programs_load_with_aya() {
     let Some(_guard) = kernel() else { return };
-    let mut ebpf = EbpfLoader::new().load(&crate::common::sample::object(0).unwrap()).unwrap();
+    let mut ebpf = EbpfLoader::new()
+        .load(&crate::common::sample::object(0).unwrap())
+        .unwrap();
     for name in ["on_call", "on_other_call", "on_return"] {
         let program: &mut UProbe = ebpf.program_mut(name).unwrap().try_into().unwrap();
         program.load().unwrap();
@@ -142,7 +184,10 @@ fn a_tp_btf_program_loads_with_aya() {
         return;
     };
     let mut asm = Asm::new();
-    asm.comment("the task that goes").load(Size::DW, R1, R1.at(8)).mov(R0, 0).exit();
+    asm.comment("the task that goes")
+        .load(Size::DW, R1, R1.at(8))
+        .mov(R0, 0)
+        .exit();
     let mut object = ObjectBuilder::new("GPL");
     object.program("tp_btf/sched_switch", "on_switch", asm.finish().unwrap());
     let mut ebpf = EbpfLoader::new().load(&object.build().unwrap()).unwrap();
@@ -174,7 +219,10 @@ fn every_map_kind_is_created() {
 fn the_verifiers_log_shows_our_notes() {
     let Some(_guard) = kernel() else { return };
     let mut asm = Asm::new();
-    asm.mov(R6, 0).comment("reads through a null pointer").load(Size::DW, R0, R6.at(0)).exit();
+    asm.mov(R6, 0)
+        .comment("reads through a null pointer")
+        .load(Size::DW, R0, R6.at(0))
+        .exit();
     let mut object = ObjectBuilder::new("GPL");
     object.program("raw_tp", "may_i", asm.finish().unwrap());
     let error = load_raw_tracepoint(&object).unwrap_err().to_string();
@@ -186,7 +234,8 @@ fn bpftool_loads(object: &[u8]) -> Result<std::result::Result<String, String>> {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("all.o");
     std::fs::write(&file, object)?;
-    let script = "mount -t bpf bpf \"$1\" && bpftool prog loadall \"$2\" \"$1/progs\" && ls \"$1/progs\"";
+    let script =
+        "mount -t bpf bpf \"$1\" && bpftool prog loadall \"$2\" \"$1/progs\" && ls \"$1/progs\"";
     let mount = dir.path().join("bpf");
     std::fs::create_dir(&mount)?;
     let output = testkit::command("unshare")
@@ -217,5 +266,15 @@ fn bpftool_loads_the_object() {
         Err(error) => panic!("bpftool refuses the object: {error}"),
     };
     names.sort_unstable();
-    assert_eq!(names, ["on_call", "on_enter", "on_other_call", "on_return", "on_switch", "on_tick"]);
+    assert_eq!(
+        names,
+        [
+            "on_call",
+            "on_enter",
+            "on_other_call",
+            "on_return",
+            "on_switch",
+            "on_tick"
+        ]
+    );
 }

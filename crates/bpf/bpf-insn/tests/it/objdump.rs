@@ -17,7 +17,11 @@ const V4: KernelVersion = KernelVersion::new(6, 6);
 fn normal(text: &str) -> String {
     let words = text.split_whitespace().map(|word| {
         let at = word.find("0x").unwrap_or(word.len());
-        let digits: String = word[at..].chars().skip(2).take_while(char::is_ascii_hexdigit).collect();
+        let digits: String = word[at..]
+            .chars()
+            .skip(2)
+            .take_while(char::is_ascii_hexdigit)
+            .collect();
         match u64::from_str_radix(&digits, 16) {
             Ok(number) => format!("{}{number}{}", &word[..at], &word[at + 2 + digits.len()..]),
             Err(_) => word.to_owned(),
@@ -78,15 +82,28 @@ fn every_kind_reads_as_objdump_prints_it() {
     let pairs: Vec<(Insn, &String)> = insns.into_iter().zip(&theirs).collect();
     // An LLVM before 17 takes some BPF v4 instructions for others: it ignores the offset field of a
     // division.
-    let knows_v4 = pairs.iter().all(|(insn, theirs)| !is_long_jump(*insn) || *theirs != UNKNOWN);
-    let is_compared = |insn: Insn, theirs: &str| theirs != UNKNOWN && (knows_v4 || insn.since() < V4);
+    let knows_v4 = pairs
+        .iter()
+        .all(|(insn, theirs)| !is_long_jump(*insn) || *theirs != UNKNOWN);
+    let is_compared =
+        |insn: Insn, theirs: &str| theirs != UNKNOWN && (knows_v4 || insn.since() < V4);
     let mut compared = 0;
-    for &(insn, theirs) in pairs.iter().filter(|(insn, theirs)| is_compared(*insn, theirs)) {
+    for &(insn, theirs) in pairs
+        .iter()
+        .filter(|(insn, theirs)| is_compared(*insn, theirs))
+    {
         assert_eq!(normal(&insn.to_string()), *theirs);
         compared += 1;
     }
-    println!("compared {compared} of {} instructions, the rest is unknown to this llvm-objdump", pairs.len());
-    assert!(compared * 2 > pairs.len(), "only {compared} of {} compared", pairs.len());
+    println!(
+        "compared {compared} of {} instructions, the rest is unknown to this llvm-objdump",
+        pairs.len()
+    );
+    assert!(
+        compared * 2 > pairs.len(),
+        "only {compared} of {} compared",
+        pairs.len()
+    );
 }
 
 fn is_long_jump(insn: Insn) -> bool {
@@ -95,6 +112,9 @@ fn is_long_jump(insn: Insn) -> bool {
 
 #[test]
 fn blanks_and_number_bases_do_not_count() {
-    assert_eq!(normal("r1 =  *(u64 *)(r10 - 0x10)"), "r1 = *(u64 *)(r10 - 16)");
+    assert_eq!(
+        normal("r1 =  *(u64 *)(r10 - 0x10)"),
+        "r1 = *(u64 *)(r10 - 16)"
+    );
     assert_eq!(normal("if w1 == -0xa goto +0x5"), "if w1 == -10 goto +5");
 }

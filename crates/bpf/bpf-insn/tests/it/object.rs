@@ -15,16 +15,33 @@ fn aya_reads_the_maps() {
     let object = Object::parse(&crate::common::sample::object(1).unwrap()).unwrap();
     let mut names: Vec<&str> = object.maps.keys().map(String::as_str).collect();
     names.sort_unstable();
-    assert_eq!(names, [".bss", ".data", ".rodata", "counts", "events", "least", "scratch", "stacks"]);
+    assert_eq!(
+        names,
+        [
+            ".bss", ".data", ".rodata", "counts", "events", "least", "scratch", "stacks"
+        ]
+    );
     let sizes = |name: &str| {
         let map = &object.maps[name];
-        (map.map_type(), map.key_size(), map.value_size(), map.max_entries(), map.map_flags())
+        (
+            map.map_type(),
+            map.key_size(),
+            map.value_size(),
+            map.max_entries(),
+            map.map_flags(),
+        )
     };
     assert_eq!(sizes("counts"), (MapKind::Hash as u32, 4, 8, 64, 0));
     assert_eq!(sizes("events"), (MapKind::RingBuf as u32, 0, 0, 1 << 16, 0));
-    assert_eq!(sizes("stacks"), (MapKind::StackTrace as u32, 4, 127 * 8, 16, 0));
+    assert_eq!(
+        sizes("stacks"),
+        (MapKind::StackTrace as u32, 4, 127 * 8, 16, 0)
+    );
     assert_eq!(object.maps[".bss"].value_size(), 16);
-    assert_eq!(object.maps[".rodata"].data()[8..], crate::common::sample::MAGIC.to_le_bytes());
+    assert_eq!(
+        object.maps[".rodata"].data()[8..],
+        crate::common::sample::MAGIC.to_le_bytes()
+    );
 }
 
 #[test]
@@ -32,11 +49,27 @@ fn aya_reads_the_programs() {
     let object = Object::parse(&crate::common::sample::object(1).unwrap()).unwrap();
     let mut names: Vec<&str> = object.programs.keys().map(String::as_str).collect();
     names.sort_unstable();
-    assert_eq!(names, ["on_call", "on_enter", "on_other_call", "on_return", "on_switch", "on_tick"]);
+    assert_eq!(
+        names,
+        [
+            "on_call",
+            "on_enter",
+            "on_other_call",
+            "on_return",
+            "on_switch",
+            "on_tick"
+        ]
+    );
     let section = |name: &str| object.programs[name].section.clone();
     assert!(matches!(section("on_enter"), ProgramSection::RawTracePoint));
-    assert!(matches!(section("on_call"), ProgramSection::UProbe { sleepable: false }));
-    assert!(matches!(section("on_return"), ProgramSection::URetProbe { .. }));
+    assert!(matches!(
+        section("on_call"),
+        ProgramSection::UProbe { sleepable: false }
+    ));
+    assert!(matches!(
+        section("on_return"),
+        ProgramSection::URetProbe { .. }
+    ));
     assert!(matches!(section("on_switch"), ProgramSection::TracePoint));
     assert_eq!(object.license.to_str(), Ok("GPL"));
     assert_eq!(object.functions.len(), 8, "programs and subprograms");
@@ -49,12 +82,18 @@ fn flags_and_the_largest_numbers_survive() {
     builder.program("uprobe", "f", exit().unwrap());
     let object = Object::parse(&builder.build().unwrap()).unwrap();
     let map = &object.maps["big"];
-    assert_eq!((map.value_size(), map.max_entries(), map.map_flags()), (u32::MAX, u32::MAX, 0x8000_0400));
+    assert_eq!(
+        (map.value_size(), map.max_entries(), map.map_flags()),
+        (u32::MAX, u32::MAX, 0x8000_0400)
+    );
 }
 
 #[test]
 fn the_same_object_twice_is_the_same_bytes() {
-    assert_eq!(crate::common::sample::object(7).unwrap(), crate::common::sample::object(7).unwrap());
+    assert_eq!(
+        crate::common::sample::object(7).unwrap(),
+        crate::common::sample::object(7).unwrap()
+    );
 }
 
 #[test]

@@ -25,14 +25,18 @@ fn fetched(text: &str) -> u64 {
     let failed = asm.label("failed");
     asm.mov(R6, R1);
     operand::store(&mut asm, R6, arg, R10.at(-8), failed);
-    asm.bind(failed).load(bpf_insn::Size::DW, R0, R10.at(-8)).exit();
+    asm.bind(failed)
+        .load(bpf_insn::Size::DW, R0, R10.at(-8))
+        .exit();
     let code = asm.finish().unwrap();
     let mut machine = Machine::new(&[]).unwrap();
     machine.put(ADDRESS, &BITS.to_le_bytes());
     let mut registers = [0; 168];
     registers[RAX..RAX + 8].copy_from_slice(&BITS.to_le_bytes());
     registers[RBX..RBX + 8].copy_from_slice(&ADDRESS.to_le_bytes());
-    machine.run(&Program::new("fetch", &code), &registers).unwrap()
+    machine
+        .run(&Program::new("fetch", &code), &registers)
+        .unwrap()
 }
 
 /// The bits of an argument above its width are zeros, or copies of its sign.

@@ -27,7 +27,10 @@ impl Answer {
 
     /// Creates a refusal for a reason other than missing capabilities.
     pub fn no(why: impl Into<String>) -> Self {
-        Self::No { why: why.into(), denied: false }
+        Self::No {
+            why: why.into(),
+            denied: false,
+        }
     }
 
     /// Returns true if it worked.
@@ -42,9 +45,16 @@ impl Answer {
         let why = match error.raw_os_error() {
             // A kernel-internal number, which the C library does not know.
             Some(sys::bpf::ENOTSUPP) => "not supported".to_owned(),
-            _ => text.split(" (os error").next().unwrap_or_default().to_lowercase(),
+            _ => text
+                .split(" (os error")
+                .next()
+                .unwrap_or_default()
+                .to_lowercase(),
         };
-        Self::No { why, denied: error.kind() == io::ErrorKind::PermissionDenied }
+        Self::No {
+            why,
+            denied: error.kind() == io::ErrorKind::PermissionDenied,
+        }
     }
 }
 
@@ -67,7 +77,10 @@ impl From<Result<Self, LoadError>> for Answer {
         let mut lines = error.log.lines().map(str::trim);
         let said = lines.rfind(|line| !line.is_empty() && !line.starts_with("processed "));
         match (Self::of_error(&error.source), said) {
-            (Self::No { why, denied }, Some(said)) => Self::No { why: format!("{why}: {said}"), denied },
+            (Self::No { why, denied }, Some(said)) => Self::No {
+                why: format!("{why}: {said}"),
+                denied,
+            },
             (answer, _) => answer,
         }
     }

@@ -27,7 +27,10 @@ const EBADF: i32 = 9;
 
 /// Features that programs and links may use.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a thing of its own, which the kernel has or lacks")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a thing of its own, which the kernel has or lacks"
+)]
 pub struct Features {
     /// Attach cookies, and links for perf events. Since Linux 5.15.
     pub cookies: bool,
@@ -45,8 +48,14 @@ pub struct Features {
 
 impl Features {
     /// All features.
-    pub const ALL: Self =
-        Self { cookies: true, uprobe_multi: true, sleepable: true, exchange: true, large_keys: true, allocation: true };
+    pub const ALL: Self = Self {
+        cookies: true,
+        uprobe_multi: true,
+        sleepable: true,
+        exchange: true,
+        large_keys: true,
+        allocation: true,
+    };
 
     /// Tries each feature.
     pub fn detect() -> Result<Self, SessionError> {
@@ -61,12 +70,22 @@ impl Features {
     /// Tries only the features for probes of a process; the others count as missing.
     pub fn of_probes() -> Result<Self, SessionError> {
         trials::load(ProgramType::Kprobe, AttachType::None, &[]).map_err(refused)?;
-        let cookies = trials::load(ProgramType::Kprobe, AttachType::None, &[Helper::GET_ATTACH_COOKIE]).is_ok();
+        let cookies = trials::load(
+            ProgramType::Kprobe,
+            AttachType::None,
+            &[Helper::GET_ATTACH_COOKIE],
+        )
+        .is_ok();
         let uprobe_multi = cookies
             && trials::load(ProgramType::Kprobe, AttachType::UprobeMulti, &[])
                 .is_ok_and(|program| multi_is_sound(&program));
         let sleepable = trials::sleepable_program(AttachType::None).is_ok();
-        Ok(Self { cookies, uprobe_multi, sleepable, ..Self::none() })
+        Ok(Self {
+            cookies,
+            uprobe_multi,
+            sleepable,
+            ..Self::none()
+        })
     }
 
     /// Returns the features that can be used for probes of this process. A link for many places
@@ -76,7 +95,10 @@ impl Features {
     #[must_use]
     pub fn for_process(self, pid: Option<u32>) -> Self {
         let first_has_ended = pid.is_some_and(|pid| host::proc::stand_in(host::Pid(pid)).is_some());
-        Self { uprobe_multi: self.uprobe_multi && !first_has_ended, ..self }
+        Self {
+            uprobe_multi: self.uprobe_multi && !first_has_ended,
+            ..self
+        }
     }
 
     /// Returns true if uprobes' programs may wait for a page of memory, with any kind of link.
@@ -111,8 +133,17 @@ fn multi_is_sound(program: &Program) -> bool {
 
 /// Returns the error number for a link to a place of a directory.
 fn multi_refusal(program: &Program, pid: u32) -> Option<i32> {
-    let to = UprobeMulti { path: Path::new("/"), offsets: &[0], semaphores: &[], cookies: &[0], on_return: false, pid };
-    Link::uprobe_multi(program, &to).err().and_then(|error| error.raw_os_error())
+    let to = UprobeMulti {
+        path: Path::new("/"),
+        offsets: &[0],
+        semaphores: &[],
+        cookies: &[0],
+        on_return: false,
+        pid,
+    };
+    Link::uprobe_multi(program, &to)
+        .err()
+        .and_then(|error| error.raw_os_error())
 }
 
 fn refused(error: LoadError) -> SessionError {

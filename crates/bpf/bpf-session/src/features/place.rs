@@ -46,15 +46,25 @@ impl OwnPlaces {
         let maps = host::proc::maps(&host::proc::own_folder())?;
         let program = std::fs::read_link(Path::new(PROGRAM))?;
         let offset = |address: usize| {
-            let mapping = maps.all().iter().find(|mapping| mapping.to_offset(ProcAddr(address as u64)).is_some())?;
+            let mapping = maps
+                .all()
+                .iter()
+                .find(|mapping| mapping.to_offset(ProcAddr(address as u64)).is_some())?;
             let is_ours = mapping.file().is_some_and(|file| program == file);
-            mapping.to_offset(ProcAddr(address as u64)).filter(|_| is_ours).map(|offset| offset.0)
+            mapping
+                .to_offset(ProcAddr(address as u64))
+                .filter(|_| is_ours)
+                .map(|offset| offset.0)
         };
         let missing = || io::Error::other("/proc/self/maps does not list the program");
         let function = offset(marker as *const () as usize).ok_or_else(missing)?;
         let guarded = offset(guarded as *const () as usize).ok_or_else(missing)?;
         let semaphore = offset(std::ptr::from_ref(&SEMAPHORE).addr()).ok_or_else(missing)?;
-        Ok(Self { function, guarded, semaphore })
+        Ok(Self {
+            function,
+            guarded,
+            semaphore,
+        })
     }
 }
 
@@ -66,7 +76,10 @@ pub(super) struct Semaphore {
 
 impl Semaphore {
     pub(super) fn hold() -> Self {
-        Self { counter: &SEMAPHORE, _only_one: ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner) }
+        Self {
+            counter: &SEMAPHORE,
+            _only_one: ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner),
+        }
     }
 
     pub(super) fn value(&self) -> u16 {

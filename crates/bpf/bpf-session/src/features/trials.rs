@@ -14,7 +14,8 @@ use bpf_insn::{Asm, AtomicOp, Helper, Imm64, Reg, Size, Width};
 use bpf_program::License;
 use host::{HostError, PerfSource, Tracefs, TracepointName};
 use sys::bpf::{
-    AttachType, Btf, FuncInfo, Link, LoadError, Map, MapSpec, Program, ProgramSpec, ProgramType, UprobeMulti,
+    AttachType, Btf, FuncInfo, Link, LoadError, Map, MapSpec, Program, ProgramSpec, ProgramType,
+    UprobeMulti,
 };
 use sys::perf::{PerfEvent, Scope, Uprobe};
 use typeinfo::{NameKind, TypeStore};
@@ -43,7 +44,9 @@ const UNKNOWN: [&str; 2] = ["invalid func", "unknown func"];
 
 /// Tries `bpf(2)`: loads a program of the type that probes need.
 pub fn bpf_call() -> Answer {
-    load(ProgramType::Kprobe, AttachType::None, &[]).map(|_| Answer::YES).into()
+    load(ProgramType::Kprobe, AttachType::None, &[])
+        .map(|_| Answer::YES)
+        .into()
 }
 
 /// Tries whether programs are compiled to machine code, not interpreted.
@@ -61,22 +64,40 @@ pub fn jit() -> Answer {
 
 /// Tries a ring buffer as large as a recording's.
 pub fn ring_buffer() -> Answer {
-    let spec =
-        MapSpec { name: "try", kind: MapKind::RingBuf, key_size: 0, value_size: 0, max_entries: RING_BYTES, flags: 0 };
+    let spec = MapSpec {
+        name: "try",
+        kind: MapKind::RingBuf,
+        key_size: 0,
+        value_size: 0,
+        max_entries: RING_BYTES,
+        flags: 0,
+    };
     Map::create(&spec).into()
 }
 
 /// Tries whether programs may read the kernel's memory.
 pub fn kernel_memory() -> Answer {
     let arguments = |asm: &mut Asm| {
-        asm.mov(Reg::R1, Reg::R10).add(Reg::R1, -8).mov(Reg::R2, 8).mov(Reg::R3, 0).call(Helper::PROBE_READ_KERNEL);
+        asm.mov(Reg::R1, Reg::R10)
+            .add(Reg::R1, -8)
+            .mov(Reg::R2, 8)
+            .mov(Reg::R3, 0)
+            .call(Helper::PROBE_READ_KERNEL);
     };
-    load_code(ProgramType::Kprobe, AttachType::None, arguments).map(|_| Answer::YES).into()
+    load_code(ProgramType::Kprobe, AttachType::None, arguments)
+        .map(|_| Answer::YES)
+        .into()
 }
 
 /// Tries the attach cookie, by which a program knows which of its places was hit.
 pub fn attach_cookies() -> Answer {
-    load(ProgramType::Kprobe, AttachType::None, &[Helper::GET_ATTACH_COOKIE]).map(|_| Answer::YES).into()
+    load(
+        ProgramType::Kprobe,
+        AttachType::None,
+        &[Helper::GET_ATTACH_COOKIE],
+    )
+    .map(|_| Answer::YES)
+    .into()
 }
 
 /// Tries a link that attaches a program to a perf event.
@@ -92,12 +113,21 @@ pub fn exchange() -> Answer {
         asm.store(Size::DW, Reg::R10.at(-8), 0).mov(Reg::R1, 1);
         asm.atomic(AtomicOp::Xchg, Width::W64, Reg::R10.at(-8), Reg::R1);
     };
-    load_code(ProgramType::Kprobe, AttachType::None, exchange).map(|_| Answer::YES).into()
+    load_code(ProgramType::Kprobe, AttachType::None, exchange)
+        .map(|_| Answer::YES)
+        .into()
 }
 
 /// Tries map keys larger than a program's stack.
 pub fn large_keys() -> Answer {
-    let keys = MapSpec { name: "try", kind: MapKind::Hash, key_size: 1024, value_size: 8, max_entries: 1, flags: 0 };
+    let keys = MapSpec {
+        name: "try",
+        kind: MapKind::Hash,
+        key_size: 1024,
+        value_size: 8,
+        max_entries: 1,
+        flags: 0,
+    };
     Map::create(&keys).map_or_else(|error| Answer::of_error(&error), |_| Answer::YES)
 }
 
@@ -105,23 +135,42 @@ pub fn large_keys() -> Answer {
 /// Linux 6.1. Before, most types may, too, but the kernel warns, since the program may have
 /// interrupted its allocator.
 pub(crate) fn safe_allocation() -> bool {
-    let map =
-        MapSpec { name: "try", kind: MapKind::Hash, key_size: 4, value_size: 8, max_entries: 1, flags: NO_PREALLOC };
-    let Ok(map) = Map::create(&map) else { return false };
+    let map = MapSpec {
+        name: "try",
+        kind: MapKind::Hash,
+        key_size: 4,
+        value_size: 8,
+        max_entries: 1,
+        flags: NO_PREALLOC,
+    };
+    let Ok(map) = Map::create(&map) else {
+        return false;
+    };
     let lookup = |asm: &mut Asm| {
-        asm.store(Size::W, Reg::R10.at(-4), 0).mov(Reg::R2, Reg::R10).add(Reg::R2, -4);
-        asm.load_imm64(Reg::R1, Imm64::MapFd(map.as_fd().as_raw_fd())).call(Helper::MAP_LOOKUP_ELEM);
+        asm.store(Size::W, Reg::R10.at(-4), 0)
+            .mov(Reg::R2, Reg::R10)
+            .add(Reg::R2, -4);
+        asm.load_imm64(Reg::R1, Imm64::MapFd(map.as_fd().as_raw_fd()))
+            .call(Helper::MAP_LOOKUP_ELEM);
     };
     load_code(ProgramType::PerfEvent, AttachType::None, lookup).is_ok()
 }
 
 /// Returns true if the kernel knows the helper: then it rejects the call for its missing arguments
 /// and not for its number.
-pub(crate) fn knows(helper: Helper, kind: ProgramType, attach: AttachType, attach_btf_id: u32) -> bool {
+pub(crate) fn knows(
+    helper: Helper,
+    kind: ProgramType,
+    attach: AttachType,
+    attach_btf_id: u32,
+) -> bool {
     let mut asm = Asm::new();
     asm.call(helper).mov(Reg::R0, 0).exit();
     let done = load_spec(kind, attach, attach_btf_id, false, &bytes_of(asm));
-    done.map_or_else(|error| !UNKNOWN.iter().any(|words| error.log.contains(words)), |_| true)
+    done.map_or_else(
+        |error| !UNKNOWN.iter().any(|words| error.log.contains(words)),
+        |_| true,
+    )
 }
 
 /// Tries `bpf_loop`: a loop of any length, whose body is a subprogram with BTF.
@@ -129,9 +178,27 @@ pub fn loops() -> Answer {
     let mut writer = BtfWriter::new();
     let int = writer.int("int", 4, true);
     let context = writer.pointer(TypeId::VOID);
-    let main = writer.prototype(int, &[Param { name: "context", ty: context }]);
+    let main = writer.prototype(
+        int,
+        &[Param {
+            name: "context",
+            ty: context,
+        }],
+    );
     let main = writer.function("main", main, Linkage::Global);
-    let body = writer.prototype(int, &[Param { name: "index", ty: int }, Param { name: "context", ty: context }]);
+    let body = writer.prototype(
+        int,
+        &[
+            Param {
+                name: "index",
+                ty: int,
+            },
+            Param {
+                name: "context",
+                ty: context,
+            },
+        ],
+    );
     let body = writer.function("body", body, Linkage::Static);
     let types = match Btf::load(&writer.to_bytes()) {
         Ok(types) => types,
@@ -140,10 +207,23 @@ pub fn loops() -> Answer {
     let mut asm = Asm::new();
     // The body starts at slot 8. The constant takes slots 1 and 2, and its distance counts from
     // slot 2.
-    asm.mov(Reg::R1, 1).load_imm64(Reg::R2, Imm64::Func(6)).mov(Reg::R3, 0).mov(Reg::R4, 0).call(Helper::LOOP);
+    asm.mov(Reg::R1, 1)
+        .load_imm64(Reg::R2, Imm64::Func(6))
+        .mov(Reg::R3, 0)
+        .mov(Reg::R4, 0)
+        .call(Helper::LOOP);
     asm.mov(Reg::R0, 0).exit();
     asm.mov(Reg::R0, 0).exit();
-    let functions = [FuncInfo { slot: 0, type_id: main.number() }, FuncInfo { slot: 8, type_id: body.number() }];
+    let functions = [
+        FuncInfo {
+            slot: 0,
+            type_id: main.number(),
+        },
+        FuncInfo {
+            slot: 8,
+            type_id: body.number(),
+        },
+    ];
     let insns = bytes_of(asm);
     let spec = ProgramSpec {
         name: "try",
@@ -173,7 +253,9 @@ pub fn semaphores() -> Answer {
         Answer::Yes(_) if during != before + 1 => {
             Answer::no("the probe was attached, but its semaphore was not raised")
         }
-        Answer::Yes(_) if semaphore.value() != before => Answer::no("the semaphore was raised but not lowered again"),
+        Answer::Yes(_) if semaphore.value() != before => {
+            Answer::no("the semaphore was raised but not lowered again")
+        }
         done => done,
     }
 }
@@ -185,13 +267,19 @@ pub fn sleepable_uprobes() -> Answer {
 
 /// Tries many places with one link; here one place of our own program.
 pub fn uprobe_multi() -> Answer {
-    with_program(ProgramType::Kprobe, AttachType::UprobeMulti, |program| own_multi(program, false))
+    with_program(ProgramType::Kprobe, AttachType::UprobeMulti, |program| {
+        own_multi(program, false)
+    })
 }
 
 /// Loads a sleepable program that calls a helper which only sleepable programs may call.
 pub(super) fn sleepable_program(attach: AttachType) -> Result<Program, LoadError> {
     let mut asm = Asm::new();
-    asm.mov(Reg::R1, Reg::R10).add(Reg::R1, -8).mov(Reg::R2, 8).mov(Reg::R3, 0).call(Helper::COPY_FROM_USER);
+    asm.mov(Reg::R1, Reg::R10)
+        .add(Reg::R1, -8)
+        .mov(Reg::R2, 8)
+        .mov(Reg::R3, 0)
+        .call(Helper::COPY_FROM_USER);
     asm.mov(Reg::R0, 0).exit();
     load_spec(ProgramType::Kprobe, attach, 0, true, &bytes_of(asm))
 }
@@ -200,9 +288,9 @@ pub(super) fn sleepable_program(attach: AttachType) -> Result<Program, LoadError
 pub fn uprobe_multi_filter() -> Answer {
     match load(ProgramType::Kprobe, AttachType::UprobeMulti, &[]) {
         Ok(program) if multi_is_sound(&program) => Answer::YES,
-        Ok(_) => {
-            Answer::no("there are no such links, or their filter is for a single thread: dptrace does not need them")
-        }
+        Ok(_) => Answer::no(
+            "there are no such links, or their filter is for a single thread: dptrace does not need them",
+        ),
         Err(error) => Answer::from(Err(error)),
     }
 }
@@ -227,7 +315,11 @@ pub fn raw_tracepoints() -> Answer {
 
 /// Tries the arguments of a tracepoint with their types.
 pub fn btf_tracepoints() -> Answer {
-    with_target(AttachType::RawTracepoint, NameKind::Typedef, &format!("btf_trace_{}", TRACEPOINT.1))
+    with_target(
+        AttachType::RawTracepoint,
+        NameKind::Typedef,
+        &format!("btf_trace_{}", TRACEPOINT.1),
+    )
 }
 
 /// Tries the entry of a kernel function, without a breakpoint.
@@ -246,18 +338,24 @@ pub fn kprobes() -> Answer {
         return Answer::no("there is no perf event source called kprobe");
     };
     with_program(ProgramType::Kprobe, AttachType::None, |program| {
-        attach(program, || PerfEvent::kprobe(source.kind, None, FUNCTION, 0, Scope::Cpu(0)))
+        attach(program, || {
+            PerfEvent::kprobe(source.kind, None, FUNCTION, 0, Scope::Cpu(0))
+        })
     })
 }
 
 /// Tries many kernel functions with one link.
 pub fn kprobe_multi() -> Answer {
-    with_program(ProgramType::Kprobe, AttachType::KprobeMulti, |program| Link::kprobe_multi(program, &[FUNCTION], &[0]))
+    with_program(ProgramType::Kprobe, AttachType::KprobeMulti, |program| {
+        Link::kprobe_multi(program, &[FUNCTION], &[0])
+    })
 }
 
 /// Tries events that the kernel counts: the time that this process uses.
 pub fn software_events() -> Answer {
-    with_program(ProgramType::PerfEvent, AttachType::None, |program| attach(program, || counter(CPU_CLOCK)))
+    with_program(ProgramType::PerfEvent, AttachType::None, |program| {
+        attach(program, || counter(CPU_CLOCK))
+    })
 }
 
 /// Tries events that the processor counts: the cycles that this process uses.
@@ -279,7 +377,9 @@ fn kernel_type(kind: NameKind, name: &str) -> io::Result<Option<u32>> {
     let bytes = host::kernel_btf()?;
     let malformed = |error| io::Error::new(io::ErrorKind::InvalidData, error);
     let mut types = TypeStore::new(Arch::HOST);
-    types.add_btf(typeinfo::Btf::parse(&bytes).map_err(malformed)?).map_err(malformed)?;
+    types
+        .add_btf(typeinfo::Btf::parse(&bytes).map_err(malformed)?)
+        .map_err(malformed)?;
     let found = types.find(kind, name).map_err(malformed)?;
     Ok(found.and_then(|found| types.btf_id(found)).map(|id| id.id))
 }
@@ -288,9 +388,10 @@ fn kernel_type(kind: NameKind, name: &str) -> io::Result<Option<u32>> {
 pub fn tracefs() -> Answer {
     match Tracefs::find() {
         Ok(found) => Answer::Yes(format!("at {}", found.mounted().display())),
-        Err(HostError::TracefsForbidden { path, .. }) => {
-            Answer::No { why: format!("not permitted to read {}", path.display()), denied: true }
-        }
+        Err(HostError::TracefsForbidden { path, .. }) => Answer::No {
+            why: format!("not permitted to read {}", path.display()),
+            denied: true,
+        },
         Err(_) => Answer::no(match sys::mount::detached("tracefs") {
             Ok(_) => "it is not mounted, although this kernel has it",
             Err(_) => "it is not mounted",
@@ -299,7 +400,10 @@ pub fn tracefs() -> Answer {
 }
 
 fn tracepoint_id() -> Result<u64, String> {
-    let name = TracepointName { category: TRACEPOINT.0.into(), name: TRACEPOINT.1.into() };
+    let name = TracepointName {
+        category: TRACEPOINT.0.into(),
+        name: TRACEPOINT.1.into(),
+    };
     let found = match Tracefs::find() {
         Ok(found) => found,
         Err(error) => {
@@ -307,7 +411,10 @@ fn tracepoint_id() -> Result<u64, String> {
             Tracefs::detached(sys::mount::detached("tracefs").map_err(missing)?)
         }
     };
-    found.format(&name).map(|format| format.id).map_err(|error| error.to_string())
+    found
+        .format(&name)
+        .map(|format| format.id)
+        .map_err(|error| error.to_string())
 }
 
 /// Returns the message without its hint, which another row of the table gives.
@@ -323,10 +430,22 @@ fn brief(error: &HostError) -> String {
 /// is called while the program is attached.
 fn at_own_place(sleepable: bool, semaphore: bool, during: impl FnOnce()) -> Answer {
     let is_multi = uprobe_multi_filter().is_yes();
-    let way = if is_multi { AttachType::UprobeMulti } else { AttachType::None };
-    let program = if sleepable { sleepable_program(way) } else { load(ProgramType::Kprobe, way, &[]) };
+    let way = if is_multi {
+        AttachType::UprobeMulti
+    } else {
+        AttachType::None
+    };
+    let program = if sleepable {
+        sleepable_program(way)
+    } else {
+        load(ProgramType::Kprobe, way, &[])
+    };
     let attached = program.map(|program| {
-        let link = if is_multi { own_multi(&program, semaphore) } else { attach(&program, || own_uprobe(semaphore)) };
+        let link = if is_multi {
+            own_multi(&program, semaphore)
+        } else {
+            attach(&program, || own_uprobe(semaphore))
+        };
         during();
         link.into()
     });
@@ -337,7 +456,11 @@ fn own_multi(program: &Program, semaphore: bool) -> io::Result<Link> {
     let places = OwnPlaces::find()?;
     let to = UprobeMulti {
         path: Path::new(PROGRAM),
-        offsets: &[if semaphore { places.guarded } else { places.function }],
+        offsets: &[if semaphore {
+            places.guarded
+        } else {
+            places.function
+        }],
         semaphores: if semaphore { &[places.semaphore] } else { &[] },
         cookies: &[1],
         on_return: false,
@@ -350,9 +473,22 @@ fn own_uprobe(semaphore: bool) -> io::Result<PerfEvent> {
     let missing = || io::Error::other("there is no perf event source called uprobe");
     let source = PerfSource::find("uprobe").ok_or_else(missing)?;
     let places = OwnPlaces::find()?;
-    let (offset, semaphore) = if semaphore { (places.guarded, places.semaphore) } else { (places.function, 0) };
+    let (offset, semaphore) = if semaphore {
+        (places.guarded, places.semaphore)
+    } else {
+        (places.function, 0)
+    };
     let (kind, path) = (source.kind, Path::new(PROGRAM));
-    PerfEvent::uprobe(&Uprobe { kind, return_bit: None, path, offset, semaphore }, ourselves())
+    PerfEvent::uprobe(
+        &Uprobe {
+            kind,
+            return_bit: None,
+            path,
+            offset,
+            semaphore,
+        },
+        ourselves(),
+    )
 }
 
 fn counter(of: Counter) -> io::Result<PerfEvent> {
@@ -372,25 +508,39 @@ fn attach(program: &Program, event: impl Fn() -> io::Result<PerfEvent>) -> io::R
 }
 
 /// Runs a trial with a program that does nothing.
-fn with_program(kind: ProgramType, attach: AttachType, mut trial: impl FnMut(&Program) -> io::Result<Link>) -> Answer {
-    load(kind, attach, &[]).map(|program| trial(&program).into()).into()
+fn with_program(
+    kind: ProgramType,
+    attach: AttachType,
+    mut trial: impl FnMut(&Program) -> io::Result<Link>,
+) -> Answer {
+    load(kind, attach, &[])
+        .map(|program| trial(&program).into())
+        .into()
 }
 
 /// Attaches a program to a target named in the kernel's BTF.
 fn with_target(attach: AttachType, kind: NameKind, name: &str) -> Answer {
     let id = match kernel_type(kind, name) {
         Ok(Some(id)) => id,
-        Ok(None) => return Answer::Unknown(format!("this kernel has no type {name} to try it with")),
+        Ok(None) => {
+            return Answer::Unknown(format!("this kernel has no type {name} to try it with"));
+        }
         Err(error) => return Answer::no(format!("the kernel's types cannot be read: {error}")),
     };
     let mut asm = Asm::new();
     asm.mov(Reg::R0, 0).exit();
     let program = load_spec(ProgramType::Tracing, attach, id, false, &bytes_of(asm));
-    program.map(|program| Link::raw_tracepoint(&program, None).into()).into()
+    program
+        .map(|program| Link::raw_tracepoint(&program, None).into())
+        .into()
 }
 
 /// Loads a program that calls these helpers with its context and does nothing else.
-pub(super) fn load(kind: ProgramType, attach: AttachType, helpers: &[Helper]) -> Result<Program, LoadError> {
+pub(super) fn load(
+    kind: ProgramType,
+    attach: AttachType,
+    helpers: &[Helper],
+) -> Result<Program, LoadError> {
     load_code(kind, attach, |asm| {
         for &helper in helpers {
             asm.call(helper);
@@ -398,7 +548,11 @@ pub(super) fn load(kind: ProgramType, attach: AttachType, helpers: &[Helper]) ->
     })
 }
 
-fn load_code(kind: ProgramType, attach: AttachType, code: impl FnOnce(&mut Asm)) -> Result<Program, LoadError> {
+fn load_code(
+    kind: ProgramType,
+    attach: AttachType,
+    code: impl FnOnce(&mut Asm),
+) -> Result<Program, LoadError> {
     let mut asm = Asm::new();
     code(&mut asm);
     asm.mov(Reg::R0, 0).exit();
@@ -413,7 +567,16 @@ fn load_spec(
     insns: &[u8],
 ) -> Result<Program, LoadError> {
     let license = License::default().name();
-    Program::load(&ProgramSpec { name: "try", kind, attach, attach_btf_id, sleepable, license, insns, functions: None })
+    Program::load(&ProgramSpec {
+        name: "try",
+        kind,
+        attach,
+        attach_btf_id,
+        sleepable,
+        license,
+        insns,
+        functions: None,
+    })
 }
 
 fn bytes_of(asm: Asm) -> Vec<u8> {

@@ -73,7 +73,10 @@ fn target() {
     if std::env::var_os(TARGET).is_none() {
         return;
     }
-    let (stop, lazy) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let (stop, lazy) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicU64::new(0)),
+    );
     let threads = [c"one"].map(|text| {
         let (stop, lazy) = (Arc::clone(&stop), Arc::clone(&lazy));
         std::thread::spawn(move || {
@@ -91,7 +94,10 @@ fn target() {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).unwrap();
     stop.store(true, Ordering::Relaxed);
-    let hits: u64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+    let hits: u64 = threads
+        .into_iter()
+        .map(|thread| thread.join().unwrap())
+        .sum();
     let listened = lazy.load(Ordering::Relaxed);
     let still = (0..1000).filter(|&n| hit(n, c"now")).count();
     println!("\nhits {hits} listened {listened} still {still}");
@@ -107,10 +113,23 @@ struct Target {
 impl Target {
     fn start() -> Self {
         let mut command = testkit::command(std::env::current_exe().unwrap());
-        command.args(["rounds::target", "--exact", "--ignored", "--nocapture"]).env(TARGET, "1");
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        let mut target = Self { child, input, output };
+        command
+            .args(["rounds::target", "--exact", "--ignored", "--nocapture"])
+            .env(TARGET, "1");
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (input, output) = (
+            child.stdin.take().unwrap(),
+            BufReader::new(child.stdout.take().unwrap()),
+        );
+        let mut target = Self {
+            child,
+            input,
+            output,
+        };
         target.wait_for("ready");
         target
     }
@@ -119,7 +138,11 @@ impl Target {
         let mut line = String::new();
         while !line.contains(part) {
             line.clear();
-            assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "it ended before {part:?}");
+            assert_ne!(
+                self.output.read_line(&mut line).unwrap(),
+                0,
+                "it ended before {part:?}"
+            );
         }
         line
     }
@@ -145,9 +168,14 @@ impl Drop for Target {
 
 /// Returns every probe of this program, each with a program of its own and its places.
 fn plan(features: Features) -> (Module, Vec<Vec<UprobePlace>>) {
-    let file = FilePlace::at(&std::env::current_exe().unwrap()).load_notes().unwrap();
+    let file = FilePlace::at(&std::env::current_exe().unwrap())
+        .load_notes()
+        .unwrap();
     let found = UsdtProbes::read_with(&file.image().unwrap(), &file.code().unwrap());
-    let mut module = Module { maps: event::maps(RING_BYTES), ..Module::default() };
+    let mut module = Module {
+        maps: event::maps(RING_BYTES),
+        ..Module::default()
+    };
     let mut places = Vec::new();
     for (number, name) in (0_u32..).zip(["tick", "lazy", "tock"]) {
         let probe = found.get("rounds", name).unwrap();
@@ -155,13 +183,33 @@ fn plan(features: Features) -> (Module, Vec<Vec<UprobePlace>>) {
             "tick" => vec![FieldKind::Number, FieldKind::Text { capacity: 64 }],
             _ => vec![FieldKind::Number],
         };
-        let id = if features.cookies { EventId::Cookie } else { EventId::Fixed(number) };
+        let id = if features.cookies {
+            EventId::Cookie
+        } else {
+            EventId::Fixed(number)
+        };
         let sleepable = features.sleepable_uprobes();
         for place in &probe.places {
-            let sources: Vec<Source> = place.args.iter().take(kinds.len()).cloned().map(Source::Arg).collect();
-            let code =
-                event::program(&Layout::new(&kinds), &sources, Setting { id, sleepable, ring_bytes: RING_BYTES });
-            let (kind, name) = (ProgramKind::Uprobe, format!("rounds_{}", module.programs.len()));
+            let sources: Vec<Source> = place
+                .args
+                .iter()
+                .take(kinds.len())
+                .cloned()
+                .map(Source::Arg)
+                .collect();
+            let code = event::program(
+                &Layout::new(&kinds),
+                &sources,
+                Setting {
+                    id,
+                    sleepable,
+                    ring_bytes: RING_BYTES,
+                },
+            );
+            let (kind, name) = (
+                ProgramKind::Uprobe,
+                format!("rounds_{}", module.programs.len()),
+            );
             module.programs.push(ProgramDef {
                 name,
                 kind,
@@ -172,7 +220,11 @@ fn plan(features: Features) -> (Module, Vec<Vec<UprobePlace>>) {
             });
             let semaphore = place.semaphore.map(|semaphore| semaphore.offset.0);
             assert_eq!(semaphore.is_some(), &*probe.name == "lazy");
-            places.push(vec![UprobePlace { at: place.at, semaphore, cookie: u64::from(number) }]);
+            places.push(vec![UprobePlace {
+                at: place.at,
+                semaphore,
+                cookie: u64::from(number),
+            }]);
         }
     }
     (module, places)
@@ -187,7 +239,12 @@ fn own_ids(what: &str) -> Vec<u64> {
     let prefix = format!("{what}_id:");
     let infos = std::fs::read_dir("/proc/self/fdinfo").unwrap();
     let texts = infos.filter_map(|entry| std::fs::read_to_string(entry.ok()?.path()).ok());
-    texts.filter_map(|text| text.lines().find_map(|line| line.strip_prefix(&prefix)?.trim().parse().ok())).collect()
+    texts
+        .filter_map(|text| {
+            text.lines()
+                .find_map(|line| line.strip_prefix(&prefix)?.trim().parse().ok())
+        })
+        .collect()
 }
 
 /// Waits until bpftool lists none of these any more: the kernel frees them a moment after their
@@ -195,20 +252,36 @@ fn own_ids(what: &str) -> Vec<u64> {
 fn assert_gone(kind: &str, ids: &[u64]) {
     let start = Instant::now();
     loop {
-        let done = testkit::command("/usr/sbin/bpftool").args([kind, "show", "-j"]).output().expect("bpftool runs");
+        let done = testkit::command("/usr/sbin/bpftool")
+            .args([kind, "show", "-j"])
+            .output()
+            .expect("bpftool runs");
         let list: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
-        let alive = list.as_array().unwrap().iter().filter_map(|entry| entry["id"].as_u64());
+        let alive = list
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|entry| entry["id"].as_u64());
         let left: Vec<u64> = alive.filter(|id| ids.contains(id)).collect();
         if left.is_empty() {
             return;
         }
-        assert!(start.elapsed() < PATIENCE, "{kind} {left:?} are still there");
+        assert!(
+            start.elapsed() < PATIENCE,
+            "{kind} {left:?} are still there"
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
 /// Attaches and detaches once; returns the number of events of each probe, if it was to listen.
-fn round(pid: u32, features: Features, module: &Module, places: &[Vec<UprobePlace>], listen: bool) -> [u64; 3] {
+fn round(
+    pid: u32,
+    features: Features,
+    module: &Module,
+    places: &[Vec<UprobePlace>],
+    listen: bool,
+) -> [u64; 3] {
     let mut session = Session::load(module, features).unwrap();
     let reader = listen.then(|| {
         RingReader::start(&session, RING, move |bytes| {
@@ -220,7 +293,16 @@ fn round(pid: u32, features: Features, module: &Module, places: &[Vec<UprobePlac
     });
     for (program, places) in places.iter().enumerate() {
         let path = Path::new("/proc/self/exe");
-        session.attach_uprobes(program, &Uprobes { path, places, pid: Some(pid) }).unwrap();
+        session
+            .attach_uprobes(
+                program,
+                &Uprobes {
+                    path,
+                    places,
+                    pid: Some(pid),
+                },
+            )
+            .unwrap();
     }
     let mut heard = [0; 3];
     let start = Instant::now();
@@ -228,7 +310,10 @@ fn round(pid: u32, features: Features, module: &Module, places: &[Vec<UprobePlac
         // A busy machine may not let the process hit anything for a while.
         while heard.contains(&0) || start.elapsed() < LISTENS {
             assert!(start.elapsed() < PATIENCE, "{heard:?}");
-            reader.next(Duration::from_millis(10)).iter().for_each(|&id| heard[id as usize] += 1);
+            reader
+                .next(Duration::from_millis(10))
+                .iter()
+                .for_each(|&id| heard[id as usize] += 1);
         }
         session.detach();
         reader.finish(|ids| ids.iter().for_each(|&id| heard[id as usize] += 1));
@@ -238,14 +323,18 @@ fn round(pid: u32, features: Features, module: &Module, places: &[Vec<UprobePlac
 
 fn rounds(features: Features, number: usize) {
     let reported = std::env::var(ROUNDS).ok();
-    let each = reported.map_or(number, |reported| reported.parse().expect("a number")).div_ceil(WORKERS);
+    let each = reported
+        .map_or(number, |reported| reported.parse().expect("a number"))
+        .div_ceil(WORKERS);
     let target = Target::start();
     let pid = target.child.id();
     let (module, places) = plan(features);
     // Leftovers of the first round, such as a library's own descriptors, are not counted.
     round(pid, features, &module, &places, true);
     let descriptors = own_descriptors();
-    let target_descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+    let target_descriptors = std::fs::read_dir(format!("/proc/{pid}/fd"))
+        .unwrap()
+        .count();
     let work = || {
         let mut heard = [0; 3];
         for number in 0..each {
@@ -256,12 +345,20 @@ fn rounds(features: Features, number: usize) {
     };
     let heard = std::thread::scope(|scope| {
         let workers = [(); WORKERS].map(|()| scope.spawn(work));
-        workers.map(|worker| worker.join().unwrap()).into_iter().reduce(|a, b| [a[0] + b[0], a[1] + b[1], a[2] + b[2]])
+        workers
+            .map(|worker| worker.join().unwrap())
+            .into_iter()
+            .reduce(|a, b| [a[0] + b[0], a[1] + b[1], a[2] + b[2]])
     });
     let heard = heard.unwrap();
     assert!(heard.iter().all(|&events| events > 0), "{heard:?}");
     assert_eq!(own_descriptors(), descriptors);
-    assert_eq!(std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count(), target_descriptors);
+    assert_eq!(
+        std::fs::read_dir(format!("/proc/{pid}/fd"))
+            .unwrap()
+            .count(),
+        target_descriptors
+    );
     code::assert_code_is_the_files(pid);
     let session = Session::load(&module, features).unwrap();
     let programs = own_ids("prog");
@@ -278,15 +375,24 @@ fn rounds(features: Features, number: usize) {
 /// Returns the list of uprobes in tracefs, which is mounted for a moment in a namespace of its own.
 fn uprobe_events() -> String {
     let script = "mount -t tracefs none /mnt && cat /mnt/uprobe_events";
-    let done = testkit::command("unshare").args(["--mount", "sh", "-c", script]).output().unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let done = testkit::command("unshare")
+        .args(["--mount", "sh", "-c", script])
+        .output()
+        .unwrap();
+    assert!(
+        done.status.success(),
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
     String::from_utf8(done.stdout).unwrap()
 }
 
 #[test]
 #[ignore = "deep soak: a thousand rounds of attaching and leaving take long, and their coverage is luck"]
 fn with_the_best_that_the_kernel_has() {
-    let Some((_guard, features)) = kernel() else { return };
+    let Some((_guard, features)) = kernel() else {
+        return;
+    };
     rounds(features, MANY);
 }
 
@@ -294,11 +400,22 @@ fn with_the_best_that_the_kernel_has() {
 #[test]
 #[ignore = "deep soak: each round waits for all CPUs when it leaves, and the coverage is luck"]
 fn with_links_of_perf_events() {
-    let Some((_guard, features)) = kernel() else { return };
+    let Some((_guard, features)) = kernel() else {
+        return;
+    };
     if !features.cookies {
-        return testkit::kernel::skip_if_permitted("perf links", "the kernel has no links of perf events");
+        return testkit::kernel::skip_if_permitted(
+            "perf links",
+            "the kernel has no links of perf events",
+        );
     }
-    rounds(Features { uprobe_multi: false, ..features }, FEW);
+    rounds(
+        Features {
+            uprobe_multi: false,
+            ..features
+        },
+        FEW,
+    );
 }
 
 /// Events before Linux 5.15.

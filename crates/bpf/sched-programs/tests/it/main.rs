@@ -7,7 +7,9 @@ use bpf_interp::{Machine, Program};
 use bpf_program::emit::program;
 use bpf_program::{Emit as _, Member, Place, argument};
 use sched_programs::processes::{self, PROCESSES, Task};
-use sched_programs::{Hook, Ours, ProcessStack, Processes, Reasons, SchedError, Switch, TaskFacts, Tracepoints, hooks};
+use sched_programs::{
+    Hook, Ours, ProcessStack, Processes, Reasons, SchedError, Switch, TaskFacts, Tracepoints, hooks,
+};
 
 /// Address of the task that programs are given.
 const TASK: u64 = 0xffff_8880_0000_1000;
@@ -56,7 +58,9 @@ fn put(machine: &mut Machine, tgid: u32, started: u64) {
 }
 
 fn run(machine: &mut Machine, code: &Code) -> u64 {
-    machine.run(&Program::new("test", code), &TASK.to_ne_bytes()).unwrap()
+    machine
+        .run(&Program::new("test", code), &TASK.to_ne_bytes())
+        .unwrap()
 }
 
 /// A program that returns 1 unless the body goes to its label.
@@ -70,7 +74,11 @@ fn question(body: impl FnOnce(&mut Asm, Label)) -> Code {
 }
 
 fn ours(processes: Processes) -> Ours {
-    Ours { processes, task: facts(true), stack: Place::<ProcessStack>::stack() }
+    Ours {
+        processes,
+        task: facts(true),
+        stack: Place::<ProcessStack>::stack(),
+    }
 }
 
 #[test]
@@ -97,10 +105,17 @@ fn a_process_of_several_is_the_one_that_began_then() {
         assert_eq!(run(&mut machine, &code), 0, "it is not entered yet");
         run(&mut machine, &enter);
         assert_eq!(run(&mut machine, &code), 1);
-        assert_eq!(machine.values(PROCESSES, &77_u32.to_ne_bytes()), [500_u64.to_ne_bytes()]);
+        assert_eq!(
+            machine.values(PROCESSES, &77_u32.to_ne_bytes()),
+            [500_u64.to_ne_bytes()]
+        );
         assert_eq!(run(&mut machine, &code), 1);
         put(&mut machine, 77, 900);
-        assert_eq!(run(&mut machine, &code), 0, "another process has its number");
+        assert_eq!(
+            run(&mut machine, &code),
+            0,
+            "another process has its number"
+        );
         put(&mut machine, 78, 500);
         assert_eq!(run(&mut machine, &code), 0);
     }
@@ -108,10 +123,22 @@ fn a_process_of_several_is_the_one_that_began_then() {
 
 #[test]
 fn a_switch_shows_why_a_task_leaves() {
-    const REASONS: Reasons = Reasons { ready: 1, blocked: 2, stopped: 3, dead: 4 };
-    for (preempted, state, reason) in
-        [(0, 0, 1), (1, 2, 1), (0, 1, 2), (0, 2, 2), (0, 4, 3), (0, 8, 3), (0, 0x20, 4), (0, 0x80, 4)]
-    {
+    const REASONS: Reasons = Reasons {
+        ready: 1,
+        blocked: 2,
+        stopped: 3,
+        dead: 4,
+    };
+    for (preempted, state, reason) in [
+        (0, 0, 1),
+        (1, 2, 1),
+        (0, 1, 2),
+        (0, 2, 2),
+        (0, 4, 3),
+        (0, 8, 3),
+        (0, 0x20, 4),
+        (0, 0x80, 4),
+    ] {
         for passes_state in [true, false] {
             let code = program(|asm, _| {
                 let why = Place::<u64>::stack();
@@ -121,11 +148,19 @@ fn a_switch_shows_why_a_task_leaves() {
             });
             let mut machine = machine(77, 500);
             machine.put_object(TASK, &task(77, 500, state));
-            let passed = if passes_state { u64::from(state) } else { 0xdead };
-            let context: Vec<u8> =
-                [preempted, TASK, TASK, passed].iter().flat_map(|argument| argument.to_ne_bytes()).collect();
+            let passed = if passes_state {
+                u64::from(state)
+            } else {
+                0xdead
+            };
+            let context: Vec<u8> = [preempted, TASK, TASK, passed]
+                .iter()
+                .flat_map(|argument| argument.to_ne_bytes())
+                .collect();
             let code = code.unwrap();
-            let found = machine.run(&Program::new("switch", &code), &context).unwrap();
+            let found = machine
+                .run(&Program::new("switch", &code), &context)
+                .unwrap();
             assert_eq!(found, reason, "preempted {preempted}, state {state:#x}");
         }
     }
@@ -133,11 +168,20 @@ fn a_switch_shows_why_a_task_leaves() {
 
 #[test]
 fn a_hook_that_is_needed_must_be_there() {
-    let hooks = [Hook::typed("here", |()| program(|_, _| ())), Hook::raw("there", |()| program(|_, _| ()))];
+    let hooks = [
+        Hook::typed("here", |()| program(|_, _| ())),
+        Hook::raw("there", |()| program(|_, _| ())),
+    ];
     let tracepoints = Tracepoints::from([("there".to_owned(), 7)]);
     let made = hooks::programs(&hooks, &["there"], &(), &tracepoints).unwrap();
-    let names: Vec<_> = made.iter().map(|program| (&*program.name, program.target.is_some())).collect();
+    let names: Vec<_> = made
+        .iter()
+        .map(|program| (&*program.name, program.target.is_some()))
+        .collect();
     assert_eq!(names, [("there", false)]);
     let missing = hooks::programs(&hooks, &["here"], &(), &tracepoints);
-    assert!(matches!(missing, Err(SchedError::NoTracepoint { name: "here" })));
+    assert!(matches!(
+        missing,
+        Err(SchedError::NoTracepoint { name: "here" })
+    ));
 }

@@ -3,15 +3,20 @@
 use std::sync::Arc;
 
 use capture::{
-    ClockOff, End, EventsWriter, FORMAT, FastestHits, LcoreThread, MAX_META, MOST_PARTS, Meta, NamedThread, Reader,
-    Source,
+    ClockOff, End, EventsWriter, FORMAT, FastestHits, LcoreThread, MAX_META, MOST_PARTS, Meta,
+    NamedThread, Reader, Source,
 };
 use proptest::prelude::*;
-use scene::{Anchor, BootNanos, ClockCheck, Cpu, EventKind, Inside, Interrupt, KernelEvent, Leaves, Tid};
+use scene::{
+    Anchor, BootNanos, ClockCheck, Cpu, EventKind, Inside, Interrupt, KernelEvent, Leaves, Tid,
+};
 use spdk_trace::{Lcore, Ticks};
 
 fn meta() -> Meta {
-    Meta { format: FORMAT, ..Meta::default() }
+    Meta {
+        format: FORMAT,
+        ..Meta::default()
+    }
 }
 
 fn open(bytes: Vec<u8>) -> Reader {
@@ -22,13 +27,24 @@ fn open(bytes: Vec<u8>) -> Reader {
 fn named(since: u64, tid: u32, text: &str) -> NamedThread {
     let mut name = [0; 16];
     name[..text.len()].copy_from_slice(text.as_bytes());
-    NamedThread { since: BootNanos(since), tid: Tid(tid), name }
+    NamedThread {
+        since: BootNanos(since),
+        tid: Tid(tid),
+        name,
+    }
 }
 
 fn any_event() -> impl Strategy<Value = EventKind> {
     let tid = || any::<u32>().prop_map(Tid);
     let cpu = || any::<u32>().prop_map(Cpu);
-    let leaves = || prop::sample::select(vec![Leaves::Preempted, Leaves::Blocked, Leaves::Stopped, Leaves::Ended]);
+    let leaves = || {
+        prop::sample::select(vec![
+            Leaves::Preempted,
+            Leaves::Blocked,
+            Leaves::Stopped,
+            Leaves::Ended,
+        ])
+    };
     let interrupt = || {
         prop_oneof![
             any::<u32>().prop_map(Interrupt::Hard),
@@ -38,17 +54,31 @@ fn any_event() -> impl Strategy<Value = EventKind> {
         ]
     };
     prop_oneof![
-        (tid(), leaves(), tid()).prop_map(|(prev, leaves, next)| EventKind::Switch { prev, leaves, next }),
+        (tid(), leaves(), tid()).prop_map(|(prev, leaves, next)| EventKind::Switch {
+            prev,
+            leaves,
+            next
+        }),
         (tid(), cpu()).prop_map(|(tid, on)| EventKind::Wake { tid, on }),
         (tid(), cpu()).prop_map(|(tid, to)| EventKind::Migrate { tid, to }),
-        (tid(), prop::option::of(leaves())).prop_map(|(tid, off_cpu)| EventKind::Found { tid, off_cpu }),
+        (tid(), prop::option::of(leaves()))
+            .prop_map(|(tid, off_cpu)| EventKind::Found { tid, off_cpu }),
         (tid(), interrupt()).prop_map(|(tid, interrupt)| EventKind::Begin { tid, interrupt }),
         (tid(), interrupt()).prop_map(|(tid, interrupt)| EventKind::End { tid, interrupt }),
         (tid(), any::<u32>()).prop_map(|(tid, number)| EventKind::CallEnter { tid, number }),
         tid().prop_map(|tid| EventKind::CallExit { tid }),
-        (any::<u64>(), any::<u64>()).prop_map(|(since, count)| EventKind::Lost { since: BootNanos(since), count }),
-        (tid(), any::<u64>()).prop_map(|(tid, since)| EventKind::Unseen { tid, since: BootNanos(since) }),
-        (tid(), prop_oneof![Just(Inside::Call), Just(Inside::Interrupt)])
+        (any::<u64>(), any::<u64>()).prop_map(|(since, count)| EventKind::Lost {
+            since: BootNanos(since),
+            count
+        }),
+        (tid(), any::<u64>()).prop_map(|(tid, since)| EventKind::Unseen {
+            tid,
+            since: BootNanos(since)
+        }),
+        (
+            tid(),
+            prop_oneof![Just(Inside::Call), Just(Inside::Interrupt)]
+        )
             .prop_map(|(tid, what)| EventKind::Inside { tid, what }),
     ]
 }
@@ -57,7 +87,15 @@ fn events() -> impl Strategy<Value = Vec<KernelEvent>> {
     let event = (any_event(), any::<u32>());
     prop::collection::vec(event, 0..40).prop_map(|events| {
         let at = (0..).map(|n| BootNanos(1_000 * n));
-        events.into_iter().zip(at).map(|((kind, cpu), at)| KernelEvent { at, cpu: Cpu(cpu), kind }).collect()
+        events
+            .into_iter()
+            .zip(at)
+            .map(|((kind, cpu), at)| KernelEvent {
+                at,
+                cpu: Cpu(cpu),
+                kind,
+            })
+            .collect()
     })
 }
 
@@ -99,12 +137,26 @@ proptest! {
 
 #[test]
 fn late_events_are_put_into_their_places() {
-    let event = |at| KernelEvent { at: BootNanos(at), cpu: Cpu(0), kind: EventKind::CallExit { tid: Tid(1) } };
+    let event = |at| KernelEvent {
+        at: BootNanos(at),
+        cpu: Cpu(0),
+        kind: EventKind::CallExit { tid: Tid(1) },
+    };
     // In one chunk, and in chunks of their own.
     for at_once in [8, 1] {
-        let reader = open(write(&[event(10), event(40), event(20), event(30), event(50)], at_once));
-        let at: Vec<_> = reader.events().unwrap().map(|event| event.unwrap().at.0).collect();
-        assert_eq!((at.as_slice(), reader.late_events().unwrap()), (&[10, 20, 30, 40, 50][..], 2));
+        let reader = open(write(
+            &[event(10), event(40), event(20), event(30), event(50)],
+            at_once,
+        ));
+        let at: Vec<_> = reader
+            .events()
+            .unwrap()
+            .map(|event| event.unwrap().at.0)
+            .collect();
+        assert_eq!(
+            (at.as_slice(), reader.late_events().unwrap()),
+            (&[10, 20, 30, 40, 50][..], 2)
+        );
     }
 }
 
@@ -113,12 +165,21 @@ fn threads_have_names_from_when_on() {
     let mut bytes = Vec::new();
     let mut writer = EventsWriter::begin(&mut bytes).unwrap();
     writer.roster([named(5, 7, "main")]).unwrap();
-    writer.names([named(50, 7, "reactor_0"), named(9, 0, "swapper/0")]).unwrap();
+    writer
+        .names([named(50, 7, "reactor_0"), named(9, 0, "swapper/0")])
+        .unwrap();
     writer.flush().unwrap();
     let reader = open(bytes);
     let names = reader.names();
-    let name = |tid, at| names.name(Tid(tid), BootNanos(at)).map(|name| String::from_utf8(name.to_vec()).unwrap());
-    assert_eq!((name(7, 0).as_deref(), name(7, 49).as_deref()), (Some("main"), Some("main")));
+    let name = |tid, at| {
+        names
+            .name(Tid(tid), BootNanos(at))
+            .map(|name| String::from_utf8(name.to_vec()).unwrap())
+    };
+    assert_eq!(
+        (name(7, 0).as_deref(), name(7, 49).as_deref()),
+        (Some("main"), Some("main"))
+    );
     assert_eq!(
         (name(7, 50).as_deref(), name(0, 99).as_deref(), name(1, 99)),
         (Some("reactor_0"), Some("swapper/0"), None)
@@ -129,13 +190,24 @@ fn threads_have_names_from_when_on() {
 #[test]
 fn what_is_stated_of_a_capture_comes_back() {
     let mut meta = meta();
-    meta.lcores.push(LcoreThread { lcore: 3, name: "reactor_3".into(), tid: Some(12), by: Some("name".into()) });
-    meta.lcores.push(LcoreThread { lcore: 4, ..LcoreThread::default() });
+    meta.lcores.push(LcoreThread {
+        lcore: 3,
+        name: "reactor_3".into(),
+        tid: Some(12),
+        by: Some("name".into()),
+    });
+    meta.lcores.push(LcoreThread {
+        lcore: 4,
+        ..LcoreThread::default()
+    });
     meta.process.command_line = vec!["nvmf_tgt".into(), "-m\u{1}".into()];
     let text = meta.to_json().unwrap();
     let reader = Reader::open(&text.clone().into_bytes(), None, None).unwrap();
     assert_eq!(reader.meta(), &meta);
-    assert_eq!(reader.lcore_threads().into_iter().collect::<Vec<_>>(), [(Lcore(3), Tid(12))]);
+    assert_eq!(
+        reader.lcore_threads().into_iter().collect::<Vec<_>>(),
+        [(Lcore(3), Tid(12))]
+    );
     assert!(reader.meta().end.is_none() && !text.contains("\"end\""));
     // Members added by a later version are no error.
     let more = text.replacen('{', "{\"later\": [1],", 1);
@@ -144,36 +216,72 @@ fn what_is_stated_of_a_capture_comes_back() {
 
 #[test]
 fn what_was_measured_of_the_clock_is_stated() {
-    let at = |ticks: u64| Anchor { ticks: Ticks(ticks), nanos: BootNanos(ticks), bracket: Ticks(4) };
+    let at = |ticks: u64| Anchor {
+        ticks: Ticks(ticks),
+        nanos: BootNanos(ticks),
+        bracket: Ticks(4),
+    };
     let mut end = End::default();
     end.state_clock(&ClockCheck::default().finish());
     assert_eq!(end, End::default());
     let mut check = ClockCheck::default();
     check.anchor(at(0));
-    (1..=200).for_each(|n| check.reading(Anchor { nanos: BootNanos(1_000 * n + n), ..at(1_000 * n) }));
+    (1..=200).for_each(|n| {
+        check.reading(Anchor {
+            nanos: BootNanos(1_000 * n + n),
+            ..at(1_000 * n)
+        });
+    });
     check.hits((1..=10).map(|n| (Ticks(1_000 * n), BootNanos(1_000 * n + 70 * n))));
     check.anchor(at(1_000_000));
     end.state_clock(&check.finish());
-    assert_eq!(end.clock, Some(ClockOff { readings: 200, p50: 100, p99: 198, max: 200 }));
+    assert_eq!(
+        end.clock,
+        Some(ClockOff {
+            readings: 200,
+            p50: 100,
+            p99: 198,
+            max: 200
+        })
+    );
     // Hits are counted to less than 1 %.
     let join = end.join.unwrap();
-    assert!(join.hits == 10 && (350..=352).contains(&join.p50) && join.max == 700, "{join:?}");
-    assert_eq!(end.join_fastest, Some(FastestHits { intervals: 1, least: 70, p50: 0, p99: 0, max: 0 }));
+    assert!(
+        join.hits == 10 && (350..=352).contains(&join.p50) && join.max == 700,
+        "{join:?}"
+    );
+    assert_eq!(
+        end.join_fastest,
+        Some(FastestHits {
+            intervals: 1,
+            least: 70,
+            p50: 0,
+            p99: 0,
+            max: 0
+        })
+    );
 }
 
 #[test]
 fn of_many_names_and_threads_some_are_kept() {
     let mut bytes = Vec::new();
     let mut writer = EventsWriter::begin(&mut bytes).unwrap();
-    writer.names((0..500_000).map(|tid| named(1, tid, "worker"))).unwrap();
-    writer.roster((0..70_000).map(|tid| named(2, tid, "thread"))).unwrap();
+    writer
+        .names((0..500_000).map(|tid| named(1, tid, "worker")))
+        .unwrap();
+    writer
+        .roster((0..70_000).map(|tid| named(2, tid, "thread")))
+        .unwrap();
     writer.flush().unwrap();
     let reader = open(bytes);
     let left_out: Vec<_> = reader.left_out().collect();
     assert_eq!(left_out, [("thread name", 570_000 - (1 << 19))]);
     let names = reader.names();
     assert_eq!(names.name(Tid(7), BootNanos(1)), Some(&b"worker"[..]));
-    assert_eq!((names.name(Tid(7), BootNanos(2)), reader.threads().len()), (Some(&b"thread"[..]), 1 << 16));
+    assert_eq!(
+        (names.name(Tid(7), BootNanos(2)), reader.threads().len()),
+        (Some(&b"thread"[..]), 1 << 16)
+    );
 }
 
 #[test]
@@ -181,12 +289,25 @@ fn meta_json_has_limits() {
     let mut meta = meta();
     meta.process.threads = vec![capture::Thread::default(); MOST_PARTS + 5];
     meta.process.command_line = vec!["word".to_owned(); 3];
-    let read = |text: String| Reader::open(&text.into_bytes(), None, None).map(|reader| reader.meta().clone());
+    let read = |text: String| {
+        Reader::open(&text.into_bytes(), None, None).map(|reader| reader.meta().clone())
+    };
     let kept = read(meta.to_json().unwrap()).unwrap();
-    assert_eq!((kept.process.threads.len(), kept.process.command_line.len()), (MOST_PARTS, 3));
+    assert_eq!(
+        (kept.process.threads.len(), kept.process.command_line.len()),
+        (MOST_PARTS, 3)
+    );
     // Left-out parts are counted.
     let reader = Reader::open(&meta.to_json().unwrap().into_bytes(), None, None).unwrap();
-    assert_eq!(reader.left_out().collect::<Vec<_>>(), [("meta.json list item", 5)]);
-    let error = read(" ".repeat(MAX_META as usize + 1)).unwrap_err().to_string();
-    assert_eq!(error, "meta.json has 8388609 bytes, and that of a capture has 8388608 at most");
+    assert_eq!(
+        reader.left_out().collect::<Vec<_>>(),
+        [("meta.json list item", 5)]
+    );
+    let error = read(" ".repeat(MAX_META as usize + 1))
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "meta.json has 8388609 bytes, and that of a capture has 8388608 at most"
+    );
 }

@@ -55,14 +55,21 @@ impl Facts {
             timer_function: member(&types, "timer_list", "function")?,
             pool: PoolMembers::find(&types).ok(),
         };
-        Ok(Self { programs: sched_programs::Facts::find(&types, programs::tracepoints())?, members })
+        Ok(Self {
+            programs: sched_programs::Facts::find(&types, programs::tracepoints())?,
+            members,
+        })
     }
 
     /// Returns the tracepoints that this kernel lacks, each with what is unknown without it and the
     /// release that introduced it.
     pub fn missing(&self) -> Vec<(&'static str, &'static str)> {
         let is_missing = |name: &str| !self.programs.tracepoints.contains_key(name);
-        programs::MISSED.iter().filter(|(name, _)| is_missing(name)).copied().collect()
+        programs::MISSED
+            .iter()
+            .filter(|(name, _)| is_missing(name))
+            .copied()
+            .collect()
     }
 }
 

@@ -68,8 +68,12 @@ impl FewNames {
             functions.clear();
         }
         // An address outside any function keeps its number, and is not looked up again.
-        let named =
-            unknown.into_iter().map(|address| (address, found.remove(&address).unwrap_or_else(|| hex(address))));
+        let named = unknown.into_iter().map(|address| {
+            (
+                address,
+                found.remove(&address).unwrap_or_else(|| hex(address)),
+            )
+        });
         functions.extend(named);
         true
     }

@@ -19,7 +19,9 @@ pub(super) fn lines(found: &Found) -> String {
         json!({"each": kind, "name": name, "cause": cause, "cpu": one.key.cpu, "at_ns": at, "ns": one.own})
     });
     let mut lines = String::new();
-    let all = cpus.map(|cpu| ("cpus.cpu", cpu)).chain(each.map(|one| ("cpus.intrusion", one)));
+    let all = cpus
+        .map(|cpu| ("cpus.cpu", cpu))
+        .chain(each.map(|one| ("cpus.intrusion", one)));
     for (ty, value) in all {
         // Writing to a string does not fail.
         let _ = writeln!(lines, "{}", text::json::document(ty, &value));
@@ -50,9 +52,14 @@ fn of_cpu(found: &Found, cpu: &CpuReport) -> Value {
 }
 
 fn who(who: &Intruder) -> Value {
-    let shown = who.classes.iter().enumerate().filter(|(_, count)| **count > 0);
-    let histogram =
-        shown.map(|(nth, &count)| json!({"below_ns": 1_u64 << (FIRST_CLASS as usize + nth), "count": count}));
+    let shown = who
+        .classes
+        .iter()
+        .enumerate()
+        .filter(|(_, count)| **count > 0);
+    let histogram = shown.map(
+        |(nth, &count)| json!({"below_ns": 1_u64 << (FIRST_CLASS as usize + nth), "count": count}),
+    );
     let thread = who.thread.as_ref().map(|thread| {
         json!({
             "pid": thread.process.0,

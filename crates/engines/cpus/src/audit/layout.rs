@@ -61,7 +61,9 @@ pub const CLASSES: usize = 24;
 pub const FIRST_CLASS: u32 = 9;
 
 /// State of a CPU on one level.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct Level {
     /// One of [`kind`].
@@ -94,7 +96,9 @@ pub mod detail {
 }
 
 /// Sums of one kind on one CPU.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct Total {
     /// Number of episodes.
@@ -108,7 +112,9 @@ pub struct Total {
 }
 
 /// Soft interrupt that was raised and not entered yet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct Raised {
     /// Time of raising; 0 if it is not raised.
@@ -126,7 +132,9 @@ pub struct Raised {
 }
 
 /// State of a CPU, with all its sums.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct State {
     /// 1 while the CPU is audited, else 0.
@@ -162,7 +170,9 @@ pub struct State {
 }
 
 /// Key of a tally.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct Key {
     /// CPU number.
@@ -180,7 +190,9 @@ pub struct Key {
 }
 
 /// Finished episode, as sent with `--each` and as added to its tally.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct Episode {
     /// Key of its tally.
@@ -198,7 +210,9 @@ pub struct Episode {
 }
 
 /// Sums of all episodes with one key.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct Tally {
     /// Number of episodes.
@@ -220,7 +234,9 @@ pub struct Tally {
 }
 
 /// Runnable thread that is not running.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct Waiting {
     /// CPU that it waits for.
@@ -234,7 +250,9 @@ pub struct Waiting {
 }
 
 /// Work item that is queued and not begun.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct Queued {
     /// Time of queueing, in nanoseconds of the monotonic clock.
@@ -252,7 +270,9 @@ pub struct Queued {
 }
 
 /// Work item that a kworker runs at present.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct Running {
     /// Address of its function.
@@ -264,7 +284,9 @@ pub struct Running {
 }
 
 /// Thread that asked another CPU to call a function.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct Sender {
     /// Thread id.
@@ -310,7 +332,13 @@ pub(crate) fn maps(cpus: u32, ring_bytes: u32) -> Vec<MapDef> {
         hash(QUEUED, 8, size::<Queued>(), MOST_WAITING),
         hash(RUNNING, 4, size::<Running>(), MOST_WAITING),
         hash(SENDERS, 8, size::<Sender>(), MOST_WAITING),
-        MapDef::new(STACKS, MapKind::StackTrace, 4, size::<[u64; FRAMES]>(), 1024),
+        MapDef::new(
+            STACKS,
+            MapKind::StackTrace,
+            4,
+            size::<[u64; FRAMES]>(),
+            1024,
+        ),
     ];
     if ring_bytes > 0 {
         maps.push(MapDef::ring_buffer(RING, ring_bytes));

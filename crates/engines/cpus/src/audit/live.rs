@@ -10,7 +10,9 @@ use sched_programs::{NamedMap, SchedError, hooks};
 use sys::clock::monotonic_nanos;
 
 use crate::audit::facts::Facts;
-use crate::audit::layout::{self, Episode, Queued, RING, STACKS, STATES, State, TALLIES, Waiting, kind};
+use crate::audit::layout::{
+    self, Episode, Queued, RING, STACKS, STATES, State, TALLIES, Waiting, kind,
+};
 use crate::audit::programs;
 use crate::audit::sums::{CpuSums, Sums, since};
 
@@ -75,12 +77,18 @@ impl Audit {
     pub fn start(facts: &Facts, options: &Options) -> Result<Self, SchedError> {
         let possible = host::cpus::possible().map_err(SchedError::map(STATES))?;
         let features = Features::detect()?;
-        let ring_bytes = if options.each.is_some() { RING_BYTES } else { 0 };
+        let ring_bytes = if options.each.is_some() {
+            RING_BYTES
+        } else {
+            0
+        };
         let sizes = (u32::try_from(possible).unwrap_or(u32::MAX), ring_bytes);
         let module = programs::module(facts, features.exchange, options.each, sizes)?;
         let mut session = Session::load(&module, features)?;
         let reader = match options.each {
-            Some(_) => Some(RingReader::start(&session, RING, |bytes| Some(read_event(bytes)))?),
+            Some(_) => Some(RingReader::start(&session, RING, |bytes| {
+                Some(read_event(bytes))
+            })?),
             None => None,
         };
         let start = module.programs.len().saturating_sub(3);
@@ -105,9 +113,25 @@ impl Audit {
     /// Returns an error if the map can't be changed.
     pub fn add_stuck(&self, threads: &[StuckThread]) -> Result<(), SchedError> {
         let map = self.map(layout::WAITING)?;
-        for StuckThread { tid, pid, cpu, name } in threads {
-            let mut waiting = Waiting { cpu: *cpu, tgid: *pid, since: self.began, ..Waiting::default() };
-            waiting.name.iter_mut().take(15).zip(name).for_each(|(to, from)| *to = *from);
+        for StuckThread {
+            tid,
+            pid,
+            cpu,
+            name,
+        } in threads
+        {
+            let mut waiting = Waiting {
+                cpu: *cpu,
+                tgid: *pid,
+                since: self.began,
+                ..Waiting::default()
+            };
+            waiting
+                .name
+                .iter_mut()
+                .take(15)
+                .zip(name)
+                .for_each(|(to, from)| *to = *from);
             map.insert(*tid, &waiting)?;
         }
         Ok(())
@@ -138,7 +162,8 @@ impl Audit {
     /// Returns an error if the map can't be read.
     pub fn queued(&self) -> Result<Vec<(u64, Queued)>, SchedError> {
         let mut queued: Vec<(u64, Queued)> = self.map(layout::QUEUED)?.pairs()?;
-        queued.retain(|(_, item)| u32::try_from(item.cpu).is_ok_and(|cpu| self.cpus.contains(&cpu)));
+        queued
+            .retain(|(_, item)| u32::try_from(item.cpu).is_ok_and(|cpu| self.cpus.contains(&cpu)));
         Ok(queued)
     }
 
@@ -183,7 +208,10 @@ impl Audit {
     ///
     /// Returns an error if the map can't be read.
     pub fn states(&self) -> Result<Vec<(u32, State)>, SchedError> {
-        self.cpus.iter().map(|&cpu| Ok((cpu, self.state(cpu)?))).collect()
+        self.cpus
+            .iter()
+            .map(|&cpu| Ok((cpu, self.state(cpu)?)))
+            .collect()
     }
 
     /// Ends the windows, and reads their sums. Until [`Audit::close`], nothing of ours then runs on
@@ -233,7 +261,10 @@ impl Audit {
         for &cpu in &self.cpus {
             let state = self.state(cpu)?;
             let before = self.turns.states.insert(cpu, state);
-            sums.cpus.push(CpuSums { cpu, state: since(&state, before.as_ref()) });
+            sums.cpus.push(CpuSums {
+                cpu,
+                state: since(&state, before.as_ref()),
+            });
         }
         Ok(sums)
     }
@@ -271,8 +302,12 @@ impl Audit {
         self.cpus.retain(|&audited| audited != cpu);
         // A CPU that is gone is not audited either.
         self.session.run_on(self.start + 1, cpu);
-        let left = self.waiting()?.into_iter().filter(|(_, waiting)| waiting.cpu == cpu);
-        left.map(|(tid, _)| tid).try_for_each(|tid| self.forget(tid))
+        let left = self
+            .waiting()?
+            .into_iter()
+            .filter(|(_, waiting)| waiting.cpu == cpu);
+        left.map(|(tid, _)| tid)
+            .try_for_each(|tid| self.forget(tid))
     }
 
     /// Detaches the programs; returns whether all are detached. If the kernel does not release them
@@ -280,26 +315,40 @@ impl Audit {
     /// process.
     pub fn close(self, at_most: Duration) -> bool {
         let (done, wait) = channel();
-        let Self { session, reader, .. } = self;
+        let Self {
+            session, reader, ..
+        } = self;
         drop(reader);
-        let closer = std::thread::Builder::new().name("detach".into()).spawn(move || {
-            drop(session);
-            // SANITY: nobody waits any more if it took too long.
-            let _ = done.send(());
-        });
+        let closer = std::thread::Builder::new()
+            .name("detach".into())
+            .spawn(move || {
+                drop(session);
+                // SANITY: nobody waits any more if it took too long.
+                let _ = done.send(());
+            });
         closer.is_ok() && wait.recv_timeout(at_most).is_ok()
     }
 
     fn run_on_all(&self, program: usize) -> Result<(), SchedError> {
-        let gone = self.cpus.iter().find(|&&cpu| !self.session.run_on(program, cpu));
+        let gone = self
+            .cpus
+            .iter()
+            .find(|&&cpu| !self.session.run_on(program, cpu));
         gone.map_or(Ok(()), |&cpu| Err(SchedError::Unreachable { cpu }))
     }
 
     /// Returns the stacks that queued work; each is read once.
     fn known_stacks(&mut self, sums: &Sums) -> Result<HashMap<u64, Vec<u64>>, SchedError> {
-        let of_tallies = sums.tallies.keys().filter(|key| key.by_kind == kind::STACK).map(|key| key.by);
+        let of_tallies = sums
+            .tallies
+            .keys()
+            .filter(|key| key.by_kind == kind::STACK)
+            .map(|key| key.by);
         let of_queued = sums.queued.iter().map(|(_, item)| item.stack);
-        for number in of_tallies.chain(of_queued).filter_map(|stack| u32::try_from(stack).ok()) {
+        for number in of_tallies
+            .chain(of_queued)
+            .filter_map(|stack| u32::try_from(stack).ok())
+        {
             if !self.turns.stacks.contains_key(&number.into()) {
                 let frames = self.stack(number)?;
                 self.turns.stacks.insert(number.into(), frames);

@@ -112,29 +112,68 @@ pub struct CpuReport {
 
 /// Reports on each CPU. A poller is one of `subject`, if given, and has at least half of its CPU.
 pub fn report(sums: &Sums, subject: Option<&BTreeSet<u32>>, names: &dyn Names) -> Vec<CpuReport> {
-    sums.cpus.iter().map(|cpu| of_cpu(sums, cpu.cpu, &cpu.state, subject, names)).collect()
+    sums.cpus
+        .iter()
+        .map(|cpu| of_cpu(sums, cpu.cpu, &cpu.state, subject, names))
+        .collect()
 }
 
-fn of_cpu(sums: &Sums, cpu: u32, state: &State, subject: Option<&BTreeSet<u32>>, names: &dyn Names) -> CpuReport {
+fn of_cpu(
+    sums: &Sums,
+    cpu: u32,
+    state: &State,
+    subject: Option<&BTreeSet<u32>>,
+    names: &dyn Names,
+) -> CpuReport {
     let window = state.stop.saturating_sub(state.start);
-    let context = Context { sums, names, start: state.start };
-    let mine: Vec<(&Key, &Tally)> = sums.tallies.iter().filter(|(key, _)| key.cpu == cpu).collect();
-    let (waited, ran): (Vec<_>, Vec<_>) = mine.into_iter().partition(|(key, _)| key.kind & kind::WAITED != 0);
-    let is_subject = |tid: u64| subject.is_none_or(|tids| u32::try_from(tid).is_ok_and(|tid| tids.contains(&tid)));
-    let poller = ran.iter().filter(|(key, _)| key.kind == kind::THREAD && key.id != 0 && is_subject(key.id));
-    let poller = poller.max_by_key(|(_, tally)| tally.total).filter(|(_, tally)| tally.total * 2 >= window);
-    let (poller_key, had) = poller.map_or((None, Share::none()), |(key, tally)| (Some(**key), Share::of(tally)));
-    let idle = ran.iter().find(|(key, _)| key.kind == kind::THREAD && key.id == 0);
+    let context = Context {
+        sums,
+        names,
+        start: state.start,
+    };
+    let mine: Vec<(&Key, &Tally)> = sums
+        .tallies
+        .iter()
+        .filter(|(key, _)| key.cpu == cpu)
+        .collect();
+    let (waited, ran): (Vec<_>, Vec<_>) = mine
+        .into_iter()
+        .partition(|(key, _)| key.kind & kind::WAITED != 0);
+    let is_subject = |tid: u64| {
+        subject.is_none_or(|tids| u32::try_from(tid).is_ok_and(|tid| tids.contains(&tid)))
+    };
+    let poller = ran
+        .iter()
+        .filter(|(key, _)| key.kind == kind::THREAD && key.id != 0 && is_subject(key.id));
+    let poller = poller
+        .max_by_key(|(_, tally)| tally.total)
+        .filter(|(_, tally)| tally.total * 2 >= window);
+    let (poller_key, had) = poller.map_or((None, Share::none()), |(key, tally)| {
+        (Some(**key), Share::of(tally))
+    });
+    let idle = ran
+        .iter()
+        .find(|(key, _)| key.kind == kind::THREAD && key.id == 0);
     let idle = idle.map_or(Share::none(), |(_, tally)| Share::of(tally));
     let budget = budget(state, window, had, idle);
-    let others = ran.iter().filter(|(key, _)| Some(**key) != poller_key && (key.kind, key.id) != (kind::THREAD, 0));
-    let mut intruders: Vec<Intruder> = others.map(|(key, tally)| context.intruder(key, tally)).collect();
+    let others = ran
+        .iter()
+        .filter(|(key, _)| Some(**key) != poller_key && (key.kind, key.id) != (kind::THREAD, 0));
+    let mut intruders: Vec<Intruder> = others
+        .map(|(key, tally)| context.intruder(key, tally))
+        .collect();
     intruders.sort_by_key(|intruder| Reverse((intruder.total, intruder.name.clone())));
     let in_lines: u64 = ran.iter().map(|(_, tally)| tally.total).sum();
     let nmi = state.totals[kind::NMI as usize].total;
     let all: u64 = state.totals.iter().map(|total| total.total).sum();
     let mut victims = victims(&context, cpu, state, &waited);
-    victims.sort_by_key(|victim| Reverse((victim.still.is_some(), victim.who.longest, victim.who.name.clone())));
+    victims.sort_by_key(|victim| {
+        Reverse((
+            victim.still.is_some(),
+            victim.who.longest,
+            victim.who.name.clone(),
+        ))
+    });
     CpuReport {
         cpu,
         window,
@@ -151,11 +190,21 @@ fn of_cpu(sums: &Sums, cpu: u32, state: &State, subject: Option<&BTreeSet<u32>>,
 
 impl Share {
     fn none() -> Self {
-        Self { what: "", count: 0, total: 0, longest: 0 }
+        Self {
+            what: "",
+            count: 0,
+            total: 0,
+            longest: 0,
+        }
     }
 
     fn of(tally: &Tally) -> Self {
-        Self { what: "", count: tally.count, total: tally.total, longest: tally.longest }
+        Self {
+            what: "",
+            count: tally.count,
+            total: tally.total,
+            longest: tally.longest,
+        }
     }
 }
 
@@ -166,7 +215,17 @@ const PARTS: [(&str, &[u32]); 7] = [
     ("device interrupts", &[kind::HARD]),
     ("soft interrupts", &[kind::SOFT, kind::TIMER]),
     ("timer interrupts", &[kind::TIMER_INTERRUPT, kind::HRTIMER]),
-    ("interrupts of CPUs", &[kind::CALL, kind::CALLS, kind::FUNCTION, kind::RESCHEDULE, kind::IRQ_WORK, kind::IPI]),
+    (
+        "interrupts of CPUs",
+        &[
+            kind::CALL,
+            kind::CALLS,
+            kind::FUNCTION,
+            kind::RESCHEDULE,
+            kind::IRQ_WORK,
+            kind::IPI,
+        ],
+    ),
     ("NMI", &[kind::NMI]),
 ];
 
@@ -175,27 +234,50 @@ const WITHIN: [u32; 3] = [kind::HRTIMER, kind::TIMER, kind::FUNCTION];
 
 /// Splits the time of the window into shares.
 fn budget(state: &State, window: u64, poller: Share, idle: Share) -> Vec<Share> {
-    let mut shares = vec![Share { what: "poller", ..poller }];
+    let mut shares = vec![Share {
+        what: "poller",
+        ..poller
+    }];
     for (what, kinds) in PARTS {
-        let mut share = Share { what, ..Share::none() };
+        let mut share = Share {
+            what,
+            ..Share::none()
+        };
         for &kind in kinds {
             let total = state.totals[kind as usize];
             share.total += total.total;
             share.longest = share.longest.max(total.longest);
-            share.count += if WITHIN.contains(&kind) { 0 } else { total.count };
+            share.count += if WITHIN.contains(&kind) {
+                0
+            } else {
+                total.count
+            };
         }
         if kinds == [kind::THREAD] {
-            share.total = share.total.saturating_sub(poller.total).saturating_sub(idle.total);
-            share.count = share.count.saturating_sub(poller.count).saturating_sub(idle.count);
+            share.total = share
+                .total
+                .saturating_sub(poller.total)
+                .saturating_sub(idle.total);
+            share.count = share
+                .count
+                .saturating_sub(poller.count)
+                .saturating_sub(idle.count);
             // The longest of all threads may be the poller's or the idle one's: that of the others
             // is in their lines.
             share.longest = 0;
         }
         shares.push(share);
     }
-    shares.push(Share { what: "idle", ..idle });
+    shares.push(Share {
+        what: "idle",
+        ..idle
+    });
     let sum: u64 = shares.iter().map(|share| share.total).sum();
-    shares.push(Share { what: "rest", total: window.saturating_sub(sum), ..Share::none() });
+    shares.push(Share {
+        what: "rest",
+        total: window.saturating_sub(sum),
+        ..Share::none()
+    });
     shares
 }
 
@@ -207,7 +289,9 @@ struct Context<'a> {
 }
 
 /// Names of the soft interrupts (`softirq_to_name` of `kernel/softirq.c`).
-const SOFT: [&str; 10] = ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+const SOFT: [&str; 10] = [
+    "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU",
+];
 
 /// Prefixes of the functions between a work item and its queuer: those of tracepoints and of
 /// `kernel/workqueue.c`.
@@ -231,7 +315,11 @@ const BETWEEN: [&str; 14] = [
 impl Context<'_> {
     fn intruder(&self, key: &Key, tally: &Tally) -> Intruder {
         let is_thread = key.kind & !kind::WAITED == kind::THREAD;
-        let tid = if is_thread { u32::try_from(key.id).ok() } else { None };
+        let tid = if is_thread {
+            u32::try_from(key.id).ok()
+        } else {
+            None
+        };
         let thread = tid.map(|tid| self.thread(tid, tally));
         let is_device = key.kind == kind::HARD;
         Intruder {
@@ -245,7 +333,11 @@ impl Context<'_> {
             classes: tally.classes.map(u64::from),
             tid,
             thread,
-            affinity: if is_device { self.names.affinity(key.id) } else { None },
+            affinity: if is_device {
+                self.names.affinity(key.id)
+            } else {
+                None
+            },
         }
     }
 
@@ -282,7 +374,11 @@ impl Context<'_> {
                 Some(format!("queued by {queuer}"))
             }
             (kind::SOFT, by_kind) => {
-                let raiser = Key { kind: by_kind, id: key.by, ..Key::default() };
+                let raiser = Key {
+                    kind: by_kind,
+                    id: key.by,
+                    ..Key::default()
+                };
                 let by = if by_kind == kind::FUNCTION {
                     format!("{} for {}", self.names.function(key.by), text(name))
                 } else {
@@ -300,7 +396,8 @@ impl Context<'_> {
     fn queuer(&self, stack: u64) -> Option<String> {
         let frames = self.sums.stacks.get(&(stack & 0xffff_ffff))?;
         let names = frames.iter().map(|&frame| self.names.function(frame));
-        let mut outside = names.filter(|name| !BETWEEN.iter().any(|between| name.starts_with(between)));
+        let mut outside =
+            names.filter(|name| !BETWEEN.iter().any(|between| name.starts_with(between)));
         let first = outside.next()?;
         Some(match outside.next() {
             Some(caller) => format!("{first} < {caller}"),
@@ -311,8 +408,13 @@ impl Context<'_> {
 
 /// Returns the name of a soft interrupt.
 fn soft_name(vector: u64) -> Cow<'static, str> {
-    let known = usize::try_from(vector).ok().and_then(|vector| SOFT.get(vector));
-    known.map_or_else(|| format!("vector {vector}").into(), |name| Cow::Borrowed(*name))
+    let known = usize::try_from(vector)
+        .ok()
+        .and_then(|vector| SOFT.get(vector));
+    known.map_or_else(
+        || format!("vector {vector}").into(),
+        |name| Cow::Borrowed(*name),
+    )
 }
 
 /// Returns the name of a kind.
@@ -355,7 +457,12 @@ fn text(name: &[u8]) -> Cow<'_, str> {
 }
 
 /// Returns the victims: those whose waits are over, and those still waiting.
-fn victims(context: &Context<'_>, cpu: u32, state: &State, waited: &[(&Key, &Tally)]) -> Vec<Victim> {
+fn victims(
+    context: &Context<'_>,
+    cpu: u32,
+    state: &State,
+    waited: &[(&Key, &Tally)],
+) -> Vec<Victim> {
     let over = |(key, tally): &(&Key, &Tally)| Victim {
         before: tally.longest_at != 0 && tally.longest_at <= state.start,
         who: context.intruder(key, tally),
@@ -363,18 +470,48 @@ fn victims(context: &Context<'_>, cpu: u32, state: &State, waited: &[(&Key, &Tal
     };
     let mut victims: Vec<Victim> = waited.iter().map(over).collect();
     let mut open: Vec<(Key, u64, Tally)> = Vec::new();
-    let key = |kind: u32, id: u64| Key { cpu, kind: kind | kind::WAITED, id, ..Key::default() };
-    for (tid, waiting) in context.sums.waiting.iter().filter(|(_, waiting)| waiting.cpu == cpu) {
-        let tally = Tally { name: waiting.name, tgid: waiting.tgid, ..Tally::default() };
+    let key = |kind: u32, id: u64| Key {
+        cpu,
+        kind: kind | kind::WAITED,
+        id,
+        ..Key::default()
+    };
+    for (tid, waiting) in context
+        .sums
+        .waiting
+        .iter()
+        .filter(|(_, waiting)| waiting.cpu == cpu)
+    {
+        let tally = Tally {
+            name: waiting.name,
+            tgid: waiting.tgid,
+            ..Tally::default()
+        };
         open.push((key(kind::THREAD, (*tid).into()), waiting.since, tally));
     }
-    for (_, item) in context.sums.queued.iter().filter(|(_, item)| u32::try_from(item.cpu) == Ok(cpu)) {
+    for (_, item) in context
+        .sums
+        .queued
+        .iter()
+        .filter(|(_, item)| u32::try_from(item.cpu) == Ok(cpu))
+    {
         let mut tally = Tally::default();
-        tally.name.iter_mut().zip(item.queue).for_each(|(to, from)| *to = from);
-        let key = Key { by: item.stack, by_kind: kind::STACK, ..key(kind::WORK, item.function) };
+        tally
+            .name
+            .iter_mut()
+            .zip(item.queue)
+            .for_each(|(to, from)| *to = from);
+        let key = Key {
+            by: item.stack,
+            by_kind: kind::STACK,
+            ..key(kind::WORK, item.function)
+        };
         open.push((key, item.since, tally));
     }
-    for (vector, raised) in (0..).zip(&state.raised).filter(|(_, raised)| raised.at != 0) {
+    for (vector, raised) in (0..)
+        .zip(&state.raised)
+        .filter(|(_, raised)| raised.at != 0)
+    {
         open.push((key(kind::SOFT, vector), raised.at, Tally::default()));
     }
     for (key, since, tally) in open {
@@ -384,8 +521,19 @@ fn victims(context: &Context<'_>, cpu: u32, state: &State, waited: &[(&Key, &Tal
         };
         let nanos = state.stop.saturating_sub(since);
         let mut victim = match victims.iter_mut().find(same) {
-            Some(victim) => std::mem::replace(victim, Victim { still: Some(0), before: false, who: who.clone() }),
-            None => Victim { who, still: None, before: false },
+            Some(victim) => std::mem::replace(
+                victim,
+                Victim {
+                    still: Some(0),
+                    before: false,
+                    who: who.clone(),
+                },
+            ),
+            None => Victim {
+                who,
+                still: None,
+                before: false,
+            },
         };
         victims.retain(|victim| victim.still != Some(0));
         victim.still = Some(nanos.max(1));
@@ -393,7 +541,8 @@ fn victims(context: &Context<'_>, cpu: u32, state: &State, waited: &[(&Key, &Tal
         victim.who.count += 1;
         victim.who.total += nanos;
         if nanos >= victim.who.longest {
-            (victim.who.longest, victim.who.longest_at) = (nanos, since.saturating_sub(state.start));
+            (victim.who.longest, victim.who.longest_at) =
+                (nanos, since.saturating_sub(state.start));
         }
         victims.push(victim);
     }
@@ -401,9 +550,22 @@ fn victims(context: &Context<'_>, cpu: u32, state: &State, waited: &[(&Key, &Tal
 }
 
 /// Returns the kind, name and cause of an individual intrusion, for a line of its own.
-pub fn name_of(sums: &Sums, key: &Key, name: &Comm, names: &dyn Names) -> (&'static str, String, Option<String>) {
-    let context = Context { sums, names, start: 0 };
-    (kind_name(key.kind & !kind::WAITED), context.name(key, name), context.cause(key, name))
+pub fn name_of(
+    sums: &Sums,
+    key: &Key,
+    name: &Comm,
+    names: &dyn Names,
+) -> (&'static str, String, Option<String>) {
+    let context = Context {
+        sums,
+        names,
+        start: 0,
+    };
+    (
+        kind_name(key.kind & !kind::WAITED),
+        context.name(key, name),
+        context.cause(key, name),
+    )
 }
 
 #[cfg(test)]
@@ -432,12 +594,33 @@ mod tests {
     /// Returns sums of CPU 1 in a window of 1,000 ns, from the kind, id and time of each episode.
     fn sums(ran: &[(u32, u64, u64)]) -> Sums {
         let mut sums = Sums::default();
-        let mut state = State { start: 5_000, stop: 6_000, ..State::default() };
+        let mut state = State {
+            start: 5_000,
+            stop: 6_000,
+            ..State::default()
+        };
         for &(kind, id, total) in ran {
             let of_kind = &mut state.totals[kind as usize];
-            *of_kind = Total { count: of_kind.count + 1, total: of_kind.total + total, ..*of_kind };
-            let tally = Tally { count: 1, total, longest: total, ..Tally::default() };
-            sums.tallies.insert(Key { cpu: 1, kind, id, ..Key::default() }, tally);
+            *of_kind = Total {
+                count: of_kind.count + 1,
+                total: of_kind.total + total,
+                ..*of_kind
+            };
+            let tally = Tally {
+                count: 1,
+                total,
+                longest: total,
+                ..Tally::default()
+            };
+            sums.tallies.insert(
+                Key {
+                    cpu: 1,
+                    kind,
+                    id,
+                    ..Key::default()
+                },
+                tally,
+            );
         }
         sums.cpus.push(CpuSums { cpu: 1, state });
         sums
@@ -445,15 +628,49 @@ mod tests {
 
     #[test]
     fn time_of_the_poller_of_others_and_of_nobody_adds_up() {
-        let ran = [(kind::THREAD, 77, 600), (kind::THREAD, 0, 200), (kind::THREAD, 78, 50), (kind::SOFT, 3, 100)];
+        let ran = [
+            (kind::THREAD, 77, 600),
+            (kind::THREAD, 0, 200),
+            (kind::THREAD, 78, 50),
+            (kind::SOFT, 3, 100),
+        ];
         let reports = report(&sums(&ran), None, &Nameless);
-        let [cpu] = reports.as_slice() else { panic!("{reports:#?}") };
-        assert_eq!((cpu.cpu, cpu.window, cpu.start, cpu.unnamed), (1, 1_000, 5_000, 0));
-        assert_eq!(cpu.poller.as_ref().map(|poller| (poller.tid, poller.total)), Some((Some(77), 600)));
-        let parts: Vec<_> = cpu.budget.iter().filter(|part| part.total > 0).map(|it| (it.what, it.total)).collect();
-        assert_eq!(parts, [("poller", 600), ("threads", 50), ("soft interrupts", 100), ("idle", 200), ("rest", 50)]);
-        let took: Vec<_> = cpu.intruders.iter().map(|it| (it.kind, it.tid, it.total)).collect();
-        assert_eq!(took, [("soft interrupt", None, 100), ("thread", Some(78), 50)]);
+        let [cpu] = reports.as_slice() else {
+            panic!("{reports:#?}")
+        };
+        assert_eq!(
+            (cpu.cpu, cpu.window, cpu.start, cpu.unnamed),
+            (1, 1_000, 5_000, 0)
+        );
+        assert_eq!(
+            cpu.poller.as_ref().map(|poller| (poller.tid, poller.total)),
+            Some((Some(77), 600))
+        );
+        let parts: Vec<_> = cpu
+            .budget
+            .iter()
+            .filter(|part| part.total > 0)
+            .map(|it| (it.what, it.total))
+            .collect();
+        assert_eq!(
+            parts,
+            [
+                ("poller", 600),
+                ("threads", 50),
+                ("soft interrupts", 100),
+                ("idle", 200),
+                ("rest", 50)
+            ]
+        );
+        let took: Vec<_> = cpu
+            .intruders
+            .iter()
+            .map(|it| (it.kind, it.tid, it.total))
+            .collect();
+        assert_eq!(
+            took,
+            [("soft interrupt", None, 100), ("thread", Some(78), 50)]
+        );
     }
 
     /// A poller has at least half of its CPU, is one of the given threads, and is never the idle
@@ -467,7 +684,10 @@ mod tests {
         assert_eq!(poller(&[(kind::THREAD, 77, 500)], None), Some(77));
         assert_eq!(poller(&[(kind::THREAD, 77, 499)], None), None);
         assert_eq!(poller(&[(kind::THREAD, 0, 900)], None), None);
-        assert_eq!(poller(&[(kind::THREAD, 77, 900)], Some(&BTreeSet::from([78]))), None);
+        assert_eq!(
+            poller(&[(kind::THREAD, 77, 900)], Some(&BTreeSet::from([78]))),
+            None
+        );
         assert_eq!(poller(&[(kind::WORK, 77, 900)], None), None);
     }
 }

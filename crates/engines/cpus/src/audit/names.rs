@@ -19,16 +19,21 @@ impl KernelNames {
         let symbols = Arc::clone(&self.symbols);
         let read = move || _ = symbols.get_or_init(|| KernelSymbols::read().unwrap_or_default());
         // Without that thread, the first lookup of a name reads them.
-        let _ = std::thread::Builder::new().name("symbols".into()).spawn(read);
+        let _ = std::thread::Builder::new()
+            .name("symbols".into())
+            .spawn(read);
     }
 
     fn symbols(&self) -> &KernelSymbols {
-        self.symbols.get_or_init(|| KernelSymbols::read().unwrap_or_default())
+        self.symbols
+            .get_or_init(|| KernelSymbols::read().unwrap_or_default())
     }
 
     /// Returns true if names were read and `schedule` has none: the kernel hides them.
     pub(super) fn is_blind(&self) -> bool {
-        self.symbols.get().is_some_and(|symbols| symbols.address("schedule").is_none())
+        self.symbols
+            .get()
+            .is_some_and(|symbols| symbols.address("schedule").is_none())
     }
 }
 
@@ -52,7 +57,14 @@ impl Names for KernelNames {
 
 /// Returns the facts of a thread; `None` if it has exited.
 pub(super) fn thread_facts(tid: u32) -> Option<ThreadFacts> {
-    let busy::Scheduling { process: (pid, name), policy, priority, nice, cgroup, affinity } = busy::scheduling(tid)?;
+    let busy::Scheduling {
+        process: (pid, name),
+        policy,
+        priority,
+        nice,
+        cgroup,
+        affinity,
+    } = busy::scheduling(tid)?;
     let policy = match policy {
         1 => format!("SCHED_FIFO {priority}"),
         2 => format!("SCHED_RR {priority}"),
@@ -62,5 +74,10 @@ pub(super) fn thread_facts(tid: u32) -> Option<ThreadFacts> {
         _ => format!("nice {nice}"),
     };
     let name = String::from_utf8_lossy(&name).into_owned();
-    Some(ThreadFacts { process: (pid, name), policy, cgroup, affinity })
+    Some(ThreadFacts {
+        process: (pid, name),
+        policy,
+        cgroup,
+        affinity,
+    })
 }

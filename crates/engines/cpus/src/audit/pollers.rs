@@ -22,7 +22,13 @@ impl Pollers {
     /// Begins to watch the threads of these processes.
     pub fn watch(pids: &[u32]) -> Self {
         let at = Instant::now();
-        Self { at, busy: busy_threads(Some(pids)).into_iter().map(|thread| (thread.tid, thread)).collect() }
+        Self {
+            at,
+            busy: busy_threads(Some(pids))
+                .into_iter()
+                .map(|thread| (thread.tid, thread))
+                .collect(),
+        }
     }
 
     /// Returns the time for which they must still be watched.
@@ -35,7 +41,10 @@ impl Pollers {
     pub fn cpus(&mut self, pids: &[u32]) -> BTreeSet<u32> {
         let nanos = u64::try_from(self.at.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let now = Self::watch(pids);
-        let pollers = now.busy.values().filter(|thread| is_poller(&self.busy, thread, nanos));
+        let pollers = now
+            .busy
+            .values()
+            .filter(|thread| is_poller(&self.busy, thread, nanos));
         let mut cpus: BTreeSet<u32> = pollers.map(|thread| thread.cpu).collect();
         cpus.extend(pids.iter().flat_map(|&pid| pinned(pid)));
         *self = now;
@@ -49,7 +58,10 @@ pub(super) fn pollers(pids: &[u32]) -> Vec<BusyThread> {
     let pids = if pids.is_empty() { None } else { Some(pids) };
     let (from, first) = (Instant::now(), busy_threads(pids));
     std::thread::sleep(WATCHED);
-    let first: HashMap<u32, BusyThread> = first.into_iter().map(|thread| (thread.tid, thread)).collect();
+    let first: HashMap<u32, BusyThread> = first
+        .into_iter()
+        .map(|thread| (thread.tid, thread))
+        .collect();
     let mut second = busy_threads(pids);
     let nanos = u64::try_from(from.elapsed().as_nanos()).unwrap_or(u64::MAX);
     second.retain(|thread| is_poller(&first, thread, nanos));
@@ -58,7 +70,9 @@ pub(super) fn pollers(pids: &[u32]) -> Vec<BusyThread> {
 
 /// Returns true if a thread was on its CPU for at least 80 % of these nanoseconds.
 fn is_poller(before: &HashMap<u32, BusyThread>, thread: &BusyThread, nanos: u64) -> bool {
-    let same = before.get(&thread.tid).filter(|before| before.cpu == thread.cpu);
+    let same = before
+        .get(&thread.tid)
+        .filter(|before| before.cpu == thread.cpu);
     // The kernel adds a thread's time at the tick, so up to a tick's length may be missing each
     // time.
     same.is_some_and(|before| thread.ran.saturating_sub(before.ran) >= nanos / 10 * 8)
@@ -72,7 +86,9 @@ fn pinned(pid: u32) -> Vec<u32> {
     }
     let only = |cpus: BTreeSet<usize>| cpus.first().copied().filter(|_| cpus.len() == 1);
     let tasks = threads(Pid(pid)).into_iter().map(|tid| task(Pid(pid), tid));
-    tasks.filter_map(|task| u32::try_from(only(allowed(&task)?)?).ok()).collect()
+    tasks
+        .filter_map(|task| u32::try_from(only(allowed(&task)?)?).ok())
+        .collect()
 }
 
 #[cfg(test)]
@@ -84,8 +100,13 @@ mod tests {
     fn a_thread_that_sleeps_is_no_poller_unless_it_is_pinned() {
         let own = [std::process::id()];
         let stop = AtomicBool::new(false);
-        let last = sys::sched::allowed_cpus().unwrap_or_default().last().copied();
-        let Some(last) = last.filter(|_| host::cpus::online().len() > 1) else { return };
+        let last = sys::sched::allowed_cpus()
+            .unwrap_or_default()
+            .last()
+            .copied();
+        let Some(last) = last.filter(|_| host::cpus::online().len() > 1) else {
+            return;
+        };
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let _ = sys::sched::run_on(&[last]);

@@ -76,14 +76,33 @@ impl Plan {
         };
         let threads = subject.threads();
         keep_off(&cpus, observer);
-        Ok(Self { cpus, threads, facts: Facts::read()? })
+        Ok(Self {
+            cpus,
+            threads,
+            facts: Facts::read()?,
+        })
     }
 
     /// Audits the CPUs for this time; keeps individual intrusions of at least `each` nanoseconds.
-    pub fn run(self, duration: Duration, each: Option<u64>, observer: &Observer) -> anyhow::Result<Found> {
-        let Self { cpus, threads, facts } = self;
+    pub fn run(
+        self,
+        duration: Duration,
+        each: Option<u64>,
+        observer: &Observer,
+    ) -> anyhow::Result<Found> {
+        let Self {
+            cpus,
+            threads,
+            facts,
+        } = self;
         let names = KernelNames::default();
-        let mut audit = Audit::start(&facts, &Options { cpus: cpus.clone(), each })?;
+        let mut audit = Audit::start(
+            &facts,
+            &Options {
+                cpus: cpus.clone(),
+                each,
+            },
+        )?;
         names.read_meanwhile();
         let before = busy::stolen();
         audit.add_stuck(&stuck(&audit, &cpus)?)?;
@@ -91,12 +110,26 @@ impl Plan {
         let mut sums = audit.stop()?;
         each.add(audit.rest_of_each()?);
         each.kept.sort_by_key(|episode| episode.began);
-        sums.waiting.retain(|(tid, waits)| monotonic_nanos().saturating_sub(waits.since) < LONG || busy::is_busy(*tid));
+        sums.waiting.retain(|(tid, waits)| {
+            monotonic_nanos().saturating_sub(waits.since) < LONG || busy::is_busy(*tid)
+        });
         let after = busy::stolen();
-        let stolen = |cpu: u32| (cpu, after.get(&cpu).unwrap_or(&0).saturating_sub(*before.get(&cpu).unwrap_or(&0)));
+        let stolen = |cpu: u32| {
+            (
+                cpu,
+                after
+                    .get(&cpu)
+                    .unwrap_or(&0)
+                    .saturating_sub(*before.get(&cpu).unwrap_or(&0)),
+            )
+        };
         Ok(Found {
             cpus: report(&sums, threads.as_ref(), &names),
-            stolen: cpus.iter().map(|&cpu| stolen(cpu)).map(|(cpu, ticks)| (cpu, ticks * 10_000_000)).collect(),
+            stolen: cpus
+                .iter()
+                .map(|&cpu| stolen(cpu))
+                .map(|(cpu, ticks)| (cpu, ticks * 10_000_000))
+                .collect(),
             each,
             sums,
             names,
@@ -119,7 +152,10 @@ impl Found {
 
     /// Returns notes on what the report lacks.
     pub fn notes(&self) -> Vec<String> {
-        let missing = self.missing.iter().map(|missing| format!("this kernel does not show {missing}"));
+        let missing = self
+            .missing
+            .iter()
+            .map(|missing| format!("this kernel does not show {missing}"));
         let blind = self.names.is_blind().then(|| {
             "functions of the kernel have no names: /proc/kallsyms hides them; root sees them, or with kernel.kptr_restrict=0"
                 .to_owned()
@@ -135,23 +171,36 @@ impl Found {
 
 /// Returns the CPUs of the pollers and those that the subject is pinned to; an error if there are
 /// none.
-fn cpus_of(pollers: &[BusyThread], subject: &Subject, observer: &Observer) -> anyhow::Result<Vec<u32>> {
+fn cpus_of(
+    pollers: &[BusyThread],
+    subject: &Subject,
+    observer: &Observer,
+) -> anyhow::Result<Vec<u32>> {
     let mut cpus: BTreeSet<u32> = pollers.iter().map(|poller| poller.cpu).collect();
     cpus.extend(subject.pinned());
     if cpus.is_empty() {
-        return Err(usage("no thread is on its CPU all the time: list the CPUs, as in 2-5,8"));
+        return Err(usage(
+            "no thread is on its CPU all the time: list the CPUs, as in 2-5,8",
+        ));
     }
     for BusyThread { tid, cpu, name, .. } in pollers {
-        observer.note(&format!("CPU {cpu}: {} [{tid}] is on it all the time", printable::text(name)));
+        observer.note(&format!(
+            "CPU {cpu}: {} [{tid}] is on it all the time",
+            printable::text(name)
+        ));
     }
     Ok(cpus.into_iter().collect())
 }
 
 /// Keeps this thread, and those that it starts, off the CPUs; prints a note if it can't.
 fn keep_off(cpus: &[u32], observer: &Observer) {
-    let Ok(ours) = sys::sched::allowed_cpus() else { return };
-    let others: Vec<usize> =
-        ours.into_iter().filter(|&cpu| !cpus.iter().any(|&audited| audited as usize == cpu)).collect();
+    let Ok(ours) = sys::sched::allowed_cpus() else {
+        return;
+    };
+    let others: Vec<usize> = ours
+        .into_iter()
+        .filter(|&cpu| !cpus.iter().any(|&audited| audited as usize == cpu))
+        .collect();
     let set: CpuSet = cpus.iter().copied().collect();
     if others.is_empty() || sys::sched::run_on(&others).is_err() {
         observer.note(&format!(
@@ -161,9 +210,21 @@ fn keep_off(cpus: &[u32], observer: &Observer) {
 }
 
 /// Collects individual intrusions until the end, and reports long waits.
-fn watch(audit: &Audit, duration: Duration, names: &KernelNames, observer: &Observer) -> anyhow::Result<Singles> {
-    let (end, mut reported, mut each) = (Instant::now() + duration, HashSet::new(), Singles::default());
-    while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+fn watch(
+    audit: &Audit,
+    duration: Duration,
+    names: &KernelNames,
+    observer: &Observer,
+) -> anyhow::Result<Singles> {
+    let (end, mut reported, mut each) = (
+        Instant::now() + duration,
+        HashSet::new(),
+        Singles::default(),
+    );
+    while let Some(left) = end
+        .checked_duration_since(Instant::now())
+        .filter(|left| !left.is_zero())
+    {
         if observer.is_stop_requested() {
             break;
         }
@@ -174,9 +235,16 @@ fn watch(audit: &Audit, duration: Duration, names: &KernelNames, observer: &Obse
             if nanos >= LONG && !busy::is_busy(tid) {
                 audit.forget(tid)?;
             } else if nanos >= LONG && reported.insert((tid.into(), i128::from(waits.since))) {
-                let name = waits.name.split(|&byte| byte == 0).next().unwrap_or_default();
+                let name = waits
+                    .name
+                    .split(|&byte| byte == 0)
+                    .next()
+                    .unwrap_or_default();
                 let (name, time) = (printable::text(name), screen::time(nanos));
-                observer.note(&format!("CPU {}: {name} [{tid}] could run and does not, for {time} now", waits.cpu));
+                observer.note(&format!(
+                    "CPU {}: {name} [{tid}] could run and does not, for {time} now",
+                    waits.cpu
+                ));
             }
         }
         for (_, item) in audit.queued()? {
@@ -184,7 +252,10 @@ fn watch(audit: &Audit, duration: Duration, names: &KernelNames, observer: &Obse
             // Several items of one function may wait: the report has their number.
             if nanos >= LONG && reported.insert((item.function, item.cpu.into())) {
                 let (function, time) = (names.function(item.function), screen::time(nanos));
-                observer.note(&format!("CPU {}: work {function} is queued and not begun, for {time} now", item.cpu));
+                observer.note(&format!(
+                    "CPU {}: work {function} is queued and not begun, for {time} now",
+                    item.cpu
+                ));
             }
         }
     }
@@ -199,12 +270,25 @@ mod tests {
 
     #[test]
     fn what_there_is_no_room_for_is_counted_by_cpu() {
-        let of =
-            |cpu: u32, count: usize| vec![Episode { key: Key { cpu, ..Key::default() }, ..Episode::default() }; count];
+        let of = |cpu: u32, count: usize| {
+            vec![
+                Episode {
+                    key: Key {
+                        cpu,
+                        ..Key::default()
+                    },
+                    ..Episode::default()
+                };
+                count
+            ]
+        };
         let mut singles = Singles::default();
         singles.add(of(0, MOST_EACH - 1));
         assert!(singles.left_out.is_empty());
         singles.add([of(1, 3), of(0, 1)].concat());
-        assert_eq!((singles.kept.len(), singles.left_out), (MOST_EACH, [(1, 2), (0, 1)].into()));
+        assert_eq!(
+            (singles.kept.len(), singles.left_out),
+            (MOST_EACH, [(1, 2), (0, 1)].into())
+        );
     }
 }

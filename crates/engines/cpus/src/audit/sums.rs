@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::audit::layout::{CLASSES, FIRST_CLASS, Key, Level, Queued, State, Tally, Waiting, detail, kind};
+use crate::audit::layout::{
+    CLASSES, FIRST_CLASS, Key, Level, Queued, State, Tally, Waiting, detail, kind,
+};
 
 /// Sums of one CPU.
 #[derive(Clone, Debug)]
@@ -56,7 +58,10 @@ impl Sums {
 /// Returns the state of a window that ended with a turn, from the states at its end and, if it was
 /// not the first, at its start.
 pub(crate) fn since(now: &State, before: Option<&State>) -> State {
-    let none = State { stop: now.start, ..State::default() };
+    let none = State {
+        stop: now.start,
+        ..State::default()
+    };
     let before = before.unwrap_or(&none);
     let mut totals = now.turned;
     for (total, was) in totals.iter_mut().zip(&before.turned) {
@@ -81,7 +86,14 @@ fn is_call(kind: u32) -> bool {
 }
 
 fn key_of(cpu: u32, level: &Level) -> Key {
-    Key { cpu, kind: level.kind, id: level.id, by: level.by, by_kind: level.by_kind, unused: 0 }
+    Key {
+        cpu,
+        kind: level.kind,
+        id: level.id,
+        by: level.by,
+        by_kind: level.by_kind,
+        unused: 0,
+    }
 }
 
 /// Adds a level to its tally, as the programs do.
@@ -115,30 +127,80 @@ mod tests {
     #[test]
     fn a_window_between_turns_has_the_differences() {
         let state = |start, stop, total, longest| {
-            let mut state = State { start, stop, lost: total, ..State::default() };
-            state.turned[kind::SOFT as usize] = Total { count: total / 10, total, longest, ..Total::default() };
+            let mut state = State {
+                start,
+                stop,
+                lost: total,
+                ..State::default()
+            };
+            state.turned[kind::SOFT as usize] = Total {
+                count: total / 10,
+                total,
+                longest,
+                ..Total::default()
+            };
             // Sums since the turn.
-            state.totals[kind::SOFT as usize] = Total { count: 99, total: 9999, ..Total::default() };
+            state.totals[kind::SOFT as usize] = Total {
+                count: 99,
+                total: 9999,
+                ..Total::default()
+            };
             state
         };
         let (first, second) = (state(5, 100, 50, 7), state(5, 200, 80, 3));
-        let window = |state: State| (state.start, state.stop, state.totals[kind::SOFT as usize], state.lost);
-        let total = |count, total, longest| Total { count, total, longest, ..Total::default() };
+        let window = |state: State| {
+            (
+                state.start,
+                state.stop,
+                state.totals[kind::SOFT as usize],
+                state.lost,
+            )
+        };
+        let total = |count, total, longest| Total {
+            count,
+            total,
+            longest,
+            ..Total::default()
+        };
         assert_eq!(window(since(&first, None)), (5, 100, total(5, 50, 7), 50));
-        assert_eq!(window(since(&second, Some(&first))), (100, 200, total(3, 30, 3), 30));
+        assert_eq!(
+            window(since(&second, Some(&first))),
+            (100, 200, total(3, 30, 3), 30)
+        );
     }
 
     #[test]
     fn open_levels_are_ended_and_the_interrupt_that_ends_them_does_not_count() {
-        let mut state = State { depth: 1, ..State::default() };
-        state.levels[0] = Level { kind: kind::THREAD, id: 7, own: 900, ..Level::default() };
-        state.levels[1] = Level { kind: kind::CALL, own: 100, ..Level::default() };
+        let mut state = State {
+            depth: 1,
+            ..State::default()
+        };
+        state.levels[0] = Level {
+            kind: kind::THREAD,
+            id: 7,
+            own: 900,
+            ..Level::default()
+        };
+        state.levels[1] = Level {
+            kind: kind::CALL,
+            own: 100,
+            ..Level::default()
+        };
         let mut sums = Sums::default();
         sums.close(3, state);
         let totals = sums.cpus[0].state.totals;
         let of = |kind: u32| (totals[kind as usize].count, totals[kind as usize].total);
         assert_eq!((of(kind::THREAD), of(kind::CALL)), ((1, 900), (0, 100)));
         assert_eq!(sums.tallies.len(), 1);
-        assert_eq!(sums.tallies[&Key { cpu: 3, kind: kind::THREAD, id: 7, ..Key::default() }].longest, 900);
+        assert_eq!(
+            sums.tallies[&Key {
+                cpu: 3,
+                kind: kind::THREAD,
+                id: 7,
+                ..Key::default()
+            }]
+                .longest,
+            900
+        );
     }
 }

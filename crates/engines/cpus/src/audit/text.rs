@@ -48,7 +48,11 @@ fn safe(text: &str) -> String {
 /// Formats the summary of a CPU.
 fn one_line(cpu: &CpuReport) -> String {
     let poller = match &cpu.poller {
-        Some(poller) => format!("{} has {}", safe(&poller.name), share(poller.total, cpu.window)),
+        Some(poller) => format!(
+            "{} has {}",
+            safe(&poller.name),
+            share(poller.total, cpu.window)
+        ),
         None => "no poller".to_owned(),
     };
     let worst = match cpu.intruders.first() {
@@ -61,38 +65,94 @@ fn one_line(cpu: &CpuReport) -> String {
         ),
         None => String::new(),
     };
-    let starved = listed_victims(cpu).next().map_or_else(String::new, |victim| {
-        let longest = time(victim.who.longest);
-        format!("; {} {} waited {longest}", victim.who.kind, safe(&victim.who.name))
-    });
-    format!("CPU {}: {}, {poller}{worst}{starved}", cpu.cpu, time(cpu.window))
+    let starved = listed_victims(cpu)
+        .next()
+        .map_or_else(String::new, |victim| {
+            let longest = time(victim.who.longest);
+            format!(
+                "; {} {} waited {longest}",
+                victim.who.kind,
+                safe(&victim.who.name)
+            )
+        });
+    format!(
+        "CPU {}: {}, {poller}{worst}{starved}",
+        cpu.cpu,
+        time(cpu.window)
+    )
 }
 
 fn of_cpu(text: &mut String, found: &Found, cpu: &CpuReport) {
     let poller = match &cpu.poller {
-        Some(poller) => format!("{} has it for {}", described(poller), share(poller.total, cpu.window)),
+        Some(poller) => format!(
+            "{} has it for {}",
+            described(poller),
+            share(poller.total, cpu.window)
+        ),
         None => "no thread has it for half of the time".to_owned(),
     };
-    line(text, &format!("CPU {}, {}: {poller}", cpu.cpu, time(cpu.window)));
+    line(
+        text,
+        &format!("CPU {}, {}: {poller}", cpu.cpu, time(cpu.window)),
+    );
     for part in cpu.budget.iter().filter(|part| part.total > 0) {
-        let longest = if part.longest > 0 { format!(", longest {}", time(part.longest)) } else { String::new() };
-        let count = if part.count > 0 { format!("{} times{longest}", part.count) } else { String::new() };
-        let columns = [pad_left(&share(part.total, cpu.window), 9), pad_left(&time(part.total), 9)];
-        line(text, &format!("{}  {}  {} {count}", columns[0], columns[1], pad(part.what, 18)));
+        let longest = if part.longest > 0 {
+            format!(", longest {}", time(part.longest))
+        } else {
+            String::new()
+        };
+        let count = if part.count > 0 {
+            format!("{} times{longest}", part.count)
+        } else {
+            String::new()
+        };
+        let columns = [
+            pad_left(&share(part.total, cpu.window), 9),
+            pad_left(&time(part.total), 9),
+        ];
+        line(
+            text,
+            &format!(
+                "{}  {}  {} {count}",
+                columns[0],
+                columns[1],
+                pad(part.what, 18)
+            ),
+        );
     }
     if let Some(&stolen) = found.stolen.get(&cpu.cpu).filter(|stolen| **stolen > 0) {
-        line(text, &format!("  the hypervisor had the CPU for {} of this, in whosever time that was", time(stolen)));
+        line(
+            text,
+            &format!(
+                "  the hypervisor had the CPU for {} of this, in whosever time that was",
+                time(stolen)
+            ),
+        );
     }
     if !cpu.intruders.is_empty() {
-        line(text, "  intruders                                             count     total   longest");
+        line(
+            text,
+            "  intruders                                             count     total   longest",
+        );
     }
     for intruder in cpu.intruders.iter().take(LISTED) {
-        row(text, &format!("{} {}", intruder.kind, safe(&intruder.name)), intruder);
+        row(
+            text,
+            &format!("{} {}", intruder.kind, safe(&intruder.name)),
+            intruder,
+        );
         details(text, intruder);
     }
     if let Some(rest) = cpu.intruders.get(LISTED..).filter(|rest| !rest.is_empty()) {
         let total: u64 = rest.iter().map(|intruder| intruder.total).sum();
-        line(text, &format!("    and {} more, {} in all (--json lists them)", rest.len(), time(total)));
+        line(
+            text,
+            &format!(
+                "    and {} more, {} in all (--json lists them)",
+                rest.len(),
+                time(total)
+            ),
+        );
     }
     victims(text, cpu);
     losses(text, cpu);
@@ -101,7 +161,12 @@ fn of_cpu(text: &mut String, found: &Found, cpu: &CpuReport) {
 /// Appends a line of intruders or victims.
 fn row(text: &mut String, name: &str, who: &Intruder) {
     let [count, total, longest] = [who.count.to_string(), time(who.total), time(who.longest)];
-    let numbers = format!("{} {} {}", pad_left(&count, 9), pad_left(&total, 9), pad_left(&longest, 9));
+    let numbers = format!(
+        "{} {} {}",
+        pad_left(&count, 9),
+        pad_left(&total, 9),
+        pad_left(&longest, 9)
+    );
     line(text, &format!("    {} {numbers}", pad(name, 49)));
 }
 
@@ -109,17 +174,30 @@ fn row(text: &mut String, name: &str, who: &Intruder) {
 /// `reactor_1 [4711] (process nvmf_tgt [4700], SCHED_FIFO 50, may run on CPU 1)`.
 fn described(who: &Intruder) -> String {
     let facts = facts(who);
-    if facts.is_empty() { safe(&who.name) } else { format!("{} ({facts})", safe(&who.name)) }
+    if facts.is_empty() {
+        safe(&who.name)
+    } else {
+        format!("{} ({facts})", safe(&who.name))
+    }
 }
 
 fn facts(who: &Intruder) -> String {
-    let Some(thread) = &who.thread else { return String::new() };
+    let Some(thread) = &who.thread else {
+        return String::new();
+    };
     let process = Some(&thread.process.1).filter(|name| !name.is_empty());
     let parts = [
         process.map(|name| format!("process {} [{}]", safe(name), thread.process.0)),
         Some(thread.policy.clone()).filter(|policy| !policy.is_empty()),
-        thread.affinity.as_ref().map(|cpus| format!("may run on CPU {cpus}")),
-        thread.cgroup.as_ref().filter(|group| *group != "/").map(|group| format!("cgroup {}", safe(group))),
+        thread
+            .affinity
+            .as_ref()
+            .map(|cpus| format!("may run on CPU {cpus}")),
+        thread
+            .cgroup
+            .as_ref()
+            .filter(|group| *group != "/")
+            .map(|group| format!("cgroup {}", safe(group))),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
@@ -130,7 +208,9 @@ fn details(text: &mut String, who: &Intruder) {
     let parts = [
         who.cause.as_deref().map(safe),
         Some(facts).filter(|facts| !facts.is_empty()),
-        who.affinity.as_ref().map(|cpus| format!("for CPU {}", safe(cpus))),
+        who.affinity
+            .as_ref()
+            .map(|cpus| format!("for CPU {}", safe(cpus))),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     if !parts.is_empty() {
@@ -144,13 +224,17 @@ fn details(text: &mut String, who: &Intruder) {
 /// Formats a histogram: `<512 ns: 3, <1.02 us: 70`.
 fn histogram(classes: &[u64]) -> String {
     let shown = classes.iter().enumerate().filter(|(_, count)| **count > 0);
-    let class = |(nth, count): (usize, &u64)| format!("<{}: {count}", time(1 << (FIRST_CLASS as usize + nth)));
+    let class = |(nth, count): (usize, &u64)| {
+        format!("<{}: {count}", time(1 << (FIRST_CLASS as usize + nth)))
+    };
     shown.map(class).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the victims that waited longer than usual.
 fn listed_victims(cpu: &CpuReport) -> impl Iterator<Item = &Victim> {
-    cpu.victims.iter().filter(|victim| victim.who.longest >= USUAL)
+    cpu.victims
+        .iter()
+        .filter(|victim| victim.who.longest >= USUAL)
 }
 
 fn victims(text: &mut String, cpu: &CpuReport) {
@@ -158,12 +242,27 @@ fn victims(text: &mut String, cpu: &CpuReport) {
     if listed.is_empty() {
         return;
     }
-    line(text, "  victims, which could run and waited                   count     total   longest");
+    line(
+        text,
+        "  victims, which could run and waited                   count     total   longest",
+    );
     for victim in listed.iter().take(LISTED) {
-        let what = if victim.who.kind == "work" { "queued work" } else { victim.who.kind };
-        row(text, &format!("{what} {}", safe(&victim.who.name)), &victim.who);
-        let waits = victim.still.map(|still| format!("waits still, for {}", time(still)));
-        let before = victim.before.then(|| "waited already when this began".to_owned());
+        let what = if victim.who.kind == "work" {
+            "queued work"
+        } else {
+            victim.who.kind
+        };
+        row(
+            text,
+            &format!("{what} {}", safe(&victim.who.name)),
+            &victim.who,
+        );
+        let waits = victim
+            .still
+            .map(|still| format!("waits still, for {}", time(still)));
+        let before = victim
+            .before
+            .then(|| "waited already when this began".to_owned());
         let facts = [waits, before, victim.who.cause.as_deref().map(safe)];
         let facts: Vec<String> = facts.into_iter().flatten().collect();
         if !facts.is_empty() {
@@ -180,11 +279,17 @@ fn losses(text: &mut String, cpu: &CpuReport) {
         let unnamed = time(cpu.unnamed);
         line(
             text,
-            &format!("  {} had no room in the maps; {unnamed} of the budget are in no line of intruders", cpu.lost),
+            &format!(
+                "  {} had no room in the maps; {unnamed} of the budget are in no line of intruders",
+                cpu.lost
+            ),
         );
     }
     if cpu.unsent > 0 {
-        line(text, &format!("  {} single ones were lost: the ring was full", cpu.unsent));
+        line(
+            text,
+            &format!("  {} single ones were lost: the ring was full", cpu.unsent),
+        );
     }
 }
 
@@ -198,8 +303,20 @@ fn each(text: &mut String, found: &Found) {
         let (kind, name, cause) = name_of(&found.sums, &one.key, &one.name, &found.names);
         let at = format!("{:.9} s", one.began.saturating_sub(start) as f64 / 1e9);
         let cause = cause.map_or_else(String::new, |cause| format!(", {}", safe(&cause)));
-        let columns = [pad_left(&at, 20), pad_left(&one.key.cpu.to_string(), 4), pad_left(&time(one.own), 9)];
-        line(text, &format!("  {}  {} {kind} {}{cause}", columns[0], columns[1..].join(" "), safe(&name)));
+        let columns = [
+            pad_left(&at, 20),
+            pad_left(&one.key.cpu.to_string(), 4),
+            pad_left(&time(one.own), 9),
+        ];
+        line(
+            text,
+            &format!(
+                "  {}  {} {kind} {}{cause}",
+                columns[0],
+                columns[1..].join(" "),
+                safe(&name)
+            ),
+        );
     }
     let left_out: u64 = found.each.left_out.values().sum();
     if left_out > 0 {

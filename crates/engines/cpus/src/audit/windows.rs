@@ -29,7 +29,10 @@ impl Windows {
     /// run there.
     pub fn begin(cpus: Vec<u32>) -> anyhow::Result<Self> {
         let audit = Audit::start(&Facts::read()?, &Options { cpus, each: None })?;
-        let windows = Self { audit, names: FewNames::default() };
+        let windows = Self {
+            audit,
+            names: FewNames::default(),
+        };
         windows.add_stuck(windows.audit.cpus())?;
         Ok(windows)
     }
@@ -47,7 +50,11 @@ impl Windows {
                 new.push(cpu);
             }
         }
-        if new.is_empty() { Ok(()) } else { self.add_stuck(&new) }
+        if new.is_empty() {
+            Ok(())
+        } else {
+            self.add_stuck(&new)
+        }
     }
 
     /// Returns the reports of the windows since the last turn. A CPU's poller is one of `threads`.
@@ -60,10 +67,15 @@ impl Windows {
             gone.extend((!waits).then_some(*tid));
             waits
         });
-        gone.into_iter().try_for_each(|tid| self.audit.forget(tid))?;
+        gone.into_iter()
+            .try_for_each(|tid| self.audit.forget(tid))?;
         self.names.begin_window();
         let reports = report(&sums, Some(threads), &self.names);
-        Ok(if self.names.learn() { report(&sums, Some(threads), &self.names) } else { reports })
+        Ok(if self.names.learn() {
+            report(&sums, Some(threads), &self.names)
+        } else {
+            reports
+        })
     }
 
     /// Detaches the programs; returns whether the kernel released all of them in time.
@@ -79,13 +91,35 @@ impl Windows {
 
 /// Returns the threads that could run on these CPUs and did not when their audit began.
 pub(super) fn stuck(audit: &Audit, cpus: &[u32]) -> anyhow::Result<Vec<StuckThread>> {
-    let runs: HashSet<u64> = audit.states()?.into_iter().map(|(_, state)| state.levels[0].id).collect();
-    let is_stuck = |thread: &BusyThread| cpus.contains(&thread.cpu) && !runs.contains(&thread.tid.into());
+    let runs: HashSet<u64> = audit
+        .states()?
+        .into_iter()
+        .map(|(_, state)| state.levels[0].id)
+        .collect();
+    let is_stuck =
+        |thread: &BusyThread| cpus.contains(&thread.cpu) && !runs.contains(&thread.tid.into());
     let stuck = busy::busy_threads(None).into_iter().filter(is_stuck);
-    Ok(stuck.map(|BusyThread { pid, tid, name, cpu, .. }| StuckThread { tid, pid, cpu, name }).collect())
+    Ok(stuck
+        .map(
+            |BusyThread {
+                 pid,
+                 tid,
+                 name,
+                 cpu,
+                 ..
+             }| StuckThread {
+                tid,
+                pid,
+                cpu,
+                name,
+            },
+        )
+        .collect())
 }
 
 /// Returns true if it is a thread of this process.
 pub fn is_of(who: &Intruder, pid: u32) -> bool {
-    who.thread.as_ref().is_some_and(|thread| thread.process.0 == pid)
+    who.thread
+        .as_ref()
+        .is_some_and(|thread| thread.process.0 == pid)
 }

@@ -27,9 +27,13 @@ pub fn advice<'a>(findings: &'a [Finding], intruder: Intruder<'_>, cpu: u32) -> 
     let keys: &[Key] = match intruder {
         Intruder::Interrupt(_) => &[Key::IrqAffinity, Key::Irqbalance],
         Intruder::SoftInterrupt("NET_RX") => &[Key::Rps, Key::IrqAffinity],
-        Intruder::SoftInterrupt("NET_TX" | "BLOCK" | "TASKLET" | "HI" | "IRQ_POLL") => &[Key::IrqAffinity],
+        Intruder::SoftInterrupt("NET_TX" | "BLOCK" | "TASKLET" | "HI" | "IRQ_POLL") => {
+            &[Key::IrqAffinity]
+        }
         Intruder::SoftInterrupt("RCU") => &[Key::RcuNocbs],
-        Intruder::SoftInterrupt("TIMER" | "SCHED" | "HRTIMER") | Intruder::Tick => &[Key::NohzFull, Key::Isolated],
+        Intruder::SoftInterrupt("TIMER" | "SCHED" | "HRTIMER") | Intruder::Tick => {
+            &[Key::NohzFull, Key::Isolated]
+        }
         Intruder::SoftInterrupt(_) => &[],
         Intruder::Worker(Some(true)) => &[Key::Workqueue],
         Intruder::Worker(Some(false)) => &[Key::StatInterval],
@@ -40,17 +44,23 @@ pub fn advice<'a>(findings: &'a [Finding], intruder: Intruder<'_>, cpu: u32) -> 
     let cpus: CpuSet = [cpu].into_iter().collect();
     let is_it = |finding: &&Finding| {
         let is_about = match (&finding.subject, intruder) {
-            (Subject::Interrupts(numbers), Intruder::Interrupt(number)) => numbers.contains(&number),
+            (Subject::Interrupts(numbers), Intruder::Interrupt(number)) => {
+                numbers.contains(&number)
+            }
             (Subject::Thread(tid), Intruder::Thread(number)) => *tid == number,
             (Subject::Thread(_), _) => false,
             _ => true,
         };
-        let can_change = matches!(finding.level, Level::Red | Level::Yellow) && !finding.change.is_empty();
+        let can_change =
+            matches!(finding.level, Level::Red | Level::Yellow) && !finding.change.is_empty();
         is_about && can_change && !finding.cpus.and(&cpus).is_empty()
     };
     let of_key = |key: &Key| {
         let key = *key;
-        findings.iter().filter(move |finding| finding.key == key).filter(is_it)
+        findings
+            .iter()
+            .filter(move |finding| finding.key == key)
+            .filter(is_it)
     };
     keys.iter().flat_map(of_key).collect()
 }

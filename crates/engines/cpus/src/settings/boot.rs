@@ -27,7 +27,11 @@ pub(crate) fn isolated(context: &Context<'_>) -> Vec<Finding> {
     }
     let reason = format!("the scheduler may put any thread on CPU {missing}");
     let change = vec![isolation(&cpus.or(&boot(context, "isolcpus")))];
-    vec![Finding::new(Key::Isolated, Level::Red, &missing, reason).from(SETTING, value).change(change)]
+    vec![
+        Finding::new(Key::Isolated, Level::Red, &missing, reason)
+            .from(SETTING, value)
+            .change(change),
+    ]
 }
 
 /// Checks the tick (Documentation/timers/no_hz.rst). It stops only while one thread is runnable on
@@ -39,21 +43,30 @@ pub(crate) fn nohz_full(context: &Context<'_>) -> Vec<Finding> {
         Ok(full) => full,
         // The file exists if the kernel was built with CONFIG_NO_HZ_FULL (drivers/base/cpu.c).
         Err(unread) if unread.why == Why::Absent => {
-            let reason =
-                "the tick interrupts these CPUs, and this kernel can't stop it: it was built without CONFIG_NO_HZ_FULL";
-            return vec![Finding::new(Key::NohzFull, Level::Yellow, cpus, reason).from(SETTING, "no such file")];
+            let reason = "the tick interrupts these CPUs, and this kernel can't stop it: it was built without CONFIG_NO_HZ_FULL";
+            return vec![
+                Finding::new(Key::NohzFull, Level::Yellow, cpus, reason)
+                    .from(SETTING, "no such file"),
+            ];
         }
         Err(unread) => return vec![Finding::unread(Key::NohzFull, cpus, unread)],
     };
     let missing = cpus.without(full);
     if missing.is_empty() {
         let reason = "the tick stops while one thread alone is runnable on a CPU";
-        return vec![Finding::new(Key::NohzFull, Level::Green, cpus, reason).from(SETTING, shown(full))];
+        return vec![
+            Finding::new(Key::NohzFull, Level::Green, cpus, reason).from(SETTING, shown(full)),
+        ];
     }
-    let reason =
-        format!("the tick interrupts CPU {missing} 100 to 1000 times a second, as the kernel was built (CONFIG_HZ)");
+    let reason = format!(
+        "the tick interrupts CPU {missing} 100 to 1000 times a second, as the kernel was built (CONFIG_HZ)"
+    );
     let change = vec![format!("kernel command line: nohz_full={}", cpus.or(full))];
-    vec![Finding::new(Key::NohzFull, Level::Yellow, &missing, reason).from(SETTING, shown(full)).change(change)]
+    vec![
+        Finding::new(Key::NohzFull, Level::Yellow, &missing, reason)
+            .from(SETTING, shown(full))
+            .change(change),
+    ]
 }
 
 /// Checks RCU's callbacks (`rcu_nocbs=` in Documentation/admin-guide/kernel-parameters.txt, which
@@ -76,11 +89,16 @@ pub(crate) fn rcu_nocbs(context: &Context<'_>) -> Vec<Finding> {
     }
     let has_thread = |cpu: u32| {
         let callers = [format!("rcuop/{cpu}"), format!("rcuos/{cpu}")];
-        facts.threads.iter().any(|thread| thread.is_kernel && callers.iter().any(|name| name.as_bytes() == thread.name))
+        facts.threads.iter().any(|thread| {
+            thread.is_kernel && callers.iter().any(|name| name.as_bytes() == thread.name)
+        })
     };
     // With a list on the command line, there are threads for CPUs that are not in it, since Linux
     // 5.17.
-    if named.is_empty() && command_line::value(line, "rcu_nocbs").is_none() && missing.iter().all(has_thread) {
+    if named.is_empty()
+        && command_line::value(line, "rcu_nocbs").is_none()
+        && missing.iter().all(has_thread)
+    {
         let reason = "this kernel has threads (rcuo) for RCU's callbacks of these CPUs";
         return vec![Finding::new(Key::RcuNocbs, Level::Green, cpus, reason).from(SETTING, value)];
     }
@@ -91,7 +109,11 @@ pub(crate) fn rcu_nocbs(context: &Context<'_>) -> Vec<Finding> {
         "kernel command line: rcu_nocbs={} (of use if the kernel has CONFIG_RCU_NOCB_CPU)",
         cpus.or(&named)
     )];
-    vec![Finding::new(Key::RcuNocbs, Level::Yellow, &missing, reason).from(SETTING, value).change(change)]
+    vec![
+        Finding::new(Key::RcuNocbs, Level::Yellow, &missing, reason)
+            .from(SETTING, value)
+            .change(change),
+    ]
 }
 
 /// Returns the CPUs of a parameter of the command line.
@@ -99,7 +121,9 @@ fn boot(context: &Context<'_>, name: &str) -> CpuSet {
     let line = context.facts.command_line.as_deref().unwrap_or_default();
     let value = command_line::value(line, name).unwrap_or_default();
     // Flags precede the list of `isolcpus=`.
-    let words = value.split(',').filter(|word| !["domain", "nohz", "managed_irq"].contains(word));
+    let words = value
+        .split(',')
+        .filter(|word| !["domain", "nohz", "managed_irq"].contains(word));
     let list = words.collect::<Vec<_>>().join(",");
     command_line::list(&list, &context.facts.online).unwrap_or_default()
 }
@@ -111,5 +135,9 @@ pub(crate) fn isolation(cpus: &CpuSet) -> String {
 
 /// Formats a set; `none` if it is empty.
 pub(crate) fn shown(cpus: &CpuSet) -> String {
-    if cpus.is_empty() { "none".to_owned() } else { cpus.to_string() }
+    if cpus.is_empty() {
+        "none".to_owned()
+    } else {
+        cpus.to_string()
+    }
 }

@@ -7,7 +7,11 @@ use kernel_text::cpus::CpuSet;
 pub(crate) fn value<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     let found = line.split_whitespace().rev().find_map(|word| {
         let rest = word.strip_prefix(name)?;
-        if rest.is_empty() { Some("") } else { rest.strip_prefix('=') }
+        if rest.is_empty() {
+            Some("")
+        } else {
+            rest.strip_prefix('=')
+        }
     });
     found.map(|value| value.trim_matches('"'))
 }
@@ -19,23 +23,33 @@ pub(crate) fn list(text: &str, possible: &CpuSet) -> Option<CpuSet> {
     if text == "all" {
         return Some(possible.clone());
     }
-    let number = |text: &str| if text == "N" { Some(last) } else { text.parse::<u32>().ok() };
+    let number = |text: &str| {
+        if text == "N" {
+            Some(last)
+        } else {
+            text.parse::<u32>().ok()
+        }
+    };
     let mut cpus = CpuSet::default();
     for part in text.split(',') {
-        let (range, groups) = part.split_once(':').map_or((part, None), |(range, groups)| (range, Some(groups)));
+        let (range, groups) = part
+            .split_once(':')
+            .map_or((part, None), |(range, groups)| (range, Some(groups)));
         let (from, to) = range.split_once('-').unwrap_or((range, range));
         // CPUs beyond the last one are ignored.
         let (from, to) = (number(from)?, number(to)?.min(last));
         let (used, size) = match groups {
-            Some(groups) => {
-                groups.split_once('/').and_then(|(used, size)| Some((used.parse().ok()?, size.parse().ok()?)))?
-            }
+            Some(groups) => groups
+                .split_once('/')
+                .and_then(|(used, size)| Some((used.parse().ok()?, size.parse().ok()?)))?,
             None => (1, 1),
         };
         if size == 0u32 || used > size {
             return None;
         }
-        cpus = cpus.or(&(from..=to).filter(|cpu| (cpu - from) % size < used).collect());
+        cpus = cpus.or(&(from..=to)
+            .filter(|cpu| (cpu - from) % size < used)
+            .collect());
     }
     Some(cpus)
 }
@@ -66,7 +80,11 @@ mod tests {
     fn the_last_of_a_name_counts() {
         let line = "quiet rcu_nocbs=1 rcu_nocbs_poll rcu_nocbs=2-3 nohz_full";
         assert_eq!(
-            (value(line, "rcu_nocbs"), value(line, "nohz_full"), value(line, "isolcpus")),
+            (
+                value(line, "rcu_nocbs"),
+                value(line, "nohz_full"),
+                value(line, "isolcpus")
+            ),
             (Some("2-3"), Some(""), None)
         );
     }

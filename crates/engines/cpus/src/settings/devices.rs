@@ -24,21 +24,38 @@ pub(crate) fn interrupts(context: &Context<'_>) -> Vec<Finding> {
     let (facts, cpus) = (context.facts, context.cpus);
     let [before, after] = match &facts.counts {
         [Ok(before), Ok(after)] => [before, after],
-        [Err(unread), _] | [_, Err(unread)] => return vec![Finding::unread(Key::IrqAffinity, cpus, unread)],
+        [Err(unread), _] | [_, Err(unread)] => {
+            return vec![Finding::unread(Key::IrqAffinity, cpus, unread)];
+        }
     };
     let came = |interrupt: &Interrupt| -> u64 {
-        cpus.iter().map(|cpu| after.since(before, &interrupt.number.to_string(), cpu)).sum()
+        cpus.iter()
+            .map(|cpu| after.since(before, &interrupt.number.to_string(), cpu))
+            .sum()
     };
     let is_device = |it: &&Interrupt| !TIMERS.contains(&it.name.as_str());
-    let here = facts.interrupts.iter().filter(is_device).filter(|it| !it.effective.and(cpus).is_empty());
-    let (movable, fixed): (Vec<&Interrupt>, Vec<&Interrupt>) = here.partition(|it| it.has_writable_file);
-    let (busy, silent): (Vec<&Interrupt>, Vec<&Interrupt>) = movable.into_iter().partition(|it| came(it) > 0);
-    let mut findings: Vec<Finding> = busy.iter().map(|it| busy_one(context, it, came(it))).collect();
+    let here = facts
+        .interrupts
+        .iter()
+        .filter(is_device)
+        .filter(|it| !it.effective.and(cpus).is_empty());
+    let (movable, fixed): (Vec<&Interrupt>, Vec<&Interrupt>) =
+        here.partition(|it| it.has_writable_file);
+    let (busy, silent): (Vec<&Interrupt>, Vec<&Interrupt>) =
+        movable.into_iter().partition(|it| came(it) > 0);
+    let mut findings: Vec<Finding> = busy
+        .iter()
+        .map(|it| busy_one(context, it, came(it)))
+        .collect();
     if !silent.is_empty() {
         findings.push(silent_ones(context, &silent));
     }
     if !fixed.is_empty() {
-        findings.push(fixed_ones(context, &fixed, fixed.iter().map(|it| came(it)).sum()));
+        findings.push(fixed_ones(
+            context,
+            &fixed,
+            fixed.iter().map(|it| came(it)).sum(),
+        ));
     }
     if findings.is_empty() {
         let reason = "no interrupt of a device is delivered to these CPUs";
@@ -48,13 +65,28 @@ pub(crate) fn interrupts(context: &Context<'_>) -> Vec<Finding> {
 }
 
 fn busy_one(context: &Context<'_>, interrupt: &Interrupt, came: u64) -> Finding {
-    let Interrupt { number, affinity, effective, .. } = interrupt;
+    let Interrupt {
+        number,
+        affinity,
+        effective,
+        ..
+    } = interrupt;
     let here = effective.and(context.cpus);
-    let times = if came == 1 { "once".to_owned() } else { format!("{came} times") };
+    let times = if came == 1 {
+        "once".to_owned()
+    } else {
+        format!("{came} times")
+    };
     let name = printable::text(interrupt.name.as_bytes());
-    let reason = format!("interrupt {number} ({name}) came to CPU {here} {times} {}", window(context));
+    let reason = format!(
+        "interrupt {number} ({name}) came to CPU {here} {times} {}",
+        window(context)
+    );
     let file = format!("/proc/irq/{number}/smp_affinity_list");
-    let change = with_remark(context, context.line(|others| format!("echo {others} > {file}")));
+    let change = with_remark(
+        context,
+        context.line(|others| format!("echo {others} > {file}")),
+    );
     Finding::new(Key::IrqAffinity, Level::Red, &here, reason)
         .from(file, format!("{affinity} (in effect: {effective})"))
         .change(change)
@@ -69,9 +101,14 @@ fn silent_ones(context: &Context<'_>, silent: &[&Interrupt]) -> Finding {
         named(silent)
     );
     let numbers: Vec<u32> = silent.iter().map(|it| it.number).collect();
-    let words = numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-    let change =
-        context.line(|others| format!("for irq in {words}; do echo {others} > /proc/irq/$irq/smp_affinity_list; done"));
+    let words = numbers
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(" ");
+    let change = context.line(|others| {
+        format!("for irq in {words}; do echo {others} > /proc/irq/$irq/smp_affinity_list; done")
+    });
     Finding::new(Key::IrqAffinity, Level::Yellow, &here, reason)
         .from("/proc/irq/*/smp_affinity_list", all_effective(silent))
         .change(with_remark(context, change))
@@ -81,7 +118,12 @@ fn silent_ones(context: &Context<'_>, silent: &[&Interrupt]) -> Finding {
 /// Adds a remark if the kernel does not show which interrupts can't be moved: then only an attempt
 /// shows it.
 fn with_remark(context: &Context<'_>, mut change: Vec<String>) -> Vec<String> {
-    if context.facts.release.is_none_or(|release| release < SHOWS_MANAGED) && !change.is_empty() {
+    if context
+        .facts
+        .release
+        .is_none_or(|release| release < SHOWS_MANAGED)
+        && !change.is_empty()
+    {
         change.push(
             "# an I/O error: the kernel manages it for its driver; only isolcpus=managed_irq keeps it away".into(),
         );
@@ -90,7 +132,9 @@ fn with_remark(context: &Context<'_>, mut change: Vec<String>) -> Vec<String> {
 }
 
 fn all_effective(interrupts: &[&Interrupt]) -> CpuSet {
-    interrupts.iter().fold(CpuSet::default(), |cpus, it| cpus.or(&it.effective))
+    interrupts
+        .iter()
+        .fold(CpuSet::default(), |cpus, it| cpus.or(&it.effective))
 }
 
 /// Formats interrupts: `36 (virtio1-req.0), 42 (virtio3-tx), 2 more`.
@@ -110,7 +154,9 @@ fn fixed_ones(context: &Context<'_>, fixed: &[&Interrupt], came: u64) -> Finding
     let subject = Subject::Interrupts(fixed.iter().map(|it| it.number).collect());
     let names = named(fixed);
     if came == 0 {
-        let reason = format!("interrupts that can't be moved did not come while the machine was watched: {names}");
+        let reason = format!(
+            "interrupts that can't be moved did not come while the machine was watched: {names}"
+        );
         return Finding::new(Key::IrqAffinity, Level::Green, &here, reason).about(subject);
     }
     let reason = format!(
@@ -119,9 +165,16 @@ fn fixed_ones(context: &Context<'_>, fixed: &[&Interrupt], came: u64) -> Finding
         window(context)
     );
     let line = context.facts.command_line.as_deref().unwrap_or_default();
-    let is_asked_for = command_line::value(line, "isolcpus").is_some_and(|value| value.contains("managed_irq"));
-    let change = if is_asked_for { Vec::new() } else { context.line(|_| isolation(context.cpus)) };
-    Finding::new(Key::IrqAffinity, Level::Yellow, &here, reason).change(change).about(subject)
+    let is_asked_for =
+        command_line::value(line, "isolcpus").is_some_and(|value| value.contains("managed_irq"));
+    let change = if is_asked_for {
+        Vec::new()
+    } else {
+        context.line(|_| isolation(context.cpus))
+    };
+    Finding::new(Key::IrqAffinity, Level::Yellow, &here, reason)
+        .change(change)
+        .about(subject)
 }
 
 /// Formats the window: `in 300 ms`.
@@ -133,15 +186,30 @@ fn window(context: &Context<'_>) -> String {
 /// `isolcpus=` and `nohz_full=` (irqbalance(1), `IRQBALANCE_BANNED_CPULIST`).
 pub(crate) fn irqbalance(context: &Context<'_>) -> Vec<Finding> {
     let (facts, cpus) = (context.facts, context.cpus);
-    let Some(daemon) = facts.threads.iter().find(|thread| !thread.is_kernel && thread.name == b"irqbalance") else {
-        return vec![Finding::new(Key::Irqbalance, Level::Green, cpus, "irqbalance does not run")];
+    let Some(daemon) = facts
+        .threads
+        .iter()
+        .find(|thread| !thread.is_kernel && thread.name == b"irqbalance")
+    else {
+        return vec![Finding::new(
+            Key::Irqbalance,
+            Level::Green,
+            cpus,
+            "irqbalance does not run",
+        )];
     };
     let setting = format!("process {}", daemon.pid);
-    let kept = facts.isolated.clone().unwrap_or_default().or(&facts.nohz_full.clone().unwrap_or_default());
+    let kept = facts
+        .isolated
+        .clone()
+        .unwrap_or_default()
+        .or(&facts.nohz_full.clone().unwrap_or_default());
     let missing = cpus.without(&kept);
     if missing.is_empty() {
         let reason = "irqbalance runs, and keeps away from isolated CPUs";
-        return vec![Finding::new(Key::Irqbalance, Level::Green, cpus, reason).from(setting, "running")];
+        return vec![
+            Finding::new(Key::Irqbalance, Level::Green, cpus, reason).from(setting, "running"),
+        ];
     }
     let reason = format!(
         "irqbalance runs: unless it was given other CPUs to avoid, it may move interrupts to CPU {missing}, also those that you move away"
@@ -149,7 +217,11 @@ pub(crate) fn irqbalance(context: &Context<'_>) -> Vec<Finding> {
     let change = vec![format!(
         "echo IRQBALANCE_BANNED_CPULIST={cpus} >> /etc/default/irqbalance && systemctl restart irqbalance  # /etc/sysconfig/irqbalance on Red Hat"
     )];
-    vec![Finding::new(Key::Irqbalance, Level::Yellow, &missing, reason).from(setting, "running").change(change)]
+    vec![
+        Finding::new(Key::Irqbalance, Level::Yellow, &missing, reason)
+            .from(setting, "running")
+            .change(change),
+    ]
 }
 
 /// Checks packets that another CPU received (Documentation/networking/scaling.rst, RPS). Since
@@ -161,7 +233,9 @@ pub(crate) fn rps(context: &Context<'_>) -> Vec<Finding> {
         Ok(queues) => queues,
         Err(unread) => return vec![Finding::unread(Key::Rps, cpus, unread)],
     };
-    let here = queues.iter().filter(|queue| queue.name.starts_with("rx-") && !queue.cpus.and(cpus).is_empty());
+    let here = queues
+        .iter()
+        .filter(|queue| queue.name.starts_with("rx-") && !queue.cpus.and(cpus).is_empty());
     let mut findings: Vec<Finding> = here
         .map(|queue| {
             let device = printable::text(queue.device.as_bytes()).into_owned();
@@ -183,9 +257,14 @@ pub(crate) fn rps(context: &Context<'_>) -> Vec<Finding> {
 /// Checks queues for sending (Documentation/networking/scaling.rst, XPS). They serve packets that
 /// these CPUs send themselves.
 pub(crate) fn xps(context: &Context<'_>) -> Vec<Finding> {
-    let Ok(queues) = &context.facts.queues else { return Vec::new() };
+    let Ok(queues) = &context.facts.queues else {
+        return Vec::new();
+    };
     let cpus = context.cpus;
-    let here = queues.iter().filter(|queue| queue.name.starts_with("tx-") && !queue.cpus.and(cpus).is_empty()).count();
+    let here = queues
+        .iter()
+        .filter(|queue| queue.name.starts_with("tx-") && !queue.cpus.and(cpus).is_empty())
+        .count();
     let reason = match here {
         0 => "no queue for sending is meant for these CPUs".to_owned(),
         here => format!(
@@ -208,21 +287,38 @@ pub(crate) fn workqueues(context: &Context<'_>) -> Vec<Finding> {
     let here = all.and(cpus);
     if here.is_empty() {
         let reason = "no work of unbound workqueues is done there; work that a CPU queues for itself can't be moved";
-        return vec![Finding::new(Key::Workqueue, Level::Green, cpus, reason).from(file, shown(all))];
+        return vec![
+            Finding::new(Key::Workqueue, Level::Green, cpus, reason).from(file, shown(all)),
+        ];
     }
-    let starves = context.pollers.iter().any(|poller| poller.is_real_time() && here.has(poller.cpu));
+    let starves = context
+        .pollers
+        .iter()
+        .any(|poller| poller.is_real_time() && here.has(poller.cpu));
     let level = if starves { Level::Red } else { Level::Yellow };
     let reason = format!(
         "work of unbound workqueues may be done on CPU {here}{}; work that a CPU queues for itself can't be moved",
-        if starves { ", and waits there for a real-time poller" } else { "" }
+        if starves {
+            ", and waits there for a real-time poller"
+        } else {
+            ""
+        }
     );
     // A workqueue's own mask counts only within the common one, so one line is enough.
     let change = context.line(|_| format!("echo {} > {file}", rest(all, context).mask()));
-    vec![Finding::new(Key::Workqueue, level, &here, reason).from(file, shown(all)).change(change)]
+    vec![
+        Finding::new(Key::Workqueue, level, &here, reason)
+            .from(file, shown(all))
+            .change(change),
+    ]
 }
 
 /// Returns the CPUs of a mask that may stay in it.
 fn rest(all: &CpuSet, context: &Context<'_>) -> CpuSet {
     let rest = all.without(context.cpus);
-    if rest.is_empty() { context.others.clone() } else { rest }
+    if rest.is_empty() {
+        context.others.clone()
+    } else {
+        rest
+    }
 }

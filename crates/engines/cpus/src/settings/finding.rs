@@ -143,7 +143,15 @@ impl Finding {
     /// Creates a finding without a setting.
     pub(crate) fn new(key: Key, level: Level, cpus: &CpuSet, reason: impl Into<String>) -> Self {
         let (subject, reason) = (Subject::Machine, reason.into());
-        Self { key, level, cpus: cpus.clone(), subject, reason, setting: None, change: Vec::new() }
+        Self {
+            key,
+            level,
+            cpus: cpus.clone(),
+            subject,
+            reason,
+            setting: None,
+            change: Vec::new(),
+        }
     }
 
     /// Creates a finding about something that could not be read.
@@ -152,7 +160,10 @@ impl Finding {
     }
 
     /// Adds the setting that it comes from.
-    #[expect(clippy::needless_pass_by_value, reason = "texts, numbers and sets are given as they are at hand")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "texts, numbers and sets are given as they are at hand"
+    )]
     pub(crate) fn from(mut self, setting: impl Into<String>, value: impl ToString) -> Self {
         self.setting = Some((setting.into(), value.to_string()));
         self

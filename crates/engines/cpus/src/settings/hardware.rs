@@ -21,12 +21,19 @@ const NAMED: usize = 4;
 /// Documentation/admin-guide/kernel-parameters.txt, Documentation/core-api/irq/irq-affinity.rst).
 pub(crate) fn first_cpu(context: &Context<'_>) -> Vec<Finding> {
     if !context.cpus.has(0) {
-        return vec![Finding::new(Key::FirstCpu, Level::Green, context.cpus, "CPU 0 is not among them")];
+        return vec![Finding::new(
+            Key::FirstCpu,
+            Level::Green,
+            context.cpus,
+            "CPU 0 is not among them",
+        )];
     }
     let cpus: CpuSet = [0].into_iter().collect();
     let reason = "CPU 0 boots the machine: work that names no CPU, interrupts and timekeeping begin there, and waits if a thread polls";
     let change = context.line(|others| {
-        format!("# give the program another mask (SPDK -m, DPDK -l, OVS pmd-cpu-mask), of CPU {others}")
+        format!(
+            "# give the program another mask (SPDK -m, DPDK -l, OVS pmd-cpu-mask), of CPU {others}"
+        )
     });
     vec![
         Finding::new(Key::FirstCpu, Level::Yellow, &cpus, reason)
@@ -41,7 +48,9 @@ pub(crate) fn siblings(context: &Context<'_>) -> Vec<Finding> {
     let (facts, cpus) = (context.facts, context.cpus);
     let mut findings = Vec::new();
     for cpu in cpus.iter() {
-        let Some(core) = facts.cores.get(&cpu) else { continue };
+        let Some(core) = facts.cores.get(&cpu) else {
+            continue;
+        };
         let own: CpuSet = [cpu].into_iter().collect();
         for sibling in core.siblings.without(&own).iter() {
             // A pair of polled CPUs is reported once.
@@ -51,9 +60,16 @@ pub(crate) fn siblings(context: &Context<'_>) -> Vec<Finding> {
             let mut who: Vec<String> = facts
                 .threads
                 .iter()
-                .filter(|thread| thread.cpu == sibling && share(facts, thread).is_some_and(|share| share >= BUSY))
+                .filter(|thread| {
+                    thread.cpu == sibling && share(facts, thread).is_some_and(|share| share >= BUSY)
+                })
                 .map(|thread| {
-                    format!("{} [{}] {}%", printable::text(&thread.name), thread.tid, share(facts, thread).unwrap_or(0))
+                    format!(
+                        "{} [{}] {}%",
+                        printable::text(&thread.name),
+                        thread.tid,
+                        share(facts, thread).unwrap_or(0)
+                    )
                 })
                 .collect();
             who.truncate(NAMED);
@@ -66,16 +82,30 @@ pub(crate) fn siblings(context: &Context<'_>) -> Vec<Finding> {
                     format!("CPU {cpu} shares its core with CPU {sibling}, which is idle"),
                 )
             } else {
-                let level = if cpus.has(sibling) { Level::Yellow } else { Level::Red };
-                let reason = format!("CPU {cpu} shares its core with CPU {sibling}, on which ran {}", who.join(", "));
-                let change = vec![format!("echo 0 > /sys/devices/system/cpu/cpu{sibling}/online")];
+                let level = if cpus.has(sibling) {
+                    Level::Yellow
+                } else {
+                    Level::Red
+                };
+                let reason = format!(
+                    "CPU {cpu} shares its core with CPU {sibling}, on which ran {}",
+                    who.join(", ")
+                );
+                let change = vec![format!(
+                    "echo 0 > /sys/devices/system/cpu/cpu{sibling}/online"
+                )];
                 Finding::new(Key::Siblings, level, &own, reason).change(change)
             };
             findings.push(finding.from(setting, &core.siblings));
         }
     }
     if findings.is_empty() {
-        findings.push(Finding::new(Key::Siblings, Level::Green, cpus, "no core is shared with another CPU"));
+        findings.push(Finding::new(
+            Key::Siblings,
+            Level::Green,
+            cpus,
+            "no core is shared with another CPU",
+        ));
     }
     findings
 }
@@ -88,28 +118,49 @@ pub(crate) fn frequency(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut by_governor: BTreeMap<(String, bool), Vec<u32>> = BTreeMap::new();
     for cpu in cpus.iter() {
-        let Some(core) = facts.cores.get(&cpu) else { continue };
+        let Some(core) = facts.cores.get(&cpu) else {
+            continue;
+        };
         if let Some(governor) = &core.governor {
             let driver = core.driver.as_deref().unwrap_or_default();
             let is_own = matches!(driver, "intel_pstate" | "amd-pstate-epp" | "amd_pstate_epp");
-            by_governor.entry((governor.clone(), is_own)).or_default().push(cpu);
+            by_governor
+                .entry((governor.clone(), is_own))
+                .or_default()
+                .push(cpu);
         }
         if let Some((now, all)) = core.highest.filter(|(now, all)| now < all) {
             let own: CpuSet = [cpu].into_iter().collect();
             let file = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq");
-            let reason = format!("CPU {cpu} may run at {} MHz of {} MHz at most", now / 1000, all / 1000);
+            let reason = format!(
+                "CPU {cpu} may run at {} MHz of {} MHz at most",
+                now / 1000,
+                all / 1000
+            );
             let change = vec![format!("echo {all} > {file}")];
-            findings.push(Finding::new(Key::Frequency, Level::Yellow, &own, reason).from(file, now).change(change));
+            findings.push(
+                Finding::new(Key::Frequency, Level::Yellow, &own, reason)
+                    .from(file, now)
+                    .change(change),
+            );
         }
     }
     for ((governor, is_own), list) in by_governor {
         let set: CpuSet = list.into_iter().collect();
         let (level, reason) = match governor.as_str() {
-            "performance" => (Level::Green, "the frequency is as high as it can be".to_owned()),
-            "powersave" if !is_own => (Level::Red, format!("CPU {set} runs at its lowest frequency")),
+            "performance" => (
+                Level::Green,
+                "the frequency is as high as it can be".to_owned(),
+            ),
+            "powersave" if !is_own => (
+                Level::Red,
+                format!("CPU {set} runs at its lowest frequency"),
+            ),
             _ => (
                 Level::Yellow,
-                format!("the frequency of CPU {set} follows its load, and is low at first after each rest"),
+                format!(
+                    "the frequency of CPU {set} follows its load, and is low at first after each rest"
+                ),
             ),
         };
         let change: Vec<String> = if level == Level::Green {
@@ -127,8 +178,7 @@ pub(crate) fn frequency(context: &Context<'_>) -> Vec<Finding> {
         );
     }
     if findings.is_empty() {
-        let reason =
-            "nobody changes the frequency of these CPUs here (a virtual machine does not see that its host may)";
+        let reason = "nobody changes the frequency of these CPUs here (a virtual machine does not see that its host may)";
         findings.push(Finding::new(Key::Frequency, Level::Green, cpus, reason));
     }
     findings
@@ -140,12 +190,23 @@ pub(crate) fn idle_states(context: &Context<'_>) -> Vec<Finding> {
     let (facts, cpus) = (context.facts, context.cpus);
     let deep = |cpu: &u32| {
         let core = facts.cores.get(cpu)?;
-        core.idle.iter().filter(|state| !state.disabled && state.latency > DEEP).max_by_key(|state| state.latency)
+        core.idle
+            .iter()
+            .filter(|state| !state.disabled && state.latency > DEEP)
+            .max_by_key(|state| state.latency)
     };
     // Polling threads keep their CPUs from waiting.
-    let polled: CpuSet =
-        context.pollers.iter().filter(|it| it.share.is_some_and(|share| share >= 80)).map(|it| it.cpu).collect();
-    let waiting: CpuSet = cpus.without(&polled).iter().filter(|cpu| deep(cpu).is_some()).collect();
+    let polled: CpuSet = context
+        .pollers
+        .iter()
+        .filter(|it| it.share.is_some_and(|share| share >= 80))
+        .map(|it| it.cpu)
+        .collect();
+    let waiting: CpuSet = cpus
+        .without(&polled)
+        .iter()
+        .filter(|cpu| deep(cpu).is_some())
+        .collect();
     let Some(state) = waiting.iter().next().and_then(|cpu| deep(&cpu)) else {
         let reason = "these CPUs do not wait in deep idle states";
         return vec![Finding::new(Key::IdleStates, Level::Green, cpus, reason)];
@@ -157,22 +218,45 @@ pub(crate) fn idle_states(context: &Context<'_>) -> Vec<Finding> {
     );
     let mut change = Vec::new();
     for cpu in waiting.iter() {
-        let states = facts.cores.get(&cpu).map(|core| core.idle.as_slice()).unwrap_or_default();
+        let states = facts
+            .cores
+            .get(&cpu)
+            .map(|core| core.idle.as_slice())
+            .unwrap_or_default();
         change.extend(
-            states.iter().filter(|state| !state.disabled && state.latency > DEEP).map(|state| {
-                format!("echo 1 > /sys/devices/system/cpu/cpu{cpu}/cpuidle/state{}/disable", state.number)
-            }),
+            states
+                .iter()
+                .filter(|state| !state.disabled && state.latency > DEEP)
+                .map(|state| {
+                    format!(
+                        "echo 1 > /sys/devices/system/cpu/cpu{cpu}/cpuidle/state{}/disable",
+                        state.number
+                    )
+                }),
         );
     }
-    let setting = format!("/sys/devices/system/cpu/cpu*/cpuidle/state{}/disable", state.number);
-    vec![Finding::new(Key::IdleStates, Level::Yellow, &waiting, reason).from(setting, 0).change(change)]
+    let setting = format!(
+        "/sys/devices/system/cpu/cpu*/cpuidle/state{}/disable",
+        state.number
+    );
+    vec![
+        Finding::new(Key::IdleStates, Level::Yellow, &waiting, reason)
+            .from(setting, 0)
+            .change(change),
+    ]
 }
 
 /// Checks the clock (Documentation/ABI/testing/sysfs-devices-system-clocksource). Each reading
 /// costs a system call if the vDSO can't read the source (`vdso_clock_mode` of the sources in
 /// arch/x86 and drivers/clocksource).
 pub(crate) fn clock(context: &Context<'_>) -> Vec<Finding> {
-    const FAST: [&str; 5] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "timebase"];
+    const FAST: [&str; 5] = [
+        "tsc",
+        "kvm-clock",
+        "hyperv_clocksource_tsc_page",
+        "arch_sys_counter",
+        "timebase",
+    ];
     const SETTING: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let (clock, cpus) = (&context.facts.clock, context.cpus);
     let current = match &clock.current {
@@ -181,17 +265,33 @@ pub(crate) fn clock(context: &Context<'_>) -> Vec<Finding> {
     };
     if FAST.contains(&current) {
         let reason = "a program reads the time without a system call";
-        return vec![Finding::new(Key::Clocksource, Level::Green, cpus, reason).from(SETTING, current)];
+        return vec![
+            Finding::new(Key::Clocksource, Level::Green, cpus, reason).from(SETTING, current),
+        ];
     }
-    let level = if matches!(current, "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "pit") {
+    let level = if matches!(
+        current,
+        "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "pit"
+    ) {
         Level::Red
     } else {
         Level::Yellow
     };
     let reason = "each reading of the time is a system call".to_owned();
-    let reason = if level == Level::Red { format!("{reason}, and reads a slow device") } else { reason };
-    let change =
-        if clock.available.iter().any(|it| it == "tsc") { vec![format!("echo tsc > {SETTING}")] } else { Vec::new() };
+    let reason = if level == Level::Red {
+        format!("{reason}, and reads a slow device")
+    } else {
+        reason
+    };
+    let change = if clock.available.iter().any(|it| it == "tsc") {
+        vec![format!("echo tsc > {SETTING}")]
+    } else {
+        Vec::new()
+    };
     let value = printable::text(current.as_bytes()).into_owned();
-    vec![Finding::new(Key::Clocksource, level, cpus, reason).from(SETTING, value).change(change)]
+    vec![
+        Finding::new(Key::Clocksource, level, cpus, reason)
+            .from(SETTING, value)
+            .change(change),
+    ]
 }

@@ -20,13 +20,20 @@ pub(crate) fn huge_pages(context: &Context<'_>) -> Vec<Finding> {
         Ok(value) => value.as_str(),
         Err(unread) => return vec![Finding::unread(Key::HugePages, cpus, unread)],
     };
-    let has_none =
-        !facts.processes.is_empty() && facts.processes.iter().all(|process| process.huge_pages == Some(false));
+    let has_none = !facts.processes.is_empty()
+        && facts
+            .processes
+            .iter()
+            .all(|process| process.huge_pages == Some(false));
     let value = printable::text(value.as_bytes());
     if value == "always" && !has_none {
         let reason = "khugepaged merges pages of any process, and interrupts the CPUs on which its threads run";
         let change = vec![format!("echo madvise > {SETTING}")];
-        return vec![Finding::new(Key::HugePages, Level::Yellow, cpus, reason).from(SETTING, value).change(change)];
+        return vec![
+            Finding::new(Key::HugePages, Level::Yellow, cpus, reason)
+                .from(SETTING, value)
+                .change(change),
+        ];
     }
     let reason = if has_none {
         "these processes have no transparent huge pages"
@@ -46,20 +53,30 @@ pub(crate) fn statistics(context: &Context<'_>) -> Vec<Finding> {
         Ok(seconds) => seconds,
         Err(ref unread) => return vec![Finding::unread(Key::StatInterval, cpus, unread)],
     };
-    let kept = context.isolated().or(&facts.nohz_full.clone().unwrap_or_default());
-    let is_left_out =
-        facts.release.is_some_and(|release| release >= LEAVES_ISOLATED_OUT) && cpus.without(&kept).is_empty();
+    let kept = context
+        .isolated()
+        .or(&facts.nohz_full.clone().unwrap_or_default());
+    let is_left_out = facts
+        .release
+        .is_some_and(|release| release >= LEAVES_ISOLATED_OUT)
+        && cpus.without(&kept).is_empty();
     if seconds >= RARE || is_left_out {
         let reason = if is_left_out {
             "the kernel leaves isolated CPUs out"
         } else {
             "statistics of memory are seldom added up"
         };
-        return vec![Finding::new(Key::StatInterval, Level::Green, cpus, reason).from(SETTING, seconds)];
+        return vec![
+            Finding::new(Key::StatInterval, Level::Green, cpus, reason).from(SETTING, seconds),
+        ];
     }
     let reason = format!(
         "a worker adds up statistics of memory on each CPU that has some, every {seconds} s; it waits while a real-time thread polls"
     );
     let change = vec![format!("sysctl -w {SETTING}=120")];
-    vec![Finding::new(Key::StatInterval, Level::Yellow, cpus, reason).from(SETTING, seconds).change(change)]
+    vec![
+        Finding::new(Key::StatInterval, Level::Yellow, cpus, reason)
+            .from(SETTING, seconds)
+            .change(change),
+    ]
 }

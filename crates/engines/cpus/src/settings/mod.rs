@@ -42,10 +42,19 @@ struct Context<'a> {
 /// Returns all findings for these CPUs and the threads that poll on them: red ones first, and in
 /// the order of the keys.
 pub fn check(facts: &Facts, cpus: &CpuSet, pollers: &[Poller]) -> Vec<Finding> {
-    let mut context = Context { facts, cpus, pollers, others: CpuSet::default() };
+    let mut context = Context {
+        facts,
+        cpus,
+        pollers,
+        others: CpuSet::default(),
+    };
     let free = facts.online.without(cpus);
     let housekeeping = free.without(&context.isolated());
-    context.others = if housekeeping.is_empty() { free } else { housekeeping };
+    context.others = if housekeeping.is_empty() {
+        free
+    } else {
+        housekeeping
+    };
     let checks = [
         boot::isolated,
         boot::nohz_full,
@@ -81,14 +90,22 @@ impl Context<'_> {
         let boot = self.facts.isolated.clone().unwrap_or_default();
         let partitions = boot.or(&self.facts.partitions.clone().unwrap_or_default());
         // Kernels before 6.11 list partitions nowhere; that of a process is known all the same.
-        let own = self.facts.processes.iter().filter(|process| process.is_isolated);
+        let own = self
+            .facts
+            .processes
+            .iter()
+            .filter(|process| process.is_isolated);
         let own = own.filter_map(|process| process.cpuset.as_ref());
         own.fold(partitions, |cpus, (_, own)| cpus.or(own))
     }
 
     /// Returns a line that needs a CPU for all else; nothing if there is no such CPU.
     fn line(&self, line: impl FnOnce(&CpuSet) -> String) -> Vec<String> {
-        if self.others.is_empty() { Vec::new() } else { vec![line(&self.others)] }
+        if self.others.is_empty() {
+            Vec::new()
+        } else {
+            vec![line(&self.others)]
+        }
     }
 
     /// Returns true if a thread is one of the pollers.

@@ -41,14 +41,23 @@ impl Poller {
 /// or nearly always on one. Without processes, these are all threads that are nearly always on a
 /// CPU, or pinned and often on it. With `cpus`, only threads on these CPUs count.
 pub fn pollers(facts: &Facts, pids: &[u32], cpus: Option<&CpuSet>) -> Vec<Poller> {
-    let is_meant = |thread: &&Thread| !thread.is_kernel && (pids.is_empty() || pids.contains(&thread.pid));
+    let is_meant =
+        |thread: &&Thread| !thread.is_kernel && (pids.is_empty() || pids.contains(&thread.pid));
     let all = facts.threads.iter().filter(is_meant).filter_map(|thread| {
         let share = share(facts, thread);
         let is_pinned = thread.allowed.len() == 1 && facts.online.len() > 1;
         let is_busy = share.is_some_and(|share| share >= SHARE);
-        let is_poller =
-            if pids.is_empty() { is_busy || is_pinned && share >= Some(PINNED_SHARE) } else { is_busy || is_pinned };
-        let cpu = thread.allowed.iter().next().filter(|_| is_pinned).unwrap_or(thread.cpu);
+        let is_poller = if pids.is_empty() {
+            is_busy || is_pinned && share >= Some(PINNED_SHARE)
+        } else {
+            is_busy || is_pinned
+        };
+        let cpu = thread
+            .allowed
+            .iter()
+            .next()
+            .filter(|_| is_pinned)
+            .unwrap_or(thread.cpu);
         let is_there = cpus.is_none_or(|cpus| cpus.has(cpu));
         (is_poller && is_there).then(|| Poller {
             pid: thread.pid,

@@ -27,20 +27,28 @@ pub struct Checked {
 impl Checked {
     /// Returns true if a finding is red.
     pub fn is_red(&self) -> bool {
-        self.findings.iter().any(|finding| finding.level == Level::Red)
+        self.findings
+            .iter()
+            .any(|finding| finding.level == Level::Red)
     }
 
     /// Writes a list for people.
     pub fn text(&self, to: &mut impl Write, screen: Screen) -> io::Result<()> {
         let counts = [Level::Red, Level::Yellow, Level::Unknown, Level::Green].map(|level| {
-            let count = self.findings.iter().filter(|finding| finding.level == level).count();
+            let count = self
+                .findings
+                .iter()
+                .filter(|finding| finding.level == level)
+                .count();
             format!("{count} {}", level.as_str())
         });
         let title = format!("CPU {}: {}", self.cpus, counts.join(", "));
         writeln!(to, "{}", screen.paint(HEAD, title))?;
         for poller in &self.pollers {
             let pinned = if poller.is_pinned { ", pinned" } else { "" };
-            let share = poller.share.map_or(String::new(), |share| format!(", {share}% of its time"));
+            let share = poller
+                .share
+                .map_or(String::new(), |share| format!(", {share}% of its time"));
             writeln!(
                 to,
                 "  poller {} [{}] on CPU {}{pinned}, {}{share}",
@@ -51,7 +59,9 @@ impl Checked {
             writeln!(to, "  no thread polls there")?;
         }
         writeln!(to)?;
-        self.findings.iter().try_for_each(|finding| print(finding, to, screen))
+        self.findings
+            .iter()
+            .try_for_each(|finding| print(finding, to, screen))
     }
 
     /// Writes one object for the CPUs and pollers checked, then one for each finding.
@@ -64,7 +74,8 @@ impl Checked {
                     "share_percent": it.share })
             })
             .collect();
-        let checked = json!({ "cpus": self.cpus.to_string(), "window_ns": self.window, "pollers": pollers });
+        let checked =
+            json!({ "cpus": self.cpus.to_string(), "window_ns": self.window, "pollers": pollers });
         writeln!(to, "{}", document("cpus.checked", &checked))?;
         for it in &self.findings {
             let (interrupts, tid) = match &it.subject {
@@ -84,11 +95,17 @@ impl Checked {
 /// Writes one finding: level, key and reason; the setting and its value; and the lines that change
 /// it, unwrapped, so that they can be pasted.
 fn print(finding: &Finding, to: &mut impl Write, screen: Screen) -> io::Result<()> {
-    let width = screen.width().map_or(usize::MAX, |width| width.saturating_sub(MARGIN).max(LEAST));
+    let width = screen
+        .width()
+        .map_or(usize::MAX, |width| width.saturating_sub(MARGIN).max(LEAST));
     let mut lines = wrap(&finding.reason, width).into_iter();
     let (level, key) = (finding.level.as_str(), finding.key.as_str());
     let first = lines.next().unwrap_or_default();
-    writeln!(to, "{:<7} {key:<15} {first}", screen.paint(style(finding.level), level))?;
+    writeln!(
+        to,
+        "{:<7} {key:<15} {first}",
+        screen.paint(style(finding.level), level)
+    )?;
     for line in lines {
         writeln!(to, "{:MARGIN$}{line}", "")?;
     }
@@ -97,7 +114,12 @@ fn print(finding: &Finding, to: &mut impl Write, screen: Screen) -> io::Result<(
         return Ok(());
     }
     if let Some((setting, value)) = &finding.setting {
-        writeln!(to, "{:MARGIN$}{}", "", screen.paint(QUIET, format!("{setting}: {value}")))?;
+        writeln!(
+            to,
+            "{:MARGIN$}{}",
+            "",
+            screen.paint(QUIET, format!("{setting}: {value}"))
+        )?;
     }
     for line in &finding.change {
         writeln!(to, "{:MARGIN$}> {line}", "")?;

@@ -19,20 +19,33 @@ const SECOND: u64 = 1_000_000_000;
 /// that may run nowhere else.
 pub(crate) fn shared(context: &Context<'_>) -> Vec<Finding> {
     let (facts, cpus) = (context.facts, context.cpus);
-    let others = facts.threads.iter().filter(|thread| !thread.is_kernel && !context.is_poller(thread.tid));
-    let is_bound = |thread: &&Thread| !thread.allowed.is_empty() && thread.allowed.without(cpus).is_empty();
+    let others = facts
+        .threads
+        .iter()
+        .filter(|thread| !thread.is_kernel && !context.is_poller(thread.tid));
+    let is_bound =
+        |thread: &&Thread| !thread.allowed.is_empty() && thread.allowed.without(cpus).is_empty();
     let (mut bound, free): (Vec<&Thread>, Vec<&Thread>) = others.partition(is_bound);
     bound.sort_by_key(|thread| (std::cmp::Reverse(thread.ran), thread.tid));
-    let mut findings: Vec<Finding> = bound.iter().take(NAMED).map(|thread| bound_one(context, thread)).collect();
+    let mut findings: Vec<Finding> = bound
+        .iter()
+        .take(NAMED)
+        .map(|thread| bound_one(context, thread))
+        .collect();
     if bound.len() > NAMED {
         let reason = format!("{} more threads may run nowhere else", bound.len() - NAMED);
         findings.push(Finding::new(Key::SharedCpu, Level::Yellow, cpus, reason));
     }
-    let visitors: Vec<&Thread> =
-        free.into_iter().filter(|thread| cpus.has(thread.cpu) && thread.ran.is_some_and(|ran| ran > 0)).collect();
+    let visitors: Vec<&Thread> = free
+        .into_iter()
+        .filter(|thread| cpus.has(thread.cpu) && thread.ran.is_some_and(|ran| ran > 0))
+        .collect();
     findings.extend(visiting(context, visitors));
     if facts.threads_left_out > 0 {
-        let reason = format!("{} threads were not looked at: there are too many", facts.threads_left_out);
+        let reason = format!(
+            "{} threads were not looked at: there are too many",
+            facts.threads_left_out
+        );
         findings.push(Finding::new(Key::SharedCpu, Level::Unknown, cpus, reason));
     }
     if findings.is_empty() {
@@ -46,13 +59,22 @@ pub(crate) fn shared(context: &Context<'_>) -> Vec<Finding> {
 fn bound_one(context: &Context<'_>, thread: &Thread) -> Finding {
     let (name, at) = (printable::text(&thread.name), &thread.allowed);
     let (level, what) = match thread.ran.unwrap_or(0) {
-        0 => (Level::Yellow, "it did not run while the machine was watched".to_owned()),
+        0 => (
+            Level::Yellow,
+            "it did not run while the machine was watched".to_owned(),
+        ),
         ran => (Level::Red, format!("it ran for {}", time(context, ran))),
     };
-    let reason = format!("{name} [{}] of process {} may run on CPU {at} only; {what}", thread.tid, thread.pid);
+    let reason = format!(
+        "{name} [{}] of process {} may run on CPU {at} only; {what}",
+        thread.tid, thread.pid
+    );
     let change = context.line(|others| format!("taskset -pc {others} {}", thread.tid));
     Finding::new(Key::SharedCpu, level, at, reason)
-        .from("sched_setaffinity(2)", format!("CPU {at}, {}", thread.policy))
+        .from(
+            "sched_setaffinity(2)",
+            format!("CPU {at}, {}", thread.policy),
+        )
         .change(change)
         .about(Subject::Thread(thread.tid))
 }
@@ -64,21 +86,31 @@ fn visiting(context: &Context<'_>, mut visitors: Vec<&Thread>) -> Option<Finding
     let cpus: CpuSet = visitors.iter().map(|thread| thread.cpu).collect();
     let name = |thread: &&Thread| {
         let ran = time(context, thread.ran.unwrap_or(0));
-        format!("{} [{}] for {ran}", printable::text(&thread.name), thread.tid)
+        format!(
+            "{} [{}] for {ran}",
+            printable::text(&thread.name),
+            thread.tid
+        )
     };
     let mut names: Vec<String> = visitors.iter().take(NAMED).map(name).collect();
     if visitors.len() > NAMED {
         names.push(format!("{} more", visitors.len() - NAMED));
     }
     let first = visitors.first()?;
-    let reason = format!("threads that may run elsewhere ran on CPU {cpus}: {}", names.join(", "));
+    let reason = format!(
+        "threads that may run elsewhere ran on CPU {cpus}: {}",
+        names.join(", ")
+    );
     // Isolation keeps all of them away, also future ones; an affinity is a thread's own.
     let change = context.line(|others| {
         format!("taskset -apc {others} PID  # for each of their processes, if the CPUs can't be isolated")
     });
     Some(
         Finding::new(Key::SharedCpu, Level::Red, &cpus, reason)
-            .from("sched_setaffinity(2)", format!("CPU {} of {}", first.allowed, printable::text(&first.name)))
+            .from(
+                "sched_setaffinity(2)",
+                format!("CPU {} of {}", first.allowed, printable::text(&first.name)),
+            )
             .change(change),
     )
 }
@@ -86,7 +118,12 @@ fn visiting(context: &Context<'_>, mut visitors: Vec<&Thread>) -> Option<Finding
 /// Formats a time: `50.248 ms (12%)`.
 fn time(context: &Context<'_>, ran: u64) -> String {
     let share = ran.saturating_mul(100) / context.facts.window.max(1);
-    format!("{}.{:03} ms ({}%)", ran / 1_000_000, ran / 1000 % 1000, share.min(100))
+    format!(
+        "{}.{:03} ms ({}%)",
+        ran / 1_000_000,
+        ran / 1000 % 1000,
+        share.min(100)
+    )
 }
 
 /// Checks pollers with a real-time policy (sched(7)). Ordinary threads of their CPU, the kernel's
@@ -95,44 +132,83 @@ fn time(context: &Context<'_>, ran: u64) -> String {
 /// Documentation/scheduler/sched-rt-group.rst), since then while the CPU's fair server runs
 /// (`fair_server_init` in kernel/sched/fair.c; /sys/kernel/debug/sched/fair_server).
 pub(crate) fn real_time(context: &Context<'_>) -> Vec<Finding> {
-    let pollers: Vec<_> = context.pollers.iter().filter(|poller| poller.is_real_time()).collect();
+    let pollers: Vec<_> = context
+        .pollers
+        .iter()
+        .filter(|poller| poller.is_real_time())
+        .collect();
     let Some(first) = pollers.first() else {
-        let reason =
-            "no poller has a real-time policy: ordinary threads that are bound to its CPU get their share of it";
-        return vec![Finding::new(Key::RealTime, Level::Green, context.cpus, reason)];
+        let reason = "no poller has a real-time policy: ordinary threads that are bound to its CPU get their share of it";
+        return vec![Finding::new(
+            Key::RealTime,
+            Level::Green,
+            context.cpus,
+            reason,
+        )];
     };
     let cpus: CpuSet = pollers.iter().map(|poller| poller.cpu).collect();
     let who = format!("{} [{}] polls with {}", first.name, first.tid, first.policy);
-    let who = if pollers.len() > 1 { format!("{who}, and {} more so", pollers.len() - 1) } else { who };
-    let ordinary = pollers.iter().map(|poller| format!("chrt --other --pid 0 {}", poller.tid)).collect();
-    if context.facts.release.is_some_and(|release| release >= FAIR_SERVER) {
+    let who = if pollers.len() > 1 {
+        format!("{who}, and {} more so", pollers.len() - 1)
+    } else {
+        who
+    };
+    let ordinary = pollers
+        .iter()
+        .map(|poller| format!("chrt --other --pid 0 {}", poller.tid))
+        .collect();
+    if context
+        .facts
+        .release
+        .is_some_and(|release| release >= FAIR_SERVER)
+    {
         return vec![with_fair_server(context, &cpus, &who, ordinary)];
     }
     vec![with_throttling(context, &cpus, &who, ordinary)]
 }
 
-fn with_fair_server(context: &Context<'_>, cpus: &CpuSet, who: &str, ordinary: Vec<String>) -> Finding {
+fn with_fair_server(
+    context: &Context<'_>,
+    cpus: &CpuSet,
+    who: &str,
+    ordinary: Vec<String>,
+) -> Finding {
     const SETTING: &str = "/sys/kernel/debug/sched/fair_server";
     match &context.facts.fair_servers {
         Ok(servers) => {
-            let off: CpuSet = cpus.iter().filter(|cpu| servers.get(cpu) == Some(&0)).collect();
+            let off: CpuSet = cpus
+                .iter()
+                .filter(|cpu| servers.get(cpu) == Some(&0))
+                .collect();
             if off.is_empty() {
                 let runtime = servers.values().copied().max().unwrap_or(0);
                 let reason = format!(
                     "{who}: ordinary threads of its CPU wait up to a second for their turn, in which the poller stands still"
                 );
                 return Finding::new(Key::RealTime, Level::Yellow, cpus, reason)
-                    .from(format!("{SETTING}/cpu*/runtime"), format!("{} ms of each period", runtime * 1000 / SECOND))
+                    .from(
+                        format!("{SETTING}/cpu*/runtime"),
+                        format!("{} ms of each period", runtime * 1000 / SECOND),
+                    )
                     .change(ordinary);
             }
             let reason = format!(
                 "{who}, and the fair server is off: ordinary threads of CPU {off}, the kernel's workers too, never run"
             );
-            let on = off.iter().map(|cpu| format!("echo 50000000 > {SETTING}/cpu{cpu}/runtime")).collect();
-            Finding::new(Key::RealTime, Level::Red, &off, reason).from(format!("{SETTING}/cpu*/runtime"), 0).change(on)
+            let on = off
+                .iter()
+                .map(|cpu| format!("echo 50000000 > {SETTING}/cpu{cpu}/runtime"))
+                .collect();
+            Finding::new(Key::RealTime, Level::Red, &off, reason)
+                .from(format!("{SETTING}/cpu*/runtime"), 0)
+                .change(on)
         }
         Err(unread) => {
-            let why = if unread.why == Why::Absent { "debugfs is not mounted" } else { "only root may read it" };
+            let why = if unread.why == Why::Absent {
+                "debugfs is not mounted"
+            } else {
+                "only root may read it"
+            };
             let reason = format!(
                 "{who}: ordinary threads of its CPU run only in the fair server's time, 50 ms of each second unless that was changed"
             );
@@ -143,7 +219,12 @@ fn with_fair_server(context: &Context<'_>, cpus: &CpuSet, who: &str, ordinary: V
     }
 }
 
-fn with_throttling(context: &Context<'_>, cpus: &CpuSet, who: &str, ordinary: Vec<String>) -> Finding {
+fn with_throttling(
+    context: &Context<'_>,
+    cpus: &CpuSet,
+    who: &str,
+    ordinary: Vec<String>,
+) -> Finding {
     const SETTING: &str = "kernel.sched_rt_runtime_us";
     let (runtime, period) = match (&context.facts.rt_runtime, &context.facts.rt_period) {
         (Ok(runtime), Ok(period)) => (*runtime, *period),
@@ -151,18 +232,23 @@ fn with_throttling(context: &Context<'_>, cpus: &CpuSet, who: &str, ordinary: Ve
     };
     let value = format!("{runtime} (of {period})");
     if runtime < 0 || runtime >= period {
-        let reason =
-            format!("{who}, and throttling is off: ordinary threads of its CPU, the kernel's workers too, never run");
+        let reason = format!(
+            "{who}, and throttling is off: ordinary threads of its CPU, the kernel's workers too, never run"
+        );
         let mut change = vec![format!("sysctl -w {SETTING}={}", period / 20 * 19)];
         change.extend(ordinary);
-        return Finding::new(Key::RealTime, Level::Red, cpus, reason).from(SETTING, value).change(change);
+        return Finding::new(Key::RealTime, Level::Red, cpus, reason)
+            .from(SETTING, value)
+            .change(change);
     }
     let lost = (period - runtime) / 1000;
     let reason = format!(
         "{who}: the kernel stops it for {lost} ms in each {} ms, in which all that waits for the CPU runs",
         period / 1000
     );
-    Finding::new(Key::RealTime, Level::Yellow, cpus, reason).from(SETTING, value).change(ordinary)
+    Finding::new(Key::RealTime, Level::Yellow, cpus, reason)
+        .from(SETTING, value)
+        .change(ordinary)
 }
 
 /// Checks threads of the kernel that may run on these CPUs and could run elsewhere
@@ -170,16 +256,29 @@ fn with_throttling(context: &Context<'_>, cpus: &CpuSet, who: &str, ordinary: Ve
 /// whose affinity the kernel fixed (`PF_NO_SETAFFINITY`).
 pub(crate) fn kernel_threads(context: &Context<'_>) -> Vec<Finding> {
     let (facts, cpus) = (context.facts, context.cpus);
-    let kernel = || facts.threads.iter().filter(|thread| thread.is_kernel && !thread.allowed.and(cpus).is_empty());
-    let movable: Vec<&Thread> = kernel().filter(|thread| !thread.is_fixed && thread.allowed.len() > 1).collect();
-    let bound = kernel().filter(|thread| thread.allowed.without(cpus).is_empty()).count();
+    let kernel = || {
+        facts
+            .threads
+            .iter()
+            .filter(|thread| thread.is_kernel && !thread.allowed.and(cpus).is_empty())
+    };
+    let movable: Vec<&Thread> = kernel()
+        .filter(|thread| !thread.is_fixed && thread.allowed.len() > 1)
+        .collect();
+    let bound = kernel()
+        .filter(|thread| thread.allowed.without(cpus).is_empty())
+        .count();
     if movable.is_empty() {
         let reason = format!(
             "{bound} threads of the kernel are bound to these CPUs; no other may run there that could be moved"
         );
         return vec![Finding::new(Key::KernelThreads, Level::Green, cpus, reason)];
     }
-    let mut names: Vec<String> = movable.iter().take(NAMED).map(|it| printable::text(&it.name).into_owned()).collect();
+    let mut names: Vec<String> = movable
+        .iter()
+        .take(NAMED)
+        .map(|it| printable::text(&it.name).into_owned())
+        .collect();
     if movable.len() > NAMED {
         names.push(format!("{} more", movable.len() - NAMED));
     }
@@ -188,8 +287,16 @@ pub(crate) fn kernel_threads(context: &Context<'_>) -> Vec<Finding> {
         names.join(", ")
     );
     // The parent of all future threads is one of them, so a loop reaches all.
-    let tids: Vec<String> = movable.iter().map(|thread| thread.tid.to_string()).collect();
-    let change = context.line(|others| format!("for tid in {}; do taskset -pc {others} $tid; done", tids.join(" ")));
+    let tids: Vec<String> = movable
+        .iter()
+        .map(|thread| thread.tid.to_string())
+        .collect();
+    let change = context.line(|others| {
+        format!(
+            "for tid in {}; do taskset -pc {others} $tid; done",
+            tids.join(" ")
+        )
+    });
     vec![Finding::new(Key::KernelThreads, Level::Yellow, cpus, reason).change(change)]
 }
 
@@ -202,22 +309,42 @@ pub(crate) fn watchdogs(context: &Context<'_>) -> Vec<Finding> {
     let (runs, on) = match (&facts.watchdog, &facts.watchdog_cpus) {
         (Ok(runs), Ok(on)) => (*runs != 0, on),
         (Err(unread), _) | (_, Err(unread)) if unread.why == Why::Absent => {
-            return vec![Finding::new(Key::Watchdog, Level::Green, cpus, "this kernel has no watchdog for lockups")];
+            return vec![Finding::new(
+                Key::Watchdog,
+                Level::Green,
+                cpus,
+                "this kernel has no watchdog for lockups",
+            )];
         }
-        (Err(unread), _) | (_, Err(unread)) => return vec![Finding::unread(Key::Watchdog, cpus, unread)],
+        (Err(unread), _) | (_, Err(unread)) => {
+            return vec![Finding::unread(Key::Watchdog, cpus, unread)];
+        }
     };
     let here = on.and(cpus);
     if !runs || here.is_empty() {
         let reason = "no watchdog for lockups runs on these CPUs";
         return vec![Finding::new(Key::Watchdog, Level::Green, cpus, reason).from(SETTING, on)];
     }
-    let nmi = if facts.nmi_watchdog == Ok(1) { ", and one more by NMI" } else { "" };
-    let reason =
-        format!("a watchdog interrupts CPU {here} every few seconds{nmi}; without it, lockups there are not reported");
+    let nmi = if facts.nmi_watchdog == Ok(1) {
+        ", and one more by NMI"
+    } else {
+        ""
+    };
+    let reason = format!(
+        "a watchdog interrupts CPU {here} every few seconds{nmi}; without it, lockups there are not reported"
+    );
     let change = context.line(|_| {
         let rest = on.without(cpus);
-        let rest = if rest.is_empty() { context.others.clone() } else { rest };
+        let rest = if rest.is_empty() {
+            context.others.clone()
+        } else {
+            rest
+        };
         format!("sysctl -w {SETTING}={rest}")
     });
-    vec![Finding::new(Key::Watchdog, Level::Yellow, &here, reason).from(SETTING, on).change(change)]
+    vec![
+        Finding::new(Key::Watchdog, Level::Yellow, &here, reason)
+            .from(SETTING, on)
+            .change(change),
+    ]
 }

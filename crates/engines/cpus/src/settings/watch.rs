@@ -30,29 +30,44 @@ impl Checked {
             None => cpus_of(&pollers, subject)?,
         };
         let findings = check(&facts, &cpus, &pollers);
-        Ok(Self { cpus, pollers, findings, window: facts.window })
+        Ok(Self {
+            cpus,
+            pollers,
+            findings,
+            window: facts.window,
+        })
     }
 }
 
 /// Keeps the calling thread off the CPUs, if there are others: beside a real-time poller, it would
 /// never run again.
 fn keep_off(cpus: &CpuSet, observer: &Observer) {
-    let Ok(allowed) = sys::sched::allowed_cpus() else { return };
+    let Ok(allowed) = sys::sched::allowed_cpus() else {
+        return;
+    };
     let is_other = |cpu: &usize| u32::try_from(*cpu).is_ok_and(|cpu| !cpus.has(cpu));
     let others: Vec<usize> = allowed.into_iter().filter(is_other).collect();
     // If there are none, it stays where it is.
     if !others.is_empty()
         && let Err(error) = sys::sched::run_on(&others)
     {
-        observer.note(&format!("reading on any CPU: sched_setaffinity(2): {error}"));
+        observer.note(&format!(
+            "reading on any CPU: sched_setaffinity(2): {error}"
+        ));
     }
 }
 
 /// Reads the facts at the end of a window in which the machine is watched.
 fn watch(pids: &[u32]) -> Facts {
     let root = Root::machine();
-    let has_tick = host::machine::cpu_list("nohz_full").unwrap_or_default().is_empty();
-    let window = if has_tick { WINDOW } else { WINDOW_WITHOUT_TICK };
+    let has_tick = host::machine::cpu_list("nohz_full")
+        .unwrap_or_default()
+        .is_empty();
+    let window = if has_tick {
+        WINDOW
+    } else {
+        WINDOW_WITHOUT_TICK
+    };
     let began = Instant::now();
     let before = Snapshot::read(&root);
     std::thread::sleep(window.saturating_sub(began.elapsed()));
@@ -68,7 +83,12 @@ fn watch(pids: &[u32]) -> Facts {
 fn cpus_of(pollers: &[Poller], subject: &Subject) -> anyhow::Result<CpuSet> {
     let cpus: CpuSet = pollers.iter().map(|poller| poller.cpu).collect();
     if cpus.is_empty() {
-        let pids = subject.pids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let pids = subject
+            .pids
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(", ");
         return Err(usage(format!(
             "no thread of process {pids} polls: none is pinned to one CPU, and none was on a CPU all the time; list the CPUs, as in 2-5,8"
         )));

@@ -4,7 +4,9 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
 
-use crate::common::{Poller, beside_a_poller, close, count, counted, cpu, keep_off, started, stopped, tallies};
+use crate::common::{
+    Poller, beside_a_poller, close, count, counted, cpu, keep_off, started, stopped, tallies,
+};
 use cpus::audit::Facts;
 use cpus::audit::layout::kind;
 use host::KernelSymbols;
@@ -22,7 +24,10 @@ const PACKETS: u64 = 300;
 fn function(name: &str) -> Option<u64> {
     let address = KernelSymbols::read().unwrap().address(name);
     if address.is_none() {
-        kernel::skip("names of functions", &format!("/proc/kallsyms has no {name}"));
+        kernel::skip(
+            "names of functions",
+            &format!("/proc/kallsyms has no {name}"),
+        );
     }
     address
 }
@@ -30,7 +35,9 @@ fn function(name: &str) -> Option<u64> {
 /// Returns whether this kernel shows the functions that CPUs call on each other.
 fn shows_calls() -> bool {
     let missing = Facts::read().unwrap().missing();
-    let shows = missing.iter().all(|(name, _)| *name != "csd_function_entry");
+    let shows = missing
+        .iter()
+        .all(|(name, _)| *name != "csd_function_entry");
     if !shows {
         println!("this kernel does not show {missing:?}");
     }
@@ -41,11 +48,15 @@ fn shows_calls() -> bool {
 #[test]
 #[ignore = "deep starve: a thread with SCHED_FIFO keeps the CPU, so that no call comes to an idle one"]
 fn each_memory_barrier_of_another_cpu_is_a_called_function_with_its_caller() {
-    let Some(_turn) = kernel::may_run("memory barriers of an audited CPU") else { return };
+    let Some(_turn) = kernel::may_run("memory barriers of an audited CPU") else {
+        return;
+    };
     if !keep_off("memory barriers of an audited CPU") || !shows_calls() {
         return;
     }
-    let Some(barrier) = function("ipi_mb") else { return };
+    let Some(barrier) = function("ipi_mb") else {
+        return;
+    };
     membarrier(MembarrierCommand::RegisterPrivateExpedited).unwrap();
     let mut audit = started(Some(0));
     beside_a_poller(Poller::First, || {
@@ -55,11 +66,23 @@ fn each_memory_barrier_of_another_cpu_is_a_called_function_with_its_caller() {
     });
     let (sums, each) = stopped(&mut audit);
     let caller = u64::try_from(gettid().as_raw_nonzero().get()).unwrap();
-    let found =
-        count(&sums, |key| (key.kind, key.id, key.by_kind, key.by) == (kind::FUNCTION, barrier, kind::THREAD, caller));
-    assert_eq!(found, TIMES, "{:?}", tallies(&sums, |key| key.kind == kind::FUNCTION));
-    let sent = each.iter().filter(|one| (one.key.kind, one.key.id, one.key.by) == (kind::FUNCTION, barrier, caller));
-    assert_eq!(sent.count() as u64 + sums.cpus[0].state.unsent, TIMES, "single ones");
+    let found = count(&sums, |key| {
+        (key.kind, key.id, key.by_kind, key.by) == (kind::FUNCTION, barrier, kind::THREAD, caller)
+    });
+    assert_eq!(
+        found,
+        TIMES,
+        "{:?}",
+        tallies(&sums, |key| key.kind == kind::FUNCTION)
+    );
+    let sent = each
+        .iter()
+        .filter(|one| (one.key.kind, one.key.id, one.key.by) == (kind::FUNCTION, barrier, caller));
+    assert_eq!(
+        sent.count() as u64 + sums.cpus[0].state.unsent,
+        TIMES,
+        "single ones"
+    );
     close(audit);
 }
 
@@ -68,31 +91,45 @@ fn each_memory_barrier_of_another_cpu_is_a_called_function_with_its_caller() {
 #[test]
 #[ignore = "deep starve: a thread with SCHED_FIFO keeps the CPU, so that no call comes to an idle one"]
 fn flushes_of_translations_are_as_many_as_the_kernel_counts() {
-    let Some(_turn) = kernel::may_run("TLB flushes of an audited CPU") else { return };
+    let Some(_turn) = kernel::may_run("TLB flushes of an audited CPU") else {
+        return;
+    };
     if !keep_off("TLB flushes of an audited CPU") || !shows_calls() {
         return;
     }
     let read = || counted("/proc/interrupts").get("TLB").copied();
-    let (Some(_), Some(flush)) = (read(), function("flush_tlb_func")) else { return };
-    let (audit, sums, [around, inside, inside_end, around_end]) = beside_a_poller(Poller::First, || {
-        let around = read();
-        let audit = started(None);
-        let inside = read();
-        for _ in 0..TIMES {
-            // Larger than the allocator caches: it is mapped, and unmapped when dropped.
-            let mut memory: Vec<u8> = Vec::with_capacity(64 << 20);
-            memory.push(std::hint::black_box(1));
-            std::hint::black_box(&memory);
-        }
-        let inside_end = read();
-        let sums = audit.stop().unwrap();
-        (audit, sums, [around, inside, inside_end, read()].map(Option::unwrap))
-    });
+    let (Some(_), Some(flush)) = (read(), function("flush_tlb_func")) else {
+        return;
+    };
+    let (audit, sums, [around, inside, inside_end, around_end]) =
+        beside_a_poller(Poller::First, || {
+            let around = read();
+            let audit = started(None);
+            let inside = read();
+            for _ in 0..TIMES {
+                // Larger than the allocator caches: it is mapped, and unmapped when dropped.
+                let mut memory: Vec<u8> = Vec::with_capacity(64 << 20);
+                memory.push(std::hint::black_box(1));
+                std::hint::black_box(&memory);
+            }
+            let inside_end = read();
+            let sums = audit.stop().unwrap();
+            (
+                audit,
+                sums,
+                [around, inside, inside_end, read()].map(Option::unwrap),
+            )
+        });
     let found = count(&sums, |key| (key.kind, key.id) == (kind::FUNCTION, flush));
     let (least, most) = (inside_end - inside, around_end - around);
-    assert!((least..=most).contains(&found), "{found} are not between {least} and {most}");
+    assert!(
+        (least..=most).contains(&found),
+        "{found} are not between {least} and {most}"
+    );
     let caller = u64::try_from(gettid().as_raw_nonzero().get()).unwrap();
-    let mine = count(&sums, |key| (key.kind, key.id, key.by) == (kind::FUNCTION, flush, caller));
+    let mine = count(&sums, |key| {
+        (key.kind, key.id, key.by) == (kind::FUNCTION, flush, caller)
+    });
     assert!(mine > 0, "none of {TIMES}, and {found} of all threads");
     close(audit);
 }
@@ -101,11 +138,15 @@ fn flushes_of_translations_are_as_many_as_the_kernel_counts() {
 /// (`vmstat_refresh` of `mm/vmstat.c`).
 #[test]
 fn each_work_item_has_its_function_and_who_queued_it() {
-    let Some(_turn) = kernel::may_run("work items of an audited CPU") else { return };
+    let Some(_turn) = kernel::may_run("work items of an audited CPU") else {
+        return;
+    };
     if !keep_off("work items of an audited CPU") {
         return;
     }
-    let Some(refresh) = function("refresh_vm_stats") else { return };
+    let Some(refresh) = function("refresh_vm_stats") else {
+        return;
+    };
     let mut audit = started(Some(0));
     for _ in 0..WORKS {
         std::fs::read("/proc/sys/vm/stat_refresh").unwrap();
@@ -114,7 +155,9 @@ fn each_work_item_has_its_function_and_who_queued_it() {
     let symbols = KernelSymbols::read().unwrap();
     let names = |stack: u64| {
         let frames = sums.stacks.get(&stack).into_iter().flatten();
-        frames.filter_map(|&frame| Some(symbols.at(frame)?.0)).collect::<Vec<_>>()
+        frames
+            .filter_map(|&frame| Some(symbols.at(frame)?.0))
+            .collect::<Vec<_>>()
     };
     for (what, of) in [("run", kind::WORK), ("waited", kind::WORK | kind::WAITED)] {
         let found = count(&sums, |key| {
@@ -124,8 +167,14 @@ fn each_work_item_has_its_function_and_who_queued_it() {
         // Another process may read the file, too.
         assert!(found >= WORKS, "{found} of {WORKS} work items {what}");
     }
-    let sent = each.iter().filter(|one| (one.key.kind, one.key.id) == (kind::WORK, refresh)).count() as u64;
-    assert!(sent + sums.cpus[0].state.unsent >= WORKS, "{sent} of {WORKS} were sent");
+    let sent = each
+        .iter()
+        .filter(|one| (one.key.kind, one.key.id) == (kind::WORK, refresh))
+        .count() as u64;
+    assert!(
+        sent + sums.cpus[0].state.unsent >= WORKS,
+        "{sent} of {WORKS} were sent"
+    );
     close(audit);
 }
 
@@ -163,11 +212,15 @@ fn handed() -> u64 {
 #[test]
 #[ignore = "deep truth: the CPU must not be idle when a packet comes, and the poller has it for two seconds only"]
 fn packets_that_are_handed_to_the_cpu_are_soft_interrupts_raised_for_that() {
-    let Some(_turn) = kernel::may_run("packets for an audited CPU") else { return };
+    let Some(_turn) = kernel::may_run("packets for an audited CPU") else {
+        return;
+    };
     if !keep_off("packets for an audited CPU") || !shows_calls() {
         return;
     }
-    let Some(trigger) = function("rps_trigger_softirq") else { return };
+    let Some(trigger) = function("rps_trigger_softirq") else {
+        return;
+    };
     let mut sender = testkit::command("unshare")
         .args([
             "--net",
@@ -183,34 +236,53 @@ fn packets_that_are_handed_to_the_cpu_are_soft_interrupts_raised_for_that() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let (mut to, mut from) = (sender.stdin.take().unwrap(), BufReader::new(sender.stdout.take().unwrap()).lines());
+    let (mut to, mut from) = (
+        sender.stdin.take().unwrap(),
+        BufReader::new(sender.stdout.take().unwrap()).lines(),
+    );
     if from.next().and_then(Result::ok).as_deref() != Some("ready") {
         sender.wait().unwrap();
-        kernel::skip("packets for an audited CPU", "no pair of devices could be made: it needs bash and ip");
+        kernel::skip(
+            "packets for an audited CPU",
+            "no pair of devices could be made: it needs bash and ip",
+        );
         return;
     }
-    let (around, audit, inside, inside_end, sums, around_end) = beside_a_poller(Poller::Ordinary, || {
-        let around = handed();
-        let audit = started(None);
-        let inside = handed();
-        writeln!(to).unwrap();
-        assert_eq!(from.next().unwrap().unwrap(), "sent");
-        let inside_end = handed();
-        let sums = audit.stop().unwrap();
-        (around, audit, inside, inside_end, sums, handed())
-    });
+    let (around, audit, inside, inside_end, sums, around_end) =
+        beside_a_poller(Poller::Ordinary, || {
+            let around = handed();
+            let audit = started(None);
+            let inside = handed();
+            writeln!(to).unwrap();
+            assert_eq!(from.next().unwrap().unwrap(), "sent");
+            let inside_end = handed();
+            let sums = audit.stop().unwrap();
+            (around, audit, inside, inside_end, sums, handed())
+        });
     drop(to);
     sender.wait().unwrap();
 
     let (least, most) = (inside_end - inside, around_end - around);
     assert!(least > 0, "no packet was handed to the CPU");
     let called = count(&sums, |key| (key.kind, key.id) == (kind::FUNCTION, trigger));
-    assert!((least..=most).contains(&called), "{called} calls are not between {least} and {most}");
-    let raised =
-        tallies(&sums, |key| (key.kind, key.id, key.by_kind, key.by) == (kind::SOFT, 3, kind::FUNCTION, trigger));
+    assert!(
+        (least..=most).contains(&called),
+        "{called} calls are not between {least} and {most}"
+    );
+    let raised = tallies(&sums, |key| {
+        (key.kind, key.id, key.by_kind, key.by) == (kind::SOFT, 3, kind::FUNCTION, trigger)
+    });
     let soft: u64 = raised.iter().map(|(_, tally)| tally.count).sum();
     // Something else may have raised one before, and one may be over before the next packet's.
-    assert!(soft > 0 && soft <= called, "{soft} soft interrupts of {called} calls");
-    assert!(raised.iter().any(|(_, tally)| tally.name.starts_with(b"bash\0")), "{raised:?}");
+    assert!(
+        soft > 0 && soft <= called,
+        "{soft} soft interrupts of {called} calls"
+    );
+    assert!(
+        raised
+            .iter()
+            .any(|(_, tally)| tally.name.starts_with(b"bash\0")),
+        "{raised:?}"
+    );
     close(audit);
 }

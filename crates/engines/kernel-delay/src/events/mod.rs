@@ -83,7 +83,13 @@ pub struct Events {
 impl Events {
     /// Creates an empty list.
     pub fn new(limits: Limits) -> Self {
-        Self { limits, kept: Vec::new(), stacks: Stacks::new(limits.stacks), dropped: 0, lost_stacks: 0 }
+        Self {
+            limits,
+            kept: Vec::new(),
+            stacks: Stacks::new(limits.stacks),
+            dropped: 0,
+            lost_stacks: 0,
+        }
     }
 
     /// Takes an event's bytes. If stacks are copied, `unwind` walks them.
@@ -99,11 +105,32 @@ impl Events {
             (head, kernel, user)
         } else {
             let wrong = |_| WrongSize::event(bytes.len(), size_of::<EventHead>());
-            (EventHead::read_from_bytes(bytes).map_err(wrong)?, None, None)
+            (
+                EventHead::read_from_bytes(bytes).map_err(wrong)?,
+                None,
+                None,
+            )
         };
-        let EventHead { entry, exit, tid, comm, .. } = head;
-        let stacks = EventStacks { pid: head.tgid as u32, slot: slot_of(head.call), kernel, user };
-        self.kept.push(Event { entry, exit, tid, comm, stacks });
+        let EventHead {
+            entry,
+            exit,
+            tid,
+            comm,
+            ..
+        } = head;
+        let stacks = EventStacks {
+            pid: head.tgid as u32,
+            slot: slot_of(head.call),
+            kernel,
+            user,
+        };
+        self.kept.push(Event {
+            entry,
+            exit,
+            tid,
+            comm,
+            stacks,
+        });
         Ok(())
     }
 
@@ -136,8 +163,13 @@ impl Events {
         }
         if self.dropped > 0 {
             let (dropped, kept) = (self.dropped, self.kept.len());
-            let (events, are) = (counted(dropped, "event"), if dropped == 1 { "is" } else { "are" });
-            take(&format!("\n# WARNING: {events} {are} not shown: the first {kept} are.\n"))?;
+            let (events, are) = (
+                counted(dropped, "event"),
+                if dropped == 1 { "is" } else { "are" },
+            );
+            take(&format!(
+                "\n# WARNING: {events} {are} not shown: the first {kept} are.\n"
+            ))?;
         }
         Ok(())
     }
@@ -155,7 +187,11 @@ impl Events {
         for event in &self.kept {
             let comm = name(&event.comm);
             if wanted(&comm) {
-                take(&each_line(event, &comm, &shown.of(&event.stacks, self, symbols)))?;
+                take(&each_line(
+                    event,
+                    &comm,
+                    &shown.of(&event.stacks, self, symbols),
+                ))?;
             }
         }
         Ok(())
@@ -175,7 +211,10 @@ impl Events {
         // lines.
         let rows = self.folded(wanted).into_iter().map(|(stacks, stat)| {
             let lines = shown.of(&stacks, self, symbols);
-            let stack: Vec<String> = lines.iter().map(|line| view.screen.cut(&indented(line)).into_owned()).collect();
+            let stack: Vec<String> = lines
+                .iter()
+                .map(|line| view.screen.cut(&indented(line)).into_owned())
+                .collect();
             ((stacks.slot, stack), stat)
         });
         let folded = worst_first(merged(rows));
@@ -188,17 +227,31 @@ impl Events {
         if !left.is_empty() {
             let total = time(left.iter().map(|(_, stat)| stat.total).sum());
             let left = counted(left.len() as u64, "more stack");
-            take(&format!("# {left}, with calls that took {total} in all (--all shows them)\n"))?;
+            take(&format!(
+                "# {left}, with calls that took {total} in all (--all shows them)\n"
+            ))?;
         }
         Ok(())
     }
 
     /// Sums the calls of wanted threads by their stacks, greatest sum first.
     fn folded(&self, wanted: impl Fn(&str) -> bool) -> Vec<(EventStacks, Stat)> {
-        let calls = self.kept.iter().filter(|event| wanted(&name(&event.comm))).map(|event| {
-            let nanos = event.nanos();
-            (event.stacks, Stat { count: 1, total: nanos, min: 0, max: nanos })
-        });
+        let calls = self
+            .kept
+            .iter()
+            .filter(|event| wanted(&name(&event.comm)))
+            .map(|event| {
+                let nanos = event.nanos();
+                (
+                    event.stacks,
+                    Stat {
+                        count: 1,
+                        total: nanos,
+                        min: 0,
+                        max: nanos,
+                    },
+                )
+            });
         worst_first(merged(calls))
     }
 
@@ -208,13 +261,24 @@ impl Events {
     pub(crate) fn proposed(&self, window: u64, lost: u64) -> Option<(u64, u64)> {
         let enough = (ENOUGH as f64 * window as f64 / 1e9).max(1.0) as u64;
         let kept = self.kept.len() as u64;
-        let with_lost = |count: u64| (count as f64 * (kept + self.dropped + lost) as f64 / kept.max(1) as f64) as u64;
-        let longer = |least: u64| with_lost(self.kept.iter().filter(|event| event.nanos() >= least).count() as u64);
+        let with_lost = |count: u64| {
+            (count as f64 * (kept + self.dropped + lost) as f64 / kept.max(1) as f64) as u64
+        };
+        let longer = |least: u64| {
+            with_lost(
+                self.kept
+                    .iter()
+                    .filter(|event| event.nanos() >= least)
+                    .count() as u64,
+            )
+        };
         if with_lost(kept) <= enough {
             return None;
         }
         let lengths = (3..10).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_u64.pow(power)));
-        lengths.map(|least| (least, longer(least))).find(|(_, count)| *count <= enough)
+        lengths
+            .map(|least| (least, longer(least)))
+            .find(|(_, count)| *count <= enough)
     }
 
     /// Writes the single events as JSON, in pieces: a list of 65,536 with their stacks takes 30 MB
@@ -226,7 +290,10 @@ impl Events {
         mut take: impl FnMut(String) -> Result<(), E>,
     ) -> Result<(), E> {
         self.kept.sort_by_key(|event| event.entry);
-        let mut shown = Shown { whole: true, ..Shown::default() };
+        let mut shown = Shown {
+            whole: true,
+            ..Shown::default()
+        };
         let mut before = '[';
         for event in self.kept.iter().filter(|event| wanted(&name(&event.comm))) {
             let event = json!({
@@ -243,9 +310,17 @@ impl Events {
     /// Returns everything except [`Self::json_list`] as JSON. Its text has a place for the list,
     /// which [`split_at_list`] finds.
     pub fn json(&self, symbols: &dyn Symbols, wanted: impl Fn(&str) -> bool) -> Value {
-        let mut shown = Shown { whole: true, ..Shown::default() };
+        let mut shown = Shown {
+            whole: true,
+            ..Shown::default()
+        };
         let rows = self.folded(wanted).into_iter();
-        let rows = rows.map(|(stacks, stat)| ((stacks.pid, stacks.slot, shown.of(&stacks, self, symbols)), stat));
+        let rows = rows.map(|(stacks, stat)| {
+            (
+                (stacks.pid, stacks.slot, shown.of(&stacks, self, symbols)),
+                stat,
+            )
+        });
         let stacks = worst_first(merged(rows)).into_iter().map(|((pid, slot, stack), stat)| {
             json!({
                 "pid": pid, "syscall": call_name(slot), "count": stat.count, "total_ns": stat.total, "max_ns": stat.max,
@@ -273,21 +348,46 @@ fn each_head() -> String {
     let (entry, exit, delta) = ("ENTRY (ns)", "EXIT (ns)", "DELTA (us)");
     let mut text = String::from("\n\n# SYSCALL EVENTS:\n");
     // Writing to a string does not fail.
-    let _ = writeln!(text, "  {entry:>19} {exit:>19} {:>10} {:16} {delta:>10}  SYSCALL", "TID", "COMM");
-    let _ = writeln!(text, "  {:-<19} {:-<19} {:-<10} {:-<16} {:-<10}  {:-<16}", "", "", "", "", "", "");
+    let _ = writeln!(
+        text,
+        "  {entry:>19} {exit:>19} {:>10} {:16} {delta:>10}  SYSCALL",
+        "TID", "COMM"
+    );
+    let _ = writeln!(
+        text,
+        "  {:-<19} {:-<19} {:-<10} {:-<16} {:-<10}  {:-<16}",
+        "", "", "", "", "", ""
+    );
     text
 }
 
 fn each_line(event: &Event, comm: &str, stack: &[String]) -> String {
-    let Event { entry, exit, tid, stacks, .. } = event;
+    let Event {
+        entry,
+        exit,
+        tid,
+        stacks,
+        ..
+    } = event;
     let delta = grouped((exit - entry) / 1000);
-    let text = format!("  {entry:19} {exit:19} {tid:10} {comm:16} {delta:>10}  {}\n", call_name(stacks.slot));
-    stack.iter().fold(text, |text, line| text + &indented(line) + "\n")
+    let text = format!(
+        "  {entry:19} {exit:19} {tid:10} {comm:16} {delta:>10}  {}\n",
+        call_name(stacks.slot)
+    );
+    stack
+        .iter()
+        .fold(text, |text, line| text + &indented(line) + "\n")
 }
 
 fn folded_head() -> String {
-    let mut text = String::from("\n\n# SYSCALL EVENTS, equal stacks together (--each-event prints every call):\n");
-    let _ = writeln!(text, "  {:>10} {:>9} {:>9}  SYSCALL", "COUNT", "TOTAL", "MAX");
+    let mut text = String::from(
+        "\n\n# SYSCALL EVENTS, equal stacks together (--each-event prints every call):\n",
+    );
+    let _ = writeln!(
+        text,
+        "  {:>10} {:>9} {:>9}  SYSCALL",
+        "COUNT", "TOTAL", "MAX"
+    );
     let _ = writeln!(text, "  {:-<10} {:-<9} {:-<9}  {:-<16}", "", "", "", "");
     text
 }
@@ -295,7 +395,11 @@ fn folded_head() -> String {
 /// Formats a folded stack, whose lines are already indented.
 fn folded_line(slot: u32, stat: &Stat, stack: &[String]) -> String {
     let (total, max) = (time(stat.total), time(stat.max));
-    let text = format!("  {:>10} {total:>9} {max:>9}  {}\n", stat.count, call_name(slot));
+    let text = format!(
+        "  {:>10} {total:>9} {max:>9}  {}\n",
+        stat.count,
+        call_name(slot)
+    );
     stack.iter().fold(text, |text, line| text + line + "\n")
 }
 
@@ -309,7 +413,12 @@ fn merged<K: Eq + Hash>(rows: impl Iterator<Item = (K, Stat)>) -> HashMap<K, Sta
     for (key, stat) in rows {
         let sum = sums.entry(key).or_default();
         let (count, total) = (sum.count + stat.count, sum.total + stat.total);
-        *sum = Stat { count, total, min: 0, max: sum.max.max(stat.max) };
+        *sum = Stat {
+            count,
+            total,
+            min: 0,
+            max: sum.max.max(stat.max),
+        };
     }
     sums
 }
@@ -317,7 +426,12 @@ fn merged<K: Eq + Hash>(rows: impl Iterator<Item = (K, Stat)>) -> HashMap<K, Sta
 /// Sorts by sum, greatest first.
 fn worst_first<K: Ord>(sums: HashMap<K, Stat>) -> Vec<(K, Stat)> {
     let mut sums: Vec<(K, Stat)> = sums.into_iter().collect();
-    sums.sort_by(|(key, stat), (other_key, other)| other.total.cmp(&stat.total).then_with(|| key.cmp(other_key)));
+    sums.sort_by(|(key, stat), (other_key, other)| {
+        other
+            .total
+            .cmp(&stat.total)
+            .then_with(|| key.cmp(other_key))
+    });
     sums
 }
 
@@ -357,23 +471,57 @@ impl Shown {
 
 /// Parses an event with stacks: its head, and the kernel's and the user's stack if they could be
 /// read.
-fn stacks(bytes: &[u8], unwind: Option<Unwind<'_>>) -> Result<(EventHead, [Option<Stack>; 2]), WrongSize> {
+fn stacks(
+    bytes: &[u8],
+    unwind: Option<Unwind<'_>>,
+) -> Result<(EventHead, [Option<Stack>; 2]), WrongSize> {
     let wrong = |wanted| WrongSize::event(bytes.len(), wanted);
-    let (event, copied) = StackEvent::read_from_prefix(bytes).map_err(|_| wrong(size_of::<StackEvent>()))?;
-    let StackEvent { head, kernel, registers } = event;
+    let (event, copied) =
+        StackEvent::read_from_prefix(bytes).map_err(|_| wrong(size_of::<StackEvent>()))?;
+    let StackEvent {
+        head,
+        kernel,
+        registers,
+    } = event;
     let kernel = match walked(head.kernel_bytes) {
-        Some(bytes) => Some(kernel.get(..bytes / size_of::<u64>()).ok_or_else(|| wrong(bytes))?),
+        Some(bytes) => Some(
+            kernel
+                .get(..bytes / size_of::<u64>())
+                .ok_or_else(|| wrong(bytes))?,
+        ),
         None => None,
     };
     let user = match walked(head.user_bytes) {
-        Some(bytes) => Some(copied.get(..bytes).ok_or_else(|| wrong(size_of::<StackEvent>() + bytes))?),
+        Some(bytes) => Some(
+            copied
+                .get(..bytes)
+                .ok_or_else(|| wrong(size_of::<StackEvent>() + bytes))?,
+        ),
         None => None,
     };
     let user = user.map(|bytes| match unwind {
-        Some(unwind) => unwind(CopiedStack { pid: head.tgid as u32, registers, bytes }),
-        None => Stack::of_frame_pointers(bytes.as_chunks().0.iter().copied().map(u64::from_ne_bytes).collect()),
+        Some(unwind) => unwind(CopiedStack {
+            pid: head.tgid as u32,
+            registers,
+            bytes,
+        }),
+        None => Stack::of_frame_pointers(
+            bytes
+                .as_chunks()
+                .0
+                .iter()
+                .copied()
+                .map(u64::from_ne_bytes)
+                .collect(),
+        ),
     });
-    Ok((head, [kernel.map(|addresses| Stack::of_kernel(addresses.to_vec())), user]))
+    Ok((
+        head,
+        [
+            kernel.map(|addresses| Stack::of_kernel(addresses.to_vec())),
+            user,
+        ],
+    ))
 }
 
 /// Returns the size of a stack in bytes; `None` if the length is 0 or an error: the stack could

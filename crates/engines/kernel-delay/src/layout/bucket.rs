@@ -55,7 +55,9 @@ impl Bucket {
             return Some(bucket);
         }
         let slot = slot_of(offset);
-        let part = offset.checked_sub(entry_of(slot)).filter(|_| slot < SLOTS)? as usize;
+        let part = offset
+            .checked_sub(entry_of(slot))
+            .filter(|_| slot < SLOTS)? as usize;
         match part {
             _ if part == offset_of!(CallEntry, cpu) => Some(Self::OnCpu(slot)),
             _ if part == offset_of!(CallEntry, blocked) => Some(Self::Blocked(slot)),
@@ -72,13 +74,24 @@ mod tests {
     #[test]
     fn a_bucket_is_one_of_the_sums() {
         let cpu = |slot| entry_of(slot) + offset_of!(CallEntry, cpu) as u32;
-        assert_eq!(Bucket::at(offset_of!(Thread, soft) as u32), Some(Bucket::Soft));
+        assert_eq!(
+            Bucket::at(offset_of!(Thread, soft) as u32),
+            Some(Bucket::Soft)
+        );
         assert_eq!(
             [0, SLOTS - 1].map(|slot| Bucket::at(cpu(slot))),
             [0, SLOTS - 1].map(|slot| Some(Bucket::OnCpu(slot)))
         );
         assert_eq!(Bucket::at(cpu(3) + 8), Some(Bucket::Blocked(3)));
-        for nothing in [0, 1, cpu(3) - 8, cpu(3) + 1, cpu(SLOTS), offset_of!(Thread, nobody) as u32, u32::MAX] {
+        for nothing in [
+            0,
+            1,
+            cpu(3) - 8,
+            cpu(3) + 1,
+            cpu(SLOTS),
+            offset_of!(Thread, nobody) as u32,
+            u32::MAX,
+        ] {
             assert_eq!(Bucket::at(nothing), None, "{nothing}");
         }
     }

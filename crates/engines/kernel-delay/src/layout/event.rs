@@ -11,7 +11,9 @@ pub type KernelStack = [u64; STACK_DEPTH];
 pub const STACK_DEPTH: usize = 64;
 
 /// Event in the ring without stacks, and start of one with stacks: a completed system call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct EventHead {
     /// Time of entry.
@@ -57,6 +59,10 @@ pub const MOST_COPIED: u32 = 24 * STACK_PIECE;
 /// Returns the size of an event with stacks in bytes, if `copied` bytes of the user's stack are
 /// copied.
 pub const fn stack_event_size(copied: u32) -> u32 {
-    let user = if copied == 0 { size_of::<KernelStack>() as u32 } else { copied };
+    let user = if copied == 0 {
+        size_of::<KernelStack>() as u32
+    } else {
+        copied
+    };
     size_of::<StackEvent>() as u32 + user
 }

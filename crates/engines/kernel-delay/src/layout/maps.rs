@@ -50,7 +50,11 @@ pub(crate) fn maps(threads: u32, cpus: u32) -> Vec<MapDef> {
     // memory will do.
     let small = |name, key, size, each: u32| {
         let map = hash(name, key, size, threads.saturating_mul(each));
-        if threads <= MOST_PREALLOCATED { map } else { map.with_flags(NO_PREALLOC) }
+        if threads <= MOST_PREALLOCATED {
+            map
+        } else {
+            map.with_flags(NO_PREALLOC)
+        }
     };
     vec![
         // A value takes memory only if there is a thread for it.

@@ -24,7 +24,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub use bpf_program::wire::{WrongSize, read_key, read_value};
 pub use bucket::{Bucket, entry_of, slot_of};
 pub use event::{
-    EventHead, KernelStack, MOST_COPIED, REGISTER_COUNT, STACK_DEPTH, STACK_PIECE, StackEvent, stack_event_size,
+    EventHead, KernelStack, MOST_COPIED, REGISTER_COUNT, STACK_DEPTH, STACK_PIECE, StackEvent,
+    stack_event_size,
 };
 pub use maps::{COUNTS, INTERRUPTS, LOG, PREEMPTORS, TEMPLATE, THREADS, UPCALLS, WINDOW};
 pub(crate) use maps::{PLACES, TURNS, maps, turns};
@@ -33,7 +34,9 @@ pub use sched_programs::processes::PROCESSES;
 pub use sched_programs::Comm;
 
 /// Count and times in nanoseconds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct Tally {
     /// Number of times.
@@ -46,7 +49,9 @@ pub struct Tally {
 }
 
 /// Tally that also keeps the shortest time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct TallyWithMin {
     /// Count, sum, longest.
@@ -185,7 +190,9 @@ pub type Histogram = [u32; HISTOGRAM];
 pub const HISTOGRAM: usize = 40;
 
 /// Record of a system call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct CallEntry {
     /// Calls completed in the window, with their times from entry to exit.
@@ -295,7 +302,9 @@ pub mod first {
 }
 
 /// Bounds of the window, in nanoseconds of `CLOCK_MONOTONIC`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct WindowValue {
     /// Start; the greatest number until it is known.
@@ -328,7 +337,9 @@ pub mod armed {
 }
 
 /// Counts of the programs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct Counts {
     /// Number of threads that wait for a CPU; at 0, the programs do not log who runs.

@@ -53,17 +53,34 @@ pub struct Attached<'a> {
 
 /// Makes the programs, of triggers too, and attaches them all.
 pub fn attach<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<'a>, DelayError> {
-    let named: Vec<&Trigger> = options.triggers.iter().map(|placed| placed.trigger).collect();
+    let named: Vec<&Trigger> = options
+        .triggers
+        .iter()
+        .map(|placed| placed.trigger)
+        .collect();
     attach_all(facts, options).map_err(|error| triggers::explain(error, &named))
 }
 
 fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<'a>, DelayError> {
-    let AttachOptions { pids, children, max_threads, events, triggers, count_upcalls, absences, page_faults, observer } =
-        options;
+    let AttachOptions {
+        pids,
+        children,
+        max_threads,
+        events,
+        triggers,
+        count_upcalls,
+        absences,
+        page_faults,
+        observer,
+    } = options;
     // Triggers are for one process, the first one.
     let pid = pids.first().copied().unwrap_or_default();
     let several = pids.len() > 1 || children;
-    let processes = if several { Processes::Several { children } } else { Processes::One(pid) };
+    let processes = if several {
+        Processes::Several { children }
+    } else {
+        Processes::One(pid)
+    };
     let features = Features::detect()?;
     let exchange = features.exchange;
     let cpus = host::cpus::possible().map_err(SchedError::map(layout::TEMPLATE))?;
@@ -87,19 +104,35 @@ fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<
         module.maps.push(layout::turns());
     }
     let prepare = |placed| Prepared::add(pid, placed, facts, turn, &mut module);
-    let prepared: Vec<Prepared<'a>> = triggers.into_iter().map(prepare).collect::<Result<_, _>>()?;
-    let upcalls = if count_upcalls { upcall_counter::add(facts, &mut module)? } else { None };
+    let prepared: Vec<Prepared<'a>> = triggers
+        .into_iter()
+        .map(prepare)
+        .collect::<Result<_, _>>()?;
+    let upcalls = if count_upcalls {
+        upcall_counter::add(facts, &mut module)?
+    } else {
+        None
+    };
     module.programs.push(programs::peek(&setting)?);
     let mut faults = Vec::new();
     if page_faults {
-        for (program, counters) in programs::page_faults(&setting, tracepoints.get(FAULT_TRACEPOINT).copied())? {
+        for (program, counters) in
+            programs::page_faults(&setting, tracepoints.get(FAULT_TRACEPOINT).copied())?
+        {
             faults.push((module.programs.len(), counters));
             module.programs.push(program);
         }
     }
-    let mut tracer = Tracer::load(pids, several, &module, features.for_process(Some(pid)), observer)?;
+    let mut tracer = Tracer::load(
+        pids,
+        several,
+        &module,
+        features.for_process(Some(pid)),
+        observer,
+    )?;
     // At one place the kernel runs programs in the order in which they were attached.
-    let (first, last): (Vec<_>, Vec<_>) = prepared.iter().partition(|prepared| prepared.comes_first());
+    let (first, last): (Vec<_>, Vec<_>) =
+        prepared.iter().partition(|prepared| prepared.comes_first());
     for prepared in first {
         prepared.attach(tracer.session(), pid)?;
     }
@@ -107,26 +140,47 @@ fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<
     for prepared in last {
         prepared.attach(tracer.session(), pid)?;
     }
-    let upcalls = upcalls.map(|upcalls| upcalls.attach(tracer.session())).transpose();
+    let upcalls = upcalls
+        .map(|upcalls| upcalls.attach(tracer.session()))
+        .transpose();
     tracer.upcalls = upcalls.as_ref().ok().copied().flatten();
-    let triggers = prepared.iter().map(|prepared| (prepared.trigger, prepared.whose)).collect();
+    let triggers = prepared
+        .iter()
+        .map(|prepared| (prepared.trigger, prepared.whose))
+        .collect();
     let unseen_faults = attach_counted(tracer.session(), &faults).err();
-    Ok(Attached { tracer, triggers, uncounted_upcalls: upcalls.err(), unseen_faults })
+    Ok(Attached {
+        tracer,
+        triggers,
+        uncounted_upcalls: upcalls.err(),
+        unseen_faults,
+    })
 }
 
 /// Attaches each program to its counters in the kernel, on each CPU, or to its tracepoint, in the
 /// given order. For page faults the ends come first, since a start whose end is not seen would
 /// never end.
-fn attach_counted(session: &mut Session, programs: &[(usize, &[Counter])]) -> Result<(), SessionError> {
+fn attach_counted(
+    session: &mut Session,
+    programs: &[(usize, &[Counter])],
+) -> Result<(), SessionError> {
     let cpus = host::cpus::online();
-    let events = programs.iter().map(|(_, counters)| counters.len()).sum::<usize>() * cpus.len();
-    let failed = |source| SessionError::Attach { what: "the events of page faults".to_owned(), source };
+    let events = programs
+        .iter()
+        .map(|(_, counters)| counters.len())
+        .sum::<usize>()
+        * cpus.len();
+    let failed = |source| SessionError::Attach {
+        what: "the events of page faults".to_owned(),
+        source,
+    };
     // Each is an event and its link: on a machine with many CPUs that is more than a process may
     // usually open.
     make_room_for_files(2 * events as u64).map_err(failed)?;
     for (program, counters) in programs {
         if counters.is_empty() {
-            session.attach_loaded_target(*program, &format!("the tracepoint {FAULT_TRACEPOINT}"))?;
+            session
+                .attach_loaded_target(*program, &format!("the tracepoint {FAULT_TRACEPOINT}"))?;
         }
         for &counter in *counters {
             for &cpu in &cpus {

@@ -39,7 +39,13 @@ impl Collector {
         mut unwinder: Option<Unwinder>,
         observer: Observer,
     ) -> Result<Self, DelayError> {
-        let kept = Kept { events: Events::new(Limits { events: EVENTS, stacks }), wrong: None };
+        let kept = Kept {
+            events: Events::new(Limits {
+                events: EVENTS,
+                stacks,
+            }),
+            wrong: None,
+        };
         let kept = Arc::new(Mutex::new(kept));
         let into = Arc::clone(&kept);
         // Kept where they are read: a queue would be one more thing to bound.
@@ -53,7 +59,10 @@ impl Collector {
             kept.wrong = kept.wrong.take().or(added.err());
             None
         };
-        Ok(Self { reader: RingReader::start(session, RING, keep)?, kept })
+        Ok(Self {
+            reader: RingReader::start(session, RING, keep)?,
+            kept,
+        })
     }
 
     /// Takes the rest, which is finite: after the window's end the kernel sends no more.
@@ -63,7 +72,10 @@ impl Collector {
         if let Some(wrong) = kept.wrong.take() {
             return Err(wrong.into());
         }
-        let none = Events::new(Limits { events: 0, stacks: 0 });
+        let none = Events::new(Limits {
+            events: 0,
+            stacks: 0,
+        });
         Ok(std::mem::replace(&mut kept.events, none))
     }
 }

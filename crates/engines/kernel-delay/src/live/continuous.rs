@@ -32,7 +32,10 @@ impl Tracer {
         for tid in self.tids()? {
             let mut reading = self.thread(tid)?;
             for _ in 1..TRIES {
-                if reading.as_ref().is_none_or(|reading| running.adds_up(reading)) {
+                if reading
+                    .as_ref()
+                    .is_none_or(|reading| running.adds_up(reading))
+                {
                     break;
                 }
                 std::thread::sleep(PAUSE);
@@ -55,8 +58,15 @@ impl Tracer {
     fn thread(&mut self, tid: u32) -> Result<Option<ThreadReading>, DelayError> {
         let at = monotonic_nanos();
         let map = self.map(THREADS)?;
-        let read = || Ok::<_, DelayError>(map.get::<ThreadValue>(&tid)?.map(|value| Snapshot::of(&value)));
-        let Some(mut after) = read()? else { return Ok(None) };
+        let read = || {
+            Ok::<_, DelayError>(
+                map.get::<ThreadValue>(&tid)?
+                    .map(|value| Snapshot::of(&value)),
+            )
+        };
+        let Some(mut after) = read()? else {
+            return Ok(None);
+        };
         for _ in 0..TRIES {
             let Some(next) = read()? else { break };
             if after.mark() == next.mark() && !after.is_changing() {
@@ -66,20 +76,37 @@ impl Tracer {
         }
         let pid = after.process();
         let is_known = after.thread.first != first::NONE && after.thread.resolved != 0;
-        let was = self.before.get(&tid).map(|(_, thread)| *thread).unwrap_or_default();
+        let was = self
+            .before
+            .get(&tid)
+            .map(|(_, thread)| *thread)
+            .unwrap_or_default();
         let mut is = if is_known { was } else { self.read(pid, tid) };
         if !is_known {
             is.look_if_frozen(pid, tid);
             self.before.insert(tid, (Snapshot::default(), is));
         }
-        Ok(Some(ThreadReading { tid, after, at, fallback: fallback(was, is), name: proc_thread::name(pid, tid) }))
+        Ok(Some(ThreadReading {
+            tid,
+            after,
+            at,
+            fallback: fallback(was, is),
+            name: proc_thread::name(pid, tid),
+        }))
     }
 
     /// Takes the preemptors and interrupts since the last call out of the maps, which would fill
     /// up. Additions by a program between the reading and the removal are missing among the causes,
     /// but no time of a thread is.
     fn causes(&self) -> Result<Causes, DelayError> {
-        let (preemptors, interrupts) = (self.map(PREEMPTORS)?.drain()?, self.map(INTERRUPTS)?.drain()?);
-        Ok(Causes { preemptors, interrupts, hard_names: host::interrupt_names() })
+        let (preemptors, interrupts) = (
+            self.map(PREEMPTORS)?.drain()?,
+            self.map(INTERRUPTS)?.drain()?,
+        );
+        Ok(Causes {
+            preemptors,
+            interrupts,
+            hard_names: host::interrupt_names(),
+        })
     }
 }

@@ -19,7 +19,9 @@ pub struct CpuLimits {
 impl CpuLimits {
     /// Reads the limits of these processes, each once.
     pub fn read(pids: &[u32]) -> Self {
-        Self { before: of_all(pids) }
+        Self {
+            before: of_all(pids),
+        }
     }
 
     /// Returns the changes since the reading, including limits of processes that have ended
@@ -48,7 +50,10 @@ fn with_more(mut limits: Vec<CpuLimit>, pids: &[u32]) -> Vec<CpuLimit> {
 fn grown(before: &[CpuLimit], after: &[CpuLimit]) -> Vec<CpuLimit> {
     let of = |after: &CpuLimit| {
         let nothing = CpuLimit::default();
-        let before = before.iter().find(|before| before.group == after.group).unwrap_or(&nothing);
+        let before = before
+            .iter()
+            .find(|before| before.group == after.group)
+            .unwrap_or(&nothing);
         let since = |part: fn(&CpuLimit) -> u64| part(after).saturating_sub(part(before));
         let periods = since(|limit| limit.periods);
         (periods > 0).then(|| CpuLimit {
@@ -72,9 +77,15 @@ pub fn limit(threads: &mut [ThreadSample], limits: &[CpuLimit]) {
     for thread in threads {
         let most = *of_processes.entry(thread.pid).or_insert_with(|| {
             let own = cpu_limits(thread.pid);
-            let is_own =
-                |limit: &&CpuLimit| own.as_ref().is_none_or(|own| own.iter().any(|it| it.folder == limit.folder));
-            limits.iter().filter(is_own).map(|limit| limit.throttled_nanos).sum()
+            let is_own = |limit: &&CpuLimit| {
+                own.as_ref()
+                    .is_none_or(|own| own.iter().any(|it| it.folder == limit.folder))
+            };
+            limits
+                .iter()
+                .filter(is_own)
+                .map(|limit| limit.throttled_nanos)
+                .sum()
         });
         thread.throttled_at_most = most.min(thread.budget.ready);
     }
@@ -84,7 +95,14 @@ pub fn limit(threads: &mut [ThreadSample], limits: &[CpuLimit]) {
 pub fn lines(limits: &[CpuLimit]) -> Vec<String> {
     let used_up = limits.iter().filter(|limit| limit.throttled > 0);
     let line = |limit: &CpuLimit| {
-        let CpuLimit { group, periods, throttled, throttled_nanos, setting, .. } = limit;
+        let CpuLimit {
+            group,
+            periods,
+            throttled,
+            throttled_nanos,
+            setting,
+            ..
+        } = limit;
         let group = printable::text(group.as_bytes()).into_owned();
         format!(
             "the CPU limit of cgroup {group} ({setting}) was used up in {throttled} of {periods} periods: its threads then \
@@ -98,7 +116,14 @@ pub fn lines(limits: &[CpuLimit]) -> Vec<String> {
 /// Returns all limits as JSON.
 pub fn json(limits: &[CpuLimit]) -> Value {
     let one = |limit: &CpuLimit| {
-        let CpuLimit { group, periods, throttled, throttled_nanos, setting, .. } = limit;
+        let CpuLimit {
+            group,
+            periods,
+            throttled,
+            throttled_nanos,
+            setting,
+            ..
+        } = limit;
         let group = printable::text(group.as_bytes());
         json!({
             "cgroup": group, "setting": setting, "periods": periods, "used_up": throttled, "throttled_ns": throttled_nanos,
@@ -117,15 +142,30 @@ mod tests {
     fn a_thread_was_limited_for_no_longer_than_it_waited() {
         let thread = |ready| ThreadSample {
             pid: u32::MAX,
-            budget: Budget { ready, ..Budget::default() },
+            budget: Budget {
+                ready,
+                ..Budget::default()
+            },
             ..ThreadSample::default()
         };
         let mut threads = [thread(40), thread(900)];
-        let limits = [10, 70].map(|throttled_nanos| CpuLimit { throttled_nanos, ..CpuLimit::default() });
+        let limits = [10, 70].map(|throttled_nanos| CpuLimit {
+            throttled_nanos,
+            ..CpuLimit::default()
+        });
         limit(&mut threads, &limits);
-        assert_eq!(threads.each_ref().map(|thread| thread.throttled_at_most), [40, 80]);
+        assert_eq!(
+            threads.each_ref().map(|thread| thread.throttled_at_most),
+            [40, 80]
+        );
         let mut threads = [thread(40)];
-        limit(&mut threads, &[CpuLimit { periods: 7, ..CpuLimit::default() }]);
+        limit(
+            &mut threads,
+            &[CpuLimit {
+                periods: 7,
+                ..CpuLimit::default()
+            }],
+        );
         assert_eq!(threads[0].throttled_at_most, 0);
     }
 
@@ -140,12 +180,19 @@ mod tests {
             ..CpuLimit::default()
         };
         let before = [limit("/pod", 100, 7), limit("/pod/one", 100, 50)];
-        let after = [limit("/pod", 110, 7), limit("/pod/one", 110, 59), limit("/pod/idle", 0, 0)];
+        let after = [
+            limit("/pod", 110, 7),
+            limit("/pod/one", 110, 59),
+            limit("/pod/idle", 0, 0),
+        ];
         let grown = grown(&before, &after);
         assert_eq!(grown, [limit("/pod", 10, 0), limit("/pod/one", 10, 9)]);
         let lines = lines(&grown);
         assert_eq!(lines.len(), 1);
-        assert!(lines[0].contains("cgroup /pod/one (cpu.max) was used up in 9 of 10 periods"), "{lines:?}");
+        assert!(
+            lines[0].contains("cgroup /pod/one (cpu.max) was used up in 9 of 10 periods"),
+            "{lines:?}"
+        );
         assert!(lines[0].contains("9.00 ms in all"), "{lines:?}");
         assert_eq!(json(&grown)[1]["used_up"], 9);
     }

@@ -42,11 +42,21 @@ impl ProcThread {
     pub(super) fn read(pid: u32, tid: u32, is_32_bit: bool) -> Self {
         let folder = task(pid, tid);
         let stat = Stat::read(&folder).ok();
-        let number = |field| stat.as_ref().and_then(|stat| stat.number(field)).unwrap_or(0);
+        let number = |field| {
+            stat.as_ref()
+                .and_then(|stat| stat.number(field))
+                .unwrap_or(0)
+        };
         let call = call(&proc::system_call(&folder));
         Self {
             state: stat.as_ref().and_then(Stat::state).unwrap_or('?'),
-            call: call.map(|slot| if is_32_bit && slot != SLOT_NONE { SLOT_COMPAT } else { slot }),
+            call: call.map(|slot| {
+                if is_32_bit && slot != SLOT_NONE {
+                    SLOT_COMPAT
+                } else {
+                    slot
+                }
+            }),
             is_frozen: false,
             user_ticks: number(14),
             system_ticks: number(15),
@@ -63,8 +73,8 @@ impl ProcThread {
 
     /// Checks whether the thread is frozen with its control group, waiting in one of [`FREEZER`].
     pub(super) fn look_if_frozen(&mut self, pid: u32, tid: u32) {
-        self.is_frozen =
-            ['S', 'D'].contains(&self.state) && FREEZER.contains(&proc::waits_in(&task(pid, tid)).as_str());
+        self.is_frozen = ['S', 'D'].contains(&self.state)
+            && FREEZER.contains(&proc::waits_in(&task(pid, tid)).as_str());
     }
 
     /// Returns whether the thread has exited, or is a first thread that has ended before the others
@@ -93,12 +103,18 @@ fn call(text: &str) -> Option<u32> {
 
 /// Returns the kernel's functions that a thread waits in, innermost first.
 pub(super) fn kernel_stack(pid: u32, tid: u32) -> Vec<String> {
-    proc::kernel_stack(&task(pid, tid)).iter().map(|name| printable::text(name.as_bytes()).into_owned()).collect()
+    proc::kernel_stack(&task(pid, tid))
+        .iter()
+        .map(|name| printable::text(name.as_bytes()).into_owned())
+        .collect()
 }
 
 /// Returns the numbers of a process's threads.
 pub(super) fn threads(pid: u32) -> Vec<u32> {
-    proc::threads(Pid(pid)).into_iter().map(|thread| thread.0).collect()
+    proc::threads(Pid(pid))
+        .into_iter()
+        .map(|thread| thread.0)
+        .collect()
 }
 
 /// Returns whether a number belongs to another process than the one that began at `begun` of the
@@ -106,7 +122,9 @@ pub(super) fn threads(pid: u32) -> Vec<u32> {
 /// known.
 pub(super) fn is_anothers(pid: u32, begun: u64) -> bool {
     let is_other = |ticks| ticks != begun / proc::TICK_NANOS;
-    begun > 0 && host::system::has_boot_time() && proc::start_of_living(Pid(pid)).is_some_and(is_other)
+    begun > 0
+        && host::system::has_boot_time()
+        && proc::start_of_living(Pid(pid)).is_some_and(is_other)
 }
 
 /// Returns a thread's name, with unprintable bytes escaped.

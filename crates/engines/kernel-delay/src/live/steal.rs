@@ -32,9 +32,17 @@ impl Steal {
 }
 
 fn grown(before: &HashMap<u32, u64>, after: &HashMap<u32, u64>) -> Vec<(u32, u64)> {
-    let of =
-        |(&cpu, &after): (&u32, &u64)| (cpu, after.saturating_sub(before.get(&cpu).copied().unwrap_or(after)) * TICK);
-    let mut all: Vec<(u32, u64)> = after.iter().map(of).filter(|(_, nanos)| *nanos > 0).collect();
+    let of = |(&cpu, &after): (&u32, &u64)| {
+        (
+            cpu,
+            after.saturating_sub(before.get(&cpu).copied().unwrap_or(after)) * TICK,
+        )
+    };
+    let mut all: Vec<(u32, u64)> = after
+        .iter()
+        .map(of)
+        .filter(|(_, nanos)| *nanos > 0)
+        .collect();
     all.sort_unstable_by_key(|&(cpu, nanos)| (std::cmp::Reverse(nanos), cpu));
     all
 }
@@ -42,8 +50,13 @@ fn grown(before: &HashMap<u32, u64>, after: &HashMap<u32, u64>) -> Vec<(u32, u64
 /// Returns a line, if one of the CPUs lost at least a hundredth of a window of `window`
 /// nanoseconds.
 pub fn line(stolen: &[(u32, u64)], window: u64) -> Option<String> {
-    stolen.first().filter(|(_, most)| most.saturating_mul(100) >= window.saturating_mul(WORTH_A_WORD))?;
-    let named = stolen.iter().take(NAMED).map(|(cpu, nanos)| format!("{} of CPU {cpu}", screen::time(*nanos)));
+    stolen
+        .first()
+        .filter(|(_, most)| most.saturating_mul(100) >= window.saturating_mul(WORTH_A_WORD))?;
+    let named = stolen
+        .iter()
+        .take(NAMED)
+        .map(|(cpu, nanos)| format!("{} of CPU {cpu}", screen::time(*nanos)));
     let named: Vec<String> = named.collect();
     let more = if stolen.len() > NAMED { ", ..." } else { "" };
     Some(format!(
@@ -54,7 +67,10 @@ pub fn line(stolen: &[(u32, u64)], window: u64) -> Option<String> {
 
 /// Returns the stolen times of all CPUs as JSON.
 pub fn json(stolen: &[(u32, u64)]) -> Value {
-    stolen.iter().map(|(cpu, nanos)| json!({ "cpu": cpu, "ns": nanos })).collect()
+    stolen
+        .iter()
+        .map(|(cpu, nanos)| json!({ "cpu": cpu, "ns": nanos }))
+        .collect()
 }
 
 #[cfg(test)]
@@ -63,12 +79,22 @@ mod tests {
 
     #[test]
     fn what_was_stolen_since_is_reported_if_it_is_much() {
-        let (before, after) = ([(0, 100), (1, 7), (2, 0)], [(0, 101), (1, 27), (2, 0), (3, 50)]);
+        let (before, after) = (
+            [(0, 100), (1, 7), (2, 0)],
+            [(0, 101), (1, 27), (2, 0), (3, 50)],
+        );
         let grown = grown(&before.into(), &after.into());
-        assert_eq!(grown, [(1, 200_000_000), (0, 10_000_000)], "of one that was not there nothing is known");
+        assert_eq!(
+            grown,
+            [(1, 200_000_000), (0, 10_000_000)],
+            "of one that was not there nothing is known"
+        );
         let line_of = |window| line(&grown, window);
         let text = line_of(1_000_000_000).unwrap();
-        assert!(text.starts_with("a hypervisor took 200 ms of CPU 1, 10.0 ms of CPU 0 for others:"), "{text}");
+        assert!(
+            text.starts_with("a hypervisor took 200 ms of CPU 1, 10.0 ms of CPU 0 for others:"),
+            "{text}"
+        );
         assert_eq!((line_of(20_000_000_001), line(&[], 1)), (None, None));
         assert_eq!(json(&grown)[0]["ns"], 200_000_000);
     }

@@ -15,7 +15,8 @@ use super::proc_thread::{self, ProcThread};
 use super::window::NEVER;
 use crate::error::DelayError;
 use crate::layout::{
-    COUNTS, Counts, INTERRUPTS, PREEMPTORS, PROCESSES, TEMPLATE, THREADS, ThreadValue, UPCALLS, WINDOW, WindowValue,
+    COUNTS, Counts, INTERRUPTS, PREEMPTORS, PROCESSES, TEMPLATE, THREADS, ThreadValue, UPCALLS,
+    WINDOW, WindowValue,
 };
 use crate::programs::{self, PEEK};
 use crate::sample::{ProcFallback, Sample, ThreadPair, Window, WindowSnapshot};
@@ -64,7 +65,16 @@ pub struct Lost {
 impl Lost {
     /// Returns the losses as JSON.
     pub fn json(&self) -> serde_json::Value {
-        let Self { threads, preemptors, interrupts, events, upcalls, processes, triggers, skipped } = *self;
+        let Self {
+            threads,
+            preemptors,
+            interrupts,
+            events,
+            upcalls,
+            processes,
+            triggers,
+            skipped,
+        } = *self;
         serde_json::json!({
             "threads": threads, "rivals": preemptors, "interrupts": interrupts, "events": events, "upcalls": upcalls,
             "triggers": triggers, "programs_skipped": skipped, "processes": processes,
@@ -111,7 +121,10 @@ impl Tracer {
         observer: Observer,
     ) -> Result<Self, DelayError> {
         let session = Session::load(module, features)?;
-        let peek = module.programs.iter().position(|program| program.name == PEEK);
+        let peek = module
+            .programs
+            .iter()
+            .position(|program| program.name == PEEK);
         let tracer = Self {
             session,
             pids,
@@ -130,9 +143,19 @@ impl Tracer {
         tracer.put_templates()?;
         if tracer.several {
             let map = tracer.map(PROCESSES)?;
-            tracer.pids.iter().try_for_each(|&pid| map.put(pid, &0_u64))?;
+            tracer
+                .pids
+                .iter()
+                .try_for_each(|&pid| map.put(pid, &0_u64))?;
         }
-        tracer.put(WINDOW, &WindowValue { start: NEVER, stop: NEVER, ..WindowValue::default() })?;
+        tracer.put(
+            WINDOW,
+            &WindowValue {
+                start: NEVER,
+                stop: NEVER,
+                ..WindowValue::default()
+            },
+        )?;
         Ok(tracer)
     }
 
@@ -189,7 +212,11 @@ impl Tracer {
     }
 
     /// Sets the value of a map of one element.
-    pub(super) fn put(&self, name: &'static str, value: &(impl IntoBytes + Immutable)) -> Result<(), DelayError> {
+    pub(super) fn put(
+        &self,
+        name: &'static str,
+        value: &(impl IntoBytes + Immutable),
+    ) -> Result<(), DelayError> {
         Ok(self.map(name)?.put(FIRST, value)?)
     }
 
@@ -225,7 +252,11 @@ impl Tracer {
         self.number = self.number.checked_add(1).unwrap_or(1);
         self.end_window()?;
         self.forget_gone()?;
-        self.are_32_bit = self.processes()?.into_iter().filter(|&pid| proc_thread::is_32_bit(pid)).collect();
+        self.are_32_bit = self
+            .processes()?
+            .into_iter()
+            .filter(|&pid| proc_thread::is_32_bit(pid))
+            .collect();
         for name in [PREEMPTORS, INTERRUPTS, UPCALLS] {
             // Upcalls have a map only where they are counted.
             if self.session.map(name).is_some() {
@@ -251,8 +282,15 @@ impl Tracer {
     /// the others wait. On a CPU without a timer's tick nothing else would show it.
     fn ask_cpus(&self) {
         let Some(peek) = self.peek else { return };
-        let unsure = |(snapshot, thread): &&(Snapshot, ProcThread)| snapshot.is_unsure() && thread.state == 'R';
-        let cpus: BTreeSet<u32> = self.before.values().filter(unsure).map(|(_, thread)| thread.cpu).collect();
+        let unsure = |(snapshot, thread): &&(Snapshot, ProcThread)| {
+            snapshot.is_unsure() && thread.state == 'R'
+        };
+        let cpus: BTreeSet<u32> = self
+            .before
+            .values()
+            .filter(unsure)
+            .map(|(_, thread)| thread.cpu)
+            .collect();
         for cpu in cpus {
             self.session.run_on(peek, cpu);
         }
@@ -262,7 +300,11 @@ impl Tracer {
     /// thread is switched off its CPU for good.
     pub fn wait_for_last(&self) -> Result<(), DelayError> {
         for _ in 0..MAX_END_POLLS {
-            if self.snapshots(0)?.iter().all(|(_, thread)| thread.is_dead()) {
+            if self
+                .snapshots(0)?
+                .iter()
+                .all(|(_, thread)| thread.is_dead())
+            {
                 break;
             }
             std::thread::sleep(END_POLL_INTERVAL);
@@ -284,7 +326,11 @@ impl Tracer {
             sample = Sample::of(&snapshot);
         }
         let map = self.map(THREADS)?;
-        for gone in snapshot.threads.iter().filter(|thread| thread.after.is_dead()) {
+        for gone in snapshot
+            .threads
+            .iter()
+            .filter(|thread| thread.after.is_dead())
+        {
             map.delete(&gone.tid)?;
         }
         Ok(sample)
@@ -306,21 +352,47 @@ impl Tracer {
             let fallback = fallback(was, now);
             let name = proc_thread::name(pid, tid);
             // If the number was given to another thread meanwhile, that thread starts from nothing.
-            let before = if after.start_time() == before.start_time() { before } else { Snapshot::default() };
-            threads.push(ThreadPair { tid, before, after, fallback, name, stuck_in });
+            let before = if after.start_time() == before.start_time() {
+                before
+            } else {
+                Snapshot::default()
+            };
+            threads.push(ThreadPair {
+                tid,
+                before,
+                after,
+                fallback,
+                name,
+                stuck_in,
+            });
         }
-        let (preemptors, interrupts) = (self.map(PREEMPTORS)?.pairs()?, self.map(INTERRUPTS)?.pairs()?);
+        let (preemptors, interrupts) = (
+            self.map(PREEMPTORS)?.pairs()?,
+            self.map(INTERRUPTS)?.pairs()?,
+        );
         let upcalls = match self.upcalls {
             Some(with_errors) => Some(Upcalls::of(&self.map(UPCALLS)?.pairs()?, with_errors)),
             None => None,
         };
         let hard_names = host::interrupt_names();
         let functions = self.functions.names(&preemptors);
-        Ok(WindowSnapshot { window, threads, preemptors, interrupts, hard_names, functions, upcalls })
+        Ok(WindowSnapshot {
+            window,
+            threads,
+            preemptors,
+            interrupts,
+            hard_names,
+            functions,
+            upcalls,
+        })
     }
 
     /// Starts a collector of the events of a window, with room for `stacks` different stacks.
-    pub fn collector(&self, stacks: usize, unwinder: Option<Unwinder>) -> Result<Collector, DelayError> {
+    pub fn collector(
+        &self,
+        stacks: usize,
+        unwinder: Option<Unwinder>,
+    ) -> Result<Collector, DelayError> {
         Collector::start(&self.session, stacks, unwinder, self.observer.clone())
     }
 
@@ -350,7 +422,12 @@ impl Tracer {
         let map = self.map(THREADS)?;
         let mut all = Vec::new();
         for tid in self.tids()? {
-            let read = || Ok::<_, DelayError>(map.get::<ThreadValue>(&tid)?.map(|value| Snapshot::of(&value)));
+            let read = || {
+                Ok::<_, DelayError>(
+                    map.get::<ThreadValue>(&tid)?
+                        .map(|value| Snapshot::of(&value)),
+                )
+            };
             let Some(mut last) = read()? else { continue };
             for _ in 0..MAX_READS {
                 let Some(next) = read()? else { break };

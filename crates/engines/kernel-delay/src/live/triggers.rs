@@ -62,35 +62,78 @@ impl<'a> Prepared<'a> {
         module: &mut Module,
     ) -> Result<Self, DelayError> {
         let own = TriggerKind::Process(pid);
-        let PlacedTrigger { trigger: wanted, to, places } = placed;
+        let PlacedTrigger {
+            trigger: wanted,
+            to,
+            places,
+        } = placed;
         let (kind, program_kind, target, place) = match wanted {
             Trigger::Usdt { .. } => (own, ProgramKind::Uprobe, None, Place::User(places)),
             Trigger::User { on_return, .. } => {
-                let kind = if *on_return { ProgramKind::UprobeReturn } else { ProgramKind::Uprobe };
+                let kind = if *on_return {
+                    ProgramKind::UprobeReturn
+                } else {
+                    ProgramKind::Uprobe
+                };
                 (own, kind, None, Place::User(places))
             }
             Trigger::Tracepoint { system, event } => {
                 let (kind, name) = tracepoint(pid, system, event, facts)?;
                 match facts.programs.tracepoints.get(name) {
                     Some(&btf_id) => {
-                        let target = BtfTarget { name: name.to_owned(), btf_id };
-                        (kind, ProgramKind::BtfTracepoint, Some(target), Place::Loaded)
+                        let target = BtfTarget {
+                            name: name.to_owned(),
+                            btf_id,
+                        };
+                        (
+                            kind,
+                            ProgramKind::BtfTracepoint,
+                            Some(target),
+                            Place::Loaded,
+                        )
                     }
                     None => (kind, ProgramKind::RawTracepoint, None, Place::Named),
                 }
             }
-            Trigger::Kernel { function, on_return } => {
+            Trigger::Kernel {
+                function,
+                on_return,
+            } => {
                 let (kind, target, place) = kernel(function, *on_return, facts);
                 (TriggerKind::Anyone, kind, target, place)
             }
         };
-        let name = if to == TriggerUse::Stop { STOP_PROGRAM } else { START_PROGRAM };
+        let name = if to == TriggerUse::Stop {
+            STOP_PROGRAM
+        } else {
+            START_PROGRAM
+        };
         let code = trigger(kind, to, turn)?;
         let program = module.programs.len();
-        module.programs.push(ProgramDef { target, ..ProgramDef::new(name, program_kind, code) });
-        let whose = if kind == TriggerKind::Anyone { "any process" } else { "this process" };
-        let at_exit = matches!(kind, TriggerKind::Call { in_registers: Some(_), .. });
-        Ok(Self { trigger: wanted, place, program, whose, to, at_exit })
+        module.programs.push(ProgramDef {
+            target,
+            ..ProgramDef::new(name, program_kind, code)
+        });
+        let whose = if kind == TriggerKind::Anyone {
+            "any process"
+        } else {
+            "this process"
+        };
+        let at_exit = matches!(
+            kind,
+            TriggerKind::Call {
+                in_registers: Some(_),
+                ..
+            }
+        );
+        Ok(Self {
+            trigger: wanted,
+            place,
+            program,
+            whose,
+            to,
+            at_exit,
+        })
     }
 
     /// Returns whether it comes before the programs that account for time, so that a call whose
@@ -106,10 +149,19 @@ impl<'a> Prepared<'a> {
     /// Attaches the program.
     pub(super) fn attach(&self, session: &mut Session, pid: u32) -> Result<(), SessionError> {
         match &self.place {
-            Place::Loaded => session.attach_loaded_target(self.program, &self.trigger.to_string())?,
+            Place::Loaded => {
+                session.attach_loaded_target(self.program, &self.trigger.to_string())?;
+            }
             Place::User(files) => {
                 for (path, places) in files {
-                    session.attach_uprobes(self.program, &Uprobes { path, places, pid: Some(pid) })?;
+                    session.attach_uprobes(
+                        self.program,
+                        &Uprobes {
+                            path,
+                            places,
+                            pid: Some(pid),
+                        },
+                    )?;
                 }
             }
             Place::Named => {
@@ -129,42 +181,86 @@ impl<'a> Prepared<'a> {
 
 /// Returns the condition under which a tracepoint fires as a trigger, and the tracepoint that it
 /// uses.
-fn tracepoint<'t>(pid: u32, system: &str, event: &'t str, facts: &Facts) -> Result<(TriggerKind, &'t str), DelayError> {
+fn tracepoint<'t>(
+    pid: u32,
+    system: &str,
+    event: &'t str,
+    facts: &Facts,
+) -> Result<(TriggerKind, &'t str), DelayError> {
     if system != "syscalls" {
         return Ok((TriggerKind::Anyone, event));
     }
-    let (entry, call) = match (event.strip_prefix("sys_enter_"), event.strip_prefix("sys_exit_")) {
+    let (entry, call) = match (
+        event.strip_prefix("sys_enter_"),
+        event.strip_prefix("sys_exit_"),
+    ) {
         (Some(call), _) => (true, call),
         (_, Some(call)) => (false, call),
-        _ => return Err(DelayError::NoCallEvent { event: event.to_owned() }),
+        _ => {
+            return Err(DelayError::NoCallEvent {
+                event: event.to_owned(),
+            });
+        }
     };
-    let number =
-        call_number(call).ok_or_else(|| DelayError::NoCall { name: call.to_owned(), near: calls_near(call) })?;
+    let number = call_number(call).ok_or_else(|| DelayError::NoCall {
+        name: call.to_owned(),
+        near: calls_near(call),
+    })?;
     let in_registers = (!entry).then_some(facts.registers.call_number);
-    let kind = TriggerKind::Call { tgid: pid, number, in_registers };
+    let kind = TriggerKind::Call {
+        tgid: pid,
+        number,
+        in_registers,
+    };
     Ok((kind, if entry { "sys_enter" } else { "sys_exit" }))
 }
 
 /// Returns the program's kind and place for a kernel function: a kprobe or, on a kernel without
 /// kprobes, an attachment by BTF.
-fn kernel(function: &str, on_return: bool, facts: &Facts) -> (ProgramKind, Option<BtfTarget>, Place) {
+fn kernel(
+    function: &str,
+    on_return: bool,
+    facts: &Facts,
+) -> (ProgramKind, Option<BtfTarget>, Place) {
     if facts.has_kprobes {
-        let kind = if on_return { ProgramKind::KprobeReturn } else { ProgramKind::Kprobe };
+        let kind = if on_return {
+            ProgramKind::KprobeReturn
+        } else {
+            ProgramKind::Kprobe
+        };
         return (kind, None, Place::Kernel);
     }
     let btf_id = facts.functions.get(function).copied().unwrap_or_default();
-    let kind = if on_return { ProgramKind::Fexit } else { ProgramKind::Fentry };
-    (kind, Some(BtfTarget { name: function.to_owned(), btf_id }), Place::Loaded)
+    let kind = if on_return {
+        ProgramKind::Fexit
+    } else {
+        ProgramKind::Fentry
+    };
+    (
+        kind,
+        Some(BtfTarget {
+            name: function.to_owned(),
+            btf_id,
+        }),
+        Place::Loaded,
+    )
 }
 /// Explains an error that comes from a missing kernel feature, and leaves others as they are. A
 /// feature that one of our own programs needs is attributed to the command; a trigger at a kernel
 /// function may need kprobes, which this kernel may lack.
 pub(super) fn explain(error: DelayError, triggers: &[&Trigger]) -> DelayError {
     let error = match error {
-        DelayError::Programs(SchedError::Session(SessionError::TooOld { what, since, program }))
-            if !is_trigger(&program) =>
-        {
-            return SessionError::TooOld { what, since, program: "kernel-delay".to_owned() }.into();
+        DelayError::Programs(SchedError::Session(SessionError::TooOld {
+            what,
+            since,
+            program,
+        })) if !is_trigger(&program) => {
+            return SessionError::TooOld {
+                what,
+                since,
+                program: "kernel-delay".to_owned(),
+            }
+            .into();
         }
         DelayError::Programs(SchedError::Session(error)) => error,
         error => return error,
@@ -172,7 +268,9 @@ pub(super) fn explain(error: DelayError, triggers: &[&Trigger]) -> DelayError {
     let is_kernels = |trigger: &&&Trigger| matches!(trigger, Trigger::Kernel { .. });
     match triggers.iter().find(is_kernels) {
         Some(&trigger) if PerfSource::find("kprobe").is_none() && is_of(&error, trigger) => {
-            DelayError::NoKprobes { trigger: trigger.clone() }
+            DelayError::NoKprobes {
+                trigger: trigger.clone(),
+            }
         }
         _ => error.into(),
     }
@@ -181,7 +279,9 @@ pub(super) fn explain(error: DelayError, triggers: &[&Trigger]) -> DelayError {
 /// Returns whether an error came from loading or attaching a trigger's program.
 fn is_of(error: &SessionError, trigger: &Trigger) -> bool {
     match error {
-        SessionError::Locked { program, .. } | SessionError::Refused { program, .. } => is_trigger(program),
+        SessionError::Locked { program, .. } | SessionError::Refused { program, .. } => {
+            is_trigger(program)
+        }
         SessionError::Attach { what, .. } => *what == trigger.to_string(),
         _ => false,
     }

@@ -24,8 +24,13 @@ pub(super) fn add(facts: &Facts, module: &mut Module) -> Result<Option<Prepared>
     }
     let with_errors = facts.has_kprobes;
     module.maps.push(map());
-    module.programs.push(program(with_errors.then_some(facts.registers.result))?);
-    Ok(Some(Prepared { program: module.programs.len() - 1, with_errors }))
+    module
+        .programs
+        .push(program(with_errors.then_some(facts.registers.result))?);
+    Ok(Some(Prepared {
+        program: module.programs.len() - 1,
+        with_errors,
+    }))
 }
 
 impl Prepared {

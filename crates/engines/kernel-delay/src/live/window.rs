@@ -36,13 +36,22 @@ impl Tracer {
         loop {
             let start = monotonic_nanos() + ahead;
             let stop = length.map_or(NEVER, |length| start.saturating_add(length));
-            let window = Window { start, stop, number: self.number, edge: 0 };
+            let window = Window {
+                start,
+                stop,
+                number: self.number,
+                edge: 0,
+            };
             let value = window_value(&window, armed);
             self.put_window(&value)?;
             if monotonic_nanos() < start || ahead >= AHEAD << ANNOUNCEMENTS {
                 return Ok(window);
             }
-            self.put_window(&WindowValue { start: NEVER, stop: NEVER, ..value })?;
+            self.put_window(&WindowValue {
+                start: NEVER,
+                stop: NEVER,
+                ..value
+            })?;
             self.prepare()?;
             ahead *= 2;
         }
@@ -54,16 +63,43 @@ impl Tracer {
         self.missed += missed - self.missed_before.unwrap_or(missed);
         // Later than any time, but small enough that a time can be added without wrapping.
         let duration = length.unwrap_or(NEVER / 2);
-        let value = window_value(&Window { start: NEVER, stop: NEVER, number: self.number, edge: 0 }, armed::FOR_START);
-        self.put_window(&WindowValue { duration, start_took: 0, ..value })
+        let value = window_value(
+            &Window {
+                start: NEVER,
+                stop: NEVER,
+                number: self.number,
+                edge: 0,
+            },
+            armed::FOR_START,
+        );
+        self.put_window(&WindowValue {
+            duration,
+            start_took: 0,
+            ..value
+        })
     }
 
     /// Reads the window and its state.
     pub fn window(&self) -> Result<WindowState, DelayError> {
-        let WindowValue { start, stop, start_took, stop_took, .. } = self.get(WINDOW)?;
+        let WindowValue {
+            start,
+            stop,
+            start_took,
+            stop_took,
+            ..
+        } = self.get(WINDOW)?;
         let edge = start_took.saturating_sub(1) + stop_took.saturating_sub(1);
-        let window = Window { start, stop, number: self.number, edge };
-        Ok(WindowState { window, has_begun: start_took != 0, is_stopped: stop_took != 0 })
+        let window = Window {
+            start,
+            stop,
+            number: self.number,
+            edge,
+        };
+        Ok(WindowState {
+            window,
+            has_begun: start_took != 0,
+            is_stopped: stop_took != 0,
+        })
     }
 
     /// Ends the window very soon, unless it has ended or never began.
@@ -85,7 +121,9 @@ impl Tracer {
     /// Announces a window, and the holder of the turn.
     fn put_window(&self, value: &WindowValue) -> Result<(), DelayError> {
         // If programs can exchange a word, there is no map of turns.
-        let Ok(turns) = self.map(TURNS) else { return self.put(WINDOW, value) };
+        let Ok(turns) = self.map(TURNS) else {
+            return self.put(WINDOW, value);
+        };
         turns.clear()?;
         self.put(WINDOW, value)?;
         let turn = value.armed as u32;
@@ -98,13 +136,24 @@ impl Tracer {
     /// Sets the window's start to "never" before anything of the next one is written; see
     /// `emit::window_bounds`.
     pub(super) fn end_window(&self) -> Result<(), DelayError> {
-        self.put(WINDOW, &WindowValue { start: NEVER, ..self.get(WINDOW)? })
+        self.put(
+            WINDOW,
+            &WindowValue {
+                start: NEVER,
+                ..self.get(WINDOW)?
+            },
+        )
     }
 }
 
 /// Converts a window to the value of its map.
 fn window_value(window: &Window, armed: u32) -> WindowValue {
-    let Window { start, stop, number, edge } = *window;
+    let Window {
+        start,
+        stop,
+        number,
+        edge,
+    } = *window;
     WindowValue {
         start,
         stop,

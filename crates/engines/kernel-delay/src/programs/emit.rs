@@ -11,9 +11,9 @@ use sched_programs::{Ours, ProcessStack, Processes};
 use super::marks::{self, Level};
 use super::{Setting, places};
 use crate::layout::{
-    CALL_HISTOGRAM, CALL_HISTOGRAM_FIRST, CALL_HISTOGRAMS, COUNTS, CallEntry, CallHistogram, HISTOGRAM, Histogram,
-    InterruptKey, PreemptorKey, THREADS, TIME_MASK, Tally, TallyWithMin, ThreadValue, WINDOW, WINDOW_SHIFT, first,
-    histogram_at, state,
+    CALL_HISTOGRAM, CALL_HISTOGRAM_FIRST, CALL_HISTOGRAMS, COUNTS, CallEntry, CallHistogram,
+    HISTOGRAM, Histogram, InterruptKey, PreemptorKey, THREADS, TIME_MASK, Tally, TallyWithMin,
+    ThreadValue, WINDOW, WINDOW_SHIFT, first, histogram_at, state,
 };
 
 /// Stack of all programs. All programs use the last slots, and few the first ones.
@@ -100,13 +100,21 @@ const BUCKET_MASK: i32 = 0x7ff8;
 impl Setting {
     /// Returns the check whether a task is one of ours.
     pub(super) fn ours(&self) -> Ours {
-        Ours { processes: self.processes, task: self.task, stack: slot!(processes) }
+        Ours {
+            processes: self.processes,
+            task: self.task,
+            stack: slot!(processes),
+        }
     }
 }
 
 /// Sets `dst` to a member of the current task, which r6 is ([`current`]). r0 to r5 are lost.
 pub(super) fn of_current<T: Word>(asm: &mut Asm, setting: &Setting, dst: Reg, member: Member<T>) {
-    let task = if setting.exchange { Task::Typed(R6) } else { Task::Address(R6) };
+    let task = if setting.exchange {
+        Task::Typed(R6)
+    } else {
+        Task::Address(R6)
+    };
     task.get(asm, dst, member, slot!(processes));
 }
 
@@ -116,7 +124,9 @@ fn current(asm: &mut Asm, setting: &Setting, others: Label) {
         return current_by_address(asm, setting, others);
     }
     let task = &setting.task;
-    asm.comment("ours?").call(Helper::GET_CURRENT_TASK_BTF).mov(R6, R0);
+    asm.comment("ours?")
+        .call(Helper::GET_CURRENT_TASK_BTF)
+        .mov(R6, R0);
     setting.ours().unless(asm, R6, others);
     asm.copy(task.pid.of(R6), slot!(key));
 }
@@ -129,7 +139,10 @@ fn current_by_address(asm: &mut Asm, setting: &Setting, others: Label) {
     if !is_one {
         asm.call(Helper::GET_CURRENT_TASK).mov(R6, R0);
     }
-    asm.call(Helper::GET_CURRENT_PID_TGID).put(slot!(key), R0).mov(R1, R0).rsh(R1, 32);
+    asm.call(Helper::GET_CURRENT_PID_TGID)
+        .put(slot!(key), R0)
+        .mov(R1, R0)
+        .rsh(R1, 32);
     setting.ours().unless_group(asm, Task::Address(R6), others);
     if is_one {
         asm.call(Helper::GET_CURRENT_TASK).mov(R6, R0);
@@ -138,7 +151,9 @@ fn current_by_address(asm: &mut Asm, setting: &Setting, others: Label) {
 
 /// Sets r7 to the value of the thread whose number is in the slot `key`, or goes to `missing`.
 pub(super) fn find(asm: &mut Asm, missing: Label) {
-    asm.comment("the thread").lookup_or(THREADS, slot!(key), missing).mov(R7, R0);
+    asm.comment("the thread")
+        .lookup_or(THREADS, slot!(key), missing)
+        .mov(R7, R0);
 }
 
 /// Sets r7 to the value of the current thread; goes to `others` unless it is one of ours.
@@ -161,14 +176,18 @@ pub(super) fn account_running(asm: &mut Asm, setting: &Setting, level: Level) {
 /// window. So the stop of one window never meets an earlier start of another, which would count the
 /// time between them.
 fn window_bounds(asm: &mut Asm, start: Reg, stop: Reg) {
-    asm.load_data(R2, WINDOW, 0).get(stop, window!(stop)).get(start, window!(start));
+    asm.load_data(R2, WINDOW, 0)
+        .get(stop, window!(stop))
+        .get(start, window!(start));
 }
 
 /// Cuts the time from `from` to `to` to the window, and sets r2 to the window; goes to `none` if
 /// nothing is left. Registers r3 and r5 are lost.
 pub(super) fn cut_to_window(asm: &mut Asm, from: Reg, to: Reg, none: Label) {
     window_bounds(asm, R3, R5);
-    asm.at_least(from, R3).at_most(to, R5).jump_if(to, JumpOp::Le, from, none);
+    asm.at_least(from, R3)
+        .at_most(to, R5)
+        .jump_if(to, JumpOp::Le, from, none);
 }
 
 /// Adds the time from the mark until now to the bucket. An interrupt may come at any point and
@@ -184,9 +203,13 @@ pub(super) fn account(asm: &mut Asm, setting: &Setting, level: Level) {
     asm.mov(R4, R8);
     cut_to_window(asm, R1, R4, done);
     asm.sub(R4, R1);
-    asm.comment("into the bucket").get(R3, thread!(bucket)).and(R3, BUCKET_MASK);
+    asm.comment("into the bucket")
+        .get(R3, thread!(bucket))
+        .and(R3, BUCKET_MASK);
     asm.jump_if(R3, JumpOp::Gt, bytes_of!(ThreadValue) - 8, done);
-    asm.add(R3, R7).atomic(AtomicOp::Add, Width::W64, R3.at(0), R4).bind(done);
+    asm.add(R3, R7)
+        .atomic(AtomicOp::Add, Width::W64, R3.at(0), R4)
+        .bind(done);
 }
 
 /// Notes that the mark and the bucket disagree from here to [`changed`]. User space waits for the
@@ -207,15 +230,22 @@ pub(super) fn changed(asm: &mut Asm) {
 /// is lost to the wait before.
 pub(super) fn settle_running(asm: &mut Asm, setting: &Setting) {
     let (missed, counted) = (asm.label("missed"), asm.label("counted"));
-    asm.get(R1, thread!(state)).if_(R1, JumpOp::Ne, state::RUNNING, |asm| {
-        asm.put(thread!(state), state::RUNNING).jump_if(R1, JumpOp::Ne, state::UNSURE, missed);
-        asm.put(thread!(first), first::RUNNING).jump(counted).bind(missed).put(thread!(since), 0);
-        asm.get(R1, thread!(waits)).jump_if(R1, JumpOp::Eq, 0, counted).put(thread!(waits), 0);
-        add_to(asm, counts!(waiting), -1);
-        places::leave(asm, setting, counted);
-        asm.bind(counted);
-        on_cpu_bucket(asm);
-    });
+    asm.get(R1, thread!(state))
+        .if_(R1, JumpOp::Ne, state::RUNNING, |asm| {
+            asm.put(thread!(state), state::RUNNING)
+                .jump_if(R1, JumpOp::Ne, state::UNSURE, missed);
+            asm.put(thread!(first), first::RUNNING)
+                .jump(counted)
+                .bind(missed)
+                .put(thread!(since), 0);
+            asm.get(R1, thread!(waits))
+                .jump_if(R1, JumpOp::Eq, 0, counted)
+                .put(thread!(waits), 0);
+            add_to(asm, counts!(waiting), -1);
+            places::leave(asm, setting, counted);
+            asm.bind(counted);
+            on_cpu_bucket(asm);
+        });
 }
 
 /// Directs time on the CPU to the call that the thread is in, or to its own code.
@@ -225,19 +255,23 @@ pub(super) fn on_cpu_bucket(asm: &mut Asm) {
 
 /// Directs time to this part of the entry of the call that the thread is in.
 pub(super) fn call_bucket(asm: &mut Asm, part: i16) {
-    asm.get(R1, thread!(call)).add(R1, part).put(thread!(bucket), R1);
+    asm.get(R1, thread!(call))
+        .add(R1, part)
+        .put(thread!(bucket), R1);
 }
 
 /// Goes to `outside` unless the time from `since` until now lies wholly in the window; sets r2 to
 /// the window. r0, r1 and r4 are kept.
 pub(super) fn inside(asm: &mut Asm, since: Reg, outside: Label) {
     window_bounds(asm, R3, R5);
-    asm.jump_if(since, JumpOp::Lt, R3, outside).jump_if(R8, JumpOp::Gt, R5, outside);
+    asm.jump_if(since, JumpOp::Lt, R3, outside)
+        .jump_if(R8, JumpOp::Gt, R5, outside);
 }
 
 /// Counts r1 nanoseconds; r2 is the window. r1 is kept.
 pub(super) fn count(asm: &mut Asm, tally: Place<Tally>) {
-    asm.increase(field!(tally, Tally, count), R3, 1).increase(field!(tally, Tally, total), R3, R1);
+    asm.increase(field!(tally, Tally, count), R3, 1)
+        .increase(field!(tally, Tally, total), R3, R1);
     longest(asm, field!(tally, Tally, max));
 }
 
@@ -263,7 +297,8 @@ fn greatest(asm: &mut Asm, place: Place<u64>) {
     asm.get(R4, window!(number)).get(R5, place);
     // Less than 2^48 only if it belongs to this window.
     asm.sub(R5, R4).jump_if(R3, JumpOp::Gt, R5, keep);
-    asm.rsh(R5, WINDOW_SHIFT).jump_if(R5, JumpOp::Eq, 0, smaller);
+    asm.rsh(R5, WINDOW_SHIFT)
+        .jump_if(R5, JumpOp::Eq, 0, smaller);
     asm.bind(keep).or(R3, R4).put(place, R3).bind(smaller);
 }
 
@@ -275,18 +310,38 @@ pub(super) fn call_histogram(asm: &mut Asm) {
     let done = asm.label("no_histogram");
     let last = histogram_at(CALL_HISTOGRAMS as u32 - 1);
     let own = field!(R0, CallEntry, histogram);
-    asm.comment("its histogram").get(R5, own).if_(R5, JumpOp::Eq, 0, |asm| {
-        asm.get(R5, thread!(next_histogram)).jump_if(R5, JumpOp::Gt, last, done).put(own, R5);
-        asm.mov(R3, R5).add(R3, bytes_of!(CallHistogram)).put(thread!(next_histogram), R3);
-    });
-    asm.jump_if(R5, JumpOp::Gt, last, done).mov(R2, R1).at_most(R2, i32::MAX).mul(R2, R2).logarithm(R3, R2, R4);
-    asm.at_least(R3, CALL_HISTOGRAM_FIRST).sub(R3, CALL_HISTOGRAM_FIRST).at_most(R3, CALL_HISTOGRAM as u32 - 1);
-    asm.lsh(R3, 2).add(R3, R5).add(R3, R7).increase(Place::<u32>::from(R3), R4, 1).bind(done);
+    asm.comment("its histogram")
+        .get(R5, own)
+        .if_(R5, JumpOp::Eq, 0, |asm| {
+            asm.get(R5, thread!(next_histogram))
+                .jump_if(R5, JumpOp::Gt, last, done)
+                .put(own, R5);
+            asm.mov(R3, R5)
+                .add(R3, bytes_of!(CallHistogram))
+                .put(thread!(next_histogram), R3);
+        });
+    asm.jump_if(R5, JumpOp::Gt, last, done)
+        .mov(R2, R1)
+        .at_most(R2, i32::MAX)
+        .mul(R2, R2)
+        .logarithm(R3, R2, R4);
+    asm.at_least(R3, CALL_HISTOGRAM_FIRST)
+        .sub(R3, CALL_HISTOGRAM_FIRST)
+        .at_most(R3, CALL_HISTOGRAM as u32 - 1);
+    asm.lsh(R3, 2)
+        .add(R3, R5)
+        .add(R3, R7)
+        .increase(Place::<u32>::from(R3), R4, 1)
+        .bind(done);
 }
 
 /// Adds one to the count for r1 nanoseconds in a histogram of the thread's value. r1 is kept.
 pub(super) fn histogram(asm: &mut Asm, histogram: Member<Histogram>) {
-    asm.mov(R2, R1).logarithm(R3, R2, R4).at_most(R3, HISTOGRAM as u32 - 1).lsh(R3, 2).add(R3, R7);
+    asm.mov(R2, R1)
+        .logarithm(R3, R2, R4)
+        .at_most(R3, HISTOGRAM as u32 - 1)
+        .lsh(R3, 2)
+        .add(R3, R7);
     asm.increase(histogram.of(R3).element(0), R4, 1);
 }
 

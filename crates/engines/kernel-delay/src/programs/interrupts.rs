@@ -76,9 +76,16 @@ pub(super) fn entry(setting: &Setting, kind: &Kind) -> Result<Code, AsmError> {
     program(|asm, others| {
         emit::current_thread(asm, setting, others);
         emit::account_running(asm, setting, kind.level);
-        asm.comment("interrupted").get(R1, thread!(inside)).mov(R2, R1).and(R2, kind.bit);
-        asm.jump_if(R2, JumpOp::Ne, 0, others).or(R1, kind.bit).put(thread!(inside), R1);
-        asm.copy(thread!(bucket), kind.saved.of(R7)).put(thread!(bucket), kind.bucket).put(kind.since.of(R7), R8);
+        asm.comment("interrupted")
+            .get(R1, thread!(inside))
+            .mov(R2, R1)
+            .and(R2, kind.bit);
+        asm.jump_if(R2, JumpOp::Ne, 0, others)
+            .or(R1, kind.bit)
+            .put(thread!(inside), R1);
+        asm.copy(thread!(bucket), kind.saved.of(R7))
+            .put(thread!(bucket), kind.bucket)
+            .put(kind.since.of(R7), R8);
         if kind.is_soft() {
             asm.copy(thread!(hard), thread!(hard_before));
         }
@@ -91,15 +98,29 @@ pub(super) fn exit(setting: &Setting, kind: &Kind) -> Result<Code, AsmError> {
         let (full, lost) = (asm.label("full"), asm.label("lost"));
         asm.mov(R9, R1);
         emit::current_thread(asm, setting, others);
-        asm.now(R8).comment("was its begin seen?").get(R1, thread!(inside)).mov(R2, R1).and(R2, kind.bit);
-        asm.jump_if(R2, JumpOp::Eq, 0, others).and(R1, !kind.bit).put(thread!(inside), R1);
+        asm.now(R8)
+            .comment("was its begin seen?")
+            .get(R1, thread!(inside))
+            .mov(R2, R1)
+            .and(R2, kind.bit);
+        asm.jump_if(R2, JumpOp::Eq, 0, others)
+            .and(R1, !kind.bit)
+            .put(thread!(inside), R1);
         emit::account(asm, setting, kind.level);
-        asm.copy(kind.saved.of(R7), thread!(bucket)).get(R4, kind.since.of(R7));
+        asm.copy(kind.saved.of(R7), thread!(bucket))
+            .get(R4, kind.since.of(R7));
         emit::inside(asm, R4, others);
-        asm.comment("count it").get(R9, argument(R9, 0)).low_half(R9).or(R9, kind.mark);
-        asm.copy(slot!(key), slot!(interrupt.tid)).put(slot!(interrupt.number), R9).mov(R1, R8).sub(R1, R4);
+        asm.comment("count it")
+            .get(R9, argument(R9, 0))
+            .low_half(R9)
+            .or(R9, kind.mark);
+        asm.copy(slot!(key), slot!(interrupt.tid))
+            .put(slot!(interrupt.number), R9)
+            .mov(R1, R8)
+            .sub(R1, R4);
         if kind.is_soft() {
-            asm.comment("without the hard ones in it").get(R3, thread!(hard));
+            asm.comment("without the hard ones in it")
+                .get(R3, thread!(hard));
             asm.get(R5, thread!(hard_before)).sub(R3, R5).sub(R1, R3);
         }
         asm.put(slot!(interrupt_time), R1);
@@ -126,17 +147,26 @@ fn count(asm: &mut Asm, full: Label) {
 /// Leaves the time of the interrupt in the thread's value, for the end of the interrupted soft
 /// interrupt to count; goes to `lost` if another interrupt is already there.
 fn leave(asm: &mut Asm, lost: Label) {
-    asm.get(R1, thread!(late_time)).jump_if(R1, JumpOp::Ne, 0, lost);
-    asm.load_data(R2, WINDOW, 0).copy(window!(number), thread!(late_window)).put(thread!(late_number), R9);
+    asm.get(R1, thread!(late_time))
+        .jump_if(R1, JumpOp::Ne, 0, lost);
+    asm.load_data(R2, WINDOW, 0)
+        .copy(window!(number), thread!(late_window))
+        .put(thread!(late_number), R9);
     asm.copy(slot!(interrupt_time), thread!(late_time)).ret();
 }
 
 /// Counts a time that a hard interrupt left, unless it belongs to another window; goes to `none` if
 /// there is nothing.
 fn count_late(asm: &mut Asm, none: Label, full: Label) {
-    asm.comment("what one left").get(R1, thread!(late_time)).jump_if(R1, JumpOp::Eq, 0, none);
-    asm.put(slot!(interrupt_time), R1).put(thread!(late_time), 0).load_data(R2, WINDOW, 0).get(R1, window!(number));
-    asm.get(R3, thread!(late_window)).jump_if(R1, JumpOp::Ne, R3, none);
+    asm.comment("what one left")
+        .get(R1, thread!(late_time))
+        .jump_if(R1, JumpOp::Eq, 0, none);
+    asm.put(slot!(interrupt_time), R1)
+        .put(thread!(late_time), 0)
+        .load_data(R2, WINDOW, 0)
+        .get(R1, window!(number));
+    asm.get(R3, thread!(late_window))
+        .jump_if(R1, JumpOp::Ne, R3, none);
     asm.copy(thread!(late_number), slot!(interrupt.number));
     count(asm, full);
 }

@@ -41,7 +41,11 @@ pub(super) enum Level {
 }
 
 /// Marks of the levels, lowest level first.
-const MARKS: [Member<u64>; 3] = [member!(Thread, mark), member!(Thread, soft_mark), member!(Thread, hard_mark)];
+const MARKS: [Member<u64>; 3] = [
+    member!(Thread, mark),
+    member!(Thread, soft_mark),
+    member!(Thread, hard_mark),
+];
 /// Notes of the levels that can be interrupted.
 const NOTES: [Member<u64>; 2] = [member!(Thread, note), member!(Thread, soft_note)];
 
@@ -49,7 +53,9 @@ const NOTES: [Member<u64>; 2] = [member!(Thread, note), member!(Thread, soft_not
 /// later than now.
 pub(super) fn exchange(asm: &mut Asm, done: Label) {
     asm.mov(R1, R8).exchange(R1, thread!(mark), true);
-    asm.if_(R1, JumpOp::Gt, R8, |asm| _ = asm.put(thread!(mark), R1).jump(done));
+    asm.if_(R1, JumpOp::Gt, R8, |asm| {
+        _ = asm.put(thread!(mark), R1).jump(done);
+    });
 }
 
 /// Does the same without an atomic operation; also goes to `done` if another program accounts for
@@ -65,11 +71,14 @@ pub(super) fn advance(asm: &mut Asm, level: Level, done: Label) {
     }
     asm.jump_if(R1, JumpOp::Ge, R8, done).mov(R3, R1).add(R3, 1);
     for note in NOTES.iter().take(index) {
-        asm.get(R4, note.of(R7)).if_(R4, JumpOp::Eq, 0, |asm| _ = asm.put(note.of(R7), R3));
+        asm.get(R4, note.of(R7))
+            .if_(R4, JumpOp::Eq, 0, |asm| _ = asm.put(note.of(R7), R3));
     }
     asm.put(MARKS[index].of(R7), R8);
     if let Some(note) = NOTES.get(index) {
-        asm.get(R3, note.of(R7)).jump_if(R3, JumpOp::Eq, 0, own).sub(R3, 1);
+        asm.get(R3, note.of(R7))
+            .jump_if(R3, JumpOp::Eq, 0, own)
+            .sub(R3, 1);
         asm.jump_if(R3, JumpOp::Ne, R8, done).bind(own);
     }
 }

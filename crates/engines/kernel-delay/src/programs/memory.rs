@@ -34,7 +34,10 @@ fn count(asm: &mut Asm, slot: u32, since: Place<u64>) {
     let uncounted = asm.label("uncounted");
     asm.get(R4, since).jump_if(R4, JumpOp::Eq, 0, uncounted);
     emit::inside(asm, R4, uncounted);
-    asm.mov(R1, R8).sub(R1, R4).mov(R0, R7).add(R0, entry_of(slot));
+    asm.mov(R1, R8)
+        .sub(R1, R4)
+        .mov(R0, R7)
+        .add(R0, entry_of(slot));
     emit::count(asm, field!(R0, CallEntry, tally));
     asm.bind(uncounted);
 }
@@ -44,11 +47,15 @@ pub(super) fn fault_begins(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, others| {
         let own = asm.label("own_code");
         begin(asm, setting, others);
-        asm.jump_if(R1, JumpOp::Eq, entry_of(SLOT_NONE), own).jump_if(R1, JumpOp::Eq, entry_of(SLOT_FAULT), own);
+        asm.jump_if(R1, JumpOp::Eq, entry_of(SLOT_NONE), own)
+            .jump_if(R1, JumpOp::Eq, entry_of(SLOT_FAULT), own);
         asm.jump_if(R1, JumpOp::Ne, entry_of(SLOT_UNKNOWN), others);
-        asm.comment("it was in its own code").put(thread!(resolved), entry_of(SLOT_NONE)).bind(own);
+        asm.comment("it was in its own code")
+            .put(thread!(resolved), entry_of(SLOT_NONE))
+            .bind(own);
         emit::account_running(asm, setting, Level::Thread);
-        asm.put(thread!(call), entry_of(SLOT_FAULT)).put(thread!(entered), R8);
+        asm.put(thread!(call), entry_of(SLOT_FAULT))
+            .put(thread!(entered), R8);
         emit::on_cpu_bucket(asm);
     })
 }
@@ -59,11 +66,14 @@ pub(super) fn fault_ends(setting: &Setting) -> Result<Code, AsmError> {
         begin(asm, setting, others);
         asm.if_(R1, JumpOp::Ne, entry_of(SLOT_FAULT), |asm| {
             asm.jump_if(R1, JumpOp::Ne, entry_of(SLOT_UNKNOWN), others);
-            asm.comment("a fault from before").put(thread!(resolved), entry_of(SLOT_FAULT));
+            asm.comment("a fault from before")
+                .put(thread!(resolved), entry_of(SLOT_FAULT));
         });
         emit::account_running(asm, setting, Level::Thread);
         count(asm, SLOT_FAULT, thread!(entered));
-        asm.comment("now it is in its own code").put(thread!(call), entry_of(SLOT_NONE)).put(thread!(entered), 0);
+        asm.comment("now it is in its own code")
+            .put(thread!(call), entry_of(SLOT_NONE))
+            .put(thread!(entered), 0);
         emit::on_cpu_bucket(asm);
     })
 }
@@ -73,9 +83,11 @@ pub(super) fn fault_ends(setting: &Setting) -> Result<Code, AsmError> {
 pub(super) fn reclaim_begins(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, others| {
         begin(asm, setting, others);
-        asm.jump_if(R1, JumpOp::Eq, entry_of(SLOT_RECLAIM), others).put(thread!(outer), R1);
+        asm.jump_if(R1, JumpOp::Eq, entry_of(SLOT_RECLAIM), others)
+            .put(thread!(outer), R1);
         emit::account_running(asm, setting, Level::Thread);
-        asm.put(thread!(call), entry_of(SLOT_RECLAIM)).put(thread!(reclaim_since), R8);
+        asm.put(thread!(call), entry_of(SLOT_RECLAIM))
+            .put(thread!(reclaim_since), R8);
         emit::on_cpu_bucket(asm);
     })
 }
@@ -87,7 +99,8 @@ pub(super) fn reclaim_ends(setting: &Setting) -> Result<Code, AsmError> {
         asm.jump_if(R1, JumpOp::Ne, entry_of(SLOT_RECLAIM), others);
         emit::account_running(asm, setting, Level::Thread);
         count(asm, SLOT_RECLAIM, thread!(reclaim_since));
-        asm.comment("what it was in").copy(thread!(outer), thread!(call));
+        asm.comment("what it was in")
+            .copy(thread!(outer), thread!(call));
         emit::on_cpu_bucket(asm);
     })
 }

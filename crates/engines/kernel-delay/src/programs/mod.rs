@@ -130,16 +130,36 @@ const HOOKS: [Hook<Setting>; 24] = [
     Hook::typed("sched_process_exec", sched::exec),
     Hook::typed("workqueue_execute_start", preemptors::work_begins),
     Hook::typed("workqueue_execute_end", preemptors::work_ends),
-    Hook::typed("irq_handler_entry", |setting| interrupts::entry(setting, &interrupts::HARD)),
-    Hook::typed("irq_handler_exit", |setting| interrupts::exit(setting, &interrupts::HARD)),
-    Hook::typed("softirq_entry", |setting| interrupts::entry(setting, &interrupts::SOFT)),
-    Hook::typed("softirq_exit", |setting| interrupts::exit(setting, &interrupts::SOFT)),
-    Hook::typed("local_timer_entry", |setting| interrupts::entry(setting, &interrupts::VECTOR)),
-    Hook::typed("local_timer_exit", |setting| interrupts::exit(setting, &interrupts::VECTOR)),
-    Hook::typed("call_function_entry", |setting| interrupts::entry(setting, &interrupts::VECTOR)),
-    Hook::typed("call_function_exit", |setting| interrupts::exit(setting, &interrupts::VECTOR)),
-    Hook::typed("call_function_single_entry", |setting| interrupts::entry(setting, &interrupts::VECTOR)),
-    Hook::typed("call_function_single_exit", |setting| interrupts::exit(setting, &interrupts::VECTOR)),
+    Hook::typed("irq_handler_entry", |setting| {
+        interrupts::entry(setting, &interrupts::HARD)
+    }),
+    Hook::typed("irq_handler_exit", |setting| {
+        interrupts::exit(setting, &interrupts::HARD)
+    }),
+    Hook::typed("softirq_entry", |setting| {
+        interrupts::entry(setting, &interrupts::SOFT)
+    }),
+    Hook::typed("softirq_exit", |setting| {
+        interrupts::exit(setting, &interrupts::SOFT)
+    }),
+    Hook::typed("local_timer_entry", |setting| {
+        interrupts::entry(setting, &interrupts::VECTOR)
+    }),
+    Hook::typed("local_timer_exit", |setting| {
+        interrupts::exit(setting, &interrupts::VECTOR)
+    }),
+    Hook::typed("call_function_entry", |setting| {
+        interrupts::entry(setting, &interrupts::VECTOR)
+    }),
+    Hook::typed("call_function_exit", |setting| {
+        interrupts::exit(setting, &interrupts::VECTOR)
+    }),
+    Hook::typed("call_function_single_entry", |setting| {
+        interrupts::entry(setting, &interrupts::VECTOR)
+    }),
+    Hook::typed("call_function_single_exit", |setting| {
+        interrupts::exit(setting, &interrupts::VECTOR)
+    }),
     Hook::typed("mm_vmscan_direct_reclaim_begin", memory::reclaim_begins),
     Hook::typed("mm_vmscan_direct_reclaim_end", memory::reclaim_ends),
     Hook::typed("mm_vmscan_memcg_reclaim_begin", memory::reclaim_begins),
@@ -150,7 +170,10 @@ const HOOKS: [Hook<Setting>; 24] = [
 
 /// Returns the tracepoints to which programs are attached.
 pub fn tracepoints() -> impl Iterator<Item = &'static str> {
-    HOOKS.iter().map(|hook| hook.tracepoint).chain([FAULT_TRACEPOINT])
+    HOOKS
+        .iter()
+        .map(|hook| hook.tracepoint)
+        .chain([FAULT_TRACEPOINT])
 }
 
 /// Tracepoint at which x86-64 begins a page fault of user code
@@ -164,14 +187,26 @@ pub type CountedProgram = (ProgramDef, &'static [Counter]);
 /// Returns the programs for the ends and for the starts of page faults. The latter attaches to the
 /// tracepoint with this id in the kernel's BTF, if there is one: it is cheaper than an event of
 /// perf, and comes earlier.
-pub fn page_faults(setting: &Setting, tracepoint: Option<u32>) -> Result<[CountedProgram; 2], AsmError> {
+pub fn page_faults(
+    setting: &Setting,
+    tracepoint: Option<u32>,
+) -> Result<[CountedProgram; 2], AsmError> {
     let counted = |name, code| ProgramDef::new(name, ProgramKind::PerfEvent, code);
     let code = memory::fault_begins(setting)?;
     let begin = match tracepoint {
-        Some(btf_id) => (ProgramDef::of_tracepoint(FAULT_TRACEPOINT, btf_id, code), &[][..]),
+        Some(btf_id) => (
+            ProgramDef::of_tracepoint(FAULT_TRACEPOINT, btf_id, code),
+            &[][..],
+        ),
         None => (counted("page_fault_begins", code), &[PAGE_FAULTS][..]),
     };
-    Ok([(counted("page_fault_ends", memory::fault_ends(setting)?), &[MINOR_FAULTS, MAJOR_FAULTS]), begin])
+    Ok([
+        (
+            counted("page_fault_ends", memory::fault_ends(setting)?),
+            &[MINOR_FAULTS, MAJOR_FAULTS],
+        ),
+        begin,
+    ])
 }
 
 /// Name of [`peek`].
@@ -180,22 +215,35 @@ pub const PEEK: &str = "peek";
 /// Makes the program that is attached to nothing: run on a CPU, it looks at the thread that runs
 /// there.
 pub fn peek(setting: &Setting) -> Result<ProgramDef, AsmError> {
-    Ok(ProgramDef::new(PEEK, ProgramKind::RawTracepoint, sched::peek(setting)?))
+    Ok(ProgramDef::new(
+        PEEK,
+        ProgramKind::RawTracepoint,
+        sched::peek(setting)?,
+    ))
 }
 
 /// Makes the programs of the tracepoints that this kernel has.
 pub fn module(setting: &Setting, tracepoints: &Tracepoints) -> Result<Module, SchedError> {
     let mut maps = layout::maps(setting.threads, setting.cpus);
     if let Some(events) = &setting.events {
-        maps.push(MapDef::ring_buffer(bpf_program::event::RING, events.ring_bytes));
+        maps.push(MapDef::ring_buffer(
+            bpf_program::event::RING,
+            events.ring_bytes,
+        ));
     }
     if let Processes::Several { .. } = setting.processes {
         maps.push(processes::map());
     }
     let follows = setting.processes == Processes::Several { children: true };
-    let hooks = HOOKS.iter().filter(|hook| follows || hook.tracepoint != "sched_process_fork");
+    let hooks = HOOKS
+        .iter()
+        .filter(|hook| follows || hook.tracepoint != "sched_process_fork");
     let programs = hooks::programs(hooks, &[], setting, tracepoints)?;
-    Ok(Module { maps, programs, ..Module::default() })
+    Ok(Module {
+        maps,
+        programs,
+        ..Module::default()
+    })
 }
 
 /// Returns the value of a thread found in a process's list: its first event will show its state.

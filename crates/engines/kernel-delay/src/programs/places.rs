@@ -35,43 +35,67 @@ const _: () = assert!(LAST as i32 <= OFFSET_MASK && offset!(Places, places) == 0
 
 /// Sets r0 to the places of the CPU r1, or goes to `none`.
 fn find(asm: &mut Asm, none: Label) {
-    asm.put(slot!(index), R1).lookup_or(PLACES, slot!(index), none);
+    asm.put(slot!(index), R1)
+        .lookup_or(PLACES, slot!(index), none);
 }
 
 /// Emits code for the thread r7 starting to wait for the CPU r1: it gets a place, if one is free.
 pub(super) fn take(asm: &mut Asm, setting: &Setting) {
     let (taken, none) = (asm.label("place_taken"), asm.label("no_place"));
-    asm.comment("a place").put(thread!(queued), R8).put(thread!(place_cpu), 0);
+    asm.comment("a place")
+        .put(thread!(queued), R8)
+        .put(thread!(place_cpu), 0);
     find(asm, none);
     asm.mov(R3, R0);
     for index in 0..PLACES_OF_CPU {
         let next = asm.label("next_place");
         let place = field!(R3, Places, places).element(index);
         let tid = field!(place, Place, tid);
-        asm.get(R1, tid).jump_if(R1, JumpOp::Ne, 0, next).get(R2, slot!(key));
+        asm.get(R1, tid)
+            .jump_if(R1, JumpOp::Ne, 0, next)
+            .get(R2, slot!(key));
         if setting.exchange {
-            asm.mov(R0, 0).atomic(AtomicOp::CmpXchg, Width::W64, tid.addr(), R2).jump_if(R0, JumpOp::Ne, 0, next);
+            asm.mov(R0, 0)
+                .atomic(AtomicOp::CmpXchg, Width::W64, tid.addr(), R2)
+                .jump_if(R0, JumpOp::Ne, 0, next);
         } else {
             asm.put(tid, R2);
         }
-        asm.put(field!(place, Place, from), R8).put(thread!(place), place.addr().off).jump(taken).bind(next);
+        asm.put(field!(place, Place, from), R8)
+            .put(thread!(place), place.addr().off)
+            .jump(taken)
+            .bind(next);
     }
-    asm.jump(none).bind(taken).get(R1, slot!(index)).add(R1, 1).put(thread!(place_cpu), R1).bind(none);
+    asm.jump(none)
+        .bind(taken)
+        .get(R1, slot!(index))
+        .add(R1, 1)
+        .put(thread!(place_cpu), R1)
+        .bind(none);
 }
 
 /// Sets r3 to the place of the thread r7, or goes to `none` if it has none.
 fn of_thread(asm: &mut Asm, none: Label) {
-    asm.comment("its place").get(R1, thread!(place_cpu)).jump_if(R1, JumpOp::Eq, 0, none).sub(R1, 1);
+    asm.comment("its place")
+        .get(R1, thread!(place_cpu))
+        .jump_if(R1, JumpOp::Eq, 0, none)
+        .sub(R1, 1);
     find(asm, none);
-    asm.get(R3, thread!(place)).and(R3, OFFSET_MASK).jump_if(R3, JumpOp::Gt, LAST, none).add(R3, R0);
-    asm.get(R2, field!(R3, Place, tid)).get(R1, slot!(key)).jump_if(R1, JumpOp::Ne, R2, none);
+    asm.get(R3, thread!(place))
+        .and(R3, OFFSET_MASK)
+        .jump_if(R3, JumpOp::Gt, LAST, none)
+        .add(R3, R0);
+    asm.get(R2, field!(R3, Place, tid))
+        .get(R1, slot!(key))
+        .jump_if(R1, JumpOp::Ne, R2, none);
 }
 
 /// Emits code to free the place `place`. The number is cleared last: a program that finds the place
 /// free finds the other fields cleared.
 fn free(asm: &mut Asm, setting: &Setting, place: Reg) {
     let tid = field!(place, Place, tid);
-    asm.put(field!(place, Place, from), 0).put(field!(place, Place, until), 0);
+    asm.put(field!(place, Place, from), 0)
+        .put(field!(place, Place, until), 0);
     if setting.exchange {
         asm.mov(R1, 0).exchange(R1, tid, true);
     } else {
@@ -109,7 +133,10 @@ pub(super) fn come(asm: &mut Asm, setting: &Setting) {
 /// here. Registers r0 to r5 and r9 are lost.
 pub(super) fn attribute(asm: &mut Asm, setting: &Setting) {
     let done = asm.label("given");
-    asm.comment("who waits here").put(slot!(entry), R0).call(Helper::GET_SMP_PROCESSOR_ID).mov(R1, R0);
+    asm.comment("who waits here")
+        .put(slot!(entry), R0)
+        .call(Helper::GET_SMP_PROCESSOR_ID)
+        .mov(R1, R0);
     find(asm, done);
     asm.mov(R9, R0).get(R0, slot!(entry));
     preemptors::copy_task(asm, R0);
@@ -121,11 +148,22 @@ pub(super) fn attribute(asm: &mut Asm, setting: &Setting) {
 
 /// Attributes the time to the thread that has the place.
 fn one(asm: &mut Asm, setting: &Setting, place: bpf_program::Place<Place>) {
-    let (next, moved, known) = (asm.label("next_waiter"), asm.label("moved"), asm.label("until"));
+    let (next, moved, known) = (
+        asm.label("next_waiter"),
+        asm.label("moved"),
+        asm.label("until"),
+    );
     let from = field!(place, Place, from);
-    asm.get(R1, field!(place, Place, tid)).jump_if(R1, JumpOp::Eq, 0, next);
-    asm.get(R4, from).jump_if(R4, JumpOp::Eq, 0, next).put(slot!(preemptor.waiter), R1);
-    asm.get(R3, field!(place, Place, until)).jump_if(R3, JumpOp::Ne, 0, moved).mov(R3, R8).put(from, R8).jump(known);
+    asm.get(R1, field!(place, Place, tid))
+        .jump_if(R1, JumpOp::Eq, 0, next);
+    asm.get(R4, from)
+        .jump_if(R4, JumpOp::Eq, 0, next)
+        .put(slot!(preemptor.waiter), R1);
+    asm.get(R3, field!(place, Place, until))
+        .jump_if(R3, JumpOp::Ne, 0, moved)
+        .mov(R3, R8)
+        .put(from, R8)
+        .jump(known);
     asm.bind(moved).address(R5, place);
     free(asm, setting, R5);
     asm.bind(known).mov(R0, R3);

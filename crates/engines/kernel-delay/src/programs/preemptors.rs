@@ -41,11 +41,19 @@ fn find_log(asm: &mut Asm, none: Label) {
 fn next_entry(asm: &mut Asm, none: Label, number: impl FnOnce(&mut Asm)) {
     asm.comment("the log of who ran");
     find_log(asm, none);
-    asm.get(R4, field!(R0, Log, function)).get(R3, field!(R0, Log, worker));
+    asm.get(R4, field!(R0, Log, function))
+        .get(R3, field!(R0, Log, worker));
     number(asm);
     asm.if_(R3, JumpOp::Ne, R5, |asm| _ = asm.mov(R4, 0));
-    asm.get(R1, field!(R0, Log, head)).mov(R2, R1).add(R2, 1).put(field!(R0, Log, head), R2);
-    asm.and(R1, LAST).lsh(R1, ENTRY_SHIFT).add(R0, R1).put(entry!(R0, end), R8).put(entry!(R0, function), R4);
+    asm.get(R1, field!(R0, Log, head))
+        .mov(R2, R1)
+        .add(R2, 1)
+        .put(field!(R0, Log, head), R2);
+    asm.and(R1, LAST)
+        .lsh(R1, ENTRY_SHIFT)
+        .add(R0, R1)
+        .put(entry!(R0, end), R8)
+        .put(entry!(R0, function), R4);
 }
 
 /// Logs that the task r9 ran until now, and attributes its time to the threads that wait here.
@@ -53,7 +61,9 @@ fn next_entry(asm: &mut Asm, none: Label, number: impl FnOnce(&mut Asm)) {
 pub(super) fn log(asm: &mut Asm, setting: &Setting, none: Label) {
     let task = &setting.task;
     next_entry(asm, none, |asm| _ = asm.get(R5, task.pid.of(R9)));
-    asm.copy(task.tgid.of(R9), entry!(R0, tgid)).get(R1, task.parent.of(R9)).copy(task.tgid.of(R1), entry!(R0, parent));
+    asm.copy(task.tgid.of(R9), entry!(R0, tgid))
+        .get(R1, task.parent.of(R9))
+        .copy(task.tgid.of(R1), entry!(R0, parent));
     asm.copy(task.comm.of(R9), entry!(R0, comm));
     places::attribute(asm, setting);
 }
@@ -62,10 +72,15 @@ pub(super) fn log(asm: &mut Asm, setting: &Setting, none: Label) {
 /// running worker begins some work. Its function is read now, since the work may free itself.
 pub(super) fn work_begins(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, end| {
-        asm.get(R6, argument(R1, 0)).get(R9, setting.task.work_function.of(R6));
-        asm.comment("who").call(Helper::GET_CURRENT_PID_TGID).mov(R8, R0).low_half(R8);
+        asm.get(R6, argument(R1, 0))
+            .get(R9, setting.task.work_function.of(R6));
+        asm.comment("who")
+            .call(Helper::GET_CURRENT_PID_TGID)
+            .mov(R8, R0)
+            .low_half(R8);
         find_log(asm, end);
-        asm.put(field!(R0, Log, worker), R8).put(field!(R0, Log, function), R9);
+        asm.put(field!(R0, Log, worker), R8)
+            .put(field!(R0, Log, function), R9);
     })
 }
 
@@ -78,11 +93,18 @@ pub(super) fn work_begins(setting: &Setting) -> Result<Code, AsmError> {
 pub(super) fn work_ends(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, end| {
         let done = asm.label("done");
-        asm.load_data(R1, COUNTS, 0).get(R1, counts!(waiting)).jump_if(R1, JumpOp::Eq, 0, done);
+        asm.load_data(R1, COUNTS, 0)
+            .get(R1, counts!(waiting))
+            .jump_if(R1, JumpOp::Eq, 0, done);
         asm.call(Helper::GET_CURRENT_PID_TGID).mov(R9, R0).now(R8);
         next_entry(asm, done, |asm| _ = asm.mov(R5, R9).low_half(R5));
-        asm.rsh(R9, 32).put(entry!(R0, tgid), R9).mov(R1, KTHREADD).put(entry!(R0, parent), R1);
-        asm.put(slot!(work), R0).current_name(entry!(R0, comm)).get(R0, slot!(work));
+        asm.rsh(R9, 32)
+            .put(entry!(R0, tgid), R9)
+            .mov(R1, KTHREADD)
+            .put(entry!(R0, parent), R1);
+        asm.put(slot!(work), R0)
+            .current_name(entry!(R0, comm))
+            .get(R0, slot!(work));
         places::attribute(asm, setting);
         asm.bind(done);
         find_log(asm, end);
@@ -101,10 +123,19 @@ pub(super) fn attribute(asm: &mut Asm) {
     in_last_queue(asm);
     asm.comment("who ran").put(slot!(saved_context), R6);
     find_log(asm, done);
-    asm.mov(R6, R0).get(R1, field!(R6, Log, head)).sub(R1, 1).put(slot!(head), R1);
-    asm.get(R1, slot!(key)).put(slot!(preemptor.waiter), R1).put(slot!(left), LAST).bind(walk);
+    asm.mov(R6, R0)
+        .get(R1, field!(R6, Log, head))
+        .sub(R1, 1)
+        .put(slot!(head), R1);
+    asm.get(R1, slot!(key))
+        .put(slot!(preemptor.waiter), R1)
+        .put(slot!(left), LAST)
+        .bind(walk);
     step(asm, out);
-    asm.get(R1, slot!(left)).sub(R1, 1).put(slot!(left), R1).jump_if(R1, JumpOp::Ne, 0, walk);
+    asm.get(R1, slot!(left))
+        .sub(R1, 1)
+        .put(slot!(left), R1)
+        .jump_if(R1, JumpOp::Ne, 0, walk);
     asm.bind(out).get(R6, slot!(saved_context)).bind(done);
 }
 
@@ -129,33 +160,53 @@ fn step(asm: &mut Asm, out: Label) {
     let later = asm.label("later");
     entry(asm, R9, 0);
     entry(asm, R3, 1);
-    asm.get(R3, entry!(R3, end)).get(R2, slot!(from)).mov(R4, R3).at_least(R4, R2);
-    asm.get(R1, entry!(R9, end)).get(R2, slot!(to)).at_most(R1, R2).jump_if(R1, JumpOp::Le, R4, later).sub(R1, R4);
+    asm.get(R3, entry!(R3, end))
+        .get(R2, slot!(from))
+        .mov(R4, R3)
+        .at_least(R4, R2);
+    asm.get(R1, entry!(R9, end))
+        .get(R2, slot!(to))
+        .at_most(R1, R2)
+        .jump_if(R1, JumpOp::Le, R4, later)
+        .sub(R1, R4);
     asm.put(slot!(share), R1).put(slot!(log_end), R3);
     copy_task(asm, R9);
     share(asm);
-    asm.get(R3, slot!(log_end)).bind(later).get(R2, slot!(from)).jump_if(R3, JumpOp::Le, R2, out);
+    asm.get(R3, slot!(log_end))
+        .bind(later)
+        .get(R2, slot!(from))
+        .jump_if(R3, JumpOp::Le, R2, out);
     asm.get(R1, slot!(head)).sub(R1, 1).put(slot!(head), R1);
 }
 
 /// Sets `dst` to the log r6, moved to an entry, `back` before the present one.
 fn entry(asm: &mut Asm, dst: Reg, back: i32) {
-    asm.get(dst, slot!(head)).sub(dst, back).and(dst, LAST).lsh(dst, ENTRY_SHIFT).add(dst, R6);
+    asm.get(dst, slot!(head))
+        .sub(dst, back)
+        .and(dst, LAST)
+        .lsh(dst, ENTRY_SHIFT)
+        .add(dst, R6);
 }
 
 /// Copies the task of an entry of the log, to which `log` was moved, to the slot `preemptor`.
 /// Register r1 is lost.
 pub(super) fn copy_task(asm: &mut Asm, log: Reg) {
-    asm.copy(entry!(log, tgid), slot!(preemptor.tgid)).copy(entry!(log, parent), slot!(preemptor.parent));
-    asm.copy(entry!(log, comm), slot!(preemptor.comm)).copy(entry!(log, function), slot!(preemptor.function));
+    asm.copy(entry!(log, tgid), slot!(preemptor.tgid))
+        .copy(entry!(log, parent), slot!(preemptor.parent));
+    asm.copy(entry!(log, comm), slot!(preemptor.comm))
+        .copy(entry!(log, function), slot!(preemptor.function));
 }
 
 /// Adds the slot `share` to the `preemptor`.
 pub(super) fn share(asm: &mut Asm) {
     let (new, done) = (asm.label("new_preemptor"), asm.label("shared"));
     asm.lookup_or(PREEMPTORS, slot!(preemptor), new);
-    asm.get(R1, slot!(share)).atomic(AtomicOp::Add, Width::W64, R0.at(0), R1).jump(done);
-    asm.bind(new).update(PREEMPTORS, slot!(preemptor), slot!(share), 0).jump_if(R0, JumpOp::Eq, 0, done);
+    asm.get(R1, slot!(share))
+        .atomic(AtomicOp::Add, Width::W64, R0.at(0), R1)
+        .jump(done);
+    asm.bind(new)
+        .update(PREEMPTORS, slot!(preemptor), slot!(share), 0)
+        .jump_if(R0, JumpOp::Eq, 0, done);
     emit::add_to(asm, counts!(no_preemptor), 1);
     asm.bind(done);
 }

@@ -11,8 +11,8 @@ use bpf_program::Member;
 use sched_programs::TaskFacts;
 
 use super::{
-    Absences, EventOptions, Processes, RegisterFacts, Setting, TriggerKind, TriggerUse, Turn, module, page_faults,
-    peek, tracepoints, trigger, upcalls,
+    Absences, EventOptions, Processes, RegisterFacts, Setting, TriggerKind, TriggerUse, Turn,
+    module, page_faults, peek, tracepoints, trigger, upcalls,
 };
 
 const EXPECTED: &str = include_str!("instructions.txt");
@@ -38,7 +38,13 @@ fn task(old: bool) -> TaskFacts {
 }
 
 fn settings() -> [(&'static str, Setting); 5] {
-    let events = |copied| EventOptions { at_least: 1000, skip_polls: true, stacks: true, copied, ring_bytes: 1 << 20 };
+    let events = |copied| EventOptions {
+        at_least: 1000,
+        skip_polls: true,
+        stacks: true,
+        copied,
+        ring_bytes: 1 << 20,
+    };
     let plain = Setting {
         processes: Processes::One(77),
         task: task(false),
@@ -55,12 +61,36 @@ fn settings() -> [(&'static str, Setting); 5] {
         absences: None,
         exchange: true,
     };
-    let several = Setting { processes: Processes::Several { children: true }, ..plain.clone() };
-    let old = Setting { exchange: false, task: task(true), ..plain.clone() };
-    let old_several = Setting { events: Some(events(0)), processes: several.processes, ..old.clone() };
-    let absences = Some(Absences { at_least: 5000, calls: vec![1, 7] });
-    let full = Setting { events: Some(events(4096)), absences, ..plain.clone() };
-    [("plain", plain), ("several", several), ("old", old), ("old_several", old_several), ("full", full)]
+    let several = Setting {
+        processes: Processes::Several { children: true },
+        ..plain.clone()
+    };
+    let old = Setting {
+        exchange: false,
+        task: task(true),
+        ..plain.clone()
+    };
+    let old_several = Setting {
+        events: Some(events(0)),
+        processes: several.processes,
+        ..old.clone()
+    };
+    let absences = Some(Absences {
+        at_least: 5000,
+        calls: vec![1, 7],
+    });
+    let full = Setting {
+        events: Some(events(4096)),
+        absences,
+        ..plain.clone()
+    };
+    [
+        ("plain", plain),
+        ("several", several),
+        ("old", old),
+        ("old_several", old_several),
+        ("full", full),
+    ]
 }
 
 /// Returns all programs, each with its setting and its name.
@@ -70,16 +100,35 @@ fn programs() -> Vec<(&'static str, String, Code)> {
     for (name, setting) in settings() {
         let mut all = module(&setting, &tracepoints).unwrap().programs;
         all.push(peek(&setting).unwrap());
-        all.extend(page_faults(&setting, None).unwrap().map(|(program, _)| program));
-        programs.extend(all.into_iter().map(|program| (name, program.name, program.code)));
+        all.extend(
+            page_faults(&setting, None)
+                .unwrap()
+                .map(|(program, _)| program),
+        );
+        programs.extend(
+            all.into_iter()
+                .map(|program| (name, program.name, program.code)),
+        );
     }
     for (name, result) in [("function", Some(Member::new(80))), ("tracepoint", None)] {
-        programs.push((name, "upcalls".to_owned(), upcalls::program(result).unwrap().code));
+        programs.push((
+            name,
+            "upcalls".to_owned(),
+            upcalls::program(result).unwrap().code,
+        ));
     }
     for (name, turn) in [("exchange", Turn::Exchange), ("key", Turn::Key)] {
         for to in [TriggerUse::Start, TriggerUse::Stop, TriggerUse::Both] {
-            let kind = TriggerKind::Call { tgid: 77, number: 3, in_registers: Some(Member::new(120)) };
-            programs.push((name, format!("trigger {to:?}"), trigger(kind, to, turn).unwrap()));
+            let kind = TriggerKind::Call {
+                tgid: 77,
+                number: 3,
+                in_registers: Some(Member::new(120)),
+            };
+            programs.push((
+                name,
+                format!("trigger {to:?}"),
+                trigger(kind, to, turn).unwrap(),
+            ));
         }
     }
     programs
@@ -87,15 +136,29 @@ fn programs() -> Vec<(&'static str, String, Code)> {
 
 #[test]
 fn programs_have_as_many_instructions_as_before() {
-    let (mut table, folder) = (BTreeMap::<String, String>::new(), std::env::var("DPTRACE_LISTINGS"));
+    let (mut table, folder) = (
+        BTreeMap::<String, String>::new(),
+        std::env::var("DPTRACE_LISTINGS"),
+    );
     for (setting, program, code) in programs() {
-        write!(table.entry(program.clone()).or_default(), " {setting} {}", code.slots()).unwrap();
+        write!(
+            table.entry(program.clone()).or_default(),
+            " {setting} {}",
+            code.slots()
+        )
+        .unwrap();
         if let Ok(folder) = &folder {
             let path = format!("{folder}/kernel-delay {setting} {program}.txt");
             std::fs::write(path, Listing::new(&code).to_string()).unwrap();
         }
     }
-    let lines: Vec<String> = table.iter().map(|(program, counts)| format!("{program}:{counts}")).collect();
+    let lines: Vec<String> = table
+        .iter()
+        .map(|(program, counts)| format!("{program}:{counts}"))
+        .collect();
     let table = lines.join("\n");
-    assert!(table == EXPECTED.trim_end(), "programs/instructions.txt should be:\n{table}");
+    assert!(
+        table == EXPECTED.trim_end(),
+        "programs/instructions.txt should be:\n{table}"
+    );
 }

@@ -64,10 +64,14 @@ pub fn trigger(kind: TriggerKind, to: TriggerUse, turn: Turn) -> Result<Code, As
         match to {
             TriggerUse::Start => {
                 start(asm, turn, missed);
-                asm.jump(end).bind(missed).if_(R0, JumpOp::Eq, armed::FOR_STOP, |asm| {
-                    // A hit within a window is ignored.
-                    asm.now(R8).get(R1, window!(stop)).jump_if(R8, JumpOp::Le, R1, end);
-                });
+                asm.jump(end)
+                    .bind(missed)
+                    .if_(R0, JumpOp::Eq, armed::FOR_STOP, |asm| {
+                        // A hit within a window is ignored.
+                        asm.now(R8)
+                            .get(R1, window!(stop))
+                            .jump_if(R8, JumpOp::Le, R1, end);
+                    });
                 emit::add_to(asm, counts!(missed), 1);
             }
             TriggerUse::Stop => stop(asm, turn, end),
@@ -88,7 +92,11 @@ fn whose(asm: &mut Asm, kind: TriggerKind, others: Label) {
     let tgid = match kind {
         TriggerKind::Anyone => return,
         TriggerKind::Process(tgid) => tgid,
-        TriggerKind::Call { tgid, number, in_registers } => {
+        TriggerKind::Call {
+            tgid,
+            number,
+            in_registers,
+        } => {
             match in_registers {
                 None => asm.get(R2, argument(R1, 1)),
                 // A word: `syscallno` of aarch64 is no larger, and the verifier allows no read
@@ -99,7 +107,10 @@ fn whose(asm: &mut Asm, kind: TriggerKind, others: Label) {
             tgid
         }
     };
-    asm.comment("ours?").call(Helper::GET_CURRENT_PID_TGID).rsh(R0, 32).jump_if32(R0, JumpOp::Ne, tgid, others);
+    asm.comment("ours?")
+        .call(Helper::GET_CURRENT_PID_TGID)
+        .rsh(R0, 32)
+        .jump_if32(R0, JumpOp::Ne, tgid, others);
 }
 
 /// Starts a window, or goes to `not` if no window can start now.
@@ -109,21 +120,31 @@ fn start(asm: &mut Asm, turn: Turn, not: Label) {
     // an interrupt there takes.
     asm.now(R8);
     // Programs on other CPUs must see the stop first: a window without one would have no end.
-    asm.comment("it stops").get(R1, window!(duration)).add(R1, R8).put(window!(stop), R1);
+    asm.comment("it stops")
+        .get(R1, window!(duration))
+        .add(R1, R8)
+        .put(window!(stop), R1);
     asm.comment("it starts").put(window!(start), R8);
     took(asm, window!(start_took));
 }
 
 /// Stores the time since r8: programs that read the window in between may have missed the change.
 fn took(asm: &mut Asm, place: Place<u64>) {
-    asm.comment("all know it").call(Helper::KTIME_GET_NS).sub(R0, R8).add(R0, 1).put(place, R0);
+    asm.comment("all know it")
+        .call(Helper::KTIME_GET_NS)
+        .sub(R0, R8)
+        .add(R0, 1)
+        .put(place, R0);
 }
 
 /// Stops a window, or goes to `not` if there is none. An announced window has not begun yet, nor
 /// has one whose start trigger is about to write its times on another CPU: it would end before it
 /// begins, or have its end overwritten.
 fn stop(asm: &mut Asm, turn: Turn, not: Label) {
-    asm.now(R8).comment("has it begun?").get(R1, window!(start)).jump_if(R1, JumpOp::Gt, R8, not);
+    asm.now(R8)
+        .comment("has it begun?")
+        .get(R1, window!(start))
+        .jump_if(R1, JumpOp::Gt, R8, not);
     take_turn(asm, turn, armed::FOR_STOP, armed::FIRED, not);
     // As late as possible: anything between this and the store is counted beyond the window.
     asm.now(R8).comment("it stops").put(window!(stop), R8);
@@ -136,16 +157,30 @@ fn take_turn(asm: &mut Asm, turn: Turn, from: u32, to: u32, other: Label) {
     let whose = window!(armed);
     asm.comment("is it our turn?");
     if turn == Turn::Exchange {
-        asm.mov(R0, from).mov(R2, to).atomic(AtomicOp::CmpXchg, Width::W64, whose.addr(), R2);
+        asm.mov(R0, from)
+            .mov(R2, to)
+            .atomic(AtomicOp::CmpXchg, Width::W64, whose.addr(), R2);
         asm.jump_if(R0, JumpOp::Ne, from, other);
         return;
     }
     let taken = asm.label("taken");
-    asm.put(slot!(key), from).delete(TURNS, slot!(key)).jump_if(R0, JumpOp::Eq, 0, taken).get(R0, whose);
+    asm.put(slot!(key), from)
+        .delete(TURNS, slot!(key))
+        .jump_if(R0, JumpOp::Eq, 0, taken)
+        .get(R0, whose);
     // Another CPU has taken it, and has not stored that yet.
-    asm.jump_if(R0, JumpOp::Ne, from, other).mov(R0, to).jump(other).bind(taken).put(whose, to).put(slot!(key), to);
+    asm.jump_if(R0, JumpOp::Ne, from, other)
+        .mov(R0, to)
+        .jump(other)
+        .bind(taken)
+        .put(whose, to)
+        .put(slot!(key), to);
     // The value is unused.
-    asm.load_map(R1, TURNS).address(R2, slot!(key)).mov(R3, R2).mov(R4, 0).call(Helper::MAP_UPDATE_ELEM);
+    asm.load_map(R1, TURNS)
+        .address(R2, slot!(key))
+        .mov(R3, R2)
+        .mov(R4, 0)
+        .call(Helper::MAP_UPDATE_ELEM);
 }
 
 #[cfg(test)]
@@ -158,7 +193,11 @@ mod tests {
     /// Linux 6.1).
     #[test]
     fn the_number_of_a_call_is_four_bytes() {
-        let kind = TriggerKind::Call { tgid: 7, number: 63, in_registers: Some(Member::new(280)) };
+        let kind = TriggerKind::Call {
+            tgid: 7,
+            number: 63,
+            in_registers: Some(Member::new(280)),
+        };
         let code = trigger(kind, TriggerUse::Stop, Turn::Exchange).unwrap();
         let text = Listing::new(&code).to_string();
         assert!(text.contains("w2 = *(u32 *)(r2 + 0x118)"), "{text}");

@@ -32,7 +32,13 @@ macro_rules! slot {
 
 /// Returns the definition of the map.
 pub fn map() -> MapDef {
-    MapDef::new(UPCALLS, MapKind::Hash, size_of::<UpcallKey>() as u32, size_of::<u64>() as u32, ROOM)
+    MapDef::new(
+        UPCALLS,
+        MapKind::Hash,
+        size_of::<UpcallKey>() as u32,
+        size_of::<u64>() as u32,
+        ROOM,
+    )
 }
 
 /// Makes the program: at the function's return, if it has a `result` in `pt_regs`; otherwise at the
@@ -42,19 +48,28 @@ pub fn program(result: Option<Member<u32>>) -> Result<ProgramDef, AsmError> {
         let full = asm.label("full");
         asm.mov(R9, 0);
         if let Some(at) = result {
-            asm.comment("its error").get(R1, at.of(R1)).lsh(R1, 32).arsh(R1, 32);
+            asm.comment("its error")
+                .get(R1, at.of(R1))
+                .lsh(R1, 32)
+                .arsh(R1, 32);
             asm.if_(R1, JumpOp::SLt, 0, |asm| _ = asm.sub(R9, R1));
         }
         asm.now(R8);
         emit::inside(asm, R8, end);
-        asm.comment("by CPU and error").call(Helper::GET_SMP_PROCESSOR_ID);
+        asm.comment("by CPU and error")
+            .call(Helper::GET_SMP_PROCESSOR_ID);
         asm.put(slot!(key.cpu), R0).put(slot!(key.error), R9);
         // Another CPU has another key, but a program that interrupts us has the same: it must not
         // be overwritten.
-        asm.entry(UPCALLS, slot!(key), slot!(new), NOEXIST, full).add_atomic(Place::from(R0), R1, 1);
+        asm.entry(UPCALLS, slot!(key), slot!(new), NOEXIST, full)
+            .add_atomic(Place::from(R0), R1, 1);
         asm.ret().bind(full);
         emit::add_to(asm, counts!(no_upcall), 1);
     })?;
-    let kind = if result.is_some() { ProgramKind::KprobeReturn } else { ProgramKind::RawTracepoint };
+    let kind = if result.is_some() {
+        ProgramKind::KprobeReturn
+    } else {
+        ProgramKind::RawTracepoint
+    };
     Ok(ProgramDef::new("upcalls", kind, code))
 }

@@ -30,7 +30,12 @@ pub(super) enum Number {
 /// ```
 pub(super) fn send_current(setting: &Setting, kind: u32, number: Number) -> Result<Code, AsmError> {
     program(|asm, others| {
-        asm.mov(R6, R1).comment("ours?").call(Helper::GET_CURRENT_PID_TGID).mov(R7, R0).mov(R1, R0).rsh(R1, 32);
+        asm.mov(R6, R1)
+            .comment("ours?")
+            .call(Helper::GET_CURRENT_PID_TGID)
+            .mov(R7, R0)
+            .mov(R1, R0)
+            .rsh(R1, 32);
         setting.ours().unless_group(asm, Task::Address(R0), others);
         emit::begin(asm, kind);
         asm.put(event!(tid), R7);
@@ -38,7 +43,10 @@ pub(super) fn send_current(setting: &Setting, kind: u32, number: Number) -> Resu
             Number::None => {}
             // An int: the upper half of its register may hold anything.
             Number::First => {
-                _ = asm.get(R1, argument(R6, 0)).low_half(R1).put(event!(detail), R1);
+                _ = asm
+                    .get(R1, argument(R6, 0))
+                    .low_half(R1)
+                    .put(event!(detail), R1);
             }
             Number::Second => _ = asm.get(R1, argument(R6, 1)).put(event!(detail), R1),
         }

@@ -43,14 +43,23 @@ pub(super) use event;
 impl Setting {
     /// Returns the test whether a task belongs to the process.
     pub(super) fn ours(&self) -> Ours {
-        Ours { processes: Processes::One(self.tgid), task: self.task, stack: slot!(processes) }
+        Ours {
+            processes: Processes::One(self.tgid),
+            task: self.task,
+            stack: slot!(processes),
+        }
     }
 }
 
 /// Begins an event of that kind, with its time and CPU. All other fields are 0.
 pub(super) fn begin(asm: &mut Asm, kind: u32) {
-    asm.comment("when").call(Helper::KTIME_GET_BOOT_NS).mov(R8, R0).put(event!(head.at), R8);
-    asm.call(Helper::GET_SMP_PROCESSOR_ID).mov(R9, R0).put(event!(head.cpu), R9);
+    asm.comment("when")
+        .call(Helper::KTIME_GET_BOOT_NS)
+        .mov(R8, R0)
+        .put(event!(head.at), R8);
+    asm.call(Helper::GET_SMP_PROCESSOR_ID)
+        .mov(R9, R0)
+        .put(event!(head.cpu), R9);
     asm.put(event!(head.kind), kind)
         .put(event!(detail), 0)
         .put(event!(tid), 0)
@@ -72,16 +81,29 @@ pub(super) fn begin(asm: &mut Asm, kind: u32) {
 pub(super) fn send(asm: &mut Asm, setting: &Setting) {
     let [whole, failed, done] = ["whole", "failed", "sent"].map(|name| asm.label(name));
     let lost = |at| field!(at, Lost, count);
-    asm.comment("is there a loss to report?").put(slot!(key), 0).lookup_or(LOST, slot!(key), done);
-    asm.put(slot!(kept), R0).get(R1, lost(R0)).jump_if(R1, JumpOp::Eq, 0, whole);
-    asm.put(slot!(loss.head.at), R8).put(slot!(loss.head.cpu), R9).put(slot!(loss.head.kind), kind::LOST);
+    asm.comment("is there a loss to report?")
+        .put(slot!(key), 0)
+        .lookup_or(LOST, slot!(key), done);
+    asm.put(slot!(kept), R0)
+        .get(R1, lost(R0))
+        .jump_if(R1, JumpOp::Eq, 0, whole);
+    asm.put(slot!(loss.head.at), R8)
+        .put(slot!(loss.head.cpu), R9)
+        .put(slot!(loss.head.kind), kind::LOST);
     asm.copy(R0.into(), slot!(loss.lost));
     output(asm, slot!(loss), setting.ring_bytes);
-    asm.jump_if(R0, JumpOp::Ne, 0, failed).get(R1, slot!(kept)).put(lost(R1), 0);
+    asm.jump_if(R0, JumpOp::Ne, 0, failed)
+        .get(R1, slot!(kept))
+        .put(lost(R1), 0);
     asm.bind(whole).comment("the event");
     output(asm, slot!(event), setting.ring_bytes);
     asm.jump_if(R0, JumpOp::Eq, 0, done);
-    asm.bind(failed).comment("the ring is full").get(R1, slot!(kept)).get(R2, lost(R1));
-    asm.if_(R2, JumpOp::Eq, 0, |asm| _ = asm.put(field!(R1, Lost, since), R8));
+    asm.bind(failed)
+        .comment("the ring is full")
+        .get(R1, slot!(kept))
+        .get(R2, lost(R1));
+    asm.if_(R2, JumpOp::Eq, 0, |asm| {
+        _ = asm.put(field!(R1, Lost, since), R8);
+    });
     asm.add(R2, 1).put(lost(R1), R2).bind(done);
 }

@@ -39,7 +39,9 @@ const NEEDED: [&str; 2] = ["sched_switch", "sched_wakeup"];
 /// Makes the hook of a tracepoint whose event belongs to the current thread.
 macro_rules! current {
     ($tracepoint:literal, $kind:expr, $number:ident) => {
-        Hook::typed($tracepoint, |setting| send_current(setting, $kind, Number::$number))
+        Hook::typed($tracepoint, |setting| {
+            send_current(setting, $kind, Number::$number)
+        })
     };
 }
 
@@ -69,8 +71,21 @@ pub(crate) fn tracepoints() -> impl Iterator<Item = &'static str> {
 }
 
 /// Makes the maps, and the programs of the tracepoints that this kernel has.
-pub(crate) fn module(facts: &Facts, tgid: u32, ring_bytes: u32, cpus: u32) -> Result<Module, SchedError> {
-    let setting = Setting { task: facts.task, tgid, ring_bytes };
+pub(crate) fn module(
+    facts: &Facts,
+    tgid: u32,
+    ring_bytes: u32,
+    cpus: u32,
+) -> Result<Module, SchedError> {
+    let setting = Setting {
+        task: facts.task,
+        tgid,
+        ring_bytes,
+    };
     let programs = hooks::programs(&HOOKS, &NEEDED, &setting, &facts.tracepoints)?;
-    Ok(Module { maps: layout::maps(ring_bytes, cpus), programs, ..Module::default() })
+    Ok(Module {
+        maps: layout::maps(ring_bytes, cpus),
+        programs,
+        ..Module::default()
+    })
 }

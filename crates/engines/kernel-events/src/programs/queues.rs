@@ -26,9 +26,19 @@ fn value() -> Place<u64> {
 /// ```
 pub(super) fn starts(asm: &mut Asm, tid: Place<u32>) {
     let [known, count, done] = ["known", "count", "waits"].map(|name| asm.label(name));
-    asm.lookup(WAITING, tid).get(R1, slot!(cpu)).add(R1, 1).jump_if(R0, JumpOp::Ne, 0, known);
-    asm.put(slot!(value), R1).update(WAITING, tid, slot!(value), 0).jump_if(R0, JumpOp::Ne, 0, done).jump(count);
-    asm.bind(known).get(R2, value()).jump_if(R2, JumpOp::Ne, 0, done).put(value(), R1).bind(count);
+    asm.lookup(WAITING, tid)
+        .get(R1, slot!(cpu))
+        .add(R1, 1)
+        .jump_if(R0, JumpOp::Ne, 0, known);
+    asm.put(slot!(value), R1)
+        .update(WAITING, tid, slot!(value), 0)
+        .jump_if(R0, JumpOp::Ne, 0, done)
+        .jump(count);
+    asm.bind(known)
+        .get(R2, value())
+        .jump_if(R2, JumpOp::Ne, 0, done)
+        .put(value(), R1)
+        .bind(count);
     add(asm, slot!(cpu), 1, done);
     asm.bind(done);
 }
@@ -41,7 +51,9 @@ pub(super) fn starts(asm: &mut Asm, tid: Place<u32>) {
 ///     waiting[tid] = 0
 /// ```
 pub(super) fn ends(asm: &mut Asm, tid: Place<u32>, not: Label) {
-    asm.lookup_or(WAITING, tid, not).get(R1, value()).jump_if(R1, JumpOp::Eq, 0, not);
+    asm.lookup_or(WAITING, tid, not)
+        .get(R1, value())
+        .jump_if(R1, JumpOp::Eq, 0, not);
     asm.put(value(), 0).sub(R1, 1).put(slot!(key), R1);
     add(asm, slot!(key), -1, not);
 }
@@ -49,9 +61,12 @@ pub(super) fn ends(asm: &mut Asm, tid: Place<u32>, not: Label) {
 /// Goes to `others` unless a thread of the process waits for the CPU whose number is in the slot
 /// `cpu`.
 pub(super) fn unless_waited_for(asm: &mut Asm, others: Label) {
-    asm.lookup_or(QUEUES, slot!(cpu), others).get(R1, value()).jump_if(R1, JumpOp::Eq, 0, others);
+    asm.lookup_or(QUEUES, slot!(cpu), others)
+        .get(R1, value())
+        .jump_if(R1, JumpOp::Eq, 0, others);
 }
 
 fn add(asm: &mut Asm, cpu: Place<u32>, by: i32, missing: Label) {
-    asm.lookup_or(QUEUES, cpu, missing).add_atomic(value(), R1, by);
+    asm.lookup_or(QUEUES, cpu, missing)
+        .add_atomic(value(), R1, by);
 }

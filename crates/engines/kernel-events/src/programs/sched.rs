@@ -10,8 +10,12 @@ use super::emit::{self, event, slot};
 use super::{Setting, queues};
 use crate::layout::{WAITING, kind, leaves};
 
-const REASONS: Reasons =
-    Reasons { ready: leaves::PREEMPTED, blocked: leaves::BLOCKED, stopped: leaves::STOPPED, dead: leaves::ENDED };
+const REASONS: Reasons = Reasons {
+    ready: leaves::PREEMPTED,
+    blocked: leaves::BLOCKED,
+    stopped: leaves::STOPPED,
+    dead: leaves::ENDED,
+};
 
 /// Makes the program of a switch:
 ///
@@ -31,9 +35,13 @@ pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
         queues::unless_waited_for(asm, end);
         asm.bind(is_ours);
         emit::begin(asm, kind::SWITCH);
-        asm.copy(event!(head.cpu), slot!(cpu)).get(R7, switch.prev()).copy(task.pid.of(R7), event!(tid));
+        asm.copy(event!(head.cpu), slot!(cpu))
+            .get(R7, switch.prev())
+            .copy(task.pid.of(R7), event!(tid));
         switch.reason(asm, task, R7, event!(detail), REASONS);
-        asm.get(R7, switch.next()).copy(task.pid.of(R7), event!(other)).copy(task.comm.of(R7), event!(comm));
+        asm.get(R7, switch.next())
+            .copy(task.pid.of(R7), event!(other))
+            .copy(task.comm.of(R7), event!(comm));
         emit::send(asm, setting);
         asm.comment("prev").get(R1, switch.prev());
         ours.unless(asm, R1, in_);
@@ -47,8 +55,12 @@ pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
 /// Updates the queues by the reason for which the thread of the event left its CPU.
 fn left(asm: &mut Asm) {
     let (waits, done) = (asm.label("waits_now"), asm.label("left"));
-    asm.get(R1, event!(detail)).jump_if(R1, JumpOp::Eq, leaves::PREEMPTED, waits);
-    asm.jump_if(R1, JumpOp::Ne, leaves::ENDED, done).delete(WAITING, event!(tid)).jump(done).bind(waits);
+    asm.get(R1, event!(detail))
+        .jump_if(R1, JumpOp::Eq, leaves::PREEMPTED, waits);
+    asm.jump_if(R1, JumpOp::Ne, leaves::ENDED, done)
+        .delete(WAITING, event!(tid))
+        .jump(done)
+        .bind(waits);
     queues::starts(asm, event!(tid));
     asm.bind(done);
 }
@@ -69,7 +81,10 @@ pub(super) fn wake(setting: &Setting) -> Result<Code, AsmError> {
         asm.copy(task.pid.of(R6), event!(tid));
         task.queue(asm, R1, R6);
         asm.put(event!(detail), R1).put(slot!(cpu), R1);
-        asm.comment("by whom").call(Helper::GET_CURRENT_PID_TGID).put(event!(other), R0).current_name(event!(comm));
+        asm.comment("by whom")
+            .call(Helper::GET_CURRENT_PID_TGID)
+            .put(event!(other), R0)
+            .current_name(event!(comm));
         emit::send(asm, setting);
         task.if_on_cpu(asm, R6, end);
         queues::starts(asm, event!(tid));
@@ -88,8 +103,11 @@ pub(super) fn migrate(setting: &Setting) -> Result<Code, AsmError> {
         asm.mov(R6, R1).comment("ours?").get(R7, argument(R6, 0));
         setting.ours().unless(asm, R7, end);
         emit::begin(asm, kind::MIGRATE);
-        asm.copy(setting.task.pid.of(R7), event!(tid)).get(R1, argument(R6, 1));
-        asm.put(slot!(cpu), R1).get(R1, slot!(cpu)).put(event!(detail), R1);
+        asm.copy(setting.task.pid.of(R7), event!(tid))
+            .get(R1, argument(R6, 1));
+        asm.put(slot!(cpu), R1)
+            .get(R1, slot!(cpu))
+            .put(event!(detail), R1);
         emit::send(asm, setting);
         queues::ends(asm, event!(tid), end);
         queues::starts(asm, event!(tid));

@@ -33,28 +33,51 @@ fn facts(passes_state: bool) -> Facts {
         passes_state,
         work_function: Member::new(24),
     };
-    Facts { task, tracepoints: tracepoints().map(|name| (name.to_owned(), 1)).collect() }
+    Facts {
+        task,
+        tracepoints: tracepoints().map(|name| (name.to_owned(), 1)).collect(),
+    }
 }
 
 /// Returns all programs, each with its setting and name.
 fn programs() -> impl Iterator<Item = (&'static str, String, Code)> {
-    [("plain", true), ("old", false)].into_iter().flat_map(|(setting, passes_state)| {
-        let programs = module(&facts(passes_state), 77, 1 << 20, 8).unwrap().programs;
-        programs.into_iter().map(move |program| (setting, program.name, program.code))
-    })
+    [("plain", true), ("old", false)]
+        .into_iter()
+        .flat_map(|(setting, passes_state)| {
+            let programs = module(&facts(passes_state), 77, 1 << 20, 8)
+                .unwrap()
+                .programs;
+            programs
+                .into_iter()
+                .map(move |program| (setting, program.name, program.code))
+        })
 }
 
 #[test]
 fn programs_have_as_many_instructions_as_before() {
-    let (mut table, folder) = (BTreeMap::<String, String>::new(), std::env::var("DPTRACE_LISTINGS"));
+    let (mut table, folder) = (
+        BTreeMap::<String, String>::new(),
+        std::env::var("DPTRACE_LISTINGS"),
+    );
     for (setting, program, code) in programs() {
-        write!(table.entry(program.clone()).or_default(), " {setting} {}", code.slots()).unwrap();
+        write!(
+            table.entry(program.clone()).or_default(),
+            " {setting} {}",
+            code.slots()
+        )
+        .unwrap();
         if let Ok(folder) = &folder {
             let path = format!("{folder}/kernel-events {setting} {program}.txt");
             std::fs::write(path, Listing::new(&code).to_string()).unwrap();
         }
     }
-    let lines: Vec<String> = table.iter().map(|(program, counts)| format!("{program}:{counts}")).collect();
+    let lines: Vec<String> = table
+        .iter()
+        .map(|(program, counts)| format!("{program}:{counts}"))
+        .collect();
     let table = lines.join("\n");
-    assert!(table == EXPECTED.trim_end(), "programs/instructions.txt should be:\n{table}");
+    assert!(
+        table == EXPECTED.trim_end(),
+        "programs/instructions.txt should be:\n{table}"
+    );
 }

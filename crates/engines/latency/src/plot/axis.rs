@@ -42,16 +42,30 @@ impl Axis {
             }
         }
         let least = least.min(longest);
-        let begin = if longest >= MUCH { least.max(LEAST) } else { least };
-        let mut first = (0..ALL).take_while(|&step| nanos(step) <= begin as f64).last().unwrap_or(0);
-        let mut end = (0..ALL).find(|&step| nanos(step) >= longest as f64).unwrap_or(ALL);
+        let begin = if longest >= MUCH {
+            least.max(LEAST)
+        } else {
+            least
+        };
+        let mut first = (0..ALL)
+            .take_while(|&step| nanos(step) <= begin as f64)
+            .last()
+            .unwrap_or(0);
+        let mut end = (0..ALL)
+            .find(|&step| nanos(step) >= longest as f64)
+            .unwrap_or(ALL);
         while end < first + STEPS {
             end += 1;
             if end < first + STEPS {
                 first = first.saturating_sub(1);
             }
         }
-        Self { first, last: end, cells: cells.max(1), is_cut: has_none || least < begin }
+        Self {
+            first,
+            last: end,
+            cells: cells.max(1),
+            is_cut: has_none || least < begin,
+        }
     }
 
     /// Returns the column of a time in nanoseconds.
@@ -65,7 +79,12 @@ impl Axis {
     /// Returns the number of times in each column.
     pub(crate) fn counts(self, spread: &Histogram) -> Vec<f64> {
         let mut counts = vec![0.0; self.cells];
-        for Bucket { first: from, last: to, count } in spread.buckets() {
+        for Bucket {
+            first: from,
+            last: to,
+            count,
+        } in spread.buckets()
+        {
             let (begin, end) = (from as f64 - 0.5, to as f64 + 0.5);
             let (first, last) = (self.cell(begin), self.cell(end));
             if last <= first + 1 {
@@ -75,8 +94,16 @@ impl Axis {
             // For columns narrower than a nanosecond, or than a time's precision: otherwise every
             // other one would be empty.
             for (cell, sum) in counts.iter_mut().enumerate().take(last + 1).skip(first) {
-                let left = if cell == first { begin } else { self.edge(cell) };
-                let right = if cell == last { end } else { self.edge(cell + 1) };
+                let left = if cell == first {
+                    begin
+                } else {
+                    self.edge(cell)
+                };
+                let right = if cell == last {
+                    end
+                } else {
+                    self.edge(cell + 1)
+                };
                 *sum += count as f64 * ((right - left) / (end - begin)).max(0.0);
             }
         }
@@ -88,7 +115,9 @@ impl Axis {
         let of = |step: usize| self.cell(nanos(step));
         // All steps if there is room, otherwise decades, or as few of them as fit.
         let width = |steps: usize| self.cells * steps / (self.last - self.first).max(1);
-        let every = std::iter::once(1).chain((STEPS..ALL).step_by(STEPS)).find(|&steps| width(steps) > LABEL);
+        let every = std::iter::once(1)
+            .chain((STEPS..ALL).step_by(STEPS))
+            .find(|&steps| width(steps) > LABEL);
         let every = every.unwrap_or(ALL);
         let steps = (self.first..self.last).filter(|step| step % every == 0);
         steps.map(|step| (of(step), label(step))).collect()
@@ -123,7 +152,11 @@ fn nanos(step: usize) -> f64 {
 fn label(step: usize) -> String {
     const UNITS: [&str; 4] = ["ns", "us", "ms", "s"];
     let thousands = (step / STEPS / 3).min(UNITS.len() - 1);
-    format!("{} {}", nanos(step - thousands * 3 * STEPS), UNITS[thousands])
+    format!(
+        "{} {}",
+        nanos(step - thousands * 3 * STEPS),
+        UNITS[thousands]
+    )
 }
 
 #[cfg(test)]
@@ -142,11 +175,17 @@ mod tests {
     fn an_axis_has_all_times_in_equal_proportions() {
         let all = spread(&[1_000, 3_000_000]);
         let axis = Axis::new([&all].into_iter(), 70);
-        assert_eq!((label(axis.first).as_str(), label(axis.last)), ("1 us", "5 ms".to_owned()));
+        assert_eq!(
+            (label(axis.first).as_str(), label(axis.last)),
+            ("1 us", "5 ms".to_owned())
+        );
         let cells = [1_000.0, 10_000.0, 100_000.0, 1e6, 5e6].map(|at| axis.cell(at));
         assert_eq!(cells, [0, 18, 37, 56, 69]);
         assert_eq!(
-            axis.ticks().iter().map(|(_, label)| label.as_str()).collect::<Vec<_>>(),
+            axis.ticks()
+                .iter()
+                .map(|(_, label)| label.as_str())
+                .collect::<Vec<_>>(),
             ["1 us", "10 us", "100 us", "1 ms"]
         );
         let counts = axis.counts(&all);
@@ -157,19 +196,37 @@ mod tests {
     #[test]
     fn times_that_are_alike_have_a_decade() {
         let axis = Axis::new([&spread(&[30_000, 31_000])].into_iter(), 60);
-        assert_eq!((label(axis.first).as_str(), label(axis.last)), ("10 us", "100 us".to_owned()));
+        assert_eq!(
+            (label(axis.first).as_str(), label(axis.last)),
+            ("10 us", "100 us".to_owned())
+        );
         assert_eq!(axis.ticks().len(), 3);
         let none = Axis::new([&Histogram::default(), &spread(&[0])].into_iter(), 60);
-        assert_eq!((none.cell(0.0), none.cell(1.0), label(none.first).as_str()), (0, 0, "1 ns"));
+        assert_eq!(
+            (none.cell(0.0), none.cell(1.0), label(none.first).as_str()),
+            (0, 0, "1 ns")
+        );
     }
 
     #[test]
     fn what_no_counter_measures_is_in_the_first_column() {
         let all = spread(&[0, 1, 9, 15, 1_000_000]);
         let axis = Axis::new([&all].into_iter(), 60);
-        assert_eq!((label(axis.first).as_str(), axis.is_cut, axis.counts(&all)[0]), ("10 ns", true, 3.0));
+        assert_eq!(
+            (
+                label(axis.first).as_str(),
+                axis.is_cut,
+                axis.counts(&all)[0]
+            ),
+            ("10 ns", true, 3.0)
+        );
         let longest = Axis::new([&spread(&[u64::MAX])].into_iter(), 60);
-        assert!(longest.counts(&spread(&[u64::MAX])).iter().any(|&count| count >= 1.0));
+        assert!(
+            longest
+                .counts(&spread(&[u64::MAX]))
+                .iter()
+                .any(|&count| count >= 1.0)
+        );
     }
 
     /// Otherwise there would be a mode at each whole nanosecond.
@@ -180,7 +237,13 @@ mod tests {
         let counts = axis.counts(&all);
         let used: Vec<_> = counts.iter().skip_while(|&&n| n == 0.0).copied().collect();
         let used = &used[..used.iter().rposition(|&n| n > 0.0).unwrap_or(0)];
-        assert!(used.len() > 40 && used.iter().all(|&count| count > 0.0), "{counts:?}");
-        assert!((counts.iter().sum::<f64>() - 20.0).abs() < 1e-6, "{counts:?}");
+        assert!(
+            used.len() > 40 && used.iter().all(|&count| count > 0.0),
+            "{counts:?}"
+        );
+        assert!(
+            (counts.iter().sum::<f64>() - 20.0).abs() < 1e-6,
+            "{counts:?}"
+        );
     }
 }

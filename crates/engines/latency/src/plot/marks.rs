@@ -28,7 +28,9 @@ struct Mark {
 
 impl Marks {
     pub(crate) fn new(spread: &Histogram, axis: Axis) -> Self {
-        let nines = MARKED.iter().map(|&(name, quantile)| (name, spread.quantile(quantile)));
+        let nines = MARKED
+            .iter()
+            .map(|&(name, quantile)| (name, spread.quantile(quantile)));
         let mut marks: Vec<Mark> = Vec::new();
         for (name, nanos) in nines.chain([("max", spread.max())]) {
             let is_p99 = name == "p99";
@@ -37,7 +39,12 @@ impl Marks {
                     same.names.extend([",", name]);
                     same.is_p99 |= is_p99;
                 }
-                _ => marks.push(Mark { names: name.to_owned(), nanos, cell: axis.cell(nanos as f64), is_p99 }),
+                _ => marks.push(Mark {
+                    names: name.to_owned(),
+                    nanos,
+                    cell: axis.cell(nanos as f64),
+                    is_p99,
+                }),
             }
         }
         Self(marks)
@@ -45,26 +52,45 @@ impl Marks {
 
     /// Returns the column of p99.
     pub(crate) fn p99(&self) -> usize {
-        self.0.iter().find(|mark| mark.is_p99).map_or(0, |mark| mark.cell)
+        self.0
+            .iter()
+            .find(|mark| mark.is_p99)
+            .map_or(0, |mark| mark.cell)
     }
 
     /// Draws the axis, with a mark in each one's column.
     pub(crate) fn axis(&self, axis: Axis, screen: Screen) -> String {
-        let [line, tick, mark] = if screen.has_unicode() { ['─', '┼', MARK] } else { ['-', '+', MARK_ASCII] };
+        let [line, tick, mark] = if screen.has_unicode() {
+            ['─', '┼', MARK]
+        } else {
+            ['-', '+', MARK_ASCII]
+        };
         let mut cells = vec![line; axis.cells()];
-        axis.ticks().iter().for_each(|(cell, _)| cells[*cell] = tick);
+        axis.ticks()
+            .iter()
+            .for_each(|(cell, _)| cells[*cell] = tick);
         self.0.iter().for_each(|it| cells[it.cell] = mark);
         let styled = |run: &[char]| {
             let style: Style = if run[0] == mark { LARGEST } else { QUIET };
-            screen.paint(style, run.iter().collect::<String>()).to_string()
+            screen
+                .paint(style, run.iter().collect::<String>())
+                .to_string()
         };
-        cells.chunk_by(|a, b| (*a == mark) == (*b == mark)).map(styled).collect()
+        cells
+            .chunk_by(|a, b| (*a == mark) == (*b == mark))
+            .map(styled)
+            .collect()
     }
 
     /// Returns a line with a label below each mark, or as near as possible; without the times if
     /// they do not fit. `None` if the names do not fit either.
     pub(crate) fn labels(&self, width: usize) -> Option<String> {
-        let with_times = || self.0.iter().map(|mark| format!("{} {}", mark.names, screen::time(mark.nanos))).collect();
+        let with_times = || {
+            self.0
+                .iter()
+                .map(|mark| format!("{} {}", mark.names, screen::time(mark.nanos)))
+                .collect()
+        };
         let names = || self.0.iter().map(|mark| mark.names.clone()).collect();
         let cells: Vec<usize> = self.0.iter().map(|mark| mark.cell).collect();
         placed(&cells, with_times(), width).or_else(|| placed(&cells, names(), width))
@@ -103,10 +129,22 @@ mod tests {
     #[test]
     fn labels_are_below_their_marks_if_there_is_room() {
         let texts = || ["p50", "p99", "max"].map(str::to_owned).to_vec();
-        assert_eq!(placed(&[1, 6, 12], texts(), 20).as_deref(), Some(" p50  p99   max"));
-        assert_eq!(placed(&[1, 2, 3], texts(), 20).as_deref(), Some(" p50  p99  max"));
-        assert_eq!(placed(&[11, 12, 13], texts(), 14).as_deref(), Some(" p50  p99  max"));
-        assert_eq!(placed(&[0, 0, 0], texts(), 13).as_deref(), Some("p50  p99  max"));
+        assert_eq!(
+            placed(&[1, 6, 12], texts(), 20).as_deref(),
+            Some(" p50  p99   max")
+        );
+        assert_eq!(
+            placed(&[1, 2, 3], texts(), 20).as_deref(),
+            Some(" p50  p99  max")
+        );
+        assert_eq!(
+            placed(&[11, 12, 13], texts(), 14).as_deref(),
+            Some(" p50  p99  max")
+        );
+        assert_eq!(
+            placed(&[0, 0, 0], texts(), 13).as_deref(),
+            Some("p50  p99  max")
+        );
         assert_eq!(placed(&[0, 0, 0], texts(), 12), None);
     }
 }

@@ -40,10 +40,15 @@ pub fn plots(latencies: &Latencies, names: &Names<'_>) -> String {
     let mut kinds: BTreeMap<(char, u16), Vec<&Histogram>> = BTreeMap::new();
     let shown = Shown::of(latencies, names);
     for (subject, times) in &shown.subjects {
-        kinds.entry(kind(subject)).or_default().extend(spreads(times));
+        kinds
+            .entry(kind(subject))
+            .or_default()
+            .extend(spreads(times));
     }
-    let axes: BTreeMap<_, _> =
-        kinds.into_iter().map(|(kind, spreads)| (kind, Axis::new(spreads.into_iter(), cells))).collect();
+    let axes: BTreeMap<_, _> = kinds
+        .into_iter()
+        .map(|(kind, spreads)| (kind, Axis::new(spreads.into_iter(), cells)))
+        .collect();
     let mut text = String::new();
     for (subject, times) in &shown.subjects {
         if let Some(axis) = axes.get(&kind(subject)) {
@@ -52,7 +57,11 @@ pub fn plots(latencies: &Latencies, names: &Names<'_>) -> String {
         }
     }
     shown.rest(&mut text, "histograms");
-    if text.is_empty() { text } else { legend(names, width, axes.values().any(|axis| axis.is_cut)) + &text }
+    if text.is_empty() {
+        text
+    } else {
+        legend(names, width, axes.values().any(|axis| axis.is_cut)) + &text
+    }
 }
 
 /// Returns the width, and the number of columns for times.
@@ -71,7 +80,13 @@ impl<'a> Strips<'a> {
         let (width, cells) = room(names);
         let axis = Axis::new(spreads.iter().copied(), cells);
         let counts = spreads.iter().flat_map(|spread| axis.counts(spread));
-        Self(Plot { names, axis, width, top: counts.fold(1.0, f64::max), rows: 1 })
+        Self(Plot {
+            names,
+            axis,
+            width,
+            top: counts.fold(1.0, f64::max),
+            rows: 1,
+        })
     }
 
     /// Returns the meaning of the signs.
@@ -98,13 +113,21 @@ fn kind(subject: &Subject) -> (char, u16) {
 }
 
 fn spreads(times: &Times) -> impl Iterator<Item = &Histogram> {
-    times.stages.values().map(|stage| &stage.spread).chain([&times.whole])
+    times
+        .stages
+        .values()
+        .map(|stage| &stage.spread)
+        .chain([&times.whole])
 }
 
 /// Returns the meaning of the signs.
 fn legend(names: &Names<'_>, width: usize, is_cut: bool) -> String {
     let screen = names.screen;
-    let (one, mark) = if screen.has_unicode() { (BLOCKS[1], marks::MARK) } else { (ASCII[1], marks::MARK_ASCII) };
+    let (one, mark) = if screen.has_unicode() {
+        (BLOCKS[1], marks::MARK)
+    } else {
+        (ASCII[1], marks::MARK_ASCII)
+    };
     let mut words = format!(
         "A column is a range of times, and its height is how many there were, both on logarithmic scales: {one} is 1, and at the \
          left is the number at a row's top. {mark} marks p50, p99, p99.9 and max."
@@ -113,7 +136,9 @@ fn legend(names: &Names<'_>, width: usize, is_cut: bool) -> String {
         words.push_str(" Times below 10 ns are in the first column.");
     }
     let lines = screen::wrap(&words, width);
-    lines.iter().fold(String::new(), |text, line| text + &screen.paint(QUIET, line).to_string() + "\n")
+    lines.iter().fold(String::new(), |text, line| {
+        text + &screen.paint(QUIET, line).to_string() + "\n"
+    })
 }
 
 /// Layout of the histograms of a group.
@@ -130,7 +155,13 @@ struct Plot<'a> {
 impl<'a> Plot<'a> {
     fn new(names: &'a Names<'a>, axis: Axis, times: &Times, width: usize) -> Self {
         let counts = spreads(times).flat_map(|spread| axis.counts(spread));
-        Self { names, axis, width, top: counts.fold(1.0, f64::max), rows: ROWS }
+        Self {
+            names,
+            axis,
+            width,
+            top: counts.fold(1.0, f64::max),
+            rows: ROWS,
+        }
     }
 
     fn write(&self, text: &mut String, subject: &Subject, times: &Times) {
@@ -139,23 +170,44 @@ impl<'a> Plot<'a> {
         let total: u128 = times.stages.values().map(|stage| stage.spread.sum()).sum();
         for (tpoints, stage) in in_order(times) {
             let share = share(&stage.spread, total);
-            self.histogram(text, &self.head(times, *tpoints, &stage.spread, &share), &stage.spread);
+            self.histogram(
+                text,
+                &self.head(times, *tpoints, &stage.spread, &share),
+                &stage.spread,
+            );
         }
         if times.whole.count() > 0 {
-            self.histogram(text, &format!("whole  {}", times.whole.count()), &times.whole);
+            self.histogram(
+                text,
+                &format!("whole  {}", times.whole.count()),
+                &times.whole,
+            );
         }
     }
 
     /// Formats a stage's name, its count and its share; without the common prefix of all stages if
     /// there is no room.
-    fn head(&self, times: &Times, (from, to): (u16, u16), spread: &Histogram, share: &str) -> String {
+    fn head(
+        &self,
+        times: &Times,
+        (from, to): (u16, u16),
+        spread: &Histogram,
+        share: &str,
+    ) -> String {
         let start = self.names.common_start(times.stages.keys().copied()).len();
         let head = |start: usize| {
-            let (from, to) = (&self.names.tpoint(from)[start..], &self.names.tpoint(to)[start..]);
+            let (from, to) = (
+                &self.names.tpoint(from)[start..],
+                &self.names.tpoint(to)[start..],
+            );
             format!("{from} -> {to}  {}, {share} of all time", spread.count())
         };
         let whole = head(0);
-        if columns(&whole) <= self.width { whole } else { head(start) }
+        if columns(&whole) <= self.width {
+            whole
+        } else {
+            head(start)
+        }
     }
 
     /// Adds the labels of the axis.
@@ -164,7 +216,12 @@ impl<'a> Plot<'a> {
         for (cell, label) in self.axis.ticks() {
             let begin = GUTTER + cell;
             if begin + columns(&label) <= self.width {
-                let _ = write!(line, "{:missing$}{label}", "", missing = begin.saturating_sub(columns(&line)));
+                let _ = write!(
+                    line,
+                    "{:missing$}{label}",
+                    "",
+                    missing = begin.saturating_sub(columns(&line))
+                );
             }
         }
         self.line(text, &self.names.screen.paint(QUIET, line).to_string());
@@ -181,26 +238,46 @@ impl<'a> Plot<'a> {
     /// Adds the columns, and the axis with its marks.
     fn bars(&self, text: &mut String, spread: &Histogram) -> Marks {
         let screen = self.names.screen;
-        let glyphs: &[char] = if screen.has_unicode() { &BLOCKS } else { &ASCII };
+        let glyphs: &[char] = if screen.has_unicode() {
+            &BLOCKS
+        } else {
+            &ASCII
+        };
         let steps = glyphs.len() - 1;
-        let levels: Vec<_> =
-            self.axis.counts(spread).into_iter().map(|count| level(count, self.top, self.rows * steps)).collect();
+        let levels: Vec<_> = self
+            .axis
+            .counts(spread)
+            .into_iter()
+            .map(|count| level(count, self.top, self.rows * steps))
+            .collect();
         let marks = Marks::new(spread, self.axis);
-        let rows = levels.iter().max().map_or(1, |highest| highest.div_ceil(steps).max(1));
+        let rows = levels
+            .iter()
+            .max()
+            .map_or(1, |highest| highest.div_ceil(steps).max(1));
         for row in (0..rows).rev() {
             let filled = |level: &usize| glyphs[level.saturating_sub(row * steps).min(steps)];
             let cells: Vec<char> = levels.iter().map(filled).collect();
             let (usual, slow) = cells.split_at(marks.p99() + 1);
-            let (usual, slow) = (usual.iter().collect::<String>(), slow.iter().collect::<String>());
+            let (usual, slow) = (
+                usual.iter().collect::<String>(),
+                slow.iter().collect::<String>(),
+            );
             let at_top = short(count_at((row + 1) * steps, self.top, self.rows * steps));
             let count = screen.paint(QUIET, format!("{at_top:>5}"));
             if slow.trim_end().is_empty() {
                 self.line(text, &format!("{count} {}", usual.trim_end()));
             } else {
-                self.line(text, &format!("{count} {usual}{}", screen.paint(WARN, slow.trim_end())));
+                self.line(
+                    text,
+                    &format!("{count} {usual}{}", screen.paint(WARN, slow.trim_end())),
+                );
             }
         }
-        self.line(text, &format!("{}{}", " ".repeat(GUTTER), marks.axis(self.axis, screen)));
+        self.line(
+            text,
+            &format!("{}{}", " ".repeat(GUTTER), marks.axis(self.axis, screen)),
+        );
         marks
     }
 
@@ -225,7 +302,8 @@ fn level(count: f64, top: f64, levels: usize) -> usize {
 
 /// Returns the number of times that a column of this height stands for.
 fn count_at(level: usize, top: f64, levels: usize) -> f64 {
-    top.max(LEAST_TOP).powf((level - 1) as f64 / (levels - 1) as f64)
+    top.max(LEAST_TOP)
+        .powf((level - 1) as f64 / (levels - 1) as f64)
 }
 
 /// Formats a number in at most five columns: `999`, `2.1k`, `123k`.
@@ -245,7 +323,15 @@ mod tests {
 
     #[test]
     fn one_of_a_million_is_seen() {
-        assert_eq!((level(0.0, 1e6, 24), level(1.0, 1e6, 24), level(0.3, 1e6, 24), level(1e6, 1e6, 24)), (0, 1, 1, 24));
+        assert_eq!(
+            (
+                level(0.0, 1e6, 24),
+                level(1.0, 1e6, 24),
+                level(0.3, 1e6, 24),
+                level(1e6, 1e6, 24)
+            ),
+            (0, 1, 1, 24)
+        );
         // One of a few is not as high as all.
         assert_eq!((level(1.0, 1.0, 24), level(3.0, 3.0, 24)), (1, 12));
         for of in 1..=24 {
@@ -256,6 +342,9 @@ mod tests {
     #[test]
     fn numbers_are_short() {
         let numbers = [1.0, 46.4, 999.4, 999.6, 2_150.0, 123_456.0, 999_600.0, 1e19];
-        assert_eq!(numbers.map(short), ["1", "46", "999", "1.0k", "2.1k", "123k", "1.0M", "10000P"]);
+        assert_eq!(
+            numbers.map(short),
+            ["1", "46", "999", "1.0k", "2.1k", "123k", "1.0M", "10000P"]
+        );
     }
 }

@@ -21,7 +21,10 @@ pub struct Cached<M> {
 impl<M: Memory> Cached<M> {
     /// Wraps a memory; nothing is cached yet.
     pub fn new(memory: M) -> Self {
-        Self { memory, pages: RefCell::default() }
+        Self {
+            memory,
+            pages: RefCell::default(),
+        }
     }
 
     /// Copies bytes of one page. Returns false if the page could not be read as a whole, or the
@@ -37,8 +40,10 @@ impl<M: Memory> Cached<M> {
             let read = self.memory.read(page * PAGE, &mut bytes);
             pages.insert(page, read.is_ok().then_some(bytes));
         }
-        let bytes =
-            pages.get(&page).and_then(Option::as_deref).and_then(|bytes| bytes.get(offset..offset + into.len()));
+        let bytes = pages
+            .get(&page)
+            .and_then(Option::as_deref)
+            .and_then(|bytes| bytes.get(offset..offset + into.len()));
         bytes.inspect(|bytes| into.copy_from_slice(bytes)).is_some()
     }
 }
@@ -48,7 +53,9 @@ impl<M: Memory> Memory for Cached<M> {
         let length = into.len();
         let mut done = 0;
         while done < length {
-            let Some(at) = address.checked_add(done as u64) else { break };
+            let Some(at) = address.checked_add(done as u64) else {
+                break;
+            };
             let part = (length - done).min((PAGE - at % PAGE) as usize);
             if !self.copy(at, &mut into[done..done + part]) {
                 break;
@@ -56,6 +63,10 @@ impl<M: Memory> Memory for Cached<M> {
             done += part;
         }
         // Parts of the page may be readable even if the whole is not.
-        if done == length { Ok(()) } else { self.memory.read(address, into) }
+        if done == length {
+            Ok(())
+        } else {
+            self.memory.read(address, into)
+        }
     }
 }

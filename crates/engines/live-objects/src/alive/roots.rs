@@ -17,9 +17,18 @@ const MAX_WITNESSES: usize = 64;
 /// Returns the addresses of globals to which the objects at these addresses lead, by name (`roots`
 /// of [`AliveSpec`]). Skips addresses without such an object. If objects disagree, the majority
 /// wins.
-pub fn roots(spec: &ObjectSpec, program: &Program<'_>, pointers: &[u64], memory: &dyn Memory) -> BTreeMap<String, u64> {
-    let Some(leading) = leading(spec) else { return BTreeMap::new() };
-    let Ok(compiled) = Compiled::of_pointers(&leading, program) else { return BTreeMap::new() };
+pub fn roots(
+    spec: &ObjectSpec,
+    program: &Program<'_>,
+    pointers: &[u64],
+    memory: &dyn Memory,
+) -> BTreeMap<String, u64> {
+    let Some(leading) = leading(spec) else {
+        return BTreeMap::new();
+    };
+    let Ok(compiled) = Compiled::of_pointers(&leading, program) else {
+        return BTreeMap::new();
+    };
     let reading = compiled.read_at(pointers, memory);
     let found = agree(&reading, reading.clone());
     let mut votes: BTreeMap<&str, BTreeMap<u64, usize>> = BTreeMap::new();
@@ -33,8 +42,16 @@ pub fn roots(spec: &ObjectSpec, program: &Program<'_>, pointers: &[u64], memory:
             }
         }
     }
-    let most = |votes: BTreeMap<u64, usize>| votes.into_iter().max_by_key(|&(_, count)| count).map(|(head, _)| head);
-    votes.into_iter().filter_map(|(name, votes)| Some((name.to_owned(), most(votes)?))).collect()
+    let most = |votes: BTreeMap<u64, usize>| {
+        votes
+            .into_iter()
+            .max_by_key(|&(_, count)| count)
+            .map(|(head, _)| head)
+    };
+    votes
+        .into_iter()
+        .filter_map(|(name, votes)| Some((name.to_owned(), most(votes)?)))
+        .collect()
 }
 
 /// Returns the spec with its roots in place of its values.

@@ -87,7 +87,10 @@ impl Compiled {
 
     /// Returns true if there is any such object; stops at the first one.
     pub fn finds_any(&self, memory: &dyn Memory) -> bool {
-        let mut walk = Walk { enough: 1, ..Walk::new(self, memory) };
+        let mut walk = Walk {
+            enough: 1,
+            ..Walk::new(self, memory)
+        };
         walk.enter(0);
         !walk.reading.is_empty()
     }
@@ -110,7 +113,12 @@ struct Fault(Option<Cause>);
 
 impl From<EvalError> for Fault {
     fn from(error: EvalError) -> Self {
-        Self(error.unreadable().map(|unreadable| unreadable.cause).filter(|cause| cause.is_final()))
+        Self(
+            error
+                .unreadable()
+                .map(|unreadable| unreadable.cause)
+                .filter(|cause| cause.is_final()),
+        )
     }
 }
 
@@ -133,16 +141,31 @@ struct Walk<'w> {
 impl<'w> Walk<'w> {
     fn new(of: &'w Compiled, memory: &'w dyn Memory) -> Self {
         let reading = Reading::default();
-        Self { of, memory, reading, vars: Vec::new(), left: MAX_ELEMENTS, enough: usize::MAX }
+        Self {
+            of,
+            memory,
+            reading,
+            vars: Vec::new(),
+            left: MAX_ELEMENTS,
+            enough: usize::MAX,
+        }
     }
 
     /// Runs the loop at this depth, and those within it.
     fn enter(&mut self, depth: usize) {
         let compiled = self.of;
-        let Some(step) = compiled.loops.get(depth) else { return self.object() };
-        let number = |expression: &Expression| expression.number(&self.vars, self.memory).map_err(Fault::from);
+        let Some(step) = compiled.loops.get(depth) else {
+            return self.object();
+        };
+        let number = |expression: &Expression| {
+            expression
+                .number(&self.vars, self.memory)
+                .map_err(Fault::from)
+        };
         let result = match &step.kind {
-            LoopKind::List { head, link } => number(head).and_then(|head| self.list(head, *link, depth)),
+            LoopKind::List { head, link } => {
+                number(head).and_then(|head| self.list(head, *link, depth))
+            }
             LoopKind::Tree { head, left, right } => {
                 number(head).and_then(|head| self.tree(head, [*left, *right], depth))
             }
@@ -207,7 +230,11 @@ impl<'w> Walk<'w> {
     fn range(&mut self, first: u64, count: u64, size: u64, depth: usize) {
         let mut seen = HashSet::new();
         for index in 0..if first == 0 { 0 } else { count } {
-            if !self.element(first.wrapping_add(index.wrapping_mul(size)), depth, &mut seen) {
+            if !self.element(
+                first.wrapping_add(index.wrapping_mul(size)),
+                depth,
+                &mut seen,
+            ) {
                 break;
             }
         }
@@ -253,16 +280,26 @@ impl<'w> Walk<'w> {
             match check.number(&self.vars, self.memory) {
                 Ok(0) => {
                     self.reading.counts.rejected += 1;
-                    self.reading.counts.rejected_by.get_or_insert_with(|| text.text.clone());
+                    self.reading
+                        .counts
+                        .rejected_by
+                        .get_or_insert_with(|| text.text.clone());
                     return;
                 }
                 Ok(_) => {}
                 Err(error) => return self.fault(error.into()),
             }
         }
-        let values = compiled.values.iter().map(|code| code.value(&self.vars, self.memory));
+        let values = compiled
+            .values
+            .iter()
+            .map(|code| code.value(&self.vars, self.memory));
         match values.collect::<Result<Vec<_>, _>>() {
-            Ok(values) => drop(self.reading.objects.insert(values[compiled.key].clone(), values)),
+            Ok(values) => drop(
+                self.reading
+                    .objects
+                    .insert(values[compiled.key].clone(), values),
+            ),
             Err(error) => self.fault(error.into()),
         }
     }

@@ -77,7 +77,10 @@ impl AttachPlan {
             features,
             ring_bytes,
             programs: HashMap::new(),
-            module: Module { maps: event::maps(ring_bytes), ..Module::default() },
+            module: Module {
+                maps: event::maps(ring_bytes),
+                ..Module::default()
+            },
             forms,
             attachments: Vec::new(),
             found: Vec::new(),
@@ -99,7 +102,11 @@ impl AttachPlan {
                 self.add(id, probe, file)?;
             }
         }
-        self.seen.extend(probes.iter().map(|probe| format!("{}:{}", probe.provider, probe.name)));
+        self.seen.extend(
+            probes
+                .iter()
+                .map(|probe| format!("{}:{}", probe.provider, probe.name)),
+        );
         Ok(())
     }
 
@@ -127,20 +134,30 @@ impl AttachPlan {
 
     /// Returns the files in which something is attached, by names that we can open.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
-        self.attachments.iter().map(|attachment| attachment.path.as_path())
+        self.attachments
+            .iter()
+            .map(|attachment| attachment.path.as_path())
     }
 
     /// Returns the wanted probes that were in no file, as `provider:name`.
     pub fn missing(&self) -> Vec<String> {
         let names = self.forms.iter().map(EventSchema::full_name);
-        names.filter(|name| !self.found.iter().any(|found| found.probe == *name)).collect()
+        names
+            .filter(|name| !self.found.iter().any(|found| found.probe == *name))
+            .collect()
     }
 
     fn read(&mut self, file: &ElfFile) -> Result<Vec<Probe>, Error> {
         let mut probes = UsdtProbes::read_with(&file.image()?, &file.code()?);
         let is_wanted = |probe: &&Probe| self.forms.iter().any(|form| form.is_of(probe));
-        let places = probes.probes.iter().filter(is_wanted).flat_map(|probe| &probe.places);
-        let needs_symbols = places.flat_map(|place| place.args.iter()).any(|arg| arg.wanted_symbol().is_some());
+        let places = probes
+            .probes
+            .iter()
+            .filter(is_wanted)
+            .flat_map(|probe| &probe.places);
+        let needs_symbols = places
+            .flat_map(|place| place.args.iter())
+            .any(|arg| arg.wanted_symbol().is_some());
         if needs_symbols {
             let whole = file.whole()?;
             let debug = whole.debug_file();
@@ -149,7 +166,10 @@ impl AttachPlan {
         }
         if let Some(first) = probes.faults.first() {
             let path = escaped(file);
-            self.remarks.push(format!("{path}: left out {} invalid USDT notes; the first: {first}", probes.broken));
+            self.remarks.push(format!(
+                "{path}: left out {} invalid USDT notes; the first: {first}",
+                probes.broken
+            ));
         }
         Ok(probes.probes)
     }
@@ -163,15 +183,24 @@ impl AttachPlan {
                 semaphore: place.semaphore.map(|semaphore| semaphore.offset.0),
                 cookie: id as u64,
             };
-            let same = |known: &&mut Attachment| known.program == program && known.path == file.opened();
+            let same =
+                |known: &&mut Attachment| known.program == program && known.path == file.opened();
             match self.attachments.iter_mut().find(same) {
                 Some(known) => known.places.push(place),
                 None => {
-                    self.attachments.push(Attachment { program, path: file.opened().to_owned(), places: vec![place] });
+                    self.attachments.push(Attachment {
+                        program,
+                        path: file.opened().to_owned(),
+                        places: vec![place],
+                    });
                 }
             }
         }
-        self.found.push(ResolvedProbe { probe: name, file: escaped(file), places: probe.places.len() });
+        self.found.push(ResolvedProbe {
+            probe: name,
+            file: escaped(file),
+            places: probe.places.len(),
+        });
         Ok(())
     }
 
@@ -181,22 +210,41 @@ impl AttachPlan {
         let mut sources = Vec::new();
         for (arg, number) in form.args.iter().zip(0..form.layout.len()) {
             let Some(spec) = place.args.get(number) else {
-                self.remarks.push(format!("{name} has no argument {}, the {}.", arg.name, number + 1));
+                self.remarks.push(format!(
+                    "{name} has no argument {}, the {}.",
+                    arg.name,
+                    number + 1
+                ));
                 sources.push(Source::Missing);
                 continue;
             };
             if let Some(why) = spec.unreadable() {
-                self.remarks.push(format!("{name}: the argument {} can't be read: {why}", arg.name));
+                self.remarks.push(format!(
+                    "{name}: the argument {} can't be read: {why}",
+                    arg.name
+                ));
             }
             sources.push(Source::Arg(spec.clone()));
         }
-        let id_from = if self.features.cookies { EventId::Cookie } else { EventId::Fixed(id as u32) };
-        let key = ProgramKey { layout: form.layout.clone(), sources, id: id_from };
+        let id_from = if self.features.cookies {
+            EventId::Cookie
+        } else {
+            EventId::Fixed(id as u32)
+        };
+        let key = ProgramKey {
+            layout: form.layout.clone(),
+            sources,
+            id: id_from,
+        };
         if let Some(&known) = self.programs.get(&key) {
             return Ok(known);
         }
         let sleepable = self.features.sleepable_uprobes();
-        let setting = Setting { id: key.id, sleepable, ring_bytes: self.ring_bytes };
+        let setting = Setting {
+            id: key.id,
+            sleepable,
+            ring_bytes: self.ring_bytes,
+        };
         let code = event::program(&key.layout, &key.sources, setting)?;
         let number = self.module.programs.len();
         let name = format!("{}_{number}", self.forms[id].probe);
@@ -221,11 +269,22 @@ fn escaped(file: &ElfFile) -> String {
 impl EventSchema {
     fn of(wanted: &WantedProbe<'_>) -> Self {
         let kind = |arg: &ProbeArg| {
-            if arg.string { FieldKind::Text { capacity: STRING_BYTES } } else { FieldKind::Number }
+            if arg.string {
+                FieldKind::Text {
+                    capacity: STRING_BYTES,
+                }
+            } else {
+                FieldKind::Number
+            }
         };
         let kinds: Vec<FieldKind> = wanted.args.iter().map(kind).collect();
         let (provider, probe) = (wanted.provider.to_owned(), wanted.name.to_owned());
-        Self { provider, probe, args: wanted.args.to_vec(), layout: Layout::new(&kinds) }
+        Self {
+            provider,
+            probe,
+            args: wanted.args.to_vec(),
+            layout: Layout::new(&kinds),
+        }
     }
 
     fn is_of(&self, probe: &Probe) -> bool {

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use bpf_program::event::{RING, UNSENT};
 use bpf_program::payload::{Payload, Value};
 use bpf_program::wire::read_values;
-use bpf_session::{Delivery, EventClock, POLL_INTERVAL, Reorder, RingReader, Session, SessionError, Uprobes};
+use bpf_session::{
+    Delivery, EventClock, POLL_INTERVAL, Reorder, RingReader, Session, SessionError, Uprobes,
+};
 use objects::TSC;
 use sys::clock::{Moment, monotonic_nanos};
 use text::printable;
@@ -81,19 +83,36 @@ impl Recorder {
     }
 
     /// Does the same with an interval for reading the ring, for callers that need no event at once.
-    pub fn start_every(plan: &AttachPlan, pid: u32, interval: Duration) -> Result<Self, SessionError> {
+    pub fn start_every(
+        plan: &AttachPlan,
+        pid: u32,
+        interval: Duration,
+    ) -> Result<Self, SessionError> {
         let clock = TickClock::start();
         let mut session = Session::load(&plan.module, plan.features())?;
         let forms: Arc<[EventSchema]> = plan.forms.clone().into();
         let known = Arc::clone(&forms);
         let read = move |bytes: &[u8]| Some(Event::of(bytes, &known));
-        let reader = RingReader::start_every(&session, RING, interval, EventClock::Monotonic, read)?;
+        let reader =
+            RingReader::start_every(&session, RING, interval, EventClock::Monotonic, read)?;
         for attachment in &plan.attachments {
-            let to = Uprobes { path: &attachment.path, places: &attachment.places, pid: Some(pid) };
+            let to = Uprobes {
+                path: &attachment.path,
+                places: &attachment.places,
+                pid: Some(pid),
+            };
             session.attach_uprobes(attachment.program, &to)?;
         }
         let (order, totals) = (Reorder::new(), Totals::default());
-        Ok(Self { session, reader: Some(reader), forms, order, clock, totals, pairs: Vec::new() })
+        Ok(Self {
+            session,
+            reader: Some(reader),
+            forms,
+            order,
+            clock,
+            totals,
+            pairs: Vec::new(),
+        })
     }
 
     /// Returns the recording's lines that are due, without newlines. Waits at most `at_most` for
@@ -117,7 +136,11 @@ impl Recorder {
         let deadline = Instant::now() + wait;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let events = self.reader.as_ref().map(|reader| reader.next(left)).unwrap_or_default();
+            let events = self
+                .reader
+                .as_ref()
+                .map(|reader| reader.next(left))
+                .unwrap_or_default();
             let is_over = left.is_zero() && events.is_empty();
             self.take(events);
             if is_over {
@@ -148,7 +171,12 @@ impl Recorder {
     /// Returns an error if the number of lost events could not be read.
     pub fn totals(&self) -> Result<Totals, Error> {
         let lost = self.totals.lost + self.unsent()?;
-        Ok(Totals { lost, skipped: self.session.misses(), late: self.order.late(), ..self.totals })
+        Ok(Totals {
+            lost,
+            skipped: self.session.misses(),
+            late: self.order.late(),
+            ..self.totals
+        })
     }
 
     /// Returns the lines of all waiting events, in order.
@@ -202,16 +230,21 @@ impl Recorder {
         let tsc = event.tsc;
         let form = &self.forms[event.form];
         let texts: Vec<_> = event.values.iter().map(Owned::text).collect();
-        let values = form.args.iter().zip(&event.values).zip(&texts).map(|((arg, value), text)| {
-            let value = match (value, text) {
-                (Owned::Number(_), _) if arg.name == TSC => objects::Value::Int(tsc),
-                (Owned::Number(number), _) => objects::Value::Int(*number),
-                (_, Some(text)) => objects::Value::Str(text),
-                (_, None) if arg.string => objects::Value::Str(""),
-                (_, None) => objects::Value::Int(0),
-            };
-            (arg.name.as_str(), value)
-        });
+        let values = form
+            .args
+            .iter()
+            .zip(&event.values)
+            .zip(&texts)
+            .map(|((arg, value), text)| {
+                let value = match (value, text) {
+                    (Owned::Number(_), _) if arg.name == TSC => objects::Value::Int(tsc),
+                    (Owned::Number(number), _) => objects::Value::Int(*number),
+                    (_, Some(text)) => objects::Value::Str(text),
+                    (_, None) if arg.string => objects::Value::Str(""),
+                    (_, None) => objects::Value::Int(0),
+                };
+                (arg.name.as_str(), value)
+            });
         let mut text = String::new();
         // SANITY: writing to a string fails only if formatting a number does, which it does not.
         let _ = objects::write_line(&mut text, &form.probe, values);
@@ -225,7 +258,9 @@ impl Recorder {
 
     /// Returns the number of events that found no room in the ring, summed over all CPUs.
     fn unsent(&self) -> Result<u64, Error> {
-        let Some(map) = self.session.map(UNSENT) else { return Ok(0) };
+        let Some(map) = self.session.map(UNSENT) else {
+            return Ok(0);
+        };
         let counted = map.lookup(&0_u32.to_ne_bytes()).map_err(Error::Unsent)?;
         let cpus = read_values::<u64>(UNSENT, &counted.unwrap_or_default())?;
         Ok(cpus.into_iter().sum())
@@ -238,7 +273,12 @@ impl Event {
         let form = payload.id() as usize;
         let layout = &forms.get(form)?.layout;
         let values = payload.values(layout)?.map(Owned::of).collect();
-        Some(Self { time: payload.time(), tsc: 0, form, values })
+        Some(Self {
+            time: payload.time(),
+            tsc: 0,
+            form,
+            values,
+        })
     }
 }
 
@@ -246,7 +286,10 @@ impl Owned {
     fn of(value: Value<'_>) -> Self {
         match value {
             Value::Number(number) => Self::Number(number),
-            Value::Text { bytes, cut } => Self::Text { bytes: bytes.into(), cut },
+            Value::Text { bytes, cut } => Self::Text {
+                bytes: bytes.into(),
+                cut,
+            },
             Value::Unreadable => Self::Unreadable,
         }
     }

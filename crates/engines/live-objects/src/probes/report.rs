@@ -9,7 +9,12 @@ use super::{AttachPlan, Error, Totals};
 
 /// Adds the wanted probes of the files to the plan, and reports the probes missing in `place`.
 /// Returns an error if all are missing.
-pub fn add_files(plan: &mut AttachPlan, files: &Files, place: &str, observer: &Observer) -> anyhow::Result<()> {
+pub fn add_files(
+    plan: &mut AttachPlan,
+    files: &Files,
+    place: &str,
+    observer: &Observer,
+) -> anyhow::Result<()> {
     let left_out = |error| observer.note(&format!("left out: {:#}", anyhow::Error::new(error)));
     files.for_each(Depth::Notes, left_out, |file| -> anyhow::Result<()> {
         plan.add_file(file).map_err(|error| match error {
@@ -49,7 +54,14 @@ pub fn report_remarks(plan: &AttachPlan, observer: &Observer) {
 
 /// Reports why the recording ended, and its losses.
 pub fn report_totals(why: &str, totals: &Totals, observer: &Observer) {
-    let Totals { events, lost, skipped, unreadable, cut, late } = *totals;
+    let Totals {
+        events,
+        lost,
+        skipped,
+        unreadable,
+        cut,
+        late,
+    } = *totals;
     let mut parts = vec![screen::counted(events, "event")];
     let mut add = |count: u64, one: &str, many: &str| {
         if count > 0 {
@@ -62,9 +74,17 @@ pub fn report_totals(why: &str, totals: &Totals, observer: &Observer) {
     );
     add(lost, full, full);
     add(skipped, busy, busy);
-    add(unreadable, "argument could not be read and is empty or 0", "arguments could not be read and are empty or 0");
+    add(
+        unreadable,
+        "argument could not be read and is empty or 0",
+        "arguments could not be read and are empty or 0",
+    );
     add(cut, "string was cut", "strings were cut");
-    add(late, "line is not in its place in time", "lines are not in their place in time");
+    add(
+        late,
+        "line is not in its place in time",
+        "lines are not in their place in time",
+    );
     if lost + skipped == 0 {
         parts.push("none lost".to_owned());
     }

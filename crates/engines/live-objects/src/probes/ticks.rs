@@ -11,7 +11,9 @@ pub(crate) struct TickClock {
 impl TickClock {
     /// Starts to compare the clocks.
     pub(crate) fn start() -> Self {
-        Self { start: Moment::now(monotonic_nanos) }
+        Self {
+            start: Moment::now(monotonic_nanos),
+        }
     }
 
     /// Returns the ticks at a moment of `CLOCK_MONOTONIC`, by the progress of both clocks since the
@@ -21,7 +23,8 @@ impl TickClock {
         let ticks = u128::from(now.ticks.saturating_sub(self.start.ticks));
         let elapsed = u128::from(now.nanos.saturating_sub(self.start.nanos)).max(1);
         let ago = u128::from(now.nanos.saturating_sub(nanos));
-        now.ticks.saturating_sub(u64::try_from(ago * ticks / elapsed).unwrap_or(u64::MAX))
+        now.ticks
+            .saturating_sub(u64::try_from(ago * ticks / elapsed).unwrap_or(u64::MAX))
     }
 }
 
@@ -31,8 +34,18 @@ mod tests {
 
     #[test]
     fn ticks_are_computed_from_the_clock() {
-        let clock = TickClock { start: Moment { ticks: 1_000_000, nanos: 5_000_000, bracket: 0 } };
-        let now = Moment { ticks: 4_000_000, nanos: 6_000_000, bracket: 0 };
+        let clock = TickClock {
+            start: Moment {
+                ticks: 1_000_000,
+                nanos: 5_000_000,
+                bracket: 0,
+            },
+        };
+        let now = Moment {
+            ticks: 4_000_000,
+            nanos: 6_000_000,
+            bracket: 0,
+        };
         assert_eq!(clock.ticks_at(6_000_000, now), 4_000_000);
         assert_eq!(clock.ticks_at(5_900_000, now), 3_700_000);
         assert_eq!(clock.ticks_at(7_000_000, now), 4_000_000);

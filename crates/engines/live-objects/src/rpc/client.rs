@@ -62,11 +62,25 @@ impl Client {
         // Connecting blocks if the listener does not accept. The caller may be gone by then.
         std::thread::spawn(move || drop(sender.send(UnixStream::connect(place))));
         let late = || io::Error::from(ErrorKind::TimedOut);
-        let requests = connected.recv_timeout(PATIENCE).unwrap_or_else(|_| Err(late())).with_context(name)?;
-        requests.set_write_timeout(Some(PATIENCE)).with_context(name)?;
+        let requests = connected
+            .recv_timeout(PATIENCE)
+            .unwrap_or_else(|_| Err(late()))
+            .with_context(name)?;
+        requests
+            .set_write_timeout(Some(PATIENCE))
+            .with_context(name)?;
         let stream = requests.try_clone().with_context(name)?;
-        let answers = BufReader::new(Bounded { stream, left: MOST, deadline });
-        Ok(Self { answers: Deserializer::from_reader(answers), requests, last: 0, left: MAX_VALUES })
+        let answers = BufReader::new(Bounded {
+            stream,
+            left: MOST,
+            deadline,
+        });
+        Ok(Self {
+            answers: Deserializer::from_reader(answers),
+            requests,
+            last: 0,
+            left: MAX_VALUES,
+        })
     }
 
     /// Calls a method and returns its result, with only the members of these names.
@@ -86,11 +100,21 @@ impl Client {
             request["params"] = params;
         }
         // As a cause of its own, a broken pipe would be taken for one of standard output.
-        let sent = self.requests.write_all(request.to_string().as_bytes()).map_err(io::Error::other);
+        let sent = self
+            .requests
+            .write_all(request.to_string().as_bytes())
+            .map_err(io::Error::other);
         sent.with_context(|| format!("the answer to {method}: the connection was closed"))?;
         let names = [names, &OF_ANSWERS].concat();
-        let answer = match (Trimmed { names: &names, left: &mut self.left }).deserialize(&mut self.answers) {
-            Err(error) if error.is_eof() => bail!("the answer to {method} is not whole: the connection was closed"),
+        let answer = match (Trimmed {
+            names: &names,
+            left: &mut self.left,
+        })
+        .deserialize(&mut self.answers)
+        {
+            Err(error) if error.is_eof() => {
+                bail!("the answer to {method} is not whole: the connection was closed")
+            }
             answer => answer.with_context(|| format!("the answer to {method}"))?,
         };
         if answer["id"] != self.last {
@@ -100,9 +124,18 @@ impl Client {
             return Ok(result.clone());
         }
         let error = &answer["error"];
-        let text = error["message"].as_str().unwrap_or("no result and no error");
-        let message: String = printable::text(text.as_bytes()).chars().take(LONGEST_MESSAGE).collect();
-        Err(Refused { method, message: format!("{message} (code {})", error["code"].as_i64().unwrap_or(0)) }.into())
+        let text = error["message"]
+            .as_str()
+            .unwrap_or("no result and no error");
+        let message: String = printable::text(text.as_bytes())
+            .chars()
+            .take(LONGEST_MESSAGE)
+            .collect();
+        Err(Refused {
+            method,
+            message: format!("{message} (code {})", error["code"].as_i64().unwrap_or(0)),
+        }
+        .into())
     }
 }
 
@@ -115,17 +148,29 @@ struct Bounded {
 
 impl Read for Bounded {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let late = || io::Error::new(ErrorKind::TimedOut, format!("not there within {} s", PATIENCE.as_secs()));
-        let left = self.deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero());
+        let late = || {
+            io::Error::new(
+                ErrorKind::TimedOut,
+                format!("not there within {} s", PATIENCE.as_secs()),
+            )
+        };
+        let left = self
+            .deadline
+            .checked_duration_since(Instant::now())
+            .filter(|left| !left.is_zero());
         self.stream.set_read_timeout(Some(left.ok_or_else(late)?))?;
         if self.left == 0 {
             return Err(io::Error::other(format!("longer than {} MiB", MOST >> 20)));
         }
-        let room = buf.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        let room = buf
+            .len()
+            .min(usize::try_from(self.left).unwrap_or(usize::MAX));
         let read = loop {
             match self.stream.read(&mut buf[..room]) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&error.kind()) => {
+                Err(error)
+                    if [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&error.kind()) =>
+                {
                     return Err(late());
                 }
                 done => break done?,

@@ -35,7 +35,11 @@ const QUESTIONS: [Question; 3] = [
         method: "thread_get_stats",
         list: "/threads",
         identity: &[("thread", "/id")],
-        values: &[("busy", "/busy"), ("idle", "/idle"), ("cpumask", "/cpumask")],
+        values: &[
+            ("busy", "/busy"),
+            ("idle", "/idle"),
+            ("cpumask", "/cpumask"),
+        ],
     },
     Question {
         spec: "bdev",
@@ -49,7 +53,11 @@ const QUESTIONS: [Question; 3] = [
         method: "nvmf_get_subsystems",
         list: "",
         identity: &[("subnqn", "/nqn")],
-        values: &[("serial", "/serial_number"), ("any_host", "/allow_any_host"), ("listener", "/listen_addresses/0")],
+        values: &[
+            ("serial", "/serial_number"),
+            ("any_host", "/allow_any_host"),
+            ("listener", "/listen_addresses/0"),
+        ],
     },
 ];
 
@@ -59,8 +67,17 @@ const CONNECTIONS: Question = Question {
     spec: "qpair",
     method: "nvmf_subsystem_get_qpairs",
     list: "",
-    identity: &[("subnqn", "/subnqn"), ("cntlid", "/cntlid"), ("qid", "/qid")],
-    values: &[("state", "/state"), ("thread", "/thread"), ("peer", "/peer_address"), ("listener", "/listen_address")],
+    identity: &[
+        ("subnqn", "/subnqn"),
+        ("cntlid", "/cntlid"),
+        ("qid", "/qid"),
+    ],
+    values: &[
+        ("state", "/state"),
+        ("thread", "/thread"),
+        ("peer", "/peer_address"),
+        ("listener", "/listen_address"),
+    ],
 };
 
 /// Members of an address, and the kind of a subsystem.
@@ -69,8 +86,17 @@ const OF_ALL: [&str; 4] = ["trtype", "traddr", "trsvcid", "subtype"];
 impl Question {
     /// Returns the names of all members needed from an answer.
     fn names(&self) -> Vec<&'static str> {
-        let places = self.identity.iter().chain(self.values).map(|(_, place)| *place).chain([self.list]);
-        places.flat_map(|place| place.split('/')).filter(|name| !name.is_empty()).chain(OF_ALL).collect()
+        let places = self
+            .identity
+            .iter()
+            .chain(self.values)
+            .map(|(_, place)| *place)
+            .chain([self.list]);
+        places
+            .flat_map(|place| place.split('/'))
+            .filter(|name| !name.is_empty())
+            .chain(OF_ALL)
+            .collect()
     }
 }
 
@@ -107,7 +133,11 @@ impl Answers {
             if !leads && !is_wanted(question.spec) {
                 continue;
             }
-            let Some(result) = answered(client.call(question.method, None, &question.names()), observer)? else {
+            let Some(result) = answered(
+                client.call(question.method, None, &question.names()),
+                observer,
+            )?
+            else {
                 continue;
             };
             if leads {
@@ -119,12 +149,33 @@ impl Answers {
     }
 
     /// Queries the connections of each subsystem that can have some.
-    fn ask_connections(&mut self, client: &mut Client, subsystems: &Value, observer: &Observer) -> anyhow::Result<()> {
-        let nqns = listed(subsystems, "").iter().filter(|subsystem| subsystem["subtype"] != "Discovery");
-        for nqn in nqns.filter_map(|subsystem| subsystem["nqn"].as_str()).take(MOST_SUBSYSTEMS) {
-            let asked = client.call(CONNECTIONS.method, Some(json!({ "nqn": nqn })), &CONNECTIONS.names());
-            let Some(mut result) = answered(asked, observer)? else { return Ok(()) };
-            for connection in result.as_array_mut().into_iter().flatten().filter(|each| each.is_object()) {
+    fn ask_connections(
+        &mut self,
+        client: &mut Client,
+        subsystems: &Value,
+        observer: &Observer,
+    ) -> anyhow::Result<()> {
+        let nqns = listed(subsystems, "")
+            .iter()
+            .filter(|subsystem| subsystem["subtype"] != "Discovery");
+        for nqn in nqns
+            .filter_map(|subsystem| subsystem["nqn"].as_str())
+            .take(MOST_SUBSYSTEMS)
+        {
+            let asked = client.call(
+                CONNECTIONS.method,
+                Some(json!({ "nqn": nqn })),
+                &CONNECTIONS.names(),
+            );
+            let Some(mut result) = answered(asked, observer)? else {
+                return Ok(());
+            };
+            for connection in result
+                .as_array_mut()
+                .into_iter()
+                .flatten()
+                .filter(|each| each.is_object())
+            {
                 connection["subnqn"] = nqn.into();
             }
             self.take(&CONNECTIONS, listed(&result, CONNECTIONS.list));
@@ -133,11 +184,20 @@ impl Answers {
     }
 
     fn take(&mut self, question: &'static Question, objects: &[Value]) {
-        let rows = self.0.entry(question.spec).or_insert_with(|| Rows { question, by_identity: BTreeMap::new() });
+        let rows = self.0.entry(question.spec).or_insert_with(|| Rows {
+            question,
+            by_identity: BTreeMap::new(),
+        });
         for object in objects {
-            let identity = question.identity.iter().map(|(_, at)| object.pointer(at).map(shown));
+            let identity = question
+                .identity
+                .iter()
+                .map(|(_, at)| object.pointer(at).map(shown));
             if let Some(identity) = identity.collect::<Option<Vec<_>>>() {
-                let values = question.values.iter().map(|(_, at)| object.pointer(at).map_or(Value::Null, simple));
+                let values = question
+                    .values
+                    .iter()
+                    .map(|(_, at)| object.pointer(at).map_or(Value::Null, simple));
                 rows.by_identity.insert(identity, values.collect());
             }
         }
@@ -157,22 +217,44 @@ impl Rows {
 
     /// Returns the RPC's values for an object found in memory.
     pub fn of(&self, kind: &Kind, object: &AliveObject) -> Option<&[Value]> {
-        self.by_identity.get(&self.identity(kind, object)?).map(Vec::as_slice)
+        self.by_identity
+            .get(&self.identity(kind, object)?)
+            .map(Vec::as_slice)
     }
 
     /// Returns the RPC's objects that are not among these.
     pub fn others<'r>(&'r self, kind: &Kind, objects: &[AliveObject]) -> Vec<Other<'r>> {
-        let known: BTreeSet<_> = objects.iter().filter_map(|object| self.identity(kind, object)).collect();
-        let others = self.by_identity.iter().filter(|(identity, _)| !known.contains(*identity));
+        let known: BTreeSet<_> = objects
+            .iter()
+            .filter_map(|object| self.identity(kind, object))
+            .collect();
+        let others = self
+            .by_identity
+            .iter()
+            .filter(|(identity, _)| !known.contains(*identity));
         let named = |identity: &'r [String]| {
-            self.question.identity.iter().zip(identity).map(|((name, _), text)| (*name, text.as_str())).collect()
+            self.question
+                .identity
+                .iter()
+                .zip(identity)
+                .map(|((name, _), text)| (*name, text.as_str()))
+                .collect()
         };
-        others.map(|(identity, values)| Other { identity: named(identity), values }).collect()
+        others
+            .map(|(identity, values)| Other {
+                identity: named(identity),
+                values,
+            })
+            .collect()
     }
 
     fn identity(&self, kind: &Kind, object: &AliveObject) -> Option<Vec<String>> {
         let value = |(name, _): &(&str, &str)| {
-            let at = kind.compiled.names().iter().position(|known| known == name)?;
+            let at = kind
+                .compiled
+                .names()
+                .iter()
+                .position(|known| known == name)?;
             object.values.get(at).map(ToString::to_string)
         };
         self.question.identity.iter().map(value).collect()
@@ -192,14 +274,35 @@ fn answered(result: anyhow::Result<Value>, observer: &Observer) -> anyhow::Resul
 }
 
 fn listed<'v>(result: &'v Value, list: &str) -> &'v [Value] {
-    result.pointer(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    result
+        .pointer(list)
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default()
 }
 
 /// Converts a value for one cell: an address becomes `TCP 127.0.0.1:4420`.
 fn simple(value: &Value) -> Value {
-    let Some(address) = value.as_object() else { return if value.is_array() { Value::Null } else { value.clone() } };
-    let member = |name: &str| address.get(name).and_then(Value::as_str).unwrap_or_default();
-    format!("{} {}:{}", member("trtype"), member("traddr"), member("trsvcid")).into()
+    let Some(address) = value.as_object() else {
+        return if value.is_array() {
+            Value::Null
+        } else {
+            value.clone()
+        };
+    };
+    let member = |name: &str| {
+        address
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    format!(
+        "{} {}:{}",
+        member("trtype"),
+        member("traddr"),
+        member("trsvcid")
+    )
+    .into()
 }
 
 /// Formats text as it is, all else as JSON. The result is not yet safe for a terminal.
@@ -218,12 +321,29 @@ mod tests {
     #[test]
     fn what_is_no_answer_leaves_nothing() {
         let mut answers = Answers::default();
-        for result in [json!(null), json!([1, "a", [], {}]), json!({ "threads": [{ "id": [] }] })] {
+        for result in [
+            json!(null),
+            json!([1, "a", [], {}]),
+            json!({ "threads": [{ "id": [] }] }),
+        ] {
             answers.take(&QUESTIONS[1], listed(&result, ""));
         }
-        assert!(answers.of("bdev").is_some_and(|rows| rows.by_identity.is_empty()));
-        answers.take(&QUESTIONS[1], &[json!({ "name": "a", "uuid": { "traddr": 5 }, "claimed": [[]] })]);
-        let rows = answers.of("bdev").map(|rows| rows.by_identity.clone()).unwrap_or_default();
-        assert_eq!(rows, BTreeMap::from([(vec!["a".to_owned()], vec![json!(" :"), Value::Null])]));
+        assert!(
+            answers
+                .of("bdev")
+                .is_some_and(|rows| rows.by_identity.is_empty())
+        );
+        answers.take(
+            &QUESTIONS[1],
+            &[json!({ "name": "a", "uuid": { "traddr": 5 }, "claimed": [[]] })],
+        );
+        let rows = answers
+            .of("bdev")
+            .map(|rows| rows.by_identity.clone())
+            .unwrap_or_default();
+        assert_eq!(
+            rows,
+            BTreeMap::from([(vec!["a".to_owned()], vec![json!(" :"), Value::Null])])
+        );
     }
 }

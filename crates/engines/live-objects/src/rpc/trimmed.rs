@@ -21,12 +21,16 @@ pub(crate) struct Trimmed<'a> {
 impl Trimmed<'_> {
     fn count<E: Error>(&mut self) -> Result<(), E> {
         let left = self.left.checked_sub(1);
-        *self.left = left.ok_or_else(|| E::custom(format!("all answers have more than {MAX_VALUES} values")))?;
+        *self.left = left
+            .ok_or_else(|| E::custom(format!("all answers have more than {MAX_VALUES} values")))?;
         Ok(())
     }
 
     fn part(&mut self) -> Trimmed<'_> {
-        Trimmed { names: self.names, left: self.left }
+        Trimmed {
+            names: self.names,
+            left: self.left,
+        }
     }
 }
 
@@ -82,7 +86,9 @@ impl<'de> Visitor<'de> for Trimmed<'_> {
         let mut kept = Map::new();
         while let Some(name) = members.next_key_seed(Name(self.names))? {
             match name {
-                Some(name) => drop(kept.insert(name.to_owned(), members.next_value_seed(self.part())?)),
+                Some(name) => {
+                    drop(kept.insert(name.to_owned(), members.next_value_seed(self.part())?));
+                }
                 None => drop(members.next_value::<IgnoredAny>()?),
             }
         }
@@ -121,8 +127,14 @@ mod tests {
 
     fn read(text: &str, mut left: u32) -> Result<(Value, u32), String> {
         let mut json = serde_json::Deserializer::from_str(text);
-        let value = Trimmed { names: &["id", "list"], left: &mut left }.deserialize(&mut json);
-        value.map(|value| (value, left)).map_err(|error| error.to_string())
+        let value = Trimmed {
+            names: &["id", "list"],
+            left: &mut left,
+        }
+        .deserialize(&mut json);
+        value
+            .map(|value| (value, left))
+            .map_err(|error| error.to_string())
     }
 
     #[test]

@@ -24,15 +24,30 @@ impl Found {
         let globals = Addresses(|name: &str| roots.get(name).copied());
         let program = Program::new(types, &globals);
         let mut found = Self(BTreeMap::new());
-        for spec in objects::built_in().unwrap().into_iter().filter(|spec| !spec.alive.is_empty()) {
+        for spec in objects::built_in()
+            .unwrap()
+            .into_iter()
+            .filter(|spec| !spec.alive.is_empty())
+        {
             // Versions that lack a struct have no such objects.
-            let Ok(compiled) = compile(&spec, &program) else { continue };
+            let Ok(compiled) = compile(&spec, &program) else {
+                continue;
+            };
             let reading = compiled.read(&memory);
             let objects = agree(&reading, reading.clone()).objects;
             let row = |values: &[Value]| {
-                compiled.names().iter().cloned().zip(values.iter().map(ToString::to_string)).collect()
+                compiled
+                    .names()
+                    .iter()
+                    .cloned()
+                    .zip(values.iter().map(ToString::to_string))
+                    .collect()
             };
-            found.0.entry(spec.name).or_default().extend(objects.iter().map(|object| row(&object.values)));
+            found
+                .0
+                .entry(spec.name)
+                .or_default()
+                .extend(objects.iter().map(|object| row(&object.values)));
         }
         found
     }
@@ -41,7 +56,10 @@ impl Found {
     fn of(&self, kind: &str, names: &[&str]) -> Vec<String> {
         let objects = self.0.get(kind).map(Vec::as_slice).unwrap_or_default();
         let text = |object: &BTreeMap<String, String>| {
-            let values: Vec<_> = names.iter().map(|name| object.get(*name).map_or("-", String::as_str)).collect();
+            let values: Vec<_> = names
+                .iter()
+                .map(|name| object.get(*name).map_or("-", String::as_str))
+                .collect();
             values.join(" ").trim_end().to_owned()
         };
         let mut rows: Vec<_> = objects.iter().map(text).collect();
@@ -54,7 +72,10 @@ impl Found {
 fn load(image: &str) -> (Image, BTreeMap<&str, u64>) {
     let (mut memory, mut roots) = (Image::new(), BTreeMap::new());
     for line in image.lines().skip(1) {
-        if let Some((name, address)) = line.strip_prefix("# ").and_then(|root| root.split_once("=0x")) {
+        if let Some((name, address)) = line
+            .strip_prefix("# ")
+            .and_then(|root| root.split_once("=0x"))
+        {
             roots.insert(name, u64::from_str_radix(address, 16).unwrap());
             continue;
         }
@@ -81,38 +102,92 @@ const HOSTS: [&str; 5] = [
 fn connections_are_those_of_the_rpc() {
     for (image, version, itself) in [
         (V22_09, "v22.09", None),
-        (V24_09, "v24.09", Some("nqn.2014-08.org.nvmexpress:uuid:bd20ff22-6459-4e37-95e1-663ea9127be5")),
-        (V26_09, "v26.09", Some("nqn.2014-08.org.nvmexpress:uuid:c5cc9ae9-eff1-4277-a14f-9bf17988eeaf")),
+        (
+            V24_09,
+            "v24.09",
+            Some("nqn.2014-08.org.nvmexpress:uuid:bd20ff22-6459-4e37-95e1-663ea9127be5"),
+        ),
+        (
+            V26_09,
+            "v26.09",
+            Some("nqn.2014-08.org.nvmexpress:uuid:c5cc9ae9-eff1-4277-a14f-9bf17988eeaf"),
+        ),
     ] {
         let found = Found::read(image, version);
         let itself = itself.map(|host| format!("nqn.2016-06.io.spdk:cnode2 2 0 TCP 2 {host}"));
-        let expected: Vec<_> = HOSTS.iter().map(ToString::to_string).chain(itself).collect();
+        let expected: Vec<_> = HOSTS
+            .iter()
+            .map(ToString::to_string)
+            .chain(itself)
+            .collect();
         assert_eq!(found.of("qpair", &QPAIR), expected, "{version}");
     }
 }
 
 #[test]
 fn all_else_is_there_too() {
-    for (image, version, group, itself) in
-        [(V22_09, "v22.09", "0", false), (V24_09, "v24.09", "000", true), (V26_09, "v26.09", "000", true)]
-    {
+    for (image, version, group, itself) in [
+        (V22_09, "v22.09", "0", false),
+        (V24_09, "v24.09", "000", true),
+        (V26_09, "v26.09", "000", true),
+    ] {
         let found = Found::read(image, version);
-        let subsystems =
-            ["nqn.2014-08.org.nvmexpress.discovery", "nqn.2016-06.io.spdk:cnode1", "nqn.2016-06.io.spdk:cnode2"];
+        let subsystems = [
+            "nqn.2014-08.org.nvmexpress.discovery",
+            "nqn.2016-06.io.spdk:cnode1",
+            "nqn.2016-06.io.spdk:cnode2",
+        ];
         assert_eq!(found.of("subsystem", &["subnqn"]), subsystems, "{version}");
-        assert_eq!(found.of("bdev", &["name"]), ["Malloc0", "Malloc1"], "{version}");
-        let namespaces = ["nqn.2016-06.io.spdk:cnode1 1 Malloc0", "nqn.2016-06.io.spdk:cnode2 1 Malloc1"];
-        assert_eq!(found.of("namespace", &["subnqn", "nsid", "bdev"]), namespaces, "{version}");
-        let threads = ["1 app_thread".to_owned(), format!("2 nvmf_tgt_poll_group_{group}")];
-        assert_eq!(found.of("thread", &["thread", "name"]), threads, "{version}");
-        assert_eq!(found.of("ctrlr", &["cntlid"]).len(), if itself { 3 } else { 2 }, "{version}");
-        assert_eq!((found.of("reactor", &["lcore"]).len(), found.of("poll_group", &[]).len()), (1, 1), "{version}");
+        assert_eq!(
+            found.of("bdev", &["name"]),
+            ["Malloc0", "Malloc1"],
+            "{version}"
+        );
+        let namespaces = [
+            "nqn.2016-06.io.spdk:cnode1 1 Malloc0",
+            "nqn.2016-06.io.spdk:cnode2 1 Malloc1",
+        ];
+        assert_eq!(
+            found.of("namespace", &["subnqn", "nsid", "bdev"]),
+            namespaces,
+            "{version}"
+        );
+        let threads = [
+            "1 app_thread".to_owned(),
+            format!("2 nvmf_tgt_poll_group_{group}"),
+        ];
+        assert_eq!(
+            found.of("thread", &["thread", "name"]),
+            threads,
+            "{version}"
+        );
+        assert_eq!(
+            found.of("ctrlr", &["cntlid"]).len(),
+            if itself { 3 } else { 2 },
+            "{version}"
+        );
+        assert_eq!(
+            (
+                found.of("reactor", &["lcore"]).len(),
+                found.of("poll_group", &[]).len()
+            ),
+            (1, 1),
+            "{version}"
+        );
         assert_eq!(found.of("poller", &["name"]).len(), 3, "{version}");
         let timed = found.of("timed_poller", &["name"]);
         assert_eq!(timed.len(), if itself { 7 } else { 4 }, "{version}");
         assert!(timed.contains(&"nvmf_tcp_accept".to_owned()), "{timed:?}");
-        let initiators = if itself { vec!["Nvme0 127.0.0.1 nqn.2016-06.io.spdk:cnode2"] } else { vec![] };
-        assert_eq!(found.of("nvme_ctrlr", &["name", "traddr", "subnqn"]), initiators, "{version}");
+        let initiators = if itself {
+            vec!["Nvme0 127.0.0.1 nqn.2016-06.io.spdk:cnode2"]
+        } else {
+            vec![]
+        };
+        assert_eq!(
+            found.of("nvme_ctrlr", &["name", "traddr", "subnqn"]),
+            initiators,
+            "{version}"
+        );
     }
 }
 
@@ -123,11 +198,17 @@ fn with_the_layouts_of_another_version_there_is_no_wrong_name() {
         let mut equal = Vec::new();
         for other in versions() {
             let rows = Found::read(image, &other.to_string()).of("qpair", &QPAIR);
-            assert!(rows.is_empty() || rows == real, "{version} as {other}: {rows:?}");
+            assert!(
+                rows.is_empty() || rows == real,
+                "{version} as {other}: {rows:?}"
+            );
             equal.extend((!rows.is_empty()).then(|| other.to_string()));
         }
         // Neighbours may be equal in all that matters here.
-        assert!(equal.contains(&version.to_owned()) && equal.len() <= 4, "{version} as {equal:?}");
+        assert!(
+            equal.contains(&version.to_owned()) && equal.len() <= 4,
+            "{version} as {equal:?}"
+        );
     }
 }
 
@@ -136,7 +217,10 @@ fn with_the_layouts_of_another_version_there_is_no_wrong_name() {
 fn connections_lead_to_globals() {
     for (image, version) in [(V22_09, "v22.09"), (V24_09, "v24.09"), (V26_09, "v26.09")] {
         let pointers = Found::read(image, version).of("qpair", &["qpair"]);
-        let pointers: Vec<u64> = pointers.iter().map(|pointer| pointer.parse().unwrap()).collect();
+        let pointers: Vec<u64> = pointers
+            .iter()
+            .map(|pointer| pointer.parse().unwrap())
+            .collect();
         let (mut memory, globals) = load(image);
         // The walk that made the image did not read the lists' ends.
         let end = 0x1000;

@@ -90,26 +90,54 @@ fn memory() -> Image {
 
 fn shown(reading: &Reading) -> Vec<String> {
     let found = agree(reading, reading.clone());
-    let text = |values: &Vec<Value>| values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-    found.objects.iter().map(|object| text(&object.values)).collect()
+    let text = |values: &Vec<Value>| {
+        values
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    found
+        .objects
+        .iter()
+        .map(|object| text(&object.values))
+        .collect()
 }
 
 #[test]
 fn objects_are_found_in_lists_and_trees() {
     let compiled = compiled();
-    let left_out: Vec<_> = compiled.left_out().iter().map(ToString::to_string).collect();
+    let left_out: Vec<_> = compiled
+        .left_out()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     assert_eq!(left_out.len(), 1);
-    assert!(left_out[0].starts_with("line 18: $item->no_such_member: "), "{left_out:?}");
+    assert!(
+        left_out[0].starts_with("line 18: $item->no_such_member: "),
+        "{left_out:?}"
+    );
     assert_eq!(compiled.names(), ["item", "number", "sign", "host", "text"]);
-    let shapes = (0..6).map(|value| (compiled.is_pointer(value), compiled.is_text(value))).collect::<Vec<_>>();
+    let shapes = (0..6)
+        .map(|value| (compiled.is_pointer(value), compiled.is_text(value)))
+        .collect::<Vec<_>>();
     let (number, pointer, text) = ((false, false), (true, false), (false, true));
     assert_eq!(shapes, [pointer, number, number, text, text, number]);
     let reading = compiled.read(&memory());
     let minus_two = u64::MAX - 1;
-    assert_eq!(shown(&reading), [format!("20480 1 {minus_two} host a text"), format!("20736 2 {minus_two} host ")]);
+    assert_eq!(
+        shown(&reading),
+        [
+            format!("20480 1 {minus_two} host a text"),
+            format!("20736 2 {minus_two} host ")
+        ]
+    );
     assert!(compiled.finds_any(&memory()) && !compiled.finds_any(&Image::new()));
     let counts = agree(&reading, reading.clone()).counts;
-    assert_eq!((counts.rejected, counts.rejected_by.as_deref()), (1, Some("$item->host != 0")));
+    assert_eq!(
+        (counts.rejected, counts.rejected_by.as_deref()),
+        (1, Some("$item->host != 0"))
+    );
 }
 
 /// Memory that records the addresses read.
@@ -127,11 +155,19 @@ impl Memory for Watched {
 
 #[test]
 fn whether_there_is_any_object_is_known_at_the_first_one() {
-    let watched = Watched { memory: memory(), read: RefCell::default() };
+    let watched = Watched {
+        memory: memory(),
+        read: RefCell::default(),
+    };
     assert!(compiled().finds_any(&watched));
     let read = watched.read.borrow();
     assert!(read.contains(&0x5008), "the first item's host");
-    assert!(!read.iter().any(|address| (0x5100..0x6000).contains(address)), "{read:x?}");
+    assert!(
+        !read
+            .iter()
+            .any(|address| (0x5100..0x6000).contains(address)),
+        "{read:x?}"
+    );
 }
 
 #[test]
@@ -147,7 +183,8 @@ fn what_changes_between_the_readings_is_left_out() {
 
 #[test]
 fn addresses_are_checked_before_they_are_believed() {
-    let compiled = Compiled::of_pointers(&spec(), &Program::new(types(), &Addresses(|_: &str| None))).unwrap();
+    let compiled =
+        Compiled::of_pointers(&spec(), &Program::new(types(), &Addresses(|_: &str| None))).unwrap();
     let reading = compiled.read_at(&[0x5000, 0x5200, 0x5008, 0x9999, 0, u64::MAX], &memory());
     assert_eq!(shown(&reading).len(), 1);
 }
@@ -158,22 +195,45 @@ fn memory_of_others_is_read_with_bounds() {
     let cyclic = compiled.read(&memory().with(0x5100, &item(2, 0x4000, 0, 0x5000)));
     let counts = agree(&cyclic, cyclic.clone()).counts;
     assert_eq!((shown(&cyclic).len(), counts.cut.len()), (2, 1));
-    assert!(counts.cut[0].ends_with("leads back to itself"), "{:?}", counts.cut);
+    assert!(
+        counts.cut[0].ends_with("leads back to itself"),
+        "{:?}",
+        counts.cut
+    );
     // An item is left out if its name does not end within the array, or can't be read.
     let endless = compiled.read(&memory().with(0x4000, b"____hostnamexxxx"));
-    assert_eq!((endless.len(), agree(&endless, endless.clone()).counts.unreadable), (0, 2));
+    assert_eq!(
+        (
+            endless.len(),
+            agree(&endless, endless.clone()).counts.unreadable
+        ),
+        (0, 2)
+    );
     let gone = compiled.read(&Image::new());
-    assert_eq!((gone.len(), agree(&gone, gone.clone()).counts.unreadable), (0, 1));
+    assert_eq!(
+        (gone.len(), agree(&gone, gone.clone()).counts.unreadable),
+        (0, 1)
+    );
     // More items in a list than the limit, none of them with a host.
     let mut items = Vec::new();
     for number in 0..live_objects::alive::MAX_ELEMENTS as u32 {
         items.extend(item(number, 0, 0, 0x10_0000 + 40 * (u64::from(number) + 1)));
     }
-    let long = memory().with(0x10_0000, &items).with(0x2000, &words(&[0x10_0000]));
+    let long = memory()
+        .with(0x10_0000, &items)
+        .with(0x2000, &words(&[0x10_0000]));
     let reading = compiled.read(&long);
     let counts = agree(&reading, reading.clone()).counts;
-    assert_eq!(counts.rejected, live_objects::alive::MAX_ELEMENTS - 1, "the group is an element, too");
-    assert!(counts.cut[0].ends_with("it has too many elements"), "{:?}", counts.cut);
+    assert_eq!(
+        counts.rejected,
+        live_objects::alive::MAX_ELEMENTS - 1,
+        "the group is an element, too"
+    );
+    assert!(
+        counts.cut[0].ends_with("it has too many elements"),
+        "{:?}",
+        counts.cut
+    );
 }
 
 #[test]
@@ -187,7 +247,12 @@ fn what_does_not_fit_the_program_is_explained_by_its_line() {
         "line 8: $group : tree(uaddr(\"g_other\"), struct group, left, right): the program has no symbol g_other"
     );
     assert!(misfit("struct item, link", "struct itme, link").starts_with("line 9: $item : list("));
-    assert!(misfit("$item->host != 0", "$other->host != 0").ends_with("no loop has the variable $other"));
+    assert!(
+        misfit("$item->host != 0", "$other->host != 0")
+            .ends_with("no loop has the variable $other")
+    );
     assert!(misfit("item = $item'", "item = $item->'").starts_with("line 13: $item->: expected"));
-    assert!(misfit("list($group->items", "queue($group->items").contains("expected \"$name : list("));
+    assert!(
+        misfit("list($group->items", "queue($group->items").contains("expected \"$name : list(")
+    );
 }

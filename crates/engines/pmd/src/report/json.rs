@@ -12,7 +12,9 @@ const NANOS_PER_MS: u64 = 1_000_000;
 /// Formats the object, followed by a newline.
 pub(super) fn document(report: &Report) -> String {
     let settings = report.settings.as_ref().map(|settings| {
-        let pairs = settings.iter().map(|(name, value)| (name.clone(), Value::from(value.clone())));
+        let pairs = settings
+            .iter()
+            .map(|(name, value)| (name.clone(), Value::from(value.clone())));
         pairs.collect::<Map<String, Value>>()
     });
     let object = json!({
@@ -29,7 +31,11 @@ pub(super) fn document(report: &Report) -> String {
 
 fn of_thread(thread: &ThreadReport, names: &ThreadNames) -> Value {
     let off = &thread.off;
-    let slow = thread.slow.as_ref().map(|slow| slow.iter().map(|one| of_stretch(one, names)).collect::<Vec<_>>());
+    let slow = thread.slow.as_ref().map(|slow| {
+        slow.iter()
+            .map(|one| of_stretch(one, names))
+            .collect::<Vec<_>>()
+    });
     let figures = thread.figures.as_ref().map(|figures| {
         let counters = &figures.counters;
         json!({
@@ -74,8 +80,7 @@ fn of_thread(thread: &ThreadReport, names: &ThreadNames) -> Value {
 
 fn of_stretch(explained: &Explained, names: &ThreadNames) -> Value {
     let stretch = &explained.stretch;
-    let share =
-        |(cause, nanos): &(Cause, u64)| json!({"reason": reason(*cause), "who": who(*cause, names), "ns": nanos});
+    let share = |(cause, nanos): &(Cause, u64)| json!({"reason": reason(*cause), "who": who(*cause, names), "ns": nanos});
     json!({
         "from_ns": stretch.from * NANOS_PER_MS,
         "length_ns": stretch.length() * NANOS_PER_MS,

@@ -14,8 +14,8 @@ use crate::ask::{Answers, Shown};
 use crate::subject::PollThread;
 use crate::telemetry::Ports;
 use crate::{
-    Cause, Counters, Explained, Figures, History, Names, OffCpu, Queue, Sample, Section, Subject, Text, explain,
-    sentence,
+    Cause, Counters, Explained, Figures, History, Names, OffCpu, Queue, Sample, Section, Subject,
+    Text, explain, sentence,
 };
 
 const MILLISECOND: u64 = 1_000_000;
@@ -65,7 +65,11 @@ impl ThreadReport {
             }
             None => {
                 let absent = self.off.waited + self.off.stopped + self.off.interrupted;
-                format!("{}: off its own code for {}", self.thread.name, screen::time(absent))
+                format!(
+                    "{}: off its own code for {}",
+                    self.thread.name,
+                    screen::time(absent)
+                )
             }
         }
     }
@@ -74,24 +78,62 @@ impl ThreadReport {
 impl Report {
     /// Makes the report of a sample. Milliseconds that took longer than `over` are slow. The caller
     /// names interrupts.
-    pub fn of(subject: &Subject, sample: Sample, over: u64, interrupt: fn(Interrupt) -> String) -> Self {
-        let Sample { found, answers, offset } = sample;
-        let joined = Joined { found: &found, answers: &answers, offset, over };
-        let threads: Vec<ThreadReport> = subject.threads.iter().map(|thread| joined.thread(thread)).collect();
+    pub fn of(
+        subject: &Subject,
+        sample: Sample,
+        over: u64,
+        interrupt: fn(Interrupt) -> String,
+    ) -> Self {
+        let Sample {
+            found,
+            answers,
+            offset,
+        } = sample;
+        let joined = Joined {
+            found: &found,
+            answers: &answers,
+            offset,
+            over,
+        };
+        let threads: Vec<ThreadReport> = subject
+            .threads
+            .iter()
+            .map(|thread| joined.thread(thread))
+            .collect();
         let mut notes = losses(&found);
-        notes.extend(threads.iter().filter(|thread| thread.holes > 0).map(|thread| {
-            let holes = screen::counted(thread.holes as u64, "gap");
-            format!("{}: the history has {holes}, since it was asked for too late", thread.thread.name)
-        }));
+        notes.extend(
+            threads
+                .iter()
+                .filter(|thread| thread.holes > 0)
+                .map(|thread| {
+                    let holes = screen::counted(thread.holes as u64, "gap");
+                    format!(
+                        "{}: the history has {holes}, since it was asked for too late",
+                        thread.thread.name
+                    )
+                }),
+        );
         let ports = match answers.ports.as_slice() {
             [before, .., after] => after.since(before),
             _ => Ports::default(),
         };
         let advice = advice(&threads, &answers);
         notes.extend(answers.notes);
-        let names = ThreadNames { names: found.names, interrupt };
+        let names = ThreadNames {
+            names: found.names,
+            interrupt,
+        };
         let nanos = found.to.0.saturating_sub(found.from.0);
-        Self { pid: subject.pid, nanos, threads, settings: answers.settings, advice, ports, notes, names }
+        Self {
+            pid: subject.pid,
+            nanos,
+            threads,
+            settings: answers.settings,
+            advice,
+            ports,
+            notes,
+            names,
+        }
     }
 
     /// Formats the report for people.
@@ -116,29 +158,45 @@ impl Joined<'_> {
     fn thread(&self, thread: &PollThread) -> ThreadReport {
         let none = ThreadIntervals::default();
         let seen = self.found.threads.get(&Tid(thread.tid)).unwrap_or(&none);
-        let sleeps: Vec<u32> = SLEEPS.iter().filter_map(|name| kernel_delay::call_number(name)).collect();
+        let sleeps: Vec<u32> = SLEEPS
+            .iter()
+            .filter_map(|name| kernel_delay::call_number(name))
+            .collect();
         let mut off = OffCpu::default();
-        seen.sums.iter().for_each(|(activity, nanos)| off.add(*activity, *nanos, &sleeps));
+        seen.sums
+            .iter()
+            .for_each(|(activity, nanos)| off.add(*activity, *nanos, &sleeps));
         let history = thread.core.and_then(|core| self.history(core));
-        let (from, to) = (self.millisecond(self.found.from.0), self.millisecond(self.found.to.0));
+        let (from, to) = (
+            self.millisecond(self.found.from.0),
+            self.millisecond(self.found.to.0),
+        );
         let intervals: Vec<Interval> = seen.intervals.iter().copied().collect();
         let explained = |history: &History| {
             let slow = history.slow(from, to, self.over).into_iter();
             // A stretch that began before the sample is explained only in part.
             let whole = slow.filter(|stretch| stretch.from >= from);
             let name = |tid| thread_name(tid, &self.found.names);
-            whole.map(|stretch| explain(&stretch, &intervals, self.offset, name)).collect()
+            whole
+                .map(|stretch| explain(&stretch, &intervals, self.offset, name))
+                .collect()
         };
-        let queues = thread.core.and_then(|core| section(self.answers.queues.as_ref()?, core));
+        let queues = thread
+            .core
+            .and_then(|core| section(self.answers.queues.as_ref()?, core));
         ThreadReport {
             thread: thread.clone(),
             slow: history.as_ref().map(explained),
-            milliseconds: history.as_ref().map_or(0, |history| history.count(from, to)),
+            milliseconds: history
+                .as_ref()
+                .map_or(0, |history| history.count(from, to)),
             holes: history.as_ref().map_or(0, History::holes),
             takers: takers(seen, self.found),
             figures: thread.core.and_then(|core| self.figures(core, &off)),
             off,
-            queues: queues.map(|section| section.queues.clone()).unwrap_or_default(),
+            queues: queues
+                .map(|section| section.queues.clone())
+                .unwrap_or_default(),
             is_isolated: queues.and_then(|section| Some(section.word("isolated")? == "true")),
         }
     }
@@ -152,8 +210,12 @@ impl Joined<'_> {
     fn history(&self, core: u32) -> Option<History> {
         let mut history: Option<History> = None;
         for Shown { asked, text } in &self.answers.perf {
-            if let Some(rows) = section(text, core).and_then(|section| section.milliseconds.as_ref()) {
-                history.get_or_insert_default().add(rows, asked / MILLISECOND);
+            if let Some(rows) =
+                section(text, core).and_then(|section| section.milliseconds.as_ref())
+            {
+                history
+                    .get_or_insert_default()
+                    .add(rows, asked / MILLISECOND);
             }
         }
         history
@@ -162,13 +224,22 @@ impl Joined<'_> {
     /// Returns the thread's figures: the difference between the end and the begin.
     fn figures(&self, core: u32, off: &OffCpu) -> Option<Figures> {
         let (first, last) = (self.answers.stats.first()?, self.answers.stats.last()?);
-        let perf = |shown: Option<&Shown>| shown.and_then(|shown| section(&shown.text, core)).cloned();
-        let (before, after) = (perf(self.answers.perf.first()), perf(self.answers.perf.last()));
+        let perf =
+            |shown: Option<&Shown>| shown.and_then(|shown| section(&shown.text, core)).cloned();
+        let (before, after) = (
+            perf(self.answers.perf.first()),
+            perf(self.answers.perf.last()),
+        );
         let before = Counters::of(section(&first.text, core), before.as_ref());
         let after = Counters::of(section(&last.text, core), after.as_ref());
         let nanos = last.asked.saturating_sub(first.asked);
         (nanos > 0).then_some(())?;
-        Some(Figures::of(after.since(&before)?, nanos, self.answers.hertz, off))
+        Some(Figures::of(
+            after.since(&before)?,
+            nanos,
+            self.answers.hertz,
+            off,
+        ))
     }
 }
 
@@ -204,7 +275,11 @@ fn losses(found: &Found) -> Vec<String> {
 fn advice(threads: &[ThreadReport], answers: &Answers) -> Vec<String> {
     let mut advice = Vec::new();
     let is_answered = !answers.perf.is_empty();
-    if is_answered && threads.iter().any(|thread| thread.thread.core.is_some() && thread.slow.is_none()) {
+    if is_answered
+        && threads
+            .iter()
+            .any(|thread| thread.thread.core.is_some() && thread.slow.is_none())
+    {
         advice.push(
             "pmd-perf-metrics is off, so there is no history of milliseconds; it is switched on with: ovs-vsctl set Open_vSwitch . \
              other_config:pmd-perf-metrics=true"
@@ -221,11 +296,16 @@ fn advice(threads: &[ThreadReport], answers: &Answers) -> Vec<String> {
         .collect();
     if !cpus.is_empty() {
         let cpus = cpus.join(",");
-        advice.push(format!("others ran on CPU {cpus}: what lets them is listed by: dptrace cpus --check {cpus}"));
+        advice.push(format!(
+            "others ran on CPU {cpus}: what lets them is listed by: dptrace cpus --check {cpus}"
+        ));
     }
     let setting = |name: &str| {
         let settings = answers.settings.as_deref().unwrap_or_default();
-        settings.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        settings
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
     };
     if answers.settings.is_some() && is_answered && setting("pmd-cpu-mask").is_none() {
         advice.push(
@@ -278,7 +358,9 @@ fn thread_name(tid: Tid, names: &HashMap<Tid, [u8; 16]>) -> String {
         return "the idle CPU".to_owned();
     }
     match names.get(&tid) {
-        Some(name) => printable::text(name.split(|&byte| byte == 0).next().unwrap_or_default()).into_owned(),
+        Some(name) => {
+            printable::text(name.split(|&byte| byte == 0).next().unwrap_or_default()).into_owned()
+        }
         None => format!("thread {}", tid.0),
     }
 }

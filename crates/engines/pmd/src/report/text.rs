@@ -46,15 +46,27 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
         write_thread(out, thread, report)?;
     }
     for (port, counters) in &report.ports.0 {
-        let counters: Vec<String> = counters.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        let counters: Vec<String> = counters
+            .iter()
+            .map(|(name, count)| format!("{name} {count}"))
+            .collect();
         writeln!(out, "\nport {port} of DPDK: {}", counters.join(", "))?;
     }
     write_settings(out, report)
 }
 
 fn write_thread(out: &mut String, thread: &ThreadReport, report: &Report) -> std::fmt::Result {
-    let on = thread.thread.cpu.map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));
-    writeln!(out, "{} [{}]{on}, {}", thread.thread.name, thread.thread.tid, time(report.nanos))?;
+    let on = thread
+        .thread
+        .cpu
+        .map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));
+    writeln!(
+        out,
+        "{} [{}]{on}, {}",
+        thread.thread.name,
+        thread.thread.tid,
+        time(report.nanos)
+    )?;
     let mut slow: Vec<&Explained> = thread.slow.iter().flatten().collect();
     slow.sort_by_key(|explained| std::cmp::Reverse(explained.stretch.length()));
     for explained in slow.iter().take(LONGEST) {
@@ -66,7 +78,11 @@ fn write_thread(out: &mut String, thread: &ThreadReport, report: &Report) -> std
     }
     if !thread.queues.is_empty() {
         let queues: Vec<String> = thread.queues.iter().map(queue).collect();
-        let isolated = if thread.is_isolated == Some(true) { ", isolated" } else { "" };
+        let isolated = if thread.is_isolated == Some(true) {
+            ", isolated"
+        } else {
+            ""
+        };
         writeln!(out, "  queues{isolated}: {}", queues.join(", "))?;
     }
     Ok(())
@@ -84,12 +100,23 @@ fn write_stretch(out: &mut String, explained: &Explained, report: &Report) -> st
         }
     }
     named.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
-    let shares: Vec<String> =
-        named.iter().take(NAMED).map(|(name, nanos)| format!("{name} {}", time(*nanos))).collect();
+    let shares: Vec<String> = named
+        .iter()
+        .take(NAMED)
+        .map(|(name, nanos)| format!("{name} {}", time(*nanos)))
+        .collect();
     let stretch = &explained.stretch;
-    let why = if shares.is_empty() { "nothing that the kernel did".to_owned() } else { shares.join(", ") };
+    let why = if shares.is_empty() {
+        "nothing that the kernel did".to_owned()
+    } else {
+        shares.join(", ")
+    };
     let row = &stretch.row;
-    let upcalls = if row.upcalls > 0 { format!(", {}", counted(row.upcalls, "upcall")) } else { String::new() };
+    let upcalls = if row.upcalls > 0 {
+        format!(", {}", counted(row.upcalls, "upcall"))
+    } else {
+        String::new()
+    };
     let goes_on = if stretch.goes_on { " so far" } else { "" };
     writeln!(
         out,
@@ -104,7 +131,11 @@ fn write_stretch(out: &mut String, explained: &Explained, report: &Report) -> st
 /// Formats the time budget, in percent.
 fn budget(thread: &ThreadReport) -> String {
     let (off, all) = (&thread.off, thread.off.all().max(1) as f64);
-    let takers = thread.takers.iter().take(NAMED).map(|(name, nanos)| format!("{name} {}", time(*nanos)));
+    let takers = thread
+        .takers
+        .iter()
+        .take(NAMED)
+        .map(|(name, nanos)| format!("{name} {}", time(*nanos)));
     let takers = takers.collect::<Vec<_>>().join(", ");
     let places = [
         ("own code", off.own),
@@ -117,20 +148,47 @@ fn budget(thread: &ThreadReport) -> String {
         ("unknown", off.unknown),
     ];
     let part = |(name, nanos): (&str, u64)| {
-        let who = if name.starts_with("waited") && !takers.is_empty() { format!(" ({takers})") } else { String::new() };
+        let who = if name.starts_with("waited") && !takers.is_empty() {
+            format!(" ({takers})")
+        } else {
+            String::new()
+        };
         format!("{name} {}{who}", screen::percent(nanos as f64 / all, 1))
     };
-    let parts: Vec<String> = places.into_iter().filter(|(_, nanos)| *nanos > 0).map(part).collect();
+    let parts: Vec<String> = places
+        .into_iter()
+        .filter(|(_, nanos)| *nanos > 0)
+        .map(part)
+        .collect();
     parts.join(", ")
 }
 
 fn write_figures(out: &mut String, figures: &Figures) -> std::fmt::Result {
-    let percent = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| screen::percent(share, 1));
-    let cycles = |cycles: Option<f64>| cycles.map_or_else(|| "-".to_owned(), |cycles| format!("{cycles:.0}"));
+    let percent = |share: Option<f64>| {
+        share.map_or_else(|| "-".to_owned(), |share| screen::percent(share, 1))
+    };
+    let cycles = |cycles: Option<f64>| {
+        cycles.map_or_else(|| "-".to_owned(), |cycles| format!("{cycles:.0}"))
+    };
     writeln!(out, "  {:<18}{:>12}{:>12}", "", "as it says", "true")?;
-    writeln!(out, "  {:<18}{:>12}{:>12}", "busy", percent(figures.said_busy()), percent(figures.true_busy()))?;
-    let (said, so) = (figures.said_cycles_per_packet(), figures.true_cycles_per_packet());
-    writeln!(out, "  {:<18}{:>12}{:>12}", "cycles a packet", cycles(said), cycles(so))?;
+    writeln!(
+        out,
+        "  {:<18}{:>12}{:>12}",
+        "busy",
+        percent(figures.said_busy()),
+        percent(figures.true_busy())
+    )?;
+    let (said, so) = (
+        figures.said_cycles_per_packet(),
+        figures.true_cycles_per_packet(),
+    );
+    writeln!(
+        out,
+        "  {:<18}{:>12}{:>12}",
+        "cycles a packet",
+        cycles(said),
+        cycles(so)
+    )?;
     let counters = &figures.counters;
     let counts = [
         ("packets", counters.packets),
@@ -140,22 +198,33 @@ fn write_figures(out: &mut String, figures: &Figures) -> std::fmt::Result {
         ("sent", counters.sent),
         ("batches", counters.batches),
     ];
-    let counts: Vec<String> =
-        counts.into_iter().filter_map(|(name, count)| Some(format!("{name} {}", count?))).collect();
+    let counts: Vec<String> = counts
+        .into_iter()
+        .filter_map(|(name, count)| Some(format!("{name} {}", count?)))
+        .collect();
     writeln!(out, "  {}", counts.join(", "))
 }
 
 fn queue(queue: &Queue) -> String {
-    let percent = queue
-        .percent
-        .map_or_else(String::new, |percent| format!(" {}", screen::percent(f64::from(percent) / 100.0, 0)));
-    format!("{}:{}{percent}", printable::text(queue.port.as_bytes()), queue.queue)
+    let percent = queue.percent.map_or_else(String::new, |percent| {
+        format!(" {}", screen::percent(f64::from(percent) / 100.0, 0))
+    });
+    format!(
+        "{}:{}{percent}",
+        printable::text(queue.port.as_bytes()),
+        queue.queue
+    )
 }
 
 fn write_settings(out: &mut String, report: &Report) -> std::fmt::Result {
-    let settings = report.settings.iter().flatten().filter(|(name, _)| SETTINGS.contains(&name.as_str()));
-    let shown: Vec<String> =
-        settings.map(|(name, value)| format!("{name}={}", printable::text(value.as_bytes()))).collect();
+    let settings = report
+        .settings
+        .iter()
+        .flatten()
+        .filter(|(name, _)| SETTINGS.contains(&name.as_str()));
+    let shown: Vec<String> = settings
+        .map(|(name, value)| format!("{name}={}", printable::text(value.as_bytes())))
+        .collect();
     if report.settings.is_some() || !report.advice.is_empty() {
         writeln!(out, "\nSettings")?;
     }

@@ -25,7 +25,11 @@ pub struct Text {
 impl Text {
     /// Returns the number of milliseconds of all threads.
     pub fn milliseconds(&self) -> usize {
-        self.sections.iter().flat_map(|section| &section.milliseconds).map(Vec::len).sum()
+        self.sections
+            .iter()
+            .flat_map(|section| &section.milliseconds)
+            .map(Vec::len)
+            .sum()
     }
 }
 
@@ -81,17 +85,25 @@ pub struct Millisecond {
 impl Section {
     /// Returns the number after this name, which must be in lower case.
     pub fn number(&self, name: &str) -> Option<u64> {
-        self.numbers.iter().find(|(known, _)| known == name).map(|(_, number)| *number)
+        self.numbers
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, number)| *number)
     }
 
     /// Returns the word after this name, which must be in lower case: untrusted text.
     pub fn word(&self, name: &str) -> Option<&str> {
-        self.words.iter().find(|(known, _)| known == name).map(|(_, word)| word.as_str())
+        self.words
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, word)| word.as_str())
     }
 
     fn line(&mut self, line: &str) {
         let trimmed = line.trim().trim_start_matches("- ");
-        let Some((name, value)) = trimmed.split_once(':') else { return };
+        let Some((name, value)) = trimmed.split_once(':') else {
+            return;
+        };
         if name == "port" {
             self.queues.extend(queue(value));
             return;
@@ -127,7 +139,9 @@ pub fn parse(text: &str) -> Text {
             headings = None;
             continue;
         }
-        let Some(section) = sections.last_mut().filter(|_| is_of_thread) else { continue };
+        let Some(section) = sections.last_mut().filter(|_| is_of_thread) else {
+            continue;
+        };
         if let Some(found) = columns(line) {
             // Other tables are skipped.
             headings = found.contains(&"ms").then_some(found);
@@ -151,7 +165,10 @@ pub fn parse(text: &str) -> Text {
 
 /// Parses the heading of a section: of a PMD thread, or of another one (`Some(None)`). `None` if
 /// the line is no heading.
-#[expect(clippy::option_option, reason = "a heading of another thread is none of a section, and no line of one either")]
+#[expect(
+    clippy::option_option,
+    reason = "a heading of another thread is none of a section, and no line of one either"
+)]
 fn heading(line: &str) -> Option<Option<Section>> {
     let who = line.trim_end().strip_suffix(':')?;
     if who == "main thread" {
@@ -176,7 +193,11 @@ fn columns(line: &str) -> Option<Vec<&str>> {
     if line.contains(':') {
         return None;
     }
-    let headings: Vec<&str> = line.split("  ").map(str::trim).filter(|heading| !heading.is_empty()).collect();
+    let headings: Vec<&str> = line
+        .split("  ")
+        .map(str::trim)
+        .filter(|heading| !heading.is_empty())
+        .collect();
     let is_heading = |heading: &&str| heading.starts_with(|c: char| c.is_ascii_alphabetic());
     (headings.len() > 2 && headings.iter().all(is_heading)).then_some(headings)
 }
@@ -206,9 +227,14 @@ fn millisecond(headings: &[&str], line: &str) -> Option<Millisecond> {
 fn queue(line: &str) -> Option<Queue> {
     let (port, rest) = line.rsplit_once("queue-id:")?;
     let queue = rest.split_ascii_whitespace().next()?.parse().ok()?;
-    let usage =
-        rest.split_once("pmd usage:").and_then(|(_, usage)| usage.split_ascii_whitespace().next()?.parse().ok());
-    Some(Queue { port: port.trim().to_owned(), queue, percent: usage })
+    let usage = rest
+        .split_once("pmd usage:")
+        .and_then(|(_, usage)| usage.split_ascii_whitespace().next()?.parse().ok());
+    Some(Queue {
+        port: port.trim().to_owned(),
+        queue,
+        percent: usage,
+    })
 }
 
 #[cfg(test)]

@@ -8,26 +8,46 @@ const STATS: &str = include_str!("testdata/stats.txt");
 #[test]
 fn figures_and_milliseconds_are_found_by_name() {
     let text = parse(PERF);
-    let [section] = text.sections.as_slice() else { panic!("{text:?}") };
+    let [section] = text.sections.as_slice() else {
+        panic!("{text:?}")
+    };
     assert_eq!((section.core, section.numa), (1, Some(0)));
     let number = |name| section.number(name);
     assert_eq!(number("iterations"), Some(18_819_212));
     assert_eq!(number("used tsc cycles"), Some(220_865_126_502));
     assert_eq!(
-        (number("rx packets"), number("upcalls"), number("lost upcalls")),
+        (
+            number("rx packets"),
+            number("upcalls"),
+            number("lost upcalls")
+        ),
         (Some(602_214_848), Some(1), Some(6163))
     );
     let rows = section.milliseconds.as_ref().unwrap();
     assert_eq!(rows.len(), 3);
-    let newest = Millisecond { ms: 1_001_474, iterations: 410, cycles: 5842, packets: 13120, ..Millisecond::default() };
+    let newest = Millisecond {
+        ms: 1_001_474,
+        iterations: 410,
+        cycles: 5842,
+        packets: 13120,
+        ..Millisecond::default()
+    };
     assert_eq!(rows[0], newest);
 }
 
 #[test]
 fn statistics_are_found_by_name() {
     let text = parse(STATS);
-    let [section] = text.sections.as_slice() else { panic!("{text:?}") };
-    assert_eq!((section.number("processing cycles"), section.number("idle cycles")), (Some(220_962_107_887), Some(0)));
+    let [section] = text.sections.as_slice() else {
+        panic!("{text:?}")
+    };
+    assert_eq!(
+        (
+            section.number("processing cycles"),
+            section.number("idle cycles")
+        ),
+        (Some(220_962_107_887), Some(0))
+    );
     assert_eq!(section.milliseconds, None);
 }
 
@@ -37,8 +57,18 @@ fn queues_have_ports() {
     let text = parse(text);
     let section = &text.sections[0];
     assert_eq!(section.word("isolated"), Some("true"));
-    assert_eq!(section.queues[0], Queue { port: "a b".into(), queue: 3, percent: Some(51) });
-    assert_eq!((section.queues[1].queue, section.queues[1].percent), (0, None));
+    assert_eq!(
+        section.queues[0],
+        Queue {
+            port: "a b".into(),
+            queue: 3,
+            percent: Some(51)
+        }
+    );
+    assert_eq!(
+        (section.queues[1].queue, section.queues[1].percent),
+        (0, None)
+    );
     assert_eq!(section.number("overhead"), Some(4));
 }
 
@@ -47,7 +77,15 @@ fn queues_have_ports() {
 fn columns_are_found_by_their_headings() {
     let text = "pmd thread numa_id 0 core_id 2:\n   iter      cycles    packets\n   7   1   2\n\n   new one   ms       upcalls   Kpps\n   5  100  7   3\n   5  101  7\n   x  102  7   3\n";
     let rows = parse(text).sections[0].milliseconds.clone().unwrap();
-    assert_eq!(rows, [Millisecond { ms: 100, upcalls: 7, packets: 3, ..Millisecond::default() }]);
+    assert_eq!(
+        rows,
+        [Millisecond {
+            ms: 100,
+            upcalls: 7,
+            packets: 3,
+            ..Millisecond::default()
+        }]
+    );
 }
 
 #[test]
@@ -61,7 +99,9 @@ fn the_main_thread_is_no_section() {
 /// Real outputs of both versions, if they lie beside the repository.
 #[test]
 fn real_outputs_are_read() {
-    let Some(data) = testkit::shared_data("ovs") else { return };
+    let Some(data) = testkit::shared_data("ovs") else {
+        return;
+    };
     let quiet = std::fs::read_to_string(data.join("ovs40/pmd-perf.quiet.txt")).unwrap();
     let rows = parse(&quiet).sections[0].milliseconds.clone().unwrap();
     assert_eq!(rows.len(), 1000);
@@ -70,7 +110,11 @@ fn real_outputs_are_read() {
     let rows = parse(&rival).sections[0].milliseconds.clone().unwrap();
     let mut history = crate::History::default();
     history.add(&rows, rows.iter().map(|row| row.ms).max().unwrap());
-    let lengths: Vec<u64> = history.slow(0, u64::MAX, 5).iter().map(crate::Stretch::length).collect();
+    let lengths: Vec<u64> = history
+        .slow(0, u64::MAX, 5)
+        .iter()
+        .map(crate::Stretch::length)
+        .collect();
     assert_eq!(lengths, [7, 9, 6, 6]);
     let off = std::fs::read_to_string(data.join("ovs31/pmd-perf-show.metrics-off.txt")).unwrap();
     assert_eq!(parse(&off).sections[0].milliseconds, None);

@@ -198,9 +198,15 @@ impl<T> ObjectTracker<T> {
                 self.unseen += 1;
                 return None;
             }
-            Object::None | Object::Untyped(_) | Object::ValueOnly(_) | Object::Nameless { .. } => return None,
+            Object::None | Object::Untyped(_) | Object::ValueOnly(_) | Object::Nameless { .. } => {
+                return None;
+            }
         };
-        let related = if record.related.is_some() { self.related(record).and_then(|it| it.is_admin) } else { None };
+        let related = if record.related.is_some() {
+            self.related(record).and_then(|it| it.is_admin)
+        } else {
+            None
+        };
         let (key, tpoint) = ((name.prefix, id), record.tpoint.id);
         self.displace(key, name, record.tpoint.new_object);
         let mut is_first = false;
@@ -228,12 +234,17 @@ impl<T> ObjectTracker<T> {
         object.note_losses(record, age);
         object.is_part |= record.related.is_some();
         object.records += 1;
-        self.queues.learn(&mut object.is_admin, record, context, related);
+        self.queues
+            .learn(&mut object.is_admin, record, context, related);
         self.roles.advance(&mut object.progress, tpoint);
         object.is_perhaps_over = self.roles.is_perhaps_last(tpoint);
         let is_last = self.roles.is_last(tpoint);
         self.done = is_last.then_some(key);
-        Some(Step { is_first, is_last, object })
+        Some(Step {
+            is_first,
+            is_last,
+            object,
+        })
     }
 
     /// Ends the object at an address if another one begins there. Types with one prefix number
@@ -243,7 +254,9 @@ impl<T> ObjectTracker<T> {
         if !self.live.get(&key).is_some_and(is_another) {
             return;
         }
-        let Some(mut displaced) = self.live.remove(&key) else { return };
+        let Some(mut displaced) = self.live.remove(&key) else {
+            return;
+        };
         self.last_tpoints.insert((name.prefix, displaced.last));
         // Its end may be missing.
         displaced.is_torn |= self.losses.since(displaced.begin, displaced.lcore);
@@ -255,9 +268,13 @@ impl<T> ObjectTracker<T> {
     pub fn unwanted(&mut self, record: &Record<'_>) {
         self.losses.note(record);
         (self.displaced, self.done) = (None, None);
-        let Object::Known { name, id, age } = record.object else { return };
+        let Object::Known { name, id, age } = record.object else {
+            return;
+        };
         let key = (name.prefix, id);
-        let Some(object) = self.live.get_mut(&key).filter(|object| object.name == name) else { return };
+        let Some(object) = self.live.get_mut(&key).filter(|object| object.name == name) else {
+            return;
+        };
         object.note_losses(record, age);
         self.roles.advance(&mut object.progress, record.tpoint.id);
         object.is_perhaps_over = self.roles.is_perhaps_last(record.tpoint.id);
@@ -284,7 +301,9 @@ impl<T> ObjectTracker<T> {
     pub fn related(&self, record: &Record<'_>) -> Option<&TrackedObject<T>> {
         let related = record.related?;
         let (_, value) = record.args.iter().nth(usize::from(related.arg?))?;
-        let (ArgValue::Int(id) | ArgValue::Pointer(id)) = value else { return None };
+        let (ArgValue::Int(id) | ArgValue::Pointer(id)) = value else {
+            return None;
+        };
         self.live.get(&(related.name.prefix, id))
     }
 
@@ -348,12 +367,19 @@ impl<T> ObjectTracker<T> {
         self.tear();
         let mut objects: Vec<_> = std::mem::take(&mut self.live).into_values().collect();
         objects.sort_by_key(|object| (object.begin, object.name));
-        let known: HashSet<char> = self.last_tpoints.iter().map(|(prefix, _)| *prefix).collect();
+        let known: HashSet<char> = self
+            .last_tpoints
+            .iter()
+            .map(|(prefix, _)| *prefix)
+            .collect();
         let ended = &self.last_tpoints;
         let at_end = |object: TrackedObject<T>| {
             let prefix = object.name.prefix;
             let is_whole = !known.contains(&prefix) || ended.contains(&(prefix, object.last));
-            AtEnd { unfinished: !is_whole, object }
+            AtEnd {
+                unfinished: !is_whole,
+                object,
+            }
         };
         objects.into_iter().map(at_end).collect()
     }

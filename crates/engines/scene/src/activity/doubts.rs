@@ -20,7 +20,10 @@ pub(super) struct Hidden {
 impl Hidden {
     /// Creates one that can have begun since then, but is not known to have begun.
     pub(super) fn since(since: BootNanos) -> Self {
-        Self { since, is_inside: false }
+        Self {
+            since,
+            is_inside: false,
+        }
     }
 }
 
@@ -29,7 +32,11 @@ impl Activities {
     /// kernel has not reported a switch. Linux 6.18 was seen to leave out one of thousands under
     /// load, for all tracers.
     pub(super) fn unless(&mut self, tid: Tid, can_be: impl FnOnce(State) -> bool) {
-        if let Some(thread) = self.threads.get(&tid).filter(|thread| !can_be(thread.state)) {
+        if let Some(thread) = self
+            .threads
+            .get(&tid)
+            .filter(|thread| !can_be(thread.state))
+        {
             self.unseen(tid, thread.since);
         }
     }
@@ -37,7 +44,11 @@ impl Activities {
     /// Checks a thread that enters a call. If it seems to be in one, that one ended without an
     /// event, at an unknown time.
     pub(super) fn left_call(&mut self, tid: Tid) {
-        if let Some(thread) = self.threads.get(&tid).filter(|thread| thread.call.is_some()) {
+        if let Some(thread) = self
+            .threads
+            .get(&tid)
+            .filter(|thread| thread.call.is_some())
+        {
             self.unseen(tid, thread.call_since);
         }
     }
@@ -45,7 +56,13 @@ impl Activities {
     /// Checks a thread that is interrupted. If it seems to be in that interrupt already, the
     /// earlier one ended without an event.
     pub(super) fn left_interrupt(&mut self, tid: Tid, interrupt: Interrupt) {
-        let inside = |thread: &Thread| thread.interrupts.iter().find(|it| it.0 == interrupt).map(|it| it.1);
+        let inside = |thread: &Thread| {
+            thread
+                .interrupts
+                .iter()
+                .find(|it| it.0 == interrupt)
+                .map(|it| it.1)
+        };
         if let Some(since) = self.threads.get(&tid).and_then(inside) {
             self.unseen(tid, since);
         }
@@ -53,13 +70,19 @@ impl Activities {
 
     /// Handles an event of the thread that was not reported, at some time since then.
     fn unseen(&mut self, tid: Tid, since: BootNanos) {
-        let Some(thread) = self.threads.get(&tid).filter(|_| since < self.last) else { return };
-        let (cpu, kind) = (thread.cpu.unwrap_or_default(), EventKind::Unseen { tid, since });
+        let Some(thread) = self.threads.get(&tid).filter(|_| since < self.last) else {
+            return;
+        };
+        let (cpu, kind) = (
+            thread.cpu.unwrap_or_default(),
+            EventKind::Unseen { tid, since },
+        );
         if self.shown.len() < self.most_shown {
             // The hole begins at its time, and ends before this event, which shows what is known
             // again.
             let ends = BootNanos(self.last.0 - 1);
-            self.shown.extend([since, ends].map(|at| KernelEvent { at, cpu, kind }));
+            self.shown
+                .extend([since, ends].map(|at| KernelEvent { at, cpu, kind }));
         }
         self.forget(tid, since);
     }
@@ -79,7 +102,9 @@ impl Activities {
 
     /// Forgets what a thread did since then.
     pub(super) fn forget(&mut self, tid: Tid, since: BootNanos) {
-        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        let Some(thread) = self.threads.get_mut(&tid) else {
+            return;
+        };
         let preemptor = thread.cpu.and_then(|cpu| self.current.get(&cpu)).copied();
         // For threads that wait for its CPU it is unknown for whom they wait.
         self.current.retain(|_, has| *has != tid);
@@ -90,10 +115,18 @@ impl Activities {
     pub(super) fn lost(&mut self, cpu: Cpu, since: BootNanos) {
         let preemptor = self.current.remove(&cpu);
         if self.shown.len() < self.most_shown {
-            self.shown.push(KernelEvent { at: since, cpu, kind: EventKind::Lost { since, count: 0 } });
+            self.shown.push(KernelEvent {
+                at: since,
+                cpu,
+                kind: EventKind::Lost { since, count: 0 },
+            });
         }
         // A thread that no event has shown yet can be anywhere.
-        for thread in self.threads.values_mut().filter(|thread| thread.cpu.is_none_or(|its| its == cpu)) {
+        for thread in self
+            .threads
+            .values_mut()
+            .filter(|thread| thread.cpu.is_none_or(|its| its == cpu))
+        {
             thread.forget(since, self.last, preemptor);
         }
     }
@@ -101,7 +134,13 @@ impl Activities {
     /// Handles the thread, which has this CPU, leaving a call or an interrupt. `leave` returns true
     /// if the thread was seen to be in it; if not, it may have been in it since the hole. Intervals
     /// that were handed out remain.
-    pub(super) fn leaves(&mut self, cpu: Cpu, tid: Tid, what: Inside, leave: impl FnOnce(&mut Thread) -> bool) {
+    pub(super) fn leaves(
+        &mut self,
+        cpu: Cpu,
+        tid: Tid,
+        what: Inside,
+        leave: impl FnOnce(&mut Thread) -> bool,
+    ) {
         let (now, mut since) = (self.last, None);
         self.runs(cpu, tid, |thread| {
             if !leave(thread) {
@@ -111,7 +150,11 @@ impl Activities {
             }
         });
         if let Some(at) = since.filter(|_| self.shown.len() < self.most_shown) {
-            self.shown.push(KernelEvent { at, cpu, kind: EventKind::Inside { tid, what } });
+            self.shown.push(KernelEvent {
+                at,
+                cpu,
+                kind: EventKind::Inside { tid, what },
+            });
         }
     }
 }
@@ -127,8 +170,15 @@ impl Thread {
 
     /// Makes the time since then unknown in which it seemed to be in nothing of that kind.
     fn doubt(&mut self, since: BootNanos, what: Inside) {
-        let first = self.done.partition_point(|interval| interval.to <= since).max(self.given);
-        let rest = if first < self.done.len() { self.done.split_off(first) } else { Vec::new() };
+        let first = self
+            .done
+            .partition_point(|interval| interval.to <= since)
+            .max(self.given);
+        let rest = if first < self.done.len() {
+            self.done.split_off(first)
+        } else {
+            Vec::new()
+        };
         for interval in rest {
             let is_doubtful = match interval.activity {
                 Activity::Runs => true,
@@ -137,8 +187,15 @@ impl Thread {
             };
             if is_doubtful {
                 let middle = since.clamp(interval.from, interval.to);
-                self.add(Interval { to: middle, ..interval });
-                self.add(Interval { from: middle, to: interval.to, activity: Activity::Unknown });
+                self.add(Interval {
+                    to: middle,
+                    ..interval
+                });
+                self.add(Interval {
+                    from: middle,
+                    to: interval.to,
+                    activity: Activity::Unknown,
+                });
             } else {
                 self.add(interval);
             }

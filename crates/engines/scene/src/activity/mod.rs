@@ -47,7 +47,10 @@ impl Activity {
     /// Returns true if the thread can't go on and did not ask for that: such time delays its
     /// requests without its own doing.
     pub fn is_taken(self) -> bool {
-        matches!(self, Self::Interrupted(_) | Self::Waits(_) | Self::Woken(_) | Self::Stopped)
+        matches!(
+            self,
+            Self::Interrupted(_) | Self::Waits(_) | Self::Woken(_) | Self::Stopped
+        )
     }
 }
 
@@ -153,8 +156,18 @@ impl State {
 impl Activities {
     /// Follows these threads from that time on.
     pub fn new(threads: impl IntoIterator<Item = Tid>, start: BootNanos) -> Self {
-        let threads = threads.into_iter().map(|tid| (tid, Thread::new(start))).collect();
-        Self { threads, current: HashMap::default(), last: start, most: usize::MAX, shown: Vec::new(), most_shown: 0 }
+        let threads = threads
+            .into_iter()
+            .map(|tid| (tid, Thread::new(start)))
+            .collect();
+        Self {
+            threads,
+            current: HashMap::default(),
+            last: start,
+            most: usize::MAX,
+            shown: Vec::new(),
+            most_shown: 0,
+        }
     }
 
     /// Limits the kept intervals to about this number for all threads together, but at least 1,000
@@ -181,10 +194,23 @@ impl Activities {
     /// Returns events by which all events from now on are lost: for each CPU that a thread has or
     /// waits for, and each that was seen.
     pub(crate) fn all_lost(&self) -> Vec<KernelEvent> {
-        let cpus = self.threads.values().filter_map(|thread| thread.cpu).chain(self.current.keys().copied());
+        let cpus = self
+            .threads
+            .values()
+            .filter_map(|thread| thread.cpu)
+            .chain(self.current.keys().copied());
         let cpus: BTreeSet<u32> = cpus.map(|cpu| cpu.0).collect();
-        let kind = EventKind::Lost { since: self.last, count: 0 };
-        cpus.into_iter().map(|cpu| KernelEvent { at: self.last, cpu: Cpu(cpu), kind }).collect()
+        let kind = EventKind::Lost {
+            since: self.last,
+            count: 0,
+        };
+        cpus.into_iter()
+            .map(|cpu| KernelEvent {
+                at: self.last,
+                cpu: Cpu(cpu),
+                kind,
+            })
+            .collect()
     }
 
     /// Returns the intervals of a thread up to that time, in the order of time; empty if the thread
@@ -248,7 +274,11 @@ impl Activities {
             EventKind::Migrate { tid, to } => self.change(tid, |thread| thread.cpu = Some(to)),
             // It may have moved since it was looked at: other events of it are newer.
             EventKind::Found { tid, off_cpu } if self.is_unknown(tid) => {
-                self.was(tid, off_cpu.map_or(State::OnCpu, State::from), Some(event.cpu));
+                self.was(
+                    tid,
+                    off_cpu.map_or(State::OnCpu, State::from),
+                    Some(event.cpu),
+                );
             }
             EventKind::Found { .. } => {}
             EventKind::Begin { tid, interrupt } => {
@@ -262,15 +292,18 @@ impl Activities {
                     thread.interrupts.push((interrupt, now));
                 });
             }
-            EventKind::End { tid, interrupt } => self.leaves(event.cpu, tid, Inside::Interrupt, |thread| {
-                let place = thread.interrupts.iter().rposition(|it| it.0 == interrupt);
-                place.map(|place| thread.interrupts.remove(place)).is_some()
-            }),
+            EventKind::End { tid, interrupt } => {
+                self.leaves(event.cpu, tid, Inside::Interrupt, |thread| {
+                    let place = thread.interrupts.iter().rposition(|it| it.0 == interrupt);
+                    place.map(|place| thread.interrupts.remove(place)).is_some()
+                });
+            }
             EventKind::CallEnter { tid, number } => {
                 self.left_call(tid);
                 let now = self.last;
                 self.runs(event.cpu, tid, |thread| {
-                    (thread.call, thread.call_since, thread.hidden_call) = (Some(number), now, Hidden::since(now));
+                    (thread.call, thread.call_since, thread.hidden_call) =
+                        (Some(number), now, Hidden::since(now));
                 });
             }
             EventKind::CallExit { tid } => {
@@ -285,7 +318,9 @@ impl Activities {
             }
             EventKind::Lost { since, .. } => self.lost(event.cpu, since),
             EventKind::Unseen { tid, since } => self.forget(tid, since),
-            EventKind::Inside { tid, what } => self.change(tid, |thread| thread.hidden(what).is_inside = true),
+            EventKind::Inside { tid, what } => {
+                self.change(tid, |thread| thread.hidden(what).is_inside = true);
+            }
         }
     }
 
@@ -308,7 +343,11 @@ impl Activities {
     fn switch(&mut self, cpu: Cpu, prev: Tid, leaves: Leaves, next: Tid) {
         // The thread that has the CPU has left it, or the next one has left another one, without an
         // event.
-        let other = self.current.get(&cpu).copied().filter(|other| *other != prev);
+        let other = self
+            .current
+            .get(&cpu)
+            .copied()
+            .filter(|other| *other != prev);
         for tid in other.into_iter().chain(Some(next)) {
             self.unless(tid, |state| state != State::OnCpu);
         }
@@ -320,8 +359,15 @@ impl Activities {
             thread.hidden_interrupt = Hidden::since(now);
         });
         // A thread that waits for this CPU has waited for the one that had it up to now.
-        let waits = |thread: &Thread| matches!(thread.state, State::Ready | State::Woken) && thread.cpu == Some(cpu);
-        let waiting: Vec<Tid> = self.threads.iter().filter(|(_, thread)| waits(thread)).map(|(tid, _)| *tid).collect();
+        let waits = |thread: &Thread| {
+            matches!(thread.state, State::Ready | State::Woken) && thread.cpu == Some(cpu)
+        };
+        let waiting: Vec<Tid> = self
+            .threads
+            .iter()
+            .filter(|(_, thread)| waits(thread))
+            .map(|(tid, _)| *tid)
+            .collect();
         for tid in waiting {
             self.change(tid, |_| ());
         }
@@ -336,7 +382,9 @@ impl Activities {
     }
 
     fn is_unknown(&self, tid: Tid) -> bool {
-        self.threads.get(&tid).is_some_and(|thread| thread.state == State::Unknown)
+        self.threads
+            .get(&tid)
+            .is_some_and(|thread| thread.state == State::Unknown)
     }
 
     /// Changes a thread that has this CPU.
@@ -364,8 +412,15 @@ impl Activities {
             if let Some(cpu) = thread.cpu
                 && self.shown.len() < self.most_shown
             {
-                let kind = EventKind::Found { tid, off_cpu: state.leaves() };
-                self.shown.push(KernelEvent { at: thread.unknown_since, cpu, kind });
+                let kind = EventKind::Found {
+                    tid,
+                    off_cpu: state.leaves(),
+                };
+                self.shown.push(KernelEvent {
+                    at: thread.unknown_since,
+                    cpu,
+                    kind,
+                });
             }
         }
     }
@@ -421,7 +476,11 @@ impl Thread {
     fn close(&mut self, to: BootNanos, preemptor: Option<Tid>) {
         let activity = self.activity(preemptor);
         if to > self.since {
-            self.add(Interval { from: self.since, to, activity });
+            self.add(Interval {
+                from: self.since,
+                to,
+                activity,
+            });
             self.since = to;
         }
     }
@@ -449,13 +508,27 @@ impl Thread {
     /// Makes its time from `since` to `to` unknown.
     fn forget_since(&mut self, since: BootNanos, to: BootNanos) {
         let known = self.done.partition_point(|interval| interval.to <= since);
-        let from = self.done.get(known).map_or(to, |interval| interval.from.max(since));
-        let cut = self.done.get(known).filter(|interval| interval.from < since).copied();
+        let from = self
+            .done
+            .get(known)
+            .map_or(to, |interval| interval.from.max(since));
+        let cut = self
+            .done
+            .get(known)
+            .filter(|interval| interval.from < since)
+            .copied();
         self.done.truncate(known);
         self.given = self.given.min(known);
-        self.done.extend(cut.map(|interval| Interval { to: since, ..interval }));
+        self.done.extend(cut.map(|interval| Interval {
+            to: since,
+            ..interval
+        }));
         if from < to {
-            self.done.push(Interval { from, to, activity: Activity::Unknown });
+            self.done.push(Interval {
+                from,
+                to,
+                activity: Activity::Unknown,
+            });
         }
     }
 }

@@ -25,17 +25,37 @@ pub(crate) fn events() -> impl Strategy<Value = Vec<KernelEvent>> {
             let kind = match what {
                 0..=2 if other != has && (other != elsewhere || other == Tid(0)) => {
                     current[cpu] = other;
-                    EventKind::Switch { prev: has, leaves, next: other }
+                    EventKind::Switch {
+                        prev: has,
+                        leaves,
+                        next: other,
+                    }
                 }
-                3 if other != has && other != elsewhere => EventKind::Wake { tid: other, on: Cpu(cpu as u32) },
-                4 if has != Tid(0) => EventKind::CallEnter { tid: has, number: other.0 },
+                3 if other != has && other != elsewhere => EventKind::Wake {
+                    tid: other,
+                    on: Cpu(cpu as u32),
+                },
+                4 if has != Tid(0) => EventKind::CallEnter {
+                    tid: has,
+                    number: other.0,
+                },
                 5 if has != Tid(0) => EventKind::CallExit { tid: has },
-                6 => EventKind::Begin { tid: has, interrupt },
-                7 => EventKind::End { tid: has, interrupt },
+                6 => EventKind::Begin {
+                    tid: has,
+                    interrupt,
+                },
+                7 => EventKind::End {
+                    tid: has,
+                    interrupt,
+                },
                 _ => return None,
             };
             at += after;
-            Some(KernelEvent { at: BootNanos(at), cpu: Cpu(cpu as u32), kind })
+            Some(KernelEvent {
+                at: BootNanos(at),
+                cpu: Cpu(cpu as u32),
+                kind,
+            })
         };
         all.into_iter().filter_map(event).collect()
     })
@@ -55,8 +75,15 @@ pub(crate) fn whole_events(most: usize) -> impl Strategy<Value = Vec<KernelEvent
             let is_possible = match event.kind {
                 EventKind::Switch { prev, .. } => {
                     let end = |(interrupt, at)| {
-                        let kind = EventKind::End { tid: prev, interrupt };
-                        KernelEvent { at: BootNanos(at), kind, ..event }
+                        let kind = EventKind::End {
+                            tid: prev,
+                            interrupt,
+                        };
+                        KernelEvent {
+                            at: BootNanos(at),
+                            kind,
+                            ..event
+                        }
                     };
                     whole.extend(inside.drain(..).rev().zip(event.at.0 - 90..).map(end));
                     true
@@ -87,22 +114,37 @@ pub(crate) fn check_exactly(
     known: &[(Tid, Vec<Interval>)],
 ) -> Result<(), TestCaseError> {
     for ((tid, truth), (_, known)) in truth.iter().zip(known) {
-        for interval in known.iter().filter(|interval| interval.activity != Activity::Unknown) {
+        for interval in known
+            .iter()
+            .filter(|interval| interval.activity != Activity::Unknown)
+        {
             let later = || left.iter().filter(|event| event.at > interval.from);
             let ends = |is_end: &dyn Fn(EventKind) -> bool| {
-                let end = later().find(|event| is_end(event.kind) || matches!(event.kind, EventKind::Lost { .. }));
+                let end = later().find(|event| {
+                    is_end(event.kind) || matches!(event.kind, EventKind::Lost { .. })
+                });
                 end.is_some_and(|event| is_end(event.kind))
             };
             let is_call = |kind| match kind {
-                EventKind::CallEnter { tid: who, .. } | EventKind::CallExit { tid: who } => who == *tid,
+                EventKind::CallEnter { tid: who, .. } | EventKind::CallExit { tid: who } => {
+                    who == *tid
+                }
                 _ => false,
             };
-            for other in truth.iter().filter(|it| it.from < interval.to && it.to > interval.from) {
+            for other in truth
+                .iter()
+                .filter(|it| it.from < interval.to && it.to > interval.from)
+            {
                 let is_possible = match (interval.activity, other.activity) {
                     (Activity::Blocked(_), Activity::Blocked(_)) | (_, Activity::Unknown) => true,
                     (Activity::Runs, Activity::Calls(_)) => !ends(&is_call),
                     (Activity::Runs | Activity::Calls(_), Activity::Interrupted(it)) => {
-                        !ends(&|kind| kind == EventKind::End { tid: *tid, interrupt: it })
+                        !ends(&|kind| {
+                            kind == EventKind::End {
+                                tid: *tid,
+                                interrupt: it,
+                            }
+                        })
                     }
                     (known, truth) => known == truth,
                 };
@@ -115,7 +157,10 @@ pub(crate) fn check_exactly(
 
 /// Checks that nothing false is known of a thread. Calls and interrupts that began while nothing
 /// was known of a thread are not seen: such a thread runs.
-pub(crate) fn check_known(truth: &[(Tid, Vec<Interval>)], known: &[(Tid, Vec<Interval>)]) -> Result<(), TestCaseError> {
+pub(crate) fn check_known(
+    truth: &[(Tid, Vec<Interval>)],
+    known: &[(Tid, Vec<Interval>)],
+) -> Result<(), TestCaseError> {
     let plain = |activity| match activity {
         Activity::Calls(_) | Activity::Interrupted(_) => Activity::Runs,
         Activity::Blocked(_) => Activity::Blocked(None),
@@ -123,9 +168,16 @@ pub(crate) fn check_known(truth: &[(Tid, Vec<Interval>)], known: &[(Tid, Vec<Int
     };
     prop_assert_eq!(truth.len(), known.len());
     for ((tid, truth), (_, known)) in truth.iter().zip(known) {
-        for interval in known.iter().filter(|interval| interval.activity != Activity::Unknown) {
-            for other in truth.iter().filter(|it| it.from < interval.to && it.to > interval.from) {
-                let is_same = plain(other.activity) == plain(interval.activity) || other.activity == Activity::Unknown;
+        for interval in known
+            .iter()
+            .filter(|interval| interval.activity != Activity::Unknown)
+        {
+            for other in truth
+                .iter()
+                .filter(|it| it.from < interval.to && it.to > interval.from)
+            {
+                let is_same = plain(other.activity) == plain(interval.activity)
+                    || other.activity == Activity::Unknown;
                 prop_assert!(is_same, "{:?}: {:?} is {:?}", tid, interval, other);
             }
         }

@@ -35,7 +35,13 @@ impl Activities {
     /// present knowledge: the state of each thread, and the thread of each CPU.
     pub fn standing(&self) -> Vec<KernelEvent> {
         let mut events = Vec::new();
-        let mut add = |cpu, kind| events.push(KernelEvent { at: self.last, cpu, kind });
+        let mut add = |cpu, kind| {
+            events.push(KernelEvent {
+                at: self.last,
+                cpu,
+                kind,
+            });
+        };
         let mut threads: Vec<_> = self.threads.iter().collect();
         threads.sort_unstable_by_key(|(tid, _)| **tid);
         for (&tid, thread) in threads {
@@ -47,9 +53,20 @@ impl Activities {
         let mut current: Vec<_> = self.current.iter().collect();
         current.sort_unstable();
         for (&cpu, &tid) in current {
-            let Some(thread) = self.threads.get(&tid).filter(|thread| thread.state == State::OnCpu) else {
+            let Some(thread) = self
+                .threads
+                .get(&tid)
+                .filter(|thread| thread.state == State::OnCpu)
+            else {
                 // For a thread that is not followed, only a switch to it shows that it has the CPU.
-                add(cpu, EventKind::Switch { prev: IDLE, leaves: Leaves::Preempted, next: tid });
+                add(
+                    cpu,
+                    EventKind::Switch {
+                        prev: IDLE,
+                        leaves: Leaves::Preempted,
+                        next: tid,
+                    },
+                );
                 continue;
             };
             add(cpu, EventKind::Found { tid, off_cpu: None });
@@ -68,7 +85,11 @@ impl Thread {
     /// Adds the events for a thread that is off its CPU.
     fn stands(&self, tid: Tid, cpu: Cpu, add: &mut impl FnMut(Cpu, EventKind)) {
         // A woken thread was blocked before.
-        let off_cpu = if self.state == State::Woken { Some(Leaves::Blocked) } else { self.state.leaves() };
+        let off_cpu = if self.state == State::Woken {
+            Some(Leaves::Blocked)
+        } else {
+            self.state.leaves()
+        };
         add(cpu, EventKind::Found { tid, off_cpu });
         if let Some(number) = self.call {
             add(cpu, EventKind::CallEnter { tid, number });
@@ -88,7 +109,11 @@ mod tests {
     use crate::{BootNanos, Foreseen, Foresight, Interval};
 
     /// Returns what the events show from that time on.
-    fn shown(events: &[KernelEvent], start: BootNanos, from: BootNanos) -> Vec<(Tid, Vec<Interval>)> {
+    fn shown(
+        events: &[KernelEvent],
+        start: BootNanos,
+        from: BootNanos,
+    ) -> Vec<(Tid, Vec<Interval>)> {
         let mut foresight = Foresight::new(OURS, start);
         for event in events {
             foresight.event(event);
@@ -97,7 +122,10 @@ mod tests {
         for event in Foreseen::new(events.iter().copied().map(Ok::<_, ()>), &foresight.finish()) {
             activities.event(&event.unwrap());
         }
-        let mut all: Vec<_> = activities.finish(BootNanos(1_000_000)).into_iter().collect();
+        let mut all: Vec<_> = activities
+            .finish(BootNanos(1_000_000))
+            .into_iter()
+            .collect();
         all.sort_by_key(|(tid, _)| *tid);
         for (_, intervals) in &mut all {
             intervals.retain(|interval| interval.to > from);
@@ -118,7 +146,11 @@ mod tests {
             front.event(event);
         }
         let from = front.last;
-        let cut: Vec<_> = front.standing().into_iter().chain(after.iter().copied()).collect();
+        let cut: Vec<_> = front
+            .standing()
+            .into_iter()
+            .chain(after.iter().copied())
+            .collect();
         let [mut whole, mut cut] = [shown(events, start, from), shown(&cut, from, from)];
         for all in [&mut whole, &mut cut] {
             // The cut may learn only later what the whole learns of earlier times.

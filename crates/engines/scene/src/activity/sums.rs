@@ -31,7 +31,11 @@ impl ActivitySums {
         let (activity, next) = (interval.activity, self.sums.len());
         let place = *self.places.entry(activity).or_insert(next);
         if place == next {
-            self.sums.push(ActivitySum { activity, count: 0, nanos: 0 });
+            self.sums.push(ActivitySum {
+                activity,
+                count: 0,
+                nanos: 0,
+            });
         }
         let sum = &mut self.sums[place];
         (sum.count, sum.nanos) = (sum.count + 1, sum.nanos.saturating_add(interval.length()));

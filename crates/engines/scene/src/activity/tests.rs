@@ -12,10 +12,16 @@ const IDLE: Tid = Tid(0);
 fn done(events: &[(u64, EventKind)], end: u64) -> Vec<(u64, u64, Activity)> {
     let mut activities = Activities::new([US], BootNanos(0));
     for &(at, kind) in events {
-        activities.event(&KernelEvent { at: BootNanos(at), cpu: Cpu(0), kind });
+        activities.event(&KernelEvent {
+            at: BootNanos(at),
+            cpu: Cpu(0),
+            kind,
+        });
     }
     let done = activities.finish(BootNanos(end)).remove(&US).unwrap();
-    done.into_iter().map(|interval| (interval.from.0, interval.to.0, interval.activity)).collect()
+    done.into_iter()
+        .map(|interval| (interval.from.0, interval.to.0, interval.activity))
+        .collect()
 }
 
 fn switch(prev: Tid, leaves: Leaves, next: Tid) -> EventKind {
@@ -51,7 +57,13 @@ fn interrupts_and_calls_are_nested() {
         (26, end(hard)),
         (30, end(soft)),
         (40, switch(US, Leaves::Blocked, IDLE)),
-        (51, EventKind::Wake { tid: US, on: Cpu(0) }),
+        (
+            51,
+            EventKind::Wake {
+                tid: US,
+                on: Cpu(0),
+            },
+        ),
         (55, switch(IDLE, Leaves::Preempted, US)),
         (60, EventKind::CallExit { tid: US }),
     ];
@@ -76,7 +88,13 @@ fn a_loss_is_a_hole_that_the_next_event_ends() {
     let events = [
         (0, switch(IDLE, Leaves::Preempted, US)),
         (10, EventKind::CallEnter { tid: US, number: 1 }),
-        (40, EventKind::Lost { since: BootNanos(25), count: 3 }),
+        (
+            40,
+            EventKind::Lost {
+                since: BootNanos(25),
+                count: 3,
+            },
+        ),
         (50, switch(US, Leaves::Stopped, IDLE)),
     ];
     let expected = [
@@ -95,12 +113,42 @@ fn the_first_event_shows_what_was_before() {
     let begin = tick(|tid, interrupt| EventKind::Begin { tid, interrupt });
     assert_eq!(done(&[(3, begin)], 3), [(0, 3, Activity::Runs)]);
     // It may have slept, or run.
-    assert_eq!(done(&[(3, EventKind::Wake { tid: US, on: Cpu(0) })], 3), [(0, 3, Activity::Unknown)]);
-    assert_eq!(done(&[(3, EventKind::Found { tid: US, off_cpu: None })], 5), [(0, 5, Activity::Runs)]);
-    let asleep = EventKind::Found { tid: US, off_cpu: Some(Leaves::Blocked) };
+    assert_eq!(
+        done(
+            &[(
+                3,
+                EventKind::Wake {
+                    tid: US,
+                    on: Cpu(0)
+                }
+            )],
+            3
+        ),
+        [(0, 3, Activity::Unknown)]
+    );
+    assert_eq!(
+        done(
+            &[(
+                3,
+                EventKind::Found {
+                    tid: US,
+                    off_cpu: None
+                }
+            )],
+            5
+        ),
+        [(0, 5, Activity::Runs)]
+    );
+    let asleep = EventKind::Found {
+        tid: US,
+        off_cpu: Some(Leaves::Blocked),
+    };
     assert_eq!(done(&[(3, asleep)], 5), [(0, 5, Activity::Blocked(None))]);
     let ended = [(2, switch(US, Leaves::Ended, IDLE))];
-    assert_eq!(done(&ended, 5), [(0, 2, Activity::Runs), (2, 5, Activity::Ended)]);
+    assert_eq!(
+        done(&ended, 5),
+        [(0, 2, Activity::Runs), (2, 5, Activity::Ended)]
+    );
     // It waited, or was woken and waited; for whom is unknown.
     assert_eq!(
         done(&[(2, switch(IDLE, Leaves::Preempted, US))], 3),
@@ -132,10 +180,24 @@ fn a_switch_that_is_missing_is_a_hole() {
         (40, switch(OTHER, Leaves::Blocked, US)),
     ];
     let (unknown, runs) = (Activity::Unknown, Activity::Runs);
-    assert_eq!(done(&events, 50), [(0, 10, unknown), (10, 20, runs), (20, 40, unknown), (40, 50, runs)]);
+    assert_eq!(
+        done(&events, 50),
+        [
+            (0, 10, unknown),
+            (10, 20, runs),
+            (20, 40, unknown),
+            (40, 50, runs)
+        ]
+    );
     // It comes though it seems to run.
-    let events = [(10, switch(IDLE, Leaves::Preempted, US)), (30, switch(PREEMPTOR, Leaves::Blocked, US))];
-    assert_eq!(done(&events, 50), [(0, 10, unknown), (10, 30, unknown), (30, 50, runs)]);
+    let events = [
+        (10, switch(IDLE, Leaves::Preempted, US)),
+        (30, switch(PREEMPTOR, Leaves::Blocked, US)),
+    ];
+    assert_eq!(
+        done(&events, 50),
+        [(0, 10, unknown), (10, 30, unknown), (30, 50, runs)]
+    );
 }
 
 #[test]
@@ -145,7 +207,13 @@ fn a_calls_end_that_is_missing_is_a_hole() {
         (0, switch(IDLE, Leaves::Preempted, US)),
         (10, enter(1)),
         (12, switch(US, Leaves::Blocked, IDLE)),
-        (20, EventKind::Wake { tid: US, on: Cpu(0) }),
+        (
+            20,
+            EventKind::Wake {
+                tid: US,
+                on: Cpu(0),
+            },
+        ),
         (21, switch(IDLE, Leaves::Preempted, US)),
         (50, enter(2)),
         (60, EventKind::CallExit { tid: US }),
@@ -167,15 +235,29 @@ fn a_calls_end_that_is_missing_is_a_hole() {
 fn a_switch_that_is_missing_is_of_one_thread() {
     let mut activities = Activities::new([US, OTHER], BootNanos(0));
     let events = [
-        (5, EventKind::Found { tid: OTHER, off_cpu: Some(Leaves::Blocked) }),
+        (
+            5,
+            EventKind::Found {
+                tid: OTHER,
+                off_cpu: Some(Leaves::Blocked),
+            },
+        ),
         (10, switch(US, Leaves::Preempted, PREEMPTOR)),
         (30, EventKind::CallEnter { tid: US, number: 1 }),
     ];
     for (at, kind) in events {
-        activities.event(&KernelEvent { at: BootNanos(at), cpu: Cpu(0), kind });
+        activities.event(&KernelEvent {
+            at: BootNanos(at),
+            cpu: Cpu(0),
+            kind,
+        });
     }
     let done = activities.finish(BootNanos(40)).remove(&OTHER).unwrap();
-    assert!(done.iter().all(|interval| interval.activity == Activity::Blocked(None)), "{done:?}");
+    assert!(
+        done.iter()
+            .all(|interval| interval.activity == Activity::Blocked(None)),
+        "{done:?}"
+    );
 }
 
 #[test]
@@ -183,10 +265,20 @@ fn what_is_found_is_older_than_what_events_show() {
     // It was looked at while it ran, and has left its CPU since.
     let events = [
         (10, switch(US, Leaves::Preempted, PREEMPTOR)),
-        (11, EventKind::Found { tid: US, off_cpu: None }),
+        (
+            11,
+            EventKind::Found {
+                tid: US,
+                off_cpu: None,
+            },
+        ),
         (20, switch(PREEMPTOR, Leaves::Blocked, US)),
     ];
-    let expected = [(0, 10, Activity::Runs), (10, 20, Activity::Waits(PREEMPTOR)), (20, 30, Activity::Runs)];
+    let expected = [
+        (0, 10, Activity::Runs),
+        (10, 20, Activity::Waits(PREEMPTOR)),
+        (20, 30, Activity::Runs),
+    ];
     assert_eq!(done(&events, 30), expected);
 }
 
@@ -194,27 +286,62 @@ fn what_is_found_is_older_than_what_events_show() {
 fn what_is_found_after_a_loss_was_so_since_it() {
     let events = [
         (0, switch(IDLE, Leaves::Preempted, US)),
-        (40, EventKind::Lost { since: BootNanos(25), count: 3 }),
-        (90, EventKind::Found { tid: US, off_cpu: None }),
+        (
+            40,
+            EventKind::Lost {
+                since: BootNanos(25),
+                count: 3,
+            },
+        ),
+        (
+            90,
+            EventKind::Found {
+                tid: US,
+                off_cpu: None,
+            },
+        ),
     ];
-    let expected = [(0, 25, Activity::Runs), (25, 40, Activity::Unknown), (40, 95, Activity::Runs)];
+    let expected = [
+        (0, 25, Activity::Runs),
+        (25, 40, Activity::Unknown),
+        (40, 95, Activity::Runs),
+    ];
     assert_eq!(done(&events, 95), expected);
 }
 
 fn any_event() -> impl Strategy<Value = (u64, u32, EventKind)> {
     let tid = || prop::sample::select(vec![IDLE, US, PREEMPTOR]);
-    let interrupt = || prop::sample::select(vec![Interrupt::Hard(1), Interrupt::Soft(1), Interrupt::Tick]);
-    let leaves = prop::sample::select(vec![Leaves::Preempted, Leaves::Blocked, Leaves::Stopped, Leaves::Ended]);
+    let interrupt = || {
+        prop::sample::select(vec![
+            Interrupt::Hard(1),
+            Interrupt::Soft(1),
+            Interrupt::Tick,
+        ])
+    };
+    let leaves = prop::sample::select(vec![
+        Leaves::Preempted,
+        Leaves::Blocked,
+        Leaves::Stopped,
+        Leaves::Ended,
+    ]);
     let kind = prop_oneof![
-        (tid(), leaves.clone(), tid()).prop_map(|(prev, leaves, next)| EventKind::Switch { prev, leaves, next }),
+        (tid(), leaves.clone(), tid()).prop_map(|(prev, leaves, next)| EventKind::Switch {
+            prev,
+            leaves,
+            next
+        }),
         (tid(), 0..2u32).prop_map(|(tid, on)| EventKind::Wake { tid, on: Cpu(on) }),
         (tid(), 0..2u32).prop_map(|(tid, to)| EventKind::Migrate { tid, to: Cpu(to) }),
-        (tid(), prop::option::of(leaves)).prop_map(|(tid, off_cpu)| EventKind::Found { tid, off_cpu }),
+        (tid(), prop::option::of(leaves))
+            .prop_map(|(tid, off_cpu)| EventKind::Found { tid, off_cpu }),
         (tid(), interrupt()).prop_map(|(tid, interrupt)| EventKind::Begin { tid, interrupt }),
         (tid(), interrupt()).prop_map(|(tid, interrupt)| EventKind::End { tid, interrupt }),
         (tid(), 0..3u32).prop_map(|(tid, number)| EventKind::CallEnter { tid, number }),
         tid().prop_map(|tid| EventKind::CallExit { tid }),
-        (0..200u64).prop_map(|since| EventKind::Lost { since: BootNanos(since), count: 1 }),
+        (0..200u64).prop_map(|since| EventKind::Lost {
+            since: BootNanos(since),
+            count: 1
+        }),
     ];
     (0..200u64, 0..2u32, kind)
 }
@@ -242,7 +369,13 @@ fn what_ends_without_a_beginning_is_unknown_since_the_hole() {
     let end = |interrupt| EventKind::End { tid: US, interrupt };
     let events = [
         (10, EventKind::CallEnter { tid: US, number: 1 }),
-        (40, EventKind::Lost { since: BootNanos(25), count: 3 }),
+        (
+            40,
+            EventKind::Lost {
+                since: BootNanos(25),
+                count: 3,
+            },
+        ),
         // It was in one within the other, and within an unknown call.
         (50, end(hard)),
         (60, end(soft)),
@@ -261,14 +394,35 @@ fn what_ends_without_a_beginning_is_unknown_since_the_hole() {
         (90, 95, Activity::Runs),
     ];
     assert_eq!(done(&events, 95), expected);
-    assert_eq!(done(&events[..3], 55)[2..], [(25, 50, Activity::Unknown), (50, 55, Activity::Runs)]);
+    assert_eq!(
+        done(&events[..3], 55)[2..],
+        [(25, 50, Activity::Unknown), (50, 55, Activity::Runs)]
+    );
 }
 
 #[test]
 fn an_interrupt_that_begins_anew_has_ended_unseen() {
-    let begin = EventKind::Begin { tid: US, interrupt: Interrupt::Tick };
-    let events = [(10, begin), (30, begin), (31, EventKind::End { tid: US, interrupt: Interrupt::Tick })];
+    let begin = EventKind::Begin {
+        tid: US,
+        interrupt: Interrupt::Tick,
+    };
+    let events = [
+        (10, begin),
+        (30, begin),
+        (
+            31,
+            EventKind::End {
+                tid: US,
+                interrupt: Interrupt::Tick,
+            },
+        ),
+    ];
     let tick = Activity::Interrupted(Interrupt::Tick);
-    let expected = [(0, 10, Activity::Runs), (10, 30, Activity::Unknown), (30, 31, tick), (31, 40, Activity::Runs)];
+    let expected = [
+        (0, 10, Activity::Runs),
+        (10, 30, Activity::Unknown),
+        (30, 31, tick),
+        (31, 40, Activity::Runs),
+    ];
     assert_eq!(done(&events, 40), expected);
 }

@@ -91,13 +91,19 @@ pub fn reckon(stage: &Stage, intervals: &[Interval], idle: &[u32]) -> Reckoning 
     {
         return Reckoning::default();
     }
-    let mut reckoning =
-        Reckoning { shares: blame(stage, intervals, idle), unknown: unknown(stage, intervals), ..Reckoning::default() };
+    let mut reckoning = Reckoning {
+        shares: blame(stage, intervals, idle),
+        unknown: unknown(stage, intervals),
+        ..Reckoning::default()
+    };
     let mut present = 0;
     for interval in clipped(intervals, stage.begin, stage.end) {
         let length = interval.length();
         if is_absence(&interval, idle) {
-            let before = reckoning.returned.filter(|_| present == 0).map_or(0, |(absence, _)| absence);
+            let before = reckoning
+                .returned
+                .filter(|_| present == 0)
+                .map_or(0, |(absence, _)| absence);
             reckoning.absent += length;
             reckoning.returned = Some((before + length, 0));
             present = 0;
@@ -139,7 +145,14 @@ pub fn blame(stage: &Stage, intervals: &[Interval], idle: &[u32]) -> Vec<Share> 
     let at_least = |took| if stage.ends == Ends::OwnWork { took } else { 0 };
     for absence in absences(intervals, stage.begin, stage.end, idle) {
         let took = absence.length();
-        add(&mut shares, Share { activity: absence.activity, at_least: at_least(took), at_most: took });
+        add(
+            &mut shares,
+            Share {
+                activity: absence.activity,
+                at_least: at_least(took),
+                at_most: took,
+            },
+        );
     }
     if let Ends::Found { usual, turn } = stage.ends {
         // Latest time at which it was done; the stage's end if nothing is usual.
@@ -147,7 +160,14 @@ pub fn blame(stage: &Stage, intervals: &[Interval], idle: &[u32]) -> Vec<Share> 
         for absence in last_absences(stage, intervals, turn, idle) {
             let at_least = absence.to.0.saturating_sub(absence.from.0.max(done));
             // `at_most` is counted above.
-            add(&mut shares, Share { activity: absence.activity, at_least, at_most: 0 });
+            add(
+                &mut shares,
+                Share {
+                    activity: absence.activity,
+                    at_least,
+                    at_most: 0,
+                },
+            );
         }
     }
     shares
@@ -169,8 +189,14 @@ pub(crate) fn clipped(
     end: BootNanos,
 ) -> impl Iterator<Item = Interval> + Clone + '_ {
     let first = intervals.partition_point(|interval| interval.to <= begin);
-    let within = intervals[first..].iter().take_while(move |interval| interval.from < end);
-    within.map(move |interval| Interval { from: interval.from.max(begin), to: interval.to.min(end), ..*interval })
+    let within = intervals[first..]
+        .iter()
+        .take_while(move |interval| interval.from < end);
+    within.map(move |interval| Interval {
+        from: interval.from.max(begin),
+        to: interval.to.min(end),
+        ..*interval
+    })
 }
 
 /// Returns the intervals between two times in which the thread was kept from its work.
@@ -204,7 +230,10 @@ fn last_absences(stage: &Stage, intervals: &[Interval], turn: u64, idle: &[u32])
 
 /// Adds a share to that of the same activity.
 fn add(shares: &mut Vec<Share>, share: Share) {
-    match shares.iter_mut().find(|before| before.activity == share.activity) {
+    match shares
+        .iter_mut()
+        .find(|before| before.activity == share.activity)
+    {
         Some(before) => {
             before.at_least += share.at_least;
             before.at_most += share.at_most;

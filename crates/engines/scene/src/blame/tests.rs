@@ -12,25 +12,47 @@ fn by_turns(lengths: &[u64]) -> Vec<Interval> {
     let interval = |(n, &length): (usize, &u64)| {
         let from = BootNanos(at);
         at += length;
-        Interval { from, to: BootNanos(at), activity: if n % 2 == 0 { Activity::Runs } else { PREEMPTOR } }
+        Interval {
+            from,
+            to: BootNanos(at),
+            activity: if n % 2 == 0 {
+                Activity::Runs
+            } else {
+                PREEMPTOR
+            },
+        }
     };
-    lengths.iter().enumerate().map(interval).filter(|interval| interval.from < interval.to).collect()
+    lengths
+        .iter()
+        .enumerate()
+        .map(interval)
+        .filter(|interval| interval.from < interval.to)
+        .collect()
 }
 
 fn bounds(stage: &Stage, intervals: &[Interval]) -> (u64, u64) {
     let shares = blame(stage, intervals, &[]);
     assert!(shares.len() <= 1 && shares.iter().all(|share| share.activity == PREEMPTOR));
-    shares.first().map_or((0, 0), |share| (share.at_least, share.at_most))
+    shares
+        .first()
+        .map_or((0, 0), |share| (share.at_least, share.at_most))
 }
 
 fn stage(begin: u64, end: u64, ends: Ends) -> Stage {
-    Stage { begin: BootNanos(begin), end: BootNanos(end), ends }
+    Stage {
+        begin: BootNanos(begin),
+        end: BootNanos(end),
+        ends,
+    }
 }
 
 #[test]
 fn own_work_is_late_by_all_absences_in_it() {
     let intervals = by_turns(&[100, 50, 100, 30, 100]);
-    assert_eq!(bounds(&stage(120, 300, Ends::OwnWork), &intervals), (60, 60));
+    assert_eq!(
+        bounds(&stage(120, 300, Ends::OwnWork), &intervals),
+        (60, 60)
+    );
     assert_eq!(bounds(&stage(0, 100, Ends::OwnWork), &intervals), (0, 0));
 }
 
@@ -41,9 +63,15 @@ fn what_is_found_is_late_by_all_absences_at_most_and_the_last_ones_at_least() {
     // Between both absences the thread may have polled, or not.
     assert_eq!(bounds(&stage(50, 1_005, found(None)), &intervals), (0, 800));
     // Done by 800 at the latest.
-    assert_eq!(bounds(&stage(50, 1_005, found(Some(750))), &intervals), (200, 800));
+    assert_eq!(
+        bounds(&stage(50, 1_005, found(Some(750))), &intervals),
+        (200, 800)
+    );
     // If it polled after both, it was not done before.
-    assert_eq!(bounds(&stage(50, 1_050, found(Some(750))), &intervals), (0, 800));
+    assert_eq!(
+        bounds(&stage(50, 1_050, found(Some(750))), &intervals),
+        (0, 800)
+    );
 }
 
 #[test]
@@ -51,7 +79,10 @@ fn what_is_not_known_is_blamed_on_nobody() {
     let mut intervals = by_turns(&[100, 50, 100]);
     intervals[1].activity = Activity::Unknown;
     assert_eq!(blame(&stage(0, 400, Ends::OwnWork), &intervals, &[]), []);
-    assert_eq!(unknown(&stage(50, 400, Ends::OwnWork), &intervals), 50 + 150);
+    assert_eq!(
+        unknown(&stage(50, 400, Ends::OwnWork), &intervals),
+        50 + 150
+    );
 }
 
 /// Returns the time at which a thread with these turns of presence and absence has run for `work`

@@ -61,15 +61,29 @@ struct Answer {
 }
 
 impl Server {
-    pub(crate) fn new(listener: TcpListener, token: Option<Token>, shared: Arc<Shared>, targets: Arc<Targets>) -> Self {
-        Self { listener, token, shared, targets, clients: AtomicUsize::new(0) }
+    pub(crate) fn new(
+        listener: TcpListener,
+        token: Option<Token>,
+        shared: Arc<Shared>,
+        targets: Arc<Targets>,
+    ) -> Self {
+        Self {
+            listener,
+            token,
+            shared,
+            targets,
+            clients: AtomicUsize::new(0),
+        }
     }
 
     /// Starts to answer, in threads of its own.
     pub(crate) fn start(self) -> anyhow::Result<()> {
         let thread = std::thread::Builder::new().name("http".into());
         let server = Arc::new(self);
-        thread.spawn(move || server.accept()).map(drop).context("starting the thread of the web server")
+        thread
+            .spawn(move || server.accept())
+            .map(drop)
+            .context("starting the thread of the web server")
     }
 
     fn accept(self: &Arc<Self>) {
@@ -82,7 +96,8 @@ impl Server {
                 self.clients.fetch_sub(1, Ordering::AcqRel);
                 // Without a wait: bytes that do not fit the socket's buffer are lost.
                 let _ = stream.set_nonblocking(true);
-                let _ = (&stream).write_all(Answer::error("503 Service Unavailable").head(0).as_bytes());
+                let _ = (&stream)
+                    .write_all(Answer::error("503 Service Unavailable").head(0).as_bytes());
                 continue;
             }
             let server = Arc::clone(self);
@@ -91,7 +106,11 @@ impl Server {
                 let _ = server.serve(&stream);
                 server.clients.fetch_sub(1, Ordering::AcqRel);
             };
-            if std::thread::Builder::new().name("http client".into()).spawn(serve).is_err() {
+            if std::thread::Builder::new()
+                .name("http client".into())
+                .spawn(serve)
+                .is_err()
+            {
                 self.clients.fetch_sub(1, Ordering::AcqRel);
             }
         }
@@ -127,12 +146,23 @@ impl Server {
     fn answer(&self, request: &Request<'_>) -> Answer {
         if request.method == Method::Other {
             let header = "Allow: GET, HEAD\r\n";
-            return Answer { header, ..Answer::error("405 Method Not Allowed") };
+            return Answer {
+                header,
+                ..Answer::error("405 Method Not Allowed")
+            };
         }
         let is_open = request.path == "/healthz";
-        if !is_open && self.token.as_ref().is_some_and(|token| !token.is_in(request.authorization)) {
+        if !is_open
+            && self
+                .token
+                .as_ref()
+                .is_some_and(|token| !token.is_in(request.authorization))
+        {
             let header = "WWW-Authenticate: Bearer\r\n";
-            return Answer { header, ..Answer::error("401 Unauthorized") };
+            return Answer {
+                header,
+                ..Answer::error("401 Unauthorized")
+            };
         }
         match request.path {
             "/metrics" => {
@@ -152,15 +182,30 @@ impl Server {
 
 impl Answer {
     fn ok(content_type: &'static str, body: String) -> Self {
-        Self { status: "200 OK", content_type, header: "", body }
+        Self {
+            status: "200 OK",
+            content_type,
+            header: "",
+            body,
+        }
     }
 
     fn error(status: &'static str) -> Self {
-        Self { status, content_type: PLAIN, header: "", body: format!("{status}\n") }
+        Self {
+            status,
+            content_type: PLAIN,
+            header: "",
+            body: format!("{status}\n"),
+        }
     }
 
     fn head(&self, length: usize) -> String {
-        let Self { status, content_type, header, .. } = self;
+        let Self {
+            status,
+            content_type,
+            header,
+            ..
+        } = self;
         format!(
             "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\nConnection: close\r\n\
              Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n{header}\r\n"
@@ -169,7 +214,11 @@ impl Answer {
 }
 
 /// Reads a request's head.
-fn read<'a>(mut stream: &TcpStream, head: &'a mut Vec<u8>, until: Instant) -> Result<Request<'a>, Refusal> {
+fn read<'a>(
+    mut stream: &TcpStream,
+    head: &'a mut Vec<u8>,
+    until: Instant,
+) -> Result<Request<'a>, Refusal> {
     let mut piece = [0; 1024];
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
         if head.len() >= MOST_HEAD {
@@ -184,7 +233,12 @@ fn read<'a>(mut stream: &TcpStream, head: &'a mut Vec<u8>, until: Instant) -> Re
             Ok(0) => return Err(Refusal::Bad),
             Ok(count) => head.extend_from_slice(&piece[..count]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+                ) =>
+            {
                 return Err(Refusal::TooSlow);
             }
             Err(_) => return Err(Refusal::Gone),

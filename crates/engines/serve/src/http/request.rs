@@ -56,7 +56,9 @@ impl<'a> Request<'a> {
             Err(httparse::Error::TooManyHeaders) => return Err(Refusal::TooLong),
             Ok(httparse::Status::Partial) | Err(_) => return Err(Refusal::Bad),
         }
-        let (Some(method), Some(path)) = (request.method, request.path) else { return Err(Refusal::Bad) };
+        let (Some(method), Some(path)) = (request.method, request.path) else {
+            return Err(Refusal::Bad);
+        };
         let method = match method {
             "GET" => Method::Get,
             "HEAD" => Method::Head,
@@ -66,13 +68,22 @@ impl<'a> Request<'a> {
         for header in request.headers.iter() {
             if header.name.eq_ignore_ascii_case("authorization") {
                 // Two of them count as an empty one.
-                authorization = if authorization.is_none() { Some(header.value) } else { Some(&b""[..]) };
+                authorization = if authorization.is_none() {
+                    Some(header.value)
+                } else {
+                    Some(&b""[..])
+                };
             } else if header.name.eq_ignore_ascii_case("accept") {
                 accept.push(String::from_utf8_lossy(header.value));
             }
         }
         let path = path.split(['?', '#']).next().unwrap_or(path);
-        Ok(Self { method, path, authorization, accept: accept.join(",") })
+        Ok(Self {
+            method,
+            path,
+            authorization,
+            accept: accept.join(","),
+        })
     }
 }
 
@@ -95,8 +106,12 @@ impl Token {
 
     /// Returns true if it is in the value of `Authorization` (RFC 6750, 2.1).
     pub fn is_in(&self, authorization: Option<&[u8]>) -> bool {
-        let Some((scheme, rest)) = authorization.and_then(|value| value.split_at_checked(6)) else { return false };
-        let Some(given) = rest.strip_prefix(b" ") else { return false };
+        let Some((scheme, rest)) = authorization.and_then(|value| value.split_at_checked(6)) else {
+            return false;
+        };
+        let Some(given) = rest.strip_prefix(b" ") else {
+            return false;
+        };
         scheme.eq_ignore_ascii_case(b"bearer") && is_same(&self.0, given.trim_ascii())
     }
 }
@@ -116,16 +131,28 @@ mod tests {
 
     #[test]
     fn requests_are_read() {
-        let head = b"GET /metrics?x=1 HTTP/1.1\r\nhost: a\r\nACCEPT: text/plain\r\nAccept: */*\r\n\r\n";
+        let head =
+            b"GET /metrics?x=1 HTTP/1.1\r\nhost: a\r\nACCEPT: text/plain\r\nAccept: */*\r\n\r\n";
         let request = Request::parse(head).unwrap();
-        assert_eq!((request.method, request.path, &*request.accept), (Method::Get, "/metrics", "text/plain,*/*"));
+        assert_eq!(
+            (request.method, request.path, &*request.accept),
+            (Method::Get, "/metrics", "text/plain,*/*")
+        );
         let status = |head: &[u8]| Request::parse(head).unwrap_err();
         assert_eq!(status(b"\r\n\r\n"), Refusal::Bad);
         assert_eq!(status(b"GET / HTTP/9.9\r\n\r\n"), Refusal::Bad);
-        assert_eq!(status(b"GET / HTTP/1.1\r\n\xff\xff: \r\n\r\n"), Refusal::Bad);
+        assert_eq!(
+            status(b"GET / HTTP/1.1\r\n\xff\xff: \r\n\r\n"),
+            Refusal::Bad
+        );
         let many = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(100));
         assert_eq!(status(many.as_bytes()), Refusal::TooLong);
-        assert!(is_garbage(b"\x16\x03\x01") && is_garbage(&[b'A'; 100]) && !is_garbage(b"") && !is_garbage(b"GET /"));
+        assert!(
+            is_garbage(b"\x16\x03\x01")
+                && is_garbage(&[b'A'; 100])
+                && !is_garbage(b"")
+                && !is_garbage(b"GET /")
+        );
     }
 
     #[test]
@@ -142,7 +169,12 @@ mod tests {
             (b"s3cret", false),
             (b"", false),
         ] {
-            assert_eq!(token.is_in(Some(value)), is_it, "{}", String::from_utf8_lossy(value));
+            assert_eq!(
+                token.is_in(Some(value)),
+                is_it,
+                "{}",
+                String::from_utf8_lossy(value)
+            );
         }
         assert!(!token.is_in(None) && Token::of(b"\n").is_none() && Token::of(b"a b").is_none());
     }

@@ -76,14 +76,27 @@ impl Tables {
     /// Fails if the folder can't be created or read, or if another `dptrace serve` writes to it.
     pub(crate) fn start(place: &Place, run: String, shared: Arc<Shared>) -> anyhow::Result<Self> {
         let shelf = Shelf::open(place)?;
-        let source = rows::Source { host: place.host.clone(), run, requests: 0 };
-        let mut writer = Writer { shelf, source, shared: Arc::clone(&shared), failed: None };
+        let source = rows::Source {
+            host: place.host.clone(),
+            run,
+            requests: 0,
+        };
+        let mut writer = Writer {
+            shelf,
+            source,
+            shared: Arc::clone(&shared),
+            failed: None,
+        };
         let (sender, minutes) = sync_channel::<Minute>(WAITING);
         let thread = std::thread::Builder::new()
             .name("tables".into())
             .spawn(move || minutes.iter().for_each(|minute| writer.write(&minute)))
             .context("starting a thread")?;
-        Ok(Self { sender, thread, shared })
+        Ok(Self {
+            sender,
+            thread,
+            shared,
+        })
     }
 
     /// Hands a minute to the writer. If the disk is too slow, it is lost.
@@ -91,10 +104,16 @@ impl Tables {
         match self.sender.try_send(minute) {
             Ok(()) => {}
             Err(TrySendError::Full(minute) | TrySendError::Disconnected(minute)) => {
-                self.shared.observer.note("tables: the disk is too slow: a minute is lost");
+                self.shared
+                    .observer
+                    .note("tables: the disk is too slow: a minute is lost");
                 if let Some(written) = &mut self.shared.lock().written {
                     let rows = rows::count(&minute);
-                    written.lost.iter_mut().zip(rows).for_each(|(lost, rows)| *lost += rows);
+                    written
+                        .lost
+                        .iter_mut()
+                        .zip(rows)
+                        .for_each(|(lost, rows)| *lost += rows);
                 }
             }
         }
@@ -110,7 +129,9 @@ impl Tables {
             std::thread::sleep(Duration::from_millis(5));
         }
         if !thread.is_finished() {
-            self.shared.observer.note("tables: the disk is too slow: the last minute is lost");
+            self.shared
+                .observer
+                .note("tables: the disk is too slow: the last minute is lost");
         }
     }
 }
@@ -119,8 +140,14 @@ impl Writer {
     fn write(&mut self, minute: &Minute) {
         let (mut rows, mut lost) = (Rows::default(), Rows::default());
         let mut failed = None;
-        for (at, all) in rows::count(minute).into_iter().enumerate().filter(|(_, all)| *all > 0) {
-            let written = self.shelf.write(at, minute.begin.cast_signed(), |part| self.source.write(at, minute, part));
+        for (at, all) in rows::count(minute)
+            .into_iter()
+            .enumerate()
+            .filter(|(_, all)| *all > 0)
+        {
+            let written = self.shelf.write(at, minute.begin.cast_signed(), |part| {
+                self.source.write(at, minute, part)
+            });
             match written {
                 Ok(()) => rows[at] = all,
                 Err(error) => {
@@ -137,8 +164,16 @@ impl Writer {
         }
         self.report(failed);
         if let Some(written) = &mut self.shared.lock().written {
-            written.rows.iter_mut().zip(rows).for_each(|(sum, rows)| *sum += rows);
-            written.lost.iter_mut().zip(lost).for_each(|(sum, lost)| *sum += lost);
+            written
+                .rows
+                .iter_mut()
+                .zip(rows)
+                .for_each(|(sum, rows)| *sum += rows);
+            written
+                .lost
+                .iter_mut()
+                .zip(lost)
+                .for_each(|(sum, lost)| *sum += lost);
         }
     }
 
@@ -170,20 +205,66 @@ mod tests {
     #[test]
     fn what_cant_be_written_is_counted() {
         let temp = tempfile::tempdir().unwrap();
-        let limits = Limits { connections: 1, with_stages: 1, threads: 1, targets: 1, cpus: 1, forget: 3 };
-        let shared = Arc::new(Shared::new(limits, 0, true, ("", ""), observer::Observer::silent()));
-        let place = Place { dir: temp.path().to_owned(), host: "h".into(), keep_bytes: u64::MAX };
-        let source = rows::Source { host: "h".into(), run: "serve".into(), requests: 0 };
+        let limits = Limits {
+            connections: 1,
+            with_stages: 1,
+            threads: 1,
+            targets: 1,
+            cpus: 1,
+            forget: 3,
+        };
+        let shared = Arc::new(Shared::new(
+            limits,
+            0,
+            true,
+            ("", ""),
+            observer::Observer::silent(),
+        ));
+        let place = Place {
+            dir: temp.path().to_owned(),
+            host: "h".into(),
+            keep_bytes: u64::MAX,
+        };
+        let source = rows::Source {
+            host: "h".into(),
+            run: "serve".into(),
+            requests: 0,
+        };
         let shelf = Shelf::open(&place).unwrap();
-        let mut writer = Writer { shelf, source, shared: Arc::clone(&shared), failed: None };
-        let doing = Doing { pid: 1, tid: 2, thread: "t".into(), place: Where::User, by: String::new() };
+        let mut writer = Writer {
+            shelf,
+            source,
+            shared: Arc::clone(&shared),
+            failed: None,
+        };
+        let doing = Doing {
+            pid: 1,
+            tid: 2,
+            thread: "t".into(),
+            place: Where::User,
+            by: String::new(),
+        };
         let (times, stages, slowest) = (Vec::new(), Vec::new(), Vec::new());
         let threads = vec![(doing, 3)];
-        let minute = Minute { begin: 0, times, stages, slowest, threads, left_out: 1 };
+        let minute = Minute {
+            begin: 0,
+            times,
+            stages,
+            slowest,
+            threads,
+            left_out: 1,
+        };
         let obstacle = temp.path().join("thread_budgets");
         std::fs::write(&obstacle, "").unwrap();
         writer.write(&minute);
-        assert!(writer.failed.as_ref().is_some_and(|why| why.contains("thread_budgets")), "{:?}", writer.failed);
+        assert!(
+            writer
+                .failed
+                .as_ref()
+                .is_some_and(|why| why.contains("thread_budgets")),
+            "{:?}",
+            writer.failed
+        );
         std::fs::remove_file(&obstacle).unwrap();
         writer.write(&minute);
         assert!(writer.failed.is_none());

@@ -20,9 +20,22 @@ pub(crate) struct Source {
 
 /// Returns the number of rows of a minute in each table.
 pub(crate) fn count(minute: &Minute) -> Rows {
-    let buckets = minute.times.iter().map(|(.., times)| times.buckets().count() as u64).sum();
-    let stages = minute.slowest.iter().map(|request| request.stages.len() as u64 - 1).sum();
-    [buckets, minute.threads.len() as u64, minute.slowest.len() as u64, stages]
+    let buckets = minute
+        .times
+        .iter()
+        .map(|(.., times)| times.buckets().count() as u64)
+        .sum();
+    let stages = minute
+        .slowest
+        .iter()
+        .map(|request| request.stages.len() as u64 - 1)
+        .sum();
+    [
+        buckets,
+        minute.threads.len() as u64,
+        minute.slowest.len() as u64,
+        stages,
+    ]
 }
 
 fn known(text: &str) -> Option<&str> {
@@ -31,18 +44,30 @@ fn known(text: &str) -> Option<&str> {
 
 /// Returns the two tracepoints of a stage.
 fn points(minute: &Minute, stage: StageId) -> (&str, &str) {
-    let name = minute.stages.get(usize::from(stage)).map_or("other", |stage| stage.name.as_str());
+    let name = minute
+        .stages
+        .get(usize::from(stage))
+        .map_or("other", |stage| stage.name.as_str());
     name.split_once(" -> ").unwrap_or((name, name))
 }
 
 /// Returns the kind of a whole request.
 fn kind_of(key: &Key) -> String {
-    if key.transport.is_empty() { "other".to_owned() } else { format!("{}_REQ", key.transport) }
+    if key.transport.is_empty() {
+        "other".to_owned()
+    } else {
+        format!("{}_REQ", key.transport)
+    }
 }
 
 impl Source {
     /// Writes a minute's rows of the table at that place in [`super::WRITTEN`].
-    pub(crate) fn write(&self, table: usize, minute: &Minute, part: &mut Part) -> anyhow::Result<()> {
+    pub(crate) fn write(
+        &self,
+        table: usize,
+        minute: &Minute,
+        part: &mut Part,
+    ) -> anyhow::Result<()> {
         match table {
             0 => self.histograms(minute, part),
             1 => self.threads(minute, part),
@@ -55,7 +80,11 @@ impl Source {
         for (key, stage, times) in &minute.times {
             let (from, to) = points(minute, *stage);
             let is_whole = *stage == WHOLE;
-            let name = if from == to { from.to_owned() } else { format!("{from} > {to}") };
+            let name = if from == to {
+                from.to_owned()
+            } else {
+                format!("{from} > {to}")
+            };
             let kind = match minute.stages.get(usize::from(*stage)) {
                 Some(stage) if !is_whole => stage.kind.clone(),
                 _ => kind_of(key),
@@ -85,7 +114,11 @@ impl Source {
     fn threads(&self, minute: &Minute, part: &mut Part) -> anyhow::Result<()> {
         for (doing, nanos) in &minute.threads {
             let (activity, taken) = activity(doing.place);
-            let by = if doing.place == Place::Elsewhere { "no call" } else { &doing.by };
+            let by = if doing.place == Place::Elsewhere {
+                "no call"
+            } else {
+                &doing.by
+            };
             part.row(&rows::ThreadBudget {
                 hostname: &self.host,
                 capture: &self.run,
@@ -108,7 +141,9 @@ impl Source {
         for (request, number) in minute.slowest.iter().zip(self.requests..) {
             let object = request.name.to_string();
             let kind = request.stages.first().filter(|stage| stage.id != WHOLE);
-            let kind = kind.and_then(|stage| minute.stages.get(usize::from(stage.id))).map(|stage| stage.kind.clone());
+            let kind = kind
+                .and_then(|stage| minute.stages.get(usize::from(stage.id)))
+                .map(|stage| stage.kind.clone());
             part.row(&rows::Request {
                 hostname: &self.host,
                 capture: &self.run,
@@ -118,7 +153,10 @@ impl Source {
                 start_ns: request.begin.cast_signed(),
                 whole_ns: request.nanos.cast_signed(),
                 finished: true,
-                lcore: request.stages.last().map_or(0, |whole| whole.lcore.0.into()),
+                lcore: request
+                    .stages
+                    .last()
+                    .map_or(0, |whole| whole.lcore.0.into()),
                 subnqn: known(&request.key.subnqn),
                 hostnqn: known(&request.key.hostnqn),
                 size: request.size.into(),
@@ -136,9 +174,20 @@ impl Source {
         Ok(())
     }
 
-    fn stages_of(&self, minute: &Minute, request: &SlowRequest, number: u64, part: &mut Part) -> anyhow::Result<()> {
+    fn stages_of(
+        &self,
+        minute: &Minute,
+        request: &SlowRequest,
+        number: u64,
+        part: &mut Part,
+    ) -> anyhow::Result<()> {
         let mut start = request.begin;
-        for (stage, stage_no) in request.stages.iter().filter(|stage| stage.id != WHOLE).zip(0..) {
+        for (stage, stage_no) in request
+            .stages
+            .iter()
+            .filter(|stage| stage.id != WHOLE)
+            .zip(0..)
+        {
             let (from_point, to_point) = points(minute, stage.id);
             part.row(&rows::RequestStage {
                 hostname: &self.host,

@@ -53,14 +53,25 @@ impl Id {
 
     /// Returns its name without the extension.
     fn name(self) -> String {
-        format!("{OURS}{}-{:03}", utc::moment(self.minute.into()).strftime("%Y%m%dT%H%M%SZ"), self.number)
+        format!(
+            "{OURS}{}-{:03}",
+            utc::moment(self.minute.into()).strftime("%Y%m%dT%H%M%SZ"),
+            self.number
+        )
     }
 
     /// Parses a file's name; `None` if it is not one of ours.
     fn parse(name: &str, table: u8) -> Option<Self> {
-        let (time, number) = name.strip_prefix(OURS)?.strip_suffix(".parquet")?.split_once('-')?;
+        let (time, number) = name
+            .strip_prefix(OURS)?
+            .strip_suffix(".parquet")?
+            .split_once('-')?;
         let minute = time_of(time)?;
-        let id = Self { minute, number: number.parse().ok()?, table };
+        let id = Self {
+            minute,
+            number: number.parse().ok()?,
+            table,
+        };
         (format!("{}.parquet", id.name()) == name).then_some(id)
     }
 }
@@ -68,21 +79,40 @@ impl Id {
 /// Returns the nanoseconds since 1970 of a time such as `20261123T063200Z`.
 fn time_of(text: &str) -> Option<i64> {
     let part = |range| text.get(range);
-    let (date, time) = ([part(0..4)?, part(4..6)?, part(6..8)?], [part(9..11)?, part(11..13)?, part(13..text.len())?]);
+    let (date, time) = (
+        [part(0..4)?, part(4..6)?, part(6..8)?],
+        [part(9..11)?, part(11..13)?, part(13..text.len())?],
+    );
     utc::read(&format!("{}T{}", date.join("-"), time.join(":"))).ok()
 }
 
 impl Shelf {
     /// Finds the files of earlier runs. Creates the folder if it is missing.
     pub(crate) fn open(place: &Place) -> anyhow::Result<Self> {
-        let Place { dir, host, keep_bytes } = place.clone();
-        fs::create_dir_all(&dir).with_context(|| format!("creating the folder {}", printable(&dir)))?;
-        let lock = File::open(&dir).with_context(|| format!("opening the folder {}", printable(&dir)))?;
+        let Place {
+            dir,
+            host,
+            keep_bytes,
+        } = place.clone();
+        fs::create_dir_all(&dir)
+            .with_context(|| format!("creating the folder {}", printable(&dir)))?;
+        let lock =
+            File::open(&dir).with_context(|| format!("opening the folder {}", printable(&dir)))?;
         // File systems without locks have no other holder of one.
         if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
-            anyhow::bail!("another dptrace serve writes to {}: give each one a folder of its own", printable(&dir));
+            anyhow::bail!(
+                "another dptrace serve writes to {}: give each one a folder of its own",
+                printable(&dir)
+            );
         }
-        let mut shelf = Self { dir, host, keep_bytes, files: BTreeMap::new(), bytes: 0, lock };
+        let mut shelf = Self {
+            dir,
+            host,
+            keep_bytes,
+            files: BTreeMap::new(),
+            bytes: 0,
+            lock,
+        };
         shelf.find();
         shelf.tidy_up();
         Ok(shelf)
@@ -91,14 +121,24 @@ impl Shelf {
     /// Finds our files, and removes unfinished ones.
     fn find(&mut self) {
         for (table, at) in WRITTEN.into_iter().zip(0..) {
-            for hour in entries(&self.dir.join(table.name)).iter().flat_map(|date| entries(date)) {
+            for hour in entries(&self.dir.join(table.name))
+                .iter()
+                .flat_map(|date| entries(date))
+            {
                 let host = hour.join(format!("host={}", escaped(&self.host)));
                 for path in entries(&host) {
-                    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
-                    if name.strip_prefix('.').is_some_and(|name| name.starts_with(OURS) && name.ends_with(UNFINISHED)) {
+                    let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+                        continue;
+                    };
+                    if name
+                        .strip_prefix('.')
+                        .is_some_and(|name| name.starts_with(OURS) && name.ends_with(UNFINISHED))
+                    {
                         let _ = fs::remove_file(&path);
                     }
-                    let Some(id) = Id::parse(name, at).filter(|id| self.path(*id) == path) else { continue };
+                    let Some(id) = Id::parse(name, at).filter(|id| self.path(*id) == path) else {
+                        continue;
+                    };
                     let bytes = path.symlink_metadata().map_or(0, |about| about.len());
                     self.files.insert(id, bytes);
                     self.bytes += bytes;
@@ -108,7 +148,8 @@ impl Shelf {
     }
 
     fn folder(&self, id: Id) -> PathBuf {
-        self.dir.join(partition(id.table().name, hour_of(id.minute), &self.host))
+        self.dir
+            .join(partition(id.table().name, hour_of(id.minute), &self.host))
     }
 
     fn path(&self, id: Id) -> PathBuf {
@@ -122,14 +163,22 @@ impl Shelf {
         minute: i64,
         rows: impl FnOnce(&mut Part) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let of = |number| Id { minute, number, table: table as u8 };
+        let of = |number| Id {
+            minute,
+            number,
+            table: table as u8,
+        };
         let is_free = |id: &Id| !self.files.contains_key(id) && !self.path(*id).exists();
-        let id = (1..=MOST_NUMBER).map(of).find(is_free).context("the clock shows this minute again and again")?;
-        let mut part =
-            Part::create(&self.folder(id), &id.name(), id.table(), Access::Umask)?.with_group_rows(GROUP_ROWS);
+        let id = (1..=MOST_NUMBER)
+            .map(of)
+            .find(is_free)
+            .context("the clock shows this minute again and again")?;
+        let mut part = Part::create(&self.folder(id), &id.name(), id.table(), Access::Umask)?
+            .with_group_rows(GROUP_ROWS);
         rows(&mut part)?;
         let (file, bytes) = part.finish()?;
-        file.commit().map_err(|error| whole_file::failed(&self.path(id), &error))?;
+        file.commit()
+            .map_err(|error| whole_file::failed(&self.path(id), &error))?;
         self.files.insert(id, bytes);
         self.bytes += bytes;
         Ok(())
@@ -140,7 +189,9 @@ impl Shelf {
     pub(crate) fn tidy_up(&mut self) -> Option<String> {
         let mut problem = None;
         while self.bytes > self.keep_bytes {
-            let Some((id, bytes)) = self.files.pop_first() else { break };
+            let Some((id, bytes)) = self.files.pop_first() else {
+                break;
+            };
             self.bytes -= bytes;
             let path = self.path(id);
             match fs::remove_file(&path) {
@@ -156,7 +207,12 @@ impl Shelf {
     /// Removes the folders of a file as far as they are empty.
     fn remove_empty(&self, path: &Path) {
         // The folders of the host, the hour and the date; the table's stays.
-        for folder in path.ancestors().skip(1).take(3).take_while(|folder| **folder != *self.dir) {
+        for folder in path
+            .ancestors()
+            .skip(1)
+            .take(3)
+            .take_while(|folder| **folder != *self.dir)
+        {
             if fs::remove_dir(folder).is_err() {
                 break;
             }
@@ -175,7 +231,9 @@ impl Drop for Shelf {
 
 /// Returns the entries of a folder; empty if it can't be read.
 fn entries(dir: &Path) -> Vec<PathBuf> {
-    fs::read_dir(dir).map(|entries| entries.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
+    fs::read_dir(dir)
+        .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -187,8 +245,13 @@ mod tests {
     const MINUTE: i64 = 60_000_000_000;
 
     fn write(shelf: &mut Shelf, minute: i64) {
-        let row = ThreadBudget { hostname: "h", ..ThreadBudget::default() };
-        shelf.write(1, minute * MINUTE, |part| part.row(&row)).unwrap();
+        let row = ThreadBudget {
+            hostname: "h",
+            ..ThreadBudget::default()
+        };
+        shelf
+            .write(1, minute * MINUTE, |part| part.row(&row))
+            .unwrap();
     }
 
     fn count(dir: &Path) -> usize {
@@ -199,26 +262,47 @@ mod tests {
     #[test]
     fn the_oldest_files_go_and_only_our_own() {
         let temp = tempfile::tempdir().unwrap();
-        let place = Place { dir: temp.path().to_owned(), host: "a/b".into(), keep_bytes: u64::MAX };
+        let place = Place {
+            dir: temp.path().to_owned(),
+            host: "a/b".into(),
+            keep_bytes: u64::MAX,
+        };
         let mut shelf = Shelf::open(&place).unwrap();
-        assert!(Shelf::open(&place).is_err_and(|error| error.to_string().contains("another dptrace serve")));
+        assert!(
+            Shelf::open(&place)
+                .is_err_and(|error| error.to_string().contains("another dptrace serve"))
+        );
         // Minute 10 twice, as after a clock that was set back.
         for minute in [10, 11, 10, 70, 71, 72] {
             write(&mut shelf, minute);
         }
         let (all, each) = (shelf.bytes, shelf.bytes / 6);
-        let folder = temp.path().join("thread_budgets/date=1970-01-01/hour=00/host=a%2Fb");
+        let folder = temp
+            .path()
+            .join("thread_budgets/date=1970-01-01/hour=00/host=a%2Fb");
         assert_eq!(count(&folder), 3);
         assert!(folder.join("serve-19700101T001000Z-002.parquet").exists());
         // Files of others, and one of ours in a wrong place.
-        let others =
-            ["serve-19700101T001000Z-1.parquet", "serve-19700101T091000Z-001.parquet", "x.parquet", ".x.unfinished"];
+        let others = [
+            "serve-19700101T001000Z-1.parquet",
+            "serve-19700101T091000Z-001.parquet",
+            "x.parquet",
+            ".x.unfinished",
+        ];
         for name in others {
             fs::write(folder.join(name), "theirs").unwrap();
         }
-        fs::write(folder.join(".serve-19700101T001000Z-004.unfinished"), "ours").unwrap();
+        fs::write(
+            folder.join(".serve-19700101T001000Z-004.unfinished"),
+            "ours",
+        )
+        .unwrap();
         drop(shelf);
-        let mut shelf = Shelf::open(&Place { keep_bytes: 4 * each + 3, ..place.clone() }).unwrap();
+        let mut shelf = Shelf::open(&Place {
+            keep_bytes: 4 * each + 3,
+            ..place.clone()
+        })
+        .unwrap();
         assert_eq!((shelf.files.len(), shelf.bytes), (4, all - 2 * each));
         assert_eq!(count(&folder), 1 + others.len());
         write(&mut shelf, 73);
@@ -226,7 +310,22 @@ mod tests {
         assert_eq!(count(&folder), others.len());
         drop(shelf);
         // All files are removed, and so are the folders that are empty then.
-        assert_eq!(Shelf::open(&Place { keep_bytes: 0, ..place }).unwrap().files.len(), 0);
-        assert!(folder.exists() && !temp.path().join("thread_budgets/date=1970-01-01/hour=01").exists());
+        assert_eq!(
+            Shelf::open(&Place {
+                keep_bytes: 0,
+                ..place
+            })
+            .unwrap()
+            .files
+            .len(),
+            0
+        );
+        assert!(
+            folder.exists()
+                && !temp
+                    .path()
+                    .join("thread_budgets/date=1970-01-01/hour=01")
+                    .exists()
+        );
     }
 }

@@ -28,10 +28,20 @@ pub struct Span {
 
 /// Parses `FROM..TO`, of which one may be left out.
 pub fn span(text: &str) -> Result<Span, String> {
-    let form = || "a part of the time is FROM..TO, such as 1.2s..1.3s; one of them may be left out".to_owned();
+    let form = || {
+        "a part of the time is FROM..TO, such as 1.2s..1.3s; one of them may be left out".to_owned()
+    };
     let (from, to) = text.split_once("..").ok_or_else(form)?;
-    let from = if from.is_empty() { Duration::ZERO } else { ::text::duration::parse_or_zero(from)? };
-    let to = if to.is_empty() { None } else { Some(::text::duration::parse_or_zero(to)?) };
+    let from = if from.is_empty() {
+        Duration::ZERO
+    } else {
+        ::text::duration::parse_or_zero(from)?
+    };
+    let to = if to.is_empty() {
+        None
+    } else {
+        Some(::text::duration::parse_or_zero(to)?)
+    };
     if to.is_some_and(|to| to <= from) {
         return Err(format!("{text} ends before it begins"));
     }
@@ -45,7 +55,12 @@ impl Whose for Kept {
 }
 
 /// Writes the trace: the first pass finds usual lengths, the second one writes.
-pub fn write(path: &Path, span: Option<Span>, inputs: &Inputs, access: Access) -> anyhow::Result<()> {
+pub fn write(
+    path: &Path,
+    span: Option<Span>,
+    inputs: &Inputs,
+    access: Access,
+) -> anyhow::Result<()> {
     let source = &inputs.source;
     let (first, passed) = survey(inputs, 0);
     let window = span.map_or(Ok(Window::ALL), |span| span.window(&passed))?;
@@ -53,13 +68,24 @@ pub fn write(path: &Path, span: Option<Span>, inputs: &Inputs, access: Access) -
     let name = |tid: Tid, at: BootNanos| Some(source.thread(tid, at));
     let ends = passed.events_end.into_iter().chain([window.to]).min();
     let known_until = ends.filter(|end| *end < passed.end);
-    let facts = Facts { known_until, window, ..facts(source, &passed, &name) };
+    let facts = Facts {
+        known_until,
+        window,
+        ..facts(source, &passed, &name)
+    };
     let file = WholeFile::create(path, access)?;
     let mut export = Export::begin(&facts, file).with_context(failed)?;
-    let setting = Setting { usual: first.survey.finish(), ..source.setting() };
+    let setting = Setting {
+        usual: first.survey.finish(),
+        ..source.setting()
+    };
     inputs.pass("writing the trace", setting, &mut export);
     let limits = export.limits();
-    let Written { out: file, requests, events } = export.finish().with_context(failed)?;
+    let Written {
+        out: file,
+        requests,
+        events,
+    } = export.finish().with_context(failed)?;
     let size = screen::size(file.file().metadata().with_context(failed)?.len());
     file.commit().with_context(failed)?;
     inputs.observer.note(&format!(
@@ -74,7 +100,13 @@ pub fn write(path: &Path, span: Option<Span>, inputs: &Inputs, access: Access) -
 }
 
 /// Reports the data left out to bound memory.
-fn report_limits(&Limits { step, arrows_left_out }: &Limits, observer: &Observer) {
+fn report_limits(
+    &Limits {
+        step,
+        arrows_left_out,
+    }: &Limits,
+    observer: &Observer,
+) {
     if step > 1 {
         let step = time(step);
         observer.note(&format!(
@@ -83,7 +115,9 @@ fn report_limits(&Limits { step, arrows_left_out }: &Limits, observer: &Observer
     }
     if arrows_left_out > 0 {
         let arrows = counted(arrows_left_out, "arrow");
-        observer.note(&format!("{arrows} may be missing: the objects from which they go do not end in the trace"));
+        observer.note(&format!(
+            "{arrows} may be missing: the objects from which they go do not end in the trace"
+        ));
     }
 }
 
@@ -105,7 +139,10 @@ impl Span {
     fn window(self, passed: &Passed) -> anyhow::Result<Window> {
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let after = |time: Duration| BootNanos(passed.begin.0.saturating_add(nanos(time)));
-        let window = Window { from: after(self.from), to: self.to.map_or(Window::ALL.to, after) };
+        let window = Window {
+            from: after(self.from),
+            to: self.to.map_or(Window::ALL.to, after),
+        };
         if window.from > passed.end {
             let (from, length) = (time(nanos(self.from)), time(passed.after_begin(passed.end)));
             return Err(usage(format!(
@@ -116,7 +153,11 @@ impl Span {
     }
 }
 
-fn facts<'a>(source: &'a Source, passed: &Passed, name: &'a dyn Fn(Tid, BootNanos) -> Option<String>) -> Facts<'a> {
+fn facts<'a>(
+    source: &'a Source,
+    passed: &Passed,
+    name: &'a dyn Fn(Tid, BootNanos) -> Option<String>,
+) -> Facts<'a> {
     let meta = source.meta.as_ref();
     let begin = meta.map_or(passed.begin, |meta| BootNanos(meta.begin.boot_nanos));
     let time_of_day = meta.and_then(|meta| {
@@ -129,7 +170,9 @@ fn facts<'a>(source: &'a Source, passed: &Passed, name: &'a dyn Fn(Tid, BootNano
         command_line: meta.map_or(&[], |meta| &meta.process.command_line),
         release: meta.map_or("", |meta| &meta.machine.kernel),
         machine: meta.map_or("", |meta| &meta.machine.arch),
-        threads: threads.map(|tid| (*tid, source.thread(*tid, begin))).collect(),
+        threads: threads
+            .map(|tid| (*tid, source.thread(*tid, begin)))
+            .collect(),
         lcores: &source.lcores,
         tpoints: source.tpoints(),
         begin,
@@ -148,10 +191,34 @@ mod tests {
     #[test]
     fn one_end_of_a_span_may_be_left_out() {
         let millis = Duration::from_millis;
-        assert_eq!(span("1.2s..1300ms").unwrap(), Span { from: millis(1200), to: Some(millis(1300)) });
-        assert_eq!(span("..5ms").unwrap(), Span { from: Duration::ZERO, to: Some(millis(5)) });
-        assert_eq!(span("0..5ms").unwrap(), Span { from: Duration::ZERO, to: Some(millis(5)) });
-        assert_eq!(span("5ms..").unwrap(), Span { from: millis(5), to: None });
+        assert_eq!(
+            span("1.2s..1300ms").unwrap(),
+            Span {
+                from: millis(1200),
+                to: Some(millis(1300))
+            }
+        );
+        assert_eq!(
+            span("..5ms").unwrap(),
+            Span {
+                from: Duration::ZERO,
+                to: Some(millis(5))
+            }
+        );
+        assert_eq!(
+            span("0..5ms").unwrap(),
+            Span {
+                from: Duration::ZERO,
+                to: Some(millis(5))
+            }
+        );
+        assert_eq!(
+            span("5ms..").unwrap(),
+            Span {
+                from: millis(5),
+                to: None
+            }
+        );
         for wrong in ["5ms", "5ms..4ms", "5ms..5ms", "x..5ms"] {
             assert!(span(wrong).is_err(), "{wrong}");
         }

@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
 use perfetto::Writer;
-use perfetto::proto::{Ftrace, Ipi, IrqEntry, IrqExit, LocalTimer, SchedSwitch, SchedWaking, Softirq, SysCall};
+use perfetto::proto::{
+    Ftrace, Ipi, IrqEntry, IrqExit, LocalTimer, SchedSwitch, SchedWaking, Softirq, SysCall,
+};
 use scene::{BootNanos, Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
 
 use super::Facts;
@@ -72,7 +74,10 @@ impl Kernel {
         let KernelEvent { at, cpu, kind } = *event;
         match kind {
             EventKind::Switch { prev, .. } => self.had(writer, facts, cpu, prev)?,
-            EventKind::Found { tid, off_cpu: Some(_) } => self.asleep = Some((tid, at)),
+            EventKind::Found {
+                tid,
+                off_cpu: Some(_),
+            } => self.asleep = Some((tid, at)),
             EventKind::CallEnter { tid, .. } if self.asleep == Some((tid, at)) => {}
             EventKind::Found { tid, off_cpu: None }
             | EventKind::Begin { tid, .. }
@@ -105,12 +110,20 @@ impl Kernel {
             EventKind::End { tid, interrupt } => (tid, end(interrupt)),
             EventKind::CallEnter { tid, number } => {
                 self.calls.insert(tid, number);
-                (tid, Ftrace::SysEnter(SysCall { id: Some(number.into()) }))
+                (
+                    tid,
+                    Ftrace::SysEnter(SysCall {
+                        id: Some(number.into()),
+                    }),
+                )
             }
             // Without a number, the thread was in the call before the trace began.
-            EventKind::CallExit { tid } => {
-                (tid, Ftrace::SysExit(SysCall { id: Some(self.calls.remove(&tid)?.into()) }))
-            }
+            EventKind::CallExit { tid } => (
+                tid,
+                Ftrace::SysExit(SysCall {
+                    id: Some(self.calls.remove(&tid)?.into()),
+                }),
+            ),
             EventKind::Lost { .. } => {
                 self.seen.remove(&cpu);
                 self.lost.insert(cpu, at);
@@ -121,24 +134,46 @@ impl Kernel {
 
     /// Writes that a thread of the process had this CPU up to now, if no switch has shown that: an
     /// undisturbed poller has no switch, and would not be visible at all.
-    fn had<W: Write>(&mut self, writer: &mut Writer<W>, facts: &Facts<'_>, cpu: Cpu, tid: Tid) -> io::Result<()> {
+    fn had<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        facts: &Facts<'_>,
+        cpu: Cpu,
+        tid: Tid,
+    ) -> io::Result<()> {
         if !self.threads.contains(&tid) || !self.seen.insert(cpu) {
             return Ok(());
         }
         self.last.insert(cpu, tid);
         let known = self.lost.get(&cpu).copied().unwrap_or(facts.start);
         let from = facts.window.from.max(known);
-        writer.kernel(cpu.0, from.0, 0, switch(facts, from, (Tid(0), state(Leaves::Preempted)), tid))
+        writer.kernel(
+            cpu.0,
+            from.0,
+            0,
+            switch(facts, from, (Tid(0), state(Leaves::Preempted)), tid),
+        )
     }
 
     /// If the events end before the trace, writes that nobody is known to have a CPU from then on:
     /// Perfetto would show the last thread until the end.
-    pub(crate) fn finish<W: Write>(&self, writer: &mut Writer<W>, facts: &Facts<'_>) -> io::Result<()> {
-        let Some(cut) = facts.known_until else { return Ok(()) };
+    pub(crate) fn finish<W: Write>(
+        &self,
+        writer: &mut Writer<W>,
+        facts: &Facts<'_>,
+    ) -> io::Result<()> {
+        let Some(cut) = facts.known_until else {
+            return Ok(());
+        };
         let mut last: Vec<(Cpu, Tid)> = self.last.iter().map(|(cpu, tid)| (*cpu, *tid)).collect();
         last.sort_unstable();
         for (cpu, tid) in last.into_iter().filter(|(_, tid)| *tid != Tid(0)) {
-            writer.kernel(cpu.0, cut.0, tid.0, switch(facts, cut, (tid, UNKNOWN_STATE), Tid(0)))?;
+            writer.kernel(
+                cpu.0,
+                cut.0,
+                tid.0,
+                switch(facts, cut, (tid, UNKNOWN_STATE), Tid(0)),
+            )?;
         }
         Ok(())
     }
@@ -166,30 +201,43 @@ fn waking(facts: &Facts<'_>, at: BootNanos, tid: Tid, on: Cpu) -> Ftrace {
 }
 
 fn name(facts: &Facts<'_>, tid: Tid, at: BootNanos) -> String {
-    if tid == Tid(0) { "swapper".to_owned() } else { (facts.name)(tid, at).unwrap_or_default() }
+    if tid == Tid(0) {
+        "swapper".to_owned()
+    } else {
+        (facts.name)(tid, at).unwrap_or_default()
+    }
 }
 
 fn begin(interrupt: Interrupt) -> Ftrace {
     match interrupt {
-        Interrupt::Hard(number) => {
-            Ftrace::IrqEntry(IrqEntry { irq: Some(number.cast_signed()), name: Some(format!("irq {number}")) })
-        }
+        Interrupt::Hard(number) => Ftrace::IrqEntry(IrqEntry {
+            irq: Some(number.cast_signed()),
+            name: Some(format!("irq {number}")),
+        }),
         Interrupt::Soft(vector) => Ftrace::SoftirqEntry(Softirq { vec: Some(vector) }),
-        Interrupt::Tick => Ftrace::TimerEntry(LocalTimer { vector: Some(TIMER_VECTOR) }),
+        Interrupt::Tick => Ftrace::TimerEntry(LocalTimer {
+            vector: Some(TIMER_VECTOR),
+        }),
         Interrupt::Call => Ftrace::IpiEntry(call()),
     }
 }
 
 fn end(interrupt: Interrupt) -> Ftrace {
     match interrupt {
-        Interrupt::Hard(number) => Ftrace::IrqExit(IrqExit { irq: Some(number.cast_signed()) }),
+        Interrupt::Hard(number) => Ftrace::IrqExit(IrqExit {
+            irq: Some(number.cast_signed()),
+        }),
         Interrupt::Soft(vector) => Ftrace::SoftirqExit(Softirq { vec: Some(vector) }),
-        Interrupt::Tick => Ftrace::TimerExit(LocalTimer { vector: Some(TIMER_VECTOR) }),
+        Interrupt::Tick => Ftrace::TimerExit(LocalTimer {
+            vector: Some(TIMER_VECTOR),
+        }),
         Interrupt::Call => Ftrace::IpiExit(call()),
     }
 }
 
 /// Returns the event under arm64's name for it, from its own `ipi_entry`.
 fn call() -> Ipi {
-    Ipi { reason: Some("Function call interrupts".to_owned()) }
+    Ipi {
+        reason: Some("Function call interrupts".to_owned()),
+    }
 }

@@ -74,7 +74,10 @@ pub struct Window {
 
 impl Window {
     /// All times.
-    pub const ALL: Self = Self { from: BootNanos(0), to: BootNanos(u64::MAX) };
+    pub const ALL: Self = Self {
+        from: BootNanos(0),
+        to: BootNanos(u64::MAX),
+    };
 
     fn overlaps(self, begin: BootNanos, end: BootNanos) -> bool {
         begin < self.to && end >= self.from
@@ -114,15 +117,36 @@ impl<'a, W: Write> Export<'a, W> {
             writer.clocks(facts.begin.0, time_of_day)?;
         }
         writer.machine(facts.release, facts.machine)?;
-        let threads = facts.threads.iter().map(|(tid, name)| (tid.0, name.as_str()));
+        let threads = facts
+            .threads
+            .iter()
+            .map(|(tid, name)| (tid.0, name.as_str()));
         writer.process(facts.begin.0, facts.pid, facts.command_line, threads)?;
-        let name = facts.command_line.first().map_or("", |path| path.rsplit('/').next().unwrap_or(path));
-        let spec = TrackSpec { name, parent: None, rank: 0, kind: TrackKind::Process { pid: facts.pid } };
+        let name = facts
+            .command_line
+            .first()
+            .map_or("", |path| path.rsplit('/').next().unwrap_or(path));
+        let spec = TrackSpec {
+            name,
+            parent: None,
+            rank: 0,
+            kind: TrackKind::Process { pid: facts.pid },
+        };
         let process = writer.track(&spec)?;
         let requests = Requests::new(&mut writer, facts, process);
         let unknown = writer.name("not known: events were lost, or none came");
         let (kernel, holes) = (Kernel::new(facts), HashMap::new());
-        Ok(Self { facts, writer, process, requests, kernel, holes, unknown, failed: None, written: (0, 0) })
+        Ok(Self {
+            facts,
+            writer,
+            process,
+            requests,
+            kernel,
+            holes,
+            unknown,
+            failed: None,
+            written: (0, 0),
+        })
     }
 
     /// Returns the limits that made the output less exact.
@@ -138,7 +162,11 @@ impl<'a, W: Write> Export<'a, W> {
         self.requests.finish(&mut self.writer)?;
         self.kernel.finish(&mut self.writer, self.facts)?;
         let (requests, events) = self.written;
-        Ok(Written { out: self.writer.finish()?, requests, events })
+        Ok(Written {
+            out: self.writer.finish()?,
+            requests,
+            events,
+        })
     }
 
     /// Runs a write unless an earlier one failed, and keeps the first error.
@@ -154,15 +182,28 @@ impl<'a, W: Write> Export<'a, W> {
         let track = if let Some(track) = self.holes.get(&tid) {
             *track
         } else {
-            let thread = (self.facts.name)(tid, from).unwrap_or_else(|| format!("thread {}", tid.0));
+            let thread =
+                (self.facts.name)(tid, from).unwrap_or_else(|| format!("thread {}", tid.0));
             let name = format!("what of {thread} is not known");
-            let spec = TrackSpec { name: &name, parent: Some(self.process), rank: i32::MAX, kind: TrackKind::Slices };
+            let spec = TrackSpec {
+                name: &name,
+                parent: Some(self.process),
+                rank: i32::MAX,
+                kind: TrackKind::Slices,
+            };
             let track = self.writer.track(&spec)?;
             self.holes.insert(tid, track);
             track
         };
         let (begin, end) = (from.0, to.0);
-        self.writer.slice(&Slice { track, name: self.unknown, begin, end, details: &[], flows: &[] })
+        self.writer.slice(&Slice {
+            track,
+            name: self.unknown,
+            begin,
+            end,
+            details: &[],
+            flows: &[],
+        })
     }
 }
 
@@ -177,7 +218,13 @@ impl<K: Whose, W: Write> Consumer<K> for Export<'_, W> {
     fn interval(&mut self, tid: Tid, interval: Interval) {
         let window = self.facts.window;
         if interval.activity == Activity::Unknown && window.overlaps(interval.from, interval.to) {
-            self.try_to(|it| it.hole(tid, interval.from.max(window.from), interval.to.min(window.to)));
+            self.try_to(|it| {
+                it.hole(
+                    tid,
+                    interval.from.max(window.from),
+                    interval.to.min(window.to),
+                )
+            });
         }
     }
 

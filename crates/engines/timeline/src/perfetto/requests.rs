@@ -96,7 +96,8 @@ struct Changes(Vec<(BootNanos, i64)>);
 impl Changes {
     /// Adds a request, in steps of that length.
     fn add(&mut self, step: u64, begin: BootNanos, end: BootNanos) {
-        self.0.extend([(floor(begin, step), 1), (floor(end, step), -1)]);
+        self.0
+            .extend([(floor(begin, step), 1), (floor(end, step), -1)]);
     }
 
     /// Merges the changes within each step, in time order. A request that starts as another ends is
@@ -136,7 +137,15 @@ impl Requests {
             let next = kinds.len() as u64;
             let number = *kinds.entry(kind).or_insert(next);
             let whole = writer.text(&tpoint.name);
-            names.insert(tpoint.id, Names { whole, stage: writer.name(stage), kind: writer.name(kind), number });
+            names.insert(
+                tpoint.id,
+                Names {
+                    whole,
+                    stage: writer.name(stage),
+                    kind: writer.name(kind),
+                    number,
+                },
+            );
         }
         Self {
             process,
@@ -159,8 +168,12 @@ impl Requests {
         facts: &Facts<'_>,
         request: &Request<K>,
     ) -> io::Result<()> {
-        let Some(first) = request.records.first() else { return Ok(()) };
-        let Some(&names) = self.names.get(&first.tpoint) else { return Ok(()) };
+        let Some(first) = request.records.first() else {
+            return Ok(());
+        };
+        let Some(&names) = self.names.get(&first.tpoint) else {
+            return Ok(());
+        };
         let place = self.place(writer, facts, first.lcore, request.kept.connection())?;
         let (begin, end) = (request.begin(), request.end());
         let track = self.groups[place].lane(writer, facts, names, begin, end, first.tpoint)?;
@@ -170,10 +183,19 @@ impl Requests {
         if let Some(depth) = request.depth {
             group.depth(writer, begin, depth)?;
         }
-        let (object, parent) = (request.name.to_string(), request.related.map(|it| it.to_string()));
-        let mut details =
-            vec![(self.keys.object, Value::Once(&object)), (self.keys.size, Value::Count(request.size.into()))];
-        details.extend(parent.as_deref().map(|parent| (self.keys.belongs_to, Value::Once(parent))));
+        let (object, parent) = (
+            request.name.to_string(),
+            request.related.map(|it| it.to_string()),
+        );
+        let mut details = vec![
+            (self.keys.object, Value::Once(&object)),
+            (self.keys.size, Value::Count(request.size.into())),
+        ];
+        details.extend(
+            parent
+                .as_deref()
+                .map(|parent| (self.keys.belongs_to, Value::Once(parent))),
+        );
         if request.unfinished {
             details.push((self.keys.unfinished, Value::Count(1)));
         }
@@ -197,8 +219,14 @@ impl Requests {
     fn limit(&mut self) {
         while self.changes > MOST_CHANGES {
             self.step *= 2;
-            self.groups.iter_mut().for_each(|group| group.in_flight_changes.merge(self.step));
-            self.changes = self.groups.iter().map(|group| group.in_flight_changes.0.len()).sum();
+            self.groups
+                .iter_mut()
+                .for_each(|group| group.in_flight_changes.merge(self.step));
+            self.changes = self
+                .groups
+                .iter()
+                .map(|group| group.in_flight_changes.0.len())
+                .sum();
             // With one change in each group there is nothing left to merge.
             if self.step > LONGEST_STEP {
                 break;
@@ -208,7 +236,10 @@ impl Requests {
 
     /// Returns the limits that made the output less exact to bound memory.
     pub(crate) fn limits(&self) -> Limits {
-        Limits { step: self.step, arrows_left_out: self.arrows_left_out }
+        Limits {
+            step: self.step,
+            arrows_left_out: self.arrows_left_out,
+        }
     }
 
     /// Writes the counters, whose changes were added in the order of requests' ends.
@@ -241,12 +272,26 @@ impl Requests {
         flows
     }
 
-    fn stage<W: Write>(&self, writer: &mut Writer<W>, track: Track, stage: &StageOfRequest) -> io::Result<()> {
-        let Some(names) = self.names.get(&stage.from) else { return Ok(()) };
+    fn stage<W: Write>(
+        &self,
+        writer: &mut Writer<W>,
+        track: Track,
+        stage: &StageOfRequest,
+    ) -> io::Result<()> {
+        let Some(names) = self.names.get(&stage.from) else {
+            return Ok(());
+        };
         let mut details = Vec::with_capacity(4);
-        details.extend(self.names.get(&stage.to).map(|to| (self.keys.until, Value::Text(to.whole))));
+        details.extend(
+            self.names
+                .get(&stage.to)
+                .map(|to| (self.keys.until, Value::Text(to.whole))),
+        );
         // The thread's own calls do not count as taken by the kernel.
-        let taken = stage.shares.iter().filter(|share| share.activity.is_taken());
+        let taken = stage
+            .shares
+            .iter()
+            .filter(|share| share.activity.is_taken());
         let sum = |part: fn(&Share) -> u64| taken.clone().map(part).sum::<u64>();
         let (at_least, at_most) = (sum(|share| share.at_least), sum(|share| share.at_most));
         if at_most > 0 {
@@ -258,7 +303,14 @@ impl Requests {
             details.push((self.keys.unknown, Value::Count(stage.unknown)));
         }
         let (begin, end) = (stage.begin.0, stage.end.0);
-        writer.slice(&Slice { track, name: names.stage, begin, end, details: &details, flows: &[] })
+        writer.slice(&Slice {
+            track,
+            name: names.stage,
+            begin,
+            end,
+            details: &details,
+            flows: &[],
+        })
     }
 
     /// Returns the index of this connection's group on this lcore; creates the tracks of a new one.
@@ -276,8 +328,18 @@ impl Requests {
         let parent = self.lcore(writer, facts, lcore)?;
         let rank = rank(self.groups.len());
         let name = connection.unwrap_or(NO_CONNECTION);
-        let track = writer.track(&TrackSpec { name, parent: Some(parent), rank, kind: TrackKind::Slices })?;
-        let spec = TrackSpec { name: "in flight", parent: Some(track), rank: 0, kind: TrackKind::Counter };
+        let track = writer.track(&TrackSpec {
+            name,
+            parent: Some(parent),
+            rank,
+            kind: TrackKind::Slices,
+        })?;
+        let spec = TrackSpec {
+            name: "in flight",
+            parent: Some(track),
+            rank: 0,
+            kind: TrackKind::Counter,
+        };
         let in_flight = writer.track(&spec)?;
         let place = self.groups.len();
         self.groups.push(Group {
@@ -291,15 +353,28 @@ impl Requests {
         Ok(place)
     }
 
-    fn lcore<W: Write>(&mut self, writer: &mut Writer<W>, facts: &Facts<'_>, lcore: Lcore) -> io::Result<Track> {
+    fn lcore<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        facts: &Facts<'_>,
+        lcore: Lcore,
+    ) -> io::Result<Track> {
         if let Some(track) = self.lcores.get(&lcore) {
             return Ok(*track);
         }
         let tid = facts.lcores.get(&lcore);
         let thread = tid.and_then(|tid| (facts.name)(*tid, facts.begin));
-        let name = thread.map_or_else(|| format!("lcore {lcore}"), |thread| format!("lcore {lcore} ({thread})"));
+        let name = thread.map_or_else(
+            || format!("lcore {lcore}"),
+            |thread| format!("lcore {lcore} ({thread})"),
+        );
         let (parent, rank) = (Some(self.process), i32::from(lcore.0));
-        let track = writer.track(&TrackSpec { name: &name, parent, rank, kind: TrackKind::Slices })?;
+        let track = writer.track(&TrackSpec {
+            name: &name,
+            parent,
+            rank,
+            kind: TrackKind::Slices,
+        })?;
         self.lcores.insert(lcore, track);
         Ok(track)
     }
@@ -325,16 +400,31 @@ impl Group {
         let name = tpoint.map_or("?", |tpoint| parts(&tpoint.name).0);
         // After the counters, with the slots of each kind together.
         let rank = rank(2 + (names.number as usize * LANES_OF_KIND).saturating_add(lane));
-        let track = writer.track(&TrackSpec { name, parent: Some(self.track), rank, kind: TrackKind::Slices })?;
+        let track = writer.track(&TrackSpec {
+            name,
+            parent: Some(self.track),
+            rank,
+            kind: TrackKind::Slices,
+        })?;
         tracks.push(track);
         Ok(track)
     }
 
-    fn depth<W: Write>(&mut self, writer: &mut Writer<W>, at: BootNanos, depth: u64) -> io::Result<()> {
+    fn depth<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        at: BootNanos,
+        depth: u64,
+    ) -> io::Result<()> {
         let track = if let Some(track) = self.depth {
             track
         } else {
-            let spec = TrackSpec { name: "queue depth", parent: Some(self.track), rank: 1, kind: TrackKind::Counter };
+            let spec = TrackSpec {
+                name: "queue depth",
+                parent: Some(self.track),
+                rank: 1,
+                kind: TrackKind::Counter,
+            };
             *self.depth.insert(writer.track(&spec)?)
         };
         writer.counter(track, at.0, depth.cast_signed())
@@ -363,7 +453,13 @@ mod tests {
         for (begin, end) in [(10, 25), (12, 13), (25, 31)] {
             changes.add(1, BootNanos(begin), BootNanos(end));
         }
-        let at = |changes: &Changes| changes.0.iter().map(|(at, change)| (at.0, *change)).collect::<Vec<_>>();
+        let at = |changes: &Changes| {
+            changes
+                .0
+                .iter()
+                .map(|(at, change)| (at.0, *change))
+                .collect::<Vec<_>>()
+        };
         changes.merge(1);
         assert_eq!(at(&changes), [(10, 1), (12, 1), (13, -1), (31, -1)]);
         changes.merge(8);

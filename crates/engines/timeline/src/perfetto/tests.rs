@@ -24,8 +24,12 @@ const START: u16 = 3;
 const DONE: u16 = 4;
 
 fn tpoints() -> Vec<Tpoint> {
-    let names =
-        [(NEW, "TCP_REQ_NEW"), (EXECUTING, "TCP_REQ_EXECUTING"), (START, "BDEV_IO_START"), (DONE, "BDEV_IO_DONE")];
+    let names = [
+        (NEW, "TCP_REQ_NEW"),
+        (EXECUTING, "TCP_REQ_EXECUTING"),
+        (START, "BDEV_IO_START"),
+        (DONE, "BDEV_IO_DONE"),
+    ];
     let tpoint = |(id, name): (u16, &str)| Tpoint {
         id,
         name: name.to_owned(),
@@ -44,7 +48,12 @@ fn tpoints() -> Vec<Tpoint> {
 /// names.
 fn request(name: &str, related: Option<&str>, records: &[(u16, u64)]) -> Request<Queue> {
     let object = |name: &str| name.parse::<ObjectName>().unwrap();
-    let mark = |&(tpoint, at): &(u16, u64)| Mark { tpoint, ticks: Ticks(at), at: BootNanos(at), lcore: Lcore(1) };
+    let mark = |&(tpoint, at): &(u16, u64)| Mark {
+        tpoint,
+        ticks: Ticks(at),
+        at: BootNanos(at),
+        lcore: Lcore(1),
+    };
     let records: Vec<Mark> = records.iter().map(mark).collect();
     let stage = |pair: &[Mark]| StageOfRequest {
         from: pair[0].tpoint,
@@ -59,7 +68,11 @@ fn request(name: &str, related: Option<&str>, records: &[(u16, u64)]) -> Request
         intervals: Vec::new(),
         intervals_left_out: 0,
         sums: Vec::new(),
-        shares: vec![Share { activity: Activity::Waits(KWORKER), at_least: 5, at_most: 7 }],
+        shares: vec![Share {
+            activity: Activity::Waits(KWORKER),
+            at_least: 5,
+            at_most: 7,
+        }],
         absent: 7,
         unknown: 0,
         returned: None,
@@ -87,9 +100,22 @@ fn request(name: &str, related: Option<&str>, records: &[(u16, u64)]) -> Request
 }
 
 /// Exports these requests and events, and reads them back.
-fn exported(window: Window, requests: &[Request<Queue>], events: &[(u64, EventKind)]) -> Vec<(Option<u64>, Data)> {
+fn exported(
+    window: Window,
+    requests: &[Request<Queue>],
+    events: &[(u64, EventKind)],
+) -> Vec<(Option<u64>, Data)> {
     let (tpoints, lcores) = (tpoints(), HashMap::from([(Lcore(1), REACTOR)]));
-    let name = |tid: Tid, _| Some(if tid == REACTOR { "reactor_1" } else { "kworker/1:2" }.to_owned());
+    let name = |tid: Tid, _| {
+        Some(
+            if tid == REACTOR {
+                "reactor_1"
+            } else {
+                "kworker/1:2"
+            }
+            .to_owned(),
+        )
+    };
     let facts = Facts {
         pid: 10,
         command_line: &["/usr/bin/nvmf_tgt".to_owned()],
@@ -107,19 +133,33 @@ fn exported(window: Window, requests: &[Request<Queue>], events: &[(u64, EventKi
     };
     let mut export = Export::begin(&facts, Vec::new()).unwrap();
     for &(at, kind) in events {
-        Consumer::<Queue>::event(&mut export, &KernelEvent { at: BootNanos(at), cpu: Cpu(1), kind });
+        Consumer::<Queue>::event(
+            &mut export,
+            &KernelEvent {
+                at: BootNanos(at),
+                cpu: Cpu(1),
+                kind,
+            },
+        );
     }
     for request in requests {
         export.request(request);
     }
     let packets = read(&export.finish().unwrap().out).unwrap();
-    packets.into_iter().filter_map(|packet| Some((packet.timestamp, packet.data?))).collect()
+    packets
+        .into_iter()
+        .filter_map(|packet| Some((packet.timestamp, packet.data?)))
+        .collect()
 }
 
 /// Returns the events of tracks: time, type and track.
 fn events(data: &[(Option<u64>, Data)]) -> Vec<(u64, i32, u64)> {
     let event = |(at, data): &(Option<u64>, Data)| match data {
-        Data::TrackEvent(event) => Some((at.unwrap(), event.r#type.unwrap(), event.track_uuid.unwrap())),
+        Data::TrackEvent(event) => Some((
+            at.unwrap(),
+            event.r#type.unwrap(),
+            event.track_uuid.unwrap(),
+        )),
         _ => None,
     };
     data.iter().filter_map(event).collect()
@@ -129,8 +169,15 @@ fn events(data: &[(Option<u64>, Data)]) -> Vec<(u64, i32, u64)> {
 fn tracks(data: &[(Option<u64>, Data)]) -> Vec<(u64, String, Option<u64>)> {
     let track = |(_, data): &(Option<u64>, Data)| match data {
         Data::TrackDescriptor(track) => {
-            let process = track.process.as_ref().and_then(|process| process.process_name.clone());
-            Some((track.uuid.unwrap(), track.name.clone().or(process).unwrap(), track.parent_uuid))
+            let process = track
+                .process
+                .as_ref()
+                .and_then(|process| process.process_name.clone());
+            Some((
+                track.uuid.unwrap(),
+                track.name.clone().or(process).unwrap(),
+                track.parent_uuid,
+            ))
         }
         _ => None,
     };
@@ -147,7 +194,10 @@ fn requests_stand_in_slots_under_their_connection() {
     ];
     let data = exported(Window::ALL, &requests, &[]);
     let named = |name: &str, parent: u64| (name.to_owned(), Some(parent));
-    let found: Vec<_> = tracks(&data).into_iter().map(|(_, name, parent)| (name, parent)).collect();
+    let found: Vec<_> = tracks(&data)
+        .into_iter()
+        .map(|(_, name, parent)| (name, parent))
+        .collect();
     let expected = [
         ("nvmf_tgt".to_owned(), None),
         named("lcore 1 (reactor_1)", 1),
@@ -162,13 +212,30 @@ fn requests_stand_in_slots_under_their_connection() {
         let events = events(&data).into_iter().filter(|event| event.2 == track);
         events.map(|(at, kind, _)| (at, kind)).collect::<Vec<_>>()
     };
-    let (begin, end, counter) = (event_type::SLICE_BEGIN, event_type::SLICE_END, event_type::COUNTER);
-    assert_eq!(of_track(5), [(210, begin), (210, begin), (280, end), (280, end)]);
+    let (begin, end, counter) = (
+        event_type::SLICE_BEGIN,
+        event_type::SLICE_END,
+        event_type::COUNTER,
+    );
+    assert_eq!(
+        of_track(5),
+        [(210, begin), (210, begin), (280, end), (280, end)]
+    );
     // The first slot has the request with both stages inside, then the one that starts as it ends.
-    let first = [(200, begin), (200, begin), (205, end), (205, begin), (300, end), (300, end)];
+    let first = [
+        (200, begin),
+        (200, begin),
+        (205, end),
+        (205, begin),
+        (300, end),
+        (300, end),
+    ];
     let third = [(300, begin), (300, begin), (320, end), (320, end)];
     assert_eq!(of_track(6), [&first[..], &third].concat());
-    assert_eq!(of_track(7), [(250, begin), (250, begin), (310, end), (310, end)]);
+    assert_eq!(
+        of_track(7),
+        [(250, begin), (250, begin), (310, end), (310, end)]
+    );
     // At 300 one request ends as another starts.
     let at = [200, 210, 250, 280, 310, 320];
     assert_eq!(of_track(4), at.map(|at| (at, counter)));
@@ -188,12 +255,28 @@ fn flows(data: &[(Option<u64>, Data)]) -> Vec<Vec<u64>> {
 
 #[test]
 fn requests_of_one_name_share_no_arrow() {
-    let numbered = |request: Request<Queue>, number, related_number| Request { number, related_number, ..request };
+    let numbered = |request: Request<Queue>, number, related_number| Request {
+        number,
+        related_number,
+        ..request
+    };
     let requests = [
-        numbered(request("b1", Some("r1"), &[(START, 210), (DONE, 280)]), 3, Some(1)),
+        numbered(
+            request("b1", Some("r1"), &[(START, 210), (DONE, 280)]),
+            3,
+            Some(1),
+        ),
         // The request of another transport.
-        numbered(request("r1", None, &[(NEW, 205), (EXECUTING, 285)]), 2, None),
-        numbered(request("r1", None, &[(NEW, 200), (EXECUTING, 290)]), 1, None),
+        numbered(
+            request("r1", None, &[(NEW, 205), (EXECUTING, 285)]),
+            2,
+            None,
+        ),
+        numbered(
+            request("r1", None, &[(NEW, 200), (EXECUTING, 290)]),
+            1,
+            None,
+        ),
     ];
     let flows = flows(&exported(Window::ALL, &requests, &[]));
     assert!(flows.len() == 2 && flows[0] == flows[1], "{flows:?}");
@@ -208,27 +291,53 @@ fn switches(data: &[(Option<u64>, Data)]) -> Vec<(u64, i32, i64, String)> {
     let switch = |event: &perfetto::proto::FtraceEvent| match event.event.as_ref().unwrap() {
         Ftrace::SchedSwitch(it) => {
             let (pid, state) = (it.prev_pid.unwrap(), it.prev_state.unwrap());
-            Some((event.timestamp.unwrap(), pid, state, it.next_comm.clone().unwrap()))
+            Some((
+                event.timestamp.unwrap(),
+                pid,
+                state,
+                it.next_comm.clone().unwrap(),
+            ))
         }
         Ftrace::SysEnter(_) => None,
         other => panic!("{other:?}"),
     };
-    bundles.flat_map(|bundle| &bundle.event).filter_map(switch).collect()
+    bundles
+        .flat_map(|bundle| &bundle.event)
+        .filter_map(switch)
+        .collect()
 }
 
 #[test]
 fn a_poller_that_nobody_disturbs_is_seen_from_the_beginning() {
-    let switch = EventKind::Switch { prev: REACTOR, leaves: Leaves::Preempted, next: KWORKER };
+    let switch = EventKind::Switch {
+        prev: REACTOR,
+        leaves: Leaves::Preempted,
+        next: KWORKER,
+    };
     let data = exported(Window::ALL, &[], &[(500, switch)]);
-    let expected = [(100, 0, 0x100, "reactor_1".to_owned()), (500, 11, 0x100, "kworker/1:2".to_owned())];
+    let expected = [
+        (100, 0, 0x100, "reactor_1".to_owned()),
+        (500, 11, 0x100, "kworker/1:2".to_owned()),
+    ];
     assert_eq!(switches(&data), expected);
 }
 
 #[test]
 fn where_the_events_end_nobody_has_the_cpu_any_more() {
-    let switch = |prev, next| EventKind::Switch { prev, leaves: Leaves::Preempted, next };
-    let window = Window { from: BootNanos(100), to: BootNanos(700) };
-    let events = [(500, switch(REACTOR, KWORKER)), (600, switch(KWORKER, REACTOR)), (900, switch(REACTOR, KWORKER))];
+    let switch = |prev, next| EventKind::Switch {
+        prev,
+        leaves: Leaves::Preempted,
+        next,
+    };
+    let window = Window {
+        from: BootNanos(100),
+        to: BootNanos(700),
+    };
+    let events = [
+        (500, switch(REACTOR, KWORKER)),
+        (600, switch(KWORKER, REACTOR)),
+        (900, switch(REACTOR, KWORKER)),
+    ];
     let shown = switches(&exported(window, &[], &events));
     // The thread did not leave: Perfetto takes a state that no kernel reports as unknown, too.
     assert_eq!(shown[3..], [(700, 11, 0x8000, "swapper".to_owned())]);
@@ -240,12 +349,24 @@ fn where_the_events_end_nobody_has_the_cpu_any_more() {
 /// Captures of `watch` begin with the known state: this thread sleeps in a call.
 #[test]
 fn a_thread_that_sleeps_in_a_call_has_no_cpu() {
-    let window = Window { from: BootNanos(100), to: BootNanos(700) };
-    let found = |off_cpu| EventKind::Found { tid: REACTOR, off_cpu };
-    let call = EventKind::CallEnter { tid: REACTOR, number: 0 };
+    let window = Window {
+        from: BootNanos(100),
+        to: BootNanos(700),
+    };
+    let found = |off_cpu| EventKind::Found {
+        tid: REACTOR,
+        off_cpu,
+    };
+    let call = EventKind::CallEnter {
+        tid: REACTOR,
+        number: 0,
+    };
     let asleep = [(200, found(Some(Leaves::Blocked))), (200, call)];
     assert_eq!(switches(&exported(window, &[], &asleep)), []);
-    assert_ne!(switches(&exported(window, &[], &[(200, found(None)), (200, call)])), []);
+    assert_ne!(
+        switches(&exported(window, &[], &[(200, found(None)), (200, call)])),
+        []
+    );
 }
 
 #[test]
@@ -255,10 +376,30 @@ fn a_window_leaves_out_what_lies_beside_it() {
         request("r2", None, &[(NEW, 290), (EXECUTING, 310)]),
         request("r3", None, &[(NEW, 400), (EXECUTING, 410)]),
     ];
-    let window = Window { from: BootNanos(300), to: BootNanos(400) };
-    let data = exported(window, &requests, &[(250, EventKind::CallEnter { tid: REACTOR, number: 0 })]);
-    let begins: Vec<_> = events(&data).into_iter().filter(|event| event.1 == event_type::SLICE_BEGIN).collect();
+    let window = Window {
+        from: BootNanos(300),
+        to: BootNanos(400),
+    };
+    let data = exported(
+        window,
+        &requests,
+        &[(
+            250,
+            EventKind::CallEnter {
+                tid: REACTOR,
+                number: 0,
+            },
+        )],
+    );
+    let begins: Vec<_> = events(&data)
+        .into_iter()
+        .filter(|event| event.1 == event_type::SLICE_BEGIN)
+        .collect();
     assert_eq!(begins.len(), 2);
     assert!(begins.iter().all(|event| event.0 == 290));
-    assert!(!data.iter().any(|(_, data)| matches!(data, Data::FtraceEvents(_))));
+    assert!(
+        !data
+            .iter()
+            .any(|(_, data)| matches!(data, Data::FtraceEvents(_)))
+    );
 }

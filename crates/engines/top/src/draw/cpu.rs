@@ -11,26 +11,49 @@ use crate::table::percent;
 
 /// Returns the lines of the details.
 pub(super) fn lines<'a>(model: &Model, look: Look, number: u32, width: usize) -> Vec<Line<'a>> {
-    let Some(cpu) = model.sample().cpus.iter().flatten().find(|cpu| cpu.number == number) else {
+    let Some(cpu) = model
+        .sample()
+        .cpus
+        .iter()
+        .flatten()
+        .find(|cpu| cpu.number == number)
+    else {
         return vec![Line::styled("it is not there in this second", QUIET)];
     };
-    let owner = cpu.owner.as_ref().map_or("no thread of the process has it for itself".to_owned(), |owner| {
-        format!("{owner} has it for {}", percent(cpu.uses.share(Use::Owner)))
-    });
+    let owner = cpu.owner.as_ref().map_or(
+        "no thread of the process has it for itself".to_owned(),
+        |owner| format!("{owner} has it for {}", percent(cpu.uses.share(Use::Owner))),
+    );
     let mut bar = vec![Span::raw("now           ")];
-    bar.extend(rows::bar(&cpu.uses, width.saturating_sub(15), |part, c| look.use_of(part, c)));
-    let mut lines = vec![Line::raw(owner), Line::from(bar), rows::legend::<Use>(|part, c| look.use_of(part, c))];
+    bar.extend(rows::bar(&cpu.uses, width.saturating_sub(15), |part, c| {
+        look.use_of(part, c)
+    }));
+    let mut lines = vec![
+        Line::raw(owner),
+        Line::from(bar),
+        rows::legend::<Use>(|part, c| look.use_of(part, c)),
+    ];
     for (part, _, name) in Use::ALL {
         let nanos = cpu.uses.get(*part);
         if nanos > 0 {
             let share = percent(cpu.uses.share(*part));
-            lines.push(Line::raw(format!("{name:<18}{:>9} {share:>6}", screen::time(nanos))));
+            lines.push(Line::raw(format!(
+                "{name:<18}{:>9} {share:>6}",
+                screen::time(nanos)
+            )));
         }
     }
     lines.extend(takers("intruders", &cpu.intruders, width));
-    lines.extend(takers("victims, which could run and waited", &cpu.victims, width));
+    lines.extend(takers(
+        "victims, which could run and waited",
+        &cpu.victims,
+        width,
+    ));
     if cpu.lost > 0 {
-        lines.push(Line::styled(format!("{} found no room in the kernel's maps", cpu.lost), look.warn()));
+        lines.push(Line::styled(
+            format!("{} found no room in the kernel's maps", cpu.lost),
+            look.warn(),
+        ));
     }
     lines
 }
@@ -40,15 +63,27 @@ fn takers<'a>(title: &'static str, all: &[Taker], width: usize) -> Vec<Line<'a>>
     if all.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![Line::styled(format!("{title:<38}{:>7} {:>9} {:>9}", "count", "total", "longest"), HEAD)];
+    let mut lines = vec![Line::styled(
+        format!("{title:<38}{:>7} {:>9} {:>9}", "count", "total", "longest"),
+        HEAD,
+    )];
     for taker in all {
         let name = screen::pad(&screen::shorten(&named(taker), 36), 36);
-        let [total, longest] = [taker.nanos, taker.longest].map(|nanos| screen::pad_left(&screen::time(nanos), 9));
-        lines.push(Line::raw(format!("  {name}{:>7} {total} {longest}", taker.count)));
-        let still = taker.still.map(|nanos| format!("waits still, for {}", screen::time(nanos)));
+        let [total, longest] =
+            [taker.nanos, taker.longest].map(|nanos| screen::pad_left(&screen::time(nanos), 9));
+        lines.push(Line::raw(format!(
+            "  {name}{:>7} {total} {longest}",
+            taker.count
+        )));
+        let still = taker
+            .still
+            .map(|nanos| format!("waits still, for {}", screen::time(nanos)));
         let facts: Vec<String> = still.into_iter().chain(taker.cause.clone()).collect();
         if !facts.is_empty() {
-            lines.push(Line::styled(screen::cut(&format!("    {}", facts.join(", ")), width).into_owned(), QUIET));
+            lines.push(Line::styled(
+                screen::cut(&format!("    {}", facts.join(", ")), width).into_owned(),
+                QUIET,
+            ));
         }
     }
     lines

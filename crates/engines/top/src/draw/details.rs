@@ -21,8 +21,10 @@ pub(super) fn draw(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffe
         return heat::map(model, look, place, area, buffer);
     }
     let width = usize::from(area.width);
-    let mut lines: Vec<Line> =
-        screen::wrap(&title(&id, model), width).into_iter().map(|line| Line::styled(line, HEAD)).collect();
+    let mut lines: Vec<Line> = screen::wrap(&title(&id, model), width)
+        .into_iter()
+        .map(|line| Line::styled(line, HEAD))
+        .collect();
     lines.extend(over_time(model, look, &id, width));
     match &id {
         Id::Connection(_) => lines.extend(requests(model, look, &id, width)),
@@ -31,7 +33,9 @@ pub(super) fn draw(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffe
         Id::Stage(_) => {}
     }
     model.page = usize::from(area.height).max(1);
-    model.scrolled_over = model.scrolled_over.min(lines.len().saturating_sub(usize::from(area.height)));
+    model.scrolled_over = model
+        .scrolled_over
+        .min(lines.len().saturating_sub(usize::from(area.height)));
     put_lines(buffer, area, lines, model.scrolled_over);
 }
 
@@ -49,7 +53,11 @@ fn over_time<'a>(model: &Model, look: Look, id: &Id, width: usize) -> Vec<Line<'
     let (line, figures): (_, [Figure; 3]) = match id {
         Id::Connection(identity) => (
             model.history().connection(identity),
-            [("IOPS", |point| point.rate.into(), number), ("p99", |point| point.slow.into(), time), taken],
+            [
+                ("IOPS", |point| point.rate.into(), number),
+                ("p99", |point| point.slow.into(), time),
+                taken,
+            ],
         ),
         Id::Thread(tid) => (
             model.history().thread(*tid),
@@ -69,17 +77,32 @@ fn over_time<'a>(model: &Model, look: Look, id: &Id, width: usize) -> Vec<Line<'
         ),
         Id::Stage(_) => return Vec::new(),
     };
-    let Some(line) = line else { return vec![Line::styled("no history", QUIET)] };
+    let Some(line) = line else {
+        return vec![Line::styled("no history", QUIET)];
+    };
     let room = width.saturating_sub(NAME + MOST + 1);
     let mut lines = Vec::new();
     for (name, of, written) in figures {
         let values = line.last(model.sample().number, room, of);
         let most = values.iter().flatten().copied().fold(0.0, f64::max);
-        let spark: String = values.iter().map(|value| height(*value, most, look)).collect();
-        let text = format!("{}{spark} {}", screen::pad(name, NAME), screen::pad_left(&written(most), MOST - 1));
+        let spark: String = values
+            .iter()
+            .map(|value| height(*value, most, look))
+            .collect();
+        let text = format!(
+            "{}{spark} {}",
+            screen::pad(name, NAME),
+            screen::pad_left(&written(most), MOST - 1)
+        );
         lines.push(Line::raw(text));
     }
-    lines.push(Line::styled(format!("{}the last {room} seconds, and the most in them", " ".repeat(NAME)), QUIET));
+    lines.push(Line::styled(
+        format!(
+            "{}the last {room} seconds, and the most in them",
+            " ".repeat(NAME)
+        ),
+        QUIET,
+    ));
     lines
 }
 
@@ -89,18 +112,29 @@ fn height(value: Option<f64>, most: f64, look: Look) -> char {
     match value {
         None => ' ',
         Some(value) if value <= 0.0 || most <= 0.0 => heights[0],
-        Some(value) => heights[((value / most * heights.len() as f64).ceil() as usize).clamp(1, heights.len()) - 1],
+        Some(value) => {
+            heights[((value / most * heights.len() as f64).ceil() as usize).clamp(1, heights.len())
+                - 1]
+        }
     }
 }
 
 fn requests<'a>(model: &Model, look: Look, id: &Id, width: usize) -> Vec<Line<'a>> {
-    let Id::Connection(identity) = id else { return Vec::new() };
-    let slowest = model.history().connection(identity).map(|line| line.slowest.as_slice()).unwrap_or_default();
+    let Id::Connection(identity) = id else {
+        return Vec::new();
+    };
+    let slowest = model
+        .history()
+        .connection(identity)
+        .map(|line| line.slowest.as_slice())
+        .unwrap_or_default();
     if slowest.is_empty() {
         return vec![Line::styled("no request ended in the last minutes", QUIET)];
     }
-    let mut lines =
-        vec![Line::styled("the slowest requests", HEAD), rows::legend::<Phase>(|phase, c| look.phase(phase, c))];
+    let mut lines = vec![
+        Line::styled("the slowest requests", HEAD),
+        rows::legend::<Phase>(|phase, c| look.phase(phase, c)),
+    ];
     for (number, request) in slowest.iter().enumerate() {
         lines.push(request_line(model, look, request, width));
         if number < WATERFALLS {
@@ -118,10 +152,18 @@ const WORTH: u64 = 100;
 /// Returns a request in one line: its stages in their order as one bar.
 fn request_line<'a>(model: &Model, look: Look, request: &Request, width: usize) -> Line<'a> {
     let ago = model.sample().number.saturating_sub(request.second);
-    let start = format!("{:>8} {:<8} {ago:>3} s ago ", screen::time(request.nanos), request.name);
+    let start = format!(
+        "{:>8} {:<8} {ago:>3} s ago ",
+        screen::time(request.nanos),
+        request.name
+    );
     let room = width.saturating_sub(start.len() + 1).min(60);
     let mut line = vec![Span::raw(start)];
-    line.extend(pieces(model, request, room).into_iter().map(|piece| piece.span(look)));
+    line.extend(
+        pieces(model, request, room)
+            .into_iter()
+            .map(|piece| piece.span(look)),
+    );
     Line::from(line)
 }
 
@@ -136,14 +178,27 @@ fn waterfall<'a>(model: &Model, look: Look, request: &Request, width: usize) -> 
             continue;
         }
         let name = screen::pad(&screen::shorten(&piece.name, NAME), NAME);
-        let start = format!("  {name} {} ", screen::pad_left(&screen::time(piece.nanos), MOST - 1));
+        let start = format!(
+            "  {name} {} ",
+            screen::pad_left(&screen::time(piece.nanos), MOST - 1)
+        );
         let before = " ".repeat(piece.from);
         // A stage that is long enough for a line has at least one sign in it.
-        let shown = Piece { cells: piece.cells.max(1), ..piece };
-        lines.push(Line::from(vec![Span::raw(start + &before), shown.span(look)]));
+        let shown = Piece {
+            cells: piece.cells.max(1),
+            ..piece
+        };
+        lines.push(Line::from(vec![
+            Span::raw(start + &before),
+            shown.span(look),
+        ]));
     }
     if rest.0 > 0 {
-        let text = format!("  {} that took less than 1%: {}", screen::counted(rest.0, "stage"), screen::time(rest.1));
+        let text = format!(
+            "  {} that took less than 1%: {}",
+            screen::counted(rest.0, "stage"),
+            screen::time(rest.1)
+        );
         lines.push(Line::styled(text, QUIET));
     }
     lines
@@ -160,48 +215,97 @@ struct Piece {
 
 impl Piece {
     fn span<'a>(&self, look: Look) -> Span<'a> {
-        let letter = Phase::ALL.iter().find(|(phase, ..)| *phase == self.phase).map_or('?', |(_, letter, _)| *letter);
+        let letter = Phase::ALL
+            .iter()
+            .find(|(phase, ..)| *phase == self.phase)
+            .map_or('?', |(_, letter, _)| *letter);
         let (sign, style) = look.phase(self.phase, letter);
-        Span::styled(std::iter::repeat_n(sign, self.cells).collect::<String>(), style)
+        Span::styled(
+            std::iter::repeat_n(sign, self.cells).collect::<String>(),
+            style,
+        )
     }
 }
 
 /// Returns the stages of a request in a bar of that width.
 fn pieces(model: &Model, request: &Request, width: usize) -> Vec<Piece> {
-    let stages = model.sample().traffic.as_ref().map(|traffic| traffic.stages.as_slice()).unwrap_or_default();
-    let all = request.stages.iter().fold(0, |sum: u64, (_, nanos)| sum.saturating_add(*nanos)).max(1);
+    let stages = model
+        .sample()
+        .traffic
+        .as_ref()
+        .map(|traffic| traffic.stages.as_slice())
+        .unwrap_or_default();
+    let all = request
+        .stages
+        .iter()
+        .fold(0, |sum: u64, (_, nanos)| sum.saturating_add(*nanos))
+        .max(1);
     let cell = |nanos: u64| (u128::from(nanos) * width as u128 / u128::from(all)) as usize;
     let mut passed = 0_u64;
-    let known = request.stages.iter().filter_map(|&(place, nanos)| Some((stages.get(usize::from(place))?, nanos)));
+    let known = request
+        .stages
+        .iter()
+        .filter_map(|&(place, nanos)| Some((stages.get(usize::from(place))?, nanos)));
     known
         .map(|(stage, nanos)| {
             let from = cell(passed);
             passed = passed.saturating_add(nanos);
-            let (name, phase) = (stage_name(&stage.name), stage.phase.unwrap_or(Phase::Target));
-            Piece { name, phase, nanos, from, cells: cell(passed) - from }
+            let (name, phase) = (
+                stage_name(&stage.name),
+                stage.phase.unwrap_or(Phase::Target),
+            );
+            Piece {
+                name,
+                phase,
+                nanos,
+                from,
+                cells: cell(passed) - from,
+            }
         })
         .collect()
 }
 
 fn thread<'a>(model: &Model, look: Look, tid: u32, width: usize) -> Vec<Line<'a>> {
-    let Some(thread) = model.sample().threads.iter().flatten().find(|thread| thread.tid == tid) else {
+    let Some(thread) = model
+        .sample()
+        .threads
+        .iter()
+        .flatten()
+        .find(|thread| thread.tid == tid)
+    else {
         return vec![Line::styled("it is not there any more", QUIET)];
     };
     let mut bar = vec![Span::raw("now          ")];
-    bar.extend(rows::bar(&thread.parts, width.saturating_sub(14), |part, c| look.part(part, c)));
-    let mut lines = vec![Line::from(bar), rows::legend::<Part>(|part, c| look.part(part, c))];
+    bar.extend(rows::bar(
+        &thread.parts,
+        width.saturating_sub(14),
+        |part, c| look.part(part, c),
+    ));
+    let mut lines = vec![
+        Line::from(bar),
+        rows::legend::<Part>(|part, c| look.part(part, c)),
+    ];
     for (part, _, name) in Part::ALL {
         let nanos = thread.parts.get(*part);
         if nanos > 0 {
             let share = percent(thread.parts.share(*part));
-            lines.push(Line::raw(format!("{name:<18}{:>9} {share:>6}", screen::time(nanos))));
+            lines.push(Line::raw(format!(
+                "{name:<18}{:>9} {share:>6}",
+                screen::time(nanos)
+            )));
         }
     }
-    for (title, list) in [("ran instead", &thread.instead), ("system calls", &thread.calls)] {
+    for (title, list) in [
+        ("ran instead", &thread.instead),
+        ("system calls", &thread.calls),
+    ] {
         if !list.is_empty() {
             lines.push(Line::styled(title, HEAD));
         }
-        lines.extend(list.iter().map(|(name, nanos)| Line::raw(format!("{:>9}  {name}", screen::time(*nanos)))));
+        lines.extend(
+            list.iter()
+                .map(|(name, nanos)| Line::raw(format!("{:>9}  {name}", screen::time(*nanos)))),
+        );
     }
     lines
 }

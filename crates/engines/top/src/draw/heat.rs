@@ -19,14 +19,29 @@ const LEAST_TABLE: u16 = 5;
 /// Draws the map above the table.
 pub(super) fn draw(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffer) {
     let stages = u16::try_from(model.table().rows.len()).unwrap_or(u16::MAX);
-    let table = (stages + 1).max(2).min((area.height / 2).max(LEAST_TABLE)).min(area.height);
-    let map = Rect { height: area.height - table, ..area };
+    let table = (stages + 1)
+        .max(2)
+        .min((area.height / 2).max(LEAST_TABLE))
+        .min(area.height);
+    let map = Rect {
+        height: area.height - table,
+        ..area
+    };
     let place = match model.selected_id() {
         Some(Id::Stage(place)) => place,
         _ => 0,
     };
     self::map(model, look, place, map, buffer);
-    rows::table(model, look, Rect { y: map.bottom(), height: table, ..area }, buffer);
+    rows::table(
+        model,
+        look,
+        Rect {
+            y: map.bottom(),
+            height: table,
+            ..area
+        },
+        buffer,
+    );
 }
 
 /// Draws the heat map of a stage with its title, its scale, and the seconds below.
@@ -34,9 +49,23 @@ pub(super) fn map(model: &Model, look: Look, place: usize, area: Rect, buffer: &
     if area.height < 4 || area.width <= SCALE + 2 {
         return;
     }
-    put(buffer, area.y, Line::styled(format!("how long {} took", title(&Id::Stage(place), model)), HEAD));
-    let cells = Rect { x: area.x + SCALE, y: area.y + 1, width: area.width - SCALE, height: area.height - 2 };
-    let columns = model.history().heat(place, model.sample().number, cells.width.into());
+    put(
+        buffer,
+        area.y,
+        Line::styled(
+            format!("how long {} took", title(&Id::Stage(place), model)),
+            HEAD,
+        ),
+    );
+    let cells = Rect {
+        x: area.x + SCALE,
+        y: area.y + 1,
+        width: area.width - SCALE,
+        height: area.height - 2,
+    };
+    let columns = model
+        .history()
+        .heat(place, model.sample().number, cells.width.into());
     let Some(scale) = Scale::of(&columns, look, cells.height) else {
         return put(buffer, cells.y, Line::styled("nothing yet", QUIET));
     };
@@ -44,7 +73,9 @@ pub(super) fn map(model: &Model, look: Look, place: usize, area: Rect, buffer: &
         let Some(column) = column else { continue };
         let sums = scale.sums(column);
         for (row, pair) in sums.chunks(scale.per_cell).enumerate() {
-            let Some(cell) = buffer.cell_mut((x, cells.bottom() - 1 - row as u16)) else { continue };
+            let Some(cell) = buffer.cell_mut((x, cells.bottom() - 1 - row as u16)) else {
+                continue;
+            };
             let (sign, style) = scale.cell(pair, look);
             cell.set_char(sign).set_style(style);
         }
@@ -56,7 +87,11 @@ pub(super) fn map(model: &Model, look: Look, place: usize, area: Rect, buffer: &
     }
     let seconds = format!("{:>w$} s ago", cells.width, w = usize::from(SCALE));
     let now = format!("{:>w$}", "now", w = usize::from(area.width) - seconds.len());
-    put(buffer, area.bottom() - 1, Line::styled(seconds + &now, QUIET));
+    put(
+        buffer,
+        area.bottom() - 1,
+        Line::styled(seconds + &now, QUIET),
+    );
 }
 
 /// Scale of the map: which times its cells stand for.
@@ -79,10 +114,27 @@ impl Scale {
         let met = || columns.iter().flatten().flat_map(|column| column.iter());
         let first = met().map(|(row, _)| *row).min()?;
         let last = met().map(|(row, _)| *row).max()?;
-        let per_cell = if look.unicode && look.colours != Colours::None { 2 } else { 1 };
-        let rows_per_cell = (last - first + 1).div_ceil(height).next_multiple_of(per_cell as u16);
-        let mut scale = Self { first, rows_per_cell, per_cell, halves: usize::from(height) * per_cell, most: 0.0 };
-        let most = columns.iter().flatten().flat_map(|column| scale.sums(column)).max().unwrap_or(1);
+        let per_cell = if look.unicode && look.colours != Colours::None {
+            2
+        } else {
+            1
+        };
+        let rows_per_cell = (last - first + 1)
+            .div_ceil(height)
+            .next_multiple_of(per_cell as u16);
+        let mut scale = Self {
+            first,
+            rows_per_cell,
+            per_cell,
+            halves: usize::from(height) * per_cell,
+            most: 0.0,
+        };
+        let most = columns
+            .iter()
+            .flatten()
+            .flat_map(|column| scale.sums(column))
+            .max()
+            .unwrap_or(1);
         scale.most = logarithm(most);
         Some(scale)
     }
@@ -119,7 +171,9 @@ impl Scale {
 
 /// Returns sign and style of an undivided cell.
 fn single(share: f64, look: Look) -> (char, Style) {
-    let style = look.shade(share).map_or_else(Style::new, |colour| Style::new().fg(colour));
+    let style = look
+        .shade(share)
+        .map_or_else(Style::new, |colour| Style::new().fg(colour));
     (look.density(share), style)
 }
 

@@ -9,30 +9,69 @@ use super::{put_lines, rows};
 use crate::model::Model;
 
 const KEYS: &[(&str, &str)] = &[
-    ("Tab, 1 to 4, left, right", "another tab; CPUs are audited from the first time on that their tab is open"),
-    ("up, down, PgUp, PgDn", "another line; also j, k, Ctrl-F, Ctrl-B, g, G, Home, End"),
-    ("Enter", "details of the line: its history, its slowest requests"),
+    (
+        "Tab, 1 to 4, left, right",
+        "another tab; CPUs are audited from the first time on that their tab is open",
+    ),
+    (
+        "up, down, PgUp, PgDn",
+        "another line; also j, k, Ctrl-F, Ctrl-B, g, G, Home, End",
+    ),
+    (
+        "Enter",
+        "details of the line: its history, its slowest requests",
+    ),
     ("< >", "order by another column; I turns the order round"),
-    ("/", "filter by words, all of which must be there; Esc clears it"),
+    (
+        "/",
+        "filter by words, all of which must be there; Esc clears it",
+    ),
     ("Space", "freeze and go on; seconds are kept meanwhile"),
-    ("m", "use the mouse, and give it back: a click selects a tab or a line (twice: details), the wheel moves"),
+    (
+        "m",
+        "use the mouse, and give it back: a click selects a tab or a line (twice: details), the wheel moves",
+    ),
     ("w", "write the second that is shown as JSON"),
     ("?, h, F1", "this help"),
     ("q, F10, Ctrl-C", "quit"),
 ];
 
 const COLUMNS: &[(&str, &str)] = &[
-    ("DEPTH", "requests in flight when another one came, in the mean"),
+    (
+        "DEPTH",
+        "requests in flight when another one came, in the mean",
+    ),
     ("IOPS", "requests that ended, a second"),
     ("STAGES", "what requests spent their time on"),
-    ("P50 P99 MAX", "how long requests took that ended in this second"),
-    ("KERNEL", "the share of its thread's time that the kernel took: waiting for a CPU, interrupts, stops"),
+    (
+        "P50 P99 MAX",
+        "how long requests took that ended in this second",
+    ),
+    (
+        "KERNEL",
+        "the share of its thread's time that the kernel took: waiting for a CPU, interrupts, stops",
+    ),
     ("TIME", "where a thread's second went"),
-    ("lost", "a thread waited for a CPU, was interrupted or stopped: time that it could have worked"),
-    ("TAKEN", "the share of a CPU that others had than its owner, the thread that polls there"),
-    ("LONGEST", "the longest time at once: of a thread waiting for a CPU, of others on a poller's CPU"),
-    ("WORST VICTIM", "what could run on the CPU and waited for it longest"),
-    ("RAN INSTEAD", "who had the CPU for which it waited, and for how long"),
+    (
+        "lost",
+        "a thread waited for a CPU, was interrupted or stopped: time that it could have worked",
+    ),
+    (
+        "TAKEN",
+        "the share of a CPU that others had than its owner, the thread that polls there",
+    ),
+    (
+        "LONGEST",
+        "the longest time at once: of a thread waiting for a CPU, of others on a poller's CPU",
+    ),
+    (
+        "WORST VICTIM",
+        "what could run on the CPU and waited for it longest",
+    ),
+    (
+        "RAN INSTEAD",
+        "who had the CPU for which it waited, and for how long",
+    ),
 ];
 
 /// Width of a key's name, in columns.
@@ -47,13 +86,18 @@ pub(super) fn draw(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffe
         for (name, what) in table {
             for (number, text) in screen::wrap(what, width).into_iter().enumerate() {
                 let name = if number == 0 { *name } else { "" };
-                lines.push(Line::from(vec![Span::styled(screen::pad(name, NAME), HEAD), Span::raw(text)]));
+                lines.push(Line::from(vec![
+                    Span::styled(screen::pad(name, NAME), HEAD),
+                    Span::raw(text),
+                ]));
             }
         }
     }
     lines.push(Line::styled("bars", HEAD));
     lines.extend(rows::legends(look));
     model.page = usize::from(area.height).max(1);
-    model.scrolled_over = model.scrolled_over.min(lines.len().saturating_sub(usize::from(area.height)));
+    model.scrolled_over = model
+        .scrolled_over
+        .min(lines.len().saturating_sub(usize::from(area.height)));
     put_lines(buffer, area, lines, model.scrolled_over);
 }

@@ -37,11 +37,20 @@ pub(super) const CHOSEN: Style = Style::new().add_modifier(Modifier::REVERSED);
 /// grows, so that all eyes see the difference.
 const SHADES: [u8; 8] = [17, 18, 54, 90, 126, 167, 208, 226];
 /// Shades of the heat map with the sixteen colours.
-const FEW_SHADES: [Color; 4] = [Color::Blue, Color::Magenta, Color::LightRed, Color::LightYellow];
+const FEW_SHADES: [Color; 4] = [
+    Color::Blue,
+    Color::Magenta,
+    Color::LightRed,
+    Color::LightYellow,
+];
 
 impl Look {
     fn coloured(self, colour: Color) -> Style {
-        if self.colours == Colours::None { Style::new() } else { Style::new().fg(colour) }
+        if self.colours == Colours::None {
+            Style::new()
+        } else {
+            Style::new().fg(colour)
+        }
     }
 
     pub(super) fn warn(self) -> Style {
@@ -103,7 +112,10 @@ impl Look {
     }
 
     fn bar(self, letter: char, colour: Color) -> (char, Style) {
-        (if self.is_drawn() { '█' } else { letter }, self.coloured(colour))
+        (
+            if self.is_drawn() { '█' } else { letter },
+            self.coloured(colour),
+        )
     }
 
     /// Returns true if bars are blocks of colour: without colours they are letters.
@@ -125,10 +137,16 @@ impl Look {
 
     /// Returns the sign of a cell of the heat map without colours or half blocks.
     pub(super) fn density(self, share: f64) -> char {
-        let signs: &[char] = if self.unicode { &['░', '▒', '▓', '█'] } else { &['.', ':', 'o', '#'] };
+        let signs: &[char] = if self.unicode {
+            &['░', '▒', '▓', '█']
+        } else {
+            &['.', ':', 'o', '#']
+        };
         match share {
             share if share <= 0.0 => ' ',
-            share => signs[((share * signs.len() as f64).ceil() as usize).clamp(1, signs.len()) - 1],
+            share => {
+                signs[((share * signs.len() as f64).ceil() as usize).clamp(1, signs.len()) - 1]
+            }
         }
     }
 

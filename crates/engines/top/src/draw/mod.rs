@@ -46,14 +46,32 @@ pub fn draw(model: &mut Model, look: Look, buffer: &mut Buffer) {
     let mut above = ABOVE;
     if area.height >= HIGH_ENOUGH && model.over == Over::Nothing {
         // The line ends with the culprit, which must not be cut off.
-        let wrapped =
-            verdict::lines(model.sample()).into_iter().flat_map(|text| screen::wrap(&text, area.width.into()));
-        let lines: Vec<Line> = wrapped.take(LONG_VERDICT).map(|text| Line::styled(text, look.warn())).collect();
+        let wrapped = verdict::lines(model.sample())
+            .into_iter()
+            .flat_map(|text| screen::wrap(&text, area.width.into()));
+        let lines: Vec<Line> = wrapped
+            .take(LONG_VERDICT)
+            .map(|text| Line::styled(text, look.warn()))
+            .collect();
         let height = lines.len().max(VERDICT) as u16;
-        put_lines(buffer, Rect { y: ABOVE, height, ..area }, lines, 0);
+        put_lines(
+            buffer,
+            Rect {
+                y: ABOVE,
+                height,
+                ..area
+            },
+            lines,
+            0,
+        );
         above += height;
     }
-    let body = Rect { x: 0, y: above, width: area.width, height: foot - above };
+    let body = Rect {
+        x: 0,
+        y: above,
+        width: area.width,
+        height: foot - above,
+    };
     match (model.over, model.tab) {
         (Over::Help, _) => help::draw(model, look, body, buffer),
         (Over::Details, _) => details::draw(model, look, body, buffer),
@@ -65,7 +83,12 @@ pub fn draw(model: &mut Model, look: Look, buffer: &mut Buffer) {
 
 /// Puts a line into a row of cells.
 fn put(buffer: &mut Buffer, y: u16, line: Line<'_>) {
-    let area = Rect { x: 0, y, width: buffer.area.width, height: 1 };
+    let area = Rect {
+        x: 0,
+        y,
+        width: buffer.area.width,
+        height: 1,
+    };
     line.render(area.intersection(buffer.area), buffer);
 }
 
@@ -77,7 +100,10 @@ fn put_lines(buffer: &mut Buffer, area: Rect, lines: Vec<Line<'_>>, skipped: usi
 }
 
 fn head(model: &mut Model, look: Look, buffer: &mut Buffer) {
-    model.places = Places { tabs: tabs().collect(), ..Places::default() };
+    model.places = Places {
+        tabs: tabs().collect(),
+        ..Places::default()
+    };
     let model = &*model;
     let sample = model.sample();
     let state = match () {
@@ -86,16 +112,31 @@ fn head(model: &mut Model, look: Look, buffer: &mut Buffer) {
         () => Span::raw(""),
     };
     let who = Span::styled(format!("dptrace top  {}", model.subject), HEAD);
-    let second = if sample.number == 0 { String::new() } else { format!("  second {}", sample.number) };
+    let second = if sample.number == 0 {
+        String::new()
+    } else {
+        format!("  second {}", sample.number)
+    };
     let sampled = views::sampled(sample).map(|text| Span::styled(format!("  {text}"), look.warn()));
-    put(buffer, 0, [who, Span::raw(second)].into_iter().chain(sampled).chain([state]).collect());
+    put(
+        buffer,
+        0,
+        [who, Span::raw(second)]
+            .into_iter()
+            .chain(sampled)
+            .chain([state])
+            .collect(),
+    );
     let mut tabs = Vec::new();
     for (number, (tab, name)) in Tab::ALL.iter().enumerate() {
         let style = if *tab == model.tab { CHOSEN } else { QUIET };
         tabs.extend([Span::styled(tab_text(number, name), style), Span::raw(" ")]);
     }
     if model.before_filter.is_none() && !model.filter.is_empty() {
-        tabs.push(Span::styled(format!(" filter: {} (Esc clears)", model.filter), look.warn()));
+        tabs.push(Span::styled(
+            format!(" filter: {} (Esc clears)", model.filter),
+            look.warn(),
+        ));
     }
     put(buffer, 1, Line::from(tabs));
     let missing = match model.tab {
@@ -125,12 +166,15 @@ fn tab_text(number: usize, name: &str) -> String {
 /// Returns the columns of the tabs, with a blank between two of them.
 fn tabs() -> impl Iterator<Item = (std::ops::Range<u16>, Tab)> {
     let mut end = 0;
-    Tab::ALL.iter().enumerate().map(move |(number, (tab, name))| {
-        let begin = end;
-        let width = tab_text(number, name).len() as u16;
-        end = begin + width + 1;
-        (begin..begin + width, *tab)
-    })
+    Tab::ALL
+        .iter()
+        .enumerate()
+        .map(move |(number, (tab, name))| {
+            let begin = end;
+            let width = tab_text(number, name).len() as u16;
+            end = begin + width + 1;
+            (begin..begin + width, *tab)
+        })
 }
 
 fn footer(model: &Model, look: Look) -> Line<'_> {
@@ -152,10 +196,16 @@ fn footer(model: &Model, look: Look) -> Line<'_> {
             ("w", "write"),
             ("q", "quit"),
         ],
-        Over::Details | Over::Help => &[("Esc", "back"), ("up, down", "scroll"), ("Space", "freeze")],
+        Over::Details | Over::Help => {
+            &[("Esc", "back"), ("up, down", "scroll"), ("Space", "freeze")]
+        }
     };
-    let spans =
-        keys.iter().flat_map(|(key, what)| [Span::styled((*key).to_owned(), HEAD), Span::raw(format!(" {what}  "))]);
+    let spans = keys.iter().flat_map(|(key, what)| {
+        [
+            Span::styled((*key).to_owned(), HEAD),
+            Span::raw(format!(" {what}  ")),
+        ]
+    });
     Line::from(spans.collect::<Vec<_>>())
 }
 
@@ -163,18 +213,33 @@ fn footer(model: &Model, look: Look) -> Line<'_> {
 fn title(id: &Id, model: &Model) -> String {
     match id {
         Id::Connection(identity) => {
-            let queue = identity.queue.map(|queue| format!(" qid {queue}")).unwrap_or_default();
+            let queue = identity
+                .queue
+                .map(|queue| format!(" qid {queue}"))
+                .unwrap_or_default();
             let parts = [&identity.transport, &identity.subnqn, &identity.host].map(String::as_str);
             let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
             format!("{}{queue} {}", parts.join(" "), identity.address)
         }
         Id::Thread(tid) => {
-            let thread = model.sample().threads.iter().flatten().find(|thread| thread.tid == *tid);
-            format!("{} [{tid}]", thread.map_or("", |thread| thread.name.as_str()))
+            let thread = model
+                .sample()
+                .threads
+                .iter()
+                .flatten()
+                .find(|thread| thread.tid == *tid);
+            format!(
+                "{} [{tid}]",
+                thread.map_or("", |thread| thread.name.as_str())
+            )
         }
         Id::Cpu(number) => format!("CPU {number}"),
         Id::Stage(place) => {
-            let stage = model.sample().traffic.as_ref().and_then(|traffic| traffic.stages.get(*place));
+            let stage = model
+                .sample()
+                .traffic
+                .as_ref()
+                .and_then(|traffic| traffic.stages.get(*place));
             stage.map_or_else(String::new, |stage| stage.name.clone())
         }
     }

@@ -19,7 +19,11 @@ pub(super) fn draw(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffe
         Tab::Connections | Tab::Stages => legend(|p, c| look.phase(p, c)),
     };
     put(buffer, area.y, legend);
-    let area = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
+    let area = Rect {
+        y: area.y + 1,
+        height: area.height.saturating_sub(1),
+        ..area
+    };
     table(model, look, area, buffer);
 }
 
@@ -28,21 +32,39 @@ pub(super) fn table(model: &mut Model, look: Look, area: Rect, buffer: &mut Buff
     let room = usize::from(area.height.saturating_sub(1));
     let table = model.table();
     let selected = model.selected(&table.rows);
-    let scrolled = model.scrolled[model.index()].min(selected).max((selected + 1).saturating_sub(room));
+    let scrolled = model.scrolled[model.index()]
+        .min(selected)
+        .max((selected + 1).saturating_sub(room));
     let first = scrolled.min(table.rows.len().saturating_sub(room));
-    let rows: Vec<_> = table.rows.iter().skip(first).take(room).map(Row::cells).collect();
+    let rows: Vec<_> = table
+        .rows
+        .iter()
+        .skip(first)
+        .take(room)
+        .map(Row::cells)
+        .collect();
     let columns = table.fit(area.width.into(), &rows);
     put(buffer, area.y, head(&table, &columns));
     for (y, (place, row)) in (area.y + 1..area.bottom()).zip((first..).zip(&rows)) {
         put(buffer, y, cells(&table, row, &columns, look));
         if place == selected {
-            let line = Rect { y, height: 1, ..area };
-            buffer.set_style(line.intersection(buffer.area), Style::new().add_modifier(Modifier::REVERSED));
+            let line = Rect {
+                y,
+                height: 1,
+                ..area
+            };
+            buffer.set_style(
+                line.intersection(buffer.area),
+                Style::new().add_modifier(Modifier::REVERSED),
+            );
         }
     }
     if table.rows.is_empty() && room > 0 && model.sample().number > 0 {
-        let why =
-            if model.filter.is_empty() { "nothing in this second" } else { "nothing that the filter lets through" };
+        let why = if model.filter.is_empty() {
+            "nothing in this second"
+        } else {
+            "nothing that the filter lets through"
+        };
         put(buffer, area.y + 1, Line::styled(why, QUIET));
     }
     model.scrolled[model.index()] = first;
@@ -54,8 +76,15 @@ fn head<'a>(table: &Table<'_>, columns: &[(usize, usize)]) -> Line<'a> {
     let mut spans = Vec::new();
     for &(index, width) in columns {
         let column = &table.columns[index];
-        let style = if index == table.order.0 { HEAD.add_modifier(Modifier::UNDERLINED) } else { QUIET };
-        spans.extend([Span::styled(fitted(column.head, width, column.right), style), Span::raw(" ")]);
+        let style = if index == table.order.0 {
+            HEAD.add_modifier(Modifier::UNDERLINED)
+        } else {
+            QUIET
+        };
+        spans.extend([
+            Span::styled(fitted(column.head, width, column.right), style),
+            Span::raw(" "),
+        ]);
     }
     Line::from(spans)
 }
@@ -64,7 +93,9 @@ fn cells<'a>(table: &Table<'_>, row: &[Cell], columns: &[(usize, usize)], look: 
     let mut spans = Vec::new();
     for &(index, width) in columns {
         match &row[index] {
-            Cell::Text(text) => spans.push(Span::raw(fitted(text, width, table.columns[index].right))),
+            Cell::Text(text) => {
+                spans.push(Span::raw(fitted(text, width, table.columns[index].right)));
+            }
             Cell::Named(name, figure) => spans.push(Span::raw(fitted_name(name, figure, width))),
             Cell::Phases(share) => spans.extend(bar(share, width, |phase, c| look.phase(phase, c))),
             Cell::Parts(share) => spans.extend(bar(share, width, |part, c| look.part(part, c))),
@@ -76,22 +107,34 @@ fn cells<'a>(table: &Table<'_>, row: &[Cell], columns: &[(usize, usize)], look: 
 }
 
 /// Returns a coloured bar.
-pub(super) fn bar<'a, K: Kind>(share: &Share<K>, width: usize, of: impl Fn(K, char) -> (char, Style)) -> Vec<Span<'a>> {
+pub(super) fn bar<'a, K: Kind>(
+    share: &Share<K>,
+    width: usize,
+    of: impl Fn(K, char) -> (char, Style),
+) -> Vec<Span<'a>> {
     let cells = share.cells(width);
     let blank = width - cells.iter().sum::<usize>();
-    let parts = cells.into_iter().zip(K::ALL).filter(|(count, _)| *count > 0);
+    let parts = cells
+        .into_iter()
+        .zip(K::ALL)
+        .filter(|(count, _)| *count > 0);
     let spans = parts.map(|(count, (kind, letter, _))| {
         let (sign, style) = of(*kind, *letter);
         Span::styled(std::iter::repeat_n(sign, count).collect::<String>(), style)
     });
-    spans.chain((blank > 0).then(|| Span::raw(" ".repeat(blank)))).collect()
+    spans
+        .chain((blank > 0).then(|| Span::raw(" ".repeat(blank))))
+        .collect()
 }
 
 /// Returns a legend of the parts of bars.
 pub(super) fn legend<'a, K: Kind>(of: impl Fn(K, char) -> (char, Style)) -> Line<'a> {
     let spans = K::ALL.iter().flat_map(|(kind, letter, name)| {
         let (sign, style) = of(*kind, *letter);
-        [Span::styled(sign.to_string(), style), Span::raw(format!(" {name}  "))]
+        [
+            Span::styled(sign.to_string(), style),
+            Span::raw(format!(" {name}  ")),
+        ]
     });
     Line::from(spans.collect::<Vec<_>>())
 }

@@ -7,16 +7,26 @@ use stats::Histogram;
 use super::*;
 use crate::keys::Key;
 use crate::sample::{
-    Connection, Cpu, Identity, Part, Phase, Request, Sample, Share, Stage, Taker, Thread, Traffic, Use,
+    Connection, Cpu, Identity, Part, Phase, Request, Sample, Share, Stage, Taker, Thread, Traffic,
+    Use,
 };
 
-const PLAIN: Look = Look { colours: Colours::None, unicode: false, eighths: false };
+const PLAIN: Look = Look {
+    colours: Colours::None,
+    unicode: false,
+    eighths: false,
+};
 
 fn connection(index: u32, iops: f64, micros: u64) -> Connection {
     let mut times = Histogram::default();
     (0..100).for_each(|n| times.add((micros + n / 10) * 1000));
     let mut phases: Share<Phase> = Share::default();
-    for (phase, nanos) in [(Phase::Target, 30), (Phase::Buffer, 10), (Phase::Device, 50), (Phase::Reply, 10)] {
+    for (phase, nanos) in [
+        (Phase::Target, 30),
+        (Phase::Buffer, 10),
+        (Phase::Device, 50),
+        (Phase::Reply, 10),
+    ] {
         phases.add(phase, nanos);
     }
     let stages = vec![(1, 40_000), (2, u64::from(index) * 1000)];
@@ -35,13 +45,23 @@ fn connection(index: u32, iops: f64, micros: u64) -> Connection {
         phases,
         thread: Some("reactor_1".into()),
         taken: Some(0.034),
-        slowest: vec![Request { second: 1, name: format!("r{index}"), nanos: micros * 2000, stages }],
+        slowest: vec![Request {
+            second: 1,
+            name: format!("r{index}"),
+            nanos: micros * 2000,
+            stages,
+        }],
     }
 }
 
 fn thread(tid: u32) -> Thread {
     let mut parts: Share<Part> = Share::default();
-    for (part, nanos) in [(Part::Own, 700), (Part::Calls, 100), (Part::Waited, 150), (Part::Soft, 50)] {
+    for (part, nanos) in [
+        (Part::Own, 700),
+        (Part::Calls, 100),
+        (Part::Waited, 150),
+        (Part::Soft, 50),
+    ] {
         parts.add(part, nanos * 1_000_000);
     }
     Thread {
@@ -50,7 +70,10 @@ fn thread(tid: u32) -> Thread {
         window: 1_000_000_000,
         parts,
         longest_wait: 8_000_000,
-        instead: vec![("yes [4711]".to_owned(), 120_000_000), ("kworker/0:1".to_owned(), 30_000_000)],
+        instead: vec![
+            ("yes [4711]".to_owned(), 120_000_000),
+            ("kworker/0:1".to_owned(), 30_000_000),
+        ],
         blame: Some("120 ms of it yes [4711]".to_owned()),
         calls: vec![("epoll_wait".to_owned(), 90_000_000)],
         call_count: 400,
@@ -59,7 +82,12 @@ fn thread(tid: u32) -> Thread {
 
 fn cpu(number: u32) -> Cpu {
     let mut uses: Share<Use> = Share::default();
-    for (part, nanos) in [(Use::Owner, 900), (Use::Threads, 60), (Use::Soft, 30), (Use::Timer, 10)] {
+    for (part, nanos) in [
+        (Use::Owner, 900),
+        (Use::Threads, 60),
+        (Use::Soft, 30),
+        (Use::Timer, 10),
+    ] {
         uses.add(part, nanos * 1_000_000);
     }
     let thread = Taker {
@@ -105,18 +133,40 @@ fn sample(number: u64, connections: u32) -> Sample {
         let mut times = Histogram::default();
         (0..50).for_each(|n| times.add((micros + n) * 1000));
         times.add(micros * 50_000);
-        Stage { name: name.to_owned(), phase, order: if phase.is_some() { micros as f64 } else { 0.0 }, times }
+        Stage {
+            name: name.to_owned(),
+            phase,
+            order: if phase.is_some() { micros as f64 } else { 0.0 },
+            times,
+        }
     };
     let stages = vec![
         stage("whole request", None, 90),
         stage("TCP_REQ_NEW -> TCP_REQ_NEED_BUFFER", Some(Phase::Target), 5),
-        stage("TCP_REQ_EXECUTING -> TCP_REQ_EXECUTED", Some(Phase::Device), 40),
+        stage(
+            "TCP_REQ_EXECUTING -> TCP_REQ_EXECUTED",
+            Some(Phase::Device),
+            40,
+        ),
     ];
-    let all =
-        (0..connections).map(|index| connection(index, f64::from(index) * 100.0, 50 + u64::from(index))).collect();
-    let traffic = Traffic { written: 1000, read: 250, connections: all, stages, ..Traffic::default() };
+    let all = (0..connections)
+        .map(|index| connection(index, f64::from(index) * 100.0, 50 + u64::from(index)))
+        .collect();
+    let traffic = Traffic {
+        written: 1000,
+        read: 250,
+        connections: all,
+        stages,
+        ..Traffic::default()
+    };
     let threads = Some(vec![thread(4711), thread(4712)]);
-    Sample { number, time: 0, traffic: Some(traffic), threads, cpus: Some(vec![cpu(1), cpu(2)]) }
+    Sample {
+        number,
+        time: 0,
+        traffic: Some(traffic),
+        threads,
+        cpus: Some(vec![cpu(1), cpu(2)]),
+    }
 }
 
 fn model(connections: u32) -> Model {
@@ -128,9 +178,17 @@ fn model(connections: u32) -> Model {
 /// Returns the screen as text.
 fn screen(model: &mut Model, look: Look, (width, height): (u16, u16)) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("in memory");
-    terminal.draw(|frame| draw(model, look, frame.buffer_mut())).expect("drawn");
+    terminal
+        .draw(|frame| draw(model, look, frame.buffer_mut()))
+        .expect("drawn");
     let buffer = terminal.backend().buffer();
-    let line = |y: u16| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
+    let line = |y: u16| {
+        (0..width)
+            .map(|x| buffer[(x, y)].symbol())
+            .collect::<String>()
+            .trim_end()
+            .to_owned()
+    };
     (0..height).map(line).collect::<Vec<_>>().join("\n")
 }
 
@@ -161,9 +219,20 @@ fn connections_at_80_by_24() {
 #[test]
 fn connections_at_200_by_50() {
     let text = screen(&mut model(3), PLAIN, (200, 50));
-    for part in
-        ["SUBSYSTEM", "QID", "HOST", "TRANS", "DEPTH", "IOPS", "BLOCKS/s", "STAGES", "P50", "P99", "MAX", "KERNEL"]
-    {
+    for part in [
+        "SUBSYSTEM",
+        "QID",
+        "HOST",
+        "TRANS",
+        "DEPTH",
+        "IOPS",
+        "BLOCKS/s",
+        "STAGES",
+        "P50",
+        "P99",
+        "MAX",
+        "KERNEL",
+    ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
     assert!(text.contains("host-2") && text.contains("3.4%"), "{text}");
@@ -174,11 +243,20 @@ fn threads_and_stages_at_80_by_24() {
     let mut model = model(3);
     model.key(Key::Char('2'));
     let text = screen(&mut model, PLAIN, (80, 24));
-    assert!(text.contains("reactor_1") && text.contains("uuuu") && text.contains("WW"), "{text}");
-    assert!(text.contains("70%") && text.contains("15%") && text.contains("8.00 ms"), "{text}");
+    assert!(
+        text.contains("reactor_1") && text.contains("uuuu") && text.contains("WW"),
+        "{text}"
+    );
+    assert!(
+        text.contains("70%") && text.contains("15%") && text.contains("8.00 ms"),
+        "{text}"
+    );
     model.key(Key::Char('3'));
     let text = screen(&mut model, PLAIN, (80, 24));
-    assert!(text.contains("how long whole request took") && text.contains("NEW -> NEED_BUFFER"), "{text}");
+    assert!(
+        text.contains("how long whole request took") && text.contains("NEW -> NEED_BUFFER"),
+        "{text}"
+    );
     // Five seconds: most requests at the bottom, and the one that took fifty times as long at the
     // top.
     assert!(text.contains("#####") && text.contains("....."), "{text}");
@@ -191,11 +269,23 @@ fn cpus_at_80_by_24_and_their_details() {
     let text = screen(&mut model, PLAIN, (80, 24));
     let said = "2 CPUs of pollers; most was taken of CPU 2: 100 ms (10%), 60.0 ms of it yes [4711]";
     assert!(text.contains(&said[..79]), "{text}");
-    for part in ["CPU OWNER", "TAKEN", "WORST INTRUDER", "ooooooo", "reactor_2", "90%", "10%", "60.0 ms"] {
+    for part in [
+        "CPU OWNER",
+        "TAKEN",
+        "WORST INTRUDER",
+        "ooooooo",
+        "reactor_2",
+        "90%",
+        "10%",
+        "60.0 ms",
+    ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
     let wide = screen(&mut model, PLAIN, (200, 24));
-    assert!(wide.contains("WORST VICTIM") && wide.contains("work vmstat_update 900 ms"), "{wide}");
+    assert!(
+        wide.contains("WORST VICTIM") && wide.contains("work vmstat_update 900 ms"),
+        "{wide}"
+    );
     model.key(Key::Enter);
     let text = screen(&mut model, PLAIN, (80, 40));
     let expected = [
@@ -223,38 +313,81 @@ fn details_have_history_and_slowest_requests() {
     let mut model = model(3);
     model.key(Key::Enter);
     let text = screen(&mut model, PLAIN, (80, 24));
-    assert!(text.contains("TCP nqn.2016-06.io.spdk:cnode2 nqn.2014-08.com.example:host-2 qid 2 0x2"), "{text}");
+    assert!(
+        text.contains("TCP nqn.2016-06.io.spdk:cnode2 nqn.2014-08.com.example:host-2 qid 2 0x2"),
+        "{text}"
+    );
     assert!(
         text.contains("the slowest requests")
             && text.contains("  TCP_REQ_NEW -> NEED_BUFFER          40.0 us tttttttttt")
             && text.contains("  TCP_REQ_EXECUTING -> EXECUTED       2.00 us ")
-            && text.lines().any(|line| line.ends_with("us                                 dd")),
+            && text
+                .lines()
+                .any(|line| line.ends_with("us                                 dd")),
         "{text}"
     );
     model.key(Key::Escape);
     model.key(Key::Char('2'));
     model.key(Key::Enter);
     let text = screen(&mut model, PLAIN, (80, 24));
-    assert!(text.contains("yes [4711]") && text.contains("epoll_wait") && text.contains("longest wait"), "{text}");
+    assert!(
+        text.contains("yes [4711]") && text.contains("epoll_wait") && text.contains("longest wait"),
+        "{text}"
+    );
 }
 
 #[test]
 fn every_size_and_state_can_be_drawn() {
     let looks = [
         PLAIN,
-        Look { colours: Colours::Sixteen, unicode: true, eighths: false },
-        Look { colours: Colours::Many, unicode: true, eighths: true },
-        Look { colours: Colours::Sixteen, unicode: false, eighths: false },
+        Look {
+            colours: Colours::Sixteen,
+            unicode: true,
+            eighths: false,
+        },
+        Look {
+            colours: Colours::Many,
+            unicode: true,
+            eighths: true,
+        },
+        Look {
+            colours: Colours::Sixteen,
+            unicode: false,
+            eighths: false,
+        },
     ];
-    let keys = ['1', '2', '3', '4'].into_iter().flat_map(|tab| [Key::Char(tab), Key::Enter, Key::Escape]);
-    let keys = keys.chain([Key::Char('?'), Key::End, Key::Escape, Key::Char('/'), Key::Char('x')]);
+    let keys = ['1', '2', '3', '4']
+        .into_iter()
+        .flat_map(|tab| [Key::Char(tab), Key::Enter, Key::Escape]);
+    let keys = keys.chain([
+        Key::Char('?'),
+        Key::End,
+        Key::Escape,
+        Key::Char('/'),
+        Key::Char('x'),
+    ]);
     let mut full = model(100);
-    let mut empty = Model::new("a [1]", [Some("it has none".to_owned()), Some("not permitted".to_owned())]);
+    let mut empty = Model::new(
+        "a [1]",
+        [
+            Some("it has none".to_owned()),
+            Some("not permitted".to_owned()),
+        ],
+    );
     for key in keys {
         for model in [&mut full, &mut empty] {
             model.key(key);
             for look in looks {
-                for size in [(1, 1), (20, 6), (21, 7), (40, 10), (80, 24), (200, 50), (500, 4), (5, 100)] {
+                for size in [
+                    (1, 1),
+                    (20, 6),
+                    (21, 7),
+                    (40, 10),
+                    (80, 24),
+                    (200, 50),
+                    (500, 4),
+                    (5, 100),
+                ] {
                     screen(model, look, size);
                 }
             }
@@ -268,7 +401,9 @@ fn the_selected_line_is_on_the_screen() {
     for key in [Key::End, Key::PageUp, Key::PageUp, Key::Home, Key::PageDown] {
         model.key(key);
         let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("in memory");
-        terminal.draw(|frame| draw(&mut model, PLAIN, frame.buffer_mut())).expect("drawn");
+        terminal
+            .draw(|frame| draw(&mut model, PLAIN, frame.buffer_mut()))
+            .expect("drawn");
         let buffer = terminal.backend().buffer();
         let is_chosen = |y: &u16| buffer[(0, *y)].modifier.contains(Modifier::REVERSED);
         assert_eq!((7..23).filter(is_chosen).count(), 1, "{key:?}");
@@ -281,7 +416,11 @@ fn what_is_clicked_at_is_what_is_drawn_there() {
     model.key(Key::Char('m'));
     let text = screen(&mut model, PLAIN, (80, 24));
     let tabs = text.lines().nth(1).expect("the tabs");
-    for (name, tab) in [("threads", Tab::Threads), ("CPUs", Tab::Cpus), ("connections", Tab::Connections)] {
+    for (name, tab) in [
+        ("threads", Tab::Threads),
+        ("CPUs", Tab::Cpus),
+        ("connections", Tab::Connections),
+    ] {
         model.key(Key::Click(tabs.find(name).expect("it is there") as u16, 1));
         assert_eq!(model.tab(), tab);
     }
@@ -292,20 +431,34 @@ fn what_is_clicked_at_is_what_is_drawn_there() {
     model.key(Key::Click(3, y as u16));
     model.key(Key::Click(3, y as u16));
     let text = screen(&mut model, PLAIN, (80, 24));
-    assert!(text.contains("the slowest requests") && text.contains(&format!("{host} ")), "{host}\n{text}");
+    assert!(
+        text.contains("the slowest requests") && text.contains(&format!("{host} ")),
+        "{host}\n{text}"
+    );
 }
 
 #[test]
 fn colours_are_those_that_there_are() {
     let mut model = model(3);
-    for (colours, has_any) in [(Colours::None, false), (Colours::Sixteen, true), (Colours::Many, true)] {
+    for (colours, has_any) in [
+        (Colours::None, false),
+        (Colours::Sixteen, true),
+        (Colours::Many, true),
+    ] {
         for tab in ['1', '2', '3', '4'] {
             model.key(Key::Char(tab));
             let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("in memory");
-            let look = Look { colours, unicode: true, eighths: true };
-            terminal.draw(|frame| draw(&mut model, look, frame.buffer_mut())).expect("drawn");
+            let look = Look {
+                colours,
+                unicode: true,
+                eighths: true,
+            };
+            terminal
+                .draw(|frame| draw(&mut model, look, frame.buffer_mut()))
+                .expect("drawn");
             let colour = |cell: &ratatui_core::buffer::Cell| {
-                cell.fg != ratatui_core::style::Color::Reset || cell.bg != ratatui_core::style::Color::Reset
+                cell.fg != ratatui_core::style::Color::Reset
+                    || cell.bg != ratatui_core::style::Color::Reset
             };
             let found = terminal.backend().buffer().content().iter().any(colour);
             assert_eq!(found, has_any, "{colours:?} {tab}");

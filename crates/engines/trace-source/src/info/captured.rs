@@ -24,13 +24,36 @@ pub(crate) fn info(
     if let Some(meta) = meta {
         of_meta(text, meta, screen);
     }
-    line(text, "era", &format!("{:?} (SPDK {})", trace.era(), trace.era().versions()), screen);
+    line(
+        text,
+        "era",
+        &format!("{:?} (SPDK {})", trace.era(), trace.era().versions()),
+        screen,
+    );
     let measured = measured.map_or_else(String::new, |measured| {
-        let side = if measured.stated_off > 0.0 { "high" } else { "low" };
-        format!(" (in the capture {}: {:.0} ppm too {side})", measured.rate.get(), measured.stated_off.abs())
+        let side = if measured.stated_off > 0.0 {
+            "high"
+        } else {
+            "low"
+        };
+        format!(
+            " (in the capture {}: {:.0} ppm too {side})",
+            measured.rate.get(),
+            measured.stated_off.abs()
+        )
     });
-    line(text, "tick rate", &format!("{} ticks/s{measured}", trace.tick_rate().get()), screen);
-    line(text, "tracepoints", &trace.tpoints().all().len().to_string(), screen);
+    line(
+        text,
+        "tick rate",
+        &format!("{} ticks/s{measured}", trace.tick_rate().get()),
+        screen,
+    );
+    line(
+        text,
+        "tracepoints",
+        &trace.tpoints().all().len().to_string(),
+        screen,
+    );
     line(text, "records", &records.to_string(), screen);
     rings(text, &summary.rings, trace, screen);
     if summary.problems.is_empty() {
@@ -43,14 +66,25 @@ pub(crate) fn info(
 }
 
 /// Describes a capture whose trace is missing or can't be read; `None` if it has a readable one.
-pub fn without_trace(dir: &Path, as_json: bool, screen: Screen, observer: &Observer) -> anyhow::Result<Option<String>> {
+pub fn without_trace(
+    dir: &Path,
+    as_json: bool,
+    screen: Screen,
+    observer: &Observer,
+) -> anyhow::Result<Option<String>> {
     let reader = captures::reader_quietly(dir)?;
-    let Err(error) = reader.trace() else { return Ok(None) };
+    let Err(error) = reader.trace() else {
+        return Ok(None);
+    };
     captures::report(&reader, dir, observer);
     let problems = reader.ends().map(|(file, end)| format!("{file}: {end}"));
     let problems: Vec<String> = std::iter::once(error.to_string()).chain(problems).collect();
     if as_json {
-        return Ok(Some(json::without_trace(&printable(dir), reader.meta(), &problems)));
+        return Ok(Some(json::without_trace(
+            &printable(dir),
+            reader.meta(),
+            &problems,
+        )));
     }
     let mut text = String::new();
     line(&mut text, "capture", &printable(dir), screen);
@@ -62,7 +96,13 @@ pub fn without_trace(dir: &Path, as_json: bool, screen: Screen, observer: &Obser
 }
 
 fn of_meta(text: &mut String, meta: &Meta, screen: Screen) {
-    let Meta { process, machine, begin, end, .. } = meta;
+    let Meta {
+        process,
+        machine,
+        begin,
+        end,
+        ..
+    } = meta;
     let until = end.as_ref().map_or_else(
         || "cut short".to_owned(),
         |end| {
@@ -71,44 +111,112 @@ fn of_meta(text: &mut String, meta: &Meta, screen: Screen) {
         },
     );
     let shown = |text: &str| ::text::printable::text(text.as_bytes()).into_owned();
-    line(text, "captured", &format!("{}, {}", shown(&begin.utc), shown(&until)), screen);
-    line(text, "process", &format!("{}, {}", process.pid, shown(&process.program)), screen);
-    line(text, "machine", &format!("{}, Linux {}", shown(&machine.hostname), shown(&machine.kernel)), screen);
+    line(
+        text,
+        "captured",
+        &format!("{}, {}", shown(&begin.utc), shown(&until)),
+        screen,
+    );
+    line(
+        text,
+        "process",
+        &format!("{}, {}", process.pid, shown(&process.program)),
+        screen,
+    );
+    line(
+        text,
+        "machine",
+        &format!(
+            "{}, Linux {}",
+            shown(&machine.hostname),
+            shown(&machine.kernel)
+        ),
+        screen,
+    );
     if let Some(end) = end
         && meta.captured.kernel
     {
-        let lost = if end.events_lost > 0 { format!(", {} lost", end.events_lost) } else { String::new() };
-        line(text, "kernel", &format!("{}{lost}", counted(end.events, "event")), screen);
+        let lost = if end.events_lost > 0 {
+            format!(", {} lost", end.events_lost)
+        } else {
+            String::new()
+        };
+        line(
+            text,
+            "kernel",
+            &format!("{}{lost}", counted(end.events, "event")),
+            screen,
+        );
     }
     if let Some(clock) = end.as_ref().and_then(capture::clock) {
         line(text, "clocks", &format!("on one line {clock}"), screen);
     }
     if let Some(join) = end.as_ref().and_then(capture::join) {
-        line(text, "probes", &format!("the kernel's time is later than their own {join}"), screen);
+        line(
+            text,
+            "probes",
+            &format!("the kernel's time is later than their own {join}"),
+            screen,
+        );
     }
     for (part, why) in &meta.missing {
-        line(text, "missing", &format!("{}: {}", shown(part), shown(why)), screen);
+        line(
+            text,
+            "missing",
+            &format!("{}: {}", shown(part), shown(why)),
+            screen,
+        );
     }
 }
 
 fn rings(text: &mut String, rings: &[CapturedRing], trace: &CapturedTrace, screen: Screen) {
-    let used = || rings.iter().filter(|ring| ring.records > 0 || ring.lost > 0);
-    let start = used().filter_map(|ring| ring.span).map(|(first, _)| first).min().unwrap_or_default();
-    let at = |tsc: Ticks| trace.tick_rate().nanos(Ticks(tsc.0.saturating_sub(start.0))).to_string();
+    let used = || {
+        rings
+            .iter()
+            .filter(|ring| ring.records > 0 || ring.lost > 0)
+    };
+    let start = used()
+        .filter_map(|ring| ring.span)
+        .map(|(first, _)| first)
+        .min()
+        .unwrap_or_default();
+    let at = |tsc: Ticks| {
+        trace
+            .tick_rate()
+            .nanos(Ticks(tsc.0.saturating_sub(start.0)))
+            .to_string()
+    };
     let [lcore, thread, slots, records, lost] = ["lcore", "thread", "slots", "records", "lost"];
-    let head =
-        format!("{lcore:>5}  {thread:<16} {slots:>9} {records:>11} {lost:>9} {:>15} {:>15}", "first (us)", "last (us)");
+    let head = format!(
+        "{lcore:>5}  {thread:<16} {slots:>9} {records:>11} {lost:>9} {:>15} {:>15}",
+        "first (us)", "last (us)"
+    );
     let _ = writeln!(text, "\n{}", screen.cut(&head));
     for ring in used() {
-        let (begin, end) = ring.span.map_or((String::new(), String::new()), |(a, b)| (at(a), at(b)));
-        let CapturedRing { lcore, thread_name, slots, records, lost, .. } = ring;
-        let row = format!("{lcore:>5}  {thread_name:<16} {slots:>9} {records:>11} {lost:>9} {begin:>15} {end:>15}");
+        let (begin, end) = ring
+            .span
+            .map_or((String::new(), String::new()), |(a, b)| (at(a), at(b)));
+        let CapturedRing {
+            lcore,
+            thread_name,
+            slots,
+            records,
+            lost,
+            ..
+        } = ring;
+        let row = format!(
+            "{lcore:>5}  {thread_name:<16} {slots:>9} {records:>11} {lost:>9} {begin:>15} {end:>15}"
+        );
         let _ = writeln!(text, "{}", screen.cut(&row));
     }
     let idle = rings.len() - used().count();
     if idle > 0 {
         let have = if idle == 1 { "has" } else { "have" };
-        let _ = writeln!(text, "{} more {have} a ring and no records", counted(idle as u64, "lcore"));
+        let _ = writeln!(
+            text,
+            "{} more {have} a ring and no records",
+            counted(idle as u64, "lcore")
+        );
     }
     text.push('\n');
 }

@@ -2,7 +2,9 @@
 
 use capture::Meta;
 use records::json_text::{member, number_member, string, string_member};
-use spdk_trace::{ArgKind, CapturedTrace, Lcore, Problems, RawTrace, TickRate, Ticks, Tpoint, Trace};
+use spdk_trace::{
+    ArgKind, CapturedTrace, Lcore, Problems, RawTrace, TickRate, Ticks, Tpoint, Trace,
+};
 use text::json::begin;
 
 use super::{Info, lcores_of};
@@ -11,7 +13,12 @@ use crate::{Loaded, Measured};
 /// Formats one object that describes the trace. Times are in nanoseconds from the first record of
 /// all lcores.
 pub fn info(loaded: &Loaded) -> Info {
-    let Loaded { trace, name, measured, capture } = loaded;
+    let Loaded {
+        trace,
+        name,
+        measured,
+        capture,
+    } = loaded;
     let mut out = begin("trace.info").into_bytes();
     string_member(&mut out, "trace", name);
     let (records, problems) = match trace {
@@ -32,7 +39,9 @@ pub fn info(loaded: &Loaded) -> Info {
         Trace::Json(_) => document(&mut out, trace, *measured),
     };
     member(&mut out, "problems");
-    list(&mut out, problems.iter(), |out, finding| string(out, finding.to_string().as_bytes()));
+    list(&mut out, problems.iter(), |out, finding| {
+        string(out, finding.to_string().as_bytes());
+    });
     member(&mut out, "owners");
     list(&mut out, trace.owners().iter(), |out, (id, description)| {
         out.push(b'{');
@@ -41,11 +50,19 @@ pub fn info(loaded: &Loaded) -> Info {
         out.push(b'}');
     });
     out.extend_from_slice(b"}\n");
-    Info { text: String::from_utf8_lossy(&out).into_owned(), records, problems }
+    Info {
+        text: String::from_utf8_lossy(&out).into_owned(),
+        records,
+        problems,
+    }
 }
 
 /// Appends an array.
-fn list<T>(out: &mut Vec<u8>, items: impl Iterator<Item = T>, mut write: impl FnMut(&mut Vec<u8>, T)) {
+fn list<T>(
+    out: &mut Vec<u8>,
+    items: impl Iterator<Item = T>,
+    mut write: impl FnMut(&mut Vec<u8>, T),
+) {
     out.push(b'[');
     for (index, item) in items.enumerate() {
         if index > 0 {
@@ -79,7 +96,12 @@ struct Ring<'a> {
 
 /// Appends an object for each lcore. Times start with the first record of all.
 fn lcores(out: &mut Vec<u8>, rate: TickRate, rings: &[Ring<'_>]) {
-    let start = rings.iter().filter_map(|ring| ring.span).map(|(first, _)| first).min().unwrap_or_default();
+    let start = rings
+        .iter()
+        .filter_map(|ring| ring.span)
+        .map(|(first, _)| first)
+        .min()
+        .unwrap_or_default();
     member(out, "lcores");
     list(out, rings.iter(), |out, ring| {
         out.push(b'{');
@@ -105,7 +127,9 @@ fn lcores(out: &mut Vec<u8>, rate: TickRate, rings: &[Ring<'_>]) {
 
 fn rings(out: &mut Vec<u8>, raw: &RawTrace) {
     let all: Vec<_> = raw.rings().collect();
-    let (used, idle): (Vec<_>, Vec<_>) = all.iter().partition(|ring| ring.records > 0 || ring.written > 0);
+    let (used, idle): (Vec<_>, Vec<_>) = all
+        .iter()
+        .partition(|ring| ring.records > 0 || ring.written > 0);
     number_member(out, "idle_lcores", idle.len() as u64);
     let used = used.into_iter().map(|ring| Ring {
         lcore: ring.lcore,
@@ -131,7 +155,9 @@ pub fn without_trace(name: &str, meta: &Meta, problems: &[String]) -> String {
     of_meta(&mut out, meta);
     number_member(&mut out, "records", 0);
     member(&mut out, "problems");
-    list(&mut out, problems.iter(), |out, problem| string(out, problem.as_bytes()));
+    list(&mut out, problems.iter(), |out, problem| {
+        string(out, problem.as_bytes());
+    });
     out.extend_from_slice(b"}\n");
     String::from_utf8_lossy(&out).into_owned()
 }
@@ -160,13 +186,20 @@ fn of_capture(
     string_member(out, "era", &format!("{:?}", captured.era()));
     string_member(out, "spdk", captured.era().versions());
     head(out, trace, records, measured);
-    let (used, idle): (Vec<_>, Vec<_>) = summary.rings.iter().partition(|ring| ring.records > 0 || ring.lost > 0);
+    let (used, idle): (Vec<_>, Vec<_>) = summary
+        .rings
+        .iter()
+        .partition(|ring| ring.records > 0 || ring.lost > 0);
     number_member(out, "idle_lcores", idle.len() as u64);
     let used = used.into_iter().map(|ring| Ring {
         lcore: ring.lcore,
         thread: Some(&ring.thread_name),
         wrapped: None,
-        numbers: vec![("slots", ring.slots), ("records", ring.records), ("lost", ring.lost)],
+        numbers: vec![
+            ("slots", ring.slots),
+            ("records", ring.records),
+            ("lost", ring.lost),
+        ],
         span: ring.span,
     });
     lcores(out, trace.tick_rate(), &used.collect::<Vec<_>>());
@@ -205,7 +238,10 @@ fn one(out: &mut Vec<u8>, tpoint: &Tpoint) {
     number_member(out, "id", u64::from(tpoint.id));
     number_member(out, "group", u64::from(tpoint.group()));
     string_member(out, "name", &tpoint.name);
-    for (name, prefix) in [("owner", tpoint.owner_prefix), ("object", tpoint.object_prefix)] {
+    for (name, prefix) in [
+        ("owner", tpoint.owner_prefix),
+        ("object", tpoint.object_prefix),
+    ] {
         if let Some(prefix) = prefix {
             string_member(out, name, prefix.encode_utf8(&mut [0; 4]));
         }

@@ -30,8 +30,20 @@ const MOST_OWNERS: usize = 20;
 /// Describes a trace for `--info`; `all` lists all its owners.
 pub fn info(loaded: &Loaded, screen: Screen, all: bool) -> Info {
     let mut text = String::new();
-    let Loaded { trace, name, measured, capture } = loaded;
-    line(&mut text, "trace", &screen.width().map_or_else(|| name.into(), |width| shorten(name, width - VALUE)), screen);
+    let Loaded {
+        trace,
+        name,
+        measured,
+        capture,
+    } = loaded;
+    line(
+        &mut text,
+        "trace",
+        &screen
+            .width()
+            .map_or_else(|| name.into(), |width| shorten(name, width - VALUE)),
+        screen,
+    );
     let rate = trace.tick_rate().get();
     let (records, problems) = match trace {
         Trace::Raw(raw) => {
@@ -39,12 +51,18 @@ pub fn info(loaded: &Loaded, screen: Screen, all: bool) -> Info {
             (raw.record_count(), raw.problems().clone())
         }
         Trace::Json(_) => json_info(&mut text, trace, rate, screen),
-        Trace::Captured(captured) => captured::info(&mut text, (captured, capture.as_deref()), *measured, screen),
+        Trace::Captured(captured) => {
+            captured::info(&mut text, (captured, capture.as_deref()), *measured, screen)
+        }
     };
     let owners = trace.owners();
     if !owners.is_empty() {
         line(&mut text, "owners", &owners.len().to_string(), screen);
-        let shown = if all { owners.len() } else { owners.len().min(MOST_OWNERS) };
+        let shown = if all {
+            owners.len()
+        } else {
+            owners.len().min(MOST_OWNERS)
+        };
         for (id, description) in owners.iter().take(shown) {
             let _ = writeln!(text, "{}", screen.cut(&format!("  {id:>5}  {description}")));
         }
@@ -52,7 +70,11 @@ pub fn info(loaded: &Loaded, screen: Screen, all: bool) -> Info {
             let _ = writeln!(text, "... and {} more: --all", owners.len() - shown);
         }
     }
-    Info { text, records, problems }
+    Info {
+        text,
+        records,
+        problems,
+    }
 }
 
 /// Column at which values start.
@@ -61,9 +83,10 @@ const VALUE: usize = 13;
 /// Appends a line about one thing. On a terminal, a long value is wrapped.
 pub fn line(text: &mut String, what: &str, value: &str, screen: Screen) {
     let what = format!("{what}:");
-    let value = screen
-        .width()
-        .map_or_else(|| value.to_owned(), |width| wrap(value, width - VALUE).join(&format!("\n{:VALUE$}", "")));
+    let value = screen.width().map_or_else(
+        || value.to_owned(),
+        |width| wrap(value, width - VALUE).join(&format!("\n{:VALUE$}", "")),
+    );
     let _ = writeln!(text, "{what:<12} {value}");
 }
 
@@ -90,21 +113,34 @@ const LEAST_NAME: usize = 8;
 /// content.
 fn ring_table(text: &mut String, rows: &[[String; RING.len()]], screen: Screen) {
     let head = RING.map(|(head, _)| head.to_owned());
-    let is_shown = |column: usize| !screen.is_terminal() || column != LATE || rows.iter().any(|row| row[LATE] != "0");
+    let is_shown = |column: usize| {
+        !screen.is_terminal() || column != LATE || rows.iter().any(|row| row[LATE] != "0")
+    };
     let columns: Vec<usize> = (0..RING.len()).filter(|&column| is_shown(column)).collect();
     let mut widths = RING.map(|(_, width)| width);
     if let Some(width) = screen.width() {
         for &column in &columns {
-            let cells = rows.iter().chain([&head]).map(|row| screen::columns(&row[column]));
+            let cells = rows
+                .iter()
+                .chain([&head])
+                .map(|row| screen::columns(&row[column]));
             widths[column] = cells.max().unwrap_or_default();
         }
-        let taken = columns.iter().map(|&column| widths[column] + 1).sum::<usize>() - 1;
+        let taken = columns
+            .iter()
+            .map(|&column| widths[column] + 1)
+            .sum::<usize>()
+            - 1;
         let name = widths[THREAD];
-        widths[THREAD] = name.saturating_sub(taken.saturating_sub(width)).max(LEAST_NAME.min(name));
+        widths[THREAD] = name
+            .saturating_sub(taken.saturating_sub(width))
+            .max(LEAST_NAME.min(name));
     }
     for row in [&head].into_iter().chain(rows) {
         let cell = |&column: &usize| match column {
-            THREAD if screen.is_terminal() => screen::pad(&shorten(&row[THREAD], widths[THREAD]), widths[THREAD]),
+            THREAD if screen.is_terminal() => {
+                screen::pad(&shorten(&row[THREAD], widths[THREAD]), widths[THREAD])
+            }
             // In files there is one more blank in front of names.
             THREAD => format!(" {:<1$}", row[THREAD], widths[THREAD] - 1),
             _ => screen::pad_left(&row[column], widths[column]),
@@ -115,18 +151,42 @@ fn ring_table(text: &mut String, rows: &[[String; RING.len()]], screen: Screen) 
 }
 
 fn raw_info(text: &mut String, raw: &RawTrace, measured: Option<Measured>, screen: Screen) {
-    line(text, "era", &format!("{:?} (SPDK {})", raw.era(), raw.era().versions()), screen);
+    line(
+        text,
+        "era",
+        &format!("{:?} (SPDK {})", raw.era(), raw.era().versions()),
+        screen,
+    );
     let measured = measured.map_or_else(String::new, |measured| format!(" ({measured})"));
-    line(text, "tick rate", &format!("{} ticks/s{measured}", raw.tick_rate().get()), screen);
-    line(text, "tracepoints", &raw.tpoints().all().len().to_string(), screen);
+    line(
+        text,
+        "tick rate",
+        &format!("{} ticks/s{measured}", raw.tick_rate().get()),
+        screen,
+    );
+    line(
+        text,
+        "tracepoints",
+        &raw.tpoints().all().len().to_string(),
+        screen,
+    );
     line(text, "records", &raw.record_count().to_string(), screen);
     text.push('\n');
     let rings: Vec<_> = raw.rings().collect();
-    let first = rings.iter().filter_map(|ring| ring.span).map(|(first, _)| first).min().unwrap_or_default();
-    let used = rings.iter().filter(|ring| ring.records > 0 || ring.written > 0);
+    let first = rings
+        .iter()
+        .filter_map(|ring| ring.span)
+        .map(|(first, _)| first)
+        .min()
+        .unwrap_or_default();
+    let used = rings
+        .iter()
+        .filter(|ring| ring.records > 0 || ring.written > 0);
     let row = |ring: &RingSummary| {
         let at = |tsc: Ticks| raw.tick_rate().nanos(Ticks(tsc.0 - first.0)).to_string();
-        let (begin, end) = ring.span.map_or((String::new(), String::new()), |(a, b)| (at(a), at(b)));
+        let (begin, end) = ring
+            .span
+            .map_or((String::new(), String::new()), |(a, b)| (at(a), at(b)));
         [
             ring.lcore.to_string(),
             ring.thread_name.clone(),
@@ -145,20 +205,40 @@ fn raw_info(text: &mut String, raw: &RawTrace, measured: Option<Measured>, scree
 
 /// Appends the facts missing from the table of rings: idle lcores, cleared records, and problems.
 fn rest_of_rings(text: &mut String, raw: &RawTrace, rings: &[RingSummary], screen: Screen) {
-    let idle = rings.iter().filter(|ring| ring.records == 0 && ring.written == 0).count();
+    let idle = rings
+        .iter()
+        .filter(|ring| ring.records == 0 && ring.written == 0)
+        .count();
     if idle > 0 {
-        let (s, have) = if idle == 1 { ("", "has") } else { ("s", "have") };
+        let (s, have) = if idle == 1 {
+            ("", "has")
+        } else {
+            ("s", "have")
+        };
         let line = format!("{idle} more lcore{s} {have} a ring and no records");
         let _ = writeln!(text, "{}", screen.cut(&line));
     }
     let cleared: u64 = rings.iter().map(|ring| ring.cleared).sum();
     if cleared > 0 {
-        let _ = writeln!(text, "{} cleared by the user: not shown", counted(cleared, "record"));
+        let _ = writeln!(
+            text,
+            "{} cleared by the user: not shown",
+            counted(cleared, "record")
+        );
     }
     text.push('\n');
     if raw.problems().is_empty() {
         let wrapped = rings.iter().any(|ring| ring.wrapped);
-        line(text, "lost", if wrapped { "only what the wrapped rings overwrote" } else { "nothing" }, screen);
+        line(
+            text,
+            "lost",
+            if wrapped {
+                "only what the wrapped rings overwrote"
+            } else {
+                "nothing"
+            },
+            screen,
+        );
     }
     for finding in raw.problems().iter() {
         line(text, "problem", &finding.to_string(), screen);
@@ -172,8 +252,14 @@ pub type Lcores = BTreeMap<Lcore, (u64, Ticks, Ticks)>;
 pub fn lcores_of(trace: &Trace) -> (Lcores, Problems) {
     let mut lcores = Lcores::new();
     let problems = trace.for_each(|record| {
-        let lcore = lcores.entry(record.lcore).or_insert((0, record.tsc, record.tsc));
-        *lcore = (lcore.0 + 1, lcore.1.min(record.tsc), lcore.2.max(record.tsc));
+        let lcore = lcores
+            .entry(record.lcore)
+            .or_insert((0, record.tsc, record.tsc));
+        *lcore = (
+            lcore.0 + 1,
+            lcore.1.min(record.tsc),
+            lcore.2.max(record.tsc),
+        );
         ControlFlow::Continue(())
     });
     (lcores, problems)
@@ -182,16 +268,37 @@ pub fn lcores_of(trace: &Trace) -> (Lcores, Problems) {
 fn json_info(text: &mut String, trace: &Trace, rate: u64, screen: Screen) -> (u64, Problems) {
     let (lcores, problems) = lcores_of(trace);
     let records: u64 = lcores.values().map(|(records, ..)| records).sum();
-    line(text, "form", "JSON of spdk_trace, which does not show whether rings wrapped", screen);
+    line(
+        text,
+        "form",
+        "JSON of spdk_trace, which does not show whether rings wrapped",
+        screen,
+    );
     line(text, "tick rate", &format!("{rate} ticks/s"), screen);
-    line(text, "tracepoints", &trace.tpoints().all().len().to_string(), screen);
+    line(
+        text,
+        "tracepoints",
+        &trace.tpoints().all().len().to_string(),
+        screen,
+    );
     line(text, "records", &records.to_string(), screen);
-    let head = format!("{:>5}  {:>10} {:>16} {:>16}", "lcore", "records", "first (us)", "last (us)");
+    let head = format!(
+        "{:>5}  {:>10} {:>16} {:>16}",
+        "lcore", "records", "first (us)", "last (us)"
+    );
     let _ = writeln!(text, "\n{}", screen.cut(&head));
-    let start = lcores.values().map(|(_, first, _)| *first).min().unwrap_or_default();
+    let start = lcores
+        .values()
+        .map(|(_, first, _)| *first)
+        .min()
+        .unwrap_or_default();
     for (lcore, (records, first, last)) in &lcores {
         let at = |tsc: &Ticks| trace.tick_rate().nanos(Ticks(tsc.0 - start.0)).to_string();
-        let row = format!("{lcore:>5}  {records:>10} {:>16} {:>16}", at(first), at(last));
+        let row = format!(
+            "{lcore:>5}  {records:>10} {:>16} {:>16}",
+            at(first),
+            at(last)
+        );
         let _ = writeln!(text, "{}", screen.cut(&row));
     }
     text.push('\n');
@@ -207,10 +314,26 @@ fn json_info(text: &mut String, trace: &Trace, rate: u64, screen: Screen) -> (u6
 /// Formats the text of `--list-tpoints`.
 pub fn tpoints(loaded: &Loaded, screen: Screen) -> String {
     let all = loaded.trace.tpoints().all();
-    let longest = all.iter().map(|tpoint| screen::columns(&tpoint.name)).max().unwrap_or_default();
-    let longest_argument = all.iter().flat_map(arguments).map(|it| screen::columns(&it)).max().unwrap_or_default();
-    let name_width = if screen.is_terminal() { longest } else { TPOINT_NAME };
-    let head = format!("{:>5} {:>5}  {:<name_width$} {:<5} {:<6} ", "id", "group", "name", "owner", "object");
+    let longest = all
+        .iter()
+        .map(|tpoint| screen::columns(&tpoint.name))
+        .max()
+        .unwrap_or_default();
+    let longest_argument = all
+        .iter()
+        .flat_map(arguments)
+        .map(|it| screen::columns(&it))
+        .max()
+        .unwrap_or_default();
+    let name_width = if screen.is_terminal() {
+        longest
+    } else {
+        TPOINT_NAME
+    };
+    let head = format!(
+        "{:>5} {:>5}  {:<name_width$} {:<5} {:<6} ",
+        "id", "group", "name", "owner", "object"
+    );
     let mut text = format!("{}\n", screen.cut(&format!("{head}arguments")));
     for tpoint in all {
         let prefix = |prefix: Option<char>| prefix.map_or_else(|| "-".to_owned(), String::from);
@@ -249,8 +372,15 @@ fn arguments(tpoint: &Tpoint) -> Vec<String> {
 
 /// Appends the arguments to the line. On a terminal, they are wrapped if they are too long. If the
 /// longest argument of any tracepoint does not fit after the line, they are on lines of their own.
-fn with_arguments(line: String, arguments: &[String], longest: usize, screen: Screen) -> Vec<String> {
-    let Some(width) = screen.width() else { return vec![line + &arguments.join(" ")] };
+fn with_arguments(
+    line: String,
+    arguments: &[String],
+    longest: usize,
+    screen: Screen,
+) -> Vec<String> {
+    let Some(width) = screen.width() else {
+        return vec![line + &arguments.join(" ")];
+    };
     let mut indent = screen::columns(&line);
     let mut lines = vec![line];
     if indent + longest > width && !arguments.is_empty() {

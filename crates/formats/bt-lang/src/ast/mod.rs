@@ -25,10 +25,12 @@ mod stmt;
 mod types;
 pub mod visit;
 
-pub use expr::{Base, BinaryOp, Expr, ExprKind, If, IntLit, IntSuffix, MapRef, RecordField, TypeOrExpr, UnaryOp};
+pub use expr::{
+    Base, BinaryOp, Expr, ExprKind, If, IntLit, IntSuffix, MapRef, RecordField, TypeOrExpr, UnaryOp,
+};
 pub use item::{
-    CEnum, CField, CRecord, CVariant, Comment, Config, ConfigEntry, ConfigValue, Define, Fn, FnParam, Item, ItemKind,
-    Macro, MacroParam, MapDecl, Probe, Program,
+    CEnum, CField, CRecord, CVariant, Comment, Config, ConfigEntry, ConfigValue, Define, Fn,
+    FnParam, Item, ItemKind, Macro, MacroParam, MapDecl, Probe, Program,
 };
 pub use point::{AttachPoint, Part, PointForm, ProbeKind, SourceLine};
 pub use stmt::{Block, ForIter, Stmt, StmtKind};
@@ -60,12 +62,17 @@ impl Span {
     /// Returns the span from the start of the earlier to the end of the later.
     #[must_use]
     pub fn to(self, other: Self) -> Self {
-        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
+        Self {
+            start: self.start.min(other.start),
+            end: self.end.max(other.end),
+        }
     }
 
     /// Returns the text of the span in `source`; empty if the span does not fit `source`.
     pub fn text(self, source: &str) -> &str {
-        source.get(self.start as usize..self.end as usize).unwrap_or_default()
+        source
+            .get(self.start as usize..self.end as usize)
+            .unwrap_or_default()
     }
 }
 
@@ -81,7 +88,10 @@ pub struct Name {
 impl Name {
     /// Creates a name.
     pub fn new(text: impl Into<String>, span: Span) -> Self {
-        Self { text: text.into(), span }
+        Self {
+            text: text.into(),
+            span,
+        }
     }
 }
 
@@ -101,7 +111,13 @@ mod tests {
     fn kinds_of_probe_have_their_names() {
         for (kind, name, others) in ProbeKind::TABLE {
             assert_eq!(kind.name(), *name);
-            assert!(others.iter().chain([name]).all(|name| ProbeKind::by_name(name) == Some(*kind)), "{name}");
+            assert!(
+                others
+                    .iter()
+                    .chain([name])
+                    .all(|name| ProbeKind::by_name(name) == Some(*kind)),
+                "{name}"
+            );
         }
         assert_eq!(ProbeKind::by_name("BEGIN"), Some(ProbeKind::Begin));
         assert_eq!(ProbeKind::by_name("U"), Some(ProbeKind::Usdt));

@@ -177,12 +177,21 @@ probe_kinds! {
 impl ProbeKind {
     /// Returns the kind with this name, old or new, `BEGIN` and `END` included.
     pub fn by_name(name: &str) -> Option<Self> {
-        let exact = |word: &str| Self::TABLE.iter().find(|(_, full, other)| *full == word || other.contains(&word));
-        exact(name).or_else(|| exact(&name.to_ascii_lowercase())).map(|row| row.0)
+        let exact = |word: &str| {
+            Self::TABLE
+                .iter()
+                .find(|(_, full, other)| *full == word || other.contains(&word))
+        };
+        exact(name)
+            .or_else(|| exact(&name.to_ascii_lowercase()))
+            .map(|row| row.0)
     }
 
     /// Returns the current name of the kind; `?` if it is a pattern or unknown.
     pub fn name(self) -> &'static str {
-        Self::TABLE.iter().find(|row| row.0 == self).map_or("?", |row| row.1)
+        Self::TABLE
+            .iter()
+            .find(|row| row.0 == self)
+            .map_or("?", |row| row.1)
     }
 }

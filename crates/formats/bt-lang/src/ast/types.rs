@@ -123,5 +123,8 @@ const SCALARS: [(&str, u8, bool); 41] = [
 
 /// Returns the type of fixed size with this name.
 pub fn scalar(name: &str) -> Option<ScalarType> {
-    SCALARS.iter().find(|row| row.0 == name).map(|&(name, size, signed)| ScalarType { name, size, signed })
+    SCALARS
+        .iter()
+        .find(|row| row.0 == name)
+        .map(|&(name, size, signed)| ScalarType { name, size, signed })
 }

@@ -1,7 +1,9 @@
 //! Visiting and changing a tree: a pass implements the methods for the nodes that it changes, and the `walk_` functions
 //! visit their children.
 
-use super::{Block, Expr, ExprKind, ForIter, Item, ItemKind, Stmt, StmtKind, Type, TypeKind, TypeOrExpr};
+use super::{
+    Block, Expr, ExprKind, ForIter, Item, ItemKind, Stmt, StmtKind, Type, TypeKind, TypeOrExpr,
+};
 
 /// A pass over the statements, expressions and types of probes, functions and macros. C definitions aren't walked.
 ///
@@ -118,17 +120,34 @@ pub fn walk_expr<V: VisitMut + ?Sized>(visitor: &mut V, expr: &mut Expr) {
                 visitor.expr(part);
             }
         }
-        ExprKind::Record(fields) => fields.iter_mut().for_each(|field| visitor.expr(&mut field.value)),
-        ExprKind::TypeArg(of) | ExprKind::Sizeof(of) | ExprKind::Typeinfo(of) | ExprKind::Offsetof { of, .. } => {
+        ExprKind::Record(fields) => fields
+            .iter_mut()
+            .for_each(|field| visitor.expr(&mut field.value)),
+        ExprKind::TypeArg(of)
+        | ExprKind::Sizeof(of)
+        | ExprKind::Typeinfo(of)
+        | ExprKind::Offsetof { of, .. } => {
             visitor.type_or_expr(of);
         }
         ExprKind::Unary { operand, .. } | ExprKind::Comptime(operand) => visitor.expr(operand),
         ExprKind::Field { base, .. } | ExprKind::TupleField { base, .. } => visitor.expr(base),
-        ExprKind::Binary { left: first, right: second, .. } | ExprKind::Index { base: first, index: second } => {
+        ExprKind::Binary {
+            left: first,
+            right: second,
+            ..
+        }
+        | ExprKind::Index {
+            base: first,
+            index: second,
+        } => {
             visitor.expr(first);
             visitor.expr(second);
         }
-        ExprKind::Ternary { cond, then, otherwise } => {
+        ExprKind::Ternary {
+            cond,
+            then,
+            otherwise,
+        } => {
             visitor.expr(cond);
             if let Some(then) = then {
                 visitor.expr(then);

@@ -52,14 +52,24 @@ impl Dump {
     fn operator(&mut self, expr: &Expr) {
         match &expr.kind {
             ExprKind::Unary { op, operand } => {
-                let word = if op.is_postfix() { format!("post{}", op.text()) } else { op.text().to_owned() };
+                let word = if op.is_postfix() {
+                    format!("post{}", op.text())
+                } else {
+                    op.text().to_owned()
+                };
                 self.node(&word, |out| out.part(|out| out.expr(operand)));
             }
-            ExprKind::Binary { op, left, right, .. } => self.node(op.text(), |out| {
+            ExprKind::Binary {
+                op, left, right, ..
+            } => self.node(op.text(), |out| {
                 out.part(|out| out.expr(left));
                 out.part(|out| out.expr(right));
             }),
-            ExprKind::Ternary { cond, then, otherwise } => self.node(if then.is_some() { "?" } else { "?:" }, |out| {
+            ExprKind::Ternary {
+                cond,
+                then,
+                otherwise,
+            } => self.node(if then.is_some() { "?" } else { "?:" }, |out| {
                 out.part(|out| out.expr(cond));
                 if let Some(then) = then {
                     out.part(|out| out.expr(then));
@@ -70,11 +80,15 @@ impl Dump {
                 out.part(|out| out.ty(ty));
                 out.part(|out| out.expr(operand));
             }),
-            ExprKind::Comptime(operand) => self.node("comptime", |out| out.part(|out| out.expr(operand))),
-            ExprKind::Field { base, name, arrow } => self.node(if *arrow { "->" } else { "." }, |out| {
-                out.part(|out| out.expr(base));
-                out.word(&name.text);
-            }),
+            ExprKind::Comptime(operand) => {
+                self.node("comptime", |out| out.part(|out| out.expr(operand)));
+            }
+            ExprKind::Field { base, name, arrow } => {
+                self.node(if *arrow { "->" } else { "." }, |out| {
+                    out.part(|out| out.expr(base));
+                    out.word(&name.text);
+                });
+            }
             ExprKind::TupleField { base, index } => self.node(".", |out| {
                 out.part(|out| out.expr(base));
                 out.word(&index.to_string());

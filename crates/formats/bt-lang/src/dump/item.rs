@@ -2,8 +2,8 @@
 
 use super::{Dump, quoted};
 use crate::ast::{
-    AttachPoint, CEnum, CField, CRecord, CVariant, Config, ConfigEntry, ConfigValue, Item, ItemKind, MacroParam, Part,
-    PointForm, Probe,
+    AttachPoint, CEnum, CField, CRecord, CVariant, Config, ConfigEntry, ConfigValue, Item,
+    ItemKind, MacroParam, Part, PointForm, Probe,
 };
 use crate::lexer::text;
 
@@ -33,7 +33,8 @@ impl Dump {
             }),
             ItemKind::Macro(definition) => self.node("macro", |out| {
                 out.word(&definition.name.text);
-                let params: Vec<String> = definition.params.iter().map(MacroParam::written).collect();
+                let params: Vec<String> =
+                    definition.params.iter().map(MacroParam::written).collect();
                 out.word(&format!("({})", params.join(" ")));
                 out.part(|out| out.block("block", &definition.body));
             }),
@@ -94,19 +95,47 @@ impl Dump {
         let mut numbers: Vec<(&str, Option<u64>)> = Vec::new();
         match form {
             PointForm::Bare => {}
-            PointForm::Own { group, name } => parts = vec![("group", Some(group)), ("name", name.as_ref())],
-            PointForm::Function { target, lang, function, offset, address } => {
-                parts = vec![("target", target.as_ref()), ("lang", lang.as_ref()), ("function", function.as_ref())];
-                numbers = vec![("offset", Some(*offset).filter(|offset| *offset > 0)), ("address", *address)];
+            PointForm::Own { group, name } => {
+                parts = vec![("group", Some(group)), ("name", name.as_ref())];
+            }
+            PointForm::Function {
+                target,
+                lang,
+                function,
+                offset,
+                address,
+            } => {
+                parts = vec![
+                    ("target", target.as_ref()),
+                    ("lang", lang.as_ref()),
+                    ("function", function.as_ref()),
+                ];
+                numbers = vec![
+                    ("offset", Some(*offset).filter(|offset| *offset > 0)),
+                    ("address", *address),
+                ];
             }
             PointForm::Source { target, line } => {
                 parts = vec![("target", Some(target)), ("source", Some(&line.file))];
-                numbers = vec![("line", Some(line.line.into())), ("column", line.column.map(u64::from))];
+                numbers = vec![
+                    ("line", Some(line.line.into())),
+                    ("column", line.column.map(u64::from)),
+                ];
             }
-            PointForm::Usdt { target, provider, name } => {
-                parts = vec![("target", target.as_ref()), ("provider", provider.as_ref()), ("name", Some(name))];
+            PointForm::Usdt {
+                target,
+                provider,
+                name,
+            } => {
+                parts = vec![
+                    ("target", target.as_ref()),
+                    ("provider", provider.as_ref()),
+                    ("name", Some(name)),
+                ];
             }
-            PointForm::Event { category, name } => parts = vec![("category", category.as_ref()), ("name", Some(name))],
+            PointForm::Event { category, name } => {
+                parts = vec![("category", category.as_ref()), ("name", Some(name))];
+            }
             PointForm::Timer { unit, count } => {
                 parts = vec![("unit", unit.as_ref())];
                 numbers = vec![("count", Some(*count))];
@@ -115,18 +144,36 @@ impl Dump {
                 parts = vec![("event", Some(event))];
                 numbers = vec![("period", *period)];
             }
-            PointForm::Watch { place, length, mode } => {
+            PointForm::Watch {
+                place,
+                length,
+                mode,
+            } => {
                 parts = vec![("place", Some(place)), ("mode", Some(mode))];
                 numbers = vec![("length", Some(*length))];
             }
-            PointForm::Iter { object, pin } => parts = vec![("object", Some(object)), ("pin", pin.as_ref())],
-            PointForm::Parts(list) => parts = list.iter().map(|part| ("part", Some(part))).collect(),
+            PointForm::Iter { object, pin } => {
+                parts = vec![("object", Some(object)), ("pin", pin.as_ref())];
+            }
+            PointForm::Parts(list) => {
+                parts = list.iter().map(|part| ("part", Some(part))).collect();
+            }
         }
-        for (word, part) in parts.into_iter().filter_map(|(word, part)| part.map(|part| (word, part))) {
-            let word = if part.wildcard { format!("{word}~") } else { word.to_owned() };
+        for (word, part) in parts
+            .into_iter()
+            .filter_map(|(word, part)| part.map(|part| (word, part)))
+        {
+            let word = if part.wildcard {
+                format!("{word}~")
+            } else {
+                word.to_owned()
+            };
             self.part(|out| out.leaf(&word, &quoted(&part.text)));
         }
-        for (word, number) in numbers.into_iter().filter_map(|(word, number)| number.map(|number| (word, number))) {
+        for (word, number) in numbers
+            .into_iter()
+            .filter_map(|(word, number)| number.map(|number| (word, number)))
+        {
             self.part(|out| out.leaf(word, &number.to_string()));
         }
     }

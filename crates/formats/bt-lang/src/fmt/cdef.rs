@@ -83,7 +83,9 @@ impl Printer<'_> {
                     inner
                 }
                 TypeKind::Array(inner, length) => {
-                    let length = length.as_ref().map(|length| self.aside(|printer| printer.expr(length)));
+                    let length = length
+                        .as_ref()
+                        .map(|length| self.aside(|printer| printer.expr(length)));
                     declarator = format!("{declarator}[{}]", length.unwrap_or_default());
                     inner
                 }
@@ -95,7 +97,11 @@ impl Printer<'_> {
             TypeKind::InlineEnum(definition) => self.enumeration(definition),
             TypeKind::Function => {
                 self.push("void");
-                declarator = if declarator.starts_with('(') { declarator } else { format!("({declarator})") };
+                declarator = if declarator.starts_with('(') {
+                    declarator
+                } else {
+                    format!("({declarator})")
+                };
                 declarator.push_str("()");
             }
             _ => self.ty(base),

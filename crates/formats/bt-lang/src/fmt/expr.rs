@@ -73,11 +73,17 @@ impl Printer<'_> {
                 let path: Vec<&str> = path.iter().map(|name| name.text.as_str()).collect();
                 self.push(&format!(", {})", path.join(".")));
             }
-            ExprKind::Tuple(parts) => self.list("(", parts, if parts.len() == 1 { ",)" } else { ")" }),
+            ExprKind::Tuple(parts) => {
+                self.list("(", parts, if parts.len() == 1 { ",)" } else { ")" });
+            }
             ExprKind::Record(fields) => {
                 self.push("(");
                 for (at, field) in fields.iter().enumerate() {
-                    self.push(&format!("{}{}=", if at > 0 { ", " } else { "" }, field.name.text));
+                    self.push(&format!(
+                        "{}{}=",
+                        if at > 0 { ", " } else { "" },
+                        field.name.text
+                    ));
                     self.expr(&field.value);
                 }
                 self.push(")");
@@ -91,13 +97,19 @@ impl Printer<'_> {
     fn operator(&mut self, expr: &Expr) {
         match &expr.kind {
             ExprKind::Unary { op, operand } => self.unary(*op, operand),
-            ExprKind::Binary { op, left, right, .. } => {
+            ExprKind::Binary {
+                op, left, right, ..
+            } => {
                 self.operand(left, op.precedence());
                 self.push(&format!(" {} ", op.text()));
                 // A `/` before a block would end a predicate.
                 self.grouped_if('{', |printer| printer.operand(right, op.precedence() + 1));
             }
-            ExprKind::Ternary { cond, then, otherwise } => {
+            ExprKind::Ternary {
+                cond,
+                then,
+                otherwise,
+            } => {
                 self.operand(cond, 1);
                 match then {
                     Some(then) => {
@@ -218,7 +230,9 @@ impl Printer<'_> {
                 self.push("]");
             }
             TypeKind::Typeof(of) => self.of("typeof", of),
-            TypeKind::Inline(_) | TypeKind::InlineEnum(_) | TypeKind::Function => self.declaration(ty, ""),
+            TypeKind::Inline(_) | TypeKind::InlineEnum(_) | TypeKind::Function => {
+                self.declaration(ty, "");
+            }
         }
     }
 }

@@ -14,7 +14,10 @@ impl Printer<'_> {
         for item in &program.items {
             let apart = before.is_some_and(|before| !(is_line(before) && is_line(item)));
             // A trailing comment of the last line must be printed first.
-            let comment = self.comments.first().filter(|comment| comment.span.start < item.span.start);
+            let comment = self
+                .comments
+                .first()
+                .filter(|comment| comment.span.start < item.span.start);
             if apart && comment.is_none_or(|comment| comment.own_line) {
                 self.blank();
             }
@@ -95,15 +98,27 @@ impl Printer<'_> {
     }
 
     fn macro_item(&mut self, definition: &Macro) {
-        let params: Vec<String> = definition.params.iter().map(crate::ast::MacroParam::written).collect();
-        self.push(&format!("macro {}({}) ", definition.name.text, params.join(", ")));
+        let params: Vec<String> = definition
+            .params
+            .iter()
+            .map(crate::ast::MacroParam::written)
+            .collect();
+        self.push(&format!(
+            "macro {}({}) ",
+            definition.name.text,
+            params.join(", ")
+        ));
         self.block(&definition.body, true);
     }
 
     fn function(&mut self, function: &Fn) {
         self.push(&format!("fn {}(", function.name.text));
         for (at, param) in function.params.iter().enumerate() {
-            self.push(&format!("{}${} : ", if at > 0 { ", " } else { "" }, param.var.text));
+            self.push(&format!(
+                "{}${} : ",
+                if at > 0 { ", " } else { "" },
+                param.var.text
+            ));
             self.ty(&param.ty);
         }
         self.push(") : ");

@@ -15,7 +15,12 @@ use crate::ast::{Comment, Program};
 /// Formats the script. `source` is the text of the tree, for the empty lines in it; it may be
 /// empty.
 pub fn format(program: &Program, source: &str) -> String {
-    let mut out = Printer { out: String::new(), indent: 0, source, comments: &program.comments };
+    let mut out = Printer {
+        out: String::new(),
+        indent: 0,
+        source,
+        comments: &program.comments,
+    };
     out.program(program);
     out.out
 }

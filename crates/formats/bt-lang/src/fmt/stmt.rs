@@ -50,11 +50,16 @@ impl Printer<'_> {
 
     /// Puts `;` behind a braced statement if the text from `start` would continue it: `{ } -1`.
     fn separate(&mut self, start: usize) {
-        if self.out[start..].trim_start().starts_with(['-', '*', '&', '+']) {
+        if self.out[start..]
+            .trim_start()
+            .starts_with(['-', '*', '&', '+'])
+        {
             let end = self.out[..start].trim_end().len();
             // The brace may be followed by a comment that fills the rest of its line.
             let line = self.out[..end].rfind('\n').map_or(0, |at| at + 1);
-            let at = self.out[line..end].rfind('}').map_or(end, |at| line + at + 1);
+            let at = self.out[line..end]
+                .rfind('}')
+                .map_or(end, |at| line + at + 1);
             self.out.insert(at, ';');
         }
     }
@@ -120,7 +125,9 @@ impl Printer<'_> {
                 self.expr(value);
                 self.push(";");
             }
-            StmtKind::Import(path) => self.push(&format!("import {};", text::quote(path.text.as_bytes()))),
+            StmtKind::Import(path) => {
+                self.push(&format!("import {};", text::quote(path.text.as_bytes())));
+            }
         }
     }
 
@@ -148,5 +155,11 @@ impl Printer<'_> {
 
 /// Returns whether the statement ends in `}` without `;`, but could be the start of an expression.
 fn is_braced(stmt: &Stmt) -> bool {
-    matches!(&stmt.kind, StmtKind::Expr(Expr { kind: ExprKind::If(_) | ExprKind::Block(_), .. }))
+    matches!(
+        &stmt.kind,
+        StmtKind::Expr(Expr {
+            kind: ExprKind::If(_) | ExprKind::Block(_),
+            ..
+        })
+    )
 }

@@ -49,9 +49,9 @@ pub(crate) struct Token {
 
 /// All signs; a sign comes before its own prefixes.
 const SIGNS: [&str; 51] = [
-    "<<=", ">>=", "...", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "++", "--", "->", "..", "+=", "-=", "*=",
-    "/=", "%=", "&=", "|=", "^=", "+", "-", "*", "/", "%", "&", "|", "^", "<", ">", "=", "!", "~", "?", ":", ";", ",",
-    ".", "(", ")", "[", "]", "{", "}", "#", "\\", "`", "$",
+    "<<=", ">>=", "...", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "++", "--", "->", "..",
+    "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "+", "-", "*", "/", "%", "&", "|", "^", "<",
+    ">", "=", "!", "~", "?", ":", ";", ",", ".", "(", ")", "[", "]", "{", "}", "#", "\\", "`", "$",
 ];
 
 /// Lexer for a text, or for a part of it.
@@ -66,7 +66,11 @@ pub(crate) struct Lexer<'a> {
 impl<'a> Lexer<'a> {
     /// Creates a lexer for the bytes from `start` to `end`.
     pub(crate) fn new(source: &'a str, start: usize, end: usize) -> Self {
-        Self { source, at: start, end }
+        Self {
+            source,
+            at: start,
+            end,
+        }
     }
 
     fn rest(&self) -> &'a str {
@@ -79,7 +83,11 @@ impl<'a> Lexer<'a> {
         let start = self.at;
         let (kind, length) = classify(self.rest());
         self.at += length;
-        Token { kind, span: Span::new(start as u32, self.at as u32), first }
+        Token {
+            kind,
+            span: Span::new(start as u32, self.at as u32),
+            first,
+        }
     }
 
     /// Skips blanks and comments. Returns true if the next token is the first on its line.
@@ -91,10 +99,16 @@ impl<'a> Lexer<'a> {
             let blank = rest.len() - text.len();
             first |= rest[..blank].contains('\n');
             self.at += blank;
-            let Some(length) = comment_length(text) else { return first };
+            let Some(length) = comment_length(text) else {
+                return first;
+            };
             let span = Span::new(self.at as u32, (self.at + length) as u32);
             if comments.last().is_none_or(|last| last.span < span) {
-                comments.push(Comment { text: text[..length].trim_end().to_owned(), span, own_line: first });
+                comments.push(Comment {
+                    text: text[..length].trim_end().to_owned(),
+                    span,
+                    own_line: first,
+                });
             }
             first |= text[..length].contains('\n');
             self.at += length;
@@ -108,7 +122,8 @@ pub(crate) fn comment_length(text: &str) -> Option<usize> {
     if text.starts_with("//") {
         Some(text.find('\n').unwrap_or(text.len()))
     } else {
-        text.strip_prefix("/*").map(|inside| inside.find("*/").map_or(text.len(), |at| at + 4))
+        text.strip_prefix("/*")
+            .map(|inside| inside.find("*/").map_or(text.len(), |at| at + 4))
     }
 }
 
@@ -118,19 +133,31 @@ pub(crate) fn begins_word(c: char) -> bool {
 }
 
 fn word_length(text: &str) -> usize {
-    text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len())
+    text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .unwrap_or(text.len())
 }
 
 /// Returns the kind and length of the token at the start of `text`.
 fn classify(text: &str) -> (Kind, usize) {
-    let Some(c) = text.chars().next() else { return (Kind::Eof, 0) };
+    let Some(c) = text.chars().next() else {
+        return (Kind::Eof, 0);
+    };
     let after = &text[c.len_utf8()..];
     match c {
         '"' => (Kind::Str, quoted_length(text, '"')),
         '\'' => (Kind::Char, quoted_length(text, '\'')),
-        '@' => (Kind::Map, 1 + if after.starts_with(begins_word) { word_length(after) } else { 0 }),
+        '@' => (
+            Kind::Map,
+            1 + if after.starts_with(begins_word) {
+                word_length(after)
+            } else {
+                0
+            },
+        ),
         '$' if after.starts_with('#') => (Kind::ParamCount, 2),
-        '$' if after.starts_with(|c: char| c.is_ascii_digit()) => (Kind::Positional, 1 + word_length(after)),
+        '$' if after.starts_with(|c: char| c.is_ascii_digit()) => {
+            (Kind::Positional, 1 + word_length(after))
+        }
         '$' if after.starts_with(begins_word) => (Kind::Var, 1 + word_length(after)),
         _ if c.is_ascii_digit() => (Kind::Int, word_length(text)),
         _ if begins_word(c) => (Kind::Word, word_length(text)),

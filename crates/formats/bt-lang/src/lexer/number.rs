@@ -29,24 +29,41 @@ pub(crate) fn parse(text: &str) -> Result<IntLit, String> {
         [b'0', b'0'..=b'9' | b'_', ..] => (Base::Octal, 8, lower.as_str()),
         _ => (Base::Decimal, 10, lower.as_str()),
     };
-    let split = body.find(|c: char| !(c.is_digit(radix) || c == '_')).unwrap_or(body.len());
+    let split = body
+        .find(|c: char| !(c.is_digit(radix) || c == '_'))
+        .unwrap_or(body.len());
     let (digits, rest) = body.split_at(split);
     let mut value = digits_value(digits, radix)?;
     let mut suffix = rest;
     if let (Base::Decimal, Some(power)) = (base, rest.strip_prefix('e')) {
-        let split = power.find(|c: char| !(c.is_ascii_digit() || c == '_')).unwrap_or(power.len());
+        let split = power
+            .find(|c: char| !(c.is_ascii_digit() || c == '_'))
+            .unwrap_or(power.len());
         value = scaled(value, digits_value(&power[..split], 10)?)?;
         suffix = &power[split..];
     }
     let unknown = || match (base, suffix.chars().next()) {
-        (Base::Octal, Some('8' | '9')) => "a number that begins with 0 is octal, and has no digit 8 or 9".to_owned(),
-        (Base::Binary, Some('2'..='9')) => "a number that begins with 0b has only the digits 0 and 1".to_owned(),
+        (Base::Octal, Some('8' | '9')) => {
+            "a number that begins with 0 is octal, and has no digit 8 or 9".to_owned()
+        }
+        (Base::Binary, Some('2'..='9')) => {
+            "a number that begins with 0b has only the digits 0 and 1".to_owned()
+        }
         _ => format!("a number can't end in `{suffix}`"),
     };
-    let row = SUFFIXES.iter().find(|row| row.0 == suffix).ok_or_else(unknown)?;
+    let row = SUFFIXES
+        .iter()
+        .find(|row| row.0 == suffix)
+        .ok_or_else(unknown)?;
     let value = value.checked_mul(row.3).filter(|value| *value <= row.2);
-    let value = value.ok_or_else(|| format!("the number is too big: at most {} fits here", row.2 / row.3))?;
-    Ok(IntLit { value, base, suffix: row.1, text: text.to_owned() })
+    let value = value
+        .ok_or_else(|| format!("the number is too big: at most {} fits here", row.2 / row.3))?;
+    Ok(IntLit {
+        value,
+        base,
+        suffix: row.1,
+        text: text.to_owned(),
+    })
 }
 
 fn digits_value(digits: &str, radix: u32) -> Result<u64, String> {
@@ -57,14 +74,18 @@ fn digits_value(digits: &str, radix: u32) -> Result<u64, String> {
     if plain.is_empty() {
         return Err("there are no digits in this number".to_owned());
     }
-    u64::from_str_radix(&plain, radix).map_err(|_| format!("the number is too big: at most {} fits here", u64::MAX))
+    u64::from_str_radix(&plain, radix)
+        .map_err(|_| format!("the number is too big: at most {} fits here", u64::MAX))
 }
 
 /// Returns `value` times ten to the power of `power`.
 fn scaled(value: u64, power: u64) -> Result<u64, String> {
-    let ten = u32::try_from(power).ok().and_then(|power| 10_u64.checked_pow(power));
+    let ten = u32::try_from(power)
+        .ok()
+        .and_then(|power| 10_u64.checked_pow(power));
     let too_big = || format!("the number is too big: at most {} fits here", u64::MAX);
-    ten.and_then(|ten| value.checked_mul(ten)).ok_or_else(too_big)
+    ten.and_then(|ten| value.checked_mul(ten))
+        .ok_or_else(too_big)
 }
 
 #[cfg(test)]

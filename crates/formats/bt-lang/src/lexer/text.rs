@@ -21,14 +21,20 @@ pub(crate) fn unquote(quoted: &str) -> (Vec<u8>, Vec<Fault>) {
             }
         }
     }
-    faults.push((0, quoted.len(), format!("there is no `{quote}` at the end of this text, on its line")));
+    faults.push((
+        0,
+        quoted.len(),
+        format!("there is no `{quote}` at the end of this text, on its line"),
+    ));
     (out, faults)
 }
 
 /// Resolves the escape at `at`, and returns its length.
 fn escape(quoted: &str, at: usize, out: &mut Vec<u8>, faults: &mut Vec<Fault>) -> usize {
     let body = &quoted[at + 1..];
-    let Some(c) = body.chars().next() else { return 1 };
+    let Some(c) = body.chars().next() else {
+        return 1;
+    };
     let simple = match c {
         'n' => Some(b'\n'),
         't' => Some(b'\t'),
@@ -42,24 +48,45 @@ fn escape(quoted: &str, at: usize, out: &mut Vec<u8>, faults: &mut Vec<Fault>) -
     }
     match c {
         '0'..='7' => {
-            let length = body.bytes().take(3).take_while(|b| (b'0'..=b'7').contains(b)).count();
+            let length = body
+                .bytes()
+                .take(3)
+                .take_while(|b| (b'0'..=b'7').contains(b))
+                .count();
             match u8::from_str_radix(&body[..length], 8) {
                 Ok(byte) => out.push(byte),
-                Err(_) => faults.push((at, at + 1 + length, "an octal escape goes up to `\\377`".to_owned())),
+                Err(_) => faults.push((
+                    at,
+                    at + 1 + length,
+                    "an octal escape goes up to `\\377`".to_owned(),
+                )),
             }
             1 + length
         }
         'x' | 'X' => {
-            let length = body.bytes().skip(1).take(2).take_while(u8::is_ascii_hexdigit).count();
+            let length = body
+                .bytes()
+                .skip(1)
+                .take(2)
+                .take_while(u8::is_ascii_hexdigit)
+                .count();
             match u8::from_str_radix(&body[1..=length], 16) {
                 Ok(byte) => out.push(byte),
-                Err(_) => faults.push((at, at + 2, "`\\x` needs one or two hexadecimal digits".to_owned())),
+                Err(_) => faults.push((
+                    at,
+                    at + 2,
+                    "`\\x` needs one or two hexadecimal digits".to_owned(),
+                )),
             }
             2 + length
         }
         _ => {
             let known = "an escape is one of `\\n \\t \\r \\\" \\\\ \\NNN \\xNN`";
-            faults.push((at, at + 1 + c.len_utf8(), format!("there is no escape `\\{c}`: {known}")));
+            faults.push((
+                at,
+                at + 1 + c.len_utf8(),
+                format!("there is no escape `\\{c}`: {known}"),
+            ));
             1 + c.len_utf8()
         }
     }
@@ -77,7 +104,10 @@ pub(crate) fn quote(bytes: &[u8]) -> String {
                 '\r' => out.push_str("\\r"),
                 '"' => out.push_str("\\\""),
                 '\\' => out.push_str("\\\\"),
-                _ if c.is_control() => c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| hex(&mut out, byte)),
+                _ if c.is_control() => c
+                    .encode_utf8(&mut [0; 4])
+                    .bytes()
+                    .for_each(|byte| hex(&mut out, byte)),
                 _ => out.push(c),
             }
         }
@@ -105,11 +135,19 @@ mod tests {
 
     #[test]
     fn mistakes_are_placed() {
-        for (text, from, to) in
-            [(r#""a\q""#, 2, 4), (r#""\400""#, 1, 5), (r#""\xg""#, 1, 3), ("\"ab", 0, 3), ("\"a\\", 0, 3)]
-        {
+        for (text, from, to) in [
+            (r#""a\q""#, 2, 4),
+            (r#""\400""#, 1, 5),
+            (r#""\xg""#, 1, 3),
+            ("\"ab", 0, 3),
+            ("\"a\\", 0, 3),
+        ] {
             let (_, faults) = unquote(text);
-            assert_eq!(faults.iter().map(|f| (f.0, f.1)).collect::<Vec<_>>(), [(from, to)], "{text}");
+            assert_eq!(
+                faults.iter().map(|f| (f.0, f.1)).collect::<Vec<_>>(),
+                [(from, to)],
+                "{text}"
+            );
         }
     }
 

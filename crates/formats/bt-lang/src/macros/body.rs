@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use super::{Expander, MAX_NODES, size};
 use crate::ast::visit::{VisitMut, walk_expr, walk_stmt};
-use crate::ast::{Block, Expr, ExprKind, ForIter, Macro, MacroParam, Name, Stmt, StmtKind, Type, TypeOrExpr};
+use crate::ast::{
+    Block, Expr, ExprKind, ForIter, Macro, MacroParam, Name, Stmt, StmtKind, Type, TypeOrExpr,
+};
 use crate::diag::Diagnostic;
 use crate::parser::void_stmt;
 
@@ -20,11 +22,21 @@ pub(super) struct Body<'a> {
 impl<'a> Body<'a> {
     /// Binds matching arguments to the parameters. `number` is unique to the call.
     pub(super) fn new(definition: &'a Macro, args: Vec<Expr>, number: usize) -> Self {
-        let mut body = Self { definition, vars: HashMap::new(), maps: HashMap::new(), exprs: HashMap::new(), number };
+        let mut body = Self {
+            definition,
+            vars: HashMap::new(),
+            maps: HashMap::new(),
+            exprs: HashMap::new(),
+            number,
+        };
         for (param, arg) in definition.params.iter().zip(args) {
             match (param, arg.kind) {
-                (MacroParam::Var(name), ExprKind::Var(var)) => _ = body.vars.insert(&name.text, var),
-                (MacroParam::Map(name), ExprKind::Map(map)) => _ = body.maps.insert(&name.text, map.name.text),
+                (MacroParam::Var(name), ExprKind::Var(var)) => {
+                    _ = body.vars.insert(&name.text, var);
+                }
+                (MacroParam::Map(name), ExprKind::Map(map)) => {
+                    _ = body.maps.insert(&name.text, map.name.text);
+                }
                 (param, kind) => {
                     let expr = guarded(Expr::new(kind, arg.span));
                     body.exprs.insert(&param.name().text, expr);
@@ -37,7 +49,11 @@ impl<'a> Body<'a> {
     /// Returns the body with parameters replaced and nested macro calls expanded.
     pub(super) fn put_in(self, expander: &mut Expander<'a>) -> Block {
         let mut block = self.definition.body.clone();
-        Filler { body: &self, expander }.block(&mut block);
+        Filler {
+            body: &self,
+            expander,
+        }
+        .block(&mut block);
         block
     }
 }
@@ -48,7 +64,14 @@ fn guarded(expr: Expr) -> Expr {
         return expr;
     }
     let span = expr.span;
-    Expr::new(ExprKind::Block(Block { stmts: Vec::new(), value: Some(Box::new(expr)), span }), span)
+    Expr::new(
+        ExprKind::Block(Block {
+            stmts: Vec::new(),
+            value: Some(Box::new(expr)),
+            span,
+        }),
+        span,
+    )
 }
 
 /// The pass that replaces parameters and renames variables.
@@ -61,7 +84,10 @@ impl Filler<'_, '_, '_> {
     fn var(&self, name: &mut String) {
         *name = match self.body.vars.get(name.as_str()) {
             Some(theirs) => theirs.clone(),
-            None => format!("${}_{}_{name}", self.body.definition.name.text, self.body.number),
+            None => format!(
+                "${}_{}_{name}",
+                self.body.definition.name.text, self.body.number
+            ),
         };
     }
 
@@ -70,7 +96,10 @@ impl Filler<'_, '_, '_> {
             name.text.clone_from(theirs);
             return;
         }
-        let message = format!("the macro uses the map `@{}`, which isn't among its parameters", name.text);
+        let message = format!(
+            "the macro uses the map `@{}`, which isn't among its parameters",
+            name.text
+        );
         let hint = "hand it over: `macro name(@map)`, `name(@map)`";
         self.error(Diagnostic::error(message, name.span).with_hint(hint));
     }
@@ -96,7 +125,10 @@ impl VisitMut for Filler<'_, '_, '_> {
         match &mut stmt.kind {
             StmtKind::Let { var, .. } => {
                 if self.body.vars.contains_key(var.text.as_str()) {
-                    let message = format!("`${}` is a parameter of the macro, and can't be declared again", var.text);
+                    let message = format!(
+                        "`${}` is a parameter of the macro, and can't be declared again",
+                        var.text
+                    );
                     self.error(Diagnostic::error(message, var.span));
                 }
                 self.var(&mut var.text);

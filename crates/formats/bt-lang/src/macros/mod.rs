@@ -41,7 +41,11 @@ pub fn expand(program: &mut Program) -> Vec<Diagnostic> {
 /// Expands macros as [`expand`] does, with a library that the script's own macros precede.
 /// `is_word` returns whether the language itself has a name; such a name keeps its meaning in calls
 /// that match no macro.
-pub fn expand_with(program: &mut Program, library: &[Macro], is_word: &dyn Fn(&str) -> bool) -> Vec<Diagnostic> {
+pub fn expand_with(
+    program: &mut Program,
+    library: &[Macro],
+    is_word: &dyn Fn(&str) -> bool,
+) -> Vec<Diagnostic> {
     let mut sink = Sink::default();
     let mut own = Vec::new();
     let mut items = Vec::new();
@@ -53,7 +57,14 @@ pub fn expand_with(program: &mut Program, library: &[Macro], is_word: &dyn Fn(&s
     }
     program.items = items;
     let registry = Registry::new(own, library, is_word, &mut sink);
-    let mut expander = Expander { registry: &registry, sink, stack: Vec::new(), count: 0, nodes: 0, depth: 0 };
+    let mut expander = Expander {
+        registry: &registry,
+        sink,
+        stack: Vec::new(),
+        count: 0,
+        nodes: 0,
+        depth: 0,
+    };
     for item in &mut program.items {
         walk_item(&mut expander, item);
     }
@@ -91,7 +102,10 @@ impl VisitMut for Expander<'_> {
         match of {
             TypeOrExpr::Type(ty) => self.ty(ty),
             // A bare name here is a type, not a macro.
-            TypeOrExpr::Expr(Expr { kind: ExprKind::Ident(_), .. }) => {}
+            TypeOrExpr::Expr(Expr {
+                kind: ExprKind::Ident(_),
+                ..
+            }) => {}
             TypeOrExpr::Expr(expr) => self.expr(expr),
         }
     }
@@ -117,7 +131,8 @@ impl Expander<'_> {
     }
 
     fn too_much(&mut self, expr: &mut Expr) {
-        let message = "the macros of this script make too much of it: too deeply nested, or too long";
+        let message =
+            "the macros of this script make too much of it: too deeply nested, or too long";
         self.give_up(expr, Diagnostic::error(message, expr.span));
     }
 
@@ -133,9 +148,20 @@ impl Expander<'_> {
             Ok(None) => return,
             Err(diagnostic) => return self.give_up(expr, *diagnostic),
         };
-        if let Some(at) = self.stack.iter().position(|other| std::ptr::eq(*other, definition)) {
-            let chain: Vec<&str> = self.stack[at..].iter().map(|other| other.name.text.as_str()).collect();
-            let message = format!("a macro can't call itself: {} > {}", chain.join(" > "), definition.name.text);
+        if let Some(at) = self
+            .stack
+            .iter()
+            .position(|other| std::ptr::eq(*other, definition))
+        {
+            let chain: Vec<&str> = self.stack[at..]
+                .iter()
+                .map(|other| other.name.text.as_str())
+                .collect();
+            let message = format!(
+                "a macro can't call itself: {} > {}",
+                chain.join(" > "),
+                definition.name.text
+            );
             return self.give_up(expr, Diagnostic::error(message, expr.span));
         }
         if self.nodes > MAX_NODES {
@@ -161,7 +187,9 @@ impl Expander<'_> {
 
     /// Reports `typeof(...)` as an argument of anything but a macro.
     fn refuse_type(&mut self, expr: &mut Expr) {
-        let ExprKind::Call { func, args } = &mut expr.kind else { return };
+        let ExprKind::Call { func, args } = &mut expr.kind else {
+            return;
+        };
         let takes_type = TYPE_TAKERS.contains(&func.text.as_str());
         for arg in args {
             if matches!(arg.kind, ExprKind::TypeArg(_)) && !takes_type {

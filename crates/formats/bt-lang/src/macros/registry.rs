@@ -22,28 +22,53 @@ impl<'a> Registry<'a> {
     ) -> Self {
         let mut own: Vec<Macro> = Vec::new();
         for definition in all {
-            let kinds: Vec<_> = definition.params.iter().map(|param| Some(param.clone())).collect();
-            let first = own.iter().find(|other| other.name.text == definition.name.text && fits(other, &kinds));
+            let kinds: Vec<_> = definition
+                .params
+                .iter()
+                .map(|param| Some(param.clone()))
+                .collect();
+            let first = own
+                .iter()
+                .find(|other| other.name.text == definition.name.text && fits(other, &kinds));
             if let Some(first) = first {
-                let message = format!("there is a macro `{}` with such parameters already", definition.name.text);
+                let message = format!(
+                    "there is a macro `{}` with such parameters already",
+                    definition.name.text
+                );
                 let diagnostic = Diagnostic::error(message, definition.name.span);
                 sink.push(diagnostic.with_label(first.name.span, "the first"));
                 continue;
             }
             own.push(definition);
         }
-        Self { own, library, is_word }
+        Self {
+            own,
+            library,
+            is_word,
+        }
     }
 
     /// Returns the macro for a call, `None` if the name is no macro, or an error if none of its
     /// parameter lists matches.
-    pub(super) fn find(&self, name: &str, args: &[Expr], span: Span) -> Result<Option<&Macro>, Box<Diagnostic>> {
+    pub(super) fn find(
+        &self,
+        name: &str,
+        args: &[Expr],
+        span: Span,
+    ) -> Result<Option<&Macro>, Box<Diagnostic>> {
         let kinds: Vec<Option<MacroParam>> = args.iter().map(kind).collect();
-        let named = || self.own.iter().chain(self.library).filter(|definition| definition.name.text == name);
+        let named = || {
+            self.own
+                .iter()
+                .chain(self.library)
+                .filter(|definition| definition.name.text == name)
+        };
         if let Some(found) = named().find(|definition| fits(definition, &kinds)) {
             return Ok(Some(found));
         }
-        let Some(near) = named().min_by_key(|definition| definition.params.len().abs_diff(args.len())) else {
+        let Some(near) =
+            named().min_by_key(|definition| definition.params.len().abs_diff(args.len()))
+        else {
             return Ok(None);
         };
         // The language's own word keeps its meaning if the number of arguments differs.
@@ -57,7 +82,10 @@ impl<'a> Registry<'a> {
 /// Returns the parameter kind, besides an expression, that the argument can be passed to.
 fn kind(arg: &Expr) -> Option<MacroParam> {
     match &arg.kind {
-        ExprKind::Var(name) => Some(MacroParam::Var(crate::ast::Name::new(name.clone(), arg.span))),
+        ExprKind::Var(name) => Some(MacroParam::Var(crate::ast::Name::new(
+            name.clone(),
+            arg.span,
+        ))),
         ExprKind::Map(map) if map.keys.is_empty() => Some(MacroParam::Map(map.name.clone())),
         _ => None,
     }
@@ -65,7 +93,11 @@ fn kind(arg: &Expr) -> Option<MacroParam> {
 
 fn fits(definition: &Macro, args: &[Option<MacroParam>]) -> bool {
     definition.params.len() == args.len()
-        && definition.params.iter().zip(args).all(|(param, arg)| takes(param, arg.as_ref()))
+        && definition
+            .params
+            .iter()
+            .zip(args)
+            .all(|(param, arg)| takes(param, arg.as_ref()))
 }
 
 fn takes(param: &MacroParam, arg: Option<&MacroParam>) -> bool {
@@ -85,9 +117,18 @@ fn mismatch(near: &Macro, args: &[Expr], kinds: &[Option<MacroParam>], span: Spa
         let message = format!("`{name}` takes {wanted} {arguments}, and here {are} {given}");
         return Diagnostic::error(message, span).with_label(near.name.span, "the macro");
     }
-    let wrong = near.params.iter().zip(kinds).position(|(param, kind)| !takes(param, kind.as_ref())).unwrap_or(0);
+    let wrong = near
+        .params
+        .iter()
+        .zip(kinds)
+        .position(|(param, kind)| !takes(param, kind.as_ref()))
+        .unwrap_or(0);
     let param = &near.params[wrong];
-    let what = if matches!(param, MacroParam::Map(_)) { "a map without a key" } else { "a variable" };
+    let what = if matches!(param, MacroParam::Map(_)) {
+        "a map without a key"
+    } else {
+        "a variable"
+    };
     let message = format!("`{name}` takes {what} here, for `{}`", param.written());
     Diagnostic::error(message, args[wrong].span).with_label(param.name().span, "the parameter")
 }

@@ -17,7 +17,9 @@ impl Filler<'_, '_, '_> {
                 None => return,
                 Some(argument) => match type_of(argument) {
                     // `struct T` becomes the struct with the name that `T` stands for.
-                    Some(TypeKind::Name(tag)) => Some(TypeKind::Tagged(*kind, Name::new(tag, name.span))),
+                    Some(TypeKind::Name(tag)) => {
+                        Some(TypeKind::Tagged(*kind, Name::new(tag, name.span)))
+                    }
                     _ => None,
                 },
             },
@@ -25,16 +27,25 @@ impl Filler<'_, '_, '_> {
         };
         match replaced {
             Some(kind) => ty.kind = kind,
-            None => self.error(Diagnostic::error("what the macro is given here is no type that fits", ty.span)),
+            None => self.error(Diagnostic::error(
+                "what the macro is given here is no type that fits",
+                ty.span,
+            )),
         }
     }
 
     pub(super) fn fill_type_or_expr(&mut self, of: &mut TypeOrExpr) {
         match of {
             TypeOrExpr::Type(ty) => self.ty(ty),
-            TypeOrExpr::Expr(Expr { kind: ExprKind::Ident(name), .. }) => {
+            TypeOrExpr::Expr(Expr {
+                kind: ExprKind::Ident(name),
+                ..
+            }) => {
                 match self.body.exprs.get(name.as_str()) {
-                    Some(Expr { kind: ExprKind::TypeArg(given), .. }) => *of = (**given).clone(),
+                    Some(Expr {
+                        kind: ExprKind::TypeArg(given),
+                        ..
+                    }) => *of = (**given).clone(),
                     Some(argument) => *of = TypeOrExpr::Expr(argument.clone()),
                     // A bare name here is a type, not a macro.
                     None => {}
@@ -47,12 +58,15 @@ impl Filler<'_, '_, '_> {
     /// Replaces the path of an `offsetof` if it is a parameter.
     pub(super) fn path(&mut self, path: &mut Vec<Name>) {
         let [only] = &path[..] else { return };
-        let Some(argument) = self.body.exprs.get(only.text.as_str()) else { return };
+        let Some(argument) = self.body.exprs.get(only.text.as_str()) else {
+            return;
+        };
         if let Some(fields) = fields(argument) {
             *path = fields;
             return;
         }
-        let diagnostic = Diagnostic::error("what the macro is given here is no field", argument.span);
+        let diagnostic =
+            Diagnostic::error("what the macro is given here is no field", argument.span);
         self.error(diagnostic.with_label(only.span, "where it is used"));
     }
 }
@@ -63,7 +77,10 @@ fn type_of(argument: &Expr) -> Option<TypeKind> {
         ExprKind::Ident(name) => Some(TypeKind::Name(name.clone())),
         ExprKind::TypeArg(of) => match &**of {
             TypeOrExpr::Type(ty) => Some(ty.kind.clone()),
-            TypeOrExpr::Expr(Expr { kind: ExprKind::Ident(name), .. }) => Some(TypeKind::Name(name.clone())),
+            TypeOrExpr::Expr(Expr {
+                kind: ExprKind::Ident(name),
+                ..
+            }) => Some(TypeKind::Name(name.clone())),
             TypeOrExpr::Expr(_) => Some(TypeKind::Typeof(of.clone())),
         },
         _ => None,

@@ -27,7 +27,13 @@ impl Parser<'_> {
         let operand = self.nested(Self::unary)?;
         let span = open.to(operand.span);
         self.raise(height.max(self.height), open)?;
-        Ok(Some(Expr::new(ExprKind::Cast { ty: Box::new(ty), operand: Box::new(operand) }, span)))
+        Ok(Some(Expr::new(
+            ExprKind::Cast {
+                ty: Box::new(ty),
+                operand: Box::new(operand),
+            },
+            span,
+        )))
     }
 
     /// Returns whether the current token can only begin a type.
@@ -37,11 +43,14 @@ impl Parser<'_> {
 
     /// Returns the token after the type here, if there may be one.
     pub(super) fn scan_type(&self) -> Option<Kind> {
-        self.scan_type_from(self.lexer.clone()).map(|(token, _)| token.kind)
+        self.scan_type_from(self.lexer.clone())
+            .map(|(token, _)| token.kind)
     }
 
     fn scan_type_then_operand(&self) -> bool {
-        let Some((token, mut lexer)) = self.scan_type_from(self.lexer.clone()) else { return false };
+        let Some((token, mut lexer)) = self.scan_type_from(self.lexer.clone()) else {
+            return false;
+        };
         token.kind == Kind::Sign(")") && begins_operand(lexer.next(&mut Vec::new()).kind)
     }
 
@@ -75,7 +84,9 @@ impl Parser<'_> {
             match token.kind {
                 Kind::Sign("*") => token = lexer.next(unseen),
                 Kind::Sign("[") => token = skip_group(token, &mut lexer)?,
-                Kind::Word if names::is_qualifier(self.text(token.span)) => token = lexer.next(unseen),
+                Kind::Word if names::is_qualifier(self.text(token.span)) => {
+                    token = lexer.next(unseen);
+                }
                 _ => return Some((token, lexer)),
             }
         }

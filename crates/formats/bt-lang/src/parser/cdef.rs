@@ -27,7 +27,9 @@ impl Parser<'_> {
 
     pub(super) fn enum_item(&mut self) -> Parse<ItemKind> {
         let definition = self.enum_definition()?;
-        let Some(definition) = definition.1 else { return Err(self.expected("`{` and the enum's constants")) };
+        let Some(definition) = definition.1 else {
+            return Err(self.expected("`{` and the enum's constants"));
+        };
         self.after_definition();
         Ok(ItemKind::Enum(definition))
     }
@@ -35,7 +37,8 @@ impl Parser<'_> {
     /// Takes the `;`, which bpftrace allows to omit. A variable before it has no meaning, and is
     /// skipped.
     fn after_definition(&mut self) {
-        if self.token.kind == Kind::Word && !self.token.first && self.peek().kind == Kind::Sign(";") {
+        if self.token.kind == Kind::Word && !self.token.first && self.peek().kind == Kind::Sign(";")
+        {
             self.advance();
         }
         self.take(";");
@@ -45,9 +48,14 @@ impl Parser<'_> {
         self.advance();
         let base = self.specifiers()?;
         let declared = self.declarator(base)?;
-        let Some(name) = declared.name else { return Err(self.expected("the new type's name")) };
+        let Some(name) = declared.name else {
+            return Err(self.expected("the new type's name"));
+        };
         self.take_semicolon("a typedef");
-        Ok(ItemKind::Typedef { name, ty: declared.ty })
+        Ok(ItemKind::Typedef {
+            name,
+            ty: declared.ty,
+        })
     }
 
     /// Parses a struct or union, from its keyword to its `}`. Without `{`, its fields are `None`.
@@ -55,12 +63,27 @@ impl Parser<'_> {
         let start = self.advance().span.start;
         let mut attributes = Attributes::default();
         self.attributes(&mut attributes)?;
-        let name = if self.token.kind == Kind::Word { Some(self.name("a name")?) } else { None };
+        let name = if self.token.kind == Kind::Word {
+            Some(self.name("a name")?)
+        } else {
+            None
+        };
         self.attributes(&mut attributes)?;
-        let fields = if self.at("{") { Some(self.nested(Self::fields)?) } else { None };
+        let fields = if self.at("{") {
+            Some(self.nested(Self::fields)?)
+        } else {
+            None
+        };
         self.attributes(&mut attributes)?;
         let Attributes { packed, aligned } = attributes;
-        Ok(CRecord { kind, name, fields, packed, aligned, span: self.since(start) })
+        Ok(CRecord {
+            kind,
+            name,
+            fields,
+            packed,
+            aligned,
+            span: self.since(start),
+        })
     }
 
     fn fields(&mut self) -> Parse<Vec<crate::ast::CField>> {
@@ -71,7 +94,9 @@ impl Parser<'_> {
             let start = self.token.span.start;
             if self.at_end() || self.begins_probe() {
                 let message = format!("expected `}}` to end a definition, found {}", self.found());
-                self.sink.push(Diagnostic::error(message, self.token.span).with_label(open, "it begins here"));
+                self.sink.push(
+                    Diagnostic::error(message, self.token.span).with_label(open, "it begins here"),
+                );
                 return Err(Failed);
             }
             if self.at("#") {
@@ -92,11 +117,17 @@ impl Parser<'_> {
     /// Parses a preprocessor line between fields, where C headers define values of the field above.
     fn directive_in_fields(&mut self, start: u32) {
         match self.preprocessor() {
-            Ok(kind @ ItemKind::Define(_)) => self.within_fields.push(Item { kind, span: self.since(start) }),
+            Ok(kind @ ItemKind::Define(_)) => self.within_fields.push(Item {
+                kind,
+                span: self.since(start),
+            }),
             Ok(_) => {
                 let hint = "put it before the definition";
                 let span = self.since(start);
-                self.sink.push(Diagnostic::error("only `#define` can stand between fields", span).with_hint(hint));
+                self.sink.push(
+                    Diagnostic::error("only `#define` can stand between fields", span)
+                        .with_hint(hint),
+                );
             }
             Err(Failed) => {}
         }
@@ -107,7 +138,11 @@ impl Parser<'_> {
         let start = self.advance().span.start;
         let mut attributes = Attributes::default();
         self.attributes(&mut attributes)?;
-        let name = if self.token.kind == Kind::Word { Some(self.name("a name")?) } else { None };
+        let name = if self.token.kind == Kind::Word {
+            Some(self.name("a name")?)
+        } else {
+            None
+        };
         if self.at(":") {
             // C23's underlying type, which the kernel's own headers don't use.
             self.advance();
@@ -119,7 +154,14 @@ impl Parser<'_> {
         let variants = self.variants()?;
         self.attributes(&mut attributes)?;
         let span = self.since(start);
-        Ok((name.clone(), Some(CEnum { name, variants, span })))
+        Ok((
+            name.clone(),
+            Some(CEnum {
+                name,
+                variants,
+                span,
+            }),
+        ))
     }
 
     fn variants(&mut self) -> Parse<Vec<CVariant>> {
@@ -127,7 +169,11 @@ impl Parser<'_> {
         let mut variants = Vec::new();
         while !self.at("}") {
             let name = self.name("a constant's name, or `}`")?;
-            let value = if self.take("=") { Some(self.expression()?) } else { None };
+            let value = if self.take("=") {
+                Some(self.expression()?)
+            } else {
+                None
+            };
             variants.push(CVariant { name, value });
             if !self.take(",") {
                 break;
@@ -145,7 +191,10 @@ impl Parser<'_> {
         if attributes.packed || attributes.aligned.is_some() {
             let hint = "`packed` and `aligned` of a whole struct are supported; a field can be padded by hand";
             let span = self.since(start.start);
-            self.sink.push(Diagnostic::error("a field's layout can't be set by an attribute", span).with_hint(hint));
+            self.sink.push(
+                Diagnostic::error("a field's layout can't be set by an attribute", span)
+                    .with_hint(hint),
+            );
         }
         Ok(())
     }
@@ -170,7 +219,11 @@ impl Parser<'_> {
 
     fn attribute(&mut self, out: &mut Attributes) -> Parse<()> {
         let name = self.name("an attribute")?;
-        let argument = if self.at("(") { self.attribute_argument()? } else { None };
+        let argument = if self.at("(") {
+            self.attribute_argument()?
+        } else {
+            None
+        };
         match name.text.trim_matches('_') {
             "packed" => out.packed = true,
             "aligned" => out.aligned = argument,
@@ -184,7 +237,11 @@ impl Parser<'_> {
 
     fn attribute_argument(&mut self) -> Parse<Option<Box<Expr>>> {
         let open: Span = self.advance().span;
-        let argument = if self.at(")") { None } else { Some(Box::new(self.list(Self::expression)?.swap_remove(0))) };
+        let argument = if self.at(")") {
+            None
+        } else {
+            Some(Box::new(self.list(Self::expression)?.swap_remove(0)))
+        };
         self.close(")", open)?;
         Ok(argument)
     }

@@ -22,19 +22,43 @@ impl Parser<'_> {
             let from = self.token.span.start;
             self.height = base_height;
             let anonymous = self.at(";");
-            let declared =
-                if anonymous { Declared { name: None, ty: base.clone() } } else { self.declarator(base.clone())? };
+            let declared = if anonymous {
+                Declared {
+                    name: None,
+                    ty: base.clone(),
+                }
+            } else {
+                self.declarator(base.clone())?
+            };
             let mut height = self.height;
-            let bits = if self.take(":") { Some(self.expression()?) } else { None };
+            let bits = if self.take(":") {
+                Some(self.expression()?)
+            } else {
+                None
+            };
             height = height.max(if bits.is_some() { self.height } else { 0 });
             self.refuse_attributes()?;
             self.height = height;
-            let span = self.since(if fields.is_empty() { start } else { from.min(self.last_end) });
+            let span = self.since(if fields.is_empty() {
+                start
+            } else {
+                from.min(self.last_end)
+            });
             let nameless = declared.name.is_none() && bits.is_none();
-            if nameless && !matches!(declared.ty.kind, TypeKind::Inline(_) | TypeKind::InlineEnum(_)) {
+            if nameless
+                && !matches!(
+                    declared.ty.kind,
+                    TypeKind::Inline(_) | TypeKind::InlineEnum(_)
+                )
+            {
                 return Err(self.expected("a field's name"));
             }
-            fields.push(CField { name: declared.name, ty: declared.ty, bits, span });
+            fields.push(CField {
+                name: declared.name,
+                ty: declared.ty,
+                bits,
+                span,
+            });
             if !self.take(",") {
                 break;
             }
@@ -75,8 +99,14 @@ impl Parser<'_> {
         let record = self.record_definition(kind)?;
         match (record.name, record.fields) {
             (Some(name), None) => Ok(TypeKind::Tagged(kind, name)),
-            (None, None) => Err(self.expected(&format!("the {}'s name or its fields", kind.text()))),
-            (name, fields) => Ok(TypeKind::Inline(Box::new(crate::ast::CRecord { name, fields, ..record }))),
+            (None, None) => {
+                Err(self.expected(&format!("the {}'s name or its fields", kind.text())))
+            }
+            (name, fields) => Ok(TypeKind::Inline(Box::new(crate::ast::CRecord {
+                name,
+                fields,
+                ..record
+            }))),
         }
     }
 
@@ -91,7 +121,10 @@ impl Parser<'_> {
             declared_name = Some(self.name("a name")?);
         }
         let ty = self.dimensions(ty)?;
-        Ok(Declared { name: declared_name, ty })
+        Ok(Declared {
+            name: declared_name,
+            ty,
+        })
     }
 
     fn pointers(&mut self, mut ty: Type) -> Parse<Type> {
@@ -114,7 +147,11 @@ impl Parser<'_> {
         while self.take("*") {
             stars += 1;
         }
-        let name = if self.token.kind == Kind::Word { Some(self.name("a name")?) } else { None };
+        let name = if self.token.kind == Kind::Word {
+            Some(self.name("a name")?)
+        } else {
+            None
+        };
         let inner = self.array_lengths()?;
         let inner_height = self.height;
         self.close(")", open)?;
@@ -131,7 +168,10 @@ impl Parser<'_> {
             ty = Type::new(TypeKind::Pointer(Box::new(ty)), span);
         }
         self.height = self.height.max(inner_height);
-        Ok(Declared { name, ty: self.in_arrays(ty, inner)? })
+        Ok(Declared {
+            name,
+            ty: self.in_arrays(ty, inner)?,
+        })
     }
 
     /// Skips the parameters of a function, which are not used.
@@ -165,7 +205,11 @@ impl Parser<'_> {
         let mut height = 0;
         while self.at("[") {
             let open = self.advance().span;
-            lengths.push(if self.at("]") { None } else { Some(Box::new(self.expression()?)) });
+            lengths.push(if self.at("]") {
+                None
+            } else {
+                Some(Box::new(self.expression()?))
+            });
             height = height.max(self.height);
             self.close("]", open)?;
         }

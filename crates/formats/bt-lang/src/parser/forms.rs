@@ -24,8 +24,16 @@ fn shape(kind: ProbeKind) -> (usize, usize, &'static str) {
         ProbeKind::Kprobe => (1, 2, ":function, :function+offset, :module:function"),
         ProbeKind::Kretprobe => (1, 2, ":function, :module:function"),
         ProbeKind::Fentry | ProbeKind::Fexit => (1, 3, ":function, :module:function"),
-        ProbeKind::Uprobe => (1, 3, ":file:function, :file:function+offset, :file:cpp:function, :function with -p"),
-        ProbeKind::Uretprobe => (1, 3, ":file:function, :file:cpp:function, :function with -p"),
+        ProbeKind::Uprobe => (
+            1,
+            3,
+            ":file:function, :file:function+offset, :file:cpp:function, :function with -p",
+        ),
+        ProbeKind::Uretprobe => (
+            1,
+            3,
+            ":file:function, :file:cpp:function, :function with -p",
+        ),
         ProbeKind::Usdt => (1, 3, ":file:provider:name, :file:name, :name with -p"),
         ProbeKind::Tracepoint => (2, 2, ":category:event"),
         ProbeKind::Rawtracepoint => (1, 2, ":event, :module:event"),
@@ -41,7 +49,13 @@ fn shape(kind: ProbeKind) -> (usize, usize, &'static str) {
 impl Parser<'_> {
     /// Sorts the parts; returns them as they are if that is not possible.
     pub(super) fn form(&mut self, parts: Parts<'_>) -> PointForm {
-        let Parts { kind, provider, mut rest, open, span } = parts;
+        let Parts {
+            kind,
+            provider,
+            mut rest,
+            open,
+            span,
+        } = parts;
         if open || matches!(kind, ProbeKind::Pattern | ProbeKind::Unknown) {
             return PointForm::Parts(rest);
         }
@@ -51,7 +65,13 @@ impl Parser<'_> {
             match kind {
                 // bpftrace's parser allows these, for listing.
                 ProbeKind::Begin | ProbeKind::End if group.text == "*" => return PointForm::Bare,
-                ProbeKind::Tracepoint => rest.insert(0, Part { text: "*".to_owned(), ..group.clone() }),
+                ProbeKind::Tracepoint => rest.insert(
+                    0,
+                    Part {
+                        text: "*".to_owned(),
+                        ..group.clone()
+                    },
+                ),
                 _ => {}
             }
         }
@@ -61,12 +81,18 @@ impl Parser<'_> {
         let (least, most, example) = shape(kind);
         if rest.len() < least || rest.len() > most {
             let name = kind.name();
-            let message =
-                format!("`{}` takes {} after it, and {} found", provider.text, counted(least, most), are(rest.len()));
+            let message = format!(
+                "`{}` takes {} after it, and {} found",
+                provider.text,
+                counted(least, most),
+                are(rest.len())
+            );
             let mut diagnostic = Diagnostic::error(message, span);
             if !example.is_empty() {
-                diagnostic = diagnostic
-                    .with_hint(format!("it looks like `{name}{}`", example.replace(", :", &format!("`, `{name}:"))));
+                diagnostic = diagnostic.with_hint(format!(
+                    "it looks like `{name}{}`",
+                    example.replace(", :", &format!("`, `{name}:"))
+                ));
             }
             self.sink.push(diagnostic);
             return PointForm::Parts(rest);
@@ -85,16 +111,31 @@ impl Parser<'_> {
         let numbers: Option<Vec<u32>> = rest
             .iter()
             .skip(3)
-            .map(|part| number::parse(&part.text).ok().and_then(|lit| u32::try_from(lit.value).ok()))
+            .map(|part| {
+                number::parse(&part.text)
+                    .ok()
+                    .and_then(|lit| u32::try_from(lit.value).ok())
+            })
             .collect();
         match (&rest[..], numbers.as_deref()) {
-            ([target, _, file, ..], Some([line, column @ ..])) if column.len() <= 1 && !file.text.is_empty() => {
-                let line = SourceLine { file: file.clone(), line: *line, column: column.first().copied() };
-                PointForm::Source { target: target.clone(), line }
+            ([target, _, file, ..], Some([line, column @ ..]))
+                if column.len() <= 1 && !file.text.is_empty() =>
+            {
+                let line = SourceLine {
+                    file: file.clone(),
+                    line: *line,
+                    column: column.first().copied(),
+                };
+                PointForm::Source {
+                    target: target.clone(),
+                    line,
+                }
             }
             _ => {
                 let hint = "it looks like `uprobe:file@source.c:line`";
-                self.sink.push(Diagnostic::error("this isn't a line of a source file", span).with_hint(hint));
+                self.sink.push(
+                    Diagnostic::error("this isn't a line of a source file", span).with_hint(hint),
+                );
                 PointForm::Parts(rest)
             }
         }
@@ -109,12 +150,22 @@ fn sorted(kind: ProbeKind, rest: &[Part]) -> Result<PointForm, Diagnostic> {
     // Optional parts come first, so the last one is the required one.
     let last = count.checked_sub(1).and_then(|at| parts[at].take());
     let [first, second, _] = parts;
-    let Some(last) = last else { return Ok(PointForm::Bare) };
+    let Some(last) = last else {
+        return Ok(PointForm::Bare);
+    };
     match kind {
-        ProbeKind::Begin | ProbeKind::End | ProbeKind::Pattern | ProbeKind::Unknown => Ok(PointForm::Bare),
+        ProbeKind::Begin | ProbeKind::End | ProbeKind::Pattern | ProbeKind::Unknown => {
+            Ok(PointForm::Bare)
+        }
         ProbeKind::SelfEvent | ProbeKind::Test | ProbeKind::Bench => Ok(match first {
-            Some(group) => PointForm::Own { group, name: Some(last) },
-            None => PointForm::Own { group: last, name: None },
+            Some(group) => PointForm::Own {
+                group,
+                name: Some(last),
+            },
+            None => PointForm::Own {
+                group: last,
+                name: None,
+            },
         }),
         ProbeKind::Kprobe
         | ProbeKind::Uprobe
@@ -122,18 +173,27 @@ fn sorted(kind: ProbeKind, rest: &[Part]) -> Result<PointForm, Diagnostic> {
         | ProbeKind::Uretprobe
         | ProbeKind::Fentry
         | ProbeKind::Fexit => function_form(kind, first, second, last),
-        ProbeKind::Usdt => {
-            Ok(PointForm::Usdt { target: filled(first), provider: filled(second), name: needed(last, "name")? })
-        }
-        ProbeKind::Tracepoint | ProbeKind::Rawtracepoint => {
-            Ok(PointForm::Event { category: filled(first), name: needed(last, "event")? })
-        }
+        ProbeKind::Usdt => Ok(PointForm::Usdt {
+            target: filled(first),
+            provider: filled(second),
+            name: needed(last, "name")?,
+        }),
+        ProbeKind::Tracepoint | ProbeKind::Rawtracepoint => Ok(PointForm::Event {
+            category: filled(first),
+            name: needed(last, "event")?,
+        }),
         ProbeKind::Interval | ProbeKind::Profile => timer(first, &last),
         ProbeKind::Software | ProbeKind::Hardware => sample(first, last),
         ProbeKind::Watchpoint | ProbeKind::Asyncwatchpoint => watch(first, second, last),
         ProbeKind::Iter => Ok(match first {
-            Some(object) => PointForm::Iter { object, pin: Some(last) },
-            None => PointForm::Iter { object: last, pin: None },
+            Some(object) => PointForm::Iter {
+                object,
+                pin: Some(last),
+            },
+            None => PointForm::Iter {
+                object: last,
+                pin: None,
+            },
         }),
     }
 }
@@ -154,11 +214,21 @@ fn function_form(
     let user = matches!(kind, ProbeKind::Uprobe | ProbeKind::Uretprobe);
     if user && target.is_none() && lang.is_none() && function.text.starts_with(['/', '.']) {
         let hint = format!("it looks like `{}:{}:function`", kind.name(), function.text);
-        return Err(Diagnostic::error("this is a file, and there is no function", function.span).with_hint(hint));
+        return Err(
+            Diagnostic::error("this is a file, and there is no function", function.span)
+                .with_hint(hint),
+        );
     }
-    let returns = matches!(kind, ProbeKind::Kretprobe | ProbeKind::Uretprobe | ProbeKind::Fentry | ProbeKind::Fexit);
+    let returns = matches!(
+        kind,
+        ProbeKind::Kretprobe | ProbeKind::Uretprobe | ProbeKind::Fentry | ProbeKind::Fexit
+    );
     // A C++ name may contain an operator's `+`.
-    let plus = if lang.is_some() { None } else { function.text.rfind('+') };
+    let plus = if lang.is_some() {
+        None
+    } else {
+        function.text.rfind('+')
+    };
     if let Some(plus) = plus {
         if returns {
             let message = format!("`{}` takes no offset", kind.name());
@@ -176,8 +246,20 @@ fn function_form(
         });
     }
     match number::parse(&function.text) {
-        Ok(lit) => Ok(PointForm::Function { target, lang, function: None, offset: 0, address: Some(lit.value) }),
-        Err(_) => Ok(PointForm::Function { target, lang, function: Some(function), offset: 0, address: None }),
+        Ok(lit) => Ok(PointForm::Function {
+            target,
+            lang,
+            function: None,
+            offset: 0,
+            address: Some(lit.value),
+        }),
+        Err(_) => Ok(PointForm::Function {
+            target,
+            lang,
+            function: Some(function),
+            offset: 0,
+            address: None,
+        }),
     }
 }
 
@@ -188,13 +270,17 @@ fn filled(part: Option<Part>) -> Option<Part> {
 
 fn needed(part: Part, what: &str) -> Result<Part, Diagnostic> {
     if part.text.is_empty() {
-        return Err(Diagnostic::error(format!("there is no {what} in this attach point"), part.span));
+        return Err(Diagnostic::error(
+            format!("there is no {what} in this attach point"),
+            part.span,
+        ));
     }
     Ok(part)
 }
 
 fn number_of(text: &str, span: Span, what: &str) -> Result<u64, Diagnostic> {
-    let lit = number::parse(text).map_err(|why| Diagnostic::error(format!("`{text}` isn't {what}: {why}"), span))?;
+    let lit = number::parse(text)
+        .map_err(|why| Diagnostic::error(format!("`{text}` isn't {what}: {why}"), span))?;
     Ok(lit.value)
 }
 
@@ -207,39 +293,69 @@ fn timer(unit: Option<Part>, count: &Part) -> Result<PointForm, Diagnostic> {
     let nanos = unit.is_none();
     // bpftrace's minimum is a microsecond.
     if value == 0 || (nanos && value < 1_000) {
-        let message = if nanos { "the shortest interval is 1us" } else { "a timer's count is at least 1" };
-        let hint = if nanos { "a number alone is nanoseconds; write `1s` or `ms:10`" } else { "count from 1" };
+        let message = if nanos {
+            "the shortest interval is 1us"
+        } else {
+            "a timer's count is at least 1"
+        };
+        let hint = if nanos {
+            "a number alone is nanoseconds; write `1s` or `ms:10`"
+        } else {
+            "count from 1"
+        };
         return Err(Diagnostic::error(message, count.span).with_hint(hint));
     }
     let units = ["hz", "s", "ms", "us", "ns"];
-    if let Some(wrong) = unit.as_ref().filter(|unit| !units.contains(&unit.text.as_str())) {
+    if let Some(wrong) = unit
+        .as_ref()
+        .filter(|unit| !units.contains(&unit.text.as_str()))
+    {
         let message = format!("`{}` isn't a unit of time", wrong.text);
-        return Err(Diagnostic::error(message, wrong.span).with_hint("it is one of `hz`, `s`, `ms`, `us`, `ns`"));
+        return Err(Diagnostic::error(message, wrong.span)
+            .with_hint("it is one of `hz`, `s`, `ms`, `us`, `ns`"));
     }
     Ok(PointForm::Timer { unit, count: value })
 }
 
 /// Parses `event` or `event:count`.
 fn sample(event: Option<Part>, last: Part) -> Result<PointForm, Diagnostic> {
-    let Some(event) = event else { return Ok(PointForm::Sample { event: needed(last, "event")?, period: None }) };
+    let Some(event) = event else {
+        return Ok(PointForm::Sample {
+            event: needed(last, "event")?,
+            period: None,
+        });
+    };
     let period = if last.text.is_empty() || last.text == "*" {
         None
     } else {
         Some(number_of(&last.text, last.span, "a count")?)
     };
-    Ok(PointForm::Sample { event: needed(event, "event")?, period })
+    Ok(PointForm::Sample {
+        event: needed(event, "event")?,
+        period,
+    })
 }
 
 /// Parses `address:length:mode`.
 fn watch(place: Option<Part>, length: Option<Part>, mode: Part) -> Result<PointForm, Diagnostic> {
     let (Some(place), Some(length)) = (place, length) else {
-        return Err(Diagnostic::error("expected `address:length:mode`", mode.span));
+        return Err(Diagnostic::error(
+            "expected `address:length:mode`",
+            mode.span,
+        ));
     };
     if mode.text.is_empty() || !mode.text.chars().all(|c| "rwx".contains(c)) {
-        return Err(Diagnostic::error("a watchpoint's mode is made of `r`, `w` and `x`", mode.span));
+        return Err(Diagnostic::error(
+            "a watchpoint's mode is made of `r`, `w` and `x`",
+            mode.span,
+        ));
     }
     let length = number_of(&length.text, length.span, "a length")?;
-    Ok(PointForm::Watch { place: needed(place, "address")?, length, mode })
+    Ok(PointForm::Watch {
+        place: needed(place, "address")?,
+        length,
+        mode,
+    })
 }
 
 fn counted(least: usize, most: usize) -> String {
@@ -252,5 +368,9 @@ fn counted(least: usize, most: usize) -> String {
 }
 
 fn are(count: usize) -> String {
-    if count == 1 { "1 is".to_owned() } else { format!("{count} are") }
+    if count == 1 {
+        "1 is".to_owned()
+    } else {
+        format!("{count} are")
+    }
 }

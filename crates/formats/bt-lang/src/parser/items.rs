@@ -2,8 +2,8 @@
 
 use super::{Failed, Parse, Parser};
 use crate::ast::{
-    Config, ConfigEntry, ConfigValue, Expr, ExprKind, Fn, FnParam, Item, ItemKind, Macro, MacroParam, MapDecl, Name,
-    Probe, Program, Span,
+    Config, ConfigEntry, ConfigValue, Expr, ExprKind, Fn, FnParam, Item, ItemKind, Macro,
+    MacroParam, MapDecl, Name, Probe, Program, Span,
 };
 use crate::diag::Diagnostic;
 use crate::lexer::Kind;
@@ -26,13 +26,21 @@ impl Parser<'_> {
             });
             // Constants defined between a struct's fields come before the struct.
             items.append(&mut self.within_fields);
-            items.push(Item { kind, span: self.since(start) });
+            items.push(Item {
+                kind,
+                span: self.since(start),
+            });
             if self.token.span.start == start && !self.at_end() {
                 self.advance();
             }
         }
         let comments = std::mem::take(&mut self.comments);
-        Program { header, items, comments, span: Span::new(0, self.source.len() as u32) }
+        Program {
+            header,
+            items,
+            comments,
+            span: Span::new(0, self.source.len() as u32),
+        }
     }
 
     /// Parses the `#!` line.
@@ -41,7 +49,10 @@ impl Parser<'_> {
         if !self.source.get(start as usize..)?.starts_with("#!") {
             return None;
         }
-        let line = self.source[start as usize..].lines().next().unwrap_or_default();
+        let line = self.source[start as usize..]
+            .lines()
+            .next()
+            .unwrap_or_default();
         let end = start + line.len() as u32;
         self.jump_to(end as usize);
         Some(Name::new(line.trim_end(), Span::new(start, end)))
@@ -113,9 +124,16 @@ impl Parser<'_> {
                 self.advance();
                 ConfigValue::Bool(word == "true")
             }
-            _ => ConfigValue::Word(self.name("a number, a word, `true`, `false` or a text")?.text),
+            _ => ConfigValue::Word(
+                self.name("a number, a word, `true`, `false` or a text")?
+                    .text,
+            ),
         };
-        Ok(ConfigEntry { key, value, value_span: self.since(start) })
+        Ok(ConfigEntry {
+            key,
+            value,
+            value_span: self.since(start),
+        })
     }
 
     /// Parses `let @map = hash(N);`.
@@ -123,7 +141,10 @@ impl Parser<'_> {
         self.advance();
         if self.token.kind == Kind::Var {
             let hint = "outside of a probe only maps are declared: `let @name = hash(100);`";
-            self.sink.push(Diagnostic::error("a variable lives within a probe", self.token.span).with_hint(hint));
+            self.sink.push(
+                Diagnostic::error("a variable lives within a probe", self.token.span)
+                    .with_hint(hint),
+            );
             return Err(Failed);
         }
         let map = self.sigiled(Kind::Map, "a map (`@name`) after `let`")?;
@@ -140,7 +161,11 @@ impl Parser<'_> {
         self.advance();
         let name = self.name("the macro's name")?;
         let open = self.expect("(", "and the macro's parameters")?.span;
-        let params = if self.at(")") { Vec::new() } else { self.list(Self::macro_param)? };
+        let params = if self.at(")") {
+            Vec::new()
+        } else {
+            self.list(Self::macro_param)?
+        };
         self.close(")", open)?;
         let body = self.block()?;
         self.check_params(&params);
@@ -154,7 +179,13 @@ impl Parser<'_> {
             _ => {
                 let name = self.name("a parameter: `$variable`, `@map` or `expression`")?;
                 if names::is_fixed(&name.text) {
-                    self.error(format!("`{}` is a builtin, and can't be a macro's parameter", name.text), name.span);
+                    self.error(
+                        format!(
+                            "`{}` is a builtin, and can't be a macro's parameter",
+                            name.text
+                        ),
+                        name.span,
+                    );
                 }
                 Ok(MacroParam::Expr(name))
             }
@@ -163,10 +194,14 @@ impl Parser<'_> {
 
     fn check_params(&mut self, params: &[MacroParam]) {
         for (at, param) in params.iter().enumerate() {
-            if let Some(first) = params[..at].iter().find(|other| other.written() == param.written()) {
+            if let Some(first) = params[..at]
+                .iter()
+                .find(|other| other.written() == param.written())
+            {
                 let message = format!("there are two parameters `{}`", param.written());
                 let diagnostic = Diagnostic::error(message, param.name().span);
-                self.sink.push(diagnostic.with_label(first.name().span, "the first"));
+                self.sink
+                    .push(diagnostic.with_label(first.name().span, "the first"));
             }
         }
     }
@@ -176,18 +211,30 @@ impl Parser<'_> {
         self.advance();
         let name = self.name("the function's name")?;
         let open = self.expect("(", "and the function's parameters")?.span;
-        let params = if self.at(")") { Vec::new() } else { self.list(Self::fn_param)? };
+        let params = if self.at(")") {
+            Vec::new()
+        } else {
+            self.list(Self::fn_param)?
+        };
         self.close(")", open)?;
         self.expect(":", "and the type that the function returns")?;
         let returns = self.ty()?;
         let body = self.body()?;
-        Ok(ItemKind::Fn(Fn { name, params, returns, body }))
+        Ok(ItemKind::Fn(Fn {
+            name,
+            params,
+            returns,
+            body,
+        }))
     }
 
     fn fn_param(&mut self) -> Parse<FnParam> {
         let var = self.sigiled(Kind::Var, "a parameter (`$name : type`)")?;
         self.expect(":", "and the parameter's type")?;
-        Ok(FnParam { var, ty: self.ty()? })
+        Ok(FnParam {
+            var,
+            ty: self.ty()?,
+        })
     }
 
     fn probe(&mut self) -> Parse<ItemKind> {
@@ -198,14 +245,25 @@ impl Parser<'_> {
             }
             points.push(self.point()?);
         }
-        let predicate = if self.at("/") { Some(self.predicate_or_error()) } else { None };
+        let predicate = if self.at("/") {
+            Some(self.predicate_or_error())
+        } else {
+            None
+        };
         if !self.at("{") {
-            let what =
-                if predicate.is_some() { "`{` after the predicate" } else { "`{`, `/` or `,` after an attach point" };
+            let what = if predicate.is_some() {
+                "`{` after the predicate"
+            } else {
+                "`{`, `/` or `,` after an attach point"
+            };
             return Err(self.expected(what));
         }
         let body = self.body()?;
-        Ok(ItemKind::Probe(Probe { points, predicate, body }))
+        Ok(ItemKind::Probe(Probe {
+            points,
+            predicate,
+            body,
+        }))
     }
 
     /// Parses the predicate. An invalid one becomes an `Error`, so that errors in the body are also

@@ -62,12 +62,21 @@ pub fn parse(source: &str) -> Parsed {
 /// Parses a script with options.
 pub fn parse_with(source: &str, options: Options<'_>) -> Parsed {
     if source.len() > MAX_SOURCE {
-        let message = format!("the script is too long: {} bytes, and at most {MAX_SOURCE} are read", source.len());
-        return Parsed { program: Program::default(), diagnostics: vec![Diagnostic::error(message, Span::empty(0))] };
+        let message = format!(
+            "the script is too long: {} bytes, and at most {MAX_SOURCE} are read",
+            source.len()
+        );
+        return Parsed {
+            program: Program::default(),
+            diagnostics: vec![Diagnostic::error(message, Span::empty(0))],
+        };
     }
     let mut parser = Parser::new(source, 0, source.len(), options);
     let program = parser.program();
-    Parsed { program, diagnostics: parser.sink.finish() }
+    Parsed {
+        program,
+        diagnostics: parser.sink.finish(),
+    }
 }
 
 /// Parses statements outside of a probe, separated by `;`, for evaluation on the memory of a
@@ -75,12 +84,22 @@ pub fn parse_with(source: &str, options: Options<'_>) -> Parsed {
 /// nodes if one of them is an error.
 pub fn parse_statements(source: &str) -> (Block, Vec<Diagnostic>) {
     if source.len() > MAX_SOURCE {
-        let message = format!("the text is too long: {} bytes, and at most {MAX_SOURCE} are read", source.len());
+        let message = format!(
+            "the text is too long: {} bytes, and at most {MAX_SOURCE} are read",
+            source.len()
+        );
         let span = Span::empty(0);
-        let block = Block { stmts: Vec::new(), value: None, span };
+        let block = Block {
+            stmts: Vec::new(),
+            value: None,
+            span,
+        };
         return (block, vec![Diagnostic::error(message, span)]);
     }
-    let options = Options { of_process: true, ..Options::default() };
+    let options = Options {
+        of_process: true,
+        ..Options::default()
+    };
     let mut parser = Parser::new(source, 0, source.len(), options);
     let block = parser.statements();
     (block, parser.sink.finish())
@@ -93,8 +112,17 @@ pub fn parse_expression(source: &str) -> Result<Expr, Vec<Diagnostic>> {
         return Err(diagnostics);
     }
     match (block.stmts.pop(), block.stmts.is_empty()) {
-        (Some(Stmt { kind: StmtKind::Expr(expr), .. }), true) => Ok(expr),
-        _ => Err(vec![Diagnostic::error("expected one expression", block.span)]),
+        (
+            Some(Stmt {
+                kind: StmtKind::Expr(expr),
+                ..
+            }),
+            true,
+        ) => Ok(expr),
+        _ => Err(vec![Diagnostic::error(
+            "expected one expression",
+            block.span,
+        )]),
     }
 }
 
@@ -143,7 +171,18 @@ impl<'a> Parser<'a> {
         let token = lexer.next(&mut comments);
         let last_end = start as u32;
         let (sink, within_fields) = (Sink::default(), Vec::new());
-        Self { source, options, lexer, token, last_end, comments, sink, depth: 0, height: 0, within_fields }
+        Self {
+            source,
+            options,
+            lexer,
+            token,
+            last_end,
+            comments,
+            sink,
+            depth: 0,
+            height: 0,
+            within_fields,
+        }
     }
 
     /// Takes the current token.
@@ -155,7 +194,11 @@ impl<'a> Parser<'a> {
     }
 
     fn mark(&self) -> Mark {
-        Mark { at: self.lexer.at, token: self.token, last_end: self.last_end }
+        Mark {
+            at: self.lexer.at,
+            token: self.token,
+            last_end: self.last_end,
+        }
     }
 
     fn reset(&mut self, mark: Mark) {
@@ -176,12 +219,18 @@ impl<'a> Parser<'a> {
     }
 
     fn text(&self, span: Span) -> &'a str {
-        self.source.get(span.start as usize..span.end as usize).unwrap_or_default()
+        self.source
+            .get(span.start as usize..span.end as usize)
+            .unwrap_or_default()
     }
 
     /// Returns the current word; empty if the token is no word.
     fn word(&self) -> &'a str {
-        if self.token.kind == Kind::Word { self.text(self.token.span) } else { "" }
+        if self.token.kind == Kind::Word {
+            self.text(self.token.span)
+        } else {
+            ""
+        }
     }
 
     fn at(&self, sign: &'static str) -> bool {
@@ -218,7 +267,10 @@ impl<'a> Parser<'a> {
     /// Returns the span of the last character taken, to mark something missing after it.
     fn last_character(&self) -> Span {
         let before = (self.last_end as usize).saturating_sub(1);
-        Span::new(self.source.floor_char_boundary(before) as u32, self.last_end)
+        Span::new(
+            self.source.floor_char_boundary(before) as u32,
+            self.last_end,
+        )
     }
 
     /// Returns the current token for a diagnostic.
@@ -242,7 +294,11 @@ impl<'a> Parser<'a> {
 
     /// Takes a required sign.
     fn expect(&mut self, sign: &'static str, why: &str) -> Parse<Token> {
-        if self.at(sign) { Ok(self.advance()) } else { Err(self.expected(&format!("`{sign}` {why}"))) }
+        if self.at(sign) {
+            Ok(self.advance())
+        } else {
+            Err(self.expected(&format!("`{sign}` {why}")))
+        }
     }
 
     /// Takes the sign that closes the one at `open`.
@@ -251,7 +307,8 @@ impl<'a> Parser<'a> {
             return Ok(self.advance());
         }
         let message = format!("expected `{sign}`, found {}", self.found());
-        self.sink.push(Diagnostic::error(message, self.token.span).with_label(open, "opened here"));
+        self.sink
+            .push(Diagnostic::error(message, self.token.span).with_label(open, "opened here"));
         Err(Failed)
     }
 
@@ -297,13 +354,20 @@ impl<'a> Parser<'a> {
     }
 
     fn too_deep(&mut self, span: Span) {
-        let message = format!("nested too deeply: at most {MAX_DEPTH} levels, or {MAX_HEIGHT} operators in a row");
-        self.sink.push(Diagnostic::error(message, span).with_hint("split it, with a variable for a part of it"));
+        let message = format!(
+            "nested too deeply: at most {MAX_DEPTH} levels, or {MAX_HEIGHT} operators in a row"
+        );
+        self.sink.push(
+            Diagnostic::error(message, span)
+                .with_hint("split it, with a variable for a part of it"),
+        );
     }
 }
 
 /// Returns at most 40 characters of the first line.
 fn clip(text: &str) -> &str {
     let line = text.lines().next().unwrap_or_default();
-    line.char_indices().nth(40).map_or(line, |(at, _)| &line[..at])
+    line.char_indices()
+        .nth(40)
+        .map_or(line, |(at, _)| &line[..at])
 }

@@ -34,7 +34,9 @@ impl Parser<'_> {
         let start = self.token.span.start as usize;
         let length = point_length(&self.source[start..]);
         if length == 0 || self.at_end() {
-            return Err(self.expected("a probe (as `kprobe:function`), or a `macro`, `fn`, `struct`, `config`"));
+            return Err(self.expected(
+                "a probe (as `kprobe:function`), or a `macro`, `fn`, `struct`, `config`",
+            ));
         }
         let span = Span::new(start as u32, (start + length) as u32);
         if !self.source[start..].starts_with(|c: char| begins_word(c) || "*?[\"$".contains(c)) {
@@ -45,10 +47,24 @@ impl Parser<'_> {
         let provider = parts.remove(0);
         let (alias, provider) = split_alias(provider);
         let kind = self.kind(&provider);
-        let open = self.options.params.is_none() && self.source[start..start + length].contains('$');
-        let form = self.form(Parts { kind, provider: &provider, rest: parts, open, span });
+        let open =
+            self.options.params.is_none() && self.source[start..start + length].contains('$');
+        let form = self.form(Parts {
+            kind,
+            provider: &provider,
+            rest: parts,
+            open,
+            span,
+        });
         let raw = self.text(span).to_owned();
-        Ok(AttachPoint { raw, alias, kind, provider: Name::new(provider.text, provider.span), form, span })
+        Ok(AttachPoint {
+            raw,
+            alias,
+            kind,
+            provider: Name::new(provider.text, provider.span),
+            form,
+            span,
+        })
     }
 
     fn kind(&mut self, provider: &Part) -> ProbeKind {
@@ -106,13 +122,25 @@ impl Parser<'_> {
                 }
                 ':' if !quoted => {
                     let part_span = Span::new(start, here.start.max(start));
-                    parts.push(Part { text: std::mem::take(&mut text), span: part_span, wildcard });
+                    parts.push(Part {
+                        text: std::mem::take(&mut text),
+                        span: part_span,
+                        wildcard,
+                    });
                     (start, wildcard) = (here.end, false);
                 }
                 '@' if !quoted && sources(&parts) => {
                     let part_span = Span::new(start, here.start.max(start));
-                    parts.push(Part { text: std::mem::take(&mut text), span: part_span, wildcard });
-                    parts.push(Part { text: "@".to_owned(), span: here, wildcard: false });
+                    parts.push(Part {
+                        text: std::mem::take(&mut text),
+                        span: part_span,
+                        wildcard,
+                    });
+                    parts.push(Part {
+                        text: "@".to_owned(),
+                        span: here,
+                        wildcard: false,
+                    });
                     (start, wildcard) = (here.end, false);
                 }
                 _ => {
@@ -124,9 +152,16 @@ impl Parser<'_> {
             at += 1;
         }
         if quoted {
-            self.error("there is no `\"` at the end of this quoted part", Span::new(start, span.end));
+            self.error(
+                "there is no `\"` at the end of this quoted part",
+                Span::new(start, span.end),
+            );
         }
-        parts.push(Part { text, span: Span::new(start.min(span.end), span.end), wildcard });
+        parts.push(Part {
+            text,
+            span: Span::new(start.min(span.end), span.end),
+            wildcard,
+        });
         parts
     }
 
@@ -138,15 +173,25 @@ impl Parser<'_> {
         let mut at = 0;
         while let Some(c) = text[at..].chars().next() {
             let rest = &text[at + c.len_utf8()..];
-            let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-            let params = self.options.params.filter(|_| c == '$' && !quoted && digits > 0);
+            let digits = rest
+                .find(|c: char| !c.is_ascii_digit())
+                .unwrap_or(rest.len());
+            let params = self
+                .options
+                .params
+                .filter(|_| c == '$' && !quoted && digits > 0);
             let length = c.len_utf8() + if params.is_some() { digits } else { 0 };
             let here = Span::new(span.start + at as u32, span.start + (at + length) as u32);
             match params {
                 Some(params) => {
                     let number: usize = rest[..digits].parse().unwrap_or(0);
                     let value = number.checked_sub(1).and_then(|number| params.get(number));
-                    pieces.extend(value.iter().flat_map(|value| value.chars()).map(|c| Piece { c, span: here }));
+                    pieces.extend(
+                        value
+                            .iter()
+                            .flat_map(|value| value.chars())
+                            .map(|c| Piece { c, span: here }),
+                    );
                 }
                 None => pieces.push(Piece { c, span: here }),
             }
@@ -171,7 +216,11 @@ fn split_alias(provider: Part) -> (Option<Name>, Part) {
             } else {
                 (provider.span, provider.span)
             };
-            let kind = Part { text: kind.to_owned(), span: after, wildcard: provider.wildcard };
+            let kind = Part {
+                text: kind.to_owned(),
+                span: after,
+                wildcard: provider.wildcard,
+            };
             (Some(Name::new(alias, before)), kind)
         }
         _ => (None, provider),

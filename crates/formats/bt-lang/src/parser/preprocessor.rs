@@ -21,10 +21,15 @@ impl Parser<'_> {
             "include" => self.include(rest, end),
             "define" => self.define(rest, end),
             "" => {
-                self.error("expected a word after `#`", Span::new(start as u32, end as u32));
+                self.error(
+                    "expected a word after `#`",
+                    Span::new(start as u32, end as u32),
+                );
                 Err(Failed)
             }
-            _ => Ok(ItemKind::Directive(joined(&self.source[keyword.span.start as usize..end]))),
+            _ => Ok(ItemKind::Directive(joined(
+                &self.source[keyword.span.start as usize..end],
+            ))),
         }
     }
 
@@ -42,29 +47,53 @@ impl Parser<'_> {
             return Err(Failed);
         };
         let path = &text[..=close];
-        Ok(ItemKind::Include(Name::new(path, Span::new(from as u32, (from + path.len()) as u32))))
+        Ok(ItemKind::Include(Name::new(
+            path,
+            Span::new(from as u32, (from + path.len()) as u32),
+        )))
     }
 
     fn define(&mut self, start: usize, end: usize) -> Parse<ItemKind> {
         let name = self.word_within(start, end);
         if name.text.is_empty() {
-            self.error("expected a name after `#define`", Span::new(start as u32, end as u32));
+            self.error(
+                "expected a name after `#define`",
+                Span::new(start as u32, end as u32),
+            );
             return Err(Failed);
         }
         let rest = name.span.end as usize;
         let text = joined(&self.source[rest..end]);
         let has_params = self.source[rest..end].starts_with('(');
-        let value = if has_params || text.is_empty() { None } else { self.value_within(rest, end) };
-        Ok(ItemKind::Define(Define { name, has_params, value, text }))
+        let value = if has_params || text.is_empty() {
+            None
+        } else {
+            self.value_within(rest, end)
+        };
+        Ok(ItemKind::Define(Define {
+            name,
+            has_params,
+            value,
+            text,
+        }))
     }
 
     /// Returns the word in a byte range, after blanks; empty if there is none.
     fn word_within(&self, start: usize, end: usize) -> Name {
         let text = self.source[start..end].trim_start_matches([' ', '\t']);
         let from = end - text.len();
-        let length = text.find(|c: char| !(begins_word(c) || c.is_ascii_digit())).unwrap_or(text.len());
-        let length = if text.starts_with(begins_word) { length } else { 0 };
-        Name::new(&text[..length], Span::new(from as u32, (from + length) as u32))
+        let length = text
+            .find(|c: char| !(begins_word(c) || c.is_ascii_digit()))
+            .unwrap_or(text.len());
+        let length = if text.starts_with(begins_word) {
+            length
+        } else {
+            0
+        };
+        Name::new(
+            &text[..length],
+            Span::new(from as u32, (from + length) as u32),
+        )
     }
 
     /// Parses a byte range as an expression; `None` if it is not exactly one.
@@ -90,7 +119,13 @@ fn line_length(text: &str) -> usize {
             '\\' if rest.starts_with("\\\r\n") => 3,
             '"' => quoted_length(rest, '"'),
             _ => match comment_length(rest) {
-                Some(length) if rest[length..].trim_start_matches([' ', '\t', '\r']).starts_with('\n') => break,
+                Some(length)
+                    if rest[length..]
+                        .trim_start_matches([' ', '\t', '\r'])
+                        .starts_with('\n') =>
+                {
+                    break;
+                }
                 Some(length) if rest[length..].trim().is_empty() => break,
                 Some(length) => length,
                 None => c.len_utf8(),
@@ -104,5 +139,7 @@ fn line_length(text: &str) -> usize {
 fn joined(text: &str) -> String {
     let line = text.replace("\\\r\n", " ").replace("\\\n", " ");
     // A `\` at the end of the script continues nothing.
-    line.trim_end_matches(|c: char| c == '\\' || c.is_whitespace()).trim_start().to_owned()
+    line.trim_end_matches(|c: char| c == '\\' || c.is_whitespace())
+        .trim_start()
+        .to_owned()
 }

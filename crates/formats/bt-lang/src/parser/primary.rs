@@ -50,7 +50,12 @@ impl Parser<'_> {
         let span = self.advance().span;
         number::parse(self.text(span)).or_else(|message| {
             self.error(message, span);
-            Ok(IntLit { value: 0, base: Base::Decimal, suffix: IntSuffix::None, text: "0".to_owned() })
+            Ok(IntLit {
+                value: 0,
+                base: Base::Decimal,
+                suffix: IntSuffix::None,
+                text: "0".to_owned(),
+            })
         })
     }
 
@@ -60,18 +65,28 @@ impl Parser<'_> {
         let bytes = self.unquoted(span);
         let [byte] = bytes[..] else {
             let hint = "for text, use \"...\"";
-            self.sink.push(Diagnostic::error("a character constant holds one byte", span).with_hint(hint));
+            self.sink.push(
+                Diagnostic::error("a character constant holds one byte", span).with_hint(hint),
+            );
             return Err(Failed);
         };
         let text = self.text(span).to_owned();
-        Ok(ExprKind::Int(IntLit { value: u64::from(byte), base: Base::Decimal, suffix: IntSuffix::None, text }))
+        Ok(ExprKind::Int(IntLit {
+            value: u64::from(byte),
+            base: Base::Decimal,
+            suffix: IntSuffix::None,
+            text,
+        }))
     }
 
     /// Returns the bytes of a string, and reports errors in it.
     pub(super) fn unquoted(&mut self, span: Span) -> Vec<u8> {
         let (bytes, faults) = text::unquote(self.text(span));
         for (from, to, message) in faults {
-            self.error(message, Span::new(span.start + from as u32, span.start + to as u32));
+            self.error(
+                message,
+                Span::new(span.start + from as u32, span.start + to as u32),
+            );
         }
         bytes
     }
@@ -81,7 +96,10 @@ impl Parser<'_> {
         if let Ok(number @ 1..) = self.text(span)[1..].parse() {
             return Ok(ExprKind::Positional(number));
         }
-        self.error("the script's arguments are `$1`, `$2` and so on, and `$#` is their count", span);
+        self.error(
+            "the script's arguments are `$1`, `$2` and so on, and `$#` is their count",
+            span,
+        );
         Err(Failed)
     }
 
@@ -96,7 +114,10 @@ impl Parser<'_> {
             self.close("]", open)?;
         }
         self.raise(self.height, name.span)?;
-        Ok(Expr::new(ExprKind::Map(MapRef { name, keys }), self.since(start)))
+        Ok(Expr::new(
+            ExprKind::Map(MapRef { name, keys }),
+            self.since(start),
+        ))
     }
 
     /// Parses one or more, separated by commas. The height becomes that of the highest.
@@ -132,7 +153,8 @@ impl Parser<'_> {
             }
             "typeof" if called => {
                 let hint = "`typeof` names a type: in `let $x : typeof(...)`, a cast, `sizeof`, or a macro's argument";
-                self.sink.push(Diagnostic::error("a type isn't an expression", start).with_hint(hint));
+                self.sink
+                    .push(Diagnostic::error("a type isn't an expression", start).with_hint(hint));
                 return Err(Failed);
             }
             _ if names::is_reserved(word) => return Err(self.expected("an expression")),
@@ -150,7 +172,11 @@ impl Parser<'_> {
         let func = self.name("a function")?;
         let open = self.expect("(", "to open the arguments")?.span;
         self.height = 0;
-        let args = if self.at(")") { Vec::new() } else { self.list(Self::argument)? };
+        let args = if self.at(")") {
+            Vec::new()
+        } else {
+            self.list(Self::argument)?
+        };
         self.close(")", open)?;
         self.raise(self.height, func.span)?;
         Ok(ExprKind::Call { func, args })
@@ -163,12 +189,18 @@ impl Parser<'_> {
         }
         let start = self.token.span;
         let of = self.of_type()?;
-        Ok(Expr::new(ExprKind::TypeArg(Box::new(of)), self.since(start.start)))
+        Ok(Expr::new(
+            ExprKind::TypeArg(Box::new(of)),
+            self.since(start.start),
+        ))
     }
 
     /// Parses `if cond { } else if cond { } else { }`.
     fn if_chain(&mut self) -> Parse<If> {
-        let mut chain = If { arms: Vec::new(), otherwise: None };
+        let mut chain = If {
+            arms: Vec::new(),
+            otherwise: None,
+        };
         let mut height = 0;
         let start = self.token.span;
         loop {
@@ -198,7 +230,8 @@ impl Parser<'_> {
         }
         let message = format!("expected `{{` to open a block, found {}", self.found());
         let hint = "braces are needed, unlike in C";
-        self.sink.push(Diagnostic::error(message, self.token.span).with_hint(hint));
+        self.sink
+            .push(Diagnostic::error(message, self.token.span).with_hint(hint));
         Err(Failed)
     }
 
@@ -210,7 +243,10 @@ impl Parser<'_> {
         }
         self.advance();
         if self.take(")") {
-            return Ok(Expr::new(ExprKind::Tuple(Vec::new()), self.since(open.start)));
+            return Ok(Expr::new(
+                ExprKind::Tuple(Vec::new()),
+                self.since(open.start),
+            ));
         }
         if self.token.kind == Kind::Word && self.peek().kind == Kind::Sign("=") {
             return self.record(open);
@@ -243,9 +279,15 @@ impl Parser<'_> {
         self.close(")", open)?;
         self.raise(self.height, open)?;
         for (at, field) in fields.iter().enumerate() {
-            if let Some(first) = fields[..at].iter().find(|other| other.name.text == field.name.text) {
+            if let Some(first) = fields[..at]
+                .iter()
+                .find(|other| other.name.text == field.name.text)
+            {
                 let message = format!("there are two fields `{}` in this record", field.name.text);
-                self.sink.push(Diagnostic::error(message, field.name.span).with_label(first.name.span, "the first"));
+                self.sink.push(
+                    Diagnostic::error(message, field.name.span)
+                        .with_label(first.name.span, "the first"),
+                );
             }
         }
         Ok(Expr::new(ExprKind::Record(fields), self.since(open.start)))

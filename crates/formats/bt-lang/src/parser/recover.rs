@@ -11,7 +11,10 @@ impl Parser<'_> {
         while !self.at_end() {
             // Within unclosed brackets, a line that looks like a new statement ends the damage.
             let fresh = self.token.first && self.token.span.start > start;
-            if fresh && (self.begins_probe() || self.begins_statement()) && (depth == 0 || self.begins_probe()) {
+            if fresh
+                && (self.begins_probe() || self.begins_statement())
+                && (depth == 0 || self.begins_probe())
+            {
                 return;
             }
             match self.token.kind {
@@ -65,7 +68,10 @@ impl Parser<'_> {
             Kind::Var | Kind::Map => true,
             Kind::Word => {
                 let word = self.word();
-                let keyword = ["let", "if", "for", "while", "unroll", "return", "break", "continue"].contains(&word);
+                let keyword = [
+                    "let", "if", "for", "while", "unroll", "return", "break", "continue",
+                ]
+                .contains(&word);
                 keyword || self.peek().kind == Kind::Sign("(")
             }
             _ => false,
@@ -74,7 +80,11 @@ impl Parser<'_> {
 
     /// Returns whether the current token begins an item other than a probe.
     fn begins_item(&self) -> bool {
-        self.at("#") || ["macro", "fn", "config", "struct", "union", "enum", "import", "typedef"].contains(&self.word())
+        self.at("#")
+            || [
+                "macro", "fn", "config", "struct", "union", "enum", "import", "typedef",
+            ]
+            .contains(&self.word())
     }
 
     /// Returns whether the current token certainly begins a probe: a kind of probe with `:`, or
@@ -86,9 +96,12 @@ impl Parser<'_> {
         }
         match ProbeKind::by_name(self.word()) {
             None => false,
-            Some(ProbeKind::Begin | ProbeKind::End) => matches!(self.peek().kind, Kind::Sign("{" | ",")),
+            Some(ProbeKind::Begin | ProbeKind::End) => {
+                matches!(self.peek().kind, Kind::Sign("{" | ","))
+            }
             Some(_) => {
-                self.source[self.token.span.end as usize..].starts_with(':') && self.peek().kind == Kind::Sign(":")
+                self.source[self.token.span.end as usize..].starts_with(':')
+                    && self.peek().kind == Kind::Sign(":")
             }
         }
     }

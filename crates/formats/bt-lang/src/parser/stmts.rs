@@ -20,7 +20,11 @@ impl Parser<'_> {
 
     /// Parses statements without enclosing braces, up to the end of the text.
     pub(super) fn statements(&mut self) -> Block {
-        let mut block = Block { stmts: Vec::new(), value: None, span: self.token.span };
+        let mut block = Block {
+            stmts: Vec::new(),
+            value: None,
+            span: self.token.span,
+        };
         while !self.at_end() {
             if self.at("}") {
                 let message = "there is no `{` that this `}` closes";
@@ -39,12 +43,19 @@ impl Parser<'_> {
 
     fn block_inner(&mut self) -> Parse<Block> {
         let open = self.expect("{", "to open a block")?.span;
-        let mut block = Block { stmts: Vec::new(), value: None, span: open };
+        let mut block = Block {
+            stmts: Vec::new(),
+            value: None,
+            span: open,
+        };
         let mut height = 0;
         while !self.at("}") {
             if self.at_end() || self.begins_probe() {
                 let message = format!("expected `}}` to end a block, found {}", self.found());
-                self.sink.push(Diagnostic::error(message, self.token.span).with_label(open, "the block begins here"));
+                self.sink.push(
+                    Diagnostic::error(message, self.token.span)
+                        .with_label(open, "the block begins here"),
+                );
                 block.span = self.since(open.start);
                 return Ok(block);
             }
@@ -75,9 +86,16 @@ impl Parser<'_> {
                 if let StmtKind::Expr(expr) = &mut kind {
                     void_expr(expr);
                 }
-                let ends_itself =
-                    matches!(&kind, StmtKind::While { .. } | StmtKind::Unroll { .. } | StmtKind::For { .. })
-                        || matches!(&kind, StmtKind::Expr(Expr { kind: ExprKind::If(_) | ExprKind::Block(_), .. }));
+                let ends_itself = matches!(
+                    &kind,
+                    StmtKind::While { .. } | StmtKind::Unroll { .. } | StmtKind::For { .. }
+                ) || matches!(
+                    &kind,
+                    StmtKind::Expr(Expr {
+                        kind: ExprKind::If(_) | ExprKind::Block(_),
+                        ..
+                    })
+                );
                 if !ends_itself {
                     self.end_of_statement(start);
                 } else if self.at(";") {
@@ -152,15 +170,24 @@ impl Parser<'_> {
     fn let_statement(&mut self) -> Parse<StmtKind> {
         self.advance();
         if self.token.kind == Kind::Map {
-            let message = "a map is declared outside of probes, and a map that isn't declared needs no `let`";
+            let message =
+                "a map is declared outside of probes, and a map that isn't declared needs no `let`";
             self.error(message, self.token.span);
             return Err(Failed);
         }
         let var = self.sigiled(Kind::Var, "a variable (`$name`) after `let`")?;
         let mut height = 0;
-        let ty = if self.take(":") { Some(self.ty()?) } else { None };
+        let ty = if self.take(":") {
+            Some(self.ty()?)
+        } else {
+            None
+        };
         height = height.max(if ty.is_some() { self.height } else { 0 });
-        let value = if self.take("=") { Some(self.expression()?) } else { None };
+        let value = if self.take("=") {
+            Some(self.expression()?)
+        } else {
+            None
+        };
         height = height.max(if value.is_some() { self.height } else { 0 });
         self.raise(height, var.span)?;
         Ok(StmtKind::Let { var, ty, value })
@@ -186,7 +213,11 @@ impl Parser<'_> {
 
     fn for_statement(&mut self) -> Parse<StmtKind> {
         let keyword = self.advance();
-        let open = if self.at("(") { Some(self.advance().span) } else { None };
+        let open = if self.at("(") {
+            Some(self.advance().span)
+        } else {
+            None
+        };
         let var = self.sigiled(Kind::Var, "the loop's variable (`$name`)")?;
         self.expect(":", "after the loop's variable")?;
         let first = self.binary(0)?;
@@ -213,7 +244,8 @@ impl Parser<'_> {
             _ => {
                 let what = "a `for` walks a map or a range";
                 let hint = "write `for ($kv : @map)` or `for ($i : 0..10)`";
-                self.sink.push(Diagnostic::error(what, expr.span).with_hint(hint));
+                self.sink
+                    .push(Diagnostic::error(what, expr.span).with_hint(hint));
                 Err(Failed)
             }
         }
@@ -235,7 +267,9 @@ impl Parser<'_> {
     /// Returns whether the current token is `=`, `+=` or the like.
     fn at_assignment(&self) -> bool {
         // The other signs that end in `=` are comparisons.
-        let Kind::Sign(sign) = self.token.kind else { return false };
+        let Kind::Sign(sign) = self.token.kind else {
+            return false;
+        };
         sign.ends_with('=') && !["==", "!=", "<=", ">="].contains(&sign)
     }
 
@@ -243,7 +277,10 @@ impl Parser<'_> {
     fn assignment_operator(&mut self) -> Option<BinaryOp> {
         let sign = self.advance().span;
         let op = self.text(sign).trim_end_matches('=');
-        BinaryOp::TABLE.iter().find(|row| row.1 == op).map(|row| row.0)
+        BinaryOp::TABLE
+            .iter()
+            .find(|row| row.1 == op)
+            .map(|row| row.0)
     }
 
     fn check_target(&mut self, target: &Expr) {
@@ -254,7 +291,10 @@ impl Parser<'_> {
             }
             _ => "only variables (`$name`) and maps (`@name`) can be set",
         };
-        self.sink.push(Diagnostic::error(message, target.span).with_hint("make a new value, and set all of it"));
+        self.sink.push(
+            Diagnostic::error(message, target.span)
+                .with_hint("make a new value, and set all of it"),
+        );
     }
 
     /// Takes a string as a name.
@@ -290,7 +330,10 @@ fn void_expr(expr: &mut Expr) {
     match &mut expr.kind {
         ExprKind::Block(block) => void_block(block),
         ExprKind::If(chain) => {
-            chain.arms.iter_mut().for_each(|(_, block)| void_block(block));
+            chain
+                .arms
+                .iter_mut()
+                .for_each(|(_, block)| void_block(block));
             chain.otherwise.iter_mut().for_each(void_block);
         }
         _ => {}

@@ -54,7 +54,11 @@ impl Parser<'_> {
             } else if self.at("[") {
                 let open = self.advance().span;
                 self.height = 0;
-                let length = if self.at("]") { None } else { Some(Box::new(self.expression()?)) };
+                let length = if self.at("]") {
+                    None
+                } else {
+                    Some(Box::new(self.expression()?))
+                };
                 self.close("]", open)?;
                 TypeKind::Array(Box::new(ty), length)
             } else {
@@ -88,7 +92,10 @@ impl Parser<'_> {
         }
         self.close(")", open)?;
         self.raise(self.height, word)?;
-        Ok(ExprKind::Offsetof { of: Box::new(of), path })
+        Ok(ExprKind::Offsetof {
+            of: Box::new(of),
+            path,
+        })
     }
 
     fn type_or_expr(&mut self) -> Parse<TypeOrExpr> {
@@ -96,7 +103,8 @@ impl Parser<'_> {
             let plain = parser.token.kind == Kind::Word
                 && !names::is_type(parser.word())
                 && matches!(parser.peek().kind, Kind::Sign(")" | ","));
-            let is_type = parser.surely_type() || matches!(parser.scan_type(), Some(Kind::Sign(")" | ",")));
+            let is_type =
+                parser.surely_type() || matches!(parser.scan_type(), Some(Kind::Sign(")" | ",")));
             if !plain && is_type {
                 return Ok(TypeOrExpr::Type(parser.ty()?));
             }
@@ -107,5 +115,7 @@ impl Parser<'_> {
 
 /// Returns the kind for a keyword.
 pub(super) fn record_kind(word: &str) -> Option<RecordKind> {
-    [RecordKind::Struct, RecordKind::Union, RecordKind::Enum].into_iter().find(|kind| kind.text() == word)
+    [RecordKind::Struct, RecordKind::Union, RecordKind::Enum]
+        .into_iter()
+        .find(|kind| kind.text() == word)
 }

@@ -20,9 +20,18 @@ fn style() {
 
 #[test]
 fn only_parentheses_that_are_needed() {
-    check("BEGIN{$x=((1)+(2*3))*(-(4));}", "BEGIN {\n  $x = (1 + 2 * 3) * -4;\n}\n");
-    check("BEGIN{$x=- -$y - (-1 - 2);}", "BEGIN {\n  $x = - -$y - (-1 - 2);\n}\n");
-    check("BEGIN{$x=(uint8*)(($y));}", "BEGIN {\n  $x = (uint8 *)$y;\n}\n");
+    check(
+        "BEGIN{$x=((1)+(2*3))*(-(4));}",
+        "BEGIN {\n  $x = (1 + 2 * 3) * -4;\n}\n",
+    );
+    check(
+        "BEGIN{$x=- -$y - (-1 - 2);}",
+        "BEGIN {\n  $x = - -$y - (-1 - 2);\n}\n",
+    );
+    check(
+        "BEGIN{$x=(uint8*)(($y));}",
+        "BEGIN {\n  $x = (uint8 *)$y;\n}\n",
+    );
 }
 
 #[test]
@@ -37,11 +46,20 @@ fn comments_stay() {
 #[test]
 fn a_line_that_continues_nothing() {
     check("#pragma x\\", "#pragma x\n");
-    check("#define A 1 \\\r\n + 2\r\n#undef B", "#define A 1   + 2\n#undef B\n");
+    check(
+        "#define A 1 \\\r\n + 2\r\n#undef B",
+        "#define A 1   + 2\n#undef B\n",
+    );
 }
 
 #[test]
 fn a_statement_stays_one() {
-    check("macro m() { if (1) { 2 }; }", "macro m() {\n  if (1) {\n    2;\n  };\n}\n");
-    check("BEGIN { if (1) { }; *$x; }", "BEGIN {\n  if (1) {\n  };\n  *$x;\n}\n");
+    check(
+        "macro m() { if (1) { 2 }; }",
+        "macro m() {\n  if (1) {\n    2;\n  };\n}\n",
+    );
+    check(
+        "BEGIN { if (1) { }; *$x; }",
+        "BEGIN {\n  if (1) {\n  };\n  *$x;\n}\n",
+    );
 }

@@ -15,17 +15,30 @@ fn anything(text: &str) {
     let parsed = parse(text);
     let source = Source::new("x.bt", text);
     for diagnostic in &parsed.diagnostics {
-        let spans = diagnostic.labels.iter().map(|label| label.0).chain([diagnostic.span]);
+        let spans = diagnostic
+            .labels
+            .iter()
+            .map(|label| label.0)
+            .chain([diagnostic.span]);
         for span in spans {
-            assert!(span.start <= span.end && span.end as usize <= text.len(), "{diagnostic:?}");
-            assert!(text.get(span.start as usize..span.end as usize).is_some(), "{diagnostic:?}");
+            assert!(
+                span.start <= span.end && span.end as usize <= text.len(),
+                "{diagnostic:?}"
+            );
+            assert!(
+                text.get(span.start as usize..span.end as usize).is_some(),
+                "{diagnostic:?}"
+            );
         }
         assert!(!render(diagnostic, &source, true).is_empty());
     }
     let tree = dump(&parsed.program);
     let formatted = format(&parsed.program, text);
     if parsed.is_ok() {
-        assert!(!tree.contains("(error)"), "an error node without an error: {tree}");
+        assert!(
+            !tree.contains("(error)"),
+            "an error node without an error: {tree}"
+        );
         let again = parse(&formatted);
         assert_eq!(dump(&again.program), tree, "{formatted}");
         assert!(again.is_ok(), "{formatted}\n{:?}", again.diagnostics);
@@ -181,17 +194,32 @@ fn deep_nesting_is_reported() {
 #[test]
 fn long_chains_are_reported() {
     let count = 20_000;
-    let chains = [" + 1", ".b", "->b", "[1]", ".0", "++", " || 1", " ? 1 : 2", "*", " && $x.b"];
+    let chains = [
+        " + 1", ".b", "->b", "[1]", ".0", "++", " || 1", " ? 1 : 2", "*", " && $x.b",
+    ];
     for chain in chains {
         let parsed = parse(&format!("BEGIN {{ $x = $a{}; }}", chain.repeat(count)));
         assert!(!parsed.is_ok(), "{chain}");
-        let mixed = format!("{}$a{}", "(".repeat(90), format!("{})", ".b".repeat(200)).repeat(90));
+        let mixed = format!(
+            "{}$a{}",
+            "(".repeat(90),
+            format!("{})", ".b".repeat(200)).repeat(90)
+        );
         assert!(!parse(&format!("BEGIN {{ $x = {mixed}; }}")).is_ok());
     }
     for ty in ["*", "[1]"] {
-        assert!(!parse(&format!("BEGIN {{ $x = (uint8{})$a; }}", ty.repeat(count))).is_ok(), "{ty}");
-        assert!(!parse(&format!("struct a {{ int {}x; }}", "*".repeat(count))).is_ok(), "{ty}");
-        assert!(!parse(&format!("struct a {{ int x{}; }}", "[1]".repeat(count))).is_ok(), "{ty}");
+        assert!(
+            !parse(&format!("BEGIN {{ $x = (uint8{})$a; }}", ty.repeat(count))).is_ok(),
+            "{ty}"
+        );
+        assert!(
+            !parse(&format!("struct a {{ int {}x; }}", "*".repeat(count))).is_ok(),
+            "{ty}"
+        );
+        assert!(
+            !parse(&format!("struct a {{ int x{}; }}", "[1]".repeat(count))).is_ok(),
+            "{ty}"
+        );
     }
     assert!(!parse(&"struct a { ".repeat(count)).is_ok());
     assert!(!parse(&format!("struct a {{ void {}", "(*".repeat(count))).is_ok());

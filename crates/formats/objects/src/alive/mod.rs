@@ -60,13 +60,20 @@ impl Said {
     /// Parses the name of a line; returns its kind and the name of its spec.
     pub(crate) fn parse(name: &str) -> Option<(Self, &str)> {
         let said = [(ALIVE, Self::Alive), (GONE, Self::Gone), (READ, Self::Read)];
-        said.into_iter().find_map(|(start, said)| Some((said, name.strip_prefix(start)?)))
+        said.into_iter()
+            .find_map(|(start, said)| Some((said, name.strip_prefix(start)?)))
     }
 }
 
 impl Lifetimes {
     /// Applies a line of a reading.
-    pub(crate) fn apply_reading(&mut self, number: usize, spec: &ObjectSpec, said: Said, event: &Event<'_>) {
+    pub(crate) fn apply_reading(
+        &mut self,
+        number: usize,
+        spec: &ObjectSpec,
+        said: Said,
+        event: &Event<'_>,
+    ) {
         let now = Ticks(event.tsc);
         let watched = match event.arg(WATCHED) {
             Some(Value::Int(since @ 1..)) => Some(Ticks(since)),
@@ -86,14 +93,30 @@ impl Lifetimes {
     }
 
     /// Applies an object found at the time of the event.
-    fn found(&mut self, (number, spec): (usize, &ObjectSpec), key: Key<'_>, watched: Option<Ticks>, event: &Event<'_>) {
+    fn found(
+        &mut self,
+        (number, spec): (usize, &ObjectSpec),
+        key: Key<'_>,
+        watched: Option<Ticks>,
+        event: &Event<'_>,
+    ) {
         let now = Ticks(event.tsc);
         let print = print_of(spec, event);
-        let owner = spec.owner_id.as_ref().and_then(|name| event.arg(name)).and_then(|value| match value {
-            Value::Int(id) => Some(id),
-            Value::Str(_) => None,
-        });
-        let fresh = Alive { first: now, last: now, watched: watched.is_some(), print, owner };
+        let owner = spec
+            .owner_id
+            .as_ref()
+            .and_then(|name| event.arg(name))
+            .and_then(|value| match value {
+                Value::Int(id) => Some(id),
+                Value::Str(_) => None,
+            });
+        let fresh = Alive {
+            first: now,
+            last: now,
+            watched: watched.is_some(),
+            print,
+            owner,
+        };
         let index = self.index_mut(number);
         let last = index.of_mut(key).and_then(|lives| lives.last()).copied();
         let mut begin = now;
@@ -102,7 +125,11 @@ impl Lifetimes {
             let is_open = life.end == Ticks(u64::MAX);
             match object.alive {
                 Some(alive) if is_open && alive.print == print => {
-                    object.alive = Some(Alive { last: now, watched: alive.watched || watched.is_some(), ..alive });
+                    object.alive = Some(Alive {
+                        last: now,
+                        watched: alive.watched || watched.is_some(),
+                        ..alive
+                    });
                     return;
                 }
                 // A probe has reported its beginning; the reading adds the missing properties.
@@ -112,13 +139,20 @@ impl Lifetimes {
                     return;
                 }
                 // Its end was reported, and no beginning since: the reading found leftover memory.
-                _ if !is_open && life.end_seen && watched.is_some_and(|since| since <= life.end) => return,
+                _ if !is_open
+                    && life.end_seen
+                    && watched.is_some_and(|since| since <= life.end) =>
+                {
+                    return;
+                }
                 _ => {}
             }
             if is_open {
                 self.close_at_last_reading(number, key);
             }
-            begin = watched.map_or(now, |since| since.max(Ticks(life.end.0.saturating_add(1)))).min(now);
+            begin = watched
+                .map_or(now, |since| since.max(Ticks(life.end.0.saturating_add(1))))
+                .min(now);
         } else if let Some(since) = watched {
             begin = since.min(now);
         }
@@ -127,15 +161,31 @@ impl Lifetimes {
         (life.alive, life.owner) = (Some(fresh), owner);
         life.learn(spec, event);
         self.objects.push(life);
-        self.index_mut(number)
-            .add(key, Interval { begin, end: Ticks(u64::MAX), object, by_reading: true, end_seen: false });
+        self.index_mut(number).add(
+            key,
+            Interval {
+                begin,
+                end: Ticks(u64::MAX),
+                object,
+                by_reading: true,
+                end_seen: false,
+            },
+        );
     }
 
     /// Closes an earlier object that ended at an unknown time: it is certain only up to the last
     /// reading.
     fn close_at_last_reading(&mut self, number: usize, key: Key<'_>) {
-        let Some(lives) = self.by_spec.get_mut(number).and_then(|index| index.of_mut(key)) else { return };
-        let Some(life) = lives.last_mut().filter(|life| life.end == Ticks(u64::MAX)) else { return };
+        let Some(lives) = self
+            .by_spec
+            .get_mut(number)
+            .and_then(|index| index.of_mut(key))
+        else {
+            return;
+        };
+        let Some(life) = lives.last_mut().filter(|life| life.end == Ticks(u64::MAX)) else {
+            return;
+        };
         let object = &mut self.objects[life.object as usize];
         life.end = object.alive.map_or(life.begin, |alive| alive.last);
         object.end = life.end;
@@ -159,20 +209,38 @@ impl Lifetimes {
 
     /// Returns whether an object found by a reading was there at `tsc`, a time within its life.
     pub(crate) fn is_proven(&self, spec: usize, key: u64, life: &Interval, tsc: Ticks) -> bool {
-        let Some(alive) = self.objects.get(life.object as usize).and_then(|object| object.alive) else { return false };
+        let Some(alive) = self
+            .objects
+            .get(life.object as usize)
+            .and_then(|object| object.alive)
+        else {
+            return false;
+        };
         let witness = self.witness.borrow();
         if tsc < alive.first {
             // Probes would have reported a beginning.
             return !witness.has_change(spec, key, tsc, alive.first);
         }
-        let times = self.readings.get(spec).map(Vec::as_slice).unwrap_or_default();
+        let times = self
+            .readings
+            .get(spec)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let next = times.partition_point(|time| *time < tsc);
-        let before = next.checked_sub(1).map_or(alive.first, |i| times[i]).clamp(alive.first, alive.last);
+        let before = next
+            .checked_sub(1)
+            .map_or(alive.first, |i| times[i])
+            .clamp(alive.first, alive.last);
         let is_unchanged = !witness.has_change(spec, key, before, tsc);
         if tsc <= alive.last {
-            let after = times.get(next).copied().unwrap_or(alive.last).min(alive.last);
+            let after = times
+                .get(next)
+                .copied()
+                .unwrap_or(alive.last)
+                .min(alive.last);
             // Records between now and that reading may be unread yet.
-            return is_unchanged || witness.extends(tsc, after) && !witness.has_change(spec, key, tsc, after);
+            return is_unchanged
+                || witness.extends(tsc, after) && !witness.has_change(spec, key, tsc, after);
         }
         is_unchanged && (alive.watched || witness.extends(before, tsc))
     }
@@ -208,10 +276,19 @@ impl Lifetimes {
     pub(crate) fn by_owner_id(&self, spec: usize, id: u16, since: Ticks) -> Option<u32> {
         let is_it = |life: &Lifetime| {
             let time = life.alive.map_or(life.begin, |alive| alive.last);
-            life.spec == spec && life.owner == Some(u64::from(id)) && since <= time && since <= life.end
+            life.spec == spec
+                && life.owner == Some(u64::from(id))
+                && since <= time
+                && since <= life.end
         };
-        let found = self.objects.iter().enumerate().filter(|(_, life)| is_it(life));
-        found.max_by_key(|(_, life)| life.begin).map(|(at, _)| at as u32)
+        let found = self
+            .objects
+            .iter()
+            .enumerate()
+            .filter(|(_, life)| is_it(life));
+        found
+            .max_by_key(|(_, life)| life.begin)
+            .map(|(at, _)| at as u32)
     }
 }
 
@@ -230,7 +307,8 @@ impl Lifetime {
 /// Hashes all values of an object in a line, except times and values that change during its life.
 fn print_of(spec: &ObjectSpec, event: &Event<'_>) -> u64 {
     let mut hasher = FixedState::default().build_hasher();
-    let is_lasting = |name: &str| ![TSC, WATCHED].contains(&name) && !spec.changing.iter().any(|it| it == name);
+    let is_lasting =
+        |name: &str| ![TSC, WATCHED].contains(&name) && !spec.changing.iter().any(|it| it == name);
     for (name, value) in event.args.iter().filter(|(name, _)| is_lasting(name)) {
         hasher.write(name.as_bytes());
         match value {

@@ -34,7 +34,10 @@ pub struct Event<'a> {
 impl<'a> Event<'a> {
     /// Returns the value of the argument with this name.
     pub fn arg(&self, name: &str) -> Option<Value<'a>> {
-        self.args.iter().find(|(n, _)| *n == name).map(|(_, value)| *value)
+        self.args
+            .iter()
+            .find(|(n, _)| *n == name)
+            .map(|(_, value)| *value)
     }
 }
 
@@ -61,7 +64,10 @@ pub struct Recording<'a> {
 impl<'a> Recording<'a> {
     /// Reads the lines of the probes for which `wanted` returns true.
     pub fn parse(text: &'a str, wanted: impl Fn(&str) -> bool) -> Self {
-        let mut recording = Self { lines: text.lines().count(), ..Self::default() };
+        let mut recording = Self {
+            lines: text.lines().count(),
+            ..Self::default()
+        };
         for event in events(text, wanted, 0) {
             match event {
                 Ok((_, event)) => recording.events.push(event),
@@ -88,9 +94,19 @@ pub(crate) fn events(
         Some(match parse_args(rest) {
             Ok((tsc, args)) => {
                 before = if tsc == 0 { before } else { tsc };
-                Ok((line, Event { probe, tsc: before, args }))
+                Ok((
+                    line,
+                    Event {
+                        probe,
+                        tsc: before,
+                        args,
+                    },
+                ))
             }
-            Err(why) => Err(BrokenLine { line: index + 1, why }),
+            Err(why) => Err(BrokenLine {
+                line: index + 1,
+                why,
+            }),
         })
     })
 }
@@ -109,7 +125,9 @@ fn parse_args(mut rest: &str) -> Result<(u64, Args<'_>), &'static str> {
         if after.is_empty() {
             break;
         }
-        rest = after.strip_prefix(", ").ok_or("something other than a comma after a value")?;
+        rest = after
+            .strip_prefix(", ")
+            .ok_or("something other than a comma after a value")?;
     }
     let tsc = args.iter().find(|(name, _)| *name == TSC);
     match tsc {
@@ -132,9 +150,15 @@ fn parse_value(text: &str) -> Result<(Value<'_>, &str), &'static str> {
         let end = end_of_string(string).ok_or("a string without its closing quote")?;
         return Ok((Value::Str(&string[..end]), &string[end + 1..]));
     }
-    let digits = text.strip_prefix("0x").ok_or("a value that is neither 0x... nor '...'")?;
-    let end = digits.bytes().position(|b| !b.is_ascii_hexdigit()).unwrap_or(digits.len());
-    let number = u64::from_str_radix(&digits[..end], 16).map_err(|_| "a number that does not fit in 64 bits")?;
+    let digits = text
+        .strip_prefix("0x")
+        .ok_or("a value that is neither 0x... nor '...'")?;
+    let end = digits
+        .bytes()
+        .position(|b| !b.is_ascii_hexdigit())
+        .unwrap_or(digits.len());
+    let number = u64::from_str_radix(&digits[..end], 16)
+        .map_err(|_| "a number that does not fit in 64 bits")?;
     Ok((Value::Int(number), &digits[end..]))
 }
 
@@ -151,7 +175,10 @@ fn end_of_string(string: &str) -> Option<usize> {
 /// Returns whether the text begins with an argument's name and an equal sign. Reads no further,
 /// since a line may have many quotes.
 fn begins_with_name(text: &str) -> bool {
-    let end = text.bytes().position(|b| !is_name_byte(b)).unwrap_or(text.len());
+    let end = text
+        .bytes()
+        .position(|b| !is_name_byte(b))
+        .unwrap_or(text.len());
     end > 0 && text[end..].starts_with('=')
 }
 
@@ -171,10 +198,17 @@ mod tests {
 
     #[test]
     fn values_may_hold_what_separates_them() {
-        let event = one("add: tsc=0x10, qid=0x1, hostnqn='nqn.2014-08.com.example:rack=7,slot=2', end=0x2");
-        assert_eq!(event.arg("hostnqn"), Some(Value::Str("nqn.2014-08.com.example:rack=7,slot=2")));
+        let event =
+            one("add: tsc=0x10, qid=0x1, hostnqn='nqn.2014-08.com.example:rack=7,slot=2', end=0x2");
+        assert_eq!(
+            event.arg("hostnqn"),
+            Some(Value::Str("nqn.2014-08.com.example:rack=7,slot=2"))
+        );
         assert_eq!(event.arg("end"), Some(Value::Int(2)));
-        assert_eq!(one("a: tsc=0x1, s='it's, a=b'").arg("s"), Some(Value::Str("it's, a=b")));
+        assert_eq!(
+            one("a: tsc=0x1, s='it's, a=b'").arg("s"),
+            Some(Value::Str("it's, a=b"))
+        );
         assert_eq!(one("a: tsc=0x1, s=''").arg("s"), Some(Value::Str("")));
     }
 
@@ -184,24 +218,43 @@ mod tests {
     fn a_line_of_quotes_is_read_once() {
         let line = format!("a: tsc=0x1, s='{}", "', ".repeat(400_000));
         assert_eq!(broken(&line), "a string without its closing quote");
-        assert_eq!(one(&format!("{line}'")).arg("s"), Some(Value::Str(&line["a: tsc=0x1, s='".len()..])));
+        assert_eq!(
+            one(&format!("{line}'")).arg("s"),
+            Some(Value::Str(&line["a: tsc=0x1, s='".len()..]))
+        );
     }
 
     #[test]
     fn lines_of_other_shapes_are_skipped() {
-        let text = "Attaching 5 probes...\n\nLost 3 events\nadd: tsc=0x2\nother: whatever\nadd: tsc=0x1\n";
+        let text =
+            "Attaching 5 probes...\n\nLost 3 events\nadd: tsc=0x2\nother: whatever\nadd: tsc=0x1\n";
         let recording = Recording::parse(text, |probe| probe == "add");
-        assert_eq!(recording.events.iter().map(|e| e.tsc).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(
+            recording.events.iter().map(|e| e.tsc).collect::<Vec<_>>(),
+            [1, 2]
+        );
         assert_eq!((recording.broken.len(), recording.lines), (0, 6));
     }
 
     #[test]
     fn broken_lines_are_reported() {
         assert_eq!(broken("a: tsc"), "an argument without a value");
-        assert_eq!(broken("a: tsc=12"), "a value that is neither 0x... nor '...'");
-        assert_eq!(broken("a: tsc=0x1, s='cut"), "a string without its closing quote");
-        assert_eq!(broken("a: tsc=0x11111111111111111"), "a number that does not fit in 64 bits");
+        assert_eq!(
+            broken("a: tsc=12"),
+            "a value that is neither 0x... nor '...'"
+        );
+        assert_eq!(
+            broken("a: tsc=0x1, s='cut"),
+            "a string without its closing quote"
+        );
+        assert_eq!(
+            broken("a: tsc=0x11111111111111111"),
+            "a number that does not fit in 64 bits"
+        );
         assert_eq!(broken("a: qpair=0x1"), "no tsc");
-        assert_eq!(broken("a: tsc=0x1 qid=0x2"), "something other than a comma after a value");
+        assert_eq!(
+            broken("a: tsc=0x1 qid=0x2"),
+            "something other than a comma after a value"
+        );
     }
 }

@@ -63,16 +63,30 @@ mod tests {
 
     fn written(string: &str) -> String {
         let mut line = String::new();
-        let args = [("tsc", Value::Int(0x10)), ("s", Value::Str(string)), ("end", Value::Int(u64::MAX))];
+        let args = [
+            ("tsc", Value::Int(0x10)),
+            ("s", Value::Str(string)),
+            ("end", Value::Int(u64::MAX)),
+        ];
         write_line(&mut line, "add", args).unwrap();
-        let around = line.strip_prefix("add: tsc=0x10, s='").and_then(|l| l.strip_suffix("', end=0xffffffffffffffff"));
+        let around = line
+            .strip_prefix("add: tsc=0x10, s='")
+            .and_then(|l| l.strip_suffix("', end=0xffffffffffffffff"));
         around.unwrap_or_else(|| panic!("{line}")).to_owned()
     }
 
     #[test]
     fn only_what_would_break_the_line_is_escaped() {
-        for same in ["", "nqn.2014-08.com.example:rack=7,slot=2", "it's, a b", "'", "', ", "x', 'y=", "\\x41\\", "né"]
-        {
+        for same in [
+            "",
+            "nqn.2014-08.com.example:rack=7,slot=2",
+            "it's, a b",
+            "'",
+            "', ",
+            "x', 'y=",
+            "\\x41\\",
+            "né",
+        ] {
             assert_eq!(written(same), same);
         }
         assert_eq!(written("a\nb\tc\u{7f}\0"), "a\\x0ab\\x09c\\x7f\\x00");

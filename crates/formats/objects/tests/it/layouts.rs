@@ -28,13 +28,19 @@ impl<'a> Layouts<'a> {
             }
             tokens.extend((!rest.is_empty()).then_some(rest));
         }
-        let mut layouts = Layouts { tokens: tokens.into_iter().peekable(), structs: BTreeMap::new() };
+        let mut layouts = Layouts {
+            tokens: tokens.into_iter().peekable(),
+            structs: BTreeMap::new(),
+        };
         while layouts.tokens.next_if_eq(&"struct").is_some() {
             let name = layouts.next().to_owned();
             layouts.expect("{");
             let body = layouts.body();
             layouts.expect(";");
-            assert!(layouts.structs.insert(name.clone(), body).is_none(), "{name} twice");
+            assert!(
+                layouts.structs.insert(name.clone(), body).is_none(),
+                "{name} twice"
+            );
         }
         assert_eq!(layouts.tokens.next(), None);
         layouts.structs
@@ -68,7 +74,10 @@ impl<'a> Layouts<'a> {
             for (member, (at, bytes)) in inner {
                 members.insert(format!("{name}.{member}"), (offset + at, bytes));
             }
-            assert!(members.insert(name.to_owned(), (offset, size)).is_none(), "{name} twice");
+            assert!(
+                members.insert(name.to_owned(), (offset, size)).is_none(),
+                "{name} twice"
+            );
             (end, align) = (offset + size, align.max(align_of));
         }
         ((end.next_multiple_of(align), align), members)
@@ -81,7 +90,9 @@ impl<'a> Layouts<'a> {
             "struct" if self.tokens.next_if_eq(&"{").is_some() => self.body(),
             "struct" => {
                 let name = self.next();
-                self.structs.get(name).map_or(plain(0), |(size, _)| (*size, Members::new()))
+                self.structs
+                    .get(name)
+                    .map_or(plain(0), |(size, _)| (*size, Members::new()))
             }
             "void" => plain(0),
             "char" | "uint8_t" => plain(1),
@@ -98,7 +109,8 @@ fn real(cells: &[&str], version: SpdkVersion) -> Option<(usize, usize)> {
     cells.iter().find_map(|cell| {
         let mut parts = cell.split([' ', '-']);
         let mut part = || parts.next().unwrap();
-        let (first, last): (SpdkVersion, SpdkVersion) = (part().parse().unwrap(), part().parse().unwrap());
+        let (first, last): (SpdkVersion, SpdkVersion) =
+            (part().parse().unwrap(), part().parse().unwrap());
         let place = (part().parse().unwrap(), part().parse().unwrap());
         (first <= version && version <= last).then_some(place)
     })
@@ -113,14 +125,22 @@ fn every_member_is_where_real_builds_have_it() {
         let structs = Layouts::of(&text);
         for line in facts.lines().skip(1) {
             let fields: Vec<_> = line.split('\t').collect();
-            let [name, member, cells @ ..] = fields.as_slice() else { panic!("{line}") };
-            let ours = structs.get(*name).and_then(|(_, members)| members.get(*member)).copied();
+            let [name, member, cells @ ..] = fields.as_slice() else {
+                panic!("{line}")
+            };
+            let ours = structs
+                .get(*name)
+                .and_then(|(_, members)| members.get(*member))
+                .copied();
             assert_eq!(ours, real(cells, version), "{name}.{member} in {version}");
             compared += 1;
         }
         // All members except padding have a reference value.
         for (name, (_, members)) in &structs {
-            for member in members.keys().filter(|member| !member.contains('.') && !member.starts_with("pad")) {
+            for member in members
+                .keys()
+                .filter(|member| !member.contains('.') && !member.starts_with("pad"))
+            {
                 let key = format!("{name}\t{member}");
                 assert!(facts.contains(&key), "{key} in {version}");
             }

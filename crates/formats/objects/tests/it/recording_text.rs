@@ -9,8 +9,19 @@ use text::printable;
 fn string() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-zA-Z0-9.:-]{0,40}",
-        vec(prop_oneof![Just("'"), Just(", "), Just("a=0x1"), Just("b"), Just("="), Just("\\x27"), Just("\n")], 0..12)
-            .prop_map(|parts| parts.concat()),
+        vec(
+            prop_oneof![
+                Just("'"),
+                Just(", "),
+                Just("a=0x1"),
+                Just("b"),
+                Just("="),
+                Just("\\x27"),
+                Just("\n")
+            ],
+            0..12
+        )
+        .prop_map(|parts| parts.concat()),
         any::<String>(),
     ]
 }
@@ -22,13 +33,23 @@ enum Owned {
 }
 
 fn values() -> impl Strategy<Value = Vec<Owned>> {
-    vec(prop_oneof![any::<u64>().prop_map(Owned::Int), string().prop_map(Owned::Str)], 0..6)
+    vec(
+        prop_oneof![
+            any::<u64>().prop_map(Owned::Int),
+            string().prop_map(Owned::Str)
+        ],
+        0..6,
+    )
 }
 
 /// Returns whether the format keeps the string unchanged.
 fn is_kept(string: &str) -> bool {
     let after_quotes = || string.match_indices("', ").map(|(at, _)| &string[at + 3..]);
-    let name = |after: &str| after.split_once('=').is_some_and(|(name, _)| !name.is_empty() && is_name(name));
+    let name = |after: &str| {
+        after
+            .split_once('=')
+            .is_some_and(|(name, _)| !name.is_empty() && is_name(name))
+    };
     !string.contains(char::is_control) && !after_quotes().any(name)
 }
 

@@ -22,8 +22,12 @@ const STEPS: usize = 12;
 
 /// Draws the requests by end and latency, and the activities of threads below.
 pub fn heat(report: &Report) -> Chart {
-    let sentence =
-        report.verdicts.first().map_or("When requests ended, and how long they had taken", |it| &*it.sentence);
+    let sentence = report
+        .verdicts
+        .first()
+        .map_or("When requests ended, and how long they had taken", |it| {
+            &*it.sentence
+        });
     Chart::new(report, sentence, drawing(report))
 }
 
@@ -50,7 +54,10 @@ impl Place {
 fn drawing(report: &Report) -> Drawing {
     let map = &report.heat;
     let rows = || map.cells.iter().map(|cell| cell.row);
-    let (low, high) = (rows().min().unwrap_or(0).saturating_sub(1), rows().max().unwrap_or(0).saturating_add(2));
+    let (low, high) = (
+        rows().min().unwrap_or(0).saturating_sub(1),
+        rows().max().unwrap_or(0).saturating_add(2),
+    );
     let span = report.span.max(map.column).max(1) as f64;
     let place = Place {
         offset: report.offset as f64,
@@ -61,22 +68,42 @@ fn drawing(report: &Report) -> Drawing {
     };
     let mut it = Drawing::default();
     let lanes = &report.lanes.lanes;
-    let bottom = if lanes.is_empty() { HEIGHT } else { HEIGHT + 12.0 + lanes.len() as f64 * (LANE + 4.0) };
+    let bottom = if lanes.is_empty() {
+        HEIGHT
+    } else {
+        HEIGHT + 12.0 + lanes.len() as f64 * (LANE + 4.0)
+    };
     axes(&mut it, &place, (high, bottom));
     for hole in &map.holes {
-        let (from, to) = (place.x(hole.at as f64), place.x(hole.at.saturating_add(hole.length) as f64));
-        it.rectangle([from, 0.0, (to - from).max(1.0), HEIGHT], Activity::Unknown.key(), &hole.why);
+        let (from, to) = (
+            place.x(hole.at as f64),
+            place.x(hole.at.saturating_add(hole.length) as f64),
+        );
+        it.rectangle(
+            [from, 0.0, (to - from).max(1.0), HEIGHT],
+            Activity::Unknown.key(),
+            &hole.why,
+        );
     }
     let most = cells(&mut it, report, &place);
     for (n, lane) in lanes.iter().enumerate() {
-        one_lane(&mut it, report.lanes.column, lane, &place, HEIGHT + 12.0 + n as f64 * (LANE + 4.0));
+        one_lane(
+            &mut it,
+            report.lanes.column,
+            lane,
+            &place,
+            HEIGHT + 12.0 + n as f64 * (LANE + 4.0),
+        );
     }
     it.height = legend(&mut it, report, most, bottom + 44.0) + 12.0;
     it
 }
 
 fn axes(it: &mut Drawing, place: &Place, (high, bottom): (u32, f64)) {
-    let (low, high) = (row_begin(place.first, place.per_doubling), row_begin(high, place.per_doubling));
+    let (low, high) = (
+        row_begin(place.first, place.per_doubling),
+        row_begin(high, place.per_doubling),
+    );
     for tick in latency_ticks(low, high, HEIGHT / 22.0) {
         let y = place.y(tick.log2() * f64::from(place.per_doubling));
         it.line((LEFT, y), (WIDTH - RIGHT, y), "grid");
@@ -85,27 +112,47 @@ fn axes(it: &mut Drawing, place: &Place, (high, bottom): (u32, f64)) {
     let step = nice_step(place.span, f64::from(MOST_TICKS));
     // Ticks are counted, since adding a small step to a large time would not change it.
     let first = (place.offset / step).ceil() * step;
-    for at in (0..=MOST_TICKS).map(|n| first + f64::from(n) * step).take_while(|at| *at <= place.offset + place.span) {
+    for at in (0..=MOST_TICKS)
+        .map(|n| first + f64::from(n) * step)
+        .take_while(|at| *at <= place.offset + place.span)
+    {
         let x = place.x(at - place.offset);
         it.line((x, 0.0), (x, bottom), "grid");
-        it.words((x, bottom + 16.0), "", Anchor::Middle, &if at == 0.0 { "0".to_owned() } else { round_time(at) });
+        it.words(
+            (x, bottom + 16.0),
+            "",
+            Anchor::Middle,
+            &if at == 0.0 {
+                "0".to_owned()
+            } else {
+                round_time(at)
+            },
+        );
     }
 }
 
 /// Draws the cells grouped by colour. Returns the largest number of requests in a cell.
 fn cells(it: &mut Drawing, report: &Report, place: &Place) -> u64 {
     let map = &report.heat;
-    let columns = (LEAST / (place.x(map.column as f64) - LEFT)).ceil().max(1.0) as u32;
+    let columns = (LEAST / (place.x(map.column as f64) - LEFT))
+        .ceil()
+        .max(1.0) as u32;
     let rows = (LEAST / (HEIGHT / place.rows)).ceil().max(1.0) as u32;
     let mut counts: BTreeMap<(u32, u32), u64> = BTreeMap::new();
     for cell in &map.cells {
-        let sum = counts.entry((cell.column / columns, cell.row / rows)).or_default();
+        let sum = counts
+            .entry((cell.column / columns, cell.row / rows))
+            .or_default();
         *sum = sum.saturating_add(cell.count);
     }
     let most = counts.values().max().copied().unwrap_or(1);
     let mut cells = vec![Vec::new(); STEPS];
     for ((column, row), count) in counts {
-        let part = if most > 1 { (count as f64).ln() / (most as f64).ln() } else { 0.5 };
+        let part = if most > 1 {
+            (count as f64).ln() / (most as f64).ln()
+        } else {
+            0.5
+        };
         let of_colour = &mut cells[((part * STEPS as f64) as usize).min(STEPS - 1)];
         let at = |column: f64| place.x(column * f64::from(columns) * map.column as f64);
         let (from, to) = (at(f64::from(column)), at(f64::from(column) + 1.0));
@@ -113,7 +160,11 @@ fn cells(it: &mut Drawing, report: &Report, place: &Place) -> u64 {
         let (low, high) = (height(f64::from(row)), height(f64::from(row) + 1.0));
         of_colour.push([from, high, (to - from).max(1.0), low - high]);
     }
-    for (step, cells) in cells.into_iter().enumerate().filter(|(_, cells)| !cells.is_empty()) {
+    for (step, cells) in cells
+        .into_iter()
+        .enumerate()
+        .filter(|(_, cells)| !cells.is_empty())
+    {
         it.cells(ramp(step as f64 / (STEPS - 1) as f64), cells);
     }
     most
@@ -122,18 +173,34 @@ fn cells(it: &mut Drawing, report: &Report, place: &Place) -> u64 {
 /// Returns the colour for a part of the maximum, from 0 to 1.
 fn ramp(part: f64) -> [u8; 3] {
     let stops = ["--heat-low", "--heat-mid", "--heat-high"].map(colour);
-    let (from, to, part) =
-        if part < 0.5 { (stops[0], stops[1], part * 2.0) } else { (stops[1], stops[2], part * 2.0 - 1.0) };
-    let mix = |n: usize| (f64::from(from[n]) + (f64::from(to[n]) - f64::from(from[n])) * part).round() as u8;
+    let (from, to, part) = if part < 0.5 {
+        (stops[0], stops[1], part * 2.0)
+    } else {
+        (stops[1], stops[2], part * 2.0 - 1.0)
+    };
+    let mix = |n: usize| {
+        (f64::from(from[n]) + (f64::from(to[n]) - f64::from(from[n])) * part).round() as u8
+    };
     [mix(0), mix(1), mix(2)]
 }
 
 fn one_lane(it: &mut Drawing, column: u64, lane: &Lane, place: &Place, y: f64) {
-    it.words((LEFT - 8.0, y + LANE - 3.0), "", Anchor::End, &screen::shorten(&lane.name, 11));
-    it.rectangle([LEFT, y, WIDTH - LEFT - RIGHT, LANE], Activity::Ran.key(), "");
+    it.words(
+        (LEFT - 8.0, y + LANE - 3.0),
+        "",
+        Anchor::End,
+        &screen::shorten(&lane.name, 11),
+    );
+    it.rectangle(
+        [LEFT, y, WIDTH - LEFT - RIGHT, LANE],
+        Activity::Ran.key(),
+        "",
+    );
     for (n, sums) in lane.columns.iter().enumerate() {
-        let (from, to) =
-            (place.x(n as f64 * column as f64), place.x((n + 1) as f64 * column as f64).min(WIDTH - RIGHT));
+        let (from, to) = (
+            place.x(n as f64 * column as f64),
+            place.x((n + 1) as f64 * column as f64).min(WIDTH - RIGHT),
+        );
         let mut base = y + LANE;
         for (activity, sum) in Activity::ALL.into_iter().zip(sums) {
             let height = *sum as f64 / column.max(1) as f64 * LANE;
@@ -141,7 +208,11 @@ fn one_lane(it: &mut Drawing, column: u64, lane: &Lane, place: &Place, y: f64) {
                 continue;
             }
             base -= height;
-            it.rectangle([from, base.max(y), (to - from).max(0.5), height.min(LANE)], activity.key(), "");
+            it.rectangle(
+                [from, base.max(y), (to - from).max(0.5), height.min(LANE)],
+                activity.key(),
+                "",
+            );
         }
     }
 }
@@ -150,14 +221,27 @@ fn one_lane(it: &mut Drawing, column: u64, lane: &Lane, place: &Place, y: f64) {
 fn legend(it: &mut Drawing, report: &Report, most: u64, mut y: f64) -> f64 {
     let mut x = LEFT;
     for step in 0..STEPS {
-        it.cells(ramp(step as f64 / (STEPS - 1) as f64), vec![[x, y - 9.0, 8.0, 10.0]]);
+        it.cells(
+            ramp(step as f64 / (STEPS - 1) as f64),
+            vec![[x, y - 9.0, 8.0, 10.0]],
+        );
         x += 8.0;
     }
     let text = format!("1 to {most} requests, by the time of their end");
     it.words((x + 8.0, y), "", Anchor::Start, &text);
     x += 32.0 + text.len() as f64 * 6.2;
-    let sums = |n: usize| report.lanes.lanes.iter().any(|lane| lane.columns.iter().any(|sums| sums[n] > 0));
-    for (_, activity) in Activity::ALL.into_iter().enumerate().filter(|(n, _)| sums(*n)) {
+    let sums = |n: usize| {
+        report
+            .lanes
+            .lanes
+            .iter()
+            .any(|lane| lane.columns.iter().any(|sums| sums[n] > 0))
+    };
+    for (_, activity) in Activity::ALL
+        .into_iter()
+        .enumerate()
+        .filter(|(n, _)| sums(*n))
+    {
         let length = 28.0 + activity.label().len() as f64 * 6.2;
         if x + length > WIDTH {
             (x, y) = (LEFT, y + 18.0);

@@ -40,7 +40,11 @@ pub struct Chart {
 
 impl Chart {
     fn new(report: &Report, sentence: &str, drawing: Drawing) -> Self {
-        Self { sentence: sentence.to_owned(), title: report.title.clone(), drawing }
+        Self {
+            sentence: sentence.to_owned(),
+            title: report.title.clone(),
+            drawing,
+        }
     }
 
     /// Formats the chart as an SVG file.
@@ -77,7 +81,11 @@ impl Chart {
 /// Draws the waterfall of one request.
 pub fn waterfall(report: &Report, request: &Waterfall) -> Chart {
     let took = screen::time(request.length);
-    let mut sentence = format!("{} ({}) took {took}", escape::shown(&request.name), escape::shown(&request.kind));
+    let mut sentence = format!(
+        "{} ({}) took {took}",
+        escape::shown(&request.name),
+        escape::shown(&request.kind)
+    );
     if let Some(first) = request.culprits.first() {
         sentence.push_str(": ");
         sentence.push_str(&escape::shown(first));

@@ -24,15 +24,28 @@ const LINES: [(&str, f64); 7] = [
 /// Draws the latency of the first kind of request, and of its stages.
 pub fn percentiles(report: &Report) -> Chart {
     let Some(group) = report.groups.first() else {
-        return Chart::new(report, "No request is whole: there is nothing to draw", Drawing::default());
+        return Chart::new(
+            report,
+            "No request is whole: there is nothing to draw",
+            Drawing::default(),
+        );
     };
-    let sentence =
-        format!("{} requests from {}: what this part of all did not take longer than", group.whole.count, group.first);
+    let sentence = format!(
+        "{} requests from {}: what this part of all did not take longer than",
+        group.whole.count, group.first
+    );
     let mut curves = vec![("whole request".to_owned(), &group.whole)];
-    let mut stages: Vec<_> = group.stages.iter().filter(|stage| !stage.figures.curve.is_empty()).collect();
+    let mut stages: Vec<_> = group
+        .stages
+        .iter()
+        .filter(|stage| !stage.figures.curve.is_empty())
+        .collect();
     stages.sort_by_key(|stage| std::cmp::Reverse(stage.figures.quantiles[2]));
     curves.extend(
-        stages.into_iter().take(MOST - 1).map(|stage| (format!("{} → {}", stage.from, stage.to), &stage.figures)),
+        stages
+            .into_iter()
+            .take(MOST - 1)
+            .map(|stage| (format!("{} → {}", stage.from, stage.to), &stage.figures)),
     );
     curves.retain(|(_, figures)| !figures.curve.is_empty());
     Chart::new(report, &sentence, drawing(&curves))
@@ -40,30 +53,66 @@ pub fn percentiles(report: &Report) -> Chart {
 
 fn drawing(curves: &[(String, &Figures)]) -> Drawing {
     let mut it = Drawing::default();
-    let lowest = curves.iter().map(|(_, it)| it.curve[0].max(1)).min().unwrap_or(1) as f64 / 1.1;
-    let highest = curves.iter().map(|(_, it)| it.max).max().unwrap_or(1).max(2) as f64 * 1.15;
-    let nines = curves.iter().map(|(_, it)| (it.count.max(1) as f64).log10()).fold(2.0, f64::max);
+    let lowest = curves
+        .iter()
+        .map(|(_, it)| it.curve[0].max(1))
+        .min()
+        .unwrap_or(1) as f64
+        / 1.1;
+    let highest = curves
+        .iter()
+        .map(|(_, it)| it.max)
+        .max()
+        .unwrap_or(1)
+        .max(2) as f64
+        * 1.15;
+    let nines = curves
+        .iter()
+        .map(|(_, it)| (it.count.max(1) as f64).log10())
+        .fold(2.0, f64::max);
     let x = |n: f64| LEFT + n / nines * (WIDTH - LEFT - RIGHT);
-    let y = |nanos: f64| HEIGHT * (1.0 - (nanos.max(lowest) / lowest).ln() / (highest / lowest).ln());
+    let y =
+        |nanos: f64| HEIGHT * (1.0 - (nanos.max(lowest) / lowest).ln() / (highest / lowest).ln());
     for tick in latency_ticks(lowest, highest, HEIGHT / 22.0) {
         it.line((LEFT, y(tick)), (WIDTH - RIGHT, y(tick)), "grid");
-        it.words((LEFT - 8.0, y(tick) + 4.0), "", Anchor::End, &round_time(tick));
+        it.words(
+            (LEFT - 8.0, y(tick) + 4.0),
+            "",
+            Anchor::End,
+            &round_time(tick),
+        );
     }
     for (name, n) in LINES.into_iter().filter(|(_, n)| *n <= nines + 1e-9) {
         it.line((x(n), 0.0), (x(n), HEIGHT), "grid");
-        let anchor = if x(n) > WIDTH - 60.0 { Anchor::End } else { Anchor::Middle };
+        let anchor = if x(n) > WIDTH - 60.0 {
+            Anchor::End
+        } else {
+            Anchor::Middle
+        };
         it.words((x(n), HEIGHT + 16.0), "", anchor, name);
     }
     for (n, (name, figures)) in curves.iter().enumerate() {
         let class = format!("curve s{n}{}", if n == 0 { " whole" } else { "" });
-        let points = figures.curve.iter().enumerate().map(|(step, nanos)| (x(step as f64 / 10.0), y(*nanos as f64)));
-        let last = (x((figures.count.max(1) as f64).log10()), y(figures.max as f64));
+        let points = figures
+            .curve
+            .iter()
+            .enumerate()
+            .map(|(step, nanos)| (x(step as f64 / 10.0), y(*nanos as f64)));
+        let last = (
+            x((figures.count.max(1) as f64).log10()),
+            y(figures.max as f64),
+        );
         it.curve(points.chain([last]), class.clone());
         let row = HEIGHT + 40.0 + (n / 2) as f64 * 18.0;
         let column = LEFT + (n % 2) as f64 * 510.0;
         it.line((column, row - 4.0), (column + 26.0, row - 4.0), class);
         let [p50, p99] = [0, 2].map(|at| screen::time(figures.quantiles[at]));
-        it.words((column + 34.0, row), "", Anchor::Start, &format!("{name}: p50 {p50}, p99 {p99}"));
+        it.words(
+            (column + 34.0, row),
+            "",
+            Anchor::Start,
+            &format!("{name}: p50 {p50}, p99 {p99}"),
+        );
     }
     it.height = HEIGHT + 40.0 + curves.len().div_ceil(2) as f64 * 18.0;
     it

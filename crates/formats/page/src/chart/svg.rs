@@ -23,8 +23,12 @@ pub(super) fn file(chart: &Chart) -> String {
 
 /// Returns the style with its variables replaced by the light colours.
 fn literal_style() -> String {
-    let rules = STYLE.rsplit_once("/* rules */").map_or("", |(_, rules)| rules);
-    style::variables().fold(rules.to_owned(), |rules, (name, value)| rules.replace(&format!("var({name})"), value))
+    let rules = STYLE
+        .rsplit_once("/* rules */")
+        .map_or("", |(_, rules)| rules);
+    style::variables().fold(rules.to_owned(), |rules, (name, value)| {
+        rules.replace(&format!("var({name})"), value)
+    })
 }
 
 fn elements(drawing: &Drawing) -> String {
@@ -35,7 +39,12 @@ fn elements(drawing: &Drawing) -> String {
             Shape::Rectangle { at, class, title } => rectangle(&mut text, *at, class, title),
             Shape::Cells { colour, cells } => path(&mut text, *colour, cells),
             Shape::Curve { points, class } => curve(&mut text, points, class),
-            Shape::Words { at, class, anchor, text: words } => write_words(&mut text, *at, class, *anchor, words),
+            Shape::Words {
+                at,
+                class,
+                anchor,
+                text: words,
+            } => write_words(&mut text, *at, class, *anchor, words),
         };
     }
     text
@@ -49,7 +58,10 @@ fn number(value: f64) -> String {
 
 fn rectangle(text: &mut String, at: [f64; 4], class: &str, title: &str) -> std::fmt::Result {
     let [x, y, width, height] = at.map(number);
-    write!(text, "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" class=\"{class}\"")?;
+    write!(
+        text,
+        "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" class=\"{class}\""
+    )?;
     match title {
         "" => write!(text, "/>"),
         title => write!(text, "><title>{}</title></rect>", html(title)),
@@ -68,21 +80,45 @@ fn path(text: &mut String, [red, green, blue]: [u8; 3], cells: &[[f64; 4]]) -> s
 fn curve(text: &mut String, points: &[(f64, f64)], class: &str) -> std::fmt::Result {
     if let [from, to] = points {
         let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(number);
-        return write!(text, "<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" class=\"{class}\"/>");
+        return write!(
+            text,
+            "<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" class=\"{class}\"/>"
+        );
     }
-    let points: Vec<String> = points.iter().map(|(x, y)| format!("{},{}", number(*x), number(*y))).collect();
-    write!(text, "<polyline points=\"{}\" class=\"{class}\"/>", points.join(" "))
+    let points: Vec<String> = points
+        .iter()
+        .map(|(x, y)| format!("{},{}", number(*x), number(*y)))
+        .collect();
+    write!(
+        text,
+        "<polyline points=\"{}\" class=\"{class}\"/>",
+        points.join(" ")
+    )
 }
 
-fn write_words(text: &mut String, at: (f64, f64), class: &str, anchor: Anchor, words: &str) -> std::fmt::Result {
+fn write_words(
+    text: &mut String,
+    at: (f64, f64),
+    class: &str,
+    anchor: Anchor,
+    words: &str,
+) -> std::fmt::Result {
     let [x, y] = [at.0, at.1].map(number);
-    let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+    let class = if class.is_empty() {
+        String::new()
+    } else {
+        format!(" class=\"{class}\"")
+    };
     let anchor = match anchor {
         Anchor::Start => "",
         Anchor::Middle => " text-anchor=\"middle\"",
         Anchor::End => " text-anchor=\"end\"",
     };
-    write!(text, "<text x=\"{x}\" y=\"{y}\"{class}{anchor}>{}</text>", html(words))
+    write!(
+        text,
+        "<text x=\"{x}\" y=\"{y}\"{class}{anchor}>{}</text>",
+        html(words)
+    )
 }
 
 #[cfg(test)]
@@ -92,7 +128,10 @@ mod tests {
     #[test]
     fn a_chart_alone_has_no_variables() {
         let style = literal_style();
-        assert!(!style.contains("var(") && style.contains("fill: #d55e00"), "{style}");
+        assert!(
+            !style.contains("var(") && style.contains("fill: #d55e00"),
+            "{style}"
+        );
     }
 
     #[test]

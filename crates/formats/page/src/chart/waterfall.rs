@@ -20,7 +20,9 @@ const LEAST: f64 = 1.0;
 
 pub(super) fn drawing(request: &Waterfall) -> Drawing {
     let mut it = Drawing::default();
-    let scale = Scale { length: request.length.max(1) as f64 };
+    let scale = Scale {
+        length: request.length.max(1) as f64,
+    };
     let rows = request.stages.len() as f64;
     let top = 8.0;
     let lanes = request.threads.len() as f64 * (LANE + 16.0);
@@ -60,7 +62,11 @@ fn axis(it: &mut Drawing, scale: &Scale, top: f64, bottom: f64) {
     while at <= scale.length * 1.0001 {
         let x = scale.x(at as u64);
         it.line((x, top), (x, bottom), "grid");
-        let text = if at == 0.0 { "0".to_owned() } else { round_time(at) };
+        let text = if at == 0.0 {
+            "0".to_owned()
+        } else {
+            round_time(at)
+        };
         it.words((x, bottom + 15.0), "", Anchor::Middle, &text);
         at += step;
     }
@@ -69,21 +75,61 @@ fn axis(it: &mut Drawing, scale: &Scale, top: f64, bottom: f64) {
 fn one_stage(it: &mut Drawing, scale: &Scale, stage: &WaterStage, start: &str, y: f64) {
     let name = |name: &str| name.get(start.len()..).unwrap_or(name).to_owned();
     let label = format!("{} → {}", name(&stage.from), name(&stage.to));
-    it.words((LEFT - 82.0, y + 12.5), "", Anchor::End, &shorten(&label, NAME));
-    it.words((LEFT - 12.0, y + 12.5), "strong", Anchor::End, &time(stage.length));
-    let (from, to) = (scale.x(stage.at), scale.x(stage.at.saturating_add(stage.length)));
-    let lost = words::lost(stage.lost).map_or_else(String::new, |lost| format!("; others took {lost} of it"));
-    let title = format!("{} → {}: {}{lost}; ends by {}", stage.from, stage.to, time(stage.length), stage.ends);
-    it.rectangle([from, y + 4.0, (to - from).max(LEAST), ROW - 7.0], "stage", &title);
+    it.words(
+        (LEFT - 82.0, y + 12.5),
+        "",
+        Anchor::End,
+        &shorten(&label, NAME),
+    );
+    it.words(
+        (LEFT - 12.0, y + 12.5),
+        "strong",
+        Anchor::End,
+        &time(stage.length),
+    );
+    let (from, to) = (
+        scale.x(stage.at),
+        scale.x(stage.at.saturating_add(stage.length)),
+    );
+    let lost = words::lost(stage.lost)
+        .map_or_else(String::new, |lost| format!("; others took {lost} of it"));
+    let title = format!(
+        "{} → {}: {}{lost}; ends by {}",
+        stage.from,
+        stage.to,
+        time(stage.length),
+        stage.ends
+    );
+    it.rectangle(
+        [from, y + 4.0, (to - from).max(LEAST), ROW - 7.0],
+        "stage",
+        &title,
+    );
 }
 
 fn thread(it: &mut Drawing, scale: &Scale, (name, spans): (&str, &[Span]), y: f64) {
-    it.words((LEFT - 12.0, y + 13.0), "", Anchor::End, &shorten(name, NAME + 10));
-    it.rectangle([LEFT, y, WIDTH - LEFT - RIGHT, LANE], Activity::Ran.key(), "ran its own code");
+    it.words(
+        (LEFT - 12.0, y + 13.0),
+        "",
+        Anchor::End,
+        &shorten(name, NAME + 10),
+    );
+    it.rectangle(
+        [LEFT, y, WIDTH - LEFT - RIGHT, LANE],
+        Activity::Ran.key(),
+        "ran its own code",
+    );
     for span in spans {
-        let (from, to) = (scale.x(span.at), scale.x(span.at.saturating_add(span.length)));
+        let (from, to) = (
+            scale.x(span.at),
+            scale.x(span.at.saturating_add(span.length)),
+        );
         let title = format!("{}, {}", span.what, time(span.length));
-        it.rectangle([from, y, (to - from).max(LEAST), LANE], span.activity.key(), &title);
+        it.rectangle(
+            [from, y, (to - from).max(LEAST), LANE],
+            span.activity.key(),
+            &title,
+        );
     }
     // The longest ones are labelled below, as far as there is room.
     let mut longest: Vec<&Span> = spans.iter().collect();
@@ -92,9 +138,15 @@ fn thread(it: &mut Drawing, scale: &Scale, (name, spans): (&str, &[Span]), y: f6
     for span in longest.into_iter().take(4) {
         let text = format!("{} {}", shorten(&span.what, 32), time(span.length));
         let half = text.chars().count() as f64 * 3.3;
-        let middle = f64::midpoint(scale.x(span.at), scale.x(span.at.saturating_add(span.length)));
+        let middle = f64::midpoint(
+            scale.x(span.at),
+            scale.x(span.at.saturating_add(span.length)),
+        );
         let middle = middle.clamp(LEFT + half, (WIDTH - RIGHT - half).max(LEFT + half));
-        if used.iter().all(|(from, to)| middle + half + 8.0 < *from || middle - half - 8.0 > *to) {
+        if used
+            .iter()
+            .all(|(from, to)| middle + half + 8.0 < *from || middle - half - 8.0 > *to)
+        {
             used.push((middle - half, middle + half));
             it.words((middle, y + LANE + 12.0), "strong", Anchor::Middle, &text);
         }
@@ -105,9 +157,16 @@ fn thread(it: &mut Drawing, scale: &Scale, (name, spans): (&str, &[Span]), y: f6
 fn legend(it: &mut Drawing, request: &Waterfall, y: f64) {
     let mut x = LEFT;
     let seen = |activity: &Activity| {
-        request.threads.iter().flat_map(|(_, spans)| spans).any(|span| span.activity == *activity)
+        request
+            .threads
+            .iter()
+            .flat_map(|(_, spans)| spans)
+            .any(|span| span.activity == *activity)
     };
-    for activity in Activity::ALL.into_iter().filter(|activity| *activity == Activity::Ran || seen(activity)) {
+    for activity in Activity::ALL
+        .into_iter()
+        .filter(|activity| *activity == Activity::Ran || seen(activity))
+    {
         it.rectangle([x, y - 9.0, 12.0, 10.0], activity.key(), "");
         it.words((x + 17.0, y), "", Anchor::Start, activity.label());
         x += 17.0 + activity.label().len() as f64 * 6.4 + 16.0;
@@ -120,6 +179,9 @@ pub(crate) fn common_start(stages: &[WaterStage]) -> &str {
     let first = names.next().unwrap_or_default();
     let same = |a: &str, b: &str| a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     let common = names.fold(first.len(), |common, name| common.min(same(first, name)));
-    let end = first.as_bytes()[..common].iter().rposition(|byte| *byte == b'_').map_or(0, |at| at + 1);
+    let end = first.as_bytes()[..common]
+        .iter()
+        .rposition(|byte| *byte == b'_')
+        .map_or(0, |at| at + 1);
     &first[..end]
 }

@@ -33,7 +33,10 @@ type Part = (&'static str, &'static str, String);
 
 /// Formats the whole file.
 pub fn page(report: &Report) -> String {
-    let (style, script) = (format!("\n{STYLE}{LAYOUT}"), format!("\n{}", SCRIPTS.join("\n")));
+    let (style, script) = (
+        format!("\n{STYLE}{LAYOUT}"),
+        format!("\n{}", SCRIPTS.join("\n")),
+    );
     let parts = parts::all(report);
     let (mut main, mut links) = (String::new(), String::new());
     for (id, name, part) in parts {

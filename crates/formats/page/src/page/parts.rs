@@ -39,18 +39,26 @@ pub(super) fn all(report: &Report) -> Vec<Part> {
 pub(super) fn lead(report: &Report) -> String {
     let mut parts = vec![time(report.span)];
     if !report.groups.is_empty() {
-        parts.extend(
-            report
-                .groups
-                .iter()
-                .map(|it| format!("{} {}", grouped(it.whole.count.saturating_add(it.unfinished)), it.name)),
-        );
+        parts.extend(report.groups.iter().map(|it| {
+            format!(
+                "{} {}",
+                grouped(it.whole.count.saturating_add(it.unfinished)),
+                it.name
+            )
+        }));
         parts.push(format!(
             "{} connections",
             grouped((report.connections.len() as u64).saturating_add(report.connections_left_out))
         ));
     }
-    parts.push(if report.has_kernel { "with the kernel's events" } else { "without the kernel's events" }.to_owned());
+    parts.push(
+        if report.has_kernel {
+            "with the kernel's events"
+        } else {
+            "without the kernel's events"
+        }
+        .to_owned(),
+    );
     html(&parts.join(" · "))
 }
 
@@ -60,15 +68,25 @@ fn joined<T>(of: impl IntoIterator<Item = T>, one: impl FnMut(T) -> String) -> S
 }
 
 fn section(id: &str, class: &str, heading: &str, text: &str, inside: &str) -> String {
-    let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
-    let text = if text.is_empty() { String::new() } else { format!("<p>{text}</p>\n") };
+    let class = if class.is_empty() {
+        String::new()
+    } else {
+        format!(" class=\"{class}\"")
+    };
+    let text = if text.is_empty() {
+        String::new()
+    } else {
+        format!("<p>{text}</p>\n")
+    };
     format!(
         "<section id=\"{id}\"{class} aria-labelledby=\"{id}-head\">\n<h2 id=\"{id}-head\">{heading}</h2>\n{text}{inside}\n</section>\n"
     )
 }
 
 fn verdict(report: &Report) -> Part {
-    let mut inside = joined(&report.unseen, |text| format!("<p class=\"first\">{}</p>\n", html(text)));
+    let mut inside = joined(&report.unseen, |text| {
+        format!("<p class=\"first\">{}</p>\n", html(text))
+    });
     let left_out = joined(&report.left_out, |text| format!("<p>{}</p>\n", html(text)));
     match report.verdicts.split_first() {
         None => inside.push_str(
@@ -82,7 +100,11 @@ fn verdict(report: &Report) -> Part {
             inside.push_str(&others(rest));
         }
     }
-    ("verdict", "Verdict", section("verdict", "verdict", "Verdict", "", &inside))
+    (
+        "verdict",
+        "Verdict",
+        section("verdict", "verdict", "Verdict", "", &inside),
+    )
 }
 
 /// Formats the verdicts on the other groups.
@@ -119,10 +141,16 @@ fn spent(spent: &Spent, has_kernel: bool) -> String {
         return String::new();
     }
     let row = |cause: &Cause| {
-        let on = on_cpus(&cause.cpus).map_or_else(String::new, |cpus| format!(" <span class=\"quiet\">{cpus}</span>"));
+        let on = on_cpus(&cause.cpus).map_or_else(String::new, |cpus| {
+            format!(" <span class=\"quiet\">{cpus}</span>")
+        });
         let most = cause.stage.as_ref().map_or_else(String::new, |(from, to)| {
             let start = same_start(from, to);
-            format!("<span class=\"quiet\">, most in {} → {}</span>", html(&from[start..]), html(&to[start..]))
+            format!(
+                "<span class=\"quiet\">, most in {} → {}</span>",
+                html(&from[start..]),
+                html(&to[start..])
+            )
         });
         let class = match cause.activity {
             None if has_kernel => "others",
@@ -137,15 +165,31 @@ fn spent(spent: &Spent, has_kernel: bool) -> String {
             lost(cause.took).unwrap_or_default(),
         ]
     };
-    let of = if spent.of.is_empty() { String::new() } else { format!(" of {}", html(&spent.of)) };
+    let of = if spent.of.is_empty() {
+        String::new()
+    } else {
+        format!(" of {}", html(&spent.of))
+    };
     let which = match spent.requests {
         1 => format!("slowest request{of}"),
         count => format!("{} slowest requests{of}", grouped(count)),
     };
-    let head = [if has_kernel { "what took it" } else { "stage" }, "part", "", "time"];
-    let table = table(&head, spent.causes.iter().map(row), "What took the time of the slowest requests");
-    let these =
-        if spent.requests == 1 { "It" } else { "Those at or beyond the percentile in the verdict. Together they" };
+    let head = [
+        if has_kernel { "what took it" } else { "stage" },
+        "part",
+        "",
+        "time",
+    ];
+    let table = table(
+        &head,
+        spent.causes.iter().map(row),
+        "What took the time of the slowest requests",
+    );
+    let these = if spent.requests == 1 {
+        "It"
+    } else {
+        "Those at or beyond the percentile in the verdict. Together they"
+    };
     format!(
         "<h3>Where the time of the {which} went</h3>\n<p class=\"quiet small\">{these} took {}.</p>\n<div class=\"causes\">{table}</div>\n",
         time(spent.length)
@@ -154,8 +198,15 @@ fn spent(spent: &Spent, has_kernel: bool) -> String {
 
 /// Returns the length of the common start of a stage's two names, up to an underscore.
 fn same_start(from: &str, to: &str) -> usize {
-    let common = from.bytes().zip(to.bytes()).take_while(|(a, b)| a == b).count();
-    from.as_bytes()[..common].iter().rposition(|byte| *byte == b'_').map_or(0, |at| at + 1)
+    let common = from
+        .bytes()
+        .zip(to.bytes())
+        .take_while(|(a, b)| a == b)
+        .count();
+    from.as_bytes()[..common]
+        .iter()
+        .rposition(|byte| *byte == b'_')
+        .map_or(0, |at| at + 1)
 }
 
 /// Formats `CPU 3`, or `CPUs 0, 1`; `None` if empty.
@@ -163,7 +214,13 @@ fn on_cpus(cpus: &[u32]) -> Option<String> {
     match cpus {
         [] => None,
         [one] => Some(format!("CPU {one}")),
-        all => Some(format!("CPUs {}", all.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))),
+        all => Some(format!(
+            "CPUs {}",
+            all.iter()
+                .map(u32::to_string)
+                .collect::<Vec<_>>()
+                .join(", ")
+        )),
     }
 }
 
@@ -172,7 +229,13 @@ fn notes(report: &Report) -> Part {
     (
         "notes",
         "What is missing",
-        section("notes", "notes", "What is missing or not known", "", &format!("<ul>{lines}</ul>")),
+        section(
+            "notes",
+            "notes",
+            "What is missing or not known",
+            "",
+            &format!("<ul>{lines}</ul>"),
+        ),
     )
 }
 
@@ -190,20 +253,43 @@ fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>, label: &str) ->
 fn figures(report: &Report) -> Part {
     let row = |group: &crate::model::Group| {
         let it = &group.whole;
-        let took = |nanos: u64| if it.count > 0 { time(nanos) } else { "–".to_owned() };
+        let took = |nanos: u64| {
+            if it.count > 0 {
+                time(nanos)
+            } else {
+                "–".to_owned()
+            }
+        };
         let mut row = vec![html(&group.name), grouped(it.count), took(it.mean)];
         row.extend(it.quantiles.iter().map(|nanos| took(*nanos)));
         row.push(took(it.max));
         row
     };
-    let head = ["kind", "whole ones", "mean", "p50", "p90", "p99", "p99.9", "max"];
-    let inside = table(&head, report.groups.iter().map(row), "Figures of each kind of object");
+    let head = [
+        "kind",
+        "whole ones",
+        "mean",
+        "p50",
+        "p90",
+        "p99",
+        "p99.9",
+        "max",
+    ];
+    let inside = table(
+        &head,
+        report.groups.iter().map(row),
+        "Figures of each kind of object",
+    );
     let text = if report.has_kernel {
         "Those that began when the kernel's events had begun: the requests of all charts here."
     } else {
         "From the first record to the last."
     };
-    ("figures", "Figures", section("figures", "", "How long they took", text, &inside))
+    (
+        "figures",
+        "Figures",
+        section("figures", "", "How long they took", text, &inside),
+    )
 }
 
 /// Draws a small square in an activity's colour.
@@ -221,9 +307,23 @@ pub(super) fn legend(activities: impl Iterator<Item = Activity>) -> String {
 }
 
 fn heat(report: &Report) -> Part {
-    let has = |n: usize| report.lanes.lanes.iter().any(|lane| lane.columns.iter().any(|sums| sums[n] > 0));
-    let used = Activity::ALL.into_iter().enumerate().filter(|(n, _)| has(*n)).map(|(_, activity)| activity);
-    let lanes = if report.lanes.lanes.is_empty() { String::new() } else { legend(used) };
+    let has = |n: usize| {
+        report
+            .lanes
+            .lanes
+            .iter()
+            .any(|lane| lane.columns.iter().any(|sums| sums[n] > 0))
+    };
+    let used = Activity::ALL
+        .into_iter()
+        .enumerate()
+        .filter(|(n, _)| has(*n))
+        .map(|(_, activity)| activity);
+    let lanes = if report.lanes.lanes.is_empty() {
+        String::new()
+    } else {
+        legend(used)
+    };
     let inside = format!(
         "<figure class=\"chart\"><canvas id=\"heat\" tabindex=\"0\" role=\"application\" aria-describedby=\"heat-help heat-said\" \
          aria-label=\"Heat map: when requests ended, and how long they had taken\"></canvas>\n\
@@ -239,14 +339,30 @@ fn heat(report: &Report) -> Part {
          <tbody id=\"heat-rows\"></tbody></table></div></details>\n<noscript><p>The heat map is drawn by a script, which did not run.</p></noscript>"
     );
     let text = "Each cell: how many requests ended then (from left to right) and had taken that long (from below, logarithmic).";
-    ("when", "When", section("when", "", "When they were slow", text, &inside))
+    (
+        "when",
+        "When",
+        section("when", "", "When they were slow", text, &inside),
+    )
 }
 
 fn intruders(report: &Report) -> Part {
-    let together = report.span.saturating_mul(report.lanes.lanes.len().max(1) as u64);
-    let most = report.intruders.iter().map(|it| it.total).max().unwrap_or(1);
+    let together = report
+        .span
+        .saturating_mul(report.lanes.lanes.len().max(1) as u64);
+    let most = report
+        .intruders
+        .iter()
+        .map(|it| it.total)
+        .max()
+        .unwrap_or(1);
     let row = |it: &Intruder| {
-        let victims = it.victims.iter().map(|name| html(name)).collect::<Vec<_>>().join(", ");
+        let victims = it
+            .victims
+            .iter()
+            .map(|name| html(name))
+            .collect::<Vec<_>>()
+            .join(", ");
         let cpu = it.cpu.map_or_else(|| "–".to_owned(), |cpu| cpu.to_string());
         vec![
             html(&it.name),
@@ -259,13 +375,27 @@ fn intruders(report: &Report) -> Part {
             victims,
         ]
     };
-    let head = ["who", "CPU", "of their time", "", "in all", "times", "longest", "instead of"];
+    let head = [
+        "who",
+        "CPU",
+        "of their time",
+        "",
+        "in all",
+        "times",
+        "longest",
+        "instead of",
+    ];
     let (first, rest) = report.intruders.split_at(report.intruders.len().min(FIRST));
-    let used = Activity::ALL.into_iter().filter(|it| report.intruders.iter().any(|other| other.activity == *it));
+    let used = Activity::ALL
+        .into_iter()
+        .filter(|it| report.intruders.iter().any(|other| other.activity == *it));
     let mut inside = legend(used) + &table(&head, first.iter().map(row), "Who had the CPU instead");
     let left_out = match report.intruders_left_out {
         0 => String::new(),
-        count => format!("<p class=\"quiet\">{} others took less.</p>", grouped(count)),
+        count => format!(
+            "<p class=\"quiet\">{} others took less.</p>",
+            grouped(count)
+        ),
     };
     if rest.is_empty() {
         inside.push_str(&left_out);
@@ -278,7 +408,17 @@ fn intruders(report: &Report) -> Part {
         );
     }
     let text = "What had the CPU of the threads that serve requests, whether or not a request waited for it. If two of them waited, both count.";
-    ("who", "Who", section("who", "", "Who ran instead", text, &format!("<div class=\"intruders\">{inside}</div>")))
+    (
+        "who",
+        "Who",
+        section(
+            "who",
+            "",
+            "Who ran instead",
+            text,
+            &format!("<div class=\"intruders\">{inside}</div>"),
+        ),
+    )
 }
 
 /// Formats a bar for each thread, and columns of its activities. The head of the table is the
@@ -286,21 +426,43 @@ fn intruders(report: &Report) -> Part {
 fn budgets(report: &Report) -> Part {
     let used: Vec<Activity> = Activity::ALL
         .into_iter()
-        .filter(|it| report.budgets.iter().any(|budget| budget.sums[place(*it)] > 0))
+        .filter(|it| {
+            report
+                .budgets
+                .iter()
+                .any(|budget| budget.sums[place(*it)] > 0)
+        })
         .collect();
-    let keys: Vec<String> = used.iter().map(|it| format!("{} {}", square(*it), it.word())).collect();
-    let head: Vec<&str> = ["thread", ""].into_iter().chain(keys.iter().map(String::as_str)).collect();
+    let keys: Vec<String> = used
+        .iter()
+        .map(|it| format!("{} {}", square(*it), it.word()))
+        .collect();
+    let head: Vec<&str> = ["thread", ""]
+        .into_iter()
+        .chain(keys.iter().map(String::as_str))
+        .collect();
     let row = |budget: &Budget| {
         let all = sum(budget);
         let cpus = on_cpus(&budget.cpus).map_or_else(String::new, |cpus| format!(", {cpus}"));
-        let name = format!("{} <span class=\"quiet\">{}{cpus}</span>", html(&budget.name), budget.tid);
+        let name = format!(
+            "{} <span class=\"quiet\">{}{cpus}</span>",
+            html(&budget.name),
+            budget.tid
+        );
         let part = |activity: &Activity| match budget.sums[place(*activity)] {
             0 => "–".to_owned(),
             sum => part_of(sum, all),
         };
-        [name, bar(budget)].into_iter().chain(used.iter().map(part)).collect()
+        [name, bar(budget)]
+            .into_iter()
+            .chain(used.iter().map(part))
+            .collect()
     };
-    let mut inside = table(&head, report.budgets.iter().map(row), "What each thread did");
+    let mut inside = table(
+        &head,
+        report.budgets.iter().map(row),
+        "What each thread did",
+    );
     if report.budgets_left_out > 0 {
         let _ = write!(
             inside,
@@ -312,28 +474,48 @@ fn budgets(report: &Report) -> Part {
     (
         "threads",
         "Threads",
-        section("threads", "", "What each thread did", text, &format!("<div class=\"budgets\">{inside}</div>")),
+        section(
+            "threads",
+            "",
+            "What each thread did",
+            text,
+            &format!("<div class=\"budgets\">{inside}</div>"),
+        ),
     )
 }
 
 fn sum(budget: &Budget) -> u64 {
-    budget.sums.iter().fold(0, |all, sum| all.saturating_add(*sum))
+    budget
+        .sums
+        .iter()
+        .fold(0, |all, sum| all.saturating_add(*sum))
 }
 
 /// Draws a thread's time as one bar.
 fn bar(budget: &Budget) -> String {
     let all = sum(budget);
     let (mut bars, mut x) = (String::new(), 0.0);
-    for (activity, sum) in Activity::ALL.into_iter().zip(budget.sums).filter(|(_, sum)| *sum > 0) {
+    for (activity, sum) in Activity::ALL
+        .into_iter()
+        .zip(budget.sums)
+        .filter(|(_, sum)| *sum > 0)
+    {
         let width = sum as f64 / all.max(1) as f64 * 100.0;
-        let _ = write!(bars, "<rect x=\"{x:.2}%\" width=\"{width:.2}%\" height=\"16\" class=\"{}\"/>", activity.key());
+        let _ = write!(
+            bars,
+            "<rect x=\"{x:.2}%\" width=\"{width:.2}%\" height=\"16\" class=\"{}\"/>",
+            activity.key()
+        );
         x += width;
     }
     format!("<svg class=\"meter\" width=\"100%\" height=\"16\" aria-hidden=\"true\">{bars}</svg>")
 }
 
 fn place(activity: Activity) -> usize {
-    Activity::ALL.iter().position(|it| *it == activity).unwrap_or_default()
+    Activity::ALL
+        .iter()
+        .position(|it| *it == activity)
+        .unwrap_or_default()
 }
 
 fn slowest(report: &Report) -> Part {
@@ -348,31 +530,53 @@ fn slowest(report: &Report) -> Part {
         shown += 1;
     }
     if shown < report.waterfalls.len() {
-        let _ =
-            write!(inside, "<p class=\"quiet\">{} more had no room in this file.</p>", report.waterfalls.len() - shown);
+        let _ = write!(
+            inside,
+            "<p class=\"quiet\">{} more had no room in this file.</p>",
+            report.waterfalls.len() - shown
+        );
     }
     let text = if report.has_kernel {
         "Each bar is a stage. The strip below shows what the thread did meanwhile: grey is its own code, colours are what kept it away."
     } else {
         "Each bar is a stage. What the kernel did meanwhile was not recorded."
     };
-    ("slowest", "Slowest", section("slowest", "", "The slowest requests", text, &inside))
+    (
+        "slowest",
+        "Slowest",
+        section("slowest", "", "The slowest requests", text, &inside),
+    )
 }
 
 fn of_request(rank: usize, it: &Waterfall) -> String {
     let open = if rank < OPEN { " open" } else { "" };
-    let took = it.lost.and_then(lost).map(|lost| format!("{lost} of it taken by others"));
+    let took = it
+        .lost
+        .and_then(lost)
+        .map(|lost| format!("{lost} of it taken by others"));
     let on = Some(html(&it.ran_on)).filter(|on| !on.is_empty());
     let at = Some(format!("{} after the begin", time(it.at)));
     let whose = it.whose.as_deref().map(html);
     let rest: Vec<String> = [took, on, at, whose].into_iter().flatten().collect();
-    let head =
-        format!("<b>{}</b> {} ({}) <span>{}</span>", time(it.length), html(&it.name), html(&it.kind), rest.join(" · "));
+    let head = format!(
+        "<b>{}</b> {} ({}) <span>{}</span>",
+        time(it.length),
+        html(&it.name),
+        html(&it.kind),
+        rest.join(" · ")
+    );
     let culprits = joined(&it.culprits, |line| format!("<li>{}</li>", html(line)));
-    let culprits = if culprits.is_empty() { String::new() } else { format!("<ul>{culprits}</ul>") };
+    let culprits = if culprits.is_empty() {
+        String::new()
+    } else {
+        format!("<ul>{culprits}</ul>")
+    };
     let left_out = match it.spans_left_out {
         0 => String::new(),
-        count => format!("<p class=\"quiet\">{} shorter intervals are not drawn.</p>", grouped(count)),
+        count => format!(
+            "<p class=\"quiet\">{} shorter intervals are not drawn.</p>",
+            grouped(count)
+        ),
     };
     let has_kernel = it.lost.is_some();
     let row = |stage: &crate::model::WaterStage| {
@@ -385,19 +589,26 @@ fn of_request(rank: usize, it: &Waterfall) -> String {
         row.extend(has_kernel.then(|| lost(stage.lost).unwrap_or_else(|| "–".to_owned())));
         row
     };
-    let head_row: &[&str] = &["stage", "at", "took", "ends by", "others took"][..if has_kernel { 5 } else { 4 }];
+    let head_row: &[&str] =
+        &["stage", "at", "took", "ends by", "others took"][..if has_kernel { 5 } else { 4 }];
     format!(
         "<details class=\"request\" id=\"request-{}\"{open}><summary>{head}</summary>\n<div class=\"within\">\
          {}{culprits}{left_out}\n\
          <details class=\"plain\"><summary>As a table</summary>{}</details></div></details>\n",
         rank + 1,
         fall::waterfall(it),
-        table(head_row, it.stages.iter().map(row), &format!("Stages of {}", html(&it.name))),
+        table(
+            head_row,
+            it.stages.iter().map(row),
+            &format!("Stages of {}", html(&it.name))
+        ),
     )
 }
 
 fn stages() -> Part {
-    let head = ["stage", "count", "share", "mean", "p50", "p90", "p99", "p99.9", "max"];
+    let head = [
+        "stage", "count", "share", "mean", "p50", "p90", "p99", "p99.9", "max",
+    ];
     let heads = joined(head, |cell| format!("<th scope=\"col\">{cell}</th>"));
     let inside = format!(
         "<div class=\"bar\"><label for=\"curves-of\">Of</label> <select class=\"tool\" id=\"curves-of\"></select></div>\n\
@@ -409,11 +620,17 @@ fn stages() -> Part {
          <noscript><p>This part is drawn by a script, which did not run.</p></noscript>"
     );
     let text = "A stage is the time between two records of a request. A curve that rises at the right has a slow tail.";
-    ("stages", "Stages", section("stages", "", "Which stage", text, &inside))
+    (
+        "stages",
+        "Stages",
+        section("stages", "", "Which stage", text, &inside),
+    )
 }
 
 fn connections(report: &Report) -> Part {
-    let kernel = report.has_kernel.then_some(("kernel", "lost to others", ""));
+    let kernel = report
+        .has_kernel
+        .then_some(("kernel", "lost to others", ""));
     let columns = [
         ("name", "connection", ""),
         ("kind", "kind", "left"),
@@ -425,7 +642,9 @@ fn connections(report: &Report) -> Part {
     ];
     let last = ("most", "most of the slowest 1 %", "left");
     let head = |(key, label, class): (&str, &str, &str)| {
-        format!("<th scope=\"col\" data-sort=\"{key}\" class=\"{class}\"><button type=\"button\">{label}</button></th>")
+        format!(
+            "<th scope=\"col\" data-sort=\"{key}\" class=\"{class}\"><button type=\"button\">{label}</button></th>"
+        )
     };
     let heads = joined(columns.into_iter().chain(kernel).chain([last]), head);
     let inside = format!(
@@ -445,11 +664,17 @@ fn connections(report: &Report) -> Part {
     let text = format!(
         "Names are those of the trace. A name that is a link shows the stages of that connection above.{remark}"
     );
-    ("connections", "Connections", section("connections", "", "Which connection", &text, &inside))
+    (
+        "connections",
+        "Connections",
+        section("connections", "", "Which connection", &text, &inside),
+    )
 }
 
 fn about(report: &Report) -> Part {
-    let facts = joined(&report.facts, |(name, value)| format!("<dt>{}</dt><dd>{}</dd>", html(name), html(value)));
+    let facts = joined(&report.facts, |(name, value)| {
+        format!("<dt>{}</dt><dd>{}</dd>", html(name), html(value))
+    });
     let mut text = String::from(
         "Percentiles are those of <b>dptrace latency</b>: exact for up to a few thousand values, to three digits for more. ",
     );
@@ -462,5 +687,15 @@ fn about(report: &Report) -> Part {
         "Parts that need the kernel's events (what threads did, who ran instead, what others took of a request) are left out: \
          <b>dptrace capture</b> records them."
     });
-    ("about", "About", section("about", "", "About this report", &text, &format!("<dl>{facts}</dl>")))
+    (
+        "about",
+        "About",
+        section(
+            "about",
+            "",
+            "About this report",
+            &text,
+            &format!("<dl>{facts}</dl>"),
+        ),
+    )
 }

@@ -1,15 +1,21 @@
 use super::*;
 use crate::heat::Heat;
 use crate::model::{
-    Activity, Budget, Connection, Figures, Group, Intruder, Lane, LaneStrip, Span, StageFigures, Taken, Verdict,
-    WaterStage, Waterfall,
+    Activity, Budget, Connection, Figures, Group, Intruder, Lane, LaneStrip, Span, StageFigures,
+    Taken, Verdict, WaterStage, Waterfall,
 };
 
 /// Names that would do harm in an unescaped page.
 const HOSTILE: &str = "</script><img src=x onerror=alert(1)>\"'&\u{202e}\u{0}{{data}}";
 
 fn hostile() -> Report {
-    let figures = Figures { count: 1, mean: 1, quantiles: [1; 4], max: 1, curve: vec![1] };
+    let figures = Figures {
+        count: 1,
+        mean: 1,
+        quantiles: [1; 4],
+        max: 1,
+        curve: vec![1],
+    };
     let mut heat = Heat::new(1_000);
     heat.add(500, 400, Some(HOSTILE), || HOSTILE.to_owned());
     Report {
@@ -17,7 +23,10 @@ fn hostile() -> Report {
         maker: HOSTILE.to_owned(),
         facts: vec![(HOSTILE.to_owned(), HOSTILE.to_owned())],
         notes: vec![HOSTILE.to_owned()],
-        verdicts: vec![Verdict { sentence: HOSTILE.to_owned(), explained: HOSTILE.to_owned() }],
+        verdicts: vec![Verdict {
+            sentence: HOSTILE.to_owned(),
+            explained: HOSTILE.to_owned(),
+        }],
         heat: heat.finish(1_000, Vec::new()),
         groups: vec![Group {
             name: HOSTILE.to_owned(),
@@ -25,7 +34,11 @@ fn hostile() -> Report {
             whole: figures.clone(),
             ..Group::default()
         }],
-        connections: vec![Connection { name: Some(HOSTILE.to_owned()), whole: figures, ..Connection::default() }],
+        connections: vec![Connection {
+            name: Some(HOSTILE.to_owned()),
+            whole: figures,
+            ..Connection::default()
+        }],
         ..Report::default()
     }
 }
@@ -33,13 +46,26 @@ fn hostile() -> Report {
 #[test]
 fn hostile_names_are_text_only() {
     let page = page(&hostile());
-    assert_eq!(page.matches("</script>").count(), 2, "one of the data, one of the script");
+    assert_eq!(
+        page.matches("</script>").count(),
+        2,
+        "one of the data, one of the script"
+    );
     assert!(!page.contains("<img") && !page.contains('\u{202e}') && !page.contains('\0'));
-    let data = page.split_once("id=\"data\">").unwrap().1.split_once("</script>").unwrap().0;
+    let data = page
+        .split_once("id=\"data\">")
+        .unwrap()
+        .1
+        .split_once("</script>")
+        .unwrap()
+        .0;
     assert!(!data.contains('<') && data.contains("\\u003c/script"));
     let data: serde_json::Value = serde_json::from_str(data).unwrap();
     let name = data["connections"][0]["name"].as_str().unwrap();
-    assert!(name.starts_with("</script><img") && name.contains("\\x00") && name.ends_with("{{data}}"), "{name}");
+    assert!(
+        name.starts_with("</script><img") && name.contains("\\x00") && name.ends_with("{{data}}"),
+        "{name}"
+    );
 }
 
 /// Returns the SHA-256 of a text in Base64, computed by coreutils.
@@ -47,30 +73,62 @@ fn sha256(text: &str) -> String {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
     let script = "printf \"$(sha256sum \"$1\" | cut -c1-64 | sed 's/../\\\\x&/g')\" | base64 -w0";
-    let done = testkit::command("bash").args(["-c", script, "bash"]).arg(file.path()).output().unwrap();
+    let done = testkit::command("bash")
+        .args(["-c", script, "bash"])
+        .arg(file.path())
+        .output()
+        .unwrap();
     String::from_utf8(done.stdout).unwrap()
 }
 
 #[test]
 fn only_its_own_script_and_style_may_run() {
     let page = page(&Report::default());
-    let inside = |begin: &str, end: &str| page.rsplit_once(begin).unwrap().1.split_once(end).unwrap().0;
+    let inside = |begin: &str, end: &str| {
+        page.rsplit_once(begin)
+            .unwrap()
+            .1
+            .split_once(end)
+            .unwrap()
+            .0
+    };
     let policy = inside("Content-Security-Policy\" content=\"", "\">");
-    assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("unsafe"), "{policy}");
+    assert!(
+        policy.starts_with("default-src 'none'; ") && !policy.contains("unsafe"),
+        "{policy}"
+    );
     for (begin, end) in [("<script>", "</script>"), ("<style>", "</style>")] {
         let source = format!("'sha256-{}'", sha256(inside(begin, end)));
         assert!(policy.contains(&source), "{begin} has {source}");
     }
     // Handlers and styles in attributes would be blocked, so there are none.
-    let body = page.split_once("<body>").unwrap().1.split_once("<script").unwrap().0;
-    assert!(!body.contains(" style=") && !body.contains(" onclick") && !page.contains("http://localhost"));
-    assert!(!SCRIPTS.iter().any(|script| script.contains("innerHTML") || script.contains("eval(")));
+    let body = page
+        .split_once("<body>")
+        .unwrap()
+        .1
+        .split_once("<script")
+        .unwrap()
+        .0;
+    assert!(
+        !body.contains(" style=")
+            && !body.contains(" onclick")
+            && !page.contains("http://localhost")
+    );
+    assert!(
+        !SCRIPTS
+            .iter()
+            .any(|script| script.contains("innerHTML") || script.contains("eval("))
+    );
 }
 
 #[test]
 fn parts_without_the_kernel_are_left_out() {
     let page = page(&hostile());
-    assert!(!page.contains("id=\"who\"") && !page.contains("id=\"threads\"") && page.contains("records them"));
+    assert!(
+        !page.contains("id=\"who\"")
+            && !page.contains("id=\"threads\"")
+            && page.contains("records them")
+    );
 }
 
 /// Returns a unique name of maximum length.
@@ -99,7 +157,13 @@ fn stages() -> Vec<StageFigures> {
 
 /// Returns stages without curves, as connections have them.
 fn without_curves() -> Vec<StageFigures> {
-    let stage = |it: StageFigures| StageFigures { figures: Figures { curve: Vec::new(), ..it.figures }, ..it };
+    let stage = |it: StageFigures| StageFigures {
+        figures: Figures {
+            curve: Vec::new(),
+            ..it.figures
+        },
+        ..it
+    };
     stages().into_iter().map(stage).collect()
 }
 
@@ -136,15 +200,36 @@ fn a_page_is_smaller_than_a_megabyte_whatever_is_in_it() {
     let mut heat = Heat::new(SPAN);
     for n in 0..1_000_000u64 {
         let length = 1_000 + n.wrapping_mul(2_654_435_761) % 90_000_000;
-        let whose = if n.is_multiple_of(50) { long(n % 25_000) } else { String::new() };
-        heat.add(n * (SPAN / 1_000_000), length, Some(&whose), || format!("r{n}"));
+        let whose = if n.is_multiple_of(50) {
+            long(n % 25_000)
+        } else {
+            String::new()
+        };
+        heat.add(n * (SPAN / 1_000_000), length, Some(&whose), || {
+            format!("r{n}")
+        });
     }
-    let lane = |n: u64| Lane { name: format!("reactor_{n}"), columns: vec![[123_456; 8]; 2_160 / 16] };
-    let taken =
-        |n: u64| Taken { lane: 0, at: n * 3_000_000, length: 2_999_999, activity: Activity::Preempted, what: long(n) };
+    let lane = |n: u64| Lane {
+        name: format!("reactor_{n}"),
+        columns: vec![[123_456; 8]; 2_160 / 16],
+    };
+    let taken = |n: u64| Taken {
+        lane: 0,
+        at: n * 3_000_000,
+        length: 2_999_999,
+        activity: Activity::Preempted,
+        what: long(n),
+    };
     let connection = |n: u64| Connection {
         name: Some(long(n)),
-        whole: Figures { curve: if n < 40 { vec![1_234_567; 51] } else { Vec::new() }, ..figures() },
+        whole: Figures {
+            curve: if n < 40 {
+                vec![1_234_567; 51]
+            } else {
+                Vec::new()
+            },
+            ..figures()
+        },
         stages: if n < 40 { without_curves() } else { Vec::new() },
         ..Connection::default()
     };
@@ -163,7 +248,13 @@ fn a_page_is_smaller_than_a_megabyte_whatever_is_in_it() {
     let report = Report {
         span: SPAN,
         has_kernel: true,
-        verdicts: vec![Verdict { sentence: long(0), explained: long(1) }; 8],
+        verdicts: vec![
+            Verdict {
+                sentence: long(0),
+                explained: long(1)
+            };
+            8
+        ],
         notes: (0..16).map(long).collect(),
         heat: heat.finish(SPAN, Vec::new()),
         lanes: LaneStrip {
@@ -171,7 +262,14 @@ fn a_page_is_smaller_than_a_megabyte_whatever_is_in_it() {
             lanes: (0..16).map(lane).collect(),
             taken: (0..1_200).map(taken).collect(),
         },
-        budgets: vec![Budget { name: "reactor_0".into(), sums: [1_000_000; 8], ..Budget::default() }; 24],
+        budgets: vec![
+            Budget {
+                name: "reactor_0".into(),
+                sums: [1_000_000; 8],
+                ..Budget::default()
+            };
+            24
+        ],
         intruders: (0..20).map(intruder).collect(),
         waterfalls: (0..200).map(waterfall).collect(),
         groups: (0..6).map(group).collect(),

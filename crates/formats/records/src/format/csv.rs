@@ -20,7 +20,8 @@ pub(crate) struct Csv {
 }
 
 /// Columns before those of objects and owners.
-const COLUMNS: &str = "lcore,time_us,tsc,tpoint,poller,owner,size,object,object_value,object_time_us,related,args";
+const COLUMNS: &str =
+    "lcore,time_us,tsc,tpoint,poller,owner,size,object,object_value,object_time_us,related,args";
 
 impl Format for Csv {
     fn begin(&mut self, out: &mut Vec<u8>, head: &Head<'_>, view: &View<'_>) {
@@ -36,7 +37,11 @@ impl Format for Csv {
             }
         }
         let specs = view.annotator.map_or(head.annotated, |a| a.specs());
-        let columns = specs.iter().flat_map(|s| s.properties.iter().map(|p| (s.name.clone(), p.name.clone())));
+        let columns = specs.iter().flat_map(|s| {
+            s.properties
+                .iter()
+                .map(|p| (s.name.clone(), p.name.clone()))
+        });
         self.objects = columns.collect();
         for (spec, property) in &self.objects {
             out.push(b',');
@@ -107,7 +112,10 @@ fn object(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
 
 impl Csv {
     fn objects(&self, out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
-        let context = Context { rate: view.rate, annotator: view.annotator };
+        let context = Context {
+            rate: view.rate,
+            annotator: view.annotator,
+        };
         for (spec, property) in &self.objects {
             out.push(b',');
             let value = object_property(record, &context, spec, property);
@@ -134,7 +142,10 @@ impl Csv {
 fn field(out: &mut Vec<u8>, text: &[u8]) {
     let text = printable::text(text);
     let text = text.as_bytes();
-    if !text.iter().any(|b| matches!(b, b',' | b'"' | b'\n' | b'\r')) {
+    if !text
+        .iter()
+        .any(|b| matches!(b, b',' | b'"' | b'\n' | b'\r'))
+    {
         out.extend_from_slice(text);
         return;
     }

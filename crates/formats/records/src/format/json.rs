@@ -4,7 +4,9 @@
 use objects::{Annotator, Found};
 use spdk_trace::{Object, Record, TpointTable};
 
-use super::json_text::{foreign_member, member, number_member, string, string_member, value, written_member};
+use super::json_text::{
+    foreign_member, member, number_member, string, string_member, value, written_member,
+};
 use super::text::{object_name, poller};
 use super::{Format, Head, View};
 use crate::annotation::{ReadBack, TYPE_MEMBER, members, owner_members};
@@ -148,7 +150,11 @@ pub(super) fn annotations(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_
     let mut open = false;
     for (index, (spec, arg)) in record.args.iter().enumerate() {
         let found = view.object(record, index, arg);
-        let read = if found.is_none() { read.as_ref().and_then(|read| read.json(&spec.name)) } else { None };
+        let read = if found.is_none() {
+            read.as_ref().and_then(|read| read.json(&spec.name))
+        } else {
+            None
+        };
         if found.is_none() && read.is_none() {
             continue;
         }
@@ -171,7 +177,14 @@ pub(super) fn annotations(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_
             open = true;
         }
         foreign_member(out, &annotator.specs()[object.spec].name);
-        object_members(out, annotator, Found { object, same_name: true });
+        object_members(
+            out,
+            annotator,
+            Found {
+                object,
+                same_name: true,
+            },
+        );
     }
     if open {
         out.push(b'}');

@@ -10,7 +10,10 @@ use crate::digits::number;
 #[inline]
 pub fn string(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
-    if bytes.iter().all(|&b| (0x20..0x7f).contains(&b) && b != b'"' && b != b'\\') {
+    if bytes
+        .iter()
+        .all(|&b| (0x20..0x7f).contains(&b) && b != b'"' && b != b'\\')
+    {
         out.extend_from_slice(bytes);
     } else {
         escaped(out, bytes);
@@ -66,7 +69,10 @@ pub(crate) fn written_member(out: &mut Vec<u8>, name: &str, write: impl FnOnce(&
     let start = out.len();
     out.push(b'"');
     write(out);
-    if out[start + 1..].iter().any(|&b| b == b'"' || b == b'\\' || !(0x20..0x7f).contains(&b)) {
+    if out[start + 1..]
+        .iter()
+        .any(|&b| b == b'"' || b == b'\\' || !(0x20..0x7f).contains(&b))
+    {
         let text = out.split_off(start + 1);
         out.truncate(start);
         string(out, &text);

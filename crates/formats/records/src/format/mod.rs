@@ -10,7 +10,9 @@ mod text;
 
 use objects::{Annotator, Found, Lifetime, ObjectSpec};
 use screen::Screen;
-use spdk_trace::{ArgSpec, ArgValue, Follower, Lcore, Nanos, Record, TickRate, Ticks, TpointTable, Trace};
+use spdk_trace::{
+    ArgSpec, ArgValue, Follower, Lcore, Nanos, Record, TickRate, Ticks, TpointTable, Trace,
+};
 
 use crate::annotation::ReadBack;
 use crate::digits::{fixed3, fixed3_right};
@@ -72,7 +74,11 @@ pub struct Head<'a> {
 
 impl<'a> Head<'a> {
     /// Collects the data of a complete trace.
-    pub fn of_trace(trace: &'a Trace, form: Form, specs: &'a [ObjectSpec]) -> Result<Self, spdk_trace::Error> {
+    pub fn of_trace(
+        trace: &'a Trace,
+        form: Form,
+        specs: &'a [ObjectSpec],
+    ) -> Result<Self, spdk_trace::Error> {
         let rings = match trace {
             Trace::Raw(raw) => raw.rings().map(|ring| (ring.lcore, ring.slots)).collect(),
             Trace::Json(_) => Vec::new(),
@@ -99,7 +105,9 @@ impl<'a> Head<'a> {
         let owners = follower.owners().all();
         Self {
             tpoints: follower.tpoints(),
-            owners: owners.map(|(id, owner)| (id.to_string(), owner.description.as_str())).collect(),
+            owners: owners
+                .map(|(id, owner)| (id.to_string(), owner.description.as_str()))
+                .collect(),
             has_owners: follower.era().has_owners(),
             has_thread_names: follower.era().has_thread_names(),
             rings: follower.rings().collect(),
@@ -175,19 +183,29 @@ impl<'a> View<'a> {
     #[inline]
     pub(crate) fn is_annotated(&self, record: &Record<'_>) -> bool {
         record.annotations.is_some()
-            || self.annotator.is_some_and(|a| a.refers(record.tpoint.id) || a.by_owner(record).is_some())
+            || self
+                .annotator
+                .is_some_and(|a| a.refers(record.tpoint.id) || a.by_owner(record).is_some())
     }
 
     /// Returns the object that an argument points to.
     #[inline]
-    pub(crate) fn object(&self, record: &Record<'_>, index: usize, value: ArgValue<'_>) -> Option<Found<'a>> {
-        self.annotator?.object(record.tpoint.id, index, value, record.tsc)
+    pub(crate) fn object(
+        &self,
+        record: &Record<'_>,
+        index: usize,
+        value: ArgValue<'_>,
+    ) -> Option<Found<'a>> {
+        self.annotator?
+            .object(record.tpoint.id, index, value, record.tsc)
     }
 
     /// Returns the object that is the record's owner, if no argument points to an object.
     #[inline]
     pub(crate) fn owner_object(&self, record: &Record<'_>) -> Option<&'a Lifetime> {
-        self.annotator.filter(|a| !a.refers(record.tpoint.id))?.by_owner(record)
+        self.annotator
+            .filter(|a| !a.refers(record.tpoint.id))?
+            .by_owner(record)
     }
 
     /// Appends the annotation of an argument, if it has one. Returns whether it has one.
@@ -208,7 +226,10 @@ impl<'a> View<'a> {
             out.extend_from_slice(found.object.text.as_bytes());
             return true;
         }
-        let Some(read) = record.annotations.and_then(|json| ReadBack::parse(json).find(&spec.name)) else {
+        let Some(read) = record
+            .annotations
+            .and_then(|json| ReadBack::parse(json).find(&spec.name))
+        else {
             return false;
         };
         out.extend_from_slice(read.text(&spec.name).as_bytes());

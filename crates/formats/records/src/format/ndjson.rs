@@ -5,7 +5,9 @@ use spdk_trace::{ArgValue, Object, Record};
 use text::json::begin;
 
 use super::json::{annotations, poller_member, related_member};
-use super::json_text::{foreign_member, member, number_member, string_member, value, written_member};
+use super::json_text::{
+    foreign_member, member, number_member, string_member, value, written_member,
+};
 use super::text::object_name;
 use super::{Format, View};
 use crate::annotation::owner_members;
@@ -18,7 +20,9 @@ pub(crate) struct Ndjson {
 
 impl Default for Ndjson {
     fn default() -> Self {
-        Self { envelope: begin("trace.record") }
+        Self {
+            envelope: begin("trace.record"),
+        }
     }
 }
 
@@ -50,7 +54,9 @@ impl Format for Ndjson {
 }
 
 fn owner(out: &mut Vec<u8>, record: &Record<'_>) {
-    let Some(description) = record.owner else { return };
+    let Some(description) = record.owner else {
+        return;
+    };
     member(out, "owner");
     out.push(b'{');
     string_member(out, "description", description);

@@ -27,7 +27,10 @@ pub(crate) struct Spdk {
 impl Spdk {
     /// Uses the columns of the version that wrote the trace.
     pub(crate) fn new(head: &Head<'_>) -> Self {
-        Self { thread_names: head.has_thread_names, owners: head.has_owners }
+        Self {
+            thread_names: head.has_thread_names,
+            owners: head.has_owners,
+        }
     }
 }
 
@@ -41,7 +44,9 @@ impl Format for Spdk {
 
     fn record(&mut self, out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
         if self.thread_names {
-            column(out, THREAD_WIDTH, |out| safe(out, record.thread_name.as_bytes()));
+            column(out, THREAD_WIDTH, |out| {
+                safe(out, record.thread_name.as_bytes());
+            });
         }
         number_right::<2>(out, u64::from(record.lcore.0));
         out.extend_from_slice(b": ");
@@ -57,7 +62,9 @@ impl Format for Spdk {
             out.extend_from_slice(b") ");
         }
         self.owner(out, record);
-        column(out, NAME_WIDTH, |out| out.extend_from_slice(record.tpoint.name.as_bytes()));
+        column(out, NAME_WIDTH, |out| {
+            out.extend_from_slice(record.tpoint.name.as_bytes());
+        });
         if record.size > 0 {
             out.extend_from_slice(b"size: ");
             number_right::<6>(out, u64::from(record.size));
@@ -74,7 +81,9 @@ impl Format for Spdk {
 impl Spdk {
     fn owner(&self, out: &mut Vec<u8>, record: &Record<'_>) {
         if self.owners {
-            column(out, OWNER_WIDTH, |out| safe(out, record.owner.unwrap_or_default().as_bytes()));
+            column(out, OWNER_WIDTH, |out| {
+                safe(out, record.owner.unwrap_or_default().as_bytes());
+            });
         } else if let Some(id) = record.poller {
             poller(out, id);
             out.push(b' ');
@@ -85,7 +94,11 @@ impl Spdk {
 
     fn args(&self, out: &mut Vec<u8>, record: &Record<'_>) {
         // From v24.05 on, the argument by which the related object was found is not shown again.
-        let shown_by_relation = record.related.filter(|_| self.owners).and_then(|r| r.arg).map(usize::from);
+        let shown_by_relation = record
+            .related
+            .filter(|_| self.owners)
+            .and_then(|r| r.arg)
+            .map(usize::from);
         for (index, (spec, value)) in record.args.iter().enumerate() {
             if Some(index) == shown_by_relation {
                 continue;
@@ -151,7 +164,8 @@ fn object(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
         out.push(b')');
     }
     pad_to(out, start, ID_WIDTH);
-    if let (Object::Known { age: Some(age), .. }, false) = (record.object, record.tpoint.new_object) {
+    if let (Object::Known { age: Some(age), .. }, false) = (record.object, record.tpoint.new_object)
+    {
         label(out, "time");
         column(out, VALUE_WIDTH, |out| fixed3(out, view.rate.nanos(age).0));
     }

@@ -46,7 +46,13 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Creates a writer for a trace with these tracepoints.
     pub(crate) fn new(head: &Head<'_>, screen: Screen) -> Self {
-        let name = head.tpoints.all().iter().map(|tpoint| columns(&tpoint.name)).max().unwrap_or(0);
+        let name = head
+            .tpoints
+            .all()
+            .iter()
+            .map(|tpoint| columns(&tpoint.name))
+            .max()
+            .unwrap_or(0);
         Self {
             screen,
             name: name.clamp("tracepoint".len(), MOST_NAME),
@@ -60,10 +66,23 @@ impl Terminal {
     /// Prints the name that a number stands for, wrapped over several lines if needed.
     fn definition(&self, out: &mut Vec<u8>, number: u32, name: &str) {
         let head = format!("#{number} = ");
-        let width = self.screen.width().unwrap_or(usize::MAX).saturating_sub(head.len());
+        let width = self
+            .screen
+            .width()
+            .unwrap_or(usize::MAX)
+            .saturating_sub(head.len());
         for (index, line) in wrap(name, width).iter().enumerate() {
-            let indented = if index == 0 { format!("{head}{line}") } else { format!("{:1$}{line}", "", head.len()) };
-            push_line(out, &self.screen.cut(&self.screen.paint(NAME, indented).to_string()));
+            let indented = if index == 0 {
+                format!("{head}{line}")
+            } else {
+                format!("{:1$}{line}", "", head.len())
+            };
+            push_line(
+                out,
+                &self
+                    .screen
+                    .cut(&self.screen.paint(NAME, indented).to_string()),
+            );
         }
     }
 
@@ -113,7 +132,11 @@ impl Terminal {
                 }
                 objects.push(number);
             } else {
-                args.push(format!("{}: {}", spec.name, text(|out| arg_value(out, value))));
+                args.push(format!(
+                    "{}: {}",
+                    spec.name,
+                    text(|out| arg_value(out, value))
+                ));
             }
         }
         (args, objects)
@@ -121,23 +144,39 @@ impl Terminal {
 
     fn row(&mut self, record: &Record<'_>, view: &View<'_>) -> (String, Vec<u32>) {
         let (args, mut objects) = self.args(record, view);
-        let first = objects.first().copied().filter(|_| !matches!(record.label, OwnerLabel::Description(_)));
+        let first = objects
+            .first()
+            .copied()
+            .filter(|_| !matches!(record.label, OwnerLabel::Description(_)));
         let owner = match first {
             Some(number) => format!("#{number}"),
             None => self.owner(record, &mut objects, view),
         };
-        let mut row = format!("{:>3} {}", record.lcore.0, text(|out| view.time::<TIME>(out, record.tsc)));
+        let mut row = format!(
+            "{:>3} {}",
+            record.lcore.0,
+            text(|out| view.time::<TIME>(out, record.tsc))
+        );
         if view.show_tsc {
             let _ = write!(row, " {:>TICKS$}", record.tsc.0);
         }
         if view.show_delta {
             let _ = write!(row, " {:>TIME$}", format!("+{}", view.delta(record.tsc)));
         }
-        let size = if record.size == 0 { String::new() } else { record.size.to_string() };
+        let size = if record.size == 0 {
+            String::new()
+        } else {
+            record.size.to_string()
+        };
         let (object, age) = object(record, view);
         let owner = self.screen.paint(NAME, pad(&owner, OWNER));
         let name = pad(&record.tpoint.name, self.name);
-        let _ = write!(row, " {owner} {name} {size:>SIZE$} {} {}", pad(&object, OBJECT), pad_left(&age, AGE));
+        let _ = write!(
+            row,
+            " {owner} {name} {size:>SIZE$} {} {}",
+            pad(&object, OBJECT),
+            pad_left(&age, AGE)
+        );
         let _ = write!(row, " {}", args.join(", "));
         (row, objects)
     }
@@ -158,7 +197,10 @@ impl Format for Terminal {
             " {:OWNER$} {:name$} {:>SIZE$} {:OBJECT$} {:>AGE$} arguments",
             "own", "tracepoint", "size", "object", "age us"
         );
-        push_line(out, &self.screen.cut(&self.screen.paint(HEAD, head).to_string()));
+        push_line(
+            out,
+            &self.screen.cut(&self.screen.paint(HEAD, head).to_string()),
+        );
     }
 
     fn record(&mut self, out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
@@ -180,12 +222,18 @@ impl Format for Terminal {
     }
 
     fn put(&mut self, out: &mut Vec<u8>, line: &[u8]) {
-        let Some((count, mut rest)) = line.split_first_chunk() else { return };
+        let Some((count, mut rest)) = line.split_first_chunk() else {
+            return;
+        };
         for _ in 0..u32::from_le_bytes(*count) {
-            let Some((number, next)) = rest.split_first_chunk() else { return };
+            let Some((number, next)) = rest.split_first_chunk() else {
+                return;
+            };
             rest = next;
             let number = u32::from_le_bytes(*number);
-            let Some(name) = self.unprinted.remove(&number) else { continue };
+            let Some(name) = self.unprinted.remove(&number) else {
+                continue;
+            };
             self.definition(out, number, &name);
         }
         push_line(out, &self.screen.cut(&String::from_utf8_lossy(rest)));
@@ -216,5 +264,10 @@ fn object(record: &Record<'_>, view: &View<'_>) -> (String, String) {
     if let Some(related) = record.related {
         let _ = write!(name, " ({})", text(|out| object_name(out, related.name)));
     }
-    (name, age.map_or_else(String::new, |age| text(|out| fixed3(out, view.rate.nanos(age).0))))
+    (
+        name,
+        age.map_or_else(String::new, |age| {
+            text(|out| fixed3(out, view.rate.nanos(age).0))
+        }),
+    )
 }

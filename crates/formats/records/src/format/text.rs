@@ -40,7 +40,11 @@ impl Text {
 
     #[inline]
     fn name(&self, out: &mut Vec<u8>, id: u16) {
-        let name = self.names.get(usize::from(id)).map(Vec::as_slice).unwrap_or_default();
+        let name = self
+            .names
+            .get(usize::from(id))
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         match <&[u8; NAME_WIDTH]>::try_from(name) {
             Ok(whole) => out.extend_from_slice(whole),
             // A name that is not ASCII has more bytes than columns.
@@ -72,7 +76,10 @@ impl Format for Text {
         size(out, record.size);
         object(out, record, view);
         args(out, record, view);
-        let end = out[line..].iter().rposition(|b| !b.is_ascii_whitespace()).map_or(line, |last| line + last + 1);
+        let end = out[line..]
+            .iter()
+            .rposition(|b| !b.is_ascii_whitespace())
+            .map_or(line, |last| line + last + 1);
         out.truncate(end);
         out.push(b'\n');
     }

@@ -113,8 +113,16 @@ impl TraceBuilder {
     /// # Panics
     /// If the era's descriptors have no room for its arguments or relations, or its id is too high.
     pub fn tpoint(&mut self, tpoint: Tpoint) -> &mut Self {
-        assert!(tpoint.fits(self.spec()), "era {:?} has no room for {tpoint:?}", self.era);
-        assert!(usize::from(tpoint.id) < self.tpoint_count, "{tpoint:?} is outside of {} ids", self.tpoint_count);
+        assert!(
+            tpoint.fits(self.spec()),
+            "era {:?} has no room for {tpoint:?}",
+            self.era
+        );
+        assert!(
+            usize::from(tpoint.id) < self.tpoint_count,
+            "{tpoint:?} is outside of {} ids",
+            self.tpoint_count
+        );
         self.tpoints.insert(tpoint.id, tpoint);
         self
     }
@@ -125,7 +133,10 @@ impl TraceBuilder {
     /// If the file has no such group.
     pub fn mask(&mut self, group: u16, enabled: u64) -> &mut Self {
         let groups = self.tpoint_count.div_ceil(crate::era::GROUP_SIZE);
-        assert!(usize::from(group) < groups, "group {group} is outside of {groups} groups");
+        assert!(
+            usize::from(group) < groups,
+            "group {group} is outside of {groups} groups"
+        );
         self.masks.insert(group, enabled);
         self
     }
@@ -135,10 +146,21 @@ impl TraceBuilder {
     /// # Panics
     /// If the era has no owners, or the id is 0 or too high.
     pub fn owner(&mut self, id: u16, owner_type: u8, tsc: u64, description: &str) -> &mut Self {
-        assert!(self.spec().owners.is_some(), "era {:?} has no owners", self.era);
+        assert!(
+            self.spec().owners.is_some(),
+            "era {:?} has no owners",
+            self.era
+        );
         let known = id != 0 && usize::from(id) < self.owner_count;
         assert!(known, "owner {id} is outside of 1..{}", self.owner_count);
-        self.owners.insert(id, OwnerSpec { owner_type, tsc, description: description.to_owned() });
+        self.owners.insert(
+            id,
+            OwnerSpec {
+                owner_type,
+                tsc,
+                description: description.to_owned(),
+            },
+        );
         self
     }
 
@@ -148,7 +170,10 @@ impl TraceBuilder {
     /// If the era's table has no entry for it.
     pub fn lcore(&mut self, lcore: u32) -> LcoreBuilder<'_> {
         let most = self.lcore_count.unwrap_or(self.spec().lcores);
-        assert!((lcore as usize) < most, "lcore {lcore} is outside of {most} lcores");
+        assert!(
+            (lcore as usize) < most,
+            "lcore {lcore} is outside of {most} lcores"
+        );
         self.lcores.insert(lcore);
         LcoreBuilder { trace: self, lcore }
     }
@@ -169,9 +194,19 @@ impl TraceBuilder {
 
     fn step(&mut self, lcore: u32, record: Record, limit: Option<usize>) -> &mut Self {
         self.lcore(lcore);
-        let declared = self.tpoints.get(&record.tpoint).map(|tpoint| tpoint.args.len());
-        assert!(declared == Some(record.args.len()), "{record:?}: its tracepoint has {declared:?} arguments");
-        self.steps.push(Step { lcore, record, limit });
+        let declared = self
+            .tpoints
+            .get(&record.tpoint)
+            .map(|tpoint| tpoint.args.len());
+        assert!(
+            declared == Some(record.args.len()),
+            "{record:?}: its tracepoint has {declared:?} arguments"
+        );
+        self.steps.push(Step {
+            lcore,
+            record,
+            limit,
+        });
         self
     }
 
@@ -239,9 +274,16 @@ impl TraceBuilder {
     fn shape(&self) -> Shape {
         let spec = self.spec();
         let highest = self.lcores.last().map_or(1, |lcore| *lcore as usize + 1);
-        let lcore_count = if spec.header.is_some() { spec.lcores } else { self.lcore_count.unwrap_or(highest) };
-        let lcores =
-            if spec.every_lcore { (0..spec.lcores as u32).collect() } else { self.lcores.iter().copied().collect() };
+        let lcore_count = if spec.header.is_some() {
+            spec.lcores
+        } else {
+            self.lcore_count.unwrap_or(highest)
+        };
+        let lcores = if spec.every_lcore {
+            (0..spec.lcores as u32).collect()
+        } else {
+            self.lcores.iter().copied().collect()
+        };
         Shape {
             era: self.era,
             slots: self.slots,
@@ -266,23 +308,36 @@ impl LcoreBuilder<'_> {
     ///
     /// # Panics
     /// If the era has no thread names.
-    #[expect(clippy::return_self_not_must_use, reason = "what was said is kept in the builder behind it")]
+    #[expect(
+        clippy::return_self_not_must_use,
+        reason = "what was said is kept in the builder behind it"
+    )]
     pub fn thread_name(self, name: &str) -> Self {
-        assert!(self.trace.spec().has_thread_names(), "era {:?} has no thread names", self.trace.era);
+        assert!(
+            self.trace.spec().has_thread_names(),
+            "era {:?} has no thread names",
+            self.trace.era
+        );
         self.trace.thread_names.insert(self.lcore, name.to_owned());
         self
     }
 
     /// Starts the lcore's ring as if `next_entry` slots had been written and lost: the next record
     /// goes to slot `next_entry & (slots - 1)`.
-    #[expect(clippy::return_self_not_must_use, reason = "what was said is kept in the builder behind it")]
+    #[expect(
+        clippy::return_self_not_must_use,
+        reason = "what was said is kept in the builder behind it"
+    )]
     pub fn starts_at(self, next_entry: u64) -> Self {
         self.trace.starts.insert(self.lcore, next_entry);
         self
     }
 
     /// Records on this lcore.
-    #[expect(clippy::return_self_not_must_use, reason = "what was said is kept in the builder behind it")]
+    #[expect(
+        clippy::return_self_not_must_use,
+        reason = "what was said is kept in the builder behind it"
+    )]
     pub fn record(self, record: Record) -> Self {
         self.trace.record(self.lcore, record);
         self

@@ -16,7 +16,10 @@ impl TraceBuilder {
     /// If it is not a power of two.
     #[must_use]
     pub fn slots(mut self, slots: usize) -> Self {
-        assert!(slots.is_power_of_two(), "{slots} slots: SPDK's rings have a power of two");
+        assert!(
+            slots.is_power_of_two(),
+            "{slots} slots: SPDK's rings have a power of two"
+        );
         self.slots = slots;
         self
     }
@@ -39,7 +42,10 @@ impl TraceBuilder {
     #[must_use]
     pub fn tpoint_count(mut self, count: usize) -> Self {
         self.only_sectioned("the number of tracepoints");
-        assert!((1..=0xffff).contains(&count), "{count} tracepoints do not fit a u16");
+        assert!(
+            (1..=0xffff).contains(&count),
+            "{count} tracepoints do not fit a u16"
+        );
         self.tpoint_count = count;
         self
     }
@@ -51,7 +57,10 @@ impl TraceBuilder {
     #[must_use]
     pub fn lcore_count(mut self, count: usize) -> Self {
         self.only_sectioned("the number of lcores");
-        assert!((1..=0xffff).contains(&count), "{count} lcores do not fit a u16");
+        assert!(
+            (1..=0xffff).contains(&count),
+            "{count} lcores do not fit a u16"
+        );
         self.lcore_count = Some(count);
         self
     }
@@ -63,7 +72,11 @@ impl TraceBuilder {
     /// If the era has no owners, or the number does not fit its field.
     #[must_use]
     pub fn owner_count(mut self, count: usize) -> Self {
-        assert!(self.spec().owners.is_some(), "era {:?} has no owners", self.era);
+        assert!(
+            self.spec().owners.is_some(),
+            "era {:?} has no owners",
+            self.era
+        );
         assert!(count <= 0xffff, "{count} owners do not fit a u16");
         self.owner_count = count;
         self
@@ -75,13 +88,24 @@ impl TraceBuilder {
     /// If the era has no owners, or the number does not fit its field.
     #[must_use]
     pub fn owner_description_size(mut self, size: usize) -> Self {
-        assert!(self.spec().owners.is_some(), "era {:?} has no owners", self.era);
-        assert!((1..=0xffff).contains(&size), "a description of {size} bytes is not possible");
+        assert!(
+            self.spec().owners.is_some(),
+            "era {:?} has no owners",
+            self.era
+        );
+        assert!(
+            (1..=0xffff).contains(&size),
+            "a description of {size} bytes is not possible"
+        );
         self.description_size = size;
         self
     }
 
     fn only_sectioned(&self, what: &str) {
-        assert!(self.spec().header.is_none(), "{what} can only be set in era F, not in {:?}", self.era);
+        assert!(
+            self.spec().header.is_none(),
+            "{what} can only be set in era F, not in {:?}",
+            self.era
+        );
     }
 }

@@ -8,7 +8,12 @@ fn small(era: Era) -> TraceBuilder {
     if era >= Era::D {
         t = t.owner_count(4);
     }
-    t.tpoint(Tpoint::new(193, "START").ptr("ctx").int("qd", 4).str("name", 40));
+    t.tpoint(
+        Tpoint::new(193, "START")
+            .ptr("ctx")
+            .int("qd", 4)
+            .str("name", 40),
+    );
     t.tpoint(Tpoint::new(194, "DONE"));
     t
 }
@@ -51,7 +56,11 @@ fn the_file_says_its_own_size() {
             _ => file.u64(0),
         };
         assert_eq!(says_it, file.bytes.len() as u64, "{era:?}");
-        assert_eq!(file.u64(file.layout.lcore_offset(3)), file.layout.history(3) as u64, "{era:?}");
+        assert_eq!(
+            file.u64(file.layout.lcore_offset(3)),
+            file.layout.history(3) as u64,
+            "{era:?}"
+        );
         let others = file.layout.lcores().filter(|lcore| *lcore != 3).count();
         assert_eq!(others, if era <= Era::B { 127 } else { 0 }, "{era:?}");
         let unused = file.u64(file.layout.lcore_offset(2));
@@ -63,7 +72,16 @@ fn the_file_says_its_own_size() {
 fn arguments_go_on_in_continuation_slots() {
     for era in Era::ALL {
         let mut t = small(era);
-        t.record(0, Record::new(193, 7).owner(2).size(3).object(4).ptr(0x1122).int(5).str("Malloc0"));
+        t.record(
+            0,
+            Record::new(193, 7)
+                .owner(2)
+                .size(3)
+                .object(4)
+                .ptr(0x1122)
+                .int(5)
+                .str("Malloc0"),
+        );
         let file = t.build_file();
         let first = file.slot(0, 0);
         assert_eq!(first[..8], 7_u64.to_le_bytes(), "{era:?}");
@@ -73,7 +91,11 @@ fn arguments_go_on_in_continuation_slots() {
         let (second, third) = (file.slot(0, 1), file.slot(0, 2));
         for slot in [second, third] {
             assert_eq!(slot[..8], 7_u64.to_le_bytes(), "{era:?}");
-            assert_eq!(slot[8..10], (era.spec().tpoints() as u16).to_le_bytes(), "{era:?}");
+            assert_eq!(
+                slot[8..10],
+                (era.spec().tpoints() as u16).to_le_bytes(),
+                "{era:?}"
+            );
         }
         assert_eq!(second[10..14], 5_u32.to_le_bytes(), "{era:?}");
         assert_eq!(text(&second[14..]), "Malloc0", "{era:?}");
@@ -86,7 +108,10 @@ fn arguments_go_on_in_continuation_slots() {
 fn a_long_string_is_cut_and_a_short_one_leaves_the_rest_of_the_slot() {
     let mut t = TraceBuilder::new(Era::C).slots(2);
     t.tpoint(Tpoint::new(1, "LONG").str("s", 30));
-    t.record(0, Record::new(1, 1).str("abcdefghijklmnopqrstuvwxyz0123456789"));
+    t.record(
+        0,
+        Record::new(1, 1).str("abcdefghijklmnopqrstuvwxyz0123456789"),
+    );
     t.record(0, Record::new(1, 2).str("xy"));
     let file = t.build_file();
     assert_eq!(&file.slot(0, 0)[24..], b"xy\0defgh");
@@ -102,7 +127,11 @@ fn a_record_wraps_into_slot_zero() {
     let file = t.build_file();
     assert_eq!(file.next_entry(0), 9);
     assert_eq!(file.slot(0, 6)[..8], 3_u64.to_le_bytes());
-    assert_eq!(file.slot(0, 0)[..8], 3_u64.to_le_bytes(), "the third slot of the third record");
+    assert_eq!(
+        file.slot(0, 0)[..8],
+        3_u64.to_le_bytes(),
+        "the third slot of the third record"
+    );
     assert_eq!(file.slot(0, 0)[8..10], 1280_u16.to_le_bytes());
 }
 
@@ -121,19 +150,31 @@ fn a_torn_record_takes_slots_from_the_oldest_and_moves_nothing() {
 
 #[test]
 fn counts_make_a_small_file_of_era_f() {
-    let mut t = TraceBuilder::new(Era::F).slots(4).tpoint_count(300).owner_count(3).owner_description_size(32);
+    let mut t = TraceBuilder::new(Era::F)
+        .slots(4)
+        .tpoint_count(300)
+        .owner_count(3)
+        .owner_description_size(32);
     t = t.lcore_count(2).clear_tsc(77);
     t.tpoint(Tpoint::new(299, "LAST").str("s", 16));
     t.owner(2, 0x30, 5, "a description that is longer than its room");
-    t.lcore(1).thread_name("reactor_1").record(Record::new(299, 80).str("abc"));
+    t.lcore(1)
+        .thread_name("reactor_1")
+        .record(Record::new(299, 80).str("abc"));
     let mut file = t.build_file();
     assert_eq!(file.u64(file.layout.header.clear_tsc.unwrap()), 77);
     assert_eq!(file.slot(1, 1)[8..10], 300_u16.to_le_bytes());
     let main = file.layout.section(Section::Main);
-    assert_eq!((main, file.u64(file.layout.section_offset(Section::Main))), (72, 72));
+    assert_eq!(
+        (main, file.u64(file.layout.section_offset(Section::Main))),
+        (72, 72)
+    );
     let history = file.layout.history(1);
     assert_eq!(text(&file.bytes[history + 4..]), "reactor_1");
-    assert_eq!(text(&file.owner_mut(2)[9..]), "a description that is longer th");
+    assert_eq!(
+        text(&file.owner_mut(2)[9..]),
+        "a description that is longer th"
+    );
     assert!(file.bytes.len() < 65_000, "{} bytes", file.bytes.len());
 }
 
@@ -142,7 +183,10 @@ fn names_of_full_length_have_no_nul() {
     let mut t = TraceBuilder::new(Era::A).slots(1);
     t.tpoint(Tpoint::new(1, "ABCDEFGHIJKLMNOPQRSTUVWX").int("fourteen_bytes", 8));
     let mut file: TraceFile = t.build_file();
-    assert_eq!(&file.tpoint_mut(1)[..46], b"ABCDEFGHIJKLMNOPQRSTUVWX\x01\0\0\0\0\x01fourteen_bytes\0\x08");
+    assert_eq!(
+        &file.tpoint_mut(1)[..46],
+        b"ABCDEFGHIJKLMNOPQRSTUVWX\x01\0\0\0\0\x01fourteen_bytes\0\x08"
+    );
 }
 
 #[test]

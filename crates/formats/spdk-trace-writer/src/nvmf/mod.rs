@@ -22,7 +22,11 @@ pub const BDEVS: [&str; 4] = [
 /// one.
 pub fn host_nqn(rng: &mut Rng) -> String {
     match rng.below(8) {
-        0 => format!("nqn.2014-08.com.example:rack={},slot={}", rng.below(40), rng.below(42)),
+        0 => format!(
+            "nqn.2014-08.com.example:rack={},slot={}",
+            rng.below(40),
+            rng.below(42)
+        ),
         1..=3 => format!("nqn.2014-08.org.nvmexpress:host{}", rng.below(16)),
         _ => {
             let (high, low) = (rng.next_u64(), rng.next_u64());

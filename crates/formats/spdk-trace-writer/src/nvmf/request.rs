@@ -43,10 +43,19 @@ impl Stages {
     }
 
     /// Creates the record of a connection being created (0) or destroyed (1).
-    pub fn connection_record(&self, transport: Transport, which: usize, tsc: u64, qpair: u64, owner: u16) -> Record {
+    pub fn connection_record(
+        &self,
+        transport: Transport,
+        which: usize,
+        tsc: u64,
+        qpair: u64,
+        owner: u16,
+    ) -> Record {
         let tcp = transport == Transport::Tcp;
         let object = if tcp && self.has_owners() { 0 } else { qpair };
-        Record::new(self.connection(transport)[which], tsc).owner(if tcp { owner } else { 0 }).object(object)
+        Record::new(self.connection(transport)[which], tsc)
+            .owner(if tcp { owner } else { 0 })
+            .object(object)
     }
 
     fn state_record(&self, stage: Stage, tsc: u64, request: &InFlight) -> Record {
@@ -54,7 +63,11 @@ impl Stages {
         if request.transport == Transport::Tcp {
             record = record.owner(request.owner);
         }
-        record = if stage.kind == Kind::Socket { record.size(72) } else { record.object(request.pointer) };
+        record = if stage.kind == Kind::Socket {
+            record.size(72)
+        } else {
+            record.object(request.pointer)
+        };
         if self.has_qpair(request.transport) {
             record = record.ptr(request.qpair);
         }
@@ -66,8 +79,14 @@ impl Stages {
 
     fn submit_record(&self, tsc: u64, request: &InFlight) -> Record {
         let size = if self.has_owners() { request.blocks } else { 0 };
-        let last = if self.has_owners() { request.bdev_depth } else { u64::from(request.blocks) };
-        let record = Record::new(BDEV_IO_START, tsc).owner(self.bdev_owner(request.bdev)).size(size);
+        let last = if self.has_owners() {
+            request.bdev_depth
+        } else {
+            u64::from(request.blocks)
+        };
+        let record = Record::new(BDEV_IO_START, tsc)
+            .owner(self.bdev_owner(request.bdev))
+            .size(size);
         record.object(request.bdev_io).args([
             Arg::Int(if request.write { 2 } else { 1 }),
             Arg::Ptr(request.pointer),
@@ -80,11 +99,19 @@ impl Stages {
     fn complete_record(&self, tsc: u64, request: &InFlight) -> Record {
         let record = Record::new(BDEV_IO_DONE, tsc).owner(self.bdev_owner(request.bdev));
         let record = record.object(request.bdev_io).ptr(request.pointer);
-        if self.has_owners() { record.int(request.bdev_depth) } else { record }
+        if self.has_owners() {
+            record.int(request.bdev_depth)
+        } else {
+            record
+        }
     }
 
     /// Returns the owner id of a bdev, 0 in the eras without owners.
     fn bdev_owner(&self, bdev: usize) -> u16 {
-        if self.has_owners() { (FIRST_OWNER + bdev) as u16 } else { 0 }
+        if self.has_owners() {
+            (FIRST_OWNER + bdev) as u16
+        } else {
+            0
+        }
     }
 }

@@ -76,7 +76,13 @@ pub struct Stage {
 }
 
 const fn row(name: &'static str, index: [Option<u8>; 3], way: Way, kind: Kind, wait: u64) -> Row {
-    Row { name, index, way, kind, wait }
+    Row {
+        name,
+        index,
+        way,
+        kind,
+        wait,
+    }
 }
 
 const fn same(index: u8) -> [Option<u8>; 3] {
@@ -209,9 +215,13 @@ impl Stages {
 
     /// Declares every tracepoint, owner type and object type.
     pub fn declare(&self, trace: &mut TraceBuilder) {
-        trace.owner_type(OWNER_BDEV, b'b').owner_type(OWNER_TCP, b't');
+        trace
+            .owner_type(OWNER_BDEV, b'b')
+            .owner_type(OWNER_TCP, b't');
         trace.object_type(OBJECT_BDEV_IO, b'i');
-        trace.object_type(OBJECT_TCP_IO, b'r').object_type(OBJECT_RDMA_IO, b'r');
+        trace
+            .object_type(OBJECT_TCP_IO, b'r')
+            .object_type(OBJECT_RDMA_IO, b'r');
         for transport in Transport::ALL {
             for row in transport.rows().iter().filter(|row| !row.name.is_empty()) {
                 if let Some(index) = row.index[column(self.era)] {
@@ -229,7 +239,8 @@ impl Stages {
 
     fn request_tpoint(&self, transport: Transport, row: &Row, index: u8) -> Tpoint {
         let (group, object_type) = transport.group();
-        let mut tpoint = Tpoint::new(group + u16::from(index), row.name).owner_type(owner_type(transport));
+        let mut tpoint =
+            Tpoint::new(group + u16::from(index), row.name).owner_type(owner_type(transport));
         if row.kind != Kind::Socket {
             tpoint = tpoint.object_type(object_type);
         }
@@ -249,14 +260,22 @@ impl Stages {
         let tpoint = Tpoint::new(BDEV_IO_START, "BDEV_IO_START").owner_type(OWNER_BDEV);
         let tpoint = tpoint.object_type(OBJECT_BDEV_IO).new_object();
         let tpoint = tpoint.int("type", 8).ptr("ctx").int("offset", 8);
-        let tpoint = if self.has_owners() { tpoint.int("qd", 4) } else { tpoint.int("len", 8) };
+        let tpoint = if self.has_owners() {
+            tpoint.int("qd", 4)
+        } else {
+            tpoint.int("len", 8)
+        };
         tpoint.str("name", 40)
     }
 
     fn complete_tpoint(&self) -> Tpoint {
         let tpoint = Tpoint::new(BDEV_IO_DONE, "BDEV_IO_DONE").owner_type(OWNER_BDEV);
         let tpoint = tpoint.object_type(OBJECT_BDEV_IO).ptr("ctx");
-        if self.has_owners() { tpoint.int("qd", 4) } else { tpoint }
+        if self.has_owners() {
+            tpoint.int("qd", 4)
+        } else {
+            tpoint
+        }
     }
 
     /// Adds the relation of `ctx` to the request: for TCP since v21.10, for RDMA since v24.09.
@@ -294,7 +313,10 @@ const fn owner_type(transport: Transport) -> u8 {
 }
 
 fn stages(era: Era, transport: Transport, way: Way) -> Vec<Stage> {
-    let rows = transport.rows().iter().filter(|row| row.way == Way::Both || row.way == way);
+    let rows = transport
+        .rows()
+        .iter()
+        .filter(|row| row.way == Way::Both || row.way == way);
     let group = transport.group().0;
     rows.filter_map(|row| {
         let tpoint = match row.kind {
@@ -302,7 +324,11 @@ fn stages(era: Era, transport: Transport, way: Way) -> Vec<Stage> {
             Kind::Complete => BDEV_IO_DONE,
             _ => group + u16::from(row.index[column(era)]?),
         };
-        Some(Stage { tpoint, kind: row.kind, wait: row.wait })
+        Some(Stage {
+            tpoint,
+            kind: row.kind,
+            wait: row.wait,
+        })
     })
     .collect()
 }

@@ -40,10 +40,25 @@ pub struct JsonTrace {
 
 impl std::fmt::Debug for JsonTrace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { head, rest, tick_rate, owners, entries, problems, .. } = self;
+        let Self {
+            head,
+            rest,
+            tick_rate,
+            owners,
+            entries,
+            problems,
+            ..
+        } = self;
         let mut shown = f.debug_struct("JsonTrace");
-        shown.field("head", &head.len()).field("rest", &rest.is_some()).field("tick_rate", tick_rate);
-        shown.field("owners", owners).field("entries", entries).field("problems", problems).finish_non_exhaustive()
+        shown
+            .field("head", &head.len())
+            .field("rest", &rest.is_some())
+            .field("tick_rate", tick_rate);
+        shown
+            .field("owners", owners)
+            .field("entries", entries)
+            .field("problems", problems)
+            .finish_non_exhaustive()
     }
 }
 
@@ -80,7 +95,14 @@ impl JsonTrace {
             let is_end = read_on(&*source, &mut head, 0, window)?;
             let mut trace = Self::empty();
             match trace.read_head(&head, is_end) {
-                Ok(()) => return Ok(Self { head, rest: (!is_end).then_some(source), window, ..trace }),
+                Ok(()) => {
+                    return Ok(Self {
+                        head,
+                        rest: (!is_end).then_some(source),
+                        window,
+                        ..trace
+                    });
+                }
                 // The text read so far may just be too short.
                 Err(_) if !is_end => {}
                 Err(error) => return Err(error),
@@ -108,19 +130,30 @@ impl JsonTrace {
         if let Err(broken) = self.tables(text, start, is_end, &mut rate) {
             let at = FileOffset(broken.at as u64);
             if self.entries.is_none() || !is_end {
-                return Err(Error::BrokenDocument { at, expected: broken.expected });
+                return Err(Error::BrokenDocument {
+                    at,
+                    expected: broken.expected,
+                });
             }
             self.problems.add(Problem::DocumentCut, None, at);
         }
         match rate.and_then(TickRate::new) {
             Some(rate) => self.tick_rate = rate,
-            None => self.problems.add(Problem::NoTickRate, None, FileOffset(start as u64)),
+            None => self
+                .problems
+                .add(Problem::NoTickRate, None, FileOffset(start as u64)),
         }
         Ok(())
     }
 
     /// Reads all keys of the document. Entries after the tables they need are not scanned for this.
-    fn tables(&mut self, text: &[u8], start: usize, is_end: bool, rate: &mut Option<u64>) -> Result<(), Broken> {
+    fn tables(
+        &mut self,
+        text: &[u8],
+        start: usize,
+        is_end: bool,
+        rate: &mut Option<u64>,
+    ) -> Result<(), Broken> {
         let mut lexer = Lexer::new(text, start);
         lexer.expect(b'{', "a document")?;
         if lexer.take(b'}') {
@@ -165,7 +198,8 @@ impl JsonTrace {
                 self.tpoints.insert(tpoint);
                 *lexer = inside;
             } else {
-                self.problems.add(Problem::BrokenDefinition, None, FileOffset(start as u64));
+                self.problems
+                    .add(Problem::BrokenDefinition, None, FileOffset(start as u64));
                 lexer.skip()?;
             }
             if !lexer.more(b']')? {
@@ -198,11 +232,15 @@ impl JsonTrace {
     /// text.
     pub fn is_annotated(&self) -> Result<bool, Error> {
         const KEY: &[u8] = b"\"annotations\"";
-        let Some(entries) = self.entries else { return Ok(false) };
+        let Some(entries) = self.entries else {
+            return Ok(false);
+        };
         if memchr::memmem::find(&self.head[entries..], KEY).is_some() {
             return Ok(true);
         }
-        let Some(source) = &self.rest else { return Ok(false) };
+        let Some(source) = &self.rest else {
+            return Ok(false);
+        };
         let (mut window, mut base) = (Vec::new(), self.head.len().saturating_sub(KEY.len()));
         loop {
             let is_end = read_on(&**source, &mut window, base, self.window)?;
@@ -224,8 +262,14 @@ impl JsonTrace {
     }
 
     fn walk(&self, each: &mut Each<'_>) -> Problems {
-        let Some(entries) = self.entries else { return Problems::default() };
-        let column = if self.owners.is_some() { OwnerColumn::Owner } else { OwnerColumn::Poller };
+        let Some(entries) = self.entries else {
+            return Problems::default();
+        };
+        let column = if self.owners.is_some() {
+            OwnerColumn::Owner
+        } else {
+            OwnerColumn::Poller
+        };
         let mut walk = Walk::new(&self.tpoints, column);
         let Some(source) = &self.rest else {
             let _ = walk.through(&self.head, entries, 0, true, each);
@@ -239,8 +283,8 @@ impl JsonTrace {
         }
         while next.is_some() {
             // The document ends where the source can no longer be read.
-            let is_end =
-                window.len() > LONGEST_ENTRY || read_on(&**source, &mut window, base, self.window).unwrap_or(true);
+            let is_end = window.len() > LONGEST_ENTRY
+                || read_on(&**source, &mut window, base, self.window).unwrap_or(true);
             next = walk.through(&window, 0, base, is_end, each);
             if let Some(at) = next {
                 window.drain(..at);
@@ -253,15 +297,28 @@ impl JsonTrace {
 
 /// Appends at least `window` bytes from the source, which continues `text` at `base`, and at least
 /// doubles `text`. Returns whether the end was reached.
-fn read_on(source: &dyn ReadAt, text: &mut Vec<u8>, base: usize, window: usize) -> Result<bool, Error> {
+fn read_on(
+    source: &dyn ReadAt,
+    text: &mut Vec<u8>,
+    base: usize,
+    window: usize,
+) -> Result<bool, Error> {
     let (begin, more) = (text.len(), text.len().max(window));
     let at = FileOffset((base + begin) as u64);
-    let failed = |source| Error::Read { what: "the JSON document", at, source };
-    text.try_reserve(more).map_err(|_| failed(std::io::ErrorKind::OutOfMemory.into()))?;
+    let failed = |source| Error::Read {
+        what: "the JSON document",
+        at,
+        source,
+    };
+    text.try_reserve(more)
+        .map_err(|_| failed(std::io::ErrorKind::OutOfMemory.into()))?;
     text.resize(begin + more, 0);
     let mut end = begin;
     while end < text.len() {
-        match source.read_at(&mut text[end..], (base + end) as u64).map_err(failed)? {
+        match source
+            .read_at(&mut text[end..], (base + end) as u64)
+            .map_err(failed)?
+        {
             0 => break,
             n => end += n,
         }
@@ -294,17 +351,27 @@ fn find_document(text: &[u8]) -> Result<usize, Error> {
         let head = inside;
         inside.key().is_ok() && head.text.get(at + 1).is_some()
     });
-    found.ok_or_else(|| Error::NoDocument { saw: describe(text) })
+    found.ok_or_else(|| Error::NoDocument {
+        saw: describe(text),
+    })
 }
 
 fn describe(text: &[u8]) -> String {
-    let line = text.split(|&b| b == b'\n').find(|line| !line.is_empty()).unwrap_or_default();
+    let line = text
+        .split(|&b| b == b'\n')
+        .find(|line| !line.is_empty())
+        .unwrap_or_default();
     let line = printable::text(&line[..line.len().min(60)]);
     let mut words = line.split_whitespace();
-    let is_listing = words.next().is_some_and(|lcore| lcore.parse::<u16>().is_ok())
-        && words.next().is_some_and(|time| time.contains('.') && time.parse::<f64>().is_ok());
+    let is_listing = words
+        .next()
+        .is_some_and(|lcore| lcore.parse::<u16>().is_ok())
+        && words
+            .next()
+            .is_some_and(|time| time.contains('.') && time.parse::<f64>().is_ok());
     if is_listing || text.starts_with(b"TSC Rate:") {
-        return "this is a text listing; give the raw trace file, or the output of spdk_trace -j".into();
+        return "this is a text listing; give the raw trace file, or the output of spdk_trace -j"
+            .into();
     }
     format!("the text begins with \"{line}\"")
 }
@@ -327,7 +394,9 @@ fn definition(lexer: &mut Lexer<'_>) -> Result<Option<Tpoint>, Broken> {
             break;
         }
     }
-    let (Some(name), Some(id), Some(args)) = (name, id, args) else { return Ok(None) };
+    let (Some(name), Some(id), Some(args)) = (name, id, args) else {
+        return Ok(None);
+    };
     Ok(Some(Tpoint {
         id,
         name,
@@ -413,10 +482,20 @@ mod tests {
         let mut records = Vec::new();
         let problems = trace.for_each(|record| {
             let args: Vec<_> = record.args.iter().collect();
-            records.push(format!("{:?} {:?} {:?} {args:?}", record.tsc, record.object, record.annotations));
+            records.push(format!(
+                "{:?} {:?} {:?} {args:?}",
+                record.tsc, record.object, record.annotations
+            ));
             ControlFlow::Continue(())
         });
-        (records, format!("{:?} {:?}", trace.problems(), problems.iter().collect::<Vec<_>>()))
+        (
+            records,
+            format!(
+                "{:?} {:?}",
+                trace.problems(),
+                problems.iter().collect::<Vec<_>>()
+            ),
+        )
     }
 
     /// Tests windows of every size.
@@ -432,7 +511,8 @@ mod tests {
         for text in &texts {
             let whole = JsonTrace::parse(text.clone().into_bytes()).unwrap();
             for window in 1..text.len() + 2 {
-                let trace = JsonTrace::open_by(Box::new(text.clone().into_bytes()), window).unwrap();
+                let trace =
+                    JsonTrace::open_by(Box::new(text.clone().into_bytes()), window).unwrap();
                 assert_eq!(all(&trace), all(&whole), "{window} bytes at once");
                 assert_eq!(trace.is_annotated().unwrap(), whole.is_annotated().unwrap());
             }

@@ -6,7 +6,9 @@ use foldhash::fast::RandomState;
 
 use super::lexer::{Broken, Lexer, StringToken, contents, unescape};
 use crate::header::TpointTable;
-use crate::record::{ArgData, Args, Object, ObjectName, OwnerLabel, ParsedArg, Poller, Record, Related};
+use crate::record::{
+    ArgData, Args, Object, ObjectName, OwnerLabel, ParsedArg, Poller, Record, Related,
+};
 use crate::units::{Lcore, Ticks};
 
 /// Limit on the arguments kept of an entry: as many as a relation can refer to. SPDK has room for
@@ -81,10 +83,17 @@ impl EntryReader {
         self.scratch.clear();
         let fields = self.fields(lexer)?;
         let shape = NoRecord::Shape;
-        let lcore = fields.lcore.and_then(|n| u16::try_from(n).ok()).ok_or(shape("it has no lcore"))?;
+        let lcore = fields
+            .lcore
+            .and_then(|n| u16::try_from(n).ok())
+            .ok_or(shape("it has no lcore"))?;
         let tsc = Ticks(fields.tsc.ok_or(shape("it has no tsc"))?);
-        let id = fields.tpoint.and_then(|n| u16::try_from(n).ok()).ok_or(shape("it has no tpoint"))?;
-        let size = u32::try_from(fields.size).map_err(|_| shape("its size does not fit in 32 bits"))?;
+        let id = fields
+            .tpoint
+            .and_then(|n| u16::try_from(n).ok())
+            .ok_or(shape("it has no tpoint"))?;
+        let size =
+            u32::try_from(fields.size).map_err(|_| shape("its size does not fit in 32 bits"))?;
         let tpoint = tpoints.get(id).ok_or(NoRecord::UnknownTpoint)?;
         let text = lexer.text;
         let object = object(text, fields.object.as_ref());
@@ -93,7 +102,8 @@ impl EntryReader {
         }
         let related = fields.related.and_then(|token| self.related(text, token));
 
-        let spans = [fields.poller, fields.owner].map(|token| token.map(|t| self.unescaped(text, t)));
+        let spans =
+            [fields.poller, fields.owner].map(|token| token.map(|t| self.unescaped(text, t)));
         let this: &'a Self = self;
         let [poller, owner] = spans.map(|span| span.map(|span| this.text(text, span)).transpose());
         let (poller, owner) = (poller?.map(Poller::Text), owner?);
@@ -115,9 +125,15 @@ impl EntryReader {
             related,
             args: Args {
                 specs: &tpoint.args,
-                data: ArgData::Parsed { values: &this.args, text, scratch: &this.scratch },
+                data: ArgData::Parsed {
+                    values: &this.args,
+                    text,
+                    scratch: &this.scratch,
+                },
             },
-            annotations: fields.annotations.and_then(|range| std::str::from_utf8(&text[range]).ok()),
+            annotations: fields
+                .annotations
+                .and_then(|range| std::str::from_utf8(&text[range]).ok()),
             lost_since: None,
         })
     }
@@ -206,8 +222,15 @@ impl EntryReader {
     fn related(&self, text: &[u8], token: StringToken) -> Option<Related> {
         let name = object_name(text, token)?;
         let id = self.created.get(&name);
-        let arg = id.and_then(|id| self.args.iter().position(|arg| matches!(arg, ParsedArg::Number(n) if n == id)));
-        Some(Related { name, arg: arg.map(|index| index as u8) })
+        let arg = id.and_then(|id| {
+            self.args
+                .iter()
+                .position(|arg| matches!(arg, ParsedArg::Number(n) if n == id))
+        });
+        Some(Related {
+            name,
+            arg: arg.map(|index| index as u8),
+        })
     }
 }
 
@@ -233,18 +256,28 @@ fn object_fields(lexer: &mut Lexer<'_>) -> Result<ObjectFields, NoRecord> {
 }
 
 fn object(text: &[u8], fields: Option<&ObjectFields>) -> Object {
-    let Some(fields) = fields else { return Object::None };
+    let Some(fields) = fields else {
+        return Object::None;
+    };
     match fields.id.and_then(|token| object_name(text, token)) {
-        Some(name) => Object::Known { name, id: fields.value, age: fields.time.map(Ticks) },
+        Some(name) => Object::Known {
+            name,
+            id: fields.value,
+            age: fields.time.map(Ticks),
+        },
         // For a tracepoint that creates objects of no type, `spdk_trace` writes a NUL as prefix,
         // which ends the text.
-        None if fields.id.is_some_and(|token| token.start == token.end) => {
-            Object::Nameless { id: fields.value, age: fields.time.map(Ticks) }
-        }
+        None if fields.id.is_some_and(|token| token.start == token.end) => Object::Nameless {
+            id: fields.value,
+            age: fields.time.map(Ticks),
+        },
         None => Object::ValueOnly(fields.value),
     }
 }
 
 fn object_name(text: &[u8], token: StringToken) -> Option<ObjectName> {
-    std::str::from_utf8(&contents(text, token)).ok()?.parse().ok()
+    std::str::from_utf8(&contents(text, token))
+        .ok()?
+        .parse()
+        .ok()
 }

@@ -30,7 +30,10 @@ impl<'a> Lexer<'a> {
     }
 
     pub(super) fn broken<T>(&self, expected: &'static str) -> Result<T, Broken> {
-        Err(Broken { at: self.pos, expected })
+        Err(Broken {
+            at: self.pos,
+            expected,
+        })
     }
 
     /// Returns the next byte that is not white space, without taking it.
@@ -55,7 +58,11 @@ impl<'a> Lexer<'a> {
 
     #[inline]
     pub(super) fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), Broken> {
-        if self.take(byte) { Ok(()) } else { self.broken(expected) }
+        if self.take(byte) {
+            Ok(())
+        } else {
+            self.broken(expected)
+        }
     }
 
     #[inline]
@@ -67,7 +74,11 @@ impl<'a> Lexer<'a> {
             match byte {
                 b'"' => {
                     self.pos += 1;
-                    return Ok(StringToken { start, end: self.pos - 1, escaped });
+                    return Ok(StringToken {
+                        start,
+                        end: self.pos - 1,
+                        escaped,
+                    });
                 }
                 b'\\' => {
                     escaped = true;
@@ -96,13 +107,23 @@ impl<'a> Lexer<'a> {
         let start = self.pos;
         let mut number: u64 = 0;
         let mut exact = true;
-        while let Some(digit) = self.text.get(self.pos).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
-            let next = number.checked_mul(10).and_then(|n| n.checked_add(u64::from(digit)));
+        while let Some(digit) = self
+            .text
+            .get(self.pos)
+            .map(|b| b.wrapping_sub(b'0'))
+            .filter(|d| *d < 10)
+        {
+            let next = number
+                .checked_mul(10)
+                .and_then(|n| n.checked_add(u64::from(digit)));
             exact &= next.is_some();
             number = next.unwrap_or(number);
             self.pos += 1;
         }
-        let more = matches!(self.text.get(self.pos), Some(b'.' | b'e' | b'E' | b'-' | b'+'));
+        let more = matches!(
+            self.text.get(self.pos),
+            Some(b'.' | b'e' | b'E' | b'-' | b'+')
+        );
         if exact && !more && self.pos > start {
             return Ok(number);
         }
@@ -120,7 +141,9 @@ impl<'a> Lexer<'a> {
             self.pos += len;
             return Ok(signed.cast_unsigned());
         }
-        let Ok(float) = text.parse::<f64>() else { return self.broken("a number") };
+        let Ok(float) = text.parse::<f64>() else {
+            return self.broken("a number");
+        };
         self.pos += len;
         Ok(float as u64)
     }
@@ -140,7 +163,9 @@ impl<'a> Lexer<'a> {
 
     /// Skips a value of any kind, and returns its range. Brackets are counted, not matched.
     pub(super) fn skip(&mut self) -> Result<std::ops::Range<usize>, Broken> {
-        let Some(first) = self.peek() else { return self.broken("a value") };
+        let Some(first) = self.peek() else {
+            return self.broken("a value");
+        };
         let start = self.pos;
         match first {
             b'"' => {
@@ -226,7 +251,10 @@ pub(super) fn unescape(raw: &[u8], out: &mut Vec<u8>) {
 fn unescape_unicode<'a>(digits: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
     let hex = |at: &'a [u8]| {
         let (four, rest) = at.split_at_checked(4)?;
-        Some((u32::from_str_radix(std::str::from_utf8(four).ok()?, 16).ok()?, rest))
+        Some((
+            u32::from_str_radix(std::str::from_utf8(four).ok()?, 16).ok()?,
+            rest,
+        ))
     };
     let Some((unit, mut rest)) = hex(digits) else {
         push_char(None, out);
@@ -257,7 +285,11 @@ mod tests {
     fn numbers_of_all_writers() {
         let number = |text: &str| Lexer::new(text.as_bytes(), 0).number();
         assert_eq!(number(" 18446744073709551615,"), Ok(u64::MAX));
-        assert_eq!(number("18446744073709552000"), Ok(u64::MAX), "as jq rounds it");
+        assert_eq!(
+            number("18446744073709552000"),
+            Ok(u64::MAX),
+            "as jq rounds it"
+        );
         assert_eq!(number("1.8446744073709552e19"), Ok(u64::MAX));
         assert_eq!(number("-1]"), Ok(u64::MAX));
         assert_eq!(number("4739891890806}"), Ok(4_739_891_890_806));
@@ -270,7 +302,10 @@ mod tests {
             let token = Lexer::new(json.as_bytes(), 0).string().unwrap();
             String::from_utf8(contents(json.as_bytes(), token).into_owned()).unwrap()
         };
-        assert_eq!(text(r#""a\"b\\c\/d\n\u0041\u00e9\ud83d\ude00""#), "a\"b\\c/d\nA\u{e9}\u{1f600}");
+        assert_eq!(
+            text(r#""a\"b\\c\/d\n\u0041\u00e9\ud83d\ude00""#),
+            "a\"b\\c/d\nA\u{e9}\u{1f600}"
+        );
         assert_eq!(text(r#""\ud83d x \u12""#), "\u{fffd} x \u{fffd}12");
     }
 

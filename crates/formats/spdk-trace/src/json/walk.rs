@@ -43,7 +43,13 @@ enum Passed {
 impl<'a> Walk<'a> {
     pub(super) fn new(tpoints: &'a TpointTable, column: OwnerColumn) -> Self {
         let (reader, problems) = (EntryReader::default(), Problems::default());
-        Self { tpoints, column, reader, expected: Expected::First, problems }
+        Self {
+            tpoints,
+            column,
+            reader,
+            expected: Expected::First,
+            problems,
+        }
     }
 
     /// Continues at `pos` in a window that begins at offset `base` of the document. Returns the
@@ -106,7 +112,11 @@ impl<'a> Walk<'a> {
         is_cut: impl Fn(usize) -> bool,
     ) -> Passed {
         let start = lexer.pos;
-        let broke = if let NoRecord::Broken(broken) = why { broken.at } else { start };
+        let broke = if let NoRecord::Broken(broken) = why {
+            broken.at
+        } else {
+            start
+        };
         match lexer.skip() {
             Ok(_) if !is_cut(broke) => report(why, base + start, &mut self.problems),
             Err(cut) if !is_cut(cut.at) => return Passed::Cut(base + cut.at),
@@ -116,7 +126,8 @@ impl<'a> Walk<'a> {
     }
 
     fn cut(&mut self, at: usize) -> Option<usize> {
-        self.problems.add(Problem::DocumentCut, None, FileOffset(at as u64));
+        self.problems
+            .add(Problem::DocumentCut, None, FileOffset(at as u64));
         None
     }
 }

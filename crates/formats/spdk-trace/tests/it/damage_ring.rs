@@ -15,7 +15,8 @@ fn trace(era: Era) -> TraceBuilder {
     if era.spec().owners.is_some() {
         t = t.owner_count(0);
     }
-    t.tpoint(Tpoint::new(A, "A")).tpoint(Tpoint::new(TEXT, "TEXT").int("n", 4).str("s", 40));
+    t.tpoint(Tpoint::new(A, "A"))
+        .tpoint(Tpoint::new(TEXT, "TEXT").int("n", 4).str("s", 40));
     t
 }
 
@@ -30,14 +31,22 @@ fn shown(file: &TraceFile) -> Vec<String> {
     let mut lines = lines(&read(&file.bytes));
     for line in &mut lines {
         let mut fields = line.splitn(3, ' ');
-        let (Some(lcore), Some(tsc), Some(rest)) = (fields.next(), fields.next(), fields.next()) else { continue };
-        *line = format!("{lcore} {} {rest}", tsc.parse::<u64>().unwrap_or(0).wrapping_sub(T));
+        let (Some(lcore), Some(tsc), Some(rest)) = (fields.next(), fields.next(), fields.next())
+        else {
+            continue;
+        };
+        *line = format!(
+            "{lcore} {} {rest}",
+            tsc.parse::<u64>().unwrap_or(0).wrapping_sub(T)
+        );
     }
     lines
 }
 
 fn all_of(lcore: u32, tscs: impl IntoIterator<Item = u64>) -> Vec<String> {
-    tscs.into_iter().map(|tsc| format!("{lcore} {tsc} A")).collect()
+    tscs.into_iter()
+        .map(|tsc| format!("{lcore} {tsc} A"))
+        .collect()
 }
 
 #[track_caller]
@@ -69,7 +78,11 @@ fn of_a_ring_that_wrapped_and_was_cut_the_newest_may_be_left() {
         let mut t = trace(era);
         // Slots 0 to 2 hold 9 to 11, slots 3 to 7 hold 4 to 8.
         plain(&mut t, 127, 1..=11);
-        for (kept, expected) in [(2, vec![9, 10]), (3, vec![9, 10, 11]), (5, vec![4, 5, 9, 10, 11])] {
+        for (kept, expected) in [
+            (2, vec![9, 10]),
+            (3, vec![9, 10, 11]),
+            (5, vec![4, 5, 9, 10, 11]),
+        ] {
             let mut file = t.build_file();
             file.bytes.truncate(file.layout.slot(127, kept));
             assert_eq!(shown(&file), all_of(127, expected), "era {era:?}");
@@ -89,13 +102,19 @@ fn offsets_are_right_in_a_ring_that_was_turned_and_cut() {
     let first = file.layout.slot(0, 4);
     tells(
         &file,
-        &[format!("lcore 0: SlotsMissing x2 at {cut:#x}"), format!("lcore 0: UnknownTpoint x2 at {first:#x}")],
+        &[
+            format!("lcore 0: SlotsMissing x2 at {cut:#x}"),
+            format!("lcore 0: UnknownTpoint x2 at {first:#x}"),
+        ],
     );
     file.slot_mut(0, 4)[8] = A as u8;
     let second = file.layout.slot(0, 1);
     tells(
         &file,
-        &[format!("lcore 0: SlotsMissing x2 at {cut:#x}"), format!("lcore 0: UnknownTpoint x1 at {second:#x}")],
+        &[
+            format!("lcore 0: SlotsMissing x2 at {cut:#x}"),
+            format!("lcore 0: UnknownTpoint x1 at {second:#x}"),
+        ],
     );
 }
 
@@ -115,7 +134,10 @@ fn a_file_cut_inside_a_history_header_misses_the_whole_ring() {
         for len in [history + 15, history] {
             file.bytes.truncate(len);
             assert_eq!(shown(&file), all_of(0, 1..=2), "era {era:?}");
-            tells(&file, &[format!("lcore 127: HistoryOutside x1 at {history:#x}")]);
+            tells(
+                &file,
+                &[format!("lcore 127: HistoryOutside x1 at {history:#x}")],
+            );
         }
     }
 }
@@ -127,8 +149,18 @@ fn an_offset_that_leads_to_no_history_of_that_lcore_is_reported() {
         plain(&mut t, 2, 1..=8);
         t.lcore(5);
         let file = t.build_file();
-        let inside = [file.layout.slot(2, 3), file.layout.history(2), file.layout.tpoint(A), 64, file.bytes.len()];
-        for at in inside.map(|at| at as u64).into_iter().chain([1 << 40, u64::MAX - 7, u64::MAX]) {
+        let inside = [
+            file.layout.slot(2, 3),
+            file.layout.history(2),
+            file.layout.tpoint(A),
+            64,
+            file.bytes.len(),
+        ];
+        for at in inside
+            .map(|at| at as u64)
+            .into_iter()
+            .chain([1 << 40, u64::MAX - 7, u64::MAX])
+        {
             let mut file = file.clone();
             file.set_u64(file.layout.lcore_offset(5), at);
             assert_eq!(shown(&file), all_of(2, 1..=8), "era {era:?}");
@@ -152,7 +184,10 @@ fn all_lcores_with_one_offset_are_read_once() {
         assert_eq!(shown(&file), all_of(3, 1..=8), "era {era:?}");
         let reported = problems(read(&file.bytes).problems());
         assert_eq!(reported.len() as u32, lcores - 1);
-        assert_eq!(reported[0], format!("lcore 0: HistoryOutside x1 at {history:#x}"));
+        assert_eq!(
+            reported[0],
+            format!("lcore 0: HistoryOutside x1 at {history:#x}")
+        );
     }
 }
 
@@ -183,13 +218,26 @@ fn a_ring_can_not_be_longer_than_there_is_room() {
             plain(&mut t, 127, 21..=31);
             let mut file = t.build_file();
             // Lcore 127's ring ends with the file; lcore 0's ends where the next history begins.
-            let expected: Vec<_> = all_of(0, 4..=11).into_iter().chain(all_of(127, 24..=31)).collect();
+            let expected: Vec<_> = all_of(0, 4..=11)
+                .into_iter()
+                .chain(all_of(127, 24..=31))
+                .collect();
             for lcore in [127, 0] {
                 let end = file.layout.slot(lcore, 7) + 32;
                 let honest = file.u64(file.layout.num_entries(lcore));
                 file.set_u64(file.layout.num_entries(lcore), claimed);
-                assert_eq!(shown(&file), expected, "era {era:?}, lcore {lcore}, {claimed} slots");
-                tells(&file, &[format!("lcore {lcore}: SlotsMissing x{} at {end:#x}", claimed - 8)]);
+                assert_eq!(
+                    shown(&file),
+                    expected,
+                    "era {era:?}, lcore {lcore}, {claimed} slots"
+                );
+                tells(
+                    &file,
+                    &[format!(
+                        "lcore {lcore}: SlotsMissing x{} at {end:#x}",
+                        claimed - 8
+                    )],
+                );
                 file.set_u64(file.layout.num_entries(lcore), honest);
             }
         }
@@ -208,7 +256,13 @@ fn a_ring_can_not_reach_into_the_owners() {
         let end = file.layout.owner(0);
         file.set_u64(file.layout.num_entries(0), 1 << 20);
         assert_eq!(shown(&file), all_of(0, 4..=11), "era {era:?}");
-        tells(&file, &[format!("lcore 0: SlotsMissing x{} at {end:#x}", (1 << 20) - 8)]);
+        tells(
+            &file,
+            &[format!(
+                "lcore 0: SlotsMissing x{} at {end:#x}",
+                (1 << 20) - 8
+            )],
+        );
     }
 }
 
@@ -221,7 +275,13 @@ fn a_ring_without_slots_is_none() {
         let mut file = t.build_file();
         file.set_u64(file.layout.num_entries(0), 0);
         assert_eq!(shown(&file), all_of(1, 4..=5), "era {era:?}");
-        tells(&file, &[format!("lcore 0: HistoryOutside x1 at {:#x}", file.layout.history(0))]);
+        tells(
+            &file,
+            &[format!(
+                "lcore 0: HistoryOutside x1 at {:#x}",
+                file.layout.history(0)
+            )],
+        );
     }
 }
 
@@ -238,8 +298,9 @@ fn a_ring_with_fewer_slots_than_it_had_gives_those_in_order() {
             kept.sort_unstable();
             // The cursor points to the wrong slot, so the newest record may look half-written.
             let shown = shown(&file);
-            let half_written =
-                problems(read(&file.bytes).problems()).iter().any(|reported| reported.contains("HalfWritten x1"));
+            let half_written = problems(read(&file.bytes).problems())
+                .iter()
+                .any(|reported| reported.contains("HalfWritten x1"));
             kept.truncate(kept.len() - usize::from(half_written));
             assert_eq!(shown, all_of(0, kept), "era {era:?}, {claimed} slots");
         }
@@ -269,6 +330,12 @@ fn records_without_a_descriptor_are_left_out() {
         file.slot_mut(0, 2)[8..10].copy_from_slice(&66_u16.to_le_bytes());
         file.slot_mut(0, 4)[8..10].copy_from_slice(&u16::MAX.to_le_bytes());
         assert_eq!(shown(&file), all_of(0, [1, 2, 4, 6]), "era {era:?}");
-        tells(&file, &[format!("lcore 0: UnknownTpoint x2 at {:#x}", file.layout.slot(0, 2))]);
+        tells(
+            &file,
+            &[format!(
+                "lcore 0: UnknownTpoint x2 at {:#x}",
+                file.layout.slot(0, 2)
+            )],
+        );
     }
 }

@@ -16,7 +16,8 @@ fn trace(era: Era) -> TraceBuilder {
     if era.spec().owners.is_some() {
         t = t.owner_count(0);
     }
-    t.tpoint(Tpoint::new(A, "A")).tpoint(Tpoint::new(TEXT, "TEXT").int("n", 4).str("s", 40));
+    t.tpoint(Tpoint::new(A, "A"))
+        .tpoint(Tpoint::new(TEXT, "TEXT").int("n", 4).str("s", 40));
     t
 }
 
@@ -27,17 +28,25 @@ fn plain(t: &mut TraceBuilder, tscs: std::ops::RangeInclusive<u64>) {
 }
 
 fn text(tsc: u64) -> Record {
-    Record::new(TEXT, T + tsc).int(tsc).str("thirty-nine bytes over three slots, all")
+    Record::new(TEXT, T + tsc)
+        .int(tsc)
+        .str("thirty-nine bytes over three slots, all")
 }
 
 /// Returns the lines as `tsc name [arguments]`, with times since [`T`].
 fn shown(file: &TraceFile) -> Vec<String> {
     let without_t = |line: String| {
         let mut fields = line.splitn(3, ' ').skip(1);
-        let (tsc, rest) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
+        let (tsc, rest) = (
+            fields.next().unwrap_or_default(),
+            fields.next().unwrap_or_default(),
+        );
         format!("{} {rest}", tsc.parse::<u64>().unwrap_or(0).wrapping_sub(T))
     };
-    lines(&read(&file.bytes)).into_iter().map(without_t).collect()
+    lines(&read(&file.bytes))
+        .into_iter()
+        .map(without_t)
+        .collect()
 }
 
 fn all_of(tscs: impl IntoIterator<Item = u64>) -> Vec<String> {
@@ -46,14 +55,21 @@ fn all_of(tscs: impl IntoIterator<Item = u64>) -> Vec<String> {
 
 #[track_caller]
 fn tells(file: &TraceFile, expected: &[String]) {
-    assert_eq!(problems(read(&file.bytes).problems()), expected, "era {:?}", file.layout.era);
+    assert_eq!(
+        problems(read(&file.bytes).problems()),
+        expected,
+        "era {:?}",
+        file.layout.era
+    );
 }
 
 #[test]
 fn a_record_whose_continuation_is_gone_is_shown_with_the_arguments_that_are_left() {
     for era in Era::ALL {
         let mut t = trace(era);
-        t.record(0, Record::new(A, T + 1)).record(0, text(2)).record(0, Record::new(A, T + 3));
+        t.record(0, Record::new(A, T + 1))
+            .record(0, text(2))
+            .record(0, Record::new(A, T + 3));
         let whole = t.build_file();
         // Its continuations in slots 2 and 3 get another time, another id, or only zeros.
         for slot in [2, 3] {
@@ -65,8 +81,14 @@ fn a_record_whose_continuation_is_gone_is_shown_with_the_arguments_that_are_left
                     _ => file.slot_mut(0, slot).fill(0),
                 }
                 let shown = shown(&file);
-                assert!(shown.contains(&"2 TEXT n=2".to_owned()), "era {era:?}, {damage}: {shown:?}");
-                assert!(shown.contains(&"1 A".to_owned()) && shown.contains(&"3 A".to_owned()), "{shown:?}");
+                assert!(
+                    shown.contains(&"2 TEXT n=2".to_owned()),
+                    "era {era:?}, {damage}: {shown:?}"
+                );
+                assert!(
+                    shown.contains(&"1 A".to_owned()) && shown.contains(&"3 A".to_owned()),
+                    "{shown:?}"
+                );
                 let reported = problems(read(&file.bytes).problems());
                 let lost = format!("lcore 0: ArgumentsLost x1 at {:#x}", file.layout.slot(0, 1));
                 assert_eq!(reported[0], lost, "era {era:?}, {damage}");
@@ -79,7 +101,9 @@ fn a_record_whose_continuation_is_gone_is_shown_with_the_arguments_that_are_left
 fn a_continuation_of_no_record_is_reported() {
     for era in Era::ALL {
         let mut t = trace(era);
-        t.record(0, Record::new(A, T + 1)).record(0, text(2)).record(0, text(3));
+        t.record(0, Record::new(A, T + 1))
+            .record(0, text(2))
+            .record(0, text(3));
         let mut file = t.build_file();
         // The record of 2 becomes one of 1, so that its continuations are orphaned.
         file.slot_mut(0, 1)[..8].copy_from_slice(&(T + 1).to_le_bytes());
@@ -88,7 +112,10 @@ fn a_continuation_of_no_record_is_reported() {
             &file,
             &[
                 format!("lcore 0: ArgumentsLost x1 at {:#x}", file.layout.slot(0, 1)),
-                format!("lcore 0: OrphanContinuation x2 at {:#x}", file.layout.slot(0, 2)),
+                format!(
+                    "lcore 0: OrphanContinuation x2 at {:#x}",
+                    file.layout.slot(0, 2)
+                ),
             ],
         );
     }
@@ -102,8 +129,20 @@ fn nothing_is_reported_of_a_ring_that_was_never_written() {
         let file = t.build_file();
         assert_eq!(shown(&file), [""; 0], "era {era:?}");
         tells(&file, &[]);
-        let ring = read(&file.bytes).rings().find(|ring| ring.lcore == Lcore(0)).unwrap();
-        assert_eq!((ring.slots, ring.written, ring.records, ring.wrapped, ring.span), (16, 0, 0, false, None));
+        let ring = read(&file.bytes)
+            .rings()
+            .find(|ring| ring.lcore == Lcore(0))
+            .unwrap();
+        assert_eq!(
+            (
+                ring.slots,
+                ring.written,
+                ring.records,
+                ring.wrapped,
+                ring.span
+            ),
+            (16, 0, 0, false, None)
+        );
     }
 }
 
@@ -142,7 +181,12 @@ fn a_full_ring_whose_cursor_was_never_moved_is_read_from_its_oldest_record() {
             file.set_next_entry(0, 0);
             assert_eq!(shown(&file), all_of(written - 15..=written), "era {era:?}");
             tells(&file, &[]);
-            assert!(read(&file.bytes).rings().next().is_some_and(|ring| ring.wrapped));
+            assert!(
+                read(&file.bytes)
+                    .rings()
+                    .next()
+                    .is_some_and(|ring| ring.wrapped)
+            );
         }
     }
 }
@@ -170,7 +214,13 @@ fn the_record_that_was_being_written_is_left_out() {
             t.torn(0, text(6), slots);
             let file = t.build_file();
             assert_eq!(shown(&file), all_of(1..=5), "era {era:?}");
-            tells(&file, &[format!("lcore 0: HalfWritten x1 at {:#x}", file.layout.slot(0, 5))]);
+            tells(
+                &file,
+                &[format!(
+                    "lcore 0: HalfWritten x1 at {:#x}",
+                    file.layout.slot(0, 5)
+                )],
+            );
         }
     }
 }
@@ -184,7 +234,13 @@ fn in_a_ring_that_wrapped_the_record_being_written_takes_the_oldest_slots_with_i
             t.torn(0, text(21), slots);
             let file = t.build_file();
             assert_eq!(shown(&file), all_of(5 + slots as u64..=20), "era {era:?}");
-            tells(&file, &[format!("lcore 0: HalfWritten x1 at {:#x}", file.layout.slot(0, 4))]);
+            tells(
+                &file,
+                &[format!(
+                    "lcore 0: HalfWritten x1 at {:#x}",
+                    file.layout.slot(0, 4)
+                )],
+            );
         }
     }
 }
@@ -197,8 +253,18 @@ fn what_was_finished_at_the_same_time_stays() {
         t.record(0, text(3)).torn(0, text(3), 2);
         let file = t.build_file();
         assert_eq!(shown(&file)[..3], all_of(1..=3));
-        assert_eq!(shown(&file)[3..], ["3 TEXT n=3 s='thirty-nine bytes over three slots, all'"], "era {era:?}");
-        tells(&file, &[format!("lcore 0: HalfWritten x1 at {:#x}", file.layout.slot(0, 6))]);
+        assert_eq!(
+            shown(&file)[3..],
+            ["3 TEXT n=3 s='thirty-nine bytes over three slots, all'"],
+            "era {era:?}"
+        );
+        tells(
+            &file,
+            &[format!(
+                "lcore 0: HalfWritten x1 at {:#x}",
+                file.layout.slot(0, 6)
+            )],
+        );
     }
 }
 
@@ -213,7 +279,11 @@ fn of_a_file_copied_while_it_was_written_all_but_the_newest_record_is_read() {
             let mut file = t.build_file();
             file.set_next_entry(0, cursor);
             let oldest = if written > 16 { written - 15 } else { 1 };
-            assert_eq!(shown(&file), all_of(oldest..written), "era {era:?}, {cursor} of {written}");
+            assert_eq!(
+                shown(&file),
+                all_of(oldest..written),
+                "era {era:?}, {cursor} of {written}"
+            );
             let newest = file.layout.slot(0, written - 1);
             tells(&file, &[format!("lcore 0: HalfWritten x1 at {newest:#x}")]);
         }
@@ -229,14 +299,28 @@ fn a_late_record_next_to_the_cursor_is_not_taken_for_a_seam() {
         plain(&mut t, 101..=120);
         t.record(0, Record::new(A, T + 90));
         let mut file = t.build_file();
-        assert_eq!(shown(&file), all_of([90].into_iter().chain(106..=120)), "era {era:?}");
+        assert_eq!(
+            shown(&file),
+            all_of([90].into_iter().chain(106..=120)),
+            "era {era:?}"
+        );
         tells(&file, &[]);
 
         plain(&mut t, 121..=123);
         file = t.build_file();
         file.set_next_entry(0, 20);
-        assert_eq!(shown(&file), all_of([90].into_iter().chain(109..=122)), "era {era:?}");
-        tells(&file, &[format!("lcore 0: HalfWritten x1 at {:#x}", file.layout.slot(0, 23))]);
+        assert_eq!(
+            shown(&file),
+            all_of([90].into_iter().chain(109..=122)),
+            "era {era:?}"
+        );
+        tells(
+            &file,
+            &[format!(
+                "lcore 0: HalfWritten x1 at {:#x}",
+                file.layout.slot(0, 23)
+            )],
+        );
     }
 }
 
@@ -250,7 +334,13 @@ fn a_time_that_can_not_be_is_left_out() {
             let mut file = t.build_file();
             file.slot_mut(0, 29)[..8].copy_from_slice(&wrong.to_le_bytes());
             assert_eq!(shown(&file), all_of((1..=29).chain(31..=60)), "era {era:?}");
-            tells(&file, &[format!("lcore 0: ImplausibleTime x1 at {:#x}", file.layout.slot(0, 29))]);
+            tells(
+                &file,
+                &[format!(
+                    "lcore 0: ImplausibleTime x1 at {:#x}",
+                    file.layout.slot(0, 29)
+                )],
+            );
         }
         // An unwritten slot among written ones is not reported.
         let mut file = t.build_file();

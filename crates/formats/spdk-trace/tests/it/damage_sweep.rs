@@ -55,12 +55,33 @@ fn sample(era: Era) -> TraceBuilder {
         t.owner(1, 1, 5, "owner one").owner(4, 1, 15, "owner four");
     }
     t.owner_type(1, b'o').object_type(2, b'r');
-    let new = Tpoint::new(64, "NEW").owner_type(1).object_type(2).new_object();
-    let text = Tpoint::new(65, "TEXT").object_type(2).int("n", 4).str("s", 40);
-    t.tpoint(new).tpoint(if era == Era::A { text } else { text.relates(2, 0) });
+    let new = Tpoint::new(64, "NEW")
+        .owner_type(1)
+        .object_type(2)
+        .new_object();
+    let text = Tpoint::new(65, "TEXT")
+        .object_type(2)
+        .int("n", 4)
+        .str("s", 40);
+    t.tpoint(new).tpoint(if era == Era::A {
+        text
+    } else {
+        text.relates(2, 0)
+    });
     for tsc in 1..=20 {
-        t.record(1, Record::new(64, 10 * tsc).owner(tsc as u16 % 6).object(tsc % 4));
-        t.record(6, Record::new(65, 10 * tsc + 3).object(tsc % 5).int(tsc % 4).str("some text"));
+        t.record(
+            1,
+            Record::new(64, 10 * tsc)
+                .owner(tsc as u16 % 6)
+                .object(tsc % 4),
+        );
+        t.record(
+            6,
+            Record::new(65, 10 * tsc + 3)
+                .object(tsc % 5)
+                .int(tsc % 4)
+                .str("some text"),
+        );
     }
     t
 }
@@ -82,12 +103,21 @@ fn survive(bytes: &[u8], what: &dyn Fn() -> String) -> Option<usize> {
             black_box((record.args.iter().count(), record.owner, record.object));
             ControlFlow::Continue(())
         });
-        black_box((trace.rings().count(), trace.owners().all().count(), trace.common_start()));
+        black_box((
+            trace.rings().count(),
+            trace.owners().all().count(),
+            trace.common_start(),
+        ));
         assert_eq!(records as u64, trace.record_count(), "{}", what());
     }
     let took = PEAK.get() - before;
     let most = TIMES * bytes.len().cast_signed() + EXTRA;
-    assert!(took <= most, "{}: took {took} bytes for a file of {}", what(), bytes.len());
+    assert!(
+        took <= most,
+        "{}: took {took} bytes for a file of {}",
+        what(),
+        bytes.len()
+    );
     trace.is_ok().then_some(records)
 }
 
@@ -99,7 +129,13 @@ fn words(file: &TraceFile) -> Vec<usize> {
     for lcore in [1, 6] {
         words.extend((layout.history(lcore)..layout.slot(lcore, 0)).step_by(8));
     }
-    words.extend(layout.owners.into_iter().flat_map(|at| at..at + 5 * layout.owner_size()).step_by(8));
+    words.extend(
+        layout
+            .owners
+            .into_iter()
+            .flat_map(|at| at..at + 5 * layout.owner_size())
+            .step_by(8),
+    );
     words.retain(|&at| at + 8 <= file.bytes.len());
     let mut zeros = 0;
     words.retain(|&at| {
@@ -119,23 +155,39 @@ fn damage_every_word(era: Era) {
         let word = file.u64(at);
         for value in [0, !word, 1 << 63, word ^ 1] {
             damaged.set_u64(at, value);
-            unread += usize::from(survive(&damaged.bytes, &|| format!("era {era:?}, {value:#x} at {at:#x}")).is_none());
+            unread += usize::from(
+                survive(&damaged.bytes, &|| {
+                    format!("era {era:?}, {value:#x} at {at:#x}")
+                })
+                .is_none(),
+            );
         }
         damaged.set_u64(at, word);
     }
     // One word affects very little: only era F has some (its sections) without which nothing can be
     // found.
-    assert!(unread < if era == Era::F { 60 } else { 1 }, "era {era:?}: {unread} could not be read");
+    assert!(
+        unread < if era == Era::F { 60 } else { 1 },
+        "era {era:?}: {unread} could not be read"
+    );
 }
 
 fn cut_everywhere(era: Era) {
     let file = sample(era).build_file();
     // Era F's file is small; for the others, some 150 cuts suffice.
-    let step = if era == Era::F { 97 } else { 97 * (1 + file.bytes.len() / (97 * 150)) };
+    let step = if era == Era::F {
+        97
+    } else {
+        97 * (1 + file.bytes.len() / (97 * 150))
+    };
     let mut most = 0;
     for len in (0..file.bytes.len()).step_by(step) {
-        let records = survive(&file.bytes[..len], &|| format!("era {era:?}, cut at {len}")).unwrap_or(0);
-        assert!(records >= most, "era {era:?}: fewer records of {len} bytes than of fewer");
+        let records =
+            survive(&file.bytes[..len], &|| format!("era {era:?}, cut at {len}")).unwrap_or(0);
+        assert!(
+            records >= most,
+            "era {era:?}: fewer records of {len} bytes than of fewer"
+        );
         most = records;
     }
     assert!(most > 0);
@@ -176,9 +228,14 @@ fn counts_that_lie_take_no_memory() {
             lying.set_u64(file.layout.num_entries(lcore), u64::MAX);
         }
         for lcore in 0..file.layout.lcore_count as u32 {
-            lying.set_u64(file.layout.lcore_offset(lcore), file.layout.history(1) as u64);
+            lying.set_u64(
+                file.layout.lcore_offset(lcore),
+                file.layout.history(1) as u64,
+            );
         }
-        survive(&lying.bytes, &|| format!("era {era:?}, one offset and endless rings"));
+        survive(&lying.bytes, &|| {
+            format!("era {era:?}, one offset and endless rings")
+        });
     }
     // Era F's file holds the counts itself.
     let file = sample(Era::F).build_file();

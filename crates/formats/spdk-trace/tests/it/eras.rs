@@ -22,14 +22,33 @@ fn trace(era: Era) -> TraceBuilder {
     if with_owners(era) {
         t = t.owner_count(300);
     }
-    t.owner_type(TCP, b't').object_type(REQUEST, b'r').object_type(BDEV_IO, b'i');
+    t.owner_type(TCP, b't')
+        .object_type(REQUEST, b'r')
+        .object_type(BDEV_IO, b'i');
     t.tpoint(Tpoint::new(PLAIN, "PLAIN"));
-    t.tpoint(Tpoint::new(NEW, "NEW").object_type(REQUEST).new_object().ptr("qpair"));
-    t.tpoint(Tpoint::new(DONE, "DONE").object_type(REQUEST).int("status", 4));
+    t.tpoint(
+        Tpoint::new(NEW, "NEW")
+            .object_type(REQUEST)
+            .new_object()
+            .ptr("qpair"),
+    );
+    t.tpoint(
+        Tpoint::new(DONE, "DONE")
+            .object_type(REQUEST)
+            .int("status", 4),
+    );
     t.tpoint(Tpoint::new(TEXT, "TEXT").int("n", 8).str("name", 40));
     t.tpoint(Tpoint::new(OWNED, "OWNED").owner_type(TCP));
-    let io = Tpoint::new(IO, "IO").object_type(BDEV_IO).new_object().int("type", 4).ptr("ctx");
-    t.tpoint(if era == Era::A { io } else { io.relates(BDEV_IO, 0).relates(REQUEST, 1) });
+    let io = Tpoint::new(IO, "IO")
+        .object_type(BDEV_IO)
+        .new_object()
+        .int("type", 4)
+        .ptr("ctx");
+    t.tpoint(if era == Era::A {
+        io
+    } else {
+        io.relates(BDEV_IO, 0).relates(REQUEST, 1)
+    });
     t
 }
 
@@ -49,7 +68,12 @@ fn whole(t: &TraceBuilder) -> RawTrace {
 fn shows(t: &TraceBuilder, expected: &[&str]) {
     let trace = whole(t);
     assert_eq!(lines(&trace), expected, "era {:?}", t.era());
-    assert_eq!(trace.record_count(), expected.len() as u64, "era {:?}", t.era());
+    assert_eq!(
+        trace.record_count(),
+        expected.len() as u64,
+        "era {:?}",
+        t.era()
+    );
 }
 
 #[test]
@@ -60,7 +84,10 @@ fn the_era_is_recognized_by_the_layout() {
         let trace = whole(&t);
         assert_eq!(trace.era().versions(), era.spec().versions);
         assert_eq!(trace.era().has_owners(), with_owners(era));
-        assert_eq!(trace.era().has_thread_names(), era.spec().has_thread_names());
+        assert_eq!(
+            trace.era().has_thread_names(),
+            era.spec().has_thread_names()
+        );
     }
 }
 
@@ -80,20 +107,39 @@ fn tick_rate_and_descriptors() {
     for era in Era::ALL {
         let mut t = TraceBuilder::new(era).tsc_rate(1_999_999_999);
         t.owner_type(TCP, b't').object_type(REQUEST, b'r');
-        let tpoint = Tpoint::new(1023, "NAME_OF_24_BYTES_NO_NUL!").owner_type(TCP).object_type(REQUEST).new_object();
+        let tpoint = Tpoint::new(1023, "NAME_OF_24_BYTES_NO_NUL!")
+            .owner_type(TCP)
+            .object_type(REQUEST)
+            .new_object();
         t.tpoint(tpoint.int("fourteen_bytes", 4).ptr("p").str("s", 255));
         t.lcore(0);
         let trace = whole(&t);
         assert_eq!(Some(trace.tick_rate()), TickRate::new(1_999_999_999));
 
-        let [tpoint] = trace.tpoints().all() else { panic!("one tracepoint") };
-        assert_eq!((tpoint.id, tpoint.name.as_str(), tpoint.group()), (1023, "NAME_OF_24_BYTES_NO_NUL!", 15));
+        let [tpoint] = trace.tpoints().all() else {
+            panic!("one tracepoint")
+        };
+        assert_eq!(
+            (tpoint.id, tpoint.name.as_str(), tpoint.group()),
+            (1023, "NAME_OF_24_BYTES_NO_NUL!", 15)
+        );
         assert_eq!((tpoint.owner_type, tpoint.owner_prefix), (TCP, Some('t')));
-        assert_eq!((tpoint.object_type, tpoint.object_prefix, tpoint.new_object), (REQUEST, Some('r'), true));
-        let args: Vec<_> = tpoint.args.iter().map(|arg| (arg.name.as_str(), arg.kind, arg.size)).collect();
+        assert_eq!(
+            (tpoint.object_type, tpoint.object_prefix, tpoint.new_object),
+            (REQUEST, Some('r'), true)
+        );
+        let args: Vec<_> = tpoint
+            .args
+            .iter()
+            .map(|arg| (arg.name.as_str(), arg.kind, arg.size))
+            .collect();
         assert_eq!(
             args,
-            [("fourteen_bytes", ArgKind::Int, 4), ("p", ArgKind::Pointer, 8), ("s", ArgKind::String, 255)]
+            [
+                ("fourteen_bytes", ArgKind::Int, 4),
+                ("p", ArgKind::Pointer, 8),
+                ("s", ArgKind::String, 255)
+            ]
         );
     }
 }
@@ -103,8 +149,16 @@ fn a_record_has_a_time_a_size_and_a_bare_pointer_where_its_tracepoint_has_no_obj
     for era in Era::ALL {
         let mut t = trace(era);
         t.record(0, Record::new(PLAIN, 1000));
-        t.record(0, Record::new(PLAIN, 1001).size(4096).object(0xffff_8000_0000_0000));
-        shows(&t, &["0 1000 PLAIN", "0 1001 PLAIN size 4096 0xffff800000000000"]);
+        t.record(
+            0,
+            Record::new(PLAIN, 1001)
+                .size(4096)
+                .object(0xffff_8000_0000_0000),
+        );
+        shows(
+            &t,
+            &["0 1000 PLAIN", "0 1001 PLAIN size 4096 0xffff800000000000"],
+        );
     }
 }
 
@@ -128,7 +182,13 @@ fn arguments_go_on_in_continuations() {
             t.record(0, Record::new(64, 10).str(text));
             t.record(0, Record::new(64, 11).str("short"));
             let kept = &text[..usize::from(size) - 1];
-            shows(&t, &[&format!("0 10 TEXT name='{kept}'"), "0 11 TEXT name='short'"]);
+            shows(
+                &t,
+                &[
+                    &format!("0 10 TEXT name='{kept}'"),
+                    "0 11 TEXT name='short'",
+                ],
+            );
         }
     }
 }
@@ -137,10 +197,23 @@ fn arguments_go_on_in_continuations() {
 fn an_argument_may_lie_across_two_slots() {
     for era in Era::ALL {
         let mut t = TraceBuilder::new(era).slots(8);
-        t.tpoint(Tpoint::new(64, "SPLIT").int("a", 4).ptr("b").str("c", 15).int("d", 8));
-        let record = Record::new(64, 5).int(1).ptr(0x1122_3344_5566_7788).str("fourteen bytes").int(u64::MAX);
+        t.tpoint(
+            Tpoint::new(64, "SPLIT")
+                .int("a", 4)
+                .ptr("b")
+                .str("c", 15)
+                .int("d", 8),
+        );
+        let record = Record::new(64, 5)
+            .int(1)
+            .ptr(0x1122_3344_5566_7788)
+            .str("fourteen bytes")
+            .int(u64::MAX);
         t.record(0, record);
-        shows(&t, &["0 5 SPLIT a=1 b=0x1122334455667788 c='fourteen bytes' d=18446744073709551615"]);
+        shows(
+            &t,
+            &["0 5 SPLIT a=1 b=0x1122334455667788 c='fourteen bytes' d=18446744073709551615"],
+        );
     }
 }
 
@@ -150,7 +223,12 @@ fn arguments_may_lie_across_the_end_of_the_ring() {
         // Each record takes three slots of eight: the third begins in slot 6 and ends in slot 0.
         let mut t = trace(era);
         for n in 1..=3 {
-            t.record(0, Record::new(TEXT, n).int(n).str(&format!("a name as long as may be, number {n}")));
+            t.record(
+                0,
+                Record::new(TEXT, n)
+                    .int(n)
+                    .str(&format!("a name as long as may be, number {n}")),
+            );
         }
         let trace = whole(&t);
         assert_eq!(
@@ -175,7 +253,10 @@ fn a_ring_that_wrapped_is_read_from_its_oldest_record() {
         assert_eq!(lines(&trace), expected);
 
         let ring = trace.rings().find(|ring| ring.lcore == Lcore(3)).unwrap();
-        assert_eq!((ring.slots, ring.written, ring.records, ring.wrapped), (8, 11, 8, true));
+        assert_eq!(
+            (ring.slots, ring.written, ring.records, ring.wrapped),
+            (8, 11, 8, true)
+        );
         assert_eq!(ring.span, Some((Ticks(4), Ticks(11))));
     }
 }
@@ -189,7 +270,11 @@ fn a_ring_that_is_just_full_has_wrapped() {
                 t.record(0, Record::new(PLAIN, tsc));
             }
             let ring = whole(&t).rings().next().unwrap();
-            assert_eq!((ring.written, ring.records, ring.wrapped), (records, records, wrapped), "era {era:?}");
+            assert_eq!(
+                (ring.written, ring.records, ring.wrapped),
+                (records, records, wrapped),
+                "era {era:?}"
+            );
         }
     }
 }
@@ -230,7 +315,11 @@ fn objects_are_numbered_over_all_lcores_in_the_order_of_time() {
         t.record(0, Record::new(DONE, 30).object(0x20).int(0));
         shows(
             &t,
-            &["0 10 NEW r0(0x10)+0 qpair=0x0", "1 20 NEW r1(0x20)+0 qpair=0x0", "0 30 DONE r1(0x20)+10 status=0"],
+            &[
+                "0 10 NEW r0(0x10)+0 qpair=0x0",
+                "1 20 NEW r1(0x20)+0 qpair=0x0",
+                "0 30 DONE r1(0x20)+10 status=0",
+            ],
         );
     }
 }
@@ -261,7 +350,8 @@ fn the_first_relation_to_a_known_object_is_shown_from_era_b_on() {
 fn old_eras_number_pollers() {
     for era in Era::ALL.into_iter().filter(|era| !with_owners(*era)) {
         let mut t = trace(era);
-        t.record(0, Record::new(OWNED, 1).owner(5)).record(0, Record::new(OWNED, 2).owner(123));
+        t.record(0, Record::new(OWNED, 1).owner(5))
+            .record(0, Record::new(OWNED, 2).owner(123));
         shows(&t, &["0 1 OWNED t05", "0 2 OWNED t123"]);
     }
 }

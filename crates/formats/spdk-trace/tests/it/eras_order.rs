@@ -15,7 +15,9 @@ fn trace(era: Era) -> TraceBuilder {
     if era.spec().owners.is_some() {
         t = t.owner_count(8);
     }
-    t.tpoint(Tpoint::new(A, "A")).tpoint(Tpoint::new(B, "B")).tpoint(Tpoint::new(TEXT, "TEXT").str("s", 20));
+    t.tpoint(Tpoint::new(A, "A"))
+        .tpoint(Tpoint::new(B, "B"))
+        .tpoint(Tpoint::new(TEXT, "TEXT").str("s", 20));
     t
 }
 
@@ -35,9 +37,13 @@ fn lcores_are_merged_by_time_and_at_one_time_by_number() {
     for era in Era::ALL {
         let mut t = trace(era);
         for lcore in [7, 0, 3] {
-            t.record(lcore, Record::new(A, 10)).record(lcore, Record::new(B, 20 + u64::from(lcore)));
+            t.record(lcore, Record::new(A, 10))
+                .record(lcore, Record::new(B, 20 + u64::from(lcore)));
         }
-        shows(&t, &["0 10 A", "3 10 A", "7 10 A", "0 20 B", "3 23 B", "7 27 B"]);
+        shows(
+            &t,
+            &["0 10 A", "3 10 A", "7 10 A", "0 20 B", "3 23 B", "7 27 B"],
+        );
     }
 }
 
@@ -45,9 +51,21 @@ fn lcores_are_merged_by_time_and_at_one_time_by_number() {
 fn records_of_one_lcore_and_one_time_are_all_kept_as_they_were_written() {
     for era in Era::ALL {
         let mut t = trace(era);
-        t.record(1, Record::new(B, 5)).record(1, Record::new(A, 5)).record(1, Record::new(TEXT, 5).str("one of three"));
-        t.record(1, Record::new(TEXT, 5).str("the next of three")).record(0, Record::new(A, 5));
-        shows(&t, &["0 5 A", "1 5 B", "1 5 A", "1 5 TEXT s='one of three'", "1 5 TEXT s='the next of three'"]);
+        t.record(1, Record::new(B, 5))
+            .record(1, Record::new(A, 5))
+            .record(1, Record::new(TEXT, 5).str("one of three"));
+        t.record(1, Record::new(TEXT, 5).str("the next of three"))
+            .record(0, Record::new(A, 5));
+        shows(
+            &t,
+            &[
+                "0 5 A",
+                "1 5 B",
+                "1 5 A",
+                "1 5 TEXT s='one of three'",
+                "1 5 TEXT s='the next of three'",
+            ],
+        );
     }
 }
 
@@ -55,14 +73,26 @@ fn records_of_one_lcore_and_one_time_are_all_kept_as_they_were_written() {
 fn a_record_with_the_time_of_an_earlier_moment_is_shown_at_that_time() {
     for era in Era::ALL {
         let mut t = trace(era);
-        t.record(0, Record::new(A, 10)).record(0, Record::new(A, 20)).record(0, Record::new(A, 30));
+        t.record(0, Record::new(A, 10))
+            .record(0, Record::new(A, 20))
+            .record(0, Record::new(A, 30));
         // The bdev layer does this (`spdk_trace_record_tsc`).
-        t.record(0, Record::new(TEXT, 10).str("written in the past")).record(0, Record::new(A, 40));
+        t.record(0, Record::new(TEXT, 10).str("written in the past"))
+            .record(0, Record::new(A, 40));
         let trace = whole(&t);
-        let expected = ["0 10 A", "0 10 TEXT s='written in the past'", "0 20 A", "0 30 A", "0 40 A"];
+        let expected = [
+            "0 10 A",
+            "0 10 TEXT s='written in the past'",
+            "0 20 A",
+            "0 30 A",
+            "0 40 A",
+        ];
         assert_eq!(lines(&trace), expected, "era {era:?}");
         let ring = trace.rings().next().unwrap();
-        assert_eq!((ring.records, ring.late, ring.span), (5, 1, Some((Ticks(10), Ticks(40)))));
+        assert_eq!(
+            (ring.records, ring.late, ring.span),
+            (5, 1, Some((Ticks(10), Ticks(40))))
+        );
     }
 }
 
@@ -76,7 +106,11 @@ fn many_late_records_sort_into_each_others_stretches() {
         }
         let mut sorted = tscs;
         sorted.sort_unstable();
-        assert_eq!(lines(&whole(&t)), sorted.map(|tsc| format!("0 {tsc} A")), "era {era:?}");
+        assert_eq!(
+            lines(&whole(&t)),
+            sorted.map(|tsc| format!("0 {tsc} A")),
+            "era {era:?}"
+        );
     }
 }
 
@@ -84,9 +118,16 @@ fn many_late_records_sort_into_each_others_stretches() {
 fn late_records_of_one_time_stay_as_they_were_written() {
     for era in Era::ALL {
         let mut t = trace(era);
-        t.record(0, Record::new(A, 10)).record(0, Record::new(A, 30)).record(0, Record::new(B, 20));
-        t.record(0, Record::new(B, 20)).record(0, Record::new(A, 20)).record(0, Record::new(B, 30));
-        shows(&t, &["0 10 A", "0 20 B", "0 20 B", "0 20 A", "0 30 A", "0 30 B"]);
+        t.record(0, Record::new(A, 10))
+            .record(0, Record::new(A, 30))
+            .record(0, Record::new(B, 20));
+        t.record(0, Record::new(B, 20))
+            .record(0, Record::new(A, 20))
+            .record(0, Record::new(B, 30));
+        shows(
+            &t,
+            &["0 10 A", "0 20 B", "0 20 B", "0 20 A", "0 30 A", "0 30 B"],
+        );
     }
 }
 
@@ -115,7 +156,12 @@ fn a_ring_that_wrapped_may_begin_in_the_middle_of_a_record() {
         }
         t.record(0, Record::new(A, 6));
         // Slot 2 was record number 2; slot 3 still is its continuation.
-        let expected = ["0 3 TEXT s='number 3'", "0 4 TEXT s='number 4'", "0 5 TEXT s='number 5'", "0 6 A"];
+        let expected = [
+            "0 3 TEXT s='number 3'",
+            "0 4 TEXT s='number 4'",
+            "0 5 TEXT s='number 5'",
+            "0 6 A",
+        ];
         shows(&t.clone(), &expected);
     }
 }
@@ -136,9 +182,16 @@ fn thread_names_are_given_from_the_master_of_early_2024_on() {
             names.push(record.thread_name.to_owned());
             ControlFlow::Continue(())
         });
-        let expected = if era.spec().has_thread_names() { ["reactor_2", "fifteen bytes!!"] } else { ["", ""] };
+        let expected = if era.spec().has_thread_names() {
+            ["reactor_2", "fifteen bytes!!"]
+        } else {
+            ["", ""]
+        };
         assert_eq!(names, expected, "era {era:?}");
-        let summaries = trace.rings().filter(|ring| ring.records > 0).map(|ring| (ring.lcore, ring.thread_name));
+        let summaries = trace
+            .rings()
+            .filter(|ring| ring.records > 0)
+            .map(|ring| (ring.lcore, ring.thread_name));
         assert!(summaries.eq([(Lcore(2), names[0].clone()), (Lcore(4), names[1].clone())]));
     }
 }
@@ -152,7 +205,11 @@ fn walking_ends_when_it_is_broken_off() {
     let mut seen = 0;
     whole(&t).for_each(|_| {
         seen += 1;
-        if seen == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if seen == 3 {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     });
     assert_eq!(seen, 3);
 }
@@ -161,7 +218,8 @@ fn walking_ends_when_it_is_broken_off() {
 fn nothing_is_common_to_wait_for_where_no_ring_wrapped() {
     for era in Era::ALL {
         let mut t = trace(era);
-        t.record(0, Record::new(A, 10)).record(1, Record::new(A, 500));
+        t.record(0, Record::new(A, 10))
+            .record(1, Record::new(A, 500));
         assert_eq!(whole(&t).common_start(), Ticks(0), "era {era:?}");
     }
 }
@@ -184,11 +242,17 @@ fn once_a_ring_wrapped_the_common_start_is_the_newest_of_the_oldest_records() {
 #[test]
 fn what_the_user_cleared_is_not_shown_in_era_f() {
     let mut t = trace(Era::F).clear_tsc(30);
-    t.record(0, Record::new(A, 10)).record(0, Record::new(TEXT, 20).str("cleared as well"));
-    t.record(1, Record::new(A, 29)).record(1, Record::new(B, 30)).record(0, Record::new(TEXT, 31).str("kept"));
+    t.record(0, Record::new(A, 10))
+        .record(0, Record::new(TEXT, 20).str("cleared as well"));
+    t.record(1, Record::new(A, 29))
+        .record(1, Record::new(B, 30))
+        .record(0, Record::new(TEXT, 31).str("kept"));
     let trace = whole(&t);
     assert_eq!(lines(&trace), ["1 30 B", "0 31 TEXT s='kept'"]);
-    let cleared: Vec<_> = trace.rings().map(|ring| (ring.records, ring.cleared)).collect();
+    let cleared: Vec<_> = trace
+        .rings()
+        .map(|ring| (ring.records, ring.cleared))
+        .collect();
     assert_eq!(cleared, [(1, 2), (1, 1)]);
 }
 
@@ -196,11 +260,18 @@ fn what_the_user_cleared_is_not_shown_in_era_f() {
 fn in_era_f_the_counts_are_the_files_own() {
     // The number of tracepoint ids also marks the continuations.
     for count in [67, 128, 1024, 1280, 5000] {
-        let mut t = TraceBuilder::new(Era::F).slots(4).tpoint_count(count).lcore_count(3).owner_count(5);
+        let mut t = TraceBuilder::new(Era::F)
+            .slots(4)
+            .tpoint_count(count)
+            .lcore_count(3)
+            .owner_count(5);
         t = t.owner_description_size(40);
         t.tpoint(Tpoint::new(TEXT, "TEXT").str("s", 20));
         t.owner(4, 1, 5, "the last one, with forty bytes of text.");
         t.record(2, Record::new(TEXT, 10).owner(4).str("in a continuation"));
-        shows(&t, &["2 10 TEXT <the last one, with forty bytes of text.> s='in a continuation'"]);
+        shows(
+            &t,
+            &["2 10 TEXT <the last one, with forty bytes of text.> s='in a continuation'"],
+        );
     }
 }

@@ -24,7 +24,13 @@ fn look(follower: &mut Follower, racing: &Racing, all: bool) -> Vec<(u32, u64)> 
 
 /// Polls `looks` times, with `burst` records written between two reads, and `pause` between two
 /// polls. Returns all records, and the number of lost slots.
-fn follow(racing: &mut Racing, written: u64, burst: u64, pause: u64, looks: u32) -> (Vec<(u32, u64)>, u64) {
+fn follow(
+    racing: &mut Racing,
+    written: u64,
+    burst: u64,
+    pause: u64,
+    looks: u32,
+) -> (Vec<(u32, u64)>, u64) {
     racing.write(written);
     let mut follower = Follower::new(racing).unwrap_or_else(|error| panic!("{error}"));
     racing.burst = burst;
@@ -36,7 +42,10 @@ fn follow(racing: &mut Racing, written: u64, burst: u64, pause: u64, looks: u32)
     racing.burst = 0;
     seen.extend(look(&mut follower, racing, true));
     for finding in follower.problems().iter() {
-        assert!(matches!(finding.problem, Problem::ArgumentsLost), "{finding}");
+        assert!(
+            matches!(finding.problem, Problem::ArgumentsLost),
+            "{finding}"
+        );
     }
     (seen, follower.losses().map(|loss| loss.slots).sum())
 }
@@ -48,8 +57,14 @@ fn every_record_is_given_once_and_in_the_order_of_time() {
         for (written, burst, pause) in [(0, 0, 1), (0, 1, 0), (10, 0, 7), (10, 1, 2), (20, 2, 3)] {
             let mut racing = Racing::new(&place, era, 256, 2);
             let (seen, missed) = follow(&mut racing, written, burst, pause, 12);
-            let expected: Vec<_> = (1..racing.next.get()).map(|tsc| (racing.lcore_of(tsc), tsc)).collect();
-            assert_eq!((seen, missed), (expected, 0), "era {era:?}, {written} {burst} {pause}");
+            let expected: Vec<_> = (1..racing.next.get())
+                .map(|tsc| (racing.lcore_of(tsc), tsc))
+                .collect();
+            assert_eq!(
+                (seen, missed),
+                (expected, 0),
+                "era {era:?}, {written} {burst} {pause}"
+            );
         }
     }
 }
@@ -58,7 +73,13 @@ fn every_record_is_given_once_and_in_the_order_of_time() {
 fn a_follower_that_is_too_slow_says_what_it_missed() {
     let place = Place::new("follow-slow");
     for era in [Era::C, Era::F] {
-        for (written, burst, pause) in [(1_000, 0, 10), (50, 0, 200), (50, 5, 0), (200, 40, 3), (0, 100, 500)] {
+        for (written, burst, pause) in [
+            (1_000, 0, 10),
+            (50, 0, 200),
+            (50, 5, 0),
+            (200, 40, 3),
+            (0, 100, 500),
+        ] {
             let mut racing = Racing::new(&place, era, 64, 2);
             let (seen, missed) = follow(&mut racing, written, burst, pause, 8);
             let what = format!("era {era:?}, {written} {burst} {pause}");
@@ -67,9 +88,19 @@ fn a_follower_that_is_too_slow_says_what_it_missed() {
             once.dedup();
             assert_eq!(once.len(), seen.len(), "{what}: a record came twice");
             // Records overwritten before the first poll don't count as lost.
-            let first = seen.iter().map(|(_, tsc)| *tsc).min().unwrap_or(0).max(written);
-            let gaps = (first..racing.next.get()).filter(|tsc| !seen.contains(&(racing.lcore_of(*tsc), *tsc))).count();
-            assert!(gaps == 0 || missed > 0, "{what}: {gaps} records are missing, and nothing is reported");
+            let first = seen
+                .iter()
+                .map(|(_, tsc)| *tsc)
+                .min()
+                .unwrap_or(0)
+                .max(written);
+            let gaps = (first..racing.next.get())
+                .filter(|tsc| !seen.contains(&(racing.lcore_of(*tsc), *tsc)))
+                .count();
+            assert!(
+                gaps == 0 || missed > 0,
+                "{what}: {gaps} records are missing, and nothing is reported"
+            );
             for lcore in 0..2 {
                 let mine = seen.iter().filter(|(by, _)| *by == lcore);
                 assert!(mine.is_sorted(), "{what}: lcore {lcore} is out of order");
@@ -89,7 +120,10 @@ fn records_behind_a_loss_know_it() {
     let mut seen = Vec::new();
     // The second time, lcore 0 writes more than its ring holds.
     for (number, (from, to)) in [(1, 20), (20, 400), (400, 420)].into_iter().enumerate() {
-        for tsc in short_ones().skip_while(|tsc| *tsc < from).take_while(|tsc| *tsc < to) {
+        for tsc in short_ones()
+            .skip_while(|tsc| *tsc < from)
+            .take_while(|tsc| *tsc < to)
+        {
             writer.record(0, &record(tsc)).unwrap();
         }
         writer.record(1, &record(to)).unwrap();
@@ -98,13 +132,21 @@ fn records_behind_a_loss_know_it() {
         follower.take(copied, Duration::from_secs(number as u64));
     }
     let _ = follower.give_all(|record| {
-        seen.push((record.lcore.0, record.tsc.0, record.lost_since.map(|since| since.0)));
+        seen.push((
+            record.lcore.0,
+            record.tsc.0,
+            record.lost_since.map(|since| since.0),
+        ));
         ControlFlow::Continue(())
     });
     let first = short_ones().take_while(|tsc| *tsc < 20).last();
     assert!(follower.losses().count() == 1 && first.is_some());
     for (lcore, tsc, since) in seen {
-        assert_eq!(since, if lcore == 0 && tsc >= 20 { first } else { None }, "lcore {lcore} at {tsc}");
+        assert_eq!(
+            since,
+            if lcore == 0 && tsc >= 20 { first } else { None },
+            "lcore {lcore} at {tsc}"
+        );
     }
 }
 
@@ -193,7 +235,10 @@ fn what_is_left_out_is_counted() {
     write(10);
     let poll = tail.poll(&file, &mut Copied::default()).unwrap();
     assert_eq!((poll.slots, poll.lost), (0, 10));
-    let totals: Vec<_> = tail.totals().map(|(_, total)| (total.copied, total.lost)).collect();
+    let totals: Vec<_> = tail
+        .totals()
+        .map(|(_, total)| (total.copied, total.lost))
+        .collect();
     assert_eq!(totals, [(8, 22), (0, 0)]);
 }
 
@@ -249,8 +294,15 @@ fn nothing_is_torn_or_given_twice_and_what_is_lost_is_counted() {
         for seen in &seen {
             assert!(seen.is_sorted_by(|a, b| a < b), "once and in order");
         }
-        assert_eq!((seen[0].len() + seen[1].len()) as u64 + lost, RECORDS as u64, "{slots} slots, {lost} lost");
+        assert_eq!(
+            (seen[0].len() + seen[1].len()) as u64 + lost,
+            RECORDS as u64,
+            "{slots} slots, {lost} lost"
+        );
         assert_eq!(follower.losses().map(|loss| loss.slots).sum::<u64>(), lost);
-        assert_eq!((follower.late(), follower.problems().is_empty()), (late, true));
+        assert_eq!(
+            (follower.late(), follower.problems().is_empty()),
+            (late, true)
+        );
     }
 }

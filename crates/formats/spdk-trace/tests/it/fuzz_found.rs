@@ -18,11 +18,19 @@ struct Changing {
 
 impl Changing {
     fn never(bytes: Vec<u8>) -> Self {
-        Self { first: bytes, later: Vec::new(), reads_left: Cell::new(u32::MAX) }
+        Self {
+            first: bytes,
+            later: Vec::new(),
+            reads_left: Cell::new(u32::MAX),
+        }
     }
 
     fn now(&self) -> &Vec<u8> {
-        if self.reads_left.get() > 0 { &self.first } else { &self.later }
+        if self.reads_left.get() > 0 {
+            &self.first
+        } else {
+            &self.later
+        }
     }
 }
 
@@ -63,9 +71,15 @@ fn times(trace: &RawTrace) -> Vec<u64> {
 #[test]
 fn late_records_with_continuations_are_sorted() {
     let mut trace = TraceBuilder::new(Era::C).slots(16);
-    trace.tpoint(Tpoint::new(1, "SHORT")).tpoint(Tpoint::new(2, "LONG").str("s", 40));
-    trace.record(0, Record::new(1, 1_000)).record(0, Record::new(1, 1_080));
-    trace.record(0, Record::new(2, 1_060).str("a")).record(0, Record::new(2, 1_070).str("b"));
+    trace
+        .tpoint(Tpoint::new(1, "SHORT"))
+        .tpoint(Tpoint::new(2, "LONG").str("s", 40));
+    trace
+        .record(0, Record::new(1, 1_000))
+        .record(0, Record::new(1, 1_080));
+    trace
+        .record(0, Record::new(2, 1_060).str("a"))
+        .record(0, Record::new(2, 1_070).str("b"));
     trace.record(0, Record::new(1, 1_090));
     let trace = RawTrace::read(&trace.build()).unwrap();
     assert_eq!(times(&trace), [1_000, 1_060, 1_070, 1_080, 1_090]);
@@ -75,14 +89,28 @@ fn late_records_with_continuations_are_sorted() {
 /// is missing.
 #[test]
 fn a_file_may_shrink_while_it_is_read() {
-    for (records, reads_left) in [16_384, 24_576].into_iter().flat_map(|n| (0..16).map(move |left| (n, left))) {
+    for (records, reads_left) in [16_384, 24_576]
+        .into_iter()
+        .flat_map(|n| (0..16).map(move |left| (n, left)))
+    {
         let file = plain(16_384, records);
         let later = file.bytes[..file.layout.slot(0, 10_000)].to_vec();
-        let source = Changing { first: file.bytes, later, reads_left: Cell::new(reads_left) };
+        let source = Changing {
+            first: file.bytes,
+            later,
+            reads_left: Cell::new(reads_left),
+        };
         let trace = RawTrace::read(&source).unwrap();
         let (reported, missed) = (times(&trace), trace.problems().count(Problem::SlotsMissing));
-        assert!(reported.is_sorted() && reported.len() as u64 == trace.record_count(), "cut after {reads_left} reads");
-        assert!(missed > 0 || reported.len() == 16_384, "cut after {reads_left} reads: {} reported", reported.len());
+        assert!(
+            reported.is_sorted() && reported.len() as u64 == trace.record_count(),
+            "cut after {reads_left} reads"
+        );
+        assert!(
+            missed > 0 || reported.len() == 16_384,
+            "cut after {reads_left} reads: {} reported",
+            reported.len()
+        );
     }
 }
 
@@ -95,10 +123,19 @@ fn a_cursor_may_jump_anywhere_while_it_is_read() {
     later.set_next_entry(0, u64::MAX);
     for reads_left in 0..16 {
         let (first, later) = (file.bytes.clone(), later.bytes.clone());
-        let source = Changing { first, later, reads_left: Cell::new(reads_left) };
+        let source = Changing {
+            first,
+            later,
+            reads_left: Cell::new(reads_left),
+        };
         let trace = RawTrace::read(&source).unwrap();
-        let lost = trace.problems().count(Problem::Overwritten) + trace.problems().count(Problem::HalfWritten);
-        assert_eq!(trace.record_count() + lost, 64, "jumped after {reads_left} reads");
+        let lost = trace.problems().count(Problem::Overwritten)
+            + trace.problems().count(Problem::HalfWritten);
+        assert_eq!(
+            trace.record_count() + lost,
+            64,
+            "jumped after {reads_left} reads"
+        );
     }
 }
 
@@ -112,8 +149,17 @@ fn a_wrong_cursor_loses_no_records() {
             let trace = RawTrace::read(&file.bytes).unwrap();
             let reported = times(&trace);
             let newest = trace.problems().count(Problem::HalfWritten);
-            assert!(reported.is_sorted() && newest <= 1, "{slots} slots, cursor {cursor}: {:?}", trace.problems());
-            assert_eq!(reported.len() as u64 + newest, slots as u64, "cursor {cursor}: {:?}", trace.problems());
+            assert!(
+                reported.is_sorted() && newest <= 1,
+                "{slots} slots, cursor {cursor}: {:?}",
+                trace.problems()
+            );
+            assert_eq!(
+                reported.len() as u64 + newest,
+                slots as u64,
+                "cursor {cursor}: {:?}",
+                trace.problems()
+            );
         }
     }
 }
@@ -143,12 +189,18 @@ fn an_offset_that_no_file_can_have_is_left_out() {
         for offset in [u64::MAX, u64::MAX - 100, 1 << 63] {
             let mut trace = TraceBuilder::new(era).slots(16);
             trace.tpoint(Tpoint::new(1, "PLAIN"));
-            trace.record(0, Record::new(1, 1_000)).record(1, Record::new(1, 1_001));
+            trace
+                .record(0, Record::new(1, 1_000))
+                .record(1, Record::new(1, 1_001));
             let mut file = trace.build_file();
             file.set_u64(file.layout.lcore_offset(1), offset);
             let trace = RawTrace::read(&Changing::never(file.bytes)).unwrap();
             assert_eq!(times(&trace), [1_000], "{era:?}");
-            assert_eq!(trace.problems().count(Problem::HistoryOutside), 1, "{era:?}");
+            assert_eq!(
+                trace.problems().count(Problem::HistoryOutside),
+                1,
+                "{era:?}"
+            );
         }
     }
 }
@@ -158,7 +210,9 @@ fn an_offset_that_no_file_can_have_is_left_out() {
 fn what_is_missing_may_be_more_than_can_be_counted() {
     let mut trace = TraceBuilder::new(Era::C).slots(16);
     trace.tpoint(Tpoint::new(1, "PLAIN"));
-    trace.record(0, Record::new(1, 1_000)).record(1, Record::new(1, 1_001));
+    trace
+        .record(0, Record::new(1, 1_000))
+        .record(1, Record::new(1, 1_001));
     let mut file = trace.build_file();
     file.set_u64(file.layout.num_entries(0), u64::MAX);
     file.set_u64(file.layout.num_entries(1), u64::MAX);
@@ -170,7 +224,11 @@ fn what_is_missing_may_be_more_than_can_be_counted() {
 /// The maximum number of lcores, all with one history: reported one by one, in linear time.
 #[test]
 fn a_problem_of_every_lcore_is_found_fast() {
-    let mut trace = TraceBuilder::new(Era::F).slots(16).tpoint_count(2).owner_count(1).lcore_count(65_535);
+    let mut trace = TraceBuilder::new(Era::F)
+        .slots(16)
+        .tpoint_count(2)
+        .owner_count(1)
+        .lcore_count(65_535);
     trace.tpoint(Tpoint::new(1, "PLAIN"));
     trace.record(0, Record::new(1, 1_000));
     let mut file = trace.build_file();
@@ -187,10 +245,19 @@ fn a_problem_of_every_lcore_is_found_fast() {
 /// The maximum number of owners: the last id is the largest but one.
 #[test]
 fn the_last_of_all_owners_is_reported() {
-    let mut trace = TraceBuilder::new(Era::F).slots(16).tpoint_count(2).owner_count(65_535).owner_description_size(2);
-    trace.tpoint(Tpoint::new(1, "PLAIN")).owner(65_534, 0, 1, "x");
+    let mut trace = TraceBuilder::new(Era::F)
+        .slots(16)
+        .tpoint_count(2)
+        .owner_count(65_535)
+        .owner_description_size(2);
+    trace
+        .tpoint(Tpoint::new(1, "PLAIN"))
+        .owner(65_534, 0, 1, "x");
     let trace = RawTrace::read(&trace.build()).unwrap();
-    assert_eq!(trace.owners().all().map(|(id, _)| id).collect::<Vec<_>>(), [65_534]);
+    assert_eq!(
+        trace.owners().all().map(|(id, _)| id).collect::<Vec<_>>(),
+        [65_534]
+    );
 }
 
 /// Entries that seem to continue into the next one: reading each up to the end of the document
@@ -198,11 +265,19 @@ fn the_last_of_all_owners_is_reported() {
 #[test]
 fn a_broken_entry_does_not_reach_into_the_next() {
     let entries = r#"{":K":x","b},"#.repeat(50_000);
-    let text = format!(r#"{{"tsc_rate":1,"tpoints":[{{"name":"A","id":1}}],"entries":[{entries}0]}}"#);
+    let text =
+        format!(r#"{{"tsc_rate":1,"tpoints":[{{"name":"A","id":1}}],"entries":[{entries}0]}}"#);
     let trace = JsonTrace::parse(text.into_bytes()).unwrap();
     let problems = trace.for_each(|_| panic!("no entry is whole"));
     let broken = |finding: &&Finding| matches!(finding.problem, Problem::BrokenEntry(_));
-    assert_eq!(problems.iter().filter(broken).map(|finding| finding.count).sum::<u64>(), 50_001);
+    assert_eq!(
+        problems
+            .iter()
+            .filter(broken)
+            .map(|finding| finding.count)
+            .sum::<u64>(),
+        50_001
+    );
 }
 
 /// More arguments than SPDK has room for: those after the 256th have no index.
@@ -217,10 +292,12 @@ fn a_relation_names_the_right_argument_or_none() {
             args.join(",")
         );
         let mut related = None;
-        let problems = JsonTrace::parse(text.into_bytes()).unwrap().for_each(|record| {
-            related = record.related;
-            ControlFlow::Continue(())
-        });
+        let problems = JsonTrace::parse(text.into_bytes())
+            .unwrap()
+            .for_each(|record| {
+                related = record.related;
+                ControlFlow::Continue(())
+            });
         assert!(problems.is_empty(), "{problems:?}");
         assert_eq!(related.map(|related| related.arg), Some(named), "at {at}");
     }

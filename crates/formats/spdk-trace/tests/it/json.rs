@@ -44,21 +44,35 @@ fn shows(text: &str, expected: &[&str], reported: &[&str]) {
 #[track_caller]
 fn is_left_out(entry: &str, why: &str) {
     let text = document(&[ENTRIES[0], entry, ENTRIES[3]]);
-    let at = text.find(ENTRIES[0]).map_or(0, |first| first + ENTRIES[0].len() + 1);
-    shows(&text, &[LINES[0], LINES[3]], &[&format!("{why} x1 at {at:#x}")]);
+    let at = text
+        .find(ENTRIES[0])
+        .map_or(0, |first| first + ENTRIES[0].len() + 1);
+    shows(
+        &text,
+        &[LINES[0], LINES[3]],
+        &[&format!("{why} x1 at {at:#x}")],
+    );
 }
 
 /// `spdk_trace` up to v23.05 writes this for an object whose type has no prefix.
 #[test]
 fn an_objects_name_may_be_empty() {
     let entry = r#"{"lcore":0,"tpoint":321,"tsc":120,"object":{"id":"","value":5,"time":10},"args":[7,"s"]}"#;
-    shows(&document(&[entry]), &["0 120 DONE nameless(0x5)+10 n=7 s='s'"], &[]);
+    shows(
+        &document(&[entry]),
+        &["0 120 DONE nameless(0x5)+10 n=7 s='s'"],
+        &[],
+    );
 }
 
 #[test]
 fn entries_are_given_in_the_order_of_the_document() {
     shows(&document(&ENTRIES), &LINES, &[]);
-    shows(&document(&[ENTRIES[2], ENTRIES[0]]), &[LINES[2], LINES[0]], &[]);
+    shows(
+        &document(&[ENTRIES[2], ENTRIES[0]]),
+        &[LINES[2], LINES[0]],
+        &[],
+    );
     shows(&document(&[]), &[], &[]);
 }
 
@@ -67,9 +81,22 @@ fn tables_are_read() {
     let trace = JsonTrace::parse(document(&ENTRIES).into_bytes()).unwrap();
     assert_eq!(Some(trace.tick_rate()), TickRate::new(2_600_000_000));
     let tpoints = trace.tpoints().all();
-    let names: Vec<_> = tpoints.iter().map(|t| (t.id, t.name.as_str(), t.new_object, t.args.len())).collect();
-    assert_eq!(names, [(320, "NEW", true, 1), (321, "DONE", false, 2), (64, "PLAIN", false, 0)]);
-    assert_eq!((tpoints[1].args[1].kind, tpoints[1].args[1].size), (ArgKind::String, 40));
+    let names: Vec<_> = tpoints
+        .iter()
+        .map(|t| (t.id, t.name.as_str(), t.new_object, t.args.len()))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            (320, "NEW", true, 1),
+            (321, "DONE", false, 2),
+            (64, "PLAIN", false, 0)
+        ]
+    );
+    assert_eq!(
+        (tpoints[1].args[1].kind, tpoints[1].args[1].size),
+        (ArgKind::String, 40)
+    );
     assert_eq!(trace.owners(), None);
 }
 
@@ -78,7 +105,10 @@ fn text_may_stand_before_and_behind_the_document() {
     let document = document(&ENTRIES);
     for (before, behind) in [
         ("", "\nTrace Size of lcore (0): 5\n"),
-        ("Using newest trace file found: /dev/shm/nvmf_trace.pid1\nTrace Size of lcore (0): 5\n", "\n"),
+        (
+            "Using newest trace file found: /dev/shm/nvmf_trace.pid1\nTrace Size of lcore (0): 5\n",
+            "\n",
+        ),
         ("{ } a brace { [ without a key\n", "} ] \" {"),
         ("\u{feff}", ""),
     ] {
@@ -95,7 +125,11 @@ fn blanks_and_newlines_may_stand_everywhere() {
         in_string ^= c == '"' && before != '\\';
         before = c;
         let blank = if in_string { "" } else { " \n\t\r " };
-        if "{}[],:".contains(c) { spaced.extend([blank, &c.to_string(), blank]) } else { spaced.push(c) }
+        if "{}[],:".contains(c) {
+            spaced.extend([blank, &c.to_string(), blank]);
+        } else {
+            spaced.push(c);
+        }
     }
     shows(&spaced, &LINES, &[]);
 }
@@ -108,18 +142,23 @@ fn keys_may_come_in_any_order() {
     shows(&format!("{{{entries},{TPOINTS},{RATE}}}"), &LINES, &[]);
     shows(&format!("{{{entries},{RATE},{TPOINTS}}}"), &LINES, &[]);
     shows(&format!("{{{TPOINTS},{entries},{RATE}}}"), &LINES, &[]);
-    shows(&format!("{{{entries},{owners},{TPOINTS},{RATE}}}"), &LINES, &[]);
+    shows(
+        &format!("{{{entries},{owners},{TPOINTS},{RATE}}}"),
+        &LINES,
+        &[],
+    );
     for order in [
         format!("{{{entries},{owners},{TPOINTS},{RATE}}}"),
         format!("{{{owners},{RATE},{TPOINTS},{entries}}}"),
         format!("{{{TPOINTS},{entries},{owners},{RATE}}}"),
     ] {
         let trace = JsonTrace::parse(order.clone().into_bytes()).unwrap();
-        let owners = trace.owners().unwrap_or_else(|| panic!("no owners: {order}"));
+        let owners = trace
+            .owners()
+            .unwrap_or_else(|| panic!("no owners: {order}"));
         assert_eq!(owners, [("256".to_owned(), "somebody".to_owned())]);
     }
-    let entry =
-        r#"{"args":[7,"a [\"}\" b"],"object":{"time":10,"value":24326896,"id":"r0"},"tsc":120,"tpoint":321,"lcore":0}"#;
+    let entry = r#"{"args":[7,"a [\"}\" b"],"object":{"time":10,"value":24326896,"id":"r0"},"tsc":120,"tpoint":321,"lcore":0}"#;
     shows(&document(&[entry]), &[LINES[2]], &[]);
 }
 
@@ -127,7 +166,12 @@ fn keys_may_come_in_any_order() {
 #[ignore = "the tables are read up to the entries if rate and tracepoints are known by then; no writer has this order"]
 fn owners_may_stand_behind_the_entries() {
     let text = format!("{{{RATE},{TPOINTS},{},\"owners\":{{}}}}", entries(&ENTRIES));
-    assert!(JsonTrace::parse(text.into_bytes()).unwrap().owners().is_some());
+    assert!(
+        JsonTrace::parse(text.into_bytes())
+            .unwrap()
+            .owners()
+            .is_some()
+    );
 }
 
 #[test]
@@ -135,22 +179,36 @@ fn unknown_keys_are_passed_over() {
     let more = r#""x":{"a":[1,{"b":"}]\""}]},"y":null,"z":-1.5e3,"":[],"entry":[{"lcore":9}]"#;
     let entry = ENTRIES[1].replace("{\"lcore", &format!("{{{more},\"lcore"));
     let text = format!("{{{more},{RATE},{TPOINTS},{}}}", entries(&[&entry]));
-    shows(&text.replace("{\"name\"", &format!("{{{more},\"name\"")), &[LINES[1]], &[]);
+    shows(
+        &text.replace("{\"name\"", &format!("{{{more},\"name\"")),
+        &[LINES[1]],
+        &[],
+    );
 }
 
 #[test]
 fn strings_may_have_escapes() {
     let entry = r#"{"lcore":0,"tpoint":321,"tsc":1,"poller":"\u0074\"1","owner":"gr\u00f6\u00dfe \ud83d\ude00","args":[1,"\\\/\b\f\n\r\t\u0041"]}"#;
-    shows(&document(&[entry]), &["0 1 DONE t\"1 <größe 😀> n=1 s='\\/\u{8}\u{c}\n\r\tA'"], &[]);
+    shows(
+        &document(&[entry]),
+        &["0 1 DONE t\"1 <größe 😀> n=1 s='\\/\u{8}\u{c}\n\r\tA'"],
+        &[],
+    );
 }
 
 #[test]
 fn names_that_a_terminal_would_obey_are_escaped() {
     let tpoints = TPOINTS.replace("PLAIN", r"\u001b[1m");
-    let text = format!("{{\"owners\":{{\"1\":\"\\u0007x\"}},{RATE},{tpoints},{}}}", entries(&[ENTRIES[0]]));
+    let text = format!(
+        "{{\"owners\":{{\"1\":\"\\u0007x\"}},{RATE},{tpoints},{}}}",
+        entries(&[ENTRIES[0]])
+    );
     shows(&text, &["0 100 \\x1b[1m"], &[]);
     let trace = JsonTrace::parse(text.into_bytes()).unwrap();
-    assert_eq!(trace.owners(), Some(&[("1".to_owned(), "\\x07x".to_owned())][..]));
+    assert_eq!(
+        trace.owners(),
+        Some(&[("1".to_owned(), "\\x07x".to_owned())][..])
+    );
 }
 
 #[test]
@@ -166,7 +224,11 @@ fn an_overwritten_argument_is_null_in_v21_07_and_those_behind_it_are_lost() {
         ("", "0 1 DONE"),
         ("5,\"x\",6,\"more than declared\"", "0 1 DONE n=5 s='x'"),
     ] {
-        shows(&document(&[&entry(args), ENTRIES[0]]), &[expected, LINES[0]], &[]);
+        shows(
+            &document(&[&entry(args), ENTRIES[0]]),
+            &[expected, LINES[0]],
+            &[],
+        );
     }
 }
 
@@ -182,7 +244,11 @@ fn numbers_are_read_as_jq_rounds_them() {
         ("-1", u64::MAX),
         ("0", 0),
     ] {
-        shows(&document(&[&entry(text)]), &[&format!("0 {tsc} PLAIN")], &[]);
+        shows(
+            &document(&[&entry(text)]),
+            &[&format!("0 {tsc} PLAIN")],
+            &[],
+        );
     }
 }
 
@@ -201,10 +267,22 @@ fn an_entry_of_another_shape_is_left_out() {
         ("{}", "it has no lcore"),
         (r#"{"lcore":"0","tpoint":64,"tsc":1}"#, "a number"),
         (r#"{"lcore":0,"tpoint":64,"tsc":null}"#, "a number"),
-        (r#"{"lcore":0,"tpoint":64,"tsc":1,"size":4294967296}"#, "its size does not fit in 32 bits"),
-        (r#"{"lcore":0,"tpoint":64,"tsc":1,"args":{}}"#, "an array of arguments"),
-        (r#"{"lcore":0,"tpoint":64,"tsc":1,"args":[true]}"#, "a number"),
-        (r#"{"lcore":0,"tpoint":64,"tsc":1,"object":"r0"}"#, "an object"),
+        (
+            r#"{"lcore":0,"tpoint":64,"tsc":1,"size":4294967296}"#,
+            "its size does not fit in 32 bits",
+        ),
+        (
+            r#"{"lcore":0,"tpoint":64,"tsc":1,"args":{}}"#,
+            "an array of arguments",
+        ),
+        (
+            r#"{"lcore":0,"tpoint":64,"tsc":1,"args":[true]}"#,
+            "a number",
+        ),
+        (
+            r#"{"lcore":0,"tpoint":64,"tsc":1,"object":"r0"}"#,
+            "an object",
+        ),
         (r#"{"lcore":0,"tpoint":64,"tsc":1,"poller":7}"#, "a string"),
         ("[]", "an entry"),
         ("null", "an entry"),
@@ -224,11 +302,21 @@ fn a_broken_definition_is_left_out_and_so_are_its_entries() {
         "null",
         r#"{"name":"PLAIN","id":64,"args":7}"#,
     ] {
-        let tpoints = TPOINTS.replace(r#"{"name":"PLAIN","id":64,"new_object":false,"args":[]}"#, broken);
+        let tpoints = TPOINTS.replace(
+            r#"{"name":"PLAIN","id":64,"new_object":false,"args":[]}"#,
+            broken,
+        );
         let text = format!("{{{RATE},{tpoints},{}}}", entries(&ENTRIES));
         let (lines, found) = read_json(text.as_str());
         assert_eq!(lines, LINES[1..], "{text}");
-        assert_eq!((found.count(spdk_trace::Problem::BrokenDefinition), found.iter().count()), (1, 2), "{text}");
+        assert_eq!(
+            (
+                found.count(spdk_trace::Problem::BrokenDefinition),
+                found.iter().count()
+            ),
+            (1, 2),
+            "{text}"
+        );
     }
 }
 
@@ -237,24 +325,42 @@ fn tables_of_another_shape_are_left_out() {
     let entries = entries(&ENTRIES);
     for rate in ["\"2600000000\"", "null", "{}", "0"] {
         let (lines, found) = read_json(format!("{{\"tsc_rate\":{rate},{TPOINTS},{entries}}}"));
-        assert_eq!((lines.len(), problems(&found)), (4, vec!["NoTickRate x1 at 0x0".to_owned()]), "tsc_rate {rate}");
+        assert_eq!(
+            (lines.len(), problems(&found)),
+            (4, vec!["NoTickRate x1 at 0x0".to_owned()]),
+            "tsc_rate {rate}"
+        );
     }
     for owners in ["null", "[]", "{\"1\":2}", "7"] {
-        let (lines, _) = read_json(format!("{{\"owners\":{owners},{RATE},{TPOINTS},{entries}}}"));
+        let (lines, _) = read_json(format!(
+            "{{\"owners\":{owners},{RATE},{TPOINTS},{entries}}}"
+        ));
         assert_eq!(lines, LINES, "owners {owners}");
     }
     for tpoints in ["null", "{}", "7"] {
         let (lines, found) = read_json(format!("{{{RATE},\"tpoints\":{tpoints},{entries}}}"));
-        assert_eq!((lines.len(), found.count(spdk_trace::Problem::UnknownTpoint)), (0, 4), "tpoints {tpoints}");
+        assert_eq!(
+            (lines.len(), found.count(spdk_trace::Problem::UnknownTpoint)),
+            (0, 4),
+            "tpoints {tpoints}"
+        );
     }
 }
 
 #[test]
 fn what_is_no_document_is_reported() {
     let fails = |text: &str| JsonTrace::parse(text.into()).unwrap_err().to_string();
-    assert!(matches!(JsonTrace::parse(Vec::new()), Err(Error::NoDocument { .. })));
-    assert!(fails("TSC Rate: 2600000000\n").contains("give the raw trace file, or the output of spdk_trace -j"));
-    assert!(fails("nothing \x1b[1m here").ends_with("the text begins with \"nothing \\x1b[1m here\""));
+    assert!(matches!(
+        JsonTrace::parse(Vec::new()),
+        Err(Error::NoDocument { .. })
+    ));
+    assert!(
+        fails("TSC Rate: 2600000000\n")
+            .contains("give the raw trace file, or the output of spdk_trace -j")
+    );
+    assert!(
+        fails("nothing \x1b[1m here").ends_with("the text begins with \"nothing \\x1b[1m here\"")
+    );
     assert!(fails("{{{{[[[[").contains("no JSON document"));
 }
 
@@ -262,12 +368,22 @@ fn what_is_no_document_is_reported() {
 fn nesting_is_not_followed() {
     let deep = "[{\"a\":".repeat(100_000);
     let closed = format!("{deep}1{}", "}]".repeat(100_000));
-    shows(&format!("{{\"x\":{closed},{RATE},{TPOINTS},{}}}", entries(&ENTRIES)), &LINES, &[]);
+    shows(
+        &format!("{{\"x\":{closed},{RATE},{TPOINTS},{}}}", entries(&ENTRIES)),
+        &LINES,
+        &[],
+    );
     is_left_out(&closed, "BrokenEntry(\"an entry\")");
     let entry = format!("{{\"x\":{closed},{}", &ENTRIES[0][1..]);
     shows(&document(&[&entry]), &[LINES[0]], &[]);
     // The nesting is never closed.
-    let (lines, found) = read_json(format!("{{{RATE},{TPOINTS},\"entries\":[{},{deep}", ENTRIES[0]));
-    assert_eq!((lines, found.count(spdk_trace::Problem::DocumentCut)), (vec![LINES[0].to_owned()], 1));
+    let (lines, found) = read_json(format!(
+        "{{{RATE},{TPOINTS},\"entries\":[{},{deep}",
+        ENTRIES[0]
+    ));
+    assert_eq!(
+        (lines, found.count(spdk_trace::Problem::DocumentCut)),
+        (vec![LINES[0].to_owned()], 1)
+    );
     assert!(JsonTrace::parse(deep.into_bytes()).is_err());
 }

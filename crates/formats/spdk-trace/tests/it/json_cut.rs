@@ -30,31 +30,53 @@ fn a_document_may_be_cut_at_every_byte() {
         let cut = &text[..len];
         if len < begins {
             let error = JsonTrace::parse(cut.into()).unwrap_err();
-            assert!(matches!(error, Error::NoDocument { .. } | Error::BrokenDocument { .. }), "{cut}: {error}");
+            assert!(
+                matches!(
+                    error,
+                    Error::NoDocument { .. } | Error::BrokenDocument { .. }
+                ),
+                "{cut}: {error}"
+            );
             continue;
         }
         let whole = ends.iter().filter(|end| **end <= len).count();
         let (lines, found) = read_json(cut);
         assert_eq!(lines, LINES[..whole], "{cut}");
-        let reported = if len > ends[2] { vec![] } else { vec![format!("DocumentCut x1 at {len:#x}")] };
+        let reported = if len > ends[2] {
+            vec![]
+        } else {
+            vec![format!("DocumentCut x1 at {len:#x}")]
+        };
         assert_eq!(problems(&found), reported, "{cut}");
     }
 }
 
 #[test]
 fn where_the_entries_come_first_a_cut_takes_the_tracepoints_with_it() {
-    let text = format!("{{\"entries\":[{}],{}", ENTRIES.join(","), &TABLES[1..TABLES.len() - 12]);
+    let text = format!(
+        "{{\"entries\":[{}],{}",
+        ENTRIES.join(","),
+        &TABLES[1..TABLES.len() - 12]
+    );
     let whole = format!("{text}}}");
     assert_eq!(read_json(whole).0, LINES);
     // Cut within the entries: their tables are missing, and the cut is reported once.
     let (lines, found) = read_json(&text[..60]);
     assert_eq!(lines, [""; 0]);
-    assert_eq!(found.count(spdk_trace::Problem::DocumentCut), 1, "{:?}", problems(&found));
+    assert_eq!(
+        found.count(spdk_trace::Problem::DocumentCut),
+        1,
+        "{:?}",
+        problems(&found)
+    );
     // Cut within the owners or after them.
     let (lines, found) = read_json(text.as_str());
     assert_eq!(
         (lines, problems(&found)),
-        (LINES.map(str::to_owned).to_vec(), vec![format!("DocumentCut x1 at {:#x}", text.len())])
+        (
+            LINES.map(str::to_owned).to_vec(),
+            vec![format!("DocumentCut x1 at {:#x}", text.len())]
+        )
     );
 }
 

@@ -10,13 +10,20 @@ use serde_json::{Map, Value, json};
 use spdk_trace::Problem;
 
 /// The tracepoints: id, name, and the type of each argument.
-const TPOINTS: [(u64, &str, &[u64]); 3] = [(64, "NONE", &[]), (65, "NUMBERS", &[0, 1]), (1000, "TEXTS", &[2, 0, 2])];
+const TPOINTS: [(u64, &str, &[u64]); 3] = [
+    (64, "NONE", &[]),
+    (65, "NUMBERS", &[0, 1]),
+    (1000, "TEXTS", &[2, 0, 2]),
+];
 
 fn tables() -> [String; 3] {
     let tpoints: Vec<_> = TPOINTS
         .iter()
         .map(|(id, name, args)| {
-            let args: Vec<_> = args.iter().map(|kind| json!({"name": "a", "type": kind, "size": 8})).collect();
+            let args: Vec<_> = args
+                .iter()
+                .map(|kind| json!({"name": "a", "type": kind, "size": 8}))
+                .collect();
             json!({"name": name, "id": id, "new_object": true, "args": args})
         })
         .collect();
@@ -47,13 +54,23 @@ fn expected(entry: &Value) -> Option<String> {
     let (_, name, _) = TPOINTS.iter().find(|(known, ..)| *known == id)?;
     u16::try_from(lcore).ok()?;
     let mut line = format!("{lcore} {tsc} {name}");
-    let owner = if entry.contains_key("owner") { format!("<{owner}>") } else { owner };
-    let size = if size == 0 { String::new() } else { format!("size {size}") };
+    let owner = if entry.contains_key("owner") {
+        format!("<{owner}>")
+    } else {
+        owner
+    };
+    let size = if size == 0 {
+        String::new()
+    } else {
+        format!("size {size}")
+    };
     let related = object_name(&related).map_or_else(String::new, |name| format!("({name})"));
     let poller = entry.contains_key("poller").then_some(poller);
-    for part in
-        poller.into_iter().chain([owner, size, object, related, args].into_iter().filter(|part| !part.is_empty()))
-    {
+    for part in poller.into_iter().chain(
+        [owner, size, object, related, args]
+            .into_iter()
+            .filter(|part| !part.is_empty()),
+    ) {
         line.push(' ');
         line.push_str(&part);
     }
@@ -62,7 +79,10 @@ fn expected(entry: &Value) -> Option<String> {
 
 fn number(value: &Value) -> Option<u64> {
     let signed = value.as_i64().map(i64::cast_unsigned);
-    value.as_u64().or(signed).or(value.as_f64().map(|float| float as u64))
+    value
+        .as_u64()
+        .or(signed)
+        .or(value.as_f64().map(|float| float as u64))
 }
 
 fn object_name(text: &str) -> Option<String> {
@@ -70,7 +90,10 @@ fn object_name(text: &str) -> Option<String> {
     let prefix = chars.next()?;
     let digits = chars.as_str();
     let all_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
-    all_digits.then(|| digits.parse::<u64>().ok()).flatten().map(|number| format!("{prefix}{number}"))
+    all_digits
+        .then(|| digits.parse::<u64>().ok())
+        .flatten()
+        .map(|number| format!("{prefix}{number}"))
 }
 
 fn shown_object(object: &Map<String, Value>) -> Option<String> {
@@ -87,7 +110,10 @@ fn shown_object(object: &Map<String, Value>) -> Option<String> {
         None => String::new(),
         Some(time) => format!("+{}", number(time)?),
     };
-    Some(id.map_or_else(|| format!("value({value:#x})"), |name| format!("{name}({value:#x}){age}")))
+    Some(id.map_or_else(
+        || format!("value({value:#x})"),
+        |name| format!("{name}({value:#x}){age}"),
+    ))
 }
 
 fn shown_args(args: Option<&Value>, id: u64) -> Option<String> {
@@ -96,7 +122,10 @@ fn shown_args(args: Option<&Value>, id: u64) -> Option<String> {
         None => &empty,
         Some(args) => args.as_array()?,
     };
-    let kinds = TPOINTS.iter().find(|(known, ..)| *known == id).map_or(&[][..], |(.., kinds)| kinds);
+    let kinds = TPOINTS
+        .iter()
+        .find(|(known, ..)| *known == id)
+        .map_or(&[][..], |(.., kinds)| kinds);
     let mut shown = Vec::new();
     for (i, arg) in args.iter().enumerate() {
         let arg = match arg {
@@ -104,7 +133,11 @@ fn shown_args(args: Option<&Value>, id: u64) -> Option<String> {
             Value::String(text) => format!("a='{text}'"),
             arg => {
                 let number = number(arg)?;
-                if kinds.get(i) == Some(&1) { format!("a={number:#x}") } else { format!("a={number}") }
+                if kinds.get(i) == Some(&1) {
+                    format!("a={number:#x}")
+                } else {
+                    format!("a={number}")
+                }
             }
         };
         shown.push(arg);
@@ -134,17 +167,26 @@ fn any_text() -> impl Strategy<Value = Value> {
 
 /// Generates any value, which is mostly wrong for a field.
 fn any_value() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![Just(Value::Null), any::<bool>().prop_map(Value::from), any_number(), any_text()];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any_number(),
+        any_text()
+    ];
     leaf.prop_recursive(3, 12, 4, |inner| {
         prop_oneof![
             vec(inner.clone(), 0..4).prop_map(Value::from),
-            vec(("[a-z]{1,6}", inner), 0..4).prop_map(|pairs| Value::Object(pairs.into_iter().collect())),
+            vec(("[a-z]{1,6}", inner), 0..4)
+                .prop_map(|pairs| Value::Object(pairs.into_iter().collect())),
         ]
     })
 }
 
 /// Generates a field that is mostly present and mostly valid.
-fn field(right: impl Strategy<Value = Value> + 'static, there: u32) -> impl Strategy<Value = Option<Value>> {
+fn field(
+    right: impl Strategy<Value = Value> + 'static,
+    there: u32,
+) -> impl Strategy<Value = Option<Value>> {
     prop_oneof![
         there => right.prop_map(Some),
         20 => Just(None),
@@ -153,13 +195,24 @@ fn field(right: impl Strategy<Value = Value> + 'static, there: u32) -> impl Stra
 }
 
 fn any_entry() -> impl Strategy<Value = Value> {
-    let id = prop_oneof![8 => prop::sample::select(vec![64_u64, 65, 1000]), 1 => 0_u64..70_000].prop_map(Value::from);
-    let object =
-        (field(any_text(), 60), field(any_number(), 200), field(any_number(), 40)).prop_map(|(id, value, time)| {
+    let id = prop_oneof![8 => prop::sample::select(vec![64_u64, 65, 1000]), 1 => 0_u64..70_000]
+        .prop_map(Value::from);
+    let object = (
+        field(any_text(), 60),
+        field(any_number(), 200),
+        field(any_number(), 40),
+    )
+        .prop_map(|(id, value, time)| {
             let fields = [("id", id), ("value", value), ("time", time)];
-            Value::Object(fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect())
+            Value::Object(
+                fields
+                    .into_iter()
+                    .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+                    .collect(),
+            )
         });
-    let arg = prop_oneof![10 => any_number(), 10 => any_text(), 1 => Just(Value::Null), 1 => any_value()];
+    let arg =
+        prop_oneof![10 => any_number(), 10 => any_text(), 1 => Just(Value::Null), 1 => any_value()];
     let fields = (
         field(any_number(), 2000),
         field(id, 2000),
@@ -172,12 +225,19 @@ fn any_entry() -> impl Strategy<Value = Value> {
         field(vec(arg, 0..5).prop_map(Value::from), 60),
         field(any_value(), 20),
     );
-    let keys = ["lcore", "tpoint", "tsc", "poller", "owner", "size", "object", "related", "args", "unknown"];
+    let keys = [
+        "lcore", "tpoint", "tsc", "poller", "owner", "size", "object", "related", "args", "unknown",
+    ];
     let entry = fields.prop_map(move |(a, b, c, d, e, f, g, h, i, j)| {
         let values = [a, b, c, d, e, f, g, h, i, j];
-        keys.iter().zip(values).filter_map(|(key, value)| Some(((*key).to_owned(), value?))).collect::<Vec<_>>()
+        keys.iter()
+            .zip(values)
+            .filter_map(|(key, value)| Some(((*key).to_owned(), value?)))
+            .collect::<Vec<_>>()
     });
-    let entry = entry.prop_shuffle().prop_map(|fields| Value::Object(fields.into_iter().collect()));
+    let entry = entry
+        .prop_shuffle()
+        .prop_map(|fields| Value::Object(fields.into_iter().collect()));
     prop_oneof![30 => entry, 1 => any_value()]
 }
 

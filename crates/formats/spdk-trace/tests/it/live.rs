@@ -20,14 +20,20 @@ fn check(trace: &RawTrace, lcore_of: impl Fn(u64) -> u32) -> BTreeSet<(u32, u64)
     let mut lanes: HashMap<u32, (u64, bool, Option<Ticks>)> = HashMap::new();
     trace.for_each(|record| {
         let (lcore, tsc, whole) = check_record(record);
-        assert!((tsc, lcore) > last, "{tsc} on lcore {lcore} comes after {last:?}");
+        assert!(
+            (tsc, lcore) > last,
+            "{tsc} on lcore {lcore} comes after {last:?}"
+        );
         last = (tsc, lcore);
         let (before, was_whole, lost_since) = lanes.entry(lcore).or_insert((tsc, true, None));
         // If arguments are lost, records may be too: their slots are unknown.
         if !*was_whole || (*before + 1..tsc).any(|missing| lcore_of(missing) == lcore) {
             *lost_since = Some(Ticks(*before));
         }
-        assert_eq!(record.lost_since, *lost_since, "{tsc} on lcore {lcore} comes after {before}");
+        assert_eq!(
+            record.lost_since, *lost_since,
+            "{tsc} on lcore {lcore} comes after {before}"
+        );
         (*before, *was_whole) = (tsc, whole);
         seen.insert((lcore, tsc));
         cut += u64::from(!whole);
@@ -47,9 +53,14 @@ fn read_racing(racing: &Racing) -> u64 {
     // record takes.
     let survivors = racing.writer.borrow().survivors();
     for lcore in 0..racing.lcores {
-        let is_old = |record: &&Survivor| record.lcore == lcore && record.tsc < first_new && record.finished;
+        let is_old =
+            |record: &&Survivor| record.lcore == lcore && record.tsc < first_new && record.finished;
         for record in survivors.iter().filter(is_old).skip(3) {
-            assert!(seen.contains(&(lcore, record.tsc)), "tsc {} of lcore {lcore} was not read", record.tsc);
+            assert!(
+                seen.contains(&(lcore, record.tsc)),
+                "tsc {} of lcore {lcore} was not read",
+                record.tsc
+            );
         }
     }
     for finding in trace.problems().iter() {
@@ -62,7 +73,10 @@ fn read_racing(racing: &Racing) -> u64 {
     }
     // Records unfinished at the end of the read can't have been read.
     let next = racing.next.get();
-    assert!(seen.iter().all(|(_, tsc)| *tsc < next), "a half-written record was given");
+    assert!(
+        seen.iter().all(|(_, tsc)| *tsc < next),
+        "a half-written record was given"
+    );
     trace.problems().count(Problem::Overwritten)
 }
 
@@ -70,7 +84,16 @@ fn read_racing(racing: &Racing) -> u64 {
 fn a_writer_that_goes_on_between_two_reads() {
     for era in Era::ALL {
         let place = Place::new(&format!("between-{era:?}"));
-        for (written, burst) in [(0, 1), (20, 1), (20, 9), (40, 2), (64, 1), (150, 3), (1_000, 8), (1_000, 200)] {
+        for (written, burst) in [
+            (0, 1),
+            (20, 1),
+            (20, 9),
+            (40, 2),
+            (64, 1),
+            (150, 3),
+            (1_000, 8),
+            (1_000, 200),
+        ] {
             let mut racing = Racing::new(&place, era, 64, 2);
             racing.write(written);
             racing.burst = burst;
@@ -85,9 +108,17 @@ fn a_writer_that_goes_on_within_a_slot() {
     let mut lost = 0;
     for era in [Era::C, Era::F] {
         for most in [8, 13, 32, 100, 1000] {
-            for (written, burst) in
-                [(0, 1), (30, 1), (63, 1), (64, 1), (65, 1), (150, 1), (151, 2), (153, 5), (160, 70)]
-            {
+            for (written, burst) in [
+                (0, 1),
+                (30, 1),
+                (63, 1),
+                (64, 1),
+                (65, 1),
+                (150, 1),
+                (151, 2),
+                (153, 5),
+                (160, 70),
+            ] {
                 let mut racing = Racing::new(&place, era, 64, 2);
                 racing.write(written);
                 (racing.burst, racing.most) = (burst, most);
@@ -95,7 +126,10 @@ fn a_writer_that_goes_on_within_a_slot() {
             }
         }
     }
-    assert!(lost > 1000, "only {lost} slots were overwritten: the writer never came round");
+    assert!(
+        lost > 1000,
+        "only {lost} slots were overwritten: the writer never came round"
+    );
 }
 
 #[test]
@@ -143,7 +177,9 @@ fn a_writer_in_its_own_thread() {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for tsc in 1_u64.. {
-                    if stop.load(Ordering::Relaxed) || writer.record(lcore_of(tsc), &record(tsc)).is_err() {
+                    if stop.load(Ordering::Relaxed)
+                        || writer.record(lcore_of(tsc), &record(tsc)).is_err()
+                    {
                         break;
                     }
                 }

@@ -27,20 +27,36 @@ fn raw(path: &Path) -> RawTrace {
 
 /// Returns the time from which SPDK's printer shows records.
 fn shown_from(path: &Path, trace: &RawTrace) -> Ticks {
-    if KEEPS_ALL_UNLESS_WRAPPED.iter().any(|version| path.to_string_lossy().contains(version)) {
+    if KEEPS_ALL_UNLESS_WRAPPED
+        .iter()
+        .any(|version| path.to_string_lossy().contains(version))
+    {
         return trace.common_start();
     }
-    trace.rings().filter_map(|ring| ring.span).map(|(first, _)| first).max().unwrap_or_default()
+    trace
+        .rings()
+        .filter_map(|ring| ring.span)
+        .map(|(first, _)| first)
+        .max()
+        .unwrap_or_default()
 }
 
 /// Returns the record as `spdk_trace -j` represents it.
 fn as_json<'a>(record: &Record<'a>, with_owners: bool) -> Record<'a> {
     let object = match record.object {
         Object::Untyped(id) | Object::Unseen(id) => Object::ValueOnly(id),
-        Object::Known { name, id, .. } if record.tpoint.new_object => Object::Known { name, id, age: None },
+        Object::Known { name, id, .. } if record.tpoint.new_object => Object::Known {
+            name,
+            id,
+            age: None,
+        },
         object => object,
     };
-    Record { object, owner: record.owner.filter(|_| with_owners), ..*record }
+    Record {
+        object,
+        owner: record.owner.filter(|_| with_owners),
+        ..*record
+    }
 }
 
 #[test]
@@ -78,8 +94,15 @@ fn real_files_have_no_flaws() {
         let trace = raw(&path);
         assert_eq!(problems(trace.problems()), [""; 0], "{}", path.display());
         let wrapped = trace.rings().any(|ring| ring.wrapped);
-        let name = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        println!("{}: {} records, wrapped: {wrapped}", path.display(), trace.record_count());
+        let name = path
+            .file_stem()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        println!(
+            "{}: {} records, wrapped: {wrapped}",
+            path.display(),
+            trace.record_count()
+        );
         assert_eq!(wrapped, !name.contains("nowrap"), "{}", path.display());
     }
 }

@@ -12,12 +12,24 @@ fn reads_back(trace: &TraceBuilder) -> Result<(), TestCaseError> {
     let raw = read(&file.bytes);
     prop_assert_eq!(problems(raw.problems()), vec![""; 0]);
     prop_assert_eq!(raw.record_count(), records.len() as u64);
-    prop_assert_eq!(lines(&raw), Model::new(&file, trace.tpoints().cloned()).lines(records.clone()));
+    prop_assert_eq!(
+        lines(&raw),
+        Model::new(&file, trace.tpoints().cloned()).lines(records.clone())
+    );
     for ring in raw.rings() {
-        let mine: Vec<_> = records.iter().filter(|r| r.lcore == u32::from(ring.lcore.0)).collect();
+        let mine: Vec<_> = records
+            .iter()
+            .filter(|r| r.lcore == u32::from(ring.lcore.0))
+            .collect();
         prop_assert_eq!(ring.records, mine.len() as u64);
-        prop_assert_eq!(ring.span.map(|(first, _)| first.0), mine.first().map(|r| r.tsc));
-        prop_assert_eq!(ring.span.map(|(_, last)| last.0), mine.last().map(|r| r.tsc));
+        prop_assert_eq!(
+            ring.span.map(|(first, _)| first.0),
+            mine.first().map(|r| r.tsc)
+        );
+        prop_assert_eq!(
+            ring.span.map(|(_, last)| last.0),
+            mine.last().map(|r| r.tsc)
+        );
         prop_assert_eq!(ring.late, 0);
     }
     Ok(())
@@ -49,7 +61,9 @@ every_trace_is_read_back! {
 /// load does not report its own.
 fn declared(tpoint: &Tpoint) -> testkit::Tpoint {
     let mut declared = testkit::Tpoint::new(tpoint.id, tpoint.name.clone());
-    declared = declared.owner_type(tpoint.owner_type).object_type(tpoint.object_type);
+    declared = declared
+        .owner_type(tpoint.owner_type)
+        .object_type(tpoint.object_type);
     declared.new_object = tpoint.new_object;
     for arg in &tpoint.args {
         let kind = match arg.kind {
@@ -59,7 +73,12 @@ fn declared(tpoint: &Tpoint) -> testkit::Tpoint {
         };
         declared = declared.arg(&arg.name, kind, arg.size);
     }
-    tpoint.relations.iter().fold(declared, |declared, relation| declared.relates(relation.object_type, relation.arg))
+    tpoint
+        .relations
+        .iter()
+        .fold(declared, |declared, relation| {
+            declared.relates(relation.object_type, relation.arg)
+        })
 }
 
 fn is_printed_as_it_was(load: &Workload) {
@@ -68,8 +87,13 @@ fn is_printed_as_it_was(load: &Workload) {
     let what = format!("era {:?}, seed {}", load.era, load.seed);
     assert_eq!(problems(raw.problems()), [""; 0], "{what}");
     let late: u64 = raw.rings().map(|ring| ring.late).sum();
-    assert_eq!(late == 0, load.early_starts_per_mille == 0, "{what}: {late} late records");
-    let expected = Model::new(&generated.file, raw.tpoints().all().iter().map(declared)).lines(generated.truth.clone());
+    assert_eq!(
+        late == 0,
+        load.early_starts_per_mille == 0,
+        "{what}: {late} late records"
+    );
+    let expected = Model::new(&generated.file, raw.tpoints().all().iter().map(declared))
+        .lines(generated.truth.clone());
     let lines = lines(&raw);
     assert_eq!(lines.len(), expected.len(), "{what}");
     for (line, expected) in lines.iter().zip(&expected) {
@@ -80,7 +104,12 @@ fn is_printed_as_it_was(load: &Workload) {
 #[test]
 fn a_load_that_does_not_wrap() {
     for era in Era::ALL {
-        is_printed_as_it_was(&Workload { requests: 300, slots: 4096, owner_count: 300, ..Workload::new(era) });
+        is_printed_as_it_was(&Workload {
+            requests: 300,
+            slots: 4096,
+            owner_count: 300,
+            ..Workload::new(era)
+        });
     }
 }
 
@@ -88,8 +117,20 @@ fn a_load_that_does_not_wrap() {
 fn a_load_that_wraps_with_many_records_of_an_earlier_time() {
     for era in Era::ALL {
         for seed in 1..4 {
-            let load = Workload { seed, slots: 256, lcores: 3, early_starts_per_mille: 300, ..Workload::new(era) };
-            is_printed_as_it_was(&Workload { owner_count: 300, ..load }.filling(300));
+            let load = Workload {
+                seed,
+                slots: 256,
+                lcores: 3,
+                early_starts_per_mille: 300,
+                ..Workload::new(era)
+            };
+            is_printed_as_it_was(
+                &Workload {
+                    owner_count: 300,
+                    ..load
+                }
+                .filling(300),
+            );
         }
     }
 }
@@ -97,7 +138,12 @@ fn a_load_that_wraps_with_many_records_of_an_earlier_time() {
 #[test]
 fn a_load_without_records_of_an_earlier_time() {
     for era in Era::ALL {
-        let load = Workload { slots: 512, early_starts_per_mille: 0, owner_count: 300, ..Workload::new(era) };
+        let load = Workload {
+            slots: 512,
+            early_starts_per_mille: 0,
+            owner_count: 300,
+            ..Workload::new(era)
+        };
         is_printed_as_it_was(&load.filling(125));
     }
 }

@@ -54,11 +54,19 @@ impl Columns {
         let values = |kind| match kind {
             Kind::Int => Values::Ints(Vec::new()),
             Kind::Bool => Values::Bools(Vec::new()),
-            Kind::Text => Values::Texts { numbers: Vec::new(), texts: Texts::default() },
+            Kind::Text => Values::Texts {
+                numbers: Vec::new(),
+                texts: Texts::default(),
+            },
         };
-        let column =
-            |field: &Field| Column { values: values(field.kind), present: field.optional.then(Vec::<bool>::new) };
-        Self { columns: fields.iter().map(column).collect(), text_bytes: 0 }
+        let column = |field: &Field| Column {
+            values: values(field.kind),
+            present: field.optional.then(Vec::<bool>::new),
+        };
+        Self {
+            columns: fields.iter().map(column).collect(),
+            text_bytes: 0,
+        }
     }
 
     /// Adds a number to a column of numbers, or a missing one if the column allows it. Every column
@@ -66,7 +74,13 @@ impl Columns {
     /// group then can't be written.
     #[inline]
     pub fn int(&mut self, column: usize, value: Option<i64>) {
-        let Some(Column { values: Values::Ints(ints), present }) = self.columns.get_mut(column) else { return };
+        let Some(Column {
+            values: Values::Ints(ints),
+            present,
+        }) = self.columns.get_mut(column)
+        else {
+            return;
+        };
         ints.push(value.unwrap_or_default());
         if let Some(present) = present {
             present.push(value.is_some());
@@ -76,7 +90,13 @@ impl Columns {
     /// Adds a boolean: see [`Self::int`].
     #[inline]
     pub fn bool(&mut self, column: usize, value: Option<bool>) {
-        let Some(Column { values: Values::Bools(bools), present }) = self.columns.get_mut(column) else { return };
+        let Some(Column {
+            values: Values::Bools(bools),
+            present,
+        }) = self.columns.get_mut(column)
+        else {
+            return;
+        };
         bools.push(value.unwrap_or_default());
         if let Some(present) = present {
             present.push(value.is_some());
@@ -86,7 +106,11 @@ impl Columns {
     /// Adds a text: see [`Self::int`].
     #[inline]
     pub fn text(&mut self, column: usize, value: Option<&str>) {
-        let Some(Column { values: Values::Texts { numbers, texts }, present }) = self.columns.get_mut(column) else {
+        let Some(Column {
+            values: Values::Texts { numbers, texts },
+            present,
+        }) = self.columns.get_mut(column)
+        else {
             return;
         };
         let before = texts.total();
@@ -126,18 +150,29 @@ impl Columns {
     /// Sorts the rows by these columns, the first one first. A missing value counts as 0 or as
     /// empty text. The sort is stable.
     pub fn sort_by(&mut self, keys: &[usize]) {
-        let keys: Vec<Vec<i64>> = keys.iter().filter_map(|key| self.columns.get(*key)).map(Column::order).collect();
+        let keys: Vec<Vec<i64>> = keys
+            .iter()
+            .filter_map(|key| self.columns.get(*key))
+            .map(Column::order)
+            .collect();
         let rows = self.rows();
         if keys.iter().any(|key| key.len() != rows) {
             return;
         }
-        let compare = |a: usize, b: usize| keys.iter().map(|key| key[a].cmp(&key[b])).find(|it| it.is_ne());
+        let compare = |a: usize, b: usize| {
+            keys.iter()
+                .map(|key| key[a].cmp(&key[b]))
+                .find(|it| it.is_ne())
+        };
         if (1..rows).all(|row| compare(row - 1, row).is_none_or(std::cmp::Ordering::is_lt)) {
             return;
         }
         let mut order: Vec<u32> = (0..rows as u32).collect();
-        order.sort_by(|a, b| compare(*a as usize, *b as usize).unwrap_or(std::cmp::Ordering::Equal));
-        self.columns.iter_mut().for_each(|column| column.reorder(&order));
+        order
+            .sort_by(|a, b| compare(*a as usize, *b as usize).unwrap_or(std::cmp::Ordering::Equal));
+        self.columns
+            .iter_mut()
+            .for_each(|column| column.reorder(&order));
     }
 }
 
@@ -157,14 +192,20 @@ impl Column {
             Values::Bools(bools) => bools.iter().map(|it| i64::from(*it)).collect(),
             Values::Texts { numbers, texts } => {
                 let ranks = texts.ranks();
-                numbers.iter().map(|number| i64::from(ranks[*number as usize])).collect()
+                numbers
+                    .iter()
+                    .map(|number| i64::from(ranks[*number as usize]))
+                    .collect()
             }
         }
     }
 
     fn reorder(&mut self, order: &[u32]) {
         fn by<T: Copy>(values: &mut Vec<T>, order: &[u32]) {
-            *values = order.iter().filter_map(|from| values.get(*from as usize).copied()).collect();
+            *values = order
+                .iter()
+                .filter_map(|from| values.get(*from as usize).copied())
+                .collect();
         }
         match &mut self.values {
             Values::Ints(ints) => by(ints, order),

@@ -17,7 +17,9 @@ pub(crate) fn delta(out: &mut Vec<u8>, values: &[i64]) {
     varint(out, BLOCK as u64);
     varint(out, (BLOCK / PART) as u64);
     varint(out, values.len() as u64);
-    let Some((first, rest)) = values.split_first() else { return varint(out, 0) };
+    let Some((first, rest)) = values.split_first() else {
+        return varint(out, 0);
+    };
     varint(out, zigzag(*first));
     let mut before = *first;
     let mut deltas = [0i64; BLOCK];
@@ -39,7 +41,9 @@ fn delta_block(out: &mut Vec<u8>, deltas: &[i64]) {
     }
     let parts = packed.chunks(PART);
     // Parts after the last delta have no bits at all.
-    let widths = parts.clone().map(|part| bits(part.iter().fold(0, |all, one| all | one)));
+    let widths = parts
+        .clone()
+        .map(|part| bits(part.iter().fold(0, |all, one| all | one)));
     out.extend(widths.clone().map(|width| width as u8));
     for (part, width) in parts.zip(widths).take(deltas.len().div_ceil(PART)) {
         pack(out, part, width);
@@ -70,7 +74,10 @@ pub(crate) fn runs(out: &mut Vec<u8>, values: &[u32], width: u32) {
     // Start of the values not written yet: a multiple of 8 of them can be packed.
     let mut packed_from = 0;
     while at < values.len() {
-        let run = values[at..].iter().take_while(|value| **value == values[at]).count();
+        let run = values[at..]
+            .iter()
+            .take_while(|value| **value == values[at])
+            .count();
         // Packed values before a run must be a multiple of 8: the run lends the missing ones.
         let lent = (packed_from..at).len().next_multiple_of(8) - (at - packed_from);
         if run >= lent + 8 {
@@ -94,7 +101,9 @@ fn packed_groups(out: &mut Vec<u8>, values: &[u32], width: u32) {
     varint(out, (values.len().div_ceil(8) as u64) << 1 | 1);
     for group in values.chunks(8) {
         let mut wide = [0; 8];
-        wide.iter_mut().zip(group).for_each(|(wide, value)| *wide = u64::from(*value));
+        wide.iter_mut()
+            .zip(group)
+            .for_each(|(wide, value)| *wide = u64::from(*value));
         pack(out, &wide, width);
     }
 }
@@ -102,7 +111,12 @@ fn packed_groups(out: &mut Vec<u8>, values: &[u32], width: u32) {
 /// Encodes booleans, from the lowest bit on: `PLAIN`.
 pub(crate) fn truths(out: &mut Vec<u8>, values: impl Iterator<Item = bool>) {
     let values: Vec<bool> = values.collect();
-    out.extend(values.chunks(8).map(|group| group.iter().rev().fold(0, |byte, value| byte << 1 | u8::from(*value))));
+    out.extend(values.chunks(8).map(|group| {
+        group
+            .iter()
+            .rev()
+            .fold(0, |byte, value| byte << 1 | u8::from(*value))
+    }));
 }
 
 #[cfg(test)]
@@ -157,13 +171,22 @@ mod tests {
         let mut values = Vec::new();
         while values.len() < count {
             let head = read_varint(&mut bytes);
-            let len = if head & 1 == 1 { (head >> 1) as usize * width as usize } else { width.div_ceil(8) as usize };
+            let len = if head & 1 == 1 {
+                (head >> 1) as usize * width as usize
+            } else {
+                width.div_ceil(8) as usize
+            };
             let (piece, rest) = bytes.split_at(len);
             bytes = rest;
             if head & 1 == 1 {
-                values.extend((0..(head >> 1) as usize * 8).map(|at| read_bits(piece, at, width) as u32));
+                values.extend(
+                    (0..(head >> 1) as usize * 8).map(|at| read_bits(piece, at, width) as u32),
+                );
             } else {
-                let value = piece.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte));
+                let value = piece
+                    .iter()
+                    .rev()
+                    .fold(0, |value, byte| value << 8 | u32::from(*byte));
                 values.extend(std::iter::repeat_n(value, (head >> 1) as usize));
             }
         }
@@ -175,7 +198,10 @@ mod tests {
     fn read_delta(mut bytes: &[u8]) -> Vec<i64> {
         let back = |value: u64| (value >> 1) as i64 ^ -((value & 1) as i64);
         let (block, parts) = (read_varint(&mut bytes), read_varint(&mut bytes) as usize);
-        let (count, first) = (read_varint(&mut bytes) as usize, back(read_varint(&mut bytes)));
+        let (count, first) = (
+            read_varint(&mut bytes) as usize,
+            back(read_varint(&mut bytes)),
+        );
         let each = block as usize / parts;
         let mut values = vec![first];
         while values.len() < count {

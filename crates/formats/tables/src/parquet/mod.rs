@@ -10,7 +10,10 @@
 //! Sources: the Apache Parquet format, version 2.11 (`README.md`, `Encodings.md`,
 //! `src/main/thrift/parquet.thrift` of apache/parquet-format), and Thrift's compact protocol
 //! (`doc/specs/thrift-compact-protocol.md` of apache/thrift).
-#![expect(clippy::cast_possible_wrap, reason = "the format's numbers have signs, and groups have at most some MiB")]
+#![expect(
+    clippy::cast_possible_wrap,
+    reason = "the format's numbers have signs, and groups have at most some MiB"
+)]
 
 mod columns;
 mod encode;

@@ -52,24 +52,54 @@ struct Page {
 /// Appends the pages of a column.
 pub(crate) fn write(out: &mut Vec<u8>, column: &Column) -> Chunk {
     let rows = column.len();
-    let nulls = column.present.as_ref().map_or(0, |present| present.iter().filter(|it| !**it).count());
-    let mut chunk = Chunk { rows: rows as i64, nulls: nulls as i64, ..Chunk::default() };
+    let nulls = column
+        .present
+        .as_ref()
+        .map_or(0, |present| present.iter().filter(|it| !**it).count());
+    let mut chunk = Chunk {
+        rows: rows as i64,
+        nulls: nulls as i64,
+        ..Chunk::default()
+    };
     let mut data = Vec::new();
     if let Some(present) = &column.present {
         levels(&mut data, present);
     }
     let dictionary = values(&mut data, column, nulls > 0, &mut chunk);
-    let dictionary = dictionary.map(|(values, bytes)| Page { kind: DICTIONARY_PAGE, values, encoding: PLAIN, bytes });
-    let data = Page { kind: DATA_PAGE, values: rows, encoding: chunk.encoding, bytes: data };
+    let dictionary = dictionary.map(|(values, bytes)| Page {
+        kind: DICTIONARY_PAGE,
+        values,
+        encoding: PLAIN,
+        bytes,
+    });
+    let data = Page {
+        kind: DATA_PAGE,
+        values: rows,
+        encoding: chunk.encoding,
+        bytes: data,
+    };
     let pages: Vec<Page> = dictionary.into_iter().chain([data]).collect();
-    let packed: Vec<Vec<u8>> = pages.iter().map(|page| lz4_flex::block::compress(&page.bytes)).collect();
-    let (before, after): (usize, usize) =
-        (pages.iter().map(|page| page.bytes.len()).sum(), packed.iter().map(Vec::len).sum());
+    let packed: Vec<Vec<u8>> = pages
+        .iter()
+        .map(|page| lz4_flex::block::compress(&page.bytes))
+        .collect();
+    let (before, after): (usize, usize) = (
+        pages.iter().map(|page| page.bytes.len()).sum(),
+        packed.iter().map(Vec::len).sum(),
+    );
     // All pages of a chunk share one codec. Data that hardly shrinks is faster to read
     // uncompressed.
-    chunk.codec = if after * 20 < before * 19 { LZ4_RAW } else { UNCOMPRESSED };
+    chunk.codec = if after * 20 < before * 19 {
+        LZ4_RAW
+    } else {
+        UNCOMPRESSED
+    };
     for (page, packed) in pages.iter().zip(&packed) {
-        let bytes = if chunk.codec == LZ4_RAW { packed } else { &page.bytes };
+        let bytes = if chunk.codec == LZ4_RAW {
+            packed
+        } else {
+            &page.bytes
+        };
         let start = out.len();
         header(out, page, bytes.len());
         let head = out.len() - start;
@@ -94,7 +124,12 @@ fn levels(out: &mut Vec<u8>, present: &[bool]) {
 }
 
 /// Encodes the present values. For a dictionary, returns the number of its values and their bytes.
-fn values(out: &mut Vec<u8>, column: &Column, has_nulls: bool, chunk: &mut Chunk) -> Option<(usize, Vec<u8>)> {
+fn values(
+    out: &mut Vec<u8>,
+    column: &Column,
+    has_nulls: bool,
+    chunk: &mut Chunk,
+) -> Option<(usize, Vec<u8>)> {
     let present = column.present.as_deref().filter(|_| has_nulls);
     match &column.values {
         Values::Ints(all) => ints(out, &those(all, present), chunk),
@@ -103,7 +138,8 @@ fn values(out: &mut Vec<u8>, column: &Column, has_nulls: bool, chunk: &mut Chunk
             chunk.encoding = PLAIN;
             truths(out, there.iter().copied());
             let is_any = |it: bool| there.contains(&it);
-            chunk.bounds = (!there.is_empty()).then(|| (vec![u8::from(!is_any(false))], vec![u8::from(is_any(true))]));
+            chunk.bounds = (!there.is_empty())
+                .then(|| (vec![u8::from(!is_any(false))], vec![u8::from(is_any(true))]));
             None
         }
         Values::Texts { numbers, texts } => text(out, &those(numbers, present), texts, chunk),
@@ -117,7 +153,12 @@ where
 {
     match present {
         None => all.into(),
-        Some(present) => all.iter().zip(present).filter(|(_, there)| **there).map(|(value, _)| *value).collect(),
+        Some(present) => all
+            .iter()
+            .zip(present)
+            .filter(|(_, there)| **there)
+            .map(|(value, _)| *value)
+            .collect(),
     }
 }
 
@@ -128,7 +169,10 @@ fn ints(out: &mut Vec<u8>, values: &[i64], chunk: &mut Chunk) -> Option<(usize, 
     if let Some((numbers, different)) = few(values) {
         chunk.encoding = RLE_DICTIONARY;
         indices(out, &numbers, different.len());
-        let bytes = different.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let bytes = different
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect();
         return Some((different.len(), bytes));
     }
     chunk.encoding = DELTA_BINARY_PACKED;
@@ -160,7 +204,12 @@ fn few(values: &[i64]) -> Option<(Vec<u32>, Vec<i64>)> {
     (!different.is_empty()).then_some((numbers, different))
 }
 
-fn text(out: &mut Vec<u8>, numbers: &[u32], texts: &Texts, chunk: &mut Chunk) -> Option<(usize, Vec<u8>)> {
+fn text(
+    out: &mut Vec<u8>,
+    numbers: &[u32],
+    texts: &Texts,
+    chunk: &mut Chunk,
+) -> Option<(usize, Vec<u8>)> {
     // Missing values have an entry among the texts, and so do rows of earlier groups.
     let (mut place, mut different) = (vec![u32::MAX; texts.len()], Vec::new());
     let mut renumbered = Vec::with_capacity(numbers.len());

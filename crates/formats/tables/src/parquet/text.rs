@@ -32,7 +32,11 @@ struct Remembered {
 
 /// An empty cache entry. Its number belongs to no text, since an empty text would match any range
 /// of length 0.
-const NOTHING: Remembered = Remembered { start: 0, len: 0, number: u32::MAX };
+const NOTHING: Remembered = Remembered {
+    start: 0,
+    len: 0,
+    number: u32::MAX,
+};
 
 impl Default for Texts {
     fn default() -> Self {
@@ -70,13 +74,20 @@ impl Texts {
     #[cold]
     fn look_up(&mut self, text: &str, place: usize) -> u32 {
         let number = self.find(text);
-        self.remembered[place] = Remembered { start: self.range(number as usize).start, len: text.len(), number };
+        self.remembered[place] = Remembered {
+            start: self.range(number as usize).start,
+            len: text.len(),
+            number,
+        };
         number
     }
 
     fn find(&mut self, text: &str) -> u32 {
         let hash = self.hasher.hash_one(text);
-        let known = self.known.get(&hash).and_then(|of| of.iter().copied().find(|number| self.get(*number) == text));
+        let known = self
+            .known
+            .get(&hash)
+            .and_then(|of| of.iter().copied().find(|number| self.get(*number) == text));
         known.unwrap_or_else(|| {
             let number = self.ends.len() as u32;
             self.bytes.push_str(text);
@@ -88,7 +99,9 @@ impl Texts {
 
     /// Returns the text with this number.
     pub(crate) fn get(&self, number: u32) -> &str {
-        self.bytes.get(self.range(number as usize)).unwrap_or_default()
+        self.bytes
+            .get(self.range(number as usize))
+            .unwrap_or_default()
     }
 
     fn range(&self, number: usize) -> Range<usize> {
@@ -118,7 +131,10 @@ impl Texts {
         let mut order: Vec<u32> = (0..self.len() as u32).collect();
         order.sort_unstable_by(|a, b| self.get(*a).cmp(self.get(*b)));
         let mut ranks = vec![0; order.len()];
-        order.into_iter().zip(0..).for_each(|(number, rank)| ranks[number as usize] = rank);
+        order
+            .into_iter()
+            .zip(0..)
+            .for_each(|(number, rank)| ranks[number as usize] = rank);
         ranks
     }
 }
@@ -129,7 +145,10 @@ impl Texts {
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     let (words, rest) = one.as_chunks::<8>();
     let (others, other_rest) = other.as_chunks::<8>();
-    words.iter().zip(others).all(|(one, other)| u64::from_ne_bytes(*one) == u64::from_ne_bytes(*other))
+    words
+        .iter()
+        .zip(others)
+        .all(|(one, other)| u64::from_ne_bytes(*one) == u64::from_ne_bytes(*other))
         && rest.iter().zip(other_rest).all(|(one, other)| one == other)
 }
 
@@ -145,8 +164,14 @@ mod tests {
         // Another text at the same address.
         place.replace_range(.., "two");
         let second = texts.number(&place);
-        assert_eq!((first, second, texts.number("one"), texts.number("")), (0, 1, 0, 2));
-        assert_eq!((texts.get(1), texts.get(2), texts.len(), texts.ranks()), ("two", "", 3, vec![1, 2, 0]));
+        assert_eq!(
+            (first, second, texts.number("one"), texts.number("")),
+            (0, 1, 0, 2)
+        );
+        assert_eq!(
+            (texts.get(1), texts.get(2), texts.len(), texts.ranks()),
+            ("two", "", 3, vec![1, 2, 0])
+        );
         texts.clear();
         assert_eq!((texts.number("two"), texts.total()), (0, 3));
     }

@@ -114,7 +114,10 @@ mod tests {
             varint(&mut out, zigzag(value));
         }
         assert_eq!(out[..6], [0, 1, 2, 0x7f, 0x80, 0x01]);
-        assert_eq!(out[6..], [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]);
+        assert_eq!(
+            out[6..],
+            [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]
+        );
     }
 
     #[test]
@@ -127,6 +130,11 @@ mod tests {
             it.list(21, I32, [1, 2].into_iter(), number);
             it.structure(22, |it| it.binary(1, b"ab"));
         });
-        assert_eq!(out, [0x15, 10, 0x11, 5, 40, 1, 0x19, 0x25, 2, 4, 0x1c, 0x18, 2, b'a', b'b', 0, 0]);
+        assert_eq!(
+            out,
+            [
+                0x15, 10, 0x11, 5, 40, 1, 0x19, 0x25, 2, 4, 0x1c, 0x18, 2, b'a', b'b', 0, 0
+            ]
+        );
     }
 }

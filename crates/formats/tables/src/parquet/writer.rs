@@ -43,7 +43,15 @@ impl<W: Write> Writer<W> {
         out.write_all(MAGIC)?;
         let at = MAGIC.len() as u64;
         let (fields, sorted_by) = (fields.to_vec(), sorted_by.to_vec());
-        Ok(Self { out, fields, sorted_by, at, rows: 0, groups: Vec::new(), buffer: Vec::new() })
+        Ok(Self {
+            out,
+            fields,
+            sorted_by,
+            at,
+            rows: 0,
+            groups: Vec::new(),
+            buffer: Vec::new(),
+        })
     }
 
     /// Sorts the collected rows, writes them as a group, and removes them.
@@ -53,14 +61,23 @@ impl<W: Write> Writer<W> {
     /// Returns an error of the output, or an error if the columns differ in length.
     pub fn group(&mut self, columns: &mut Columns) -> io::Result<()> {
         let rows = columns.rows();
-        if columns.columns.len() != self.fields.len() || columns.columns.iter().any(|column| column.len() != rows) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the columns of a group differ in length"));
+        if columns.columns.len() != self.fields.len()
+            || columns.columns.iter().any(|column| column.len() != rows)
+        {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the columns of a group differ in length",
+            ));
         }
         if rows == 0 {
             return Ok(());
         }
         columns.sort_by(&self.sorted_by);
-        let mut group = Group { begin: self.at, rows: rows as i64, chunks: Vec::new() };
+        let mut group = Group {
+            begin: self.at,
+            rows: rows as i64,
+            chunks: Vec::new(),
+        };
         for column in &columns.columns {
             self.buffer.clear();
             group.chunks.push(pages::write(&mut self.buffer, column));
@@ -95,16 +112,23 @@ impl<W: Write> Writer<W> {
             it.i32(1, 2);
             let root = std::iter::once(None);
             let schema: Vec<Option<&Field>> = root.chain(self.fields.iter().map(Some)).collect();
-            it.list(2, STRUCT, schema.into_iter(), |out, field| schema_element(out, field, self.fields.len()));
+            it.list(2, STRUCT, schema.into_iter(), |out, field| {
+                schema_element(out, field, self.fields.len());
+            });
             it.i64(3, self.rows);
-            it.list(4, STRUCT, self.groups.iter(), |out, group| self.row_group(out, group));
+            it.list(4, STRUCT, self.groups.iter(), |out, group| {
+                self.row_group(out, group);
+            });
             it.list(5, STRUCT, notes.iter(), |out, (name, value)| {
                 Struct::write(out, |it| {
                     it.binary(1, name.as_bytes());
                     it.binary(2, value.as_bytes());
                 });
             });
-            it.binary(6, concat!("dptrace version ", env!("CARGO_PKG_VERSION")).as_bytes());
+            it.binary(
+                6,
+                concat!("dptrace version ", env!("CARGO_PKG_VERSION")).as_bytes(),
+            );
             // States that values of each column are in the order of their type; otherwise engines
             // ignore their bounds.
             it.list(7, STRUCT, self.fields.iter(), |out, _| {
@@ -176,7 +200,9 @@ fn column_chunk(out: &mut Vec<u8>, (field, chunk, begin): (&Field, &Chunk, i64))
             let mut encodings = vec![chunk.encoding];
             encodings.extend([PLAIN, RLE].into_iter().filter(|it| *it != chunk.encoding));
             it.list(2, I32, encodings.into_iter(), thrift::number);
-            it.list(3, BINARY, [field.name].iter(), |out, name| thrift::bytes(out, name.as_bytes()));
+            it.list(3, BINARY, [field.name].iter(), |out, name| {
+                thrift::bytes(out, name.as_bytes());
+            });
             it.i32(4, chunk.codec);
             it.i64(5, chunk.rows);
             it.i64(6, chunk.uncompressed);

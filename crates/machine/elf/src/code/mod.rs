@@ -123,7 +123,9 @@ pub enum PlaceFault {
         begin: ElfVaddr,
     },
     /// The file's bytes could not be read there.
-    #[error("whether an instruction begins at {vaddr} can't be verified: the file can't be read there")]
+    #[error(
+        "whether an instruction begins at {vaddr} can't be verified: the file can't be read there"
+    )]
     Unreadable {
         /// The place.
         vaddr: ElfVaddr,
@@ -169,20 +171,41 @@ impl<'a> Code<'a> {
     /// Takes a file whose headers are there and whose other bytes can be requested.
     pub fn new(image: &'a ElfImage<'a>, bytes: &'a dyn CodeBytes) -> Self {
         let (symbols, unwind, decoded) = (OnceCell::new(), OnceCell::new(), RefCell::default());
-        Self { image, bytes, symbols, unwind, decoded, left: Cell::new(MAX_DECODED) }
+        Self {
+            image,
+            bytes,
+            symbols,
+            unwind,
+            decoded,
+            left: Cell::new(MAX_DECODED),
+        }
     }
 
     /// Does the same with functions that were already read, including those of a separate debug
     /// file.
-    pub fn with_functions(image: &'a ElfImage<'a>, bytes: &'a dyn CodeBytes, functions: &Functions<'_>) -> Self {
-        let all = functions.all().iter().map(|function| (function.vaddr, function.size));
+    pub fn with_functions(
+        image: &'a ElfImage<'a>,
+        bytes: &'a dyn CodeBytes,
+        functions: &Functions<'_>,
+    ) -> Self {
+        let all = functions
+            .all()
+            .iter()
+            .map(|function| (function.vaddr, function.size));
         let symbols = Ranges::new(all, image.address_map()).into();
-        Self { symbols, ..Self::new(image, bytes) }
+        Self {
+            symbols,
+            ..Self::new(image, bytes)
+        }
     }
 
     /// Returns a place in a function.
     pub fn function(&self, function: &Function<'_>, aim: Aim) -> Result<CodePlace, PlaceFault> {
-        let size = if function.size == 0 { UNSIZED_FUNCTION } else { function.size };
+        let size = if function.size == 0 {
+            UNSIZED_FUNCTION
+        } else {
+            function.size
+        };
         let range = function.vaddr.0..function.vaddr.0.saturating_add(size);
         self.aimed(function.vaddr, Some(range), aim)
     }
@@ -192,9 +215,20 @@ impl<'a> Code<'a> {
         self.aimed(vaddr, None, aim)
     }
 
-    fn aimed(&self, vaddr: ElfVaddr, function: Option<Range<u64>>, aim: Aim) -> Result<CodePlace, PlaceFault> {
-        let within = if let Aim::Within(within) = aim { within } else { 0 };
-        let vaddr = vaddr.checked_add(within).ok_or(PlaceFault::NotCode { vaddr })?;
+    fn aimed(
+        &self,
+        vaddr: ElfVaddr,
+        function: Option<Range<u64>>,
+        aim: Aim,
+    ) -> Result<CodePlace, PlaceFault> {
+        let within = if let Aim::Within(within) = aim {
+            within
+        } else {
+            0
+        };
+        let vaddr = vaddr
+            .checked_add(within)
+            .ok_or(PlaceFault::NotCode { vaddr })?;
         let place = self.instruction(vaddr, function)?;
         if aim == Aim::Return && !self.is_entry(vaddr) {
             return Err(PlaceFault::NotEntry { vaddr });
@@ -203,7 +237,9 @@ impl<'a> Code<'a> {
     }
 
     fn is_entry(&self, vaddr: ElfVaddr) -> bool {
-        let known = self.unwind().and_then(|unwind| unwind.is_entry(self.image.arch(), vaddr));
+        let known = self
+            .unwind()
+            .and_then(|unwind| unwind.is_entry(self.image.arch(), vaddr));
         known.unwrap_or_else(|| self.symbols().begins(vaddr))
     }
 
@@ -212,23 +248,41 @@ impl<'a> Code<'a> {
     pub fn usdt(&self, vaddr: ElfVaddr) -> Result<CodePlace, PlaceFault> {
         let (place, available) = self.code_at(vaddr)?;
         let length = available.min(LONGEST as u64);
-        let bytes = self.bytes.bytes(place.0.0..place.0.0.saturating_add(length));
-        if !is_nop(self.image.arch(), &bytes.ok_or(PlaceFault::Unreadable { vaddr })?) {
+        let bytes = self
+            .bytes
+            .bytes(place.0.0..place.0.0.saturating_add(length));
+        if !is_nop(
+            self.image.arch(),
+            &bytes.ok_or(PlaceFault::Unreadable { vaddr })?,
+        ) {
             return Err(PlaceFault::NotNop { vaddr });
         }
         // Reading all symbols of a large file takes longer than all else together.
-        let function = self.unwind_range(vaddr).or_else(|| self.symbols().holding(vaddr));
+        let function = self
+            .unwind_range(vaddr)
+            .or_else(|| self.symbols().holding(vaddr));
         function.map_or(Ok(()), |function| self.check(&function, vaddr))?;
         Ok(place)
     }
 
-    fn instruction(&self, vaddr: ElfVaddr, function: Option<Range<u64>>) -> Result<CodePlace, PlaceFault> {
+    fn instruction(
+        &self,
+        vaddr: ElfVaddr,
+        function: Option<Range<u64>>,
+    ) -> Result<CodePlace, PlaceFault> {
         let (place, _) = self.code_at(vaddr)?;
-        let known = [self.symbols().holding(vaddr), self.unwind_range(vaddr), function];
+        let known = [
+            self.symbols().holding(vaddr),
+            self.unwind_range(vaddr),
+            function,
+        ];
         if known.iter().all(Option::is_none) {
             return Err(PlaceFault::NoFunction { vaddr });
         }
-        known.iter().flatten().try_for_each(|function| self.check(function, vaddr))?;
+        known
+            .iter()
+            .flatten()
+            .try_for_each(|function| self.check(function, vaddr))?;
         Ok(place)
     }
 
@@ -236,7 +290,10 @@ impl<'a> Code<'a> {
     fn code_at(&self, vaddr: ElfVaddr) -> Result<(CodePlace, u64), PlaceFault> {
         let map = self.image.address_map();
         let not_code = PlaceFault::NotCode { vaddr };
-        let segment = map.segment(vaddr).filter(|segment| segment.executable).ok_or(not_code)?;
+        let segment = map
+            .segment(vaddr)
+            .filter(|segment| segment.executable)
+            .ok_or(not_code)?;
         let offset = map.to_offset(vaddr).map_err(|_| not_code)?;
         let behind = vaddr.checked_above(segment.vaddr).unwrap_or_default();
         Ok((CodePlace(offset), segment.file_size.saturating_sub(behind)))
@@ -245,7 +302,9 @@ impl<'a> Code<'a> {
     /// Decodes a function, and checks that an instruction begins at an address in it.
     fn check(&self, function: &Range<u64>, vaddr: ElfVaddr) -> Result<(), PlaceFault> {
         let begin = ElfVaddr(function.start);
-        let Some(at) = vaddr.checked_above(begin).filter(|&at| at > 0) else { return Ok(()) };
+        let Some(at) = vaddr.checked_above(begin).filter(|&at| at > 0) else {
+            return Ok(());
+        };
         let mut decoded = self.decoded.borrow_mut();
         let instructions = match decoded.entry(function.clone()) {
             Entry::Occupied(known) => known.into_mut(),
@@ -254,10 +313,15 @@ impl<'a> Code<'a> {
         let vaddr_of = |at: usize| ElfVaddr(begin.0.saturating_add(at as u64));
         match instructions.position(usize::try_from(at).unwrap_or(usize::MAX)) {
             Position::First => Ok(()),
-            Position::Inside { before, after } => {
-                Err(PlaceFault::Inside { vaddr, before: vaddr_of(before), after: after.map(vaddr_of) })
-            }
-            Position::Unknown { from } => Err(PlaceFault::Undecodable { vaddr, from: vaddr_of(from) }),
+            Position::Inside { before, after } => Err(PlaceFault::Inside {
+                vaddr,
+                before: vaddr_of(before),
+                after: after.map(vaddr_of),
+            }),
+            Position::Unknown { from } => Err(PlaceFault::Undecodable {
+                vaddr,
+                from: vaddr_of(from),
+            }),
         }
     }
 
@@ -266,18 +330,31 @@ impl<'a> Code<'a> {
         let (place, available) = self.code_at(begin)?;
         let length = available.min(function.end.saturating_sub(function.start));
         let too_long = PlaceFault::TooLong { vaddr, begin };
-        let left = self.left.get().checked_sub(length).filter(|_| length <= MAX_FUNCTION).ok_or(too_long)?;
+        let left = self
+            .left
+            .get()
+            .checked_sub(length)
+            .filter(|_| length <= MAX_FUNCTION)
+            .ok_or(too_long)?;
         self.left.set(left);
-        let bytes = self.bytes.bytes(place.0.0..place.0.0.saturating_add(length));
-        Ok(Instructions::decode(self.image.arch(), &bytes.ok_or(PlaceFault::Unreadable { vaddr })?))
+        let bytes = self
+            .bytes
+            .bytes(place.0.0..place.0.0.saturating_add(length));
+        Ok(Instructions::decode(
+            self.image.arch(),
+            &bytes.ok_or(PlaceFault::Unreadable { vaddr })?,
+        ))
     }
 
     fn symbols(&self) -> &Ranges {
-        self.symbols.get_or_init(|| Ranges::read(self.image, self.bytes))
+        self.symbols
+            .get_or_init(|| Ranges::read(self.image, self.bytes))
     }
 
     fn unwind(&self) -> Option<&Unwind<'a>> {
-        self.unwind.get_or_init(|| Unwind::read(self.image, self.bytes)).as_ref()
+        self.unwind
+            .get_or_init(|| Unwind::read(self.image, self.bytes))
+            .as_ref()
     }
 
     fn unwind_range(&self, vaddr: ElfVaddr) -> Option<Range<u64>> {
@@ -291,8 +368,21 @@ mod tests {
 
     #[test]
     fn faults_name_the_nearest_instructions() {
-        let fault = |after| PlaceFault::Inside { vaddr: ElfVaddr(3), before: ElfVaddr(2), after }.to_string();
-        assert_eq!(fault(Some(ElfVaddr(7))), "no instruction begins at 0x3: 0x2 and 0x7 are the nearest instructions");
-        assert_eq!(fault(None), "no instruction begins at 0x3: 0x2 is the nearest instruction");
+        let fault = |after| {
+            PlaceFault::Inside {
+                vaddr: ElfVaddr(3),
+                before: ElfVaddr(2),
+                after,
+            }
+            .to_string()
+        };
+        assert_eq!(
+            fault(Some(ElfVaddr(7))),
+            "no instruction begins at 0x3: 0x2 and 0x7 are the nearest instructions"
+        );
+        assert_eq!(
+            fault(None),
+            "no instruction begins at 0x3: 0x2 is the nearest instruction"
+        );
     }
 }

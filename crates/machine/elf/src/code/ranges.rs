@@ -21,7 +21,8 @@ impl Ranges {
     /// Makes ranges of functions' addresses and sizes. A function without a size covers its first
     /// byte.
     pub(super) fn new(functions: impl Iterator<Item = (ElfVaddr, u64)>, map: &AddressMap) -> Self {
-        let is_code = |vaddr: ElfVaddr| map.segment(vaddr).is_some_and(|segment| segment.executable);
+        let is_code =
+            |vaddr: ElfVaddr| map.segment(vaddr).is_some_and(|segment| segment.executable);
         let mut all: Vec<Range<u64>> = functions
             .filter(|(vaddr, _)| is_code(*vaddr))
             .map(|(vaddr, size)| vaddr.0..vaddr.0.saturating_add(size.max(1)))
@@ -42,13 +43,19 @@ impl Ranges {
 
     /// Reads the symbol tables of a file.
     pub(super) fn read(image: &ElfImage<'_>, bytes: &dyn CodeBytes) -> Self {
-        Self::new(function_ranges(image, bytes).into_iter(), image.address_map())
+        Self::new(
+            function_ranges(image, bytes).into_iter(),
+            image.address_map(),
+        )
     }
 
     /// Returns the functions that hold this address, as one range.
     pub(super) fn holding(&self, vaddr: ElfVaddr) -> Option<Range<u64>> {
         let above = self.merged.partition_point(|range| range.start <= vaddr.0);
-        self.merged[..above].last().filter(|range| range.contains(&vaddr.0)).cloned()
+        self.merged[..above]
+            .last()
+            .filter(|range| range.contains(&vaddr.0))
+            .cloned()
     }
 
     /// Returns true if a function begins here.

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use gimli::{
-    BaseAddresses, CfaRule, EhFrame, EhFrameOffset, EndianSlice, FrameDescriptionEntry, LittleEndian, Register,
-    RegisterRule, UnwindContext, UnwindSection as _,
+    BaseAddresses, CfaRule, EhFrame, EhFrameOffset, EndianSlice, FrameDescriptionEntry,
+    LittleEndian, Register, RegisterRule, UnwindContext, UnwindSection as _,
 };
 
 use crate::address::ElfVaddr;
@@ -38,12 +38,18 @@ pub(super) struct Unwind<'a> {
 impl<'a> Unwind<'a> {
     /// Reads it; `None` if a file has none, or an index of another form than linkers write.
     pub(super) fn read(image: &ElfImage<'_>, bytes: &'a dyn CodeBytes) -> Option<Self> {
-        let bounded = |range: Range<u64>| (range.end.checked_sub(range.start)? <= MAX_BYTES).then_some(range);
+        let bounded =
+            |range: Range<u64>| (range.end.checked_sub(range.start)? <= MAX_BYTES).then_some(range);
         let (ElfVaddr(address), range) = image.unwind_table()?;
         let table = bytes.bytes(bounded(range)?)?;
         let begin = FrameIndex::new(&table, address)?.frames_address()?;
         let entries = bytes.bytes(bounded(image.unwind_entries(ElfVaddr(begin))?)?)?;
-        Some(Self { table, address, entries, begin })
+        Some(Self {
+            table,
+            address,
+            entries,
+            begin,
+        })
     }
 
     /// Returns the function that holds this address, or the part of one.
@@ -57,9 +63,17 @@ impl<'a> Unwind<'a> {
     pub(super) fn is_entry(&self, arch: Arch, vaddr: ElfVaddr) -> Option<bool> {
         let entry = self.entry(vaddr)?;
         let mut context = UnwindContext::new();
-        let row = entry.unwind_info_for_address(&self.frames(), &self.bases(), &mut context, vaddr.0).ok()?;
+        let row = entry
+            .unwind_info_for_address(&self.frames(), &self.bases(), &mut context, vaddr.0)
+            .ok()?;
         Some(match arch {
-            Arch::X86_64 => *row.cfa() == CfaRule::RegisterAndOffset { register: RSP, offset: 8 },
+            Arch::X86_64 => {
+                *row.cfa()
+                    == CfaRule::RegisterAndOffset {
+                        register: RSP,
+                        offset: 8,
+                    }
+            }
             Arch::Aarch64 => matches!(row.register(X30), None | Some(RegisterRule::SameValue)),
         })
     }
@@ -70,7 +84,10 @@ impl<'a> Unwind<'a> {
         let found = FrameIndex::new(&self.table, self.address)?.entry_before(vaddr.0)?;
         let offset = found.checked_sub(self.begin)?;
         let offset = EhFrameOffset(usize::try_from(offset).ok()?);
-        let entry = self.frames().fde_from_offset(&self.bases(), offset, EhFrame::cie_from_offset).ok()?;
+        let entry = self
+            .frames()
+            .fde_from_offset(&self.bases(), offset, EhFrame::cie_from_offset)
+            .ok()?;
         entry.contains(vaddr.0).then_some(entry)
     }
 
@@ -79,6 +96,8 @@ impl<'a> Unwind<'a> {
     }
 
     fn bases(&self) -> BaseAddresses {
-        BaseAddresses::default().set_eh_frame_hdr(self.address).set_eh_frame(self.begin)
+        BaseAddresses::default()
+            .set_eh_frame_hdr(self.address)
+            .set_eh_frame(self.begin)
     }
 }

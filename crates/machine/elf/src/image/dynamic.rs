@@ -28,7 +28,10 @@ impl ElfImage<'_> {
     /// Returns the range of the dynamic section in the file, which [`ElfImage::dynamic_strings`]
     /// reads.
     pub fn dynamic_range(&self) -> Option<Range<u64>> {
-        let segment = self.segments.iter().find(|segment| segment.p_type(LE) == PT_DYNAMIC)?;
+        let segment = self
+            .segments
+            .iter()
+            .find(|segment| segment.p_type(LE) == PT_DYNAMIC)?;
         let (offset, size) = segment.file_range(LE);
         Some(offset..offset.checked_add(size)?)
     }
@@ -36,7 +39,11 @@ impl ElfImage<'_> {
     /// Returns the range of the dynamic section's strings in the file, which [`ElfImage::dynamic`]
     /// reads as well.
     pub fn dynamic_strings(&self) -> Option<Range<u64>> {
-        let value = |wanted: i64| self.entries().find(|(tag, _)| *tag == wanted).map(|(_, value)| value);
+        let value = |wanted: i64| {
+            self.entries()
+                .find(|(tag, _)| *tag == wanted)
+                .map(|(_, value)| value)
+        };
         let start = self.map.to_offset(ElfVaddr(value(DT_STRTAB)?)).ok()?.0;
         Some(start..start.checked_add(value(DT_STRSZ)?)?)
     }
@@ -44,8 +51,12 @@ impl ElfImage<'_> {
     /// Returns the dynamic section. It is empty if the file has none, or a broken one.
     pub fn dynamic(&self) -> Dynamic {
         let mut dynamic = Dynamic::default();
-        let strings = self.dynamic_strings().and_then(|range| self.data.get(range.start as usize..range.end as usize));
-        let Some(strings) = strings else { return dynamic };
+        let strings = self
+            .dynamic_strings()
+            .and_then(|range| self.data.get(range.start as usize..range.end as usize));
+        let Some(strings) = strings else {
+            return dynamic;
+        };
         for (tag, value) in self.entries() {
             let text = || text_at(strings, value);
             match tag {
@@ -55,17 +66,30 @@ impl ElfImage<'_> {
                 _ => {}
             }
         }
-        for list in [&mut dynamic.needed, &mut dynamic.rpath, &mut dynamic.runpath] {
+        for list in [
+            &mut dynamic.needed,
+            &mut dynamic.rpath,
+            &mut dynamic.runpath,
+        ] {
             list.truncate(MAX_ENTRIES);
         }
         dynamic
     }
 
     fn entries(&self) -> impl Iterator<Item = (i64, u64)> {
-        let segment = self.segments.iter().find(|segment| segment.p_type(LE) == PT_DYNAMIC);
-        let entries = segment.and_then(|segment| segment.dynamic(LE, self.data).ok().flatten()).unwrap_or_default();
-        let entries = entries.iter().map(|entry| (entry.d_tag.get(LE), entry.d_val.get(LE)));
-        entries.take_while(|(tag, _)| *tag != DT_NULL).take(MAX_ENTRIES)
+        let segment = self
+            .segments
+            .iter()
+            .find(|segment| segment.p_type(LE) == PT_DYNAMIC);
+        let entries = segment
+            .and_then(|segment| segment.dynamic(LE, self.data).ok().flatten())
+            .unwrap_or_default();
+        let entries = entries
+            .iter()
+            .map(|entry| (entry.d_tag.get(LE), entry.d_val.get(LE)));
+        entries
+            .take_while(|(tag, _)| *tag != DT_NULL)
+            .take(MAX_ENTRIES)
     }
 }
 
@@ -78,5 +102,7 @@ fn text_at(strings: &[u8], offset: u64) -> Option<&[u8]> {
 
 /// Returns the folders of a list with colons.
 fn folders(list: &[u8]) -> impl Iterator<Item = Vec<u8>> {
-    list.split(|&byte| byte == b':').filter(|folder| !folder.is_empty()).map(<[u8]>::to_vec)
+    list.split(|&byte| byte == b':')
+        .filter(|folder| !folder.is_empty())
+        .map(<[u8]>::to_vec)
 }

@@ -41,13 +41,21 @@ const MACHINES: [(u16, &str); 13] = [
 /// Returns an error with the clearest reason if it is not an ELF file that we can read.
 pub(super) fn check_ident(data: &[u8]) -> Result<(), ElfError> {
     if let Some(line) = data.strip_prefix(b"#!") {
-        return Err(ElfError::Script { interpreter: interpreter(line) });
+        return Err(ElfError::Script {
+            interpreter: interpreter(line),
+        });
     }
     if !data.starts_with(b"\x7fELF") {
-        return Err(ElfError::NotElf { found: first_bytes(data) });
+        return Err(ElfError::NotElf {
+            found: first_bytes(data),
+        });
     }
     // A 32-bit file's header is shorter, and its class is a clearer reason than its length.
-    let needed = if data.get(EI_CLASS) == Some(&1) { E_MACHINE + 2 } else { HEADER_SIZE };
+    let needed = if data.get(EI_CLASS) == Some(&1) {
+        E_MACHINE + 2
+    } else {
+        HEADER_SIZE
+    };
     if data.len() < needed {
         return Err(ElfError::Truncated {
             what: "file header",
@@ -58,12 +66,20 @@ pub(super) fn check_ident(data: &[u8]) -> Result<(), ElfError> {
     }
     let big_endian = data[EI_DATA] == 2;
     let machine = [data[E_MACHINE], data[E_MACHINE + 1]];
-    let machine = if big_endian { u16::from_be_bytes(machine) } else { u16::from_le_bytes(machine) };
+    let machine = if big_endian {
+        u16::from_be_bytes(machine)
+    } else {
+        u16::from_le_bytes(machine)
+    };
     if data[EI_CLASS] == 1 {
-        return Err(ElfError::Class32 { machine: machine_name(machine) });
+        return Err(ElfError::Class32 {
+            machine: machine_name(machine),
+        });
     }
     if big_endian {
-        return Err(ElfError::Machine { machine: format!("big-endian {}", machine_name(machine)) });
+        return Err(ElfError::Machine {
+            machine: format!("big-endian {}", machine_name(machine)),
+        });
     }
     Ok(())
 }
@@ -73,7 +89,9 @@ pub(super) fn arch(machine: u16) -> Result<Arch, ElfError> {
     match machine {
         object::elf::EM_X86_64 => Ok(Arch::X86_64),
         object::elf::EM_AARCH64 => Ok(Arch::Aarch64),
-        other => Err(ElfError::Machine { machine: machine_name(other) }),
+        other => Err(ElfError::Machine {
+            machine: machine_name(other),
+        }),
     }
 }
 
@@ -91,21 +109,34 @@ pub(super) fn kind(number: u16) -> Result<ElfKind, ElfError> {
 
 fn machine_name(number: u16) -> String {
     let known = MACHINES.iter().find(|(known, _)| *known == number);
-    known.map_or_else(|| format!("machine number {number}"), |(_, name)| (*name).to_owned())
+    known.map_or_else(
+        || format!("machine number {number}"),
+        |(_, name)| (*name).to_owned(),
+    )
 }
 
 fn interpreter(line: &[u8]) -> String {
-    let end = memchr::memchr(b'\n', line).unwrap_or(line.len()).min(MAX_INTERPRETER);
+    let end = memchr::memchr(b'\n', line)
+        .unwrap_or(line.len())
+        .min(MAX_INTERPRETER);
     let text = String::from_utf8_lossy(&line[..end]);
     let printable: String = text.trim().chars().filter(|c| !c.is_control()).collect();
-    if printable.is_empty() { "nothing".to_owned() } else { printable }
+    if printable.is_empty() {
+        "nothing".to_owned()
+    } else {
+        printable
+    }
 }
 
 fn first_bytes(data: &[u8]) -> String {
     if data.is_empty() {
         return "no bytes".to_owned();
     }
-    let bytes: Vec<String> = data.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let bytes: Vec<String> = data
+        .iter()
+        .take(4)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     bytes.join(" ")
 }
 
@@ -158,9 +189,14 @@ impl DebugLink {
     pub(super) fn parse(section: &[u8]) -> Option<Self> {
         let end = memchr::memchr(0, section)?;
         let name = std::str::from_utf8(&section[..end]).ok()?;
-        let crc = section.get((end + 1).next_multiple_of(4)..)?.first_chunk()?;
+        let crc = section
+            .get((end + 1).next_multiple_of(4)..)?
+            .first_chunk()?;
         let plain = !name.is_empty() && name != ".." && !name.contains('/');
-        plain.then(|| Self { name: name.to_owned(), crc: u32::from_le_bytes(*crc) })
+        plain.then(|| Self {
+            name: name.to_owned(),
+            crc: u32::from_le_bytes(*crc),
+        })
     }
 }
 
@@ -180,7 +216,12 @@ impl SupplementLink {
     /// Reads the section's bytes.
     pub(super) fn parse(section: &[u8]) -> Option<Self> {
         let end = memchr::memchr(0, section).filter(|&end| end > 0)?;
-        let id = section.get(end + 1..).filter(|id| !id.is_empty() && id.len() <= MAX_BUILD_ID)?;
-        Some(Self { path: section[..end].to_vec(), build_id: BuildId(id.to_vec()) })
+        let id = section
+            .get(end + 1..)
+            .filter(|id| !id.is_empty() && id.len() <= MAX_BUILD_ID)?;
+        Some(Self {
+            path: section[..end].to_vec(),
+            build_id: BuildId(id.to_vec()),
+        })
     }
 }

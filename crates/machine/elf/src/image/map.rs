@@ -58,7 +58,10 @@ impl AddressMap {
         let mut by_offset = by_vaddr.clone();
         by_offset.retain(|segment| segment.file_size > 0);
         by_offset.sort_by_key(|segment| segment.offset);
-        Self { by_vaddr, by_offset }
+        Self {
+            by_vaddr,
+            by_offset,
+        }
     }
 
     /// Returns the segments in order of address.
@@ -68,9 +71,12 @@ impl AddressMap {
 
     /// Returns the segment that holds this address in memory.
     pub fn segment(&self, vaddr: ElfVaddr) -> Option<&Segment> {
-        let above = self.by_vaddr.partition_point(|segment| segment.vaddr <= vaddr);
+        let above = self
+            .by_vaddr
+            .partition_point(|segment| segment.vaddr <= vaddr);
         let segment = self.by_vaddr[..above].last()?;
-        (vaddr.checked_above(segment.vaddr)? < segment.memory_size.max(segment.file_size)).then_some(segment)
+        (vaddr.checked_above(segment.vaddr)? < segment.memory_size.max(segment.file_size))
+            .then_some(segment)
     }
 
     /// Returns the file offset of the byte at this address.
@@ -80,17 +86,25 @@ impl AddressMap {
             return Err(unmapped);
         };
         match vaddr.checked_above(segment.vaddr) {
-            Some(within) if within < segment.file_size => segment.offset.checked_add(within).ok_or(unmapped),
+            Some(within) if within < segment.file_size => {
+                segment.offset.checked_add(within).ok_or(unmapped)
+            }
             _ => Err(ElfError::VaddrNotInFile { vaddr }),
         }
     }
 
     /// Returns the load address of this byte of the file.
     pub fn to_vaddr(&self, offset: FileOffset) -> Result<ElfVaddr, ElfError> {
-        let above = self.by_offset.partition_point(|segment| segment.offset <= offset);
+        let above = self
+            .by_offset
+            .partition_point(|segment| segment.offset <= offset);
         let found = self.by_offset[..above].last().and_then(|segment| {
             let within = offset.checked_above(segment.offset)?;
-            if within < segment.file_size { segment.vaddr.checked_add(within) } else { None }
+            if within < segment.file_size {
+                segment.vaddr.checked_add(within)
+            } else {
+                None
+            }
         });
         found.ok_or(ElfError::OffsetUnmapped { offset })
     }
@@ -114,13 +128,31 @@ mod tests {
 
     #[test]
     fn translates_both_ways_within_the_file() {
-        let map = AddressMap::new([segment(0x2000, 0x43000, 0x500, 0x1000), segment(0, 0x40000, 0x800, 0x800)]);
+        let map = AddressMap::new([
+            segment(0x2000, 0x43000, 0x500, 0x1000),
+            segment(0, 0x40000, 0x800, 0x800),
+        ]);
         assert_eq!(map.to_offset(ElfVaddr(0x407ff)), Ok(FileOffset(0x7ff)));
         assert_eq!(map.to_offset(ElfVaddr(0x43010)), Ok(FileOffset(0x2010)));
         assert_eq!(map.to_vaddr(FileOffset(0x2010)), Ok(ElfVaddr(0x43010)));
-        assert_eq!(map.to_offset(ElfVaddr(0x40800)), Err(ElfError::VaddrUnmapped { vaddr: ElfVaddr(0x40800) }));
-        assert_eq!(map.to_offset(ElfVaddr(0x43500)), Err(ElfError::VaddrNotInFile { vaddr: ElfVaddr(0x43500) }));
-        assert_eq!(map.to_vaddr(FileOffset(0x1000)), Err(ElfError::OffsetUnmapped { offset: FileOffset(0x1000) }));
+        assert_eq!(
+            map.to_offset(ElfVaddr(0x40800)),
+            Err(ElfError::VaddrUnmapped {
+                vaddr: ElfVaddr(0x40800)
+            })
+        );
+        assert_eq!(
+            map.to_offset(ElfVaddr(0x43500)),
+            Err(ElfError::VaddrNotInFile {
+                vaddr: ElfVaddr(0x43500)
+            })
+        );
+        assert_eq!(
+            map.to_vaddr(FileOffset(0x1000)),
+            Err(ElfError::OffsetUnmapped {
+                offset: FileOffset(0x1000)
+            })
+        );
     }
 
     #[test]

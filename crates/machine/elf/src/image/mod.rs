@@ -122,12 +122,16 @@ impl<'data> ElfImage<'data> {
 
     /// Returns the address that the named section is loaded at.
     pub fn section_address(&self, name: &[u8]) -> Option<ElfVaddr> {
-        self.sections_named(name).next().map(|section| ElfVaddr(section.sh_addr(LE)))
+        self.sections_named(name)
+            .next()
+            .map(|section| ElfVaddr(section.sh_addr(LE)))
     }
 
     /// Returns the first section of this type (`SHT_*`).
     pub(crate) fn section_of_type(&self, kind: u32) -> Option<&'data Section> {
-        self.sections.iter().find(|section| section.sh_type(LE) == kind)
+        self.sections
+            .iter()
+            .find(|section| section.sh_type(LE) == kind)
     }
 
     /// Returns the section that another one refers to by number (`sh_link`).
@@ -137,12 +141,14 @@ impl<'data> ElfImage<'data> {
 
     /// Returns a section's bytes; empty for a section that the file only names (`SHT_NOBITS`).
     pub(crate) fn section_data(&self, section: &Section) -> Result<&'data [u8], ElfError> {
-        section.data(LE, self.data).map_err(|_| ElfError::Truncated {
-            what: "section",
-            offset: FileOffset(section.sh_offset(LE)),
-            needed: section.sh_size(LE),
-            len: self.data.len() as u64,
-        })
+        section
+            .data(LE, self.data)
+            .map_err(|_| ElfError::Truncated {
+                what: "section",
+                offset: FileOffset(section.sh_offset(LE)),
+                needed: section.sh_size(LE),
+                len: self.data.len() as u64,
+            })
     }
 
     /// Returns the note sections with this name, and the number of those that were left out.
@@ -153,32 +159,57 @@ impl<'data> ElfImage<'data> {
     /// Returns the note segments, which stay if the section headers were stripped, and the number
     /// of those that were left out.
     pub fn note_segments(&self) -> (Vec<NoteArea<'data>>, usize) {
-        let notes = self.segments.iter().filter(|segment| segment.p_type(LE) == object::elf::PT_NOTE);
+        let notes = self
+            .segments
+            .iter()
+            .filter(|segment| segment.p_type(LE) == object::elf::PT_NOTE);
         distinct(notes.filter_map(|segment| {
             let bytes = segment.data(LE, self.data).ok()?;
             let offset = FileOffset(segment.p_offset(LE));
-            Some(NoteArea { offset, bytes, align: segment.p_align(LE) })
+            Some(NoteArea {
+                offset,
+                bytes,
+                align: segment.p_align(LE),
+            })
         }))
     }
 
-    fn note_areas(&self, wanted: impl Fn(&Section) -> bool) -> impl Iterator<Item = NoteArea<'data>> {
-        let notes = self.sections.iter().filter(|section| section.sh_type(LE) == object::elf::SHT_NOTE);
-        notes.filter(move |section| wanted(section)).filter_map(|section| {
-            let bytes = self.section_data(section).ok()?;
-            let offset = FileOffset(section.sh_offset(LE));
-            Some(NoteArea { offset, bytes, align: section.sh_addralign(LE) })
-        })
+    fn note_areas(
+        &self,
+        wanted: impl Fn(&Section) -> bool,
+    ) -> impl Iterator<Item = NoteArea<'data>> {
+        let notes = self
+            .sections
+            .iter()
+            .filter(|section| section.sh_type(LE) == object::elf::SHT_NOTE);
+        notes
+            .filter(move |section| wanted(section))
+            .filter_map(|section| {
+                let bytes = self.section_data(section).ok()?;
+                let offset = FileOffset(section.sh_offset(LE));
+                Some(NoteArea {
+                    offset,
+                    bytes,
+                    align: section.sh_addralign(LE),
+                })
+            })
     }
 
     fn sections_named<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = &'data Section> + 'a {
-        self.sections.iter().filter(move |section| self.has_name(section, name))
+        self.sections
+            .iter()
+            .filter(move |section| self.has_name(section, name))
     }
 
     /// Compares a section's name in place: looking for the name's end first would cost the string
     /// table's length for every section.
     fn has_name(&self, section: &Section, name: &[u8]) -> bool {
-        let rest = self.section_names.get(section.sh_name(LE) as usize..).unwrap_or_default();
-        rest.strip_prefix(name).is_some_and(|after| after.first() == Some(&0))
+        let rest = self
+            .section_names
+            .get(section.sh_name(LE) as usize..)
+            .unwrap_or_default();
+        rest.strip_prefix(name)
+            .is_some_and(|after| after.first() == Some(&0))
     }
 }
 
@@ -196,23 +227,42 @@ fn distinct<'data>(areas: impl Iterator<Item = NoteArea<'data>>) -> (Vec<NoteAre
     (kept, left_out)
 }
 
-fn program_headers<'data>(header: &Header, data: &'data [u8]) -> Result<&'data [ProgramHeader], ElfError> {
-    let count = header.phnum(LE, data).map_err(broken("program header count"))?;
+fn program_headers<'data>(
+    header: &Header,
+    data: &'data [u8],
+) -> Result<&'data [ProgramHeader], ElfError> {
+    let count = header
+        .phnum(LE, data)
+        .map_err(broken("program header count"))?;
     let needed = (count as u64).saturating_mul(size_of::<ProgramHeader>() as u64);
     check_inside("program header table", header.e_phoff(LE), needed, data)?;
-    header.program_headers(LE, data).map_err(broken("program headers"))
+    header
+        .program_headers(LE, data)
+        .map_err(broken("program headers"))
 }
 
-fn section_headers<'data>(header: &Header, data: &'data [u8]) -> Result<&'data [Section], ElfError> {
+fn section_headers<'data>(
+    header: &Header,
+    data: &'data [u8],
+) -> Result<&'data [Section], ElfError> {
     let offset = header.e_shoff(LE);
     if offset == 0 {
         return Ok(&[]);
     }
     let one = size_of::<Section>() as u64;
     check_inside("section header table", offset, one, data)?;
-    let count = header.shnum(LE, data).map_err(broken("section header count"))?;
-    check_inside("section header table", offset, (count as u64).saturating_mul(one), data)?;
-    header.section_headers(LE, data).map_err(broken("section headers"))
+    let count = header
+        .shnum(LE, data)
+        .map_err(broken("section header count"))?;
+    check_inside(
+        "section header table",
+        offset,
+        (count as u64).saturating_mul(one),
+        data,
+    )?;
+    header
+        .section_headers(LE, data)
+        .map_err(broken("section headers"))
 }
 
 /// Returns the string table of the section names. Without it, sections cannot be distinguished; the
@@ -220,17 +270,27 @@ fn section_headers<'data>(header: &Header, data: &'data [u8]) -> Result<&'data [
 fn section_names<'data>(header: &Header, sections: &[Section], data: &'data [u8]) -> &'data [u8] {
     let index = header.shstrndx(LE, data).unwrap_or_default() as usize;
     let section = sections.get(index);
-    section.and_then(|section| section.data(LE, data).ok()).unwrap_or_default()
+    section
+        .and_then(|section| section.data(LE, data).ok())
+        .unwrap_or_default()
 }
 
 fn check_inside(what: &'static str, offset: u64, needed: u64, data: &[u8]) -> Result<(), ElfError> {
     let len = data.len() as u64;
     match offset.checked_add(needed) {
         Some(end) if end <= len => Ok(()),
-        _ => Err(ElfError::Truncated { what, offset: FileOffset(offset), needed, len }),
+        _ => Err(ElfError::Truncated {
+            what,
+            offset: FileOffset(offset),
+            needed,
+            len,
+        }),
     }
 }
 
 fn broken(what: &'static str) -> impl Fn(object::read::Error) -> ElfError {
-    move |error| ElfError::Elf { what, detail: error.to_string().to_lowercase() }
+    move |error| ElfError::Elf {
+        what,
+        detail: error.to_string().to_lowercase(),
+    }
 }

@@ -91,12 +91,17 @@ impl<'data> NoteArea<'data> {
 
     /// Reads the note at the start of these bytes; returns it with its length including the
     /// padding.
-    fn note(&self, bytes: &'data [u8], offset: FileOffset) -> Result<(RawNote<'data>, usize), NoteFrameFault> {
+    fn note(
+        &self,
+        bytes: &'data [u8],
+        offset: FileOffset,
+    ) -> Result<(RawNote<'data>, usize), NoteFrameFault> {
         let word = |at: usize| {
             let four = bytes.get(at..)?.first_chunk()?;
             Some(u32::from_le_bytes(*four) as usize)
         };
-        let (Some(name_size), Some(descriptor_size), Some(kind)) = (word(0), word(4), word(8)) else {
+        let (Some(name_size), Some(descriptor_size), Some(kind)) = (word(0), word(4), word(8))
+        else {
             return Err(NoteFrameFault::Header { left: bytes.len() });
         };
         let align = if self.align == 8 { 8 } else { 4 };
@@ -105,10 +110,21 @@ impl<'data> NoteArea<'data> {
         let descriptor = bytes.get(descriptor_at..descriptor_at + descriptor_size);
         let (Some(owner), Some(descriptor)) = (owner, descriptor) else {
             let needed = (descriptor_at - HEADER_SIZE + descriptor_size) as u64;
-            return Err(NoteFrameFault::Length { needed, left: bytes.len() - HEADER_SIZE });
+            return Err(NoteFrameFault::Length {
+                needed,
+                left: bytes.len() - HEADER_SIZE,
+            });
         };
         let owner = owner.strip_suffix(b"\0").unwrap_or(owner);
         let length = (descriptor_at + descriptor_size).next_multiple_of(align);
-        Ok((RawNote { offset, owner, kind: kind as u32, descriptor }, length))
+        Ok((
+            RawNote {
+                offset,
+                owner,
+                kind: kind as u32,
+                descriptor,
+            },
+            length,
+        ))
     }
 }

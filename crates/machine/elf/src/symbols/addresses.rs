@@ -51,13 +51,19 @@ impl SymbolAddresses {
     pub fn get(&self, name: &str) -> SymbolFound {
         match self.found.get(name) {
             None => SymbolFound::Missing,
-            Some(Found { address: Some(address), .. }) => SymbolFound::At(*address),
+            Some(Found {
+                address: Some(address),
+                ..
+            }) => SymbolFound::At(*address),
             Some(Found { address: None, .. }) => SymbolFound::Ambiguous,
         }
     }
 
     fn add(&mut self, name: &str, address: ElfVaddr, global: bool) {
-        let new = Found { global, address: Some(address) };
+        let new = Found {
+            global,
+            address: Some(address),
+        };
         let known = self.found.entry(name.into()).or_insert(new);
         if known.global == global {
             known.address = known.address.filter(|known| *known == address);
@@ -82,10 +88,19 @@ mod tests {
     #[test]
     fn a_global_symbol_wins_over_local_ones() {
         assert_eq!(found(&[]), SymbolFound::Missing);
-        assert_eq!(found(&[(1, false), (1, false)]), SymbolFound::At(ElfVaddr(1)));
+        assert_eq!(
+            found(&[(1, false), (1, false)]),
+            SymbolFound::At(ElfVaddr(1))
+        );
         assert_eq!(found(&[(1, false), (2, false)]), SymbolFound::Ambiguous);
-        assert_eq!(found(&[(1, false), (2, false), (3, true)]), SymbolFound::At(ElfVaddr(3)));
-        assert_eq!(found(&[(3, true), (1, false)]), SymbolFound::At(ElfVaddr(3)));
+        assert_eq!(
+            found(&[(1, false), (2, false), (3, true)]),
+            SymbolFound::At(ElfVaddr(3))
+        );
+        assert_eq!(
+            found(&[(3, true), (1, false)]),
+            SymbolFound::At(ElfVaddr(3))
+        );
         assert_eq!(found(&[(3, true), (4, true)]), SymbolFound::Ambiguous);
     }
 }

@@ -21,7 +21,9 @@ pub fn demangle(name: &str) -> Option<String> {
     if !(name.starts_with("_Z") || name.starts_with("_R")) {
         return None;
     }
-    let mut text = Bounded { text: String::new() };
+    let mut text = Bounded {
+        text: String::new(),
+    };
     let rust = rustc_demangle::try_demangle(name).ok();
     let written = match rust {
         Some(rust) => write!(text, "{rust:#}"),
@@ -32,11 +34,16 @@ pub fn demangle(name: &str) -> Option<String> {
 
 fn cpp(name: &str, text: &mut Bounded) -> fmt::Result {
     let options = ParseOptions::default().recursion_limit(MAX_DEPTH);
-    let (symbol, tail) = BorrowedSymbol::with_tail_and_options(name.as_bytes(), &options).map_err(|_| fmt::Error)?;
+    let (symbol, tail) =
+        BorrowedSymbol::with_tail_and_options(name.as_bytes(), &options).map_err(|_| fmt::Error)?;
     symbol.structured_demangle(text, &DemangleOptions::new().recursion_limit(MAX_DEPTH))?;
     // A version of the symbol is kept (`@@GLIBCXX_3.4`); any other rest means that the name was not understood.
     let version = std::str::from_utf8(tail).map_err(|_| fmt::Error)?;
-    if version.is_empty() || version.starts_with('@') { text.write_str(version) } else { Err(fmt::Error) }
+    if version.is_empty() || version.starts_with('@') {
+        text.write_str(version)
+    } else {
+        Err(fmt::Error)
+    }
 }
 
 /// Text that refuses to grow beyond [`MAX_DEMANGLED`].
@@ -60,16 +67,26 @@ mod tests {
 
     #[test]
     fn names_of_each_mangling() {
-        let check = |name, wanted: Option<&str>| assert_eq!(demangle(name).as_deref(), wanted, "{name}");
+        let check =
+            |name, wanted: Option<&str>| assert_eq!(demangle(name).as_deref(), wanted, "{name}");
         check("main", None);
         check("_ZN3foo3barEv@@V1", Some("foo::bar()@@V1"));
         check("_Z3foov-rest", None);
         check("_Z", None);
-        check("_ZN4spdk4bdev4openEPKci", Some("spdk::bdev::open(char const*, int)"));
+        check(
+            "_ZN4spdk4bdev4openEPKci",
+            Some("spdk::bdev::open(char const*, int)"),
+        );
         check("_ZN3foo3barEv.cold", Some("foo::bar() [clone .cold]"));
-        check("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", Some("core::fmt::Write::write_fmt"));
+        check(
+            "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
+            Some("core::fmt::Write::write_fmt"),
+        );
         check("_RNvC6_123foo3bar", Some("123foo::bar"));
-        check("_ZNSt6vectorIiSaIiEE9push_backEOi", Some("std::vector<int, std::allocator<int> >::push_back(int&&)"));
+        check(
+            "_ZNSt6vectorIiSaIiEE9push_backEOi",
+            Some("std::vector<int, std::allocator<int> >::push_back(int&&)"),
+        );
     }
 
     #[test]

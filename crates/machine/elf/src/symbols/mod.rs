@@ -41,7 +41,8 @@ pub struct Function<'data> {
 pub fn find(image: &ElfImage<'_>, name: &str) -> Option<(ElfVaddr, u64)> {
     let named = table::symbols(image).filter(|symbol| symbol.name == name.as_bytes());
     let real = named.filter(|symbol| !matches!(symbol.kind, STT_SECTION | STT_FILE | STT_TLS));
-    real.max_by_key(|symbol| symbol.global).map(|symbol| (symbol.vaddr, symbol.size))
+    real.max_by_key(|symbol| symbol.global)
+        .map(|symbol| (symbol.vaddr, symbol.size))
 }
 
 /// Function or variable in the symbol table of a file.
@@ -71,8 +72,20 @@ pub fn named_addresses<'data>(image: &ElfImage<'data>) -> Vec<NamedAddress<'data
             _ if symbol.name.is_empty() || symbol.vaddr.0 == 0 => {}
             _ => {
                 let file = file.filter(|_| !symbol.global && has_all);
-                let RawSymbol { name, vaddr, size, global, .. } = symbol;
-                found.push(NamedAddress { name, vaddr, size, global, file });
+                let RawSymbol {
+                    name,
+                    vaddr,
+                    size,
+                    global,
+                    ..
+                } = symbol;
+                found.push(NamedAddress {
+                    name,
+                    vaddr,
+                    size,
+                    global,
+                    file,
+                });
             }
         }
     }
@@ -110,7 +123,10 @@ impl Choice {
             return "the functions that it is chosen of are in no symbol table here: debug symbols have them"
                 .to_owned();
         }
-        format!("name the one that this machine has, or all of them: {}", self.variants.join(", "))
+        format!(
+            "name the one that this machine has, or all of them: {}",
+            self.variants.join(", ")
+        )
     }
 }
 
@@ -130,14 +146,23 @@ impl<'data> Functions<'data> {
     /// Every name of an address is kept; one that both tables have is there once.
     pub fn read(image: &ElfImage<'data>, debug: Option<&ElfImage<'data>>) -> Self {
         let sources = || [Some(image), debug].into_iter().flatten();
-        let mut functions = Self { stripped: !sources().any(table::has_all), ..Self::default() };
+        let mut functions = Self {
+            stripped: !sources().any(table::has_all),
+            ..Self::default()
+        };
         for source in sources() {
             for symbol in table::symbols(source) {
                 functions.add(&symbol, image.address_map());
             }
         }
-        functions.all.sort_by(|a, b| (a.offset, &a.name).cmp(&(b.offset, &b.name)).then(b.size.cmp(&a.size)));
-        functions.all.dedup_by(|a, b| a.offset == b.offset && a.name == b.name);
+        functions.all.sort_by(|a, b| {
+            (a.offset, &a.name)
+                .cmp(&(b.offset, &b.name))
+                .then(b.size.cmp(&a.size))
+        });
+        functions
+            .all
+            .dedup_by(|a, b| a.offset == b.offset && a.name == b.name);
         functions
     }
 
@@ -163,7 +188,8 @@ impl<'data> Functions<'data> {
         // Demangled functions have a path or parameters. Demangling all names of a large file takes most of a second.
         let demangled = name.contains("::") || name.contains('(');
         self.all.iter().filter(move |function| {
-            function.name == name || demangled && demangle(&function.name).is_some_and(|found| found == name)
+            function.name == name
+                || demangled && demangle(&function.name).is_some_and(|found| found == name)
         })
     }
 
@@ -173,16 +199,27 @@ impl<'data> Functions<'data> {
         self.named(name).find(|function| function.indirect)?;
         // Named as in glibc: `__strlen_avx2` of `strlen`.
         let beginning = format!("__{}_", name.trim_start_matches('_'));
-        let is_variant = |function: &&Function<'_>| !function.indirect && function.name.starts_with(&beginning);
-        let mut variants: Vec<String> =
-            self.all.iter().filter(is_variant).map(|it| it.name.clone().into_owned()).collect();
+        let is_variant =
+            |function: &&Function<'_>| !function.indirect && function.name.starts_with(&beginning);
+        let mut variants: Vec<String> = self
+            .all
+            .iter()
+            .filter(is_variant)
+            .map(|it| it.name.clone().into_owned())
+            .collect();
         variants.sort_unstable();
         variants.dedup();
-        Some(Choice { name: name.to_owned(), variants })
+        Some(Choice {
+            name: name.to_owned(),
+            variants,
+        })
     }
 
     /// Returns the functions whose name, mangled or not, fits the pattern.
-    pub fn matching<'a>(&'a self, pattern: &'a NamePattern) -> impl Iterator<Item = &'a Function<'data>> + 'a {
+    pub fn matching<'a>(
+        &'a self,
+        pattern: &'a NamePattern,
+    ) -> impl Iterator<Item = &'a Function<'data>> + 'a {
         self.all.iter().filter(move |function| {
             pattern.matches(&function.name)
                 || demangle(&function.name).is_some_and(|demangled| pattern.matches(&demangled))
@@ -194,7 +231,9 @@ impl<'data> Functions<'data> {
         if !matches!(symbol.kind, STT_FUNC | STT_GNU_IFUNC) {
             return;
         }
-        let code = map.segment(symbol.vaddr).is_some_and(|segment| segment.executable);
+        let code = map
+            .segment(symbol.vaddr)
+            .is_some_and(|segment| segment.executable);
         match map.to_offset(symbol.vaddr) {
             Ok(offset) if code && !symbol.name.is_empty() => self.all.push(Function {
                 offset,

@@ -28,10 +28,14 @@ pub(super) struct RawSymbol<'data> {
 
 /// Returns the defined symbols of `.symtab`, then those of `.dynsym`. A table that lies outside the
 /// file has none.
-pub(super) fn symbols<'data>(image: &ElfImage<'data>) -> impl Iterator<Item = RawSymbol<'data>> + use<'data> {
+pub(super) fn symbols<'data>(
+    image: &ElfImage<'data>,
+) -> impl Iterator<Item = RawSymbol<'data>> + use<'data> {
     let tables = [SHT_SYMTAB, SHT_DYNSYM].map(|kind| table(image, kind).unwrap_or_default());
     tables.into_iter().flat_map(|(entries, names)| {
-        let defined = entries.iter().filter(|entry| entry.st_shndx(LE) != SHN_UNDEF);
+        let defined = entries
+            .iter()
+            .filter(|entry| entry.st_shndx(LE) != SHN_UNDEF);
         defined.map(move |entry| RawSymbol {
             name: name(names, entry.st_name(LE) as usize),
             vaddr: ElfVaddr(entry.st_value(LE)),
@@ -47,11 +51,18 @@ pub(super) fn symbols<'data>(image: &ElfImage<'data>) -> impl Iterator<Item = Ra
 pub(crate) fn function_ranges(image: &ElfImage<'_>, bytes: &dyn CodeBytes) -> Vec<(ElfVaddr, u64)> {
     let mut found = Vec::new();
     for kind in [SHT_SYMTAB, SHT_DYNSYM] {
-        let Some(table) = image.range_of_type(kind).and_then(|range| bytes.bytes(range)) else { continue };
+        let Some(table) = image
+            .range_of_type(kind)
+            .and_then(|range| bytes.bytes(range))
+        else {
+            continue;
+        };
         let entries = table.chunks_exact(size_of::<Sym64<LittleEndian>>());
-        let entries = entries.filter_map(|entry| pod::from_bytes::<Sym64<LittleEndian>>(entry).ok());
+        let entries =
+            entries.filter_map(|entry| pod::from_bytes::<Sym64<LittleEndian>>(entry).ok());
         let defined = entries.filter(|(entry, _)| entry.st_shndx(LE) != SHN_UNDEF);
-        let functions = defined.filter(|(entry, _)| matches!(entry.st_type(), STT_FUNC | STT_GNU_IFUNC));
+        let functions =
+            defined.filter(|(entry, _)| matches!(entry.st_type(), STT_FUNC | STT_GNU_IFUNC));
         found.extend(functions.map(|(entry, _)| (ElfVaddr(entry.st_value(LE)), entry.st_size(LE))));
     }
     found

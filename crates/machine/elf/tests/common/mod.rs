@@ -1,6 +1,9 @@
 //! A small writer of ELF files with USDT notes, so that tests can say byte by byte what a file holds.
 #![allow(dead_code, reason = "each test program uses its own part of it")]
-#![allow(clippy::allow_attributes, reason = "whether the code is dead differs between the test programs")]
+#![allow(
+    clippy::allow_attributes,
+    reason = "whether the code is dead differs between the test programs"
+)]
 
 pub(crate) const X86_64: u16 = 62;
 pub(crate) const AARCH64: u16 = 183;
@@ -45,7 +48,14 @@ impl Default for ElfBuilder<'_> {
 }
 
 /// Builds a USDT note: provider, name, arguments, and the addresses of probe, base and semaphore.
-pub(crate) fn note(provider: &str, name: &str, args: &str, probe: u64, base: u64, semaphore: u64) -> Vec<u8> {
+pub(crate) fn note(
+    provider: &str,
+    name: &str,
+    args: &str,
+    probe: u64,
+    base: u64,
+    semaphore: u64,
+) -> Vec<u8> {
     let mut descriptor = Vec::new();
     for word in [probe, base, semaphore] {
         descriptor.extend(word.to_le_bytes());
@@ -83,41 +93,87 @@ impl ElfBuilder<'_> {
     pub(crate) fn build(&self) -> Vec<u8> {
         let mut file = vec![0; NOTES];
         // Probes are at instructions without effect.
-        let nop: &[u8] = if self.machine == AARCH64 { &[0x1f, 0x20, 0x03, 0xd5] } else { &[0x90] };
-        file[0x1000..0x2000].chunks_exact_mut(nop.len()).for_each(|place| place.copy_from_slice(nop));
+        let nop: &[u8] = if self.machine == AARCH64 {
+            &[0x1f, 0x20, 0x03, 0xd5]
+        } else {
+            &[0x90]
+        };
+        file[0x1000..0x2000]
+            .chunks_exact_mut(nop.len())
+            .for_each(|place| place.copy_from_slice(nop));
         file.extend(&self.notes);
-        let sections = if self.sections { self.sections(&mut file) } else { Vec::new() };
+        let sections = if self.sections {
+            self.sections(&mut file)
+        } else {
+            Vec::new()
+        };
         let table = file.len().next_multiple_of(8);
         Self::write_section_headers(&mut file, &sections);
-        self.write_header(&mut file, if sections.is_empty() { 0 } else { table as u64 }, sections.len() as u16);
+        self.write_header(
+            &mut file,
+            if sections.is_empty() { 0 } else { table as u64 },
+            sections.len() as u16,
+        );
         self.write_segments(&mut file);
         file
     }
 
     /// Appends the contents of the sections.
     fn sections(&self, file: &mut Vec<u8>) -> Vec<Section> {
-        let empty = |name, kind| Section { name, kind, vaddr: 0, offset: 0, size: 0, link: 0, entry: 0 };
+        let empty = |name, kind| Section {
+            name,
+            kind,
+            vaddr: 0,
+            offset: 0,
+            size: 0,
+            link: 0,
+            entry: 0,
+        };
         let notes = self.notes.len() as u64;
         let mut sections = vec![empty("", 0)];
         if !self.notes.is_empty() {
-            sections.push(Section { offset: NOTES as u64, size: notes, ..empty(".note.stapsdt", 7) });
+            sections.push(Section {
+                offset: NOTES as u64,
+                size: notes,
+                ..empty(".note.stapsdt", 7)
+            });
         }
         if let Some(vaddr) = self.base {
-            sections.push(Section { vaddr, size: 1, offset: 0x1000, ..empty(".stapsdt.base", 1) });
+            sections.push(Section {
+                vaddr,
+                size: 1,
+                offset: 0x1000,
+                ..empty(".stapsdt.base", 1)
+            });
         }
         let offset = file.len() as u64;
         file.extend(&self.debug_link);
         if !self.debug_link.is_empty() {
-            sections.push(Section { offset, size: self.debug_link.len() as u64, ..empty(".gnu_debuglink", 1) });
+            sections.push(Section {
+                offset,
+                size: self.debug_link.len() as u64,
+                ..empty(".gnu_debuglink", 1)
+            });
         }
         let (entries, names) = self.symbol_table();
         let link = sections.len() as u32 + 1;
         for (name, kind, bytes, entry) in [(".symtab", 2, entries, 24), (".strtab", 3, names, 0)] {
-            let section = Section { offset: file.len() as u64, size: bytes.len() as u64, ..empty(name, kind) };
-            sections.push(Section { link, entry, ..section });
+            let section = Section {
+                offset: file.len() as u64,
+                size: bytes.len() as u64,
+                ..empty(name, kind)
+            };
+            sections.push(Section {
+                link,
+                entry,
+                ..section
+            });
             file.extend(bytes);
         }
-        sections.push(Section { offset: file.len() as u64, ..empty(".shstrtab", 3) });
+        sections.push(Section {
+            offset: file.len() as u64,
+            ..empty(".shstrtab", 3)
+        });
         for section in &sections {
             file.extend(section.name.as_bytes());
             file.push(0);
@@ -183,7 +239,14 @@ impl ElfBuilder<'_> {
         let segments = [
             (1u32, 5u32, 0x1000, TEXT, 0x1000, 0x1000),
             (1, 6, 0x2000, DATA, 0x1000, 0x2000),
-            (if self.sections { 0 } else { 4 }, 4, NOTES as u64, 0, notes, notes),
+            (
+                if self.sections { 0 } else { 4 },
+                4,
+                NOTES as u64,
+                0,
+                notes,
+                notes,
+            ),
         ];
         let mut bytes = Vec::new();
         for (kind, flags, offset, vaddr, file_size, memory_size) in segments {

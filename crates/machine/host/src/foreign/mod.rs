@@ -82,14 +82,22 @@ pub(crate) fn socket_below(root: &Path, path: &Path) -> io::Result<(OwnedFd, u32
 pub(crate) fn reported(path: &Path) -> io::Result<Opened> {
     let root = hold_root(Path::new("/"))?;
     let plain = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS;
-    open(&resolve(&root, path, plain, walk::Links::Refuse)?, path.to_owned())
+    open(
+        &resolve(&root, path, plain, walk::Links::Refuse)?,
+        path.to_owned(),
+    )
 }
 
 fn hold_root(root: &Path) -> io::Result<OwnedFd> {
     Ok(openat(CWD, root, HOLD | OFlags::DIRECTORY, Mode::empty())?)
 }
 
-fn resolve(root: &OwnedFd, path: &Path, how: ResolveFlags, links: walk::Links) -> io::Result<OwnedFd> {
+fn resolve(
+    root: &OwnedFd,
+    path: &Path,
+    how: ResolveFlags,
+    links: walk::Links,
+) -> io::Result<OwnedFd> {
     for _ in 0..ATTEMPTS {
         match openat2(root, path, HOLD, Mode::empty(), how) {
             Ok(held) => return Ok(held),
@@ -99,7 +107,10 @@ fn resolve(root: &OwnedFd, path: &Path, how: ResolveFlags, links: walk::Links) -
             Err(error) => return Err(error.into()),
         }
     }
-    Err(io::Error::new(ErrorKind::ResourceBusy, "its folders are renamed again and again"))
+    Err(io::Error::new(
+        ErrorKind::ResourceBusy,
+        "its folders are renamed again and again",
+    ))
 }
 
 /// Returns the path of a held file, as seen from the root.
@@ -117,13 +128,29 @@ fn open(held: &OwnedFd, real: PathBuf) -> io::Result<Opened> {
     }
     let kind = fstatfs(held)?.f_type;
     if let Some(name) = systems::without_files(kind as u64) {
-        return Err(io::Error::new(ErrorKind::InvalidInput, format!("it is of the kernel's own file system {name}")));
+        return Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            format!("it is of the kernel's own file system {name}"),
+        ));
     }
     // The link leads to the held file, even if another file has its name by now.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
-    let file = File::from(openat(CWD, own_descriptor(held.as_fd()), flags, Mode::empty())?);
-    let [length, blocks] = [stat.st_size, stat.st_blocks].map(|number| u64::try_from(number).unwrap_or_default());
-    Ok(Opened { file, real, length, on_disk: blocks.saturating_mul(512), inode: stat.st_ino, owner: stat.st_uid })
+    let file = File::from(openat(
+        CWD,
+        own_descriptor(held.as_fd()),
+        flags,
+        Mode::empty(),
+    )?);
+    let [length, blocks] =
+        [stat.st_size, stat.st_blocks].map(|number| u64::try_from(number).unwrap_or_default());
+    Ok(Opened {
+        file,
+        real,
+        length,
+        on_disk: blocks.saturating_mul(512),
+        inode: stat.st_ino,
+        owner: stat.st_uid,
+    })
 }
 
 impl Opened {
@@ -170,13 +197,19 @@ impl Opened {
     /// Returns an error if this is too much to read: a file may claim any length, with only a few
     /// bytes on the disk.
     pub(crate) fn may_read(&self, wanted: u64) -> io::Result<()> {
-        let there = if self.on_disk == 0 { UNSTATED } else { self.on_disk.saturating_mul(MOST_COMPRESSED) };
+        let there = if self.on_disk == 0 {
+            UNSTATED
+        } else {
+            self.on_disk.saturating_mul(MOST_COMPRESSED)
+        };
         let most = there.saturating_add(SLACK).min(LARGEST);
         if wanted <= most {
             return Ok(());
         }
         let on_disk = self.on_disk;
-        let message = format!("it claims {wanted} bytes and has {on_disk} on the disk: at most {most} would be read");
+        let message = format!(
+            "it claims {wanted} bytes and has {on_disk} on the disk: at most {most} would be read"
+        );
         Err(io::Error::new(ErrorKind::FileTooLarge, message))
     }
 
@@ -211,7 +244,9 @@ impl From<NotAFile> for io::Error {
 
 /// Returns true if an error is [`NotAFile`].
 pub(crate) fn is_no_file(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<NotAFile>)
+    error
+        .get_ref()
+        .is_some_and(<dyn std::error::Error + Send + Sync>::is::<NotAFile>)
 }
 
 #[cfg(test)]

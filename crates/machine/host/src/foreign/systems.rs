@@ -35,5 +35,8 @@ const SYSTEMS: [(u64, &str); 25] = [
 pub(super) fn without_files(kind: u64) -> Option<&'static str> {
     // The number is signed on some machines.
     let kind = kind & 0xffff_ffff;
-    SYSTEMS.iter().find(|(number, _)| *number == kind).map(|(_, name)| *name)
+    SYSTEMS
+        .iter()
+        .find(|(number, _)| *number == kind)
+        .map(|(_, name)| *name)
 }

@@ -37,7 +37,11 @@ fn no_link_leads_out_of_the_root() {
     let (_dir, root) = root();
     let both = |path: &str| {
         let (one, other) = (below(&root, Path::new(path)), walked(&root, path));
-        [one, other].map(|found| found.map(|it| (it.real.clone(), text(&it))).map_err(|error| error.raw_os_error()))
+        [one, other].map(|found| {
+            found
+                .map(|it| (it.real.clone(), text(&it)))
+                .map_err(|error| error.raw_os_error())
+        })
     };
     let inner = Ok((PathBuf::from("/usr/lib/real"), "inner".to_owned()));
     let bait = Ok((PathBuf::from("/secret"), "bait".to_owned()));
@@ -50,7 +54,10 @@ fn no_link_leads_out_of_the_root() {
         ("/../secret", &bait),
         ("/usr/lib/out", &Err(Some(Errno::NOENT.raw_os_error()))),
         ("/loop", &Err(Some(Errno::LOOP.raw_os_error()))),
-        ("/usr/lib/real/more", &Err(Some(Errno::NOTDIR.raw_os_error()))),
+        (
+            "/usr/lib/real/more",
+            &Err(Some(Errno::NOTDIR.raw_os_error())),
+        ),
     ] {
         assert_eq!(&both(path), &[expected.clone(), expected.clone()], "{path}");
     }
@@ -61,7 +68,10 @@ fn a_reported_path_has_no_links() {
     let (dir, root) = root();
     let place = |path: &str| root.canonicalize().unwrap().join(path);
     assert_eq!(text(&reported(&place("usr/lib/real")).unwrap()), "inner");
-    assert_eq!(reported(&place("lib/real")).unwrap_err().raw_os_error(), Some(Errno::LOOP.raw_os_error()));
+    assert_eq!(
+        reported(&place("lib/real")).unwrap_err().raw_os_error(),
+        Some(Errno::LOOP.raw_os_error())
+    );
     let held = hold_root(dir.path()).unwrap();
     let refused = walk::walk(&held, Path::new("root/lib/real"), walk::Links::Refuse).unwrap_err();
     assert_eq!(refused.raw_os_error(), Some(Errno::LOOP.raw_os_error()));
@@ -76,9 +86,16 @@ fn what_is_no_file_is_not_opened() {
     for path in [pipe.as_path(), dir.path(), Path::new("/dev/zero")] {
         assert!(is_no_file(&named(path).unwrap_err()), "{path:?}");
     }
-    for path in ["/proc/self/status", "/proc/version", "/sys/kernel/uevent_seqnum"] {
+    for path in [
+        "/proc/self/status",
+        "/proc/version",
+        "/sys/kernel/uevent_seqnum",
+    ] {
         let error = named(Path::new(path)).unwrap_err().to_string();
-        assert!(error.contains("the kernel's own file system"), "{path}: {error}");
+        assert!(
+            error.contains("the kernel's own file system"),
+            "{path}: {error}"
+        );
     }
     assert!(named(Path::new("/proc/self/exe")).is_ok());
 }
@@ -88,11 +105,20 @@ fn a_length_is_not_believed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("sparse");
     fs::write(&path, [1; 8192]).unwrap();
-    fs::File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
+    fs::File::options()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_len(1 << 40)
+        .unwrap();
     let opened = named(&path).unwrap();
     assert_eq!(opened.length, 1 << 40);
     assert!(opened.may_read(1 << 20).is_ok());
-    assert!(opened.may_read(1 << 40).is_err() && opened.checksum().is_err() && opened.text(1 << 20).is_err());
+    assert!(
+        opened.may_read(1 << 40).is_err()
+            && opened.checksum().is_err()
+            && opened.text(1 << 20).is_err()
+    );
     fs::write(&path, "123456789").unwrap();
     // The CRC catalogue's check value of CRC-32/ISO-HDLC.
     assert_eq!(named(&path).unwrap().checksum().unwrap(), 0xcbf4_3926);

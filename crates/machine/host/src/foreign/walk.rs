@@ -35,7 +35,12 @@ pub(super) fn walk(root: &OwnedFd, path: &Path, links: Links) -> io::Result<Owne
             through.pop();
             continue;
         }
-        let next = openat(through.last().unwrap_or(root), &name, HOLD | OFlags::NOFOLLOW, Mode::empty())?;
+        let next = openat(
+            through.last().unwrap_or(root),
+            &name,
+            HOLD | OFlags::NOFOLLOW,
+            Mode::empty(),
+        )?;
         if FileType::from_raw_mode(fstat(&next)?.st_mode) != FileType::Symlink {
             through.push(next);
             continue;

@@ -41,12 +41,20 @@ impl Core {
     /// Reads the properties of a CPU.
     pub(super) fn read(root: &Root, cpu: u32) -> Self {
         let folder = format!("/sys/devices/system/cpu/cpu{cpu}");
-        let word = |name: &str| root.text(&format!("{folder}/{name}")).ok().map(|text| text.trim().to_owned());
+        let word = |name: &str| {
+            root.text(&format!("{folder}/{name}"))
+                .ok()
+                .map(|text| text.trim().to_owned())
+        };
         let number = |name: &str| root.number(&format!("{folder}/{name}")).ok();
         let names = root.names(&folder).unwrap_or_default();
         Self {
-            siblings: root.list(&format!("{folder}/topology/thread_siblings_list")).unwrap_or_default(),
-            node: names.iter().find_map(|name| name.strip_prefix("node")?.parse().ok()),
+            siblings: root
+                .list(&format!("{folder}/topology/thread_siblings_list"))
+                .unwrap_or_default(),
+            node: names
+                .iter()
+                .find_map(|name| name.strip_prefix("node")?.parse().ok()),
             governor: word("cpufreq/scaling_governor"),
             driver: word("cpufreq/scaling_driver"),
             highest: number("cpufreq/scaling_max_freq").zip(number("cpufreq/cpuinfo_max_freq")),
@@ -83,9 +91,13 @@ pub struct Clock {
 impl Clock {
     pub(super) fn read(root: &Root) -> Self {
         const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
-        let available = root.text(&format!("{FOLDER}/available_clocksource")).unwrap_or_default();
+        let available = root
+            .text(&format!("{FOLDER}/available_clocksource"))
+            .unwrap_or_default();
         Self {
-            current: root.text(&format!("{FOLDER}/current_clocksource")).map(|text| text.trim().to_owned()),
+            current: root
+                .text(&format!("{FOLDER}/current_clocksource"))
+                .map(|text| text.trim().to_owned()),
             available: available.split_whitespace().map(str::to_owned).collect(),
         }
     }
@@ -96,6 +108,14 @@ impl Clock {
 pub(super) fn fair_servers(root: &Root, online: &CpuSet) -> Reading<BTreeMap<u32, u64>> {
     const FOLDER: &str = "/sys/kernel/debug/sched/fair_server";
     root.names(FOLDER)?;
-    let runtime = |cpu: u32| Some((cpu, root.number(&format!("{FOLDER}/cpu{cpu}/runtime")).ok()?.try_into().ok()?));
+    let runtime = |cpu: u32| {
+        Some((
+            cpu,
+            root.number(&format!("{FOLDER}/cpu{cpu}/runtime"))
+                .ok()?
+                .try_into()
+                .ok()?,
+        ))
+    };
     Ok(online.iter().filter_map(runtime).collect())
 }

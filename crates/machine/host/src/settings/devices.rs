@@ -33,21 +33,34 @@ pub(super) fn interrupts(root: &Root, counts: Option<&Counts>) -> Vec<Interrupt>
         let file = format!("/proc/irq/{number}/smp_affinity_list");
         let affinity = root.list(&file).ok()?;
         let effective = root.list(&format!("/proc/irq/{number}/effective_affinity_list"));
-        let actions = root.text(&format!("/sys/kernel/irq/{number}/actions")).unwrap_or_default();
-        let name = if actions.trim().is_empty() { last_word(&row.what) } else { actions.trim().to_owned() };
+        let actions = root
+            .text(&format!("/sys/kernel/irq/{number}/actions"))
+            .unwrap_or_default();
+        let name = if actions.trim().is_empty() {
+            last_word(&row.what)
+        } else {
+            actions.trim().to_owned()
+        };
         Some(Interrupt {
             number,
             name,
-            effective: effective.ok().filter(|cpus| !cpus.is_empty()).unwrap_or_else(|| affinity.clone()),
+            effective: effective
+                .ok()
+                .filter(|cpus| !cpus.is_empty())
+                .unwrap_or_else(|| affinity.clone()),
             affinity,
-            has_writable_file: fs::metadata(root.path(&file)).is_ok_and(|file| file.permissions().mode() & 0o200 != 0),
+            has_writable_file: fs::metadata(root.path(&file))
+                .is_ok_and(|file| file.permissions().mode() & 0o200 != 0),
         })
     };
     numbers.iter().filter_map(read).collect()
 }
 
 fn last_word(text: &str) -> String {
-    text.split_whitespace().next_back().unwrap_or_default().to_owned()
+    text.split_whitespace()
+        .next_back()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// A queue of a network device (Documentation/networking/scaling.rst).
@@ -66,12 +79,25 @@ pub(super) fn queues(root: &Root) -> Reading<Vec<Queue>> {
     const FOLDER: &str = "/sys/class/net";
     let mut queues = Vec::new();
     for device in root.names(FOLDER)? {
-        for name in root.names(&format!("{FOLDER}/{device}/queues")).unwrap_or_default() {
-            let file = if name.starts_with("rx-") { "rps_cpus" } else { "xps_cpus" };
+        for name in root
+            .names(&format!("{FOLDER}/{device}/queues"))
+            .unwrap_or_default()
+        {
+            let file = if name.starts_with("rx-") {
+                "rps_cpus"
+            } else {
+                "xps_cpus"
+            };
             // A device with one queue for sending has no mask: the kernel answers ENOENT.
-            let Ok(cpus) = root.mask(&format!("{FOLDER}/{device}/queues/{name}/{file}")) else { continue };
+            let Ok(cpus) = root.mask(&format!("{FOLDER}/{device}/queues/{name}/{file}")) else {
+                continue;
+            };
             if !cpus.is_empty() {
-                queues.push(Queue { device: device.clone(), name, cpus });
+                queues.push(Queue {
+                    device: device.clone(),
+                    name,
+                    cpus,
+                });
             }
         }
     }

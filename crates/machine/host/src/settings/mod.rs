@@ -81,14 +81,28 @@ impl Facts {
     /// Reads a machine, `window` nanoseconds after the snapshot was taken, with more of these
     /// processes than of others.
     pub fn read(root: &Root, before: &Snapshot, window: u64, pids: &[u32]) -> Self {
-        let counts = root.text("/proc/interrupts").map(|text| Counts::parse(&text));
+        let counts = root
+            .text("/proc/interrupts")
+            .map(|text| Counts::parse(&text));
         let (threads, threads_left_out) = threads::read(root, before);
-        let online = root.list("/sys/devices/system/cpu/online").unwrap_or_default();
-        let cores: BTreeMap<u32, Core> = online.iter().map(|cpu| (cpu, Core::read(root, cpu))).collect();
-        let listed_nodes = root.list("/sys/devices/system/node/online").map_or(1, |nodes| nodes.len());
+        let online = root
+            .list("/sys/devices/system/cpu/online")
+            .unwrap_or_default();
+        let cores: BTreeMap<u32, Core> = online
+            .iter()
+            .map(|cpu| (cpu, Core::read(root, cpu)))
+            .collect();
+        let listed_nodes = root
+            .list("/sys/devices/system/node/online")
+            .map_or(1, |nodes| nodes.len());
         Self {
-            release: root.text("/proc/sys/kernel/osrelease").ok().and_then(|text| crate::system::version(&text)),
-            command_line: root.text("/proc/cmdline").map(|text| text.trim().to_owned()),
+            release: root
+                .text("/proc/sys/kernel/osrelease")
+                .ok()
+                .and_then(|text| crate::system::version(&text)),
+            command_line: root
+                .text("/proc/cmdline")
+                .map(|text| text.trim().to_owned()),
             isolated: root.list("/sys/devices/system/cpu/isolated"),
             nohz_full: root.list("/sys/devices/system/cpu/nohz_full"),
             partitions: root.list("/sys/fs/cgroup/cpuset.cpus.isolated"),
@@ -102,10 +116,15 @@ impl Facts {
             watchdog: root.number("/proc/sys/kernel/watchdog"),
             nmi_watchdog: root.number("/proc/sys/kernel/nmi_watchdog"),
             watchdog_cpus: root.list("/proc/sys/kernel/watchdog_cpumask"),
-            huge_pages: root.text("/sys/kernel/mm/transparent_hugepage/enabled").map(|text| chosen(&text)),
+            huge_pages: root
+                .text("/sys/kernel/mm/transparent_hugepage/enabled")
+                .map(|text| chosen(&text)),
             clock: Clock::read(root),
             nodes: listed_nodes,
-            processes: pids.iter().map(|&pid| Placement::read(root, pid, listed_nodes)).collect(),
+            processes: pids
+                .iter()
+                .map(|&pid| Placement::read(root, pid, listed_nodes))
+                .collect(),
             counts: [before.counts.clone(), counts],
             threads,
             threads_left_out,

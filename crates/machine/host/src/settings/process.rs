@@ -57,14 +57,28 @@ impl Placement {
         let folder = root.path("/proc").join(pid.to_string());
         let status = |name: &str| proc::status(&folder, name).ok().flatten();
         let places = places(root, pid);
-        let groups = places.iter().filter(|place| place.has("cpu")).flat_map(|place| place.limits(root)).collect();
+        let groups = places
+            .iter()
+            .filter(|place| place.has("cpu"))
+            .flat_map(|place| place.limits(root))
+            .collect();
         Self {
             pid,
             name: proc::name(&folder).unwrap_or_default(),
             groups,
-            is_isolated: places.iter().filter(|place| place.has("cpuset")).any(|place| place.is_isolated(root)),
-            cpuset: places.iter().filter(|place| place.has("cpuset")).find_map(|place| place.cpuset(root)),
-            memory: if nodes > 1 { memory(root, pid) } else { Ok(BTreeMap::new()) },
+            is_isolated: places
+                .iter()
+                .filter(|place| place.has("cpuset"))
+                .any(|place| place.is_isolated(root)),
+            cpuset: places
+                .iter()
+                .filter(|place| place.has("cpuset"))
+                .find_map(|place| place.cpuset(root)),
+            memory: if nodes > 1 {
+                memory(root, pid)
+            } else {
+                Ok(BTreeMap::new())
+            },
             huge_pages: status("THP_enabled").map(|value| value != "0"),
         }
     }
@@ -92,7 +106,9 @@ fn places(root: &Root, pid: u32) -> Vec<Place> {
         })
         .filter(|(_, kind, _)| kind.starts_with("cgroup"))
         .collect();
-    let text = root.text(&format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let text = root
+        .text(&format!("/proc/{pid}/cgroup"))
+        .unwrap_or_default();
     let place = |line: &str| {
         let mut parts = line.splitn(3, ':').skip(1);
         let (controllers, path) = (parts.next()?, parts.next()?);
@@ -102,18 +118,29 @@ fn places(root: &Root, pid: u32) -> Vec<Place> {
         }
         let is_it = |(_, kind, options): &&(&str, &str, &str)| match controllers {
             "" => *kind == "cgroup2",
-            _ => *kind == "cgroup" && controllers.split(',').all(|it| options.split(',').any(|option| option == it)),
+            _ => {
+                *kind == "cgroup"
+                    && controllers
+                        .split(',')
+                        .all(|it| options.split(',').any(|option| option == it))
+            }
         };
         let (mount, _, _) = mounts.iter().find(is_it)?;
         let controllers = Some(controllers.to_owned()).filter(|it| !it.is_empty());
-        Some(Place { controllers, mount: (*mount).to_owned(), path: path.to_owned() })
+        Some(Place {
+            controllers,
+            mount: (*mount).to_owned(),
+            path: path.to_owned(),
+        })
     };
     text.lines().filter_map(place).collect()
 }
 
 impl Place {
     fn has(&self, controller: &str) -> bool {
-        self.controllers.as_ref().is_none_or(|all| all.split(',').any(|it| it == controller))
+        self.controllers
+            .as_ref()
+            .is_none_or(|all| all.split(',').any(|it| it == controller))
     }
 
     /// Returns the folders of the group and of the groups above, the innermost first.
@@ -122,7 +149,9 @@ impl Place {
         let mut path = self.path.trim_end_matches('/');
         loop {
             folders.push(format!("{}{path}", self.mount));
-            let Some((above, _)) = path.rsplit_once('/') else { break };
+            let Some((above, _)) = path.rsplit_once('/') else {
+                break;
+            };
             path = above;
         }
         folders
@@ -141,17 +170,36 @@ impl Place {
                 let file = format!("{folder}/cpu.cfs_quota_us");
                 // -1 is no limit.
                 let quota = u64::try_from(root.number(&file).ok()?).ok()?;
-                (file, quota, root.number(&format!("{folder}/cpu.cfs_period_us")).ok()?.try_into().ok()?)
+                (
+                    file,
+                    quota,
+                    root.number(&format!("{folder}/cpu.cfs_period_us"))
+                        .ok()?
+                        .try_into()
+                        .ok()?,
+                )
             };
             let stat = root.text(&format!("{folder}/cpu.stat")).unwrap_or_default();
-            let throttled = stat.lines().find_map(|line| line.strip_prefix("nr_throttled ")?.parse().ok());
-            Some(Group { file, quota, period, throttled: throttled.unwrap_or_default(), is_v2 })
+            let throttled = stat
+                .lines()
+                .find_map(|line| line.strip_prefix("nr_throttled ")?.parse().ok());
+            Some(Group {
+                file,
+                quota,
+                period,
+                throttled: throttled.unwrap_or_default(),
+                is_v2,
+            })
         };
         self.folders().iter().filter_map(limit).collect()
     }
 
     fn cpuset(&self, root: &Root) -> Option<(String, CpuSet)> {
-        let name = if self.controllers.is_none() { "cpuset.cpus.effective" } else { "cpuset.effective_cpus" };
+        let name = if self.controllers.is_none() {
+            "cpuset.cpus.effective"
+        } else {
+            "cpuset.effective_cpus"
+        };
         // A group without the controller has the cpuset of the group above.
         self.folders().into_iter().find_map(|folder| {
             let file = format!("{folder}/{name}");
@@ -167,35 +215,59 @@ impl Place {
     fn is_isolated(&self, root: &Root) -> bool {
         let folders = self.folders();
         if self.controllers.is_none() {
-            let partition = |folder: &String| root.text(&format!("{folder}/cpuset.cpus.partition")).ok();
+            let partition =
+                |folder: &String| root.text(&format!("{folder}/cpuset.cpus.partition")).ok();
             // An invalid partition has the reason behind its kind.
-            return folders.iter().find_map(partition).is_some_and(|kind| kind.trim() == "isolated");
+            return folders
+                .iter()
+                .find_map(partition)
+                .is_some_and(|kind| kind.trim() == "isolated");
         }
-        folders.iter().all(|folder| root.number(&format!("{folder}/cpuset.sched_load_balance")) == Ok(0))
+        folders
+            .iter()
+            .all(|folder| root.number(&format!("{folder}/cpuset.sched_load_balance")) == Ok(0))
     }
 }
 
 /// Reads the kilobytes of memory by node (`numa_maps`; numa(7)).
 fn memory(root: &Root, pid: u32) -> Reading<BTreeMap<u32, u64>> {
     let path = format!("/proc/{pid}/numa_maps");
-    let unread = |why| Unread { path: path.clone(), why };
+    let unread = |why| Unread {
+        path: path.clone(),
+        why,
+    };
     let status = root.text(&format!("/proc/{pid}/status"))?;
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next()?.parse().ok());
+    let resident = status.lines().find_map(|line| {
+        line.strip_prefix("VmRSS:")?
+            .split_whitespace()
+            .next()?
+            .parse()
+            .ok()
+    });
     if resident.unwrap_or(0u64) > MOST_MEMORY_KB {
         return Err(unread(Why::TooLarge));
     }
     let file = with_file_access(|| fs::File::open(root.path(&path)));
     let file = file.map_err(|error| {
         let is_forbidden = error.kind() == std::io::ErrorKind::PermissionDenied;
-        unread(if is_forbidden { Why::Forbidden } else { Why::Absent })
+        unread(if is_forbidden {
+            Why::Forbidden
+        } else {
+            Why::Absent
+        })
     })?;
     let mut nodes = BTreeMap::new();
     for line in BufReader::new(file.take(MOST_TEXT)).split(b'\n') {
         let line = line.map_err(|_| unread(Why::Strange))?;
         let line = String::from_utf8_lossy(&line);
-        let page =
-            line.split(' ').find_map(|word| word.strip_prefix("kernelpagesize_kB=")?.parse().ok()).unwrap_or(4u64);
-        for (node, pages) in line.split(' ').filter_map(|word| word.strip_prefix('N')?.split_once('=')) {
+        let page = line
+            .split(' ')
+            .find_map(|word| word.strip_prefix("kernelpagesize_kB=")?.parse().ok())
+            .unwrap_or(4u64);
+        for (node, pages) in line
+            .split(' ')
+            .filter_map(|word| word.strip_prefix('N')?.split_once('='))
+        {
             if let (Ok(node), Ok(pages)) = (node.parse::<u32>(), pages.parse::<u64>()) {
                 let sum = nodes.entry(node).or_insert(0u64);
                 *sum = sum.saturating_add(pages.saturating_mul(page));

@@ -35,24 +35,36 @@ impl Root {
 
     /// Reads a file that is one number.
     pub(super) fn number(&self, path: &str) -> Reading<i64> {
-        self.text(path)?.trim().parse().map_err(|_| Unread { path: path.to_owned(), why: Why::Strange })
+        self.text(path)?.trim().parse().map_err(|_| Unread {
+            path: path.to_owned(),
+            why: Why::Strange,
+        })
     }
 
     /// Reads a file that is a list of CPUs.
     pub(super) fn list(&self, path: &str) -> Reading<CpuSet> {
-        CpuSet::from_list(&self.text(path)?).ok_or_else(|| Unread { path: path.to_owned(), why: Why::Strange })
+        CpuSet::from_list(&self.text(path)?).ok_or_else(|| Unread {
+            path: path.to_owned(),
+            why: Why::Strange,
+        })
     }
 
     /// Reads a file that is a mask of CPUs.
     pub(super) fn mask(&self, path: &str) -> Reading<CpuSet> {
-        CpuSet::from_mask(&self.text(path)?).ok_or_else(|| Unread { path: path.to_owned(), why: Why::Strange })
+        CpuSet::from_mask(&self.text(path)?).ok_or_else(|| Unread {
+            path: path.to_owned(),
+            why: Why::Strange,
+        })
     }
 
     /// Returns the names in a folder, in order.
     pub(super) fn names(&self, path: &str) -> Reading<Vec<String>> {
-        let entries = std::fs::read_dir(self.path(path)).map_err(|error| Unread::of(path, &error))?;
-        let mut names: Vec<String> =
-            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        let entries =
+            std::fs::read_dir(self.path(path)).map_err(|error| Unread::of(path, &error))?;
+        let mut names: Vec<String> = entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect();
         names.sort_unstable();
         Ok(names)
     }
@@ -90,7 +102,10 @@ impl Unread {
             ErrorKind::PermissionDenied => Why::Forbidden,
             _ => Why::Strange,
         };
-        Self { path: path.to_owned(), why }
+        Self {
+            path: path.to_owned(),
+            why,
+        }
     }
 }
 

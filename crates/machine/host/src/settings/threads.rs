@@ -53,10 +53,15 @@ pub struct Snapshot {
 impl Snapshot {
     /// Takes a snapshot.
     pub fn read(root: &Root) -> Self {
-        let counts = root.text("/proc/interrupts").map(|text| Counts::parse(&text));
+        let counts = root
+            .text("/proc/interrupts")
+            .map(|text| Counts::parse(&text));
         let (tasks, _) = tasks(root);
         let ran = |(_, tid, folder): &(u32, u32, PathBuf)| Some((*tid, proc::ran(folder)?));
-        Self { ran: tasks.iter().filter_map(ran).collect(), counts }
+        Self {
+            ran: tasks.iter().filter_map(ran).collect(),
+            counts,
+        }
     }
 }
 
@@ -69,7 +74,9 @@ pub(super) fn read(root: &Root, before: &Snapshot) -> (Vec<Thread>, usize) {
 
 fn thread(pid: u32, tid: u32, folder: &Path, before: &Snapshot) -> Option<Thread> {
     // Read first: the other reads take time, in which the thread runs on.
-    let ran = proc::ran(folder).zip(before.ran.get(&tid)).map(|(now, before)| now.saturating_sub(*before));
+    let ran = proc::ran(folder)
+        .zip(before.ran.get(&tid))
+        .map(|(now, before)| now.saturating_sub(*before));
     let stat = Stat::read(folder).ok().filter(|stat| !stat.has_ended())?;
     let flags = stat.number(9).unwrap_or_default();
     let scheduling = machine::scheduling_of(&stat, folder)?;

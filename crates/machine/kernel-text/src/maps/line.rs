@@ -18,7 +18,9 @@ pub(super) fn mapping(line: &[u8]) -> Result<Mapping, &'static str> {
     }
     let permissions = permissions(field(&mut rest)).ok_or("permissions such as r-xp")?;
     let offset = number(field(&mut rest), 16).ok_or("a file offset in hex")?;
-    let device = pair(field(&mut rest), b':').and_then(device).ok_or("a device such as fe:01")?;
+    let device = pair(field(&mut rest), b':')
+        .and_then(device)
+        .ok_or("a device such as fe:01")?;
     let inode = number(field(&mut rest), 10).ok_or("an inode number")?;
     Ok(Mapping {
         start: ProcAddr(start),
@@ -53,7 +55,10 @@ fn pair(text: &[u8], separator: u8) -> Option<(u64, u64)> {
 }
 
 fn device((major, minor): (u64, u64)) -> Option<Device> {
-    Some(Device { major: u32::try_from(major).ok()?, minor: u32::try_from(minor).ok()? })
+    Some(Device {
+        major: u32::try_from(major).ok()?,
+        minor: u32::try_from(minor).ok()?,
+    })
 }
 
 fn permissions(text: &[u8]) -> Option<Permissions> {
@@ -84,7 +89,10 @@ fn backing(name: &[u8]) -> Backing {
         Some(path) => (path, true),
         None => (name, false),
     };
-    Backing::File { path: OsString::from_vec(unescape(path)).into(), deleted }
+    Backing::File {
+        path: OsString::from_vec(unescape(path)).into(),
+        deleted,
+    }
 }
 
 /// Unescapes a path: the kernel writes a newline as `\012` and leaves all else as it is

@@ -13,7 +13,10 @@ use elf::{FileOffset, ProcAddr};
 
 /// Permissions of a mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "four permissions, as the kernel prints them")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four permissions, as the kernel prints them"
+)]
 pub struct Permissions {
     /// `r`
     pub read: bool,
@@ -83,13 +86,19 @@ impl Mapping {
 
     /// Returns true if both are mappings of the same file.
     pub fn is_same_file(&self, other: &Self) -> bool {
-        self.file().is_some() && (self.device, self.inode, &self.backing) == (other.device, other.inode, &other.backing)
+        self.file().is_some()
+            && (self.device, self.inode, &self.backing)
+                == (other.device, other.inode, &other.backing)
     }
 
     /// Returns the file offset of this address, if the mapping holds it.
     pub fn to_offset(&self, address: ProcAddr) -> Option<FileOffset> {
         let within = address.checked_above(self.start)?;
-        if address < self.end { self.offset.checked_add(within) } else { None }
+        if address < self.end {
+            self.offset.checked_add(within)
+        } else {
+            None
+        }
     }
 
     /// Returns the address of this byte of the file, if the mapping has it.
@@ -111,7 +120,10 @@ impl ProcMaps {
         let mut mappings = Vec::new();
         for (at, bytes) in text.split(|byte| *byte == b'\n').enumerate() {
             if !bytes.is_empty() {
-                let error = |expected| TextError::MapsLine { line: at + 1, expected };
+                let error = |expected| TextError::MapsLine {
+                    line: at + 1,
+                    expected,
+                };
                 mappings.push(line::mapping(bytes).map_err(error)?);
             }
         }
@@ -141,8 +153,14 @@ impl ProcMaps {
     pub fn code_files(&self) -> Vec<&Mapping> {
         let mut files: Vec<&Mapping> = Vec::new();
         let mut seen = std::collections::HashSet::new();
-        for mapping in self.mappings.iter().filter(|mapping| mapping.permissions.execute) {
-            if mapping.file().is_some() && seen.insert((mapping.device, mapping.inode, &mapping.backing)) {
+        for mapping in self
+            .mappings
+            .iter()
+            .filter(|mapping| mapping.permissions.execute)
+        {
+            if mapping.file().is_some()
+                && seen.insert((mapping.device, mapping.inode, &mapping.backing))
+            {
                 files.push(mapping);
             }
         }
@@ -151,8 +169,12 @@ impl ProcMaps {
 
     /// Returns the mapping that holds this address.
     pub fn at(&self, address: ProcAddr) -> Option<&Mapping> {
-        let above = self.mappings.partition_point(|mapping| mapping.start <= address);
-        self.mappings[..above].last().filter(|mapping| address < mapping.end)
+        let above = self
+            .mappings
+            .partition_point(|mapping| mapping.start <= address);
+        self.mappings[..above]
+            .last()
+            .filter(|mapping| address < mapping.end)
     }
 
     /// Returns the mapped file and the byte of it that the process has at this address.
@@ -164,8 +186,15 @@ impl ProcMaps {
 
     /// Returns the addresses of this byte of the file that `of` is a mapping of; several if the
     /// process mapped it more than once.
-    pub fn addresses<'a>(&'a self, of: &'a Mapping, offset: FileOffset) -> impl Iterator<Item = ProcAddr> + 'a {
-        let same = self.mappings.iter().filter(move |mapping| mapping.is_same_file(of));
+    pub fn addresses<'a>(
+        &'a self,
+        of: &'a Mapping,
+        offset: FileOffset,
+    ) -> impl Iterator<Item = ProcAddr> + 'a {
+        let same = self
+            .mappings
+            .iter()
+            .filter(move |mapping| mapping.is_same_file(of));
         same.filter_map(move |mapping| mapping.to_address(offset))
     }
 }

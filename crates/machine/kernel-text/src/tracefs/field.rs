@@ -64,7 +64,9 @@ pub(super) fn parse(line: &str) -> Result<Field, &'static str> {
     if !matches!(kind.trim(), "field" | "field special") {
         return Err("field:");
     }
-    let (declaration, rest) = rest.split_once(';').ok_or("a declaration that ends with ;")?;
+    let (declaration, rest) = rest
+        .split_once(';')
+        .ok_or("a declaration that ends with ;")?;
     let mut numbers = [None; 3];
     for part in rest.split(';') {
         let Some((key, value)) = part.split_once(':') else {
@@ -104,7 +106,9 @@ fn location(declaration: &str) -> (&str, Location) {
 /// references are declared.
 fn split(declaration: &str) -> Option<(String, String, Option<Array>)> {
     let (before, name_array) = trailing_array(declaration);
-    let name_at = before.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |at| at + last_len(before, at));
+    let name_at = before
+        .rfind(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .map_or(0, |at| at + last_len(before, at));
     let (kind, name) = before.split_at(name_at);
     let (kind, type_array) = trailing_array(kind.trim_end());
     if kind.is_empty() || name.is_empty() {
@@ -120,8 +124,14 @@ fn last_len(text: &str, at: usize) -> usize {
 
 /// Cuts `[16]` off the end; returns the rest and the length.
 fn trailing_array(text: &str) -> (&str, Option<Array>) {
-    let Some((before, length)) = text.strip_suffix(']').and_then(|text| text.rsplit_once('[')) else {
+    let Some((before, length)) = text
+        .strip_suffix(']')
+        .and_then(|text| text.rsplit_once('['))
+    else {
         return (text, None);
     };
-    (before.trim_end(), Some(length.trim().parse().map_or(Array::Unstated, Array::Count)))
+    (
+        before.trim_end(),
+        Some(length.trim().parse().map_or(Array::Unstated, Array::Count)),
+    )
 }

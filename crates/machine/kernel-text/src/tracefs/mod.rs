@@ -31,11 +31,17 @@ impl TracepointFormat {
         let mut parts = Parts::default();
         let mut next = 1;
         for line in text.lines() {
-            let error = |expected| TextError::TracepointFormat { line: next, expected };
+            let error = |expected| TextError::TracepointFormat {
+                line: next,
+                expected,
+            };
             parts.line(line.trim()).map_err(error)?;
             next += 1;
         }
-        let missing = |expected| TextError::TracepointFormat { line: next, expected };
+        let missing = |expected| TextError::TracepointFormat {
+            line: next,
+            expected,
+        };
         Ok(Self {
             name: parts.name.ok_or_else(|| missing("a line name:"))?,
             id: parts.id.ok_or_else(|| missing("a line ID:"))?,

@@ -13,7 +13,10 @@ use super::value::{Operand, Place, Value};
 impl Evaluator<'_> {
     /// Returns a member of a struct.
     pub(crate) fn member_of(&self, record: Place, name: &Name) -> Result<Place, EvalError> {
-        let field = self.types.member(record.ty, &name.text).map_err(|error| EvalError::new(name.span, error))?;
+        let field = self
+            .types
+            .member(record.ty, &name.text)
+            .map_err(|error| EvalError::new(name.span, error))?;
         Ok(record.field(field))
     }
 
@@ -21,7 +24,9 @@ impl Evaluator<'_> {
     /// expression.
     pub fn field(&self, place: Place, path: &str) -> Result<Place, EvalError> {
         let mut steps = path.split('.');
-        steps.try_fold(place, |at, name| self.member_of(at, &Name::new(name, Span::default())))
+        steps.try_fold(place, |at, name| {
+            self.member_of(at, &Name::new(name, Span::default()))
+        })
     }
 
     /// Returns the struct or union that an operand is or points to.
@@ -33,17 +38,27 @@ impl Evaluator<'_> {
             return Ok(place);
         }
         let value = self.value(operand, span)?;
-        let pointed = self.elements(&value, span).ok().map(|(address, ty, _)| Place::new(address, ty));
+        let pointed = self
+            .elements(&value, span)
+            .ok()
+            .map(|(address, ty, _)| Place::new(address, ty));
         pointed.ok_or_else(|| {
             let what = self.describe(&value);
-            EvalError::other(span, format!("{what} has no members: expected a struct, a union or a pointer to one"))
+            EvalError::other(
+                span,
+                format!("{what} has no members: expected a struct, a union or a pointer to one"),
+            )
         })
     }
 
     /// Returns the target of a value, if it is a pointer.
     pub fn pointed(&self, value: &Value, span: Span) -> Result<Option<Place>, EvalError> {
-        let Value::Int { value, ty } = value else { return Ok(None) };
-        let TypeKind::Pointer { target, .. } = self.kind(*ty, span)? else { return Ok(None) };
+        let Value::Int { value, ty } = value else {
+            return Ok(None);
+        };
+        let TypeKind::Pointer { target, .. } = self.kind(*ty, span)? else {
+            return Ok(None);
+        };
         Ok(Some(Place::new(*value as u64, target)))
     }
 
@@ -54,7 +69,9 @@ impl Evaluator<'_> {
         }
         if let Value::Place(place) = value {
             match self.kind(place.ty, span)? {
-                TypeKind::Array { element, .. } => return Ok(Operand::Place(Place::new(place.address, element))),
+                TypeKind::Array { element, .. } => {
+                    return Ok(Operand::Place(Place::new(place.address, element)));
+                }
                 TypeKind::Func { .. } => return Ok(Operand::Place(*place)),
                 _ => {}
             }
@@ -67,9 +84,14 @@ impl Evaluator<'_> {
     /// Computes `&operand`.
     pub(crate) fn address_of(&self, operand: &Operand, span: Span) -> Result<Value, EvalError> {
         match operand {
-            Operand::Place(Place { bits: Some(_), .. }) => Err(EvalError::other(span, "a bit-field has no address")),
+            Operand::Place(Place { bits: Some(_), .. }) => {
+                Err(EvalError::other(span, "a bit-field has no address"))
+            }
             Operand::Place(place) => Ok(self.pointer(*place)),
-            Operand::Value(_) => Err(EvalError::other(span, "this is a value, which has no address")),
+            Operand::Value(_) => Err(EvalError::other(
+                span,
+                "this is a value, which has no address",
+            )),
         }
     }
 
@@ -81,25 +103,44 @@ impl Evaluator<'_> {
         index: &Value,
         index_span: Span,
     ) -> Result<Operand, EvalError> {
-        let number = index.number().ok_or_else(|| EvalError::other(index_span, "expected a number"))?;
+        let number = index
+            .number()
+            .ok_or_else(|| EvalError::other(index_span, "expected a number"))?;
         match value {
             Value::Tuple(parts) => {
-                let part = usize::try_from(number).ok().and_then(|index| parts.get(index)).cloned();
+                let part = usize::try_from(number)
+                    .ok()
+                    .and_then(|index| parts.get(index))
+                    .cloned();
                 part.map(Operand::from).ok_or_else(|| {
-                    EvalError::other(index_span, format!("there is no element {number} of {}", parts.len()))
+                    EvalError::other(
+                        index_span,
+                        format!("there is no element {number} of {}", parts.len()),
+                    )
                 })
             }
             Value::Text(bytes) | Value::Bytes(bytes) => {
-                let byte = usize::try_from(number).ok().and_then(|index| bytes.get(index));
-                let byte = byte.map(|byte| Value::Int { value: (*byte).into(), ty: self.types.u64 });
+                let byte = usize::try_from(number)
+                    .ok()
+                    .and_then(|index| bytes.get(index));
+                let byte = byte.map(|byte| Value::Int {
+                    value: (*byte).into(),
+                    ty: self.types.u64,
+                });
                 byte.map(Operand::Value).ok_or_else(|| {
-                    EvalError::other(index_span, format!("there is no byte {number} of {}", bytes.len()))
+                    EvalError::other(
+                        index_span,
+                        format!("there is no byte {number} of {}", bytes.len()),
+                    )
                 })
             }
             _ => {
                 let (start, element, count) = self.elements(value, span)?;
                 check_index(number, count, index_span)?;
-                let size = self.types.size(element).map_err(|error| EvalError::new(span, error))?;
+                let size = self
+                    .types
+                    .size(element)
+                    .map_err(|error| EvalError::new(span, error))?;
                 let address = start.wrapping_add((number as u64).wrapping_mul(size));
                 Ok(Operand::Place(Place::new(address, element)))
             }
@@ -108,7 +149,11 @@ impl Evaluator<'_> {
 
     /// Returns the address of the elements of an array or behind a pointer, their type, and their
     /// number if that is known.
-    pub(crate) fn elements(&self, value: &Value, span: Span) -> Result<(u64, TypeRef, Option<u64>), EvalError> {
+    pub(crate) fn elements(
+        &self,
+        value: &Value,
+        span: Span,
+    ) -> Result<(u64, TypeRef, Option<u64>), EvalError> {
         if let Some(place) = self.pointed(value, span)? {
             return Ok((place.address, place.ty, None));
         }
@@ -118,28 +163,51 @@ impl Evaluator<'_> {
             return Ok((place.address, element, count));
         }
         let what = self.describe(value);
-        Err(EvalError::other(span, format!("{what} has no elements: expected an array or a pointer")))
+        Err(EvalError::other(
+            span,
+            format!("{what} has no elements: expected an array or a pointer"),
+        ))
     }
 
     /// Converts a value to another type.
-    pub(crate) fn convert(&self, value: Value, ty: TypeRef, span: Span) -> Result<Value, EvalError> {
+    pub(crate) fn convert(
+        &self,
+        value: Value,
+        ty: TypeRef,
+        span: Span,
+    ) -> Result<Value, EvalError> {
         let kind = self.kind(ty, span)?;
         let no = |what: String| {
             let hint = "a struct is reached through a pointer: *(struct x *)ADDRESS";
-            Err(EvalError::other(span, format!("{what} can't be cast to {}", self.display(ty))).with_hint(hint))
+            Err(EvalError::other(
+                span,
+                format!("{what} can't be cast to {}", self.display(ty)),
+            )
+            .with_hint(hint))
         };
         if let TypeKind::Float { .. } = kind {
             return match value {
-                Value::Int { value, .. } => Ok(Value::Float { value: value as f64, ty }),
+                Value::Int { value, .. } => Ok(Value::Float {
+                    value: value as f64,
+                    ty,
+                }),
                 Value::Float { value, .. } => Ok(Value::Float { value, ty }),
                 other => no(self.describe(&other)),
             };
         }
         let bits = match kind {
-            TypeKind::Int { class: typeinfo::IntClass::Bool, .. } => {
-                return Ok(Value::Int { value: self.is_true(&value, span)?.into(), ty });
+            TypeKind::Int {
+                class: typeinfo::IntClass::Bool,
+                ..
+            } => {
+                return Ok(Value::Int {
+                    value: self.is_true(&value, span)?.into(),
+                    ty,
+                });
             }
-            TypeKind::Int { size, .. } | TypeKind::Enum { size, .. } | TypeKind::Pointer { size, .. } => size * 8,
+            TypeKind::Int { size, .. }
+            | TypeKind::Enum { size, .. }
+            | TypeKind::Pointer { size, .. } => size * 8,
             _ => return no(self.describe(&value)),
         };
         let number = match &value {
@@ -149,18 +217,26 @@ impl Evaluator<'_> {
             Value::Place(place) if self.decays(*place, span)? => place.address.into(),
             other => return no(self.describe(other)),
         };
-        Ok(Value::Int { value: extend(number.cast_unsigned(), bits, is_signed(kind)), ty })
+        Ok(Value::Int {
+            value: extend(number.cast_unsigned(), bits, is_signed(kind)),
+            ty,
+        })
     }
 
     /// Returns true if C uses the address of a place for its value: for arrays and functions.
     pub(crate) fn decays(&self, place: Place, span: Span) -> Result<bool, EvalError> {
-        Ok(matches!(self.kind(place.ty, span)?, TypeKind::Array { .. } | TypeKind::Func { .. }))
+        Ok(matches!(
+            self.kind(place.ty, span)?,
+            TypeKind::Array { .. } | TypeKind::Func { .. }
+        ))
     }
 
     /// Describes a value, for messages.
     pub(crate) fn describe(&self, value: &Value) -> String {
         match value {
-            Value::Int { ty, .. } | Value::Float { ty, .. } => format!("a value of type {}", self.display(*ty)),
+            Value::Int { ty, .. } | Value::Float { ty, .. } => {
+                format!("a value of type {}", self.display(*ty))
+            }
             Value::Place(place) => self.display(place.ty),
             Value::Text(_) => "a text".to_owned(),
             Value::Bytes(_) => "a buffer".to_owned(),

@@ -22,34 +22,56 @@ const FUNCTIONS: [(&str, &str); 7] = [
     ("str", "str(POINTER) or str(POINTER, LENGTH)"),
     ("buf", "buf(POINTER, LENGTH) or buf(ARRAY)"),
     ("uaddr", "uaddr(\"NAME\") or uaddr(\"FILE:NAME\")"),
-    ("list", "list(HEAD, LINK) or list(HEAD, typeof(struct x), LINK)"),
+    (
+        "list",
+        "list(HEAD, LINK) or list(HEAD, typeof(struct x), LINK)",
+    ),
     ("len", "len(LIST), len(ARRAY) or len(TEXT)"),
-    ("container_of", "container_of(POINTER, typeof(struct x), MEMBER)"),
+    (
+        "container_of",
+        "container_of(POINTER, typeof(struct x), MEMBER)",
+    ),
     ("print", "print(VALUE), as a statement"),
 ];
 
 impl Evaluator<'_> {
     /// Computes a number of bytes; `None` if it is not given.
     pub(crate) fn length(&self, length: Option<&Compiled>) -> Result<Option<u64>, EvalError> {
-        let Some(length) = length else { return Ok(None) };
-        match self.value_of(length)?.number().and_then(|number| u64::try_from(number).ok()) {
+        let Some(length) = length else {
+            return Ok(None);
+        };
+        match self
+            .value_of(length)?
+            .number()
+            .and_then(|number| u64::try_from(number).ok())
+        {
             Some(number) if number <= MAX_BYTES => Ok(Some(number)),
-            Some(number) => {
-                Err(EvalError::other(length.span, format!("at most {MAX_BYTES} bytes are read at once, not {number}")))
-            }
+            Some(number) => Err(EvalError::other(
+                length.span,
+                format!("at most {MAX_BYTES} bytes are read at once, not {number}"),
+            )),
             None => Err(EvalError::other(length.span, "expected a number of bytes")),
         }
     }
 
-    pub(crate) fn str(&self, value: &Value, length: Option<u64>, span: Span) -> Result<Value, EvalError> {
+    pub(crate) fn str(
+        &self,
+        value: &Value,
+        length: Option<u64>,
+        span: Span,
+    ) -> Result<Value, EvalError> {
         if let Some(text) = self.text(value, span)? {
             let most = length.unwrap_or(MAX_BYTES) as usize;
             return Ok(Value::Text(text[..text.len().min(most)].to_vec()));
         }
         let Some(address) = value.address() else {
-            return Err(EvalError::other(span, format!("{} is no pointer to a text", self.describe(value))));
+            return Err(EvalError::other(
+                span,
+                format!("{} is no pointer to a text", self.describe(value)),
+            ));
         };
-        self.text_at(address, length.unwrap_or(DEFAULT_TEXT), span).map(Value::Text)
+        self.text_at(address, length.unwrap_or(DEFAULT_TEXT), span)
+            .map(Value::Text)
     }
 
     /// Reads the text at an address: up to its NUL, or `most` bytes.
@@ -69,7 +91,11 @@ impl Evaluator<'_> {
             read.map_err(|source| {
                 let what = "a text".to_owned();
                 let is_null = address == 0 && !source.cause.is_final();
-                let fault = if is_null { Fault::Null { what, address } } else { Fault::Unreadable { what, source } };
+                let fault = if is_null {
+                    Fault::Null { what, address }
+                } else {
+                    Fault::Unreadable { what, source }
+                };
                 EvalError::new(span, fault)
             })?;
             let end = chunk.iter().position(|byte| *byte == 0);
@@ -87,9 +113,12 @@ impl Evaluator<'_> {
         match value {
             Value::Text(text) => Ok(Some(text.clone())),
             Value::Place(place) => match self.kind(place.ty, span)? {
-                TypeKind::Array { element, count: Some(count) } if self.is_char(element, span)? => {
-                    self.text_at(place.address, count.min(MAX_BYTES), span).map(Some)
-                }
+                TypeKind::Array {
+                    element,
+                    count: Some(count),
+                } if self.is_char(element, span)? => self
+                    .text_at(place.address, count.min(MAX_BYTES), span)
+                    .map(Some),
                 _ => Ok(None),
             },
             _ => Ok(None),
@@ -98,23 +127,47 @@ impl Evaluator<'_> {
 
     pub(crate) fn is_char(&self, ty: typeinfo::TypeRef, span: Span) -> Result<bool, EvalError> {
         // Only the definition counts: a type that is only declared is not a character.
-        Ok(matches!(self.kind(ty, span)?, TypeKind::Int { size: 1, class: IntClass::Char, .. }))
+        Ok(matches!(
+            self.kind(ty, span)?,
+            TypeKind::Int {
+                size: 1,
+                class: IntClass::Char,
+                ..
+            }
+        ))
     }
 
-    pub(crate) fn buf(&self, value: &Value, length: Option<u64>, span: Span) -> Result<Value, EvalError> {
+    pub(crate) fn buf(
+        &self,
+        value: &Value,
+        length: Option<u64>,
+        span: Span,
+    ) -> Result<Value, EvalError> {
         let (address, most) = match value {
-            Value::Place(place) => {
-                (place.address, self.types.size(place.ty).map_err(|error| EvalError::new(span, error))?)
-            }
+            Value::Place(place) => (
+                place.address,
+                self.types
+                    .size(place.ty)
+                    .map_err(|error| EvalError::new(span, error))?,
+            ),
             other => {
                 let address = other.address();
-                (address.ok_or_else(|| EvalError::other(span, "expected a pointer or an array"))?, u64::MAX)
+                (
+                    address
+                        .ok_or_else(|| EvalError::other(span, "expected a pointer or an array"))?,
+                    u64::MAX,
+                )
             }
         };
         let length = match length {
             Some(length) => length.min(most),
             None if most <= MAX_BYTES => most,
-            None => return Err(EvalError::other(span, "how many bytes? buf(POINTER, LENGTH)")),
+            None => {
+                return Err(EvalError::other(
+                    span,
+                    "how many bytes? buf(POINTER, LENGTH)",
+                ));
+            }
         };
         let mut bytes = vec![0; length as usize];
         self.read(address, &mut bytes, typeinfo::TypeRef::VOID, span)?;
@@ -127,9 +180,21 @@ impl Evaluator<'_> {
         if let Some(place) = self.global(&name, span)? {
             return Ok(self.pointer(place));
         }
-        let near = self.globals.nearest(name.rsplit(':').next().unwrap_or_default());
-        let error = EvalError::new(span, Fault::NoName { kind: "symbol", name: name.into_owned() });
-        Err(if near.is_empty() { error } else { error.with_hint(format!("near: {}", near.join(", "))) })
+        let near = self
+            .globals
+            .nearest(name.rsplit(':').next().unwrap_or_default());
+        let error = EvalError::new(
+            span,
+            Fault::NoName {
+                kind: "symbol",
+                name: name.into_owned(),
+            },
+        );
+        Err(if near.is_empty() {
+            error
+        } else {
+            error.with_hint(format!("near: {}", near.join(", ")))
+        })
     }
 
     pub(crate) fn len(&self, value: &Value, span: Span) -> Result<Value, EvalError> {
@@ -141,7 +206,10 @@ impl Evaluator<'_> {
                 _ => return Err(EvalError::other(span, "the length of this is not known")),
             },
         };
-        Ok(Value::Int { value: length.into(), ty: self.types.u64 })
+        Ok(Value::Int {
+            value: length.into(),
+            ty: self.types.u64,
+        })
     }
 }
 
@@ -150,7 +218,11 @@ pub(crate) fn path(expr: &Expr) -> Result<String, EvalError> {
     match &expr.kind {
         ExprKind::Ident(name) => Ok(name.clone()),
         ExprKind::Str(name) => Ok(String::from_utf8_lossy(name).into_owned()),
-        ExprKind::Field { base, name, arrow: false } => Ok(format!("{}.{}", path(base)?, name.text)),
+        ExprKind::Field {
+            base,
+            name,
+            arrow: false,
+        } => Ok(format!("{}.{}", path(base)?, name.text)),
         _ => Err(EvalError::other(expr.span, "expected the name of a member")),
     }
 }
@@ -160,7 +232,13 @@ pub(crate) fn wrong_call(name: &str, func: Span, span: Span) -> EvalError {
         return EvalError::other(span, format!("{name} is used as {usage}"));
     }
     let near = bt_lang::nearest(name, FUNCTIONS.iter().map(|row| row.0));
-    let error = EvalError::new(func, Fault::NoName { kind: "function", name: format!("{name}()") });
+    let error = EvalError::new(
+        func,
+        Fault::NoName {
+            kind: "function",
+            name: format!("{name}()"),
+        },
+    );
     if near.is_empty() {
         let all: Vec<&str> = FUNCTIONS.iter().map(|row| row.0).collect();
         return error.with_hint(format!("there are {} outside of probes", all.join(", ")));

@@ -126,7 +126,9 @@ impl Code {
             }
             Self::And(one, other) => (truth(one)? && truth(other)?).into(),
             Self::Or(one, other) => (truth(one)? || truth(other)?).into(),
-            Self::Wrap(of, bits, signed) => extend(of.number(machine)?.cast_unsigned(), *bits, *signed),
+            Self::Wrap(of, bits, signed) => {
+                extend(of.number(machine)?.cast_unsigned(), *bits, *signed)
+            }
             Self::Same(one, other) => (one.text(machine)? == other.text(machine)?).into(),
             Self::Differ(one, other, count) => {
                 let (one, other) = (one.text(machine)?, other.text(machine)?);
@@ -161,8 +163,10 @@ pub(crate) fn check_index(number: i128, count: Option<u64>, span: Span) -> Resul
     match count.filter(|count| number < 0 || number >= i128::from(*count)) {
         None => Ok(()),
         Some(count) => {
-            let message = format!("the index {number} is beyond the array, which has {count} elements");
-            Err(EvalError::other(span, message).with_hint(format!("to go beyond it: *(&{} + {number})", "ARRAY[0]")))
+            let message =
+                format!("the index {number} is beyond the array, which has {count} elements");
+            Err(EvalError::other(span, message)
+                .with_hint(format!("to go beyond it: *(&{} + {number})", "ARRAY[0]")))
         }
     }
 }
@@ -175,10 +179,16 @@ impl Load {
         machine.memory.read(at, into).map_err(|source| {
             let what = self.what.clone();
             let is_null = at < NEAR_NULL && !source.cause.is_final();
-            let fault = if is_null { Fault::Null { what, address: at } } else { Fault::Unreadable { what, source } };
+            let fault = if is_null {
+                Fault::Null { what, address: at }
+            } else {
+                Fault::Unreadable { what, source }
+            };
             EvalError::new(self.span, fault)
         })?;
-        let raw = u64::from_le_bytes(bytes).checked_shr(self.shift).unwrap_or_default();
+        let raw = u64::from_le_bytes(bytes)
+            .checked_shr(self.shift)
+            .unwrap_or_default();
         Ok(extend(raw.into(), self.bits, self.signed))
     }
 }
@@ -194,7 +204,10 @@ pub(crate) fn unary(op: UnaryOp, signed: bool, number: i128) -> i128 {
 
 /// Returns true if the result of an operation is a truth value.
 pub(crate) fn is_comparison(op: BinaryOp) -> bool {
-    matches!(op, BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge)
+    matches!(
+        op,
+        BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge
+    )
 }
 
 /// Returns true if the result is signed, by the signs of the operands.
@@ -208,7 +221,13 @@ pub(crate) fn is_result_signed(op: BinaryOp, one: bool, other: bool) -> bool {
 
 /// Computes an operation on two numbers, in 64 bits. Comparisons use their values: a signed and an
 /// unsigned number never compare as in C.
-pub(crate) fn apply(op: BinaryOp, signed: bool, a: i128, b: i128, span: Span) -> Result<i128, EvalError> {
+pub(crate) fn apply(
+    op: BinaryOp,
+    signed: bool,
+    a: i128,
+    b: i128,
+    span: Span,
+) -> Result<i128, EvalError> {
     let order = a.cmp(&b);
     // A shift by 64 or more shifts out all bits.
     let shift = u32::try_from(b).ok().filter(|shift| *shift < 64);
@@ -222,7 +241,9 @@ pub(crate) fn apply(op: BinaryOp, signed: bool, a: i128, b: i128, span: Span) ->
         BinaryOp::Add => a.wrapping_add(b),
         BinaryOp::Sub => a.wrapping_sub(b),
         BinaryOp::Mul => a.wrapping_mul(b),
-        BinaryOp::Div | BinaryOp::Mod if b == 0 => return Err(EvalError::other(span, "this divides by zero")),
+        BinaryOp::Div | BinaryOp::Mod if b == 0 => {
+            return Err(EvalError::other(span, "this divides by zero"));
+        }
         BinaryOp::Div => a.wrapping_div(b),
         BinaryOp::Mod => a.wrapping_rem(b),
         BinaryOp::BitAnd => a & b,
@@ -230,7 +251,9 @@ pub(crate) fn apply(op: BinaryOp, signed: bool, a: i128, b: i128, span: Span) ->
         BinaryOp::BitXor => a ^ b,
         BinaryOp::Shl => shift.map_or(0, |shift| ((a as u64) << shift).into()),
         BinaryOp::Shr => shift.map_or(if a < 0 { -1 } else { 0 }, |shift| a >> shift),
-        BinaryOp::LogAnd | BinaryOp::LogOr => return Err(EvalError::other(span, "this operator is not for numbers")),
+        BinaryOp::LogAnd | BinaryOp::LogOr => {
+            return Err(EvalError::other(span, "this operator is not for numbers"));
+        }
     };
     Ok(extend(result.cast_unsigned(), 64, signed))
 }
@@ -238,7 +261,10 @@ pub(crate) fn apply(op: BinaryOp, signed: bool, a: i128, b: i128, span: Span) ->
 fn text_in_array(at: u64, count: u64, memory: &dyn Memory) -> Result<Vec<u8>, EvalError> {
     let mut bytes = vec![0; usize::try_from(count).unwrap_or(MAX_TEXT).min(MAX_TEXT)];
     memory.read(at, &mut bytes).map_err(unreadable_text)?;
-    let end = bytes.iter().position(|&byte| byte == 0).ok_or_else(|| endless(at))?;
+    let end = bytes
+        .iter()
+        .position(|&byte| byte == 0)
+        .ok_or_else(|| endless(at))?;
     bytes.truncate(end);
     Ok(bytes)
 }
@@ -253,7 +279,9 @@ fn text_at(at: u64, memory: &dyn Memory) -> Result<Vec<u8>, EvalError> {
         if memory.read(from, &mut bytes[..step]).is_err() {
             // A memory image may end with the text.
             step = 1;
-            memory.read(from, &mut bytes[..step]).map_err(unreadable_text)?;
+            memory
+                .read(from, &mut bytes[..step])
+                .map_err(unreadable_text)?;
         }
         if let Some(end) = bytes[..step].iter().position(|&byte| byte == 0) {
             text.extend_from_slice(&bytes[..end]);
@@ -265,9 +293,18 @@ fn text_at(at: u64, memory: &dyn Memory) -> Result<Vec<u8>, EvalError> {
 }
 
 fn unreadable_text(source: crate::memory::Unreadable) -> EvalError {
-    EvalError::new(Span::default(), Fault::Unreadable { what: "a text".to_owned(), source })
+    EvalError::new(
+        Span::default(),
+        Fault::Unreadable {
+            what: "a text".to_owned(),
+            source,
+        },
+    )
 }
 
 fn endless(at: u64) -> EvalError {
-    EvalError::other(Span::default(), format!("the text at {at:#x} does not end within its array"))
+    EvalError::other(
+        Span::default(),
+        format!("the text at {at:#x} does not end within its array"),
+    )
 }

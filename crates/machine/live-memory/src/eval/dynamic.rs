@@ -54,12 +54,20 @@ pub(crate) enum Dynamic {
 impl Evaluator<'_> {
     /// Runs a compiled expression; a place that it leads to is not read yet.
     pub(crate) fn run(&self, compiled: &Compiled) -> Result<Operand, EvalError> {
-        let machine = Machine { memory: self.memory, vars: &[] };
+        let machine = Machine {
+            memory: self.memory,
+            vars: &[],
+        };
         match &compiled.node {
-            Node::Place { at, ty, bits } => {
-                Ok(Operand::Place(Place { address: at.address(machine)?, ty: *ty, bits: *bits }))
-            }
-            Node::Number { code, ty } => Ok(Operand::Value(Value::Int { value: code.number(machine)?, ty: *ty })),
+            Node::Place { at, ty, bits } => Ok(Operand::Place(Place {
+                address: at.address(machine)?,
+                ty: *ty,
+                bits: *bits,
+            })),
+            Node::Number { code, ty } => Ok(Operand::Value(Value::Int {
+                value: code.number(machine)?,
+                ty: *ty,
+            })),
             Node::Text(code) => Ok(Operand::Value(Value::Text(code.text(machine)?))),
             Node::Dynamic(dynamic) => self.run_dynamic(dynamic, compiled.span),
         }
@@ -76,7 +84,12 @@ impl Evaluator<'_> {
             Dynamic::Value(value) => Ok(value.clone().into()),
             Dynamic::Fail(error) => Err(error.clone()),
             Dynamic::Late(expr) => {
-                let compiled = Compiler { evaluator: self, scope: None, late: true }.compile(expr)?;
+                let compiled = Compiler {
+                    evaluator: self,
+                    scope: None,
+                    late: true,
+                }
+                .compile(expr)?;
                 self.run(&compiled)
             }
             Dynamic::Member(base, name) => {
@@ -84,11 +97,20 @@ impl Evaluator<'_> {
                 self.member_of(record, name).map(Operand::Place)
             }
             Dynamic::Deref(operand) => self.deref(&self.value_of(operand)?, operand.span),
-            Dynamic::AddressOf(operand) => self.address_of(&self.run(operand)?, operand.span).map(Operand::Value),
-            Dynamic::Element(base, index) => {
-                self.element(&self.value_of(base)?, base.span, &self.value_of(index)?, index.span)
-            }
-            Dynamic::If { cond, then, otherwise } => {
+            Dynamic::AddressOf(operand) => self
+                .address_of(&self.run(operand)?, operand.span)
+                .map(Operand::Value),
+            Dynamic::Element(base, index) => self.element(
+                &self.value_of(base)?,
+                base.span,
+                &self.value_of(index)?,
+                index.span,
+            ),
+            Dynamic::If {
+                cond,
+                then,
+                otherwise,
+            } => {
                 let value = self.value_of(cond)?;
                 match (self.is_true(&value, cond.span)?, then) {
                     (true, Some(then)) => self.run(then),
@@ -97,8 +119,13 @@ impl Evaluator<'_> {
                 }
             }
             Dynamic::Part(base, index) => match self.value_of(base)? {
-                Value::Tuple(mut parts) if *index < parts.len() => Ok(parts.swap_remove(*index).into()),
-                _ => Err(EvalError::other(span, format!("this has no element {index}"))),
+                Value::Tuple(mut parts) if *index < parts.len() => {
+                    Ok(parts.swap_remove(*index).into())
+                }
+                _ => Err(EvalError::other(
+                    span,
+                    format!("this has no element {index}"),
+                )),
             },
             other => self.compute(other, span).map(Operand::from),
         }
@@ -109,15 +136,27 @@ impl Evaluator<'_> {
         match dynamic {
             Dynamic::Variable(name) => self.variable(name).ok_or_else(|| {
                 let hint = format!("give it a value first: ${name} = ...");
-                EvalError::new(span, Fault::NoName { kind: "variable", name: format!("${name}") }).with_hint(hint)
+                EvalError::new(
+                    span,
+                    Fault::NoName {
+                        kind: "variable",
+                        name: format!("${name}"),
+                    },
+                )
+                .with_hint(hint)
             }),
-            Dynamic::Unary(op, operand) => self.unary(*op, &self.value_of(operand)?, operand.span, span),
+            Dynamic::Unary(op, operand) => {
+                self.unary(*op, &self.value_of(operand)?, operand.span, span)
+            }
             Dynamic::Binary(op, left, right, span) => self.binary(*op, left, right, *span),
             Dynamic::Cast(ty, operand, span) => self.convert(self.value_of(operand)?, *ty, *span),
             Dynamic::Tuple(parts) => {
                 let parts: Result<_, _> = parts.iter().map(|part| self.value_of(part)).collect();
                 let tuple = Value::Tuple(parts?);
-                if tuple.weight(MAX_TUPLES).is_none_or(|weight| weight > MAX_PARTS) {
+                if tuple
+                    .weight(MAX_TUPLES)
+                    .is_none_or(|weight| weight > MAX_PARTS)
+                {
                     return Err(EvalError::other(span, "this tuple has too many parts"));
                 }
                 Ok(tuple)
@@ -131,15 +170,23 @@ impl Evaluator<'_> {
                 self.buf(&value, self.length(length.as_ref())?, from.span)
             }
             Dynamic::Len(of) => self.len(&self.value_of(of)?, of.span),
-            Dynamic::List { head, element, link, link_span } => {
-                let walk = self.walk(&self.value_of(head)?, *element, link, head.span, *link_span)?;
-                let places: Result<Vec<Value>, EvalError> =
-                    walk.map(|place| place.map(|place| self.pointer(place))).collect();
+            Dynamic::List {
+                head,
+                element,
+                link,
+                link_span,
+            } => {
+                let walk =
+                    self.walk(&self.value_of(head)?, *element, link, head.span, *link_span)?;
+                let places: Result<Vec<Value>, EvalError> = walk
+                    .map(|place| place.map(|place| self.pointer(place)))
+                    .collect();
                 places.map(Value::Tuple)
             }
             Dynamic::ContainerOf(from, ty, offset) => {
                 let inner = self.value_of(from)?.address();
-                let inner = inner.ok_or_else(|| EvalError::other(from.span, "expected a pointer"))?;
+                let inner =
+                    inner.ok_or_else(|| EvalError::other(from.span, "expected a pointer"))?;
                 Ok(self.pointer(Place::new(inner.wrapping_sub(*offset), *ty)))
             }
             _ => Ok(Value::Nothing),

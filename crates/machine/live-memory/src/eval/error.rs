@@ -66,7 +66,11 @@ pub enum Fault {
 impl EvalError {
     /// Creates the error for a part of the expression.
     pub fn new(span: Span, fault: impl Into<Fault>) -> Self {
-        Self { span, fault: fault.into(), hints: Vec::new() }
+        Self {
+            span,
+            fault: fault.into(),
+            hints: Vec::new(),
+        }
     }
 
     pub(crate) fn other(span: Span, message: impl Into<String>) -> Self {
@@ -82,13 +86,18 @@ impl EvalError {
 
     /// Returns the memory that could not be read, if that is the reason.
     pub fn unreadable(&self) -> Option<&Unreadable> {
-        if let Fault::Unreadable { source, .. } = &self.fault { Some(source) } else { None }
+        if let Fault::Unreadable { source, .. } = &self.fault {
+            Some(source)
+        } else {
+            None
+        }
     }
 
     /// Returns true if nothing more can be read: the process is gone, or the walk has reached its
     /// limits.
     pub fn is_final(&self) -> bool {
-        self.unreadable().is_some_and(|source| source.cause.is_final())
+        self.unreadable()
+            .is_some_and(|source| source.cause.is_final())
     }
 
     /// Returns the same as a diagnostic, to be shown with the expression's text.

@@ -25,14 +25,20 @@ impl Evaluator<'_> {
             _ => return Ok(Value::Place(place)),
         };
         let (address, length) = match access(place, span)? {
-            Some(access) => (place.address.wrapping_add(access.byte_offset), u64::from(access.load_size)),
+            Some(access) => (
+                place.address.wrapping_add(access.byte_offset),
+                u64::from(access.load_size),
+            ),
             None => (place.address, size),
         };
         let mut bytes = [0; 16];
         let Some(into) = bytes.get_mut(..length as usize) else {
             return Err(EvalError::other(
                 span,
-                format!("{} has {size} bytes, which is no number", self.display(place.ty)),
+                format!(
+                    "{} has {size} bytes, which is no number",
+                    self.display(place.ty)
+                ),
             ));
         };
         self.read(address, into, place.ty, span)?;
@@ -40,7 +46,12 @@ impl Evaluator<'_> {
     }
 
     /// Decodes the bytes of a place. For a bit-field these are the bytes of its load.
-    pub(crate) fn decode(&self, place: Place, bytes: &[u8], span: Span) -> Result<Value, EvalError> {
+    pub(crate) fn decode(
+        &self,
+        place: Place,
+        bytes: &[u8],
+        span: Span,
+    ) -> Result<Value, EvalError> {
         let mut word = [0; 16];
         word[..bytes.len().min(16)].copy_from_slice(&bytes[..bytes.len().min(16)]);
         let raw = u128::from_le_bytes(word);
@@ -50,7 +61,13 @@ impl Evaluator<'_> {
             // On other machines 16 bytes are IEEE 754's binary128.
             let known = size < 16 || self.types.store().abi() == typeinfo::Arch::X86_64;
             return float(raw, size, ty).filter(|_| known).ok_or_else(|| {
-                EvalError::other(span, format!("{} has {size} bytes, which can't be shown", self.display(ty)))
+                EvalError::other(
+                    span,
+                    format!(
+                        "{} has {size} bytes, which can't be shown",
+                        self.display(ty)
+                    ),
+                )
             });
         }
         let signed = is_signed(kind);
@@ -62,11 +79,21 @@ impl Evaluator<'_> {
     }
 
     /// Reads bytes that should hold something of a type.
-    pub(crate) fn read(&self, address: u64, into: &mut [u8], ty: TypeRef, span: Span) -> Result<(), EvalError> {
+    pub(crate) fn read(
+        &self,
+        address: u64,
+        into: &mut [u8],
+        ty: TypeRef,
+        span: Span,
+    ) -> Result<(), EvalError> {
         self.memory.read(address, into).map_err(|source| {
             let what = self.display(ty);
             let is_null = address < NEAR_NULL && !source.cause.is_final();
-            let fault = if is_null { Fault::Null { what, address } } else { Fault::Unreadable { what, source } };
+            let fault = if is_null {
+                Fault::Null { what, address }
+            } else {
+                Fault::Unreadable { what, source }
+            };
             EvalError::new(span, fault)
         })
     }
@@ -82,22 +109,37 @@ impl Evaluator<'_> {
     /// Returns the error for a place with a known address and no type.
     fn untyped(&self, place: Place, span: Span) -> EvalError {
         let message = format!("what is at {:#x} has no type", place.address);
-        let error = EvalError::other(span, message).with_hint("cast its address: *(struct x *)uaddr(\"NAME\")");
-        self.globals.no_types().into_iter().fold(error, EvalError::with_hint)
+        let error = EvalError::other(span, message)
+            .with_hint("cast its address: *(struct x *)uaddr(\"NAME\")");
+        self.globals
+            .no_types()
+            .into_iter()
+            .fold(error, EvalError::with_hint)
     }
 }
 
 /// Returns how to read a bit-field, from its address on; `None` for another place.
 fn access(place: Place, span: Span) -> Result<Option<typeinfo::BitAccess>, EvalError> {
-    let Some((first, bits)) = place.bits else { return Ok(None) };
-    let field = Field { ty: place.ty, bit_offset: first.into(), bit_size: Some(bits) };
+    let Some((first, bits)) = place.bits else {
+        return Ok(None);
+    };
+    let field = Field {
+        ty: place.ty,
+        bit_offset: first.into(),
+        bit_size: Some(bits),
+    };
     let access = field.bit_access();
-    access.map(Some).ok_or_else(|| EvalError::other(span, format!("a bit-field of {bits} bits can't be read")))
+    access
+        .map(Some)
+        .ok_or_else(|| EvalError::other(span, format!("a bit-field of {bits} bits can't be read")))
 }
 
 /// Returns true if numbers of this kind can be negative.
 pub(crate) fn is_signed(kind: TypeKind) -> bool {
-    matches!(kind, TypeKind::Int { signed: true, .. } | TypeKind::Enum { signed: true, .. })
+    matches!(
+        kind,
+        TypeKind::Int { signed: true, .. } | TypeKind::Enum { signed: true, .. }
+    )
 }
 
 /// Returns the low bits of a number, with their sign.
@@ -107,7 +149,11 @@ pub(crate) fn extend(raw: u128, bits: u32, signed: bool) -> i128 {
     }
     let low = raw & ((1 << bits) - 1);
     let negative = signed && low >> (bits - 1) != 0;
-    if negative { low.cast_signed() - (1_i128 << bits) } else { low.cast_signed() }
+    if negative {
+        low.cast_signed() - (1_i128 << bits)
+    } else {
+        low.cast_signed()
+    }
 }
 
 /// Decodes a floating-point number of C, by its size in bytes. The 80 bits of x86's `long double`
@@ -121,7 +167,11 @@ fn float(raw: u128, size: u32, ty: TypeRef) -> Option<Value> {
             let sign = if exponent >> 15 == 0 { 1.0 } else { -1.0 };
             let exponent = i32::from(exponent & 0x7fff);
             if exponent == 0x7fff {
-                sign * if mantissa << 1 == 0 { f64::INFINITY } else { f64::NAN }
+                sign * if mantissa << 1 == 0 {
+                    f64::INFINITY
+                } else {
+                    f64::NAN
+                }
             } else {
                 // In two steps, since the first alone can be too large for a number that fits.
                 sign * mantissa as f64 * 2_f64.powi(-63) * 2_f64.powi(exponent - 16_383)
@@ -154,6 +204,9 @@ mod tests {
             Some(Value::Float { value, .. }) => value,
             _ => f64::NAN,
         };
-        assert!((value(one_and_half) - 1.5).abs() < f64::EPSILON && (value(minus_two) + 2.0).abs() < f64::EPSILON);
+        assert!(
+            (value(one_and_half) - 1.5).abs() < f64::EPSILON
+                && (value(minus_two) + 2.0).abs() < f64::EPSILON
+        );
     }
 }

@@ -54,7 +54,9 @@ pub struct Evaluator<'a> {
 
 impl std::fmt::Debug for Evaluator<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Evaluator").field("types", &*self.types.store()).finish_non_exhaustive()
+        f.debug_struct("Evaluator")
+            .field("types", &*self.types.store())
+            .finish_non_exhaustive()
     }
 }
 
@@ -100,8 +102,14 @@ impl<'a> Evaluator<'a> {
 
     /// Returns a pointer to a place, as a value: the variable of a loop over a list is one.
     pub fn pointer(&self, place: Place) -> Value {
-        let ty = self.types.pointer_to(place.ty).unwrap_or(self.types.void_pointer);
-        Value::Int { value: place.address.into(), ty }
+        let ty = self
+            .types
+            .pointer_to(place.ty)
+            .unwrap_or(self.types.void_pointer);
+        Value::Int {
+            value: place.address.into(),
+            ty,
+        }
     }
 
     /// Returns the omissions since the last call: lists that go on beyond the limit.
@@ -136,7 +144,12 @@ impl<'a> Evaluator<'a> {
 
     /// Compiles an expression, to be run as often as needed.
     pub(crate) fn compiled(&self, expr: &Expr) -> Result<Compiled, EvalError> {
-        Compiler { evaluator: self, scope: None, late: false }.compile(expr)
+        Compiler {
+            evaluator: self,
+            scope: None,
+            late: false,
+        }
+        .compile(expr)
     }
 
     /// Returns the place or the value that an expression leads to; a place is not read yet.
@@ -149,52 +162,92 @@ impl<'a> Evaluator<'a> {
         if let Some(place) = self.global(name, span)? {
             return Ok(Operand::Place(place));
         }
-        let found = self.types.store().find_enumerator(name).map_err(|error| EvalError::new(span, error))?;
+        let found = self
+            .types
+            .store()
+            .find_enumerator(name)
+            .map_err(|error| EvalError::new(span, error))?;
         if let Some((ty, value)) = found {
             let signed = load::is_signed(self.kind(ty, span)?);
-            let value = if signed { value.into() } else { i128::from(value.cast_unsigned()) };
+            let value = if signed {
+                value.into()
+            } else {
+                i128::from(value.cast_unsigned())
+            };
             return Ok(Operand::Value(Value::Int { value, ty }));
         }
         if name == "NULL" {
-            return Ok(Operand::Value(Value::Int { value: 0, ty: self.types.void_pointer }));
+            return Ok(Operand::Value(Value::Int {
+                value: 0,
+                ty: self.types.void_pointer,
+            }));
         }
         Err(self.no_name(name, span))
     }
 
     fn no_name(&self, name: &str, span: Span) -> EvalError {
         let near = self.globals.nearest(name);
-        let error = EvalError::new(span, Fault::NoName { kind: "variable or enumerator", name: name.to_owned() });
-        let error = if near.is_empty() { error } else { error.with_hint(format!("near: {}", near.join(", "))) };
-        self.globals.no_types().into_iter().fold(error, EvalError::with_hint)
+        let error = EvalError::new(
+            span,
+            Fault::NoName {
+                kind: "variable or enumerator",
+                name: name.to_owned(),
+            },
+        );
+        let error = if near.is_empty() {
+            error
+        } else {
+            error.with_hint(format!("near: {}", near.join(", ")))
+        };
+        self.globals
+            .no_types()
+            .into_iter()
+            .fold(error, EvalError::with_hint)
     }
 
     /// Returns the one variable of this name; `None` if there is none, an error if there are
     /// several.
     pub(crate) fn global(&self, name: &str, span: Span) -> Result<Option<Place>, EvalError> {
         let mut found = self.globals.find(&self.types.store(), name);
-        let Some(first) = found.pop() else { return Ok(None) };
+        let Some(first) = found.pop() else {
+            return Ok(None);
+        };
         if found.is_empty() {
-            return Ok(Some(Place::new(first.address, first.ty.unwrap_or(TypeRef::VOID))));
+            return Ok(Some(Place::new(
+                first.address,
+                first.ty.unwrap_or(TypeRef::VOID),
+            )));
         }
         let example = first.source.clone();
         found.push(first);
         let sources: Vec<&str> = found.iter().map(|global| global.source.as_str()).collect();
         let sources = sources.join(", ");
         let bare = name.rsplit(':').next().unwrap_or(name);
-        let fault = Fault::Ambiguous { name: name.to_owned(), count: found.len(), sources };
-        Err(EvalError::new(span, fault).with_hint(format!("choose one by its file: *uaddr(\"{example}:{bare}\")")))
+        let fault = Fault::Ambiguous {
+            name: name.to_owned(),
+            count: found.len(),
+            sources,
+        };
+        Err(EvalError::new(span, fault).with_hint(format!(
+            "choose one by its file: *uaddr(\"{example}:{bare}\")"
+        )))
     }
 
     pub(crate) fn written(&self, ty: &bt_lang::ast::Type) -> Result<TypeRef, EvalError> {
         let length = |expr: &Expr| {
-            let count = self.eval(expr)?.number().and_then(|number| u64::try_from(number).ok());
+            let count = self
+                .eval(expr)?
+                .number()
+                .and_then(|number| u64::try_from(number).ok());
             count.ok_or_else(|| EvalError::other(expr.span, "expected the number of elements"))
         };
         self.types.written(ty, &length)
     }
 
     pub(crate) fn kind(&self, ty: TypeRef, span: Span) -> Result<TypeKind, EvalError> {
-        self.types.kind(ty).map_err(|error| EvalError::new(span, error))
+        self.types
+            .kind(ty)
+            .map_err(|error| EvalError::new(span, error))
     }
 
     pub(crate) fn display(&self, ty: TypeRef) -> String {

@@ -82,18 +82,29 @@ impl Expression {
 
 impl<'a> Evaluator<'a> {
     fn strict<'c>(&'c self, scope: &'c Scope) -> Compiler<'c, 'a> {
-        Compiler { evaluator: self, scope: Some(scope), late: false }
+        Compiler {
+            evaluator: self,
+            scope: Some(scope),
+            late: false,
+        }
     }
 
     fn finished(&self, scope: &Scope, compiled: Compiled) -> Result<Expression, EvalError> {
         let span = compiled.span;
         match compiled.node {
-            Node::Number { code, ty } => Ok(Expression { code, target: self.strict(scope).target(ty, span)? }),
+            Node::Number { code, ty } => Ok(Expression {
+                code,
+                target: self.strict(scope).target(ty, span)?,
+            }),
             Node::Text(code) => Ok(Expression { code, target: None }),
-            Node::Place { ty, .. } => {
-                Err(EvalError::other(span, format!("{} is no number and no text", self.display(ty))))
-            }
-            Node::Dynamic(_) => Err(EvalError::other(span, "this kind of expression is not possible here")),
+            Node::Place { ty, .. } => Err(EvalError::other(
+                span,
+                format!("{} is no number and no text", self.display(ty)),
+            )),
+            Node::Dynamic(_) => Err(EvalError::other(
+                span,
+                "this kind of expression is not possible here",
+            )),
         }
     }
 
@@ -107,35 +118,52 @@ impl<'a> Evaluator<'a> {
     /// Compiles an expression to a text: its value, or the text that it points to.
     pub fn compile_text(&self, expr: &Expr, scope: &Scope) -> Result<Expression, EvalError> {
         let strict = self.strict(scope);
-        Ok(Expression { code: strict.text(strict.compile(expr)?)?, target: None })
+        Ok(Expression {
+            code: strict.text(strict.compile(expr)?)?,
+            target: None,
+        })
     }
 
     /// Compiles an expression to an address: of a place, or a number.
     pub fn compile_address(&self, expr: &Expr, scope: &Scope) -> Result<Expression, EvalError> {
         match self.strict(scope).compile(expr)? {
-            Compiled { node: Node::Place { at, .. }, .. } => Ok(Expression { code: at, target: None }),
+            Compiled {
+                node: Node::Place { at, .. },
+                ..
+            } => Ok(Expression {
+                code: at,
+                target: None,
+            }),
             other => self.finished(scope, other),
         }
     }
 
     /// Returns the type of this name; the error for a missing one has no near names.
     pub fn named_type(&self, kind: NameKind, name: &str) -> Result<TypeRef, EvalError> {
-        self.strict(&Scope::default()).named(kind, name, Span::default())
+        self.strict(&Scope::default())
+            .named(kind, name, Span::default())
     }
 
     /// Returns the type that a pointer points to.
     pub fn target_of(&self, pointer: TypeRef) -> Option<TypeRef> {
-        self.strict(&Scope::default()).target(pointer, Span::default()).ok().flatten()
+        self.strict(&Scope::default())
+            .target(pointer, Span::default())
+            .ok()
+            .flatten()
     }
 
     /// Returns the size of a type in bytes.
     pub fn size_of(&self, ty: TypeRef) -> Result<u64, EvalError> {
-        self.types.size(ty).map_err(|error| EvalError::new(Span::default(), error))
+        self.types
+            .size(ty)
+            .map_err(|error| EvalError::new(Span::default(), error))
     }
 
     /// Returns the byte offset of a member in a struct: `a`, or a path `a.b`.
     pub fn offset_of(&self, of: TypeRef, path: &str) -> Result<u64, EvalError> {
         let field = self.types.store().path(of, path);
-        field.map(|field| field.byte_offset()).map_err(|error| EvalError::new(Span::default(), error))
+        field
+            .map(|field| field.byte_offset())
+            .map_err(|error| EvalError::new(Span::default(), error))
     }
 }

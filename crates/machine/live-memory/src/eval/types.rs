@@ -46,7 +46,11 @@ impl<'t> Types<'t> {
     }
 
     /// Returns an array of `count` elements.
-    pub(crate) fn array_of(&self, element: TypeRef, count: Option<u64>) -> Result<TypeRef, TypeError> {
+    pub(crate) fn array_of(
+        &self,
+        element: TypeRef,
+        count: Option<u64>,
+    ) -> Result<TypeRef, TypeError> {
         self.store.borrow_mut().array_of(element, count)
     }
 
@@ -70,16 +74,28 @@ impl<'t> Types<'t> {
     }
 
     pub(crate) fn member(&self, ty: TypeRef, name: &str) -> Result<Field, TypeError> {
-        if let Some(field) = self.fields.borrow().get(&ty).and_then(|fields| fields.get(name)) {
+        if let Some(field) = self
+            .fields
+            .borrow()
+            .get(&ty)
+            .and_then(|fields| fields.get(name))
+        {
             return Ok(*field);
         }
         let field = self.store.borrow().member(ty, name)?;
-        self.fields.borrow_mut().entry(ty).or_default().insert(name.to_owned(), field);
+        self.fields
+            .borrow_mut()
+            .entry(ty)
+            .or_default()
+            .insert(name.to_owned(), field);
         Ok(field)
     }
 
     pub(crate) fn has_member(&self, ty: TypeRef, name: &str) -> bool {
-        self.store.borrow().find_member(ty, name).is_ok_and(|found| found.is_some())
+        self.store
+            .borrow()
+            .find_member(ty, name)
+            .is_ok_and(|found| found.is_some())
     }
 
     pub(crate) fn pointer_to(&self, ty: TypeRef) -> Result<TypeRef, TypeError> {
@@ -134,7 +150,10 @@ impl<'t> Types<'t> {
                 let count = count.as_deref().map(length).transpose()?;
                 self.array_of(element, count).map_err(at)
             }
-            _ => Err(EvalError::other(ty.span, "expected the name of a type, such as `struct x` or `uint32_t`")),
+            _ => Err(EvalError::other(
+                ty.span,
+                "expected the name of a type, such as `struct x` or `uint32_t`",
+            )),
         }
     }
 
@@ -149,7 +168,10 @@ impl<'t> Types<'t> {
                 return Ok(found);
             }
         }
-        self.store.borrow().require(NameKind::Typedef, name).map_err(at)
+        self.store
+            .borrow()
+            .require(NameKind::Typedef, name)
+            .map_err(at)
     }
 }
 

@@ -35,19 +35,31 @@ impl Value {
     /// Returns the number of values that it is made of; `None` if tuples in it are nested deeper
     /// than `depth`.
     pub(crate) fn weight(&self, depth: usize) -> Option<usize> {
-        let Self::Tuple(parts) = self else { return Some(1) };
+        let Self::Tuple(parts) = self else {
+            return Some(1);
+        };
         let deeper = depth.checked_sub(1)?;
-        parts.iter().try_fold(1_usize, |sum, part| sum.checked_add(part.weight(deeper)?))
+        parts
+            .iter()
+            .try_fold(1_usize, |sum, part| sum.checked_add(part.weight(deeper)?))
     }
 
     /// Returns the place, if the value is one.
     pub fn place(&self) -> Option<Place> {
-        if let Self::Place(place) = self { Some(*place) } else { None }
+        if let Self::Place(place) = self {
+            Some(*place)
+        } else {
+            None
+        }
     }
 
     /// Returns the number, if the value is one.
     pub fn number(&self) -> Option<i128> {
-        if let Self::Int { value, .. } = self { Some(*value) } else { None }
+        if let Self::Int { value, .. } = self {
+            Some(*value)
+        } else {
+            None
+        }
     }
 
     /// Returns the number as an address or an unsigned number of 64 bits: the two's complement of a
@@ -58,7 +70,11 @@ impl Value {
 
     /// Returns the bytes of a text or a buffer.
     pub fn bytes(&self) -> Option<&[u8]> {
-        if let Self::Text(bytes) | Self::Bytes(bytes) = self { Some(bytes) } else { None }
+        if let Self::Text(bytes) | Self::Bytes(bytes) = self {
+            Some(bytes)
+        } else {
+            None
+        }
     }
 }
 
@@ -76,14 +92,24 @@ pub struct Place {
 impl Place {
     /// Creates a place that is not a bit-field.
     pub fn new(address: u64, ty: TypeRef) -> Self {
-        Self { address, ty, bits: None }
+        Self {
+            address,
+            ty,
+            bits: None,
+        }
     }
 
     /// Returns a member or an element of the place.
     pub(crate) fn field(self, field: Field) -> Self {
         let address = self.address.wrapping_add(field.byte_offset());
-        let bits = field.bit_size.map(|size| ((field.bit_offset % 8) as u32, size));
-        Self { address, ty: field.ty, bits }
+        let bits = field
+            .bit_size
+            .map(|size| ((field.bit_offset % 8) as u32, size));
+        Self {
+            address,
+            ty: field.ty,
+            bits,
+        }
     }
 }
 

@@ -16,7 +16,9 @@ impl Tree {
 
     fn push_json(&self, text: &mut String) {
         match self {
-            Self::Number(value) | Self::Char(value) | Self::Enum(value, None) => text.push_str(&value.to_string()),
+            Self::Number(value) | Self::Char(value) | Self::Enum(value, None) => {
+                text.push_str(&value.to_string());
+            }
             Self::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
             Self::Enum(_, Some(name)) => push_string(text, name.as_bytes()),
             Self::Float(value) if value.is_finite() => text.push_str(&value.to_string()),
@@ -47,7 +49,9 @@ impl Tree {
 
     /// Appends the members of a struct, including those of anonymous structs.
     fn push_members(&self, text: &mut String, is_first: &mut bool) {
-        let Self::Record { members, .. } = self else { return };
+        let Self::Record { members, .. } = self else {
+            return;
+        };
         for (name, tree) in members {
             let Some(name) = name else {
                 tree.push_members(text, is_first);
@@ -76,13 +80,24 @@ mod tests {
 
     #[test]
     fn members_of_anonymous_structs_are_the_struct_s() {
-        let inner =
-            Tree::Record { ty: String::new(), members: vec![(Some("b".into()), Tree::Text(b"\"x".into(), false))] };
-        let members = vec![(Some("a".into()), Tree::Number(1)), (None, inner), (Some("c".into()), Tree::Bool(true))];
-        let tree = Tree::Record { ty: String::new(), members };
+        let inner = Tree::Record {
+            ty: String::new(),
+            members: vec![(Some("b".into()), Tree::Text(b"\"x".into(), false))],
+        };
+        let members = vec![
+            (Some("a".into()), Tree::Number(1)),
+            (None, inner),
+            (Some("c".into()), Tree::Bool(true)),
+        ];
+        let tree = Tree::Record {
+            ty: String::new(),
+            members,
+        };
         assert_eq!(tree.json(), r#"{"a": 1, "b": "\"x", "c": true}"#);
-        let array =
-            Tree::Array { elements: vec![Tree::Enum(3, Some("FAST".into())), Tree::Cut("x".into())], left_out: 1 };
+        let array = Tree::Array {
+            elements: vec![Tree::Enum(3, Some("FAST".into())), Tree::Cut("x".into())],
+            left_out: 1,
+        };
         assert_eq!(array.json(), r#"["FAST", null]"#);
     }
 }

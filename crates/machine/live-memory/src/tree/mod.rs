@@ -23,7 +23,11 @@ pub struct Shape {
 
 impl Default for Shape {
     fn default() -> Self {
-        Self { depth: 4, elements: 100, text: 256 }
+        Self {
+            depth: 4,
+            elements: 100,
+            text: 256,
+        }
     }
 }
 
@@ -84,13 +88,25 @@ impl Evaluator<'_> {
     /// Returns the displayed part of a value. An unreadable place is an error; a member that can't
     /// be decoded has the reason in its own place.
     pub fn tree(&self, value: &Value, shape: Shape, span: Span) -> Result<Tree, EvalError> {
-        let mut builder = Builder { evaluator: self, shape, nodes: MAX_NODES, span };
+        let mut builder = Builder {
+            evaluator: self,
+            shape,
+            nodes: MAX_NODES,
+            span,
+        };
         builder.value(value, 0)
     }
 
     /// Formats a value on one line.
     pub(crate) fn one_line(&self, value: &Value, span: Span) -> Result<String, EvalError> {
-        let tree = self.tree(value, Shape { depth: 1, ..Shape::default() }, span)?;
+        let tree = self.tree(
+            value,
+            Shape {
+                depth: 1,
+                ..Shape::default()
+            },
+            span,
+        )?;
         Ok(tree.one_line())
     }
 }
@@ -112,27 +128,45 @@ impl Builder<'_, '_> {
             Value::Text(text) => Ok(self.text(text)),
             Value::Bytes(bytes) => Ok(self.bytes(bytes)),
             Value::Tuple(parts) => {
-                let shown: Result<_, _> =
-                    parts.iter().take(self.shape.elements).map(|part| self.value(part, level + 1)).collect();
+                let shown: Result<_, _> = parts
+                    .iter()
+                    .take(self.shape.elements)
+                    .map(|part| self.value(part, level + 1))
+                    .collect();
                 let left_out = parts.len().saturating_sub(self.shape.elements) as u64;
-                Ok(Tree::Array { elements: shown?, left_out })
+                Ok(Tree::Array {
+                    elements: shown?,
+                    left_out,
+                })
             }
             Value::Nothing => Ok(Tree::Cut("nothing".to_owned())),
         }
     }
 
     fn text(&self, text: &[u8]) -> Tree {
-        Tree::Text(text[..text.len().min(self.shape.text)].to_vec(), text.len() > self.shape.text)
+        Tree::Text(
+            text[..text.len().min(self.shape.text)].to_vec(),
+            text.len() > self.shape.text,
+        )
     }
 
     fn bytes(&self, bytes: &[u8]) -> Tree {
-        Tree::Bytes(bytes[..bytes.len().min(self.shape.text)].to_vec(), bytes.len() > self.shape.text)
+        Tree::Bytes(
+            bytes[..bytes.len().min(self.shape.text)].to_vec(),
+            bytes.len() > self.shape.text,
+        )
     }
 
     fn int(&self, value: i128, ty: TypeRef) -> Result<Tree, EvalError> {
         Ok(match self.evaluator.kind(ty, self.span)? {
-            TypeKind::Int { class: IntClass::Bool, .. } if (0..=1).contains(&value) => Tree::Bool(value == 1),
-            TypeKind::Int { class: IntClass::Char, .. } => Tree::Char(value),
+            TypeKind::Int {
+                class: IntClass::Bool,
+                ..
+            } if (0..=1).contains(&value) => Tree::Bool(value == 1),
+            TypeKind::Int {
+                class: IntClass::Char,
+                ..
+            } => Tree::Char(value),
             TypeKind::Enum { .. } => Tree::Enum(value, self.enumerator(ty, value)),
             TypeKind::Pointer { target, .. } => self.pointer(value as u64, ty, target),
             _ => Tree::Number(value),
@@ -149,7 +183,10 @@ impl Builder<'_, '_> {
         let is_bit = |value: i64| value > 0 && value.count_ones() == 1;
         let mut left = value;
         let mut names = Vec::new();
-        for known in all.iter().filter(|known| is_bit(known.value) && value & i128::from(known.value) != 0) {
+        for known in all
+            .iter()
+            .filter(|known| is_bit(known.value) && value & i128::from(known.value) != 0)
+        {
             if left & i128::from(known.value) != 0 {
                 left &= !i128::from(known.value);
                 names.push(known.name);
@@ -159,22 +196,50 @@ impl Builder<'_, '_> {
     }
 
     fn pointer(&self, address: u64, ty: TypeRef, target: TypeRef) -> Tree {
-        let symbol = (address != 0).then(|| self.evaluator.globals.symbol(address)).flatten();
-        let symbol = symbol.map(|(name, behind)| if behind == 0 { name } else { format!("{name}+{behind:#x}") });
+        let symbol = (address != 0)
+            .then(|| self.evaluator.globals.symbol(address))
+            .flatten();
+        let symbol = symbol.map(|(name, behind)| {
+            if behind == 0 {
+                name
+            } else {
+                format!("{name}+{behind:#x}")
+            }
+        });
         let is_text = address != 0 && self.evaluator.is_char(target, self.span).unwrap_or(false);
-        let text = is_text.then(|| self.evaluator.text_at(address, self.shape.text as u64, self.span).ok()).flatten();
-        Tree::Pointer { address, ty: self.evaluator.display(ty), symbol, text }
+        let text = is_text
+            .then(|| {
+                self.evaluator
+                    .text_at(address, self.shape.text as u64, self.span)
+                    .ok()
+            })
+            .flatten();
+        Tree::Pointer {
+            address,
+            ty: self.evaluator.display(ty),
+            symbol,
+            text,
+        }
     }
 
     fn place(&mut self, place: Place, level: usize) -> Result<Tree, EvalError> {
         let kind = self.evaluator.kind(place.ty, self.span)?;
         if let TypeKind::Func { .. } = kind {
-            let pointer = self.evaluator.types.pointer_to(place.ty).unwrap_or(place.ty);
+            let pointer = self
+                .evaluator
+                .types
+                .pointer_to(place.ty)
+                .unwrap_or(place.ty);
             return Ok(self.pointer(place.address, pointer, TypeRef::VOID));
         }
-        let size = self.evaluator.types.size(place.ty).map_err(|error| EvalError::new(self.span, error))?;
+        let size = self
+            .evaluator
+            .types
+            .size(place.ty)
+            .map_err(|error| EvalError::new(self.span, error))?;
         let mut bytes = vec![0; size.min(MAX_READ) as usize];
-        self.evaluator.read(place.address, &mut bytes, place.ty, self.span)?;
+        self.evaluator
+            .read(place.address, &mut bytes, place.ty, self.span)?;
         self.decoded(place, &bytes, level)
     }
 
@@ -204,25 +269,55 @@ impl Builder<'_, '_> {
     fn record(&mut self, place: Place, bytes: &[u8], level: usize) -> Result<Tree, EvalError> {
         let members: Vec<_> = {
             let types = self.evaluator.types();
-            let members = types.members(place.ty).map_err(|error| EvalError::new(self.span, error))?;
-            let named = members.into_iter().map(|member| (member.name.map(str::to_owned), member));
-            named.map(|(name, it)| (name, it.ty, it.bit_offset, it.bit_size)).collect()
+            let members = types
+                .members(place.ty)
+                .map_err(|error| EvalError::new(self.span, error))?;
+            let named = members
+                .into_iter()
+                .map(|member| (member.name.map(str::to_owned), member));
+            named
+                .map(|(name, it)| (name, it.ty, it.bit_offset, it.bit_size))
+                .collect()
         };
         let mut shown = Vec::with_capacity(members.len());
         for (name, ty, bit_offset, bit_size) in members {
-            let field = typeinfo::Field { ty, bit_offset, bit_size };
-            let tree = self.field(place, field, bytes, level).unwrap_or_else(|error| Tree::Fault(error.to_string()));
+            let field = typeinfo::Field {
+                ty,
+                bit_offset,
+                bit_size,
+            };
+            let tree = self
+                .field(place, field, bytes, level)
+                .unwrap_or_else(|error| Tree::Fault(error.to_string()));
             shown.push((name, tree));
         }
-        Ok(Tree::Record { ty: self.evaluator.display(place.ty), members: shown })
+        Ok(Tree::Record {
+            ty: self.evaluator.display(place.ty),
+            members: shown,
+        })
     }
 
-    fn field(&mut self, of: Place, field: typeinfo::Field, bytes: &[u8], level: usize) -> Result<Tree, EvalError> {
+    fn field(
+        &mut self,
+        of: Place,
+        field: typeinfo::Field,
+        bytes: &[u8],
+        level: usize,
+    ) -> Result<Tree, EvalError> {
         let (mut from, size) = match (field.bit_size, field.bit_access()) {
             (Some(_), Some(access)) => (access.byte_offset, access.load_size.into()),
-            (Some(bits), None) => return Err(EvalError::other(self.span, format!("a bit-field of {bits} bits"))),
+            (Some(bits), None) => {
+                return Err(EvalError::other(
+                    self.span,
+                    format!("a bit-field of {bits} bits"),
+                ));
+            }
             (None, _) => {
-                let size = self.evaluator.types.size(field.ty).map_err(|error| EvalError::new(self.span, error))?;
+                let size = self
+                    .evaluator
+                    .types
+                    .size(field.ty)
+                    .map_err(|error| EvalError::new(self.span, error))?;
                 (field.byte_offset(), size)
             }
         };
@@ -251,22 +346,44 @@ impl Builder<'_, '_> {
         bytes: &[u8],
         level: usize,
     ) -> Result<Tree, EvalError> {
-        if let TypeKind::Int { size: 1, class: IntClass::Char, signed } = self.evaluator.kind(element, self.span)? {
+        if let TypeKind::Int {
+            size: 1,
+            class: IntClass::Char,
+            signed,
+        } = self.evaluator.kind(element, self.span)?
+        {
             let end = bytes.iter().position(|byte| *byte == 0);
             let text = &bytes[..end.unwrap_or(bytes.len())];
             // `uint8_t` is a character in debug information, but seldom one for its users.
             let is_text = signed || !text.is_empty() && printable::is_plain(text);
-            return Ok(if is_text { self.text(text) } else { self.bytes(bytes) });
+            return Ok(if is_text {
+                self.text(text)
+            } else {
+                self.bytes(bytes)
+            });
         }
-        let size = self.evaluator.types.size(element).map_err(|error| EvalError::new(self.span, error))?;
+        let size = self
+            .evaluator
+            .types
+            .size(element)
+            .map_err(|error| EvalError::new(self.span, error))?;
         let count = count.unwrap_or(0);
-        let shown = count.min(self.shape.elements as u64).min((bytes.len() as u64).checked_div(size).unwrap_or(0));
+        let shown = count
+            .min(self.shape.elements as u64)
+            .min((bytes.len() as u64).checked_div(size).unwrap_or(0));
         let mut elements = Vec::new();
         for index in 0..shown {
             let from = index * size;
             let own = &bytes[from as usize..(from + size) as usize];
-            elements.push(self.decoded(Place::new(place.address.wrapping_add(from), element), own, level + 1)?);
+            elements.push(self.decoded(
+                Place::new(place.address.wrapping_add(from), element),
+                own,
+                level + 1,
+            )?);
         }
-        Ok(Tree::Array { elements, left_out: count - shown })
+        Ok(Tree::Array {
+            elements,
+            left_out: count - shown,
+        })
     }
 }

@@ -20,10 +20,17 @@ impl Tree {
             Self::Number(value) | Self::Enum(value, None) => value.to_string(),
             Self::Bool(value) => value.to_string(),
             Self::Char(value) => character(*value),
-            Self::Enum(value, Some(name)) => format!("{} ({value})", printable::text(name.as_bytes())),
+            Self::Enum(value, Some(name)) => {
+                format!("{} ({value})", printable::text(name.as_bytes()))
+            }
             Self::Float(value) => value.to_string(),
             Self::Pointer { address: 0, .. } => "NULL".to_owned(),
-            Self::Pointer { address, symbol, text, .. } => {
+            Self::Pointer {
+                address,
+                symbol,
+                text,
+                ..
+            } => {
                 let mut line = format!("{address:#x}");
                 if let Some(symbol) = symbol {
                     // SANITY: writing to a string doesn't fail, here and below.
@@ -47,8 +54,9 @@ impl Tree {
                 format!("{{{}}}", parts.join(", "))
             }
             Self::Array { elements, left_out } => {
-                let mut parts: Vec<String> =
-                    runs(elements).map(|(tree, count)| times(tree.one_line(), count)).collect();
+                let mut parts: Vec<String> = runs(elements)
+                    .map(|(tree, count)| times(tree.one_line(), count))
+                    .collect();
                 if *left_out > 0 {
                     parts.push(format!("... {left_out} more"));
                 }
@@ -107,11 +115,17 @@ impl Tree {
 }
 
 fn label(name: Option<&str>) -> String {
-    name.map_or_else(String::new, |name| format!("{} = ", printable::text(name.as_bytes())))
+    name.map_or_else(String::new, |name| {
+        format!("{} = ", printable::text(name.as_bytes()))
+    })
 }
 
 fn times(text: String, count: usize) -> String {
-    if count == 1 { text } else { format!("{text} (x{count})") }
+    if count == 1 {
+        text
+    } else {
+        format!("{text} (x{count})")
+    }
 }
 
 /// Groups equal neighbours; of `REPEATED` or more, only the first is shown.
@@ -120,7 +134,9 @@ fn runs(elements: &[Tree]) -> impl Iterator<Item = (&Tree, usize)> {
     chunks.flat_map(|run| {
         let is_long = run.len() >= REPEATED;
         let shown = if is_long { 1 } else { run.len() };
-        run[..shown].iter().map(move |tree| (tree, if is_long { run.len() } else { 1 }))
+        run[..shown]
+            .iter()
+            .map(move |tree| (tree, if is_long { run.len() } else { 1 }))
     })
 }
 
@@ -158,18 +174,36 @@ mod tests {
     #[test]
     fn what_fits_is_on_one_line() {
         let number = |value| Tree::Number(value);
-        let point =
-            Tree::Record { ty: "struct p".into(), members: vec![(Some("x".into()), number(1)), (None, number(-2))] };
+        let point = Tree::Record {
+            ty: "struct p".into(),
+            members: vec![(Some("x".into()), number(1)), (None, number(-2))],
+        };
         assert_eq!(point.lines(0), "{x = 1, -2}");
-        let zeros = Tree::Array { elements: vec![number(0); 5], left_out: 3 };
+        let zeros = Tree::Array {
+            elements: vec![number(0); 5],
+            left_out: 3,
+        };
         assert_eq!(zeros.lines(0), "[0 (x5), ... 3 more]");
-        let wide = Tree::Array { elements: vec![point, zeros], left_out: 0 };
-        assert_eq!(wide.lines(90), "[\n    {x = 1, -2}\n    [0 (x5), ... 3 more]\n]");
-        assert_eq!(Tree::Text(b"a\"\x1b\n\xff".to_vec(), true).one_line(), "\"a\\\"\\x1b\\n\\xff\"...");
+        let wide = Tree::Array {
+            elements: vec![point, zeros],
+            left_out: 0,
+        };
+        assert_eq!(
+            wide.lines(90),
+            "[\n    {x = 1, -2}\n    [0 (x5), ... 3 more]\n]"
+        );
+        assert_eq!(
+            Tree::Text(b"a\"\x1b\n\xff".to_vec(), true).one_line(),
+            "\"a\\\"\\x1b\\n\\xff\"..."
+        );
         assert_eq!(Tree::Char(65).one_line(), "65 'A'");
         assert_eq!(Tree::Bytes(vec![1, 255], false).one_line(), "[01 ff]");
-        let pointer =
-            Tree::Pointer { address: 16, ty: "char *".into(), symbol: Some("g+0x1".into()), text: Some(b"x".into()) };
+        let pointer = Tree::Pointer {
+            address: 16,
+            ty: "char *".into(),
+            symbol: Some("g+0x1".into()),
+            text: Some(b"x".into()),
+        };
         assert_eq!(pointer.one_line(), "0x10 <g+0x1> \"x\"");
     }
 }

@@ -18,7 +18,11 @@ impl UserSymbols {
     /// have fixed addresses, by themselves or because addresses are not randomized.
     pub(super) fn in_probed(&self, address: u64, caller: bool) -> CodeAt {
         let exact = |address| {
-            let mut found = self.options.probed.iter().filter_map(|path| self.in_file(path, address));
+            let mut found = self
+                .options
+                .probed
+                .iter()
+                .filter_map(|path| self.in_file(path, address));
             found.next().unwrap_or(CodeAt::Unknown)
         };
         of_frame(address, caller, exact)
@@ -28,7 +32,11 @@ impl UserSymbols {
         let file = FilePlace::at(path);
         let loaded = file.load_notes().ok()?;
         let image = loaded.image().ok()?;
-        let base = if image.kind() == ElfKind::Fixed { 0 } else { PLAIN_BASE };
+        let base = if image.kind() == ElfKind::Fixed {
+            0
+        } else {
+            PLAIN_BASE
+        };
         let vaddr = ElfVaddr(address.checked_sub(base)?);
         let table = self.table_of(path, 0, || Table::read(&file, &self.options.folders));
         let offset = image.address_map().to_offset(vaddr).ok()?;
@@ -37,12 +45,16 @@ impl UserSymbols {
 
     /// Returns the code at an address, from the mappings of a process.
     pub(super) fn in_process(&self, process: &Process, address: u64, caller: bool) -> CodeAt {
-        of_frame(address, caller, |address| self.in_mappings(process, address))
+        of_frame(address, caller, |address| {
+            self.in_mappings(process, address)
+        })
     }
 
     fn in_mappings(&self, process: &Process, address: u64) -> CodeAt {
         let mapping = process.maps().at(ProcAddr(address));
-        let Some(mapping) = mapping.filter(|mapping| mapping.permissions.execute) else { return CodeAt::NotCode };
+        let Some(mapping) = mapping.filter(|mapping| mapping.permissions.execute) else {
+            return CodeAt::NotCode;
+        };
         let unnamed = |name: String, offset| {
             let module = Some((name, offset));
             CodeAt::Unnamed(UnnamedCode { address, module })
@@ -79,7 +91,9 @@ fn is_memory(name: &str) -> bool {
 /// huge pages (mmap(2)).
 fn is_made_of_memory(path: &Path) -> bool {
     let path = path.as_os_str().as_encoded_bytes();
-    [b"/memfd:".as_slice(), b"/dev/zero", b"/anon_hugepage"].iter().any(|start| path.starts_with(start))
+    [b"/memfd:".as_slice(), b"/dev/zero", b"/anon_hugepage"]
+        .iter()
+        .any(|start| path.starts_with(start))
 }
 
 /// Returns the code of a frame of a stack. A `caller` is at its call, one byte before the address
@@ -112,7 +126,10 @@ fn of_frame(address: u64, caller: bool, exact: impl Fn(u64) -> CodeAt) -> CodeAt
 /// Returns a path's last part. The kernel's names of files without a path (`/memfd:name`) have no
 /// other.
 fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+    path.file_name()
+        .unwrap_or(path.as_os_str())
+        .to_string_lossy()
+        .into_owned()
 }
 
 #[cfg(test)]
@@ -124,22 +141,29 @@ mod tests {
     /// name in the last.
     fn exact(address: u64) -> CodeAt {
         let function = |name: &str, start| {
-            let symbol = Symbol { name: name.to_owned(), offset: address - start, ..Symbol::default() };
+            let symbol = Symbol {
+                name: name.to_owned(),
+                offset: address - start,
+                ..Symbol::default()
+            };
             CodeAt::Functions(vec![symbol])
         };
         match address {
             0x100..0x110 => function("first", 0x100),
             0x110..0x120 => function("second", 0x110),
-            0x120..0x130 => {
-                CodeAt::Unnamed(UnnamedCode { address, module: Some(("lib.so".to_owned(), address - 0x100)) })
-            }
+            0x120..0x130 => CodeAt::Unnamed(UnnamedCode {
+                address,
+                module: Some(("lib.so".to_owned(), address - 0x100)),
+            }),
             _ => CodeAt::NotCode,
         }
     }
 
     fn shown(address: u64, caller: bool) -> String {
         match of_frame(address, caller, exact) {
-            CodeAt::Functions(functions) => format!("{}+{}", functions[0].name, functions[0].offset),
+            CodeAt::Functions(functions) => {
+                format!("{}+{}", functions[0].name, functions[0].offset)
+            }
             CodeAt::Unnamed(code) => code.to_string(),
             other => format!("{other:?}"),
         }
@@ -161,7 +185,14 @@ mod tests {
 
     #[test]
     fn code_without_a_file_is_shown_by_its_address() {
-        assert_eq!(UnnamedCode { address: 0x7f00, module: None }.to_string(), "0x7f00");
+        assert_eq!(
+            UnnamedCode {
+                address: 0x7f00,
+                module: None
+            }
+            .to_string(),
+            "0x7f00"
+        );
     }
 
     #[test]
@@ -169,7 +200,10 @@ mod tests {
         static DATA: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(7);
         let symbols = UserSymbols::new(crate::SymbolOptions::default(), crate::ignore());
         let at = |address| symbols.code(std::process::id(), address, false);
-        assert_eq!(at(std::ptr::from_ref(&DATA) as usize as u64), CodeAt::NotCode);
+        assert_eq!(
+            at(std::ptr::from_ref(&DATA) as usize as u64),
+            CodeAt::NotCode
+        );
         assert_eq!(at(1), CodeAt::NotCode);
         let own = data_of_this_process_is_no_code as fn() as usize as u64;
         assert!(matches!(at(own), CodeAt::Functions(_)), "{:?}", at(own));

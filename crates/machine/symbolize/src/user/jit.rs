@@ -70,10 +70,16 @@ impl Names {
     }
 
     fn add(&mut self, start: u64, end: u64, name: &[u8]) {
-        while let Some((&known, _)) = self.functions.range(..end).next_back().filter(|(_, (end, _))| *end > start) {
+        while let Some((&known, _)) = self
+            .functions
+            .range(..end)
+            .next_back()
+            .filter(|(_, (end, _))| *end > start)
+        {
             self.functions.remove(&known);
         }
-        self.functions.insert(start, (end, String::from_utf8_lossy(name).into()));
+        self.functions
+            .insert(start, (end, String::from_utf8_lossy(name).into()));
     }
 
     /// Returns the function that holds an address, and the offset from its first byte.
@@ -95,7 +101,10 @@ impl Names {
 /// Returns an error's text without the number that the library puts behind it.
 fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
+    text.split(" (os error")
+        .next()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// Parses a line; returns its first address, the one behind its last, and its name.
@@ -104,7 +113,10 @@ fn function(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     let mut number = || {
         let digits = std::str::from_utf8(fields.next()?).ok()?;
         let digits = digits.strip_prefix("0x").unwrap_or(digits);
-        digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| u64::from_str_radix(digits, 16).ok())?
+        digits
+            .bytes()
+            .all(|byte| byte.is_ascii_hexdigit())
+            .then(|| u64::from_str_radix(digits, 16).ok())?
     };
     let (start, size) = (number()?, number()?);
     let name = fields.next()?.trim_ascii();
@@ -119,16 +131,29 @@ impl UserSymbols {
         let mut state = known.state.borrow_mut();
         if state.is_due() {
             self.read_jit(process, &mut state);
-            let weight = size_of::<JitNames>() + state.length.map_or(0, |length| Names::memory(length as usize));
-            self.jit.borrow_mut().insert(process.pid().0, Rc::clone(&known), weight);
+            let weight = size_of::<JitNames>()
+                + state
+                    .length
+                    .map_or(0, |length| Names::memory(length as usize));
+            self.jit
+                .borrow_mut()
+                .insert(process.pid().0, Rc::clone(&known), weight);
         }
         let State { names, path, .. } = &*state;
         match names.at(address) {
             Some((name, offset)) => {
                 let (name, module) = (self.shown(name), Some(path.clone()));
-                CodeAt::Functions(vec![Symbol { name, offset, module, ..Symbol::default() }])
+                CodeAt::Functions(vec![Symbol {
+                    name,
+                    offset,
+                    module,
+                    ..Symbol::default()
+                }])
             }
-            None => CodeAt::Unnamed(UnnamedCode { address, module: None }),
+            None => CodeAt::Unnamed(UnnamedCode {
+                address,
+                module: None,
+            }),
         }
     }
 
@@ -142,11 +167,22 @@ impl UserSymbols {
         }
         let born = host::proc::start_of_living(pid);
         // Keep the names of a process that has exited.
-        known.filter(|known| born.is_none() || known.born == born).unwrap_or_else(|| {
-            let (names, path) = (Names::default(), String::new());
-            let state = State { names, path, length: None, due: None, warned: false };
-            Rc::new(JitNames { born, state: RefCell::new(state) })
-        })
+        known
+            .filter(|known| born.is_none() || known.born == born)
+            .unwrap_or_else(|| {
+                let (names, path) = (Names::default(), String::new());
+                let state = State {
+                    names,
+                    path,
+                    length: None,
+                    due: None,
+                    warned: false,
+                };
+                Rc::new(JitNames {
+                    born,
+                    state: RefCell::new(state),
+                })
+            })
     }
 
     fn read_jit(&self, process: &Process, state: &mut State) {
@@ -169,7 +205,11 @@ impl UserSymbols {
                     state.warned = true;
                     let file = printable(&process.perf_map_path());
                     let reason = (error.kind() != ErrorKind::NotFound).then(|| reason(&error));
-                    (self.warn)(&Warning::NoJitNames { pid: process.pid().0, file, reason });
+                    (self.warn)(&Warning::NoJitNames {
+                        pid: process.pid().0,
+                        file,
+                        reason,
+                    });
                 }
             }
         }
@@ -201,22 +241,34 @@ mod tests {
     #[test]
     fn later_functions_take_the_place_of_earlier_ones() {
         let names = Names::parse(b"1000 100 old\n1100 100 older\n1080 100 new\n");
-        assert_eq!((names.at(0x1000), names.at(0x1090), names.at(0x1190)), (None, Some(("new", 16)), None));
+        assert_eq!(
+            (names.at(0x1000), names.at(0x1090), names.at(0x1190)),
+            (None, Some(("new", 16)), None)
+        );
         let names = Names::parse(b"1000 10 a\n1010 10 b\n0 ffff all\n");
-        assert_eq!((names.at(0x1000), names.functions.len()), (Some(("all", 0x1000)), 1));
+        assert_eq!(
+            (names.at(0x1000), names.functions.len()),
+            (Some(("all", 0x1000)), 1)
+        );
     }
 
     #[test]
     fn there_are_limits() {
         let long = [b"1000 10 ".as_slice(), &[b'x'; 5000]].concat();
-        assert_eq!(Names::parse(&long).at(0x1000).map(|(name, _)| name.len()), Some(MAX_NAME));
+        assert_eq!(
+            Names::parse(&long).at(0x1000).map(|(name, _)| name.len()),
+            Some(MAX_NAME)
+        );
         assert!(Names::memory(32 << 20) < 64 << 20);
         let mut many = String::new();
         for n in 0..MAX_FUNCTIONS + 2 {
             writeln!(many, "{:x} 1 f{n}", 0x1000 + n).unwrap();
         }
         let names = Names::parse(many.as_bytes());
-        assert_eq!((names.at(0x1001), names.functions.len()), (None, MAX_FUNCTIONS));
+        assert_eq!(
+            (names.at(0x1001), names.functions.len()),
+            (None, MAX_FUNCTIONS)
+        );
         assert_eq!(names.at(0x1002), Some(("f2", 0)), "the last ones count");
     }
 }

@@ -48,17 +48,34 @@ impl Lines {
         let supplement = file.supplement();
         if let Some(supplement) = &supplement {
             inflated.budget = InflateBudget::of_file(supplement.bytes().len());
-            dwarf.load_sup(|id| section(supplement, id, &mut inflated)).ok()?;
+            dwarf
+                .load_sup(|id| section(supplement, id, &mut inflated))
+                .ok()?;
         }
         let name = printable(place.path());
-        let bounds = LineBounds::new(&mut dwarf).map_err(|error| refused(warn, &name, error)).ok()?;
+        let bounds = LineBounds::new(&mut dwarf)
+            .map_err(|error| refused(warn, &name, error))
+            .ok()?;
         let read = file.memory() + supplement.map_or(0, |file| file.memory());
-        let memory = (read as usize).saturating_add(inflated.bytes).saturating_mul(UNPACKED);
-        #[expect(clippy::arc_with_non_send_sync, reason = "it is addr2line's way to share it; it stays in this thread")]
+        let memory = (read as usize)
+            .saturating_add(inflated.bytes)
+            .saturating_mul(UNPACKED);
+        #[expect(
+            clippy::arc_with_non_send_sync,
+            reason = "it is addr2line's way to share it; it stays in this thread"
+        )]
         let dwarf = Arc::new(dwarf);
         let context = Context::from_arc_dwarf(Arc::clone(&dwarf)).ok()?;
         let (bounds, warned) = (RefCell::new(bounds), Cell::new(false));
-        Some(Self { context, dwarf, bounds, name, warned, warn: Arc::clone(warn), memory })
+        Some(Self {
+            context,
+            dwarf,
+            bounds,
+            name,
+            warned,
+            warn: Arc::clone(warn),
+            memory,
+        })
     }
 
     /// Returns the memory that they take, in bytes.
@@ -67,7 +84,12 @@ impl Lines {
     }
 
     /// Returns a function with its source line, behind those that were inlined at this address.
-    pub(super) fn of(&self, mut own: Symbol, vaddr: u64, shown: impl Fn(&str) -> String) -> Vec<Symbol> {
+    pub(super) fn of(
+        &self,
+        mut own: Symbol,
+        vaddr: u64,
+        shown: impl Fn(&str) -> String,
+    ) -> Vec<Symbol> {
         if let Err(error) = self.bounds.borrow_mut().check(&self.dwarf, vaddr) {
             if !self.warned.replace(true) {
                 refused(&self.warn, &self.name, error);
@@ -78,21 +100,35 @@ impl Lines {
         if let Ok(mut found) = self.context.find_frames(vaddr).skip_all_loads() {
             while let Ok(Some(frame)) = found.next() {
                 let place = frame.location.and_then(|location| {
-                    Some(SourcePlace { file: location.file?.to_owned(), line: location.line.unwrap_or_default() })
+                    Some(SourcePlace {
+                        file: location.file?.to_owned(),
+                        line: location.line.unwrap_or_default(),
+                    })
                 });
-                let name = frame.function.as_ref().and_then(|function| Some(shown(&function.raw_name().ok()?)));
+                let name = frame
+                    .function
+                    .as_ref()
+                    .and_then(|function| Some(shown(&function.raw_name().ok()?)));
                 frames.push((name.unwrap_or_else(|| "?".to_owned()), place));
             }
         }
         own.place = frames.pop().and_then(|(_, place)| place);
-        let inlined = |(name, place)| Symbol { name, place, inlined: true, ..Symbol::default() };
+        let inlined = |(name, place)| Symbol {
+            name,
+            place,
+            inlined: true,
+            ..Symbol::default()
+        };
         frames.into_iter().map(inlined).chain([own]).collect()
     }
 }
 
 /// Reports that a file's debug information is not searched.
 fn refused(warn: &Warn, name: &str, source: TypeError) {
-    warn(&Warning::NoLines { file: name.to_owned(), source });
+    warn(&Warning::NoLines {
+        file: name.to_owned(),
+        source,
+    });
 }
 
 /// Number of inflated bytes of a file, and the remaining budget.
@@ -103,7 +139,10 @@ struct Inflated {
 
 impl Inflated {
     fn of(file: &ElfFile) -> Self {
-        Self { budget: InflateBudget::of_file(file.bytes().len()), bytes: 0 }
+        Self {
+            budget: InflateBudget::of_file(file.bytes().len()),
+            bytes: 0,
+        }
     }
 }
 
@@ -122,7 +161,9 @@ fn section(file: &ElfFile, id: SectionId, inflated: &mut Inflated) -> Result<Rea
     let bytes = file.bytes();
     let elf = ElfFile64::<object::LittleEndian>::parse(&**bytes)?;
     let whole = Reader::new(bytes.clone(), LittleEndian);
-    let Some(section) = elf.section_by_name(id.name()) else { return Ok(whole.range(0..0)) };
+    let Some(section) = elf.section_by_name(id.name()) else {
+        return Ok(whole.range(0..0));
+    };
     let range = section.compressed_file_range()?;
     let (start, data) = (range.offset as usize, section.compressed_data()?);
     let format = match range.format {
@@ -131,7 +172,12 @@ fn section(file: &ElfFile, id: SectionId, inflated: &mut Inflated) -> Result<Rea
         CompressionFormat::Zstandard => SectionFormat::Zstd,
         _ => return Err(Unread),
     };
-    let section = DebugSection { name: id.name(), data: data.data, format, size: data.uncompressed_size };
+    let section = DebugSection {
+        name: id.name(),
+        data: data.data,
+        format,
+        size: data.uncompressed_size,
+    };
     let plain = typeinfo::inflate(&section, &mut inflated.budget).map_err(|_| Unread)?;
     let mut kept = Zeroed::new(plain.len()).map_err(|_| Unread)?;
     kept.copy_from_slice(&plain);

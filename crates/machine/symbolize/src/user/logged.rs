@@ -33,7 +33,12 @@ struct Code {
 
 impl Logged {
     pub(super) fn new(log: CodeLog) -> Self {
-        Self { log, mapped: HashMap::new(), order: VecDeque::new(), has_lost: false }
+        Self {
+            log,
+            mapped: HashMap::new(),
+            order: VecDeque::new(),
+            has_lost: false,
+        }
     }
 
     /// Reads the new entries: the log has little room.
@@ -83,25 +88,45 @@ impl Logged {
     /// Returns a process with all that it had mapped.
     pub(super) fn process(&mut self, pid: u32) -> Option<Rc<Process>> {
         let Code { mappings, process } = self.mapped.get_mut(&pid)?;
-        let new = || Rc::new(Process::of_code(Pid(pid), ProcMaps::of_code(mappings.iter().cloned())));
+        let new = || {
+            Rc::new(Process::of_code(
+                Pid(pid),
+                ProcMaps::of_code(mappings.iter().cloned()),
+            ))
+        };
         Some(Rc::clone(process.get_or_insert_with(new)))
     }
 }
 
 fn mapping(code: MappedCode) -> Mapping {
-    let MappedCode { start, length, offset, device: (major, minor), inode, path, .. } = code;
+    let MappedCode {
+        start,
+        length,
+        offset,
+        device: (major, minor),
+        inode,
+        path,
+        ..
+    } = code;
     let text = path.to_string_lossy();
     let backing = match () {
         // `//anon`, and the kernel's substitutes for a path that it can't give
         // (`perf_event_mmap_event`, kernel/events/core.c).
         () if text.starts_with("//") => Backing::Anonymous,
-        () if text.starts_with('/') => Backing::File { path, deleted: false },
+        () if text.starts_with('/') => Backing::File {
+            path,
+            deleted: false,
+        },
         () => Backing::Special(text.into_owned()),
     };
     Mapping {
         start: ProcAddr(start),
         end: ProcAddr(start.saturating_add(length)),
-        permissions: Permissions { read: true, execute: true, ..Permissions::default() },
+        permissions: Permissions {
+            read: true,
+            execute: true,
+            ..Permissions::default()
+        },
         offset: FileOffset(offset),
         device: Device { major, minor },
         inode,
@@ -131,8 +156,16 @@ mod tests {
         let mut logged = Logged::new(log);
         logged.read();
         let process = logged.process(pid).unwrap();
-        let files: Vec<_> = process.maps().code_files().into_iter().filter_map(Mapping::file).collect();
-        assert!(files.iter().any(|file| file.ends_with("libc.so.6")), "{files:?}");
+        let files: Vec<_> = process
+            .maps()
+            .code_files()
+            .into_iter()
+            .filter_map(Mapping::file)
+            .collect();
+        assert!(
+            files.iter().any(|file| file.ends_with("libc.so.6")),
+            "{files:?}"
+        );
         assert!(files.iter().all(|file| file.is_absolute()), "{files:?}");
     }
 }

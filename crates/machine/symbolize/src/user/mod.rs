@@ -101,7 +101,11 @@ impl CachedProcess {
         let start = Instant::now();
         let process = Process::open(Pid(pid)).ok();
         let now = Instant::now();
-        Self { process, stale: now + (now - start) * RETRY_FACTOR, early }
+        Self {
+            process,
+            stale: now + (now - start) * RETRY_FACTOR,
+            early,
+        }
     }
 
     fn may_be_read_again(&self) -> bool {
@@ -110,8 +114,13 @@ impl CachedProcess {
 
     /// Returns the memory that it takes, in bytes.
     fn memory(&self) -> usize {
-        let mappings = self.process.as_ref().map_or(&[][..], |process| process.maps().all());
-        let paths = mappings.iter().map(|mapping| mapping.file().map_or(0, |path| path.as_os_str().len()));
+        let mappings = self
+            .process
+            .as_ref()
+            .map_or(&[][..], |process| process.maps().all());
+        let paths = mappings
+            .iter()
+            .map(|mapping| mapping.file().map_or(0, |path| path.as_os_str().len()));
         size_of::<Self>() + size_of_val(mappings) + paths.sum::<usize>()
     }
 }
@@ -150,13 +159,18 @@ impl UserSymbols {
     pub fn code(&self, pid: u32, address: u64, caller: bool) -> CodeAt {
         let found = self.code_now(pid, address, caller);
         let mut logged = self.logged.borrow_mut();
-        let Some(logged) = &mut *logged else { return found };
+        let Some(logged) = &mut *logged else {
+            return found;
+        };
         logged.read();
         if matches!(found, CodeAt::Functions(_)) {
             return found;
         }
         let is_gone = matches!(found, CodeAt::Unknown);
-        match logged.process(pid).map(|process| self.in_process(&process, address, caller)) {
+        match logged
+            .process(pid)
+            .map(|process| self.in_process(&process, address, caller))
+        {
             Some(code @ CodeAt::Functions(_)) => code,
             Some(CodeAt::NotCode) if logged.has_lost => found,
             Some(code) if is_gone => code,
@@ -167,7 +181,9 @@ impl UserSymbols {
     /// Finds the same in the present mappings of the process, or in those of the last read.
     fn code_now(&self, pid: u32, address: u64, caller: bool) -> CodeAt {
         let cached = self.cached(pid);
-        let Some(known) = &cached.process else { return self.in_probed(address, caller) };
+        let Some(known) = &cached.process else {
+            return self.in_probed(address, caller);
+        };
         let found = self.in_process(known, address, caller);
         if matches!(found, CodeAt::Functions(_)) || !cached.may_be_read_again() {
             return found;
@@ -195,13 +211,19 @@ impl UserSymbols {
         let adopted = self.adopted.borrow();
         let earlier = adopted.get(&pid).into_iter().flatten().rev();
         let mut named = earlier.map(|process| self.in_process(process, address, caller));
-        named.find(|code| matches!(code, CodeAt::Functions(_))).unwrap_or(found)
+        named
+            .find(|code| matches!(code, CodeAt::Functions(_)))
+            .unwrap_or(found)
     }
 
     /// Keeps the mappings of a process at some time, for addresses without a name when it was last
     /// remembered: it closed a library since, or ended before it was read again.
     pub fn adopt(&self, pid: u32, process: Process) {
-        self.adopted.borrow_mut().entry(pid).or_default().push(process);
+        self.adopted
+            .borrow_mut()
+            .entry(pid)
+            .or_default()
+            .push(process);
     }
 
     /// Reads the present mappings of a process, so that its symbols can be found when it has ended.
@@ -212,7 +234,9 @@ impl UserSymbols {
     /// Remembers a process as it is now, unless it is gone: then its earlier state is worth more.
     fn keep(&self, pid: u32, cached: &Rc<CachedProcess>) {
         if cached.process.is_some() {
-            self.processes.borrow_mut().insert(pid, Rc::clone(cached), cached.memory());
+            self.processes
+                .borrow_mut()
+                .insert(pid, Rc::clone(cached), cached.memory());
         }
     }
 
@@ -220,7 +244,9 @@ impl UserSymbols {
         let known = self.processes.borrow_mut().get(&pid);
         known.unwrap_or_else(|| {
             let cached = Rc::new(CachedProcess::read(pid, EARLY_READS));
-            self.processes.borrow_mut().insert(pid, Rc::clone(&cached), cached.memory());
+            self.processes
+                .borrow_mut()
+                .insert(pid, Rc::clone(&cached), cached.memory());
             cached
         })
     }
@@ -230,9 +256,19 @@ impl UserSymbols {
     fn symbol(&self, table: &Table, offset: u64, path: &Path) -> Option<Vec<Symbol>> {
         let found = table.at(offset)?;
         let module = Some(path.display().to_string());
-        let own = Symbol { name: self.shown(found.name), offset: found.distance, module, ..Symbol::default() };
-        let debug = table.debug.as_ref().filter(|_| self.options.lines.is_some() && !self.is_time_up());
-        let Some(debug) = debug else { return Some(vec![own]) };
+        let own = Symbol {
+            name: self.shown(found.name),
+            offset: found.distance,
+            module,
+            ..Symbol::default()
+        };
+        let debug = table
+            .debug
+            .as_ref()
+            .filter(|_| self.options.lines.is_some() && !self.is_time_up());
+        let Some(debug) = debug else {
+            return Some(vec![own]);
+        };
         let start = Instant::now();
         let symbols = match &*self.lines_of(debug) {
             Some(lines) => lines.of(own, found.vaddr, |name| self.shown(name)),
@@ -247,20 +283,30 @@ impl UserSymbols {
         known.unwrap_or_else(|| {
             let lines = Rc::new(Lines::read(place, &self.warn));
             let memory = lines.as_ref().as_ref().map_or(0, Lines::memory);
-            self.debug.borrow_mut().insert(place.clone(), Rc::clone(&lines), memory + size_of::<Lines>());
+            self.debug.borrow_mut().insert(
+                place.clone(),
+                Rc::clone(&lines),
+                memory + size_of::<Lines>(),
+            );
             lines
         })
     }
 
     /// Returns a name in the requested form: as its author wrote it, or as the compiler did.
     fn shown(&self, name: &str) -> String {
-        let demangled = if self.options.demangle { demangle(name) } else { None };
+        let demangled = if self.options.demangle {
+            demangle(name)
+        } else {
+            None
+        };
         demangled.unwrap_or_else(|| name.to_owned())
     }
 
     /// Returns true if the time for lines is up: addresses since then have their function only.
     pub fn is_time_up(&self) -> bool {
-        self.options.lines.is_some_and(|most| self.spent.get() >= most)
+        self.options
+            .lines
+            .is_some_and(|most| self.spent.get() >= most)
     }
 
     fn table(&self, process: &Process, path: &Path, inode: u64) -> Rc<Table> {
@@ -269,7 +315,10 @@ impl UserSymbols {
             let place = if program.path() == path {
                 Some(program)
             } else {
-                process.libraries().into_iter().find(|place| place.path() == path)
+                process
+                    .libraries()
+                    .into_iter()
+                    .find(|place| place.path() == path)
             };
             let own = place.and_then(|place| Table::read(&place, &self.options.folders));
             // The process may be gone, and its files with it in /proc; the path is most often still
@@ -283,7 +332,9 @@ impl UserSymbols {
         let known = self.files.borrow_mut().get(&name);
         known.unwrap_or_else(|| {
             let table = Rc::new(read().unwrap_or_default());
-            self.files.borrow_mut().insert(name, Rc::clone(&table), table.memory());
+            self.files
+                .borrow_mut()
+                .insert(name, Rc::clone(&table), table.memory());
             table
         })
     }
@@ -305,12 +356,20 @@ mod tests {
 
     #[test]
     fn what_a_process_had_mapped_at_another_time_has_names() {
-        let (symbols, nobody) = (UserSymbols::new(SymbolOptions::default(), crate::ignore()), u32::MAX);
+        let (symbols, nobody) = (
+            UserSymbols::new(SymbolOptions::default(), crate::ignore()),
+            u32::MAX,
+        );
         let address = named_here as *const () as u64;
         assert_eq!(named_here(), 7);
-        assert!(!matches!(symbols.known_code(nobody, address, false), CodeAt::Functions(_)));
+        assert!(!matches!(
+            symbols.known_code(nobody, address, false),
+            CodeAt::Functions(_)
+        ));
         symbols.adopt(nobody, Process::open(Pid(std::process::id())).unwrap());
-        let CodeAt::Functions(found) = symbols.known_code(nobody, address, false) else { panic!("no function") };
+        let CodeAt::Functions(found) = symbols.known_code(nobody, address, false) else {
+            panic!("no function")
+        };
         assert!(found[0].name.contains("named_here"), "{found:?}");
     }
 }

@@ -25,7 +25,13 @@ struct Entry<V> {
 impl<K: Clone + Eq + Hash, V> Recent<K, V> {
     /// Creates a cache for values of at most `most` bytes in all.
     pub(super) fn new(most: usize) -> Self {
-        Self { most, weight: 0, clock: 0, entries: HashMap::new(), order: BTreeMap::new() }
+        Self {
+            most,
+            weight: 0,
+            clock: 0,
+            entries: HashMap::new(),
+            order: BTreeMap::new(),
+        }
     }
 
     /// Returns a value, if it is there.
@@ -45,9 +51,18 @@ impl<K: Clone + Eq + Hash, V> Recent<K, V> {
         self.remove(&key);
         self.weight = self.weight.saturating_add(weight);
         self.order.insert(asked, key.clone());
-        self.entries.insert(key, Entry { value, weight, asked });
+        self.entries.insert(
+            key,
+            Entry {
+                value,
+                weight,
+                asked,
+            },
+        );
         while self.weight > self.most && self.entries.len() > 1 {
-            let Some((_, oldest)) = self.order.pop_first() else { return };
+            let Some((_, oldest)) = self.order.pop_first() else {
+                return;
+            };
             self.remove(&oldest);
         }
     }
@@ -72,7 +87,9 @@ mod tests {
         }
         assert!(recent.get(&0).is_some());
         recent.insert(10, Rc::new(10), 20);
-        let kept: Vec<i32> = (0..=10).filter(|key| recent.entries.contains_key(key)).collect();
+        let kept: Vec<i32> = (0..=10)
+            .filter(|key| recent.entries.contains_key(key))
+            .collect();
         assert_eq!(kept, [0, 3, 4, 5, 6, 7, 8, 9, 10]);
         assert_eq!((recent.weight, recent.order.len()), (100, 9));
     }
@@ -86,7 +103,11 @@ mod tests {
         recent.insert('b', Rc::new(3), 5);
         recent.insert('a', Rc::new(4), 95);
         assert_eq!(
-            (recent.get(&'a').as_deref(), recent.get(&'b').as_deref(), recent.weight),
+            (
+                recent.get(&'a').as_deref(),
+                recent.get(&'b').as_deref(),
+                recent.weight
+            ),
             (Some(&4), Some(&3), 100)
         );
     }

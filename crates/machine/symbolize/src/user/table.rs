@@ -61,7 +61,11 @@ impl Table {
     pub(super) fn vdso() -> Option<Self> {
         let bytes = host::vdso()?;
         let image = ElfImage::parse(&bytes).ok()?;
-        Some(Self::of(&Functions::read(&image, None), &image.code_sections(), None))
+        Some(Self::of(
+            &Functions::read(&image, None),
+            &image.code_sections(),
+            None,
+        ))
     }
 
     fn of(functions: &Functions<'_>, sections: &[Range<u64>], debug: Option<FilePlace>) -> Self {
@@ -73,7 +77,11 @@ impl Table {
             0 => size_of_unsized(function.vaddr.0, sections),
             size => size,
         };
-        let length = functions.all().iter().map(|function| function.name.len()).sum();
+        let length = functions
+            .all()
+            .iter()
+            .map(|function| function.name.len())
+            .sum();
         let mut names = String::with_capacity(length);
         let function = |function: &elf::symbols::Function<'_>| {
             names.push_str(&function.name);
@@ -88,7 +96,12 @@ impl Table {
         let mut functions: Vec<Function> = functions.all().iter().map(function).collect();
         // Of several names of a place the last one is shown: that of the longest function.
         functions.sort_by_key(|function| (function.offset, function.size));
-        Self { functions, names, debug, is_stripped }
+        Self {
+            functions,
+            names,
+            debug,
+            is_stripped,
+        }
     }
 
     /// Returns the memory that it takes, in bytes.
@@ -98,14 +111,22 @@ impl Table {
 
     /// Returns the function that holds an offset in the file.
     pub(super) fn at(&self, offset: u64) -> Option<Found<'_>> {
-        let above = self.functions.partition_point(|function| function.offset <= offset);
+        let above = self
+            .functions
+            .partition_point(|function| function.offset <= offset);
         let function = self.functions[..above].last()?;
         let distance = offset - function.offset;
         if distance >= function.size {
             return None;
         }
-        let name = self.names.get(function.name_end - function.name_length..function.name_end)?;
-        Some(Found { name, distance, vaddr: function.vaddr.checked_add(distance)? })
+        let name = self
+            .names
+            .get(function.name_end - function.name_length..function.name_end)?;
+        Some(Found {
+            name,
+            distance,
+            vaddr: function.vaddr.checked_add(distance)?,
+        })
     }
 }
 
@@ -113,7 +134,9 @@ impl Table {
 /// next function ends it earlier. `sections` are in order.
 fn size_of_unsized(vaddr: u64, sections: &[Range<u64>]) -> u64 {
     let above = sections.partition_point(|section| section.start <= vaddr);
-    let section = sections[..above].last().filter(|section| section.contains(&vaddr));
+    let section = sections[..above]
+        .last()
+        .filter(|section| section.contains(&vaddr));
     section.map_or(1, |section| section.end - vaddr)
 }
 
@@ -126,7 +149,13 @@ mod tests {
         for &(name, offset, size) in functions {
             table.names.push_str(name);
             let (name_end, name_length) = (table.names.len(), name.len());
-            table.functions.push(Function { offset, vaddr: offset, size, name_end, name_length });
+            table.functions.push(Function {
+                offset,
+                vaddr: offset,
+                size,
+                name_end,
+                name_length,
+            });
         }
         table
     }
@@ -134,7 +163,11 @@ mod tests {
     #[test]
     fn an_address_is_named_inside_its_symbol_only() {
         let table = table(&[("first", 0x100, 0x10), ("second", 0x120, 8)]);
-        let name = |offset| table.at(offset).map(|found| (found.name.to_owned(), found.distance));
+        let name = |offset| {
+            table
+                .at(offset)
+                .map(|found| (found.name.to_owned(), found.distance))
+        };
         assert_eq!(name(0xff), None);
         assert_eq!(name(0x10f), Some(("first".to_owned(), 15)));
         assert_eq!(name(0x110), None);

@@ -56,7 +56,10 @@ pub(super) struct Entry {
 impl VariableFile {
     pub(super) fn new(place: FilePlace, mapping: &Mapping, maps: &ProcMaps) -> Self {
         let path = printable::path(place.path());
-        let name = place.path().file_name().map_or_else(|| path.clone(), printable::path);
+        let name = place
+            .path()
+            .file_name()
+            .map_or_else(|| path.clone(), printable::path);
         Self {
             place,
             name,
@@ -78,15 +81,23 @@ impl VariableFile {
 
     /// Returns its symbols, with those of its debug file; `None` if it can't be read.
     pub(super) fn symbols(&self, folders: &DebugFolders) -> Option<&Symbols> {
-        self.symbols.get_or_init(|| self.read_symbols(folders).ok().flatten()).as_ref()
+        self.symbols
+            .get_or_init(|| self.read_symbols(folders).ok().flatten())
+            .as_ref()
     }
 
     fn read_symbols(&self, folders: &DebugFolders) -> Result<Option<Symbols>, HostError> {
         let file = self.place.load_symbols()?;
         let image = file.image()?;
-        let Some(bias) = self.bias(&image) else { return Ok(None) };
+        let Some(bias) = self.bias(&image) else {
+            return Ok(None);
+        };
         let segments = image.address_map().segments();
-        let end = segments.iter().map(|it| it.vaddr.0.saturating_add(it.memory_size)).max().unwrap_or(0);
+        let end = segments
+            .iter()
+            .map(|it| it.vaddr.0.saturating_add(it.memory_size))
+            .max()
+            .unwrap_or(0);
         let debug = folders.debug_file(&file);
         let debug = debug.as_ref().and_then(|debug| debug.image().ok());
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned().into_boxed_str();
@@ -99,7 +110,9 @@ impl VariableFile {
                 file: it.file.map(text),
             }));
         }
-        sorted.sort_by(|one, other| (one.vaddr, &one.name, other.size).cmp(&(other.vaddr, &other.name, one.size)));
+        sorted.sort_by(|one, other| {
+            (one.vaddr, &one.name, other.size).cmp(&(other.vaddr, &other.name, one.size))
+        });
         sorted.dedup_by(|one, other| (one.vaddr, &one.name) == (other.vaddr, &other.name));
         Ok(Some(Symbols { bias, end, sorted }))
     }
@@ -108,17 +121,35 @@ impl VariableFile {
     /// its code.
     fn bias(&self, image: &elf::ElfImage<'_>) -> Option<u64> {
         let mapped = self.offset..self.offset.saturating_add(self.end - self.start);
-        let code = image.address_map().segments().iter().filter(|segment| segment.executable);
-        let segment = code.into_iter().find(|segment| mapped.contains(&segment.offset.0))?;
-        Some(self.start.wrapping_add(segment.offset.0 - self.offset).wrapping_sub(segment.vaddr.0))
+        let code = image
+            .address_map()
+            .segments()
+            .iter()
+            .filter(|segment| segment.executable);
+        let segment = code
+            .into_iter()
+            .find(|segment| mapped.contains(&segment.offset.0))?;
+        Some(
+            self.start
+                .wrapping_add(segment.offset.0 - self.offset)
+                .wrapping_sub(segment.vaddr.0),
+        )
     }
 
     /// Reads its debug information into a store, if that was not done yet.
-    pub(super) fn add_types<'f>(&'f self, types: &mut TypeStore<'f>, folders: &DebugFolders) -> Option<SourceId> {
+    pub(super) fn add_types<'f>(
+        &'f self,
+        types: &mut TypeStore<'f>,
+        folders: &DebugFolders,
+    ) -> Option<SourceId> {
         if self.source.get().is_some() {
             return self.source.get();
         }
-        let debug = self.debug.get_or_init(|| TypesFile::read(&self.place, folders)).as_ref().ok()?;
+        let debug = self
+            .debug
+            .get_or_init(|| TypesFile::read(&self.place, folders))
+            .as_ref()
+            .ok()?;
         let source = debug.add_to(types).ok()?;
         self.source.set(Some(source));
         Some(source)
@@ -136,7 +167,10 @@ fn memory(of: &Mapping, maps: &ProcMaps) -> Range<u64> {
     let own = || maps.all().iter().filter(|mapping| mapping.is_same_file(of));
     let start = own().map(|mapping| mapping.start.0).min().unwrap_or(0);
     let end = own().map(|mapping| mapping.end.0).max().unwrap_or(0);
-    let behind = maps.all().iter().find(|mapping| mapping.start.0 == end && mapping.backing == Backing::Anonymous);
+    let behind = maps
+        .all()
+        .iter()
+        .find(|mapping| mapping.start.0 == end && mapping.backing == Backing::Anonymous);
     start..behind.map_or(end, |mapping| mapping.end.0)
 }
 
@@ -157,11 +191,15 @@ impl Symbols {
 
     /// Returns the symbol that an address of the process is in, and the offset from its beginning.
     pub(super) fn at(&self, address: u64) -> Option<(&str, u64)> {
-        let vaddr = address.checked_sub(self.bias).filter(|vaddr| *vaddr < self.end)?;
+        let vaddr = address
+            .checked_sub(self.bias)
+            .filter(|vaddr| *vaddr < self.end)?;
         let above = self.sorted.partition_point(|entry| entry.vaddr <= vaddr);
         // Several names may be at one address; without a size only the first byte counts.
         let near = self.sorted[..above].iter().rev().take(8);
         let within = |entry: &&Entry| ElfVaddr(vaddr).0 - entry.vaddr < entry.size.max(1);
-        near.filter(within).max_by_key(|entry| entry.vaddr).map(|entry| (&*entry.name, vaddr - entry.vaddr))
+        near.filter(within)
+            .max_by_key(|entry| entry.vaddr)
+            .map(|entry| (&*entry.name, vaddr - entry.vaddr))
     }
 }

@@ -29,7 +29,9 @@ pub struct ProcessVariables {
 
 impl std::fmt::Debug for ProcessVariables {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ProcessVariables").field("files", &self.files.len()).finish_non_exhaustive()
+        f.debug_struct("ProcessVariables")
+            .field("files", &self.files.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -37,8 +39,10 @@ impl ProcessVariables {
     /// Collects the files of a process. None is read yet.
     pub fn of(process: &Process, folders: DebugFolders) -> Self {
         let files = process.mapped_files();
-        let files =
-            files.into_iter().map(|(place, mapping)| VariableFile::new(place, mapping, process.maps())).collect();
+        let files = files
+            .into_iter()
+            .map(|(place, mapping)| VariableFile::new(place, mapping, process.maps()))
+            .collect();
         Self { files, folders }
     }
 
@@ -48,16 +52,27 @@ impl ProcessVariables {
         for file in &self.files {
             file.source.set(None);
         }
-        let Some((program, libraries)) = self.files.split_first() else { return types };
+        let Some((program, libraries)) = self.files.split_first() else {
+            return types;
+        };
         let source = program.add_types(&mut types, &self.folders);
-        types.prepare(&wanted.types.iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>());
+        types.prepare(
+            &wanted
+                .types
+                .iter()
+                .map(|(_, name)| name.as_str())
+                .collect::<Vec<_>>(),
+        );
         for name in &wanted.names {
             let (_, bare) = split(name);
             let has_type = || source.is_some_and(|source| describes(&types, source, bare));
             if self.has_symbol(program, bare) && has_type() || knows(&types, bare) {
                 continue;
             }
-            for library in libraries.iter().filter(|library| self.has_symbol(library, bare)) {
+            for library in libraries
+                .iter()
+                .filter(|library| self.has_symbol(library, bare))
+            {
                 library.add_types(&mut types, &self.folders);
             }
         }
@@ -67,7 +82,8 @@ impl ProcessVariables {
             // Bare names may be those of C++ classes.
             let is_known = |(kind, name): &(NameKind, String)| {
                 has(*kind, name)
-                    || *kind == NameKind::Typedef && (has(NameKind::Struct, name) || has(NameKind::Enum, name))
+                    || *kind == NameKind::Typedef
+                        && (has(NameKind::Struct, name) || has(NameKind::Enum, name))
             };
             !wanted.types.iter().all(is_known)
         };
@@ -81,37 +97,54 @@ impl ProcessVariables {
     }
 
     fn has_symbol(&self, file: &VariableFile, name: &str) -> bool {
-        file.symbols(&self.folders).is_some_and(|symbols| symbols.named(name).next().is_some())
+        file.symbols(&self.folders)
+            .is_some_and(|symbols| symbols.named(name).next().is_some())
     }
 
     /// Returns the names, for a store that [`ProcessVariables::types`] made.
     pub fn globals(&self) -> ProcessGlobals<'_> {
-        ProcessGlobals { variables: self, found: RefCell::default() }
+        ProcessGlobals {
+            variables: self,
+            found: RefCell::default(),
+        }
     }
 
     /// Returns the files that were read for types, for a message, each with true if it has some.
     pub fn sources(&self) -> Vec<(String, bool)> {
-        let asked = self.files.iter().filter(|file| file.source.get().is_some() || file.no_types().is_some());
-        asked.map(|file| (file.path.clone(), file.source.get().is_some())).collect()
+        let asked = self
+            .files
+            .iter()
+            .filter(|file| file.source.get().is_some() || file.no_types().is_some());
+        asked
+            .map(|file| (file.path.clone(), file.source.get().is_some()))
+            .collect()
     }
 }
 
 /// Returns true if a source of types has a variable or a function of this name.
 fn describes(types: &TypeStore<'_>, source: SourceId, name: &str) -> bool {
-    let has_variable = types.variables(source, name).is_ok_and(|found| !found.is_empty());
-    has_variable || types.function(source, name).is_ok_and(|found| found.is_some())
+    let has_variable = types
+        .variables(source, name)
+        .is_ok_and(|found| !found.is_empty());
+    has_variable
+        || types
+            .function(source, name)
+            .is_ok_and(|found| found.is_some())
 }
 
 /// Returns true if a source of types has an enumerator of this name.
 fn knows(types: &TypeStore<'_>, name: &str) -> bool {
-    types.find_enumerator(name).is_ok_and(|found| found.is_some())
+    types
+        .find_enumerator(name)
+        .is_ok_and(|found| found.is_some())
 }
 
 /// Splits `FILE:NAME`. A C++ name has `::` in it, which is not a separator.
 fn split(name: &str) -> (Option<&str>, &str) {
     let bytes = name.as_bytes();
-    let is_single =
-        |at: usize| bytes[at] == b':' && bytes.get(at + 1) != Some(&b':') && (at == 0 || bytes[at - 1] != b':');
+    let is_single = |at: usize| {
+        bytes[at] == b':' && bytes.get(at + 1) != Some(&b':') && (at == 0 || bytes[at - 1] != b':')
+    };
     match (0..bytes.len()).find(|at| is_single(*at)) {
         Some(at) => (Some(&name[..at]), &name[at + 1..]),
         None => (None, name),
@@ -128,18 +161,30 @@ pub struct ProcessGlobals<'f> {
 impl ProcessGlobals<'_> {
     /// Returns the variables of this name in a file.
     fn in_file(&self, file: &VariableFile, types: &TypeStore<'_>, name: &str) -> Vec<Global> {
-        let Some(symbols) = file.symbols(&self.variables.folders) else { return Vec::new() };
+        let Some(symbols) = file.symbols(&self.variables.folders) else {
+            return Vec::new();
+        };
         let mut found: Vec<Global> = Vec::new();
         let mut add = |global: Global| {
             if !found.iter().any(|known| known.address == global.address) {
                 found.push(global);
             }
         };
-        let described = file.source.get().and_then(|source| types.variables(source, name).ok()).unwrap_or_default();
+        let described = file
+            .source
+            .get()
+            .and_then(|source| types.variables(source, name).ok())
+            .unwrap_or_default();
         for variable in described.iter().filter(|variable| variable.is_defined) {
             if let Some(vaddr) = variable.address {
-                let source = variable.unit.map_or_else(|| file.name.clone(), str::to_owned);
-                add(Global { address: symbols.loaded(vaddr), ty: Some(variable.ty), source });
+                let source = variable
+                    .unit
+                    .map_or_else(|| file.name.clone(), str::to_owned);
+                add(Global {
+                    address: symbols.loaded(vaddr),
+                    ty: Some(variable.ty),
+                    source,
+                });
             }
         }
         if !found.is_empty() {
@@ -148,13 +193,26 @@ impl ProcessGlobals<'_> {
         // The symbol table has the address, debug information at best the type.
         let function = || {
             let source = file.source.get()?;
-            types.function(source, name).ok()?.map(|function| function.ty)
+            types
+                .function(source, name)
+                .ok()?
+                .map(|function| function.ty)
         };
-        let ty = described.first().map(|variable| variable.ty).or_else(function);
+        let ty = described
+            .first()
+            .map(|variable| variable.ty)
+            .or_else(function);
         for symbol in symbols.named(name) {
             let source = symbol.file.as_deref().unwrap_or(&file.name).to_owned();
-            if !found.iter().any(|known| known.address == symbols.loaded(symbol.vaddr)) {
-                found.push(Global { address: symbols.loaded(symbol.vaddr), ty, source });
+            if !found
+                .iter()
+                .any(|known| known.address == symbols.loaded(symbol.vaddr))
+            {
+                found.push(Global {
+                    address: symbols.loaded(symbol.vaddr),
+                    ty,
+                    source,
+                });
             }
         }
         found
@@ -164,7 +222,9 @@ impl ProcessGlobals<'_> {
         let (wanted, bare) = split(name);
         for (index, file) in self.variables.files.iter().enumerate() {
             let mut found = self.in_file(file, types, bare);
-            if let Some(wanted) = wanted.filter(|wanted| *wanted != file.name && *wanted != file.path) {
+            if let Some(wanted) =
+                wanted.filter(|wanted| *wanted != file.name && *wanted != file.path)
+            {
                 found.retain(|global| is_file(&global.source, wanted));
             }
             // The program's names hide those of libraries, and so do earlier libraries, as for the
@@ -181,7 +241,11 @@ impl ProcessGlobals<'_> {
 
     /// Returns the type of a library's variable that the program has a copy of.
     fn type_elsewhere(&self, types: &TypeStore<'_>, name: &str) -> Option<typeinfo::TypeRef> {
-        let sources = self.variables.files.iter().filter_map(|file| file.source.get());
+        let sources = self
+            .variables
+            .files
+            .iter()
+            .filter_map(|file| file.source.get());
         let mut found = sources.filter_map(|source| types.variables(source, name).ok());
         found.find_map(|variables| variables.first().map(|variable| variable.ty))
     }
@@ -189,7 +253,8 @@ impl ProcessGlobals<'_> {
 
 /// Returns true if a path is this file: its whole path, or the last parts of it.
 fn is_file(path: &str, wanted: &str) -> bool {
-    path.strip_suffix(wanted).is_some_and(|before| before.is_empty() || before.ends_with('/'))
+    path.strip_suffix(wanted)
+        .is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
 impl Globals for ProcessGlobals<'_> {
@@ -198,15 +263,22 @@ impl Globals for ProcessGlobals<'_> {
             return known.clone();
         }
         let found = self.look_up(types, name);
-        self.found.borrow_mut().insert(name.to_owned(), found.clone());
+        self.found
+            .borrow_mut()
+            .insert(name.to_owned(), found.clone());
         found
     }
 
     fn nearest(&self, name: &str) -> Vec<String> {
-        let Some(program) = self.variables.files.first() else { return Vec::new() };
+        let Some(program) = self.variables.files.first() else {
+            return Vec::new();
+        };
         let symbols = program.symbols(&self.variables.folders);
         let names = symbols.into_iter().flat_map(file::Symbols::names);
-        patterns::nearest(name, names, NEAR).into_iter().map(str::to_owned).collect()
+        patterns::nearest(name, names, NEAR)
+            .into_iter()
+            .map(str::to_owned)
+            .collect()
     }
 
     fn no_types(&self) -> Option<String> {
@@ -220,7 +292,11 @@ impl Globals for ProcessGlobals<'_> {
     }
 
     fn symbol(&self, address: u64) -> Option<(String, u64)> {
-        let file = self.variables.files.iter().find(|file| file.holds(address))?;
+        let file = self
+            .variables
+            .files
+            .iter()
+            .find(|file| file.holds(address))?;
         let (name, behind) = file.symbols(&self.variables.folders)?.at(address)?;
         Some((name.to_owned(), behind))
     }
@@ -237,6 +313,8 @@ mod tests {
         assert_eq!(split("ns::x"), (None, "ns::x"));
         assert_eq!(split("a.cc:ns::x"), (Some("a.cc"), "ns::x"));
         assert!(is_file("../lib/nvmf/nvmf.c", "nvmf.c") && is_file("nvmf.c", "nvmf.c"));
-        assert!(is_file("/src/lib/nvmf/nvmf.c", "nvmf/nvmf.c") && !is_file("other_nvmf.c", "nvmf.c"));
+        assert!(
+            is_file("/src/lib/nvmf/nvmf.c", "nvmf/nvmf.c") && !is_file("other_nvmf.c", "nvmf.c")
+        );
     }
 }

@@ -32,13 +32,17 @@ struct Section {
 
 impl ReadSection for Section {
     fn read(&self, offset: u64, into: &mut [u8]) -> bool {
-        self.start.checked_add(offset).is_some_and(|at| self.file.read_exact_at(into, at).is_ok())
+        self.start
+            .checked_add(offset)
+            .is_some_and(|at| self.file.read_exact_at(into, at).is_ok())
     }
 }
 
 impl std::fmt::Debug for TypesFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TypesFile").field("path", &self.file.path()).finish_non_exhaustive()
+        f.debug_struct("TypesFile")
+            .field("path", &self.file.path())
+            .finish_non_exhaustive()
     }
 }
 
@@ -52,7 +56,10 @@ impl TypesFile {
         let own = place.load_types().map_err(text)?;
         let file = folders.debug_types(&own).unwrap_or(own);
         if let Some(info) = Self::parts(&file) {
-            return Ok(Self { file, form: Form::Parts(info) });
+            return Ok(Self {
+                file,
+                form: Form::Parts(info),
+            });
         }
         let whole = file.place().load_debug().map_err(text)?;
         let inflated = typeinfo::inflated(whole.image().map_err(text)?.data());
@@ -78,7 +85,10 @@ impl TypesFile {
     /// Returns its section `.debug_info`, to be read unit by unit, if that can be done.
     fn parts(file: &ElfFile) -> Option<LazyInfo<'static>> {
         let range = DwarfSections::info_range(file.image().ok()?.data())?;
-        let section = Section { file: file.place().reader().ok()?, start: range.start };
+        let section = Section {
+            file: file.place().reader().ok()?,
+            start: range.start,
+        };
         LazyInfo::new(Box::new(section), range.end - range.start).ok()
     }
 

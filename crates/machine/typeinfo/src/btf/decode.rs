@@ -3,7 +3,9 @@
 use super::Btf;
 use super::header::word;
 use crate::error::TypeError;
-use crate::model::{Enumerator, IntClass, Member, NameKind, Param, Qualifier, Tag, Type, TypeKind, TypeRef};
+use crate::model::{
+    Enumerator, IntClass, Member, NameKind, Param, Qualifier, Tag, Type, TypeKind, TypeRef,
+};
 
 /// `BTF_KIND_*`
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,19 +91,31 @@ pub(super) struct Record<'b, 'data> {
 impl<'data> Btf<'data> {
     pub(super) fn record(&self, id: u32) -> Result<Record<'_, 'data>, TypeError> {
         let index = id.checked_sub(self.first_id).map(|index| index as usize);
-        let at = index.and_then(|index| self.offsets.get(index)).map(|at| *at as usize);
+        let at = index
+            .and_then(|index| self.offsets.get(index))
+            .map(|at| *at as usize);
         let found = at.and_then(|at| self.record_at(at));
-        found.ok_or_else(|| TypeError::BtfId { id, last: self.next_id() - 1 })
+        found.ok_or_else(|| TypeError::BtfId {
+            id,
+            last: self.next_id() - 1,
+        })
     }
 
     fn record_at(&self, at: usize) -> Option<Record<'_, 'data>> {
         let info = word(self.data, at + 4)?;
-        Some(Record { btf: self, at, kind: Kind::of(info)?, info })
+        Some(Record {
+            btf: self,
+            at,
+            kind: Kind::of(info)?,
+            info,
+        })
     }
 
     pub(super) fn records(&self) -> impl Iterator<Item = (u32, Record<'_, 'data>)> {
         let records = self.offsets.iter().map(|at| self.record_at(*at as usize));
-        (self.first_id..).zip(records).filter_map(|(id, record)| Some((id, record?)))
+        (self.first_id..)
+            .zip(records)
+            .filter_map(|(id, record)| Some((id, record?)))
     }
 
     /// Returns a string by its offset, which counts the base's strings first.
@@ -119,13 +133,19 @@ impl<'b> Record<'b, '_> {
     /// Reads word number `index` behind the record.
     fn word(&self, index: usize) -> Result<u32, TypeError> {
         let at = self.at + 12 + index * 4;
-        word(self.btf.data, at).ok_or(TypeError::Btf { offset: at, expected: "a word" })
+        word(self.btf.data, at).ok_or(TypeError::Btf {
+            offset: at,
+            expected: "a word",
+        })
     }
 
     /// Reads `btf_type.size` or `btf_type.type`.
     fn size_or_type(&self) -> Result<u32, TypeError> {
         let at = self.at + 8;
-        word(self.btf.data, at).ok_or(TypeError::Btf { offset: at, expected: "a size or type" })
+        word(self.btf.data, at).ok_or(TypeError::Btf {
+            offset: at,
+            expected: "a size or type",
+        })
     }
 
     fn target(&self) -> Result<TypeRef, TypeError> {
@@ -134,7 +154,11 @@ impl<'b> Record<'b, '_> {
 
     fn check(&self, id: u32) -> Result<TypeRef, TypeError> {
         let next = self.btf.next_id();
-        if id >= next { Err(TypeError::BtfId { id, last: next - 1 }) } else { Ok(self.btf.reference(id)) }
+        if id >= next {
+            Err(TypeError::BtfId { id, last: next - 1 })
+        } else {
+            Ok(self.btf.reference(id))
+        }
     }
 
     fn flag(&self) -> bool {
@@ -172,10 +196,14 @@ impl<'b> Record<'b, '_> {
     /// reference, for errors.
     fn text(&self, offset: u32, at: usize) -> Result<Option<&'b str>, TypeError> {
         let bytes = self.btf.bytes_at(offset);
-        let bytes = bytes.ok_or(TypeError::Btf { offset: at, expected: "the offset of a string" })?;
+        let bytes = bytes.ok_or(TypeError::Btf {
+            offset: at,
+            expected: "the offset of a string",
+        })?;
         let text = std::str::from_utf8(bytes);
         let text = text.map_err(|_| TypeError::Btf {
-            offset: self.btf.strings_at + (offset as usize).saturating_sub(self.btf.base_strings.len()),
+            offset: self.btf.strings_at
+                + (offset as usize).saturating_sub(self.btf.base_strings.len()),
             expected: "a name in UTF-8",
         })?;
         Ok(Some(text).filter(|text| !text.is_empty()))
@@ -183,23 +211,45 @@ impl<'b> Record<'b, '_> {
 
     pub(super) fn get(&self) -> Result<Type<'b>, TypeError> {
         let tag = if self.flag() { Tag::Union } else { Tag::Struct };
-        let qualified = |qualifier| Ok::<_, TypeError>(TypeKind::Qualified { qualifier, target: self.target()? });
+        let qualified = |qualifier| {
+            Ok::<_, TypeError>(TypeKind::Qualified {
+                qualifier,
+                target: self.target()?,
+            })
+        };
         let kind = match self.kind {
             Kind::Int => self.int()?,
-            Kind::Float => TypeKind::Float { size: self.size_or_type()? },
-            Kind::Ptr => TypeKind::Pointer { target: self.target()?, size: POINTER },
+            Kind::Float => TypeKind::Float {
+                size: self.size_or_type()?,
+            },
+            Kind::Ptr => TypeKind::Pointer {
+                target: self.target()?,
+                size: POINTER,
+            },
             Kind::Array => {
                 let count = Some(u64::from(self.word(2)?)).filter(|count| *count > 0);
-                TypeKind::Array { element: self.check(self.word(0)?)?, count }
+                TypeKind::Array {
+                    element: self.check(self.word(0)?)?,
+                    count,
+                }
             }
-            Kind::Struct => TypeKind::Struct { size: self.size_or_type()?.into() },
-            Kind::Union => TypeKind::Union { size: self.size_or_type()?.into() },
+            Kind::Struct => TypeKind::Struct {
+                size: self.size_or_type()?.into(),
+            },
+            Kind::Union => TypeKind::Union {
+                size: self.size_or_type()?.into(),
+            },
             // An enum without values is how older producers wrote `enum foo;`.
             Kind::Enum | Kind::Enum64 if self.parts() == 0 => TypeKind::Forward { tag: Tag::Enum },
-            Kind::Enum | Kind::Enum64 => TypeKind::Enum { size: self.size_or_type()?, signed: self.flag() },
+            Kind::Enum | Kind::Enum64 => TypeKind::Enum {
+                size: self.size_or_type()?,
+                signed: self.flag(),
+            },
             Kind::Fwd => TypeKind::Forward { tag },
             // A variable is not a type, and no query leads to one.
-            Kind::Typedef | Kind::Var => TypeKind::Typedef { target: self.target()? },
+            Kind::Typedef | Kind::Var => TypeKind::Typedef {
+                target: self.target()?,
+            },
             Kind::Volatile => qualified(Qualifier::Volatile)?,
             Kind::Const => qualified(Qualifier::Const)?,
             Kind::Restrict => qualified(Qualifier::Restrict)?,
@@ -208,7 +258,10 @@ impl<'b> Record<'b, '_> {
             Kind::Datasec => TypeKind::Void,
             Kind::Func | Kind::FuncProto => self.func()?,
         };
-        Ok(Type { name: self.name()?, kind })
+        Ok(Type {
+            name: self.name()?,
+            kind,
+        })
     }
 
     fn int(&self) -> Result<TypeKind, TypeError> {
@@ -222,7 +275,11 @@ impl<'b> Record<'b, '_> {
             IntClass::Number
         };
         // BTF never marks a `char` as signed, even where the machine's is.
-        Ok(TypeKind::Int { size, signed: encoding & SIGNED != 0, class })
+        Ok(TypeKind::Int {
+            size,
+            signed: encoding & SIGNED != 0,
+            class,
+        })
     }
 
     /// Returns the record of the function's type: this one, or the one that a function refers to.
@@ -233,15 +290,24 @@ impl<'b> Record<'b, '_> {
         let id = self.size_or_type()?;
         let proto = self.btf.record(id);
         // FIXME: a module's function can have a type that the base holds, which can't be reached from here: it is an error.
-        let broken = TypeError::Btf { offset: self.at + 8, expected: "a function's type in the same BTF" };
-        proto.ok().filter(|proto| proto.kind == Kind::FuncProto).ok_or(broken)
+        let broken = TypeError::Btf {
+            offset: self.at + 8,
+            expected: "a function's type in the same BTF",
+        };
+        proto
+            .ok()
+            .filter(|proto| proto.kind == Kind::FuncProto)
+            .ok_or(broken)
     }
 
     fn func(&self) -> Result<TypeKind, TypeError> {
         let proto = self.proto()?;
         let last = proto.parts().checked_sub(1);
         let variadic = last.map(|last| proto.word(last * 2 + 1)).transpose()? == Some(0);
-        Ok(TypeKind::Func { returns: proto.target()?, variadic })
+        Ok(TypeKind::Func {
+            returns: proto.target()?,
+            variadic,
+        })
     }
 
     pub(super) fn params(&self) -> Result<Vec<Param<'b>>, TypeError> {
@@ -254,7 +320,10 @@ impl<'b> Record<'b, '_> {
             let (name, id) = (proto.word(index * 2)?, proto.word(index * 2 + 1)?);
             // A variadic function has a last parameter of type 0.
             if id != 0 || index + 1 < proto.parts() {
-                params.push(Param { name: proto.text(name, proto.at + 12 + index * 8)?, ty: proto.check(id)? });
+                params.push(Param {
+                    name: proto.text(name, proto.at + 12 + index * 8)?,
+                    ty: proto.check(id)?,
+                });
             }
         }
         Ok(params)
@@ -271,19 +340,41 @@ impl<'b> Record<'b, '_> {
         let name = self.text(self.word(index * 3)?, self.at + 12 + index * 12)?;
         let (id, place) = (self.word(index * 3 + 1)?, self.word(index * 3 + 2)?);
         let ty = self.check(id)?;
-        let (bit_offset, bits) = if self.flag() { (place & 0x00ff_ffff, place >> 24) } else { (place, 0) };
-        let (bit_offset, bits) = if bits == 0 { self.old_bits(id, bit_offset) } else { (bit_offset, Some(bits)) };
-        Ok(Member { name, ty, bit_offset: bit_offset.into(), bit_size: bits })
+        let (bit_offset, bits) = if self.flag() {
+            (place & 0x00ff_ffff, place >> 24)
+        } else {
+            (place, 0)
+        };
+        let (bit_offset, bits) = if bits == 0 {
+            self.old_bits(id, bit_offset)
+        } else {
+            (bit_offset, Some(bits))
+        };
+        Ok(Member {
+            name,
+            ty,
+            bit_offset: bit_offset.into(),
+            bit_size: bits,
+        })
     }
 
     /// Decodes a bit-field of pahole before 1.13, when structs had no flag: its type was an integer
     /// with fewer bits than its bytes hold.
     fn old_bits(&self, id: u32, bit_offset: u32) -> (u32, Option<u32>) {
-        let int = self.btf.record(id).ok().filter(|record| record.kind == Kind::Int);
+        let int = self
+            .btf
+            .record(id)
+            .ok()
+            .filter(|record| record.kind == Kind::Int);
         let encoding = int.and_then(|int| Some((int.word(0).ok()?, int.size_or_type().ok()?)));
         match encoding {
-            Some((encoding, size)) if encoding & 0xff != 0 && u64::from(encoding & 0xff) < u64::from(size) * 8 => {
-                (bit_offset.saturating_add(encoding >> 16 & 0xff), Some(encoding & 0xff))
+            Some((encoding, size))
+                if encoding & 0xff != 0 && u64::from(encoding & 0xff) < u64::from(size) * 8 =>
+            {
+                (
+                    bit_offset.saturating_add(encoding >> 16 & 0xff),
+                    Some(encoding & 0xff),
+                )
             }
             _ => (bit_offset, None),
         }
@@ -296,7 +387,10 @@ impl<'b> Record<'b, '_> {
         let width = self.kind.each() / 4;
         let one = |index: usize| {
             let name = self.text(self.word(index * width)?, self.at + 12 + index * width * 4)?;
-            Ok(Enumerator { name: name.unwrap_or_default(), value: self.value(index * width)? })
+            Ok(Enumerator {
+                name: name.unwrap_or_default(),
+                value: self.value(index * width)?,
+            })
         };
         (0..self.parts()).map(one).collect()
     }
@@ -307,7 +401,11 @@ impl<'b> Record<'b, '_> {
         if self.kind == Kind::Enum64 {
             return Ok((u64::from(self.word(at + 2)?) << 32 | u64::from(low)).cast_signed());
         }
-        Ok(if self.flag() { i64::from(low.cast_signed()) } else { i64::from(low) })
+        Ok(if self.flag() {
+            i64::from(low.cast_signed())
+        } else {
+            i64::from(low)
+        })
     }
 
     /// Returns the value of the enumerator of this name; `None` if this is not an enumeration that

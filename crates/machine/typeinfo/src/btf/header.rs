@@ -27,8 +27,16 @@ pub(super) fn word(data: &[u8], at: usize) -> Option<u32> {
 /// Reads and checks the header.
 pub(super) fn read(data: &[u8]) -> Result<Header, TypeError> {
     if data.get(..2) != Some(&MAGIC) {
-        let found: Vec<String> = data.iter().take(2).map(|byte| format!("{byte:02x}")).collect();
-        let found = if found.is_empty() { "no bytes".to_owned() } else { found.join(" ") };
+        let found: Vec<String> = data
+            .iter()
+            .take(2)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let found = if found.is_empty() {
+            "no bytes".to_owned()
+        } else {
+            found.join(" ")
+        };
         return Err(TypeError::NotBtf { found });
     }
     let broken = |offset, expected| TypeError::Btf { offset, expected };
@@ -38,15 +46,28 @@ pub(super) fn read(data: &[u8]) -> Result<Header, TypeError> {
     if u32::try_from(data.len()).is_err() {
         return Err(broken(0, "less than 4 GiB"));
     }
-    let field = |at| word(data, at).map(|word| word as usize).ok_or_else(|| broken(at, "a header of 24 bytes"));
+    let field = |at| {
+        word(data, at)
+            .map(|word| word as usize)
+            .ok_or_else(|| broken(at, "a header of 24 bytes"))
+    };
     let end = field(4)?;
     if end < HEADER || end > data.len() {
-        return Err(broken(4, "a header length from 24 to the length of the data"));
+        return Err(broken(
+            4,
+            "a header length from 24 to the length of the data",
+        ));
     }
     let part = |at: usize| {
         let start = field(at)?.checked_add(end);
-        let range = start.and_then(|start| Some(start..start.checked_add(word(data, at + 4)? as usize)?));
-        range.filter(|range| range.end <= data.len()).ok_or_else(|| broken(at, "a part that lies within the data"))
+        let range =
+            start.and_then(|start| Some(start..start.checked_add(word(data, at + 4)? as usize)?));
+        range
+            .filter(|range| range.end <= data.len())
+            .ok_or_else(|| broken(at, "a part that lies within the data"))
     };
-    Ok(Header { types: part(8)?, strings: part(16)? })
+    Ok(Header {
+        types: part(8)?,
+        strings: part(16)?,
+    })
 }

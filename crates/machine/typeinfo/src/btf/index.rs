@@ -21,11 +21,20 @@ pub(super) fn find_records(data: &[u8], types: Range<usize>) -> Result<Vec<u32>,
     let bytes = data.get(..types.end).unwrap_or_default();
     let mut at = types.start;
     while at < types.end {
-        let info = word(bytes, at + 4).ok_or(TypeError::Btf { offset: at, expected: "a type of 12 bytes" })?;
-        let kind = Kind::of(info).ok_or(TypeError::Btf { offset: at + 4, expected: "a kind from 1 to 19" })?;
+        let info = word(bytes, at + 4).ok_or(TypeError::Btf {
+            offset: at,
+            expected: "a type of 12 bytes",
+        })?;
+        let kind = Kind::of(info).ok_or(TypeError::Btf {
+            offset: at + 4,
+            expected: "a kind from 1 to 19",
+        })?;
         let end = at + RECORD + kind.fixed() + kind.each() * (info & 0xffff) as usize;
         if end > types.end {
-            return Err(TypeError::Btf { offset: at, expected: "a type that ends within the types" });
+            return Err(TypeError::Btf {
+                offset: at,
+                expected: "a type that ends within the types",
+            });
         }
         offsets.push(at as u32);
         at = end;
@@ -50,7 +59,10 @@ fn start(name: &[u8], mask: usize) -> usize {
 
 impl NameIndex {
     pub(super) fn new(btf: &Btf<'_>) -> Self {
-        let named = btf.records().filter(|(_, record)| record.space().is_some()).count();
+        let named = btf
+            .records()
+            .filter(|(_, record)| record.space().is_some())
+            .count();
         let mut slots = vec![0_u32; (named * 2).next_power_of_two()];
         let mask = slots.len() - 1;
         for (id, record) in btf.records() {

@@ -43,7 +43,11 @@ impl<'data> Btf<'data> {
         Self::parse_at(data, base.next_id(), base.strings)
     }
 
-    fn parse_at(data: &'data [u8], first_id: u32, base_strings: &'data [u8]) -> Result<Self, TypeError> {
+    fn parse_at(
+        data: &'data [u8],
+        first_id: u32,
+        base_strings: &'data [u8],
+    ) -> Result<Self, TypeError> {
         let header = header::read(data)?;
         let offsets = index::find_records(data, header.types.clone())?;
         Ok(Self {
@@ -108,7 +112,10 @@ impl Source for Btf<'_> {
     }
 
     fn find(&self, kind: NameKind, name: &str) -> Result<Option<TypeRef>, TypeError> {
-        Ok(self.names().find(self, kind, name).map(|id| self.reference(id)))
+        Ok(self
+            .names()
+            .find(self, kind, name)
+            .map(|id| self.reference(id)))
     }
 
     fn visit<'s>(&'s self, kind: NameKind, visit: Visit<'_, 's>) -> Result<(), TypeError> {

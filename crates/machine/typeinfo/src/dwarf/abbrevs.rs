@@ -41,12 +41,20 @@ mod tests {
 
     #[test]
     fn tables_end_and_attributes_are_counted() {
-        let check =
-            |table: &[u8], wanted| assert_eq!(length(EndianSlice::new(table, LittleEndian)), wanted, "{table:?}");
+        let check = |table: &[u8], wanted| {
+            assert_eq!(
+                length(EndianSlice::new(table, LittleEndian)),
+                wanted,
+                "{table:?}"
+            );
+        };
         check(&[], Some(0));
         check(&[0, 9], Some(1));
         // An abbreviation with a constant (`DW_FORM_implicit_const`) and a string.
-        check(&[1, 0x11, 1, 3, 8, 0x3b, 0x21, 0x80, 1, 0, 0, 0, 7], Some(12));
+        check(
+            &[1, 0x11, 1, 3, 8, 0x3b, 0x21, 0x80, 1, 0, 0, 0, 7],
+            Some(12),
+        );
         check(&[1, 0x11, 1, 3], None);
         let many = |count| [&[1, 0x11, 1][..], &[3, 0x19].repeat(count), &[0, 0, 0]].concat();
         check(&many(MAX_ATTRIBUTES), Some(6 + 2 * MAX_ATTRIBUTES));

@@ -5,8 +5,8 @@
 //! unit when it is requested.
 
 use gimli::{
-    AbbreviationsCacheStrategy, AttributeValue, DebugAranges, DebugLineOffset, Dwarf, EntriesRaw, RangeListsOffset,
-    Reader, Section as _, Unit, UnitHeader, UnitRef, UnitType,
+    AbbreviationsCacheStrategy, AttributeValue, DebugAranges, DebugLineOffset, Dwarf, EntriesRaw,
+    RangeListsOffset, Reader, Section as _, Unit, UnitHeader, UnitRef, UnitType,
 };
 
 use super::abbrevs;
@@ -46,7 +46,13 @@ impl From<gimli::Error> for Stop {
 impl Left {
     fn charge(&mut self, cost: u64, offset: usize) -> Result<(), Stop> {
         let detail = || "its functions and lines would take many times its size".to_owned();
-        let too_much = || Stop::Refused(TypeError::Dwarf { section: ".debug_info", offset, detail: detail() });
+        let too_much = || {
+            Stop::Refused(TypeError::Dwarf {
+                section: ".debug_info",
+                offset,
+                detail: detail(),
+            })
+        };
         self.0 = self.0.checked_sub(cost).ok_or_else(too_much)?;
         Ok(())
     }
@@ -87,8 +93,12 @@ impl<R: Reader<Offset = usize>> LineBounds<R> {
         let mut none = dwarf.debug_info.reader().clone();
         none.empty();
         dwarf.debug_aranges = DebugAranges::from(none);
-        let mut bounds =
-            Self { units: Vec::new(), ranges: Vec::new(), everywhere: Vec::new(), left: Left(budget(dwarf)) };
+        let mut bounds = Self {
+            units: Vec::new(),
+            ranges: Vec::new(),
+            everywhere: Vec::new(),
+            left: Left(budget(dwarf)),
+        };
         check_abbreviations(dwarf)?;
         if let Some(shared) = dwarf.sup() {
             bounds.check_shared(shared)?;
@@ -113,20 +123,33 @@ impl<R: Reader<Offset = usize>> LineBounds<R> {
     /// Returns an error if functions and lines must not be looked up at an address.
     pub fn check(&mut self, dwarf: &Dwarf<R>, address: u64) -> Result<(), TypeError> {
         let above = self.ranges.partition_point(|range| range.begin <= address);
-        let near = self.ranges[..above].iter().rev().take_while(|range| range.highest > address);
-        let mut units: Vec<usize> = near.filter(|range| range.end > address).map(|range| range.unit).collect();
+        let near = self.ranges[..above]
+            .iter()
+            .rev()
+            .take_while(|range| range.highest > address);
+        let mut units: Vec<usize> = near
+            .filter(|range| range.end > address)
+            .map(|range| range.unit)
+            .collect();
         units.extend(&self.everywhere);
-        units.into_iter().try_for_each(|unit| self.check_unit(dwarf, unit))
+        units
+            .into_iter()
+            .try_for_each(|unit| self.check_unit(dwarf, unit))
     }
 
     fn check_unit(&mut self, dwarf: &Dwarf<R>, number: usize) -> Result<(), TypeError> {
-        let Some(Known { header, verdict }) = self.units.get_mut(number) else { return Ok(()) };
+        let Some(Known { header, verdict }) = self.units.get_mut(number) else {
+            return Ok(());
+        };
         if verdict.is_none() {
-            let found = dwarf.unit(header.clone()).map_err(Stop::from).and_then(|unit| {
-                let at = header.debug_info_offset().map_or(0, |offset| offset.0);
-                walk(unit.unit_ref(dwarf), at, &mut self.left)?;
-                lines(dwarf, &unit, at, &mut self.left)
-            });
+            let found = dwarf
+                .unit(header.clone())
+                .map_err(Stop::from)
+                .and_then(|unit| {
+                    let at = header.debug_info_offset().map_or(0, |offset| offset.0);
+                    walk(unit.unit_ref(dwarf), at, &mut self.left)?;
+                    lines(dwarf, &unit, at, &mut self.left)
+                });
             *verdict = Some(match found {
                 Err(Stop::Refused(error)) => Err(error),
                 Ok(()) | Err(Stop::Broken) => Ok(()),
@@ -143,7 +166,9 @@ impl<R: Reader<Offset = usize>> LineBounds<R> {
         let mut headers = shared.units();
         while let Ok(Some(header)) = headers.next() {
             let at = header.debug_info_offset().map_or(0, |offset| offset.0);
-            let cost = file_names(shared, &header).unwrap_or(0).saturating_mul(FILE_NAMES);
+            let cost = file_names(shared, &header)
+                .unwrap_or(0)
+                .saturating_mul(FILE_NAMES);
             if let Err(Stop::Refused(error)) = self.left.charge(cost, at) {
                 return Err(error);
             }
@@ -152,15 +177,22 @@ impl<R: Reader<Offset = usize>> LineBounds<R> {
     }
 
     fn add(&mut self, dwarf: &Dwarf<R>, header: UnitHeader<R>) -> Result<(), Stop> {
-        if matches!(header.type_(), UnitType::Type { .. } | UnitType::SplitType { .. }) {
+        if matches!(
+            header.type_(),
+            UnitType::Type { .. } | UnitType::SplitType { .. }
+        ) {
             return Ok(());
         }
         let at = header.debug_info_offset().map_or(0, |offset| offset.0);
         // The library reads the file names of each unit at once.
-        self.left.charge(file_names(dwarf, &header)?.saturating_mul(FILE_NAMES), at)?;
+        self.left
+            .charge(file_names(dwarf, &header)?.saturating_mul(FILE_NAMES), at)?;
         let unit = dwarf.unit(header.clone())?;
         let number = self.units.len();
-        self.units.push(Known { header, verdict: None });
+        self.units.push(Known {
+            header,
+            verdict: None,
+        });
         if matches!(unit.header.type_(), UnitType::Partial) {
             return Ok(());
         }
@@ -168,11 +200,19 @@ impl<R: Reader<Offset = usize>> LineBounds<R> {
         let mut ranges = dwarf.unit_ranges(&unit)?;
         while let Ok(Some(range)) = ranges.next() {
             self.left.charge(RANGE, at)?;
-            self.ranges.push(Range { begin: range.begin, end: range.end, highest: 0, unit: number });
+            self.ranges.push(Range {
+                begin: range.begin,
+                end: range.end,
+                highest: 0,
+                unit: number,
+            });
         }
         if self.ranges.len() == before {
             // Its addresses are those of its lines, which are all read, and may be any.
-            let rows = unit.line_program.as_ref().map_or(0, |program| program.header().raw_program_buf().len());
+            let rows = unit
+                .line_program
+                .as_ref()
+                .map_or(0, |program| program.header().raw_program_buf().len());
             if rows > 0 {
                 self.everywhere.push(number);
                 lines(dwarf, &unit, at, &mut self.left)?;
@@ -195,10 +235,22 @@ fn check_abbreviations<R: Reader<Offset = usize>>(dwarf: &Dwarf<R>) -> Result<()
     let mut left = section.len().saturating_mul(2);
     for offset in offsets {
         let mut table = section.clone();
-        let length = table.skip(offset).ok().and_then(|()| abbrevs::length(table));
-        let detail = || "expected abbreviations that are not read many times, with some ten attributes".to_owned();
-        let broken = || TypeError::Dwarf { section: ".debug_abbrev", offset, detail: detail() };
-        left = length.and_then(|length| left.checked_sub(length)).ok_or_else(broken)?;
+        let length = table
+            .skip(offset)
+            .ok()
+            .and_then(|()| abbrevs::length(table));
+        let detail = || {
+            "expected abbreviations that are not read many times, with some ten attributes"
+                .to_owned()
+        };
+        let broken = || TypeError::Dwarf {
+            section: ".debug_abbrev",
+            offset,
+            detail: detail(),
+        };
+        left = length
+            .and_then(|length| left.checked_sub(length))
+            .ok_or_else(broken)?;
     }
     Ok(())
 }
@@ -218,10 +270,15 @@ fn budget<R: Reader<Offset = usize>>(dwarf: &Dwarf<R>) -> u64 {
 }
 
 /// Returns the length in bytes of the header of a unit's lines, without parsing that header.
-fn file_names<R: Reader<Offset = usize>>(dwarf: &Dwarf<R>, header: &UnitHeader<R>) -> Result<u64, Stop> {
+fn file_names<R: Reader<Offset = usize>>(
+    dwarf: &Dwarf<R>,
+    header: &UnitHeader<R>,
+) -> Result<u64, Stop> {
     let abbreviations = dwarf.abbreviations(header)?;
     let mut entries = header.entries_raw(&abbreviations, None)?;
-    let Some(root) = entries.read_abbreviation()? else { return Ok(0) };
+    let Some(root) = entries.read_abbreviation()? else {
+        return Ok(0);
+    };
     for spec in root.attributes() {
         let attribute = entries.read_attribute(*spec)?;
         if attribute.name() == gimli::DW_AT_stmt_list
@@ -240,13 +297,19 @@ fn file_names<R: Reader<Offset = usize>>(dwarf: &Dwarf<R>, header: &UnitHeader<R
 }
 
 /// Walks a unit's entries as the library does: charges for functions, and limits their nesting.
-fn walk<R: Reader<Offset = usize>>(unit: UnitRef<'_, R>, at: usize, left: &mut Left) -> Result<(), Stop> {
+fn walk<R: Reader<Offset = usize>>(
+    unit: UnitRef<'_, R>,
+    at: usize,
+    left: &mut Left,
+) -> Result<(), Stop> {
     let mut entries = unit.entries_raw(None)?;
     // Depths of the inlined functions around this entry.
     let mut inlined: Vec<isize> = Vec::new();
     while !entries.is_empty() {
         let depth = entries.next_depth();
-        let Some(abbreviation) = entries.read_abbreviation()? else { continue };
+        let Some(abbreviation) = entries.read_abbreviation()? else {
+            continue;
+        };
         let is_inlined = abbreviation.tag() == gimli::DW_TAG_inlined_subroutine;
         if !is_inlined && abbreviation.tag() != gimli::DW_TAG_subprogram {
             entries.skip_attributes(abbreviation.attributes())?;
@@ -258,7 +321,11 @@ fn walk<R: Reader<Offset = usize>>(unit: UnitRef<'_, R>, at: usize, left: &mut L
         }
         if inlined.len() > MAX_INLINED {
             let detail = format!("functions are inlined more than {MAX_INLINED} levels deep");
-            return Err(Stop::Refused(TypeError::Dwarf { section: ".debug_info", offset: at, detail }));
+            return Err(Stop::Refused(TypeError::Dwarf {
+                section: ".debug_info",
+                offset: at,
+                detail,
+            }));
         }
         function(unit, &mut entries, abbreviation.attributes(), at, left)?;
     }
@@ -305,15 +372,37 @@ fn ranges<R: Reader<Offset = usize>>(
 }
 
 /// Charges for a unit's lines: rows, and the paths of files, each made of up to three texts.
-fn lines<R: Reader<Offset = usize>>(dwarf: &Dwarf<R>, unit: &Unit<R>, at: usize, left: &mut Left) -> Result<(), Stop> {
-    let Some(program) = &unit.line_program else { return Ok(()) };
+fn lines<R: Reader<Offset = usize>>(
+    dwarf: &Dwarf<R>,
+    unit: &Unit<R>,
+    at: usize,
+    left: &mut Left,
+) -> Result<(), Stop> {
+    let Some(program) = &unit.line_program else {
+        return Ok(());
+    };
     let header = program.header();
-    left.charge((header.raw_program_buf().len() as u64).saturating_mul(ROW), at)?;
-    let folder = unit.comp_dir.as_ref().map_or(0, |folder| folder.len() as u64);
+    left.charge(
+        (header.raw_program_buf().len() as u64).saturating_mul(ROW),
+        at,
+    )?;
+    let folder = unit
+        .comp_dir
+        .as_ref()
+        .map_or(0, |folder| folder.len() as u64);
     for file in header.file_names() {
-        let text = |value: AttributeValue<R>| dwarf.attr_string(unit, value).map_or(0, |text| text.len() as u64);
+        let text = |value: AttributeValue<R>| {
+            dwarf
+                .attr_string(unit, value)
+                .map_or(0, |text| text.len() as u64)
+        };
         let directory = file.directory(header).map_or(0, text);
-        left.charge(folder.saturating_add(directory).saturating_add(text(file.path_name())), at)?;
+        left.charge(
+            folder
+                .saturating_add(directory)
+                .saturating_add(text(file.path_name())),
+            at,
+        )?;
     }
     Ok(())
 }

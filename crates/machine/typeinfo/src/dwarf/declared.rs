@@ -24,7 +24,9 @@ impl Declared {
     /// Reads a table of abbreviations (DWARF 5, 7.5.3). Nothing is known if it is broken, or if a
     /// type's name is not always first.
     pub(super) fn read<R: Reader<Offset = usize>>(table: R) -> Self {
-        Self { codes: codes(table).unwrap_or_default() }
+        Self {
+            codes: codes(table).unwrap_or_default(),
+        }
     }
 
     /// Returns true if the name behind these bytes certainly belongs to a type that is only
@@ -38,7 +40,11 @@ impl Declared {
                 break;
             }
             code = code << 7 | u64::from(byte & 0x7f);
-            let flags = usize::try_from(code).ok().and_then(|code| self.codes.get(code)).copied().unwrap_or(0);
+            let flags = usize::try_from(code)
+                .ok()
+                .and_then(|code| self.codes.get(code))
+                .copied()
+                .unwrap_or(0);
             if flags == NAME_FIRST {
                 return false;
             }
@@ -63,7 +69,11 @@ fn is_type(tag: u64) -> bool {
 fn codes<R: Reader<Offset = usize>>(mut table: R) -> Option<Vec<u8>> {
     let mut codes = Vec::new();
     loop {
-        let code = if table.is_empty() { 0 } else { table.read_uleb128().ok()? };
+        let code = if table.is_empty() {
+            0
+        } else {
+            table.read_uleb128().ok()?
+        };
         if code == 0 {
             return Some(codes);
         }
@@ -111,8 +121,8 @@ mod tests {
     /// Abbreviations of a defined struct (1), a declared one (2), a base type (3) and a lexical
     /// block (0x102), each with its children flag and attributes.
     const TABLE: &[u8] = &[
-        1, 0x13, 1, 3, 0x0e, 0x0b, 0x0b, 0, 0, 2, 0x13, 0, 3, 0x0e, 0x3c, 0x19, 0, 0, 3, 0x24, 0, 0x0b, 0x0b, 3, 8, 0,
-        0, 0x82, 2, 0x0b, 0, 3, 0x0e, 0, 0, 0,
+        1, 0x13, 1, 3, 0x0e, 0x0b, 0x0b, 0, 0, 2, 0x13, 0, 3, 0x0e, 0x3c, 0x19, 0, 0, 3, 0x24, 0,
+        0x0b, 0x0b, 3, 8, 0, 0, 0x82, 2, 0x0b, 0, 3, 0x0e, 0, 0, 0,
     ];
 
     fn declared(table: &[u8]) -> Declared {
@@ -125,10 +135,19 @@ mod tests {
         assert!(known.ends_with_declaration(&[0, 0, 0, 2]));
         assert!(!known.ends_with_declaration(&[0, 0, 0, 1]));
         // 3 has its name elsewhere, 4 does not exist, and 0x82 2 may be one number or two.
-        assert!(!known.ends_with_declaration(&[0, 0, 0, 3]) && !known.ends_with_declaration(&[0, 0, 0, 4]));
+        assert!(
+            !known.ends_with_declaration(&[0, 0, 0, 3])
+                && !known.ends_with_declaration(&[0, 0, 0, 4])
+        );
         assert!(!known.ends_with_declaration(&[0, 0, 0x82, 2]));
-        assert!(known.ends_with_declaration(&[0, 0, 0x83, 2]), "0x103 is nothing");
-        assert!(!known.ends_with_declaration(&[2]), "the beginning may be cut");
+        assert!(
+            known.ends_with_declaration(&[0, 0, 0x83, 2]),
+            "0x103 is nothing"
+        );
+        assert!(
+            !known.ends_with_declaration(&[2]),
+            "the beginning may be cut"
+        );
         assert!(!known.ends_with_declaration(&[]));
     }
 

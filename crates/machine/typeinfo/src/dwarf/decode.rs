@@ -6,7 +6,9 @@ use super::Dwarf;
 use super::index::name_kind;
 use super::units::{Entry, Slice, Unit, broken};
 use crate::error::TypeError;
-use crate::model::{Enumerator, IntClass, Member, NameKind, Param, Qualifier, Tag, Type, TypeKind, TypeRef};
+use crate::model::{
+    Enumerator, IntClass, Member, NameKind, Param, Qualifier, Tag, Type, TypeKind, TypeRef,
+};
 
 /// Limit on references from an entry to the one that holds its name or type.
 const MAX_ORIGINS: usize = 8;
@@ -35,10 +37,13 @@ fn flag(entry: &Entry<'_>, name: DwAt) -> bool {
 /// Reads a member's byte offset: a number, or, in DWARF 2, the operation `DW_OP_plus_uconst`
 /// (0x23).
 fn location(entry: &Entry<'_>) -> i64 {
-    if let Some(AttributeValue::Exprloc(expression)) = entry.attr_value(gimli::DW_AT_data_member_location) {
+    if let Some(AttributeValue::Exprloc(expression)) =
+        entry.attr_value(gimli::DW_AT_data_member_location)
+    {
         let bytes = expression.0.slice();
         let digits = bytes.strip_prefix(&[0x23]).unwrap_or_default();
-        let leb = |value: i64, (index, byte): (usize, &u8)| value | i64::from(byte & 0x7f) << (7 * index);
+        let leb =
+            |value: i64, (index, byte): (usize, &u8)| value | i64::from(byte & 0x7f) << (7 * index);
         return digits.iter().enumerate().take(9).fold(0, leb);
     }
     number(entry, gimli::DW_AT_data_member_location).unwrap_or(0)
@@ -46,13 +51,17 @@ fn location(entry: &Entry<'_>) -> i64 {
 
 impl<'data> Dwarf<'data> {
     fn text(&self, unit: &Unit<'data>, entry: &Entry<'data>, name: DwAt) -> Option<&'data str> {
-        entry.attr_value(name).and_then(|value| self.units.text(unit, &value))
+        entry
+            .attr_value(name)
+            .and_then(|value| self.units.text(unit, &value))
     }
 
     /// Returns the id that a reference leads to.
     fn follow(&self, unit: &Unit<'data>, value: &AttributeValue<Slice<'data>>) -> Option<u32> {
         match *value {
-            AttributeValue::UnitRef(offset) => unit.start.checked_add(u32::try_from(offset.0).ok()?),
+            AttributeValue::UnitRef(offset) => {
+                unit.start.checked_add(u32::try_from(offset.0).ok()?)
+            }
             AttributeValue::DebugInfoRef(offset) => u32::try_from(offset.0).ok(),
             AttributeValue::DebugTypesRef(signature) => self.units.by_signature(signature.0),
             _ => None,
@@ -60,12 +69,18 @@ impl<'data> Dwarf<'data> {
     }
 
     /// Returns the type of an entry (`DW_AT_type`); void if it has none.
-    pub(super) fn type_of(&self, unit: &Unit<'data>, entry: &Entry<'data>) -> Result<TypeRef, TypeError> {
+    pub(super) fn type_of(
+        &self,
+        unit: &Unit<'data>,
+        entry: &Entry<'data>,
+    ) -> Result<TypeRef, TypeError> {
         let Some(value) = entry.attr_value(gimli::DW_AT_type) else {
             return Ok(TypeRef::VOID);
         };
         let at = unit.start as usize + entry.offset().0;
-        let id = self.follow(unit, &value).ok_or_else(|| broken(at, "expected a reference to a type in this file"))?;
+        let id = self
+            .follow(unit, &value)
+            .ok_or_else(|| broken(at, "expected a reference to a type in this file"))?;
         Ok(self.reference(id))
     }
 
@@ -95,27 +110,50 @@ impl<'data> Dwarf<'data> {
     pub(super) fn decode(&self, ty: TypeRef) -> Result<Type<'data>, TypeError> {
         let (unit, entry) = self.units.entry(ty.id)?;
         let target = || self.type_of(unit, &entry);
-        let qualified = |qualifier| Ok::<_, TypeError>(TypeKind::Qualified { qualifier, target: target()? });
+        let qualified = |qualifier| {
+            Ok::<_, TypeError>(TypeKind::Qualified {
+                qualifier,
+                target: target()?,
+            })
+        };
         let size = number(&entry, gimli::DW_AT_byte_size).unwrap_or(0).max(0) as u64;
         // The definition is in a type unit; this entry only refers to it.
         if let Some(value) = entry.attr_value(gimli::DW_AT_signature) {
             let target = self.follow(unit, &value);
-            let target = target.ok_or_else(|| broken(ty.id as usize, "expected a signature of a type unit"))?;
-            return Ok(Type { name: None, kind: TypeKind::Typedef { target: self.reference(target) } });
+            let target = target
+                .ok_or_else(|| broken(ty.id as usize, "expected a signature of a type unit"))?;
+            return Ok(Type {
+                name: None,
+                kind: TypeKind::Typedef {
+                    target: self.reference(target),
+                },
+            });
         }
         let kind = match entry.tag() {
             gimli::DW_TAG_base_type => base(&entry, size as u32),
-            gimli::DW_TAG_pointer_type | gimli::DW_TAG_reference_type | gimli::DW_TAG_rvalue_reference_type => {
-                let size = if size == 0 { u32::from(unit.header()?.address_size()) } else { size as u32 };
-                TypeKind::Pointer { target: target()?, size }
+            gimli::DW_TAG_pointer_type
+            | gimli::DW_TAG_reference_type
+            | gimli::DW_TAG_rvalue_reference_type => {
+                let size = if size == 0 {
+                    u32::from(unit.header()?.address_size())
+                } else {
+                    size as u32
+                };
+                TypeKind::Pointer {
+                    target: target()?,
+                    size,
+                }
             }
-            gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => record(&entry, size),
+            gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => {
+                record(&entry, size)
+            }
             gimli::DW_TAG_enumeration_type if flag(&entry, gimli::DW_AT_declaration) => {
                 TypeKind::Forward { tag: Tag::Enum }
             }
-            gimli::DW_TAG_enumeration_type => {
-                TypeKind::Enum { size: size as u32, signed: self.enum_is_signed(ty.id, unit, &entry)? }
-            }
+            gimli::DW_TAG_enumeration_type => TypeKind::Enum {
+                size: size as u32,
+                signed: self.enum_is_signed(ty.id, unit, &entry)?,
+            },
             gimli::DW_TAG_typedef => TypeKind::Typedef { target: target()? },
             gimli::DW_TAG_const_type => qualified(Qualifier::Const)?,
             gimli::DW_TAG_volatile_type => qualified(Qualifier::Volatile)?,
@@ -124,15 +162,28 @@ impl<'data> Dwarf<'data> {
             gimli::DW_TAG_array_type => self.array(ty, target()?)?,
             gimli::DW_TAG_subroutine_type | gimli::DW_TAG_subprogram => self.func(ty.id)?,
             gimli::DW_TAG_unspecified_type => TypeKind::Void,
-            tag => return Err(broken(ty.id as usize, format!("expected a type, found {tag}"))),
+            tag => {
+                return Err(broken(
+                    ty.id as usize,
+                    format!("expected a type, found {tag}"),
+                ));
+            }
         };
         let named = name_kind(entry.tag()).is_some();
-        Ok(Type { name: if named { self.name_of(ty.id)? } else { None }, kind })
+        Ok(Type {
+            name: if named { self.name_of(ty.id)? } else { None },
+            kind,
+        })
     }
 
     /// Returns true if an enumeration is signed. C's enumerations have a type since DWARF 3;
     /// without one, a negative value decides.
-    fn enum_is_signed(&self, id: u32, unit: &Unit<'data>, entry: &Entry<'data>) -> Result<bool, TypeError> {
+    fn enum_is_signed(
+        &self,
+        id: u32,
+        unit: &Unit<'data>,
+        entry: &Entry<'data>,
+    ) -> Result<bool, TypeError> {
         let mut at = self.type_of(unit, entry)?;
         for _ in 0..MAX_TYPEDEFS {
             if at.is_void() {
@@ -140,11 +191,17 @@ impl<'data> Dwarf<'data> {
             }
             let (unit, entry) = self.units.entry(at.id)?;
             if entry.tag() == gimli::DW_TAG_base_type {
-                return Ok(matches!(base(&entry, 4), TypeKind::Int { signed: true, .. }));
+                return Ok(matches!(
+                    base(&entry, 4),
+                    TypeKind::Int { signed: true, .. }
+                ));
             }
             at = self.type_of(unit, &entry)?;
         }
-        Ok(self.decode_enumerators(id)?.iter().any(|enumerator| enumerator.value < 0))
+        Ok(self
+            .decode_enumerators(id)?
+            .iter()
+            .any(|enumerator| enumerator.value < 0))
     }
 
     /// Decodes one dimension of an array; DWARF has all of them in one entry.
@@ -152,17 +209,32 @@ impl<'data> Dwarf<'data> {
         let mut counts = Vec::new();
         self.units.children(ty.id, &mut |_, _, child| {
             if child.tag() == gimli::DW_TAG_subrange_type {
-                let last = || number(child, gimli::DW_AT_upper_bound).map(|last| last.wrapping_add(1));
+                let last =
+                    || number(child, gimli::DW_AT_upper_bound).map(|last| last.wrapping_add(1));
                 let count = number(child, gimli::DW_AT_count).or_else(last);
                 // GCC writes the upper bound -1 of `int x[0]` in 4 or 8 bytes without a sign.
-                counts.push(count.filter(|count| *count > 0 && *count != 1 << 32).map(|count| count as u64));
+                counts.push(
+                    count
+                        .filter(|count| *count > 0 && *count != 1 << 32)
+                        .map(|count| count as u64),
+                );
             }
             Ok(counts.len() < MAX_DIMENSIONS)
         })?;
         let part = usize::from(ty.part);
         let count = counts.get(part).copied().flatten();
-        let inner = TypeRef { part: ty.part.saturating_add(1), ..ty };
-        Ok(TypeKind::Array { element: if part + 1 < counts.len() { inner } else { element }, count })
+        let inner = TypeRef {
+            part: ty.part.saturating_add(1),
+            ..ty
+        };
+        Ok(TypeKind::Array {
+            element: if part + 1 < counts.len() {
+                inner
+            } else {
+                element
+            },
+            count,
+        })
     }
 
     fn func(&self, id: u32) -> Result<TypeKind, TypeError> {
@@ -186,7 +258,10 @@ impl<'data> Dwarf<'data> {
 
     pub(super) fn decode_params(&self, id: u32) -> Result<Vec<Param<'data>>, TypeError> {
         let (unit, entry) = self.units.entry(id)?;
-        if !matches!(entry.tag(), gimli::DW_TAG_subprogram | gimli::DW_TAG_subroutine_type) {
+        if !matches!(
+            entry.tag(),
+            gimli::DW_TAG_subprogram | gimli::DW_TAG_subroutine_type
+        ) {
             return Ok(Vec::new());
         }
         let mut params = Vec::new();
@@ -202,7 +277,12 @@ impl<'data> Dwarf<'data> {
         }
     }
 
-    fn param(&self, unit: &Unit<'data>, id: u32, entry: &Entry<'data>) -> Result<Param<'data>, TypeError> {
+    fn param(
+        &self,
+        unit: &Unit<'data>,
+        id: u32,
+        entry: &Entry<'data>,
+    ) -> Result<Param<'data>, TypeError> {
         let mut ty = self.type_of(unit, entry)?;
         let mut at = self.origin(unit, entry);
         for _ in 0..MAX_ORIGINS {
@@ -213,18 +293,27 @@ impl<'data> Dwarf<'data> {
             ty = self.type_of(unit, &entry)?;
             at = self.origin(unit, &entry);
         }
-        Ok(Param { name: self.name_of(id)?, ty })
+        Ok(Param {
+            name: self.name_of(id)?,
+            ty,
+        })
     }
 
     pub(super) fn decode_members(&self, id: u32) -> Result<Vec<Member<'data>>, TypeError> {
         let (_, entry) = self.units.entry(id)?;
-        if !matches!(name_kind(entry.tag()), Some(NameKind::Struct | NameKind::Union)) {
+        if !matches!(
+            name_kind(entry.tag()),
+            Some(NameKind::Struct | NameKind::Union)
+        ) {
             return Ok(Vec::new());
         }
         let mut members = Vec::new();
         self.units.children(id, &mut |unit, _, child| {
             // The members of a C++ base are reached like those of an anonymous struct.
-            let member = matches!(child.tag(), gimli::DW_TAG_member | gimli::DW_TAG_inheritance);
+            let member = matches!(
+                child.tag(),
+                gimli::DW_TAG_member | gimli::DW_TAG_inheritance
+            );
             let fixed = flag(child, gimli::DW_AT_external) || flag(child, gimli::DW_AT_declaration);
             if member && !fixed {
                 members.push(self.member(unit, child)?);
@@ -236,7 +325,9 @@ impl<'data> Dwarf<'data> {
 
     fn member(&self, unit: &Unit<'data>, entry: &Entry<'data>) -> Result<Member<'data>, TypeError> {
         let ty = self.type_of(unit, entry)?;
-        let bits = number(entry, gimli::DW_AT_bit_size).and_then(|bits| u32::try_from(bits).ok()).filter(|b| *b > 0);
+        let bits = number(entry, gimli::DW_AT_bit_size)
+            .and_then(|bits| u32::try_from(bits).ok())
+            .filter(|b| *b > 0);
         let bytes = location(entry).wrapping_mul(8);
         let offset = match bits {
             None => bytes,
@@ -247,13 +338,24 @@ impl<'data> Dwarf<'data> {
         };
         let bit_offset = u64::try_from(offset);
         let at = unit.start as usize + entry.offset().0;
-        let bit_offset = bit_offset.map_err(|_| broken(at, "expected a member within its struct"))?;
-        Ok(Member { name: self.text(unit, entry, gimli::DW_AT_name), ty, bit_offset, bit_size: bits })
+        let bit_offset =
+            bit_offset.map_err(|_| broken(at, "expected a member within its struct"))?;
+        Ok(Member {
+            name: self.text(unit, entry, gimli::DW_AT_name),
+            ty,
+            bit_offset,
+            bit_size: bits,
+        })
     }
 
     /// Converts the bit offset of DWARF 2 and 3, which counts from the most significant bit of the
     /// bit-field's unit (DWARF 4, 5.5.6).
-    fn old_bit_offset(&self, ty: TypeRef, entry: &Entry<'data>, bits: u32) -> Result<i64, TypeError> {
+    fn old_bit_offset(
+        &self,
+        ty: TypeRef,
+        entry: &Entry<'data>,
+        bits: u32,
+    ) -> Result<i64, TypeError> {
         let Some(from_top) = number(entry, gimli::DW_AT_bit_offset) else {
             return Ok(0);
         };
@@ -289,21 +391,39 @@ impl<'data> Dwarf<'data> {
 fn record(entry: &Entry<'_>, size: u64) -> TypeKind {
     let union = entry.tag() == gimli::DW_TAG_union_type;
     if flag(entry, gimli::DW_AT_declaration) {
-        return TypeKind::Forward { tag: if union { Tag::Union } else { Tag::Struct } };
+        return TypeKind::Forward {
+            tag: if union { Tag::Union } else { Tag::Struct },
+        };
     }
-    if union { TypeKind::Union { size } } else { TypeKind::Struct { size } }
+    if union {
+        TypeKind::Union { size }
+    } else {
+        TypeKind::Struct { size }
+    }
 }
 
 fn base(entry: &Entry<'_>, size: u32) -> TypeKind {
     let Some(AttributeValue::Encoding(encoding)) = entry.attr_value(gimli::DW_AT_encoding) else {
-        return TypeKind::Int { size, signed: false, class: IntClass::Number };
+        return TypeKind::Int {
+            size,
+            signed: false,
+            class: IntClass::Number,
+        };
     };
-    let int = |signed, class| TypeKind::Int { size, signed, class };
+    let int = |signed, class| TypeKind::Int {
+        size,
+        signed,
+        class,
+    };
     match encoding {
-        gimli::DW_ATE_float | gimli::DW_ATE_complex_float | gimli::DW_ATE_imaginary_float => TypeKind::Float { size },
+        gimli::DW_ATE_float | gimli::DW_ATE_complex_float | gimli::DW_ATE_imaginary_float => {
+            TypeKind::Float { size }
+        }
         gimli::DW_ATE_signed => int(true, IntClass::Number),
         gimli::DW_ATE_signed_char => int(true, IntClass::Char),
-        gimli::DW_ATE_unsigned_char | gimli::DW_ATE_UTF | gimli::DW_ATE_ASCII => int(false, IntClass::Char),
+        gimli::DW_ATE_unsigned_char | gimli::DW_ATE_UTF | gimli::DW_ATE_ASCII => {
+            int(false, IntClass::Char)
+        }
         gimli::DW_ATE_boolean => int(false, IntClass::Bool),
         _ => int(false, IntClass::Number),
     }

@@ -55,21 +55,35 @@ impl Index {
     /// Adds the names of a unit, by its index.
     pub(super) fn add_unit(&mut self, dwarf: &Dwarf<'_>, unit: usize) {
         if let Some(unit) = dwarf.units.all().get(unit) {
-            let _ = unit.root().and_then(|root| self.scan(dwarf, root, "", MAX_NAMESPACES));
+            let _ = unit
+                .root()
+                .and_then(|root| self.scan(dwarf, root, "", MAX_NAMESPACES));
         }
     }
 
-    fn scan(&mut self, dwarf: &Dwarf<'_>, parent: u32, prefix: &str, depth: usize) -> Result<(), TypeError> {
+    fn scan(
+        &mut self,
+        dwarf: &Dwarf<'_>,
+        parent: u32,
+        prefix: &str,
+        depth: usize,
+    ) -> Result<(), TypeError> {
         dwarf.units.children(parent, &mut |unit, id, entry| {
-            let text = |name| entry.attr_value(name).and_then(|value| dwarf.units.text(unit, &value));
+            let text = |name| {
+                entry
+                    .attr_value(name)
+                    .and_then(|value| dwarf.units.text(unit, &value))
+            };
             if entry.tag() == gimli::DW_TAG_namespace && depth > 0 {
-                let inner = text(gimli::DW_AT_name).map_or_else(|| prefix.to_owned(), |own| format!("{prefix}{own}::"));
+                let inner = text(gimli::DW_AT_name)
+                    .map_or_else(|| prefix.to_owned(), |own| format!("{prefix}{own}::"));
                 let _ = self.scan(dwarf, id, &inner, depth - 1);
             }
             let Some(kind) = name_kind(entry.tag()) else {
                 return Ok(true);
             };
-            let declared = entry.attr_value(gimli::DW_AT_declaration) == Some(AttributeValue::Flag(true));
+            let declared =
+                entry.attr_value(gimli::DW_AT_declaration) == Some(AttributeValue::Flag(true));
             if declared || entry.has_attr(gimli::DW_AT_signature) {
                 return Ok(true);
             }
@@ -77,7 +91,9 @@ impl Index {
                 self.enums.push(id);
             }
             let own = match text(gimli::DW_AT_name) {
-                None if entry.has_attr(gimli::DW_AT_specification) => dwarf.name_of(id).ok().flatten(),
+                None if entry.has_attr(gimli::DW_AT_specification) => {
+                    dwarf.name_of(id).ok().flatten()
+                }
                 own => own,
             };
             if let Some(own) = own {
@@ -116,7 +132,10 @@ impl Index {
     }
 
     pub(super) fn of_kind(&self, kind: NameKind) -> impl Iterator<Item = u32> {
-        self.listed.iter().filter(move |(known, _)| *known == kind).map(|(_, id)| *id)
+        self.listed
+            .iter()
+            .filter(move |(known, _)| *known == kind)
+            .map(|(_, id)| *id)
     }
 
     pub(super) fn enums(&self) -> impl Iterator<Item = u32> {

@@ -34,7 +34,9 @@ pub(super) struct UnitBounds {
 
 impl fmt::Debug for LazyInfo<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LazyInfo").field("units", &self.units.len()).finish_non_exhaustive()
+        f.debug_struct("LazyInfo")
+            .field("units", &self.units.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -50,7 +52,10 @@ impl<'r> LazyInfo<'r> {
     /// Reads the headers. Returns an error if the section has type units, or a header cannot be
     /// read; then the section must be read whole.
     pub fn new(reader: Box<dyn ReadSection + 'r>, length: u64) -> Result<Self, TypeError> {
-        let too_long = TypeError::TooMany { what: "bytes of debug information", limit: u32::MAX.into() };
+        let too_long = TypeError::TooMany {
+            what: "bytes of debug information",
+            limit: u32::MAX.into(),
+        };
         let length = u32::try_from(length).map_err(|_| too_long)?;
         let mut units = Vec::new();
         let mut at = 0_u32;
@@ -58,15 +63,27 @@ impl<'r> LazyInfo<'r> {
             let mut header = [0; HEADER];
             let there = HEADER.min((length - at) as usize);
             let is_read = reader.read(at.into(), &mut header[..there]);
-            let bounds = if is_read { bounds(at, length, &header) } else { None };
+            let bounds = if is_read {
+                bounds(at, length, &header)
+            } else {
+                None
+            };
             let Some(bounds) = bounds else {
-                return Err(broken(at as usize, "expected the header of a compilation unit"));
+                return Err(broken(
+                    at as usize,
+                    "expected the header of a compilation unit",
+                ));
             };
             at = bounds.end;
             units.push(bounds);
         }
         let loaded = units.iter().map(|_| OnceLock::new()).collect();
-        Ok(Self { reader, length, units, loaded })
+        Ok(Self {
+            reader,
+            length,
+            units,
+            loaded,
+        })
     }
 
     pub(super) fn len(&self) -> usize {
@@ -82,14 +99,20 @@ impl<'r> LazyInfo<'r> {
         let bounds = self.units.get(index)?;
         let read = || {
             let mut bytes = vec![0; (bounds.end - bounds.start) as usize].into_boxed_slice();
-            self.reader.read(bounds.start.into(), &mut bytes).then_some(bytes)
+            self.reader
+                .read(bounds.start.into(), &mut bytes)
+                .then_some(bytes)
         };
         self.loaded.get(index)?.get_or_init(read).as_deref()
     }
 
     /// Returns, for each group of patterns, the units that contain one of them; takes one pass.
     /// `is_wanted` gets each unit and the section's bytes before the pattern, or the end of those.
-    pub(super) fn search(&self, patterns: &Patterns, is_wanted: &dyn Fn(usize, &[u8]) -> bool) -> Vec<Vec<usize>> {
+    pub(super) fn search(
+        &self,
+        patterns: &Patterns,
+        is_wanted: &dyn Fn(usize, &[u8]) -> bool,
+    ) -> Vec<Vec<usize>> {
         let mut block = vec![0; BLOCK + patterns.longest()];
         let (mut units, mut at) = (vec![Vec::new(); patterns.groups()], 0_usize);
         while at < self.len() {
@@ -101,7 +124,10 @@ impl<'r> LazyInfo<'r> {
             }
             patterns.find(bytes, |found, group| {
                 let place = (at + found) as u32;
-                let index = self.units.partition_point(|unit| unit.start <= place).saturating_sub(1);
+                let index = self
+                    .units
+                    .partition_point(|unit| unit.start <= place)
+                    .saturating_sub(1);
                 let units: &mut Vec<usize> = &mut units[group];
                 if units.last() != Some(&index) && is_wanted(index, &bytes[..found]) {
                     units.push(index);
@@ -120,11 +146,22 @@ impl<'r> LazyInfo<'r> {
 fn bounds(start: u32, length: u32, header: &[u8; HEADER]) -> Option<UnitBounds> {
     let number = |at: usize, bytes: usize| {
         let bytes = header.get(at..at + bytes)?;
-        Some(bytes.iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte)))
+        Some(
+            bytes
+                .iter()
+                .rev()
+                .fold(0_u64, |number, byte| number << 8 | u64::from(*byte)),
+        )
     };
     let short = number(0, 4)?;
-    let (size, word, behind) = if short == 0xffff_ffff { (number(4, 8)?, 8, 12) } else { (short, 4, 4) };
-    let end = u64::from(start).checked_add(behind as u64)?.checked_add(size)?;
+    let (size, word, behind) = if short == 0xffff_ffff {
+        (number(4, 8)?, 8, 12)
+    } else {
+        (short, 4, 4)
+    };
+    let end = u64::from(start)
+        .checked_add(behind as u64)?
+        .checked_add(size)?;
     let version = number(behind, 2)?;
     let abbrevs = match version {
         2..=4 => number(behind + 2, word)?,
@@ -132,5 +169,9 @@ fn bounds(start: u32, length: u32, header: &[u8; HEADER]) -> Option<UnitBounds> 
         _ => return None,
     };
     let fits = size > 2 && end <= u64::from(length);
-    fits.then_some(UnitBounds { start, end: end as u32, abbrevs: usize::try_from(abbrevs).ok()? })
+    fits.then_some(UnitBounds {
+        start,
+        end: end as u32,
+        abbrevs: usize::try_from(abbrevs).ok()?,
+    })
 }

@@ -1,7 +1,9 @@
 //! Source lines, from the line number programs of `.debug_line` (DWARF 5 standard, section 6.2; also versions 2 to 4). They are
 //! in the program itself even if the rest of its debug information is in separate files.
 
-use gimli::{AttributeValue, DebugLine, DebugLineOffset, Format, LineProgramHeader, LineRow, LittleEndian};
+use gimli::{
+    AttributeValue, DebugLine, DebugLineOffset, Format, LineProgramHeader, LineRow, LittleEndian,
+};
 
 use super::sections::DwarfSections;
 use super::units::Slice;
@@ -27,9 +29,17 @@ impl<'data> DwarfSections<'data> {
         let lines = DebugLine::new(self.lines, LittleEndian);
         let mut offset = 0;
         while offset < self.lines.len() {
-            let program = lines.program(DebugLineOffset(offset), ADDRESS_BYTES, None, None).ok()?;
-            let head = if program.header().format() == Format::Dwarf64 { 12 } else { 4 };
-            offset = offset.checked_add(head)?.checked_add(program.header().unit_length())?;
+            let program = lines
+                .program(DebugLineOffset(offset), ADDRESS_BYTES, None, None)
+                .ok()?;
+            let head = if program.header().format() == Format::Dwarf64 {
+                12
+            } else {
+                4
+            };
+            offset = offset
+                .checked_add(head)?
+                .checked_add(program.header().unit_length())?;
             let mut rows = program.rows();
             while let Ok(Some((header, row))) = rows.next_row() {
                 if self.is_of(header, row, wanted) {
@@ -40,16 +50,27 @@ impl<'data> DwarfSections<'data> {
         None
     }
 
-    fn is_of(&self, header: &LineProgramHeader<Slice<'data>>, row: &LineRow, wanted: &SourceLine<'_>) -> bool {
+    fn is_of(
+        &self,
+        header: &LineProgramHeader<Slice<'data>>,
+        row: &LineRow,
+        wanted: &SourceLine<'_>,
+    ) -> bool {
         let column = match row.column() {
             gimli::ColumnType::LeftEdge => 0,
             gimli::ColumnType::Column(column) => column.get(),
         };
         row.is_stmt()
             && !row.end_sequence()
-            && row.line().is_some_and(|line| line.get() == u64::from(wanted.line))
-            && wanted.column.is_none_or(|wanted| column == u64::from(wanted))
-            && self.path(header, row).is_some_and(|path| ends_in(&path, wanted.file))
+            && row
+                .line()
+                .is_some_and(|line| line.get() == u64::from(wanted.line))
+            && wanted
+                .column
+                .is_none_or(|wanted| column == u64::from(wanted))
+            && self
+                .path(header, row)
+                .is_some_and(|path| ends_in(&path, wanted.file))
     }
 
     /// Returns the path of a row's file: its name, behind its directory if the name is relative and
@@ -57,7 +78,10 @@ impl<'data> DwarfSections<'data> {
     fn path(&self, header: &LineProgramHeader<Slice<'data>>, row: &LineRow) -> Option<String> {
         let file = row.file(header)?;
         let name = self.line_text(&file.path_name())?;
-        match file.directory(header).and_then(|directory| self.line_text(&directory)) {
+        match file
+            .directory(header)
+            .and_then(|directory| self.line_text(&directory))
+        {
             Some(directory) if !name.starts_with('/') => Some(format!("{directory}/{name}")),
             _ => Some(name),
         }
@@ -81,7 +105,8 @@ impl<'data> DwarfSections<'data> {
 /// Returns true if a path ends in these components: `src/a.c` ends `/x/src/a.c`, but `c.c` does not
 /// end `abc.c`.
 fn ends_in(path: &str, end: &str) -> bool {
-    path.strip_suffix(end).is_some_and(|front| front.is_empty() || end.starts_with('/') || front.ends_with('/'))
+    path.strip_suffix(end)
+        .is_some_and(|front| front.is_empty() || end.starts_with('/') || front.ends_with('/'))
 }
 
 #[cfg(test)]
@@ -90,15 +115,26 @@ mod tests {
 
     #[test]
     fn ends_of_paths() {
-        assert!(ends_in("/x/src/a.c", "a.c") && ends_in("/x/src/a.c", "src/a.c") && ends_in("a.c", "a.c"));
+        assert!(
+            ends_in("/x/src/a.c", "a.c")
+                && ends_in("/x/src/a.c", "src/a.c")
+                && ends_in("a.c", "a.c")
+        );
         assert!(!ends_in("/x/abc.c", "c.c") && !ends_in("a.c", "b.c"));
     }
 
     #[test]
     fn nothing_is_found_where_nothing_is() {
-        let wanted = SourceLine { file: "a.c", line: 1, column: None };
+        let wanted = SourceLine {
+            file: "a.c",
+            line: 1,
+            column: None,
+        };
         assert_eq!(DwarfSections::default().line_address(&wanted), None);
-        let broken = DwarfSections { lines: &[9, 0, 0, 0, 4, 0, 1], ..DwarfSections::default() };
+        let broken = DwarfSections {
+            lines: &[9, 0, 0, 0, 4, 0, 1],
+            ..DwarfSections::default()
+        };
         assert_eq!(broken.line_address(&wanted), None);
     }
 }

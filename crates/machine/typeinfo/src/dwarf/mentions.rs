@@ -35,7 +35,9 @@ impl Dwarf<'_> {
                 let found = info.search(&Patterns::new(vec![patterns]), &|_, _| true);
                 units = found.into_iter().next().unwrap_or_default();
             }
-            None => patterns.iter().for_each(|pattern| self.search(pattern, &mut units)),
+            None => patterns
+                .iter()
+                .for_each(|pattern| self.search(pattern, &mut units)),
         }
         self.with_tables(units, &strings)
     }
@@ -44,24 +46,44 @@ impl Dwarf<'_> {
     /// pass leaves out units that only declare a type.
     pub(super) fn units_with_each(&self, names: &[&str]) -> Vec<Vec<usize>> {
         let Some(info) = self.sections.lazy else {
-            return names.iter().map(|name| self.units_with(name.as_bytes())).collect();
+            return names
+                .iter()
+                .map(|name| self.units_with(name.as_bytes()))
+                .collect();
         };
-        let written: Vec<Option<Written>> = names.iter().map(|name| self.written(name.as_bytes())).collect();
-        let patterns = written.iter().map(|it| it.as_ref().map(|it| it.patterns.clone()).unwrap_or_default());
+        let written: Vec<Option<Written>> = names
+            .iter()
+            .map(|name| self.written(name.as_bytes()))
+            .collect();
+        let patterns = written.iter().map(|it| {
+            it.as_ref()
+                .map(|it| it.patterns.clone())
+                .unwrap_or_default()
+        });
         let is_wanted = |unit: usize, before: &[u8]| !self.is_declaration(unit, before);
         let found = info.search(&Patterns::new(patterns.collect()), &is_wanted);
-        let units = written.iter().zip(found).map(|(written, units)| match written {
-            Some(written) => self.with_tables(units, &written.strings),
-            None => (0..self.units.all().len()).collect(),
-        });
+        let units = written
+            .iter()
+            .zip(found)
+            .map(|(written, units)| match written {
+                Some(written) => self.with_tables(units, &written.strings),
+                None => (0..self.units.all().len()).collect(),
+            });
         units.collect()
     }
 
     /// Returns true if the name behind these bytes of a unit certainly belongs to a type that is
     /// only declared.
     fn is_declaration(&self, unit: usize, before: &[u8]) -> bool {
-        let Some(declared) = self.declared.get(unit) else { return false };
-        let read = || Declared::read(EndianSlice::new(self.units.abbrev_bytes(unit), LittleEndian));
+        let Some(declared) = self.declared.get(unit) else {
+            return false;
+        };
+        let read = || {
+            Declared::read(EndianSlice::new(
+                self.units.abbrev_bytes(unit),
+                LittleEndian,
+            ))
+        };
         declared.get_or_init(read).ends_with_declaration(before)
     }
 
@@ -71,7 +93,10 @@ impl Dwarf<'_> {
         let line_strings = places(self.sections.line_strings, name)?;
         let mut terminated = name.to_vec();
         terminated.push(0);
-        let places = strings.iter().chain(&line_strings).map(|place| place.to_le_bytes().to_vec());
+        let places = strings
+            .iter()
+            .chain(&line_strings)
+            .map(|place| place.to_le_bytes().to_vec());
         let patterns = std::iter::once(terminated).chain(places).collect();
         Some(Written { patterns, strings })
     }
@@ -96,7 +121,9 @@ impl Dwarf<'_> {
             let mut from = 0;
             while let Some(found) = section.get(from..).and_then(|rest| finder.find(rest)) {
                 let at = base + from + found;
-                let index = u32::try_from(at).ok().and_then(|id| self.units.index_of(id));
+                let index = u32::try_from(at)
+                    .ok()
+                    .and_then(|id| self.units.index_of(id));
                 from += found + 1;
                 if let Some(index) = index {
                     units.push(index);
@@ -110,14 +137,21 @@ impl Dwarf<'_> {
     /// Finds the units whose table of strings has this offset.
     fn search_tables(&self, place: &[u8], units: &mut Vec<usize>) {
         let tables = self.string_tables.get_or_init(|| {
-            let bases = self.units.all().iter().enumerate().map(|(index, unit)| (self.units.string_base(unit), index));
+            let bases = self
+                .units
+                .all()
+                .iter()
+                .enumerate()
+                .map(|(index, unit)| (self.units.string_base(unit), index));
             let mut tables: Vec<(usize, usize)> = bases.collect();
             tables.sort_unstable();
             tables
         });
         for at in memmem::find_iter(self.sections.string_offsets, place) {
             let above = tables.partition_point(|(base, _)| *base <= at);
-            let Some(&(base, _)) = above.checked_sub(1).and_then(|last| tables.get(last)) else { continue };
+            let Some(&(base, _)) = above.checked_sub(1).and_then(|last| tables.get(last)) else {
+                continue;
+            };
             let first = tables.partition_point(|(other, _)| *other < base);
             units.extend(tables[first..above].iter().map(|(_, index)| *index));
         }

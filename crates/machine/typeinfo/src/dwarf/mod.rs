@@ -158,10 +158,14 @@ impl Source for Dwarf<'_> {
     fn find(&self, kind: NameKind, name: &str) -> Result<Option<TypeRef>, TypeError> {
         // The strings have the last part of a C++ name, but not the whole.
         let last = name.rsplit("::").next().unwrap_or(name);
-        if last.is_empty() || (self.index.get().is_none() && !self.sections.mention(last.as_bytes())) {
+        if last.is_empty()
+            || (self.index.get().is_none() && !self.sections.mention(last.as_bytes()))
+        {
             return Ok(None);
         }
-        Ok(self.find_in_parts(kind, name, last).map(|id| self.reference(id)))
+        Ok(self
+            .find_in_parts(kind, name, last)
+            .map(|id| self.reference(id)))
     }
 
     fn visit<'s>(&'s self, kind: NameKind, visit: Visit<'_, 's>) -> Result<(), TypeError> {
@@ -185,13 +189,20 @@ impl Source for Dwarf<'_> {
             return Ok(None);
         }
         let candidates: Vec<u32> = self.with_index(name, |index, units| {
-            let within = |id: &u32| self.units.index_of(*id).is_some_and(|unit| units.contains(&unit));
+            let within = |id: &u32| {
+                self.units
+                    .index_of(*id)
+                    .is_some_and(|unit| units.contains(&unit))
+            };
             let mut enums: Vec<u32> = index.enums().filter(within).collect();
             enums.sort_unstable();
             enums
         });
         for id in candidates {
-            let found = self.decode_enumerators(id)?.into_iter().find(|known| known.name == name);
+            let found = self
+                .decode_enumerators(id)?
+                .into_iter()
+                .find(|known| known.name == name);
             if let Some(found) = found {
                 return Ok(Some((self.reference(id), found.value)));
             }
@@ -209,12 +220,23 @@ impl Source for Dwarf<'_> {
             return;
         }
         let mut partial = self.partial();
-        let names: Vec<&str> = names.iter().map(|name| name.rsplit("::").next().unwrap_or(name)).collect();
-        let mut names: Vec<&str> = names.into_iter().filter(|name| !partial.mentions.contains_key(*name)).collect();
+        let names: Vec<&str> = names
+            .iter()
+            .map(|name| name.rsplit("::").next().unwrap_or(name))
+            .collect();
+        let mut names: Vec<&str> = names
+            .into_iter()
+            .filter(|name| !partial.mentions.contains_key(*name))
+            .collect();
         names.sort_unstable();
         names.dedup();
         let found = self.units_with_each(&names);
-        partial.mentions.extend(names.into_iter().map(str::to_owned).zip(found.into_iter().map(Arc::from)));
+        partial.mentions.extend(
+            names
+                .into_iter()
+                .map(str::to_owned)
+                .zip(found.into_iter().map(Arc::from)),
+        );
     }
 }
 

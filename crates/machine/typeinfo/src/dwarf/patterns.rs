@@ -21,8 +21,9 @@ impl Patterns {
     pub(super) fn new(groups: Vec<Vec<Vec<u8>>>) -> Self {
         let count = groups.len();
         let patterns = groups.into_iter().enumerate();
-        let mut patterns: Vec<(Vec<u8>, usize)> =
-            patterns.flat_map(|(group, patterns)| patterns.into_iter().map(move |pattern| (pattern, group))).collect();
+        let mut patterns: Vec<(Vec<u8>, usize)> = patterns
+            .flat_map(|(group, patterns)| patterns.into_iter().map(move |pattern| (pattern, group)))
+            .collect();
         patterns.retain(|(pattern, _)| pattern.len() > 1);
         patterns.sort_by_key(|(pattern, _)| pair(pattern));
         let mut begins = vec![0; (1 << 16) / 64];
@@ -30,7 +31,11 @@ impl Patterns {
             let pair = usize::from(pair(pattern));
             begins[pair / 64] |= 1 << (pair % 64);
         }
-        Self { all: patterns, groups: count, begins }
+        Self {
+            all: patterns,
+            groups: count,
+            begins,
+        }
     }
 
     pub(super) fn groups(&self) -> usize {
@@ -39,7 +44,11 @@ impl Patterns {
 
     /// Returns the length of the longest pattern in bytes.
     pub(super) fn longest(&self) -> usize {
-        self.all.iter().map(|(pattern, _)| pattern.len()).max().unwrap_or(0)
+        self.all
+            .iter()
+            .map(|(pattern, _)| pattern.len())
+            .max()
+            .unwrap_or(0)
     }
 
     /// Calls a function with the offset and the group of each match.
@@ -63,9 +72,14 @@ impl Patterns {
     #[cold]
     fn at(&self, bytes: &[u8], at: usize, found: &mut impl FnMut(usize, usize)) {
         let Some(rest) = bytes.get(at..) else { return };
-        let first = self.all.partition_point(|(pattern, _)| pair(pattern) < pair(rest));
-        let same = self.all[first..].iter().take_while(|(pattern, _)| pair(pattern) == pair(rest));
-        same.filter(|(pattern, _)| rest.starts_with(pattern)).for_each(|(_, group)| found(at, *group));
+        let first = self
+            .all
+            .partition_point(|(pattern, _)| pair(pattern) < pair(rest));
+        let same = self.all[first..]
+            .iter()
+            .take_while(|(pattern, _)| pair(pattern) == pair(rest));
+        same.filter(|(pattern, _)| rest.starts_with(pattern))
+            .for_each(|(_, group)| found(at, *group));
     }
 }
 
@@ -82,9 +96,12 @@ mod tests {
     use super::*;
 
     fn found(groups: &[&[&str]], bytes: &str) -> Vec<(usize, usize)> {
-        let groups = groups.iter().map(|group| group.iter().map(|text| text.as_bytes().to_vec()).collect());
+        let groups = groups
+            .iter()
+            .map(|group| group.iter().map(|text| text.as_bytes().to_vec()).collect());
         let mut places = Vec::new();
-        Patterns::new(groups.collect()).find(bytes.as_bytes(), |at, group| places.push((at, group)));
+        Patterns::new(groups.collect())
+            .find(bytes.as_bytes(), |at, group| places.push((at, group)));
         places.sort_unstable();
         places
     }
@@ -98,7 +115,19 @@ mod tests {
         );
         let others: &[&str] = &["xx", "yy", "zz", "one tw"];
         let many = found(&[&["one"], &["two", "ne"], others], text);
-        assert_eq!(many, [(0, 0), (0, 2), (1, 1), (4, 1), (14, 0), (15, 1), (18, 1), (22, 1)]);
+        assert_eq!(
+            many,
+            [
+                (0, 0),
+                (0, 2),
+                (1, 1),
+                (4, 1),
+                (14, 0),
+                (15, 1),
+                (18, 1),
+                (22, 1)
+            ]
+        );
         assert_eq!(found(&[&["o"], &[]], text), []);
     }
 }

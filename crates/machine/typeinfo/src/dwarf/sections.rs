@@ -90,27 +90,49 @@ pub(crate) struct Found<'data> {
 }
 
 /// Finds the first section of each of these names in a 64-bit little-endian ELF file.
-pub(crate) fn find<'data>(elf: &'data [u8], wanted: &[&'static str]) -> Result<Vec<Found<'data>>, TypeError> {
-    let broken = |error: object::Error| TypeError::NoDwarf { detail: format!("a broken ELF file: {error}") };
+pub(crate) fn find<'data>(
+    elf: &'data [u8],
+    wanted: &[&'static str],
+) -> Result<Vec<Found<'data>>, TypeError> {
+    let broken = |error: object::Error| TypeError::NoDwarf {
+        detail: format!("a broken ELF file: {error}"),
+    };
     let header = FileHeader64::<LittleEndian>::parse(elf).map_err(broken)?;
     if !header.is_little_endian() {
-        return Err(TypeError::NoDwarf { detail: "a big-endian ELF file".to_owned() });
+        return Err(TypeError::NoDwarf {
+            detail: "a big-endian ELF file".to_owned(),
+        });
     }
     let table = header.sections(LE, elf).map_err(broken)?;
     let index = header.shstrndx(LE, elf).unwrap_or_default() as usize;
-    let names = table.iter().nth(index).and_then(|section| section.data(LE, elf).ok()).unwrap_or_default();
+    let names = table
+        .iter()
+        .nth(index)
+        .and_then(|section| section.data(LE, elf).ok())
+        .unwrap_or_default();
     let mut found: Vec<Found<'data>> = Vec::new();
     for (index, section) in table.iter().enumerate() {
         // Compared in place: looking for a name's end would cost the length of all names for each section.
-        let rest = names.get(section.sh_name(LE) as usize..).unwrap_or_default();
-        let is = |name: &str| rest.strip_prefix(name.as_bytes()).is_some_and(|after| after.first() == Some(&0));
-        let Some(name) = wanted.iter().find(|name| is(name)) else { continue };
+        let rest = names
+            .get(section.sh_name(LE) as usize..)
+            .unwrap_or_default();
+        let is = |name: &str| {
+            rest.strip_prefix(name.as_bytes())
+                .is_some_and(|after| after.first() == Some(&0))
+        };
+        let Some(name) = wanted.iter().find(|name| is(name)) else {
+            continue;
+        };
         if found.iter().any(|known| known.section.name == *name) {
             continue;
         }
         let at = header.e_shoff(LE) as usize + index * size_of::<SectionHeader64<LittleEndian>>();
         let address = section.sh_addr(LE);
-        found.push(Found { section: read(elf, section, name).map_err(broken)??, address, header: at });
+        found.push(Found {
+            section: read(elf, section, name).map_err(broken)??,
+            address,
+            header: at,
+        });
     }
     Ok(found)
 }
@@ -123,17 +145,35 @@ fn read<'data>(
 ) -> object::Result<Result<DebugSection<'data>, TypeError>> {
     let Some((header, offset, size)) = section.compression(LE, elf)? else {
         let data = section.data(LE, elf)?;
-        return Ok(Ok(DebugSection { name, data, format: SectionFormat::Plain, size: data.len() as u64 }));
+        return Ok(Ok(DebugSection {
+            name,
+            data,
+            format: SectionFormat::Plain,
+            size: data.len() as u64,
+        }));
     };
     let format = match header.ch_type(LE) {
         ELFCOMPRESS_ZLIB => SectionFormat::Zlib,
         ELFCOMPRESS_ZSTD => SectionFormat::Zstd,
-        other => return Ok(Err(TypeError::NoDwarf { detail: format!("{name}: compression {other:?}") })),
+        other => {
+            return Ok(Err(TypeError::NoDwarf {
+                detail: format!("{name}: compression {other:?}"),
+            }));
+        }
     };
-    let end = offset.checked_add(size).map(|end| offset as usize..end as usize);
-    let cut = || TypeError::NoDwarf { detail: format!("the file ends within {name}") };
+    let end = offset
+        .checked_add(size)
+        .map(|end| offset as usize..end as usize);
+    let cut = || TypeError::NoDwarf {
+        detail: format!("the file ends within {name}"),
+    };
     let data = end.and_then(|range| elf.get(range)).ok_or_else(cut);
-    Ok(data.map(|data| DebugSection { name, data, format, size: header.ch_size(LE) }))
+    Ok(data.map(|data| DebugSection {
+        name,
+        data,
+        format,
+        size: header.ch_size(LE),
+    }))
 }
 
 impl<'data> DwarfSections<'data> {
@@ -150,22 +190,34 @@ impl<'data> DwarfSections<'data> {
                 SectionFormat::Zlib => "zlib",
                 SectionFormat::Zstd => "zstd",
             };
-            return Err(TypeError::Compressed { section: section.name, format, size: section.size });
+            return Err(TypeError::Compressed {
+                section: section.name,
+                format,
+                size: section.size,
+            });
         }
         if sections.info.is_empty() {
-            return Err(TypeError::NoDwarf { detail: "the file has no section .debug_info".to_owned() });
+            return Err(TypeError::NoDwarf {
+                detail: "the file has no section .debug_info".to_owned(),
+            });
         }
         Ok(sections)
     }
 
     /// Finds the sections for types, variables and source lines in a 64-bit little-endian ELF file.
     pub fn locate(elf: &'data [u8]) -> Result<Vec<DebugSection<'data>>, TypeError> {
-        Ok(find(elf, &NAMES)?.into_iter().map(|found| found.section).collect())
+        Ok(find(elf, &NAMES)?
+            .into_iter()
+            .map(|found| found.section)
+            .collect())
     }
 
     /// Finds the same sections, and those that inlined functions and address ranges need.
     pub fn every(elf: &'data [u8]) -> Result<Vec<DebugSection<'data>>, TypeError> {
-        Ok(find(elf, &ALL)?.into_iter().map(|found| found.section).collect())
+        Ok(find(elf, &ALL)?
+            .into_iter()
+            .map(|found| found.section)
+            .collect())
     }
 
     /// Sets the bytes of a section by its name; ignores names that [`DwarfSections::locate`] does
@@ -187,17 +239,27 @@ impl<'data> DwarfSections<'data> {
     /// Finds the sections, but reads `.debug_info` unit by unit. `elf` may have zeros in its place.
     pub fn lazy(elf: &'data [u8], info: &'data LazyInfo<'data>) -> Result<Self, TypeError> {
         let sections = Self::from_elf(elf)?;
-        Ok(Self { info: &[], lazy: Some(info), ..sections })
+        Ok(Self {
+            info: &[],
+            lazy: Some(info),
+            ..sections
+        })
     }
 
     /// Returns the range of `.debug_info` in the file, if it can be read unit by unit: no section
     /// is compressed, and no types are in a section of their own.
     pub fn info_range(elf: &'data [u8]) -> Option<Range<u64>> {
         let found = Self::locate(elf).ok()?;
-        if found.iter().any(|section| section.format != SectionFormat::Plain || section.name == ".debug_types") {
+        if found
+            .iter()
+            .any(|section| section.format != SectionFormat::Plain || section.name == ".debug_types")
+        {
             return None;
         }
-        let info = found.iter().find(|section| section.name == ".debug_info")?.data;
+        let info = found
+            .iter()
+            .find(|section| section.name == ".debug_info")?
+            .data;
         // `info` is a part of `elf`.
         let start = (info.as_ptr() as usize).checked_sub(elf.as_ptr() as usize)? as u64;
         Some(start..start + info.len() as u64)
@@ -210,6 +272,8 @@ impl<'data> DwarfSections<'data> {
             return true;
         }
         let places = [self.strings, self.info, self.types, self.line_strings];
-        places.iter().any(|place| memchr::memmem::find(place, name).is_some())
+        places
+            .iter()
+            .any(|place| memchr::memmem::find(place, name).is_some())
     }
 }

@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use gimli::{
-    Abbreviations, AttributeValue, DebugAbbrev, DebugAbbrevOffset, DebugInfo, DebugLineStr, DebugStr, DebugStrOffsets,
-    DebugStrOffsetsBase, DebuggingInformationEntry, EndianSlice, LittleEndian, UnitHeader, UnitOffset, UnitType,
+    Abbreviations, AttributeValue, DebugAbbrev, DebugAbbrevOffset, DebugInfo, DebugLineStr,
+    DebugStr, DebugStrOffsets, DebugStrOffsetsBase, DebuggingInformationEntry, EndianSlice,
+    LittleEndian, UnitHeader, UnitOffset, UnitType,
 };
 
 use super::abbrevs;
@@ -44,7 +45,11 @@ pub(super) struct Units<'data> {
 }
 
 pub(super) fn broken(offset: usize, detail: impl std::fmt::Display) -> TypeError {
-    TypeError::Dwarf { section: ".debug_info", offset, detail: format!("{detail}") }
+    TypeError::Dwarf {
+        section: ".debug_info",
+        offset,
+        detail: format!("{detail}"),
+    }
 }
 
 impl<'data> Units<'data> {
@@ -54,7 +59,10 @@ impl<'data> Units<'data> {
         }
         let base = sections.info.len();
         if u32::try_from(base + sections.types.len()).is_err() {
-            return Err(TypeError::TooMany { what: "bytes of debug information", limit: u32::MAX.into() });
+            return Err(TypeError::TooMany {
+                what: "bytes of debug information",
+                limit: u32::MAX.into(),
+            });
         }
         let (mut all, mut first_error) = (Vec::new(), None);
         let mut infos = DebugInfo::new(sections.info, LittleEndian).units();
@@ -79,7 +87,11 @@ impl<'data> Units<'data> {
         }
         limit_abbrevs(&mut all, sections.abbrev.len());
         let signatures = all.iter().filter_map(signature).collect();
-        Ok(Self { all, signatures, sections: *sections })
+        Ok(Self {
+            all,
+            signatures,
+            sections: *sections,
+        })
     }
 
     fn lazy(sections: &DwarfSections<'data>, info: &'data LazyInfo<'data>) -> Self {
@@ -95,7 +107,11 @@ impl<'data> Units<'data> {
         };
         let mut all: Vec<Unit<'data>> = info.units().iter().enumerate().map(unit).collect();
         limit_abbrevs(&mut all, sections.abbrev.len());
-        Self { all, signatures: HashMap::new(), sections: *sections }
+        Self {
+            all,
+            signatures: HashMap::new(),
+            sections: *sections,
+        }
     }
 
     pub(super) fn all(&self) -> &[Unit<'data>] {
@@ -110,8 +126,14 @@ impl<'data> Units<'data> {
 
     /// Returns the index of the unit of an entry.
     pub(super) fn index_of(&self, id: u32) -> Option<usize> {
-        let index = self.all.partition_point(|unit| unit.start <= id).checked_sub(1)?;
-        self.all.get(index).filter(|unit| id < unit.end).map(|_| index)
+        let index = self
+            .all
+            .partition_point(|unit| unit.start <= id)
+            .checked_sub(1)?;
+        self.all
+            .get(index)
+            .filter(|unit| id < unit.end)
+            .map(|_| index)
     }
 
     pub(super) fn by_signature(&self, signature: u64) -> Option<u32> {
@@ -119,15 +141,25 @@ impl<'data> Units<'data> {
     }
 
     /// Returns a unit's abbreviations; an error if they are broken.
-    pub(super) fn abbrevs<'u>(&self, unit: &'u Unit<'data>) -> Result<&'u Abbreviations, TypeError> {
+    pub(super) fn abbrevs<'u>(
+        &self,
+        unit: &'u Unit<'data>,
+    ) -> Result<&'u Abbreviations, TypeError> {
         let read = || {
             let table = self.table(unit)?;
             // Even an entry of one byte has all the attributes of its abbreviation.
             abbrevs::length(EndianSlice::new(table, LittleEndian))?;
-            DebugAbbrev::new(table, LittleEndian).abbreviations(DebugAbbrevOffset(0)).ok()
+            DebugAbbrev::new(table, LittleEndian)
+                .abbreviations(DebugAbbrevOffset(0))
+                .ok()
         };
         let abbrevs = unit.abbrevs.get_or_init(read).as_ref();
-        abbrevs.ok_or_else(|| broken(unit.start as usize, "expected the offset of a table of abbreviations"))
+        abbrevs.ok_or_else(|| {
+            broken(
+                unit.start as usize,
+                "expected the offset of a table of abbreviations",
+            )
+        })
     }
 
     fn table(&self, unit: &Unit<'data>) -> Option<&'data [u8]> {
@@ -136,14 +168,20 @@ impl<'data> Units<'data> {
 
     /// Returns the bytes of a unit's abbreviations, by the index of the unit.
     pub(super) fn abbrev_bytes(&self, unit: usize) -> &'data [u8] {
-        self.all.get(unit).and_then(|unit| self.table(unit)).unwrap_or_default()
+        self.all
+            .get(unit)
+            .and_then(|unit| self.table(unit))
+            .unwrap_or_default()
     }
 
     /// Returns an entry by its id.
     pub(super) fn entry(&self, id: u32) -> Result<(&Unit<'data>, Entry<'data>), TypeError> {
         let unit = self.of(id)?;
         let offset = UnitOffset((id - unit.start) as usize);
-        let entry = unit.header()?.entry(self.abbrevs(unit)?, offset).map_err(|error| broken(id as usize, error))?;
+        let entry = unit
+            .header()?
+            .entry(self.abbrevs(unit)?, offset)
+            .map_err(|error| broken(id as usize, error))?;
         Ok((unit, entry))
     }
 
@@ -156,7 +194,10 @@ impl<'data> Units<'data> {
         let unit = self.of(id)?;
         let error = |error| broken(id as usize, error);
         let offset = UnitOffset((id - unit.start) as usize);
-        let mut cursor = unit.header()?.entries_at_offset(self.abbrevs(unit)?, offset).map_err(error)?;
+        let mut cursor = unit
+            .header()?
+            .entries_at_offset(self.abbrevs(unit)?, offset)
+            .map_err(error)?;
         let parent = cursor.next_dfs().map_err(error)?;
         if !parent.is_some_and(DebuggingInformationEntry::has_children) {
             return Ok(());
@@ -174,23 +215,36 @@ impl<'data> Units<'data> {
     }
 
     /// Returns a string in any of its forms. `None` if it is empty, broken, or in another file.
-    pub(super) fn text(&self, unit: &Unit<'data>, value: &AttributeValue<Slice<'data>>) -> Option<&'data str> {
+    pub(super) fn text(
+        &self,
+        unit: &Unit<'data>,
+        value: &AttributeValue<Slice<'data>>,
+    ) -> Option<&'data str> {
         let strings = DebugStr::new(self.sections.strings, LittleEndian);
         let bytes = match *value {
             AttributeValue::String(text) => text,
             AttributeValue::DebugStrRef(at) => strings.get_str(at).ok()?,
             AttributeValue::DebugLineStrRef(at) => {
-                DebugLineStr::new(self.sections.line_strings, LittleEndian).get_str(at).ok()?
+                DebugLineStr::new(self.sections.line_strings, LittleEndian)
+                    .get_str(at)
+                    .ok()?
             }
             AttributeValue::DebugStrOffsetsIndex(index) => {
-                let offsets = DebugStrOffsets::from(EndianSlice::new(self.sections.string_offsets, LittleEndian));
+                let offsets = DebugStrOffsets::from(EndianSlice::new(
+                    self.sections.string_offsets,
+                    LittleEndian,
+                ));
                 let base = DebugStrOffsetsBase(self.string_base(unit));
-                let at = offsets.get_str_offset(unit.header().ok()?.format(), base, index).ok()?;
+                let at = offsets
+                    .get_str_offset(unit.header().ok()?.format(), base, index)
+                    .ok()?;
                 strings.get_str(at).ok()?
             }
             _ => return None,
         };
-        std::str::from_utf8(bytes.slice()).ok().filter(|text| !text.is_empty())
+        std::str::from_utf8(bytes.slice())
+            .ok()
+            .filter(|text| !text.is_empty())
     }
 
     /// Returns the offset of the unit's string offsets (`DW_AT_str_offsets_base` of its first
@@ -217,9 +271,14 @@ impl<'data> Unit<'data> {
     pub(super) fn header(&self) -> Result<&UnitHeader<Slice<'data>>, TypeError> {
         let header = self.header.get_or_init(|| {
             let (info, index) = self.lazy?;
-            DebugInfo::new(info.unit(index)?, LittleEndian).units().next().ok()?
+            DebugInfo::new(info.unit(index)?, LittleEndian)
+                .units()
+                .next()
+                .ok()?
         });
-        header.as_ref().ok_or_else(|| broken(self.start as usize, "expected a unit that can be read"))
+        header
+            .as_ref()
+            .ok_or_else(|| broken(self.start as usize, "expected a unit that can be read"))
     }
 
     /// Returns the id after the last one in the unit.
@@ -261,7 +320,10 @@ fn limit_abbrevs(all: &mut [Unit<'_>], len: usize) {
 
 fn signature(unit: &Unit<'_>) -> Option<(u64, u32)> {
     match unit.header().ok()?.type_() {
-        UnitType::Type { type_signature, type_offset } => {
+        UnitType::Type {
+            type_signature,
+            type_offset,
+        } => {
             let id = unit.start.checked_add(u32::try_from(type_offset.0).ok()?)?;
             Some((type_signature.0, id))
         }

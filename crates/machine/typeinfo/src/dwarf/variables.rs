@@ -29,7 +29,12 @@ struct Search<'n, 's> {
 impl<'data> Dwarf<'data> {
     pub(super) fn decode_variables(&self, name: &str) -> Vec<Variable<'data>> {
         let last = name.rsplit("::").next().unwrap_or(name);
-        let mut search = Search { name, found: Vec::new(), unit: None, address_base: 8 };
+        let mut search = Search {
+            name,
+            found: Vec::new(),
+            unit: None,
+            address_base: 8,
+        };
         if last.is_empty() || !self.sections.mention(last.as_bytes()) {
             return search.found;
         }
@@ -37,8 +42,12 @@ impl<'data> Dwarf<'data> {
             let unit = &self.units.all()[index];
             // A broken unit gives the variables before the damage.
             let Ok(id) = unit.root() else { continue };
-            let Ok((_, root)) = self.units.entry(id) else { continue };
-            search.unit = root.attr_value(gimli::DW_AT_name).and_then(|value| self.units.text(unit, &value));
+            let Ok((_, root)) = self.units.entry(id) else {
+                continue;
+            };
+            search.unit = root
+                .attr_value(gimli::DW_AT_name)
+                .and_then(|value| self.units.text(unit, &value));
             search.address_base = match root.attr_value(gimli::DW_AT_addr_base) {
                 Some(AttributeValue::DebugAddrBase(base)) => base.0,
                 // By default they follow the table's header, which has 8 bytes in the 32-bit
@@ -58,9 +67,14 @@ impl<'data> Dwarf<'data> {
         depth: usize,
     ) -> Result<(), TypeError> {
         self.units.children(parent, &mut |unit, id, entry| {
-            let text = |name| entry.attr_value(name).and_then(|value| self.units.text(unit, &value));
+            let text = |name| {
+                entry
+                    .attr_value(name)
+                    .and_then(|value| self.units.text(unit, &value))
+            };
             if entry.tag() == gimli::DW_TAG_namespace && depth > 0 {
-                let inner = text(gimli::DW_AT_name).map_or_else(|| prefix.to_owned(), |own| format!("{prefix}{own}::"));
+                let inner = text(gimli::DW_AT_name)
+                    .map_or_else(|| prefix.to_owned(), |own| format!("{prefix}{own}::"));
                 let _ = self.variables_of(search, id, &inner, depth - 1);
             }
             if entry.tag() != gimli::DW_TAG_variable {
@@ -69,30 +83,50 @@ impl<'data> Dwarf<'data> {
             // A variable without a location is a declaration, or was optimized away. One
             // declaration is enough.
             let is_defined = entry.has_attr(gimli::DW_AT_location);
-            let is_declared = entry.attr_value(gimli::DW_AT_declaration) == Some(AttributeValue::Flag(true));
+            let is_declared =
+                entry.attr_value(gimli::DW_AT_declaration) == Some(AttributeValue::Flag(true));
             if !is_defined && (!is_declared || search.found.iter().any(|it| !it.is_defined)) {
                 return Ok(true);
             }
             let own = text(gimli::DW_AT_name);
-            let own = if own.is_none() { self.name_of(id).ok().flatten() } else { own };
+            let own = if own.is_none() {
+                self.name_of(id).ok().flatten()
+            } else {
+                own
+            };
             let is_it = own.is_some_and(|own| {
-                own == search.name || search.name.strip_prefix(prefix).is_some_and(|rest| rest == own)
+                own == search.name
+                    || search
+                        .name
+                        .strip_prefix(prefix)
+                        .is_some_and(|rest| rest == own)
             });
             if is_it || text(gimli::DW_AT_linkage_name) == Some(search.name) {
                 let ty = self.variable_type(unit, entry)?;
                 let address = self.static_address(entry, search.address_base);
-                search.found.push(Variable { ty, address, unit: search.unit, is_defined });
+                search.found.push(Variable {
+                    ty,
+                    address,
+                    unit: search.unit,
+                    is_defined,
+                });
             }
             Ok(search.found.len() < MAX_VARIABLES)
         })
     }
 
     /// Returns the type of a variable, from its declaration if the definition leaves it out.
-    fn variable_type(&self, unit: &Unit<'data>, entry: &Entry<'data>) -> Result<TypeRef, TypeError> {
+    fn variable_type(
+        &self,
+        unit: &Unit<'data>,
+        entry: &Entry<'data>,
+    ) -> Result<TypeRef, TypeError> {
         let mut ty = self.type_of(unit, entry)?;
         let mut at = self.origin(unit, entry);
         for _ in 0..MAX_ORIGINS {
-            let Some(origin) = at.filter(|_| ty.is_void()) else { break };
+            let Some(origin) = at.filter(|_| ty.is_void()) else {
+                break;
+            };
             let (unit, entry) = self.units.entry(origin)?;
             ty = self.type_of(unit, &entry)?;
             at = self.origin(unit, &entry);
@@ -102,7 +136,10 @@ impl<'data> Dwarf<'data> {
 
     /// Returns the address if the expression is nothing but an address (DWARF 5, 2.5.1.1).
     fn static_address(&self, entry: &Entry<'data>, base: usize) -> Option<u64> {
-        let Some(AttributeValue::Exprloc(expression)) = entry.attr_value(gimli::DW_AT_location) else { return None };
+        let Some(AttributeValue::Exprloc(expression)) = entry.attr_value(gimli::DW_AT_location)
+        else {
+            return None;
+        };
         let (operation, operand) = expression.0.slice().split_first()?;
         if *operation == ADDRESS {
             return Some(u64::from_le_bytes(operand.try_into().ok()?));

@@ -10,8 +10,9 @@ use std::ops::Deref;
 
 use elf::frame_index::{self, FrameIndex};
 use gimli::{
-    BaseAddresses, CallFrameInstruction, EhFrame, EhFrameHdr, EhFrameOffset, EndianSlice, Expression,
-    FrameDescriptionEntry, LittleEndian, Operation, Pointer, UnwindExpression, UnwindSection,
+    BaseAddresses, CallFrameInstruction, EhFrame, EhFrameHdr, EhFrameOffset, EndianSlice,
+    Expression, FrameDescriptionEntry, LittleEndian, Operation, Pointer, UnwindExpression,
+    UnwindSection,
 };
 
 use crate::dwarf::sections;
@@ -59,11 +60,19 @@ impl<'data> FrameSections<'data> {
         let found = sections::find(elf, &[".eh_frame", ".eh_frame_hdr", ".text", ".got"]).ok()?;
         let section = |name: &str| {
             let found = found.iter().find(|found| found.section.name == name)?;
-            Some(FrameSection { address: found.address, data: found.section.data })
+            Some(FrameSection {
+                address: found.address,
+                data: found.section.data,
+            })
         };
         let address = |name| section(name).map_or(0, |section| section.address);
         let (text, got) = (address(".text"), address(".got"));
-        Some(Self { frames: section(".eh_frame")?, index: section(".eh_frame_hdr"), text, got })
+        Some(Self {
+            frames: section(".eh_frame")?,
+            index: section(".eh_frame_hdr"),
+            text,
+            got,
+        })
     }
 }
 
@@ -86,17 +95,34 @@ impl<D: Deref<Target = [u8]> + From<Vec<u8>>> FrameTable<D> {
             address: section.address,
             data: D::from(section.data.to_vec()),
         };
-        let FrameSections { frames, index, text, got } = sections;
-        let bases = BaseAddresses::default().set_eh_frame(frames.address).set_text(*text).set_got(*got);
+        let FrameSections {
+            frames,
+            index,
+            text,
+            got,
+        } = sections;
+        let bases = BaseAddresses::default()
+            .set_eh_frame(frames.address)
+            .set_text(*text)
+            .set_got(*got);
         let is_usable = |index: &&FrameSection<&[u8]>| {
             FrameIndex::new(index.data, index.address).is_some_and(|index| index.is_complete())
         };
         let index = match index.as_ref().filter(is_usable) {
             Some(index) => copied(index),
-            None => FrameSection { address: frames.address, data: make_index(frames, &bases)?.into() },
+            None => FrameSection {
+                address: frames.address,
+                data: make_index(frames, &bases)?.into(),
+            },
         };
         let bases = bases.set_eh_frame_hdr(index.address);
-        Ok(Self { frames: copied(frames), index, bases, text_and_got: (*text, *got), known: HashMap::new() })
+        Ok(Self {
+            frames: copied(frames),
+            index,
+            bases,
+            text_and_got: (*text, *got),
+            known: HashMap::new(),
+        })
     }
 }
 
@@ -137,13 +163,21 @@ impl<D: Deref<Target = [u8]>> FrameTable<D> {
     /// Returns the offset of the index's entry for an address, in bytes from the beginning of
     /// `.eh_frame`.
     fn entry(&self, address: u64) -> Result<Option<usize>, FrameFault> {
-        let Ok(header) = EhFrameHdr::new(&self.index.data, LittleEndian).parse(&self.bases, 8) else { return Ok(None) };
-        let found = header.table().and_then(|table| table.lookup(address, &self.bases).ok());
-        let Some((Pointer::Direct(found), Pointer::Direct(start))) = found.map(|found| (found, header.eh_frame_ptr()))
+        let Ok(header) = EhFrameHdr::new(&self.index.data, LittleEndian).parse(&self.bases, 8)
         else {
             return Ok(None);
         };
-        let offset = found.checked_sub(start).and_then(|offset| usize::try_from(offset).ok());
+        let found = header
+            .table()
+            .and_then(|table| table.lookup(address, &self.bases).ok());
+        let Some((Pointer::Direct(found), Pointer::Direct(start))) =
+            found.map(|found| (found, header.eh_frame_ptr()))
+        else {
+            return Ok(None);
+        };
+        let offset = found
+            .checked_sub(start)
+            .and_then(|offset| usize::try_from(offset).ok());
         offset.map(Some).ok_or(FrameFault::Index { address })
     }
 }
@@ -155,10 +189,15 @@ fn make_index(frames: &FrameSection<&[u8]>, bases: &BaseAddresses) -> Result<Vec
     while let Some((length, id)) = lengths(frames.data, offset)? {
         // An entry of length 0 ends the entries of one object file.
         if length > 0 && id != 0 {
-            rows.extend(entry_at(frames.data, bases, offset)?.and_then(|(entry, _)| {
-                let begin = entry.initial_address().wrapping_sub(frames.address).cast_signed();
-                Some((i32::try_from(begin).ok()?, i32::try_from(offset).ok()?))
-            }));
+            rows.extend(
+                entry_at(frames.data, bases, offset)?.and_then(|(entry, _)| {
+                    let begin = entry
+                        .initial_address()
+                        .wrapping_sub(frames.address)
+                        .cast_signed();
+                    Some((i32::try_from(begin).ok()?, i32::try_from(offset).ok()?))
+                }),
+            );
         }
         offset = offset.saturating_add(4).saturating_add(length as usize);
     }
@@ -167,7 +206,9 @@ fn make_index(frames: &FrameSection<&[u8]>, bases: &BaseAddresses) -> Result<Vec
 
 /// Returns the cost of following the entry at this offset.
 fn entry_cost(frames: &[u8], bases: &BaseAddresses, offset: usize) -> Result<u32, FrameFault> {
-    let Some((entry, length)) = entry_at(frames, bases, offset)? else { return Ok(0) };
+    let Some((entry, length)) = entry_at(frames, bases, offset)? else {
+        return Ok(0);
+    };
     let section = section(frames);
     let mut cost = length;
     let mut common = entry.cie().instructions(&section, bases);
@@ -191,24 +232,45 @@ fn entry_at<'data>(
 ) -> Result<Option<(Entry<'data>, u32)>, FrameFault> {
     // The lengths first: parsing looks for the end of a text in the common part, which may be as
     // long as the file.
-    let Some((own, id)) = lengths(frames, offset)? else { return Ok(None) };
+    let Some((own, id)) = lengths(frames, offset)? else {
+        return Ok(None);
+    };
     let common = (offset + 4).checked_sub(id as usize).filter(|_| id != 0);
-    let Some(common) = common else { return Ok(None) };
-    let Some((shared, _)) = lengths(frames, common)? else { return Ok(None) };
+    let Some(common) = common else {
+        return Ok(None);
+    };
+    let Some((shared, _)) = lengths(frames, common)? else {
+        return Ok(None);
+    };
     if own > MAX_ENTRY || shared > MAX_COMMON {
-        return Err(FrameFault::Long { offset, length: own.max(shared) });
+        return Err(FrameFault::Long {
+            offset,
+            length: own.max(shared),
+        });
     }
-    let entry = section(frames).fde_from_offset(bases, EhFrameOffset(offset), EhFrame::cie_from_offset);
+    let entry =
+        section(frames).fde_from_offset(bases, EhFrameOffset(offset), EhFrame::cie_from_offset);
     Ok(entry.ok().map(|entry| (entry, own.saturating_add(shared))))
 }
 
 /// Reads the length at this offset, and the word behind it: 0 for a common part, else the distance
 /// back to one.
 fn lengths(frames: &[u8], offset: usize) -> Result<Option<(u32, u32)>, FrameFault> {
-    let word = |at: usize| frames.get(at..)?.first_chunk().map(|word| u32::from_le_bytes(*word));
-    let Some((length, id)) = word(offset).zip(offset.checked_add(4).and_then(word)) else { return Ok(None) };
+    let word = |at: usize| {
+        frames
+            .get(at..)?
+            .first_chunk()
+            .map(|word| u32::from_le_bytes(*word))
+    };
+    let Some((length, id)) = word(offset).zip(offset.checked_add(4).and_then(word)) else {
+        return Ok(None);
+    };
     // The form for sections of 4 GiB and more, which no compiler writes.
-    if length >= 0xffff_fff0 { Err(FrameFault::Long { offset, length }) } else { Ok(Some((length, id))) }
+    if length >= 0xffff_fff0 {
+        Err(FrameFault::Long { offset, length })
+    } else {
+        Ok(Some((length, id)))
+    }
 }
 
 fn instruction_cost(
@@ -221,7 +283,9 @@ fn instruction_cost(
         | CallFrameInstruction::Expression { expression, .. }
         | CallFrameInstruction::ValExpression { expression, .. } => {
             if jumps(frames, entry, *expression) {
-                return Err(FrameFault::Jump { offset: expression.offset });
+                return Err(FrameFault::Jump {
+                    offset: expression.offset,
+                });
             }
             Ok(0)
         }
@@ -233,7 +297,9 @@ fn instruction_cost(
 /// Returns true if an expression has a jump. A forward one would do no harm, but into the middle of
 /// another operation it would make operations that are not seen here; and no compiler writes any.
 fn jumps(frames: &[u8], entry: &Entry<'_>, expression: UnwindExpression<usize>) -> bool {
-    let Ok(Expression(bytes)) = expression.get(&section(frames)) else { return false };
+    let Ok(Expression(bytes)) = expression.get(&section(frames)) else {
+        return false;
+    };
     let mut operations = Expression(bytes).operations(entry.cie().encoding());
     while let Ok(Some(operation)) = operations.next() {
         if matches!(operation, Operation::Skip { .. } | Operation::Bra { .. }) {

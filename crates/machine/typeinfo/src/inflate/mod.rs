@@ -44,15 +44,23 @@ pub struct InflateBudget {
 impl InflateBudget {
     /// Returns the budget for a file of this size in bytes.
     pub fn of_file(bytes: usize) -> Self {
-        let most = (bytes as u64).saturating_mul(MAX_FILE_RATIO).saturating_add(FILE_SLACK);
-        Self { left: most.min(MAX_INFLATED) }
+        let most = (bytes as u64)
+            .saturating_mul(MAX_FILE_RATIO)
+            .saturating_add(FILE_SLACK);
+        Self {
+            left: most.min(MAX_INFLATED),
+        }
     }
 
     /// Checks a section's claim against the remaining budget, and deducts it.
     fn charge(&mut self, section: &DebugSection<'_>) -> Result<usize, TypeError> {
-        let most = (section.data.len() as u64).saturating_mul(MAX_RATIO).saturating_add(RATIO_SLACK);
+        let most = (section.data.len() as u64)
+            .saturating_mul(MAX_RATIO)
+            .saturating_add(RATIO_SLACK);
         let limit = most.min(self.left);
-        let within = usize::try_from(section.size).ok().filter(|_| section.size <= limit);
+        let within = usize::try_from(section.size)
+            .ok()
+            .filter(|_| section.size <= limit);
         let size = within.ok_or(TypeError::InflatesTooMuch {
             section: section.name,
             size: section.size,
@@ -116,7 +124,11 @@ fn restate(elf: &mut [u8], header: usize, offset: u64, size: u64) {
     }
 }
 
-fn inflate_to(section: &DebugSection<'_>, budget: &mut InflateBudget, out: &mut Vec<u8>) -> Result<(), TypeError> {
+fn inflate_to(
+    section: &DebugSection<'_>,
+    budget: &mut InflateBudget,
+    out: &mut Vec<u8>,
+) -> Result<(), TypeError> {
     let size = budget.charge(section)?;
     reserve(out, size, section.name)?;
     let before = out.len();
@@ -129,17 +141,28 @@ fn inflate_to(section: &DebugSection<'_>, budget: &mut InflateBudget, out: &mut 
             let mut stream = ZlibDecoder::new(section.data).take(section.size.saturating_add(1));
             stream.read_to_end(out).err().map(|error| error.to_string())
         }
-        SectionFormat::Zstd => zstd::decode(section.data, size, out).err().map(|error| error.to_string()),
+        SectionFormat::Zstd => zstd::decode(section.data, size, out)
+            .err()
+            .map(|error| error.to_string()),
     };
     let found = out.len() - before;
-    let detail = detail.or_else(|| (found != size).then(|| format!("it gives {found:#x} bytes or more")));
+    let detail =
+        detail.or_else(|| (found != size).then(|| format!("it gives {found:#x} bytes or more")));
     match detail {
-        Some(detail) => Err(TypeError::Inflate { section: section.name, size: section.size, detail }),
+        Some(detail) => Err(TypeError::Inflate {
+            section: section.name,
+            size: section.size,
+            detail,
+        }),
         None => Ok(()),
     }
 }
 
 fn reserve(out: &mut Vec<u8>, size: usize, section: &'static str) -> Result<(), TypeError> {
-    let failed = |_| TypeError::Inflate { section, size: size as u64, detail: "there is no memory for it".to_owned() };
+    let failed = |_| TypeError::Inflate {
+        section,
+        size: size as u64,
+        detail: "there is no memory for it".to_owned(),
+    };
     out.try_reserve_exact(size).map_err(failed)
 }

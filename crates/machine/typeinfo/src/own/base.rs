@@ -4,7 +4,11 @@ use crate::model::{IntClass, TypeKind};
 use uapi::Arch;
 
 const fn number(size: u32, signed: bool) -> TypeKind {
-    TypeKind::Int { size, signed, class: IntClass::Number }
+    TypeKind::Int {
+        size,
+        signed,
+        class: IntClass::Number,
+    }
 }
 
 /// Names of one word, besides those that C's rules for several words give: `<stdint.h>`, the
@@ -46,8 +50,22 @@ const WORDS: &[(&str, TypeKind)] = &[
     ("__u16", number(2, false)),
     ("__u32", number(4, false)),
     ("__u64", number(8, false)),
-    ("bool", TypeKind::Int { size: 1, signed: false, class: IntClass::Bool }),
-    ("_Bool", TypeKind::Int { size: 1, signed: false, class: IntClass::Bool }),
+    (
+        "bool",
+        TypeKind::Int {
+            size: 1,
+            signed: false,
+            class: IntClass::Bool,
+        },
+    ),
+    (
+        "_Bool",
+        TypeKind::Int {
+            size: 1,
+            signed: false,
+            class: IntClass::Bool,
+        },
+    ),
     ("void", TypeKind::Void),
     ("float", TypeKind::Float { size: 4 }),
     ("double", TypeKind::Float { size: 8 }),
@@ -68,11 +86,18 @@ pub(super) fn base_type(name: &str, abi: Arch) -> Option<TypeKind> {
     };
     let (unsigned, signed) = (take("unsigned").is_some(), take("signed").is_some());
     let (long, longer) = (take("long").is_some(), take("long").is_some());
-    let (short, int, char) = (take("short").is_some(), take("int").is_some(), take("char").is_some());
+    let (short, int, char) = (
+        take("short").is_some(),
+        take("int").is_some(),
+        take("char").is_some(),
+    );
     let (wide, double) = (take("__int128").is_some(), take("double").is_some());
     let sized = long || short;
     let known = unsigned || signed || sized || int || char;
-    let clash = (unsigned && signed) || (long && short) || (char && (sized || int)) || (wide && (sized || int || char));
+    let clash = (unsigned && signed)
+        || (long && short)
+        || (char && (sized || int))
+        || (wide && (sized || int || char));
     if !words.is_empty() || clash || !(known || wide) {
         return None;
     }
@@ -81,8 +106,16 @@ pub(super) fn base_type(name: &str, abi: Arch) -> Option<TypeKind> {
         return (plain && long).then_some(TypeKind::Float { size: 16 });
     }
     if char {
-        let signed = if unsigned || signed { signed } else { abi.char_is_signed() };
-        return Some(TypeKind::Int { size: 1, signed, class: IntClass::Char });
+        let signed = if unsigned || signed {
+            signed
+        } else {
+            abi.char_is_signed()
+        };
+        return Some(TypeKind::Int {
+            size: 1,
+            signed,
+            class: IntClass::Char,
+        });
     }
     let size = if wide {
         16
@@ -103,7 +136,13 @@ mod tests {
     #[test]
     fn words_in_any_order() {
         let base = |name| base_type(name, Arch::X86_64);
-        for name in ["unsigned long", "long unsigned int", "unsigned long long", "long int unsigned long", "u64"] {
+        for name in [
+            "unsigned long",
+            "long unsigned int",
+            "unsigned long long",
+            "long int unsigned long",
+            "u64",
+        ] {
             assert_eq!(base(name), Some(number(8, false)), "{name}");
         }
         for name in ["int", "signed", "signed int", "int32_t"] {
@@ -112,13 +151,32 @@ mod tests {
         assert_eq!(base("short"), Some(number(2, true)));
         assert_eq!(base("unsigned __int128"), Some(number(16, false)));
         assert_eq!(base("long double"), Some(TypeKind::Float { size: 16 }));
-        assert_eq!(base("char"), Some(TypeKind::Int { size: 1, signed: true, class: IntClass::Char }));
+        assert_eq!(
+            base("char"),
+            Some(TypeKind::Int {
+                size: 1,
+                signed: true,
+                class: IntClass::Char
+            })
+        );
         assert_eq!(
             base_type("char", Arch::Aarch64),
-            Some(TypeKind::Int { size: 1, signed: false, class: IntClass::Char })
+            Some(TypeKind::Int {
+                size: 1,
+                signed: false,
+                class: IntClass::Char
+            })
         );
-        for name in ["", "signed unsigned", "long short", "long char", "long float", "double double", "foo", "int int"]
-        {
+        for name in [
+            "",
+            "signed unsigned",
+            "long short",
+            "long char",
+            "long float",
+            "double double",
+            "foo",
+            "int int",
+        ] {
             assert_eq!(base(name), None, "{name}");
         }
     }

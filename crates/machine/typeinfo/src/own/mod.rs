@@ -44,12 +44,22 @@ pub struct MemberDef {
 impl MemberDef {
     /// Creates a plain member.
     pub fn new(name: &str, ty: TypeRef) -> Self {
-        Self { name: Some(name.to_owned()), ty, bits: None, align: None }
+        Self {
+            name: Some(name.to_owned()),
+            ty,
+            bits: None,
+            align: None,
+        }
     }
 
     /// Creates a member without a name.
     pub fn anonymous(ty: TypeRef) -> Self {
-        Self { name: None, ty, bits: None, align: None }
+        Self {
+            name: None,
+            ty,
+            bits: None,
+            align: None,
+        }
     }
 
     /// Makes the member a bit-field of this width.
@@ -105,13 +115,23 @@ pub(crate) struct Placed {
 
 impl Own {
     pub(crate) fn new() -> Self {
-        let void = OwnType { kind: Some(TypeKind::Void), ..OwnType::default() };
-        Self { types: vec![void], named: HashMap::new(), made: HashMap::from([(TypeKind::Void, 0)]) }
+        let void = OwnType {
+            kind: Some(TypeKind::Void),
+            ..OwnType::default()
+        };
+        Self {
+            types: vec![void],
+            named: HashMap::new(),
+            made: HashMap::from([(TypeKind::Void, 0)]),
+        }
     }
 
     fn add(&mut self, ty: OwnType) -> Result<u32, TypeError> {
         if self.types.len() >= MAX_TYPES {
-            return Err(TypeError::TooMany { what: "types defined by a script", limit: MAX_TYPES as u64 });
+            return Err(TypeError::TooMany {
+                what: "types defined by a script",
+                limit: MAX_TYPES as u64,
+            });
         }
         self.types.push(ty);
         Ok(self.types.len() as u32 - 1)
@@ -136,19 +156,31 @@ impl Own {
     pub(crate) fn make(&mut self, kind: TypeKind) -> Result<TypeRef, TypeError> {
         let id = match self.made.get(&kind) {
             Some(id) => *id,
-            None => self.add(OwnType { kind: Some(kind), ..OwnType::default() })?,
+            None => self.add(OwnType {
+                kind: Some(kind),
+                ..OwnType::default()
+            })?,
         };
         self.made.insert(kind, id);
         Ok(TypeRef::new(SourceId::OWN, id))
     }
 
     /// Returns the type of this name; creates it if there is none yet.
-    pub(crate) fn name(&mut self, space: NameKind, name: &str, kind: TypeKind) -> Result<TypeRef, TypeError> {
+    pub(crate) fn name(
+        &mut self,
+        space: NameKind,
+        name: &str,
+        kind: TypeKind,
+    ) -> Result<TypeRef, TypeError> {
         let key = (space, name.to_owned());
         if let Some(id) = self.named.get(&key) {
             return Ok(TypeRef::new(SourceId::OWN, *id));
         }
-        let id = self.add(OwnType { name: Some(name.to_owned()), kind: Some(kind), ..OwnType::default() })?;
+        let id = self.add(OwnType {
+            name: Some(name.to_owned()),
+            kind: Some(kind),
+            ..OwnType::default()
+        })?;
         self.named.insert(key, id);
         Ok(TypeRef::new(SourceId::OWN, id))
     }
@@ -165,7 +197,10 @@ impl Own {
         if !matches!(known.kind, Some(TypeKind::Forward { .. })) {
             return Ok(None);
         }
-        *known = OwnType { name: Some(name), ..ty };
+        *known = OwnType {
+            name: Some(name),
+            ..ty
+        };
         Ok(Some(place))
     }
 
@@ -177,19 +212,41 @@ impl Own {
         align: u64,
         members: Vec<Placed>,
     ) -> Result<Option<TypeRef>, TypeError> {
-        let tag = if matches!(kind, TypeKind::Union { .. }) { Tag::Union } else { Tag::Struct };
+        let tag = if matches!(kind, TypeKind::Union { .. }) {
+            Tag::Union
+        } else {
+            Tag::Struct
+        };
         let members = members.into_iter().map(|member| OwnMember {
             name: member.def.name,
             ty: member.def.ty,
             bit_offset: member.bit_offset,
             bit_size: member.def.bits,
         });
-        self.complete(tag, OwnType { name, kind: Some(kind), align, members: members.collect(), ..OwnType::default() })
+        self.complete(
+            tag,
+            OwnType {
+                name,
+                kind: Some(kind),
+                align,
+                members: members.collect(),
+                ..OwnType::default()
+            },
+        )
     }
 
     /// Adds an enumeration. `None` if one of this name is defined.
-    pub(crate) fn enumeration(&mut self, def: EnumDef, kind: TypeKind) -> Result<Option<TypeRef>, TypeError> {
-        let ty = OwnType { name: def.name, kind: Some(kind), values: def.values, ..OwnType::default() };
+    pub(crate) fn enumeration(
+        &mut self,
+        def: EnumDef,
+        kind: TypeKind,
+    ) -> Result<Option<TypeRef>, TypeError> {
+        let ty = OwnType {
+            name: def.name,
+            kind: Some(kind),
+            values: def.values,
+            ..OwnType::default()
+        };
         self.complete(Tag::Enum, ty)
     }
 
@@ -204,22 +261,42 @@ impl Source for Own {
         // A reference from another store means nothing here.
         let own = self.at(ty);
         let kind = own.and_then(|own| own.kind).unwrap_or(TypeKind::Void);
-        Ok(Type { name: own.and_then(|own| own.name.as_deref()), kind })
+        Ok(Type {
+            name: own.and_then(|own| own.name.as_deref()),
+            kind,
+        })
     }
 
     fn members(&self, ty: TypeRef) -> Result<Vec<Member<'_>>, TypeError> {
-        let members = self.at(ty).map(|ty| ty.members.as_slice()).unwrap_or_default();
+        let members = self
+            .at(ty)
+            .map(|ty| ty.members.as_slice())
+            .unwrap_or_default();
         let member = |member: &OwnMember| (member.ty, member.bit_offset, member.bit_size);
         Ok(members
             .iter()
             .map(|m| (m.name.as_deref(), member(m)))
-            .map(|(name, (ty, bit_offset, bit_size))| Member { name, ty, bit_offset, bit_size })
+            .map(|(name, (ty, bit_offset, bit_size))| Member {
+                name,
+                ty,
+                bit_offset,
+                bit_size,
+            })
             .collect())
     }
 
     fn enumerators(&self, ty: TypeRef) -> Result<Vec<Enumerator<'_>>, TypeError> {
-        let values = self.at(ty).map(|ty| ty.values.as_slice()).unwrap_or_default();
-        Ok(values.iter().map(|(name, value)| Enumerator { name, value: *value }).collect())
+        let values = self
+            .at(ty)
+            .map(|ty| ty.values.as_slice())
+            .unwrap_or_default();
+        Ok(values
+            .iter()
+            .map(|(name, value)| Enumerator {
+                name,
+                value: *value,
+            })
+            .collect())
     }
 
     /// Returns no parameters: scripts define no functions.
@@ -237,11 +314,18 @@ impl Source for Own {
     }
 
     fn visit<'s>(&'s self, kind: NameKind, visit: Visit<'_, 's>) -> Result<(), TypeError> {
-        let mut ids: Vec<u32> = self.named.iter().filter(|((k, _), _)| *k == kind).map(|(_, id)| *id).collect();
+        let mut ids: Vec<u32> = self
+            .named
+            .iter()
+            .filter(|((k, _), _)| *k == kind)
+            .map(|(_, id)| *id)
+            .collect();
         ids.sort_unstable();
         for id in ids {
             let ty = TypeRef::new(SourceId::OWN, id);
-            let defined = self.at(ty).filter(|ty| !matches!(ty.kind, Some(TypeKind::Forward { .. })));
+            let defined = self
+                .at(ty)
+                .filter(|ty| !matches!(ty.kind, Some(TypeKind::Forward { .. })));
             if let Some(name) = defined.and_then(|ty| ty.name.as_deref())
                 && !visit(name, ty)
             {
@@ -252,8 +336,17 @@ impl Source for Own {
     }
 
     fn find_enumerator(&self, name: &str) -> Result<Option<(TypeRef, i64)>, TypeError> {
-        let value = |ty: &OwnType| ty.values.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
-        let found = self.types.iter().enumerate().find_map(|(id, ty)| value(ty).map(|value| (id, value)));
+        let value = |ty: &OwnType| {
+            ty.values
+                .iter()
+                .find(|(known, _)| known == name)
+                .map(|(_, value)| *value)
+        };
+        let found = self
+            .types
+            .iter()
+            .enumerate()
+            .find_map(|(id, ty)| value(ty).map(|value| (id, value)));
         Ok(found.map(|(id, value)| (TypeRef::new(SourceId::OWN, id as u32), value)))
     }
 }

@@ -18,9 +18,11 @@ impl TypeStore<'_> {
     pub fn require(&self, kind: NameKind, name: &str) -> Result<TypeRef, TypeError> {
         match self.find(kind, name)? {
             Some(ty) => Ok(ty),
-            None => {
-                Err(TypeError::NoName { kind: kind.words(), name: name.to_owned(), nearest: self.nearest(kind, name) })
-            }
+            None => Err(TypeError::NoName {
+                kind: kind.words(),
+                name: name.to_owned(),
+                nearest: self.nearest(kind, name),
+            }),
         }
     }
 
@@ -54,14 +56,24 @@ impl TypeStore<'_> {
     }
 
     /// Finds a function of a source by its name, in DWARF also by its linkage name.
-    pub fn function<'s>(&'s self, source: SourceId, name: &'s str) -> Result<Option<Function<'s>>, TypeError> {
+    pub fn function<'s>(
+        &'s self,
+        source: SourceId,
+        name: &'s str,
+    ) -> Result<Option<Function<'s>>, TypeError> {
         let Some(ty) = self.find_in(source, NameKind::Func, name)? else {
             return Ok(None);
         };
         let TypeKind::Func { returns, variadic } = self.get(ty)?.kind else {
             return Ok(None);
         };
-        Ok(Some(Function { ty, name, params: self.params(ty)?, returns, variadic }))
+        Ok(Some(Function {
+            ty,
+            name,
+            params: self.params(ty)?,
+            returns,
+            variadic,
+        }))
     }
 
     /// Returns the variables of a source with this name (DWARF only): several units may each have
@@ -77,12 +89,17 @@ impl TypeStore<'_> {
         };
         let mut params = self.params(ty)?;
         for prefix in NAMING {
-            let Some(function) = self.find_in(ty.source, NameKind::Func, &format!("{prefix}{name}"))? else {
+            let Some(function) =
+                self.find_in(ty.source, NameKind::Func, &format!("{prefix}{name}"))?
+            else {
                 continue;
             };
             let named = self.params(function)?;
             if named.len() == params.len() {
-                params.iter_mut().zip(named).for_each(|(param, named)| param.name = named.name);
+                params
+                    .iter_mut()
+                    .zip(named)
+                    .for_each(|(param, named)| param.name = named.name);
                 break;
             }
         }
@@ -94,12 +111,20 @@ impl TypeStore<'_> {
 
     /// Returns the value of an enumerator by its name.
     pub fn enum_value(&self, ty: TypeRef, name: &str) -> Result<Option<i64>, TypeError> {
-        Ok(self.enumerators(ty)?.iter().find(|e| e.name == name).map(|e| e.value))
+        Ok(self
+            .enumerators(ty)?
+            .iter()
+            .find(|e| e.name == name)
+            .map(|e| e.value))
     }
 
     /// Returns the first enumerator's name that has this value.
     pub fn enum_name(&self, ty: TypeRef, value: i64) -> Result<Option<&str>, TypeError> {
-        Ok(self.enumerators(ty)?.iter().find(|e| e.value == value).map(|e| e.name))
+        Ok(self
+            .enumerators(ty)?
+            .iter()
+            .find(|e| e.value == value)
+            .map(|e| e.name))
     }
 
     /// Finds an enumerator by its name alone, as C scripts use it; returns the enumeration and the

@@ -39,7 +39,12 @@ impl std::fmt::Debug for TypeStore<'_> {
 impl<'data> TypeStore<'data> {
     /// Creates a store that knows only the types of C.
     pub fn new(abi: Arch) -> Self {
-        Self { abi, own: Own::new(), sources: Vec::new(), bases: Vec::new() }
+        Self {
+            abi,
+            own: Own::new(),
+            sources: Vec::new(),
+            bases: Vec::new(),
+        }
     }
 
     /// Returns the architecture whose layout rules it follows.
@@ -54,9 +59,16 @@ impl<'data> TypeStore<'data> {
     }
 
     /// Adds a module's BTF, made by [`Btf::parse_split`], on top of the kernel's that was added before.
-    pub fn add_split_btf(&mut self, btf: Btf<'data>, base: SourceId) -> Result<SourceId, TypeError> {
+    pub fn add_split_btf(
+        &mut self,
+        btf: Btf<'data>,
+        base: SourceId,
+    ) -> Result<SourceId, TypeError> {
         if !self.bases.contains(&(base, true)) {
-            return Err(TypeError::WrongKind { name: "the base".to_owned(), expected: "BTF that was added before" });
+            return Err(TypeError::WrongKind {
+                name: "the base".to_owned(),
+                expected: "BTF that was added before",
+            });
         }
         let id = self.next_source()?;
         Ok(self.add(id, Box::new(btf.placed(id, base)), false))
@@ -70,7 +82,10 @@ impl<'data> TypeStore<'data> {
 
     fn next_source(&self) -> Result<SourceId, TypeError> {
         if self.sources.len() >= MAX_SOURCES {
-            return Err(TypeError::TooMany { what: "sources of types", limit: MAX_SOURCES as u64 });
+            return Err(TypeError::TooMany {
+                what: "sources of types",
+                limit: MAX_SOURCES as u64,
+            });
         }
         Ok(SourceId(self.sources.len() as u16 + 1))
     }
@@ -83,7 +98,9 @@ impl<'data> TypeStore<'data> {
 
     /// Returns the source of this id. For an id of another store, our own types may answer.
     pub(crate) fn source(&self, id: SourceId) -> &dyn Source {
-        let added = usize::from(id.0).checked_sub(1).and_then(|index| self.sources.get(index));
+        let added = usize::from(id.0)
+            .checked_sub(1)
+            .and_then(|index| self.sources.get(index));
         added.map_or(&self.own as &dyn Source, |source| source.as_ref())
     }
 
@@ -95,7 +112,10 @@ impl<'data> TypeStore<'data> {
     /// Returns a type's name and kind.
     pub fn get(&self, ty: TypeRef) -> Result<Type<'_>, TypeError> {
         if ty.is_void() {
-            return Ok(Type { name: None, kind: TypeKind::Void });
+            return Ok(Type {
+                name: None,
+                kind: TypeKind::Void,
+            });
         }
         self.source(ty.source).get(ty)
     }
@@ -111,14 +131,21 @@ impl<'data> TypeStore<'data> {
                 _ => return Ok(at),
             }
         }
-        Err(TypeError::TooDeep { name: format!("#{}", ty.id), limit: MAX_CHAIN })
+        Err(TypeError::TooDeep {
+            name: format!("#{}", ty.id),
+            limit: MAX_CHAIN,
+        })
     }
 
     /// Returns the definition of a declared struct, union or enum: from its own source, or else
     /// from the others. Returns the type itself if it is not a declaration, or if there is no
     /// definition.
     pub fn complete(&self, ty: TypeRef) -> Result<TypeRef, TypeError> {
-        let Type { name: Some(name), kind: TypeKind::Forward { tag } } = self.get(ty)? else {
+        let Type {
+            name: Some(name),
+            kind: TypeKind::Forward { tag },
+        } = self.get(ty)?
+        else {
             return Ok(ty);
         };
         if let Some(found) = self.find_in(ty.source, tag.into(), name)? {
@@ -144,12 +171,23 @@ impl<'data> TypeStore<'data> {
                 | TypeKind::Enum { size, .. } => u64::from(size),
                 TypeKind::Struct { size } | TypeKind::Union { size } => size,
                 TypeKind::Array { element, count: n } => {
-                    count = count.checked_mul(n.unwrap_or(0)).ok_or_else(|| self.too_deep(ty))?;
+                    count = count
+                        .checked_mul(n.unwrap_or(0))
+                        .ok_or_else(|| self.too_deep(ty))?;
                     at = element;
                     continue;
                 }
-                TypeKind::Forward { .. } => return Err(TypeError::Incomplete { name: self.display(at) }),
-                _ => return Err(TypeError::WrongKind { name: self.display(at), expected: "a type that has a size" }),
+                TypeKind::Forward { .. } => {
+                    return Err(TypeError::Incomplete {
+                        name: self.display(at),
+                    });
+                }
+                _ => {
+                    return Err(TypeError::WrongKind {
+                        name: self.display(at),
+                        expected: "a type that has a size",
+                    });
+                }
             };
             return size.checked_mul(count).ok_or_else(|| self.too_deep(ty));
         }
@@ -157,7 +195,10 @@ impl<'data> TypeStore<'data> {
     }
 
     pub(crate) fn too_deep(&self, ty: TypeRef) -> TypeError {
-        TypeError::TooDeep { name: self.display(ty), limit: MAX_CHAIN }
+        TypeError::TooDeep {
+            name: self.display(ty),
+            limit: MAX_CHAIN,
+        }
     }
 
     /// Returns the members of a struct or union as its definition lists them; looks through
@@ -184,7 +225,9 @@ impl<'data> TypeStore<'data> {
 
     /// Returns the kernel's id of a type; `None` for types that are not from BTF.
     pub fn btf_id(&self, ty: TypeRef) -> Option<BtfId> {
-        self.source(ty.source).btf_id(ty).map(|(source, id)| BtfId { source, id })
+        self.source(ty.source)
+            .btf_id(ty)
+            .map(|(source, id)| BtfId { source, id })
     }
 
     /// Finds the first definition with this name: the script's own, then the sources' in the order
@@ -199,7 +242,12 @@ impl<'data> TypeStore<'data> {
     }
 
     /// Finds the first definition with this name in one source.
-    pub fn find_in(&self, source: SourceId, kind: NameKind, name: &str) -> Result<Option<TypeRef>, TypeError> {
+    pub fn find_in(
+        &self,
+        source: SourceId,
+        kind: NameKind,
+        name: &str,
+    ) -> Result<Option<TypeRef>, TypeError> {
         self.source(source).find(kind, name)
     }
 }

@@ -27,11 +27,20 @@ struct Case {
 
 /// Builds a struct of random members: a third of them bit-fields, some without a name, some that
 /// begin a new unit.
-fn case(number: usize, random: &mut impl FnMut(u64) -> u64, types: &mut TypeStore<'_>, earlier: &[TypeRef]) -> Case {
+fn case(
+    number: usize,
+    random: &mut impl FnMut(u64) -> u64,
+    types: &mut TypeStore<'_>,
+    earlier: &[TypeRef],
+) -> Case {
     let union = random(8) == 0;
     let packed = random(5) == 0;
     let align = (random(6) == 0).then(|| 1 << random(6));
-    let (word, mut text, mut members) = (if union { "union" } else { "struct" }, String::new(), Vec::new());
+    let (word, mut text, mut members) = (
+        if union { "union" } else { "struct" },
+        String::new(),
+        Vec::new(),
+    );
     for index in 0..=random(9) {
         let name = format!("m{index}");
         let (base, count) = TYPES[random(TYPES.len() as u64) as usize];
@@ -41,7 +50,11 @@ fn case(number: usize, random: &mut impl FnMut(u64) -> u64, types: &mut TypeStor
             let width = random(types.size_of(ty).unwrap() * 8 + 1) as u32;
             let named = width > 0 && random(6) > 0;
             let _ = write!(text, "{base} {}: {width}; ", if named { &name } else { "" });
-            let def = if named { MemberDef::new(&name, ty) } else { MemberDef::anonymous(ty) };
+            let def = if named {
+                MemberDef::new(&name, ty)
+            } else {
+                MemberDef::anonymous(ty)
+            };
             members.push(def.bits(width));
         } else if random(6) == 0 && !earlier.is_empty() {
             let inner = random(earlier.len() as u64) as usize;
@@ -56,7 +69,10 @@ fn case(number: usize, random: &mut impl FnMut(u64) -> u64, types: &mut TypeStor
                 let _ = write!(text, " __attribute__((aligned({align})))");
             }
             text.push_str("; ");
-            members.push(MemberDef { align, ..MemberDef::new(&name, ty) });
+            members.push(MemberDef {
+                align,
+                ..MemberDef::new(&name, ty)
+            });
         }
     }
     let mut attributes = String::new();
@@ -68,7 +84,16 @@ fn case(number: usize, random: &mut impl FnMut(u64) -> u64, types: &mut TypeStor
     }
     let name = format!("s{number}");
     let c = format!("{word} {attributes}{name} {{ {text}}};");
-    Case { c, def: RecordDef { union, name: Some(name), members, packed, align } }
+    Case {
+        c,
+        def: RecordDef {
+            union,
+            name: Some(name),
+            members,
+            packed,
+            align,
+        },
+    }
 }
 
 trait Arrays {
@@ -84,7 +109,9 @@ impl Arrays for TypeStore<'_> {
 fn random() -> impl FnMut(u64) -> u64 {
     let mut seed = 42_u64;
     move |below| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) % below
     }
 }
@@ -103,7 +130,10 @@ fn probe(cases: &[Case]) -> String {
     for case in cases {
         let name = case.def.name.as_deref().unwrap();
         let word = if case.def.union { "union" } else { "struct" };
-        let _ = writeln!(text, "printf(\"{name} - %zu %zu\\n\", sizeof({word} {name}), _Alignof({word} {name}));");
+        let _ = writeln!(
+            text,
+            "printf(\"{name} - %zu %zu\\n\", sizeof({word} {name}), _Alignof({word} {name}));"
+        );
         for member in &case.def.members {
             let Some(field) = &member.name else { continue };
             let set = match member.bits {
@@ -128,12 +158,21 @@ fn run(elf: &[u8]) -> HashMap<(String, String), (u64, u64)> {
     let text = String::from_utf8(output.stdout).unwrap();
     let line = |line: &str| {
         let words: Vec<&str> = line.split(' ').collect();
-        ((words[0].to_owned(), words[1].to_owned()), (words[2].parse().unwrap_or(0), words[3].parse().unwrap()))
+        (
+            (words[0].to_owned(), words[1].to_owned()),
+            (words[2].parse().unwrap_or(0), words[3].parse().unwrap()),
+        )
     };
     text.lines().map(line).collect()
 }
 
-fn compare(types: &TypeStore<'_>, ty: TypeRef, case: &Case, truth: &HashMap<(String, String), (u64, u64)>, who: &str) {
+fn compare(
+    types: &TypeStore<'_>,
+    ty: TypeRef,
+    case: &Case,
+    truth: &HashMap<(String, String), (u64, u64)>,
+    who: &str,
+) {
     let name = case.def.name.clone().unwrap();
     let (size, align) = truth[&(name.clone(), "-".to_owned())];
     assert_eq!(types.size_of(ty), Ok(size), "{who}: {}", case.c);
@@ -144,10 +183,17 @@ fn compare(types: &TypeStore<'_>, ty: TypeRef, case: &Case, truth: &HashMap<(Str
         let Some(field) = &member.name else { continue };
         let (first, bits) = truth[&(name.clone(), field.clone())];
         let found = types.member(ty, field).unwrap();
-        let size = found.bit_size.map_or_else(|| types.size_of(found.ty).unwrap() * 8, u64::from);
+        let size = found
+            .bit_size
+            .map_or_else(|| types.size_of(found.ty).unwrap() * 8, u64::from);
         // A struct without bits in it leaves no mark.
         if size > 0 && bits == size {
-            assert_eq!((found.bit_offset, size), (first, bits), "{who}: {field} of {}", case.c);
+            assert_eq!(
+                (found.bit_offset, size),
+                (first, bits),
+                "{who}: {field} of {}",
+                case.c
+            );
         } else {
             assert_eq!(size, bits, "{who}: {field} of {}", case.c);
         }
@@ -165,21 +211,32 @@ fn random_structs() {
         cases.push(case);
     }
     let source = probe(&cases);
-    for options in
-        [&["-g", "-gdwarf-5"][..], &["-g", "-gdwarf-4", "-fdebug-types-section"], &["-gdwarf-2", "-gstrict-dwarf"]]
-    {
-        let Some(elf) = gcc(&source, options) else { return };
+    for options in [
+        &["-g", "-gdwarf-5"][..],
+        &["-g", "-gdwarf-4", "-fdebug-types-section"],
+        &["-gdwarf-2", "-gstrict-dwarf"],
+    ] {
+        let Some(elf) = gcc(&source, options) else {
+            return;
+        };
         let truth = run(&elf);
         let mut read = TypeStore::new(Arch::X86_64);
-        read.add_dwarf(Dwarf::new(DwarfSections::from_elf(&elf).unwrap()).unwrap()).unwrap();
+        read.add_dwarf(Dwarf::new(DwarfSections::from_elf(&elf).unwrap()).unwrap())
+            .unwrap();
         for (case, ty) in cases.iter().zip(&made) {
             compare(&types, *ty, case, &truth, "script");
             // GCC leaves out types without a variable in the program.
             if case.def.members.iter().all(|member| member.name.is_none()) {
                 continue;
             }
-            let kind = if case.def.union { NameKind::Union } else { NameKind::Struct };
-            let found = read.require(kind, case.def.name.as_deref().unwrap()).unwrap();
+            let kind = if case.def.union {
+                NameKind::Union
+            } else {
+                NameKind::Struct
+            };
+            let found = read
+                .require(kind, case.def.name.as_deref().unwrap())
+                .unwrap();
             compare(&read, found, case, &truth, &format!("{options:?}"));
         }
     }
@@ -199,36 +256,77 @@ int main(int argc, char **argv) { return open_it(&g, argv[0], inlined(argc, 3));
 
 #[test]
 fn what_a_program_has() {
-    for options in [&["-g", "-O0"][..], &["-g", "-O2"], &["-gdwarf-4", "-O2"], &["-gdwarf-5", "-fdebug-types-section"]]
-    {
-        let Some(elf) = gcc(PROGRAM, options) else { return };
+    for options in [
+        &["-g", "-O0"][..],
+        &["-g", "-O2"],
+        &["-gdwarf-4", "-O2"],
+        &["-gdwarf-5", "-fdebug-types-section"],
+    ] {
+        let Some(elf) = gcc(PROGRAM, options) else {
+            return;
+        };
         let mut types = TypeStore::new(Arch::X86_64);
-        let source = types.add_dwarf(Dwarf::new(DwarfSections::from_elf(&elf).unwrap()).unwrap()).unwrap();
+        let source = types
+            .add_dwarf(Dwarf::new(DwarfSections::from_elf(&elf).unwrap()).unwrap())
+            .unwrap();
         let open = types.function(source, "open_it").unwrap().unwrap();
-        assert_eq!(types.display(open.ty), "int open_it(struct in *first, const char *path, long unsigned int flags)");
+        assert_eq!(
+            types.display(open.ty),
+            "int open_it(struct in *first, const char *path, long unsigned int flags)"
+        );
         assert_eq!(open.params[1].name, Some("path"));
         let inlined = types.function(source, "inlined").unwrap().unwrap();
-        assert_eq!(types.display(inlined.ty), "long int inlined(long int x, char y)");
+        assert_eq!(
+            types.display(inlined.ty),
+            "long int inlined(long int x, char y)"
+        );
         assert!(types.function(source, "printed").unwrap().unwrap().variadic);
 
         let state = types.require(NameKind::Enum, "nvmf_tgt_state").unwrap();
         assert_eq!(types.enum_name(state, 200), Ok(Some("RUNNING")));
         assert_eq!(types.enum_value(state, "ERROR"), Ok(Some(255)));
-        assert_eq!(types.find_enumerator("BELOW").unwrap().map(|(_, value)| value), Some(-3));
-        assert_eq!(types.find_enumerator("WIDE").unwrap().map(|(_, value)| value), Some(-1));
+        assert_eq!(
+            types
+                .find_enumerator("BELOW")
+                .unwrap()
+                .map(|(_, value)| value),
+            Some(-3)
+        );
+        assert_eq!(
+            types
+                .find_enumerator("WIDE")
+                .unwrap()
+                .map(|(_, value)| value),
+            Some(-1)
+        );
 
         let inner = types.require(NameKind::Typedef, "in_t").unwrap();
         assert_eq!(types.path(inner, "hi").unwrap().byte_offset(), 18);
-        assert_eq!(types.path(inner, "rows[1][2]").unwrap().byte_offset(), 32 + 20);
-        assert_eq!(types.size_of(types.member(inner, "tail").unwrap().ty), Ok(0));
-        let definition = types.definition(types.require(NameKind::Struct, "later").unwrap(), true).unwrap();
-        assert!(definition.contains("int (*call)(const char *, ...); /* 24 8 */"), "{definition}");
+        assert_eq!(
+            types.path(inner, "rows[1][2]").unwrap().byte_offset(),
+            32 + 20
+        );
+        assert_eq!(
+            types.size_of(types.member(inner, "tail").unwrap().ty),
+            Ok(0)
+        );
+        let definition = types
+            .definition(types.require(NameKind::Struct, "later").unwrap(), true)
+            .unwrap();
         assert!(
-            definition.contains("const volatile int *p;") || definition.contains("volatile const int *p;"),
+            definition.contains("int (*call)(const char *, ...); /* 24 8 */"),
+            "{definition}"
+        );
+        assert!(
+            definition.contains("const volatile int *p;")
+                || definition.contains("volatile const int *p;"),
             "{definition}"
         );
         let text = types.definition(inner, false).unwrap();
-        assert!(text.contains("int rows[2][3];") && text.contains("char tail[];"), "{text}");
+        assert!(
+            text.contains("int rows[2][3];") && text.contains("char tail[];"),
+            "{text}"
+        );
         assert!(types.find(NameKind::Struct, "nosuch").unwrap().is_none());
         assert_eq!(types.nearest(NameKind::Struct, "latr"), ["later"]);
     }

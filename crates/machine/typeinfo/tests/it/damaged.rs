@@ -9,8 +9,8 @@ fn btf() -> Vec<u8> {
     let strings = b"\0int\0foo\0a\0b\0fn\0E\0X\0";
     let info = |kind: u32, parts: u32| kind << 24 | parts;
     let types: Vec<u32> = [
-        vec![1, info(1, 0), 4, 1 << 24 | 32],                        // 1: int
-        vec![0, info(2, 0), 3],                                      // 2: struct foo *
+        vec![1, info(1, 0), 4, 1 << 24 | 32], // 1: int
+        vec![0, info(2, 0), 3],               // 2: struct foo *
         vec![5, info(4, 2) | 1 << 31, 16, 9, 1, 3 << 24, 11, 2, 64], // 3: struct foo { int a : 3; struct foo *b; }
         vec![0, info(3, 0), 0, 3, 1, 2],                             // 4: struct foo [2]
         vec![16, info(6, 1) | 1 << 31, 4, 18, 7],                    // 5: enum E { X = 7 }
@@ -27,7 +27,10 @@ fn btf() -> Vec<u8> {
     let len = types.len() as u32 * 4;
     let header = [0, len, len, strings.len() as u32];
     let mut bytes = vec![0x9f, 0xeb, 1, 0, 24, 0, 0, 0];
-    header.iter().chain(&types).for_each(|word| bytes.extend(word.to_le_bytes()));
+    header
+        .iter()
+        .chain(&types)
+        .for_each(|word| bytes.extend(word.to_le_bytes()));
     bytes.extend(strings);
     bytes
 }
@@ -57,7 +60,10 @@ fn the_sound_one_is_read() {
     );
     let function = types.function(source, "fn").unwrap().unwrap();
     assert_eq!(types.display(function.ty), "int fn(struct foo *a, ...)");
-    assert_eq!(types.find_enumerator("X").unwrap().map(|(_, value)| value), Some(7));
+    assert_eq!(
+        types.find_enumerator("X").unwrap().map(|(_, value)| value),
+        Some(7)
+    );
     ask_everything(&types, source);
 }
 
@@ -89,7 +95,9 @@ in_t g; enum state s; int fn(struct in *first, const char *second, ...) { return
 
 #[test]
 fn damaged_dwarf() {
-    let Some(elf) = gcc(PROGRAM, &["-gdwarf-5", "-c"]) else { return };
+    let Some(elf) = gcc(PROGRAM, &["-gdwarf-5", "-c"]) else {
+        return;
+    };
     let mut whole = DwarfSections::default();
     let parts = DwarfSections::locate(&elf).unwrap();
     for part in &parts {
@@ -112,7 +120,9 @@ fn damaged_dwarf() {
         }
         let mut sections = whole;
         sections.set(part.name, &data);
-        let Ok(dwarf) = Dwarf::new(sections) else { continue };
+        let Ok(dwarf) = Dwarf::new(sections) else {
+            continue;
+        };
         let mut types = TypeStore::new(Arch::X86_64);
         let source = types.add_dwarf(dwarf).unwrap();
         ask_everything(&types, source);

@@ -31,20 +31,36 @@ struct Dumped {
 fn quoted(line: &str) -> (String, &str) {
     let (_, rest) = line.split_once('\'').unwrap();
     let (name, rest) = rest.split_once('\'').unwrap();
-    (if name == "(anon)" { String::new() } else { name.to_owned() }, rest)
+    (
+        if name == "(anon)" {
+            String::new()
+        } else {
+            name.to_owned()
+        },
+        rest,
+    )
 }
 
 fn fields(text: &str) -> HashMap<String, i64> {
-    let pairs = text.split_whitespace().filter_map(|word| word.split_once('='));
+    let pairs = text
+        .split_whitespace()
+        .filter_map(|word| word.split_once('='));
     let number = |value: &str| {
         let value = value.trim_end_matches(['U', 'L']);
-        value.parse::<i64>().or_else(|_| value.parse::<u64>().map(u64::cast_signed)).ok()
+        value
+            .parse::<i64>()
+            .or_else(|_| value.parse::<u64>().map(u64::cast_signed))
+            .ok()
     };
-    pairs.filter_map(|(key, value)| Some((key.to_owned(), number(value)?))).collect()
+    pairs
+        .filter_map(|(key, value)| Some((key.to_owned(), number(value)?)))
+        .collect()
 }
 
 fn dump() -> Option<HashMap<u32, Dumped>> {
-    let output = testkit::command("bpftool").args(["btf", "dump", "file", PATH, "format", "raw"]).output();
+    let output = testkit::command("bpftool")
+        .args(["btf", "dump", "file", PATH, "format", "raw"])
+        .output();
     let Some(output) = output.ok().filter(|output| output.status.success()) else {
         testkit::kernel::skip_if_permitted("bpftool", "no bpftool");
         return None;
@@ -57,25 +73,46 @@ fn dump() -> Option<HashMap<u32, Dumped>> {
             let (kind, _) = rest.split_once(' ').unwrap();
             let (name, tail) = quoted(rest);
             last = id.parse().unwrap();
-            types.insert(last, Dumped { kind: kind.to_owned(), name, fields: fields(tail), parts: Vec::new() });
+            types.insert(
+                last,
+                Dumped {
+                    kind: kind.to_owned(),
+                    name,
+                    fields: fields(tail),
+                    parts: Vec::new(),
+                },
+            );
         } else if line.starts_with("\t'") {
             let (name, tail) = quoted(line);
-            types.get_mut(&last).unwrap().parts.push((name, fields(tail)));
+            types
+                .get_mut(&last)
+                .unwrap()
+                .parts
+                .push((name, fields(tail)));
         }
     }
     Some(types)
 }
 
 fn id(types: &TypeStore<'_>, ty: TypeRef) -> i64 {
-    if ty.is_void() { 0 } else { types.btf_id(ty).unwrap().id.into() }
+    if ty.is_void() {
+        0
+    } else {
+        types.btf_id(ty).unwrap().id.into()
+    }
 }
 
 /// Every named struct, union, enum, typedef and function, found by a listing and compared whole.
 #[test]
 fn all_is_as_bpftool_says() {
-    let (Some(bytes), Some(dumped)) = (kernel(), dump()) else { return };
+    let (Some(bytes), Some(dumped)) = (kernel(), dump()) else {
+        return;
+    };
     let types = store(&bytes);
-    let source = types.require(NameKind::Struct, "task_struct").unwrap().source();
+    let source = types
+        .require(NameKind::Struct, "task_struct")
+        .unwrap()
+        .source();
     let mut queue = Vec::new();
     for kind in NameKind::ALL {
         types
@@ -102,8 +139,15 @@ fn all_is_as_bpftool_says() {
                 assert_eq!(list.len(), theirs.parts.len());
                 for (member, (name, fields)) in list.iter().zip(&theirs.parts) {
                     assert_eq!(member.name.unwrap_or_default(), name);
-                    assert_eq!(member.bit_offset.cast_signed(), fields["bits_offset"], "{number} {name}");
-                    assert_eq!(member.bit_size.map(i64::from), fields.get("bitfield_size").copied());
+                    assert_eq!(
+                        member.bit_offset.cast_signed(),
+                        fields["bits_offset"],
+                        "{number} {name}"
+                    );
+                    assert_eq!(
+                        member.bit_size.map(i64::from),
+                        fields.get("bitfield_size").copied()
+                    );
                     assert_eq!(id(&types, member.ty), fields["type_id"]);
                     queue.push(member.ty);
                     members += 1;
@@ -113,11 +157,19 @@ fn all_is_as_bpftool_says() {
                 assert_eq!(Some(i64::from(size)), field("size"));
                 let list = types.enumerators(ty).unwrap();
                 let ours: Vec<_> = list.iter().map(|e| (e.name, e.value)).collect();
-                let theirs: Vec<_> = theirs.parts.iter().map(|(name, f)| (name.as_str(), f["val"])).collect();
+                let theirs: Vec<_> = theirs
+                    .parts
+                    .iter()
+                    .map(|(name, f)| (name.as_str(), f["val"]))
+                    .collect();
                 assert_eq!(ours, theirs, "{number} signed {signed}");
             }
             TypeKind::Func { returns, variadic } => {
-                let proto = if theirs.kind == "FUNC" { &dumped[&(field("type_id").unwrap() as u32)] } else { theirs };
+                let proto = if theirs.kind == "FUNC" {
+                    &dumped[&(field("type_id").unwrap() as u32)]
+                } else {
+                    theirs
+                };
                 assert_eq!(id(&types, returns), proto.fields["ret_type_id"]);
                 let list = types.params(ty).unwrap();
                 assert_eq!(list.len() + usize::from(variadic), proto.parts.len());
@@ -134,19 +186,37 @@ fn all_is_as_bpftool_says() {
                 assert_eq!(id(&types, element), theirs.fields["type_id"]);
                 queue.push(element);
             }
-            TypeKind::Pointer { target, .. } | TypeKind::Typedef { target } | TypeKind::Qualified { target, .. } => {
+            TypeKind::Pointer { target, .. }
+            | TypeKind::Typedef { target }
+            | TypeKind::Qualified { target, .. } => {
                 assert_eq!(Some(id(&types, target)), field("type_id"));
                 queue.push(target);
             }
-            TypeKind::Int { size, .. } | TypeKind::Float { size } => assert_eq!(Some(i64::from(size)), field("size")),
+            TypeKind::Int { size, .. } | TypeKind::Float { size } => {
+                assert_eq!(Some(i64::from(size)), field("size"));
+            }
             TypeKind::Forward { .. } => assert!(theirs.kind == "FWD" || theirs.parts.is_empty()),
             TypeKind::Void => panic!("{number} is void"),
         }
     }
-    let expected = |kind: &str| dumped.values().filter(|d| d.kind == kind && !d.name.is_empty()).count();
-    let found = |kind: &str| seen.iter().filter(|ty| dumped[&(id(&types, **ty) as u32)].kind == kind).count();
+    let expected = |kind: &str| {
+        dumped
+            .values()
+            .filter(|d| d.kind == kind && !d.name.is_empty())
+            .count()
+    };
+    let found = |kind: &str| {
+        seen.iter()
+            .filter(|ty| dumped[&(id(&types, **ty) as u32)].kind == kind)
+            .count()
+    };
     for kind in ["STRUCT", "UNION", "ENUM", "TYPEDEF", "FUNC", "INT"] {
-        assert!(found(kind) >= expected(kind), "{kind}: {} of {}", found(kind), expected(kind));
+        assert!(
+            found(kind) >= expected(kind),
+            "{kind}: {} of {}",
+            found(kind),
+            expected(kind)
+        );
     }
     assert!(members > 1_000, "{members} members compared");
 }
@@ -154,7 +224,9 @@ fn all_is_as_bpftool_says() {
 /// The first type of each kind and name is found by name.
 #[test]
 fn every_name_is_found() {
-    let (Some(bytes), Some(dumped)) = (kernel(), dump()) else { return };
+    let (Some(bytes), Some(dumped)) = (kernel(), dump()) else {
+        return;
+    };
     let types = store(&bytes);
     for (kind, theirs) in [
         (NameKind::Struct, "STRUCT"),
@@ -163,7 +235,10 @@ fn every_name_is_found() {
         (NameKind::Func, "FUNC"),
     ] {
         let mut first: HashMap<&str, u32> = HashMap::new();
-        for (id, dumped) in dumped.iter().filter(|(_, d)| d.kind == theirs && !d.name.is_empty()) {
+        for (id, dumped) in dumped
+            .iter()
+            .filter(|(_, d)| d.kind == theirs && !d.name.is_empty())
+        {
             let known = first.entry(&dumped.name).or_insert(*id);
             *known = (*known).min(*id);
         }
@@ -179,16 +254,45 @@ fn members_of_task_struct() {
     let Some(bytes) = kernel() else { return };
     let types = store(&bytes);
     let task = types.require(NameKind::Struct, "task_struct").unwrap();
-    assert_eq!(types.display(types.member(task, "pid").unwrap().ty), "pid_t");
-    assert_eq!(types.size_of(types.member(task, "comm").unwrap().ty), Ok(16));
-    assert_eq!(types.declare(types.member(task, "comm").unwrap().ty, "comm"), "char comm[16]");
-    assert_eq!(types.display(types.member(task, "mm").unwrap().ty), "struct mm_struct *");
-    let (comm, third) = (types.path(task, "comm").unwrap(), types.path(task, "comm[3]").unwrap());
+    assert_eq!(
+        types.display(types.member(task, "pid").unwrap().ty),
+        "pid_t"
+    );
+    assert_eq!(
+        types.size_of(types.member(task, "comm").unwrap().ty),
+        Ok(16)
+    );
+    assert_eq!(
+        types.declare(types.member(task, "comm").unwrap().ty, "comm"),
+        "char comm[16]"
+    );
+    assert_eq!(
+        types.display(types.member(task, "mm").unwrap().ty),
+        "struct mm_struct *"
+    );
+    let (comm, third) = (
+        types.path(task, "comm").unwrap(),
+        types.path(task, "comm[3]").unwrap(),
+    );
     assert_eq!(third.byte_offset(), comm.byte_offset() + 3);
     let error = types.member(task, "pidd").unwrap_err();
-    assert!(matches!(&error, TypeError::NoMember { nearest, .. } if nearest[0] == "pid"), "{error}");
-    assert!(types.require(NameKind::Struct, "task_strukt").unwrap_err().to_string().contains("task_struct"));
-    assert!(types.definition(task, true).unwrap().contains("char comm[16]; /* "));
+    assert!(
+        matches!(&error, TypeError::NoMember { nearest, .. } if nearest[0] == "pid"),
+        "{error}"
+    );
+    assert!(
+        types
+            .require(NameKind::Struct, "task_strukt")
+            .unwrap_err()
+            .to_string()
+            .contains("task_struct")
+    );
+    assert!(
+        types
+            .definition(task, true)
+            .unwrap()
+            .contains("char comm[16]; /* ")
+    );
 }
 
 #[test]
@@ -196,17 +300,35 @@ fn arguments_of_sched_switch() {
     let Some(bytes) = kernel() else { return };
     let types = store(&bytes);
     let switch = types.raw_tracepoint("sched_switch").unwrap().unwrap();
-    let params: Vec<_> = switch.params.iter().map(|p| types.declare(p.ty, p.name.unwrap_or("?"))).collect();
+    let params: Vec<_> = switch
+        .params
+        .iter()
+        .map(|p| types.declare(p.ty, p.name.unwrap_or("?")))
+        .collect();
     assert_eq!(
         params[..3].iter().map(String::as_str).collect::<Vec<_>>(),
         [
-            if params[0].starts_with("bool") { "bool preempt" } else { "_Bool preempt" },
+            if params[0].starts_with("bool") {
+                "bool preempt"
+            } else {
+                "_Bool preempt"
+            },
             "struct task_struct *prev",
             "struct task_struct *next",
         ]
     );
-    assert!(types.raw_tracepoint("no_such_tracepoint").unwrap().is_none());
-    assert!(types.find_enumerator("BPF_MAP_TYPE_RINGBUF").unwrap().is_some_and(|(_, value)| value == 27));
+    assert!(
+        types
+            .raw_tracepoint("no_such_tracepoint")
+            .unwrap()
+            .is_none()
+    );
+    assert!(
+        types
+            .find_enumerator("BPF_MAP_TYPE_RINGBUF")
+            .unwrap()
+            .is_some_and(|(_, value)| value == 27)
+    );
 }
 
 /// A struct of the script that contains a kernel struct, and one that hides a kernel struct.
@@ -231,5 +353,8 @@ fn scripts_build_on_the_kernels_types() {
     assert_eq!(types.path(mine, "list.prev").unwrap().byte_offset(), 16);
     assert_eq!((types.size_of(mine), types.align_of(mine)), (Ok(32), Ok(8)));
     let completed = types.strip(forward).unwrap();
-    assert_eq!(Ok(completed), types.require(NameKind::Struct, "task_struct"));
+    assert_eq!(
+        Ok(completed),
+        types.require(NameKind::Struct, "task_struct")
+    );
 }

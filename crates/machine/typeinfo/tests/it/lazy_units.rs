@@ -14,7 +14,10 @@ struct Section<'s> {
 impl ReadSection for Section<'_> {
     fn read(&self, offset: u64, into: &mut [u8]) -> bool {
         self.read.lock().unwrap().push((offset, into.len()));
-        let from = self.bytes.get(offset as usize..).and_then(|rest| rest.get(..into.len()));
+        let from = self
+            .bytes
+            .get(offset as usize..)
+            .and_then(|rest| rest.get(..into.len()));
         from.map(|from| into.copy_from_slice(from)).is_some()
     }
 }
@@ -29,45 +32,88 @@ fn units_that_only_declare_a_struct_are_not_read() {
             "struct wanted; struct inner; struct own{number} {{ struct wanted *w; struct inner *i; int n; }} own{number};\n"
         )
     };
-    let definition =
-        "struct inner { int x; }; struct wanted { struct inner *inner; long y; } wanted; struct nowhere *n;\n";
+    let definition = "struct inner { int x; }; struct wanted { struct inner *inner; long y; } wanted; struct nowhere *n;\n";
     let mut files: Vec<String> = (0..5).map(user).collect();
     files[3].push_str(definition);
     // With few strings, the offset of one is a number that occurs in many places.
-    let names: Vec<String> = (0..4000).map(|number| format!("{}_{number}", "long_name".repeat(25))).collect();
-    files[0].insert_str(0, &format!("enum names {{ {} }} names;\n", names.join(", ")));
+    let names: Vec<String> = (0..4000)
+        .map(|number| format!("{}_{number}", "long_name".repeat(25)))
+        .collect();
+    files[0].insert_str(
+        0,
+        &format!("enum names {{ {} }} names;\n", names.join(", ")),
+    );
     files[4].push_str("int main(void) { return 0; }\n");
     for options in [["-g", "-gdwarf-5"], ["-g", "-gdwarf-4"]] {
-        let Some(elf) = gcc_of_files(&files, &options) else { return };
+        let Some(elf) = gcc_of_files(&files, &options) else {
+            return;
+        };
         let range = DwarfSections::info_range(&elf).unwrap();
         let info = &elf[range.start as usize..range.end as usize];
         let read = Mutex::default();
-        let lazy = LazyInfo::new(Box::new(Section { bytes: info, read: &read }), info.len() as u64).unwrap();
+        let lazy = LazyInfo::new(
+            Box::new(Section {
+                bytes: info,
+                read: &read,
+            }),
+            info.len() as u64,
+        )
+        .unwrap();
         let mut types = TypeStore::new(Arch::HOST);
-        let source = types.add_dwarf(Dwarf::new(DwarfSections::lazy(&elf, &lazy).unwrap()).unwrap()).unwrap();
+        let source = types
+            .add_dwarf(Dwarf::new(DwarfSections::lazy(&elf, &lazy).unwrap()).unwrap())
+            .unwrap();
         assert!(info.len() < 200_000, "one block");
         types.prepare(&["wanted", "inner", "own0", "nowhere", "missing", "other"]);
         // A search reads blocks that are longer than units.
-        let of_units = || read.lock().unwrap().iter().filter(|it| it.1 >= WHOLE_UNIT && it.1 < info.len()).count();
+        let of_units = || {
+            read.lock()
+                .unwrap()
+                .iter()
+                .filter(|it| it.1 >= WHOLE_UNIT && it.1 < info.len())
+                .count()
+        };
         assert_eq!(of_units(), 0, "all names are searched for in one pass");
 
-        let wanted = types.find_in(source, NameKind::Struct, "wanted").unwrap().unwrap();
+        let wanted = types
+            .find_in(source, NameKind::Struct, "wanted")
+            .unwrap()
+            .unwrap();
         assert_eq!(types.size_of(wanted).unwrap(), 16);
-        let TypeKind::Pointer { target, .. } = types.kind(types.member(wanted, "inner").unwrap().ty).unwrap() else {
+        let TypeKind::Pointer { target, .. } = types
+            .kind(types.member(wanted, "inner").unwrap().ty)
+            .unwrap()
+        else {
             panic!("a pointer");
         };
         assert_eq!(types.size_of(target).unwrap(), 4);
-        assert_eq!(types.find_in(source, NameKind::Struct, "nowhere").unwrap(), None);
-        assert_eq!(types.find_in(source, NameKind::Struct, "missing").unwrap(), None);
+        assert_eq!(
+            types.find_in(source, NameKind::Struct, "nowhere").unwrap(),
+            None
+        );
+        assert_eq!(
+            types.find_in(source, NameKind::Struct, "missing").unwrap(),
+            None
+        );
         assert_eq!(of_units(), 1, "{options:?}: {:?}", read.lock().unwrap());
         // A member in the unit that declares the type leads to the definition in the other unit.
-        let own = types.find_in(source, NameKind::Struct, "own0").unwrap().unwrap();
-        let TypeKind::Pointer { target, .. } = types.kind(types.member(own, "w").unwrap().ty).unwrap() else {
+        let own = types
+            .find_in(source, NameKind::Struct, "own0")
+            .unwrap()
+            .unwrap();
+        let TypeKind::Pointer { target, .. } =
+            types.kind(types.member(own, "w").unwrap().ty).unwrap()
+        else {
             panic!("a pointer");
         };
         assert_eq!(types.strip(target).unwrap(), wanted);
         assert_eq!(of_units(), 2);
-        let passes = read.lock().unwrap().iter().filter(|it| it.0 == 0 && it.1 == info.len()).count();
+        let passes = read
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|it| it.0 == 0 && it.1 == info.len())
+            .count();
         assert_eq!(passes, 1, "{:?}", read.lock().unwrap());
     }
 }

@@ -37,7 +37,8 @@ impl Made {
     /// Adds a unit of these entries: `DW_TAG_compile_unit` is the first abbreviation.
     fn unit(&mut self, entries: &[u8]) {
         let body = [&[4, 0, 0, 0, 0, 0, 8][..], entries].concat();
-        self.info.extend_from_slice(&(body.len() as u32).to_le_bytes());
+        self.info
+            .extend_from_slice(&(body.len() as u32).to_le_bytes());
         self.info.extend_from_slice(&body);
     }
 }
@@ -55,29 +56,46 @@ const ABBREVIATIONS: &[u8] = &[
 ];
 
 fn entry(number: u8) -> Vec<u8> {
-    [&[number][..], &0x1000_u64.to_le_bytes(), &0x100_u64.to_le_bytes()].concat()
+    [
+        &[number][..],
+        &0x1000_u64.to_le_bytes(),
+        &0x100_u64.to_le_bytes(),
+    ]
+    .concat()
 }
 
 fn made() -> Made {
-    Made { abbrev: ABBREVIATIONS.to_vec(), ..Made::default() }
+    Made {
+        abbrev: ABBREVIATIONS.to_vec(),
+        ..Made::default()
+    }
 }
 
 #[test]
 fn what_a_compiler_writes_is_good() {
-    let source =
-        "static inline int f(int x) { return x ? f(x - 1) + 1 : 0; } int main(int n, char **v) { return f(n); }";
+    let source = "static inline int f(int x) { return x ? f(x - 1) + 1 : 0; } int main(int n, char **v) { return f(n); }";
     for options in [["-g", "-O2"], ["-gdwarf-4", "-O2"], ["-g", "-O0"]] {
-        let Some(elf) = gcc(source, &options) else { return };
+        let Some(elf) = gcc(source, &options) else {
+            return;
+        };
         let file = object::File::parse(&*elf).unwrap();
         let section = |id: SectionId| {
-            let data = file.section_by_name(id.name()).map_or(&[][..], |section| section.data().unwrap());
+            let data = file
+                .section_by_name(id.name())
+                .map_or(&[][..], |section| section.data().unwrap());
             Ok::<_, ()>(EndianSlice::new(data, LittleEndian))
         };
         let mut dwarf = Dwarf::load(section).unwrap();
         let mut bounds = LineBounds::new(&mut dwarf).unwrap();
-        for section in file.sections().filter(|section| section.kind() == object::SectionKind::Text) {
+        for section in file
+            .sections()
+            .filter(|section| section.kind() == object::SectionKind::Text)
+        {
             assert_eq!(bounds.check(&dwarf, section.address()), Ok(()));
-            assert_eq!(bounds.check(&dwarf, section.address() + section.size() / 2), Ok(()));
+            assert_eq!(
+                bounds.check(&dwarf, section.address() + section.size() / 2),
+                Ok(())
+            );
         }
     }
 }
@@ -93,7 +111,10 @@ fn inlined_functions_are_not_nested_without_end() {
     assert_eq!(nested(256), Ok(()));
     for levels in [257, 20_000, 1_000_000] {
         let error = nested(levels).unwrap_err().to_string();
-        assert!(error.contains("inlined more than 256 levels deep"), "{error}");
+        assert!(
+            error.contains("inlined more than 256 levels deep"),
+            "{error}"
+        );
     }
     // Side by side there may be any number.
     let mut made = made();
@@ -120,12 +141,28 @@ fn one_thing_is_not_referred_to_many_times() {
     // The same name of 1 MB.
     let mut names = made();
     names.strings = [vec![b'x'; 1 << 20], vec![0]].concat();
-    names.unit(&[entry(1), entry(2), [5, 0, 0, 0, 0].repeat(20_000), vec![0; 2]].concat());
+    names.unit(
+        &[
+            entry(1),
+            entry(2),
+            [5, 0, 0, 0, 0].repeat(20_000),
+            vec![0; 2],
+        ]
+        .concat(),
+    );
     takes_too_much(&names);
     // Units that all have the same lines, whose addresses are those of the lines.
     let mut lines = made();
-    let header = [1, 1, 1, 0xfb, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0];
-    let body = [&[4, 0][..], &(header.len() as u32).to_le_bytes(), &header, &vec![1; 1 << 20]].concat();
+    let header = [
+        1, 1, 1, 0xfb, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0,
+    ];
+    let body = [
+        &[4, 0][..],
+        &(header.len() as u32).to_le_bytes(),
+        &header,
+        &vec![1; 1 << 20],
+    ]
+    .concat();
     lines.line = [&(body.len() as u32).to_le_bytes()[..], &body].concat();
     for _ in 0..2000 {
         lines.unit(&[6, 0, 0, 0, 0]);
@@ -139,15 +176,26 @@ fn abbreviations_are_bounded() {
     let mut wide = made();
     wide.abbrev = [&[1, 0x11, 0][..], &[3, 0x19].repeat(100_000), &[0, 0, 0]].concat();
     wide.unit(&[1]);
-    assert!(wide.check().unwrap_err().to_string().contains(".debug_abbrev"));
+    assert!(
+        wide.check()
+            .unwrap_err()
+            .to_string()
+            .contains(".debug_abbrev")
+    );
     // Each unit's table begins a little later in the same bytes.
     let mut many = made();
     many.abbrev = [1, 0x11, 0, 0, 0].repeat(10_000);
     for number in 0..10_000_u32 {
         let at = (number * 5).to_le_bytes();
         let body = [&[4, 0][..], &at, &[8, 1]].concat();
-        many.info.extend_from_slice(&(body.len() as u32).to_le_bytes());
+        many.info
+            .extend_from_slice(&(body.len() as u32).to_le_bytes());
         many.info.extend_from_slice(&body);
     }
-    assert!(many.check().unwrap_err().to_string().contains("not read many times"));
+    assert!(
+        many.check()
+            .unwrap_err()
+            .to_string()
+            .contains("not read many times")
+    );
 }

@@ -4,7 +4,9 @@
 //! `[base, offset]`, `[base, index, extend amount]`, and `[base, #:lo12:symbol]` as GCC writes it for variables.
 
 use super::cursor::Cursor;
-use super::operand::{Extend, Index, MemoryOperand, Operand, SymbolAccess, SymbolOperand, Unreadable};
+use super::operand::{
+    Extend, Index, MemoryOperand, Operand, SymbolAccess, SymbolOperand, Unreadable,
+};
 use crate::registers::{Arm64Register, Register};
 
 /// Width in bytes of an operand that is not a register.
@@ -28,8 +30,14 @@ pub(super) fn operand(text: &str) -> (Operand, u32) {
     match named(text) {
         Some(Named::Register(register, size)) => (Operand::Register { register, shift: 0 }, size),
         Some(Named::Zero(size)) => (Operand::Constant(0), size),
-        None if is_vector(text) => (Operand::Unreadable(Unreadable::VectorRegister { name: text.into() }), WORD),
-        None => (constant(cursor).unwrap_or(Operand::Unreadable(Unreadable::Unrecognised)), WORD),
+        None if is_vector(text) => (
+            Operand::Unreadable(Unreadable::VectorRegister { name: text.into() }),
+            WORD,
+        ),
+        None => (
+            constant(cursor).unwrap_or(Operand::Unreadable(Unreadable::Unrecognised)),
+            WORD,
+        ),
     }
 }
 
@@ -45,8 +53,11 @@ fn memory(mut cursor: Cursor<'_>) -> Option<Operand> {
     let Named::Register(base, WORD) = named(cursor.word())? else {
         return None;
     };
-    let operand =
-        if cursor.take(",") { offset(base, &mut cursor)? } else { Operand::Memory(MemoryOperand::at(base, 0)) };
+    let operand = if cursor.take(",") {
+        offset(base, &mut cursor)?
+    } else {
+        Operand::Memory(MemoryOperand::at(base, 0))
+    };
     (cursor.take("]") && cursor.is_at_end()).then_some(operand)
 }
 
@@ -57,7 +68,11 @@ fn offset(base: Register, cursor: &mut Cursor<'_>) -> Option<Operand> {
         let sum = cursor.sum()?;
         let memory = MemoryOperand::at(base, sum.number);
         let name = sum.symbol?.into();
-        return Some(Operand::Symbol(SymbolOperand { name, memory, access: SymbolAccess::PageOffset }));
+        return Some(Operand::Symbol(SymbolOperand {
+            name,
+            memory,
+            access: SymbolAccess::PageOffset,
+        }));
     }
     if let Some(number) = cursor.number() {
         return Some(Operand::Memory(MemoryOperand::at(base, number)));
@@ -66,7 +81,11 @@ fn offset(base: Register, cursor: &mut Cursor<'_>) -> Option<Operand> {
         return None;
     }
     let index = index(cursor)?;
-    Some(Operand::Memory(MemoryOperand { base: Some(base), index: Some(index), offset: 0 }))
+    Some(Operand::Memory(MemoryOperand {
+        base: Some(base),
+        index: Some(index),
+        offset: 0,
+    }))
 }
 
 /// Reads an index: `x2`, `x2, lsl 3`, `w2, sxtw 3`, `w2, uxtw`.
@@ -74,7 +93,11 @@ fn index(cursor: &mut Cursor<'_>) -> Option<Index> {
     let Named::Register(register, size) = named(cursor.word())? else {
         return None;
     };
-    let mut extend = if size == WORD { Extend::Full } else { Extend::Zero32 };
+    let mut extend = if size == WORD {
+        Extend::Full
+    } else {
+        Extend::Zero32
+    };
     let mut shift = 0;
     if cursor.take(",") {
         extend = match (cursor.word(), size) {
@@ -90,7 +113,11 @@ fn index(cursor: &mut Cursor<'_>) -> Option<Index> {
             None => 0,
         };
     }
-    Some(Index { register, extend, shift })
+    Some(Index {
+        register,
+        extend,
+        shift,
+    })
 }
 
 /// Returns the register that a name means: `x0` to `x30`, `w0` to `w30`, and the named ones (Arm
@@ -108,7 +135,10 @@ fn named(name: &str) -> Option<Named> {
         _ => ('w', 4),
     };
     let number = register_number(name.strip_prefix(letter)?)?;
-    (number <= 30).then_some(Named::Register(Register::Arm64(Arm64Register::X(number)), size))
+    (number <= 30).then_some(Named::Register(
+        Register::Arm64(Arm64Register::X(number)),
+        size,
+    ))
 }
 
 /// Returns true for `b`, `h`, `s`, `d`, `q` and `v` with a number, the latter with or without its
@@ -116,7 +146,9 @@ fn named(name: &str) -> Option<Named> {
 fn is_vector(name: &str) -> bool {
     let plain = name.split('.').next().unwrap_or_default();
     let number = plain.strip_prefix(['b', 'h', 's', 'd', 'q', 'v', 'z']);
-    number.and_then(register_number).is_some_and(|number| number <= 31)
+    number
+        .and_then(register_number)
+        .is_some_and(|number| number <= 31)
 }
 
 fn register_number(digits: &str) -> Option<u8> {

@@ -56,7 +56,9 @@ impl<'a> Cursor<'a> {
     pub(super) fn number(&mut self) -> Option<i64> {
         let before = *self;
         let negative = self.take("-");
-        let number = self.magnitude().and_then(|magnitude| signed(magnitude, negative));
+        let number = self
+            .magnitude()
+            .and_then(|magnitude| signed(magnitude, negative));
         if number.is_none() {
             *self = before;
         }
@@ -65,7 +67,10 @@ impl<'a> Cursor<'a> {
 
     /// Takes a sum of numbers and at most one symbol. An empty sum is 0.
     pub(super) fn sum(&mut self) -> Option<Sum<'a>> {
-        let mut sum = Sum { symbol: None, number: 0 };
+        let mut sum = Sum {
+            symbol: None,
+            number: 0,
+        };
         let mut first = true;
         loop {
             let negative = self.take("-");
@@ -117,7 +122,11 @@ impl<'a> Cursor<'a> {
 /// Returns the number with its sign. A positive number may take all 64 bits: a compiler can write
 /// one constant either way.
 fn signed(magnitude: u64, negative: bool) -> Option<i64> {
-    if negative { 0i64.checked_sub_unsigned(magnitude) } else { Some(magnitude.cast_signed()) }
+    if negative {
+        0i64.checked_sub_unsigned(magnitude)
+    } else {
+        Some(magnitude.cast_signed())
+    }
 }
 
 #[cfg(test)]

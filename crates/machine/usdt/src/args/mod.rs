@@ -41,7 +41,11 @@ pub struct ArgType {
 impl ArgType {
     /// Returns an unsigned integer type with this number of bytes.
     pub fn unsigned(size: u32) -> Self {
-        Self { size, signed: false, float: false }
+        Self {
+            size,
+            signed: false,
+            float: false,
+        }
     }
 
     /// Returns true if a BPF program can hold such a value.
@@ -101,7 +105,9 @@ impl ArgSpec {
     pub fn unreadable(&self) -> Option<Unreadable> {
         match &self.operand {
             Operand::Unreadable(reason) => Some(reason.clone()),
-            Operand::Symbol(symbol) => Some(Unreadable::SymbolNotFound { name: symbol.name.clone() }),
+            Operand::Symbol(symbol) => Some(Unreadable::SymbolNotFound {
+                name: symbol.name.clone(),
+            }),
             _ => None,
         }
     }
@@ -162,9 +168,17 @@ fn argument(arch: Arch, token: &str) -> ArgSpec {
         _ if ty.is_readable() => operand,
         _ => Operand::Unreadable(Unreadable::Size { size: ty.size }),
     };
-    ArgSpec { ty, operand, text: printable(text) }
+    ArgSpec {
+        ty,
+        operand,
+        text: printable(text),
+    }
 }
 
 fn printable(text: &str) -> Box<str> {
-    if text.chars().any(char::is_control) { text.escape_debug().to_string().into() } else { text.into() }
+    if text.chars().any(char::is_control) {
+        text.escape_debug().to_string().into()
+    } else {
+        text.into()
+    }
 }

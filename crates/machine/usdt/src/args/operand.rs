@@ -45,7 +45,11 @@ pub struct MemoryOperand {
 
 impl MemoryOperand {
     pub(super) fn at(base: Register, offset: i64) -> Self {
-        Self { base: Some(base), index: None, offset }
+        Self {
+            base: Some(base),
+            index: None,
+            offset,
+        }
     }
 }
 
@@ -140,23 +144,38 @@ pub enum Unreadable {
 impl fmt::Display for Unreadable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::VectorRegister { name } => write!(f, "{name} is a vector register, which BPF programs can't see"),
+            Self::VectorRegister { name } => write!(
+                f,
+                "{name} is a vector register, which BPF programs can't see"
+            ),
             Self::OtherRegister { name } => {
                 write!(f, "{name} is no register that BPF programs can see")
             }
-            Self::ThreadLocal => f.write_str("it is in thread-local storage, which BPF programs can't find"),
-            Self::Relocation => f.write_str("its place was decided by the linker and is not in the note"),
-            Self::IntelSyntax => f.write_str("it is in Intel syntax; build the program without -masm=intel"),
+            Self::ThreadLocal => {
+                f.write_str("it is in thread-local storage, which BPF programs can't find")
+            }
+            Self::Relocation => {
+                f.write_str("its place was decided by the linker and is not in the note")
+            }
+            Self::IntelSyntax => {
+                f.write_str("it is in Intel syntax; build the program without -masm=intel")
+            }
             Self::Size { size } => write!(f, "it has {size} bytes, expected 1, 2, 4 or 8"),
             // The assembler drops names that begin with .L: constants that the compiler put in memory.
             Self::SymbolNotFound { name } if name.starts_with(".L") => {
-                write!(f, "{name} is a label of the compiler's that is in no symbol table")
+                write!(
+                    f,
+                    "{name} is a label of the compiler's that is in no symbol table"
+                )
             }
             Self::SymbolNotFound { name } => {
                 write!(f, "the symbol {name} is in no symbol table of the file")
             }
             Self::SymbolAmbiguous { name } => write!(f, "there are several symbols named {name}"),
-            Self::NotFixed { name } => write!(f, "{name} is used by its absolute address, which is not fixed here"),
+            Self::NotFixed { name } => write!(
+                f,
+                "{name} is used by its absolute address, which is not fixed here"
+            ),
             Self::Unrecognised => f.write_str("its form is unknown"),
         }
     }

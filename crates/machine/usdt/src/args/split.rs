@@ -11,7 +11,9 @@ use super::ArgType;
 /// all further ones a wrong number.
 pub(super) fn arguments(text: &str) -> Vec<&str> {
     let pieces = pieces(text);
-    let sized = pieces.first().is_some_and(|&(start, end)| size(&text[start..end]).is_some());
+    let sized = pieces
+        .first()
+        .is_some_and(|&(start, end)| size(&text[start..end]).is_some());
     let mut arguments: Vec<(usize, usize)> = Vec::new();
     for (start, end) in pieces {
         match arguments.last_mut() {
@@ -19,7 +21,10 @@ pub(super) fn arguments(text: &str) -> Vec<&str> {
             _ => arguments.push((start, end)),
         }
     }
-    arguments.into_iter().map(|(start, end)| &text[start..end]).collect()
+    arguments
+        .into_iter()
+        .map(|(start, end)| &text[start..end])
+        .collect()
 }
 
 /// Returns the start and end of each piece.
@@ -62,7 +67,14 @@ pub(super) fn size(argument: &str) -> Option<(ArgType, &str)> {
     }
     // A number too large for 32 bits is as unreadable as the largest that fits.
     let size = size.parse().unwrap_or(u32::MAX);
-    Some((ArgType { size, signed, float }, operand))
+    Some((
+        ArgType {
+            size,
+            signed,
+            float,
+        },
+        operand,
+    ))
 }
 
 #[cfg(test)]
@@ -71,27 +83,53 @@ mod tests {
 
     #[test]
     fn blanks_in_brackets_do_not_separate() {
-        assert_eq!(arguments("8@x0 -4@[sp, 8]  4@[x1, x2, lsl 3]"), ["8@x0", "-4@[sp, 8]", "4@[x1, x2, lsl 3]"]);
-        assert_eq!(arguments(" 8@-8( %rbp , %rax , 8 ) "), ["8@-8( %rbp , %rax , 8 )"]);
+        assert_eq!(
+            arguments("8@x0 -4@[sp, 8]  4@[x1, x2, lsl 3]"),
+            ["8@x0", "-4@[sp, 8]", "4@[x1, x2, lsl 3]"]
+        );
+        assert_eq!(
+            arguments(" 8@-8( %rbp , %rax , 8 ) "),
+            ["8@-8( %rbp , %rax , 8 )"]
+        );
         assert_eq!(arguments(""), [""; 0]);
         assert_eq!(arguments("%eax $3"), ["%eax", "$3"]);
     }
 
     #[test]
     fn pieces_without_a_size_belong_to_the_one_before() {
-        assert_eq!(arguments("-4@DWORD PTR [rbp-20] 8@rax"), ["-4@DWORD PTR [rbp-20]", "8@rax"]);
+        assert_eq!(
+            arguments("-4@DWORD PTR [rbp-20] 8@rax"),
+            ["-4@DWORD PTR [rbp-20]", "8@rax"]
+        );
         assert_eq!(arguments("%eax -4@%ebx"), ["%eax", "-4@%ebx"]);
     }
 
     #[test]
     fn sizes() {
-        let ty = |size, signed, float| ArgType { size, signed, float };
+        let ty = |size, signed, float| ArgType {
+            size,
+            signed,
+            float,
+        };
         assert_eq!(size("-4@x"), Some((ty(4, true, false), "x")));
         assert_eq!(size("8f@%xmm0"), Some((ty(8, false, true), "%xmm0")));
         assert_eq!(size("-8f@y"), Some((ty(8, true, true), "y")));
-        assert_eq!(size("99999999999@y"), Some((ty(u32::MAX, false, false), "y")));
-        assert_eq!(size("8@gi@GOTPCREL(%rip)"), Some((ty(8, false, false), "gi@GOTPCREL(%rip)")));
-        for wrong in ["%eax", "@%eax", "-@%eax", "f@x", "gi@GOTPCREL(%rip)", "4 @x"] {
+        assert_eq!(
+            size("99999999999@y"),
+            Some((ty(u32::MAX, false, false), "y"))
+        );
+        assert_eq!(
+            size("8@gi@GOTPCREL(%rip)"),
+            Some((ty(8, false, false), "gi@GOTPCREL(%rip)"))
+        );
+        for wrong in [
+            "%eax",
+            "@%eax",
+            "-@%eax",
+            "f@x",
+            "gi@GOTPCREL(%rip)",
+            "4 @x",
+        ] {
             assert_eq!(size(wrong), None, "{wrong}");
         }
     }

@@ -29,26 +29,44 @@ impl ArgSpec {
         };
         self.operand = match found {
             SymbolFound::At(address) => resolved(symbol, arch, kind, probe, address),
-            SymbolFound::Ambiguous => Operand::Unreadable(Unreadable::SymbolAmbiguous { name: symbol.name.clone() }),
+            SymbolFound::Ambiguous => Operand::Unreadable(Unreadable::SymbolAmbiguous {
+                name: symbol.name.clone(),
+            }),
             SymbolFound::Missing => return,
         };
     }
 }
 
-fn resolved(symbol: &SymbolOperand, arch: Arch, kind: ElfKind, probe: ElfVaddr, address: ElfVaddr) -> Operand {
+fn resolved(
+    symbol: &SymbolOperand,
+    arch: Arch,
+    kind: ElfKind,
+    probe: ElfVaddr,
+    address: ElfVaddr,
+) -> Operand {
     let target = address.0.wrapping_add_signed(symbol.memory.offset);
     let origin = Register::instruction_pointer(arch);
     let memory = match symbol.memory.base {
-        Some(_) if symbol.access == SymbolAccess::PageOffset => {
-            MemoryOperand { offset: (target & PAGE_MASK).cast_signed(), ..symbol.memory }
-        }
+        Some(_) if symbol.access == SymbolAccess::PageOffset => MemoryOperand {
+            offset: (target & PAGE_MASK).cast_signed(),
+            ..symbol.memory
+        },
         Some(base) if base != origin => {
             if kind == ElfKind::PositionIndependent {
-                return Operand::Unreadable(Unreadable::NotFixed { name: symbol.name.clone() });
+                return Operand::Unreadable(Unreadable::NotFixed {
+                    name: symbol.name.clone(),
+                });
             }
-            MemoryOperand { offset: target.cast_signed(), ..symbol.memory }
+            MemoryOperand {
+                offset: target.cast_signed(),
+                ..symbol.memory
+            }
         }
-        _ => MemoryOperand { base: Some(origin), offset: target.wrapping_sub(probe.0).cast_signed(), ..symbol.memory },
+        _ => MemoryOperand {
+            base: Some(origin),
+            offset: target.wrapping_sub(probe.0).cast_signed(),
+            ..symbol.memory
+        },
     };
     match symbol.access {
         SymbolAccess::Address => Operand::Address(memory),

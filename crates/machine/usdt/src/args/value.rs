@@ -39,7 +39,11 @@ impl ArgValue {
     pub fn from_bits(ty: ArgType, bits: u64) -> Self {
         let bits = ty.extend(bits);
         match ty {
-            ArgType { float: true, size: 4, .. } => Self::Float(f64::from(f32::from_bits(bits as u32))),
+            ArgType {
+                float: true,
+                size: 4,
+                ..
+            } => Self::Float(f64::from(f32::from_bits(bits as u32))),
             ArgType { float: true, .. } => Self::Float(f64::from_bits(bits)),
             ArgType { signed: true, .. } => Self::Signed(bits.cast_signed()),
             _ => Self::Unsigned(bits),
@@ -59,22 +63,33 @@ impl fmt::Display for ArgValue {
 
 /// Returns the value of an argument with these registers and this memory, with its width and its
 /// sign honoured.
-pub fn value(arg: &ArgSpec, registers: &impl Registers, memory: &impl Memory) -> Result<ArgValue, UsdtError> {
+pub fn value(
+    arg: &ArgSpec,
+    registers: &impl Registers,
+    memory: &impl Memory,
+) -> Result<ArgValue, UsdtError> {
     let bits = match &arg.operand {
         Operand::Register { register, shift } => get(registers, *register)? >> shift,
         Operand::Constant(value) => *value as u64,
         Operand::Address(place) => address(place, registers)?,
         Operand::Memory(place) => load(memory, address(place, registers)?, arg.ty.size)?,
         Operand::Symbol(_) | Operand::Unreadable(_) => {
-            let reason = arg.unreadable().map_or_else(String::new, |reason| reason.to_string());
-            return Err(UsdtError::ArgumentUnreadable { text: arg.text.to_string(), reason });
+            let reason = arg
+                .unreadable()
+                .map_or_else(String::new, |reason| reason.to_string());
+            return Err(UsdtError::ArgumentUnreadable {
+                text: arg.text.to_string(),
+                reason,
+            });
         }
     };
     Ok(ArgValue::from_bits(arg.ty, bits))
 }
 
 fn get(registers: &impl Registers, register: Register) -> Result<u64, UsdtError> {
-    let unknown = || UsdtError::RegisterUnknown { register: register.to_string() };
+    let unknown = || UsdtError::RegisterUnknown {
+        register: register.to_string(),
+    };
     registers.register(register).ok_or_else(unknown)
 }
 

@@ -5,7 +5,9 @@
 //! forms that compilers write.
 
 use super::cursor::{Cursor, Sum};
-use super::operand::{Extend, Index, MemoryOperand, Operand, SymbolAccess, SymbolOperand, Unreadable};
+use super::operand::{
+    Extend, Index, MemoryOperand, Operand, SymbolAccess, SymbolOperand, Unreadable,
+};
 use crate::registers::{Register, X86Register};
 
 /// Width in bytes of an operand that is not a register.
@@ -21,7 +23,10 @@ pub(super) fn operand(text: &str) -> (Operand, u32) {
     } else {
         memory(cursor)
     };
-    (parsed.unwrap_or_else(|| Operand::Unreadable(unknown_form(text))), WORD)
+    (
+        parsed.unwrap_or_else(|| Operand::Unreadable(unknown_form(text))),
+        WORD,
+    )
 }
 
 /// Reads a register, or a segment's prefix before an address.
@@ -37,11 +42,24 @@ fn register(mut cursor: Cursor<'_>) -> (Operand, u32) {
         && cursor.is_at_end()
     {
         let register = Register::X86(register);
-        return (Operand::Register { register, shift: part.shift }, u32::from(part.size));
+        return (
+            Operand::Register {
+                register,
+                shift: part.shift,
+            },
+            u32::from(part.size),
+        );
     }
-    let vector = ["xmm", "ymm", "zmm"].iter().any(|kind| name.starts_with(kind)) && cursor.is_at_end();
+    let vector = ["xmm", "ymm", "zmm"]
+        .iter()
+        .any(|kind| name.starts_with(kind))
+        && cursor.is_at_end();
     let name = format!("%{name}").into();
-    unreadable(if vector { Unreadable::VectorRegister { name } } else { Unreadable::OtherRegister { name } })
+    unreadable(if vector {
+        Unreadable::VectorRegister { name }
+    } else {
+        Unreadable::OtherRegister { name }
+    })
 }
 
 /// Reads `$5`, `$-0x8` or `$symbol+8`.
@@ -56,14 +74,26 @@ fn constant(mut cursor: Cursor<'_>) -> Option<Operand> {
     let Some(name) = sum.symbol else {
         return Some(Operand::Constant(sum.number));
     };
-    let memory = MemoryOperand { base: None, index: None, offset: sum.number };
-    Some(Operand::Symbol(SymbolOperand { name: name.into(), memory, access: SymbolAccess::Address }))
+    let memory = MemoryOperand {
+        base: None,
+        index: None,
+        offset: sum.number,
+    };
+    Some(Operand::Symbol(SymbolOperand {
+        name: name.into(),
+        memory,
+        access: SymbolAccess::Address,
+    }))
 }
 
 /// Reads `disp(%base,%index,scale)`, or a symbol alone.
 fn memory(mut cursor: Cursor<'_>) -> Option<Operand> {
     let Sum { symbol, number } = cursor.sum()?;
-    let mut memory = MemoryOperand { base: None, index: None, offset: number };
+    let mut memory = MemoryOperand {
+        base: None,
+        index: None,
+        offset: number,
+    };
     if cursor.take("(") {
         (memory.base, memory.index) = base_and_index(&mut cursor)?;
     } else {
@@ -75,7 +105,11 @@ fn memory(mut cursor: Cursor<'_>) -> Option<Operand> {
         return None;
     }
     match symbol {
-        Some(name) => Some(Operand::Symbol(SymbolOperand { name: name.into(), memory, access: SymbolAccess::Load })),
+        Some(name) => Some(Operand::Symbol(SymbolOperand {
+            name: name.into(),
+            memory,
+            access: SymbolAccess::Load,
+        })),
         None => Some(Operand::Memory(memory)),
     }
 }
@@ -89,7 +123,11 @@ fn base_and_index(cursor: &mut Cursor<'_>) -> Option<(Option<Register>, Option<I
     let mut index = None;
     if cursor.take(",") {
         let register = pointer(register_name(cursor)?)?;
-        let scale = if cursor.take(",") { cursor.number()? } else { 1 };
+        let scale = if cursor.take(",") {
+            cursor.number()?
+        } else {
+            1
+        };
         let shift = match scale {
             1 => 0,
             2 => 1,
@@ -97,7 +135,11 @@ fn base_and_index(cursor: &mut Cursor<'_>) -> Option<(Option<Register>, Option<I
             8 => 3,
             _ => return None,
         };
-        index = Some(Index { register, extend: Extend::Full, shift });
+        index = Some(Index {
+            register,
+            extend: Extend::Full,
+            shift,
+        });
     }
     (cursor.take(")") && (base.is_some() || index.is_some())).then_some((base, index))
 }
@@ -110,7 +152,10 @@ fn pointer(name: &str) -> Option<Register> {
 }
 
 fn register_name<'a>(cursor: &mut Cursor<'a>) -> Option<&'a str> {
-    cursor.take("%").then(|| cursor.word()).filter(|name| !name.is_empty())
+    cursor
+        .take("%")
+        .then(|| cursor.word())
+        .filter(|name| !name.is_empty())
 }
 
 /// Returns the best explanation for an operand that could not be read.
@@ -118,7 +163,10 @@ fn unknown_form(text: &str) -> Unreadable {
     let lower = text.to_ascii_lowercase();
     if text.contains('@') {
         Unreadable::Relocation
-    } else if lower.contains(" ptr ") || text.starts_with('[') || X86Register::parse(&lower).is_some() {
+    } else if lower.contains(" ptr ")
+        || text.starts_with('[')
+        || X86Register::parse(&lower).is_some()
+    {
         Unreadable::IntelSyntax
     } else {
         Unreadable::Unrecognised

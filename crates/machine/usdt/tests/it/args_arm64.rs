@@ -2,7 +2,9 @@
 
 use uapi::Arch;
 use usdt::Register;
-use usdt::args::{Extend, Index, MemoryOperand, Operand, SymbolAccess, SymbolOperand, Unreadable, parse_args};
+use usdt::args::{
+    Extend, Index, MemoryOperand, Operand, SymbolAccess, SymbolOperand, Unreadable, parse_args,
+};
 use usdt::registers::Arm64Register::{self, Pc, Sp, X};
 
 fn check(text: &str, shown: &str, operand: &Operand) {
@@ -13,20 +15,37 @@ fn check(text: &str, shown: &str, operand: &Operand) {
 }
 
 fn reason(text: &str) -> Option<Unreadable> {
-    parse_args(Arch::Aarch64, text).unwrap().first().and_then(usdt::args::ArgSpec::unreadable)
+    parse_args(Arch::Aarch64, text)
+        .unwrap()
+        .first()
+        .and_then(usdt::args::ArgSpec::unreadable)
 }
 
 fn in_register(register: Arm64Register) -> Operand {
-    Operand::Register { register: Register::Arm64(register), shift: 0 }
+    Operand::Register {
+        register: Register::Arm64(register),
+        shift: 0,
+    }
 }
 
 fn at(base: Arm64Register, offset: i64) -> MemoryOperand {
-    MemoryOperand { base: Some(Register::Arm64(base)), index: None, offset }
+    MemoryOperand {
+        base: Some(Register::Arm64(base)),
+        index: None,
+        offset,
+    }
 }
 
 fn indexed(base: Arm64Register, register: u8, extend: Extend, shift: u8) -> Operand {
-    let index = Some(Index { register: Register::Arm64(X(register)), extend, shift });
-    Operand::Memory(MemoryOperand { index, ..at(base, 0) })
+    let index = Some(Index {
+        register: Register::Arm64(X(register)),
+        extend,
+        shift,
+    });
+    Operand::Memory(MemoryOperand {
+        index,
+        ..at(base, 0)
+    })
 }
 
 #[test]
@@ -57,23 +76,63 @@ fn constants() {
 fn memory_operands() {
     check("8@[sp, 8]", "u64 @ [sp, 8]", &Operand::Memory(at(Sp, 8)));
     check("-4@[sp]", "i32 @ [sp]", &Operand::Memory(at(Sp, 0)));
-    check("-4@[x29,#-20]", "i32 @ [x29,#-20]", &Operand::Memory(at(X(29), -20)));
-    check("8f@[x0, 0x10]", "f64 @ [x0, 0x10]", &Operand::Memory(at(X(0), 16)));
-    check("4@[x1, x2]", "u32 @ [x1, x2]", &indexed(X(1), 2, Extend::Full, 0));
-    check("8@[x1, x2, lsl 3]", "u64 @ [x1, x2, lsl 3]", &indexed(X(1), 2, Extend::Full, 3));
-    check("8@[x1, x2, lsl #3]", "u64 @ [x1, x2, lsl #3]", &indexed(X(1), 2, Extend::Full, 3));
-    check("4@[x1, w2, sxtw 2]", "u32 @ [x1, w2, sxtw 2]", &indexed(X(1), 2, Extend::Sign32, 2));
-    check("4@[x1, w2, uxtw]", "u32 @ [x1, w2, uxtw]", &indexed(X(1), 2, Extend::Zero32, 0));
+    check(
+        "-4@[x29,#-20]",
+        "i32 @ [x29,#-20]",
+        &Operand::Memory(at(X(29), -20)),
+    );
+    check(
+        "8f@[x0, 0x10]",
+        "f64 @ [x0, 0x10]",
+        &Operand::Memory(at(X(0), 16)),
+    );
+    check(
+        "4@[x1, x2]",
+        "u32 @ [x1, x2]",
+        &indexed(X(1), 2, Extend::Full, 0),
+    );
+    check(
+        "8@[x1, x2, lsl 3]",
+        "u64 @ [x1, x2, lsl 3]",
+        &indexed(X(1), 2, Extend::Full, 3),
+    );
+    check(
+        "8@[x1, x2, lsl #3]",
+        "u64 @ [x1, x2, lsl #3]",
+        &indexed(X(1), 2, Extend::Full, 3),
+    );
+    check(
+        "4@[x1, w2, sxtw 2]",
+        "u32 @ [x1, w2, sxtw 2]",
+        &indexed(X(1), 2, Extend::Sign32, 2),
+    );
+    check(
+        "4@[x1, w2, uxtw]",
+        "u32 @ [x1, w2, uxtw]",
+        &indexed(X(1), 2, Extend::Zero32, 0),
+    );
 }
 
 #[test]
 fn places_in_a_page() {
     let symbol = |name: &str, offset| {
         let access = SymbolAccess::PageOffset;
-        Operand::Symbol(SymbolOperand { name: name.into(), memory: at(X(0), offset), access })
+        Operand::Symbol(SymbolOperand {
+            name: name.into(),
+            memory: at(X(0), offset),
+            access,
+        })
     };
-    check("4@[x0, #:lo12:counter]", "u32 @ [x0, #:lo12:counter]", &symbol("counter", 0));
-    check("8@[x0, #:lo12:.LANCHOR0+8]", "u64 @ [x0, #:lo12:.LANCHOR0+8]", &symbol(".LANCHOR0", 8));
+    check(
+        "4@[x0, #:lo12:counter]",
+        "u32 @ [x0, #:lo12:counter]",
+        &symbol("counter", 0),
+    );
+    check(
+        "8@[x0, #:lo12:.LANCHOR0+8]",
+        "u64 @ [x0, #:lo12:.LANCHOR0+8]",
+        &symbol(".LANCHOR0", 8),
+    );
 }
 
 #[test]

@@ -27,7 +27,9 @@ impl Registers for Thread {
 impl Memory for Thread {
     fn read(&self, address: ProcAddr, buffer: &mut [u8]) -> bool {
         let start = address.0.wrapping_sub(self.memory_at) as usize;
-        let bytes = start.checked_add(buffer.len()).and_then(|end| self.memory.get(start..end));
+        let bytes = start
+            .checked_add(buffer.len())
+            .and_then(|end| self.memory.get(start..end));
         bytes.is_some_and(|bytes| {
             buffer.copy_from_slice(bytes);
             true
@@ -50,7 +52,11 @@ fn thread() -> Thread {
     ]);
     let mut memory: Vec<u8> = (0x80..0xa0).collect();
     memory[16..24].copy_from_slice(&(-2.5f64).to_le_bytes());
-    Thread { registers, memory_at: 0x7000_0000, memory }
+    Thread {
+        registers,
+        memory_at: 0x7000_0000,
+        memory,
+    }
 }
 
 fn read(arch: Arch, text: &str) -> Result<ArgValue, UsdtError> {
@@ -66,8 +72,14 @@ fn registers_by_width_and_sign() {
     check("2@%ax", ArgValue::Unsigned(0x8c9b));
     check("1@%al", ArgValue::Unsigned(0x9b));
     check("1@%ah", ArgValue::Unsigned(0x8c));
-    check("-8@%rax", ArgValue::Signed(0xffff_eeee_dddd_8c9b_u64.cast_signed()));
-    check("-4@%eax", ArgValue::Signed(i64::from(0xdddd_8c9b_u32.cast_signed())));
+    check(
+        "-8@%rax",
+        ArgValue::Signed(0xffff_eeee_dddd_8c9b_u64.cast_signed()),
+    );
+    check(
+        "-4@%eax",
+        ArgValue::Signed(i64::from(0xdddd_8c9b_u32.cast_signed())),
+    );
     check("-2@%ax", ArgValue::Signed(-0x7365));
     check("-1@%al", ArgValue::Signed(-0x65));
     check("-1@%ah", ArgValue::Signed(-0x74));
@@ -92,10 +104,19 @@ fn memory_by_width_and_sign() {
     check("8f@(%rbp)", ArgValue::Float(-2.5));
     let check = |text, wanted| assert_eq!(read(Arch::Aarch64, text), Ok(wanted), "{text}");
     check("1@[sp, 8]", ArgValue::Unsigned(0x88));
-    check("1@[x1, x2]", ArgValue::Unsigned(u64::from((-2.5f64).to_le_bytes()[6])));
-    check("1@[x1, w3, sxtw]", ArgValue::Unsigned(u64::from((-2.5f64).to_le_bytes()[0])));
+    check(
+        "1@[x1, x2]",
+        ArgValue::Unsigned(u64::from((-2.5f64).to_le_bytes()[6])),
+    );
+    check(
+        "1@[x1, w3, sxtw]",
+        ArgValue::Unsigned(u64::from((-2.5f64).to_le_bytes()[0])),
+    );
     // The same bits without their sign lead 4 GiB further.
-    assert!(matches!(read(Arch::Aarch64, "1@[x1, w3, uxtw]"), Err(UsdtError::MemoryUnreadable { .. })));
+    assert!(matches!(
+        read(Arch::Aarch64, "1@[x1, w3, uxtw]"),
+        Err(UsdtError::MemoryUnreadable { .. })
+    ));
 }
 
 #[test]
@@ -105,7 +126,8 @@ fn what_is_missing_is_named() {
     let error = read(Arch::X86_64, "8@0x100(%rbp)").unwrap_err();
     assert_eq!(error.to_string(), "can't read 8 bytes at 0x70000110");
     let error = read(Arch::X86_64, "8f@%xmm0").unwrap_err();
-    let wanted = "argument %xmm0 can't be read: %xmm0 is a vector register, which BPF programs can't see";
+    let wanted =
+        "argument %xmm0 can't be read: %xmm0 is a vector register, which BPF programs can't see";
     assert_eq!(error.to_string(), wanted);
 }
 
@@ -124,12 +146,20 @@ fn symbols_hold_wherever_the_file_is_loaded() {
     let at = SymbolFound::At(ElfVaddr(0x4000));
     let check = |kind, text, wanted| {
         let arg = resolved(Arch::X86_64, kind, text, at);
-        assert_eq!(value(&arg, &thread, &thread), Ok(ArgValue::Unsigned(wanted)), "{text}");
+        assert_eq!(
+            value(&arg, &thread, &thread),
+            Ok(ArgValue::Unsigned(wanted)),
+            "{text}"
+        );
     };
     check(ElfKind::PositionIndependent, "1@counter(%rip)", 0x80);
     check(ElfKind::PositionIndependent, "1@4+counter(%rip)", 0x84);
     check(ElfKind::PositionIndependent, "1@counter", 0x80);
-    check(ElfKind::PositionIndependent, "8@$counter+1", 0x5555_0000_4001);
+    check(
+        ElfKind::PositionIndependent,
+        "8@$counter+1",
+        0x5555_0000_4001,
+    );
     check(ElfKind::PositionIndependent, "1@counter(,%rcx,4)", 0x88);
 }
 
@@ -137,24 +167,61 @@ fn symbols_hold_wherever_the_file_is_loaded() {
 fn symbols_beside_a_register_need_a_fixed_address() {
     let at = SymbolFound::At(ElfVaddr(0x7000_0000));
     let arg = resolved(Arch::X86_64, ElfKind::Fixed, "1@counter+1(%rcx)", at);
-    assert_eq!(value(&arg, &thread(), &thread()), Ok(ArgValue::Unsigned(0x83)));
-    let arg = resolved(Arch::X86_64, ElfKind::PositionIndependent, "1@counter+1(%rcx)", at);
-    assert_eq!(arg.unreadable(), Some(Unreadable::NotFixed { name: "counter".into() }));
+    assert_eq!(
+        value(&arg, &thread(), &thread()),
+        Ok(ArgValue::Unsigned(0x83))
+    );
+    let arg = resolved(
+        Arch::X86_64,
+        ElfKind::PositionIndependent,
+        "1@counter+1(%rcx)",
+        at,
+    );
+    assert_eq!(
+        arg.unreadable(),
+        Some(Unreadable::NotFixed {
+            name: "counter".into()
+        })
+    );
 }
 
 #[test]
 fn places_in_a_page_take_the_lower_bits() {
     let at = SymbolFound::At(ElfVaddr(0x5_0008));
-    let arg = resolved(Arch::Aarch64, ElfKind::PositionIndependent, "1@[x0, #:lo12:counter+2]", at);
-    assert_eq!(value(&arg, &thread(), &thread()), Ok(ArgValue::Unsigned(0x8a)));
+    let arg = resolved(
+        Arch::Aarch64,
+        ElfKind::PositionIndependent,
+        "1@[x0, #:lo12:counter+2]",
+        at,
+    );
+    assert_eq!(
+        value(&arg, &thread(), &thread()),
+        Ok(ArgValue::Unsigned(0x8a))
+    );
 }
 
 #[test]
 fn symbols_that_are_not_found() {
-    let arg = resolved(Arch::X86_64, ElfKind::Fixed, "1@counter(%rip)", SymbolFound::Missing);
+    let arg = resolved(
+        Arch::X86_64,
+        ElfKind::Fixed,
+        "1@counter(%rip)",
+        SymbolFound::Missing,
+    );
     assert!(matches!(arg.operand, Operand::Symbol(_)));
     let reason = arg.unreadable().unwrap().to_string();
-    assert_eq!(reason, "the symbol counter is in no symbol table of the file");
-    let arg = resolved(Arch::X86_64, ElfKind::Fixed, "1@counter(%rip)", SymbolFound::Ambiguous);
-    assert_eq!(arg.unreadable().unwrap().to_string(), "there are several symbols named counter");
+    assert_eq!(
+        reason,
+        "the symbol counter is in no symbol table of the file"
+    );
+    let arg = resolved(
+        Arch::X86_64,
+        ElfKind::Fixed,
+        "1@counter(%rip)",
+        SymbolFound::Ambiguous,
+    );
+    assert_eq!(
+        arg.unreadable().unwrap().to_string(),
+        "there are several symbols named counter"
+    );
 }

@@ -2,8 +2,8 @@
 
 use uapi::Arch;
 use usdt::args::{
-    ArgSpec, ArgType, Extend, Index, MAX_ARGS, MemoryOperand, Operand, SymbolAccess, SymbolOperand, Unreadable,
-    parse_args,
+    ArgSpec, ArgType, Extend, Index, MAX_ARGS, MemoryOperand, Operand, SymbolAccess, SymbolOperand,
+    Unreadable, parse_args,
 };
 use usdt::registers::X86Register::{self, R8, R12, Rax, Rbp, Rbx, Rcx, Rdi, Rip, Rsi, Rsp};
 use usdt::{NoteFault, Register};
@@ -25,12 +25,27 @@ fn check(text: &str, shown: &str, operand: &Operand) {
 }
 
 fn in_register(register: X86Register, shift: u8) -> Operand {
-    Operand::Register { register: Register::X86(register), shift }
+    Operand::Register {
+        register: Register::X86(register),
+        shift,
+    }
 }
 
-fn memory(base: Option<X86Register>, index: Option<(X86Register, u8)>, offset: i64) -> MemoryOperand {
-    let index = index.map(|(register, shift)| Index { register: Register::X86(register), extend: Extend::Full, shift });
-    MemoryOperand { base: base.map(Register::X86), index, offset }
+fn memory(
+    base: Option<X86Register>,
+    index: Option<(X86Register, u8)>,
+    offset: i64,
+) -> MemoryOperand {
+    let index = index.map(|(register, shift)| Index {
+        register: Register::X86(register),
+        extend: Extend::Full,
+        shift,
+    });
+    MemoryOperand {
+        base: base.map(Register::X86),
+        index,
+        offset,
+    }
 }
 
 fn at(base: X86Register, offset: i64) -> Operand {
@@ -38,7 +53,11 @@ fn at(base: X86Register, offset: i64) -> Operand {
 }
 
 fn symbol(name: &str, memory: MemoryOperand, access: SymbolAccess) -> Operand {
-    Operand::Symbol(SymbolOperand { name: name.into(), memory, access })
+    Operand::Symbol(SymbolOperand {
+        name: name.into(),
+        memory,
+        access,
+    })
 }
 
 #[test]
@@ -68,8 +87,16 @@ fn constants() {
     check("-4@$1", "i32 @ $1", &Operand::Constant(1));
     check("-8@$-7", "i64 @ $-7", &Operand::Constant(-7));
     check("4@$0x41", "u32 @ $0x41", &Operand::Constant(0x41));
-    check("8@$9223372036854775807", "u64 @ $9223372036854775807", &Operand::Constant(i64::MAX));
-    check("8@$18446744073709551615", "u64 @ $18446744073709551615", &Operand::Constant(-1));
+    check(
+        "8@$9223372036854775807",
+        "u64 @ $9223372036854775807",
+        &Operand::Constant(i64::MAX),
+    );
+    check(
+        "8@$18446744073709551615",
+        "u64 @ $18446744073709551615",
+        &Operand::Constant(-1),
+    );
 }
 
 #[test]
@@ -78,10 +105,26 @@ fn memory_operands() {
     check("8@(%rsp)", "u64 @ (%rsp)", &at(Rsp, 0));
     check("4@0x20(%rdi)", "u32 @ 0x20(%rdi)", &at(Rdi, 0x20));
     check("8f@-24(%rbp)", "f64 @ -24(%rbp)", &at(Rbp, -24));
-    check("1@-96(%rbp,%rax,8)", "u8 @ -96(%rbp,%rax,8)", &Operand::Memory(memory(Some(Rbp), Some((Rax, 3)), -96)));
-    check("1@(%rbp,%rax,4)", "u8 @ (%rbp,%rax,4)", &Operand::Memory(memory(Some(Rbp), Some((Rax, 2)), 0)));
-    check("1@-96(%rbp,%rax)", "u8 @ -96(%rbp,%rax)", &Operand::Memory(memory(Some(Rbp), Some((Rax, 0)), -96)));
-    check("8@16(,%rax,8)", "u64 @ 16(,%rax,8)", &Operand::Memory(memory(None, Some((Rax, 3)), 16)));
+    check(
+        "1@-96(%rbp,%rax,8)",
+        "u8 @ -96(%rbp,%rax,8)",
+        &Operand::Memory(memory(Some(Rbp), Some((Rax, 3)), -96)),
+    );
+    check(
+        "1@(%rbp,%rax,4)",
+        "u8 @ (%rbp,%rax,4)",
+        &Operand::Memory(memory(Some(Rbp), Some((Rax, 2)), 0)),
+    );
+    check(
+        "1@-96(%rbp,%rax)",
+        "u8 @ -96(%rbp,%rax)",
+        &Operand::Memory(memory(Some(Rbp), Some((Rax, 0)), -96)),
+    );
+    check(
+        "8@16(,%rax,8)",
+        "u64 @ 16(,%rax,8)",
+        &Operand::Memory(memory(None, Some((Rax, 3)), 16)),
+    );
     check(
         "8@8( %rbp , %rax , 2 )",
         "u64 @ 8( %rbp , %rax , 2 )",
@@ -94,17 +137,53 @@ fn memory_operands() {
 #[test]
 fn symbols() {
     let rip = |offset| memory(Some(Rip), None, offset);
-    check("-4@NBuffers(%rip)", "i32 @ NBuffers(%rip)", &symbol("NBuffers", rip(0), SymbolAccess::Load));
-    check("-4@52+Stats(%rip)", "i32 @ 52+Stats(%rip)", &symbol("Stats", rip(52), SymbolAccess::Load));
-    check("-4@Stats+52(%rip)", "i32 @ Stats+52(%rip)", &symbol("Stats", rip(52), SymbolAccess::Load));
-    check("-4@Stats-8(%rip)", "i32 @ Stats-8(%rip)", &symbol("Stats", rip(-8), SymbolAccess::Load));
-    check("8f@.LC0(%rip)", "f64 @ .LC0(%rip)", &symbol(".LC0", rip(0), SymbolAccess::Load));
-    check("4@count.0(%rip)", "u32 @ count.0(%rip)", &symbol("count.0", rip(0), SymbolAccess::Load));
+    check(
+        "-4@NBuffers(%rip)",
+        "i32 @ NBuffers(%rip)",
+        &symbol("NBuffers", rip(0), SymbolAccess::Load),
+    );
+    check(
+        "-4@52+Stats(%rip)",
+        "i32 @ 52+Stats(%rip)",
+        &symbol("Stats", rip(52), SymbolAccess::Load),
+    );
+    check(
+        "-4@Stats+52(%rip)",
+        "i32 @ Stats+52(%rip)",
+        &symbol("Stats", rip(52), SymbolAccess::Load),
+    );
+    check(
+        "-4@Stats-8(%rip)",
+        "i32 @ Stats-8(%rip)",
+        &symbol("Stats", rip(-8), SymbolAccess::Load),
+    );
+    check(
+        "8f@.LC0(%rip)",
+        "f64 @ .LC0(%rip)",
+        &symbol(".LC0", rip(0), SymbolAccess::Load),
+    );
+    check(
+        "4@count.0(%rip)",
+        "u32 @ count.0(%rip)",
+        &symbol("count.0", rip(0), SymbolAccess::Load),
+    );
     let plain = |offset| memory(None, None, offset);
-    check("8@$table+8", "u64 @ $table+8", &symbol("table", plain(8), SymbolAccess::Address));
-    check("8@counter", "u64 @ counter", &symbol("counter", plain(0), SymbolAccess::Load));
+    check(
+        "8@$table+8",
+        "u64 @ $table+8",
+        &symbol("table", plain(8), SymbolAccess::Address),
+    );
+    check(
+        "8@counter",
+        "u64 @ counter",
+        &symbol("counter", plain(0), SymbolAccess::Load),
+    );
     let indexed = memory(None, Some((Rax, 3)), 0);
-    check("8@table(,%rax,8)", "u64 @ table(,%rax,8)", &symbol("table", indexed, SymbolAccess::Load));
+    check(
+        "8@table(,%rax,8)",
+        "u64 @ table(,%rax,8)",
+        &symbol("table", indexed, SymbolAccess::Load),
+    );
 }
 
 #[test]
@@ -148,7 +227,10 @@ fn unreadable_operands_keep_their_place() {
     ] {
         assert_eq!(reason(text), Unreadable::Unrecognised, "{text}");
     }
-    let shown: Vec<String> = args("8@%rax 8f@%xmm0 -4@$1").iter().map(ToString::to_string).collect();
+    let shown: Vec<String> = args("8@%rax 8f@%xmm0 -4@$1")
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     assert_eq!(shown, ["u64 @ %rax", "f64 @ %xmm0", "i32 @ $1"]);
 }
 
@@ -170,7 +252,11 @@ fn equal_places_are_equal_however_they_are_written() {
     assert_ne!(first.text, second.text);
     assert_eq!(first, second);
     assert_eq!(HashSet::from([first.clone(), second]).len(), 1);
-    assert!(["8@24(%rbp)", "-8@16(%rbp)", "4@16(%rbp)", "8@16(%rsp)"].iter().all(|other| one(other) != first));
+    assert!(
+        ["8@24(%rbp)", "-8@16(%rbp)", "4@16(%rbp)", "8@16(%rsp)"]
+            .iter()
+            .all(|other| one(other) != first)
+    );
 }
 
 #[test]
@@ -181,7 +267,11 @@ fn control_characters_never_reach_the_terminal() {
 #[test]
 fn types() {
     let check = |size, signed, float, shown: &str| {
-        let ty = ArgType { size, signed, float };
+        let ty = ArgType {
+            size,
+            signed,
+            float,
+        };
         assert_eq!(ty.to_string(), shown);
     };
     check(1, false, false, "u8");

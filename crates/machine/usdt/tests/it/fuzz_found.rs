@@ -9,7 +9,10 @@ use usdt::args::parse_args;
 fn an_arguments_text_ends_with_no_blank() {
     for arch in [Arch::X86_64, Arch::Aarch64] {
         let args = parse_args(arch, "8(%rax ").expect("one argument");
-        assert_eq!(args.iter().map(|arg| &*arg.text).collect::<Vec<_>>(), ["8(%rax"]);
+        assert_eq!(
+            args.iter().map(|arg| &*arg.text).collect::<Vec<_>>(),
+            ["8(%rax"]
+        );
     }
 }
 

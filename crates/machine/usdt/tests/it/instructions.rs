@@ -1,5 +1,8 @@
 //! Places of real code where a breakpoint may stand, with `objdump` as the witness.
-#![cfg_attr(target_arch = "x86_64", expect(clippy::unwrap_used, reason = "a test that can't go on fails"))]
+#![cfg_attr(
+    target_arch = "x86_64",
+    expect(clippy::unwrap_used, reason = "a test that can't go on fails")
+)]
 #![cfg(target_arch = "x86_64")]
 
 use std::collections::BTreeSet;
@@ -51,25 +54,43 @@ int main(int argc, char **argv) { return (int)(mixed((uint64_t)argc, 2.0) + chec
 /// Builds a program with the machine's compiler; `None` without one.
 fn build(source: &str, flags: &[&str]) -> Option<(TempDir, PathBuf)> {
     let folder = tempfile::tempdir().unwrap();
-    let (file, program) = (folder.path().join("program.c"), folder.path().join("program"));
+    let (file, program) = (
+        folder.path().join("program.c"),
+        folder.path().join("program"),
+    );
     std::fs::write(&file, source).unwrap();
-    let done = testkit::command("cc").args(flags).arg("-o").args([&program, &file]).output();
+    let done = testkit::command("cc")
+        .args(flags)
+        .arg("-o")
+        .args([&program, &file])
+        .output();
     let Ok(done) = done else {
         testkit::kernel::skip_if_permitted("gcc", "no compiler here");
         return None;
     };
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert!(
+        done.status.success(),
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
     Some((folder, program))
 }
 
 /// Returns the addresses at which instructions begin, from `objdump`.
 fn listed(program: &Path) -> Option<BTreeSet<u64>> {
-    let output = testkit::command("objdump").arg("-d").arg(program).env("LC_ALL", "C").output().ok()?;
+    let output = testkit::command("objdump")
+        .arg("-d")
+        .arg(program)
+        .env("LC_ALL", "C")
+        .output()
+        .ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let lines = text.lines().filter_map(|line| {
         let (address, rest) = line.trim_start().split_once(":\t")?;
         // A line that has only bytes continues the instruction of the line before.
-        rest.contains('\t').then(|| u64::from_str_radix(address, 16).ok()).flatten()
+        rest.contains('\t')
+            .then(|| u64::from_str_radix(address, 16).ok())
+            .flatten()
     });
     Some(lines.collect())
 }
@@ -80,20 +101,43 @@ fn compare(program: &Path, names: &[&str]) {
     let image = ElfImage::parse(&bytes).unwrap();
     let functions = Functions::read(&image, None);
     let code = Code::with_functions(&image, &image, &functions);
-    let Some(listed) = listed(program) else { return testkit::kernel::skip_if_permitted("objdump", "no objdump here") };
+    let Some(listed) = listed(program) else {
+        return testkit::kernel::skip_if_permitted("objdump", "no objdump here");
+    };
     for name in names {
-        let function = functions.named(name).next().unwrap_or_else(|| panic!("no {name}"));
+        let function = functions
+            .named(name)
+            .next()
+            .unwrap_or_else(|| panic!("no {name}"));
         assert!(function.size > 8, "{name}");
         for within in 0..function.size {
             let vaddr = ElfVaddr(function.vaddr.0 + within);
             let by_name = code.function(function, Aim::Within(within));
-            assert_eq!(by_name.is_ok(), listed.contains(&vaddr.0), "{name}+{within}: {by_name:?}");
-            assert_eq!(by_name, code.address(vaddr, Aim::Within(0)), "{name}+{within}");
+            assert_eq!(
+                by_name.is_ok(),
+                listed.contains(&vaddr.0),
+                "{name}+{within}: {by_name:?}"
+            );
+            assert_eq!(
+                by_name,
+                code.address(vaddr, Aim::Within(0)),
+                "{name}+{within}"
+            );
             match by_name {
-                Ok(place) => assert_eq!(place.offset(), image.address_map().to_offset(vaddr).unwrap()),
+                Ok(place) => assert_eq!(
+                    place.offset(),
+                    image.address_map().to_offset(vaddr).unwrap()
+                ),
                 Err(PlaceFault::Inside { before, after, .. }) => {
-                    assert_eq!(Some(&before.0), listed.range(..vaddr.0).next_back(), "{name}+{within}");
-                    let next = listed.range(vaddr.0..).next().filter(|&&next| next < function.vaddr.0 + function.size);
+                    assert_eq!(
+                        Some(&before.0),
+                        listed.range(..vaddr.0).next_back(),
+                        "{name}+{within}"
+                    );
+                    let next = listed
+                        .range(vaddr.0..)
+                        .next()
+                        .filter(|&&next| next < function.vaddr.0 + function.size);
                     assert_eq!(after.map(|after| after.0).as_ref(), next, "{name}+{within}");
                 }
                 Err(other) => panic!("{name}+{within}: {other}"),
@@ -104,8 +148,18 @@ fn compare(program: &Path, names: &[&str]) {
 
 #[test]
 fn every_byte_of_a_function_is_a_place_exactly_where_an_instruction_begins() {
-    for flags in [&["-O0"][..], &["-O2"], &["-O2", "-fno-asynchronous-unwind-tables", "-fcf-protection=full"]] {
-        let Some((_folder, program)) = build(SOURCE, flags) else { return };
+    for flags in [
+        &["-O0"][..],
+        &["-O2"],
+        &[
+            "-O2",
+            "-fno-asynchronous-unwind-tables",
+            "-fcf-protection=full",
+        ],
+    ] {
+        let Some((_folder, program)) = build(SOURCE, flags) else {
+            return;
+        };
         compare(&program, &["mixed", "checked", "rare", "main"]);
     }
 }
@@ -113,27 +167,48 @@ fn every_byte_of_a_function_is_a_place_exactly_where_an_instruction_begins() {
 /// A file without symbols still has its unwind information; a file with neither is refused.
 #[test]
 fn a_stripped_program_s_functions_are_known_by_its_unwind_information() {
-    let Some((_folder, program)) = build(SOURCE, &["-O2"]) else { return };
+    let Some((_folder, program)) = build(SOURCE, &["-O2"]) else {
+        return;
+    };
     let bytes = std::fs::read(&program).unwrap();
     let image = ElfImage::parse(&bytes).unwrap();
     let functions = Functions::read(&image, None);
     let code = Code::with_functions(&image, &image, &functions);
     let mixed = functions.named("mixed").next().unwrap();
     let places = || (0..mixed.size).map(|within| ElfVaddr(mixed.vaddr.0 + within));
-    let wanted: Vec<_> = places().map(|vaddr| code.address(vaddr, Aim::Within(0))).collect();
+    let wanted: Vec<_> = places()
+        .map(|vaddr| code.address(vaddr, Aim::Within(0)))
+        .collect();
     let none = Functions::default();
     let stripped = Code::with_functions(&image, &image, &none);
-    assert_eq!(places().map(|vaddr| stripped.address(vaddr, Aim::Within(0))).collect::<Vec<_>>(), wanted);
-    let flags = ["-O2", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"];
-    let Some((_folder, program)) = build(SOURCE, &flags) else { return };
+    assert_eq!(
+        places()
+            .map(|vaddr| stripped.address(vaddr, Aim::Within(0)))
+            .collect::<Vec<_>>(),
+        wanted
+    );
+    let flags = [
+        "-O2",
+        "-fno-asynchronous-unwind-tables",
+        "-fno-unwind-tables",
+    ];
+    let Some((_folder, program)) = build(SOURCE, &flags) else {
+        return;
+    };
     let bytes = std::fs::read(&program).unwrap();
     let image = ElfImage::parse(&bytes).unwrap();
     let functions = Functions::read(&image, None);
     let vaddr = functions.named("mixed").next().unwrap().vaddr;
     let stripped = Code::with_functions(&image, &image, &none);
-    assert_eq!(stripped.address(vaddr, Aim::Within(0)), Err(PlaceFault::NoFunction { vaddr }));
+    assert_eq!(
+        stripped.address(vaddr, Aim::Within(0)),
+        Err(PlaceFault::NoFunction { vaddr })
+    );
     let message = PlaceFault::NoFunction { vaddr }.to_string();
-    assert!(message.contains("can't be verified") && message.contains(&vaddr.to_string()), "{message}");
+    assert!(
+        message.contains("can't be verified") && message.contains(&vaddr.to_string()),
+        "{message}"
+    );
 }
 
 /// Returns the range of a file's `.eh_frame_hdr`: its program header of the type `PT_GNU_EH_FRAME`
@@ -142,7 +217,9 @@ fn unwind_table(file: &[u8]) -> std::ops::Range<usize> {
     let number = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap()) as usize;
     let count = usize::from(u16::from_le_bytes(file[56..58].try_into().unwrap()));
     let mut headers = (0..count).map(|index| number(32) + index * 56);
-    let header = headers.find(|&at| file[at..at + 4] == 0x6474_e550_u32.to_le_bytes()).unwrap();
+    let header = headers
+        .find(|&at| file[at..at + 4] == 0x6474_e550_u32.to_le_bytes())
+        .unwrap();
     number(header + 8)..number(header + 8) + number(header + 32)
 }
 
@@ -150,10 +227,16 @@ fn unwind_table(file: &[u8]) -> std::ops::Range<usize> {
 /// wrong values. (Found by fuzzing: an entry that lies before all entries.)
 #[test]
 fn unwind_information_may_say_anything() {
-    let Some((_folder, program)) = build(SOURCE, &["-O2"]) else { return };
+    let Some((_folder, program)) = build(SOURCE, &["-O2"]) else {
+        return;
+    };
     let good = std::fs::read(&program).unwrap();
     let image = ElfImage::parse(&good).unwrap();
-    let mixed = Functions::read(&image, None).named("mixed").next().unwrap().vaddr;
+    let mixed = Functions::read(&image, None)
+        .named("mixed")
+        .next()
+        .unwrap()
+        .vaddr;
     let none = Functions::default();
     for at in unwind_table(&good).step_by(4) {
         for word in [0, 1, 0x7fff_ffff, 0x8000_0000, u32::MAX] {
@@ -162,7 +245,10 @@ fn unwind_information_may_say_anything() {
             let image = ElfImage::parse(&bytes).unwrap();
             let code = Code::with_functions(&image, &image, &none);
             // It may still be found there, or not; `Aim::Return` reads the entry's rows, too.
-            let _ = (code.address(mixed, Aim::Within(0)), code.address(mixed, Aim::Return));
+            let _ = (
+                code.address(mixed, Aim::Within(0)),
+                code.address(mixed, Aim::Return),
+            );
         }
     }
 }
@@ -170,33 +256,54 @@ fn unwind_information_may_say_anything() {
 /// A return probe replaces the top of the stack when its place is hit.
 #[test]
 fn a_return_is_probed_at_entries_only() {
-    let Some((_folder, program)) = build(SOURCE, &["-O0"]) else { return };
+    let Some((_folder, program)) = build(SOURCE, &["-O0"]) else {
+        return;
+    };
     let bytes = std::fs::read(&program).unwrap();
     let image = ElfImage::parse(&bytes).unwrap();
     let functions = Functions::read(&image, None);
     let code = Code::with_functions(&image, &image, &functions);
     for name in ["mixed", "checked", "rare", "main"] {
         let function = functions.named(name).next().unwrap();
-        assert_eq!(code.function(function, Aim::Return), Ok(CodePlace::unverified(function.offset)), "{name}");
+        assert_eq!(
+            code.function(function, Aim::Return),
+            Ok(CodePlace::unverified(function.offset)),
+            "{name}"
+        );
         // Behind `endbr64; push rbp; mov rbp, rsp`, the first of which may be missing.
         let inside = (8..24).map(|within| ElfVaddr(function.vaddr.0 + within));
-        let inside: Vec<_> = inside.filter(|&vaddr| code.address(vaddr, Aim::Within(0)).is_ok()).collect();
+        let inside: Vec<_> = inside
+            .filter(|&vaddr| code.address(vaddr, Aim::Within(0)).is_ok())
+            .collect();
         assert!(!inside.is_empty(), "{name}");
         for vaddr in inside {
-            assert_eq!(code.address(vaddr, Aim::Return), Err(PlaceFault::NotEntry { vaddr }), "{name}");
+            assert_eq!(
+                code.address(vaddr, Aim::Return),
+                Err(PlaceFault::NotEntry { vaddr }),
+                "{name}"
+            );
         }
     }
     // The compiler decides whether there are such parts.
-    let Some((_folder, program)) = build(SOURCE, &["-O2"]) else { return };
+    let Some((_folder, program)) = build(SOURCE, &["-O2"]) else {
+        return;
+    };
     let bytes = std::fs::read(&program).unwrap();
     let image = ElfImage::parse(&bytes).unwrap();
     let functions = Functions::read(&image, None);
     let code = Code::with_functions(&image, &image, &functions);
-    for part in functions.all().iter().filter(|function| function.name.ends_with(".cold")) {
+    for part in functions
+        .all()
+        .iter()
+        .filter(|function| function.name.ends_with(".cold"))
+    {
         let first = code.function(part, Aim::Within(0));
         assert!(first.is_ok(), "{}: {first:?}", part.name);
         if &*part.name == "checked.cold" {
-            assert_eq!(code.function(part, Aim::Return), Err(PlaceFault::NotEntry { vaddr: part.vaddr }));
+            assert_eq!(
+                code.function(part, Aim::Return),
+                Err(PlaceFault::NotEntry { vaddr: part.vaddr })
+            );
         }
     }
 }
@@ -210,7 +317,9 @@ __asm__(".text\n.type outer,@function\nouter: mov $0x90909090, %eax\n"
         ".type wrong,@function\n.set wrong, outer+2\n.size wrong, 3\n");
 int main(void) { return 0; }
 "#;
-    let Some((_folder, program)) = build(NESTED, &["-O1"]) else { return };
+    let Some((_folder, program)) = build(NESTED, &["-O1"]) else {
+        return;
+    };
     let bytes = std::fs::read(&program).unwrap();
     let image = ElfImage::parse(&bytes).unwrap();
     let functions = Functions::read(&image, None);
@@ -219,7 +328,14 @@ int main(void) { return 0; }
     assert!(first("outer").is_ok() && first("inner").is_ok());
     let outer = functions.named("outer").next().unwrap().vaddr.0;
     let (before, after) = (ElfVaddr(outer), Some(ElfVaddr(outer + 5)));
-    assert_eq!(first("wrong"), Err(PlaceFault::Inside { vaddr: ElfVaddr(outer + 2), before, after }));
+    assert_eq!(
+        first("wrong"),
+        Err(PlaceFault::Inside {
+            vaddr: ElfVaddr(outer + 2),
+            before,
+            after
+        })
+    );
 }
 
 /// Hand-made notes: at a `nop` (of one byte and of four), in the middle of `mov`, at another
@@ -236,20 +352,49 @@ __asm__(".text\n.type outer,@function\nouter: mov $0x90909090, %eax\nshort: nop\
         NOTE("mov", "outer"));
 int main(void) { return 0; }
 "#;
-    let Some((_folder, program)) = build(NOTES, &["-O1", "-no-pie"]) else { return };
+    let Some((_folder, program)) = build(NOTES, &["-O1", "-no-pie"]) else {
+        return;
+    };
     let bytes = std::fs::read(&program).unwrap();
     let image = ElfImage::parse(&bytes).unwrap();
     let probes = UsdtProbes::read(&image);
-    let places = |name| probes.get("test", name).map_or(0, |probe| probe.places.len());
-    assert_eq!((places("good"), places("alone"), places("inside"), places("mov")), (2, 1, 0, 0), "{probes:?}");
-    let outer = Functions::read(&image, None).named("outer").next().unwrap().vaddr;
+    let places = |name| {
+        probes
+            .get("test", name)
+            .map_or(0, |probe| probe.places.len())
+    };
+    assert_eq!(
+        (
+            places("good"),
+            places("alone"),
+            places("inside"),
+            places("mov")
+        ),
+        (2, 1, 0, 0),
+        "{probes:?}"
+    );
+    let outer = Functions::read(&image, None)
+        .named("outer")
+        .next()
+        .unwrap()
+        .vaddr;
     let (inside, after) = (ElfVaddr(outer.0 + 2), Some(ElfVaddr(outer.0 + 5)));
-    let wanted = [PlaceFault::Inside { vaddr: inside, before: outer, after }, PlaceFault::NotNop { vaddr: outer }];
+    let wanted = [
+        PlaceFault::Inside {
+            vaddr: inside,
+            before: outer,
+            after,
+        },
+        PlaceFault::NotNop { vaddr: outer },
+    ];
     let found: Vec<PlaceFault> = probes
         .faults
         .iter()
         .filter_map(|fault| match fault {
-            UsdtError::BrokenNote { fault: NoteFault::ProbePlace { fault }, .. } => Some(*fault),
+            UsdtError::BrokenNote {
+                fault: NoteFault::ProbePlace { fault },
+                ..
+            } => Some(*fault),
             _ => None,
         })
         .collect();
@@ -265,22 +410,36 @@ __asm__(".text\n.type mixed,@function\nmixed: nop\n jmp 1f\n .byte 0x06, 0x06\n1
         ".type endless,@function\n.set endless, mixed+1\n.size endless, 0x7fffffffffff\n");
 int main(void) { return 0; }
 "#;
-    let Some((_folder, program)) = build(DATA, &["-O1"]) else { return };
+    let Some((_folder, program)) = build(DATA, &["-O1"]) else {
+        return;
+    };
     let bytes = std::fs::read(&program).unwrap();
     let image = ElfImage::parse(&bytes).unwrap();
     let functions = Functions::read(&image, None);
     let named = |name: &'static str| functions.named(name).next().unwrap();
-    let mixed = elf::symbols::Function { size: 7, ..named("mixed").clone() };
+    let mixed = elf::symbols::Function {
+        size: 7,
+        ..named("mixed").clone()
+    };
     let none = Functions::default();
     let code = Code::with_functions(&image, &image, &none);
     let at = |within| code.function(&mixed, Aim::Within(within));
     let vaddr = |within| ElfVaddr(mixed.vaddr.0 + within);
     assert!(at(0).is_ok() && at(1).is_ok());
-    assert_eq!(at(5), Err(PlaceFault::Undecodable { vaddr: vaddr(5), from: vaddr(3) }));
+    assert_eq!(
+        at(5),
+        Err(PlaceFault::Undecodable {
+            vaddr: vaddr(5),
+            from: vaddr(3)
+        })
+    );
     // A size beyond the file is cut to that of the file.
     let far = code.function(named("endless"), Aim::Within(1));
     assert!(matches!(far, Err(PlaceFault::Inside { .. })), "{far:?}");
     let nowhere = ElfVaddr(u64::MAX);
-    assert_eq!(code.address(nowhere, Aim::Within(1)), Err(PlaceFault::NotCode { vaddr: nowhere }));
+    assert_eq!(
+        code.address(nowhere, Aim::Within(1)),
+        Err(PlaceFault::NotCode { vaddr: nowhere })
+    );
     assert_eq!(CodePlace::unverified(FileOffset(7)).offset(), FileOffset(7));
 }

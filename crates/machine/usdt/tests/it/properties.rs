@@ -25,18 +25,45 @@ fn read_everything(bytes: &[u8]) {
         let _ = function.display_name();
     }
     for place in probes.probes.iter().flat_map(|probe| &probe.places) {
-        assert_eq!(image.address_map().to_offset(place.vaddr), Ok(place.at.offset()));
+        assert_eq!(
+            image.address_map().to_offset(place.vaddr),
+            Ok(place.at.offset())
+        );
     }
 }
 
 fn real_notes(sections: bool) -> Vec<u8> {
     let notes = [
-        note("spdk", "nvmf_ctrlr_add_qpair", "8@%rdi -4@-20(%rbp) 8@(%rsp,%rax,8)", TEXT + 4, 0x11000, DATA),
-        note("spdk", "nvmf_ctrlr_add_qpair", "8@52+stats(%rip) 8f@%xmm0 1@%ah", TEXT + 8, 0x11000, DATA),
+        note(
+            "spdk",
+            "nvmf_ctrlr_add_qpair",
+            "8@%rdi -4@-20(%rbp) 8@(%rsp,%rax,8)",
+            TEXT + 4,
+            0x11000,
+            DATA,
+        ),
+        note(
+            "spdk",
+            "nvmf_ctrlr_add_qpair",
+            "8@52+stats(%rip) 8f@%xmm0 1@%ah",
+            TEXT + 8,
+            0x11000,
+            DATA,
+        ),
         note("lib", "x", "", TEXT + 12, 0, 0),
     ];
-    let symbols = vec![("stats", DATA + 64, 1, true, 8), ("_ZN3foo3barEv", TEXT + 4, 2, true, 8)];
-    ElfBuilder { notes: notes.concat(), base: Some(0x11000), symbols, sections, ..ElfBuilder::default() }.build()
+    let symbols = vec![
+        ("stats", DATA + 64, 1, true, 8),
+        ("_ZN3foo3barEv", TEXT + 4, 2, true, 8),
+    ];
+    ElfBuilder {
+        notes: notes.concat(),
+        base: Some(0x11000),
+        symbols,
+        sections,
+        ..ElfBuilder::default()
+    }
+    .build()
 }
 
 /// Makes operand-like text: the pieces that operands are made of, in any order.

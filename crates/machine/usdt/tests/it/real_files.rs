@@ -22,7 +22,11 @@ type Printed = (String, String, u64, u64, String);
 
 /// Returns the text that `readelf` prints; `None` if it is not installed.
 fn readelf(option: &str, path: &str) -> Option<String> {
-    let output = testkit::command("readelf").args([option, "-W", path]).env("LC_ALL", "C").output().ok()?;
+    let output = testkit::command("readelf")
+        .args([option, "-W", path])
+        .env("LC_ALL", "C")
+        .output()
+        .ok()?;
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
@@ -58,12 +62,21 @@ fn printed_by_us(probes: &UsdtProbes) -> Vec<Printed> {
                 .args
                 .iter()
                 .map(|arg| {
-                    let (sign, float) = (if arg.ty.signed { "-" } else { "" }, if arg.ty.float { "f" } else { "" });
+                    let (sign, float) = (
+                        if arg.ty.signed { "-" } else { "" },
+                        if arg.ty.float { "f" } else { "" },
+                    );
                     format!("{sign}{}{float}@{}", arg.ty.size, arg.text)
                 })
                 .collect();
             let semaphore = place.semaphore.map_or(0, |semaphore| semaphore.vaddr.0);
-            notes.push((probe.provider.to_string(), probe.name.to_string(), place.vaddr.0, semaphore, args.join(" ")));
+            notes.push((
+                probe.provider.to_string(),
+                probe.name.to_string(),
+                place.vaddr.0,
+                semaphore,
+                args.join(" "),
+            ));
         }
     }
     notes.sort();
@@ -72,10 +85,17 @@ fn printed_by_us(probes: &UsdtProbes) -> Vec<Printed> {
 
 fn files() -> Vec<String> {
     let more = std::env::var("DPTRACE_PROBE_FILES").unwrap_or_default();
-    let all = FILES.into_iter().map(str::to_owned).chain(more.split(':').map(str::to_owned));
-    let (there, absent): (Vec<_>, Vec<_>) =
-        all.filter(|path| !path.is_empty()).partition(|path| Path::new(path).exists());
-    testkit::kernel::skip_if_permitted("files", &format!("not on this machine: {}", absent.join(", ")));
+    let all = FILES
+        .into_iter()
+        .map(str::to_owned)
+        .chain(more.split(':').map(str::to_owned));
+    let (there, absent): (Vec<_>, Vec<_>) = all
+        .filter(|path| !path.is_empty())
+        .partition(|path| Path::new(path).exists());
+    testkit::kernel::skip_if_permitted(
+        "files",
+        &format!("not on this machine: {}", absent.join(", ")),
+    );
     there
 }
 
@@ -92,9 +112,14 @@ fn notes_are_those_that_readelf_prints() {
         let reported = printed_by_us(&probes);
         assert_eq!(reported, printed_by_readelf(&text), "{path}");
         probes.resolve(&ElfImage::parse(&bytes).unwrap(), None);
-        let args = probes.probes.iter().flat_map(|probe| &probe.places).flat_map(|place| place.args.iter());
-        let unreadable: Vec<String> =
-            args.filter_map(|arg| arg.unreadable().map(|reason| format!("{arg}: {reason}"))).collect();
+        let args = probes
+            .probes
+            .iter()
+            .flat_map(|probe| &probe.places)
+            .flat_map(|place| place.args.iter());
+        let unreadable: Vec<String> = args
+            .filter_map(|arg| arg.unreadable().map(|reason| format!("{arg}: {reason}")))
+            .collect();
         eprintln!(
             "{path}: {} probes, {} notes, {} arguments unreadable",
             probes.probes.len(),
@@ -121,7 +146,10 @@ fn places_hold_the_instruction_that_a_probe_is() {
                     "{path}: {}",
                     probe.name
                 );
-                assert_eq!(image.address_map().to_vaddr(place.at.offset()), Ok(place.vaddr));
+                assert_eq!(
+                    image.address_map().to_vaddr(place.at.offset()),
+                    Ok(place.vaddr)
+                );
             }
         }
     }
@@ -155,13 +183,28 @@ fn build_ids_and_functions_are_those_that_readelf_prints() {
         let mut ours: Vec<(u64, String)> = functions
             .all()
             .iter()
-            .map(|function| (function.vaddr.0, function.name.split('@').next().unwrap().to_owned()))
+            .map(|function| {
+                (
+                    function.vaddr.0,
+                    function.name.split('@').next().unwrap().to_owned(),
+                )
+            })
             .collect();
         ours.sort();
         ours.dedup();
-        eprintln!("{path}: {} functions, {} skipped", ours.len(), functions.skipped());
-        let missing: Vec<_> = reported.iter().filter(|function| ours.binary_search(function).is_err()).collect();
-        let invented: Vec<_> = ours.iter().filter(|function| reported.binary_search(function).is_err()).collect();
+        eprintln!(
+            "{path}: {} functions, {} skipped",
+            ours.len(),
+            functions.skipped()
+        );
+        let missing: Vec<_> = reported
+            .iter()
+            .filter(|function| ours.binary_search(function).is_err())
+            .collect();
+        let invented: Vec<_> = ours
+            .iter()
+            .filter(|function| reported.binary_search(function).is_err())
+            .collect();
         assert!(
             missing.len() <= functions.skipped() && invented.is_empty(),
             "{path}: missing {missing:x?}, invented {invented:x?}"
@@ -185,6 +228,11 @@ fn the_functions_of_real_files_begin_with_an_instruction() {
                 refused.push(format!("{}: {fault}", function.name));
             }
         }
-        assert!(refused.is_empty(), "{path}: {} of {}: {refused:#?}", refused.len(), functions.all().len());
+        assert!(
+            refused.is_empty(),
+            "{path}: {} of {}: {refused:#?}",
+            refused.len(),
+            functions.all().len()
+        );
     }
 }

@@ -13,7 +13,10 @@ impl Check<'_, '_> {
     /// Checks `*pointer`.
     pub(super) fn deref(&mut self, operand: &ast::Expr, span: Span) -> Expr {
         // `*&@map` is the map's value, although nothing else can be done with the address.
-        if let ast::ExprKind::Unary { op: ast::UnaryOp::AddrOf, operand } = &operand.kind
+        if let ast::ExprKind::Unary {
+            op: ast::UnaryOp::AddrOf,
+            operand,
+        } = &operand.kind
             && let ast::ExprKind::Map(map) = &operand.kind
         {
             return self.map_read(map, span);
@@ -29,11 +32,22 @@ impl Check<'_, '_> {
             // bpftrace reads 8 bytes through a number.
             Ty::Int { .. } => {
                 let space = self.space_of(&pointer);
-                Expr::new(U64, ExprKind::Load { addr: Box::new(pointer), space, bits: None }, span)
+                Expr::new(
+                    U64,
+                    ExprKind::Load {
+                        addr: Box::new(pointer),
+                        space,
+                        bits: None,
+                    },
+                    span,
+                )
             }
             ref ty => {
                 let name = self.type_name(ty);
-                self.wrong(span, format!("can't dereference a value of type '{name}': it is no pointer"))
+                self.wrong(
+                    span,
+                    format!("can't dereference a value of type '{name}': it is no pointer"),
+                )
             }
         }
     }
@@ -44,16 +58,31 @@ impl Check<'_, '_> {
         if let ast::ExprKind::Map(map) = &operand.kind {
             let id = self.map_id(&map.name.text, map.name.span);
             self.require_map(id, operand.span);
-            return Expr::new(Ty::Ptr { to: TypeRef::VOID, space: Space::Kernel }, ExprKind::MapAddr(id), span);
+            return Expr::new(
+                Ty::Ptr {
+                    to: TypeRef::VOID,
+                    space: Space::Kernel,
+                },
+                ExprKind::MapAddr(id),
+                span,
+            );
         }
         let value = self.expr(operand);
         let kind = match value.kind {
             ExprKind::Error => return value,
             ExprKind::Var(var) => ExprKind::VarAddr(var),
-            _ => return self.wrong(span, "the & operator can only be used with variables and maps"),
+            _ => {
+                return self.wrong(
+                    span,
+                    "the & operator can only be used with variables and maps",
+                );
+            }
         };
         let ty = match self.c_of(&value.ty) {
-            Some(to) => Ty::Ptr { to, space: Space::Kernel },
+            Some(to) => Ty::Ptr {
+                to,
+                space: Space::Kernel,
+            },
             None => Ty::Ref(Box::new(value.ty)),
         };
         Expr::new(ty, kind, span)
@@ -83,7 +112,15 @@ impl Check<'_, '_> {
                 "can't dereference a pointer to void",
                 "cast it to a pointer to a type that has a size: (uint64 *)$p",
             ),
-            ty if ty.is_scalar() => Expr::new(ty.clone(), ExprKind::Load { addr, space, bits: None }, span),
+            ty if ty.is_scalar() => Expr::new(
+                ty.clone(),
+                ExprKind::Load {
+                    addr,
+                    space,
+                    bits: None,
+                },
+                span,
+            ),
             _ => Expr::new(ty, ExprKind::MemRef { addr, space }, span),
         }
     }
@@ -119,18 +156,31 @@ impl Check<'_, '_> {
 
     fn record_field(&mut self, base: Expr, name: &Name, span: Span) -> Expr {
         let parts = base.ty.parts();
-        let found = parts.iter().position(|(known, ..)| *known == Some(name.text.as_str()));
+        let found = parts
+            .iter()
+            .position(|(known, ..)| *known == Some(name.text.as_str()));
         let Some(index) = found else {
             let known: Vec<&str> = parts.iter().filter_map(|part| part.0).collect();
             let hint = format!("its fields are {}", known.join(", "));
-            return self.wrong_hint(name.span, format!("record has no field named '{}'", name.text), hint);
+            return self.wrong_hint(
+                name.span,
+                format!("record has no field named '{}'", name.text),
+                hint,
+            );
         };
         let (offset, ty) = (parts[index].1, parts[index].2.clone());
         part_of(base, index, offset, ty, span)
     }
 
     /// Accesses a member of a struct. `base` is the struct, or, with `space`, points to it.
-    fn member(&mut self, base: Expr, ty: TypeRef, space: Option<Space>, name: &Name, span: Span) -> Expr {
+    fn member(
+        &mut self,
+        base: Expr,
+        ty: TypeRef,
+        space: Option<Space>,
+        name: &Name,
+        span: Span,
+    ) -> Expr {
         let field = match self.types.store.member(ty, &name.text) {
             Ok(field) => field,
             Err(error) => return self.no_member(ty, name, &error),
@@ -151,7 +201,15 @@ impl Check<'_, '_> {
                     Some(bits) => (Some(bits), bits.byte_offset),
                     None => (None, field.byte_offset()),
                 };
-                Expr::new(ty, ExprKind::Subobject { base: Box::new(base), offset: offset as u32, bits }, span)
+                Expr::new(
+                    ty,
+                    ExprKind::Subobject {
+                        base: Box::new(base),
+                        offset: offset as u32,
+                        bits,
+                    },
+                    span,
+                )
             }
         }
     }
@@ -160,12 +218,28 @@ impl Check<'_, '_> {
         let ty = self.ty_in(field.ty, space);
         if let Some(bits) = field.bit_access() {
             let addr = Box::new(addr.offset(bits.byte_offset, U64));
-            return Expr::new(ty, ExprKind::Load { addr, space, bits: Some(bits) }, span);
+            return Expr::new(
+                ty,
+                ExprKind::Load {
+                    addr,
+                    space,
+                    bits: Some(bits),
+                },
+                span,
+            );
         }
         let addr = addr.offset(field.byte_offset(), U64);
         // A flexible array has no size of its own; its start stands for it.
-        if let Ok(TypeKind::Array { element, count: None | Some(0) }) = self.types.store.kind(field.ty) {
-            return Expr { ty: Ty::Ptr { to: element, space }, span, ..addr };
+        if let Ok(TypeKind::Array {
+            element,
+            count: None | Some(0),
+        }) = self.types.store.kind(field.ty)
+        {
+            return Expr {
+                ty: Ty::Ptr { to: element, space },
+                span,
+                ..addr
+            };
         }
         self.read_as(addr, ty, space, span)
     }
@@ -184,9 +258,22 @@ impl Check<'_, '_> {
             return self.wrong(name.span, format!("{error}"));
         }
         let near = bt_lang::nearest(&name.text, known.iter().map(String::as_str)).join(", ");
-        let all = known.iter().take(20).map(String::as_str).collect::<Vec<_>>().join(", ");
-        let hint = if near.is_empty() { format!("its fields are {all}") } else { format!("did you mean {near}?") };
-        self.wrong_hint(name.span, format!("struct '{type_name}' has no field named '{}'", name.text), hint)
+        let all = known
+            .iter()
+            .take(20)
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join(", ");
+        let hint = if near.is_empty() {
+            format!("its fields are {all}")
+        } else {
+            format!("did you mean {near}?")
+        };
+        self.wrong_hint(
+            name.span,
+            format!("struct '{type_name}' has no field named '{}'", name.text),
+            hint,
+        )
     }
 
     /// Checks `tuple.N`.
@@ -197,8 +284,10 @@ impl Check<'_, '_> {
         }
         if !matches!(base.ty, Ty::Tuple(_)) {
             let name = self.type_name(&base.ty);
-            return self
-                .wrong(span, format!("can't access element {index} of a value of type '{name}': it is no tuple"));
+            return self.wrong(
+                span,
+                format!("can't access element {index} of a value of type '{name}': it is no tuple"),
+            );
         }
         self.tuple_part(base, u64::from(index), span)
     }
@@ -209,7 +298,10 @@ impl Check<'_, '_> {
         let Some((_, offset, ty)) = parts.get(index) else {
             let count = parts.len();
             let elements = if count == 1 { "element" } else { "elements" };
-            return self.wrong(span, format!("invalid tuple index: {index}; the tuple has {count} {elements}, from 0"));
+            return self.wrong(
+                span,
+                format!("invalid tuple index: {index}; the tuple has {count} {elements}, from 0"),
+            );
         };
         let (offset, ty) = (*offset, (*ty).clone());
         part_of(base, index, offset, ty, span)
@@ -232,12 +324,29 @@ impl Check<'_, '_> {
             Ty::Array { elem, count } => self.element(base, *elem, count, index, span),
             Ty::Tuple(_) => match index.constant() {
                 Some(number) => self.tuple_part(base, number, span),
-                None => self.wrong(index.span, "the index of a tuple must be known when compiling"),
+                None => self.wrong(
+                    index.span,
+                    "the index of a tuple must be known when compiling",
+                ),
             },
-            Ty::Str(size) => self.element(base, Ty::Int { size: 1, signed: true }, size, index, span),
+            Ty::Str(size) => self.element(
+                base,
+                Ty::Int {
+                    size: 1,
+                    signed: true,
+                },
+                size,
+                index,
+                span,
+            ),
             ty => {
                 let name = self.type_name(&ty);
-                self.wrong(span, format!("the array index operator [] can't be used on a value of type '{name}'"))
+                self.wrong(
+                    span,
+                    format!(
+                        "the array index operator [] can't be used on a value of type '{name}'"
+                    ),
+                )
             }
         }
     }
@@ -249,7 +358,10 @@ impl Check<'_, '_> {
         {
             return self.wrong(
                 index.span,
-                format!("the index {} is out of bounds for array of size {count}", number.cast_signed()),
+                format!(
+                    "the index {} is out of bounds for array of size {count}",
+                    number.cast_signed()
+                ),
             );
         }
         match base.kind {
@@ -258,7 +370,14 @@ impl Check<'_, '_> {
                 let index = if index.constant().is_some() || count == 0 {
                     index
                 } else {
-                    Expr::new(index.ty.clone(), ExprKind::Index { index: Box::new(index), count }, span)
+                    Expr::new(
+                        index.ty.clone(),
+                        ExprKind::Index {
+                            index: Box::new(index),
+                            count,
+                        },
+                        span,
+                    )
                 };
                 let addr = moved(*addr, index, u64::from(elem.size()), span);
                 self.read_as(addr, elem, space, span)
@@ -268,9 +387,24 @@ impl Check<'_, '_> {
                 match index.constant() {
                     Some(number) => {
                         let offset = number as u32 * elem.size();
-                        Expr::new(elem, ExprKind::Subobject { base: Box::new(base), offset, bits: None }, span)
+                        Expr::new(
+                            elem,
+                            ExprKind::Subobject {
+                                base: Box::new(base),
+                                offset,
+                                bits: None,
+                            },
+                            span,
+                        )
                     }
-                    None => Expr::new(elem, ExprKind::Elem { base: Box::new(base), index: Box::new(index) }, span),
+                    None => Expr::new(
+                        elem,
+                        ExprKind::Elem {
+                            base: Box::new(base),
+                            index: Box::new(index),
+                        },
+                        span,
+                    ),
                 }
             }
         }
@@ -283,7 +417,15 @@ fn part_of(base: Expr, index: usize, offset: u32, ty: Ty, span: Span) -> Expr {
         ExprKind::Tuple(mut items) if index < items.len() => items.swap_remove(index),
         kind => {
             let base = Box::new(Expr { kind, ..base });
-            Expr::new(ty, ExprKind::Subobject { base, offset, bits: None }, span)
+            Expr::new(
+                ty,
+                ExprKind::Subobject {
+                    base,
+                    offset,
+                    bits: None,
+                },
+                span,
+            )
         }
     }
 }
@@ -294,7 +436,12 @@ fn moved(addr: Expr, index: Expr, size: u64, span: Span) -> Expr {
     if let Some(bytes) = step.constant() {
         addr.offset(bytes, U64)
     } else {
-        let kind = ExprKind::Binary { op: BinaryOp::Add, left: Box::new(addr), right: Box::new(step), signed: false };
+        let kind = ExprKind::Binary {
+            op: BinaryOp::Add,
+            left: Box::new(addr),
+            right: Box::new(step),
+            signed: false,
+        };
         Expr::new(U64, kind, span)
     }
 }

@@ -154,11 +154,19 @@ impl Check<'_, '_> {
                 Some(MapHolds::Scalar(ty)) => self.type_name(ty),
                 None => String::new(),
             };
-            let message = format!("type mismatch for @{name}: it holds '{old}', and this is '{}_t'", aggregate.name);
+            let message = format!(
+                "type mismatch for @{name}: it holds '{old}', and this is '{}_t'",
+                aggregate.name
+            );
             self.wrong(span, message);
             return None;
         }
-        Some(Stmt::Aggregate { map, key, args: value.into_iter().collect(), span: whole })
+        Some(Stmt::Aggregate {
+            map,
+            key,
+            args: value.into_iter().collect(),
+            span: whole,
+        })
     }
 
     /// Checks a number that must be known when compiling.
@@ -176,7 +184,11 @@ impl Check<'_, '_> {
 }
 
 fn counts(least: usize, most: usize) -> String {
-    if least == most { least.to_string() } else { format!("{least} to {most}") }
+    if least == most {
+        least.to_string()
+    } else {
+        format!("{least} to {most}")
+    }
 }
 
 fn hist(check: &mut Check<'_, '_>, args: &[ast::Expr], _: Span, _: bool) -> Option<Aggregation> {
@@ -191,7 +203,12 @@ fn hist(check: &mut Check<'_, '_>, args: &[ast::Expr], _: Span, _: bool) -> Opti
     Some(Aggregation::Hist { bits: bits as u8 })
 }
 
-fn lhist(check: &mut Check<'_, '_>, args: &[ast::Expr], span: Span, _: bool) -> Option<Aggregation> {
+fn lhist(
+    check: &mut Check<'_, '_>,
+    args: &[ast::Expr],
+    span: Span,
+    _: bool,
+) -> Option<Aggregation> {
     let min = check.known(&args[1], "the least value")?.cast_signed();
     let max = check.known(&args[2], "the greatest value")?.cast_signed();
     let step = check.known(&args[3], "the step")?.cast_signed();
@@ -202,17 +219,32 @@ fn lhist(check: &mut Check<'_, '_>, args: &[ast::Expr], span: Span, _: bool) -> 
     } else if min > max {
         format!("lhist()'s lower bound {min} is not below the upper one, {max}")
     } else if min.checked_add(step).is_none_or(|end| end > max) {
-        format!("lhist()'s step {step} is wider than the whole range, {}", max - min)
+        format!(
+            "lhist()'s step {step} is wider than the whole range, {}",
+            max - min
+        )
     } else if (max - min) as u64 / step as u64 > MAX_LINEAR {
-        format!("lhist() too many buckets, must be <= {MAX_LINEAR} (would need {})", (max - min) / step)
+        format!(
+            "lhist() too many buckets, must be <= {MAX_LINEAR} (would need {})",
+            (max - min) / step
+        )
     } else {
-        return Some(Aggregation::Lhist { min, max, step: step as u64 });
+        return Some(Aggregation::Lhist {
+            min,
+            max,
+            step: step as u64,
+        });
     };
     check.wrong(span, problem);
     None
 }
 
-fn series(check: &mut Check<'_, '_>, args: &[ast::Expr], span: Span, signed: bool) -> Option<Aggregation> {
+fn series(
+    check: &mut Check<'_, '_>,
+    args: &[ast::Expr],
+    span: Span,
+    signed: bool,
+) -> Option<Aggregation> {
     let interval = check.known(&args[1], "tseries: the interval")?;
     let buckets = check.known(&args[2], "tseries: the number of intervals")?;
     if interval == 0 || interval > i64::MAX as u64 {
@@ -220,7 +252,10 @@ fn series(check: &mut Check<'_, '_>, args: &[ast::Expr], span: Span, signed: boo
         return None;
     }
     if !(1..=MAX_SERIES).contains(&buckets) {
-        check.wrong(span, format!("tseries() expects 1 to {MAX_SERIES} intervals ({buckets} provided)"));
+        check.wrong(
+            span,
+            format!("tseries() expects 1 to {MAX_SERIES} intervals ({buckets} provided)"),
+        );
         return None;
     }
     let op = match args.get(3).map(|arg| (&arg.kind, arg.span)) {
@@ -236,9 +271,17 @@ fn series(check: &mut Check<'_, '_>, args: &[ast::Expr], span: Span, signed: boo
             }
         },
         Some((_, span)) => {
-            check.wrong(span, "tseries() expects a string literal as its aggregation function");
+            check.wrong(
+                span,
+                "tseries() expects a string literal as its aggregation function",
+            );
             return None;
         }
     };
-    Some(Aggregation::Series { interval, buckets: buckets as u32, op, signed })
+    Some(Aggregation::Series {
+        interval,
+        buckets: buckets as u32,
+        op,
+        signed,
+    })
 }

@@ -13,13 +13,21 @@ impl Check<'_, '_> {
     /// Checks `args` by itself.
     pub(super) fn args_value(&mut self, span: Span) -> Expr {
         let names: Vec<String> = match self.context.args.clone() {
-            Args::Record(format) => format.own_fields().map(|field| field.name.clone()).collect(),
+            Args::Record(format) => format
+                .own_fields()
+                .map(|field| field.name.clone())
+                .collect(),
             Args::Words { params, .. } => params.into_iter().map(|(name, _)| name).collect(),
             _ => {
                 let (path, function) = (self.context.path.clone(), self.context.function.clone());
-                let params = path.zip(function).and_then(|(path, function)| self.types.user_params(&path, &function));
+                let params = path
+                    .zip(function)
+                    .and_then(|(path, function)| self.types.user_params(&path, &function));
                 // If they are unknown, the check of an unnamed one reports why.
-                params.map_or_else(|| vec![String::new()], |params| params.into_iter().map(|(name, _)| name).collect())
+                params.map_or_else(
+                    || vec![String::new()],
+                    |params| params.into_iter().map(|(name, _)| name).collect(),
+                )
             }
         };
         let mut fields = Vec::with_capacity(names.len());
@@ -40,9 +48,15 @@ impl Check<'_, '_> {
         match self.context.args.clone() {
             Args::Record(format) => {
                 let Some(field) = format.field(&name.text) else {
-                    let known: Vec<&str> = format.own_fields().map(|field| field.name.as_str()).collect();
+                    let known: Vec<&str> = format
+                        .own_fields()
+                        .map(|field| field.name.as_str())
+                        .collect();
                     let hint = format!("its fields are {}", known.join(", "));
-                    let message = format!("the tracepoint {} has no field named '{}'", format.name, name.text);
+                    let message = format!(
+                        "the tracepoint {} has no field named '{}'",
+                        format.name, name.text
+                    );
                     return self.wrong_hint(name.span, message, hint);
                 };
                 self.record_value(field, span)
@@ -59,21 +73,32 @@ impl Check<'_, '_> {
                         self.word(params.len() as u32 * 8, ty, span)
                     }
                     _ => {
-                        let known: Vec<&str> = params.iter().map(|(name, _)| name.as_str()).collect();
+                        let known: Vec<&str> =
+                            params.iter().map(|(name, _)| name.as_str()).collect();
                         let hint = format!("its arguments are {}", known.join(", "));
-                        self.wrong_hint(name.span, format!("there is no argument named '{}'", name.text), hint)
+                        self.wrong_hint(
+                            name.span,
+                            format!("there is no argument named '{}'", name.text),
+                            hint,
+                        )
                     }
                 }
             }
             Args::Call if self.context.kind == ProbeKind::Uprobe => self.user_argument(name, span),
-            _ => self.not_here("args", "tracepoint, rawtracepoint, fentry, fexit and uprobe probes", span),
+            _ => self.not_here(
+                "args",
+                "tracepoint, rawtracepoint, fentry, fexit and uprobe probes",
+                span,
+            ),
         }
     }
 
     /// Returns an argument of a user function by its name in the debug information.
     fn user_argument(&mut self, name: &Name, span: Span) -> Expr {
         let (path, function) = (self.context.path.clone(), self.context.function.clone());
-        let params = path.zip(function).and_then(|(path, function)| self.types.user_params(&path, &function));
+        let params = path
+            .zip(function)
+            .and_then(|(path, function)| self.types.user_params(&path, &function));
         let Some(params) = params else {
             return self.wrong_hint(
                 span,
@@ -83,13 +108,19 @@ impl Check<'_, '_> {
         };
         let found = params.iter().position(|(known, _)| *known == name.text);
         let regs = registers(self.context.arch);
-        if let Some((offset, ty)) = found.and_then(|index| Some((*regs.args.get(index)?, params[index].1))) {
+        if let Some((offset, ty)) =
+            found.and_then(|index| Some((*regs.args.get(index)?, params[index].1)))
+        {
             let ty = self.ty_in(ty, Space::User);
             self.word(offset, ty, span)
         } else {
             let known: Vec<&str> = params.iter().map(|(name, _)| name.as_str()).collect();
             let hint = format!("its arguments are {}", known.join(", "));
-            self.wrong_hint(name.span, format!("there is no argument named '{}'", name.text), hint)
+            self.wrong_hint(
+                name.span,
+                format!("there is no argument named '{}'", name.text),
+                hint,
+            )
         }
     }
 
@@ -97,45 +128,93 @@ impl Check<'_, '_> {
     fn record_value(&mut self, field: &Field, span: Span) -> Expr {
         let (offset, size) = (field.offset, field.size);
         let space = self.context.space;
-        let chars = matches!(bare_type(&field.type_text), "char" | "unsigned char" | "signed char" | "u8" | "__u8");
+        let chars = matches!(
+            bare_type(&field.type_text),
+            "char" | "unsigned char" | "signed char" | "u8" | "__u8"
+        );
         match (field.location, field.array) {
             (Location::DataLoc | Location::RelLoc, _) => {
                 let relative = field.location == Location::RelLoc;
                 let elem = self.element_type(field);
-                let ty = Ty::Ptr { to: elem, space: Space::Kernel };
+                let ty = Ty::Ptr {
+                    to: elem,
+                    space: Space::Kernel,
+                };
                 Expr::new(ty, ExprKind::DataLoc { offset, relative }, span)
             }
             (Location::Inline, Some(_)) => {
                 let addr = Box::new(Expr::new(U64, ExprKind::CtxAddr { offset }, span));
                 let ty = match field.array {
-                    Some(Array::Count(count)) if chars && field.element_size() == 1 && count > 0 => Ty::Str(count),
+                    Some(Array::Count(count))
+                        if chars && field.element_size() == 1 && count > 0 =>
+                    {
+                        Ty::Str(count)
+                    }
                     _ if bare_type(&field.type_text) == "char" => Ty::Str(size),
                     Some(Array::Count(count)) if count > 0 => {
                         let elem = Box::new(self.number_type(field, field.element_size()));
                         Ty::Array { elem, count }
                     }
-                    _ => Ty::Array { elem: Box::new(Ty::Int { size: 1, signed: false }), count: size },
+                    _ => Ty::Array {
+                        elem: Box::new(Ty::Int {
+                            size: 1,
+                            signed: false,
+                        }),
+                        count: size,
+                    },
                 };
-                Expr::new(ty, ExprKind::MemRef { addr, space: Space::Kernel }, span)
+                Expr::new(
+                    ty,
+                    ExprKind::MemRef {
+                        addr,
+                        space: Space::Kernel,
+                    },
+                    span,
+                )
             }
             (Location::Inline, None) if matches!(size, 1 | 2 | 4 | 8) => {
                 let ty = match self.text_type(&field.type_text, space) {
                     Some(ty) if ty.is_scalar() && ty.size() == size => ty,
                     _ => self.number_type(field, size),
                 };
-                Expr::new(ty, ExprKind::Ctx { offset, size: size as u8 }, span)
+                Expr::new(
+                    ty,
+                    ExprKind::Ctx {
+                        offset,
+                        size: size as u8,
+                    },
+                    span,
+                )
             }
             (Location::Inline, None) => {
                 let addr = Box::new(Expr::new(U64, ExprKind::CtxAddr { offset }, span));
-                let known = self.text_type(&field.type_text, space).filter(|ty| ty.size() == size);
-                let bytes = Ty::Array { elem: Box::new(Ty::Int { size: 1, signed: false }), count: size };
-                Expr::new(known.unwrap_or(bytes), ExprKind::MemRef { addr, space: Space::Kernel }, span)
+                let known = self
+                    .text_type(&field.type_text, space)
+                    .filter(|ty| ty.size() == size);
+                let bytes = Ty::Array {
+                    elem: Box::new(Ty::Int {
+                        size: 1,
+                        signed: false,
+                    }),
+                    count: size,
+                };
+                Expr::new(
+                    known.unwrap_or(bytes),
+                    ExprKind::MemRef {
+                        addr,
+                        space: Space::Kernel,
+                    },
+                    span,
+                )
             }
         }
     }
 
     fn number_type(&self, field: &Field, size: u32) -> Ty {
-        Ty::Int { size: size.clamp(1, 8) as u8, signed: field.signed }
+        Ty::Int {
+            size: size.clamp(1, 8) as u8,
+            signed: field.signed,
+        }
     }
 
     fn element_type(&mut self, field: &Field) -> typeinfo::TypeRef {
@@ -148,7 +227,9 @@ impl Check<'_, '_> {
     fn text_type(&mut self, text: &str, space: Space) -> Option<Ty> {
         let text = bare_type(text);
         if let Some(target) = text.strip_suffix('*') {
-            let to = self.text_ref(bare_type(target)).unwrap_or(typeinfo::TypeRef::VOID);
+            let to = self
+                .text_ref(bare_type(target))
+                .unwrap_or(typeinfo::TypeRef::VOID);
             return Some(Ty::Ptr { to, space });
         }
         let found = self.text_ref(text)?;
@@ -158,10 +239,16 @@ impl Check<'_, '_> {
     fn text_ref(&mut self, text: &str) -> Option<typeinfo::TypeRef> {
         use typeinfo::NameKind;
         if let Some(target) = text.strip_suffix('*') {
-            let target = self.text_ref(bare_type(target)).unwrap_or(typeinfo::TypeRef::VOID);
+            let target = self
+                .text_ref(bare_type(target))
+                .unwrap_or(typeinfo::TypeRef::VOID);
             return self.types.store.pointer_to(target).ok();
         }
-        for (word, kind) in [("struct ", NameKind::Struct), ("union ", NameKind::Union), ("enum ", NameKind::Enum)] {
+        for (word, kind) in [
+            ("struct ", NameKind::Struct),
+            ("union ", NameKind::Union),
+            ("enum ", NameKind::Enum),
+        ] {
             if let Some(name) = text.strip_prefix(word) {
                 return self.types.find_type(kind, name.trim());
             }
@@ -181,7 +268,11 @@ fn bare_type(text: &str) -> &str {
     }
     for word in [" const", "*const"] {
         if let Some(rest) = text.strip_suffix(word) {
-            text = if word.starts_with('*') { &text[..=rest.len()] } else { rest };
+            text = if word.starts_with('*') {
+                &text[..=rest.len()]
+            } else {
+                rest
+            };
         }
     }
     text.trim()

@@ -25,39 +25,111 @@ fn intrinsic(ty: Ty, intrinsic: Intrinsic, span: Span) -> Expr {
 
 /// All builtins, except `args`, `argN` and `sargN`, which have rules of their own.
 pub(crate) const BUILTINS: &[Builtin] = &[
-    Builtin { name: "pid", doc: "The process's id.", make: |_, span| intrinsic(U32, Intrinsic::Pid, span) },
-    Builtin { name: "tid", doc: "The thread's id.", make: |_, span| intrinsic(U32, Intrinsic::Tid, span) },
-    Builtin { name: "uid", doc: "The user's id.", make: |_, span| intrinsic(U64, Intrinsic::Uid, span) },
-    Builtin { name: "gid", doc: "The group's id.", make: |_, span| intrinsic(U64, Intrinsic::Gid, span) },
-    Builtin { name: "cpu", doc: "The CPU.", make: |_, span| intrinsic(U32, Intrinsic::Cpu, span) },
-    Builtin { name: "comm", doc: "The thread's name.", make: |_, span| intrinsic(Ty::Str(16), Intrinsic::Comm, span) },
+    Builtin {
+        name: "pid",
+        doc: "The process's id.",
+        make: |_, span| intrinsic(U32, Intrinsic::Pid, span),
+    },
+    Builtin {
+        name: "tid",
+        doc: "The thread's id.",
+        make: |_, span| intrinsic(U32, Intrinsic::Tid, span),
+    },
+    Builtin {
+        name: "uid",
+        doc: "The user's id.",
+        make: |_, span| intrinsic(U64, Intrinsic::Uid, span),
+    },
+    Builtin {
+        name: "gid",
+        doc: "The group's id.",
+        make: |_, span| intrinsic(U64, Intrinsic::Gid, span),
+    },
+    Builtin {
+        name: "cpu",
+        doc: "The CPU.",
+        make: |_, span| intrinsic(U32, Intrinsic::Cpu, span),
+    },
+    Builtin {
+        name: "comm",
+        doc: "The thread's name.",
+        make: |_, span| intrinsic(Ty::Str(16), Intrinsic::Comm, span),
+    },
     Builtin {
         name: "nsecs",
         doc: "Nanoseconds since boot, time asleep included.",
         make: |_, span| intrinsic(U64, Intrinsic::Now(Clock::Boot), span),
     },
-    Builtin { name: "elapsed", doc: "Nanoseconds since tracing began.", make: |check, span| check.elapsed(span) },
-    Builtin { name: "curtask", doc: "The thread's `struct task_struct`.", make: |check, span| check.curtask(span) },
+    Builtin {
+        name: "elapsed",
+        doc: "Nanoseconds since tracing began.",
+        make: |check, span| check.elapsed(span),
+    },
+    Builtin {
+        name: "curtask",
+        doc: "The thread's `struct task_struct`.",
+        make: |check, span| check.curtask(span),
+    },
     Builtin {
         name: "cgroup",
         doc: "The id of the thread's cgroup.",
         make: |_, span| intrinsic(U64, Intrinsic::Cgroup, span),
     },
-    Builtin { name: "rand", doc: "A random number.", make: |_, span| intrinsic(U32, Intrinsic::Random, span) },
-    Builtin { name: "jiffies", doc: "The kernel's ticks.", make: |_, span| intrinsic(U64, Intrinsic::Jiffies, span) },
+    Builtin {
+        name: "rand",
+        doc: "A random number.",
+        make: |_, span| intrinsic(U32, Intrinsic::Random, span),
+    },
+    Builtin {
+        name: "jiffies",
+        doc: "The kernel's ticks.",
+        make: |_, span| intrinsic(U64, Intrinsic::Jiffies, span),
+    },
     Builtin {
         name: "ncpus",
         doc: "How many CPUs there are.",
         make: |check, span| Expr::int(u64::from(check.inputs.facts.online_cpus()), U64, span),
     },
-    Builtin { name: "numaid", doc: "The memory node.", make: |_, span| intrinsic(U32, Intrinsic::NumaNode, span) },
-    Builtin { name: "ctx", doc: "The address of the probe's context.", make: |check, span| check.ctx(span) },
-    Builtin { name: "probe", doc: "The probe's name.", make: |check, span| check.probe_name(span) },
-    Builtin { name: "probetype", doc: "The kind of probe.", make: |check, span| check.probe_type(span) },
-    Builtin { name: "func", doc: "The function that is traced.", make: |check, span| check.func(span) },
-    Builtin { name: "retval", doc: "The returned value.", make: |check, span| check.retval(span) },
-    Builtin { name: "kstack", doc: "The kernel's stack.", make: |check, span| check.stack(false, &[], span) },
-    Builtin { name: "ustack", doc: "The process's stack.", make: |check, span| check.stack(true, &[], span) },
+    Builtin {
+        name: "numaid",
+        doc: "The memory node.",
+        make: |_, span| intrinsic(U32, Intrinsic::NumaNode, span),
+    },
+    Builtin {
+        name: "ctx",
+        doc: "The address of the probe's context.",
+        make: |check, span| check.ctx(span),
+    },
+    Builtin {
+        name: "probe",
+        doc: "The probe's name.",
+        make: |check, span| check.probe_name(span),
+    },
+    Builtin {
+        name: "probetype",
+        doc: "The kind of probe.",
+        make: |check, span| check.probe_type(span),
+    },
+    Builtin {
+        name: "func",
+        doc: "The function that is traced.",
+        make: |check, span| check.func(span),
+    },
+    Builtin {
+        name: "retval",
+        doc: "The returned value.",
+        make: |check, span| check.retval(span),
+    },
+    Builtin {
+        name: "kstack",
+        doc: "The kernel's stack.",
+        make: |check, span| check.stack(false, &[], span),
+    },
+    Builtin {
+        name: "ustack",
+        doc: "The process's stack.",
+        make: |check, span| check.stack(true, &[], span),
+    },
     Builtin {
         name: "username",
         doc: "The user's name.",
@@ -71,14 +143,30 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     Builtin {
         name: "cpid",
         doc: "The id of the process of -c.",
-        make: |check, span| Expr::int(u64::from(check.inputs.facts.child().unwrap_or(0)), U32, span),
+        make: |check, span| {
+            Expr::int(
+                u64::from(check.inputs.facts.child().unwrap_or(0)),
+                U32,
+                span,
+            )
+        },
     },
     Builtin {
         name: "has_cpid",
         doc: "Whether there is a process of -c.",
-        make: |check, span| Expr::int(u64::from(check.inputs.facts.child().is_some()), Ty::Bool, span),
+        make: |check, span| {
+            Expr::int(
+                u64::from(check.inputs.facts.child().is_some()),
+                Ty::Bool,
+                span,
+            )
+        },
     },
-    Builtin { name: "ppid", doc: "The parent's id.", make: |check, span| check.task(&["real_parent", "tgid"], span) },
+    Builtin {
+        name: "ppid",
+        doc: "The parent's id.",
+        make: |check, span| check.task(&["real_parent", "tgid"], span),
+    },
     Builtin {
         name: "pcomm",
         doc: "The parent's name.",
@@ -99,11 +187,21 @@ pub(crate) const BUILTINS: &[Builtin] = &[
         doc: "The longest string that str() reads.",
         make: |check, span| Expr::int(u64::from(check.inputs.config.max_strlen), U64, span),
     },
-    Builtin { name: "config", doc: "The script's settings, as a record.", make: |check, span| check.config(span) },
+    Builtin {
+        name: "config",
+        doc: "The script's settings, as a record.",
+        make: |check, span| check.config(span),
+    },
     Builtin {
         name: "safe_mode",
         doc: "Whether --unsafe was not given.",
-        make: |check, span| Expr::int(u64::from(!check.inputs.facts.allows_unsafe()), Ty::Bool, span),
+        make: |check, span| {
+            Expr::int(
+                u64::from(!check.inputs.facts.allows_unsafe()),
+                Ty::Bool,
+                span,
+            )
+        },
     },
 ];
 
@@ -122,7 +220,10 @@ impl Check<'_, '_> {
 
     pub(super) fn curtask(&mut self, span: Span) -> Expr {
         let ty = match self.types.find_type(NameKind::Struct, "task_struct") {
-            Some(to) => Ty::Ptr { to, space: Space::Kernel },
+            Some(to) => Ty::Ptr {
+                to,
+                space: Space::Kernel,
+            },
             None => U64,
         };
         intrinsic(ty, Intrinsic::CurTask, span)
@@ -188,19 +289,39 @@ impl Check<'_, '_> {
         match self.context.kind {
             ProbeKind::Uprobe | ProbeKind::Usdt => {
                 let ip = u64::from(registers(self.context.arch).instruction);
-                let addr = Expr::new(U64, ExprKind::Ctx { offset: ip as u32, size: 8 }, span);
-                Expr::new(Ty::Opaque(ValueType::UserSymbol), ExprKind::Intrinsic(Intrinsic::Usym, vec![addr]), span)
+                let addr = Expr::new(
+                    U64,
+                    ExprKind::Ctx {
+                        offset: ip as u32,
+                        size: 8,
+                    },
+                    span,
+                );
+                Expr::new(
+                    Ty::Opaque(ValueType::UserSymbol),
+                    ExprKind::Intrinsic(Intrinsic::Usym, vec![addr]),
+                    span,
+                )
             }
             ProbeKind::Uretprobe => {
                 let addr = intrinsic(U64, Intrinsic::FuncIp, span);
-                Expr::new(Ty::Opaque(ValueType::UserSymbol), ExprKind::Intrinsic(Intrinsic::Usym, vec![addr]), span)
+                Expr::new(
+                    Ty::Opaque(ValueType::UserSymbol),
+                    ExprKind::Intrinsic(Intrinsic::Usym, vec![addr]),
+                    span,
+                )
             }
             ProbeKind::Kprobe | ProbeKind::Kretprobe | ProbeKind::Fentry | ProbeKind::Fexit => {
                 let Some(name) = &self.context.function else {
                     return intrinsic(Ty::Opaque(ValueType::KernelSymbol), Intrinsic::FuncIp, span);
                 };
                 // The address, which `ksym` also gives, if we may read it.
-                match self.inputs.facts.kernel_symbol(name).filter(|address| *address != 0) {
+                match self
+                    .inputs
+                    .facts
+                    .kernel_symbol(name)
+                    .filter(|address| *address != 0)
+                {
                     Some(address) => Expr::int(address, Ty::Opaque(ValueType::KernelSymbol), span),
                     None => self.string(name.clone().into_bytes(), span),
                 }
@@ -225,7 +346,10 @@ impl Check<'_, '_> {
                 let offset = registers(self.context.arch).result;
                 Expr::new(U64, ExprKind::Ctx { offset, size: 8 }, span)
             }
-            Args::Words { params, returns: Some(returns) } => {
+            Args::Words {
+                params,
+                returns: Some(returns),
+            } => {
                 let (offset, returns) = (params.len() as u32 * 8, *returns);
                 let ty = self.ty_in(returns, Space::Kernel);
                 self.word(offset, ty, span)
@@ -237,17 +361,27 @@ impl Check<'_, '_> {
     /// Reads a word of the context as a value of a type.
     pub(super) fn word(&mut self, offset: u32, ty: Ty, span: Span) -> Expr {
         let word = Expr::new(U64, ExprKind::Ctx { offset, size: 8 }, span);
-        if ty.is_scalar() { self.convert(word, ty, span) } else { word }
+        if ty.is_scalar() {
+            self.convert(word, ty, span)
+        } else {
+            word
+        }
     }
 
     fn usermode(&mut self, span: Span) -> Expr {
-        let ty = Ty::Int { size: 1, signed: false };
+        let ty = Ty::Int {
+            size: 1,
+            signed: false,
+        };
         if self.context.is_sample() || self.context.has_registers() {
             return intrinsic(ty, Intrinsic::UserMode, span);
         }
         // Without registers the answer is fixed: the script's own probes run in user code, all
         // others in the kernel.
-        let own = matches!(self.context.kind, ProbeKind::Begin | ProbeKind::End | ProbeKind::SelfEvent);
+        let own = matches!(
+            self.context.kind,
+            ProbeKind::Begin | ProbeKind::End | ProbeKind::SelfEvent
+        );
         Expr::int(u64::from(own), ty, span)
     }
 
@@ -263,27 +397,50 @@ impl Check<'_, '_> {
                     self.wrong_hint(
                         span,
                         format!("{} doesn't support arg{number}", self.context.arch),
-                        format!("arg0 to arg{last} are in registers; those behind are sarg0 and so on"),
+                        format!(
+                            "arg0 to arg{last} are in registers; those behind are sarg0 and so on"
+                        ),
                     )
                 }
             }
             Args::Usdt(specs) => {
                 if let Some(spec) = specs.get(number as usize) {
-                    let ty = Ty::Int { size: 8, signed: spec.ty.signed && !spec.ty.float };
+                    let ty = Ty::Int {
+                        size: 8,
+                        signed: spec.ty.signed && !spec.ty.float,
+                    };
                     Expr::new(ty, ExprKind::UsdtArg(Box::new(spec.clone())), span)
                 } else {
                     let (count, name) = (specs.len(), self.context.name.clone());
                     let arguments = if count == 1 { "argument" } else { "arguments" };
-                    self.wrong(span, format!("{name} has {count} {arguments}, so no arg{number}"))
+                    self.wrong(
+                        span,
+                        format!("{name} has {count} {arguments}, so no arg{number}"),
+                    )
                 }
             }
             Args::Words { .. } => {
                 if self.context.kind == ProbeKind::Rawtracepoint {
-                    return Expr::new(U64, ExprKind::Ctx { offset: number * 8, size: 8 }, span);
+                    return Expr::new(
+                        U64,
+                        ExprKind::Ctx {
+                            offset: number * 8,
+                            size: 8,
+                        },
+                        span,
+                    );
                 }
-                self.not_here(&format!("arg{number}"), "kprobes, uprobes and usdt probes; here use args.NAME", span)
+                self.not_here(
+                    &format!("arg{number}"),
+                    "kprobes, uprobes and usdt probes; here use args.NAME",
+                    span,
+                )
             }
-            _ => self.not_here(&format!("arg{number}"), "kprobes, uprobes and usdt probes", span),
+            _ => self.not_here(
+                &format!("arg{number}"),
+                "kprobes, uprobes and usdt probes",
+                span,
+            ),
         }
     }
 
@@ -293,9 +450,24 @@ impl Check<'_, '_> {
             return self.not_here(&format!("sarg{number}"), "kprobes and uprobes", span);
         }
         let regs = registers(self.context.arch);
-        let stack = Expr::new(U64, ExprKind::Ctx { offset: regs.stack, size: 8 }, span);
+        let stack = Expr::new(
+            U64,
+            ExprKind::Ctx {
+                offset: regs.stack,
+                size: 8,
+            },
+            span,
+        );
         let addr = Box::new(stack.offset(regs.stack_args + u64::from(number) * 8, U64));
-        Expr::new(U64, ExprKind::Load { addr, space: self.context.space, bits: None }, span)
+        Expr::new(
+            U64,
+            ExprKind::Load {
+                addr,
+                space: self.context.space,
+                bits: None,
+            },
+            span,
+        )
     }
 
     /// Returns a number in the smallest type.

@@ -115,15 +115,22 @@ functions! {
 
 /// Known functions that are refused, each with a replacement.
 pub(crate) const REFUSED: &[(&str, &str)] = &[
-    ("dw_ustack", "ustack() follows frame pointers; build the program with -fno-omit-frame-pointer"),
+    (
+        "dw_ustack",
+        "ustack() follows frame pointers; build the program with -fno-omit-frame-pointer",
+    ),
     ("override", "dptrace changes nothing in what it traces"),
     ("skboutput", "print the fields that matter"),
-    ("unwatch", "end the script with exit(), or watch for a shorter time: --for"),
+    (
+        "unwatch",
+        "end the script with exit(), or watch for a shorter time: --for",
+    ),
 ];
 
 /// Returns true if the language has a builtin or function of that name.
 pub(crate) fn is_word(name: &str) -> bool {
-    FUNCTIONS.iter().any(|function| function.name == name) || BUILTINS.iter().any(|builtin| builtin.name == name)
+    FUNCTIONS.iter().any(|function| function.name == name)
+        || BUILTINS.iter().any(|builtin| builtin.name == name)
 }
 
 impl Check<'_, '_> {
@@ -133,8 +140,11 @@ impl Check<'_, '_> {
             let (least, most) = function.args;
             if args.len() < least || args.len() > most {
                 let hint = format!("as in {}", function.signature);
-                let message =
-                    format!("{name}() can't have {} argument{}", args.len(), if args.len() == 1 { "" } else { "s" });
+                let message = format!(
+                    "{name}() can't have {} argument{}",
+                    args.len(),
+                    if args.len() == 1 { "" } else { "s" }
+                );
                 return self.wrong_hint(span, message, hint);
             }
             return (function.make)(self, &Call { name, args, span });
@@ -156,7 +166,10 @@ impl Check<'_, '_> {
         if !self.diagnostics.would_keep(func.span) {
             return Expr::error(func.span);
         }
-        let known = FUNCTIONS.iter().map(|function| function.name).chain(AGGREGATES.iter().map(|of_map| of_map.name));
+        let known = FUNCTIONS
+            .iter()
+            .map(|function| function.name)
+            .chain(AGGREGATES.iter().map(|of_map| of_map.name));
         let near = bt_lang::nearest(name, known).join(", ");
         let hint = if near.is_empty() {
             "macros must be defined in the script".into()

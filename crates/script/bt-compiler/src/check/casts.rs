@@ -14,7 +14,11 @@ impl Check<'_, '_> {
         let to = self.ast_type(ty);
         let value = self.expr(operand);
         if to.is_unknown() || value.ty.is_unknown() {
-            return if to.is_scalar() { Expr::new(to, ExprKind::Error, span) } else { Expr::error(span) };
+            return if to.is_scalar() {
+                Expr::new(to, ExprKind::Error, span)
+            } else {
+                Expr::error(span)
+            };
         }
         self.convert(value, to, span)
     }
@@ -27,13 +31,17 @@ impl Check<'_, '_> {
         match (&to, &value.ty) {
             (Ty::Bool, _) => {
                 let value = self.truth(value);
-                let is = value.constant().map(|number| Expr::int(u64::from(number != 0), Ty::Bool, span));
+                let is = value
+                    .constant()
+                    .map(|number| Expr::int(u64::from(number != 0), Ty::Bool, span));
                 is.unwrap_or_else(|| {
                     let not = Expr::new(Ty::Bool, ExprKind::Not(Box::new(value)), span);
                     Expr::new(Ty::Bool, ExprKind::Not(Box::new(not)), span)
                 })
             }
-            (Ty::Int { size, signed } | Ty::Enum { size, signed, .. }, from) if from.is_scalar() => {
+            (Ty::Int { size, signed } | Ty::Enum { size, signed, .. }, from)
+                if from.is_scalar() =>
+            {
                 match value.constant() {
                     Some(number) => Expr::int(fold::narrow(number, *size, *signed), to, span),
                     None => Expr::new(to, ExprKind::Convert(Box::new(value)), span),
@@ -44,9 +52,14 @@ impl Check<'_, '_> {
                 let to = Ty::Ptr { to: *target, space };
                 // Addresses have no sign, so a number is not sign-extended.
                 let value = match value.ty {
-                    Ty::Int { size, signed: true } if size < 8 => {
-                        self.convert(value, Ty::Int { size, signed: false }, span)
-                    }
+                    Ty::Int { size, signed: true } if size < 8 => self.convert(
+                        value,
+                        Ty::Int {
+                            size,
+                            signed: false,
+                        },
+                        span,
+                    ),
                     _ => value,
                 };
                 match value.constant() {
@@ -56,10 +69,16 @@ impl Check<'_, '_> {
             }
             // The address of an array or struct in foreign memory.
             (Ty::Ptr { to: target, .. }, _) => match value.kind {
-                ExprKind::MemRef { addr, space } => Expr { ty: Ty::Ptr { to: *target, space }, span, ..*addr },
+                ExprKind::MemRef { addr, space } => Expr {
+                    ty: Ty::Ptr { to: *target, space },
+                    span,
+                    ..*addr
+                },
                 _ => self.no_cast(&value.ty.clone(), &to, span),
             },
-            (Ty::Int { size, .. }, Ty::Array { .. } | Ty::Str(_) | Ty::Buf(_)) if value.ty.size() <= 8 => {
+            (Ty::Int { size, .. }, Ty::Array { .. } | Ty::Str(_) | Ty::Buf(_))
+                if value.ty.size() <= 8 =>
+            {
                 if value.ty.size() != u32::from(*size)
                     && !matches!(value.ty, Ty::Str(_))
                     && value.ty.size() > u32::from(*size)
@@ -69,10 +88,18 @@ impl Check<'_, '_> {
                 Expr::new(to, ExprKind::Reinterpret(Box::new(value)), span)
             }
             (Ty::Array { elem, count }, from) if from.is_number() => {
-                let count = if *count == 0 { from.size() / elem.size().max(1) } else { *count };
-                let to = Ty::Array { elem: elem.clone(), count };
+                let count = if *count == 0 {
+                    from.size() / elem.size().max(1)
+                } else {
+                    *count
+                };
+                let to = Ty::Array {
+                    elem: elem.clone(),
+                    count,
+                };
                 // A literal takes the width that is needed.
-                let fits = |number: u64| to.size() == 8 || to.size() < 8 && number >> (8 * to.size()) == 0;
+                let fits =
+                    |number: u64| to.size() == 8 || to.size() < 8 && number >> (8 * to.size()) == 0;
                 if let Some(number) = value.constant().filter(|number| fits(*number)) {
                     let whole = Expr::int(number, U64, span);
                     return Expr::new(to, ExprKind::Reinterpret(Box::new(whole)), span);
@@ -84,24 +111,45 @@ impl Check<'_, '_> {
             }
             (Ty::Str(size), Ty::Str(from)) => {
                 let size = if *size == 0 { *from } else { *size };
-                Expr::new(Ty::Str(size), ExprKind::Intrinsic(Intrinsic::CutStr, vec![value]), span)
+                Expr::new(
+                    Ty::Str(size),
+                    ExprKind::Intrinsic(Intrinsic::CutStr, vec![value]),
+                    span,
+                )
             }
             (Ty::Str(size), Ty::Array { elem, count }) if elem.size() == 1 => {
                 let size = if *size == 0 { *count } else { *size };
-                Expr::new(Ty::Str(size), ExprKind::Intrinsic(Intrinsic::CutStr, vec![value]), span)
+                Expr::new(
+                    Ty::Str(size),
+                    ExprKind::Intrinsic(Intrinsic::CutStr, vec![value]),
+                    span,
+                )
             }
-            (Ty::Array { elem, count: 0 }, Ty::Str(size)) if elem.size() == 1 => {
-                Expr { ty: Ty::Array { elem: elem.clone(), count: *size }, span, ..value }
-            }
+            (Ty::Array { elem, count: 0 }, Ty::Str(size)) if elem.size() == 1 => Expr {
+                ty: Ty::Array {
+                    elem: elem.clone(),
+                    count: *size,
+                },
+                span,
+                ..value
+            },
             (Ty::Array { .. }, Ty::Array { .. } | Ty::Str(_)) if to.size() == value.ty.size() => {
-                Expr { ty: to, span, ..value }
+                Expr {
+                    ty: to,
+                    span,
+                    ..value
+                }
             }
             (Ty::C { .. }, from) if from.is_scalar() => self.wrong_hint(
                 span,
                 format!("cannot cast to a struct: {}", self.type_name(&to)),
                 "cast to a pointer to it: (struct name *)value",
             ),
-            _ if value.ty.join(&to).as_ref() == Some(&to) => Expr { ty: to, span, ..value },
+            _ if value.ty.join(&to).as_ref() == Some(&to) => Expr {
+                ty: to,
+                span,
+                ..value
+            },
             _ => self.no_cast(&value.ty.clone(), &to, span),
         }
     }
@@ -117,7 +165,14 @@ impl Check<'_, '_> {
         let space = self.space_of(&value);
         match value.kind {
             ExprKind::MemRef { addr, space } => Some((*addr, space)),
-            kind if value.ty.is_scalar() => Some((Expr { ty: U64, kind, span: value.span }, space)),
+            kind if value.ty.is_scalar() => Some((
+                Expr {
+                    ty: U64,
+                    kind,
+                    span: value.span,
+                },
+                space,
+            )),
             _ => None,
         }
     }

@@ -25,7 +25,11 @@ impl Check<'_, '_> {
         // has that type's size.
         let is_constant = matches!(what, TypeOrExpr::Expr(ast::Expr { kind: ast::ExprKind::Ident(name), .. })
             if matches!(ty, Ty::Enum { .. }) && self.c_name(name).is_none());
-        Expr::int(if is_constant { 8 } else { u64::from(ty.size()) }, U64, span)
+        Expr::int(
+            if is_constant { 8 } else { u64::from(ty.size()) },
+            U64,
+            span,
+        )
     }
 
     /// Checks `offsetof(struct name, a.b)`.
@@ -38,8 +42,12 @@ impl Check<'_, '_> {
                 Ty::Unknown => return Expr::new(U64, ExprKind::Error, span),
                 Ty::Record(_) => {
                     let parts = at.parts();
-                    let Some(part) = parts.iter().find(|part| part.0 == Some(name.text.as_str())) else {
-                        return self.wrong(name.span, format!("record has no field named '{}'", name.text));
+                    let Some(part) = parts.iter().find(|part| part.0 == Some(name.text.as_str()))
+                    else {
+                        return self.wrong(
+                            name.span,
+                            format!("record has no field named '{}'", name.text),
+                        );
                     };
                     offset += u64::from(part.1);
                     at = part.2.clone();
@@ -47,7 +55,10 @@ impl Check<'_, '_> {
                 }
                 ref other => {
                     let name = self.type_name(other);
-                    return self.wrong(span, format!("offsetof needs a struct or record, not '{name}'"));
+                    return self.wrong(
+                        span,
+                        format!("offsetof needs a struct or record, not '{name}'"),
+                    );
                 }
             };
             match self.types.store.member(ty, &name.text) {
@@ -65,10 +76,16 @@ impl Check<'_, '_> {
     pub(super) fn container_of(&mut self, call: &Call<'_>) -> Expr {
         let pointer = self.expr(&call.args[0]);
         let ast::ExprKind::TypeArg(of) = &call.args[1].kind else {
-            return self.wrong(call.args[1].span, "container_of() expects a type here: typeof(struct name)");
+            return self.wrong(
+                call.args[1].span,
+                "container_of() expects a type here: typeof(struct name)",
+            );
         };
         let Some(path) = member_path(&call.args[2]) else {
-            return self.wrong(call.args[2].span, "container_of() expects a member's name here");
+            return self.wrong(
+                call.args[2].span,
+                "container_of() expects a member's name here",
+            );
         };
         let offset = self.offset_of(of, &path, call.span);
         let ty = self.type_of(of);
@@ -77,11 +94,16 @@ impl Check<'_, '_> {
         };
         if pointer.ty.is_unknown() || !pointer.ty.is_scalar() {
             let name = self.type_name(&pointer.ty);
-            return self
-                .wrong(call.args[0].span, format!("container_of() expects a pointer, not a value of type '{name}'"));
+            return self.wrong(
+                call.args[0].span,
+                format!("container_of() expects a pointer, not a value of type '{name}'"),
+            );
         }
         let space = self.space_of(&pointer);
-        Expr { span: call.span, ..pointer.offset(offset.wrapping_neg(), Ty::Ptr { to, space }) }
+        Expr {
+            span: call.span,
+            ..pointer.offset(offset.wrapping_neg(), Ty::Ptr { to, space })
+        }
     }
 
     /// Checks `typeinfo(x)`: the number of its BTF type (always 0), the kind of type, and its name.
@@ -97,16 +119,29 @@ impl Check<'_, '_> {
             Ty::Array { .. } => "array",
             Ty::Tuple(_) => "tuple",
             Ty::Record(_) => "record",
-            Ty::C { ty, .. } if matches!(self.types.store.kind(*ty), Ok(TypeKind::Union { .. })) => "union",
+            Ty::C { ty, .. }
+                if matches!(self.types.store.kind(*ty), Ok(TypeKind::Union { .. })) =>
+            {
+                "union"
+            }
             Ty::C { .. } => "struct",
             other => &self.type_name(other),
         };
         let full = self.type_name(&ty);
-        let text =
-            |text: &str| Expr::new(Ty::Str(text.len() as u32 + 1), ExprKind::Str(text.as_bytes().to_vec()), span);
+        let text = |text: &str| {
+            Expr::new(
+                Ty::Str(text.len() as u32 + 1),
+                ExprKind::Str(text.as_bytes().to_vec()),
+                span,
+            )
+        };
         let items = vec![Expr::int(0, smallest(0), span), text(base), text(&full)];
         let names = ["btf_id", "base_type", "full_type"];
-        let fields = names.iter().zip(&items).map(|(name, item)| ((*name).to_owned(), item.ty.clone())).collect();
+        let fields = names
+            .iter()
+            .zip(&items)
+            .map(|(name, item)| ((*name).to_owned(), item.ty.clone()))
+            .collect();
         Expr::new(Ty::Record(fields), ExprKind::Tuple(items), span)
     }
 
@@ -115,9 +150,16 @@ impl Check<'_, '_> {
         let config = self.inputs.config.clone();
         let number = |value: u32| Expr::int(u64::from(value), U64, span);
         let flag = |value: bool| Expr::int(u64::from(value), Ty::Bool, span);
-        let text =
-            |text: &str| Expr::new(Ty::Str(text.len() as u32 + 1), ExprKind::Str(text.as_bytes().to_vec()), span);
-        let modes = StackMode::NAMES.iter().find(|(_, mode)| *mode == config.stack_mode);
+        let text = |text: &str| {
+            Expr::new(
+                Ty::Str(text.len() as u32 + 1),
+                ExprKind::Str(text.as_bytes().to_vec()),
+                span,
+            )
+        };
+        let modes = StackMode::NAMES
+            .iter()
+            .find(|(_, mode)| *mode == config.stack_mode);
         let missing = match config.missing_probes {
             MissingProbes::Error => "error",
             MissingProbes::Warn => "warn",
@@ -135,7 +177,10 @@ impl Check<'_, '_> {
             ("missing_probes", text(missing)),
             ("stack_mode", text(modes.map_or("", |(name, _)| name))),
         ];
-        let fields = items.iter().map(|(name, item)| ((*name).to_owned(), item.ty.clone())).collect();
+        let fields = items
+            .iter()
+            .map(|(name, item)| ((*name).to_owned(), item.ty.clone()))
+            .collect();
         let items = items.into_iter().map(|(_, item)| item).collect();
         Expr::new(Ty::Record(fields), ExprKind::Tuple(items), span)
     }
@@ -161,7 +206,10 @@ impl Check<'_, '_> {
     pub(super) fn is_literal(&self, arg: &ast::Expr) -> bool {
         matches!(
             arg.kind,
-            ast::ExprKind::Int(_) | ast::ExprKind::Str(_) | ast::ExprKind::Bool(_) | ast::ExprKind::Positional(_)
+            ast::ExprKind::Int(_)
+                | ast::ExprKind::Str(_)
+                | ast::ExprKind::Bool(_)
+                | ast::ExprKind::Positional(_)
         )
     }
 
@@ -170,7 +218,10 @@ impl Check<'_, '_> {
         match &arg.kind {
             ast::ExprKind::Str(_) => true,
             ast::ExprKind::Ident(name) if !BUILTINS.iter().any(|builtin| builtin.name == name) => {
-                self.types.defines.get(name).is_some_and(|value| self.is_written(value))
+                self.types
+                    .defines
+                    .get(name)
+                    .is_some_and(|value| self.is_written(value))
             }
             _ => false,
         }

@@ -19,12 +19,22 @@ impl Check<'_, '_> {
     /// Builds a statement that sends an event.
     fn event(&mut self, kind: ActionKind, args: Vec<Expr>, span: Span) -> Expr {
         let args: Vec<Expr> = args.into_iter().map(Expr::ended).collect();
-        let types: Vec<_> = args.iter().map(|arg| self.types.value_type(&arg.ty)).collect();
+        let types: Vec<_> = args
+            .iter()
+            .map(|arg| self.types.value_type(&arg.ty))
+            .collect();
         let mut action = Action::new(kind, &types, span);
         action.callers = self.callers.iter().rev().copied().collect();
         if action.size > MAX_EVENT {
-            let message = format!("this event has {} bytes, and at most {MAX_EVENT} are possible", action.size);
-            return self.wrong_hint(span, message, "print fewer or shorter strings: str(address, length)");
+            let message = format!(
+                "this event has {} bytes, and at most {MAX_EVENT} are possible",
+                action.size
+            );
+            return self.wrong_hint(
+                span,
+                message,
+                "print fewer or shorter strings: str(address, length)",
+            );
         }
         self.tables.actions.push(action);
         let action = self.tables.actions.len() - 1;
@@ -35,7 +45,10 @@ impl Check<'_, '_> {
     pub(super) fn formatted(&mut self, call: &Call<'_>) -> Option<(Vec<FormatPiece>, Vec<Expr>)> {
         let text = self.expr(&call.args[0]);
         let ExprKind::Str(text) = &text.kind else {
-            self.wrong(call.args[0].span, format!("{}() expects a string literal as its format", call.name));
+            self.wrong(
+                call.args[0].span,
+                format!("{}() expects a string literal as its format", call.name),
+            );
             return None;
         };
         let pieces = match format::parse(text) {
@@ -62,7 +75,11 @@ impl Check<'_, '_> {
             let Some((value, arg)) = rest.next() else {
                 continue;
             };
-            let problem = if value.ty.is_unknown() { Ok(()) } else { format::accepts(spec, &value.ty) };
+            let problem = if value.ty.is_unknown() {
+                Ok(())
+            } else {
+                format::accepts(spec, &value.ty)
+            };
             if let Err(expected) = problem {
                 let (name, letter) = (self.type_name(&value.ty), spec.conversion);
                 self.wrong(
@@ -72,11 +89,18 @@ impl Check<'_, '_> {
             }
             if matches!(value.ty, Ty::Agg(_) | Ty::Void) {
                 let name = self.type_name(&value.ty);
-                self.wrong(arg.span, format!("a value of type '{name}' can't be printed"));
+                self.wrong(
+                    arg.span,
+                    format!("a value of type '{name}' can't be printed"),
+                );
             }
         }
         if wanted != values.len() {
-            let enough = if wanted > values.len() { "not enough" } else { "too many" };
+            let enough = if wanted > values.len() {
+                "not enough"
+            } else {
+                "too many"
+            };
             let message = format!(
                 "{}: {enough} arguments for format string ({wanted} expected, {} supplied)",
                 call.name,
@@ -85,7 +109,10 @@ impl Check<'_, '_> {
             self.wrong(call.span, message);
             return None;
         }
-        let values = values.into_iter().zip(&call.args[1..]).map(|(value, arg)| (value, self.is_written(arg)));
+        let values = values
+            .into_iter()
+            .zip(&call.args[1..])
+            .map(|(value, arg)| (value, self.is_written(arg)));
         Some(with_own_texts(pieces, values))
     }
 
@@ -122,8 +149,10 @@ impl Check<'_, '_> {
                 (Some(ExprKind::Int(number)), 'u') => number.to_string(),
                 (Some(ExprKind::Int(number)), _) => number.cast_signed().to_string(),
                 _ => {
-                    return self
-                        .wrong(call.span, "fail() shows only what is known when compiling: literals, parameters");
+                    return self.wrong(
+                        call.span,
+                        "fail() shows only what is known when compiling: literals, parameters",
+                    );
                 }
             };
             message.push_str(&shown);
@@ -140,7 +169,9 @@ impl Check<'_, '_> {
             );
         }
         match self.formatted(call) {
-            Some((format, args)) if call.name == "system" => self.event(ActionKind::System { format }, args, call.span),
+            Some((format, args)) if call.name == "system" => {
+                self.event(ActionKind::System { format }, args, call.span)
+            }
             Some((format, args)) => self.event(ActionKind::Cat { format }, args, call.span),
             None => Expr::new(Ty::Void, ExprKind::Error, call.span),
         }
@@ -149,7 +180,14 @@ impl Check<'_, '_> {
     /// Builds the statement that reports a failed assertion.
     pub(super) fn assertion(&mut self, message: Expr, span: Span) -> Stmt {
         let format = format::parse(b"assert failed: %s").unwrap_or_default();
-        let sent = self.event(ActionKind::Printf { format, to: PrintTo::Error }, vec![message], span);
+        let sent = self.event(
+            ActionKind::Printf {
+                format,
+                to: PrintTo::Error,
+            },
+            vec![message],
+            span,
+        );
         Stmt::Expr(sent)
     }
 
@@ -188,12 +226,30 @@ impl Check<'_, '_> {
         let Some((argv, space)) = self.address(value) else {
             return self.wrong(call.span, "join() only supports int and pointer arguments");
         };
-        let size = self.inputs.config.max_strlen.min(MAX_EVENT / (JOIN_STRINGS + 1));
-        let strings = Ty::Array { elem: Box::new(Ty::Str(size / 8 * 8)), count: JOIN_STRINGS };
+        let size = self
+            .inputs
+            .config
+            .max_strlen
+            .min(MAX_EVENT / (JOIN_STRINGS + 1));
+        let strings = Ty::Array {
+            elem: Box::new(Ty::Str(size / 8 * 8)),
+            count: JOIN_STRINGS,
+        };
         let types = [self.types.value_type(&strings)];
-        self.tables.actions.push(Action::new(ActionKind::Join { delimiter }, &types, call.span));
+        self.tables.actions.push(Action::new(
+            ActionKind::Join { delimiter },
+            &types,
+            call.span,
+        ));
         let action = self.tables.actions.len() - 1;
-        Expr::statement(vec![Stmt::Join { action, argv, space }], call.span)
+        Expr::statement(
+            vec![Stmt::Join {
+                action,
+                argv,
+                space,
+            }],
+            call.span,
+        )
     }
 
     /// Checks `print` of a map, an element of one, or a value.
@@ -214,7 +270,10 @@ impl Check<'_, '_> {
                 return self.event(ActionKind::PrintMap { map: id }, limits, span);
             }
             if call.args.len() > 1 {
-                return self.wrong(span, "print() of a map's element takes no further arguments");
+                return self.wrong(
+                    span,
+                    "print() of a map's element takes no further arguments",
+                );
             }
             if !self.require_map(id, arg.span) {
                 return Expr::new(Ty::Void, ExprKind::Error, span);
@@ -224,15 +283,25 @@ impl Check<'_, '_> {
                 return Expr::new(Ty::Void, ExprKind::Error, span);
             };
             // The event's key has the form of the map's keys.
-            let shown = Expr { ty: key_ty, ..key.clone() };
-            let mut args = vec![Expr { kind: cast_kind(key), ..shown }];
+            let shown = Expr {
+                ty: key_ty,
+                ..key.clone()
+            };
+            let mut args = vec![Expr {
+                kind: cast_kind(key),
+                ..shown
+            }];
             if let Some(MapHolds::Scalar(_)) = self.map(id).value {
                 args.push(self.map_read(map, arg.span));
             }
             return self.event(ActionKind::PrintElement { map: id }, args, span);
         }
         if call.args.len() > 1 {
-            return self.wrong_hint(span, "print() of a value takes no further arguments", "top and div are for maps");
+            return self.wrong_hint(
+                span,
+                "print() of a value takes no further arguments",
+                "top and div are for maps",
+            );
         }
         let value = self.expr(arg);
         match &value.ty {
@@ -249,12 +318,19 @@ impl Check<'_, '_> {
             return Expr::new(Ty::Void, ExprKind::Error, call.span);
         };
         if !map.keys.is_empty() {
-            return self.wrong(call.span, format!("{}() expects a map, not an element of one", call.name));
+            return self.wrong(
+                call.span,
+                format!("{}() expects a map, not an element of one", call.name),
+            );
         }
         if !self.require_map(id, call.args[0].span) {
             return Expr::new(Ty::Void, ExprKind::Error, call.span);
         }
-        let kind = if call.name == "zero" { ActionKind::Zero { map: id } } else { ActionKind::Clear { map: id } };
+        let kind = if call.name == "zero" {
+            ActionKind::Zero { map: id }
+        } else {
+            ActionKind::Clear { map: id }
+        };
         self.event(kind, Vec::new(), call.span)
     }
 
@@ -267,7 +343,10 @@ impl Check<'_, '_> {
         let key = match key {
             Some(key) if map.keys.is_empty() => self.key(id, std::slice::from_ref(key), call.span),
             Some(_) => {
-                self.wrong(call.span, format!("{}() expects a map and a key", call.name));
+                self.wrong(
+                    call.span,
+                    format!("{}() expects a map and a key", call.name),
+                );
                 return None;
             }
             None => self.key(id, &map.keys, call.span),
@@ -279,7 +358,14 @@ impl Check<'_, '_> {
         match self.element_of(call, call.args.get(1)) {
             Some((map, key)) => {
                 self.tables.maps[map].deletes = true;
-                Expr::new(Ty::Bool, ExprKind::Delete { map, key: Box::new(key) }, call.span)
+                Expr::new(
+                    Ty::Bool,
+                    ExprKind::Delete {
+                        map,
+                        key: Box::new(key),
+                    },
+                    call.span,
+                )
             }
             None => Expr::new(Ty::Bool, ExprKind::Error, call.span),
         }
@@ -287,7 +373,14 @@ impl Check<'_, '_> {
 
     pub(super) fn has_key(&mut self, call: &Call<'_>) -> Expr {
         match self.element_of(call, call.args.get(1)) {
-            Some((map, key)) => Expr::new(Ty::Bool, ExprKind::HasKey { map, key: Box::new(key) }, call.span),
+            Some((map, key)) => Expr::new(
+                Ty::Bool,
+                ExprKind::HasKey {
+                    map,
+                    key: Box::new(key),
+                },
+                call.span,
+            ),
             None => Expr::new(Ty::Bool, ExprKind::Error, call.span),
         }
     }
@@ -303,13 +396,35 @@ impl Check<'_, '_> {
             return self.unreadable(map, call.span);
         };
         let is_scalar = matches!(self.map(map).value, Some(MapHolds::Scalar(_)));
-        let there = Expr::new(Ty::Bool, ExprKind::HasKey { map, key: Box::new(key.clone()) }, call.span);
+        let there = Expr::new(
+            Ty::Bool,
+            ExprKind::HasKey {
+                map,
+                key: Box::new(key.clone()),
+            },
+            call.span,
+        );
         let key = Box::new(key);
-        let kind = if is_scalar { ExprKind::MapGet { map, key } } else { ExprKind::AggGet { map, key } };
+        let kind = if is_scalar {
+            ExprKind::MapGet { map, key }
+        } else {
+            ExprKind::AggGet { map, key }
+        };
         let value = Expr::new(ty, kind, call.span);
         let (var, value) = self.assign_var(&Name::new(name.clone(), call.args[2].span), value);
-        let set = Stmt::If { cond: there.clone(), then: vec![Stmt::SetVar { var, value }], otherwise: Vec::new() };
-        Expr::new(Ty::Bool, ExprKind::Block { stmts: vec![set], value: Box::new(there) }, call.span)
+        let set = Stmt::If {
+            cond: there.clone(),
+            then: vec![Stmt::SetVar { var, value }],
+            otherwise: Vec::new(),
+        };
+        Expr::new(
+            Ty::Bool,
+            ExprKind::Block {
+                stmts: vec![set],
+                value: Box::new(there),
+            },
+            call.span,
+        )
     }
 
     pub(super) fn len(&mut self, call: &Call<'_>) -> Expr {
@@ -317,14 +432,24 @@ impl Check<'_, '_> {
             && map.keys.is_empty()
         {
             let id = self.map_id(&map.name.text, map.name.span);
-            let keyed = self.map(id).key.as_ref().is_some_and(|key| *key != Ty::Void);
-            let stack = matches!(&self.map(id).value, Some(MapHolds::Scalar(Ty::Stack { .. })));
+            let keyed = self
+                .map(id)
+                .key
+                .as_ref()
+                .is_some_and(|key| *key != Ty::Void);
+            let stack = matches!(
+                &self.map(id).value,
+                Some(MapHolds::Scalar(Ty::Stack { .. }))
+            );
             if !stack || keyed {
                 if !self.require_map(id, call.args[0].span) {
                     return Expr::new(I64, ExprKind::Error, call.span);
                 }
                 if !keyed {
-                    return self.wrong(call.span, "call to len() expects a map with explicit keys (non-scalar map)");
+                    return self.wrong(
+                        call.span,
+                        "call to len() expects a map with explicit keys (non-scalar map)",
+                    );
                 }
                 return Expr::new(I64, ExprKind::Len(id), call.span);
             }
@@ -334,13 +459,28 @@ impl Check<'_, '_> {
             Ty::Unknown => Expr::new(I64, ExprKind::Error, call.span),
             Ty::Stack { user, .. } => {
                 let offset = if user { 8 } else { 0 };
-                let bytes =
-                    Expr::new(I64, ExprKind::Subobject { base: Box::new(value), offset, bits: None }, call.span);
-                super::ops::arithmetic(bt_lang::ast::BinaryOp::Div, bytes, Expr::int(8, I64, call.span), call.span)
+                let bytes = Expr::new(
+                    I64,
+                    ExprKind::Subobject {
+                        base: Box::new(value),
+                        offset,
+                        bits: None,
+                    },
+                    call.span,
+                );
+                super::ops::arithmetic(
+                    bt_lang::ast::BinaryOp::Div,
+                    bytes,
+                    Expr::int(8, I64, call.span),
+                    call.span,
+                )
             }
             ref ty => {
                 let name = self.type_name(ty);
-                self.wrong(call.span, format!("len() takes a map, ustack or kstack, not '{name}'"))
+                self.wrong(
+                    call.span,
+                    format!("len() takes a map, ustack or kstack, not '{name}'"),
+                )
             }
         }
     }
@@ -348,7 +488,11 @@ impl Check<'_, '_> {
 
 /// Returns a key's kind for an expression of the map's own key type.
 fn cast_kind(key: Expr) -> ExprKind {
-    if key.ty.is_scalar() && key.constant().is_none() { ExprKind::Convert(Box::new(key)) } else { key.kind }
+    if key.ty.is_scalar() && key.constant().is_none() {
+        ExprKind::Convert(Box::new(key))
+    } else {
+        key.kind
+    }
 }
 
 /// Merges texts written in the script (marked by each value's flag) and shown by a plain `%s` into
@@ -366,12 +510,24 @@ fn with_own_texts(
             continue;
         };
         let sizes = [spec.width, spec.precision];
-        let fields = sizes.iter().filter(|size| **size == Some(FormatSize::Field)).count();
+        let fields = sizes
+            .iter()
+            .filter(|size| **size == Some(FormatSize::Field))
+            .count();
         left.extend(values.by_ref().take(fields).map(|(value, _)| value));
         let is_plain = spec.conversion == 's' && sizes == [None; 2];
         match values.next() {
-            Some((Expr { kind: ExprKind::Str(text), .. }, true)) if is_plain => {
-                let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
+            Some((
+                Expr {
+                    kind: ExprKind::Str(text),
+                    ..
+                },
+                true,
+            )) if is_plain => {
+                let end = text
+                    .iter()
+                    .position(|byte| *byte == 0)
+                    .unwrap_or(text.len());
                 format.push(FormatPiece::Text(text[..end].to_vec()));
             }
             Some((value, _)) => {

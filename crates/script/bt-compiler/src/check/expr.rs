@@ -41,9 +41,15 @@ impl Check<'_, '_> {
             ast::ExprKind::Int(literal) => {
                 let ty = match literal.suffix {
                     IntSuffix::None | IntSuffix::Time => smallest(literal.value),
-                    IntSuffix::U => Ty::Int { size: 4, signed: false },
+                    IntSuffix::U => Ty::Int {
+                        size: 4,
+                        signed: false,
+                    },
                     IntSuffix::Ul | IntSuffix::Ull => U64,
-                    IntSuffix::L | IntSuffix::Ll => Ty::Int { size: 8, signed: true },
+                    IntSuffix::L | IntSuffix::Ll => Ty::Int {
+                        size: 8,
+                        signed: true,
+                    },
                 };
                 Expr::int(literal.value, ty, span)
             }
@@ -60,32 +66,55 @@ impl Check<'_, '_> {
             ast::ExprKind::Call { func, args } => self.call(func, args, span),
             ast::ExprKind::TypeArg(_) => self.wrong(span, "a type can't be used as a value"),
             ast::ExprKind::Unary { op, operand } => self.unary(*op, operand, span),
-            ast::ExprKind::Binary { op: op @ (BinaryOp::LogAnd | BinaryOp::LogOr), left, right, .. } => {
+            ast::ExprKind::Binary {
+                op: op @ (BinaryOp::LogAnd | BinaryOp::LogOr),
+                left,
+                right,
+                ..
+            } => {
                 let (left, right) = (self.condition(left), self.condition(right));
                 self.logic(*op, left, right, span)
             }
-            ast::ExprKind::Binary { op, left, right, .. } => {
+            ast::ExprKind::Binary {
+                op, left, right, ..
+            } => {
                 let (left, right) = (self.expr(left), self.expr(right));
                 self.binary(*op, left, right, span)
             }
-            ast::ExprKind::Ternary { cond, then, otherwise } => self.ternary(cond, then.as_deref(), otherwise, span),
+            ast::ExprKind::Ternary {
+                cond,
+                then,
+                otherwise,
+            } => self.ternary(cond, then.as_deref(), otherwise, span),
             ast::ExprKind::If(chain) => self.if_value(chain, span),
-            ast::ExprKind::Block(block) => self.within(span, block.span, |check| check.block_value(block, span)),
+            ast::ExprKind::Block(block) => {
+                self.within(span, block.span, |check| check.block_value(block, span))
+            }
             ast::ExprKind::Cast { ty, operand } => self.cast(ty, operand, span),
             ast::ExprKind::Sizeof(what) => self.size_of(what, span),
             ast::ExprKind::Offsetof { of, path } => self.offset_of(of, path, span),
             ast::ExprKind::Typeinfo(what) => self.typeinfo(what, span),
-            ast::ExprKind::Field { base, name, arrow: _ } => self.field(base, name, span),
+            ast::ExprKind::Field {
+                base,
+                name,
+                arrow: _,
+            } => self.field(base, name, span),
             ast::ExprKind::TupleField { base, index } => self.tuple_field(base, *index, span),
             ast::ExprKind::Index { base, index } => self.index(base, index, span),
             ast::ExprKind::Tuple(items) => {
                 let items: Vec<Expr> = items.iter().map(|item| self.part(item)).collect();
-                self.whole(items, span, |items| Ty::Tuple(items.iter().map(|item| item.ty.clone()).collect()))
+                self.whole(items, span, |items| {
+                    Ty::Tuple(items.iter().map(|item| item.ty.clone()).collect())
+                })
             }
             ast::ExprKind::Record(fields) => {
                 let items: Vec<Expr> = fields.iter().map(|field| self.part(&field.value)).collect();
-                let named = |(field, item): (&ast::RecordField, &Expr)| (field.name.text.clone(), item.ty.clone());
-                self.whole(items, span, |items| Ty::Record(fields.iter().zip(items).map(named).collect()))
+                let named = |(field, item): (&ast::RecordField, &Expr)| {
+                    (field.name.text.clone(), item.ty.clone())
+                };
+                self.whole(items, span, |items| {
+                    Ty::Record(fields.iter().zip(items).map(named).collect())
+                })
             }
             ast::ExprKind::Comptime(operand) => self.comptime(operand, span),
         }
@@ -106,10 +135,18 @@ impl Check<'_, '_> {
 
     /// Builds a tuple or record, unless it has too many parts. Its type is built only after that
     /// check.
-    pub(super) fn whole(&mut self, items: Vec<Expr>, span: Span, ty: impl FnOnce(&[Expr]) -> Ty) -> Expr {
+    pub(super) fn whole(
+        &mut self,
+        items: Vec<Expr>,
+        span: Span,
+        ty: impl FnOnce(&[Expr]) -> Ty,
+    ) -> Expr {
         let parts: usize = items.iter().map(|item| item.ty.all_parts()).sum();
         if parts > MAX_PARTS {
-            return self.wrong(span, format!("a tuple or record has at most {MAX_PARTS} parts, not {parts}"));
+            return self.wrong(
+                span,
+                format!("a tuple or record has at most {MAX_PARTS} parts, not {parts}"),
+            );
         }
         Expr::new(ty(&items), ExprKind::Tuple(items), span)
     }
@@ -120,13 +157,22 @@ impl Check<'_, '_> {
         match &value.ty {
             Ty::Agg(_) | Ty::Void => {
                 let name = self.type_name(&value.ty);
-                self.wrong(expr.span, format!("a value of type '{name}' can't be part of a tuple"))
+                self.wrong(
+                    expr.span,
+                    format!("a value of type '{name}' can't be part of a tuple"),
+                )
             }
             _ => value,
         }
     }
 
-    fn ternary(&mut self, cond: &ast::Expr, then: Option<&ast::Expr>, otherwise: &ast::Expr, span: Span) -> Expr {
+    fn ternary(
+        &mut self,
+        cond: &ast::Expr,
+        then: Option<&ast::Expr>,
+        otherwise: &ast::Expr,
+        span: Span,
+    ) -> Expr {
         let before = self.budget.body;
         let value = self.expr(cond);
         let made = self.budget.body - before;
@@ -143,31 +189,50 @@ impl Check<'_, '_> {
     /// Checks `a ?: b`. A number is computed once. A value in memory is in the tree twice: for the
     /// truth test, and as the value.
     fn elvis(&mut self, value: Expr, otherwise: Expr, made: usize, span: Span) -> Expr {
-        let both_scalar = value.ty.is_scalar() && otherwise.ty.is_scalar() && value.constant().is_none();
+        let both_scalar =
+            value.ty.is_scalar() && otherwise.ty.is_scalar() && value.constant().is_none();
         if let (true, Some(ty)) = (both_scalar, value.ty.join(&otherwise.ty)) {
-            return Expr::new(ty, ExprKind::Elvis(Box::new(value), Box::new(otherwise)), span);
+            return Expr::new(
+                ty,
+                ExprKind::Elvis(Box::new(value), Box::new(otherwise)),
+                span,
+            );
         }
-        let then = if self.charge(made, span) { value.clone() } else { Expr::error(span) };
+        let then = if self.charge(made, span) {
+            value.clone()
+        } else {
+            Expr::error(span)
+        };
         let cond = self.truth(value);
         self.choose(cond, then, otherwise, span)
     }
 
     pub(super) fn choose(&mut self, cond: Expr, then: Expr, otherwise: Expr, span: Span) -> Expr {
         if then.ty == Ty::Void && otherwise.ty == Ty::Void {
-            let stmts = vec![Stmt::If { cond, then: vec![Stmt::Expr(then)], otherwise: vec![Stmt::Expr(otherwise)] }];
+            let stmts = vec![Stmt::If {
+                cond,
+                then: vec![Stmt::Expr(then)],
+                otherwise: vec![Stmt::Expr(otherwise)],
+            }];
             return Expr::statement(stmts, span);
         }
         match then.ty.join(&otherwise.ty) {
             Some(_) if cond.constant() == Some(0) => otherwise,
             Some(_) if cond.constant().is_some() => then,
             Some(ty) if !matches!(ty, Ty::Agg(_) | Ty::Void) => {
-                let kind =
-                    ExprKind::Cond { cond: Box::new(cond), then: Box::new(then), otherwise: Box::new(otherwise) };
+                let kind = ExprKind::Cond {
+                    cond: Box::new(cond),
+                    then: Box::new(then),
+                    otherwise: Box::new(otherwise),
+                };
                 Expr::new(ty, kind, span)
             }
             _ => {
                 let (a, b) = (self.type_name(&then.ty), self.type_name(&otherwise.ty));
-                self.wrong(span, format!("both branches must have the same type, not '{a}' and '{b}'"))
+                self.wrong(
+                    span,
+                    format!("both branches must have the same type, not '{a}' and '{b}'"),
+                )
             }
         }
     }
@@ -184,7 +249,9 @@ impl Check<'_, '_> {
         for (cond, block) in &chain.arms {
             let comptime = matches!(cond.kind, ast::ExprKind::Comptime(_));
             let cond = self.condition(cond);
-            let as_block = |block: &ast::Block| ast::Expr::new(ast::ExprKind::Block(block.clone()), block.span);
+            let as_block = |block: &ast::Block| {
+                ast::Expr::new(ast::ExprKind::Block(block.clone()), block.span)
+            };
             match cond.constant().filter(|_| comptime) {
                 Some(0) => {}
                 Some(_) => {
@@ -198,12 +265,19 @@ impl Check<'_, '_> {
             }
         }
         if let (None, Some(block)) = (&last, &chain.otherwise) {
-            last = Some(self.expr(&ast::Expr::new(ast::ExprKind::Block(block.clone()), block.span)));
+            last = Some(self.expr(&ast::Expr::new(
+                ast::ExprKind::Block(block.clone()),
+                block.span,
+            )));
         }
         let Some(last) = last else {
             return self.wrong(span, "an if with a value needs an else");
         };
-        arms.into_iter().rev().fold(last, |otherwise, (cond, then)| self.choose(cond, then, otherwise, span))
+        arms.into_iter()
+            .rev()
+            .fold(last, |otherwise, (cond, then)| {
+                self.choose(cond, then, otherwise, span)
+            })
     }
 
     fn unary(&mut self, op: UnaryOp, operand: &ast::Expr, span: Span) -> Expr {
@@ -235,7 +309,14 @@ fn block_of(stmts: Vec<Stmt>, value: Expr) -> Expr {
         return value;
     }
     let (ty, span) = (value.ty.clone(), value.span);
-    Expr::new(ty, ExprKind::Block { stmts, value: Box::new(value) }, span)
+    Expr::new(
+        ty,
+        ExprKind::Block {
+            stmts,
+            value: Box::new(value),
+        },
+        span,
+    )
 }
 
 impl Expr {
@@ -266,5 +347,8 @@ pub(super) fn smallest(value: u64) -> Ty {
         0x1_0000..=0xffff_ffff => 4,
         _ => 8,
     };
-    Ty::Int { size, signed: false }
+    Ty::Int {
+        size,
+        signed: false,
+    }
 }

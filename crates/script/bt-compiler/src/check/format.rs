@@ -4,7 +4,14 @@ use crate::ty::Ty;
 use bt_abi::{FormatPiece, FormatSize, FormatSpec};
 
 /// Number of bytes of an integer that are shown, by the length modifier before the letter.
-const LENGTHS: [(&[u8], u8); 6] = [(b"hh", 1), (b"h", 2), (b"ll", 8), (b"l", 8), (b"j", 8), (b"z", 8)];
+const LENGTHS: [(&[u8], u8); 6] = [
+    (b"hh", 1),
+    (b"h", 2),
+    (b"ll", 8),
+    (b"l", 8),
+    (b"j", 8),
+    (b"z", 8),
+];
 
 /// Parses a format; an error is a description of the mistake.
 pub(super) fn parse(format: &[u8]) -> Result<Vec<FormatPiece>, String> {
@@ -68,7 +75,10 @@ fn spec(format: &[u8], mut at: usize) -> Result<(FormatSpec, usize), String> {
             *at += 1;
         }
         let digits = std::str::from_utf8(&format[start..*at]).ok()?;
-        digits.parse().ok().map(|number: u32| FormatSize::Fixed(number.min(4096)))
+        digits
+            .parse()
+            .ok()
+            .map(|number: u32| FormatSize::Fixed(number.min(4096)))
     };
     spec.width = size(&mut at);
     if peek(at) == b'.' {
@@ -81,8 +91,10 @@ fn spec(format: &[u8], mut at: usize) -> Result<(FormatSpec, usize), String> {
         at += word.len();
     }
     spec.conversion = char::from(peek(at));
-    if !matches!(spec.conversion, 'd' | 'i' | 'u' | 'x' | 'X' | 'o' | 'c' | 'p' | 's' | 'r')
-        && rest_is(format, at, b"gr").is_none()
+    if !matches!(
+        spec.conversion,
+        'd' | 'i' | 'u' | 'x' | 'X' | 'o' | 'c' | 'p' | 's' | 'r'
+    ) && rest_is(format, at, b"gr").is_none()
     {
         return Err(if peek(at) == 0 {
             "the format ends within a %".to_owned()
@@ -151,20 +163,32 @@ mod tests {
     fn specifiers_are_taken_apart() {
         let spec = one("%-08.3llx");
         assert!(spec.left && spec.zero);
-        assert_eq!((spec.width, spec.precision), (Some(FormatSize::Fixed(8)), Some(FormatSize::Fixed(3))));
+        assert_eq!(
+            (spec.width, spec.precision),
+            (Some(FormatSize::Fixed(8)), Some(FormatSize::Fixed(3)))
+        );
         assert_eq!((spec.length, spec.conversion), (Some(8), 'x'));
         assert_eq!((one("%gr").conversion, one("%gr").suffix), ('g', Some('r')));
         assert!(parse(b"%g").is_err());
         assert!(one("% d").space);
         assert_eq!(one("%*s").width, Some(FormatSize::Field));
-        assert_eq!((one("%hhd").length, one("%rx").suffix), (Some(1), Some('x')));
+        assert_eq!(
+            (one("%hhd").length, one("%rx").suffix),
+            (Some(1), Some('x'))
+        );
     }
 
     #[test]
     fn text_and_percents() {
         assert_eq!(parse(b"100%% of %d\n").unwrap().len(), 3);
-        assert_eq!(parse(b"100%%").unwrap(), [FormatPiece::Text(b"100%".to_vec())]);
-        assert_eq!(parse(b"%d% busy\n").unwrap()[1], FormatPiece::Text(b"% busy\n".to_vec()));
+        assert_eq!(
+            parse(b"100%%").unwrap(),
+            [FormatPiece::Text(b"100%".to_vec())]
+        );
+        assert_eq!(
+            parse(b"%d% busy\n").unwrap()[1],
+            FormatPiece::Text(b"% busy\n".to_vec())
+        );
         assert_eq!(parse(b"%").unwrap(), [FormatPiece::Text(b"%".to_vec())]);
         assert!(parse(b"%5").is_err());
         assert!(parse(b"%y").unwrap_err().contains("%y"));

@@ -51,16 +51,28 @@ impl Check<'_, '_> {
             match value.constant() {
                 Some(number) if number <= MAX_FRAMES => depth = number,
                 Some(number) => {
-                    return self.wrong(arg.span, format!("a stack has at most {MAX_FRAMES} frames, not {number}"));
+                    return self.wrong(
+                        arg.span,
+                        format!("a stack has at most {MAX_FRAMES} frames, not {number}"),
+                    );
                 }
-                None => return self.wrong(arg.span, "the depth of a stack must be a literal number"),
+                None => {
+                    return self.wrong(arg.span, "the depth of a stack must be a literal number");
+                }
             }
         }
         if mode == StackMode::BuildId && !user {
-            return self.wrong(span, "stack mode build_id is for ustack: the kernel is no file");
+            return self.wrong(
+                span,
+                "stack mode build_id is for ustack: the kernel is no file",
+            );
         }
         Expr::new(
-            Ty::Stack { user, mode, depth: depth.max(1) as u32 },
+            Ty::Stack {
+                user,
+                mode,
+                depth: depth.max(1) as u32,
+            },
             ExprKind::Intrinsic(Intrinsic::Stack, Vec::new()),
             span,
         )
@@ -77,7 +89,13 @@ impl Check<'_, '_> {
         }
         if !value.ty.is_scalar() {
             let name = self.type_name(&value.ty);
-            return self.wrong(call.span, format!("{}() expects an integer, not a value of type '{name}'", call.name));
+            return self.wrong(
+                call.span,
+                format!(
+                    "{}() expects an integer, not a value of type '{name}'",
+                    call.name
+                ),
+            );
         }
         Expr::new(ty, ExprKind::Convert(Box::new(value)), call.span)
     }
@@ -85,7 +103,11 @@ impl Check<'_, '_> {
     pub(super) fn usym(&mut self, call: &Call<'_>) -> Expr {
         let value = self.expr(&call.args[0]);
         let value = self.retyped(value, U64, call);
-        Expr::new(Ty::Opaque(ValueType::UserSymbol), ExprKind::Intrinsic(Intrinsic::Usym, vec![value]), call.span)
+        Expr::new(
+            Ty::Opaque(ValueType::UserSymbol),
+            ExprKind::Intrinsic(Intrinsic::Usym, vec![value]),
+            call.span,
+        )
     }
 
     pub(super) fn kaddr(&mut self, call: &Call<'_>) -> Expr {
@@ -115,17 +137,29 @@ impl Check<'_, '_> {
         let Some(name) = self.literal(&call.args[0], "percpu_kaddr") else {
             return Expr::new(U64, ExprKind::Error, span);
         };
-        let (symbol, table) = (self.kernel_symbol(&name, span), self.kernel_symbol("__per_cpu_offset", span));
+        let (symbol, table) = (
+            self.kernel_symbol(&name, span),
+            self.kernel_symbol("__per_cpu_offset", span),
+        );
         if symbol.kind == ExprKind::Error || table.kind == ExprKind::Error {
             return Expr::new(U64, ExprKind::Error, span);
         }
         let given = call.args.get(1).map(|arg| self.integer(arg));
-        let cpu =
-            given.clone().unwrap_or_else(|| Expr::new(U64, ExprKind::Intrinsic(Intrinsic::Cpu, Vec::new()), span));
+        let cpu = given.clone().unwrap_or_else(|| {
+            Expr::new(U64, ExprKind::Intrinsic(Intrinsic::Cpu, Vec::new()), span)
+        });
         let cpu = self.convert(cpu, U64, span);
         let word = arithmetic(BinaryOp::Mul, cpu.clone(), Expr::int(8, U64, span), span);
         let addr = Box::new(arithmetic(BinaryOp::Add, word, table, span));
-        let distance = Expr::new(U64, ExprKind::Load { addr, space: Space::Kernel, bits: None }, span);
+        let distance = Expr::new(
+            U64,
+            ExprKind::Load {
+                addr,
+                space: Space::Kernel,
+                bits: None,
+            },
+            span,
+        );
         let place = arithmetic(BinaryOp::Add, distance, symbol, span);
         if given.is_none() {
             return place;
@@ -133,7 +167,15 @@ impl Check<'_, '_> {
         let count = Expr::int(u64::from(self.inputs.facts.possible_cpus()), U64, span);
         let cond = Box::new(arithmetic(BinaryOp::Lt, cpu, count, span));
         let otherwise = Box::new(Expr::int(0, U64, span));
-        Expr::new(U64, ExprKind::Cond { cond, then: Box::new(place), otherwise }, span)
+        Expr::new(
+            U64,
+            ExprKind::Cond {
+                cond,
+                then: Box::new(place),
+                otherwise,
+            },
+            span,
+        )
     }
 
     pub(super) fn uaddr(&mut self, call: &Call<'_>) -> Expr {
@@ -144,18 +186,27 @@ impl Check<'_, '_> {
             return self.not_here("uaddr", "uprobes, uretprobes and usdt probes", call.span);
         };
         let Some((address, size)) = self.inputs.facts.user_symbol(&path, &name) else {
-            return self.wrong(call.args[0].span, format!("could not resolve symbol: {path}:{name}"));
+            return self.wrong(
+                call.args[0].span,
+                format!("could not resolve symbol: {path}:{name}"),
+            );
         };
         let int = match size {
             1 | 2 | 4 => format!("uint{}", size * 8),
             _ => "uint64".to_owned(),
         };
         let ty = match self.types.store.base(&int) {
-            Ok(Some(to)) => Ty::Ptr { to, space: Space::User },
+            Ok(Some(to)) => Ty::Ptr {
+                to,
+                space: Space::User,
+            },
             _ => U64,
         };
         match self.loaded_at(call.span) {
-            Some(moved) => Expr { span: call.span, ..moved.offset(address, ty) },
+            Some(moved) => Expr {
+                span: call.span,
+                ..moved.offset(address, ty)
+            },
             None => Expr::int(address, ty, call.span),
         }
     }
@@ -166,9 +217,20 @@ impl Check<'_, '_> {
     fn loaded_at(&self, span: Span) -> Option<Expr> {
         let vaddr = self.context.vaddr?;
         let here = if self.context.kind == ProbeKind::Uprobe {
-            Expr::new(U64, ExprKind::Ctx { offset: registers(self.context.arch).instruction, size: 8 }, span)
+            Expr::new(
+                U64,
+                ExprKind::Ctx {
+                    offset: registers(self.context.arch).instruction,
+                    size: 8,
+                },
+                span,
+            )
         } else {
-            Expr::new(U64, ExprKind::Intrinsic(Intrinsic::FuncIp, Vec::new()), span)
+            Expr::new(
+                U64,
+                ExprKind::Intrinsic(Intrinsic::FuncIp, Vec::new()),
+                span,
+            )
         };
         Some(here.offset(vaddr.wrapping_neg(), U64))
     }
@@ -179,27 +241,51 @@ impl Check<'_, '_> {
         };
         // The context of a sample begins with the registers, too.
         if !self.context.has_registers() && !self.context.is_sample() {
-            return self.not_here("reg", "kprobes, uprobes, usdt probes and samples", call.span);
+            return self.not_here(
+                "reg",
+                "kprobes, uprobes, usdt probes and samples",
+                call.span,
+            );
         }
         match register(&name, self.context) {
             Some(offset) => Expr::new(U64, ExprKind::Ctx { offset, size: 8 }, call.span),
-            None => self.wrong(call.args[0].span, format!("'{name}' is not a valid register on {}", self.context.arch)),
+            None => self.wrong(
+                call.args[0].span,
+                format!("'{name}' is not a valid register on {}", self.context.arch),
+            ),
         }
     }
 
     pub(super) fn in_space(&mut self, call: &Call<'_>) -> Expr {
-        let space = if call.name == "kptr" { Space::Kernel } else { Space::User };
+        let space = if call.name == "kptr" {
+            Space::Kernel
+        } else {
+            Space::User
+        };
         let value = self.expr(&call.args[0]);
         match value.ty {
-            Ty::Ptr { to, .. } => Expr { ty: Ty::Ptr { to, space }, ..value },
+            Ty::Ptr { to, .. } => Expr {
+                ty: Ty::Ptr { to, space },
+                ..value
+            },
             Ty::Int { .. } => {
                 let to = typeinfo::TypeRef::VOID;
-                Expr::new(Ty::Ptr { to, space }, ExprKind::Convert(Box::new(value)), call.span)
+                Expr::new(
+                    Ty::Ptr { to, space },
+                    ExprKind::Convert(Box::new(value)),
+                    call.span,
+                )
             }
             Ty::Unknown => value,
             ref ty => {
                 let name = self.type_name(ty);
-                self.wrong(call.span, format!("{}() expects a pointer, not a value of type '{name}'", call.name))
+                self.wrong(
+                    call.span,
+                    format!(
+                        "{}() expects a pointer, not a value of type '{name}'",
+                        call.name
+                    ),
+                )
             }
         }
     }
@@ -209,12 +295,19 @@ impl Check<'_, '_> {
         let Ty::Int { size, .. } = value.ty else {
             return value;
         };
-        let ty = Ty::Int { size, signed: false };
+        let ty = Ty::Int {
+            size,
+            signed: false,
+        };
         if let Some(number) = value.constant() {
             let turned = number.swap_bytes() >> (64 - 8 * u32::from(size));
             return Expr::int(turned, ty, call.span);
         }
-        Expr::new(ty, ExprKind::Intrinsic(Intrinsic::Bswap(size), vec![value]), call.span)
+        Expr::new(
+            ty,
+            ExprKind::Intrinsic(Intrinsic::Bswap(size), vec![value]),
+            call.span,
+        )
     }
 
     pub(super) fn signal(&mut self, call: &Call<'_>) -> Expr {
@@ -233,7 +326,11 @@ impl Check<'_, '_> {
             },
             _ => value,
         };
-        let fun = if call.name == "signal_thread" { Intrinsic::SignalThread } else { Intrinsic::Signal };
+        let fun = if call.name == "signal_thread" {
+            Intrinsic::SignalThread
+        } else {
+            Intrinsic::Signal
+        };
         Expr::new(Ty::Void, ExprKind::Intrinsic(fun, vec![number]), call.span)
     }
 
@@ -254,7 +351,11 @@ impl Check<'_, '_> {
             },
             Some((_, span)) => return self.wrong(span, "nsecs() expects the name of a clock"),
         };
-        Expr::new(U64, ExprKind::Intrinsic(Intrinsic::Now(clock), Vec::new()), call.span)
+        Expr::new(
+            U64,
+            ExprKind::Intrinsic(Intrinsic::Now(clock), Vec::new()),
+            call.span,
+        )
     }
 
     pub(super) fn pid(&mut self, call: &Call<'_>) -> Expr {
@@ -272,12 +373,28 @@ impl Check<'_, '_> {
         };
         let process = call.name == "pid";
         if first {
-            let both = Expr::new(U64, ExprKind::Intrinsic(Intrinsic::PidTid, Vec::new()), call.span);
-            let value =
-                if process { arithmetic(BinaryOp::Shr, both, Expr::int(32, U64, call.span), call.span) } else { both };
+            let both = Expr::new(
+                U64,
+                ExprKind::Intrinsic(Intrinsic::PidTid, Vec::new()),
+                call.span,
+            );
+            let value = if process {
+                arithmetic(
+                    BinaryOp::Shr,
+                    both,
+                    Expr::int(32, U64, call.span),
+                    call.span,
+                )
+            } else {
+                both
+            };
             return Expr::new(U32, ExprKind::Convert(Box::new(value)), call.span);
         }
-        let fun = if process { Intrinsic::Pid } else { Intrinsic::Tid };
+        let fun = if process {
+            Intrinsic::Pid
+        } else {
+            Intrinsic::Tid
+        };
         Expr::new(U32, ExprKind::Intrinsic(fun, Vec::new()), call.span)
     }
 
@@ -307,7 +424,14 @@ impl Check<'_, '_> {
                 clock = found;
             }
         });
-        self.retyped(value, Ty::Opaque(ValueType::Timestamp { clock, format: format.into() }), call)
+        self.retyped(
+            value,
+            Ty::Opaque(ValueType::Timestamp {
+                clock,
+                format: format.into(),
+            }),
+            call,
+        )
     }
 
     pub(super) fn cgroupid(&mut self, call: &Call<'_>) -> Expr {
@@ -316,7 +440,10 @@ impl Check<'_, '_> {
         };
         match self.inputs.facts.cgroup_id(&path) {
             Some(id) => Expr::int(id, U64, call.span),
-            None => self.wrong(call.args[0].span, format!("failed to find the cgroup {path}")),
+            None => self.wrong(
+                call.args[0].span,
+                format!("failed to find the cgroup {path}"),
+            ),
         }
     }
 
@@ -326,7 +453,13 @@ impl Check<'_, '_> {
             None => String::new(),
         };
         let value = self.expr(&call.args[0]);
-        self.retyped(value, Ty::Opaque(ValueType::CgroupPath { hierarchy: hierarchy.into() }), call)
+        self.retyped(
+            value,
+            Ty::Opaque(ValueType::CgroupPath {
+                hierarchy: hierarchy.into(),
+            }),
+            call,
+        )
     }
 
     /// Checks `getopt(name, default)`, the value of `--name=value`.
@@ -334,7 +467,10 @@ impl Check<'_, '_> {
         let Some(name) = self.literal(&call.args[0], "getopt") else {
             return Expr::error(call.span);
         };
-        let about = call.args.get(2).and_then(|about| self.literal(about, "getopt"));
+        let about = call
+            .args
+            .get(2)
+            .and_then(|about| self.literal(about, "getopt"));
         if !self.tables.options.iter().any(|(known, _)| *known == name) {
             self.tables.options.push((name.clone(), about));
         }
@@ -344,40 +480,74 @@ impl Check<'_, '_> {
         };
         let given = self.inputs.facts.params().iter().rev().find_map(|param| {
             let rest = param.strip_prefix("--")?.strip_prefix(name.as_str())?;
-            if rest.is_empty() { Some(None) } else { rest.strip_prefix('=').map(|value| Some(value.to_owned())) }
+            if rest.is_empty() {
+                Some(None)
+            } else {
+                rest.strip_prefix('=').map(|value| Some(value.to_owned()))
+            }
         });
         let Some(given) = given else {
-            return Expr { span: call.span, ..default };
+            return Expr {
+                span: call.span,
+                ..default
+            };
         };
         match (&default.kind, &default.ty, given) {
             (ExprKind::Int(_), Ty::Bool, None) => Expr::int(1, Ty::Bool, call.span),
             (ExprKind::Int(_), Ty::Bool, Some(text)) => match text.to_ascii_lowercase().as_str() {
                 "true" | "1" => Expr::int(1, Ty::Bool, call.span),
                 "false" | "0" => Expr::int(0, Ty::Bool, call.span),
-                _ => self.wrong(call.span, format!("the option --{name} is true or false, not {text}")),
+                _ => self.wrong(
+                    call.span,
+                    format!("the option --{name} is true or false, not {text}"),
+                ),
             },
             (ExprKind::Int(_), _, Some(text)) => match super::literals::number(&text) {
-                Some(number) => Expr::int(number, if text.starts_with('-') { I64 } else { U64 }, call.span),
-                None => self.wrong(call.span, format!("the option --{name} is a number, not {text}")),
+                Some(number) => Expr::int(
+                    number,
+                    if text.starts_with('-') { I64 } else { U64 },
+                    call.span,
+                ),
+                None => self.wrong(
+                    call.span,
+                    format!("the option --{name} is a number, not {text}"),
+                ),
             },
             (ExprKind::Int(_), _, None) => {
                 let hint = format!("write --{name}=NUMBER, as one word");
-                self.wrong_hint(call.span, format!("the option --{name} needs a value"), hint);
+                self.wrong_hint(
+                    call.span,
+                    format!("the option --{name} needs a value"),
+                    hint,
+                );
                 // This error is no reason to reject uses of the value.
-                Expr { span: call.span, ..default.clone() }
+                Expr {
+                    span: call.span,
+                    ..default.clone()
+                }
             }
-            (ExprKind::Str(_), _, text) => self.string(text.unwrap_or_default().into_bytes(), call.span),
-            _ => self.wrong(call.args[1].span, "getopt() needs a literal for its default"),
+            (ExprKind::Str(_), _, text) => {
+                self.string(text.unwrap_or_default().into_bytes(), call.span)
+            }
+            _ => self.wrong(
+                call.args[1].span,
+                "getopt() needs a literal for its default",
+            ),
         }
     }
 
     pub(super) fn static_assert(&mut self, call: &Call<'_>) -> Expr {
         let cond = self.condition(&call.args[0]);
-        let message = self.literal(&call.args[1], "static_assert").unwrap_or_default();
+        let message = self
+            .literal(&call.args[1], "static_assert")
+            .unwrap_or_default();
         match cond.constant() {
             Some(0) => self.wrong(call.span, message),
             Some(_) => Expr::statement(Vec::new(), call.span),
-            None => self.wrong(call.span, "static_assert() needs a condition that is known when compiling"),
+            None => self.wrong(
+                call.span,
+                "static_assert() needs a condition that is known when compiling",
+            ),
         }
     }
 
@@ -387,7 +557,10 @@ impl Check<'_, '_> {
             Ty::Str(_) | Ty::Unknown => Expr::statement(Vec::new(), call.span),
             ty => {
                 let name = self.type_name(ty);
-                self.wrong(call.args[0].span, format!("this is to be a string, and has the type '{name}'"))
+                self.wrong(
+                    call.args[0].span,
+                    format!("this is to be a string, and has the type '{name}'"),
+                )
             }
         }
     }
@@ -397,22 +570,39 @@ impl Check<'_, '_> {
             return Expr::new(Ty::Bool, ExprKind::Error, call.span);
         };
         self.types.load_kernel_types();
-        let found = self.types.kernel.and_then(|source| self.types.store.find_in(source, NameKind::Func, &name).ok());
+        let found = self
+            .types
+            .kernel
+            .and_then(|source| self.types.store.find_in(source, NameKind::Func, &name).ok());
         Expr::int(u64::from(found.flatten().is_some()), Ty::Bool, call.span)
     }
 
     pub(super) fn kfunc_allowed(&mut self, call: &Call<'_>) -> Expr {
         let known = self.literal(&call.args[0], "kfunc_allowed").is_some();
         let no = Expr::int(0, Ty::Bool, call.span);
-        if known { no } else { Expr::new(Ty::Bool, ExprKind::Error, call.span) }
+        if known {
+            no
+        } else {
+            Expr::new(Ty::Bool, ExprKind::Error, call.span)
+        }
     }
 
     pub(super) fn assert(&mut self, call: &Call<'_>) -> Expr {
         let cond = self.condition(&call.args[0]);
         let message = self.expr(&call.args[1]);
         let sent = self.assertion(message, call.span);
-        let otherwise = vec![sent, Stmt::Expr(self.leave(Expr::int(1, I64, call.span), call.span))];
-        Expr::statement(vec![Stmt::If { cond, then: Vec::new(), otherwise }], call.span)
+        let otherwise = vec![
+            sent,
+            Stmt::Expr(self.leave(Expr::int(1, I64, call.span), call.span)),
+        ];
+        Expr::statement(
+            vec![Stmt::If {
+                cond,
+                then: Vec::new(),
+                otherwise,
+            }],
+            call.span,
+        )
     }
 }
 

@@ -31,7 +31,13 @@ impl Check<'_, '_> {
     }
 
     /// Checks a call of such a function with a pointer to a `struct record`.
-    fn with_kernel_pointer(&mut self, call: &Call<'_>, record: &str, ty: Ty, fun: Intrinsic) -> Expr {
+    fn with_kernel_pointer(
+        &mut self,
+        call: &Call<'_>,
+        record: &str,
+        ty: Ty,
+        fun: Intrinsic,
+    ) -> Expr {
         if !self.gets_pointers() {
             return self.not_here(call.name, "fentry, fexit and iter probes", call.span);
         }
@@ -49,13 +55,19 @@ impl Check<'_, '_> {
                 let ty = self.ty_in(names, Space::Kernel);
                 self.convert(value, ty, call.span)
             }
-            None => Expr { span: call.span, ..value },
+            None => Expr {
+                span: call.span,
+                ..value
+            },
         }
     }
 
     /// Returns true if the kernel gives such programs pointers whose types it knows.
     fn gets_pointers(&self) -> bool {
-        matches!(self.context.kind, ProbeKind::Fentry | ProbeKind::Fexit | ProbeKind::Iter)
+        matches!(
+            self.context.kind,
+            ProbeKind::Fentry | ProbeKind::Fexit | ProbeKind::Iter
+        )
     }
 
     /// Returns the address of a struct that the kernel can follow. The argument is the struct or a
@@ -67,13 +79,20 @@ impl Check<'_, '_> {
             return None;
         }
         let wanted = self.types.find_type(NameKind::Struct, record);
-        let is_wanted = |check: &Self, ty: TypeRef| check.types.store.strip(ty).ok() == wanted && wanted.is_some();
+        let is_wanted = |check: &Self, ty: TypeRef| {
+            check.types.store.strip(ty).ok() == wanted && wanted.is_some()
+        };
         let place = match (&value.ty, &value.kind) {
-            (Ty::C { ty, .. }, ExprKind::MemRef { addr, .. }) if is_wanted(self, *ty) => (**addr).clone(),
+            (Ty::C { ty, .. }, ExprKind::MemRef { addr, .. }) if is_wanted(self, *ty) => {
+                (**addr).clone()
+            }
             (Ty::Ptr { to, .. }, _) if is_wanted(self, *to) => value,
             (ty, _) => {
                 let name = self.type_name(ty);
-                let message = format!("{}() takes a struct {record} or a pointer to one, not '{name}'", call.name);
+                let message = format!(
+                    "{}() takes a struct {record} or a pointer to one, not '{name}'",
+                    call.name
+                );
                 self.wrong(span, message);
                 return None;
             }
@@ -101,10 +120,15 @@ fn is_followed(place: &Expr) -> bool {
     match &place.kind {
         ExprKind::Ctx { size: 8, .. } | ExprKind::Intrinsic(Intrinsic::CurTask, _) => true,
         ExprKind::Convert(inner) => is_followed(inner),
-        ExprKind::Load { addr, bits: None, .. } => is_followed(addr),
-        ExprKind::Binary { op: bt_lang::ast::BinaryOp::Add, left, right, .. } => {
-            right.constant().is_some_and(|by| i32::try_from(by).is_ok()) && is_followed(left)
-        }
+        ExprKind::Load {
+            addr, bits: None, ..
+        } => is_followed(addr),
+        ExprKind::Binary {
+            op: bt_lang::ast::BinaryOp::Add,
+            left,
+            right,
+            ..
+        } => right.constant().is_some_and(|by| i32::try_from(by).is_ok()) && is_followed(left),
         _ => false,
     }
 }

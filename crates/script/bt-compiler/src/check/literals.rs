@@ -18,7 +18,10 @@ impl Check<'_, '_> {
     /// Checks a bare name: a builtin, or a constant of the script, an enumeration or a header.
     pub(super) fn ident(&mut self, name: &str, span: Span) -> Expr {
         let plain = name.strip_prefix("__builtin_").unwrap_or(name);
-        if let Some(builtin) = BUILTINS.iter().find(|builtin| builtin.name == plain || builtin.name == name) {
+        if let Some(builtin) = BUILTINS
+            .iter()
+            .find(|builtin| builtin.name == plain || builtin.name == name)
+        {
             return (builtin.make)(self, span);
         }
         if name == "args" {
@@ -39,7 +42,11 @@ impl Check<'_, '_> {
         }
         let constant = headers::find(name);
         if let (Some((_, number)), true) = (constant, self.types.includes) {
-            let ty = if number < 0 { crate::ty::I64 } else { smallest(number.cast_unsigned()) };
+            let ty = if number < 0 {
+                crate::ty::I64
+            } else {
+                smallest(number.cast_unsigned())
+            };
             return Expr::int(number.cast_unsigned(), ty, span);
         }
         if !self.diagnostics.would_keep(span) {
@@ -58,7 +65,10 @@ impl Check<'_, '_> {
 
     /// Checks `arg0` and `sarg0`.
     fn numbered(&mut self, name: &str, span: Span) -> Option<Expr> {
-        let number = |prefix: &str| name.strip_prefix(prefix).and_then(|digits| digits.parse::<u32>().ok());
+        let number = |prefix: &str| {
+            name.strip_prefix(prefix)
+                .and_then(|digits| digits.parse::<u32>().ok())
+        };
         if let Some(number) = number("arg") {
             return Some(self.argument(number, span));
         }
@@ -91,7 +101,13 @@ impl Check<'_, '_> {
     pub(super) fn param(&self, number: u32) -> Option<String> {
         let index = (number as usize).checked_sub(1)?;
         // Arguments of the form `--name=value` are for getopt.
-        self.inputs.facts.params().iter().filter(|param| !param.starts_with("--")).nth(index).cloned()
+        self.inputs
+            .facts
+            .params()
+            .iter()
+            .filter(|param| !param.starts_with("--"))
+            .nth(index)
+            .cloned()
     }
 }
 
@@ -101,10 +117,19 @@ pub(crate) fn number(text: &str) -> Option<u64> {
         Some(digits) => (true, digits),
         None => (false, text),
     };
-    let value = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+    let value = match digits
+        .strip_prefix("0x")
+        .or_else(|| digits.strip_prefix("0X"))
+    {
         Some(hex) => u64::from_str_radix(hex, 16).ok()?,
-        None if digits.len() > 1 && digits.starts_with('0') => u64::from_str_radix(&digits[1..], 8).ok()?,
+        None if digits.len() > 1 && digits.starts_with('0') => {
+            u64::from_str_radix(&digits[1..], 8).ok()?
+        }
         None => digits.parse().ok()?,
     };
-    Some(if negative { value.wrapping_neg() } else { value })
+    Some(if negative {
+        value.wrapping_neg()
+    } else {
+        value
+    })
 }

@@ -14,7 +14,11 @@ impl Check<'_, '_> {
         if let Some(known) = self.tables.maps.iter().position(|map| map.name == name) {
             return known;
         }
-        self.tables.maps.push(MapInfo { name: name.to_owned(), span, ..MapInfo::default() });
+        self.tables.maps.push(MapInfo {
+            name: name.to_owned(),
+            span,
+            ..MapInfo::default()
+        });
         self.tables.maps.len() - 1
     }
 
@@ -23,8 +27,13 @@ impl Check<'_, '_> {
         let values: Vec<Expr> = keys.iter().map(|key| self.expr(key)).collect();
         let key = match values.len() {
             0 => Expr::int(0, Ty::Void, span),
-            1 => values.into_iter().next().unwrap_or_else(|| Expr::error(span)),
-            _ => self.whole(values, span, |values| Ty::Tuple(values.iter().map(|value| value.ty.clone()).collect())),
+            1 => values
+                .into_iter()
+                .next()
+                .unwrap_or_else(|| Expr::error(span)),
+            _ => self.whole(values, span, |values| {
+                Ty::Tuple(values.iter().map(|value| value.ty.clone()).collect())
+            }),
         };
         self.join_key(map, key, span)
     }
@@ -33,7 +42,10 @@ impl Check<'_, '_> {
         let name = self.map(map).name.clone();
         if matches!(key.ty, Ty::Agg(_)) || (key.ty == Ty::Void && key.constant().is_none()) {
             let ty = self.type_name(&key.ty);
-            return self.wrong(key.span, format!("a value of type '{ty}' can't be a key of @{name}"));
+            return self.wrong(
+                key.span,
+                format!("a value of type '{ty}' can't be a key of @{name}"),
+            );
         }
         let known = self.map(map).key.clone();
         let joined = match (&known, &key.ty) {
@@ -76,7 +88,13 @@ impl Check<'_, '_> {
     pub(super) fn map_read(&mut self, map: &MapRef, span: Span) -> Expr {
         let id = self.map_id(&map.name.text, map.name.span);
         let name = &map.name.text;
-        if map.keys.is_empty() && self.map(id).key.as_ref().is_some_and(|key| *key != Ty::Void) {
+        if map.keys.is_empty()
+            && self
+                .map(id)
+                .key
+                .as_ref()
+                .is_some_and(|key| *key != Ty::Void)
+        {
             return self.wrong_hint(
                 span,
                 format!("@{name} has no key here, and had one before"),
@@ -108,9 +126,15 @@ impl Check<'_, '_> {
     /// Reports that the map's contents are no single value.
     pub(super) fn unreadable(&mut self, map: MapId, span: Span) -> Expr {
         let Some(MapHolds::Agg(agg)) = &self.map(map).value else {
-            return self.impossible(span, "a map whose value can't be read and is no aggregation");
+            return self.impossible(
+                span,
+                "a map whose value can't be read and is no aggregation",
+            );
         };
-        let message = format!("a value of type '{}' can't be used in an expression", agg.name());
+        let message = format!(
+            "a value of type '{}' can't be used in an expression",
+            agg.name()
+        );
         self.wrong_hint(span, message, "print() can show it")
     }
 
@@ -123,7 +147,10 @@ impl Check<'_, '_> {
         value: &ast::Expr,
         out: &mut Vec<Stmt>,
     ) {
-        let (id, whole) = (self.map_id(&map.name.text, map.name.span), span.to(value.span));
+        let (id, whole) = (
+            self.map_id(&map.name.text, map.name.span),
+            span.to(value.span),
+        );
         if op.is_none()
             && let ast::ExprKind::Call { func, args } = &value.kind
             && let Some(aggregate) = super::aggregates::find(&func.text)
@@ -136,7 +163,10 @@ impl Check<'_, '_> {
         // assignment.
         if op.is_none()
             && let ast::ExprKind::Block(block) = &value.kind
-            && let Some(last) = block.value.as_deref().filter(|last| ends_in_aggregate(last))
+            && let Some(last) = block
+                .value
+                .as_deref()
+                .filter(|last| ends_in_aggregate(last))
         {
             let stmts = self.within(value.span, block.span, |check| {
                 check.scoped(|check| {
@@ -165,7 +195,12 @@ impl Check<'_, '_> {
         if let Some(MapHolds::Agg(_)) = self.map(id).value {
             return;
         }
-        out.push(Stmt::SetMap { map: id, key, value, span: whole });
+        out.push(Stmt::SetMap {
+            map: id,
+            key,
+            value,
+            span: whole,
+        });
     }
 
     /// Checks a value for a map, and notes if the map itself takes part in it. If nothing else
@@ -218,32 +253,55 @@ impl Check<'_, '_> {
             }
             self.tables.maps[map].value = Some(MapHolds::Scalar(ty));
         } else {
-            let old = self.map_read_type(map).map(|ty| self.type_name(&ty)).unwrap_or_default();
+            let old = self
+                .map_read_type(map)
+                .map(|ty| self.type_name(&ty))
+                .unwrap_or_default();
             let new = self.type_name(ty);
-            self.wrong(span, format!("type mismatch for @{name}: it holds '{old}', and this is '{new}'"));
+            self.wrong(
+                span,
+                format!("type mismatch for @{name}: it holds '{old}', and this is '{new}'"),
+            );
         }
     }
 
     /// Checks `@map++` and the like.
     pub(super) fn step_map(&mut self, map: &MapRef, by: i64, post: bool, span: Span) -> Expr {
         let id = self.map_id(&map.name.text, map.name.span);
-        let signed = by < 0 || matches!(&self.map(id).value, Some(MapHolds::Scalar(ty)) if ty.is_signed());
+        let signed =
+            by < 0 || matches!(&self.map(id).value, Some(MapHolds::Scalar(ty)) if ty.is_signed());
         let key = self.key(id, &map.keys, span);
         match self.map_read_type(id) {
             Some(ty) if !matches!(ty, Ty::Int { .. } | Ty::Ptr { .. } | Ty::Bool) => {
                 let name = self.type_name(&ty);
-                return self.wrong(span, format!("++ and -- can't be used on a value of type '{name}'"));
+                return self.wrong(
+                    span,
+                    format!("++ and -- can't be used on a value of type '{name}'"),
+                );
             }
             Some(Ty::Ptr { .. }) => {}
             _ => self.join_value(id, if signed { &I64 } else { &U64 }, span),
         }
         let ty = self.map_read_type(id).unwrap_or(I64);
         let by = by.wrapping_mul(self.step_of(&ty));
-        Expr::new(ty, ExprKind::StepMap { map: id, key: Box::new(key), by, post }, span)
+        Expr::new(
+            ty,
+            ExprKind::StepMap {
+                map: id,
+                key: Box::new(key),
+                by,
+                post,
+            },
+            span,
+        )
     }
 
     /// Returns the number and the reference of a map named as an argument.
-    pub(super) fn map_argument<'e>(&mut self, arg: &'e ast::Expr, what: &str) -> Option<(MapId, &'e MapRef)> {
+    pub(super) fn map_argument<'e>(
+        &mut self,
+        arg: &'e ast::Expr,
+        what: &str,
+    ) -> Option<(MapId, &'e MapRef)> {
         if let ast::ExprKind::Map(map) = &arg.kind {
             Some((self.map_id(&map.name.text, map.name.span), map))
         } else {
@@ -258,7 +316,12 @@ impl Check<'_, '_> {
         if self.tables.lacks_probes || !self.diagnostics.would_keep(span) {
             return;
         }
-        let known = self.tables.maps.iter().filter(|map| map.value.is_some()).map(|map| map.name.as_str());
+        let known = self
+            .tables
+            .maps
+            .iter()
+            .filter(|map| map.value.is_some())
+            .map(|map| map.name.as_str());
         let hint = match bt_lang::nearest(name, known).first() {
             Some(near) => format!("did you mean @{near}?"),
             None => "a map must be given a value somewhere in the script".to_owned(),

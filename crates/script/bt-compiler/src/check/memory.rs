@@ -57,7 +57,9 @@ impl Check<'_, '_> {
         // A length equal to the limit still counts as explicit: a text cut there is not marked as
         // cut.
         let limit = match call.args.get(1).map(|arg| &arg.kind) {
-            Some(ast::ExprKind::Int(int)) if int.value == u64::from(most) => Some(Expr::int(int.value, U64, span)),
+            Some(ast::ExprKind::Int(int)) if int.value == u64::from(most) => {
+                Some(Expr::int(int.value, U64, span))
+            }
             _ => limit,
         };
         let ty = Ty::Str(room);
@@ -77,23 +79,43 @@ impl Check<'_, '_> {
         }
         let Some((addr, space)) = self.address(value.clone()) else {
             let name = self.type_name(&value.ty);
-            return self.wrong(span, format!("{}() takes an integer or a pointer, not '{name}'", call.name));
+            return self.wrong(
+                span,
+                format!(
+                    "{}() takes an integer or a pointer, not '{name}'",
+                    call.name
+                ),
+            );
         };
-        let space = if call.name == "kstr" { Space::Kernel } else { space };
+        let space = if call.name == "kstr" {
+            Space::Kernel
+        } else {
+            space
+        };
         let args = std::iter::once(addr).chain(limit).collect();
-        Expr::new(ty, ExprKind::Intrinsic(Intrinsic::ReadStr(space), args), span)
+        Expr::new(
+            ty,
+            ExprKind::Intrinsic(Intrinsic::ReadStr(space), args),
+            span,
+        )
     }
 
     /// Returns the number of a parameter used as text, and the number of leading bytes skipped.
     fn text_of_param(&mut self, arg: &ast::Expr) -> Option<(u32, usize)> {
         match &arg.kind {
             ast::ExprKind::Positional(number) => Some((*number, 0)),
-            ast::ExprKind::Binary { op: BinaryOp::Add, left, right, .. } => {
+            ast::ExprKind::Binary {
+                op: BinaryOp::Add,
+                left,
+                right,
+                ..
+            } => {
                 let ast::ExprKind::Positional(number) = left.kind else {
                     return None;
                 };
                 // For a parameter that is a number, the sum is an address.
-                self.param(number).filter(|text| super::literals::number(text).is_none())?;
+                self.param(number)
+                    .filter(|text| super::literals::number(text).is_none())?;
                 let skipped = self.integer(right).constant()?;
                 Some((number, usize::try_from(skipped).unwrap_or(usize::MAX)))
             }
@@ -116,7 +138,10 @@ impl Check<'_, '_> {
             (None, Some(size)) => (size.min(most), None),
             (None, None) => {
                 let name = self.type_name(&value.ty);
-                return self.wrong(span, format!("buf() needs a length for '{name}': only arrays have one"));
+                return self.wrong(
+                    span,
+                    format!("buf() needs a length for '{name}': only arrays have one"),
+                );
             }
             (arg, _) => self.length(arg, most, "buf"),
         };
@@ -133,7 +158,11 @@ impl Check<'_, '_> {
             return self.wrong(span, "buf() expects an integer, pointer or array argument");
         };
         let args = std::iter::once(addr).chain(limit).collect();
-        Expr::new(Ty::Buf(room), ExprKind::Intrinsic(Intrinsic::ReadBuf(space), args), span)
+        Expr::new(
+            Ty::Buf(room),
+            ExprKind::Intrinsic(Intrinsic::ReadBuf(space), args),
+            span,
+        )
     }
 
     fn text_argument(&mut self, arg: &ast::Expr, what: &str) -> Option<Expr> {
@@ -143,14 +172,23 @@ impl Check<'_, '_> {
             Ty::Unknown => None,
             Ty::Ptr { space, .. } => {
                 let most = self.inputs.config.max_strlen.min(MAX_STR);
-                Some(Expr::new(Ty::Str(most), ExprKind::Intrinsic(Intrinsic::ReadStr(space), vec![value]), arg.span))
+                Some(Expr::new(
+                    Ty::Str(most),
+                    ExprKind::Intrinsic(Intrinsic::ReadStr(space), vec![value]),
+                    arg.span,
+                ))
             }
-            Ty::Array { elem, count } if elem.size() == 1 => {
-                Some(Expr::new(Ty::Str(count + 1), ExprKind::Intrinsic(Intrinsic::CutStr, vec![value]), arg.span))
-            }
+            Ty::Array { elem, count } if elem.size() == 1 => Some(Expr::new(
+                Ty::Str(count + 1),
+                ExprKind::Intrinsic(Intrinsic::CutStr, vec![value]),
+                arg.span,
+            )),
             ty => {
                 let name = self.type_name(&ty);
-                self.wrong(arg.span, format!("{what}() only accepts string types ('{name}' provided)"));
+                self.wrong(
+                    arg.span,
+                    format!("{what}() only accepts string types ('{name}' provided)"),
+                );
                 None
             }
         }
@@ -167,11 +205,23 @@ impl Check<'_, '_> {
             return self.wrong(call.args[2].span, "strncmp() needs a literal length");
         };
         if let (ExprKind::Str(l), ExprKind::Str(r)) = (&left.kind, &right.kind) {
-            let end = |text: &[u8]| text.iter().copied().chain([0]).take(count as usize).collect::<Vec<u8>>();
+            let end = |text: &[u8]| {
+                text.iter()
+                    .copied()
+                    .chain([0])
+                    .take(count as usize)
+                    .collect::<Vec<u8>>()
+            };
             return Expr::int(u64::from(end(l) != end(r)), I64, call.span);
         }
-        let count = u32::try_from(count).unwrap_or(u32::MAX).min(left.ty.size().max(right.ty.size()));
-        let kind = ExprKind::StrnCmp { left: Box::new(left), right: Box::new(right), count };
+        let count = u32::try_from(count)
+            .unwrap_or(u32::MAX)
+            .min(left.ty.size().max(right.ty.size()));
+        let kind = ExprKind::StrnCmp {
+            left: Box::new(left),
+            right: Box::new(right),
+            count,
+        };
         Expr::new(I64, kind, call.span)
     }
 
@@ -182,10 +232,17 @@ impl Check<'_, '_> {
             return Expr::new(Ty::Bool, ExprKind::Error, call.span);
         };
         if let (ExprKind::Str(text), ExprKind::Str(part)) = (&text.kind, &part.kind) {
-            let found = part.is_empty() || text.windows(part.len()).any(|window| window == part.as_slice());
+            let found = part.is_empty()
+                || text
+                    .windows(part.len())
+                    .any(|window| window == part.as_slice());
             return Expr::int(u64::from(found), Ty::Bool, call.span);
         }
-        Expr::new(Ty::Bool, ExprKind::Intrinsic(Intrinsic::Contains, vec![text, part]), call.span)
+        Expr::new(
+            Ty::Bool,
+            ExprKind::Intrinsic(Intrinsic::Contains, vec![text, part]),
+            call.span,
+        )
     }
 
     /// Checks `strstr(text, part)`: the offset of the part, or -1.
@@ -196,11 +253,16 @@ impl Check<'_, '_> {
             return Expr::new(I64, ExprKind::Error, call.span);
         };
         if let (ExprKind::Str(text), ExprKind::Str(part)) = (&text.kind, &part.kind) {
-            let found = (0..=text.len()).find(|&at| text.get(at..).is_some_and(|rest| rest.starts_with(part)));
+            let found = (0..=text.len())
+                .find(|&at| text.get(at..).is_some_and(|rest| rest.starts_with(part)));
             let found = found.map_or(-1, |at| i64::try_from(at).unwrap_or(i64::MAX));
             return Expr::int(found.cast_unsigned(), I64, call.span);
         }
-        Expr::new(I64, ExprKind::Intrinsic(Intrinsic::Find, vec![text, part]), call.span)
+        Expr::new(
+            I64,
+            ExprKind::Intrinsic(Intrinsic::Find, vec![text, part]),
+            call.span,
+        )
     }
 
     pub(super) fn str_concat(&mut self, call: &Call<'_>) -> Expr {
@@ -214,25 +276,43 @@ impl Check<'_, '_> {
         }
         // A variable appended to itself grows in each round, but only up to a limit.
         let (first, second) = (left.ty.size(), right.ty.size());
-        let most = self.inputs.config.max_strlen.min(MAX_STR).max(first).max(second);
+        let most = self
+            .inputs
+            .config
+            .max_strlen
+            .min(MAX_STR)
+            .max(first)
+            .max(second);
         let room = (first + second).next_power_of_two().min(most);
-        Expr::new(Ty::Str(room), ExprKind::Intrinsic(Intrinsic::Concat, vec![left, right]), call.span)
+        Expr::new(
+            Ty::Str(room),
+            ExprKind::Intrinsic(Intrinsic::Concat, vec![left, right]),
+            call.span,
+        )
     }
 
     /// Checks `memcmp(a, b, count)` of any two values, by their bytes in memory.
     pub(super) fn memcmp(&mut self, call: &Call<'_>) -> Expr {
         let (left, right) = (self.expr(&call.args[0]), self.expr(&call.args[1]));
         let count = self.integer(&call.args[2]);
-        if [&left, &right, &count].iter().any(|value| value.ty.is_unknown()) {
+        if [&left, &right, &count]
+            .iter()
+            .any(|value| value.ty.is_unknown())
+        {
             return Expr::new(I64, ExprKind::Error, call.span);
         }
         let most = left.ty.size().min(right.ty.size());
         if let Some(bytes) = count.constant().filter(|bytes| *bytes > u64::from(most)) {
-            let message = format!("memcmp() can't compare {bytes} bytes: the shorter value has {most}");
+            let message =
+                format!("memcmp() can't compare {bytes} bytes: the shorter value has {most}");
             return self.wrong(call.args[2].span, message);
         }
         let count = self.convert(count, U64, call.args[2].span);
-        Expr::new(I64, ExprKind::Intrinsic(Intrinsic::MemCmp, vec![left, right, count]), call.span)
+        Expr::new(
+            I64,
+            ExprKind::Intrinsic(Intrinsic::MemCmp, vec![left, right, count]),
+            call.span,
+        )
     }
 
     /// Checks `write_user(address, value, count)`, where the value may be given by its address:
@@ -240,27 +320,45 @@ impl Check<'_, '_> {
     pub(super) fn write_user(&mut self, call: &Call<'_>) -> Expr {
         if !self.inputs.facts.allows_unsafe() {
             let message = "write_user() is unsafe. To use you need the --unsafe flag";
-            return self.wrong_hint(call.span, message, "it changes the memory of the process that hits the probe");
+            return self.wrong_hint(
+                call.span,
+                message,
+                "it changes the memory of the process that hits the probe",
+            );
         }
         let addr = self.expr(&call.args[0]);
         let value = match &call.args[1].kind {
-            ast::ExprKind::Unary { op: ast::UnaryOp::AddrOf, operand } => self.expr(operand),
+            ast::ExprKind::Unary {
+                op: ast::UnaryOp::AddrOf,
+                operand,
+            } => self.expr(operand),
             _ => self.expr(&call.args[1]),
         };
         let count = self.integer(&call.args[2]);
         let Some((addr, _)) = self.address(addr) else {
-            return self.wrong(call.args[0].span, "write_user() expects an address to write to");
+            return self.wrong(
+                call.args[0].span,
+                "write_user() expects an address to write to",
+            );
         };
         if value.ty.is_unknown() || count.ty.is_unknown() {
             return Expr::new(Ty::Bool, ExprKind::Error, call.span);
         }
         let size = value.ty.size();
-        if let Some(bytes) = count.constant().filter(|bytes| !(1..=u64::from(size)).contains(bytes)) {
-            let message = format!("write_user() can't write {bytes} bytes of a value that has {size}");
+        if let Some(bytes) = count
+            .constant()
+            .filter(|bytes| !(1..=u64::from(size)).contains(bytes))
+        {
+            let message =
+                format!("write_user() can't write {bytes} bytes of a value that has {size}");
             return self.wrong(call.args[2].span, message);
         }
         let count = self.convert(count, U64, call.args[2].span);
-        Expr::new(Ty::Bool, ExprKind::Intrinsic(Intrinsic::WriteUser, vec![addr, value, count]), call.span)
+        Expr::new(
+            Ty::Bool,
+            ExprKind::Intrinsic(Intrinsic::WriteUser, vec![addr, value, count]),
+            call.span,
+        )
     }
 
     pub(super) fn strlen(&mut self, call: &Call<'_>) -> Expr {
@@ -269,7 +367,11 @@ impl Check<'_, '_> {
         };
         match &text.kind {
             ExprKind::Str(bytes) => Expr::int(bytes.len() as u64, U64, call.span),
-            _ => Expr::new(U64, ExprKind::Intrinsic(Intrinsic::StrLen, vec![text]), call.span),
+            _ => Expr::new(
+                U64,
+                ExprKind::Intrinsic(Intrinsic::StrLen, vec![text]),
+                call.span,
+            ),
         }
     }
 
@@ -292,19 +394,35 @@ impl Check<'_, '_> {
             _ => return self.impossible(call.span, "a call without its arguments"),
         };
         let fun = match &value.ty {
-            Ty::Unknown => return Expr::new(Ty::Opaque(ValueType::Inet), ExprKind::Error, call.span),
+            Ty::Unknown => {
+                return Expr::new(Ty::Opaque(ValueType::Inet), ExprKind::Error, call.span);
+            }
             Ty::Int { .. } if family.is_none() => Intrinsic::Inet4,
             Ty::Int { .. } => Intrinsic::InetFamily,
-            Ty::Array { elem, count: 4 | 16 } if elem.size() == 1 => Intrinsic::InetBytes,
+            Ty::Array {
+                elem,
+                count: 4 | 16,
+            } if elem.size() == 1 => Intrinsic::InetBytes,
             Ty::Str(4 | 16) => Intrinsic::InetBytes,
             ty if ty.size() == 4 || ty.size() == 16 => Intrinsic::InetBytes,
             ty => {
                 let name = self.type_name(ty);
-                return self.wrong(call.span, format!("ntop() expects an integer or array argument, not '{name}'"));
+                return self.wrong(
+                    call.span,
+                    format!("ntop() expects an integer or array argument, not '{name}'"),
+                );
             }
         };
-        let args = if fun == Intrinsic::InetFamily { family.into_iter().chain([value]).collect() } else { vec![value] };
-        Expr::new(Ty::Opaque(ValueType::Inet), ExprKind::Intrinsic(fun, args), call.span)
+        let args = if fun == Intrinsic::InetFamily {
+            family.into_iter().chain([value]).collect()
+        } else {
+            vec![value]
+        };
+        Expr::new(
+            Ty::Opaque(ValueType::Inet),
+            ExprKind::Intrinsic(fun, args),
+            call.span,
+        )
     }
 
     pub(super) fn pton(&mut self, call: &Call<'_>) -> Expr {
@@ -315,17 +433,34 @@ impl Check<'_, '_> {
             Ok(std::net::IpAddr::V4(address)) => address.octets().to_vec(),
             Ok(std::net::IpAddr::V6(address)) => address.octets().to_vec(),
             Err(_) => {
-                return self.wrong(call.args[0].span, format!("pton() expects an IPv4 or IPv6 address, got '{text}'"));
+                return self.wrong(
+                    call.args[0].span,
+                    format!("pton() expects an IPv4 or IPv6 address, got '{text}'"),
+                );
             }
         };
-        let elem = Box::new(Ty::Int { size: 1, signed: false });
-        Expr::new(Ty::Array { elem, count: bytes.len() as u32 }, ExprKind::Str(bytes), call.span)
+        let elem = Box::new(Ty::Int {
+            size: 1,
+            signed: false,
+        });
+        Expr::new(
+            Ty::Array {
+                elem,
+                count: bytes.len() as u32,
+            },
+            ExprKind::Str(bytes),
+            call.span,
+        )
     }
 
     pub(super) fn macaddr(&mut self, call: &Call<'_>) -> Expr {
         let value = self.expr(&call.args[0]);
         match &value.ty {
-            Ty::Unknown => Expr::new(Ty::Opaque(ValueType::MacAddress), ExprKind::Error, call.span),
+            Ty::Unknown => Expr::new(
+                Ty::Opaque(ValueType::MacAddress),
+                ExprKind::Error,
+                call.span,
+            ),
             ty if ty.is_scalar() => {
                 let space = self.space_of(&value);
                 Expr::new(
@@ -334,12 +469,19 @@ impl Check<'_, '_> {
                     call.span,
                 )
             }
-            ty if ty.size() == 6 => Expr { ty: Ty::Opaque(ValueType::MacAddress), span: call.span, ..value },
+            ty if ty.size() == 6 => Expr {
+                ty: Ty::Opaque(ValueType::MacAddress),
+                span: call.span,
+                ..value
+            },
             ty => {
                 let name = self.type_name(ty);
                 self.wrong(
                     call.span,
-                    format!("macaddr() argument must be 6 bytes in size, not a '{name}' of {}", value.ty.size()),
+                    format!(
+                        "macaddr() argument must be 6 bytes in size, not a '{name}' of {}",
+                        value.ty.size()
+                    ),
                 )
             }
         }

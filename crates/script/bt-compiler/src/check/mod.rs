@@ -3,7 +3,10 @@
 //! All probes together determine what a map holds, and a variable may be used before the assignment
 //! that widens it. So all bodies are checked in rounds until the types of maps and variables no
 //! longer change. Mistakes are reported only in the last round.
-#![expect(clippy::unused_self, reason = "what makes an expression is asked of the checker, whatever it needs to know")]
+#![expect(
+    clippy::unused_self,
+    reason = "what makes an expression is asked of the checker, whatever it needs to know"
+)]
 
 mod access;
 mod aggregates;
@@ -137,9 +140,17 @@ impl<'c, 'f> Check<'c, 'f> {
         let mut stmts = self.block(body);
         if let Some(predicate) = predicate {
             let cond = self.condition(predicate);
-            stmts = vec![Stmt::If { cond, then: stmts, otherwise: Vec::new() }];
+            stmts = vec![Stmt::If {
+                cond,
+                then: stmts,
+                otherwise: Vec::new(),
+            }];
         }
-        Body { stmts, vars: self.vars, hoisted: self.hoisted }
+        Body {
+            stmts,
+            vars: self.vars,
+            hoisted: self.hoisted,
+        }
     }
 
     /// Reports a mistake, and returns an error expression in its place.
@@ -149,7 +160,12 @@ impl<'c, 'f> Check<'c, 'f> {
     }
 
     /// Reports a mistake as [`Check::wrong`] does, with a hint.
-    fn wrong_hint(&mut self, span: Span, message: impl Into<String>, hint: impl Into<String>) -> Expr {
+    fn wrong_hint(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Expr {
         self.report(Diagnostic::error(message, span).with_hint(hint));
         Expr::error(span)
     }
@@ -164,7 +180,8 @@ impl<'c, 'f> Check<'c, 'f> {
 
     /// Reports a diagnostic, with the calls of macros that led to its place.
     fn report(&mut self, diagnostic: Diagnostic) {
-        let label = |diagnostic: Diagnostic, caller: &Span| diagnostic.with_label(*caller, "expanded from");
+        let label =
+            |diagnostic: Diagnostic, caller: &Span| diagnostic.with_label(*caller, "expanded from");
         let diagnostic = self.callers.iter().rev().fold(diagnostic, label);
         self.diagnostics.report(diagnostic);
     }
@@ -197,7 +214,10 @@ impl<'c, 'f> Check<'c, 'f> {
 
     /// Returns the definer for a definition within a body.
     fn definer(&mut self) -> Definer<'_, 'f> {
-        Definer { types: self.types, diagnostics: self.diagnostics }
+        Definer {
+            types: self.types,
+            diagnostics: self.diagnostics,
+        }
     }
 
     fn map(&self, map: MapId) -> &MapInfo {

@@ -35,7 +35,9 @@ impl Check<'_, '_> {
     fn stmt(&mut self, stmt: &ast::Stmt, out: &mut Vec<Stmt>) {
         match &stmt.kind {
             StmtKind::Error => {}
-            StmtKind::Let { var, ty, value } => self.let_stmt(var, ty.as_ref(), value.as_ref(), out),
+            StmtKind::Let { var, ty, value } => {
+                self.let_stmt(var, ty.as_ref(), value.as_ref(), out);
+            }
             StmtKind::Assign { target, op, value } => self.assign(target, *op, value, out),
             StmtKind::Expr(expr) => self.effect(expr, out),
             StmtKind::Discard(expr) => {
@@ -50,7 +52,11 @@ impl Check<'_, '_> {
             StmtKind::Unroll { count, body } => self.unroll(count, body, out),
             StmtKind::For { var, iter, body } => self.for_stmt(var, iter, body, out),
             StmtKind::Break | StmtKind::Continue if self.loops == 0 => {
-                let word = if stmt.kind == StmtKind::Break { "break" } else { "continue" };
+                let word = if stmt.kind == StmtKind::Break {
+                    "break"
+                } else {
+                    "continue"
+                };
                 self.wrong(stmt.span, format!("{word} statement outside of a loop"));
             }
             StmtKind::Break => out.push(Stmt::Break),
@@ -82,18 +88,42 @@ impl Check<'_, '_> {
         done
     }
 
-    fn let_stmt(&mut self, var: &Name, ty: Option<&Type>, value: Option<&ast::Expr>, out: &mut Vec<Stmt>) {
+    fn let_stmt(
+        &mut self,
+        var: &Name,
+        ty: Option<&Type>,
+        value: Option<&ast::Expr>,
+        out: &mut Vec<Stmt>,
+    ) {
         let value = value.map(|value| self.expr(value));
         let declared = ty.map(|ty| match (self.ast_type(ty), &value) {
             // `let $a : string = "..."` takes the value's size.
-            (Ty::Str(0), Some(Expr { ty: ty @ Ty::Str(_), .. }))
-            | (Ty::Buf(0), Some(Expr { ty: ty @ Ty::Buf(_), .. })) => ty.clone(),
+            (
+                Ty::Str(0),
+                Some(Expr {
+                    ty: ty @ Ty::Str(_),
+                    ..
+                }),
+            )
+            | (
+                Ty::Buf(0),
+                Some(Expr {
+                    ty: ty @ Ty::Buf(_),
+                    ..
+                }),
+            ) => ty.clone(),
             (Ty::Str(0), _) => Ty::Str(self.inputs.config.max_strlen),
             (ty, _) => ty,
         });
-        let here = self.scopes.last().is_some_and(|scope| scope.contains_key(&var.text));
+        let here = self
+            .scopes
+            .last()
+            .is_some_and(|scope| scope.contains_key(&var.text));
         if here || self.find_var(&var.text).is_some() {
-            let message = format!("variable ${} was already declared; it can't be declared again here", var.text);
+            let message = format!(
+                "variable ${} was already declared; it can't be declared again here",
+                var.text
+            );
             self.wrong(var.span, message);
         }
         let id = self.declare(&var.text, declared);
@@ -103,11 +133,20 @@ impl Check<'_, '_> {
                 out.push(Stmt::SetVar { var: id, value });
             }
             // In a loop the variable starts anew at each turn.
-            None => out.push(Stmt::SetVar { var: id, value: Expr::int(0, Ty::Unknown, var.span) }),
+            None => out.push(Stmt::SetVar {
+                var: id,
+                value: Expr::int(0, Ty::Unknown, var.span),
+            }),
         }
     }
 
-    fn assign(&mut self, target: &ast::Expr, op: Option<BinaryOp>, value: &ast::Expr, out: &mut Vec<Stmt>) {
+    fn assign(
+        &mut self,
+        target: &ast::Expr,
+        op: Option<BinaryOp>,
+        value: &ast::Expr,
+        out: &mut Vec<Stmt>,
+    ) {
         match &target.kind {
             ast::ExprKind::Var(name) => {
                 let value = match op {
@@ -180,22 +219,39 @@ impl Check<'_, '_> {
         if let (true, Some(block)) = (open, &chain.otherwise) {
             last = self.block(block);
         }
-        arms.into_iter().rev().fold(last, |otherwise, (cond, then)| match cond.constant() {
-            Some(0) => otherwise,
-            Some(_) => then,
-            None => vec![Stmt::If { cond, then, otherwise }],
-        })
+        arms.into_iter()
+            .rev()
+            .fold(last, |otherwise, (cond, then)| match cond.constant() {
+                Some(0) => otherwise,
+                Some(_) => then,
+                None => vec![Stmt::If {
+                    cond,
+                    then,
+                    otherwise,
+                }],
+            })
     }
 
     fn unroll(&mut self, count: &ast::Expr, body: &Block, out: &mut Vec<Stmt>) {
         let number = self.expr(count);
         let Some(times) = number.constant() else {
-            self.wrong_hint(count.span, "unroll needs a number that is known when compiling", "use `for` or `while`");
+            self.wrong_hint(
+                count.span,
+                "unroll needs a number that is known when compiling",
+                "use `for` or `while`",
+            );
             return;
         };
         if !(1..=MAX_UNROLL).contains(&times) {
-            let (which, limit) = if times == 0 { ("minimum", 1) } else { ("maximum", MAX_UNROLL) };
-            self.wrong(count.span, format!("unroll {which} value is {limit}, not {times}"));
+            let (which, limit) = if times == 0 {
+                ("minimum", 1)
+            } else {
+                ("maximum", MAX_UNROLL)
+            };
+            self.wrong(
+                count.span,
+                format!("unroll {which} value is {limit}, not {times}"),
+            );
             return;
         }
         self.depth += 1;
@@ -218,26 +274,48 @@ impl Check<'_, '_> {
             ForIter::Range { start, end } => {
                 let (start, end) = (self.integer(start), self.integer(end));
                 if self.find_var(&var.text).is_some() {
-                    self.wrong(var.span, format!("loop declaration shadows existing variable: ${}", var.text));
+                    self.wrong(
+                        var.span,
+                        format!("loop declaration shadows existing variable: ${}", var.text),
+                    );
                 }
-                let ty = start.ty.join(&end.ty).and_then(|ty| ty.join(&I64)).unwrap_or(I64);
-                let ty = if start.ty.is_unknown() { Ty::Unknown } else { ty };
+                let ty = start
+                    .ty
+                    .join(&end.ty)
+                    .and_then(|ty| ty.join(&I64))
+                    .unwrap_or(I64);
+                let ty = if start.ty.is_unknown() {
+                    Ty::Unknown
+                } else {
+                    ty
+                };
                 let (var, body) = self.scoped(|check| {
                     let id = check.declare(&var.text, Some(ty));
                     (id, check.loop_body(|check| check.block(body)))
                 });
-                out.push(Stmt::Range { var, start, end, body });
+                out.push(Stmt::Range {
+                    var,
+                    start,
+                    end,
+                    body,
+                });
             }
             // Scripts are not parsed with this option.
             ForIter::List(list) => {
-                self.wrong(list.span, "a script can't walk a list of a process".to_owned());
+                self.wrong(
+                    list.span,
+                    "a script can't walk a list of a process".to_owned(),
+                );
             }
         }
     }
 
     fn for_map(&mut self, var: &Name, map: &Name, body: &Block, out: &mut Vec<Stmt>) {
         if self.find_var(&var.text).is_some() {
-            self.wrong(var.span, format!("loop declaration shadows existing variable: ${}", var.text));
+            self.wrong(
+                var.span,
+                format!("loop declaration shadows existing variable: ${}", var.text),
+            );
         }
         let id = self.map_id(&map.text, map.span);
         let (key, value) = (self.map(id).key.clone(), self.map_read_type(id));
@@ -248,8 +326,10 @@ impl Check<'_, '_> {
             }
             (Some(key), Some(value)) => Ty::Tuple(vec![key, value]),
             (Some(_), None) if self.map(id).value.is_some() => {
-                let message =
-                    format!("values of @{} can't be read in a loop: they are histograms or statistics", map.text);
+                let message = format!(
+                    "values of @{} can't be read in a loop: they are histograms or statistics",
+                    map.text
+                );
                 self.wrong(map.span, message);
                 Ty::Unknown
             }
@@ -282,13 +362,20 @@ impl Check<'_, '_> {
                 let empty = Expr::new(Ty::Str(1), ExprKind::Str(Vec::new()), span);
                 Expr::new(
                     Ty::Bool,
-                    ExprKind::MemEq { left: Box::new(value), right: Box::new(empty), negate: true },
+                    ExprKind::MemEq {
+                        left: Box::new(value),
+                        right: Box::new(empty),
+                        negate: true,
+                    },
                     span,
                 )
             }
             ty => {
                 let name = self.type_name(ty);
-                self.wrong(span, format!("invalid condition: a number is wanted, not a value of type '{name}'"))
+                self.wrong(
+                    span,
+                    format!("invalid condition: a number is wanted, not a value of type '{name}'"),
+                )
             }
         }
     }
@@ -300,7 +387,10 @@ impl Check<'_, '_> {
             return value;
         }
         let name = self.type_name(&value.ty);
-        self.wrong(expr.span, format!("a number is wanted here, not a value of type '{name}'"))
+        self.wrong(
+            expr.span,
+            format!("a number is wanted here, not a value of type '{name}'"),
+        )
     }
 }
 
@@ -308,7 +398,10 @@ impl Check<'_, '_> {
 fn leaves(stmt: &ast::Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Break | StmtKind::Continue | StmtKind::Return(_) => true,
-        StmtKind::Expr(ast::Expr { kind: ast::ExprKind::Call { func, .. }, .. }) => func.text == "exit",
+        StmtKind::Expr(ast::Expr {
+            kind: ast::ExprKind::Call { func, .. },
+            ..
+        }) => func.text == "exit",
         _ => false,
     }
 }

@@ -15,8 +15,10 @@ impl Check<'_, '_> {
             return Expr::new(Ty::Void, ExprKind::Error, call.span);
         };
         if args.len() > MAX_VALUES {
-            return self
-                .wrong(call.span, format!("debugf() takes at most {MAX_VALUES} values: the kernel prints them"));
+            return self.wrong(
+                call.span,
+                format!("debugf() takes at most {MAX_VALUES} values: the kernel prints them"),
+            );
         }
         let mut format = Vec::new();
         for piece in &pieces {
@@ -27,14 +29,18 @@ impl Check<'_, '_> {
                 })),
                 FormatPiece::Value(spec) => {
                     let Some(spec) = kernel_spec(spec) else {
-                        let message = format!("debugf() can't print %{}: the kernel does not know it", spec.conversion);
+                        let message = format!(
+                            "debugf() can't print %{}: the kernel does not know it",
+                            spec.conversion
+                        );
                         return self.wrong(call.args[0].span, message);
                     };
                     format.extend(spec.into_bytes());
                 }
             }
         }
-        let plain = |arg: &Expr| arg.ty.is_unknown() || arg.ty.is_scalar() || matches!(arg.ty, Ty::Str(_));
+        let plain =
+            |arg: &Expr| arg.ty.is_unknown() || arg.ty.is_scalar() || matches!(arg.ty, Ty::Str(_));
         if let Some(arg) = args.iter().find(|arg| !plain(arg)) {
             let name = self.type_name(&arg.ty);
             return self.wrong_hint(
@@ -57,8 +63,17 @@ fn kernel_spec(spec: &FormatSpec) -> Option<String> {
         Some(FormatSize::Fixed(width)) => width.to_string(),
         Some(FormatSize::Field) => return None,
     };
-    let flags = [(spec.left, "-"), (spec.zero, "0"), (spec.plus, "+"), (spec.space, " ")];
-    let flags: String = flags.iter().filter(|(on, _)| *on).map(|(_, flag)| *flag).collect();
+    let flags = [
+        (spec.left, "-"),
+        (spec.zero, "0"),
+        (spec.plus, "+"),
+        (spec.space, " "),
+    ];
+    let flags: String = flags
+        .iter()
+        .filter(|(on, _)| *on)
+        .map(|(_, flag)| *flag)
+        .collect();
     let conversion = match spec.conversion {
         letter @ ('d' | 'i' | 'u' | 'x' | 'X') => format!("ll{letter}"),
         'p' => "llx".to_owned(),

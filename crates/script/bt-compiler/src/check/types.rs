@@ -21,7 +21,11 @@ impl Check<'_, '_> {
     pub(super) fn ast_type(&mut self, ty: &ast::Type) -> Ty {
         let before = self.diagnostics.refused;
         let found = self.any_type(ty);
-        if self.diagnostics.refused == before { self.complete(found, ty.span) } else { found }
+        if self.diagnostics.refused == before {
+            self.complete(found, ty.span)
+        } else {
+            found
+        }
     }
 
     /// Checks that a type can have values; others are refused.
@@ -38,7 +42,9 @@ impl Check<'_, '_> {
 
     fn any_type(&mut self, ty: &ast::Type) -> Ty {
         match &ty.kind {
-            AstKind::Error | AstKind::Function | AstKind::Inline(_) | AstKind::InlineEnum(_) => Ty::Unknown,
+            AstKind::Error | AstKind::Function | AstKind::Inline(_) | AstKind::InlineEnum(_) => {
+                Ty::Unknown
+            }
             AstKind::Name(name) => self.named_type(name, ty.span),
             AstKind::Tagged(..) | AstKind::Pointer(_) => match self.c_type(ty) {
                 Some(c) => self.ty_in(c, self.context.space),
@@ -56,7 +62,10 @@ impl Check<'_, '_> {
                 if let Some(number) = number.constant().filter(|number| *number <= MAX_ARRAY) {
                     number as u32
                 } else {
-                    self.wrong(count.span, "an array's length must be a number that is known when compiling");
+                    self.wrong(
+                        count.span,
+                        "an array's length must be a number that is known when compiling",
+                    );
                     return Ty::Unknown;
                 }
             }
@@ -67,7 +76,10 @@ impl Check<'_, '_> {
             AstKind::Name(name) if name == "buffer" => Ty::Buf(count),
             AstKind::Name(name) if name == "inet" => Ty::Opaque(ValueType::Inet),
             AstKind::Name(name) if name == "char" => Ty::Str(count),
-            _ => Ty::Array { elem: Box::new(self.ast_type(element)), count },
+            _ => Ty::Array {
+                elem: Box::new(self.ast_type(element)),
+                count,
+            },
         }
     }
 
@@ -83,7 +95,10 @@ impl Check<'_, '_> {
             "void" => return Ty::Void,
             _ => {}
         }
-        if let Some((_, aggregate)) = super::aggregates::TYPES.iter().find(|(known, _)| *known == name) {
+        if let Some((_, aggregate)) = super::aggregates::TYPES
+            .iter()
+            .find(|(known, _)| *known == name)
+        {
             return Ty::Agg(aggregate.clone());
         }
         if let Some(ty) = self.c_name(name) {
@@ -114,7 +129,11 @@ impl Check<'_, '_> {
             Some(near) => format!("did you mean {near}?"),
             None => "define it in the script; types of the kernel come from its BTF".to_owned(),
         };
-        self.wrong_hint(span, format!("cannot resolve unknown type \"{name}\""), hint);
+        self.wrong_hint(
+            span,
+            format!("cannot resolve unknown type \"{name}\""),
+            hint,
+        );
     }
 
     /// Checks a type as written, as a type of C; `None` if it is none.
@@ -132,10 +151,12 @@ impl Check<'_, '_> {
             AstKind::Pointer(target) => {
                 // A pointer to an undefined struct is still an address.
                 let target = match &target.kind {
-                    AstKind::Tagged(kind, name) => match self.find_type(name_kind(*kind), &name.text) {
-                        Some(found) => found,
-                        None => self.types.store.forward(tag(*kind), &name.text).ok()?,
-                    },
+                    AstKind::Tagged(kind, name) => {
+                        match self.find_type(name_kind(*kind), &name.text) {
+                            Some(found) => found,
+                            None => self.types.store.forward(tag(*kind), &name.text).ok()?,
+                        }
+                    }
                     _ => self.c_type(target)?,
                 };
                 self.types.store.pointer_to(target).ok()
@@ -164,7 +185,11 @@ impl Check<'_, '_> {
     pub(super) fn c_of(&mut self, ty: &Ty) -> Option<TypeRef> {
         match ty {
             Ty::Int { size, signed } => {
-                let name = format!("{}int{}", if *signed { "" } else { "u" }, u32::from(*size) * 8);
+                let name = format!(
+                    "{}int{}",
+                    if *signed { "" } else { "u" },
+                    u32::from(*size) * 8
+                );
                 self.types.store.base(&name).ok().flatten()
             }
             Ty::Bool => self.types.store.base("bool").ok().flatten(),
@@ -199,7 +224,11 @@ impl Check<'_, '_> {
                 Some(near) => format!("did you mean {} {near}?", kind.text()),
                 None => "define it in the script; types of the kernel come from its BTF".to_owned(),
             };
-            self.wrong_hint(span, format!("cannot resolve unknown type \"{} {name}\"", kind.text()), hint);
+            self.wrong_hint(
+                span,
+                format!("cannot resolve unknown type \"{} {name}\"", kind.text()),
+                hint,
+            );
         }
         found
     }
@@ -235,7 +264,11 @@ impl Check<'_, '_> {
         match ty {
             Ty::Unknown => "none".to_owned(),
             Ty::Void => "void".to_owned(),
-            Ty::Int { size, signed } => format!("{}int{}", if *signed { "" } else { "u" }, u32::from(*size) * 8),
+            Ty::Int { size, signed } => format!(
+                "{}int{}",
+                if *signed { "" } else { "u" },
+                u32::from(*size) * 8
+            ),
             Ty::Bool => "bool".to_owned(),
             Ty::Enum { ty, .. } | Ty::C { ty, .. } => self.types.store.display(*ty),
             Ty::Ptr { to, .. } => format!("{} *", self.types.store.display(*to)),
@@ -244,10 +277,19 @@ impl Check<'_, '_> {
             Ty::Buf(_) => "buffer".to_owned(),
             Ty::Array { elem, count } => format!("{}[{count}]", self.type_name(elem)),
             Ty::Tuple(items) => {
-                format!("({})", items.iter().map(|item| self.type_name(item)).collect::<Vec<_>>().join(","))
+                format!(
+                    "({})",
+                    items
+                        .iter()
+                        .map(|item| self.type_name(item))
+                        .collect::<Vec<_>>()
+                        .join(",")
+                )
             }
             Ty::Record(fields) => {
-                let fields = fields.iter().map(|(name, ty)| format!("{} {name}", self.type_name(ty)));
+                let fields = fields
+                    .iter()
+                    .map(|(name, ty)| format!("{} {name}", self.type_name(ty)));
                 format!("record {{ {} }}", fields.collect::<Vec<_>>().join("; "))
             }
             Ty::Stack { user: false, .. } => "kstack".to_owned(),

@@ -17,7 +17,10 @@ impl Check<'_, '_> {
     }
 
     pub(super) fn find_var(&self, name: &str) -> Option<VarId> {
-        self.scopes.iter().rev().find_map(|scope| scope.get(name).copied())
+        self.scopes
+            .iter()
+            .rev()
+            .find_map(|scope| scope.get(name).copied())
     }
 
     /// Declares a variable in the innermost scope. In later rounds it is the one of the round
@@ -28,7 +31,11 @@ impl Check<'_, '_> {
         let fixed = ty.is_some();
         if id == self.vars.len() {
             let name = name.to_owned();
-            self.vars.push(VarInfo { name, ty: ty.unwrap_or(Ty::Unknown), fixed });
+            self.vars.push(VarInfo {
+                name,
+                ty: ty.unwrap_or(Ty::Unknown),
+                fixed,
+            });
         } else if self.vars[id].name != name {
             // The round before took another branch.
             self.vars.truncate(id);
@@ -41,7 +48,11 @@ impl Check<'_, '_> {
             self.vars[id].fixed = fixed;
         }
         let is_hoisted = self.hoisted.contains(name);
-        let scope = if is_hoisted { self.scopes.first_mut() } else { self.scopes.last_mut() };
+        let scope = if is_hoisted {
+            self.scopes.first_mut()
+        } else {
+            self.scopes.last_mut()
+        };
         if let Some(scope) = scope {
             scope.insert(name.to_owned(), id);
         }
@@ -62,22 +73,35 @@ impl Check<'_, '_> {
         if let Some(var) = self.find_var(name) {
             let ty = self.vars[var].ty.clone();
             if ty == Ty::Unknown {
-                return self.wrong(span, format!("${name} has no value yet, so its type is not known"));
+                return self.wrong(
+                    span,
+                    format!("${name} has no value yet, so its type is not known"),
+                );
             }
             Expr::new(ty, ExprKind::Var(var), span)
-        } else if self.vars[..self.met].iter().any(|var| var.name == name) && self.hoisted.insert(name.to_owned()) {
+        } else if self.vars[..self.met].iter().any(|var| var.name == name)
+            && self.hoisted.insert(name.to_owned())
+        {
             // The next round declares it in the whole body.
             Expr::error(span)
         } else if !self.diagnostics.would_keep(span) {
             Expr::error(span)
         } else {
-            let known: Vec<String> = self.scopes.iter().flat_map(|scope| scope.keys().cloned()).collect();
+            let known: Vec<String> = self
+                .scopes
+                .iter()
+                .flat_map(|scope| scope.keys().cloned())
+                .collect();
             let near = bt_lang::nearest(name, known.iter().map(String::as_str));
             let hint = match near.first() {
                 Some(near) => format!("did you mean ${near}?"),
                 None => "variables live in the block that they are first set in; set it before, or use a map".into(),
             };
-            self.wrong_hint(span, format!("undefined or undeclared variable: ${name}"), hint)
+            self.wrong_hint(
+                span,
+                format!("undefined or undeclared variable: ${name}"),
+                hint,
+            )
         }
     }
 
@@ -96,7 +120,14 @@ impl Check<'_, '_> {
     /// variable's width, as in C.
     pub(super) fn fit(&mut self, var: VarId, span: Span, value: Expr) -> Expr {
         let VarInfo { ty, fixed, .. } = self.vars[var].clone();
-        let (Ty::Int { size: to, signed: to_signed }, Ty::Int { size: from, signed }) = (&ty, &value.ty) else {
+        let (
+            Ty::Int {
+                size: to,
+                signed: to_signed,
+            },
+            Ty::Int { size: from, signed },
+        ) = (&ty, &value.ty)
+        else {
             self.widen(var, span, &value);
             return value;
         };
@@ -107,10 +138,13 @@ impl Check<'_, '_> {
         }
         if to < from {
             let (old, new) = (self.type_name(&value.ty), self.type_name(&ty));
-            let message =
-                format!("a value of type '{old}' is being cast to type '{new}', that of ${}", self.vars[var].name);
+            let message = format!(
+                "a value of type '{old}' is being cast to type '{new}', that of ${}",
+                self.vars[var].name
+            );
             self.report(
-                Diagnostic::warning(message, value.span).with_hint(format!("write ({new}) before it if that is meant")),
+                Diagnostic::warning(message, value.span)
+                    .with_hint(format!("write ({new}) before it if that is meant")),
             );
         }
         let span = value.span;
@@ -122,7 +156,10 @@ impl Check<'_, '_> {
         let (known, new) = (&self.vars[var].ty, &value.ty);
         if let Ty::Agg(_) = new {
             let name = self.vars[var].name.clone();
-            self.wrong(value.span, format!("a map's function can't be assigned to a variable: ${name}"));
+            self.wrong(
+                value.span,
+                format!("a map's function can't be assigned to a variable: ${name}"),
+            );
             return;
         }
         match known.join(new) {
@@ -133,7 +170,10 @@ impl Check<'_, '_> {
             }
             _ if self.vars[var].fixed && self.fits(value, &self.vars[var].ty) => {}
             _ => {
-                let (old, new) = (self.type_name(&self.vars[var].ty), self.type_name(&value.ty));
+                let (old, new) = (
+                    self.type_name(&self.vars[var].ty),
+                    self.type_name(&value.ty),
+                );
                 let name = self.vars[var].name.clone();
                 self.wrong(
                     span,
@@ -148,8 +188,12 @@ impl Check<'_, '_> {
     /// Returns true if a value fits a declared type; a constant is judged by its value.
     pub(super) fn fits(&self, value: &Expr, ty: &Ty) -> bool {
         match (value.constant(), ty) {
-            (Some(number), Ty::Int { size, signed }) => crate::fold::narrow(number, *size, *signed) == number,
-            _ => matches!((&value.ty, ty), (Ty::Int { size: a, .. }, Ty::Int { size: b, .. }) if a <= b),
+            (Some(number), Ty::Int { size, signed }) => {
+                crate::fold::narrow(number, *size, *signed) == number
+            }
+            _ => {
+                matches!((&value.ty, ty), (Ty::Int { size: a, .. }, Ty::Int { size: b, .. }) if a <= b)
+            }
         }
     }
 }

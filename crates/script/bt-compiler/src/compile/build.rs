@@ -28,41 +28,58 @@ pub(super) fn build(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>])
     let mut failures = Failures::default();
     for (number, instance) in instances.iter().enumerate() {
         let name = format!("{}_{}", instance.context.kind.name(), number + 1);
-        let emitted =
-            match emit::emit((&ctx.inputs, &ctx.tables), &instance.context, &instance.body, &name, &mut failures) {
-                Ok(emitted) if emitted.scratch <= scratch::MOST => emitted,
-                Ok(emitted) => {
-                    let message = format!(
-                        "this probe needs {} bytes of memory at once, and at most {} are possible",
-                        emitted.scratch,
-                        scratch::MOST
-                    );
-                    let hint = "use shorter strings: str(address, length), or config = { max_strlen = N }";
-                    ctx.diagnostics.list().push(Diagnostic::error(message, instance.probe.body.span).with_hint(hint));
-                    continue;
-                }
-                Err(EmitError::Internal(impossible)) => {
-                    ctx.diagnostics.internal(impossible);
-                    continue;
-                }
-                Err(error @ (EmitError::Stack(span) | EmitError::Nesting(span))) => {
-                    let hint = match error {
-                        EmitError::Stack(_) => "compute its parts first, and keep them in variables: $part = ...",
-                        _ => "put what the inner loops find into a map, and go through that behind the outer ones",
-                    };
-                    ctx.diagnostics.list().push(Diagnostic::error(error.to_string(), span).with_hint(hint));
-                    continue;
-                }
-                Err(error) => {
-                    let message = format!("this probe is too long: {error}");
-                    ctx.diagnostics
-                        .list()
-                        .push(Diagnostic::error(message, instance.probe.body.span).with_hint("split it"));
-                    continue;
-                }
-            };
+        let emitted = match emit::emit(
+            (&ctx.inputs, &ctx.tables),
+            &instance.context,
+            &instance.body,
+            &name,
+            &mut failures,
+        ) {
+            Ok(emitted) if emitted.scratch <= scratch::MOST => emitted,
+            Ok(emitted) => {
+                let message = format!(
+                    "this probe needs {} bytes of memory at once, and at most {} are possible",
+                    emitted.scratch,
+                    scratch::MOST
+                );
+                let hint =
+                    "use shorter strings: str(address, length), or config = { max_strlen = N }";
+                ctx.diagnostics
+                    .list()
+                    .push(Diagnostic::error(message, instance.probe.body.span).with_hint(hint));
+                continue;
+            }
+            Err(EmitError::Internal(impossible)) => {
+                ctx.diagnostics.internal(impossible);
+                continue;
+            }
+            Err(error @ (EmitError::Stack(span) | EmitError::Nesting(span))) => {
+                let hint = match error {
+                    EmitError::Stack(_) => {
+                        "compute its parts first, and keep them in variables: $part = ..."
+                    }
+                    _ => {
+                        "put what the inner loops find into a map, and go through that behind the outer ones"
+                    }
+                };
+                ctx.diagnostics
+                    .list()
+                    .push(Diagnostic::error(error.to_string(), span).with_hint(hint));
+                continue;
+            }
+            Err(error) => {
+                let message = format!("this probe is too long: {error}");
+                ctx.diagnostics.list().push(
+                    Diagnostic::error(message, instance.probe.body.span).with_hint("split it"),
+                );
+                continue;
+            }
+        };
         scratch.add(emitted.scratch);
-        let subprograms = emitted.subs.into_iter().map(|sub| Subprogram { name: sub.name, code: sub.code });
+        let subprograms = emitted.subs.into_iter().map(|sub| Subprogram {
+            name: sub.name,
+            code: sub.code,
+        });
         script.module.programs.push(ProgramDef {
             name,
             kind: instance.kind,
@@ -73,15 +90,26 @@ pub(super) fn build(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>])
         });
         attach(&mut script, instance);
     }
-    let own_maps = ctx.tables.maps.iter().filter(|map| map.name != process::FOLLOWED);
+    let own_maps = ctx
+        .tables
+        .maps
+        .iter()
+        .filter(|map| map.name != process::FOLLOWED);
     script.maps = own_maps.map(|map| script_map(ctx, map)).collect();
-    let followed = ctx.tables.maps.iter().position(|map| map.name == process::FOLLOWED);
+    let followed = ctx
+        .tables
+        .maps
+        .iter()
+        .position(|map| map.name == process::FOLLOWED);
     script.followed = followed.map(|map| emit::bpf_name(&ctx.tables.maps[map].name));
     let wants_zeros = script.module.is_data(aggregate::ZEROS);
     script.module.maps = maps(ctx, scratch, wants_zeros);
     if !failures.all.is_empty() {
         let size = failures.all.len() as u32 * size_of::<FailureSlot>() as u32;
-        script.module.maps.push(MapDef::new(FAILURES, MapKind::Array, 4, size, 1));
+        script
+            .module
+            .maps
+            .push(MapDef::new(FAILURES, MapKind::Array, 4, size, 1));
     }
     script.failures = failures.all;
     script.actions = std::mem::take(&mut ctx.tables.actions);
@@ -174,9 +202,14 @@ fn map_def(inputs: &Inputs<'_>, map: &MapInfo) -> MapDef {
     };
     let key = map.key.clone().unwrap_or(Ty::Void);
     let key_size = emit::key_size(&key);
-    let (declared, entries) = map.declared.unwrap_or((DeclaredKind::Hash, inputs.config.max_map_keys));
+    let (declared, entries) = map
+        .declared
+        .unwrap_or((DeclaredKind::Hash, inputs.config.max_map_keys));
     let entries = if key == Ty::Void { 1 } else { entries };
-    let lru = matches!(declared, DeclaredKind::LruHash | DeclaredKind::PercpuLruHash);
+    let lru = matches!(
+        declared,
+        DeclaredKind::LruHash | DeclaredKind::PercpuLruHash
+    );
     let kind = match (is_per_cpu(map), lru) {
         (true, true) => MapKind::LruPercpuHash,
         (true, false) => MapKind::PercpuHash,
@@ -185,7 +218,19 @@ fn map_def(inputs: &Inputs<'_>, map: &MapInfo) -> MapDef {
     };
     // One value for each CPU would be set aside for the full number of entries. Large entries are
     // allocated when added.
-    let large = is_per_cpu(map) || key_table::entry_bytes(entries, key_size, value_size) > key_table::SET_ASIDE;
-    let flags = if large && !lru && entries > 1 { NO_PREALLOC } else { 0 };
-    MapDef::new(&emit::bpf_name(&map.name), kind, key_size, value_size, entries).with_flags(flags)
+    let large = is_per_cpu(map)
+        || key_table::entry_bytes(entries, key_size, value_size) > key_table::SET_ASIDE;
+    let flags = if large && !lru && entries > 1 {
+        NO_PREALLOC
+    } else {
+        0
+    };
+    MapDef::new(
+        &emit::bpf_name(&map.name),
+        kind,
+        key_size,
+        value_size,
+        entries,
+    )
+    .with_flags(flags)
 }

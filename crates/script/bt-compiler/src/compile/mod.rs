@@ -64,7 +64,11 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
     if let Some(traced) = facts.traced().filter(TracedProcess::is_set) {
         program.items.extend(process::set_items(&traced));
     }
-    diagnostics.extend(macros::expand_with(&mut program, &[], &super::check::is_word));
+    diagnostics.extend(macros::expand_with(
+        &mut program,
+        &[],
+        &super::check::is_word,
+    ));
     let used: Vec<UsedBuiltins> = program.items.iter_mut().map(UsedBuiltins::of).collect();
     let (ctx, instances) = check_program((&program, &used), facts, diagnostics, own_items);
     report(finish(ctx, &instances))
@@ -86,9 +90,20 @@ fn check_program<'p>(
     own_items: usize,
 ) -> (CompileCtx<'p>, Vec<ProgramInstance<'p>>) {
     let mut diagnostics = Diagnostics::new(diagnostics);
-    let inputs = Inputs { facts, config: settings(facts, program, &mut diagnostics) };
-    let includes = program.items.iter().any(|item| matches!(item.kind, ItemKind::Include(_)));
-    let mut ctx = CompileCtx { inputs, types: Types::new(facts, includes), tables: Tables::default(), diagnostics };
+    let inputs = Inputs {
+        facts,
+        config: settings(facts, program, &mut diagnostics),
+    };
+    let includes = program
+        .items
+        .iter()
+        .any(|item| matches!(item.kind, ItemKind::Include(_)));
+    let mut ctx = CompileCtx {
+        inputs,
+        types: Types::new(facts, includes),
+        tables: Tables::default(),
+        diagnostics,
+    };
     take_definitions(&mut ctx, program);
     let (mut instances, dropped) = instances(&mut ctx, (program, used), own_items);
     check_limits(&mut ctx, &instances);
@@ -100,19 +115,39 @@ fn check_program<'p>(
 }
 
 /// Emits the checked bodies, if there are no errors.
-fn finish(mut ctx: CompileCtx<'_>, instances: &[ProgramInstance<'_>]) -> (Compiled, Option<Impossible>) {
-    let script = if ctx.diagnostics.has_errors() { None } else { Some(build::build(&mut ctx, instances)) };
+fn finish(
+    mut ctx: CompileCtx<'_>,
+    instances: &[ProgramInstance<'_>],
+) -> (Compiled, Option<Impossible>) {
+    let script = if ctx.diagnostics.has_errors() {
+        None
+    } else {
+        Some(build::build(&mut ctx, instances))
+    };
     let script = script.filter(|_| !ctx.diagnostics.has_errors());
     let (diagnostics, impossible) = ctx.diagnostics.finish();
-    (Compiled { script, diagnostics }, impossible)
+    (
+        Compiled {
+            script,
+            diagnostics,
+        },
+        impossible,
+    )
 }
 
 /// Returns the names defined from outside, if the script asks for any. Without them, scripts use
 /// structs of their own, meant for kernels without type information; these differ from this
 /// kernel's.
 fn defined(program: &Program, facts: &dyn TargetFacts) -> &'static [&'static str] {
-    let asks = program.items.iter().any(|item| matches!(item.kind, ItemKind::Directive(_)));
-    if asks && facts.kernel_btf().is_some() { &["BPFTRACE_HAVE_BTF"] } else { &[] }
+    let asks = program
+        .items
+        .iter()
+        .any(|item| matches!(item.kind, ItemKind::Directive(_)));
+    if asks && facts.kernel_btf().is_some() {
+        &["BPFTRACE_HAVE_BTF"]
+    } else {
+        &[]
+    }
 }
 
 /// Collects the settings of the script and of the environment.
@@ -144,15 +179,27 @@ fn take_definitions(ctx: &mut CompileCtx<'_>, program: &Program) {
             ItemKind::Typedef { name, ty } => definer(ctx).define_typedef(name, ty),
             ItemKind::Define(define) => {
                 if let Some(value) = &define.value {
-                    ctx.types.defines.insert(define.name.text.clone(), value.clone());
+                    ctx.types
+                        .defines
+                        .insert(define.name.text.clone(), value.clone());
                 }
             }
             ItemKind::MapDecl(decl) => declare_map(ctx, decl),
             ItemKind::Fn(function) => {
-                refuse(&mut ctx.diagnostics, &function.name, "functions of scripts are", "use a macro");
+                refuse(
+                    &mut ctx.diagnostics,
+                    &function.name,
+                    "functions of scripts are",
+                    "use a macro",
+                );
             }
             ItemKind::Import(name) if !name.text.starts_with("stdlib") => {
-                refuse(&mut ctx.diagnostics, name, "imports are", "put the code into the script");
+                refuse(
+                    &mut ctx.diagnostics,
+                    name,
+                    "imports are",
+                    "put the code into the script",
+                );
             }
             _ => {}
         }
@@ -160,21 +207,30 @@ fn take_definitions(ctx: &mut CompileCtx<'_>, program: &Program) {
 }
 
 fn definer<'c, 'f>(ctx: &'c mut CompileCtx<'f>) -> Definer<'c, 'f> {
-    Definer { types: &mut ctx.types, diagnostics: &mut ctx.diagnostics }
+    Definer {
+        types: &mut ctx.types,
+        diagnostics: &mut ctx.diagnostics,
+    }
 }
 
 fn refuse(diagnostics: &mut Diagnostics, name: &Name, what: &str, instead: &str) {
-    diagnostics.list().push(Diagnostic::error(format!("{what} not supported"), name.span).with_hint(instead));
+    diagnostics
+        .list()
+        .push(Diagnostic::error(format!("{what} not supported"), name.span).with_hint(instead));
 }
 
 /// Records a declaration `let @map = kind(entries);`.
 fn declare_map(ctx: &mut CompileCtx<'_>, decl: &MapDecl) {
-    let known = DeclaredKind::NAMES.iter().find(|(name, _)| *name == decl.kind.text);
+    let known = DeclaredKind::NAMES
+        .iter()
+        .find(|(name, _)| *name == decl.kind.text);
     let Some((_, kind)) = known else {
         let names: Vec<&str> = DeclaredKind::NAMES.iter().map(|(name, _)| *name).collect();
         let hint = format!("valid map types: {}", names.join(", "));
         let message = format!("invalid bpf map type: {}", decl.kind.text);
-        ctx.diagnostics.list().push(Diagnostic::error(message, decl.kind.span).with_hint(hint));
+        ctx.diagnostics
+            .list()
+            .push(Diagnostic::error(message, decl.kind.span).with_hint(hint));
         return;
     };
     let Some(entries) = definer(ctx).constant(&decl.entries) else {
@@ -182,7 +238,12 @@ fn declare_map(ctx: &mut CompileCtx<'_>, decl: &MapDecl) {
     };
     let entries = u32::try_from(entries).unwrap_or(u32::MAX).max(1);
     let name = decl.map.text.clone();
-    ctx.tables.maps.push(MapInfo { name, declared: Some((*kind, entries)), span: decl.map.span, ..MapInfo::default() });
+    ctx.tables.maps.push(MapInfo {
+        name,
+        declared: Some((*kind, entries)),
+        span: decl.map.span,
+        ..MapInfo::default()
+    });
 }
 
 /// Resolves the probes to programs: one for all targets of a probe that have equal contexts. Also
@@ -201,7 +262,8 @@ fn instances<'p>(
         };
         let first = instances.len();
         for (mut target, span) in resolve::targets(&mut Resolver::new(ctx), probe, *used) {
-            target.context.filters_pid = is_own && process::is_filtered(&ctx.inputs, &target.context);
+            target.context.filters_pid =
+                is_own && process::is_filtered(&ctx.inputs, &target.context);
             let same = |instance: &&mut ProgramInstance<'_>| {
                 instance.kind == target.kind
                     && instance.btf == target.btf
@@ -232,15 +294,27 @@ fn instances<'p>(
 fn check_limits(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>]) {
     let own = || instances.iter().filter(|instance| instance.is_own);
     let probes = own().map(|instance| instance.targets.len()).sum();
-    let Config { max_probes, max_bpf_progs, .. } = ctx.inputs.config;
-    let limits =
-        [(max_probes, probes, "probes", "max_probes"), (max_bpf_progs, own().count(), "programs", "max_bpf_progs")];
-    let last = own().next_back().and_then(|instance| instance.targets.last()).map(|(_, span)| *span);
+    let Config {
+        max_probes,
+        max_bpf_progs,
+        ..
+    } = ctx.inputs.config;
+    let limits = [
+        (max_probes, probes, "probes", "max_probes"),
+        (max_bpf_progs, own().count(), "programs", "max_bpf_progs"),
+    ];
+    let last = own()
+        .next_back()
+        .and_then(|instance| instance.targets.last())
+        .map(|(_, span)| *span);
     for (most, count, what, name) in limits {
         if let Some(most) = most.filter(|most| count > *most as usize) {
             let message = format!("the script has {count} {what}: {name} allows {most}");
-            let hint = format!("use fewer probes or narrower patterns, or config = {{ {name} = {count} }}");
-            ctx.diagnostics.keep(Diagnostic::error(message, last.unwrap_or_default()).with_hint(hint));
+            let hint = format!(
+                "use fewer probes or narrower patterns, or config = {{ {name} = {count} }}"
+            );
+            ctx.diagnostics
+                .keep(Diagnostic::error(message, last.unwrap_or_default()).with_hint(hint));
         }
     }
 }
@@ -281,41 +355,71 @@ fn changed_var(instance: &ProgramInstance<'_>, body: &Body) -> Option<(String, S
     let (now, before_now) = (body.vars.iter().map(Some), before.vars.iter().map(Some));
     let none = std::iter::repeat(None);
     let most = body.vars.len().max(before.vars.len());
-    let mut both = now.chain(none.clone()).zip(before_now.chain(none)).take(most);
-    let other = both.find(|(now, before)| now != before).and_then(|(now, before)| now.or(before));
+    let mut both = now
+        .chain(none.clone())
+        .zip(before_now.chain(none))
+        .take(most);
+    let other = both
+        .find(|(now, before)| now != before)
+        .and_then(|(now, before)| now.or(before));
     let name = other.map(|var| format!("${}", var.name));
-    let hoisted = || body.hoisted.difference(&before.hoisted).next().map(|name| format!("${name}"));
+    let hoisted = || {
+        body.hoisted
+            .difference(&before.hoisted)
+            .next()
+            .map(|name| format!("${name}"))
+    };
     Some((name.or_else(hoisted)?, instance.probe.body.span))
 }
 
 /// Finds a map that changed since the round before; returns its name, and the place that gives it a
 /// value.
 fn changed_map(before: &[MapInfo], now: &[MapInfo]) -> Option<(String, Span)> {
-    let other = now.iter().enumerate().find(|(id, map)| before.get(*id) != Some(map));
+    let other = now
+        .iter()
+        .enumerate()
+        .find(|(id, map)| before.get(*id) != Some(map));
     other.map(|(_, map)| (format!("@{}", map.name), map.span))
 }
 
 /// Reports types that depend on one another in more steps than there are rounds.
 fn report_endless(ctx: &mut CompileCtx<'_>, name: &str, span: Span) {
-    let message = format!("the type of {name} is not known: it comes from others' in more than {MAX_ROUNDS} steps");
-    let hint = "give maps and variables their values in the order in which they depend on one another";
-    ctx.diagnostics.list().push(Diagnostic::error(message, span).with_hint(hint));
+    let message = format!(
+        "the type of {name} is not known: it comes from others' in more than {MAX_ROUNDS} steps"
+    );
+    let hint =
+        "give maps and variables their values in the order in which they depend on one another";
+    ctx.diagnostics
+        .list()
+        .push(Diagnostic::error(message, span).with_hint(hint));
 }
 
 /// Reports maps that are declared but never get a value.
 fn report_unused_maps(ctx: &mut CompileCtx<'_>) {
-    let unused = ctx.tables.maps.iter().filter(|map| map.declared.is_some() && map.value.is_none());
-    let warnings: Vec<Diagnostic> =
-        unused.map(|map| Diagnostic::warning(format!("unused map: @{}", map.name), map.span)).collect();
+    let unused = ctx
+        .tables
+        .maps
+        .iter()
+        .filter(|map| map.declared.is_some() && map.value.is_none());
+    let warnings: Vec<Diagnostic> = unused
+        .map(|map| Diagnostic::warning(format!("unused map: @{}", map.name), map.span))
+        .collect();
     ctx.diagnostics.list().extend(warnings);
 }
 
 /// Reports options on the command line that the script does not read with `getopt`, and lists those
 /// it reads.
 fn report_unknown_options(ctx: &mut CompileCtx<'_>) {
-    let given = ctx.inputs.facts.params().iter().filter_map(|param| param.strip_prefix("--"));
+    let given = ctx
+        .inputs
+        .facts
+        .params()
+        .iter()
+        .filter_map(|param| param.strip_prefix("--"));
     let given = given.map(|option| option.split('=').next().unwrap_or_default());
-    let unknown: Vec<&str> = given.filter(|name| !ctx.tables.options.iter().any(|(known, _)| known == name)).collect();
+    let unknown: Vec<&str> = given
+        .filter(|name| !ctx.tables.options.iter().any(|(known, _)| known == name))
+        .collect();
     if unknown.is_empty() {
         return;
     }
@@ -334,11 +438,16 @@ fn report_unknown_options(ctx: &mut CompileCtx<'_>) {
     };
     let names = ctx.tables.options.iter().map(|(name, _)| name.as_str());
     // Short names are close to all others.
-    let near =
-        unknown.first().filter(|name| name.len() > 2).and_then(|name| bt_lang::nearest(name, names).first().copied());
+    let near = unknown
+        .first()
+        .filter(|name| name.len() > 2)
+        .and_then(|name| bt_lang::nearest(name, names).first().copied());
     let near = near.map(|near| format!("did you mean --{near}?"));
     let diagnostic = Diagnostic::error(message, Span::default());
-    let diagnostic = near.into_iter().chain([hint]).fold(diagnostic, Diagnostic::with_hint);
+    let diagnostic = near
+        .into_iter()
+        .chain([hint])
+        .fold(diagnostic, Diagnostic::with_hint);
     ctx.diagnostics.list().push(diagnostic);
 }
 
@@ -349,10 +458,14 @@ fn check_series_clock(ctx: &mut CompileCtx<'_>) {
     };
     let map = ctx.tables.maps.iter().find(|map| map.name == name);
     let number = |ty: &Ty| matches!(ty, Ty::Int { signed: false, .. });
-    let fits =
-        |map: &MapInfo| map.key == Some(Ty::Void) && matches!(&map.value, Some(MapHolds::Scalar(ty)) if number(ty));
+    let fits = |map: &MapInfo| {
+        map.key == Some(Ty::Void) && matches!(&map.value, Some(MapHolds::Scalar(ty)) if number(ty))
+    };
     if !map.is_some_and(fits) {
-        let message = format!("BPFTRACE_DUMMY_TS_MAP: @{name} is not a map of one number without a sign");
-        ctx.diagnostics.list().push(Diagnostic::error(message, Span::default()));
+        let message =
+            format!("BPFTRACE_DUMMY_TS_MAP: @{name} is not a map of one number without a sign");
+        ctx.diagnostics
+            .list()
+            .push(Diagnostic::error(message, Span::default()));
     }
 }

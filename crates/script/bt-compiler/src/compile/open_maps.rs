@@ -22,7 +22,12 @@ pub(super) fn settle(ctx: &mut CompileCtx<'_>, dropped: &[&Probe]) -> bool {
     for probe in dropped {
         settled |= take_from(ctx, probe);
     }
-    for map in ctx.tables.maps.iter_mut().filter(|map| map.value.is_none() && map.feeds_itself) {
+    for map in ctx
+        .tables
+        .maps
+        .iter_mut()
+        .filter(|map| map.value.is_none() && map.feeds_itself)
+    {
         map.value = Some(MapHolds::Scalar(I64));
         settled = true;
     }
@@ -43,7 +48,9 @@ fn take_from(ctx: &mut CompileCtx<'_>, probe: &Probe) -> bool {
     let after = std::mem::replace(&mut ctx.tables.maps, before);
     let mut settled = false;
     for (map, found) in ctx.tables.maps.iter_mut().zip(after) {
-        let value = found.value.or_else(|| found.given.then_some(MapHolds::Scalar(I64)));
+        let value = found
+            .value
+            .or_else(|| found.given.then_some(MapHolds::Scalar(I64)));
         if map.value.is_none() && value.is_some() {
             (map.value, map.span, settled) = (value, found.span, true);
             // A key of unknown type is taken for a number, since there are no keys.

@@ -73,7 +73,11 @@ impl Emitter<'_> {
     /// there:
     /// ```
     pub(super) fn find_or_make(&mut self, map: MapId, key: Place, failed: bpf_insn::Label) {
-        let (again, there, full) = (self.asm.label("look"), self.asm.label("there"), self.asm.label("full"));
+        let (again, there, full) = (
+            self.asm.label("look"),
+            self.asm.label("there"),
+            self.asm.label("full"),
+        );
         let (frame, error) = (self.frame, self.slot());
         // Another CPU may insert the key at the same time; the second look-up finds that one too.
         let made = self.flag();
@@ -87,13 +91,18 @@ impl Emitter<'_> {
                 R1
             }
         };
-        self.asm.jump_if(flag, JumpOp::Ne, 0, full).comment("a new key").mov(R1, 1);
+        self.asm
+            .jump_if(flag, JumpOp::Ne, 0, full)
+            .comment("a new key")
+            .mov(R1, 1);
         self.overwrite(made, R1);
         self.address(key, R2);
         self.asm.load_data(R3, ZEROS, 0);
         self.load_map(map);
         // Another program on this CPU may have inserted it first.
-        self.asm.mov(R4, NOEXIST.cast_signed()).call(Helper::MAP_UPDATE_ELEM);
+        self.asm
+            .mov(R4, NOEXIST.cast_signed())
+            .call(Helper::MAP_UPDATE_ELEM);
         if self.key_type(map) != Ty::Void {
             self.asm.store(Size::DW, frame.at(error), R0);
         }
@@ -126,7 +135,10 @@ impl Emitter<'_> {
     fn add_word(&mut self, offset: i16, by: impl Into<Src>, shared: bool) {
         let by = by.into();
         if !shared {
-            self.asm.load(Size::DW, R2, R0.at(offset)).add(R2, by).store(Size::DW, R0.at(offset), R2);
+            self.asm
+                .load(Size::DW, R2, R0.at(offset))
+                .add(R2, by)
+                .store(Size::DW, R0.at(offset), R2);
             return;
         }
         let reg = match by {
@@ -136,7 +148,8 @@ impl Emitter<'_> {
                 R2
             }
         };
-        self.asm.atomic(AtomicOp::Add, Width::W64, R0.at(offset), reg);
+        self.asm
+            .atomic(AtomicOp::Add, Width::W64, R0.at(offset), reg);
     }
 
     /// Updates the aggregation at r0 with the saved number. `shared` means that other programs may
@@ -160,15 +173,26 @@ impl Emitter<'_> {
         match *agg {
             Aggregation::Count => self.add_word(0, 1, shared),
             Aggregation::Sum { .. } => self.add_word(0, value, shared),
-            Aggregation::Min { signed } => self.extreme(if signed { JumpOp::SLe } else { JumpOp::Le }, value),
-            Aggregation::Max { signed } => self.extreme(if signed { JumpOp::SGe } else { JumpOp::Ge }, value),
+            Aggregation::Min { signed } => {
+                self.extreme(if signed { JumpOp::SLe } else { JumpOp::Le }, value);
+            }
+            Aggregation::Max { signed } => {
+                self.extreme(if signed { JumpOp::SGe } else { JumpOp::Ge }, value);
+            }
             Aggregation::Avg { .. } | Aggregation::Stats { .. } => {
                 self.add_word(offset!(Average, total), value, shared);
                 self.add_word(offset!(Average, count), 1, shared);
             }
             Aggregation::Hist { bits } => self.bump(hist_buckets(bits), value, shared),
-            Aggregation::Lhist { min, max, step } => self.bump(lhist_buckets(min, max, step), value, shared),
-            Aggregation::Series { interval, buckets, op, signed } => {
+            Aggregation::Lhist { min, max, step } => {
+                self.bump(lhist_buckets(min, max, step), value, shared);
+            }
+            Aggregation::Series {
+                interval,
+                buckets,
+                op,
+                signed,
+            } => {
                 self.asm.mov(R1, value);
                 self.series(interval, buckets, op, signed);
             }
@@ -179,16 +203,27 @@ impl Emitter<'_> {
     fn extreme(&mut self, keep: JumpOp, value: Reg) {
         let (set, done) = (self.asm.label("set"), self.asm.label("kept"));
         let (kept, is_set) = (offset!(Extreme, value), offset!(Extreme, is_set));
-        self.asm.load(Size::DW, R2, R0.at(is_set)).jump_if(R2, JumpOp::Eq, 0, set);
-        self.asm.load(Size::DW, R2, R0.at(kept)).jump_if(R2, keep, value, done).bind(set);
-        self.asm.store(Size::DW, R0.at(kept), value).store(Size::DW, R0.at(is_set), 1).bind(done);
+        self.asm
+            .load(Size::DW, R2, R0.at(is_set))
+            .jump_if(R2, JumpOp::Eq, 0, set);
+        self.asm
+            .load(Size::DW, R2, R0.at(kept))
+            .jump_if(R2, keep, value, done)
+            .bind(set);
+        self.asm
+            .store(Size::DW, R0.at(kept), value)
+            .store(Size::DW, R0.at(is_set), 1)
+            .bind(done);
     }
 
     /// Adds 1 to a bucket. The comparison is for the verifier; buckets are within bounds by
     /// construction.
     fn bump(&mut self, buckets: u32, bucket: Reg, shared: bool) {
         let outside = self.asm.label("outside");
-        self.asm.jump_if(bucket, JumpOp::Ge, buckets.cast_signed(), outside).lsh(bucket, 3).add(R0, bucket);
+        self.asm
+            .jump_if(bucket, JumpOp::Ge, buckets.cast_signed(), outside)
+            .lsh(bucket, 3)
+            .add(R0, bucket);
         self.add_word(0, 1, shared);
         self.asm.bind(outside);
     }
@@ -205,15 +240,30 @@ impl Emitter<'_> {
         let bits = i32::from(bits);
         if signed {
             let positive = self.asm.label("positive");
-            self.asm.jump_if(R0, JumpOp::SGe, 0, positive).mov(R0, 0).jump(done).bind(positive);
+            self.asm
+                .jump_if(R0, JumpOp::SGe, 0, positive)
+                .mov(R0, 0)
+                .jump(done)
+                .bind(positive);
         }
         self.asm.jump_if(R0, JumpOp::Lt, 1 << bits, small);
         // The first half is tested by a shift, since no instruction holds 1 << 32.
         let low = self.asm.label("low");
-        self.asm.mov(R1, R0).rsh(R1, 32).mov(R2, 32).jump_if(R1, JumpOp::Ne, 0, low).mov(R1, R0).mov(R2, 0).bind(low);
+        self.asm
+            .mov(R1, R0)
+            .rsh(R1, 32)
+            .mov(R2, 32)
+            .jump_if(R1, JumpOp::Ne, 0, low)
+            .mov(R1, R0)
+            .mov(R2, 0)
+            .bind(low);
         for shift in [16, 8, 4, 2, 1] {
             let below = self.asm.label("below");
-            self.asm.jump_if(R1, JumpOp::Lt, 1 << shift, below).rsh(R1, shift).add(R2, shift).bind(below);
+            self.asm
+                .jump_if(R1, JumpOp::Lt, 1 << shift, below)
+                .rsh(R1, shift)
+                .add(R2, shift)
+                .bind(below);
         }
         // The bucket is ((power - bits + 1) << bits) + (number >> (power - bits)) - (1 << bits).
         self.asm.sub(R2, bits).rsh(R0, R2).lsh(R2, bits).add(R0, R2);
@@ -223,15 +273,31 @@ impl Emitter<'_> {
     /// Sets r0 to the bucket of the number in r0: 0 below `min`, the last one from `max` on, (r0 -
     /// min) / step + 1 between.
     fn lhist_bucket(&mut self, min: i64, max: i64, step: u64) {
-        let (below, above, done) = (self.asm.label("below"), self.asm.label("above"), self.asm.label("bucket"));
+        let (below, above, done) = (
+            self.asm.label("below"),
+            self.asm.label("above"),
+            self.asm.label("bucket"),
+        );
         let last = lhist_buckets(min, max, step).cast_signed() - 1;
-        let (min, max, step) = (self.operand(min, R1), self.operand(max, R2), self.operand(step.cast_signed(), R3));
-        self.asm.jump_if(R0, JumpOp::SLt, min, below).jump_if(R0, JumpOp::SGe, max, above);
+        let (min, max, step) = (
+            self.operand(min, R1),
+            self.operand(max, R2),
+            self.operand(step.cast_signed(), R3),
+        );
+        self.asm
+            .jump_if(R0, JumpOp::SLt, min, below)
+            .jump_if(R0, JumpOp::SGe, max, above);
         if min != 0.into() {
             self.asm.sub(R0, min);
         }
         self.asm.div(R0, step).add(R0, 1).jump(done);
-        self.asm.bind(below).mov(R0, 0).jump(done).bind(above).mov(R0, last).bind(done);
+        self.asm
+            .bind(below)
+            .mov(R0, 0)
+            .jump(done)
+            .bind(above)
+            .mov(R0, last)
+            .bind(done);
     }
 
     /// Returns a number as an operand: an immediate, or the register `spare` if it is too large for
@@ -258,36 +324,63 @@ impl Emitter<'_> {
         self.asm.store(Size::DW, frame.at(value), R1);
         let map_value = self.save();
         self.series_time();
-        self.asm.mov(R4, R0).add(R4, 1).constant(R1, interval).div(R0, R1).mov(R2, R0).rem(R0, buckets.cast_signed());
+        self.asm
+            .mov(R4, R0)
+            .add(R4, 1)
+            .constant(R1, interval)
+            .div(R0, R1)
+            .mov(R2, R0)
+            .rem(R0, buckets.cast_signed());
         // r2 = epoch, r3 = slot, r4 = time + 1, since the time may be 0. The verifier derives no
         // bounds from a remainder.
-        let (same, fresh, done) = (self.asm.label("same"), self.asm.label("fresh"), self.asm.label("noted"));
-        self.asm.jump_if(R0, JumpOp::Ge, buckets.cast_signed(), done);
+        let (same, fresh, done) = (
+            self.asm.label("same"),
+            self.asm.label("fresh"),
+            self.asm.label("noted"),
+        );
+        self.asm
+            .jump_if(R0, JumpOp::Ge, buckets.cast_signed(), done);
         self.asm.mul(R0, i32::from(bytes_of!(SeriesSlot)));
         self.reload(map_value, R3);
         self.release(map_value);
         self.asm.add(R3, R0).load(Size::DW, R1, frame.at(value));
-        let (kept, meta) = (R3.at(offset!(SeriesSlot, value)), R3.at(offset!(SeriesSlot, meta)));
+        let (kept, meta) = (
+            R3.at(offset!(SeriesSlot, value)),
+            R3.at(offset!(SeriesSlot, meta)),
+        );
         let epoch = R3.at(offset!(SeriesSlot, epoch));
         // The machine's first interval is number 0, like the epoch of slots never written; those
         // are empty.
-        self.asm.load(Size::DW, R0, epoch).jump_if(R0, JumpOp::Ne, R2, fresh);
-        self.asm.load(Size::DW, R0, meta).jump_if(R0, JumpOp::Ne, 0, same).bind(fresh);
-        self.asm.store(Size::DW, epoch, R2).store(Size::DW, kept, R1);
+        self.asm
+            .load(Size::DW, R0, epoch)
+            .jump_if(R0, JumpOp::Ne, R2, fresh);
+        self.asm
+            .load(Size::DW, R0, meta)
+            .jump_if(R0, JumpOp::Ne, 0, same)
+            .bind(fresh);
+        self.asm
+            .store(Size::DW, epoch, R2)
+            .store(Size::DW, kept, R1);
         match op {
             SeriesOp::Last => self.asm.store(Size::DW, meta, R4),
             _ => self.asm.store(Size::DW, meta, 1),
         };
         self.asm.jump(done).bind(same);
         if op != SeriesOp::Last {
-            self.asm.load(Size::DW, R0, meta).add(R0, 1).store(Size::DW, meta, R0);
+            self.asm
+                .load(Size::DW, R0, meta)
+                .add(R0, 1)
+                .store(Size::DW, meta, R0);
         }
         match op {
             SeriesOp::Last => {
                 self.asm.store(Size::DW, kept, R1).store(Size::DW, meta, R4);
             }
             SeriesOp::Sum | SeriesOp::Avg => {
-                self.asm.load(Size::DW, R0, kept).add(R0, R1).store(Size::DW, kept, R0);
+                self.asm
+                    .load(Size::DW, R0, kept)
+                    .add(R0, R1)
+                    .store(Size::DW, kept, R0);
             }
             SeriesOp::Min | SeriesOp::Max => {
                 let keeps = match (op, signed) {
@@ -296,7 +389,10 @@ impl Emitter<'_> {
                     (_, true) => JumpOp::SGe,
                     (_, false) => JumpOp::Ge,
                 };
-                self.asm.load(Size::DW, R0, kept).jump_if(R0, keeps, R1, done).store(Size::DW, kept, R1);
+                self.asm
+                    .load(Size::DW, R0, kept)
+                    .jump_if(R0, keeps, R1, done)
+                    .store(Size::DW, kept, R1);
             }
         }
         self.asm.bind(done);
@@ -328,8 +424,14 @@ impl Emitter<'_> {
         let agg = self.agg(map);
         let (cpu, first, second) = (self.slot(), self.slot(), self.slot());
         let frame = self.frame;
-        let (again, next, out) = (self.asm.label("cpu"), self.asm.label("next"), self.asm.label("out"));
-        self.asm.store(Size::DW, frame.at(cpu), 0).store(Size::DW, frame.at(first), 0);
+        let (again, next, out) = (
+            self.asm.label("cpu"),
+            self.asm.label("next"),
+            self.asm.label("out"),
+        );
+        self.asm
+            .store(Size::DW, frame.at(cpu), 0)
+            .store(Size::DW, frame.at(first), 0);
         let cpus = self.inputs.facts.possible_cpus().max(1).cast_signed();
         let (shared, found) = (self.asm.label("shared"), self.asm.label("found"));
         let has_key_table = self.has_key_table(map);
@@ -340,10 +442,15 @@ impl Emitter<'_> {
         }
         self.address(key, R2);
         self.load_map(map);
-        self.asm.call(Helper::MAP_LOOKUP_PERCPU_ELEM).jump_if(R0, JumpOp::Eq, 0, next).bind(found);
+        self.asm
+            .call(Helper::MAP_LOOKUP_PERCPU_ELEM)
+            .jump_if(R0, JumpOp::Eq, 0, next)
+            .bind(found);
         // Every aggregation that reads as one number has it in the first word.
         const { assert!(offset!(Extreme, value) == 0 && offset!(Average, total) == 0) };
-        self.asm.load(Size::DW, R1, R0.at(0)).load(Size::DW, R2, frame.at(first));
+        self.asm
+            .load(Size::DW, R1, R0.at(0))
+            .load(Size::DW, R2, frame.at(first));
         match agg {
             Aggregation::Min { signed } | Aggregation::Max { signed } => {
                 let least = matches!(agg, Aggregation::Min { .. });
@@ -354,22 +461,36 @@ impl Emitter<'_> {
                     (false, false) => JumpOp::Ge,
                 };
                 let take = self.asm.label("take");
-                self.asm.load(Size::DW, R3, R0.at(offset!(Extreme, is_set))).jump_if(R3, JumpOp::Eq, 0, next);
-                self.asm.load(Size::DW, R3, frame.at(second)).jump_if(R3, JumpOp::Eq, 0, take);
+                self.asm
+                    .load(Size::DW, R3, R0.at(offset!(Extreme, is_set)))
+                    .jump_if(R3, JumpOp::Eq, 0, next);
+                self.asm
+                    .load(Size::DW, R3, frame.at(second))
+                    .jump_if(R3, JumpOp::Eq, 0, take);
                 self.asm.jump_if(R2, keep, R1, next).bind(take);
-                self.asm.store(Size::DW, frame.at(first), R1).store(Size::DW, frame.at(second), 1);
+                self.asm
+                    .store(Size::DW, frame.at(first), R1)
+                    .store(Size::DW, frame.at(second), 1);
             }
             _ => {
                 self.asm.add(R2, R1).store(Size::DW, frame.at(first), R2);
                 if matches!(agg, Aggregation::Avg { .. }) {
                     let count = R0.at(offset!(Average, count));
-                    self.asm.load(Size::DW, R1, count).load(Size::DW, R2, frame.at(second)).add(R2, R1);
+                    self.asm
+                        .load(Size::DW, R1, count)
+                        .load(Size::DW, R2, frame.at(second))
+                        .add(R2, R1);
                     self.asm.store(Size::DW, frame.at(second), R2);
                 }
             }
         }
-        self.asm.bind(next).load(Size::DW, R1, frame.at(cpu)).add(R1, 1).store(Size::DW, frame.at(cpu), R1);
-        self.asm.jump_if(R1, JumpOp::Lt, cpus + i32::from(has_key_table), again);
+        self.asm
+            .bind(next)
+            .load(Size::DW, R1, frame.at(cpu))
+            .add(R1, 1)
+            .store(Size::DW, frame.at(cpu), R1);
+        self.asm
+            .jump_if(R1, JumpOp::Lt, cpus + i32::from(has_key_table), again);
         if has_key_table {
             self.asm.jump(out).bind(shared);
             self.lookup_key_table(map, key);
@@ -390,7 +511,13 @@ impl Emitter<'_> {
     fn divide_total(&mut self, signed: bool) {
         let (positive, done) = (self.asm.label("positive"), self.asm.label("average"));
         if signed {
-            self.asm.jump_if(R0, JumpOp::SGe, 0, positive).neg(R0).div(R0, R1).neg(R0).jump(done).bind(positive);
+            self.asm
+                .jump_if(R0, JumpOp::SGe, 0, positive)
+                .neg(R0)
+                .div(R0, R1)
+                .neg(R0)
+                .jump(done)
+                .bind(positive);
         }
         self.asm.div(R0, R1).bind(done);
     }

@@ -32,9 +32,15 @@ impl Emitter<'_> {
     pub(super) fn event(&mut self, number: usize, args: &[Expr]) {
         // Loops and statements can't stand between reserve and submit. Arguments to their left keep
         // their order.
-        let early = args.iter().rposition(Expr::is_complex).map_or(0, |last| last + 1);
-        let ready: Vec<Ready<'_>> =
-            args.iter().enumerate().map(|(index, arg)| self.make_ready(arg, index < early)).collect();
+        let early = args
+            .iter()
+            .rposition(Expr::is_complex)
+            .map_or(0, |last| last + 1);
+        let ready: Vec<Ready<'_>> = args
+            .iter()
+            .enumerate()
+            .map(|(index, arg)| self.make_ready(arg, index < early))
+            .collect();
         let tables = self.tables;
         let Some(action) = tables.actions.get(number) else {
             self.impossible("an event that nobody has declared");
@@ -42,7 +48,10 @@ impl Emitter<'_> {
         };
         let shown = matches!(
             action.kind,
-            ActionKind::Printf { .. } | ActionKind::PrintValue | ActionKind::Cat { .. } | ActionKind::System { .. }
+            ActionKind::Printf { .. }
+                | ActionKind::PrintValue
+                | ActionKind::Cat { .. }
+                | ActionKind::System { .. }
         );
         self.send(number, |emitter, event| {
             emitter.shown = shown.then_some(event.base);
@@ -70,15 +79,28 @@ impl Emitter<'_> {
     fn send(&mut self, number: usize, write: impl FnOnce(&mut Self, Place)) {
         let (full, done) = (self.asm.label("full"), self.asm.label("sent"));
         let size = self.tables.actions[number].size;
-        self.asm.comment("room in the ring").load_map(R1, RING).mov(R2, size.cast_signed()).mov(R3, 0);
-        self.asm.call(Helper::RINGBUF_RESERVE).jump_if(R0, JumpOp::Eq, 0, full);
+        self.asm
+            .comment("room in the ring")
+            .load_map(R1, RING)
+            .mov(R2, size.cast_signed())
+            .mov(R3, 0);
+        self.asm
+            .call(Helper::RINGBUF_RESERVE)
+            .jump_if(R0, JumpOp::Eq, 0, full);
         let saved = self.save();
-        let event = Place { base: Self::as_base(saved), off: 0 };
+        let event = Place {
+            base: Self::as_base(saved),
+            off: 0,
+        };
         self.asm.call(Helper::KTIME_GET_NS);
         self.store(event.part(offset!(EventHead, time)), Size::DW, R0);
         self.asm.call(Helper::GET_SMP_PROCESSOR_ID);
         self.store(event.part(offset!(EventHead, cpu)), Size::W, R0);
-        self.store(event.part(offset!(EventHead, action)), Size::W, number as i32);
+        self.store(
+            event.part(offset!(EventHead, action)),
+            Size::W,
+            number as i32,
+        );
         write(self, event);
         let ends = matches!(self.tables.actions[number].kind, ActionKind::Exit);
         self.submit(saved, ends);
@@ -95,7 +117,9 @@ impl Emitter<'_> {
         let send = self.asm.label("send");
         if at_once {
             self.reload(event, R1);
-            self.asm.mov(R2, RB_FORCE_WAKEUP.cast_signed()).call(Helper::RINGBUF_SUBMIT);
+            self.asm
+                .mov(R2, RB_FORCE_WAKEUP.cast_signed())
+                .call(Helper::RINGBUF_SUBMIT);
             return;
         }
         let quarter = (self.inputs.config.ring_bytes / 4).cast_signed();
@@ -105,8 +129,13 @@ impl Emitter<'_> {
             .mov(R2, RB_AVAIL_DATA.cast_signed())
             .call(Helper::RINGBUF_QUERY);
         self.reload(event, R1);
-        self.asm.mov(R2, RB_NO_WAKEUP.cast_signed()).jump_if(R0, JumpOp::Lt, quarter, send);
-        self.asm.mov(R2, RB_FORCE_WAKEUP.cast_signed()).bind(send).call(Helper::RINGBUF_SUBMIT);
+        self.asm
+            .mov(R2, RB_NO_WAKEUP.cast_signed())
+            .jump_if(R0, JumpOp::Lt, quarter, send);
+        self.asm
+            .mov(R2, RB_FORCE_WAKEUP.cast_signed())
+            .bind(send)
+            .call(Helper::RINGBUF_SUBMIT);
     }
 
     /// Emits `join(argv)`: the strings of a null-terminated array of pointers, up to the number
@@ -121,8 +150,12 @@ impl Emitter<'_> {
     /// submit(event)
     /// ```
     pub(super) fn join(&mut self, number: usize, argv: &Expr, space: Space) {
-        let Some(bt_abi::ValueType::Array { element, count }) =
-            self.tables.actions.get(number).and_then(|action| action.fields.first()).map(|field| &field.ty)
+        let Some(bt_abi::ValueType::Array { element, count }) = self
+            .tables
+            .actions
+            .get(number)
+            .and_then(|action| action.fields.first())
+            .map(|field| &field.ty)
         else {
             self.impossible("join without its array of strings");
             return;
@@ -139,19 +172,43 @@ impl Emitter<'_> {
                 let end = emitter.asm.label("no_more");
                 emitter.store(to, Size::DW, 0);
                 emitter.store(pointer, Size::DW, 0);
-                emitter.load(list, &Ty::Int { size: 8, signed: false }, R3);
-                emitter.asm.jump_if(R3, JumpOp::Eq, 0, end).add(R3, (index * 8).cast_signed());
+                emitter.load(
+                    list,
+                    &Ty::Int {
+                        size: 8,
+                        signed: false,
+                    },
+                    R3,
+                );
+                emitter
+                    .asm
+                    .jump_if(R3, JumpOp::Eq, 0, end)
+                    .add(R3, (index * 8).cast_signed());
                 emitter.address(pointer, R1);
                 emitter.asm.mov(R2, 8);
                 emitter.read(space, false);
-                emitter.load(pointer, &Ty::Int { size: 8, signed: false }, R3);
+                emitter.load(
+                    pointer,
+                    &Ty::Int {
+                        size: 8,
+                        signed: false,
+                    },
+                    R3,
+                );
                 let next = emitter.asm.label("string");
                 // The list ends here: no later string is read.
                 emitter.asm.jump_if(R3, JumpOp::Ne, 0, next);
                 emitter.store(list, Size::DW, 0);
                 emitter.asm.jump(end).bind(next);
                 let addr = Saved::Slot(pointer.off as i16);
-                let from = Foreign { addr, space, text: true, to, room: size, limit: None };
+                let from = Foreign {
+                    addr,
+                    space,
+                    text: true,
+                    to,
+                    room: size,
+                    limit: None,
+                };
                 emitter.read_text(&from, size >= emitter.inputs.config.max_strlen);
                 emitter.asm.bind(end);
             }

@@ -25,26 +25,61 @@ impl Emitter<'_> {
 
     /// Counts a failure. For a helper or a stack, r0 is the error. Uses r1 and r2.
     pub(super) fn failed(&mut self, kind: FailureKind) {
-        let place = self.failures.place(Failure { kind, span: self.at });
-        self.asm.comment("count what failed").load_data(R1, FAILURES, place).mov(R2, 1);
-        self.asm.atomic(AtomicOp::Add, Width::W64, R1.at(offset!(FailureSlot, count)), R2);
+        let place = self.failures.place(Failure {
+            kind,
+            span: self.at,
+        });
+        self.asm
+            .comment("count what failed")
+            .load_data(R1, FAILURES, place)
+            .mov(R2, 1);
+        self.asm.atomic(
+            AtomicOp::Add,
+            Width::W64,
+            R1.at(offset!(FailureSlot, count)),
+            R2,
+        );
         if matches!(
             kind,
-            FailureKind::Helper(_) | FailureKind::MapFull | FailureKind::KernelStack | FailureKind::UserStack
+            FailureKind::Helper(_)
+                | FailureKind::MapFull
+                | FailureKind::KernelStack
+                | FailureKind::UserStack
         ) {
-            self.asm.store(Size::DW, R1.at(offset!(FailureSlot, error)), R0);
+            self.asm
+                .store(Size::DW, R1.at(offset!(FailureSlot, error)), R0);
         }
     }
 
     /// Counts a failed update of a map; r0 is the error. Uses r1 and r2.
     pub(super) fn failed_update(&mut self) {
         let counted = self.asm.label("full");
-        let mut place = |kind| self.failures.place(Failure { kind, span: self.at });
-        let (full, other) = (place(FailureKind::MapFull), place(of_helper(Helper::MAP_UPDATE_ELEM)));
-        self.asm.comment("count what failed").load_data(R1, FAILURES, full).jump_if(R0, JumpOp::Eq, FULL, counted);
-        self.asm.load_data(R1, FAILURES, other).bind(counted).mov(R2, 1);
-        self.asm.atomic(AtomicOp::Add, Width::W64, R1.at(offset!(FailureSlot, count)), R2);
-        self.asm.store(Size::DW, R1.at(offset!(FailureSlot, error)), R0);
+        let mut place = |kind| {
+            self.failures.place(Failure {
+                kind,
+                span: self.at,
+            })
+        };
+        let (full, other) = (
+            place(FailureKind::MapFull),
+            place(of_helper(Helper::MAP_UPDATE_ELEM)),
+        );
+        self.asm
+            .comment("count what failed")
+            .load_data(R1, FAILURES, full)
+            .jump_if(R0, JumpOp::Eq, FULL, counted);
+        self.asm
+            .load_data(R1, FAILURES, other)
+            .bind(counted)
+            .mov(R2, 1);
+        self.asm.atomic(
+            AtomicOp::Add,
+            Width::W64,
+            R1.at(offset!(FailureSlot, count)),
+            R2,
+        );
+        self.asm
+            .store(Size::DW, R1.at(offset!(FailureSlot, error)), R0);
     }
 
     /// Counts a failure if r0 is an error.

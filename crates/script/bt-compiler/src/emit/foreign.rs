@@ -65,7 +65,8 @@ impl Emitter<'_> {
     pub(super) fn read_field(&mut self, from: &Foreign) {
         let done = self.asm.label("read");
         self.read_foreign(from);
-        self.asm.jump_if(R0, JumpOp::Lt, from.room.cast_signed(), done);
+        self.asm
+            .jump_if(R0, JumpOp::Lt, from.room.cast_signed(), done);
         if self.inputs.facts.reports_reads() {
             let full = self.asm.label("full");
             self.asm.jump_if(R0, JumpOp::SGe, 0, full);
@@ -96,7 +97,14 @@ impl Emitter<'_> {
         self.reload(from.addr, R3);
         self.address(from.to, R1);
         if let Some(limit) = from.limit {
-            self.load(limit, &Ty::Int { size: 8, signed: false }, R2);
+            self.load(
+                limit,
+                &Ty::Int {
+                    size: 8,
+                    signed: false,
+                },
+                R2,
+            );
             self.at_most(from.room);
         } else {
             self.asm.mov(R2, from.room.cast_signed());
@@ -107,15 +115,25 @@ impl Emitter<'_> {
     /// Limits r2 to `most`, so that the verifier knows a maximum.
     fn at_most(&mut self, most: u32) {
         let small = self.asm.label("fits");
-        self.asm.jump_if(R2, JumpOp::Le, most.cast_signed(), small).mov(R2, most.cast_signed()).bind(small);
+        self.asm
+            .jump_if(R2, JumpOp::Le, most.cast_signed(), small)
+            .mov(R2, most.cast_signed())
+            .bind(small);
     }
 
     /// Jumps to `done` if the read worked. r0 is the length with its NUL, or an error, which as an
     /// unsigned number is above all lengths.
-    fn leave_if_read(&mut self, from: &Foreign, full: Option<bpf_insn::Label>, done: bpf_insn::Label) {
+    fn leave_if_read(
+        &mut self,
+        from: &Foreign,
+        full: Option<bpf_insn::Label>,
+        done: bpf_insn::Label,
+    ) {
         match full {
             Some(full) => {
-                self.asm.jump_if(R0, JumpOp::Lt, from.room.cast_signed(), done).jump_if(R0, JumpOp::SGe, 0, full);
+                self.asm
+                    .jump_if(R0, JumpOp::Lt, from.room.cast_signed(), done)
+                    .jump_if(R0, JumpOp::SGe, 0, full);
             }
             None => {
                 self.asm.jump_if(R0, JumpOp::SGe, 0, done);
@@ -128,7 +146,14 @@ impl Emitter<'_> {
     fn look_behind(&mut self, from: &Foreign, done: bpf_insn::Label) {
         self.asm.comment("is there more of the string?");
         let end = self.last_byte(from);
-        self.load(end, &Ty::Int { size: 1, signed: false }, R0);
+        self.load(
+            end,
+            &Ty::Int {
+                size: 1,
+                signed: false,
+            },
+            R0,
+        );
         self.asm.jump_if(R0, JumpOp::Eq, 0, done);
         self.failed(FailureKind::TextCut);
     }
@@ -168,7 +193,10 @@ impl Emitter<'_> {
     /// Returns true if a missing page can be faulted in: in user probes, while the kernel holds no
     /// lock.
     fn may_wait(&self, space: Space) -> bool {
-        self.context.is_user() && space != Space::Kernel && !self.locked && self.inputs.facts.kernel().sleepable
+        self.context.is_user()
+            && space != Space::Kernel
+            && !self.locked
+            && self.inputs.facts.kernel().sleepable
     }
 
     /// Makes the kernel fault in the pages that will be read, by copying a byte of each.
@@ -182,7 +210,9 @@ impl Emitter<'_> {
             self.reload(from.addr, R3);
             if page > 0 {
                 let behind = 1 + (page - 1) * LEAST_PAGE;
-                self.asm.or(R3, (LEAST_PAGE - 1).cast_signed()).add(R3, behind.cast_signed());
+                self.asm
+                    .or(R3, (LEAST_PAGE - 1).cast_signed())
+                    .add(R3, behind.cast_signed());
             }
             self.asm.call(Helper::COPY_FROM_USER);
         }
@@ -193,7 +223,10 @@ impl Emitter<'_> {
         let place = self.stack(8);
         let small = self.asm.label("small");
         self.scalar(limit);
-        self.asm.jump_if(R0, JumpOp::Le, most.cast_signed(), small).mov(R0, most.cast_signed()).bind(small);
+        self.asm
+            .jump_if(R0, JumpOp::Le, most.cast_signed(), small)
+            .mov(R0, most.cast_signed())
+            .bind(small);
         self.store(place, Size::DW, R0);
         place
     }

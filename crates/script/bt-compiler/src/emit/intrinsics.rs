@@ -51,8 +51,11 @@ impl Emitter<'_> {
             Intrinsic::Bswap(size) => self.swap(args, size),
             Intrinsic::Signal | Intrinsic::SignalThread => {
                 self.argument(args);
-                let helper =
-                    if intrinsic == Intrinsic::Signal { Helper::SEND_SIGNAL } else { Helper::SEND_SIGNAL_THREAD };
+                let helper = if intrinsic == Intrinsic::Signal {
+                    Helper::SEND_SIGNAL
+                } else {
+                    Helper::SEND_SIGNAL_THREAD
+                };
                 self.asm.mov(R1, R0).call(helper);
                 self.failed_if_negative(failures::of_helper(helper));
             }
@@ -79,7 +82,9 @@ impl Emitter<'_> {
             | Intrinsic::InetBytes
             | Intrinsic::InetFamily
             | Intrinsic::Mac(_)
-            | Intrinsic::Path => self.impossible("a function that gives a value in memory where a number is wanted"),
+            | Intrinsic::Path => {
+                self.impossible("a function that gives a value in memory where a number is wanted");
+            }
         }
     }
 
@@ -129,7 +134,14 @@ impl Emitter<'_> {
         self.address(info, R3);
         self.asm.mov(R4, 8).call(Helper::GET_NS_CURRENT_PID_TGID);
         let part = if process { info.at(4) } else { info };
-        self.load(part, &Ty::Int { size: 4, signed: false }, R0);
+        self.load(
+            part,
+            &Ty::Int {
+                size: 4,
+                signed: false,
+            },
+            R0,
+        );
     }
 
     /// Sets r0 to the context's address as a number.
@@ -145,11 +157,27 @@ impl Emitter<'_> {
             let to = emitter.stack(8);
             // A callback stores the pointer in its own frame, which has no other use. It may store
             // none in the program's.
-            let from = if emitter.callbacks > 0 { OWN_FRAME } else { emitter.slot() };
+            let from = if emitter.callbacks > 0 {
+                OWN_FRAME
+            } else {
+                emitter.slot()
+            };
             emitter.asm.store(Size::DW, R10.at(from), pointer);
             emitter.address(to, R1);
-            emitter.asm.mov(R2, 8).mov(R3, R10).add(R3, i32::from(from)).call(Helper::PROBE_READ_KERNEL);
-            emitter.load(to, &Ty::Int { size: 8, signed: false }, R0);
+            emitter
+                .asm
+                .mov(R2, 8)
+                .mov(R3, R10)
+                .add(R3, i32::from(from))
+                .call(Helper::PROBE_READ_KERNEL);
+            emitter.load(
+                to,
+                &Ty::Int {
+                    size: 8,
+                    signed: false,
+                },
+                R0,
+            );
         });
     }
 
@@ -158,13 +186,24 @@ impl Emitter<'_> {
         let context = self.context_in(R1);
         match self.context.arch {
             uapi::Arch::X86_64 => {
-                self.asm.load(Size::DW, R0, context.at(X86_CODE_SEGMENT)).and(R0, 3).jump_if(R0, JumpOp::Ne, 0, yes);
+                self.asm
+                    .load(Size::DW, R0, context.at(X86_CODE_SEGMENT))
+                    .and(R0, 3)
+                    .jump_if(R0, JumpOp::Ne, 0, yes);
             }
             uapi::Arch::Aarch64 => {
-                self.asm.load(Size::DW, R0, context.at(ARM_STATE)).and(R0, 15).jump_if(R0, JumpOp::Eq, 0, yes);
+                self.asm
+                    .load(Size::DW, R0, context.at(ARM_STATE))
+                    .and(R0, 15)
+                    .jump_if(R0, JumpOp::Eq, 0, yes);
             }
         }
-        self.asm.mov(R0, 0).jump(done).bind(yes).mov(R0, 1).bind(done);
+        self.asm
+            .mov(R0, 0)
+            .jump(done)
+            .bind(yes)
+            .mov(R0, 1)
+            .bind(done);
     }
 
     fn swap(&mut self, args: &[Expr], size: u8) {
@@ -184,7 +223,13 @@ impl Emitter<'_> {
     }
 
     /// Writes an intrinsic's value to `place`, which has room for a value of type `to`.
-    pub(super) fn intrinsic_value(&mut self, intrinsic: Intrinsic, args: &[Expr], to: &Ty, place: Place) {
+    pub(super) fn intrinsic_value(
+        &mut self,
+        intrinsic: Intrinsic,
+        args: &[Expr],
+        to: &Ty,
+        place: Place,
+    ) {
         match intrinsic {
             Intrinsic::Comm => {
                 // Some kernels leave the room behind the name unset (`strscpy` up to Linux 6.2),
@@ -205,20 +250,29 @@ impl Emitter<'_> {
                 self.store(place.part(offset!(UserSymbol, address)), Size::DW, R0);
                 self.task_id(place.part(offset!(UserSymbol, task)));
             }
-            Intrinsic::Inet4 | Intrinsic::InetBytes | Intrinsic::InetFamily => self.inet(intrinsic, args, place),
+            Intrinsic::Inet4 | Intrinsic::InetBytes | Intrinsic::InetFamily => {
+                self.inet(intrinsic, args, place);
+            }
             Intrinsic::Mac(space) => {
                 if let Some(addr) = self.first(args) {
                     self.read_value(addr, space, size_of::<MacAddress>() as u32, place);
                 }
             }
-            _ => self.impossible("a function that gives a number where a value in memory is wanted"),
+            _ => {
+                self.impossible("a function that gives a number where a value in memory is wanted");
+            }
         }
     }
 
     /// Writes a [`TaskId`]: the two halves of the helper's result, swapped.
     fn task_id(&mut self, place: Place) {
         const { assert!(offset!(TaskId, pid) == 0 && offset!(TaskId, tid) == 4) };
-        self.asm.call(Helper::GET_CURRENT_PID_TGID).mov(R2, R0).rsh(R2, 32).lsh(R0, 32).or(R0, R2);
+        self.asm
+            .call(Helper::GET_CURRENT_PID_TGID)
+            .mov(R2, R0)
+            .rsh(R2, 32)
+            .lsh(R0, 32)
+            .or(R0, R2);
         self.store(place, Size::DW, R0);
     }
 
@@ -248,10 +302,16 @@ impl Emitter<'_> {
             (true, _) => USER_STACK.cast_signed(),
             (false, _) => 0,
         };
-        self.asm.mov(R3, (depth * mode.frame_bytes()).cast_signed()).mov(R4, flags);
+        self.asm
+            .mov(R3, (depth * mode.frame_bytes()).cast_signed())
+            .mov(R4, flags);
         self.asm.call(Helper::GET_STACK);
         self.store(head.part(offset!(StackHead, length)), Size::DW, R0);
-        self.failed_if_negative(if *user { FailureKind::UserStack } else { FailureKind::KernelStack });
+        self.failed_if_negative(if *user {
+            FailureKind::UserStack
+        } else {
+            FailureKind::KernelStack
+        });
     }
 
     /// Prints a line to the kernel's trace pipe.
@@ -280,17 +340,26 @@ impl Emitter<'_> {
         } else {
             self.address(values, R3);
         }
-        self.asm.mov(R4, 8 * args.len() as i32).call(Helper::TRACE_VPRINTK);
+        self.asm
+            .mov(R4, 8 * args.len() as i32)
+            .call(Helper::TRACE_VPRINTK);
     }
 
     /// Writes an [`Inet`].
     fn inet(&mut self, intrinsic: Intrinsic, args: &[Expr], place: Place) {
-        let (version, address) = (place.part(offset!(Inet, version)), place.part(offset!(Inet, address)));
+        let (version, address) = (
+            place.part(offset!(Inet, version)),
+            place.part(offset!(Inet, address)),
+        );
         self.zero(place, size_of::<Inet>() as u32);
         match (intrinsic, args) {
             (Intrinsic::InetBytes, [value]) => {
                 let size = value.ty.size().min(16);
-                self.store(version, Size::W, if size > 4 { Inet::V6 } else { Inet::V4 }.cast_signed());
+                self.store(
+                    version,
+                    Size::W,
+                    if size > 4 { Inet::V6 } else { Inet::V4 }.cast_signed(),
+                );
                 self.write_bytes(value, size, address);
             }
             (Intrinsic::InetFamily, [_, value]) | (Intrinsic::Inet4, [value]) => {

@@ -20,7 +20,12 @@ impl Emitter<'_> {
                 self.kernel_pointer(addr);
                 self.asm.load(Size::DW, R0, R0.at(0));
             }
-            ExprKind::Binary { op: BinaryOp::Add, left, right, .. } => {
+            ExprKind::Binary {
+                op: BinaryOp::Add,
+                left,
+                right,
+                ..
+            } => {
                 self.kernel_pointer(left);
                 let by = self.distance(right);
                 self.asm.add(R0, by);
@@ -37,7 +42,12 @@ impl Emitter<'_> {
     /// r0 = 0.
     fn kernel_pointer_or(&mut self, ex: &Expr, none: bpf_insn::Label) {
         let (base, offset) = match &ex.kind {
-            ExprKind::Binary { op: BinaryOp::Add, left, right, .. } => (&**left, self.distance(right)),
+            ExprKind::Binary {
+                op: BinaryOp::Add,
+                left,
+                right,
+                ..
+            } => (&**left, self.distance(right)),
             _ => (ex, 0),
         };
         self.kernel_pointer(base);
@@ -78,21 +88,33 @@ impl Emitter<'_> {
             emitter.zero(name, whole.next_multiple_of(8));
             emitter.kernel_pointer_or(ex, none);
             emitter.address(name, R2);
-            emitter.asm.mov(R3, whole.cast_signed()).call(Helper::D_PATH);
+            emitter
+                .asm
+                .mov(R3, whole.cast_signed())
+                .call(Helper::D_PATH);
             let named = emitter.asm.label("named");
             emitter.asm.jump_if(R0, JumpOp::SGe, 0, named);
             if emitter.inputs.facts.reports_reads() {
                 emitter.failed(failures::of_helper(Helper::D_PATH));
             }
-            emitter.asm.jump(none).bind(named).jump_if(R0, JumpOp::Gt, whole.cast_signed(), none);
+            emitter
+                .asm
+                .jump(none)
+                .bind(named)
+                .jump_if(R0, JumpOp::Gt, whole.cast_signed(), none);
             emitter.address(name, R3);
             if whole > size {
-                emitter.asm.jump_if(R0, JumpOp::Le, size.cast_signed(), short);
+                emitter
+                    .asm
+                    .jump_if(R0, JumpOp::Le, size.cast_signed(), short);
                 emitter.asm.add(R0, -size.cast_signed()).add(R3, R0);
             }
             emitter.asm.bind(short);
             emitter.address(place, R1);
-            emitter.asm.mov(R2, size.cast_signed()).call(Helper::PROBE_READ_KERNEL_STR);
+            emitter
+                .asm
+                .mov(R2, size.cast_signed())
+                .call(Helper::PROBE_READ_KERNEL_STR);
             emitter.asm.bind(none);
         });
     }
@@ -112,8 +134,14 @@ impl Emitter<'_> {
     pub(super) fn end_of_iteration(&mut self) {
         for &word in &self.context.present {
             let (there, slot) = (self.asm.label("there"), self.slot());
-            self.asm.comment("the end of the iteration?").load(Size::DW, R0, R6.at(word as i16));
-            self.asm.jump_if(R0, JumpOp::Ne, 0, there).mov(R0, 0).exit().bind(there);
+            self.asm
+                .comment("the end of the iteration?")
+                .load(Size::DW, R0, R6.at(word as i16));
+            self.asm
+                .jump_if(R0, JumpOp::Ne, 0, there)
+                .mov(R0, 0)
+                .exit()
+                .bind(there);
             self.asm.store(Size::DW, R10.at(slot), R0);
             self.present.push((word, slot));
         }
@@ -121,6 +149,9 @@ impl Emitter<'_> {
 
     /// Returns the frame's slot with a checked word of the context.
     pub(super) fn present_at(&self, offset: u32) -> Option<i16> {
-        self.present.iter().find(|(word, _)| *word == offset).map(|(_, slot)| *slot)
+        self.present
+            .iter()
+            .find(|(word, _)| *word == offset)
+            .map(|(_, slot)| *slot)
     }
 }

@@ -47,20 +47,42 @@ pub(crate) fn has_key_table(inputs: &Inputs<'_>, map: &MapInfo) -> bool {
 
 /// Returns the offset of the value: see [`KeyTable::value_offset`](bt_abi::KeyTable).
 pub(crate) fn key_table_offset(value: &MapValue) -> u32 {
-    if value.takes_steps() { size_of::<Lock>() as u32 } else { 0 }
+    if value.takes_steps() {
+        size_of::<Lock>() as u32
+    } else {
+        0
+    }
 }
 
 /// Returns the definition of a map's key table, if it has one.
 pub(crate) fn key_table_def(inputs: &Inputs<'_>, map: &MapInfo) -> Option<MapDef> {
-    let Some(MapHolds::Agg(agg)) = &map.value else { return None };
+    let Some(MapHolds::Agg(agg)) = &map.value else {
+        return None;
+    };
     let key = map.key.as_ref().filter(|key| **key != Ty::Void)?;
-    let (declared, entries) = map.declared.unwrap_or((DeclaredKind::Hash, inputs.config.max_map_keys));
+    let (declared, entries) = map
+        .declared
+        .unwrap_or((DeclaredKind::Hash, inputs.config.max_map_keys));
     let value = MapValue::Aggregation(agg.clone());
-    let (key_size, value_size) = (super::key_size(key), value.size() + key_table_offset(&value));
-    let drops_oldest = matches!(declared, DeclaredKind::LruHash | DeclaredKind::PercpuLruHash);
+    let (key_size, value_size) = (
+        super::key_size(key),
+        value.size() + key_table_offset(&value),
+    );
+    let drops_oldest = matches!(
+        declared,
+        DeclaredKind::LruHash | DeclaredKind::PercpuLruHash
+    );
     let fits = entry_bytes(entries, key_size, value_size) <= SET_ASIDE;
     let wanted = inputs.facts.kernel().allocation && fits && !drops_oldest && entries > 1;
-    wanted.then(|| MapDef::new(&key_table_name(&map.name), MapKind::Hash, key_size, value_size, entries))
+    wanted.then(|| {
+        MapDef::new(
+            &key_table_name(&map.name),
+            MapKind::Hash,
+            key_size,
+            value_size,
+            entries,
+        )
+    })
 }
 
 impl Emitter<'_> {
@@ -105,18 +127,26 @@ impl Emitter<'_> {
         let (there, known) = (self.asm.label("there"), self.asm.label("known"));
         let (frame, error) = (self.frame, self.slot());
         self.lookup(map, key);
-        self.asm.jump_if(R0, JumpOp::Ne, 0, there).comment("a new key");
+        self.asm
+            .jump_if(R0, JumpOp::Ne, 0, there)
+            .comment("a new key");
         self.put_zeros(map, key, false);
         self.put_zeros(map, key, true);
-        self.asm.jump_if(R0, JumpOp::Eq, 0, known).jump_if(R0, JumpOp::Eq, THERE, known);
+        self.asm
+            .jump_if(R0, JumpOp::Eq, 0, known)
+            .jump_if(R0, JumpOp::Eq, THERE, known);
         self.asm.store(Size::DW, frame.at(error), R0);
         self.address(key, R2);
         self.load_map(map);
-        self.asm.call(Helper::MAP_DELETE_ELEM).load(Size::DW, R0, frame.at(error));
+        self.asm
+            .call(Helper::MAP_DELETE_ELEM)
+            .load(Size::DW, R0, frame.at(error));
         self.failed_update();
         self.asm.jump(done).bind(known);
         self.lookup(map, key);
-        self.asm.jump_if(R0, JumpOp::Ne, 0, there).comment("no memory: the value that all CPUs share");
+        self.asm
+            .jump_if(R0, JumpOp::Ne, 0, there)
+            .comment("no memory: the value that all CPUs share");
         self.lookup_key_table(map, key);
         self.asm.jump_if(R0, JumpOp::Eq, 0, done);
         self.apply_shared(agg, saved, done);
@@ -133,7 +163,9 @@ impl Emitter<'_> {
         } else {
             self.load_map(map);
         }
-        self.asm.mov(R4, NOEXIST.cast_signed()).call(Helper::MAP_UPDATE_ELEM);
+        self.asm
+            .mov(R4, NOEXIST.cast_signed())
+            .call(Helper::MAP_UPDATE_ELEM);
     }
 
     /// Updates a value that all CPUs share as [`Emitter::apply`] does, under a lock if it changes
@@ -146,12 +178,25 @@ impl Emitter<'_> {
         let (again, ours) = (self.asm.label("again"), self.asm.label("ours"));
         let (frame, lock) = (self.frame, self.slot());
         let taken = offset!(Lock, taken);
-        self.asm.mov(R3, TRIES).bind(again).mov(R1, 1).atomic(AtomicOp::Xchg, Width::W64, R0.at(taken), R1);
-        self.asm.jump_if(R1, JumpOp::Eq, 0, ours).sub(R3, 1).jump_if(R3, JumpOp::Ne, 0, again).mov(R0, BUSY);
+        self.asm.mov(R3, TRIES).bind(again).mov(R1, 1).atomic(
+            AtomicOp::Xchg,
+            Width::W64,
+            R0.at(taken),
+            R1,
+        );
+        self.asm
+            .jump_if(R1, JumpOp::Eq, 0, ours)
+            .sub(R3, 1)
+            .jump_if(R3, JumpOp::Ne, 0, again)
+            .mov(R0, BUSY);
         self.failed(failures::of_helper(Helper::MAP_UPDATE_ELEM));
         self.asm.jump(done).bind(ours);
-        self.asm.store(Size::DW, frame.at(lock), R0).add(R0, i32::from(bytes_of!(Lock)));
+        self.asm
+            .store(Size::DW, frame.at(lock), R0)
+            .add(R0, i32::from(bytes_of!(Lock)));
         self.apply(agg, saved, true);
-        self.asm.load(Size::DW, R1, frame.at(lock)).store(Size::DW, R1.at(taken), 0);
+        self.asm
+            .load(Size::DW, R1, frame.at(lock))
+            .store(Size::DW, R1.at(taken), 0);
     }
 }

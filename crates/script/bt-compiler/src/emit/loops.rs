@@ -29,8 +29,15 @@ impl Emitter<'_> {
             self.fail(EmitError::Loops);
             return name;
         }
-        self.subs.push(Sub { name: name.clone(), code: bpf_insn::Code::default() });
-        let outer = (std::mem::replace(&mut self.asm, Asm::new()), self.frame, self.taken);
+        self.subs.push(Sub {
+            name: name.clone(),
+            code: bpf_insn::Code::default(),
+        });
+        let outer = (
+            std::mem::replace(&mut self.asm, Asm::new()),
+            self.frame,
+            self.taken,
+        );
         (self.frame, self.taken) = (R6, [false; 3]);
         self.callbacks += 1;
         self.check_stack();
@@ -60,7 +67,9 @@ impl Emitter<'_> {
         }
         let on = self.asm.label("on");
         let frame = self.frame;
-        self.asm.load(Size::DW, R1, frame.at(RETURNED)).jump_if(R1, JumpOp::Eq, 0, on);
+        self.asm
+            .load(Size::DW, R1, frame.at(RETURNED))
+            .jump_if(R1, JumpOp::Eq, 0, on);
         if self.callbacks == 0 {
             let end = self.end;
             self.asm.jump(end);
@@ -88,7 +97,11 @@ impl Emitter<'_> {
     /// Emits a call of a callback up to r1 times.
     fn call_loop(&mut self, name: &str) {
         let frame = self.frame;
-        self.asm.load_function(R2, name).mov(R3, frame).mov(R4, 0).call(Helper::LOOP);
+        self.asm
+            .load_function(R2, name)
+            .mov(R3, frame)
+            .mov(R4, 0)
+            .call(Helper::LOOP);
     }
 
     /// Emits `while (cond) { body }`.
@@ -131,7 +144,9 @@ impl Emitter<'_> {
         // The verifier does not track scratch memory, and forgets a word of the stack after an
         // atomic addition.
         let on_stack = vars.filter(|(place, var)| var.ty.is_scalar() && place.base == Base::Frame);
-        let words: Vec<_> = on_stack.map(|(place, _)| self.frame.at(place.off as i16)).collect();
+        let words: Vec<_> = on_stack
+            .map(|(place, _)| self.frame.at(place.off as i16))
+            .collect();
         if words.is_empty() {
             return;
         }
@@ -158,22 +173,34 @@ impl Emitter<'_> {
         self.scalar(end);
         let turns = self.slot();
         let (skip, few) = (self.asm.label("none"), self.asm.label("few"));
-        self.asm.load(Size::DW, R1, frame.at(first)).jump_if(R0, JumpOp::SLe, R1, skip).sub(R0, R1);
+        self.asm
+            .load(Size::DW, R1, frame.at(first))
+            .jump_if(R0, JumpOp::SLe, R1, skip)
+            .sub(R0, R1);
         self.asm.store(Size::DW, frame.at(turns), R0);
         let mut name = String::new();
         let returns = self.noting_returns(|emitter| {
             name = emitter.callback(R2, |emitter| {
-                emitter.asm.mov(R0, R1).load(Size::DW, R1, R6.at(first)).add(R0, R1);
+                emitter
+                    .asm
+                    .mov(R0, R1)
+                    .load(Size::DW, R1, R6.at(first))
+                    .add(R0, R1);
                 emitter.store(place, Size::DW, R0);
                 emitter.loop_body(body);
                 emitter.asm.mov(R0, 0).exit();
             });
         });
         self.asm.load(Size::DW, R1, frame.at(turns));
-        self.asm.jump_if(R1, JumpOp::Le, MAX_TURNS, few).mov(R1, MAX_TURNS).bind(few);
+        self.asm
+            .jump_if(R1, JumpOp::Le, MAX_TURNS, few)
+            .mov(R1, MAX_TURNS)
+            .bind(few);
         self.call_loop(&name);
         // All possible turns ran, and the loop has more.
-        self.asm.jump_if(R0, JumpOp::Ne, MAX_TURNS, skip).load(Size::DW, R1, frame.at(turns));
+        self.asm
+            .jump_if(R0, JumpOp::Ne, MAX_TURNS, skip)
+            .load(Size::DW, R1, frame.at(turns));
         self.asm.jump_if(R1, JumpOp::Le, MAX_TURNS, skip);
         self.within(end.span, |emitter| emitter.failed(FailureKind::LoopCut));
         self.asm.bind(skip);
@@ -189,7 +216,10 @@ impl Emitter<'_> {
     pub(super) fn map_loop(&mut self, var: VarId, map: MapId, body: &[Stmt]) {
         let place = self.vars[var];
         let parts = self.body.vars[var].ty.parts();
-        let parts: Vec<(u32, Ty)> = parts.into_iter().map(|(_, offset, ty)| (offset, ty.clone())).collect();
+        let parts: Vec<(u32, Ty)> = parts
+            .into_iter()
+            .map(|(_, offset, ty)| (offset, ty.clone()))
+            .collect();
         let [(key_offset, key), (value_offset, value)] = parts.as_slice() else {
             self.impossible("a loop over a map whose variable is no pair");
             return;
@@ -229,7 +259,11 @@ impl Emitter<'_> {
         } else {
             self.load_map(map);
         }
-        self.asm.load_function(R2, name).mov(R3, frame).mov(R4, 0).call(Helper::FOR_EACH_MAP_ELEM);
+        self.asm
+            .load_function(R2, name)
+            .mov(R3, frame)
+            .mov(R4, 0)
+            .call(Helper::FOR_EACH_MAP_ELEM);
     }
 
     /// Sets r0 to the number of a map's keys.
@@ -263,7 +297,11 @@ impl Emitter<'_> {
                 ExprKind::Str(bytes) => Some(bytes.clone()),
                 _ => None,
             };
-            let other = if literal.is_none() { Some(emitter.place_of(part)) } else { None };
+            let other = if literal.is_none() {
+                Some(emitter.place_of(part))
+            } else {
+                None
+            };
             let least = literal.as_ref().map_or(0, |bytes| bytes.len() as u32);
             if least > size {
                 emitter.asm.mov(R0, none);
@@ -281,7 +319,9 @@ impl Emitter<'_> {
                 match (&literal, other) {
                     (Some(bytes), _) => emitter.match_literal(bytes, no),
                     (None, Some(other)) => emitter.match_text(place, other, (room, size), no),
-                    (None, None) => emitter.impossible("a part of a string that is neither literal nor value"),
+                    (None, None) => {
+                        emitter.impossible("a part of a string that is neither literal nor value");
+                    }
                 }
                 if position {
                     emitter.asm.store(Size::DW, R6.at(found), R7);
@@ -290,7 +330,13 @@ impl Emitter<'_> {
                 }
                 emitter.asm.bind(end).mov(R0, 1).exit();
                 // Nothing follows the NUL of a string.
-                emitter.asm.bind(no).load(Size::B, R1, R8.at(0)).jump_if(R1, JumpOp::Eq, 0, end).mov(R0, 0).exit();
+                emitter
+                    .asm
+                    .bind(no)
+                    .load(Size::B, R1, R8.at(0))
+                    .jump_if(R1, JumpOp::Eq, 0, end)
+                    .mov(R0, 0)
+                    .exit();
             });
             emitter.asm.mov(R1, turns);
             emitter.call_loop(&name);
@@ -300,7 +346,12 @@ impl Emitter<'_> {
 
     fn match_literal(&mut self, bytes: &[u8], no: Label) {
         for (at, byte) in bytes.iter().enumerate() {
-            self.asm.load(Size::B, R1, R8.at(at as i16)).jump_if(R1, JumpOp::Ne, i32::from(*byte), no);
+            self.asm.load(Size::B, R1, R8.at(at as i16)).jump_if(
+                R1,
+                JumpOp::Ne,
+                i32::from(*byte),
+                no,
+            );
         }
     }
 
@@ -310,10 +361,24 @@ impl Emitter<'_> {
         let (again, yes) = (self.asm.label("again"), self.asm.label("ended"));
         self.address(other, R3);
         self.address(text, R9);
-        self.asm.mov(R4, 0).bind(again).load(Size::B, R1, R3.at(0)).jump_if(R1, JumpOp::Eq, 0, yes);
+        self.asm
+            .mov(R4, 0)
+            .bind(again)
+            .load(Size::B, R1, R3.at(0))
+            .jump_if(R1, JumpOp::Eq, 0, yes);
         // The verifier has to see the offset of each byte in the text.
-        self.asm.mov(R5, R7).add(R5, R4).jump_if(R5, JumpOp::Ge, size.cast_signed(), no).add(R5, R9);
-        self.asm.load(Size::B, R2, R5.at(0)).jump_if(R1, JumpOp::Ne, R2, no).add(R3, 1).add(R4, 1);
-        self.asm.jump_if(R4, JumpOp::Lt, room.cast_signed(), again).bind(yes);
+        self.asm
+            .mov(R5, R7)
+            .add(R5, R4)
+            .jump_if(R5, JumpOp::Ge, size.cast_signed(), no)
+            .add(R5, R9);
+        self.asm
+            .load(Size::B, R2, R5.at(0))
+            .jump_if(R1, JumpOp::Ne, R2, no)
+            .add(R3, 1)
+            .add(R4, 1);
+        self.asm
+            .jump_if(R4, JumpOp::Lt, room.cast_signed(), again)
+            .bind(yes);
     }
 }

@@ -69,10 +69,19 @@ impl Emitter<'_> {
                 let there = emitter.asm.label("there");
                 emitter.asm.jump_if(R0, JumpOp::Ne, 0, there);
                 emitter.no_such_key();
-                emitter.asm.jump(none).bind(there).load(Size::DW, R0, R0.at(0)).bind(none);
+                emitter
+                    .asm
+                    .jump(none)
+                    .bind(there)
+                    .load(Size::DW, R0, R0.at(0))
+                    .bind(none);
                 return;
             }
-            emitter.asm.jump_if(R0, JumpOp::Eq, 0, none).load(Size::DW, R0, R0.at(0)).bind(none);
+            emitter
+                .asm
+                .jump_if(R0, JumpOp::Eq, 0, none)
+                .load(Size::DW, R0, R0.at(0))
+                .bind(none);
         });
     }
 
@@ -83,7 +92,10 @@ impl Emitter<'_> {
         self.lookup(map, key);
         self.asm.jump_if(R0, JumpOp::Eq, 0, none);
         let saved = self.save();
-        let from = Place { base: Self::as_base(saved), off: 0 };
+        let from = Place {
+            base: Self::as_base(saved),
+            off: 0,
+        };
         let ty = self.value_type(map);
         self.convert_copy(&ty, from, to, place);
         self.release(saved);
@@ -132,7 +144,14 @@ impl Emitter<'_> {
         let (new, done) = (self.asm.label("new"), self.asm.label("set"));
         self.lookup(map, key);
         self.asm.jump_if(R0, JumpOp::Eq, 0, new);
-        self.load(place, &Ty::Int { size: 8, signed: false }, R1);
+        self.load(
+            place,
+            &Ty::Int {
+                size: 8,
+                signed: false,
+            },
+            R1,
+        );
         self.asm.store(Size::DW, R0.at(0), R1).jump(done).bind(new);
         self.update(map, key, place);
         self.asm.bind(done);
@@ -144,7 +163,10 @@ impl Emitter<'_> {
         self.address(key, R2);
         self.address(value, R3);
         self.load_map(map);
-        self.asm.mov(R4, 0).call(Helper::MAP_UPDATE_ELEM).jump_if(R0, JumpOp::Eq, 0, done);
+        self.asm
+            .mov(R4, 0)
+            .call(Helper::MAP_UPDATE_ELEM)
+            .jump_if(R0, JumpOp::Eq, 0, done);
         self.failed_update();
         self.asm.bind(done);
     }
@@ -155,7 +177,10 @@ impl Emitter<'_> {
         let key = self.key(map, key);
         self.find_or_make(map, key, done);
         // All CPUs share the value.
-        self.asm.constant(R1, by.cast_unsigned()).atomic(AtomicOp::Add, Width::W64, R0.at(0), R1).bind(done);
+        self.asm
+            .constant(R1, by.cast_unsigned())
+            .atomic(AtomicOp::Add, Width::W64, R0.at(0), R1)
+            .bind(done);
     }
 
     /// Sets r0 to the number before or after the step. No two CPUs get the same one if the kernel
@@ -167,9 +192,16 @@ impl Emitter<'_> {
             emitter.find_or_make(map, key, full);
             emitter.asm.constant(R1, by.cast_unsigned());
             if emitter.inputs.facts.kernel().exchange {
-                emitter.asm.atomic(AtomicOp::FetchAdd, Width::W64, R0.at(0), R1).mov(R0, R1);
+                emitter
+                    .asm
+                    .atomic(AtomicOp::FetchAdd, Width::W64, R0.at(0), R1)
+                    .mov(R0, R1);
             } else {
-                emitter.asm.load(Size::DW, R2, R0.at(0)).atomic(AtomicOp::Add, Width::W64, R0.at(0), R1).mov(R0, R2);
+                emitter
+                    .asm
+                    .load(Size::DW, R2, R0.at(0))
+                    .atomic(AtomicOp::Add, Width::W64, R0.at(0), R1)
+                    .mov(R0, R2);
             }
             emitter.asm.jump(done).bind(full).mov(R0, 0).bind(done);
             if !post {
@@ -187,7 +219,13 @@ impl Emitter<'_> {
             } else {
                 emitter.lookup(map, key);
             }
-            emitter.asm.mov(R1, R0).mov(R0, 0).jump_if(R1, JumpOp::Eq, 0, none).mov(R0, 1).bind(none);
+            emitter
+                .asm
+                .mov(R1, R0)
+                .mov(R0, 0)
+                .jump_if(R1, JumpOp::Eq, 0, none)
+                .mov(R0, 1)
+                .bind(none);
         });
     }
 
@@ -206,7 +244,11 @@ impl Emitter<'_> {
                 // The key table comes first, since a new key is inserted there last.
                 emitter.address(key, R2);
                 emitter.load_key_table(map);
-                emitter.asm.call(Helper::MAP_DELETE_ELEM).store(Size::DW, emitter.frame.at(known), R0);
+                emitter.asm.call(Helper::MAP_DELETE_ELEM).store(
+                    Size::DW,
+                    emitter.frame.at(known),
+                    R0,
+                );
             }
             emitter.address(key, R2);
             emitter.load_map(map);
@@ -215,12 +257,19 @@ impl Emitter<'_> {
                 emitter.asm.load(Size::DW, R0, emitter.frame.at(known));
             }
             emitter.asm.mov(R1, R0).mov(R0, 0);
-            emitter.asm.jump_if(R1, JumpOp::Ne, 0, gone).mov(R0, 1).bind(gone);
+            emitter
+                .asm
+                .jump_if(R1, JumpOp::Ne, 0, gone)
+                .mov(R0, 1)
+                .bind(gone);
         });
     }
 
     /// Returns the place that a register points to. Calls must preserve that register.
     pub(super) fn behind(reg: bpf_insn::Reg) -> Place {
-        Place { base: Base::Reg(reg), off: 0 }
+        Place {
+            base: Base::Reg(reg),
+            off: 0,
+        }
     }
 }

@@ -28,14 +28,24 @@ impl Emitter<'_> {
                 emitter.value_eq(&ty, a, b, differ);
             }
         });
-        self.asm.mov(R0, i32::from(!negate)).jump(done).bind(differ).mov(R0, i32::from(negate)).bind(done);
+        self.asm
+            .mov(R0, i32::from(!negate))
+            .jump(done)
+            .bind(differ)
+            .mov(R0, i32::from(negate))
+            .bind(done);
     }
 
     /// Sets r0 to 0 if the first `count` bytes of two strings are equal, else to 1.
     pub(super) fn strncmp(&mut self, left: &Expr, right: &Expr, count: u32) {
         let (differ, done) = (self.asm.label("differ"), self.asm.label("compared"));
         self.temporary(|emitter| emitter.text_eq(left, right, count, differ));
-        self.asm.mov(R0, 0).jump(done).bind(differ).mov(R0, 1).bind(done);
+        self.asm
+            .mov(R0, 0)
+            .jump(done)
+            .bind(differ)
+            .mov(R0, 1)
+            .bind(done);
     }
 
     /// Emits `memcmp(left, right, count)`: r0 is the difference of the first bytes that differ, 0
@@ -64,21 +74,52 @@ impl Emitter<'_> {
             } else {
                 emitter.before(left, &left.ty, right)
             };
-            let b =
-                if right.ty.is_scalar() { emitter.copied(right, &right.ty) } else { emitter.as_type(right, &right.ty) };
-            emitter.load(limit, &Ty::Int { size: 8, signed: false }, Reg::R5);
+            let b = if right.ty.is_scalar() {
+                emitter.copied(right, &right.ty)
+            } else {
+                emitter.as_type(right, &right.ty)
+            };
+            emitter.load(
+                limit,
+                &Ty::Int {
+                    size: 8,
+                    signed: false,
+                },
+                Reg::R5,
+            );
             emitter.address(a, R2);
             emitter.address(b, R3);
         });
-        self.asm.mov(Reg::R4, 0).bind(again).jump_if(Reg::R4, JumpOp::Ge, Reg::R5, same);
-        self.asm.load(Size::B, R0, R2.at(0)).load(Size::B, R1, R3.at(0)).jump_if(R0, JumpOp::Ne, R1, differ);
-        self.asm.add(R2, 1).add(R3, 1).add(Reg::R4, 1).jump_if(Reg::R4, JumpOp::Lt, most.cast_signed(), again);
-        self.asm.bind(same).mov(R0, 0).jump(done).bind(differ).sub(R0, R1).bind(done);
+        self.asm
+            .mov(Reg::R4, 0)
+            .bind(again)
+            .jump_if(Reg::R4, JumpOp::Ge, Reg::R5, same);
+        self.asm
+            .load(Size::B, R0, R2.at(0))
+            .load(Size::B, R1, R3.at(0))
+            .jump_if(R0, JumpOp::Ne, R1, differ);
+        self.asm.add(R2, 1).add(R3, 1).add(Reg::R4, 1).jump_if(
+            Reg::R4,
+            JumpOp::Lt,
+            most.cast_signed(),
+            again,
+        );
+        self.asm
+            .bind(same)
+            .mov(R0, 0)
+            .jump(done)
+            .bind(differ)
+            .sub(R0, R1)
+            .bind(done);
     }
 
     /// Returns a value's place, which computing `other` does not change.
     fn before(&mut self, ex: &Expr, ty: &Ty, other: &Expr) -> Place {
-        if other.is_complex() { self.copied(ex, ty) } else { self.as_type(ex, ty) }
+        if other.is_complex() {
+            self.copied(ex, ty)
+        } else {
+            self.as_type(ex, ty)
+        }
     }
 
     fn as_type(&mut self, ex: &Expr, ty: &Ty) -> Place {
@@ -102,7 +143,11 @@ impl Emitter<'_> {
     ///       then the longer one must end there
     /// ```
     fn text_eq(&mut self, left: &Expr, right: &Expr, count: u32, differ: Label) {
-        let (left, right) = if matches!(left.kind, ExprKind::Str(_)) { (right, left) } else { (left, right) };
+        let (left, right) = if matches!(left.kind, ExprKind::Str(_)) {
+            (right, left)
+        } else {
+            (left, right)
+        };
         if let ExprKind::Str(text) = &right.kind {
             let place = self.place_of(left);
             let mut text = text.clone();
@@ -121,12 +166,26 @@ impl Emitter<'_> {
             return;
         }
         // Our own strings are padded with zeros.
-        let (a, b) = (self.before(left, &left.ty, right), self.as_type(right, &right.ty));
+        let (a, b) = (
+            self.before(left, &left.ty, right),
+            self.as_type(right, &right.ty),
+        );
         let common = left.ty.size().min(right.ty.size()).min(count);
         self.memory_eq(a, b, common, differ);
-        let (longer, whole) = if left.ty.size() > right.ty.size() { (a, left) } else { (b, right) };
+        let (longer, whole) = if left.ty.size() > right.ty.size() {
+            (a, left)
+        } else {
+            (b, right)
+        };
         if common < count && common < whole.ty.size() {
-            self.load(longer.at(common), &Ty::Int { size: 1, signed: false }, R0);
+            self.load(
+                longer.at(common),
+                &Ty::Int {
+                    size: 1,
+                    signed: false,
+                },
+                R0,
+            );
             self.asm.jump_if(R0, JumpOp::Ne, 0, differ);
         }
     }
@@ -140,10 +199,20 @@ impl Emitter<'_> {
             let mut buffer = [0; 8];
             buffer[..size as usize].copy_from_slice(&text[at..at + size as usize]);
             let value = u64::from_ne_bytes(buffer);
-            self.load(place.at(at as u32), &Ty::Int { size: size as u8, signed: false }, R0);
+            self.load(
+                place.at(at as u32),
+                &Ty::Int {
+                    size: size as u8,
+                    signed: false,
+                },
+                R0,
+            );
             match i32::try_from(value.cast_signed()) {
                 Ok(small) => self.asm.jump_if(R0, JumpOp::Ne, small, differ),
-                Err(_) => self.asm.constant(R1, value).jump_if(R0, JumpOp::Ne, R1, differ),
+                Err(_) => self
+                    .asm
+                    .constant(R1, value)
+                    .jump_if(R0, JumpOp::Ne, R1, differ),
             };
             at += size as usize;
         }
@@ -154,7 +223,10 @@ impl Emitter<'_> {
     fn fixed(&mut self, place: Place) -> Place {
         if let Base::Slot(_) = place.base {
             self.address(Place { off: 0, ..place }, R2);
-            return Place { base: Base::Reg(R2), off: place.off };
+            return Place {
+                base: Base::Reg(R2),
+                off: place.off,
+            };
         }
         place
     }
@@ -170,7 +242,10 @@ impl Emitter<'_> {
         let mut at = 0;
         while at < size {
             let word = step(a, at, size - at).min(step(b, at, size - at));
-            let ty = Ty::Int { size: word as u8, signed: false };
+            let ty = Ty::Int {
+                size: word as u8,
+                signed: false,
+            };
             self.load_at(R2, at as i16, &ty, R0);
             self.load_at(R3, at as i16, &ty, R1);
             self.asm.jump_if(R0, JumpOp::Ne, R1, differ);
@@ -186,11 +261,22 @@ impl Emitter<'_> {
         self.address(a, R2);
         self.address(b, R3);
         self.asm.mov(Reg::R4, 0).bind(again);
-        self.asm.load(Size::DW, R0, R2.at(0)).load(Size::DW, R1, R3.at(0)).jump_if(R0, JumpOp::Ne, R1, differ);
-        self.asm.add(R2, 8).add(R3, 8).add(Reg::R4, 1).jump_if(Reg::R4, JumpOp::Lt, words.cast_signed(), again);
+        self.asm
+            .load(Size::DW, R0, R2.at(0))
+            .load(Size::DW, R1, R3.at(0))
+            .jump_if(R0, JumpOp::Ne, R1, differ);
+        self.asm.add(R2, 8).add(R3, 8).add(Reg::R4, 1).jump_if(
+            Reg::R4,
+            JumpOp::Lt,
+            words.cast_signed(),
+            again,
+        );
         let rest = size % 8;
         for at in 0..rest {
-            let byte = Ty::Int { size: 1, signed: false };
+            let byte = Ty::Int {
+                size: 1,
+                signed: false,
+            };
             self.load_at(R2, at as i16, &byte, R0);
             self.load_at(R3, at as i16, &byte, R1);
             self.asm.jump_if(R0, JumpOp::Ne, R1, differ);

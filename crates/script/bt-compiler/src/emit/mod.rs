@@ -166,7 +166,9 @@ pub(crate) enum EmitError {
     #[error(transparent)]
     Code(#[from] AsmError),
     /// Computation whose values do not fit on the stack.
-    #[error("this needs more than the {WHOLE_STACK} bytes of stack that the kernel gives a program")]
+    #[error(
+        "this needs more than the {WHOLE_STACK} bytes of stack that the kernel gives a program"
+    )]
     Stack(Span),
     /// Loops nested too deep.
     #[error("loops can be nested {} deep, and these are deeper", MAX_FRAMES - 1)]
@@ -214,7 +216,12 @@ pub(crate) fn emit(
         let (scratch, sleepable) = (emitter.scratch_most, emitter.sleepable);
         let code = emitter.asm.finish_optimized()?;
         let subs = referenced(&code, emitter.subs);
-        return Ok(Emitted { code, subs, scratch, sleepable });
+        return Ok(Emitted {
+            code,
+            subs,
+            scratch,
+            sleepable,
+        });
     }
 }
 
@@ -274,7 +281,9 @@ impl<'a> Emitter<'a> {
     fn program(&mut self) {
         self.asm.mov(R6, Reg::R1);
         if self.needs.callbacks {
-            self.asm.store(Size::DW, R10.at(CONTEXT), R6).store(Size::DW, R10.at(RETURNED), 0);
+            self.asm
+                .store(Size::DW, R10.at(CONTEXT), R6)
+                .store(Size::DW, R10.at(RETURNED), 0);
         }
         self.pid_filter();
         self.end_of_iteration();
@@ -304,7 +313,11 @@ impl<'a> Emitter<'a> {
         for var in &self.body.vars {
             let size = if var.ty.is_scalar() { 8 } else { var.ty.size() };
             // The first dozen or so numbers are on the stack; temporary values need the rest.
-            let place = if size <= 8 && self.used < STACK / 2 { self.stack(8) } else { self.scratch_mem(size) };
+            let place = if size <= 8 && self.used < STACK / 2 {
+                self.stack(8)
+            } else {
+                self.scratch_mem(size)
+            };
             if var.ty.is_scalar() {
                 // Only the program itself accesses this slot.
                 if place.base == Base::Frame && !self.needs.callbacks && !self.needs.addresses {
@@ -344,7 +357,10 @@ impl<'a> Emitter<'a> {
     fn stack(&mut self, size: u32) -> Place {
         self.used += size.next_multiple_of(8) as i32;
         self.check_stack();
-        Place { base: Base::Frame, off: -self.used }
+        Place {
+            base: Base::Frame,
+            off: -self.used,
+        }
     }
 
     /// Fails if the deepest callback has no room above the program's values.
@@ -366,12 +382,19 @@ impl<'a> Emitter<'a> {
         self.scratch_used = off.saturating_add(size.next_multiple_of(8));
         self.scratch_most = self.scratch_most.max(self.scratch_used);
         self.needed.large_scratch |= self.scratch_most > scratch::PER_CPU_MOST;
-        Place { base: Base::Slot(SCRATCH), off: i32::try_from(off).unwrap_or(i32::MAX) }
+        Place {
+            base: Base::Slot(SCRATCH),
+            off: i32::try_from(off).unwrap_or(i32::MAX),
+        }
     }
 
     /// Takes memory for a value.
     fn mem(&mut self, size: u32) -> Place {
-        if size <= ON_STACK && self.used + size as i32 <= STACK { self.stack(size) } else { self.scratch_mem(size) }
+        if size <= ON_STACK && self.used + size as i32 <= STACK {
+            self.stack(size)
+        } else {
+            self.scratch_mem(size)
+        }
     }
 
     /// Takes a slot of the frame; returns its offset.
@@ -437,14 +460,22 @@ impl<'a> Emitter<'a> {
 
     /// Returns the bytes that a value takes on its own, in whole words.
     fn room(ty: &Ty) -> u32 {
-        if ty.is_scalar() { 8 } else { ty.size().next_multiple_of(8) }
+        if ty.is_scalar() {
+            8
+        } else {
+            ty.size().next_multiple_of(8)
+        }
     }
 }
 
 /// Returns the callbacks still referred to. The code that would call the others was left out.
 fn referenced(code: &Code, mut subs: Vec<Sub>) -> Vec<Sub> {
     let names = |code: &Code| -> Vec<String> {
-        code.lines().iter().filter_map(|line| line.reference.as_ref()).map(|it| it.symbol().to_owned()).collect()
+        code.lines()
+            .iter()
+            .filter_map(|line| line.reference.as_ref())
+            .map(|it| it.symbol().to_owned())
+            .collect()
     };
     let mut wanted = names(code);
     let mut kept = Vec::new();

@@ -29,18 +29,25 @@ const INLINE: u32 = 64;
 
 impl Place {
     pub(super) fn at(self, offset: u32) -> Self {
-        Self { off: self.off.saturating_add_unsigned(offset), ..self }
+        Self {
+            off: self.off.saturating_add_unsigned(offset),
+            ..self
+        }
     }
 
     /// Returns a field of a structure at this place, by its [`offset!`](bpf_program::offset).
     pub(super) fn part(self, offset: i16) -> Self {
-        Self { off: self.off.saturating_add(i32::from(offset)), ..self }
+        Self {
+            off: self.off.saturating_add(i32::from(offset)),
+            ..self
+        }
     }
 }
 
 /// Returns the largest word that is aligned at both offsets and no longer than `left`.
 fn word(offsets: [i32; 2], left: u32) -> Size {
-    let aligned = |size: i32| offsets.iter().all(|off| off % size == 0) && left >= size.unsigned_abs();
+    let aligned =
+        |size: i32| offsets.iter().all(|off| off % size == 0) && left >= size.unsigned_abs();
     match () {
         () if aligned(8) => Size::DW,
         () if aligned(4) => Size::W,
@@ -145,7 +152,10 @@ impl Emitter<'_> {
             // A failed read fills its room with zeros (bpf_probe_read_kernel_common), and address 0
             // can't be read.
             self.address(place, R1);
-            self.asm.mov(R2, size.cast_signed()).mov(R3, 0).call(Helper::PROBE_READ_KERNEL);
+            self.asm
+                .mov(R2, size.cast_signed())
+                .mov(R3, 0)
+                .call(Helper::PROBE_READ_KERNEL);
             return;
         }
         let (base, off) = self.base(place, R1);
@@ -166,16 +176,23 @@ impl Emitter<'_> {
         if size > INLINE {
             self.address(to, R1);
             self.address(from, R3);
-            self.asm.mov(R2, size.cast_signed()).call(Helper::PROBE_READ_KERNEL);
+            self.asm
+                .mov(R2, size.cast_signed())
+                .call(Helper::PROBE_READ_KERNEL);
             return;
         }
         let (to, to_off) = self.base(to, R1);
         let (from, from_off) = self.base(from, R2);
         let mut at = 0;
         while at < size {
-            let (target, source) = (i32::from(to_off) + at as i32, i32::from(from_off) + at as i32);
+            let (target, source) = (
+                i32::from(to_off) + at as i32,
+                i32::from(from_off) + at as i32,
+            );
             let size = word([target, source], size - at);
-            self.asm.load(size, R0, from.at(source as i16)).store(size, to.at(target as i16), R0);
+            self.asm
+                .load(size, R0, from.at(source as i16))
+                .store(size, to.at(target as i16), R0);
             at += bytes(size);
         }
     }
@@ -205,7 +222,10 @@ impl Emitter<'_> {
             let value = u64::from_ne_bytes(buffer);
             match i32::try_from(value.cast_signed()) {
                 Ok(small) => self.asm.store(unit, base.at(here as i16), small),
-                Err(_) => self.asm.constant(R2, value).store(unit, base.at(here as i16), R2),
+                Err(_) => self
+                    .asm
+                    .constant(R2, value)
+                    .store(unit, base.at(here as i16), R2),
             };
             at += length;
         }

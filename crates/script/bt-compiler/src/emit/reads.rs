@@ -30,8 +30,14 @@ impl Emitter<'_> {
             return;
         }
         let (kernel, done) = (self.asm.label("kernel"), self.asm.label("read"));
-        self.asm.jump_if(R3, JumpOp::SLt, 0, kernel).call(helper(Space::User, text)).jump(done);
-        self.asm.bind(kernel).call(helper(Space::Kernel, text)).bind(done);
+        self.asm
+            .jump_if(R3, JumpOp::SLt, 0, kernel)
+            .call(helper(Space::User, text))
+            .jump(done);
+        self.asm
+            .bind(kernel)
+            .call(helper(Space::Kernel, text))
+            .bind(done);
     }
 
     /// Reads r2 bytes from the address in r3 to the address in r1. If they can't be read, the room
@@ -50,7 +56,13 @@ impl Emitter<'_> {
     }
 
     /// Sets r0 to the number at an address.
-    pub(super) fn load_foreign(&mut self, addr: &Expr, space: Space, ty: &Ty, bits: Option<BitAccess>) {
+    pub(super) fn load_foreign(
+        &mut self,
+        addr: &Expr,
+        space: Space,
+        ty: &Ty,
+        bits: Option<BitAccess>,
+    ) {
         self.temporary(|emitter| {
             let place = emitter.stack(8);
             let size = bits.map_or(ty.size(), |bits| bits.load_size);
@@ -62,7 +74,14 @@ impl Emitter<'_> {
             match bits {
                 None => emitter.load(place, ty, R0),
                 Some(bits) => {
-                    emitter.load(place, &Ty::Int { size: size as u8, signed: false }, R0);
+                    emitter.load(
+                        place,
+                        &Ty::Int {
+                            size: size as u8,
+                            signed: false,
+                        },
+                        R0,
+                    );
                     emitter.cut_bits(bits, ty.is_signed());
                 }
             }
@@ -77,7 +96,11 @@ impl Emitter<'_> {
             self.asm.lsh(R0, left.cast_signed());
         }
         if right > 0 {
-            self.asm.alu(if signed { AluOp::Arsh } else { AluOp::Rsh }, R0, right.cast_signed());
+            self.asm.alu(
+                if signed { AluOp::Arsh } else { AluOp::Rsh },
+                R0,
+                right.cast_signed(),
+            );
         }
     }
 
@@ -88,7 +111,10 @@ impl Emitter<'_> {
             match bits {
                 None => emitter.load(place, ty, R0),
                 Some(bits) => {
-                    let word = Ty::Int { size: bits.load_size as u8, signed: false };
+                    let word = Ty::Int {
+                        size: bits.load_size as u8,
+                        signed: false,
+                    };
                     emitter.load(place, &word, R0);
                     emitter.cut_bits(bits, ty.is_signed());
                 }
@@ -110,14 +136,20 @@ impl Emitter<'_> {
             let (size, whole) = (ty.size(), base.ty.size());
             emitter.scalar(index);
             let count = (whole / size.max(1)).cast_signed();
-            emitter.asm.jump_if(R0, JumpOp::Ge, count, none).mul(R0, size.cast_signed());
+            emitter
+                .asm
+                .jump_if(R0, JumpOp::Ge, count, none)
+                .mul(R0, size.cast_signed());
             if matches!(place.base, Base::Frame) {
                 // The verifier allows no load from an unknown offset on the stack.
                 emitter.address(place, R3);
                 let copy = emitter.stack(8);
                 emitter.asm.add(R3, R0);
                 emitter.address(copy, R1);
-                emitter.asm.mov(R2, size.cast_signed()).call(Helper::PROBE_READ_KERNEL);
+                emitter
+                    .asm
+                    .mov(R2, size.cast_signed())
+                    .call(Helper::PROBE_READ_KERNEL);
                 emitter.load(copy, ty, R0);
             } else {
                 emitter.address(place, R1);
@@ -133,7 +165,9 @@ impl Emitter<'_> {
     /// Sets r0 to the address in the record that a word of it refers to.
     pub(super) fn data_loc(&mut self, offset: u32, relative: bool) {
         let context = self.context_in(R1);
-        self.asm.load(Size::W, R0, context.at(offset as i16)).and(R0, 0xffff);
+        self.asm
+            .load(Size::W, R0, context.at(offset as i16))
+            .and(R0, 0xffff);
         if relative {
             self.asm.add(R0, offset.cast_signed() + 4);
         }
@@ -165,7 +199,11 @@ impl Emitter<'_> {
                     let lent = emitter.slot();
                     emitter.asm.store(Size::DW, frame.at(lent), R9).mov(R9, R0);
                     operand::store(&mut emitter.asm, R9, spec, slot, failed);
-                    emitter.asm.bind(failed).load(Size::DW, R9, frame.at(lent)).load(Size::DW, R0, slot);
+                    emitter
+                        .asm
+                        .bind(failed)
+                        .load(Size::DW, R9, frame.at(lent))
+                        .load(Size::DW, R0, slot);
                     return;
                 }
                 emitter.release(saved);

@@ -85,9 +85,18 @@ impl Emitter<'_> {
                 self.asm.xor(R0, -1);
             }
             ExprKind::Not(_) | ExprKind::MemEq { .. } => self.truth(ex),
-            ExprKind::Binary { op, left, right, signed } => self.binary(*op, left, right, *signed, ex),
+            ExprKind::Binary {
+                op,
+                left,
+                right,
+                signed,
+            } => self.binary(*op, left, right, *signed, ex),
             ExprKind::StrnCmp { left, right, count } => self.strncmp(left, right, *count),
-            ExprKind::Cond { cond, then, otherwise } => {
+            ExprKind::Cond {
+                cond,
+                then,
+                otherwise,
+            } => {
                 let (no, done) = (self.asm.label("else"), self.asm.label("chosen"));
                 self.jump_unless(cond, no);
                 self.temporary(|emitter| emitter.scalar(then));
@@ -114,11 +123,14 @@ impl Emitter<'_> {
                 emitter.load(place, &ex.ty, R0);
             }),
             ExprKind::Load { addr, space, bits } => self.load_foreign(addr, *space, &ex.ty, *bits),
-            ExprKind::Subobject { base, offset, bits } => self.subobject(base, *offset, *bits, &ex.ty),
+            ExprKind::Subobject { base, offset, bits } => {
+                self.subobject(base, *offset, *bits, &ex.ty);
+            }
             ExprKind::Index { index, count } => {
                 self.scalar(index);
                 let within = self.asm.label("within");
-                self.asm.jump_if(R0, JumpOp::Lt, count.cast_signed(), within);
+                self.asm
+                    .jump_if(R0, JumpOp::Lt, count.cast_signed(), within);
                 self.failed(FailureKind::OutOfBounds);
                 self.asm.bind(within);
             }
@@ -155,7 +167,10 @@ impl Emitter<'_> {
             ExprKind::Var(var) => {
                 let (place, ty) = (self.vars[*var], &self.body.vars[*var].ty);
                 // Variables take 8 bytes, regardless of their type.
-                let wide = Ty::Int { size: 8, signed: ty.is_signed() };
+                let wide = Ty::Int {
+                    size: 8,
+                    signed: ty.is_signed(),
+                };
                 self.load(place, &wide, to);
             }
             ExprKind::Ctx { offset, size } => {
@@ -164,7 +179,15 @@ impl Emitter<'_> {
                     return;
                 }
                 let context = self.context_in(to);
-                self.load_at(context, *offset as i16, &Ty::Int { size: *size, signed: ex.ty.is_signed() }, to);
+                self.load_at(
+                    context,
+                    *offset as i16,
+                    &Ty::Int {
+                        size: *size,
+                        signed: ex.ty.is_signed(),
+                    },
+                    to,
+                );
             }
             _ => self.impossible("an expression that one or two instructions can't load"),
         }
@@ -174,11 +197,17 @@ impl Emitter<'_> {
     pub(super) fn narrow_to(&mut self, from: &Ty, to: &Ty) {
         if *to == Ty::Bool && *from != Ty::Bool {
             let done = self.asm.label("bool");
-            self.asm.jump_if(R0, JumpOp::Eq, 0, done).mov(R0, 1).bind(done);
+            self.asm
+                .jump_if(R0, JumpOp::Eq, 0, done)
+                .mov(R0, 1)
+                .bind(done);
             return;
         }
         let (size, wide) = (to.size(), from.size());
-        if size >= 8 || (size >= wide && (from.is_signed() == to.is_signed() || !from.is_signed() && size > wide)) {
+        if size >= 8
+            || (size >= wide
+                && (from.is_signed() == to.is_signed() || !from.is_signed() && size > wide))
+        {
             return;
         }
         if to.is_signed() {
@@ -192,13 +221,23 @@ impl Emitter<'_> {
 
     /// Sets r0 to 1 if a condition holds, else to 0.
     fn truth(&mut self, ex: &Expr) {
-        if let ExprKind::MemEq { left, right, negate } = &ex.kind {
+        if let ExprKind::MemEq {
+            left,
+            right,
+            negate,
+        } = &ex.kind
+        {
             self.mem_eq(left, right, *negate);
             return;
         }
         let (no, done) = (self.asm.label("false"), self.asm.label("known"));
         self.jump_unless(ex, no);
-        self.asm.mov(R0, 1).jump(done).bind(no).mov(R0, 0).bind(done);
+        self.asm
+            .mov(R0, 1)
+            .jump(done)
+            .bind(no)
+            .mov(R0, 0)
+            .bind(done);
     }
 
     /// Sets r0 to the left number and r1 to the right one.
@@ -269,7 +308,9 @@ impl Emitter<'_> {
             let shift = matches!(op, BinaryOp::Shl | BinaryOp::Shr);
             if let Some(number) = small(right) {
                 emitter.scalar(left);
-                emitter.asm.alu(operation, R0, if shift { number & 63 } else { number });
+                emitter
+                    .asm
+                    .alu(operation, R0, if shift { number & 63 } else { number });
             } else {
                 let (left, right) = emitter.operands(left, right);
                 emitter.asm.alu(operation, left, right).mov(R0, left);
@@ -312,19 +353,36 @@ impl Emitter<'_> {
 
     /// Sets r0 to r0 / r1 or r0 % r1 with signs. Kernels before 6.6 have only unsigned division.
     fn signed_division(&mut self, op: AluOp) {
-        let (left, right, done) = (self.asm.label("left"), self.asm.label("right"), self.asm.label("divided"));
+        let (left, right, done) = (
+            self.asm.label("left"),
+            self.asm.label("right"),
+            self.asm.label("divided"),
+        );
         // r2 is 1 if the result is negative; a remainder has the dividend's sign.
-        self.asm.mov(R2, 0).jump_if(R0, JumpOp::SGe, 0, left).neg(R0).xor(R2, 1).bind(left);
+        self.asm
+            .mov(R2, 0)
+            .jump_if(R0, JumpOp::SGe, 0, left)
+            .neg(R0)
+            .xor(R2, 1)
+            .bind(left);
         self.asm.jump_if(R1, JumpOp::SGe, 0, right).neg(R1);
         if op == AluOp::Div {
             self.asm.xor(R2, 1);
         }
-        self.asm.bind(right).alu(op, R0, R1).jump_if(R2, JumpOp::Eq, 0, done).neg(R0).bind(done);
+        self.asm
+            .bind(right)
+            .alu(op, R0, R1)
+            .jump_if(R2, JumpOp::Eq, 0, done)
+            .neg(R0)
+            .bind(done);
     }
 
     fn step_var(&mut self, var: usize, by: i64, post: bool) {
         let (place, ty) = (self.vars[var], &self.body.vars[var].ty);
-        let wide = Ty::Int { size: 8, signed: ty.is_signed() };
+        let wide = Ty::Int {
+            size: 8,
+            signed: ty.is_signed(),
+        };
         self.load(place, &wide, R0);
         if post {
             self.asm.mov(R2, R0);
@@ -333,7 +391,10 @@ impl Emitter<'_> {
             Ok(by) => self.asm.add(R0, by),
             Err(_) => self.asm.constant(R1, by.cast_unsigned()).add(R0, R1),
         };
-        let int = Ty::Int { size: 8, signed: ty.is_signed() };
+        let int = Ty::Int {
+            size: 8,
+            signed: ty.is_signed(),
+        };
         self.narrow_to(&int, ty);
         self.store(place, Size::DW, R0);
         if post {
@@ -344,5 +405,6 @@ impl Emitter<'_> {
 
 /// Returns a constant that fits an instruction.
 fn small(ex: &Expr) -> Option<i32> {
-    ex.constant().and_then(|value| i32::try_from(value.cast_signed()).ok())
+    ex.constant()
+        .and_then(|value| i32::try_from(value.cast_signed()).ok())
 }

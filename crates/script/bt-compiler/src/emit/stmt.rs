@@ -23,16 +23,39 @@ impl Emitter<'_> {
         match stmt {
             Stmt::Expr(ex) => self.effect(ex),
             Stmt::SetVar { var, value } => self.set_var(*var, value),
-            Stmt::SetMap { map, key, value, span } => {
+            Stmt::SetMap {
+                map,
+                key,
+                value,
+                span,
+            } => {
                 self.within(*span, |emitter| emitter.set_map(*map, key, value));
             }
-            Stmt::Aggregate { map, key, args, span } => {
+            Stmt::Aggregate {
+                map,
+                key,
+                args,
+                span,
+            } => {
                 self.within(*span, |emitter| emitter.aggregate(*map, key, args.first()));
             }
-            Stmt::If { cond, then, otherwise } => self.branch(cond, then, otherwise),
-            Stmt::While { cond, body } => self.within(cond.span, |emitter| emitter.while_loop(cond, body)),
-            Stmt::Range { var, start, end, body } => {
-                self.within(end.span, |emitter| emitter.range_loop(*var, start, end, body));
+            Stmt::If {
+                cond,
+                then,
+                otherwise,
+            } => self.branch(cond, then, otherwise),
+            Stmt::While { cond, body } => {
+                self.within(cond.span, |emitter| emitter.while_loop(cond, body));
+            }
+            Stmt::Range {
+                var,
+                start,
+                end,
+                body,
+            } => {
+                self.within(end.span, |emitter| {
+                    emitter.range_loop(*var, start, end, body);
+                });
             }
             Stmt::EachKey { var, map, body } => self.map_loop(*var, *map, body),
             Stmt::Break => self.turn(true),
@@ -40,14 +63,21 @@ impl Emitter<'_> {
             Stmt::Return => self.leave(),
             Stmt::Event { action, args } => self.event(*action, args),
             Stmt::TracePipe { format, args } => self.trace_pipe(format, args),
-            Stmt::Join { action, argv, space } => self.join(*action, argv, *space),
+            Stmt::Join {
+                action,
+                argv,
+                space,
+            } => self.join(*action, argv, *space),
             Stmt::Unrolled(turns) => self.unrolled(turns),
         }
     }
 
     /// Sets the part of the script under which the following instructions are listed.
     pub(super) fn set_span(&mut self, ex: &Expr) {
-        self.asm.span(Some(SourceSpan { start: ex.span.start, end: ex.span.end }));
+        self.asm.span(Some(SourceSpan {
+            start: ex.span.start,
+            end: ex.span.end,
+        }));
     }
 
     /// Evaluates an expression for its side effects.
@@ -127,11 +157,21 @@ impl Emitter<'_> {
         use bt_lang::ast::BinaryOp;
         match &cond.kind {
             ExprKind::Not(inner) => self.temporary(|emitter| emitter.jump_if(inner, no)),
-            ExprKind::Binary { op: BinaryOp::LogAnd, left, right, .. } => {
+            ExprKind::Binary {
+                op: BinaryOp::LogAnd,
+                left,
+                right,
+                ..
+            } => {
                 self.jump_unless(left, no);
                 self.jump_unless(right, no);
             }
-            ExprKind::Binary { op: BinaryOp::LogOr, left, right, .. } => {
+            ExprKind::Binary {
+                op: BinaryOp::LogOr,
+                left,
+                right,
+                ..
+            } => {
                 let yes = self.asm.label("or");
                 self.jump_if(left, yes);
                 self.jump_unless(right, no);
@@ -196,7 +236,10 @@ impl Emitter<'_> {
         }
         self.returns = true;
         let frame = self.frame;
-        self.asm.store(Size::DW, frame.at(RETURNED), 1).mov(R0, 1).exit();
+        self.asm
+            .store(Size::DW, frame.at(RETURNED), 1)
+            .mov(R0, 1)
+            .exit();
     }
 
     /// Leaves the program if another process hit the probe and the kernel does not filter: see
@@ -217,7 +260,11 @@ impl Emitter<'_> {
         };
         let mine = self.asm.label("mine");
         self.asm.comment("only what was asked for");
-        let followed = self.tables.maps.iter().position(|map| map.name == process::FOLLOWED);
+        let followed = self
+            .tables
+            .maps
+            .iter()
+            .position(|map| map.name == process::FOLLOWED);
         // This slot is not freed for variables: helpers must not access a variable's slot.
         let place = self.stack(8);
         match (traced.inside, followed) {
@@ -229,7 +276,8 @@ impl Emitter<'_> {
             }
             (None, None) => {
                 self.asm.call(Helper::GET_CURRENT_PID_TGID).rsh(R0, 32);
-                self.asm.jump_if(R0, JumpOp::Eq, traced.pid.cast_signed(), mine);
+                self.asm
+                    .jump_if(R0, JumpOp::Eq, traced.pid.cast_signed(), mine);
             }
             (Some((namespace, pid)), _) => {
                 self.id_in(namespace, true, place);
@@ -242,10 +290,20 @@ impl Emitter<'_> {
 
 /// Returns a comparison's operands, and the jump to take if it does not hold.
 fn unless(cond: &Expr) -> Option<(&Expr, &Expr, JumpOp)> {
-    let ExprKind::Binary { op, left, right, signed } = &cond.kind else {
+    let ExprKind::Binary {
+        op,
+        left,
+        right,
+        signed,
+    } = &cond.kind
+    else {
         return None;
     };
-    Some((left, right, super::scalar::comparison(*op, *signed)?.negated()?))
+    Some((
+        left,
+        right,
+        super::scalar::comparison(*op, *signed)?.negated()?,
+    ))
 }
 
 /// Returns true if computing a value reads a variable. It must then not overwrite the variable

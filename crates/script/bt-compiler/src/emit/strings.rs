@@ -22,7 +22,10 @@ impl Emitter<'_> {
         };
         let room = to.size();
         let is_fixed = args.get(1).is_some_and(|limit| limit.constant().is_some());
-        let limit = args.get(1).filter(|_| !is_fixed).map(|limit| self.limit(limit, room));
+        let limit = args
+            .get(1)
+            .filter(|_| !is_fixed)
+            .map(|limit| self.limit(limit, room));
         self.scalar(addr);
         let addr = self.save();
         // Keys and comparisons include the bytes behind the NUL. A read of length 0 writes nothing.
@@ -31,7 +34,17 @@ impl Emitter<'_> {
         }
         // A string that the script itself shortens is not counted as cut.
         let is_longest = room >= self.inputs.config.max_strlen && !is_fixed;
-        self.read_text(&Foreign { addr, space, text: true, to: place, room, limit }, is_longest);
+        self.read_text(
+            &Foreign {
+                addr,
+                space,
+                text: true,
+                to: place,
+                room,
+                limit,
+            },
+            is_longest,
+        );
         self.release(addr);
     }
 
@@ -49,7 +62,14 @@ impl Emitter<'_> {
         }
         self.scalar(addr);
         let addr = self.save();
-        self.read_bytes(&Foreign { addr, space, text: false, to: place.at(DATA), room: *room, limit });
+        self.read_bytes(&Foreign {
+            addr,
+            space,
+            text: false,
+            to: place.at(DATA),
+            room: *room,
+            limit,
+        });
         self.release(addr);
     }
 
@@ -57,7 +77,14 @@ impl Emitter<'_> {
         let place = buffer.part(offset!(BufferHead, length));
         match limit {
             Some(limit) => {
-                self.load(limit, &Ty::Int { size: 8, signed: false }, R0);
+                self.load(
+                    limit,
+                    &Ty::Int {
+                        size: 8,
+                        signed: false,
+                    },
+                    R0,
+                );
                 self.store(place, Size::W, R0);
             }
             None => self.store(place, Size::W, room.cast_signed()),
@@ -90,12 +117,19 @@ impl Emitter<'_> {
             self.write_field(&value.ty, *space, to, place);
             return;
         }
-        let taken =
-            if matches!((to, &value.kind), (Ty::Buf(_), _) | (_, ExprKind::Str(_))) { 0 } else { value.ty.size() };
+        let taken = if matches!((to, &value.kind), (Ty::Buf(_), _) | (_, ExprKind::Str(_))) {
+            0
+        } else {
+            value.ty.size()
+        };
         self.pad(place, taken.min(to.size()), to.size());
         if let ExprKind::Str(text) = &value.kind {
             let length = (text.len() as u32).min(room);
-            let keep = if matches!(to, Ty::Str(_)) { length.min(room.saturating_sub(1)) } else { length };
+            let keep = if matches!(to, Ty::Str(_)) {
+                length.min(room.saturating_sub(1))
+            } else {
+                length
+            };
             self.literal(target, &text[..keep as usize], keep);
         } else {
             let size = value.ty.size().min(room);
@@ -105,7 +139,8 @@ impl Emitter<'_> {
             self.store_length(limit, room.min(value.ty.size()), place);
             return;
         }
-        if value.ty.size() >= room && room > 0 && !matches!(value.ty, Ty::Str(size) if size == room) {
+        if value.ty.size() >= room && room > 0 && !matches!(value.ty, Ty::Str(size) if size == room)
+        {
             self.store(target.at(room - 1), Size::B, 0);
         }
     }
@@ -124,7 +159,14 @@ impl Emitter<'_> {
         self.zero(place, room);
         self.address(copy, R0);
         let addr = self.save();
-        let from = Foreign { addr, space: Space::Kernel, text: true, to: place, room, limit: Some(limit) };
+        let from = Foreign {
+            addr,
+            space: Space::Kernel,
+            text: true,
+            to: place,
+            room,
+            limit: Some(limit),
+        };
         self.read_foreign(&from);
         self.release(addr);
     }
@@ -147,14 +189,22 @@ impl Emitter<'_> {
         self.zero(whole, size.next_multiple_of(8));
         self.address(copies[0], R3);
         self.address(whole, R1);
-        self.asm.mov(R2, most[0] + 1).call(Helper::PROBE_READ_KERNEL_STR);
+        self.asm
+            .mov(R2, most[0] + 1)
+            .call(Helper::PROBE_READ_KERNEL_STR);
         // The verifier must see a bound on the length, which includes a NUL.
         let small = self.asm.label("small");
-        self.asm.sub(R0, 1).jump_if(R0, JumpOp::Le, most[0], small).mov(R0, 0).bind(small);
+        self.asm
+            .sub(R0, 1)
+            .jump_if(R0, JumpOp::Le, most[0], small)
+            .mov(R0, 0)
+            .bind(small);
         self.address(whole, R1);
         self.asm.add(R1, R0);
         self.address(copies[1], R3);
-        self.asm.mov(R2, most[1] + 1).call(Helper::PROBE_READ_KERNEL_STR);
+        self.asm
+            .mov(R2, most[1] + 1)
+            .call(Helper::PROBE_READ_KERNEL_STR);
         let size = size.min(to.size());
         self.pad(place, size, to.size());
         self.copy(place, whole, size);
@@ -192,11 +242,30 @@ impl Emitter<'_> {
             emitter.scalar(addr);
             emitter.asm.mov(R1, R0);
             emitter.address(copy, R2);
-            emitter.load(limit, &Ty::Int { size: 8, signed: false }, R3);
-            emitter.asm.jump_if(R3, JumpOp::Eq, 0, yes).jump_if(R3, JumpOp::Gt, size.cast_signed(), yes);
+            emitter.load(
+                limit,
+                &Ty::Int {
+                    size: 8,
+                    signed: false,
+                },
+                R3,
+            );
+            emitter.asm.jump_if(R3, JumpOp::Eq, 0, yes).jump_if(
+                R3,
+                JumpOp::Gt,
+                size.cast_signed(),
+                yes,
+            );
         });
-        self.asm.call(Helper::PROBE_WRITE_USER).jump_if(R0, JumpOp::Eq, 0, yes);
-        self.asm.mov(R0, 0).jump(done).bind(yes).mov(R0, 1).bind(done);
+        self.asm
+            .call(Helper::PROBE_WRITE_USER)
+            .jump_if(R0, JumpOp::Eq, 0, yes);
+        self.asm
+            .mov(R0, 0)
+            .jump(done)
+            .bind(yes)
+            .mov(R0, 1)
+            .bind(done);
     }
 
     /// Sets r0 to the length of a string.
@@ -205,8 +274,18 @@ impl Emitter<'_> {
             let (again, done) = (emitter.asm.label("again"), emitter.asm.label("length"));
             let place = emitter.place_of(text);
             emitter.address(place, R2);
-            emitter.asm.mov(R0, 0).bind(again).load(Size::B, R1, R2.at(0)).jump_if(R1, JumpOp::Eq, 0, done);
-            emitter.asm.add(R2, 1).add(R0, 1).jump_if(R0, JumpOp::Lt, text.ty.size().cast_signed(), again).bind(done);
+            emitter
+                .asm
+                .mov(R0, 0)
+                .bind(again)
+                .load(Size::B, R1, R2.at(0))
+                .jump_if(R1, JumpOp::Eq, 0, done);
+            emitter
+                .asm
+                .add(R2, 1)
+                .add(R0, 1)
+                .jump_if(R0, JumpOp::Lt, text.ty.size().cast_signed(), again)
+                .bind(done);
         });
     }
 }

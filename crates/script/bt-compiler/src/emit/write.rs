@@ -33,7 +33,11 @@ impl Emitter<'_> {
             ExprKind::Error => self.impossible("an expression that was refused, and no diagnostic"),
             ExprKind::Str(text) => self.literal(place, text, to.size()),
             ExprKind::Tuple(items) => self.write_tuple(ex, items, to, place),
-            ExprKind::Cond { cond, then, otherwise } => {
+            ExprKind::Cond {
+                cond,
+                then,
+                otherwise,
+            } => {
                 let (no, done) = (self.asm.label("else"), self.asm.label("chosen"));
                 self.jump_unless(cond, no);
                 self.temporary(|emitter| emitter.write(then, to, place));
@@ -60,7 +64,11 @@ impl Emitter<'_> {
             ExprKind::Intrinsic(fun, args) => {
                 // Extra room at the destination does not change the number of bytes read.
                 let same_form = std::mem::discriminant(&ex.ty) == std::mem::discriminant(to);
-                let own = if same_form && ex.ty.size() <= to.size() { &ex.ty } else { to };
+                let own = if same_form && ex.ty.size() <= to.size() {
+                    &ex.ty
+                } else {
+                    to
+                };
                 self.pad(place, own.size(), to.size());
                 self.intrinsic_value(*fun, args, own, place);
             }
@@ -94,14 +102,24 @@ impl Emitter<'_> {
         let addr = self.save();
         let room = from.size().min(to.size());
         self.zero(place, to.size());
-        self.read_field(&Foreign { addr, space, text: true, to: place, room, limit: None });
+        self.read_field(&Foreign {
+            addr,
+            space,
+            text: true,
+            to: place,
+            room,
+            limit: None,
+        });
         self.release(addr);
         self.end_text(from, to, place);
     }
 
     fn write_scalar(&mut self, ex: &Expr, to: &Ty, place: Place) {
         let size = self.size_of(to.size());
-        if let Some(number) = ex.constant().and_then(|value| i32::try_from(value.cast_signed()).ok()) {
+        if let Some(number) = ex
+            .constant()
+            .and_then(|value| i32::try_from(value.cast_signed()).ok())
+        {
             self.store(place, size, number);
             return;
         }
@@ -144,7 +162,9 @@ impl Emitter<'_> {
                 None => parts.get(index),
             };
             match part {
-                Some((_, offset, ty)) => self.temporary(|emitter| emitter.write(item, ty, place.at(*offset))),
+                Some((_, offset, ty)) => {
+                    self.temporary(|emitter| emitter.write(item, ty, place.at(*offset)));
+                }
                 None => self.impossible("an element of a tuple that its type does not have"),
             }
         }
@@ -186,13 +206,17 @@ impl Emitter<'_> {
                         Some((_, source, source_ty)) => {
                             self.convert_copy(source_ty, from.at(*source), ty, place.at(*offset));
                         }
-                        None => self.impossible("an element of a tuple that the copied one does not have"),
+                        None => self
+                            .impossible("an element of a tuple that the copied one does not have"),
                     }
                 }
             }
             (Ty::Array { elem, count }, Ty::Array { elem: to_elem, .. }) if elem != to_elem => {
                 for index in 0..*count {
-                    let (source, target) = (from.at(index * elem.size()), place.at(index * to_elem.size()));
+                    let (source, target) = (
+                        from.at(index * elem.size()),
+                        place.at(index * to_elem.size()),
+                    );
                     self.convert_copy(elem, source, to_elem, target);
                 }
             }
@@ -218,11 +242,15 @@ impl Emitter<'_> {
         let (size, whole) = (to.size(), base.ty.size());
         self.scalar(index);
         let count = (whole / size.max(1)).cast_signed();
-        self.asm.jump_if(R0, JumpOp::Ge, count, none).mul(R0, size.cast_signed());
+        self.asm
+            .jump_if(R0, JumpOp::Ge, count, none)
+            .mul(R0, size.cast_signed());
         self.address(from, bpf_insn::Reg::R3);
         self.asm.add(bpf_insn::Reg::R3, R0);
         self.address(place, R1);
-        self.asm.mov(bpf_insn::Reg::R2, size.cast_signed()).call(bpf_insn::Helper::PROBE_READ_KERNEL);
+        self.asm
+            .mov(bpf_insn::Reg::R2, size.cast_signed())
+            .call(bpf_insn::Helper::PROBE_READ_KERNEL);
         self.asm.jump(done).bind(none);
         self.failed(FailureKind::OutOfBounds);
         self.zero(place, size);

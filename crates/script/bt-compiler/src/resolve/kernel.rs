@@ -26,13 +26,26 @@ pub(super) fn tracepoints(
         let event = format!("{category}:{name}");
         let full = format!("tracepoint:{event}");
         let mut context = context(resolver.inputs, ProbeKind::Tracepoint, &full);
-        let attach = Attach::Tracepoint { id: format.id, name: event };
+        let attach = Attach::Tracepoint {
+            id: format.id,
+            name: event,
+        };
         if used.args {
             context.args = Args::Record(format);
             // Pointer arguments of system calls point into the process.
-            context.space = if category == "syscalls" { Space::User } else { Space::Kernel };
+            context.space = if category == "syscalls" {
+                Space::User
+            } else {
+                Space::Kernel
+            };
         }
-        targets.push(Target { context, kind: ProgramKind::Tracepoint, btf: None, attach, name: full });
+        targets.push(Target {
+            context,
+            kind: ProgramKind::Tracepoint,
+            btf: None,
+            attach,
+            name: full,
+        });
     }
     Ok(targets)
 }
@@ -53,20 +66,45 @@ pub(super) fn raw_tracepoints(
         if used.args {
             resolver.types.load_kernel_types();
             if let Ok(Some(found)) = resolver.types.store.raw_tracepoint(&name) {
-                params =
-                    found.params.iter().map(|param| (param.name.unwrap_or_default().to_owned(), param.ty)).collect();
+                params = found
+                    .params
+                    .iter()
+                    .map(|param| (param.name.unwrap_or_default().to_owned(), param.ty))
+                    .collect();
             }
         }
-        context.args = Args::Words { params, returns: None };
+        context.args = Args::Words {
+            params,
+            returns: None,
+        };
         let attach = Attach::RawTracepoint { name };
-        targets.push(Target { context, kind: ProgramKind::RawTracepoint, btf: None, attach, name: full });
+        targets.push(Target {
+            context,
+            kind: ProgramKind::RawTracepoint,
+            btf: None,
+            attach,
+            name: full,
+        });
     }
     Ok(targets)
 }
 
-pub(super) fn kprobes(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) -> Result<Vec<Target>, NotFound> {
-    let PointForm::Function { target, function, offset, address, .. } = &point.form else {
-        return Err(refused("a kprobe needs a function", "as in kprobe:vfs_read"));
+pub(super) fn kprobes(
+    resolver: &mut Resolver<'_, '_>,
+    point: &AttachPoint,
+) -> Result<Vec<Target>, NotFound> {
+    let PointForm::Function {
+        target,
+        function,
+        offset,
+        address,
+        ..
+    } = &point.form
+    else {
+        return Err(refused(
+            "a kprobe needs a function",
+            "as in kprobe:vfs_read",
+        ));
     };
     let module = target.as_ref().map(|part| part.text.as_str());
     let returns = point.kind == ProbeKind::Kretprobe;
@@ -75,14 +113,30 @@ pub(super) fn kprobes(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) -> R
         context.args = if returns { Args::Return } else { Args::Call };
         context.space = Space::Kernel;
         context.function = Some(function.to_owned());
-        let attach = Attach::Kprobe { function: function.to_owned(), offset };
-        let kind = if returns { ProgramKind::KprobeReturn } else { ProgramKind::Kprobe };
-        Target { context, kind, btf: None, attach, name }
+        let attach = Attach::Kprobe {
+            function: function.to_owned(),
+            offset,
+        };
+        let kind = if returns {
+            ProgramKind::KprobeReturn
+        } else {
+            ProgramKind::Kprobe
+        };
+        Target {
+            context,
+            kind,
+            btf: None,
+            attach,
+            name,
+        }
     };
     let allows_unsafe = resolver.inputs.facts.allows_unsafe();
     let Some(function) = function else {
         let Some(address) = address.filter(|_| !returns) else {
-            return Err(refused("a kprobe needs a function", "as in kprobe:vfs_read"));
+            return Err(refused(
+                "a kprobe needs a function",
+                "as in kprobe:vfs_read",
+            ));
         };
         if !allows_unsafe {
             return Err(refused(
@@ -90,26 +144,43 @@ pub(super) fn kprobes(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) -> R
                 "name a function, and an offset: kprobe:vfs_read+4",
             ));
         }
-        return Ok(vec![kprobe(resolver.inputs, format!("kprobe:{address}"), "", address)]);
+        return Ok(vec![kprobe(
+            resolver.inputs,
+            format!("kprobe:{address}"),
+            "",
+            address,
+        )]);
     };
-    let names = resolver.inputs.facts.kernel_functions(module, &function.text).map_err(|missing| match module {
-        // The module was missing, not the function.
-        Some(module) if !missing.absent => {
-            let place = format!("{}:{module}:{}", point.kind.name(), function.text);
-            let message = format!("specified module {module} in probe {place} is not loaded: {}", missing.message);
-            NotFound { message, ..missing }
-        }
-        _ if !resolver.inputs.facts.has_kprobes() => {
-            // A better name would not help.
-            let message = format!("{}; and this kernel has no kprobes (CONFIG_KPROBES)", missing.message);
-            NotFound {
-                message,
-                hints: vec!["use a tracepoint: dptrace run -l 'tracepoint:*' lists them".to_owned()],
-                ..missing
+    let names = resolver
+        .inputs
+        .facts
+        .kernel_functions(module, &function.text)
+        .map_err(|missing| match module {
+            // The module was missing, not the function.
+            Some(module) if !missing.absent => {
+                let place = format!("{}:{module}:{}", point.kind.name(), function.text);
+                let message = format!(
+                    "specified module {module} in probe {place} is not loaded: {}",
+                    missing.message
+                );
+                NotFound { message, ..missing }
             }
-        }
-        _ => missing,
-    });
+            _ if !resolver.inputs.facts.has_kprobes() => {
+                // A better name would not help.
+                let message = format!(
+                    "{}; and this kernel has no kprobes (CONFIG_KPROBES)",
+                    missing.message
+                );
+                NotFound {
+                    message,
+                    hints: vec![
+                        "use a tracepoint: dptrace run -l 'tracepoint:*' lists them".to_owned(),
+                    ],
+                    ..missing
+                }
+            }
+            _ => missing,
+        });
     // The setting may say what to do without the probe; then it is not tried.
     let is_tried = allows_unsafe && resolver.inputs.config.missing_probes == MissingProbes::Error;
     let names = match names {
@@ -117,31 +188,68 @@ pub(super) fn kprobes(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) -> R
         Err(missing) if missing.absent && is_tried && !function.wildcard => {
             let place = point.raw.split_once(':').map_or("", |(_, place)| place);
             let name = format!("{}:{place}", point.kind.name());
-            let message = format!("no matches for {} {place}: {}", point.kind.name(), missing.message);
+            let message = format!(
+                "no matches for {} {place}: {}",
+                point.kind.name(),
+                missing.message
+            );
             let diagnostic = Diagnostic::warning(message, point.span);
-            resolver.diagnostics.keep(diagnostic.with_hint("it is tried nevertheless, because of --unsafe"));
+            resolver
+                .diagnostics
+                .keep(diagnostic.with_hint("it is tried nevertheless, because of --unsafe"));
             return Ok(vec![kprobe(resolver.inputs, name, &function.text, *offset)]);
         }
         names => names?,
     };
     let name = |function: &str| format!("{}:{function}", point.kind.name());
-    Ok(names.iter().map(|function| kprobe(resolver.inputs, name(function), function, *offset)).collect())
+    Ok(names
+        .iter()
+        .map(|function| kprobe(resolver.inputs, name(function), function, *offset))
+        .collect())
 }
 
-pub(super) fn fentries(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) -> Result<Vec<Target>, NotFound> {
-    let PointForm::Function { target, function: Some(function), .. } = &point.form else {
-        return Err(refused("this probe needs a function", "as in fentry:vfs_read"));
+pub(super) fn fentries(
+    resolver: &mut Resolver<'_, '_>,
+    point: &AttachPoint,
+) -> Result<Vec<Target>, NotFound> {
+    let PointForm::Function {
+        target,
+        function: Some(function),
+        ..
+    } = &point.form
+    else {
+        return Err(refused(
+            "this probe needs a function",
+            "as in fentry:vfs_read",
+        ));
     };
-    let module = target.as_ref().map(|part| part.text.as_str()).filter(|module| *module != "vmlinux");
-    let names = resolver.inputs.facts.kernel_functions(module, &function.text)?;
+    let module = target
+        .as_ref()
+        .map(|part| part.text.as_str())
+        .filter(|module| *module != "vmlinux");
+    let names = resolver
+        .inputs
+        .facts
+        .kernel_functions(module, &function.text)?;
     resolver.types.load_kernel_types();
-    let kind = if point.kind == ProbeKind::Fexit { ProgramKind::Fexit } else { ProgramKind::Fentry };
+    let kind = if point.kind == ProbeKind::Fexit {
+        ProgramKind::Fexit
+    } else {
+        ProgramKind::Fentry
+    };
     let mut targets = Vec::new();
     for function in names {
         let Some((params, returns, btf_id)) = typed(resolver.types, &function) else {
             let has_kprobes = resolver.inputs.facts.has_kprobes();
-            let hint = if has_kprobes { "use a kprobe" } else { "this kernel has no kprobes: use a tracepoint" };
-            return Err(refused(format!("the kernel has no type information for {function}"), hint));
+            let hint = if has_kprobes {
+                "use a kprobe"
+            } else {
+                "this kernel has no kprobes: use a tracepoint"
+            };
+            return Err(refused(
+                format!("the kernel has no type information for {function}"),
+                hint,
+            ));
         };
         let name = format!("{}:vmlinux:{function}", point.kind.name());
         let mut context = context(resolver.inputs, point.kind, &name);
@@ -149,8 +257,17 @@ pub(super) fn fentries(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) -> 
         context.args = Args::Words { params, returns };
         context.space = Space::Kernel;
         context.function = Some(function.clone());
-        let btf = Some(BtfTarget { name: function, btf_id });
-        targets.push(Target { context, kind, btf, attach: Attach::LoadedTarget, name });
+        let btf = Some(BtfTarget {
+            name: function,
+            btf_id,
+        });
+        targets.push(Target {
+            context,
+            kind,
+            btf,
+            attach: Attach::LoadedTarget,
+            name,
+        });
     }
     Ok(targets)
 }
@@ -175,24 +292,51 @@ pub(super) fn iterator(
     resolver.types.load_kernel_types();
     let name = format!("{ITERATOR}{object}");
     // Only an iterator's name also names a struct, the one that `ctx` points to.
-    let is_one = resolver.types.find_type(NameKind::Struct, &format!("{ITERATOR}_{object}")).is_some();
+    let is_one = resolver
+        .types
+        .find_type(NameKind::Struct, &format!("{ITERATOR}_{object}"))
+        .is_some();
     let Some((params, _, btf_id)) = typed(resolver.types, &name).filter(|_| is_one) else {
         let message = format!("the kernel has no iterator {object}");
         let hints = vec!["dptrace run -l 'iter:*' lists those that it has".to_owned()];
-        return Err(NotFound { message, absent: true, hints });
+        return Err(NotFound {
+            message,
+            absent: true,
+            hints,
+        });
     };
     let full = format!("iter:{object}");
     let mut context = context(resolver.inputs, ProbeKind::Iter, &full);
     let is_pointer = |ty: TypeRef| {
-        let kind = resolver.types.store.strip(ty).and_then(|ty| resolver.types.store.kind(ty));
+        let kind = resolver
+            .types
+            .store
+            .strip(ty)
+            .and_then(|ty| resolver.types.store.kind(ty));
         matches!(kind, Ok(TypeKind::Pointer { .. }))
     };
-    let objects = params.iter().enumerate().skip(1).filter(|(_, (_, ty))| is_pointer(*ty));
+    let objects = params
+        .iter()
+        .enumerate()
+        .skip(1)
+        .filter(|(_, (_, ty))| is_pointer(*ty));
     context.present = objects.map(|(index, _)| index as u32 * 8).collect();
-    context.args = Args::Words { params, returns: None };
+    context.args = Args::Words {
+        params,
+        returns: None,
+    };
     context.space = Space::Kernel;
-    let btf = Some(BtfTarget { name: object.to_owned(), btf_id });
-    Ok(vec![Target { context, kind: ProgramKind::Iterator, btf, attach: Attach::Iterator, name: full }])
+    let btf = Some(BtfTarget {
+        name: object.to_owned(),
+        btf_id,
+    });
+    Ok(vec![Target {
+        context,
+        kind: ProgramKind::Iterator,
+        btf,
+        attach: Attach::Iterator,
+        name: full,
+    }])
 }
 
 type Typed = (Vec<(String, TypeRef)>, TypeRef, u32);
@@ -200,9 +344,16 @@ type Typed = (Vec<(String, TypeRef)>, TypeRef, u32);
 /// Returns a kernel function's parameters, return type and BTF number.
 fn typed(types: &Types<'_>, function: &str) -> Option<Typed> {
     let source = types.kernel?;
-    types.store.find_in(source, NameKind::Func, function).ok()??;
+    types
+        .store
+        .find_in(source, NameKind::Func, function)
+        .ok()??;
     let found = types.store.function(source, function).ok()??;
-    let params = found.params.iter().map(|param| (param.name.unwrap_or_default().to_owned(), param.ty)).collect();
+    let params = found
+        .params
+        .iter()
+        .map(|param| (param.name.unwrap_or_default().to_owned(), param.ty))
+        .collect();
     let id = types.store.btf_id(found.ty)?.id;
     Some((params, found.returns, id))
 }

@@ -50,7 +50,8 @@ impl<'c, 'f> Resolver<'c, 'f> {
 
 /// Hint of a warning about a probe without any place, which the setting `missing_probes` leaves
 /// out.
-pub const NOTHING_LEFT: &str = "nothing is left of this probe: it is left out, and what only it would set is not set";
+pub const NOTHING_LEFT: &str =
+    "nothing is left of this probe: it is left out, and what only it would set is not set";
 /// Limit on the places of one probe, unless the script sets `max_probes`. A pattern that matches
 /// more is refused.
 const MAX_TARGETS: usize = 4096;
@@ -88,12 +89,26 @@ pub(crate) fn targets(
         }
         resolver.report_nothing_left(probe);
     }
-    let most = resolver.inputs.config.max_probes.map_or(MAX_TARGETS, |most| most as usize);
+    let most = resolver
+        .inputs
+        .config
+        .max_probes
+        .map_or(MAX_TARGETS, |most| most as usize);
     if found.len() > most {
-        let span = probe.points.first().map(|point| point.span).unwrap_or_default();
-        let message = format!("can't attach to {} probes: at most {most} are allowed", found.len());
+        let span = probe
+            .points
+            .first()
+            .map(|point| point.span)
+            .unwrap_or_default();
+        let message = format!(
+            "can't attach to {} probes: at most {most} are allowed",
+            found.len()
+        );
         let hint = "use a narrower pattern, or config = { max_probes = N }";
-        resolver.diagnostics.list().push(Diagnostic::error(message, span).with_hint(hint));
+        resolver
+            .diagnostics
+            .list()
+            .push(Diagnostic::error(message, span).with_hint(hint));
         found.clear();
     }
     found
@@ -104,10 +119,18 @@ pub(crate) fn targets(
 fn is_pattern(point: &AttachPoint) -> bool {
     let is = |part: &Option<Part>| part.as_ref().is_some_and(|part| part.wildcard);
     match &point.form {
-        PointForm::Function { target, function, .. } => is(target) || is(function),
-        PointForm::Usdt { target, provider, name } => is(target) || is(provider) || name.wildcard,
+        PointForm::Function {
+            target, function, ..
+        } => is(target) || is(function),
+        PointForm::Usdt {
+            target,
+            provider,
+            name,
+        } => is(target) || is(provider) || name.wildcard,
         PointForm::Event { category, name } => {
-            point.kind == ProbeKind::Rawtracepoint && category.is_none() || is(category) || name.wildcard
+            point.kind == ProbeKind::Rawtracepoint && category.is_none()
+                || is(category)
+                || name.wildcard
         }
         _ => false,
     }
@@ -129,7 +152,12 @@ fn forget(context: &mut Context, used: UsedBuiltins) {
         context.vaddr = None;
     }
     let asked = used.args || used.numbered || used.retval;
-    if !asked && matches!(context.args, Args::Usdt(_) | Args::Record(_) | Args::Words { .. }) {
+    if !asked
+        && matches!(
+            context.args,
+            Args::Usdt(_) | Args::Record(_) | Args::Words { .. }
+        )
+    {
         context.args = Args::None;
     }
 }
@@ -141,45 +169,107 @@ fn point_targets(
 ) -> Result<Vec<Target>, NotFound> {
     use ProbeKind as Kind;
     match (point.kind, &point.form) {
-        (Kind::Begin, _) => Ok(vec![own_program(resolver.inputs, point.kind, Attach::Begin, "begin".into())]),
-        (Kind::End, _) => Ok(vec![own_program(resolver.inputs, point.kind, Attach::End, "end".into())]),
-        (Kind::SelfEvent, PointForm::Own { name: Some(name), .. }) => {
+        (Kind::Begin, _) => Ok(vec![own_program(
+            resolver.inputs,
+            point.kind,
+            Attach::Begin,
+            "begin".into(),
+        )]),
+        (Kind::End, _) => Ok(vec![own_program(
+            resolver.inputs,
+            point.kind,
+            Attach::End,
+            "end".into(),
+        )]),
+        (
+            Kind::SelfEvent,
+            PointForm::Own {
+                name: Some(name), ..
+            },
+        ) => {
             let signal = bt_abi::signals::number(&name.text);
-            let signal =
-                signal.ok_or_else(|| refused(format!("{} is no signal", name.text), "as in self:signal:SIGUSR1"))?;
+            let signal = signal.ok_or_else(|| {
+                refused(
+                    format!("{} is no signal", name.text),
+                    "as in self:signal:SIGUSR1",
+                )
+            })?;
             let name = format!("self:signal:{}", name.text);
-            Ok(vec![own_program(resolver.inputs, point.kind, Attach::Signal { signal: signal as i32 }, name)])
+            Ok(vec![own_program(
+                resolver.inputs,
+                point.kind,
+                Attach::Signal {
+                    signal: signal as i32,
+                },
+                name,
+            )])
         }
         (Kind::Test | Kind::Bench, PointForm::Own { group, .. }) => {
             let name = format!("{}:{}", point.kind.name(), group.text);
-            let attach = Attach::Manual { name: group.text.clone(), is_test: point.kind == Kind::Test };
+            let attach = Attach::Manual {
+                name: group.text.clone(),
+                is_test: point.kind == Kind::Test,
+            };
             Ok(vec![own_program(resolver.inputs, point.kind, attach, name)])
         }
-        (Kind::Uprobe | Kind::Uretprobe, PointForm::Function { .. }) => user::functions(resolver, point),
-        (Kind::Uprobe, PointForm::Source { target, line }) => user::line(resolver, point, &target.text, line),
-        (Kind::Usdt, PointForm::Usdt { target, provider, name }) => {
-            user::usdt(resolver, target.as_ref(), provider.as_ref(), name)
+        (Kind::Uprobe | Kind::Uretprobe, PointForm::Function { .. }) => {
+            user::functions(resolver, point)
         }
-        (Kind::Tracepoint, PointForm::Event { category: Some(category), name }) => {
-            kernel::tracepoints(resolver, &category.text, &name.text, used)
+        (Kind::Uprobe, PointForm::Source { target, line }) => {
+            user::line(resolver, point, &target.text, line)
         }
-        (Kind::Rawtracepoint, PointForm::Event { category, name }) => {
-            kernel::raw_tracepoints(resolver, category.as_ref().map(|part| part.text.as_str()), &name.text, used)
+        (
+            Kind::Usdt,
+            PointForm::Usdt {
+                target,
+                provider,
+                name,
+            },
+        ) => user::usdt(resolver, target.as_ref(), provider.as_ref(), name),
+        (
+            Kind::Tracepoint,
+            PointForm::Event {
+                category: Some(category),
+                name,
+            },
+        ) => kernel::tracepoints(resolver, &category.text, &name.text, used),
+        (Kind::Rawtracepoint, PointForm::Event { category, name }) => kernel::raw_tracepoints(
+            resolver,
+            category.as_ref().map(|part| part.text.as_str()),
+            &name.text,
+            used,
+        ),
+        (Kind::Kprobe | Kind::Kretprobe, PointForm::Function { .. }) => {
+            kernel::kprobes(resolver, point)
         }
-        (Kind::Kprobe | Kind::Kretprobe, PointForm::Function { .. }) => kernel::kprobes(resolver, point),
-        (Kind::Fentry | Kind::Fexit, PointForm::Function { .. }) => kernel::fentries(resolver, point),
-        (Kind::Iter, PointForm::Iter { object, pin }) => kernel::iterator(resolver, &object.text, pin.as_ref()),
-        (Kind::Interval | Kind::Profile, PointForm::Timer { unit, count }) => {
-            timers::timer(resolver.inputs, point.kind, unit.as_ref().map(|unit| unit.text.as_str()), *count)
+        (Kind::Fentry | Kind::Fexit, PointForm::Function { .. }) => {
+            kernel::fentries(resolver, point)
         }
+        (Kind::Iter, PointForm::Iter { object, pin }) => {
+            kernel::iterator(resolver, &object.text, pin.as_ref())
+        }
+        (Kind::Interval | Kind::Profile, PointForm::Timer { unit, count }) => timers::timer(
+            resolver.inputs,
+            point.kind,
+            unit.as_ref().map(|unit| unit.text.as_str()),
+            *count,
+        ),
         (Kind::Software | Kind::Hardware, PointForm::Sample { event, period }) => {
             timers::counter(resolver.inputs, point.kind, &event.text, *period)
         }
-        (Kind::Watchpoint | Kind::Asyncwatchpoint, PointForm::Watch { place, length, mode }) => {
-            watch::watchpoint(resolver.inputs, &place.text, *length, &mode.text)
-        }
+        (
+            Kind::Watchpoint | Kind::Asyncwatchpoint,
+            PointForm::Watch {
+                place,
+                length,
+                mode,
+            },
+        ) => watch::watchpoint(resolver.inputs, &place.text, *length, &mode.text),
         (Kind::Pattern, _) => Err(refused(
-            format!("a pattern in place of the kind of probe is not supported: {}", point.provider.text),
+            format!(
+                "a pattern in place of the kind of probe is not supported: {}",
+                point.provider.text
+            ),
             "name the kind: uprobe, tracepoint, usdt",
         )),
         (kind, _) => {
@@ -191,7 +281,11 @@ fn point_targets(
 
 /// Builds the error for something that can't be done, with a replacement as its hint.
 pub(super) fn refused(message: impl Into<String>, hint: impl Into<String>) -> NotFound {
-    NotFound { message: message.into(), absent: false, hints: vec![hint.into()] }
+    NotFound {
+        message: message.into(),
+        absent: false,
+        hints: vec![hint.into()],
+    }
 }
 
 /// Builds a context without arguments.
@@ -212,7 +306,13 @@ pub(super) fn context(inputs: &Inputs<'_>, kind: ProbeKind, name: &str) -> Conte
 
 /// Builds the target of a program that we run ourselves.
 fn own_program(inputs: &Inputs<'_>, kind: ProbeKind, attach: Attach, name: String) -> Target {
-    Target { context: context(inputs, kind, &name), kind: ProgramKind::RawTracepoint, btf: None, attach, name }
+    Target {
+        context: context(inputs, kind, &name),
+        kind: ProgramKind::RawTracepoint,
+        btf: None,
+        attach,
+        name,
+    }
 }
 
 /// Suffixes that compilers add to functions derived from others, with other arguments (GCC:
@@ -225,35 +325,57 @@ impl Resolver<'_, '_> {
     fn warn_changed(&mut self, point: &AttachPoint, targets: &[Target], used: UsedBuiltins) {
         let by_call = matches!(
             point.kind,
-            ProbeKind::Uprobe | ProbeKind::Uretprobe | ProbeKind::Kprobe | ProbeKind::Kretprobe | ProbeKind::Fentry
+            ProbeKind::Uprobe
+                | ProbeKind::Uretprobe
+                | ProbeKind::Kprobe
+                | ProbeKind::Kretprobe
+                | ProbeKind::Fentry
         );
         if !by_call || !(used.args || used.numbered) {
             return;
         }
         let is_changed = |target: &&Target| CHANGED.iter().any(|part| target.name.contains(part));
-        let Some(first) = targets.iter().find(is_changed) else { return };
+        let Some(first) = targets.iter().find(is_changed) else {
+            return;
+        };
         let name = first.name.rsplit(':').next().unwrap_or_default();
         let others = match targets.iter().filter(is_changed).count() - 1 {
             0 => String::new(),
             others => format!(" (and {others} more)"),
         };
-        let message = format!("the compiler changed {name}{others}: its arguments need not be those of the source");
+        let message = format!(
+            "the compiler changed {name}{others}: its arguments need not be those of the source"
+        );
         let hint = "arguments can be missing, be others' values, or stand elsewhere: hold them against the disassembly";
-        self.diagnostics.keep(Diagnostic::warning(message, point.span).with_hint(hint));
+        self.diagnostics
+            .keep(Diagnostic::warning(message, point.span).with_hint(hint));
     }
 
     /// Adds to the last warning about a probe's places that none of them is left.
     fn report_nothing_left(&mut self, probe: &Probe) {
-        let is_of_probe = |it: &&mut Diagnostic| probe.points.iter().any(|point| point.span == it.span);
-        if let Some(last) = self.diagnostics.list().last_mut().filter(is_of_probe).filter(|it| !it.is_error()) {
+        let is_of_probe =
+            |it: &&mut Diagnostic| probe.points.iter().any(|point| point.span == it.span);
+        if let Some(last) = self
+            .diagnostics
+            .list()
+            .last_mut()
+            .filter(is_of_probe)
+            .filter(|it| !it.is_error())
+        {
             last.hints.push(NOTHING_LEFT.to_owned());
         }
     }
 
     /// Reports a missing probe: as an error, or as the setting `missing_probes` says.
     fn report_missing(&mut self, point: &AttachPoint, missing: NotFound) {
-        let user = matches!(point.kind, ProbeKind::Uprobe | ProbeKind::Uretprobe | ProbeKind::Usdt);
-        let kernel = matches!(point.kind, ProbeKind::Kprobe | ProbeKind::Kretprobe | ProbeKind::Tracepoint);
+        let user = matches!(
+            point.kind,
+            ProbeKind::Uprobe | ProbeKind::Uretprobe | ProbeKind::Usdt
+        );
+        let kernel = matches!(
+            point.kind,
+            ProbeKind::Kprobe | ProbeKind::Kretprobe | ProbeKind::Tracepoint
+        );
         let what = match (missing.absent, point.raw.split_once(':')) {
             (true, _) if is_pattern(point) => "probe has no valid attach points".to_owned(),
             (true, Some((_, place))) => format!("no matches for {} {place}", point.kind.name()),
@@ -265,7 +387,9 @@ impl Resolver<'_, '_> {
         };
         let diagnostic = match self.inputs.config.missing_probes {
             MissingProbes::Ignore if user || kernel => return,
-            MissingProbes::Warn if user || kernel => Diagnostic::warning(message(". Skipping"), point.span),
+            MissingProbes::Warn if user || kernel => {
+                Diagnostic::warning(message(". Skipping"), point.span)
+            }
             _ => Diagnostic::error(message(""), point.span),
         };
         *self.lacks_probes |= diagnostic.is_error();
@@ -274,7 +398,11 @@ impl Resolver<'_, '_> {
             let is_one_of = "BPFTRACE_MISSING_PROBES=warn in the environment";
             format!("to go on without it, as older versions of bpftrace do: {is_one_of}, or a config of the script's")
         });
-        let diagnostic = missing.hints.into_iter().chain(skip).fold(diagnostic, Diagnostic::with_hint);
+        let diagnostic = missing
+            .hints
+            .into_iter()
+            .chain(skip)
+            .fold(diagnostic, Diagnostic::with_hint);
         self.diagnostics.keep(diagnostic);
     }
 }

@@ -11,8 +11,13 @@ use bt_abi::{Attach, SampleRate};
 use uapi::perf::{TYPE_HARDWARE, TYPE_SOFTWARE};
 
 /// Units by name, in nanoseconds.
-const UNITS: [(&str, u64); 5] =
-    [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1), ("m", 60_000_000_000)];
+const UNITS: [(&str, u64); 5] = [
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("ns", 1),
+    ("m", 60_000_000_000),
+];
 
 /// Resolves `interval:s:1` and `profile:hz:99`.
 pub(super) fn timer(
@@ -22,10 +27,16 @@ pub(super) fn timer(
     count: u64,
 ) -> Result<Vec<Target>, NotFound> {
     if count == 0 {
-        return Err(refused(format!("{} needs a number above 0", kind.name()), "as in interval:s:1"));
+        return Err(refused(
+            format!("{} needs a number above 0", kind.name()),
+            "as in interval:s:1",
+        ));
     }
     let hertz = unit == Some("hz");
-    if let Some(most) = inputs.facts.most_samples().filter(|most| hertz && kind == ProbeKind::Profile && count > *most)
+    if let Some(most) = inputs
+        .facts
+        .most_samples()
+        .filter(|most| hertz && kind == ProbeKind::Profile && count > *most)
     {
         return Err(refused(
             format!("profile:hz:{count} is above the kernel's limit of {most} samples per second"),
@@ -35,9 +46,15 @@ pub(super) fn timer(
     let nanos = match unit {
         Some("hz") => (1_000_000_000 / count).max(1),
         Some(unit) => {
-            let size = UNITS.iter().find(|(known, _)| *known == unit).map(|(_, size)| *size);
+            let size = UNITS
+                .iter()
+                .find(|(known, _)| *known == unit)
+                .map(|(_, size)| *size);
             let size = size.ok_or_else(|| {
-                refused(format!("{unit} is an invalid unit for {}", kind.name()), "use hz, s, ms or us")
+                refused(
+                    format!("{unit} is an invalid unit for {}", kind.name()),
+                    "use hz, s, ms or us",
+                )
             })?;
             count.saturating_mul(size)
         }
@@ -49,10 +66,22 @@ pub(super) fn timer(
     };
     let attach = match kind {
         ProbeKind::Interval => Attach::Interval { nanos },
-        _ if hertz => Attach::Profile { every: SampleRate::Hertz(count), of: process::threads(inputs) },
-        _ => Attach::Profile { every: SampleRate::Nanos(nanos), of: process::threads(inputs) },
+        _ if hertz => Attach::Profile {
+            every: SampleRate::Hertz(count),
+            of: process::threads(inputs),
+        },
+        _ => Attach::Profile {
+            every: SampleRate::Nanos(nanos),
+            of: process::threads(inputs),
+        },
     };
-    Ok(vec![Target { context: context(inputs, kind, &name), kind: ProgramKind::PerfEvent, btf: None, attach, name }])
+    Ok(vec![Target {
+        context: context(inputs, kind, &name),
+        kind: ProgramKind::PerfEvent,
+        btf: None,
+        attach,
+        name,
+    }])
 }
 
 /// Event of perf: its names, its number in `linux/perf_event.h`, and its default sampling period.
@@ -94,8 +123,11 @@ pub(super) fn counter(
     event: &str,
     period: Option<u64>,
 ) -> Result<Vec<Target>, NotFound> {
-    let (table, number): (&[Event], u32) =
-        if kind == ProbeKind::Software { (&SOFTWARE, TYPE_SOFTWARE) } else { (&HARDWARE, TYPE_HARDWARE) };
+    let (table, number): (&[Event], u32) = if kind == ProbeKind::Software {
+        (&SOFTWARE, TYPE_SOFTWARE)
+    } else {
+        (&HARDWARE, TYPE_HARDWARE)
+    };
     let Some((_, config, usual)) = table.iter().find(|(names, ..)| names.contains(&event)) else {
         let known: Vec<&str> = table.iter().map(|(names, ..)| names[0]).collect();
         let near = bt_lang::nearest(event, known.iter().copied());
@@ -104,10 +136,24 @@ pub(super) fn counter(
         } else {
             format!("did you mean {}?", near.join(", "))
         };
-        return Err(refused(format!("{event} is not a {} probe", kind.name()), hint));
+        return Err(refused(
+            format!("{event} is not a {} probe", kind.name()),
+            hint,
+        ));
     };
     let period = period.unwrap_or(*usual).max(1);
     let name = format!("{}:{event}:{period}", kind.name());
-    let attach = Attach::Counter { kind: number, config: *config, period, of: process::threads(inputs) };
-    Ok(vec![Target { context: context(inputs, kind, &name), kind: ProgramKind::PerfEvent, btf: None, attach, name }])
+    let attach = Attach::Counter {
+        kind: number,
+        config: *config,
+        period,
+        of: process::threads(inputs),
+    };
+    Ok(vec![Target {
+        context: context(inputs, kind, &name),
+        kind: ProgramKind::PerfEvent,
+        btf: None,
+        attach,
+        name,
+    }])
 }

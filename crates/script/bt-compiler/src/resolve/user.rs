@@ -18,14 +18,28 @@ use bpf_program::{ProgramKind, UprobePlace};
 use bt_abi::Attach;
 
 /// Resolves `uprobe:file:function+offset`, `uprobe:file:0x1234`, and uretprobes.
-pub(super) fn functions(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) -> Result<Vec<Target>, NotFound> {
-    let PointForm::Function { target, lang, function, offset, address } = &point.form else {
+pub(super) fn functions(
+    resolver: &mut Resolver<'_, '_>,
+    point: &AttachPoint,
+) -> Result<Vec<Target>, NotFound> {
+    let PointForm::Function {
+        target,
+        lang,
+        function,
+        offset,
+        address,
+    } = &point.form
+    else {
         return Ok(Vec::new());
     };
     let target = target.as_ref().map(|part| part.text.as_str());
     let facts = resolver.inputs.facts;
     let returns = point.kind == ProbeKind::Uretprobe;
-    let aim = if returns { Aim::Return } else { Aim::Within(*offset) };
+    let aim = if returns {
+        Aim::Return
+    } else {
+        Aim::Within(*offset)
+    };
     let mut places = match (function, address) {
         (_, Some(address)) => vec![facts.address(target, *address, aim)?],
         (Some(function), None) => {
@@ -33,16 +47,25 @@ pub(super) fn functions(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) ->
             found.map_err(|missing| with_static_probes(missing, point, target))?
         }
         (None, None) => {
-            return Err(refused("a uprobe needs a function or an address", "as in uprobe:/bin/bash:readline"));
+            return Err(refused(
+                "a uprobe needs a function or an address",
+                "as in uprobe:/bin/bash:readline",
+            ));
         }
     };
     if returns && *offset != 0 {
-        return Err(refused("a uretprobe can't be put within a function", "leave the offset out, or use a uprobe"));
+        return Err(refused(
+            "a uretprobe can't be put within a function",
+            "leave the offset out, or use a uprobe",
+        ));
     }
     for place in &places {
         if *offset != 0 && place.size != 0 && *offset >= place.size {
             return Err(refused(
-                format!("offset outside the function bounds ('{}' size is {})", place.name, place.size),
+                format!(
+                    "offset outside the function bounds ('{}' size is {})",
+                    place.name, place.size
+                ),
                 "offsets are in bytes, from the function's first",
             ));
         }
@@ -51,21 +74,37 @@ pub(super) fn functions(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) ->
     if is_pattern(point) && places.iter().any(|place| place.at.is_ok()) {
         places.retain(|place| place.at.is_ok());
     }
-    let lang = lang.as_ref().map(|part| format!("{}:", part.text)).unwrap_or_default();
+    let lang = lang
+        .as_ref()
+        .map(|part| format!("{}:", part.text))
+        .unwrap_or_default();
     let by_name = address.is_none();
     let target = |place: FunctionPlace| {
         let at = verified(resolver, point, &place, *offset, by_name)?;
-        Ok(at_function(resolver.inputs, point.kind, (&place, at), *offset, &lang))
+        Ok(at_function(
+            resolver.inputs,
+            point.kind,
+            (&place, at),
+            *offset,
+            &lang,
+        ))
     };
     places.into_iter().map(target).collect()
 }
 
 /// Adds a hint that `u:` may be meant as a static probe, as in triggers of `kernel-delay`, whose
 /// provider is no file.
-fn with_static_probes(mut missing: NotFound, point: &AttachPoint, target: Option<&str>) -> NotFound {
-    let is_name = target.is_some_and(|target| !target.starts_with("__") && !target.contains(['/', '*', '?']));
+fn with_static_probes(
+    mut missing: NotFound,
+    point: &AttachPoint,
+    target: Option<&str>,
+) -> NotFound {
+    let is_name =
+        target.is_some_and(|target| !target.starts_with("__") && !target.contains(['/', '*', '?']));
     if point.kind == ProbeKind::Uprobe && is_name && !missing.absent {
-        missing.hints.push("a USDT probe is `usdt:FILE:PROVIDER:PROBE` (`U:`)".to_owned());
+        missing
+            .hints
+            .push("a USDT probe is `usdt:FILE:PROVIDER:PROBE` (`U:`)".to_owned());
     }
     missing
 }
@@ -90,23 +129,37 @@ fn verified(
                 Some(distance) => format!("{}+{distance}", place.name),
                 None => vaddr.to_string(),
             };
-            let (this, after) = (name(ElfVaddr(place.vaddr.saturating_add(offset))), after.map(name));
+            let (this, after) = (
+                name(ElfVaddr(place.vaddr.saturating_add(offset))),
+                after.map(name),
+            );
             let nearest = nearest_text(&name(before), after.as_deref());
             format!("no instruction begins at {this}: {nearest}")
         }
         fault => fault.to_string(),
     };
     if resolver.inputs.facts.allows_unsafe() {
-        let message = format!("{message}; a breakpoint there can end the process, or change what it computes");
-        resolver.diagnostics.keep(Diagnostic::warning(message, point.span));
-        return Ok(CodePlace::unverified(FileOffset(place.offset.saturating_add(offset))));
+        let message = format!(
+            "{message}; a breakpoint there can end the process, or change what it computes"
+        );
+        resolver
+            .diagnostics
+            .keep(Diagnostic::warning(message, point.span));
+        return Ok(CodePlace::unverified(FileOffset(
+            place.offset.saturating_add(offset),
+        )));
     }
     let instead = match fault {
-        PlaceFault::NoFunction { .. } => "name a function and an offset in it, or have the file's debug symbols here",
+        PlaceFault::NoFunction { .. } => {
+            "name a function and an offset in it, or have the file's debug symbols here"
+        }
         PlaceFault::NotEntry { .. } => "use a uprobe",
         _ => "a breakpoint there would change the code of every process that runs the file",
     };
-    Err(refused(message, format!("{instead}; --unsafe attaches all the same")))
+    Err(refused(
+        message,
+        format!("{instead}; --unsafe attaches all the same"),
+    ))
 }
 
 /// Resolves `uprobe:file@source.c:line:column`.
@@ -116,9 +169,19 @@ pub(super) fn line(
     target: &str,
     line: &SourceLine,
 ) -> Result<Vec<Target>, NotFound> {
-    let place = resolver.inputs.facts.source_line(target, &line.file.text, line.line, line.column)?;
-    let column = line.column.map(|column| format!(":{column}")).unwrap_or_default();
-    let name = format!("uprobe:{}@{}:{}{column}", place.shown, line.file.text, line.line);
+    let place =
+        resolver
+            .inputs
+            .facts
+            .source_line(target, &line.file.text, line.line, line.column)?;
+    let column = line
+        .column
+        .map(|column| format!(":{column}"))
+        .unwrap_or_default();
+    let name = format!(
+        "uprobe:{}@{}:{}{column}",
+        place.shown, line.file.text, line.line
+    );
     let code = verified(resolver, point, &place, 0, false)?;
     let mut at = at_function(resolver.inputs, ProbeKind::Uprobe, (&place, code), 0, "");
     at.context.name.clone_from(&name);
@@ -132,8 +195,17 @@ fn at_function(
     offset: u64,
     lang: &str,
 ) -> Target {
-    let behind = if offset == 0 { String::new() } else { format!("+{offset}") };
-    let name = format!("{}:{}:{lang}{}{behind}", kind.name(), place.shown, place.name);
+    let behind = if offset == 0 {
+        String::new()
+    } else {
+        format!("+{offset}")
+    };
+    let name = format!(
+        "{}:{}:{lang}{}{behind}",
+        kind.name(),
+        place.shown,
+        place.name
+    );
     let returns = kind == ProbeKind::Uretprobe;
     let mut context = context(inputs, kind, &name);
     context.function = Some(place.name.clone());
@@ -141,11 +213,28 @@ fn at_function(
     context.space = Space::User;
     context.path = Some(place.shown.clone());
     context.vaddr = Some(place.vaddr.saturating_add(offset));
-    let place_in_file = UprobePlace { at, semaphore: None, cookie: 0 };
-    let attach =
-        Attach::Uprobe { path: place.path.clone(), places: vec![place_in_file], pid: process::uprobe_pid(inputs) };
-    let kind = if returns { ProgramKind::UprobeReturn } else { ProgramKind::Uprobe };
-    Target { context, kind, btf: None, attach, name }
+    let place_in_file = UprobePlace {
+        at,
+        semaphore: None,
+        cookie: 0,
+    };
+    let attach = Attach::Uprobe {
+        path: place.path.clone(),
+        places: vec![place_in_file],
+        pid: process::uprobe_pid(inputs),
+    };
+    let kind = if returns {
+        ProgramKind::UprobeReturn
+    } else {
+        ProgramKind::Uprobe
+    };
+    Target {
+        context,
+        kind,
+        btf: None,
+        attach,
+        name,
+    }
 }
 
 /// Resolves `usdt:file:provider:name` to one program for each form in which places have their
@@ -158,7 +247,10 @@ pub(super) fn usdt(
 ) -> Result<Vec<Target>, NotFound> {
     let text = |part: Option<&Part>| part.map(|part| part.text.clone());
     let (target, provider) = (text(target), text(provider));
-    let found = resolver.inputs.facts.usdt(target.as_deref(), provider.as_deref(), &name.text)?;
+    let found = resolver
+        .inputs
+        .facts
+        .usdt(target.as_deref(), provider.as_deref(), &name.text)?;
     let mut targets = Vec::new();
     for probe in found {
         let name = format!("usdt:{}:{}:{}", probe.shown, probe.provider, probe.name);
@@ -166,7 +258,11 @@ pub(super) fn usdt(
         let mut numbers: HashMap<&[ArgSpec], usize> = HashMap::new();
         for place in &probe.places {
             let semaphore = place.semaphore.map(|semaphore| semaphore.offset.0);
-            let at = UprobePlace { at: place.at, semaphore, cookie: 0 };
+            let at = UprobePlace {
+                at: place.at,
+                semaphore,
+                cookie: 0,
+            };
             let known = groups.len();
             match *numbers.entry(&place.args).or_insert(known) {
                 number if number == known => groups.push((&place.args, vec![at])),
@@ -182,8 +278,18 @@ pub(super) fn usdt(
             if let [place] = probe.places.as_slice() {
                 context.vaddr = Some(place.vaddr.0);
             }
-            let attach = Attach::Uprobe { path: probe.path.clone(), places, pid: process::uprobe_pid(resolver.inputs) };
-            targets.push(Target { context, kind: ProgramKind::Uprobe, btf: None, attach, name: name.clone() });
+            let attach = Attach::Uprobe {
+                path: probe.path.clone(),
+                places,
+                pid: process::uprobe_pid(resolver.inputs),
+            };
+            targets.push(Target {
+                context,
+                kind: ProgramKind::Uprobe,
+                btf: None,
+                attach,
+                name: name.clone(),
+            });
         }
     }
     Ok(targets)

@@ -10,12 +10,21 @@ use bt_abi::Attach;
 use uapi::perf::{BREAKPOINT_EXECUTE, BREAKPOINT_READ, BREAKPOINT_WRITE};
 
 /// Accesses by letter, with their bits.
-const ACCESSES: [(char, u32); 3] = [('r', BREAKPOINT_READ), ('w', BREAKPOINT_WRITE), ('x', BREAKPOINT_EXECUTE)];
+const ACCESSES: [(char, u32); 3] = [
+    ('r', BREAKPOINT_READ),
+    ('w', BREAKPOINT_WRITE),
+    ('x', BREAKPOINT_EXECUTE),
+];
 /// Length of a breakpoint for execution, on any machine: the size of `long` (perf_event_open(2)).
 const EXECUTE_LENGTH: u64 = 8;
 
 /// Resolves `watchpoint:0x1234:8:rw`.
-pub(super) fn watchpoint(inputs: &Inputs<'_>, place: &str, length: u64, mode: &str) -> Result<Vec<Target>, NotFound> {
+pub(super) fn watchpoint(
+    inputs: &Inputs<'_>,
+    place: &str,
+    length: u64,
+    mode: &str,
+) -> Result<Vec<Target>, NotFound> {
     let address = address(inputs, place)?;
     let access = access(mode)?;
     if !matches!(length, 1 | 2 | 4 | 8) {
@@ -24,16 +33,35 @@ pub(super) fn watchpoint(inputs: &Inputs<'_>, place: &str, length: u64, mode: &s
             "the processor watches 1, 2, 4 or 8 bytes",
         ));
     }
-    if inputs.facts.traced().is_some_and(|traced| !traced.others.is_empty()) {
+    if inputs
+        .facts
+        .traced()
+        .is_some_and(|traced| !traced.others.is_empty())
+    {
         let hint = "each has its own memory: choose one with -p PID";
         return Err(refused("a watchpoint is for one process", hint));
     }
     let pid = inputs.facts.pid();
     let name = format!("watchpoint:{place}:{length}:{mode}");
-    let length = if access == BREAKPOINT_EXECUTE { EXECUTE_LENGTH } else { length };
-    let attach = Attach::Watchpoint { address, length, access, pid };
+    let length = if access == BREAKPOINT_EXECUTE {
+        EXECUTE_LENGTH
+    } else {
+        length
+    };
+    let attach = Attach::Watchpoint {
+        address,
+        length,
+        access,
+        pid,
+    };
     let context = context(inputs, ProbeKind::Watchpoint, &name);
-    Ok(vec![Target { context, kind: ProgramKind::PerfEvent, btf: None, attach, name }])
+    Ok(vec![Target {
+        context,
+        kind: ProgramKind::PerfEvent,
+        btf: None,
+        attach,
+        name,
+    }])
 }
 
 /// Parses an address, or finds a symbol of the kernel.
@@ -43,25 +71,43 @@ fn address(inputs: &Inputs<'_>, place: &str) -> Result<u64, NotFound> {
         None => place.parse().ok(),
     };
     if place.contains('+') {
-        let hint = "watch an address; a uprobe shows the argument: uprobe:FILE:FUNCTION { print(arg0); }";
-        return Err(refused("watchpoints at an argument of a function are not supported", hint));
+        let hint =
+            "watch an address; a uprobe shows the argument: uprobe:FILE:FUNCTION { print(arg0); }";
+        return Err(refused(
+            "watchpoints at an argument of a function are not supported",
+            hint,
+        ));
     }
-    number.or_else(|| inputs.facts.kernel_symbol(place)).ok_or_else(|| {
-        refused(format!("{place} is no address and no symbol of the kernel"), "as in watchpoint:0x10000000:8:w")
-    })
+    number
+        .or_else(|| inputs.facts.kernel_symbol(place))
+        .ok_or_else(|| {
+            refused(
+                format!("{place} is no address and no symbol of the kernel"),
+                "as in watchpoint:0x10000000:8:w",
+            )
+        })
 }
 
 fn access(mode: &str) -> Result<u32, NotFound> {
     let mut access = 0;
     for letter in mode.chars() {
-        let bit = ACCESSES.iter().find(|(known, _)| *known == letter).map_or(0, |(_, bit)| *bit);
+        let bit = ACCESSES
+            .iter()
+            .find(|(known, _)| *known == letter)
+            .map_or(0, |(_, bit)| *bit);
         if bit == 0 || access & bit != 0 {
-            return Err(refused(format!("invalid watchpoint mode: {mode}"), "some of r, w and x, each once"));
+            return Err(refused(
+                format!("invalid watchpoint mode: {mode}"),
+                "some of r, w and x, each once",
+            ));
         }
         access |= bit;
     }
     if access & BREAKPOINT_EXECUTE != 0 && access != BREAKPOINT_EXECUTE {
-        return Err(refused(format!("invalid watchpoint mode: {mode}"), "x stands by itself"));
+        return Err(refused(
+            format!("invalid watchpoint mode: {mode}"),
+            "x stands by itself",
+        ));
     }
     Ok(access)
 }
@@ -72,7 +118,14 @@ mod tests {
 
     #[test]
     fn modes() {
-        assert_eq!((access("rw").unwrap(), access("w").unwrap(), access("x").unwrap()), (3, 2, 4));
+        assert_eq!(
+            (
+                access("rw").unwrap(),
+                access("w").unwrap(),
+                access("x").unwrap()
+            ),
+            (3, 2, 4)
+        );
         assert!(access("rx").is_err() && access("ww").is_err() && access("q").is_err());
     }
 }

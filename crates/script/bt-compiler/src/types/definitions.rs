@@ -1,7 +1,9 @@
 //! The script's own structs, unions, enums, typedefs and constants.
 
 use bt_lang::Diagnostic;
-use bt_lang::ast::{self, CEnum, CField, CRecord, ExprKind, RecordKind, Span, TypeKind as AstKind, UnaryOp};
+use bt_lang::ast::{
+    self, CEnum, CField, CRecord, ExprKind, RecordKind, Span, TypeKind as AstKind, UnaryOp,
+};
 use typeinfo::{EnumDef, MemberDef, NameKind, RecordDef, TypeRef};
 
 use super::{Types, tag};
@@ -29,8 +31,17 @@ impl Definer<'_, '_> {
         for field in fields {
             members.push(self.member_def(field)?);
         }
-        let align = record.aligned.as_deref().and_then(|align| self.constant(align));
-        let def = RecordDef { union: record.kind == RecordKind::Union, name, members, packed: record.packed, align };
+        let align = record
+            .aligned
+            .as_deref()
+            .and_then(|align| self.constant(align));
+        let def = RecordDef {
+            union: record.kind == RecordKind::Union,
+            name,
+            members,
+            packed: record.packed,
+            align,
+        };
         self.define(record.span, |types| types.define_record(def))
     }
 
@@ -40,7 +51,12 @@ impl Definer<'_, '_> {
             Some(bits) => Some(u32::try_from(self.constant(bits)?).ok()?),
             None => None,
         };
-        Some(MemberDef { name: field.name.as_ref().map(|name| name.text.clone()), ty, bits, align: None })
+        Some(MemberDef {
+            name: field.name.as_ref().map(|name| name.text.clone()),
+            ty,
+            bits,
+            align: None,
+        })
     }
 
     pub(crate) fn define_enum(&mut self, def: &CEnum) -> Option<TypeRef> {
@@ -48,7 +64,12 @@ impl Definer<'_, '_> {
         for variant in &def.variants {
             if let Some(value) = &variant.value {
                 // Earlier constants of the same enum may be used.
-                let known = |name: &str| values.iter().find(|(known, _): &&(String, i64)| known == name).map(|v| v.1);
+                let known = |name: &str| {
+                    values
+                        .iter()
+                        .find(|(known, _): &&(String, i64)| known == name)
+                        .map(|v| v.1)
+                };
                 next = self.constant_with(value, &known)?.cast_signed();
                 unsigned |= next < 0 && !is_negative(value);
             }
@@ -56,7 +77,13 @@ impl Definer<'_, '_> {
             next = next.wrapping_add(1);
         }
         let name = def.name.as_ref().map(|name| name.text.clone());
-        self.define(def.span, |types| types.define_enum(EnumDef { name, values, unsigned }))
+        self.define(def.span, |types| {
+            types.define_enum(EnumDef {
+                name,
+                values,
+                unsigned,
+            })
+        })
     }
 
     pub(crate) fn define_typedef(&mut self, name: &ast::Name, ty: &ast::Type) {
@@ -74,7 +101,8 @@ impl Definer<'_, '_> {
         match define(&mut self.types.store) {
             Ok(done) => Some(done),
             Err(error) => {
-                self.diagnostics.keep(Diagnostic::error(error.to_string(), span));
+                self.diagnostics
+                    .keep(Diagnostic::error(error.to_string(), span));
                 None
             }
         }
@@ -116,8 +144,9 @@ impl Definer<'_, '_> {
         };
         if found.is_none() {
             self.diagnostics.keep(
-                Diagnostic::error("cannot resolve unknown type", ty.span)
-                    .with_hint("define it before it is used; types of the kernel come from its BTF"),
+                Diagnostic::error("cannot resolve unknown type", ty.span).with_hint(
+                    "define it before it is used; types of the kernel come from its BTF",
+                ),
             );
         }
         found
@@ -135,7 +164,11 @@ impl Definer<'_, '_> {
         self.constant_with(expr, &|_| None)
     }
 
-    fn constant_with(&mut self, expr: &ast::Expr, known: &dyn Fn(&str) -> Option<i64>) -> Option<u64> {
+    fn constant_with(
+        &mut self,
+        expr: &ast::Expr,
+        known: &dyn Fn(&str) -> Option<i64>,
+    ) -> Option<u64> {
         self.constant_within(expr, known, &mut { MAX_CONSTANT })
     }
 
@@ -147,7 +180,10 @@ impl Definer<'_, '_> {
         left: &mut u32,
     ) -> Option<u64> {
         let Some(fewer) = left.checked_sub(1) else {
-            self.diagnostics.keep(Diagnostic::error("this number is made of too many others, or of itself", expr.span));
+            self.diagnostics.keep(Diagnostic::error(
+                "this number is made of too many others, or of itself",
+                expr.span,
+            ));
             return None;
         };
         *left = fewer;
@@ -158,13 +194,21 @@ impl Definer<'_, '_> {
                 (None, Some(define)) => self.constant_within(&define, known, left),
                 (None, None) => {
                     let found = self.types.find_enumerator(name).map(|(_, value)| value);
-                    let constant = || headers::find(name).filter(|_| self.types.includes).map(|(_, value)| value);
+                    let constant = || {
+                        headers::find(name)
+                            .filter(|_| self.types.includes)
+                            .map(|(_, value)| value)
+                    };
                     found.or_else(constant).map(i64::cast_unsigned)
                 }
             },
             ExprKind::Positional(number) => {
                 let index = (*number as usize).checked_sub(1)?;
-                self.types.facts.params().get(index).and_then(|text| literals::number(text))
+                self.types
+                    .facts
+                    .params()
+                    .get(index)
+                    .and_then(|text| literals::number(text))
             }
             ExprKind::Unary { op, operand } => {
                 let value = self.constant_within(operand, known, left)?;
@@ -175,7 +219,12 @@ impl Definer<'_, '_> {
                     _ => None,
                 }
             }
-            ExprKind::Binary { op, left: one, right: other, .. } => {
+            ExprKind::Binary {
+                op,
+                left: one,
+                right: other,
+                ..
+            } => {
                 let one = self.constant_within(one, known, left)?;
                 fold::binary(*op, one, self.constant_within(other, known, left)?, true)
             }
@@ -183,12 +232,21 @@ impl Definer<'_, '_> {
             _ => None,
         };
         if value.is_none() {
-            self.diagnostics.keep(Diagnostic::error("a number that is known when compiling is wanted here", expr.span));
+            self.diagnostics.keep(Diagnostic::error(
+                "a number that is known when compiling is wanted here",
+                expr.span,
+            ));
         }
         value
     }
 }
 
 fn is_negative(expr: &ast::Expr) -> bool {
-    matches!(expr.kind, ExprKind::Unary { op: UnaryOp::Neg, .. })
+    matches!(
+        expr.kind,
+        ExprKind::Unary {
+            op: UnaryOp::Neg,
+            ..
+        }
+    )
 }

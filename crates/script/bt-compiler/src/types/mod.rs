@@ -84,7 +84,11 @@ impl Types<'_> {
             return;
         }
         self.kernel_asked = true;
-        if let Some(btf) = self.facts.kernel_btf().and_then(|bytes| Btf::parse(bytes).ok()) {
+        if let Some(btf) = self
+            .facts
+            .kernel_btf()
+            .and_then(|bytes| Btf::parse(bytes).ok())
+        {
             self.kernel = self.store.add_btf(btf).ok();
             self.cache.clear();
         }
@@ -118,7 +122,14 @@ impl Types<'_> {
             return *known;
         }
         // Each unknown name is a mistake, and the number of mistakes kept is limited to this.
-        if self.cache.enumerators.values().filter(|found| found.is_none()).count() >= MAX_DIAGNOSTICS {
+        if self
+            .cache
+            .enumerators
+            .values()
+            .filter(|found| found.is_none())
+            .count()
+            >= MAX_DIAGNOSTICS
+        {
             return None;
         }
         let found = self.store.find_enumerator(name).ok().flatten();
@@ -136,24 +147,53 @@ impl Types<'_> {
         };
         match found.kind {
             TypeKind::Void => Ty::Void,
-            TypeKind::Int { class: IntClass::Bool, .. } => Ty::Bool,
-            TypeKind::Int { size: size @ (1 | 2 | 4 | 8), signed, .. } => Ty::Int { size: size as u8, signed },
-            TypeKind::Float { size: size @ (4 | 8) } => Ty::Opaque(ValueType::Float { size: size as u8 }),
-            TypeKind::Int { size, .. } | TypeKind::Float { size } => {
-                Ty::Array { elem: Box::new(Ty::Int { size: 1, signed: false }), count: size }
-            }
-            TypeKind::Enum { size: size @ (1 | 2 | 4 | 8), signed } => {
-                Ty::Enum { ty: stripped, size: size as u8, signed }
-            }
+            TypeKind::Int {
+                class: IntClass::Bool,
+                ..
+            } => Ty::Bool,
+            TypeKind::Int {
+                size: size @ (1 | 2 | 4 | 8),
+                signed,
+                ..
+            } => Ty::Int {
+                size: size as u8,
+                signed,
+            },
+            TypeKind::Float {
+                size: size @ (4 | 8),
+            } => Ty::Opaque(ValueType::Float { size: size as u8 }),
+            TypeKind::Int { size, .. } | TypeKind::Float { size } => Ty::Array {
+                elem: Box::new(Ty::Int {
+                    size: 1,
+                    signed: false,
+                }),
+                count: size,
+            },
+            TypeKind::Enum {
+                size: size @ (1 | 2 | 4 | 8),
+                signed,
+            } => Ty::Enum {
+                ty: stripped,
+                size: size as u8,
+                signed,
+            },
             TypeKind::Enum { .. } | TypeKind::Forward { .. } => Ty::Unknown,
             TypeKind::Pointer { target, .. } => {
-                let space = if self.is_user(target) { Space::User } else { space };
+                let space = if self.is_user(target) {
+                    Space::User
+                } else {
+                    space
+                };
                 Ty::Ptr { to: target, space }
             }
-            TypeKind::Func { .. } => Ty::Ptr { to: TypeRef::VOID, space },
-            TypeKind::Struct { size } | TypeKind::Union { size } => {
-                Ty::C { ty: stripped, size: u32::try_from(size).unwrap_or(u32::MAX) }
-            }
+            TypeKind::Func { .. } => Ty::Ptr {
+                to: TypeRef::VOID,
+                space,
+            },
+            TypeKind::Struct { size } | TypeKind::Union { size } => Ty::C {
+                ty: stripped,
+                size: u32::try_from(size).unwrap_or(u32::MAX),
+            },
             TypeKind::Array { element, count } => self.array(element, count.unwrap_or(0), space),
             TypeKind::Typedef { .. } | TypeKind::Qualified { .. } => Ty::Unknown,
         }
@@ -163,10 +203,18 @@ impl Types<'_> {
         let Some(count) = Some(count).filter(|count| *count <= MAX_ARRAY) else {
             return Ty::Unknown;
         };
-        if let Ok(TypeKind::Int { class: IntClass::Char, size: 1, .. }) = self.store.kind(element) {
+        if let Ok(TypeKind::Int {
+            class: IntClass::Char,
+            size: 1,
+            ..
+        }) = self.store.kind(element)
+        {
             return Ty::Str(count as u32);
         }
-        Ty::Array { elem: Box::new(self.ty_in(element, space)), count: count as u32 }
+        Ty::Array {
+            elem: Box::new(self.ty_in(element, space)),
+            count: count as u32,
+        }
     }
 
     /// Returns true if the kernel's source marks a pointer's target as the process's (`__user`).
@@ -174,7 +222,13 @@ impl Types<'_> {
         let found = self.store.get(target);
         matches!(
             found.map(|found| (found.name, found.kind)),
-            Ok((Some("user"), TypeKind::Qualified { qualifier: typeinfo::Qualifier::Tag, .. }))
+            Ok((
+                Some("user"),
+                TypeKind::Qualified {
+                    qualifier: typeinfo::Qualifier::Tag,
+                    ..
+                }
+            ))
         )
     }
 }
@@ -190,10 +244,20 @@ pub(crate) fn tag(kind: RecordKind) -> Tag {
 
 impl Types<'_> {
     /// Returns a user function's parameters from its debug information.
-    pub(crate) fn user_params(&mut self, path: &str, function: &str) -> Option<Vec<(String, TypeRef)>> {
+    pub(crate) fn user_params(
+        &mut self,
+        path: &str,
+        function: &str,
+    ) -> Option<Vec<(String, TypeRef)>> {
         let source = self.load_debug(path)?;
         let found = self.store.function(source, function).ok().flatten()?;
-        Some(found.params.iter().map(|param| (param.name.unwrap_or_default().to_owned(), param.ty)).collect())
+        Some(
+            found
+                .params
+                .iter()
+                .map(|param| (param.name.unwrap_or_default().to_owned(), param.ty))
+                .collect(),
+        )
     }
 
     /// Reads a file's debug information, if it has not been read yet.
@@ -201,7 +265,9 @@ impl Types<'_> {
         if !self.debug_asked.iter().any(|(known, _)| known == path) {
             let source = self.facts.debug_elf(path).and_then(|elf| {
                 let sections = typeinfo::DwarfSections::from_elf(elf).ok()?;
-                self.store.add_dwarf(typeinfo::Dwarf::new(sections).ok()?).ok()
+                self.store
+                    .add_dwarf(typeinfo::Dwarf::new(sections).ok()?)
+                    .ok()
             });
             self.cache.clear();
             self.debug_asked.push((path.to_owned(), source));

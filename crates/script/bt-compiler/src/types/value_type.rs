@@ -22,21 +22,32 @@ impl Types<'_> {
 
     fn value_type_within(&self, ty: &Ty, depth: u32) -> ValueType {
         match ty {
-            Ty::Enum { ty, size, signed } => {
-                ValueType::Enum { size: *size, signed: *signed, names: self.enum_names(*ty) }
-            }
-            Ty::Array { elem, count } => {
-                ValueType::Array { element: Box::new(self.value_type_within(elem, depth)), count: *count }
-            }
+            Ty::Enum { ty, size, signed } => ValueType::Enum {
+                size: *size,
+                signed: *signed,
+                names: self.enum_names(*ty),
+            },
+            Ty::Array { elem, count } => ValueType::Array {
+                element: Box::new(self.value_type_within(elem, depth)),
+                count: *count,
+            },
             Ty::Tuple(_) | Ty::Record(_) => {
-                let kind = if matches!(ty, Ty::Tuple(_)) { LayoutKind::Tuple } else { LayoutKind::Record };
+                let kind = if matches!(ty, Ty::Tuple(_)) {
+                    LayoutKind::Tuple
+                } else {
+                    LayoutKind::Record
+                };
                 let fields = ty.parts().into_iter().map(|(name, offset, ty)| Field {
                     name: name.map(str::to_owned),
                     offset,
                     ty: self.value_type_within(ty, depth),
                     bits: None,
                 });
-                ValueType::Tuple(Arc::new(Layout { kind, size: ty.size(), fields: fields.collect() }))
+                ValueType::Tuple(Arc::new(Layout {
+                    kind,
+                    size: ty.size(),
+                    fields: fields.collect(),
+                }))
             }
             Ty::C { ty, size } => ValueType::Tuple(self.layout(*ty, *size, depth).0),
             _ => ty.in_memory().into_owned(),
@@ -46,9 +57,18 @@ impl Types<'_> {
     fn enum_names(&self, ty: TypeRef) -> Arc<EnumNames> {
         let mut known = self.enums.borrow_mut();
         let names = known.entry(ty).or_insert_with(|| {
-            let name = self.store.get(ty).ok().and_then(|ty| ty.name).unwrap_or_default().to_owned();
+            let name = self
+                .store
+                .get(ty)
+                .ok()
+                .and_then(|ty| ty.name)
+                .unwrap_or_default()
+                .to_owned();
             let values = self.store.enumerators(ty).unwrap_or_default();
-            let values = values.iter().map(|known| (known.value, known.name.to_owned())).collect();
+            let values = values
+                .iter()
+                .map(|known| (known.value, known.name.to_owned()))
+                .collect();
             Arc::new(EnumNames { name, values })
         });
         Arc::clone(names)
@@ -78,7 +98,12 @@ impl Types<'_> {
                 shown = shown.saturating_add(self.shown(&inner, depth - 1));
                 let inner = self.value_type_within(&inner, depth - 1);
                 if offset + u64::from(inner.size()) <= u64::from(size) {
-                    fields.push(Field { name: Some(name.to_owned()), offset: offset as u32, ty: inner, bits });
+                    fields.push(Field {
+                        name: Some(name.to_owned()),
+                        offset: offset as u32,
+                        ty: inner,
+                        bits,
+                    });
                 }
                 shown <= MAX_SHOWN
             });
@@ -86,7 +111,14 @@ impl Types<'_> {
         if shown > MAX_SHOWN {
             fields.clear();
         }
-        (Arc::new(Layout { kind: LayoutKind::Struct, size, fields }), shown.min(MAX_SHOWN))
+        (
+            Arc::new(Layout {
+                kind: LayoutKind::Struct,
+                size,
+                fields,
+            }),
+            shown.min(MAX_SHOWN),
+        )
     }
 
     /// Returns the number of values shown for one value of the type.

@@ -9,16 +9,25 @@ use bt_compiler::language::{Word, WordKind, words};
 /// them.
 const UPDATE: &str = "DPTRACE_UPDATE_DOCS";
 /// Line that the tables follow.
-const MARK: &str =
-    "<!-- From here on: made from the compiler's tables, by crates/script/bt-compiler/tests/it/language_doc.rs. -->\n";
+const MARK: &str = "<!-- From here on: made from the compiler's tables, by crates/script/bt-compiler/tests/it/language_doc.rs. -->\n";
 
 fn tables() -> String {
     let mut text = String::new();
     let kinds = [
         (WordKind::Builtin, "Builtins", "name", "what it is"),
         (WordKind::Function, "Functions", "form", "what it does"),
-        (WordKind::Aggregation, "What a map gathers", "form", "what it holds"),
-        (WordKind::Unsupported, "Functions that are refused", "name", "in its place"),
+        (
+            WordKind::Aggregation,
+            "What a map gathers",
+            "form",
+            "what it holds",
+        ),
+        (
+            WordKind::Unsupported,
+            "Functions that are refused",
+            "name",
+            "in its place",
+        ),
     ];
     for (kind, title, name, doc) in kinds {
         writeln!(text, "\n## {title}\n\n| {name} | {doc} |\n|---|---|").unwrap();
@@ -39,12 +48,18 @@ fn the_document_has_the_compilers_tables() {
         std::fs::write(&path, format!("{head}{MARK}{expected}")).unwrap();
         return;
     }
-    assert!(reported == expected, "docs/language.md is not what the tables say: {UPDATE}=1 cargo test -p bt-compiler");
+    assert!(
+        reported == expected,
+        "docs/language.md is not what the tables say: {UPDATE}=1 cargo test -p bt-compiler"
+    );
 }
 
 #[test]
 fn every_name_is_there_once() {
-    let mut names: Vec<_> = words().into_iter().map(|word| (word.kind, word.form)).collect();
+    let mut names: Vec<_> = words()
+        .into_iter()
+        .map(|word| (word.kind, word.form))
+        .collect();
     let all = names.len();
     names.sort_unstable();
     names.dedup();

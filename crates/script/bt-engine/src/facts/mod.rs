@@ -10,7 +10,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bpf_session::Features;
-use bt_compiler::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, TracedProcess, UsdtPlaces};
+use bt_compiler::{
+    ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, TracedProcess, UsdtPlaces,
+};
 use elf::Aim;
 use host::KernelSymbols;
 use kernel_text::tracefs::TracepointFormat;
@@ -47,7 +49,14 @@ impl Facts {
         let kernel = Kernel::new(options.traceable_functions.clone());
         let files = UserFiles::new(subject, options.debug_folders.clone(), observer);
         let (features, sleepable_forbidden) = (OnceCell::new(), Cell::new(false));
-        Self { kernel, files, features, options, sleepable_forbidden, start }
+        Self {
+            kernel,
+            files,
+            features,
+            options,
+            sleepable_forbidden,
+            start,
+        }
     }
 
     /// Returns the reason why no tracepoint could be looked up, if some were asked for and tracefs
@@ -76,15 +85,25 @@ impl Facts {
     /// Returns the target's processes; none for a command that waits.
     pub(crate) fn running(&self) -> Vec<u32> {
         let subject = self.files.subject();
-        if subject.child().is_some() { Vec::new() } else { subject.pids() }
+        if subject.child().is_some() {
+            Vec::new()
+        } else {
+            subject.pids()
+        }
     }
 
     /// Returns the features that links may use.
     pub(crate) fn features(&self) -> Features {
         // If nothing can be tried, loading reports the reason.
         *self.features.get_or_init(|| {
-            let all = kernel::known_features().unwrap_or_else(|| Features::detect().unwrap_or(Features::none()));
-            all.for_process(self.files.subject().pid().filter(|_| self.traced().is_none_or(|it| !it.is_set())))
+            let all = kernel::known_features()
+                .unwrap_or_else(|| Features::detect().unwrap_or(Features::none()));
+            all.for_process(
+                self.files
+                    .subject()
+                    .pid()
+                    .filter(|_| self.traced().is_none_or(|it| !it.is_set())),
+            )
         })
     }
 
@@ -126,15 +145,32 @@ impl TargetFacts for Facts {
         self.files.functions(target, function, cpp, aim)
     }
 
-    fn address(&self, target: Option<&str>, vaddr: u64, aim: Aim) -> Result<FunctionPlace, NotFound> {
+    fn address(
+        &self,
+        target: Option<&str>,
+        vaddr: u64,
+        aim: Aim,
+    ) -> Result<FunctionPlace, NotFound> {
         self.files.address(target, vaddr, aim)
     }
 
-    fn source_line(&self, target: &str, file: &str, line: u32, column: Option<u32>) -> Result<FunctionPlace, NotFound> {
-        self.files.source_line(target, &SourceLine { file, line, column })
+    fn source_line(
+        &self,
+        target: &str,
+        file: &str,
+        line: u32,
+        column: Option<u32>,
+    ) -> Result<FunctionPlace, NotFound> {
+        self.files
+            .source_line(target, &SourceLine { file, line, column })
     }
 
-    fn usdt(&self, target: Option<&str>, provider: Option<&str>, name: &str) -> Result<Vec<UsdtPlaces>, NotFound> {
+    fn usdt(
+        &self,
+        target: Option<&str>,
+        provider: Option<&str>,
+        name: &str,
+    ) -> Result<Vec<UsdtPlaces>, NotFound> {
         self.files.usdt(target, provider, name)
     }
 
@@ -159,7 +195,10 @@ impl TargetFacts for Facts {
     }
 
     fn kernel_symbol(&self, name: &str) -> Option<u64> {
-        self.kernel.symbols().get_or_init(|| KernelSymbols::read().unwrap_or_default()).address(name)
+        self.kernel
+            .symbols()
+            .get_or_init(|| KernelSymbols::read().unwrap_or_default())
+            .address(name)
     }
 
     fn user_symbol(&self, target: &str, name: &str) -> Option<(u64, u64)> {
@@ -176,11 +215,19 @@ impl TargetFacts for Facts {
 
     fn traced(&self) -> Option<TracedProcess> {
         // bpftrace's -c limits user probes only.
-        let is_limited = self.files.subject().child().is_none() || !self.options.command_limits_user_probes;
+        let is_limited =
+            self.files.subject().child().is_none() || !self.options.command_limits_user_probes;
         let pid = self.pid().filter(|_| is_limited)?;
-        let inside = self.pid_namespace().and_then(|_| host::proc::inside(host::Pid(pid)));
+        let inside = self
+            .pid_namespace()
+            .and_then(|_| host::proc::inside(host::Pid(pid)));
         let others = self.files.subject().pids().split_off(1);
-        Some(TracedProcess { pid, others, inside, follows_forks: self.options.follow_forks })
+        Some(TracedProcess {
+            pid,
+            others,
+            inside,
+            follows_forks: self.options.follow_forks,
+        })
     }
 
     fn params(&self) -> &[String] {
@@ -189,7 +236,12 @@ impl TargetFacts for Facts {
 
     fn environment(&self) -> Vec<ConfigFact> {
         let settings = self.options.settings.iter();
-        settings.map(|(name, value)| ConfigFact { name: name.clone(), value: value.clone() }).collect()
+        settings
+            .map(|(name, value)| ConfigFact {
+                name: name.clone(),
+                value: value.clone(),
+            })
+            .collect()
     }
 
     fn possible_cpus(&self) -> u32 {
@@ -201,7 +253,9 @@ impl TargetFacts for Facts {
     }
 
     fn most_samples(&self) -> Option<u64> {
-        host::system::setting("perf_event_max_sample_rate")?.try_into().ok()
+        host::system::setting("perf_event_max_sample_rate")?
+            .try_into()
+            .ok()
     }
 
     fn start_time(&self) -> u64 {
@@ -227,7 +281,11 @@ impl TargetFacts for Facts {
 
 /// Parses a pattern.
 fn pattern(text: &str) -> Result<NamePattern, NotFound> {
-    NamePattern::parse(text).map_err(|error| NotFound { message: error.to_string(), absent: false, hints: Vec::new() })
+    NamePattern::parse(text).map_err(|error| NotFound {
+        message: error.to_string(),
+        absent: false,
+        hints: Vec::new(),
+    })
 }
 
 /// Returns the error for a missing name of a group, with the nearest ones that exist.
@@ -238,14 +296,34 @@ fn missing_in_groups<'a>(
     known: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> NotFound {
     let near = nearest_in_groups(group, name, known, 3);
-    let hints = if near.is_empty() { Vec::new() } else { vec![format!("near: {}", near.join(", "))] };
-    NotFound { message, absent: true, hints }
+    let hints = if near.is_empty() {
+        Vec::new()
+    } else {
+        vec![format!("near: {}", near.join(", "))]
+    };
+    NotFound {
+        message,
+        absent: true,
+        hints,
+    }
 }
 
 /// Returns the error for a missing name, with the nearest ones that exist.
-fn missing<'a>(message: String, wanted: &str, known: impl IntoIterator<Item = &'a str>) -> NotFound {
+fn missing<'a>(
+    message: String,
+    wanted: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> NotFound {
     let plain = wanted.replace(['*', '?'], "");
     let near = nearest(&plain, known, 3);
-    let hints = if near.is_empty() { Vec::new() } else { vec![format!("near: {}", near.join(", "))] };
-    NotFound { message, absent: true, hints }
+    let hints = if near.is_empty() {
+        Vec::new()
+    } else {
+        vec![format!("near: {}", near.join(", "))]
+    };
+    NotFound {
+        message,
+        absent: true,
+        hints,
+    }
 }

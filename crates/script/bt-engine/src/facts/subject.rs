@@ -47,13 +47,21 @@ fn those_that_run(pids: &[u32]) -> Result<Vec<Process>, Error> {
             Err(error) => return Err(error.into()),
         }
     }
-    if processes.is_empty() { Err(Error::Ended { pids: pids.to_vec() }) } else { Ok(processes) }
+    if processes.is_empty() {
+        Err(Error::Ended {
+            pids: pids.to_vec(),
+        })
+    } else {
+        Ok(processes)
+    }
 }
 
 /// Returns the error if all processes have ended; `None` while one lives, or if there are none.
 pub(crate) fn all_ended(pids: &[u32]) -> Option<Error> {
     let has_ended = |pid: &u32| proc::start_of_living(Pid(*pid)).is_none();
-    (!pids.is_empty() && pids.iter().all(has_ended)).then(|| Error::Ended { pids: pids.to_vec() })
+    (!pids.is_empty() && pids.iter().all(has_ended)).then(|| Error::Ended {
+        pids: pids.to_vec(),
+    })
 }
 
 /// Returns the files of processes that may run the same ones, each held open: a process may end
@@ -78,7 +86,9 @@ fn files_of_several(processes: &[Process]) -> Vec<Vec<FilePlace>> {
                 place
             };
             // An ended process is not traced; others may have the same file.
-            let Some(place) = held_while_alive(process.pid(), place, known.len()) else { break };
+            let Some(place) = held_while_alive(process.pid(), place, known.len()) else {
+                break;
+            };
             paths.insert(place.path().to_owned());
             known.insert(file, place.clone());
             files.push(place);
@@ -91,7 +101,11 @@ fn files_of_several(processes: &[Process]) -> Vec<Vec<FilePlace>> {
 /// Returns the file, held open if it can be; `None` if the process has ended. `held` is the number
 /// of held files.
 fn held_while_alive(pid: Pid, place: FilePlace, held: usize) -> Option<FilePlace> {
-    match if held < MOST_HELD { place.hold().ok() } else { None } {
+    match if held < MOST_HELD {
+        place.hold().ok()
+    } else {
+        None
+    } {
         Some(place) => Some(place),
         // The reason why it can't be read is reported when it is read.
         None => proc::start_of_living(pid).map(|_| place),
@@ -115,12 +129,26 @@ impl Subject {
             Target::All => Ok((Self::All, None)),
             Target::Pid(pid) => Ok((Self::Processes(vec![Process::open(Pid(*pid))?]), None)),
             Target::Pids(pids) => Ok((Self::Processes(those_that_run(pids)?), None)),
-            Target::Command { program: name, arguments } => {
+            Target::Command {
+                program: name,
+                arguments,
+            } => {
                 let program = host::find_program(name);
-                let program = program.ok_or_else(|| Error::NoProgram { name: printable(name) })?;
+                let program = program.ok_or_else(|| Error::NoProgram {
+                    name: printable(name),
+                })?;
                 let held = HeldChild::spawn(program.as_os_str(), arguments);
-                let held = held.map_err(|source| Error::Start { name: printable(name), source })?;
-                Ok((Self::Command { program, pid: held.pid() }, Some(held)))
+                let held = held.map_err(|source| Error::Start {
+                    name: printable(name),
+                    source,
+                })?;
+                Ok((
+                    Self::Command {
+                        program,
+                        pid: held.pid(),
+                    },
+                    Some(held),
+                ))
             }
         }
     }
@@ -146,7 +174,11 @@ impl Subject {
             Self::All => Vec::new(),
             Self::Command { program, .. } => vec![vec![FilePlace::at(program)]],
             Self::Processes(processes) => match processes.as_slice() {
-                [process] => vec![std::iter::once(process.program()).chain(process.libraries()).collect()],
+                [process] => vec![
+                    std::iter::once(process.program())
+                        .chain(process.libraries())
+                        .collect(),
+                ],
                 several => files_of_several(several),
             },
         }

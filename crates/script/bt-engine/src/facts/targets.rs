@@ -23,13 +23,19 @@ pub(super) struct Targets {
 
 impl From<Vec<Found>> for Targets {
     fn from(files: Vec<Found>) -> Self {
-        Self { files, first_of: Vec::new() }
+        Self {
+            files,
+            first_of: Vec::new(),
+        }
     }
 }
 
 impl Targets {
     /// Looks into each file, once; errors count only if there is one file.
-    pub(super) fn each<T>(&self, mut look: impl FnMut(&Found) -> Result<Vec<T>, NotFound>) -> Result<Vec<T>, NotFound> {
+    pub(super) fn each<T>(
+        &self,
+        mut look: impl FnMut(&Found) -> Result<Vec<T>, NotFound>,
+    ) -> Result<Vec<T>, NotFound> {
         let mut all = Vec::new();
         let mut into = |found: &Found| -> Result<bool, NotFound> {
             match look(found) {
@@ -43,7 +49,9 @@ impl Targets {
             }
         };
         if self.first_of.is_empty() {
-            self.files.iter().try_for_each(|found| into(found).map(drop))?;
+            self.files
+                .iter()
+                .try_for_each(|found| into(found).map(drop))?;
         }
         let mut known: HashMap<&Path, bool> = HashMap::new();
         for files in &self.first_of {

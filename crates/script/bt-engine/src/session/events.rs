@@ -23,16 +23,28 @@ pub struct Events<'a> {
 
 impl<'a> Events<'a> {
     pub(super) fn due(session: &'a mut Session) -> Self {
-        Self { session, only_due: true, looks_at_end: false }
+        Self {
+            session,
+            only_due: true,
+            looks_at_end: false,
+        }
     }
 
     pub(super) fn all(session: &'a mut Session) -> Self {
-        Self { session, only_due: false, looks_at_end: false }
+        Self {
+            session,
+            only_due: false,
+            looks_at_end: false,
+        }
     }
 
     /// Returns the last events of a session.
     pub(super) fn last(session: &'a mut Session) -> Self {
-        Self { session, only_due: false, looks_at_end: true }
+        Self {
+            session,
+            only_due: false,
+            looks_at_end: true,
+        }
     }
 
     /// Drops the remaining events; returns their number.
@@ -46,7 +58,11 @@ impl<'a> Events<'a> {
 }
 
 fn pop(session: &mut Session, only_due: bool) -> Option<DecodedEvent> {
-    if only_due { session.order.pop() } else { session.order.pop_any() }
+    if only_due {
+        session.order.pop()
+    } else {
+        session.order.pop_any()
+    }
 }
 
 impl Iterator for Events<'_> {
@@ -83,7 +99,9 @@ impl Session {
 
     /// Keeps the first error about data of a wrong form, for the next call that can fail.
     pub(super) fn keep<T>(&mut self, result: Result<T, WrongSize>) -> Option<T> {
-        result.map_err(|error| self.wrong.get_or_insert(error).clone()).ok()
+        result
+            .map_err(|error| self.wrong.get_or_insert(error).clone())
+            .ok()
     }
 
     /// Returns the event for the caller; `None` for actions that are done here.
@@ -107,11 +125,19 @@ impl Session {
                 self.keep(printed)?
             }
             ActionKind::Clear { map } => {
-                self.script.maps.get(*map).into_iter().for_each(|map| maps::clear(&self.bpf, map));
+                self.script
+                    .maps
+                    .get(*map)
+                    .into_iter()
+                    .for_each(|map| maps::clear(&self.bpf, map));
                 return None;
             }
             ActionKind::Zero { map } => {
-                self.script.maps.get(*map).into_iter().for_each(|map| maps::zero(&self.bpf, map));
+                self.script
+                    .maps
+                    .get(*map)
+                    .into_iter()
+                    .for_each(|map| maps::zero(&self.bpf, map));
                 return None;
             }
             ActionKind::Exit => {
@@ -125,9 +151,19 @@ impl Session {
             }
             ActionKind::Join { delimiter } => Event::Join(joined(values, delimiter)),
             ActionKind::Cat { format } => {
-                let setting = self.script.config.others.iter().find(|(name, _)| name == "max_cat_bytes");
-                let limit = setting.and_then(|(_, value)| value.parse().ok()).unwrap_or(MAX_CAT);
-                Event::Cat { path: printf::format(format, values), limit }
+                let setting = self
+                    .script
+                    .config
+                    .others
+                    .iter()
+                    .find(|(name, _)| name == "max_cat_bytes");
+                let limit = setting
+                    .and_then(|(_, value)| value.parse().ok())
+                    .unwrap_or(MAX_CAT);
+                Event::Cat {
+                    path: printf::format(format, values),
+                    limit,
+                }
             }
             ActionKind::System { format } => Event::System(printf::format(format, values)),
         })
@@ -139,12 +175,20 @@ impl Session {
 
     fn printed_map(&self, map: usize, values: &[Value]) -> Option<Result<Table, WrongSize>> {
         let map = self.script.maps.get(map)?;
-        let args = PrintArgs { top: number(values.first()) as u64, div: number(values.get(1)) as u64 };
+        let args = PrintArgs {
+            top: number(values.first()) as u64,
+            div: number(values.get(1)) as u64,
+        };
         let elements = maps::elements(&self.bpf, map, &*self.observer);
         Some(Table::printed(map, &elements, args, &self.decoder()))
     }
 
-    fn printed_element(&self, map: usize, event: &DecodedEvent, action: &Action) -> Option<Result<Event, WrongSize>> {
+    fn printed_element(
+        &self,
+        map: usize,
+        event: &DecodedEvent,
+        action: &Action,
+    ) -> Option<Result<Event, WrongSize>> {
         if let Some(value) = event.values.get(1) {
             return Some(Ok(Event::Value(value.clone())));
         }

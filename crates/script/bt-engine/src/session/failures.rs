@@ -51,7 +51,10 @@ impl RuntimeFailure {
 
 impl Display for RuntimeFailure {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let of_helper = || self.helper().and_then(|helper| helper_words(helper, self.code));
+        let of_helper = || {
+            self.helper()
+                .and_then(|helper| helper_words(helper, self.code))
+        };
         f.write_str(words(self.kind).or_else(of_helper).unwrap_or(&self.error))
     }
 }
@@ -82,7 +85,12 @@ impl Failures {
     pub(super) fn new(script: &Script) -> Self {
         let places = script.failures.clone();
         let counts = vec![0; places.len()];
-        Self { places, counts, last_read: Instant::now(), new: VecDeque::new() }
+        Self {
+            places,
+            counts,
+            last_read: Instant::now(),
+            new: VecDeque::new(),
+        }
     }
 
     /// Returns true if they were last read a while ago.
@@ -96,29 +104,53 @@ impl Failures {
     }
 
     /// Reads the counts. Failures that are only counted, such as cut strings, are not handed out.
-    pub(super) fn look(&mut self, session: &bpf_session::Session, machine: &Machine) -> Result<(), WrongSize> {
+    pub(super) fn look(
+        &mut self,
+        session: &bpf_session::Session,
+        machine: &Machine,
+    ) -> Result<(), WrongSize> {
         self.last_read = Instant::now();
         if self.counts.is_empty() {
             return Ok(());
         }
         let first = ArrayIndex::default().to_ne_bytes();
-        let counted = session.map(FAILURES).and_then(|map| map.lookup(&first).ok().flatten());
-        let slots: Vec<FailureSlot> = read_values(FAILURES, counted.as_deref().unwrap_or_default())?;
+        let counted = session
+            .map(FAILURES)
+            .and_then(|map| map.lookup(&first).ok().flatten());
+        let slots: Vec<FailureSlot> =
+            read_values(FAILURES, counted.as_deref().unwrap_or_default())?;
         for ((failure, before), slot) in self.places.iter().zip(&mut self.counts).zip(slots) {
             let FailureSlot { count, error: code } = slot;
             let is_first = std::mem::replace(before, count) == 0 && count > 0;
-            if is_first && !matches!(failure.kind, FailureKind::TextCut | FailureKind::TextUnreadable) {
+            if is_first
+                && !matches!(
+                    failure.kind,
+                    FailureKind::TextCut | FailureKind::TextUnreadable
+                )
+            {
                 let error = machine.error_text(i32::try_from(-code).unwrap_or(0));
-                self.new.push_back(RuntimeFailure { kind: failure.kind, span: failure.span, code, error });
+                self.new.push_back(RuntimeFailure {
+                    kind: failure.kind,
+                    span: failure.span,
+                    code,
+                    error,
+                });
             }
         }
         Ok(())
     }
 
     fn counts(&self) -> impl Iterator<Item = FailureCount> {
-        let count =
-            |(failure, count): (&Failure, &u64)| FailureCount { kind: failure.kind, span: failure.span, count: *count };
-        self.places.iter().zip(&self.counts).map(count).filter(|it| it.count > 0)
+        let count = |(failure, count): (&Failure, &u64)| FailureCount {
+            kind: failure.kind,
+            span: failure.span,
+            count: *count,
+        };
+        self.places
+            .iter()
+            .zip(&self.counts)
+            .map(count)
+            .filter(|it| it.count > 0)
     }
 }
 
@@ -133,10 +165,12 @@ impl Session {
 /// Returns the meaning of a helper's failure, if it is not the error's text.
 fn helper_words(helper: &str, code: i64) -> Option<&'static str> {
     match (helper, code) {
-        (MAP_UPDATE, NO_MEMORY) => {
-            Some("the kernel had no memory for another key at that moment, though the map is not full")
+        (MAP_UPDATE, NO_MEMORY) => Some(
+            "the kernel had no memory for another key at that moment, though the map is not full",
+        ),
+        (MAP_UPDATE, code) if BUSY.contains(&code) => {
+            Some("the map was in use by what this hit has interrupted")
         }
-        (MAP_UPDATE, code) if BUSY.contains(&code) => Some("the map was in use by what this hit has interrupted"),
         ("map_lookup_elem" | "map_lookup_percpu_elem", _) => Some("the map has no such key"),
         _ => None,
     }
@@ -150,7 +184,9 @@ fn words(kind: FailureKind) -> Option<&'static str> {
         }
         FailureKind::LoopCut => "the loop was cut after 8388608 turns: the kernel allows no more",
         FailureKind::DivisionByZero => "division by 0: the result is taken to be 1",
-        FailureKind::OutOfBounds => "the index is outside of the array: what is there means nothing",
+        FailureKind::OutOfBounds => {
+            "the index is outside of the array: what is there means nothing"
+        }
         FailureKind::KernelStack => "the kernel's stack could not be read",
         FailureKind::UserStack => "the process's stack could not be read",
         FailureKind::Helper(_) | FailureKind::TextCut | FailureKind::TextUnreadable => return None,

@@ -72,7 +72,12 @@ impl Session {
     /// tracepoints. A script that calls `system()` keeps all of them, since its commands may want
     /// to see the programs. Takes no time.
     pub fn disable(&mut self) {
-        if !self.script.actions.iter().any(|action| matches!(action.kind, ActionKind::System { .. })) {
+        if !self
+            .script
+            .actions
+            .iter()
+            .any(|action| matches!(action.kind, ActionKind::System { .. }))
+        {
             self.bpf.disable();
         }
     }
@@ -120,7 +125,12 @@ impl Session {
         maps.sort_by(|one, other| one.name.cmp(&other.name));
         maps.into_iter().map(|map| {
             let elements = maps::elements(&self.bpf, map, &*self.observer);
-            Ok(Table::of(map, &elements, PrintArgs::default(), &self.decoder())?)
+            Ok(Table::of(
+                map,
+                &elements,
+                PrintArgs::default(),
+                &self.decoder(),
+            )?)
         })
     }
 
@@ -131,9 +141,17 @@ impl Session {
     /// events were handed out.
     pub fn totals(&self) -> Result<Totals, Error> {
         self.check()?;
-        let LostCounters { ring_full, no_scratch } = self.lost()?;
+        let LostCounters {
+            ring_full,
+            no_scratch,
+        } = self.lost()?;
         let (skipped, late) = (self.bpf.misses(), self.order.late());
-        Ok(Totals { lost: ring_full, too_deep: no_scratch, skipped, late })
+        Ok(Totals {
+            lost: ring_full,
+            too_deep: no_scratch,
+            skipped,
+            late,
+        })
     }
 
     /// Returns the status that the script gave to `exit()`; 0 if it gave none.
@@ -154,16 +172,28 @@ impl Session {
         events.extend(self.pending());
         events.extend(self.end()?);
         let maps = self.maps().collect::<Result<_, _>>()?;
-        Ok(Finished { events, maps, totals: self.totals()?, exit_status: self.exit_status() })
+        Ok(Finished {
+            events,
+            maps,
+            totals: self.totals()?,
+            exit_status: self.exit_status(),
+        })
     }
 
     /// Runs each `test:` probe once, in the order of the script. A test passes if it returns or
     /// exits with 0, and nothing fails in it: neither a helper of the kernel, nor by `errorf`.
     pub fn test(&mut self) -> Result<Vec<TestResult>, Error> {
-        let tests = self.script.probes.iter().filter_map(|probe| match &probe.attach {
-            Attach::Manual { name, is_test: true } => Some((name.clone(), probe.program)),
-            _ => None,
-        });
+        let tests = self
+            .script
+            .probes
+            .iter()
+            .filter_map(|probe| match &probe.attach {
+                Attach::Manual {
+                    name,
+                    is_test: true,
+                } => Some((name.clone(), probe.program)),
+                _ => None,
+            });
         let mut results = Vec::new();
         for (name, program) in tests.collect::<Vec<_>>() {
             let start = Instant::now();
@@ -173,12 +203,25 @@ impl Session {
             self.take(events)?;
             let events: Vec<Event> = Events::last(self).collect();
             self.check()?;
-            let is_error =
-                |event: &Event| matches!(event, Event::Failure(_) | Event::Printf { to: PrintTo::Error, .. });
+            let is_error = |event: &Event| {
+                matches!(
+                    event,
+                    Event::Failure(_)
+                        | Event::Printf {
+                            to: PrintTo::Error,
+                            ..
+                        }
+                )
+            };
             let passed = self.exit_status() == 0 && !events.iter().any(is_error);
             // Each test begins anew.
             (self.exit, self.exit_requested) = (None, false);
-            results.push(TestResult { name, passed, nanos, events });
+            results.push(TestResult {
+                name,
+                passed,
+                nanos,
+                events,
+            });
         }
         Ok(results)
     }
@@ -187,7 +230,13 @@ impl Session {
     pub fn benchmark(&self, least: Duration) -> Result<Vec<Benchmark>, Error> {
         let mut benchmarks = Vec::new();
         for probe in &self.script.probes {
-            let Attach::Manual { name, is_test: false } = &probe.attach else { continue };
+            let Attach::Manual {
+                name,
+                is_test: false,
+            } = &probe.attach
+            else {
+                continue;
+            };
             let mut runs = 1_u64;
             let took = loop {
                 let start = Instant::now();
@@ -203,15 +252,25 @@ impl Session {
                 runs *= 2;
             };
             let average = (took.as_nanos() / u128::from(runs)) as u64;
-            benchmarks.push(Benchmark { name: name.clone(), average, runs });
+            benchmarks.push(Benchmark {
+                name: name.clone(),
+                average,
+                runs,
+            });
         }
         Ok(benchmarks)
     }
 
     /// Reads the programs' counters of losses.
     fn lost(&self) -> Result<LostCounters, WrongSize> {
-        let counted =
-            self.bpf.map(LOST).and_then(|map| map.lookup(&ArrayIndex::default().to_ne_bytes()).ok().flatten());
-        counted.map_or_else(|| Ok(LostCounters::default()), |bytes| read_value(LOST, &bytes))
+        let counted = self.bpf.map(LOST).and_then(|map| {
+            map.lookup(&ArrayIndex::default().to_ne_bytes())
+                .ok()
+                .flatten()
+        });
+        counted.map_or_else(
+            || Ok(LostCounters::default()),
+            |bytes| read_value(LOST, &bytes),
+        )
     }
 }

@@ -86,7 +86,13 @@ impl Session {
         let folders = facts.files.debug_folders().clone();
         let symbols = facts.kernel_symbols();
         let files = attach::files(&script);
-        let machine = Machine::new(symbols, &script.config, files, folders, SharedObserver::clone(&observer));
+        let machine = Machine::new(
+            symbols,
+            &script.config,
+            files,
+            folders,
+            SharedObserver::clone(&observer),
+        );
         let failures = Failures::new(&script);
         let pids = facts.running();
         Self {
@@ -134,17 +140,32 @@ impl Session {
         let first = self.bpf.drain_now(RING, RawEvent::copy)?;
         self.take(first)?;
         let by_hand = attach::run_by_hand(&self.script);
-        let idle = Attached { probes: by_hand, is_live: false };
+        let idle = Attached {
+            probes: by_hand,
+            is_live: false,
+        };
         if self.exit_requested {
             return Ok(idle);
         }
         if !attach::is_live(&self.script) {
             self.is_over = true;
-            return if by_hand == 0 { Err(Error::NothingToAttach) } else { Ok(idle) };
+            return if by_hand == 0 {
+                Err(Error::NothingToAttach)
+            } else {
+                Ok(idle)
+            };
         }
-        self.also_trace(&self.held.as_ref().map_or_else(|| self.pids.clone(), |held| vec![held.pid()]))?;
+        self.also_trace(
+            &self
+                .held
+                .as_ref()
+                .map_or_else(|| self.pids.clone(), |held| vec![held.pid()]),
+        )?;
         self.reader = Some(RingReader::start(&self.bpf, RING, RawEvent::copy)?);
-        Ok(Attached { probes: self.attach_only()? + by_hand, is_live: true })
+        Ok(Attached {
+            probes: self.attach_only()? + by_hand,
+            is_live: true,
+        })
     }
 
     /// Attaches the probes, runs none and receives no events: to find out whether that works.
@@ -172,7 +193,11 @@ impl Session {
         }
         self.check()?;
         self.is_over |= self.exit_requested || is_idle && (self.has_ended() || !self.goes_on());
-        Ok(if self.is_ordered { Events::due(self) } else { Events::all(self) })
+        Ok(if self.is_ordered {
+            Events::due(self)
+        } else {
+            Events::all(self)
+        })
     }
 
     /// Returns all events that have come, in order, without a wait for earlier ones.
@@ -200,9 +225,16 @@ impl Session {
 
     /// Runs the programs of the probes of a kind, here and now.
     fn run_all(&self, wanted: impl Fn(&Attach) -> bool) -> Result<(), Error> {
-        let probes = self.script.probes.iter().filter(|probe| wanted(&probe.attach));
+        let probes = self
+            .script
+            .probes
+            .iter()
+            .filter(|probe| wanted(&probe.attach));
         for ScriptProbe { program, name, .. } in probes {
-            self.bpf.run(*program, &[]).map_err(|source| Error::Probe { probe: name.clone(), source })?;
+            self.bpf.run(*program, &[]).map_err(|source| Error::Probe {
+                probe: name.clone(),
+                source,
+            })?;
         }
         Ok(())
     }
@@ -226,10 +258,18 @@ impl Session {
     /// its forks were followed. Does nothing unless forks are followed, or several processes are
     /// traced.
     pub fn also_trace(&self, pids: &[u32]) -> Result<(), Error> {
-        let Some(map) = self.script.followed.as_ref().and_then(|name| self.bpf.map(name)) else { return Ok(()) };
+        let Some(map) = self
+            .script
+            .followed
+            .as_ref()
+            .and_then(|name| self.bpf.map(name))
+        else {
+            return Ok(());
+        };
         for pid in pids {
             let process = FollowedProcess::from(*pid).to_ne_bytes();
-            map.update(&process, &IS_FOLLOWED.to_ne_bytes()).map_err(|source| Error::Follow { source })?;
+            map.update(&process, &IS_FOLLOWED.to_ne_bytes())
+                .map_err(|source| Error::Follow { source })?;
         }
         Ok(())
     }
@@ -258,14 +298,21 @@ impl Session {
     /// or it would never be gone.
     fn has_ended(&mut self) -> bool {
         let child_ended = self.child.as_mut().is_some_and(Command::has_ended);
-        let have_ended = || self.processes.iter().all(|process| process.has_ended().unwrap_or(true));
+        let have_ended = || {
+            self.processes
+                .iter()
+                .all(|process| process.has_ended().unwrap_or(true))
+        };
         child_ended || !self.processes.is_empty() && have_ended()
     }
 
     /// Returns true if anything runs at the end. If nothing does, probes may still be attached
     /// then, and their events are no longer wanted.
     fn has_end(&self) -> bool {
-        self.script.probes.iter().any(|probe| probe.attach == Attach::End)
+        self.script
+            .probes
+            .iter()
+            .any(|probe| probe.attach == Attach::End)
     }
 
     /// Decodes events, which then wait for their turn.
@@ -280,7 +327,15 @@ impl Session {
                 let values = decoder.event(action, &bytes)?;
                 self.exit_requested |= is_exit(&action.kind);
                 let place = if self.is_ordered { time } else { 0 };
-                self.order.push(place, time, DecodedEvent { action: number, values, bytes });
+                self.order.push(
+                    place,
+                    time,
+                    DecodedEvent {
+                        action: number,
+                        values,
+                        bytes,
+                    },
+                );
             }
         }
         Ok(())

@@ -33,19 +33,31 @@ impl<'a> Decoder<'a> {
         if bytes.len() != action.size as usize {
             return Err(WrongSize::event(bytes.len(), action.size as usize));
         }
-        action.fields.iter().map(|field| self.field(field, bytes)).collect()
+        action
+            .fields
+            .iter()
+            .map(|field| self.field(field, bytes))
+            .collect()
     }
 
     /// Decodes a field of `bytes`.
     fn field(&self, field: &Field, bytes: &[u8]) -> Result<Value, WrongSize> {
         let start = field.offset as usize;
         let end = start.saturating_add(field.ty.size() as usize);
-        let own = bytes.get(start..end).ok_or_else(|| wrong(&field.ty, bytes.len(), end))?;
-        let Some((shift, width)) = field.bits else { return self.value(&field.ty, own) };
+        let own = bytes
+            .get(start..end)
+            .ok_or_else(|| wrong(&field.ty, bytes.len(), end))?;
+        let Some((shift, width)) = field.bits else {
+            return self.value(&field.ty, own);
+        };
         let whole = unsigned(&field.ty, own)? >> shift.min(63);
         let unused = 64 - u32::from(width.clamp(1, 64));
         let high = whole << unused;
-        let kept = if is_signed(&field.ty) { (high.cast_signed() >> unused).cast_unsigned() } else { high >> unused };
+        let kept = if is_signed(&field.ty) {
+            (high.cast_signed() >> unused).cast_unsigned()
+        } else {
+            high >> unused
+        };
         Ok(numeral(&field.ty, kept))
     }
 
@@ -59,14 +71,24 @@ impl<'a> Decoder<'a> {
             ValueType::Int { size, signed } | ValueType::Enum { size, signed, .. } => {
                 let unused = 64 - 8 * u32::from((*size).clamp(1, 8));
                 let high = unsigned(ty, bytes)? << unused;
-                numeral(ty, if *signed { (high.cast_signed() >> unused).cast_unsigned() } else { high >> unused })
+                numeral(
+                    ty,
+                    if *signed {
+                        (high.cast_signed() >> unused).cast_unsigned()
+                    } else {
+                        high >> unused
+                    },
+                )
             }
             ValueType::Bool => numeral(ty, unsigned(ty, bytes)?),
             ValueType::Float { size: 4 } => Value::Float(format!("{:?}", read::<f32>(ty, bytes)?)),
             ValueType::Float { .. } => Value::Float(format!("{:?}", read::<f64>(ty, bytes)?)),
             ValueType::Pointer => {
                 let address: u64 = read(ty, bytes)?;
-                Value::Symbol { text: format!("0x{address:x}"), number: i128::from(address) }
+                Value::Symbol {
+                    text: format!("0x{address:x}"),
+                    number: i128::from(address),
+                }
             }
             ValueType::Str { .. } => self.string(sized(ty, bytes)?),
             ValueType::Buffer { size } => {
@@ -79,7 +101,9 @@ impl<'a> Decoder<'a> {
             ValueType::KernelStack { mode, .. } => {
                 let (stack, frames): (StackHead, _) = head(ty, bytes)?;
                 let is_tracer = |address| stack::is_tracer(&self.kernel(address), *mode);
-                stack_text(stack, frames, *mode, is_tracer, |address, _| self.kernel(address))
+                stack_text(stack, frames, *mode, is_tracer, |address, _| {
+                    self.kernel(address)
+                })
             }
             ValueType::UserStack { mode, .. } => {
                 let (UserStackHead { task, stack }, frames) = head(ty, bytes)?;
@@ -101,17 +125,27 @@ impl<'a> Decoder<'a> {
             }
             ValueType::Inet => inet(read(ty, bytes)?),
             ValueType::MacAddress => {
-                let parts: Vec<String> = sized(ty, bytes)?.iter().map(|byte| format!("{byte:02X}")).collect();
+                let parts: Vec<String> = sized(ty, bytes)?
+                    .iter()
+                    .map(|byte| format!("{byte:02X}"))
+                    .collect();
                 Value::text(parts.join(":"))
             }
             ValueType::CgroupPath { hierarchy } => {
                 let paths = self.lookups.cgroup_paths(read(ty, bytes)?, hierarchy);
-                let shown: Vec<String> = paths.into_iter().map(|(name, path)| format!("{name}:{path}")).collect();
+                let shown: Vec<String> = paths
+                    .into_iter()
+                    .map(|(name, path)| format!("{name}:{path}"))
+                    .collect();
                 Value::text(shown.join(","))
             }
-            ValueType::Username => Value::text(self.lookups.user_name(read(ty, bytes)?).unwrap_or_default()),
+            ValueType::Username => {
+                Value::text(self.lookups.user_name(read(ty, bytes)?).unwrap_or_default())
+            }
             ValueType::ErrorText => Value::text(self.lookups.error_text(read(ty, bytes)?)),
-            ValueType::SignalText => Value::text(bt_abi::signals::text(i64::from(read::<i32>(ty, bytes)?))),
+            ValueType::SignalText => {
+                Value::text(bt_abi::signals::text(i64::from(read::<i32>(ty, bytes)?)))
+            }
             ValueType::Timestamp { clock, format } => {
                 let nanos = read::<i64>(ty, bytes)?.wrapping_add(self.lookups.since_epoch(*clock));
                 Value::text(timestamp(self.lookups, nanos, format).unwrap_or_else(|| "(?)".into()))
@@ -138,7 +172,11 @@ impl<'a> Decoder<'a> {
     fn array(&self, element: &ValueType, bytes: &[u8]) -> Result<Value, WrongSize> {
         // C allows elements of no bytes; they count as none.
         let elements = bytes.chunks((element.size() as usize).max(1));
-        Ok(Value::Array(elements.map(|bytes| self.value(element, bytes)).collect::<Result<_, _>>()?))
+        Ok(Value::Array(
+            elements
+                .map(|bytes| self.value(element, bytes))
+                .collect::<Result<_, _>>()?,
+        ))
     }
 
     fn layout(&self, layout: &Layout, bytes: &[u8]) -> Result<Value, WrongSize> {
@@ -147,7 +185,8 @@ impl<'a> Decoder<'a> {
             return Ok(Value::Tuple(values.collect::<Result<_, _>>()?));
         }
         let named = layout.fields.iter().zip(values);
-        let named = named.map(|(field, value)| Ok((field.name.clone().unwrap_or_default(), value?)));
+        let named =
+            named.map(|(field, value)| Ok((field.name.clone().unwrap_or_default(), value?)));
         Ok(Value::Record(named.collect::<Result<_, _>>()?))
     }
 }
@@ -160,7 +199,11 @@ fn wrong(ty: &ValueType, found: usize, wanted: usize) -> WrongSize {
 /// Returns the bytes if they have the size of the type's values.
 fn sized<'b>(ty: &ValueType, bytes: &'b [u8]) -> Result<&'b [u8], WrongSize> {
     let wanted = ty.size() as usize;
-    if bytes.len() == wanted { Ok(bytes) } else { Err(wrong(ty, bytes.len(), wanted)) }
+    if bytes.len() == wanted {
+        Ok(bytes)
+    } else {
+        Err(wrong(ty, bytes.len(), wanted))
+    }
 }
 
 /// Reads a value of the type as a structure.
@@ -185,7 +228,10 @@ fn unsigned(ty: &ValueType, bytes: &[u8]) -> Result<u64, WrongSize> {
 
 /// Returns true if numbers of the type can be negative.
 fn is_signed(ty: &ValueType) -> bool {
-    matches!(ty, ValueType::Int { signed: true, .. } | ValueType::Enum { signed: true, .. })
+    matches!(
+        ty,
+        ValueType::Int { signed: true, .. } | ValueType::Enum { signed: true, .. }
+    )
 }
 
 /// Builds a value of a number type from its bits, sign-extended to 64.
@@ -199,8 +245,14 @@ fn numeral(ty: &ValueType, bits: u64) -> Value {
 }
 
 fn enumerator(raw: i64, signed: bool, names: &EnumNames) -> Value {
-    let number = if signed { i128::from(raw) } else { i128::from(raw.cast_unsigned()) };
-    let text = names.get(raw).map_or_else(|| number.to_string(), str::to_owned);
+    let number = if signed {
+        i128::from(raw)
+    } else {
+        i128::from(raw.cast_unsigned())
+    };
+    let text = names
+        .get(raw)
+        .map_or_else(|| number.to_string(), str::to_owned);
     Value::Symbol { text, number }
 }
 
@@ -217,12 +269,18 @@ fn stack_text(
     if mode == StackMode::BuildId {
         return Value::text(stack::build_ids(whole(frames)));
     }
-    Value::text(stack::text(whole(frames).skip_while(|&address| is_left_out(address)), mode, frame))
+    Value::text(stack::text(
+        whole(frames).skip_while(|&address| is_left_out(address)),
+        mode,
+        frame,
+    ))
 }
 
 /// Reads structures one behind the other; a partial one at the end is skipped.
 fn whole<T: FromBytes>(bytes: &[u8]) -> impl Iterator<Item = T> + '_ {
-    bytes.chunks_exact(size_of::<T>()).filter_map(|part| T::read_from_bytes(part).ok())
+    bytes
+        .chunks_exact(size_of::<T>())
+        .filter_map(|part| T::read_from_bytes(part).ok())
 }
 
 /// Formats an address as its function's name, or as an offset in its module, or as a number.

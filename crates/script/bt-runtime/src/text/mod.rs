@@ -93,7 +93,11 @@ fn hex(out: &mut String, bytes: &[u8]) {
 pub fn escaped(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for &byte in bytes {
-        if (b' '..=b'~').contains(&byte) { out.push(char::from(byte)) } else { hex(&mut out, &[byte]) }
+        if (b' '..=b'~').contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            hex(&mut out, &[byte]);
+        }
     }
     out
 }
@@ -109,12 +113,22 @@ pub fn key(key: &Value) -> String {
 /// Formats a histogram's lines.
 pub fn histogram(histogram: &Histogram) -> String {
     let mut out = String::new();
-    let most = histogram.buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0);
+    let most = histogram
+        .buckets
+        .iter()
+        .map(|bucket| bucket.count)
+        .max()
+        .unwrap_or(0);
     for bucket in &histogram.buckets {
         // bpftrace divides this way; any other would change some bars by one.
         let width = (bucket.count as f32 / most as f32 * BAR as f32) as usize;
         let bar = "@".repeat(width.min(BAR));
-        let _ = writeln!(out, "{:<16}{:>8} |{bar:<BAR$}|", bucket.label(), bucket.count);
+        let _ = writeln!(
+            out,
+            "{:<16}{:>8} |{bar:<BAR$}|",
+            bucket.label(),
+            bucket.count
+        );
     }
     out
 }
@@ -126,27 +140,53 @@ const LOWER: usize = 21;
 
 /// Formats a time series' lines.
 pub fn series(series: &Series) -> String {
-    let Some((least, most)) = series.bounds() else { return "<no data>".into() };
+    let Some((least, most)) = series.bounds() else {
+        return "<no data>".into();
+    };
     let (unit, digits) = series.unit();
-    let head = if unit == "s" { "hh:mm:ss".to_owned() } else { format!("hh:mm:ss.{unit}") };
+    let head = if unit == "s" {
+        "hh:mm:ss".to_owned()
+    } else {
+        format!("hh:mm:ss.{unit}")
+    };
     let margin = if digits == 0 { 8 } else { 9 + digits };
     let upper = GRAPH - LOWER;
-    let bounds = format!("{:width$}{least:<LOWER$}{most:>upper$}\n", "", width = margin + 1);
+    let bounds = format!(
+        "{:width$}{least:<LOWER$}{most:>upper$}\n",
+        "",
+        width = margin + 1
+    );
     let mut out = bounds.clone();
-    let _ = writeln!(out, "{head:<width$}|{}|", "_".repeat(GRAPH - 2), width = margin + 1);
-    let zero = if least < 0 && most > 0 { (GRAPH as f32 * -least as f32 / (most - least) as f32) as usize } else { 0 };
+    let _ = writeln!(
+        out,
+        "{head:<width$}|{}|",
+        "_".repeat(GRAPH - 2),
+        width = margin + 1
+    );
+    let zero = if least < 0 && most > 0 {
+        (GRAPH as f32 * -least as f32 / (most - least) as f32) as usize
+    } else {
+        0
+    };
     for point in &series.points {
         let mut line = vec![b' '; GRAPH];
         (line[0], line[GRAPH - 1]) = (b'|', b'|');
         if zero > 0 {
             line[zero.min(GRAPH - 1)] = b'.';
         }
-        let shown = point.value.map_or_else(|| "-".to_owned(), |value| value.to_string());
+        let shown = point
+            .value
+            .map_or_else(|| "-".to_owned(), |value| value.to_string());
         if let Some(value) = point.value {
             let at = ((GRAPH - 1) as f32 * (value - least) as f32 / (most - least) as f32) as usize;
             line[at.min(GRAPH - 1)] = b'*';
         }
-        let _ = writeln!(out, "{} {} {shown}", point.time, String::from_utf8_lossy(&line));
+        let _ = writeln!(
+            out,
+            "{} {} {shown}",
+            point.time,
+            String::from_utf8_lossy(&line)
+        );
     }
     let _ = writeln!(out, "{:margin$} v{}v", "", "_".repeat(GRAPH - 2));
     out + &bounds

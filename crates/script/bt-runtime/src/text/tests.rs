@@ -4,8 +4,17 @@ use crate::series::Point;
 #[test]
 fn values() {
     let of = |text: &str| Value::text(text);
-    assert_eq!(value(&Value::Array(vec![of("a"), Value::Int(-1)])), "[a,-1]");
-    assert_eq!(value(&Value::Tuple(vec![of("a"), Value::Tuple(vec![Value::Uint(1), Value::Uint(2)])])), "(a, (1, 2))");
+    assert_eq!(
+        value(&Value::Array(vec![of("a"), Value::Int(-1)])),
+        "[a,-1]"
+    );
+    assert_eq!(
+        value(&Value::Tuple(vec![
+            of("a"),
+            Value::Tuple(vec![Value::Uint(1), Value::Uint(2)])
+        ])),
+        "(a, (1, 2))"
+    );
     assert_eq!(value(&Value::Record(Vec::new())), "{}");
     assert_eq!(key(&Value::Tuple(vec![of("a"), Value::Uint(2)])), "a, 2");
     assert_eq!(key(&of("(a)")), "(a)");
@@ -18,7 +27,10 @@ fn zigzag() -> Series {
         full_time: String::new(),
         value: Some(value),
     });
-    Series { points: points.collect(), interval: 100_000_000 }
+    Series {
+        points: points.collect(),
+        interval: 100_000_000,
+    }
 }
 
 #[test]

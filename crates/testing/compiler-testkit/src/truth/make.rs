@@ -30,8 +30,17 @@ const NUMBERS: [u64; 18] = [
 ];
 /// Strings that are parts of each other, that have the length of words and a byte more or less, or
 /// that exceed the room on the stack.
-const TEXTS: [&str; 9] =
-    ["", "a", "ab", "b", "abababa", "abababab", "ababababa", "x and more than sixteen", "more than six"];
+const TEXTS: [&str; 9] = [
+    "",
+    "a",
+    "ab",
+    "b",
+    "abababa",
+    "abababab",
+    "ababababa",
+    "x and more than sixteen",
+    "more than six",
+];
 
 /// Generator of programs.
 pub(crate) struct Maker {
@@ -42,7 +51,11 @@ pub(crate) struct Maker {
 
 impl Maker {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, loops: 0, whiles: 0 }
+        Self {
+            state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            loops: 0,
+            whiles: 0,
+        }
     }
 
     /// Returns a random number below `limit` (xorshift64).
@@ -77,8 +90,13 @@ impl Maker {
             state.parts.push(of(part));
             // The value goes through a map, so that the verifier does not know it: otherwise it
             // would go through each turn of a loop.
-            state.vars.push(Value::int(of(map).number + i128::from(more), ty));
-            let _ = writeln!(text, "@m{index} = ({name}){map}; let $v{index}: {name} = ({name})(@m{index} + {more});");
+            state
+                .vars
+                .push(Value::int(of(map).number + i128::from(more), ty));
+            let _ = writeln!(
+                text,
+                "@m{index} = ({name}){map}; let $v{index}: {name} = ({name})(@m{index} + {more});"
+            );
             let part_text = format!("({name}){part}");
             parts.push(part_text);
         }
@@ -168,7 +186,11 @@ impl Maker {
             9 => {
                 let var = self.below(KINDS);
                 let value = Expr::Cast(Some(IntTy::ALL[var]), self.boxed(deep));
-                Expr::Block { var, value: Box::new(value), result: self.boxed(deep) }
+                Expr::Block {
+                    var,
+                    value: Box::new(value),
+                    result: self.boxed(deep),
+                }
             }
             10 => self.question(),
             _ => Expr::Binary(self.pick(&OPERATORS), self.boxed(deep), self.boxed(deep)),
@@ -182,16 +204,27 @@ impl Maker {
             4 => Expr::Map(self.below(KINDS)),
             5 => Expr::Part(self.below(KINDS)),
             6 if self.loops > 0 => Expr::Loop(self.below(self.loops)),
-            6 => Expr::Cast(Some(self.pick(&IntTy::ALL)), Box::new(Expr::Literal(self.number()))),
+            6 => Expr::Cast(
+                Some(self.pick(&IntTy::ALL)),
+                Box::new(Expr::Literal(self.number())),
+            ),
             _ => {
                 let by = if self.below(2) == 0 { 1 } else { -1 };
-                Expr::Step { var: self.below(KINDS), by, post: self.below(2) == 0 }
+                Expr::Step {
+                    var: self.below(KINDS),
+                    by,
+                    post: self.below(2) == 0,
+                }
             }
         }
     }
 
     fn text(&mut self) -> Text {
-        if self.below(3) == 0 { Text::Literal(self.pick(&TEXTS).to_owned()) } else { Text::Var(self.below(3)) }
+        if self.below(3) == 0 {
+            Text::Literal(self.pick(&TEXTS).to_owned())
+        } else {
+            Text::Var(self.below(3))
+        }
     }
 
     fn question(&mut self) -> Expr {

@@ -41,14 +41,20 @@ impl Truth {
         let mut maker = Maker::new(seed);
         let (mut state, mut body) = maker.beginning();
         let stmts = match kind {
-            Kind::Expressions => (0..EXPRESSIONS).map(|_| Stmt::Print(vec![maker.ex(4), Expr::Literal(0)])).collect(),
+            Kind::Expressions => (0..EXPRESSIONS)
+                .map(|_| Stmt::Print(vec![maker.ex(4), Expr::Literal(0)]))
+                .collect(),
             Kind::Statements => maker.stmts(5, 2, false),
         };
         for stmt in &stmts {
             let _ = writeln!(body, "{stmt}");
         }
         run(&stmts, &mut state);
-        Self { seed, body, lines: state.lines }
+        Self {
+            seed,
+            body,
+            lines: state.lines,
+        }
     }
 
     /// Returns the script.
@@ -61,9 +67,27 @@ impl Truth {
     pub fn difference(&self, events: &[String]) -> Option<String> {
         let most = self.lines.len().max(events.len());
         let line = (0..most).find(|line| self.lines.get(*line) != events.get(*line))?;
-        let of = |lines: &[String]| lines.get(line).cloned().unwrap_or_else(|| "nothing".to_owned());
-        let prints: Vec<&str> = self.body.lines().filter(|line| line.starts_with("print")).collect();
-        let whole = if prints.len() == self.body.lines().count() - HEAD_LINES { prints[line] } else { &self.body };
-        Some(format!("seed {}, line {line}: {} is to be {}\n{whole}", self.seed, of(events), of(&self.lines)))
+        let of = |lines: &[String]| {
+            lines
+                .get(line)
+                .cloned()
+                .unwrap_or_else(|| "nothing".to_owned())
+        };
+        let prints: Vec<&str> = self
+            .body
+            .lines()
+            .filter(|line| line.starts_with("print"))
+            .collect();
+        let whole = if prints.len() == self.body.lines().count() - HEAD_LINES {
+            prints[line]
+        } else {
+            &self.body
+        };
+        Some(format!(
+            "seed {}, line {line}: {} is to be {}\n{whole}",
+            self.seed,
+            of(events),
+            of(&self.lines)
+        ))
     }
 }

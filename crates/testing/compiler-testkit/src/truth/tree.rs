@@ -91,14 +91,16 @@ impl Expr {
     /// Returns whether the compiler knows the value.
     fn known(&self) -> bool {
         match self {
-            Self::Literal(_) | Self::Texts(_, Text::Literal(_), Text::Literal(_)) | Self::Length(Text::Literal(_)) => {
-                true
-            }
+            Self::Literal(_)
+            | Self::Texts(_, Text::Literal(_), Text::Literal(_))
+            | Self::Length(Text::Literal(_)) => true,
             Self::Cast(_, inner) | Self::Unary(_, inner) => inner.known(),
             Self::Binary("/" | "%", left, right) => {
                 left.known() && right.known() && right.value(&mut State::default()).is_true()
             }
-            Self::Binary(_, left, right) | Self::Logic(_, left, right) => left.known() && right.known(),
+            Self::Binary(_, left, right) | Self::Logic(_, left, right) => {
+                left.known() && right.known()
+            }
             Self::Choose(cond, then, otherwise) => {
                 let chosen = if cond.known() && cond.value(&mut State::default()).is_true() {
                     then.as_ref().unwrap_or(cond)
@@ -114,7 +116,9 @@ impl Expr {
     /// Returns the value, and applies side effects to the state.
     pub(crate) fn value(&self, state: &mut State) -> Value {
         match self {
-            Self::Literal(number) => Value::int(i128::from(*number), IntTy::of_literal(i128::from(*number))),
+            Self::Literal(number) => {
+                Value::int(i128::from(*number), IntTy::of_literal(i128::from(*number)))
+            }
             Self::Var(var) => state.vars[*var],
             Self::Map(map) => state.maps[*map],
             Self::Part(part) => state.parts[*part],
@@ -133,9 +137,15 @@ impl Expr {
             }
             Self::Logic(all, left, right) => {
                 let left = left.value(state).is_true();
-                Value::truth(if left == *all { right.value(state).is_true() } else { left })
+                Value::truth(if left == *all {
+                    right.value(state).is_true()
+                } else {
+                    left
+                })
             }
-            Self::Choose(cond, then, otherwise) => Self::choose(cond, then.as_deref(), otherwise, state),
+            Self::Choose(cond, then, otherwise) => {
+                Self::choose(cond, then.as_deref(), otherwise, state)
+            }
             Self::Step { var, by, post } => {
                 let before = state.vars[*var];
                 let after = Value::int(before.number + by, before.ty.unwrap_or(U64));
@@ -152,7 +162,9 @@ impl Expr {
                 match question {
                     Question::Same => Value::truth(left == right),
                     Question::Differ => Value::truth(left != right),
-                    Question::Begin(count) => Value::int(i128::from(first(left, *count) != first(right, *count)), I64),
+                    Question::Begin(count) => {
+                        Value::int(i128::from(first(left, *count) != first(right, *count)), I64)
+                    }
                     Question::Contains => Value::truth(left.contains(right)),
                 }
             }
@@ -166,7 +178,11 @@ impl Expr {
         let which = cond.value(state);
         let then_value = |state: &mut State| then.map_or(which, |then| then.value(state));
         if cond.known() {
-            return if which.is_true() { then_value(state) } else { otherwise.value(state) };
+            return if which.is_true() {
+                then_value(state)
+            } else {
+                otherwise.value(state)
+            };
         }
         let (chosen, other) = if which.is_true() {
             (then_value(state), otherwise.value(&mut state.clone()))
@@ -192,18 +208,30 @@ impl fmt::Display for Expr {
             Self::Cast(Some(ty), inner) => write!(f, "(({})({inner}))", ty.name()),
             Self::Unary(op, inner) => write!(f, "({op}({inner}))"),
             Self::Binary(op, left, right) => write!(f, "({left} {op} {right})"),
-            Self::Logic(all, left, right) => write!(f, "({left} {} {right})", if *all { "&&" } else { "||" }),
-            Self::Choose(cond, Some(then), otherwise) => write!(f, "({cond} ? {then} : {otherwise})"),
+            Self::Logic(all, left, right) => {
+                write!(f, "({left} {} {right})", if *all { "&&" } else { "||" })
+            }
+            Self::Choose(cond, Some(then), otherwise) => {
+                write!(f, "({cond} ? {then} : {otherwise})")
+            }
             Self::Choose(cond, None, otherwise) => write!(f, "({cond} ?: {otherwise})"),
             Self::Step { var, by, post } => {
                 let sign = if *by > 0 { "++" } else { "--" };
-                if *post { write!(f, "($v{var}{sign})") } else { write!(f, "({sign}$v{var})") }
+                if *post {
+                    write!(f, "($v{var}{sign})")
+                } else {
+                    write!(f, "({sign}$v{var})")
+                }
             }
             Self::Block { var, value, result } => write!(f, "({{ $v{var} = {value}; {result} }})"),
             Self::Texts(Question::Same, left, right) => write!(f, "({left} == {right})"),
             Self::Texts(Question::Differ, left, right) => write!(f, "({left} != {right})"),
-            Self::Texts(Question::Begin(count), left, right) => write!(f, "strncmp({left}, {right}, {count})"),
-            Self::Texts(Question::Contains, left, right) => write!(f, "strcontains({left}, {right})"),
+            Self::Texts(Question::Begin(count), left, right) => {
+                write!(f, "strncmp({left}, {right}, {count})")
+            }
+            Self::Texts(Question::Contains, left, right) => {
+                write!(f, "strcontains({left}, {right})")
+            }
             Self::Length(text) => write!(f, "strlen({text})"),
         }
     }
@@ -264,7 +292,10 @@ impl Stmt {
     fn run(&self, state: &mut State) -> Flow {
         match self {
             Self::Print(values) => {
-                let shown: Vec<String> = values.iter().map(|value| value.value(state).shown()).collect();
+                let shown: Vec<String> = values
+                    .iter()
+                    .map(|value| value.value(state).shown())
+                    .collect();
                 state.lines.push(format!("({})", shown.join(", ")));
             }
             Self::Set(var, value) => set(*var, value, state),
@@ -273,11 +304,17 @@ impl Stmt {
                 state.maps[*map].number = state.maps[*map].ty.unwrap_or(U64).wrap(number);
             }
             Self::If(cond, then, otherwise) => {
-                let chosen = if cond.value(state).is_true() { then } else { otherwise };
+                let chosen = if cond.value(state).is_true() {
+                    then
+                } else {
+                    otherwise
+                };
                 return run(chosen, state);
             }
             Self::While(_, turns, body) | Self::Unroll(turns, body) => {
-                return (0..*turns).find_map(|_| turn(body, state)).unwrap_or(Flow::Next);
+                return (0..*turns)
+                    .find_map(|_| turn(body, state))
+                    .unwrap_or(Flow::Next);
             }
             Self::For(depth, start, end, body) => {
                 let end = (*start..*end).find_map(|number| {
@@ -315,13 +352,20 @@ impl fmt::Display for Stmt {
             }
             Self::Set(var, value) => write!(f, "$v{var} = {value};"),
             Self::SetMap(map, value) => write!(f, "@m{map} = {value};"),
-            Self::If(cond, then, otherwise) => write!(f, "if ({cond}) {} else {}", Body(then), Body(otherwise)),
+            Self::If(cond, then, otherwise) => {
+                write!(f, "if ({cond}) {} else {}", Body(then), Body(otherwise))
+            }
             Self::While(number, turns, body) => {
                 let body = Body(body).to_string();
                 let body = body.trim_start_matches('{');
-                write!(f, "let $w{number} = 0; while ($w{number} < {turns}) {{ $w{number}++;{body}")
+                write!(
+                    f,
+                    "let $w{number} = 0; while ($w{number} < {turns}) {{ $w{number}++;{body}"
+                )
             }
-            Self::For(depth, start, end, body) => write!(f, "for ($f{depth} : {start}..{end}) {}", Body(body)),
+            Self::For(depth, start, end, body) => {
+                write!(f, "for ($f{depth} : {start}..{end}) {}", Body(body))
+            }
             Self::Unroll(turns, body) => write!(f, "unroll({turns}) {}", Body(body)),
             Self::Break => write!(f, "break;"),
             Self::Continue => write!(f, "continue;"),

@@ -13,15 +13,30 @@ pub(crate) struct IntTy {
     pub(crate) signed: bool,
 }
 
-pub(crate) const I64: IntTy = IntTy { bits: 64, signed: true };
-pub(crate) const U64: IntTy = IntTy { bits: 64, signed: false };
+pub(crate) const I64: IntTy = IntTy {
+    bits: 64,
+    signed: true,
+};
+pub(crate) const U64: IntTy = IntTy {
+    bits: 64,
+    signed: false,
+};
 
 impl IntTy {
     pub(crate) const ALL: [Self; 8] = {
         const fn of(bits: u32, signed: bool) -> IntTy {
             IntTy { bits, signed }
         }
-        [of(8, false), of(16, false), of(32, false), U64, of(8, true), of(16, true), of(32, true), I64]
+        [
+            of(8, false),
+            of(16, false),
+            of(32, false),
+            U64,
+            of(8, true),
+            of(16, true),
+            of(32, true),
+            I64,
+        ]
     };
 
     pub(crate) fn name(self) -> String {
@@ -32,7 +47,11 @@ impl IntTy {
     pub(crate) fn wrap(self, number: i128) -> i128 {
         let whole = 1_i128 << self.bits;
         let low = number.rem_euclid(whole);
-        if self.signed && low >= whole / 2 { low - whole } else { low }
+        if self.signed && low >= whole / 2 {
+            low - whole
+        } else {
+            low
+        }
     }
 
     fn holds(self, number: i128) -> bool {
@@ -42,17 +61,36 @@ impl IntTy {
     /// Returns the smallest type that holds a literal.
     pub(crate) fn of_literal(number: i128) -> Self {
         let signed = number < 0;
-        let fits = |bits: &u32| Self { bits: *bits, signed }.holds(number);
-        Self { bits: [8, 16, 32].into_iter().find(fits).unwrap_or(64), signed }
+        let fits = |bits: &u32| {
+            Self {
+                bits: *bits,
+                signed,
+            }
+            .holds(number)
+        };
+        Self {
+            bits: [8, 16, 32].into_iter().find(fits).unwrap_or(64),
+            signed,
+        }
     }
 
     /// Returns the type for a value of either type.
     fn join(self, other: Self) -> Self {
         if self.signed == other.signed {
-            return Self { bits: self.bits.max(other.bits), ..self };
+            return Self {
+                bits: self.bits.max(other.bits),
+                ..self
+            };
         }
-        let (signed, unsigned) = if self.signed { (self, other) } else { (other, self) };
-        Self { bits: signed.bits.max(unsigned.bits * 2).min(64), signed: true }
+        let (signed, unsigned) = if self.signed {
+            (self, other)
+        } else {
+            (other, self)
+        };
+        Self {
+            bits: signed.bits.max(unsigned.bits * 2).min(64),
+            signed: true,
+        }
     }
 }
 
@@ -66,11 +104,17 @@ pub(crate) struct Value {
 
 impl Value {
     pub(crate) fn int(number: i128, ty: IntTy) -> Self {
-        Self { number: ty.wrap(number), ty: Some(ty) }
+        Self {
+            number: ty.wrap(number),
+            ty: Some(ty),
+        }
     }
 
     pub(crate) fn truth(is: bool) -> Self {
-        Self { number: i128::from(is), ty: None }
+        Self {
+            number: i128::from(is),
+            ty: None,
+        }
     }
 
     pub(crate) fn is_true(self) -> bool {
@@ -90,13 +134,18 @@ impl Value {
     }
 
     pub(crate) fn shown(self) -> String {
-        if self.ty.is_none() { self.is_true().to_string() } else { self.number.to_string() }
+        if self.ty.is_none() {
+            self.is_true().to_string()
+        } else {
+            self.number.to_string()
+        }
     }
 }
 
 /// The operators on two numbers.
-pub(crate) const OPERATORS: [&str; 16] =
-    ["+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "==", "!=", "<", "<=", ">", ">="];
+pub(crate) const OPERATORS: [&str; 16] = [
+    "+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "==", "!=", "<", "<=", ">", ">=",
+];
 
 /// Applies an operator to two numbers.
 pub(crate) fn binary(op: &str, left: Value, right: Value) -> Value {
@@ -104,7 +153,10 @@ pub(crate) fn binary(op: &str, left: Value, right: Value) -> Value {
     // Both sides as numbers of one 64-bit type.
     let ty = IntTy { bits: 64, signed };
     let (l, r) = (ty.wrap(left.number), ty.wrap(right.number));
-    let own = IntTy { bits: 64, signed: left.signed() };
+    let own = IntTy {
+        bits: 64,
+        signed: left.signed(),
+    };
     let distance = U64.wrap(right.number) % 64;
     match op {
         "+" => Value::int(l + r, ty),
@@ -133,11 +185,25 @@ pub(crate) fn unary(op: &str, value: Value, known: bool) -> Value {
     match op {
         "-" if known => {
             let number = I64.wrap(-value.number);
-            let smallest = [8, 16, 32].into_iter().map(|bits| IntTy { bits, signed: true });
-            Value::int(number, smallest.into_iter().find(|ty| ty.holds(number)).unwrap_or(I64))
+            let smallest = [8, 16, 32]
+                .into_iter()
+                .map(|bits| IntTy { bits, signed: true });
+            Value::int(
+                number,
+                smallest
+                    .into_iter()
+                    .find(|ty| ty.holds(number))
+                    .unwrap_or(I64),
+            )
         }
         "-" => Value::int(-value.number, I64),
         "~" if known => Value::int(!value.number, U64),
-        _ => Value::int(!value.number, IntTy { bits: 64, signed: value.signed() }),
+        _ => Value::int(
+            !value.number,
+            IntTy {
+                bits: 64,
+                signed: value.signed(),
+            },
+        ),
     }
 }

@@ -56,7 +56,10 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let slots = args.records / args.lcores.max(1) as usize;
     if !slots.is_power_of_two() || slots < 4 || args.qpairs < args.lcores {
-        eprintln!("gen-trace: {} records on {} lcores with {} qpairs: ", args.records, args.lcores, args.qpairs);
+        eprintln!(
+            "gen-trace: {} records on {} lcores with {} qpairs: ",
+            args.records, args.lcores, args.qpairs
+        );
         eprintln!("each lcore needs a power of two of at least 4 slots, and a qpair");
         return ExitCode::from(2);
     }
@@ -81,7 +84,11 @@ fn write(args: &Args, slots: usize) -> std::io::Result<()> {
         bdev: !args.no_bdev,
         ..Workload::new(args.era)
     };
-    let workload = if args.sample { Workload::sample() } else { workload.filling(args.fill) };
+    let workload = if args.sample {
+        Workload::sample()
+    } else {
+        workload.filling(args.fill)
+    };
     let generated = workload.generate();
     generated.file.write_to(&args.out)?;
     if let Some(path) = &args.recording {

@@ -58,7 +58,9 @@ impl Writer {
     fn run(&self, start: Instant) -> io::Result<u64> {
         let (records, slots) = (self.args.records as u64, self.args.slots as u64);
         let each = Duration::from_nanos(
-            (u64::from(self.args.lcores) * 1_000_000_000).checked_div(self.args.rate).unwrap_or_default(),
+            (u64::from(self.args.lcores) * 1_000_000_000)
+                .checked_div(self.args.rate)
+                .unwrap_or_default(),
         );
         let end = Duration::from_millis(self.args.millis);
         let (mut written, mut bytes) = (0_u64, vec![0; self.args.records * SLOT]);
@@ -81,10 +83,12 @@ impl Writer {
             }
             let at = written % slots;
             let first = (slots - at).min(records) as usize * SLOT;
-            self.file.write_all_at(&bytes[..first], self.ring + at * SLOT as u64)?;
+            self.file
+                .write_all_at(&bytes[..first], self.ring + at * SLOT as u64)?;
             self.file.write_all_at(&bytes[first..], self.ring)?;
             written += records;
-            self.file.write_all_at(&written.to_le_bytes(), self.cursor)?;
+            self.file
+                .write_all_at(&written.to_le_bytes(), self.cursor)?;
         }
         Ok(written)
     }
@@ -93,7 +97,9 @@ impl Writer {
 fn main() -> ExitCode {
     let args = Args::parse();
     if args.records == 0 || args.records > args.slots || args.lcores == 0 {
-        eprintln!("write-live: a request has a record at least, and fits the ring; there is one lcore at least");
+        eprintln!(
+            "write-live: a request has a record at least, and fits the ring; there is one lcore at least"
+        );
         return ExitCode::from(2);
     }
     let done = write(&args);
@@ -109,7 +115,9 @@ fn main() -> ExitCode {
 }
 
 fn write(args: &Args) -> io::Result<()> {
-    let mut trace = TraceBuilder::new(Era::E).tsc_rate(1_000_000_000).slots(args.slots);
+    let mut trace = TraceBuilder::new(Era::E)
+        .tsc_rate(1_000_000_000)
+        .slots(args.slots);
     trace.tpoint(Tpoint::new(TICK, "TICK").int("n", 8));
     (0..args.lcores).for_each(|lcore| {
         trace.lcore(lcore);
@@ -119,16 +127,38 @@ fn write(args: &Args) -> io::Result<()> {
     let file = || OpenOptions::new().write(true).open(&args.out);
     let writers: Vec<Writer> = (0..args.lcores)
         .map(|lcore| {
-            let (ring, cursor) = (layout.slot(lcore, 0) as u64, layout.next_entry(lcore) as u64);
-            Ok(Writer { file: file()?, args: args.clone(), ring, cursor })
+            let (ring, cursor) = (
+                layout.slot(lcore, 0) as u64,
+                layout.next_entry(lcore) as u64,
+            );
+            Ok(Writer {
+                file: file()?,
+                args: args.clone(),
+                ring,
+                cursor,
+            })
         })
         .collect::<io::Result<_>>()?;
-    eprintln!("write-live: pid {} writes {}", std::process::id(), args.out.display());
+    eprintln!(
+        "write-live: pid {} writes {}",
+        std::process::id(),
+        args.out.display()
+    );
     std::thread::sleep(Duration::from_millis(args.before));
     let start = Instant::now();
     let written: Vec<io::Result<u64>> = std::thread::scope(|scope| {
-        let threads: Vec<_> = writers.iter().map(|writer| scope.spawn(move || writer.run(start))).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))).collect()
+        let threads: Vec<_> = writers
+            .iter()
+            .map(|writer| scope.spawn(move || writer.run(start)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+            })
+            .collect()
     });
     let took = start.elapsed().as_secs_f64();
     let mut all = 0;

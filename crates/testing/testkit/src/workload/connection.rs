@@ -45,9 +45,23 @@ impl Connection {
     }
 
     fn hits(&self) -> Vec<(u64, String)> {
-        let Self { qpair, thread, qid, subnqn, hostnqn, added, named, .. } = self;
+        let Self {
+            qpair,
+            thread,
+            qid,
+            subnqn,
+            hostnqn,
+            added,
+            named,
+            ..
+        } = self;
         let poll_group = |what: &str, tsc: u64| {
-            (tsc, format!("nvmf_poll_group_{what}_qpair: tsc={tsc:#x}, qpair={qpair:#x}, thread={thread:#x}"))
+            (
+                tsc,
+                format!(
+                    "nvmf_poll_group_{what}_qpair: tsc={tsc:#x}, qpair={qpair:#x}, thread={thread:#x}"
+                ),
+            )
         };
         let name = format!(
             "nvmf_ctrlr_add_qpair: tsc={named:#x}, qpair={qpair:#x}, qid={qid:#x}, subnqn='{subnqn}', hostnqn='{hostnqn}'"

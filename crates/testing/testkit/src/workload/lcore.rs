@@ -4,7 +4,9 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use spdk_trace_writer::nvmf::{BDEVS, FIRST_OWNER, InFlight, Kind, OWNER_TCP, Stage, Stages, Transport, host_nqn};
+use spdk_trace_writer::nvmf::{
+    BDEVS, FIRST_OWNER, InFlight, Kind, OWNER_TCP, Stage, Stages, Transport, host_nqn,
+};
 use spdk_trace_writer::{Record, Rng};
 
 use super::connection::Connection;
@@ -73,11 +75,18 @@ pub(super) struct LcoreRun<'a> {
 }
 
 impl<'a> LcoreRun<'a> {
-    pub(super) fn new(workload: &'a Workload, stages: &'a Stages, recorder: &'a mut Recorder, lcore: u32) -> Self {
+    pub(super) fn new(
+        workload: &'a Workload,
+        stages: &'a Stages,
+        recorder: &'a mut Recorder,
+        lcore: u32,
+    ) -> Self {
         let connections = workload.share(workload.connections.max(workload.qpairs).into(), lcore);
         let seats = seats(workload.share(workload.qpairs.into(), lcore), connections);
         let mut rng = Rng::new(workload.seed ^ (u64::from(lcore) << 56));
-        let events = (0..seats.len()).map(|seat| Reverse((START + rng.below(20_000), Event::Open(seat)))).collect();
+        let events = (0..seats.len())
+            .map(|seat| Reverse((START + rng.below(20_000), Event::Open(seat))))
+            .collect();
         Self {
             workload,
             stages,
@@ -172,9 +181,17 @@ impl<'a> LcoreRun<'a> {
         let number = self.connections.len() as u64;
         let lcore = u64::from(self.lcore);
         let fresh = QPAIRS + (lcore << 32) + QPAIR_SIZE * number;
-        let transport = if self.rng.chance(self.workload.rdma_per_mille) { Transport::Rdma } else { Transport::Tcp };
+        let transport = if self.rng.chance(self.workload.rdma_per_mille) {
+            Transport::Rdma
+        } else {
+            Transport::Tcp
+        };
         let qid = 1 + (number % 16) as u16;
-        let owner = if self.stages.has_owners() { self.free_owners.pop_front().unwrap_or(0) } else { qid };
+        let owner = if self.stages.has_owners() {
+            self.free_owners.pop_front().unwrap_or(0)
+        } else {
+            qid
+        };
         Connection {
             qpair: self.free_qpairs.pop().unwrap_or(fresh),
             thread: lcore + 2,
@@ -194,14 +211,23 @@ impl<'a> LcoreRun<'a> {
         if self.stages.has_owners() && connection.owner != 0 {
             let listener = self.workload.era >= crate::Era::F;
             let description = connection.description(32_768 + self.rng.below(28_000), listener);
-            self.recorder.image.owner(connection.owner, OWNER_TCP, self.now - 1, &description);
+            self.recorder
+                .image
+                .owner(connection.owner, OWNER_TCP, self.now - 1, &description);
         }
     }
 
     /// Records that the seat's connection was created (0) or destroyed (1).
     fn record_connection(&mut self, seat: usize, which: usize) {
-        let Connection { transport, qpair, owner, .. } = self.connections[self.seats[seat].connection];
-        let record = self.stages.connection_record(transport, which, self.now, qpair, owner);
+        let Connection {
+            transport,
+            qpair,
+            owner,
+            ..
+        } = self.connections[self.seats[seat].connection];
+        let record = self
+            .stages
+            .connection_record(transport, which, self.now, qpair, owner);
         self.record(&record);
     }
 
@@ -263,7 +289,11 @@ impl<'a> LcoreRun<'a> {
         if !self.workload.bdev {
             return;
         }
-        let early = if self.rng.chance(self.workload.early_starts_per_mille) { 1 + self.rng.below(1_500) } else { 0 };
+        let early = if self.rng.chance(self.workload.early_starts_per_mille) {
+            1 + self.rng.below(1_500)
+        } else {
+            0
+        };
         let tsc = (self.now - early).max(1);
         self.record_stage(&request, stage, tsc);
     }
@@ -311,11 +341,22 @@ impl<'a> LcoreRun<'a> {
 /// Creates the seats of one lcore, with the number of connections of each.
 fn seats(count: u64, connections: u64) -> Vec<Seat> {
     let generations = |seat| connections / count + u64::from(seat < connections % count);
-    (0..count).map(|seat| Seat { generations: generations(seat), ..Seat::default() }).collect()
+    (0..count)
+        .map(|seat| Seat {
+            generations: generations(seat),
+            ..Seat::default()
+        })
+        .collect()
 }
 
 /// Returns the owner ids that one lcore may assign to its connections.
 fn owners(workload: &Workload, stages: &Stages, lcore: u32) -> VecDeque<u16> {
-    let free = if stages.has_owners() { FIRST_OWNER + BDEVS.len()..workload.owner_count } else { 0..0 };
-    free.filter(|owner| *owner as u32 % workload.lcores == lcore).map(|owner| owner as u16).collect()
+    let free = if stages.has_owners() {
+        FIRST_OWNER + BDEVS.len()..workload.owner_count
+    } else {
+        0..0
+    };
+    free.filter(|owner| *owner as u32 % workload.lcores == lcore)
+        .map(|owner| owner as u16)
+        .collect()
 }

@@ -144,12 +144,21 @@ impl Workload {
     /// If there are no lcores, fewer simultaneous connections than lcores, no requests in flight,
     /// or `slots` is not a power of two or too small for one record.
     pub fn generate(&self) -> Generated {
-        assert!(self.lcores > 0 && self.qpairs >= self.lcores, "every lcore needs a connection");
-        assert!(self.queue_depth > 0, "a connection needs a request in flight");
+        assert!(
+            self.lcores > 0 && self.qpairs >= self.lcores,
+            "every lcore needs a connection"
+        );
+        assert!(
+            self.queue_depth > 0,
+            "a connection needs a request in flight"
+        );
         let stages = Stages::new(self.era);
         let trace = self.empty_trace(&stages);
         let journal = self.truth.then(|| Journal::of(&trace));
-        let mut recorder = Recorder { image: trace.empty_image(), journal };
+        let mut recorder = Recorder {
+            image: trace.empty_image(),
+            journal,
+        };
         let mut connections = Vec::new();
         for lcore in 0..self.lcores {
             let mut run = LcoreRun::new(self, &stages, &mut recorder, lcore);
@@ -157,8 +166,17 @@ impl Workload {
             connections.append(&mut run.connections);
         }
         let recording = connection::recording(&connections, &mut Rng::new(!self.seed));
-        let truth = recorder.journal.as_ref().map(Journal::survivors).unwrap_or_default();
-        Generated { file: recorder.image.file, recording, connections, truth }
+        let truth = recorder
+            .journal
+            .as_ref()
+            .map(Journal::survivors)
+            .unwrap_or_default();
+        Generated {
+            file: recorder.image.file,
+            recording,
+            connections,
+            truth,
+        }
     }
 
     /// Returns one lcore's share of a total.
@@ -168,9 +186,13 @@ impl Workload {
     }
 
     fn empty_trace(&self, stages: &Stages) -> TraceBuilder {
-        let mut trace = TraceBuilder::new(self.era).tsc_rate(self.tsc_rate).slots(self.slots);
+        let mut trace = TraceBuilder::new(self.era)
+            .tsc_rate(self.tsc_rate)
+            .slots(self.slots);
         if self.compact && self.era == Era::F {
-            trace = trace.tpoint_count(COMPACT_TPOINTS).lcore_count(self.lcores as usize);
+            trace = trace
+                .tpoint_count(COMPACT_TPOINTS)
+                .lcore_count(self.lcores as usize);
         }
         stages.declare(&mut trace);
         if stages.has_owners() {

@@ -29,13 +29,28 @@ pub(super) fn run(deadline: Deadline) -> anyhow::Result<Outcome> {
         rounds += 1;
         let load = LoadSample::now();
         let mut cargo = crate::cargo();
-        cargo.args(["test", "--workspace", "--no-fail-fast", "--lib", "--bins", "--tests"]);
-        let tests = cargo.env("RUST_TEST_THREADS", width).current_dir(suite::root());
+        cargo.args([
+            "test",
+            "--workspace",
+            "--no-fail-fast",
+            "--lib",
+            "--bins",
+            "--tests",
+        ]);
+        let tests = cargo
+            .env("RUST_TEST_THREADS", width)
+            .current_dir(suite::root());
         let ended = run_limited(tests, deadline.left())?;
         let log = Log::parse(&ended.output);
-        println!("round {rounds}, {width} at a time: {} ({})", ended.verdict(), load.until_now());
+        println!(
+            "round {rounds}, {width} at a time: {} ({})",
+            ended.verdict(),
+            load.until_now()
+        );
         for failure in &log.failures {
-            let package = failure.program_among(&programs).map_or("?", |program| program.package.as_str());
+            let package = failure
+                .program_among(&programs)
+                .map_or("?", |program| program.package.as_str());
             let name = format!("{package}::{}", failure.test);
             println!("{name}\n{}", reason(&failure.output));
             *failed.entry(name).or_default() += 1;
@@ -46,6 +61,10 @@ pub(super) fn run(deadline: Deadline) -> anyhow::Result<Outcome> {
             outcome.add(&format!("round {rounds}"), ended.succeeded());
         }
     }
-    outcome.failed.extend(failed.into_iter().map(|(test, times)| format!("{test} (in {times} of {rounds} rounds)")));
+    outcome.failed.extend(
+        failed
+            .into_iter()
+            .map(|(test, times)| format!("{test} (in {times} of {rounds} rounds)")),
+    );
     Ok(outcome)
 }

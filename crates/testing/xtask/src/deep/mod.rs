@@ -79,15 +79,28 @@ pub(crate) fn run(args: &DeepArgs) -> anyhow::Result<()> {
     let mut failed = Vec::new();
     for part in parts {
         let (since, load) = (Instant::now(), LoadSample::now());
-        println!("\n== deep {}: {} (at most {} min)", part.name, part.about, part.limit.as_secs() / 60);
+        println!(
+            "\n== deep {}: {} (at most {} min)",
+            part.name,
+            part.about,
+            part.limit.as_secs() / 60
+        );
         let outcome = part.run().unwrap_or_else(|error| {
             println!("{error:#}");
-            Outcome { failed: vec![format!("{} did not run", part.name)], ..Outcome::default() }
+            Outcome {
+                failed: vec![format!("{} did not run", part.name)],
+                ..Outcome::default()
+            }
         });
         let line = Line::new(part.name, &outcome, since.elapsed(), load.until_now())?;
         println!("{line}");
         line.append()?;
-        failed.extend(outcome.failed.iter().map(|name| format!("{}: {name}", part.name)));
+        failed.extend(
+            outcome
+                .failed
+                .iter()
+                .map(|name| format!("{}: {name}", part.name)),
+        );
     }
     ensure!(failed.is_empty(), "failed: {}", failed.join(", "));
     Ok(())
@@ -97,9 +110,17 @@ pub(crate) fn run(args: &DeepArgs) -> anyhow::Result<()> {
 fn selected(args: &DeepArgs) -> anyhow::Result<Vec<&'static Part>> {
     for name in &args.parts {
         let names: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
-        ensure!(is_part(name), "no part is named {name}: there are {}", names.join(", "));
+        ensure!(
+            is_part(name),
+            "no part is named {name}: there are {}",
+            names.join(", ")
+        );
     }
-    let changed = if args.changed { changed_files(suite::root())? } else { Vec::new() };
+    let changed = if args.changed {
+        changed_files(suite::root())?
+    } else {
+        Vec::new()
+    };
     let is_selected = |part: &&Part| {
         if args.changed {
             part.is_touched_by(&changed)
@@ -113,7 +134,12 @@ fn selected(args: &DeepArgs) -> anyhow::Result<Vec<&'static Part>> {
 fn list(parts: &[&Part]) -> anyhow::Result<()> {
     let tests = deep_tests(suite::root())?;
     for part in parts {
-        println!("{}: {} (at most {} min)", part.name, part.about, part.limit.as_secs() / 60);
+        println!(
+            "{}: {} (at most {} min)",
+            part.name,
+            part.about,
+            part.limit.as_secs() / 60
+        );
         for test in tests.iter().filter(|test| test.part == part.name) {
             println!("  {}: {}: {}", test.package, test.function, test.reason);
         }

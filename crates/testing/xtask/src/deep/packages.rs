@@ -17,7 +17,11 @@ const POLICY: &str = "/usr/sbin/policy-rc.d";
 /// # Errors
 /// If apt fails, or it takes longer than `limit`.
 pub(super) fn install(packages: &[&str], limit: Duration) -> anyhow::Result<()> {
-    let missing: Vec<&str> = packages.iter().copied().filter(|package| !is_installed(package)).collect();
+    let missing: Vec<&str> = packages
+        .iter()
+        .copied()
+        .filter(|package| !is_installed(package))
+        .collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -50,7 +54,10 @@ pub(super) fn install_cargo(name: &str, limit: Duration) -> anyhow::Result<()> {
     }
     let package = format!("cargo-{name}");
     println!("installing {package}");
-    run(crate::cargo().args(["install", "--quiet", "--debug", "--locked", &package]), limit)
+    run(
+        crate::cargo().args(["install", "--quiet", "--debug", "--locked", &package]),
+        limit,
+    )
 }
 
 /// Installs missing packages of Python below the target directory, without their dependencies.
@@ -59,24 +66,36 @@ pub(super) fn install_cargo(name: &str, limit: Duration) -> anyhow::Result<()> {
 /// If pip fails.
 pub(super) fn install_python(packages: &[&str], limit: Duration) -> anyhow::Result<()> {
     let folder = suite::root().join("target/python");
-    let missing: Vec<&str> =
-        packages.iter().copied().filter(|name| !folder.join(name.replace('-', "_")).exists()).collect();
+    let missing: Vec<&str> = packages
+        .iter()
+        .copied()
+        .filter(|name| !folder.join(name.replace('-', "_")).exists())
+        .collect();
     if missing.is_empty() {
         return Ok(());
     }
     println!("installing {}", missing.join(" "));
     let mut pip = Command::new("python3");
-    pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--target"]).arg(&folder).args(missing);
+    pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--target"])
+        .arg(&folder)
+        .args(missing);
     run(&mut pip, limit)
 }
 
 fn is_installed(package: &str) -> bool {
-    let done = Command::new("dpkg-query").args(["--show", "--showformat=${db:Status-Status}", package]).output();
+    let done = Command::new("dpkg-query")
+        .args(["--show", "--showformat=${db:Status-Status}", package])
+        .output();
     done.is_ok_and(|done| done.stdout == b"installed")
 }
 
 fn run(command: &mut Command, limit: Duration) -> anyhow::Result<()> {
     let ended = run_limited(command, limit)?;
-    ensure!(ended.succeeded(), "{command:?} {}: {}", ended.verdict(), ended.output.trim());
+    ensure!(
+        ended.succeeded(),
+        "{command:?} {}: {}",
+        ended.verdict(),
+        ended.output.trim()
+    );
     Ok(())
 }

@@ -63,7 +63,14 @@ pub(super) const PARTS: &[Part] = &[
         name: "truth",
         about: "tests that judge time, shares and the scheduler: three times each, by the median",
         limit: Duration::from_hours(1),
-        packages: &["bpftool", "postgresql-15", "bpftrace", "llvm", "tmux", "iproute2"],
+        packages: &[
+            "bpftool",
+            "postgresql-15",
+            "bpftrace",
+            "llvm",
+            "tmux",
+            "iproute2",
+        ],
         paths: &[
             "crates/bpf/",
             "crates/formats/bt-lang/",
@@ -81,7 +88,14 @@ pub(super) const PARTS: &[Part] = &[
         name: "peers",
         about: "tests beside programs that the gate does not install",
         limit: Duration::from_mins(30),
-        packages: &["babeltrace2", "dpdk-dev", "prometheus", "openvswitch-switch-dpdk", "openvswitch-switch", "dpdk"],
+        packages: &[
+            "babeltrace2",
+            "dpdk-dev",
+            "prometheus",
+            "openvswitch-switch-dpdk",
+            "openvswitch-switch",
+            "dpdk",
+        ],
         paths: &[
             "crates/formats/ctf/",
             "crates/engines/export/",
@@ -163,7 +177,12 @@ pub(super) const PARTS: &[Part] = &[
         about: "the release: fat LTO, static, at most 12 MiB, archive and package; its demo runs",
         limit: Duration::from_mins(40),
         packages: &["libcap2-bin"],
-        paths: &["Cargo.", "crates/app/dptrace/Cargo.toml", "crates/testing/xtask/src/dist/", "packaging/"],
+        paths: &[
+            "Cargo.",
+            "crates/app/dptrace/Cargo.toml",
+            "crates/testing/xtask/src/dist/",
+            "packaging/",
+        ],
         body: dist,
     },
     Part {
@@ -206,12 +225,19 @@ impl Part {
 
     /// Returns whether one of these files concerns the part.
     pub(super) fn is_touched_by(&self, files: &[String]) -> bool {
-        files.iter().any(|file| self.paths.iter().any(|start| file.starts_with(start)))
+        files
+            .iter()
+            .any(|file| self.paths.iter().any(|start| file.starts_with(start)))
     }
 }
 
 /// Runs a command as a step of a part; prints its output if it failed.
-fn step(outcome: &mut Outcome, name: &str, command: &mut Command, deadline: Deadline) -> anyhow::Result<()> {
+fn step(
+    outcome: &mut Outcome,
+    name: &str,
+    command: &mut Command,
+    deadline: Deadline,
+) -> anyhow::Result<()> {
     let load = LoadSample::now();
     let ended = run_limited(command.current_dir(suite::root()), deadline.left())?;
     println!("{name}: {} ({})", ended.verdict(), load.until_now());
@@ -231,7 +257,12 @@ fn cargo(args: &[&str]) -> Command {
 
 fn xtask(args: &[&str], deadline: Deadline) -> anyhow::Result<Outcome> {
     let mut outcome = Outcome::default();
-    step(&mut outcome, &args.join(" "), cargo(&["xtask"]).args(args), deadline)?;
+    step(
+        &mut outcome,
+        &args.join(" "),
+        cargo(&["xtask"]).args(args),
+        deadline,
+    )?;
     Ok(outcome)
 }
 
@@ -245,8 +276,18 @@ fn deny(deadline: Deadline) -> anyhow::Result<Outcome> {
         deadline,
     )?;
     // The advisories are a foreign database, which not every machine can reach.
-    if run_limited(cargo(&["deny", "fetch", "db"]).current_dir(suite::root()), deadline.left())?.succeeded() {
-        step(&mut outcome, "advisories", &mut cargo(&["deny", "check", "advisories"]), deadline)?;
+    if run_limited(
+        cargo(&["deny", "fetch", "db"]).current_dir(suite::root()),
+        deadline.left(),
+    )?
+    .succeeded()
+    {
+        step(
+            &mut outcome,
+            "advisories",
+            &mut cargo(&["deny", "check", "advisories"]),
+            deadline,
+        )?;
     } else {
         println!("SKIPPED (advisories): their database cannot be fetched here");
     }
@@ -261,7 +302,16 @@ fn aarch64(deadline: Deadline) -> anyhow::Result<Outcome> {
         println!("SKIPPED (aarch64): its standard library cannot be fetched here");
         return Ok(outcome);
     }
-    let mut clippy = cargo(&["clippy", "--workspace", "--all-targets", "--target", TARGET, "--", "-D", "warnings"]);
+    let mut clippy = cargo(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--target",
+        TARGET,
+        "--",
+        "-D",
+        "warnings",
+    ]);
     step(&mut outcome, "clippy", &mut clippy, deadline)?;
     Ok(outcome)
 }
@@ -272,11 +322,22 @@ fn peers(deadline: Deadline) -> anyhow::Result<Outcome> {
 }
 
 fn random(deadline: Deadline) -> anyhow::Result<Outcome> {
-    let seed = u64::from(std::process::id()) ^ std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
+    let seed = u64::from(std::process::id())
+        ^ std::time::UNIX_EPOCH
+            .elapsed()
+            .map_or(0, |since| since.as_secs());
     println!("{SEED_VARIABLE}={seed}");
     let mut outcome = run_marked("random", Repetition::Once, Some(seed), deadline)?;
     // Only the tests that compute: our seeds do not determine the kernel's behaviour.
-    let mut tests = cargo(&["test", "--workspace", "--no-fail-fast", "--exclude", "dptrace", "--lib", "--tests"]);
+    let mut tests = cargo(&[
+        "test",
+        "--workspace",
+        "--no-fail-fast",
+        "--exclude",
+        "dptrace",
+        "--lib",
+        "--tests",
+    ]);
     tests
         .env(SEED_VARIABLE, seed.to_string())
         .env("DPTRACE_NO_KERNEL_TESTS", "1")
@@ -287,16 +348,31 @@ fn random(deadline: Deadline) -> anyhow::Result<Outcome> {
 
 fn fuzz(deadline: Deadline) -> anyhow::Result<Outcome> {
     let mut outcome = Outcome::default();
-    step(&mut outcome, "fuzz/smoke.sh 20", Command::new("fuzz/smoke.sh").arg("20"), deadline)?;
+    step(
+        &mut outcome,
+        "fuzz/smoke.sh 20",
+        Command::new("fuzz/smoke.sh").arg("20"),
+        deadline,
+    )?;
     Ok(outcome)
 }
 
 fn dist(deadline: Deadline) -> anyhow::Result<Outcome> {
     let mut outcome = Outcome::default();
     packages::install_cargo("deb", deadline.left())?;
-    step(&mut outcome, "cargo xtask dist", &mut cargo(&["xtask", "dist"]), deadline)?;
+    step(
+        &mut outcome,
+        "cargo xtask dist",
+        &mut cargo(&["xtask", "dist"]),
+        deadline,
+    )?;
     let program = crate::dist::folder()?.join("dptrace");
-    step(&mut outcome, "dptrace demo", Command::new(program).args(["demo", "--head", "3"]), deadline)?;
+    step(
+        &mut outcome,
+        "dptrace demo",
+        Command::new(program).args(["demo", "--head", "3"]),
+        deadline,
+    )?;
     Ok(outcome)
 }
 
@@ -307,11 +383,18 @@ mod tests {
     #[test]
     fn a_change_touches_the_parts_that_are_about_it() {
         let touched = |file: &str| -> Vec<&str> {
-            PARTS.iter().filter(|part| part.is_touched_by(&[file.to_owned()])).map(|part| part.name).collect()
+            PARTS
+                .iter()
+                .filter(|part| part.is_touched_by(&[file.to_owned()]))
+                .map(|part| part.name)
+                .collect()
         };
         assert_eq!(touched("Cargo.lock"), ["deny", "dist"]);
         assert_eq!(touched("crates/formats/ctf/src/lib.rs"), ["peers", "fuzz"]);
-        assert_eq!(touched("crates/engines/cpus/src/audit/model.rs"), ["truth", "kernels", "starve"]);
+        assert_eq!(
+            touched("crates/engines/cpus/src/audit/model.rs"),
+            ["truth", "kernels", "starve"]
+        );
         assert!(touched("docs/trace.md").is_empty());
     }
 }

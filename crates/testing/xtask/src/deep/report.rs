@@ -36,9 +36,19 @@ impl Line {
     ///
     /// # Errors
     /// If git cannot be run.
-    pub(super) fn new(part: &'static str, outcome: &Outcome, time: Duration, load: Load) -> anyhow::Result<Self> {
-        let git = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(suite::root()).output();
-        let commit = String::from_utf8_lossy(&git.context("running git")?.stdout).trim().to_owned();
+    pub(super) fn new(
+        part: &'static str,
+        outcome: &Outcome,
+        time: Duration,
+        load: Load,
+    ) -> anyhow::Result<Self> {
+        let git = Command::new("git")
+            .args(["rev-parse", "HEAD"])
+            .current_dir(suite::root())
+            .output();
+        let commit = String::from_utf8_lossy(&git.context("running git")?.stdout)
+            .trim()
+            .to_owned();
         let hundredths = |number: f64| (number * 100.0).round() / 100.0;
         Ok(Self {
             commit,
@@ -65,14 +75,28 @@ impl Line {
             .append(true)
             .open(&path)
             .with_context(|| format!("opening {}", path.display()))?;
-        file.write_all(text.as_bytes()).with_context(|| format!("writing {}", path.display()))
+        file.write_all(text.as_bytes())
+            .with_context(|| format!("writing {}", path.display()))
     }
 }
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { part, seconds, load, passed, failed, names, .. } = self;
-        write!(f, "deep {part}: {passed} passed, {failed} failed in {seconds} s (load {load})")?;
-        names.iter().try_for_each(|name| write!(f, "\n  FAILED {name}"))
+        let Self {
+            part,
+            seconds,
+            load,
+            passed,
+            failed,
+            names,
+            ..
+        } = self;
+        write!(
+            f,
+            "deep {part}: {passed} passed, {failed} failed in {seconds} s (load {load})"
+        )?;
+        names
+            .iter()
+            .try_for_each(|name| write!(f, "\n  FAILED {name}"))
     }
 }

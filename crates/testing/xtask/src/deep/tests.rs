@@ -29,10 +29,16 @@ pub(super) fn run_marked(
     seed: Option<u64>,
     deadline: Deadline,
 ) -> anyhow::Result<Outcome> {
-    let marked: Vec<DeepTest> = deep_tests(suite::root())?.into_iter().filter(|test| test.part == part).collect();
+    let marked: Vec<DeepTest> = deep_tests(suite::root())?
+        .into_iter()
+        .filter(|test| test.part == part)
+        .collect();
     let mut packages: Vec<&str> = marked.iter().map(|test| test.package.as_str()).collect();
     packages.dedup();
-    let mut outcome = Outcome { seed, ..Outcome::default() };
+    let mut outcome = Outcome {
+        seed,
+        ..Outcome::default()
+    };
     if packages.is_empty() {
         return Ok(outcome);
     }
@@ -53,12 +59,21 @@ fn verdict(
     seed: Option<u64>,
     deadline: Deadline,
 ) -> anyhow::Result<bool> {
-    let enough = if repetition == Repetition::Median { 2 } else { 1 };
+    let enough = if repetition == Repetition::Median {
+        2
+    } else {
+        1
+    };
     let (mut passed, mut failed) = (0, 0);
     while passed < enough && failed < enough {
         let load = LoadSample::now();
         let ended = run_test(program, name, TEST_LIMIT.min(deadline.left()), seed)?;
-        println!("{}::{name}: {} ({})", program.package, ended.verdict(), load.until_now());
+        println!(
+            "{}::{name}: {} ({})",
+            program.package,
+            ended.verdict(),
+            load.until_now()
+        );
         if ended.succeeded() {
             passed += 1;
         } else {
@@ -84,8 +99,12 @@ impl Index {
 
     /// Finds the program of a marked test, and its full name there.
     fn find(&self, test: &DeepTest) -> anyhow::Result<(&TestProgram, &str)> {
-        let of_package = self.0.iter().filter(|(program, _)| program.package == test.package);
-        let mut names = of_package.flat_map(|(program, tests)| tests.iter().map(move |name| (program, name.as_str())));
+        let of_package = self
+            .0
+            .iter()
+            .filter(|(program, _)| program.package == test.package);
+        let mut names = of_package
+            .flat_map(|(program, tests)| tests.iter().map(move |name| (program, name.as_str())));
         let found = names.find(|(_, name)| suite::function_of(name) == test.function);
         found.with_context(|| format!("{} has no ignored test {}", test.package, test.function))
     }

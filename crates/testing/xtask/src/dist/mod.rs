@@ -18,7 +18,11 @@ const MOST_BYTES: u64 = 12 << 20;
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../..");
 
 /// Shells that `dptrace completions` knows, each with the name of the file that it looks for.
-const COMPLETIONS: &[(&str, &str)] = &[("bash", "dptrace"), ("zsh", "_dptrace"), ("fish", "dptrace.fish")];
+const COMPLETIONS: &[(&str, &str)] = &[
+    ("bash", "dptrace"),
+    ("zsh", "_dptrace"),
+    ("fish", "dptrace.fish"),
+];
 
 /// `cargo xtask dist`, as typed.
 #[derive(Args, Debug)]
@@ -59,7 +63,10 @@ pub(crate) fn run(args: &DistArgs) -> anyhow::Result<()> {
     strip(&built, &program, &out.join("dptrace.debug"))?;
     check(&program)?;
     manual(&program, out)?;
-    write(&out.join("THIRD-PARTY.md"), licences::of_what_is_linked(target)?.as_bytes())?;
+    write(
+        &out.join("THIRD-PARTY.md"),
+        licences::of_what_is_linked(target)?.as_bytes(),
+    )?;
     for file in [
         "LICENSE",
         "README.md",
@@ -68,15 +75,24 @@ pub(crate) fn run(args: &DistArgs) -> anyhow::Result<()> {
         "packaging/dptrace-serve.service",
     ] {
         let from = Path::new(ROOT).join(file);
-        copy(&from, &out.join(from.file_name().context("a file without a name")?))?;
+        copy(
+            &from,
+            &out.join(from.file_name().context("a file without a name")?),
+        )?;
     }
     package::tar(out, target)?;
     if !args.no_deb {
         package::deb(out, target)?;
     }
     package::checksums(out)?;
-    let size = fs::metadata(&program).context("looking at the program's size")?.len();
-    println!("{}: dptrace has {:.1} MiB", out.display(), size as f64 / f64::from(1 << 20));
+    let size = fs::metadata(&program)
+        .context("looking at the program's size")?
+        .len();
+    println!(
+        "{}: dptrace has {:.1} MiB",
+        out.display(),
+        size as f64 / f64::from(1 << 20)
+    );
     Ok(())
 }
 
@@ -85,7 +101,10 @@ fn build() -> anyhow::Result<(PathBuf, &'static str)> {
     run_command(crate::cargo().args(["static", "--quiet", "-p", "dptrace"]))?;
     // The alias `static` builds for this target; another machine needs such an alias first.
     let target = "x86_64-unknown-linux-gnu";
-    Ok((crate::target_dir()?.join(target).join("dist/dptrace"), target))
+    Ok((
+        crate::target_dir()?.join(target).join("dist/dptrace"),
+        target,
+    ))
 }
 
 /// Returns the folder of the release.
@@ -97,26 +116,52 @@ pub(crate) fn folder() -> anyhow::Result<PathBuf> {
 }
 
 /// Functions of the demo target that its page recommends for uprobes.
-const KEPT: [&str; 2] = ["--keep-symbol=demo_request_start", "--keep-symbol=demo_request_complete"];
+const KEPT: [&str; 2] = [
+    "--keep-symbol=demo_request_start",
+    "--keep-symbol=demo_request_complete",
+];
 
 /// Strips the program of its symbols, which go into a separate file that debuggers find by the
 /// build id.
 fn strip(built: &Path, program: &Path, debug: &Path) -> anyhow::Result<()> {
-    run_command(Command::new("objcopy").arg("--only-keep-debug").arg(built).arg(debug))?;
-    run_command(Command::new("objcopy").arg("--strip-all").args(KEPT).arg(built).arg(program))
+    run_command(
+        Command::new("objcopy")
+            .arg("--only-keep-debug")
+            .arg(built)
+            .arg(debug),
+    )?;
+    run_command(
+        Command::new("objcopy")
+            .arg("--strip-all")
+            .args(KEPT)
+            .arg(built)
+            .arg(program),
+    )
 }
 
 /// Rejects a program that can't be copied onto any machine and started there.
 fn check(program: &Path) -> anyhow::Result<()> {
-    let size = fs::metadata(program).context("looking at the program's size")?.len();
+    let size = fs::metadata(program)
+        .context("looking at the program's size")?
+        .len();
     ensure!(
         size <= MOST_BYTES,
         "the program has {size} bytes: the most is {MOST_BYTES}; cargo bloat says what takes the room"
     );
-    let dynamic = output(Command::new("readelf").args(["--wide", "--dynamic", "--program-headers"]).arg(program))?;
-    let needs: Vec<&str> =
-        dynamic.lines().filter(|line| line.contains("(NEEDED)") || line.contains("interpreter:")).collect();
-    ensure!(needs.is_empty(), "the program needs what a machine may not have: {}", needs.join("; "));
+    let dynamic = output(
+        Command::new("readelf")
+            .args(["--wide", "--dynamic", "--program-headers"])
+            .arg(program),
+    )?;
+    let needs: Vec<&str> = dynamic
+        .lines()
+        .filter(|line| line.contains("(NEEDED)") || line.contains("interpreter:"))
+        .collect();
+    ensure!(
+        needs.is_empty(),
+        "the program needs what a machine may not have: {}",
+        needs.join("; ")
+    );
     Ok(())
 }
 
@@ -128,7 +173,10 @@ fn manual(program: &Path, out: &Path) -> anyhow::Result<()> {
     for (shell, file) in COMPLETIONS {
         let folder = out.join("completions").join(shell);
         fs::create_dir_all(&folder).context("creating the folder of the completions")?;
-        write(&folder.join(file), output(Command::new(program).args(["completions", shell]))?.as_bytes())?;
+        write(
+            &folder.join(file),
+            output(Command::new(program).args(["completions", shell]))?.as_bytes(),
+        )?;
     }
     Ok(())
 }
@@ -136,7 +184,9 @@ fn manual(program: &Path, out: &Path) -> anyhow::Result<()> {
 /// Runs a command; returns an error if it fails.
 fn run_command(command: &mut Command) -> anyhow::Result<()> {
     let name = name_of(command);
-    let status = command.status().with_context(|| format!("running {name}"))?;
+    let status = command
+        .status()
+        .with_context(|| format!("running {name}"))?;
     ensure!(status.success(), "{name} failed: {status}");
     Ok(())
 }
@@ -144,13 +194,23 @@ fn run_command(command: &mut Command) -> anyhow::Result<()> {
 /// Runs a command and returns its standard output; an error if it fails.
 fn output(command: &mut Command) -> anyhow::Result<String> {
     let name = name_of(command);
-    let done = command.output().with_context(|| format!("running {name}"))?;
-    ensure!(done.status.success(), "{name} failed: {}", String::from_utf8_lossy(&done.stderr));
+    let done = command
+        .output()
+        .with_context(|| format!("running {name}"))?;
+    ensure!(
+        done.status.success(),
+        "{name} failed: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
     String::from_utf8(done.stdout).with_context(|| format!("reading what {name} says"))
 }
 
 fn name_of(command: &Command) -> String {
-    let argument = command.get_args().next().map(OsStr::to_string_lossy).unwrap_or_default();
+    let argument = command
+        .get_args()
+        .next()
+        .map(OsStr::to_string_lossy)
+        .unwrap_or_default();
     format!("{} {argument}", command.get_program().to_string_lossy())
 }
 
@@ -159,6 +219,7 @@ fn write(to: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 }
 
 fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
-    fs::copy(from, to).with_context(|| format!("copying {} to {}", from.display(), to.display()))?;
+    fs::copy(from, to)
+        .with_context(|| format!("copying {} to {}", from.display(), to.display()))?;
     Ok(())
 }

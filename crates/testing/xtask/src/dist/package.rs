@@ -18,20 +18,40 @@ pub(super) fn tar(out: &Path, target: &str) -> anyhow::Result<()> {
     let name = format!("dptrace-{}-{arch}", env!("CARGO_PKG_VERSION"));
     let archive = out.join(format!("{name}.tar.gz"));
     let mut tar = Command::new("tar");
-    tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mtime=@0", "--gzip"]);
+    tar.args([
+        "--sort=name",
+        "--owner=0",
+        "--group=0",
+        "--numeric-owner",
+        "--mtime=@0",
+        "--gzip",
+    ]);
     // Beside the folder that it packs, so that it is not there when the folder is read.
     let beside = out.with_extension("tar.gz");
-    tar.arg("--create").arg("--file").arg(&beside).arg(format!("--exclude={NOT_IN_THE_ARCHIVE}"));
-    tar.arg(format!("--transform=s,^\\.,{name},")).arg("--directory").arg(out).arg(".");
+    tar.arg("--create")
+        .arg("--file")
+        .arg(&beside)
+        .arg(format!("--exclude={NOT_IN_THE_ARCHIVE}"));
+    tar.arg(format!("--transform=s,^\\.,{name},"))
+        .arg("--directory")
+        .arg(out)
+        .arg(".");
     run_command(&mut tar)?;
     fs::rename(&beside, &archive).with_context(|| format!("naming {}", archive.display()))
 }
 
 /// Returns an error with the command to install cargo-deb if it is missing.
 pub(super) fn look_for_cargo_deb() -> anyhow::Result<()> {
-    let found = crate::cargo().args(["deb", "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let found = crate::cargo()
+        .args(["deb", "--version"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
     let found = found.context("running cargo")?.success();
-    ensure!(found, "no cargo-deb here: cargo install --locked cargo-deb, or leave the package out with --no-deb");
+    ensure!(
+        found,
+        "no cargo-deb here: cargo install --locked cargo-deb, or leave the package out with --no-deb"
+    );
     Ok(())
 }
 

@@ -32,7 +32,9 @@ const DEVICE: &str = "TCP_REQ_EXECUTING > TCP_REQ_EXECUTED";
 const WHOLE: u64 = 100_000;
 /// Distribution of 100,000 requests around the median: their number per bucket, starting
 /// [`SHORTER`] buckets below it.
-const SHAPE: [u32; 14] = [900, 4_000, 12_000, 22_000, 24_000, 18_000, 10_000, 5_000, 2_500, 1_000, 400, 150, 40, 10];
+const SHAPE: [u32; 14] = [
+    900, 4_000, 12_000, 22_000, 24_000, 18_000, 10_000, 5_000, 2_500, 1_000, 400, 150, 40, 10,
+];
 /// Number of buckets below the median.
 const SHORTER: usize = 4;
 /// Process that takes the CPU on the noisy host.
@@ -47,7 +49,9 @@ pub(super) fn name(number: u32) -> String {
 
 /// Returns a pseudo-random number from a seed and a place (splitmix64).
 pub(super) fn random(seed: u64, place: u64) -> u64 {
-    let mut z = seed.wrapping_add(place.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = seed
+        .wrapping_add(place.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        .wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
@@ -68,10 +72,16 @@ type Writer = TableWriter<BufWriter<File>>;
 impl Host {
     /// Writes all tables of the host; returns the number of rows.
     pub(super) fn write(&self, dir: &Path) -> anyhow::Result<u64> {
-        let minutes: Vec<i64> = (0..i64::from(self.minutes)).map(|minute| BEGIN + minute * MINUTE).collect();
+        let minutes: Vec<i64> = (0..i64::from(self.minutes))
+            .map(|minute| BEGIN + minute * MINUTE)
+            .collect();
         let mut rows = 0;
         // Every tenth minute of the day before is enough to compare with.
-        let yesterday: Vec<i64> = minutes.iter().step_by(10).map(|minute| minute - DAY).collect();
+        let yesterday: Vec<i64> = minutes
+            .iter()
+            .step_by(10)
+            .map(|minute| minute - DAY)
+            .collect();
         for minutes in [minutes, yesterday] {
             for of_hour in minutes.chunk_by(|a, b| hour_of(*a) == hour_of(*b)) {
                 rows += self.hour(dir, of_hour)?;
@@ -81,12 +91,17 @@ impl Host {
     }
 
     fn hour(&self, dir: &Path, minutes: &[i64]) -> anyhow::Result<u64> {
-        let Some(hour) = minutes.first().map(|minute| hour_of(*minute)) else { return Ok(0) };
+        let Some(hour) = minutes.first().map(|minute| hour_of(*minute)) else {
+            return Ok(0);
+        };
         let mut rows = 0;
         for table in TABLES {
             let folder = dir.join(partition(table.name, hour, &name(self.number)));
             fs::create_dir_all(&folder)?;
-            let mut writer = TableWriter::new(BufWriter::new(File::create(folder.join("fleet.parquet"))?), table)?;
+            let mut writer = TableWriter::new(
+                BufWriter::new(File::create(folder.join("fleet.parquet"))?),
+                table,
+            )?;
             for minute in minutes {
                 self.minute(&mut writer, table, *minute)?;
             }
@@ -98,7 +113,9 @@ impl Host {
 
     fn minute(&self, writer: &mut Writer, table: &Table, minute: i64) -> anyhow::Result<()> {
         match table.name {
-            "stage_histograms" => (0..self.connections).try_for_each(|it| self.histograms(writer, minute, it)),
+            "stage_histograms" => {
+                (0..self.connections).try_for_each(|it| self.histograms(writer, minute, it))
+            }
             "requests" => (0..KEPT).try_for_each(|it| self.request(writer, minute, it)),
             "request_stages" => (0..KEPT).try_for_each(|it| self.stage(writer, minute, it)),
             "thread_budgets" => self.budgets(writer, minute),
@@ -113,7 +130,9 @@ impl Host {
 
     /// Returns the factor by which all requests of that minute are longer.
     fn factor(&self, minute: i64, stage: &str, connection: u32) -> u64 {
-        let is_slow = self.number == self.planted.slow && connection == 1 && [DEVICE, "whole"].contains(&stage);
+        let is_slow = self.number == self.planted.slow
+            && connection == 1
+            && [DEVICE, "whole"].contains(&stage);
         let is_changed = self.number == self.planted.changed && minute >= BEGIN;
         if is_slow {
             40
@@ -127,17 +146,31 @@ impl Host {
     fn histograms(&self, writer: &mut Writer, minute: i64, connection: u32) -> anyhow::Result<()> {
         let (hostname, subnqn) = (name(self.number), Self::subsystem(connection));
         let (hostnqn, peer) = (
-            format!("nqn.2014-08.org.nvmexpress:host{}-{connection}", self.number),
-            format!("10.{}.{}.{connection}:4420", self.number / 256, self.number % 256),
+            format!(
+                "nqn.2014-08.org.nvmexpress:host{}-{connection}",
+                self.number
+            ),
+            format!(
+                "10.{}.{}.{connection}:4420",
+                self.number / 256,
+                self.number % 256
+            ),
         );
         for (stage, median) in STAGES.into_iter().chain([("whole", WHOLE)]) {
             // Each host and stage has its own median, up to a quarter longer.
-            let own = random(self.seed, u64::from(self.number) << 20 | u64::from(connection) << 10 | median) % 4;
-            let middle = bounds::index(median * self.factor(minute, stage, connection)) + own as usize;
+            let own = random(
+                self.seed,
+                u64::from(self.number) << 20 | u64::from(connection) << 10 | median,
+            ) % 4;
+            let middle =
+                bounds::index(median * self.factor(minute, stage, connection)) + own as usize;
             for (at, share) in SHAPE.into_iter().enumerate() {
                 let count = share + (random(minute as u64, u64::from(share)) % 7) as u32;
                 let bucket = middle + at - SHORTER;
-                let (above, up_to) = (bounds::lower(bucket), bounds::upper(bucket).unwrap_or(u64::MAX >> 1));
+                let (above, up_to) = (
+                    bounds::lower(bucket),
+                    bounds::upper(bucket).unwrap_or(u64::MAX >> 1),
+                );
                 writer.row(&rows::StageHistogram {
                     hostname: &hostname,
                     capture: "serve",
@@ -166,10 +199,16 @@ impl Host {
             it if is_first && it == self.planted.target => (BEGIN + MINUTE / 2, 900_000_000, 1_000),
             // The same request on its initiator, which waits a little longer, and is not whole in
             // its trace.
-            it if is_first && it == self.planted.initiator => (BEGIN + MINUTE / 2 - 50_000, 850_000_000, 1_000),
+            it if is_first && it == self.planted.initiator => {
+                (BEGIN + MINUTE / 2 - 50_000, 850_000_000, 1_000)
+            }
             it => {
                 let random = random(self.seed ^ minute as u64, u64::from(it) << 8 | place as u64);
-                (minute + place * 1_000_000_000, (500_000 + random % 500_000).cast_signed(), it % 4)
+                (
+                    minute + place * 1_000_000_000,
+                    (500_000 + random % 500_000).cast_signed(),
+                    it % 4,
+                )
             }
         }
     }
@@ -178,7 +217,11 @@ impl Host {
         let (start_ns, whole_ns, of) = self.slow(minute, place);
         let number = (minute - BEGIN) / MINUTE * KEPT + place;
         let (hostname, object) = (name(self.number), format!("r{}", number.unsigned_abs()));
-        let subnqn = if of == 1_000 { "nqn.2016-06.io.spdk:both".to_owned() } else { Self::subsystem(of) };
+        let subnqn = if of == 1_000 {
+            "nqn.2016-06.io.spdk:both".to_owned()
+        } else {
+            Self::subsystem(of)
+        };
         let row = rows::Request {
             hostname: &hostname,
             capture: "serve",
@@ -224,15 +267,22 @@ impl Host {
     /// Writes the budgets of two reactors, each of which has a whole minute.
     fn budgets(&self, writer: &mut Writer, minute: i64) -> anyhow::Result<()> {
         let hostname = name(self.number);
-        let backup = if self.number == self.planted.noisy { MINUTE / 5 } else { 0 };
-        let tick = 5_000_000 + (random(self.seed, u64::from(self.number)) % 1_000_000).cast_signed();
+        let backup = if self.number == self.planted.noisy {
+            MINUTE / 5
+        } else {
+            0
+        };
+        let tick =
+            5_000_000 + (random(self.seed, u64::from(self.number)) % 1_000_000).cast_signed();
         for lcore in 0..2 {
             let did = [
                 ("runs", false, None, MINUTE - backup - tick, 1_000),
                 ("interrupted", true, Some("timer tick"), tick, 15_000),
                 ("preempted", true, Some(BACKUP), backup, 120),
             ];
-            for (activity, taken, caused_by, total_ns, times) in did.into_iter().filter(|it| it.3 > 0) {
+            for (activity, taken, caused_by, total_ns, times) in
+                did.into_iter().filter(|it| it.3 > 0)
+            {
                 let row = rows::ThreadBudget {
                     hostname: &hostname,
                     capture: "serve",

@@ -66,22 +66,47 @@ impl Planted {
             let from = host::random(seed, 0) % u64::from(hosts);
             ((from + place * u64::from(hosts / 5)) % u64::from(hosts)) as u32
         };
-        Self { slow: at(0), noisy: at(1), changed: at(2), target: at(3), initiator: at(4) }
+        Self {
+            slow: at(0),
+            noisy: at(1),
+            changed: at(2),
+            target: at(3),
+            initiator: at(4),
+        }
     }
 }
 
 /// Writes the tables, runs the queries, and compares their results with the planted culprits.
 pub(crate) fn run(args: &FleetArgs) -> anyhow::Result<()> {
-    ensure!(args.hosts >= 5 && args.minutes > 0, "a fleet has at least 5 hosts, and a minute");
-    let dir = args.dir.clone().map_or_else(|| target_dir().map(|target| target.join("fleet")), Ok)?;
+    ensure!(
+        args.hosts >= 5 && args.minutes > 0,
+        "a fleet has at least 5 hosts, and a minute"
+    );
+    let dir = args
+        .dir
+        .clone()
+        .map_or_else(|| target_dir().map(|target| target.join("fleet")), Ok)?;
     let planted = Planted::of(args.seed, args.hosts);
     let begun = Instant::now();
     let mut rows = 0;
     for number in 0..args.hosts {
-        let host = Host { number, planted, connections: args.connections, minutes: args.minutes, seed: args.seed };
-        rows += host.write(&dir).with_context(|| format!("writing the tables of host {number}"))?;
+        let host = Host {
+            number,
+            planted,
+            connections: args.connections,
+            minutes: args.minutes,
+            seed: args.seed,
+        };
+        rows += host
+            .write(&dir)
+            .with_context(|| format!("writing the tables of host {number}"))?;
     }
-    println!("{rows} rows of {} hosts in {:.1} s: {}", args.hosts, begun.elapsed().as_secs_f64(), dir.display());
+    println!(
+        "{rows} rows of {} hosts in {:.1} s: {}",
+        args.hosts,
+        begun.elapsed().as_secs_f64(),
+        dir.display()
+    );
     let found = queries(&dir, args.spark.as_deref())?;
     check(&found, planted)?;
     println!("every query found what was planted: {planted:?}");
@@ -99,9 +124,15 @@ fn queries(dir: &Path, spark: Option<&str>) -> anyhow::Result<BTreeMap<String, V
         .args(spark);
     let others = std::env::var_os("PYTHONPATH").unwrap_or_default();
     let paths = std::iter::once(root.join("target/python")).chain(std::env::split_paths(&others));
-    let done = command.env("PYTHONPATH", std::env::join_paths(paths)?).output().context("running python3")?;
+    let done = command
+        .env("PYTHONPATH", std::env::join_paths(paths)?)
+        .output()
+        .context("running python3")?;
     eprint!("{}", String::from_utf8_lossy(&done.stderr));
-    ensure!(done.status.success(), "the queries failed: pip install --target target/python duckdb chdb");
+    ensure!(
+        done.status.success(),
+        "the queries failed: pip install --target target/python duckdb chdb"
+    );
     serde_json::from_slice(&done.stdout).context("reading the results of the queries")
 }
 
@@ -119,11 +150,25 @@ fn check(found: &BTreeMap<String, Vec<Value>>, planted: Planted) -> anyhow::Resu
         ("longest-absences", "hostname", host::name(planted.noisy)),
     ];
     for (query, column, wanted) in expected {
-        let first = found.get(query).and_then(|rows| rows.first()).with_context(|| format!("{query} found nothing"))?;
-        ensure!(first[column] == wanted.as_str(), "{query}: {column} is not {wanted:?} in {first}");
+        let first = found
+            .get(query)
+            .and_then(|rows| rows.first())
+            .with_context(|| format!("{query} found nothing"))?;
+        ensure!(
+            first[column] == wanted.as_str(),
+            "{query}: {column} is not {wanted:?} in {first}"
+        );
     }
-    let overlapped = found.get("one-slow-request").map(Vec::as_slice).unwrap_or_default();
+    let overlapped = found
+        .get("one-slow-request")
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     let initiator = host::name(planted.initiator);
-    ensure!(overlapped.iter().any(|row| row["hostname"] == initiator.as_str()), "nothing of the initiator overlaps");
+    ensure!(
+        overlapped
+            .iter()
+            .any(|row| row["hostname"] == initiator.as_str()),
+        "nothing of the initiator overlaps"
+    );
     Ok(())
 }

@@ -31,14 +31,21 @@ pub(super) fn run() -> anyhow::Result<()> {
     let work = || -> anyhow::Result<()> {
         while since.elapsed() < TOTAL_LIMIT {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            let (round, Some((program, name))) = (number / tests.len(), tests.get(number % tests.len())) else { break };
+            let (round, Some((program, name))) =
+                (number / tests.len(), tests.get(number % tests.len()))
+            else {
+                break;
+            };
             if round >= TIMES {
                 break;
             }
             let ended = run_test(program, name, RUN_LIMIT, None)?;
             if !ended.succeeded() {
                 let (package, output) = (&program.package, ended.output.trim_end());
-                println!("{package}::{name} {} in round {round}:\n{output}", ended.verdict());
+                println!(
+                    "{package}::{name} {} in round {round}:\n{output}",
+                    ended.verdict()
+                );
                 failed
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
@@ -49,31 +56,67 @@ pub(super) fn run() -> anyhow::Result<()> {
     };
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(|_| bail!("a worker broke off")))
+        workers.into_iter().try_for_each(|worker| {
+            worker
+                .join()
+                .unwrap_or_else(|_| bail!("a worker broke off"))
+        })
     })?;
-    let (all, begun) = (tests.len() * TIMES, next.into_inner().min(tests.len() * TIMES));
-    println!("{} tests were added or edited: {begun} runs ({})", tests.len(), load.until_now());
+    let (all, begun) = (
+        tests.len() * TIMES,
+        next.into_inner().min(tests.len() * TIMES),
+    );
+    println!(
+        "{} tests were added or edited: {begun} runs ({})",
+        tests.len(),
+        load.until_now()
+    );
     if begun < all {
-        println!("{} runs did not fit into {} min", all - begun, TOTAL_LIMIT.as_secs() / 60);
+        println!(
+            "{} runs did not fit into {} min",
+            all - begun,
+            TOTAL_LIMIT.as_secs() / 60
+        );
     }
-    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter();
-    let failed: Vec<String> = failed.map(|(test, reason)| format!("{test}\n{reason}")).collect();
-    ensure!(failed.is_empty(), "failed at least once in {begun} runs:\n  {}", failed.join("\n  "));
+    let failed = failed
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner)
+        .into_iter();
+    let failed: Vec<String> = failed
+        .map(|(test, reason)| format!("{test}\n{reason}"))
+        .collect();
+    ensure!(
+        failed.is_empty(),
+        "failed at least once in {begun} runs:\n  {}",
+        failed.join("\n  ")
+    );
     Ok(())
 }
 
 /// Returns the tests of the gate that HEAD added or edited, with their programs.
 fn changed() -> anyhow::Result<Vec<(TestProgram, String)>> {
     let changed = changed_tests(suite::root())?;
-    let mut packages: Vec<&str> = changed.iter().map(|(package, _)| package.as_str()).collect();
+    let mut packages: Vec<&str> = changed
+        .iter()
+        .map(|(package, _)| package.as_str())
+        .collect();
     packages.dedup();
     let mut tests = Vec::new();
-    for program in if packages.is_empty() { Vec::new() } else { test_programs(&packages)? } {
+    for program in if packages.is_empty() {
+        Vec::new()
+    } else {
+        test_programs(&packages)?
+    } {
         let ignored = program.tests(true)?;
         let is_changed = |name: &String| {
-            !ignored.contains(name) && changed.contains(&(program.package.clone(), suite::function_of(name).to_owned()))
+            !ignored.contains(name)
+                && changed.contains(&(program.package.clone(), suite::function_of(name).to_owned()))
         };
-        let names: Vec<String> = program.tests(false)?.into_iter().filter(is_changed).collect();
+        let names: Vec<String> = program
+            .tests(false)?
+            .into_iter()
+            .filter(is_changed)
+            .collect();
         tests.extend(names.into_iter().map(|name| (program.clone(), name)));
     }
     Ok(tests)

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper, set_parent_process_death_signal,
-    wait,
+    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper,
+    set_parent_process_death_signal, wait,
 };
 
 /// Time in which leftovers may end by themselves: references that the kernel drops later, and
@@ -20,8 +20,11 @@ use rustix::process::{
 /// (`hostile_signals`).
 const PATIENCE: Duration = Duration::from_secs(75);
 /// Folders whose file names are compared, and the kind of their files.
-const FOLDERS: [(&str, &str); 3] =
-    [("/dev/shm", "shared memory"), ("/run/netns", "network namespace"), ("/sys/fs/bpf", "pinned object")];
+const FOLDERS: [(&str, &str); 3] = [
+    ("/dev/shm", "shared memory"),
+    ("/run/netns", "network namespace"),
+    ("/sys/fs/bpf", "pinned object"),
+];
 /// Folders below which tests mount something, beside the folder for temporary files; elsewhere the
 /// machine mounts.
 const MOUNTS: [&str; 4] = ["/run", "/sys", "/dev", "/proc"];
@@ -44,7 +47,9 @@ pub(super) fn watch(words: &[OsString]) -> anyhow::Result<()> {
     let mut command = Command::new(program);
     command.args(arguments);
     sys::process::bind_to_starter(&mut command, LONGEST);
-    let child = command.spawn().with_context(|| format!("running {}", program.display()))?;
+    let child = command
+        .spawn()
+        .with_context(|| format!("running {}", program.display()))?;
     let status = wait_for(Pid::from_child(&child))?;
     let left = left_behind(&before)?;
     for process in children()? {
@@ -56,8 +61,16 @@ pub(super) fn watch(words: &[OsString]) -> anyhow::Result<()> {
         println!("left behind:\n  {}", left.join("\n  "));
     }
     // In this order, since readers look at the end of a log.
-    ensure!(status.exit_status() == Some(0), "{} failed", program.display());
-    ensure!(left.is_empty(), "{} left something behind", program.display());
+    ensure!(
+        status.exit_status() == Some(0),
+        "{} failed",
+        program.display()
+    );
+    ensure!(
+        left.is_empty(),
+        "{} left something behind",
+        program.display()
+    );
     Ok(())
 }
 
@@ -78,7 +91,11 @@ fn left_behind(before: &BTreeSet<String>) -> anyhow::Result<Vec<String>> {
     loop {
         while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
         let mut left: Vec<String> = present()?.difference(before).cloned().collect();
-        left.extend(children()?.into_iter().map(|process| format!("process: {} {}", process.pid, process.command)));
+        left.extend(
+            children()?
+                .into_iter()
+                .map(|process| format!("process: {} {}", process.pid, process.command)),
+        );
         if left.is_empty() || since.elapsed() >= PATIENCE {
             return Ok(left);
         }
@@ -97,12 +114,30 @@ fn present() -> anyhow::Result<BTreeSet<String>> {
     let place = |line: &str| line.split_whitespace().nth(4).map(str::to_owned);
     let temporary = std::env::temp_dir();
     let is_tests = |place: &String| {
-        MOUNTS.map(Path::new).into_iter().chain([&*temporary]).any(|it| Path::new(place).starts_with(it))
+        MOUNTS
+            .map(Path::new)
+            .into_iter()
+            .chain([&*temporary])
+            .any(|it| Path::new(place).starts_with(it))
     };
-    found.extend(mounts.lines().filter_map(place).filter(is_tests).map(|place| format!("mount: {place}")));
-    let messages = Command::new("dmesg").output().map(|done| done.stdout).unwrap_or_default();
+    found.extend(
+        mounts
+            .lines()
+            .filter_map(place)
+            .filter(is_tests)
+            .map(|place| format!("mount: {place}")),
+    );
+    let messages = Command::new("dmesg")
+        .output()
+        .map(|done| done.stdout)
+        .unwrap_or_default();
     let messages = String::from_utf8_lossy(&messages);
-    found.extend(messages.lines().filter(|line| line.contains("leaking uprobe")).map(|line| format!("kernel: {line}")));
+    found.extend(
+        messages
+            .lines()
+            .filter(|line| line.contains("leaking uprobe"))
+            .map(|line| format!("kernel: {line}")),
+    );
     Ok(found)
 }
 
@@ -117,12 +152,19 @@ struct Left {
 fn children() -> anyhow::Result<Vec<Left>> {
     let own = getpid().as_raw_nonzero().to_string();
     let entries = fs::read_dir("/proc").context("reading /proc")?.flatten();
-    Ok(entries.filter_map(|entry| child(&entry.path(), &own)).collect())
+    Ok(entries
+        .filter_map(|entry| child(&entry.path(), &own))
+        .collect())
 }
 
 /// Returns a process if `parent` is the number of its parent.
 fn child(process: &Path, parent: &str) -> Option<Left> {
-    let pid = process.file_name()?.to_str()?.parse().ok().and_then(Pid::from_raw)?;
+    let pid = process
+        .file_name()?
+        .to_str()?
+        .parse()
+        .ok()
+        .and_then(Pid::from_raw)?;
     let stat = fs::read_to_string(process.join("stat")).ok()?;
     // State and parent follow the name, which may contain blanks and parentheses
     // (proc_pid_stat(5)).
@@ -132,7 +174,11 @@ fn child(process: &Path, parent: &str) -> Option<Left> {
     let command = fs::read(process.join("cmdline")).ok()?;
     let command = String::from_utf8_lossy(&command).replace('\0', " ");
     // A kernel thread, or a process that is ending, has no command line.
-    let command = if command.is_empty() { format!("{name})") } else { command.trim_end().to_owned() };
+    let command = if command.is_empty() {
+        format!("{name})")
+    } else {
+        command.trim_end().to_owned()
+    };
     is_left.then_some(Left { pid, command })
 }
 
@@ -144,9 +190,17 @@ mod tests {
     fn a_child_is_found_until_it_has_ended() {
         let mut sleeper = testkit::command("sleep").arg("60").spawn().unwrap();
         let pid = Pid::from_child(&sleeper);
-        let is_found = || children().unwrap().iter().any(|it| it.pid == pid && it.command == "sleep 60");
+        let is_found = || {
+            children()
+                .unwrap()
+                .iter()
+                .any(|it| it.pid == pid && it.command == "sleep 60")
+        };
         while !is_found() {
-            assert!(sleeper.try_wait().unwrap().is_none(), "it has not become `sleep`");
+            assert!(
+                sleeper.try_wait().unwrap().is_none(),
+                "it has not become `sleep`"
+            );
         }
         sleeper.kill().unwrap();
         sleeper.wait().unwrap();

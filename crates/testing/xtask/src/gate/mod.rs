@@ -64,5 +64,8 @@ fn kernel_tests() -> PathBuf {
 /// Returns whether a test of that program used the live kernel.
 fn used_the_kernel(noted: &str, program: &Path, test: &str) -> bool {
     let file = program.file_name().unwrap_or_default().to_string_lossy();
-    noted.lines().any(|line| line.split_once(' ').is_some_and(|(noted, name)| noted == file && name == test))
+    noted.lines().any(|line| {
+        line.split_once(' ')
+            .is_some_and(|(noted, name)| noted == file && name == test)
+    })
 }

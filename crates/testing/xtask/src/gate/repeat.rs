@@ -28,12 +28,26 @@ pub(super) fn run(log: &Path) -> anyhow::Result<()> {
         if is_repeated && flaky.len() < MAX_FLAKY && passes_alone(failure)? {
             flaky.push(failure);
         } else {
-            failed.push(format!("{} {}\n{}", failure.program.display(), failure.test, reason(&failure.output)));
+            failed.push(format!(
+                "{} {}\n{}",
+                failure.program.display(),
+                failure.test,
+                reason(&failure.output)
+            ));
         }
     }
-    println!("{} test programs: {} tests failed, {} of these are flaky", log.programs, log.failures.len(), flaky.len());
+    println!(
+        "{} test programs: {} tests failed, {} of these are flaky",
+        log.programs,
+        log.failures.len(),
+        flaky.len()
+    );
     for failure in &flaky {
-        println!("FLAKY {} {}: add a line to docs/dev/flaky.md", failure.program.display(), failure.test);
+        println!(
+            "FLAKY {} {}: add a line to docs/dev/flaky.md",
+            failure.program.display(),
+            failure.test
+        );
     }
     ensure!(failed.is_empty(), "failed:\n  {}", failed.join("\n  "));
     Ok(())
@@ -43,10 +57,17 @@ pub(super) fn run(log: &Path) -> anyhow::Result<()> {
 fn passes_alone(failure: &Failure) -> anyhow::Result<bool> {
     let programs = suite::test_programs(&[])?;
     let path = failure.program.display();
-    let program = failure.program_among(&programs).with_context(|| format!("cargo makes no program {path}"))?;
+    let program = failure
+        .program_among(&programs)
+        .with_context(|| format!("cargo makes no program {path}"))?;
     let load = LoadSample::now();
     let again = run_test(program, &failure.test, REPEAT_LIMIT, None)?;
     println!("\n{} failed:\n{}", failure.test, failure.output.trim_end());
-    println!("alone it {} ({}):\n{}", again.verdict(), load.until_now(), again.output.trim_end());
+    println!(
+        "alone it {} ({}):\n{}",
+        again.verdict(),
+        load.until_now(),
+        again.output.trim_end()
+    );
     Ok(again.succeeded())
 }

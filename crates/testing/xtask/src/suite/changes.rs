@@ -17,9 +17,15 @@ fn base(root: &Path) -> anyhow::Result<Option<String>> {
     if let Ok(named) = std::env::var(BASE_VARIABLE) {
         return Ok(Some(named));
     }
-    let head: u64 = git(root, &["log", "-1", "--format=%ct"])?.trim().parse().context("reading the time of HEAD")?;
+    let head: u64 = git(root, &["log", "-1", "--format=%ct"])?
+        .trim()
+        .parse()
+        .context("reading the time of HEAD")?;
     let until = format!("--before={}", head.saturating_sub(SESSION_SECONDS));
-    let found = git(root, &["log", "-1", "--first-parent", &until, "--format=%H"])?;
+    let found = git(
+        root,
+        &["log", "-1", "--first-parent", &until, "--format=%H"],
+    )?;
     Ok(Some(found.trim().to_owned()).filter(|found| !found.is_empty()))
 }
 
@@ -42,10 +48,21 @@ pub(crate) fn changed_files(root: &Path) -> anyhow::Result<Vec<String>> {
 /// # Errors
 /// As [`changed_files`].
 pub(crate) fn changed_tests(root: &Path) -> anyhow::Result<BTreeSet<(String, String)>> {
-    let Some(base) = base(root)? else { return Ok(BTreeSet::new()) };
+    let Some(base) = base(root)? else {
+        return Ok(BTreeSet::new());
+    };
     // Whole files around each change show in which test it lies. A moved file is compared with its
     // earlier self.
-    let args = ["diff", "--find-renames=40%", "-l20000", "--unified=100000", &base, "HEAD", "--", "crates/*.rs"];
+    let args = [
+        "diff",
+        "--find-renames=40%",
+        "-l20000",
+        "--unified=100000",
+        &base,
+        "HEAD",
+        "--",
+        "crates/*.rs",
+    ];
     Ok(tests_in_diff(&git(root, &args)?))
 }
 
@@ -57,7 +74,10 @@ fn tests_in_diff(diff: &str) -> BTreeSet<(String, String)> {
     let mut was_ignored = false;
     for line in diff.lines() {
         if let Some(path) = line.strip_prefix("+++ ") {
-            package = path.strip_prefix("b/crates/").and_then(|rest| rest.split('/').nth(1)).map(str::to_owned);
+            package = path
+                .strip_prefix("b/crates/")
+                .and_then(|rest| rest.split('/').nth(1))
+                .map(str::to_owned);
             (is_test, function) = (false, None);
             continue;
         }
@@ -67,7 +87,10 @@ fn tests_in_diff(diff: &str) -> BTreeSet<(String, String)> {
             (is_test, function, was_ignored) = (trimmed == "#[test]", None, false);
         } else if sign == "-" && trimmed.starts_with("#[ignore") {
             was_ignored = true;
-        } else if let Some(name) = trimmed.strip_prefix("fn ").and_then(|rest| rest.split(['(', '<']).next()) {
+        } else if let Some(name) = trimmed
+            .strip_prefix("fn ")
+            .and_then(|rest| rest.split(['(', '<']).next())
+        {
             function = is_test.then(|| name.to_owned());
             is_test = false;
         }
@@ -86,9 +109,17 @@ fn tests_in_diff(diff: &str) -> BTreeSet<(String, String)> {
 /// If git fails.
 pub(super) fn git(root: &Path, args: &[&str]) -> anyhow::Result<String> {
     // A clone of another user, which CI's may be, must be readable, too.
-    let done = Command::new("git").args(["-c", "safe.directory=*", "-C"]).arg(root).args(args).output();
+    let done = Command::new("git")
+        .args(["-c", "safe.directory=*", "-C"])
+        .arg(root)
+        .args(args)
+        .output();
     let done = done.context("running git")?;
-    ensure!(done.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&done.stderr).trim());
+    ensure!(
+        done.status.success(),
+        "git {args:?}: {}",
+        String::from_utf8_lossy(&done.stderr).trim()
+    );
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
@@ -124,8 +155,12 @@ mod tests {
 +fn no_code() {}
 ";
         let found = tests_in_diff(diff);
-        let expected =
-            [("elf", "comes_back"), ("elf", "is_edited"), ("elf", "is_new")].map(|(a, b)| (a.to_owned(), b.to_owned()));
+        let expected = [
+            ("elf", "comes_back"),
+            ("elf", "is_edited"),
+            ("elf", "is_new"),
+        ]
+        .map(|(a, b)| (a.to_owned(), b.to_owned()));
         assert_eq!(found, BTreeSet::from(expected));
     }
 }

@@ -36,8 +36,16 @@ impl LoadSample {
     /// Parses the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq,
     /// steal, and two that are part of user and nice.
     fn parse(line: &str) -> Self {
-        let times: Vec<u64> = line.split_whitespace().skip(1).take(8).filter_map(|word| word.parse().ok()).collect();
-        Self { all: times.iter().sum(), stolen: times.get(7).copied().unwrap_or(0) }
+        let times: Vec<u64> = line
+            .split_whitespace()
+            .skip(1)
+            .take(8)
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        Self {
+            all: times.iter().sum(),
+            stolen: times.get(7).copied().unwrap_or(0),
+        }
     }
 
     /// Returns the load since this sample.
@@ -45,8 +53,15 @@ impl LoadSample {
         let now = Self::now();
         let all = now.all.saturating_sub(self.all).max(1);
         let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-        let average = text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0.0);
-        Load { average, stolen: now.stolen.saturating_sub(self.stolen) as f64 * 100.0 / all as f64 }
+        let average = text
+            .split_whitespace()
+            .next()
+            .and_then(|word| word.parse().ok())
+            .unwrap_or(0.0);
+        Load {
+            average,
+            stolen: now.stolen.saturating_sub(self.stolen) as f64 * 100.0 / all as f64,
+        }
     }
 }
 

@@ -19,7 +19,9 @@ impl Failure {
     /// Returns the program of this failure. Cargo names programs `NAME-HASH`, and runs them in the
     /// folder of their package.
     pub(crate) fn program_among<'a>(&self, programs: &'a [TestProgram]) -> Option<&'a TestProgram> {
-        programs.iter().find(|program| program.path.file_name() == self.program.file_name())
+        programs
+            .iter()
+            .find(|program| program.path.file_name() == self.program.file_name())
     }
 }
 
@@ -42,24 +44,43 @@ impl Log {
         let mut output_of: Option<usize> = None;
         for line in text.lines() {
             let trimmed = line.trim_start();
-            if let Some(running) = trimmed.strip_prefix("Running ").filter(|_| line.starts_with("     ")) {
-                let path = running.rsplit_once('(').and_then(|(_, path)| path.strip_suffix(')'));
+            if let Some(running) = trimmed
+                .strip_prefix("Running ")
+                .filter(|_| line.starts_with("     "))
+            {
+                let path = running
+                    .rsplit_once('(')
+                    .and_then(|(_, path)| path.strip_suffix(')'));
                 (program, output_of) = (path.map(PathBuf::from), None);
             } else if trimmed.starts_with("Doc-tests ") && line.starts_with("   ") {
                 (program, output_of) = (None, None);
-            } else if let Some(test) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
+            } else if let Some(test) = line
+                .strip_prefix("test ")
+                .and_then(|rest| rest.strip_suffix(" ... FAILED"))
+            {
                 // `name - should panic`
                 let name = test.split(" - ").next().unwrap_or(test).to_owned();
                 match program.clone() {
-                    Some(program) => log.failures.push(Failure { program, test: name, output: String::new() }),
+                    Some(program) => log.failures.push(Failure {
+                        program,
+                        test: name,
+                        output: String::new(),
+                    }),
                     None => log.others.push(line.to_owned()),
                 }
-            } else if let Some(test) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
-                output_of = log.failures.iter().rposition(|failure| failure.test == test);
+            } else if let Some(test) = line
+                .strip_prefix("---- ")
+                .and_then(|rest| rest.strip_suffix(" stdout ----"))
+            {
+                output_of = log
+                    .failures
+                    .iter()
+                    .rposition(|failure| failure.test == test);
             } else if line.starts_with("test result: ") || line == "failures:" {
                 log.programs += usize::from(line.starts_with("test result: "));
                 output_of = None;
-            } else if line.contains("process didn't exit successfully") && !line.contains("exit status: 101")
+            } else if line.contains("process didn't exit successfully")
+                && !line.contains("exit status: 101")
                 || line.starts_with("error: could not compile")
             {
                 log.others.push(line.to_owned());
@@ -81,9 +102,17 @@ const MESSAGE_WIDTH: usize = 300;
 /// without a panic, the output's last line.
 pub(crate) fn reason(output: &str) -> String {
     let lines: Vec<&str> = output.lines().collect();
-    let begin = lines.iter().position(|line| line.contains("panicked at")).unwrap_or(lines.len().saturating_sub(1));
+    let begin = lines
+        .iter()
+        .position(|line| line.contains("panicked at"))
+        .unwrap_or(lines.len().saturating_sub(1));
     let shown = lines.iter().skip(begin).take(MESSAGE_LINES);
-    let indented = shown.map(|line| format!("    {}", line.chars().take(MESSAGE_WIDTH).collect::<String>()));
+    let indented = shown.map(|line| {
+        format!(
+            "    {}",
+            line.chars().take(MESSAGE_WIDTH).collect::<String>()
+        )
+    });
     indented.collect::<Vec<_>>().join("\n")
 }
 
@@ -93,9 +122,16 @@ mod tests {
 
     #[test]
     fn the_reason_is_the_first_panic() {
-        let output = "some words\nthread 'a' panicked at b.rs:1:1:\nleft is not right\nnote: run with\n";
-        assert_eq!(reason(output), "    thread 'a' panicked at b.rs:1:1:\n    left is not right\n    note: run with");
-        assert_eq!((reason("one\ntwo\n"), reason("")), ("    two".into(), String::new()));
+        let output =
+            "some words\nthread 'a' panicked at b.rs:1:1:\nleft is not right\nnote: run with\n";
+        assert_eq!(
+            reason(output),
+            "    thread 'a' panicked at b.rs:1:1:\n    left is not right\n    note: run with"
+        );
+        assert_eq!(
+            (reason("one\ntwo\n"), reason("")),
+            ("    two".into(), String::new())
+        );
         let long = format!("panicked at {}", "é".repeat(MESSAGE_WIDTH));
         assert_eq!(reason(&long).chars().count(), MESSAGE_WIDTH + 4);
     }
@@ -130,18 +166,34 @@ test b::other ... FAILED
     #[test]
     fn failed_tests_are_found_with_their_programs_and_outputs() {
         let log = Log::parse(TEXT);
-        let names: Vec<_> = log.failures.iter().map(|it| (it.program.to_str().unwrap(), it.test.as_str())).collect();
-        assert_eq!(names, [("target/debug/deps/elf-01", "a::breaks"), ("target/debug/deps/it-02", "b::other")]);
-        assert!(log.failures[0].output.contains("left is not right"), "{log:?}");
+        let names: Vec<_> = log
+            .failures
+            .iter()
+            .map(|it| (it.program.to_str().unwrap(), it.test.as_str()))
+            .collect();
+        assert_eq!(
+            names,
+            [
+                ("target/debug/deps/elf-01", "a::breaks"),
+                ("target/debug/deps/it-02", "b::other")
+            ]
+        );
+        assert!(
+            log.failures[0].output.contains("left is not right"),
+            "{log:?}"
+        );
         assert_eq!((log.programs, log.others.len()), (1, 0));
     }
 
     #[test]
     fn what_is_no_test_is_a_failure_of_its_own() {
-        let broke_off =
-            "error: test failed\n\nCaused by:\n  process didn't exit successfully: `x` (signal: 6, SIGABRT)\n";
+        let broke_off = "error: test failed\n\nCaused by:\n  process didn't exit successfully: `x` (signal: 6, SIGABRT)\n";
         let doc = "   Doc-tests elf\ntest crates/machine/elf/src/lib.rs - f (line 3) ... FAILED\n";
-        for text in [broke_off, doc, "error: could not compile `elf` (lib) due to 1 previous error\n"] {
+        for text in [
+            broke_off,
+            doc,
+            "error: could not compile `elf` (lib) due to 1 previous error\n",
+        ] {
             assert_eq!(Log::parse(text).others.len(), 1, "{text}");
         }
         let usual = "  process didn't exit successfully: `x` (exit status: 101)\n";

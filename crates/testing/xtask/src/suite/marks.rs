@@ -31,11 +31,18 @@ pub(crate) struct DeepTest {
 pub(crate) fn deep_tests(root: &Path) -> anyhow::Result<Vec<DeepTest>> {
     let mut all: Vec<DeepTest> = Vec::new();
     for (package, path) in sources(root)? {
-        let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        let text =
+            fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         let found = marked_in(&package, &text).with_context(|| format!("in {}", path.display()))?;
         for test in found {
-            let twin = all.iter().find(|other| (&other.package, &other.function) == (&test.package, &test.function));
-            ensure!(twin.is_none(), "{package} has two marked tests named {}: rename one", test.function);
+            let twin = all
+                .iter()
+                .find(|other| (&other.package, &other.function) == (&test.package, &test.function));
+            ensure!(
+                twin.is_none(),
+                "{package} has two marked tests named {}: rename one",
+                test.function
+            );
             all.push(test);
         }
     }
@@ -44,10 +51,23 @@ pub(crate) fn deep_tests(root: &Path) -> anyhow::Result<Vec<DeepTest>> {
 
 /// Returns the Rust sources of all crates with the names of their packages.
 fn sources(root: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
-    let listed = git(root, &["ls-files", "--cached", "--others", "--exclude-standard", "crates/*.rs"])?;
+    let listed = git(
+        root,
+        &[
+            "ls-files",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+            "crates/*.rs",
+        ],
+    )?;
     let package = |line: &str| Some((line.split('/').nth(2)?.to_owned(), root.join(line)));
     // Removed files that are still listed have no tests.
-    Ok(listed.lines().filter_map(package).filter(|(_, path)| path.exists()).collect())
+    Ok(listed
+        .lines()
+        .filter_map(package)
+        .filter(|(_, path)| path.exists())
+        .collect())
 }
 
 /// Returns the marked tests of one source.
@@ -55,12 +75,25 @@ fn marked_in(package: &str, text: &str) -> anyhow::Result<Vec<DeepTest>> {
     let mut found = Vec::new();
     let mut lines = text.lines().map(str::trim);
     while let Some(line) = lines.next() {
-        let Some(mark) = line.strip_prefix(MARK) else { continue };
-        let (part, reason) = mark.split_once(": ").with_context(|| format!("a mark without a part: {line}"))?;
-        let reason = reason.strip_suffix("\"]").with_context(|| format!("a mark that goes on: {line}"))?;
-        ensure!(!reason.is_empty() && !reason.ends_with('.'), "a mark needs a reason without a full stop: {line}");
-        let name = lines.by_ref().find_map(|line| line.strip_prefix("fn ")?.split(['(', '<']).next());
-        let function = name.with_context(|| format!("no test behind {line}"))?.to_owned();
+        let Some(mark) = line.strip_prefix(MARK) else {
+            continue;
+        };
+        let (part, reason) = mark
+            .split_once(": ")
+            .with_context(|| format!("a mark without a part: {line}"))?;
+        let reason = reason
+            .strip_suffix("\"]")
+            .with_context(|| format!("a mark that goes on: {line}"))?;
+        ensure!(
+            !reason.is_empty() && !reason.ends_with('.'),
+            "a mark needs a reason without a full stop: {line}"
+        );
+        let name = lines
+            .by_ref()
+            .find_map(|line| line.strip_prefix("fn ")?.split(['(', '<']).next());
+        let function = name
+            .with_context(|| format!("no test behind {line}"))?
+            .to_owned();
         found.push(DeepTest {
             package: package.to_owned(),
             function,
@@ -77,8 +110,7 @@ mod tests {
 
     #[test]
     fn a_mark_names_its_part_and_its_reason() {
-        let text =
-            "#[test]\n#[ignore = \"deep truth: two clocks agree\"]\n#[expect(x)]\nfn it_holds() {}\nfn other() {}\n";
+        let text = "#[test]\n#[ignore = \"deep truth: two clocks agree\"]\n#[expect(x)]\nfn it_holds() {}\nfn other() {}\n";
         let found = marked_in("alive", text).unwrap();
         let expected = DeepTest {
             package: "alive".into(),
@@ -87,7 +119,11 @@ mod tests {
             reason: "two clocks agree".into(),
         };
         assert_eq!(found, [expected]);
-        assert!(marked_in("alive", "#[ignore = \"it is a helper\"]\nfn helper() {}\n").unwrap().is_empty());
+        assert!(
+            marked_in("alive", "#[ignore = \"it is a helper\"]\nfn helper() {}\n")
+                .unwrap()
+                .is_empty()
+        );
         for wrong in [
             "#[ignore = \"deep truth\"]\nfn a() {}",
             "#[ignore = \"deep truth: \"]\nfn a() {}",
@@ -100,7 +136,13 @@ mod tests {
     #[test]
     fn every_mark_of_the_workspace_names_a_part() {
         for test in deep_tests(crate::suite::root()).unwrap() {
-            assert!(crate::deep::is_part(&test.part), "{}: {}: no part {}", test.package, test.function, test.part);
+            assert!(
+                crate::deep::is_part(&test.part),
+                "{}: {}: no part {}",
+                test.package,
+                test.function,
+                test.part
+            );
         }
     }
 }

@@ -52,15 +52,24 @@ pub(crate) fn run_limited(command: &mut Command, limit: Duration) -> anyhow::Res
     let name = command.get_program().to_string_lossy().into_owned();
     // A file, not a pipe: processes that the command leaves behind cannot keep this waiting.
     let mut output = tempfile::tempfile().context("making a file for the output")?;
-    let copy = |file: &File| file.try_clone().context("opening the file of the output again");
-    command.stdin(Stdio::null()).stdout(copy(&output)?).stderr(copy(&output)?).process_group(0);
+    let copy = |file: &File| {
+        file.try_clone()
+            .context("opening the file of the output again")
+    };
+    command
+        .stdin(Stdio::null())
+        .stdout(copy(&output)?)
+        .stderr(copy(&output)?)
+        .process_group(0);
     // If this task is killed, the command dies with it.
     sys::process::bind_to_starter(command, limit + MARGIN);
     let since = Instant::now();
     let mut child = command.spawn().with_context(|| format!("running {name}"))?;
     let mut status = None;
     while status.is_none() && since.elapsed() < limit {
-        status = child.try_wait().with_context(|| format!("waiting for {name}"))?;
+        status = child
+            .try_wait()
+            .with_context(|| format!("waiting for {name}"))?;
         if status.is_none() {
             std::thread::sleep(POLL_INTERVAL);
         }
@@ -71,19 +80,31 @@ pub(crate) fn run_limited(command: &mut Command, limit: Duration) -> anyhow::Res
         if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
             let _ = kill_process_group(group, Signal::KILL);
         }
-        child.wait().with_context(|| format!("waiting for {name}"))?;
+        child
+            .wait()
+            .with_context(|| format!("waiting for {name}"))?;
     }
     let (time, mut bytes) = (since.elapsed(), Vec::new());
     output.rewind().context("reading the output")?;
-    output.read_to_end(&mut bytes).context("reading the output")?;
-    Ok(Ended { status, time, output: String::from_utf8_lossy(&bytes).into_owned() })
+    output
+        .read_to_end(&mut bytes)
+        .context("reading the output")?;
+    Ok(Ended {
+        status,
+        time,
+        output: String::from_utf8_lossy(&bytes).into_owned(),
+    })
 }
 
 /// Variable from which proptest takes its seed; `.cargo/config.toml` sets it for the gate.
 pub(crate) const SEED_VARIABLE: &str = "PROPTEST_RNG_SEED";
 /// Variables that are set for each test that runs alone: a missing feature is a failure, as in
 /// `.ci/run`.
-const REQUIRED: [&str; 3] = ["DPTRACE_REQUIRE_KERNEL_TESTS", "DPTRACE_REQUIRE_ENGINES", "DPTRACE_REQUIRE_BROWSER"];
+const REQUIRED: [&str; 3] = [
+    "DPTRACE_REQUIRE_KERNEL_TESTS",
+    "DPTRACE_REQUIRE_ENGINES",
+    "DPTRACE_REQUIRE_BROWSER",
+];
 
 /// Runs one test alone, in a separate process, even if it is ignored. A property test draws its
 /// cases by `seed` if given, else as in the gate.
@@ -91,11 +112,26 @@ const REQUIRED: [&str; 3] = ["DPTRACE_REQUIRE_KERNEL_TESTS", "DPTRACE_REQUIRE_EN
 /// # Errors
 /// If the program cannot be started.
 /// If its program cannot be started.
-pub(crate) fn run_test(program: &TestProgram, test: &str, limit: Duration, seed: Option<u64>) -> anyhow::Result<Ended> {
+pub(crate) fn run_test(
+    program: &TestProgram,
+    test: &str,
+    limit: Duration,
+    seed: Option<u64>,
+) -> anyhow::Result<Ended> {
     let mut command = Command::new(&program.path);
-    command.args(["--exact", test, "--include-ignored", "--nocapture", "--test-threads=1"]);
-    command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder);
-    command.envs(REQUIRED.map(|name| (name, "1"))).envs(seed.map(|seed| (SEED_VARIABLE, seed.to_string())));
+    command.args([
+        "--exact",
+        test,
+        "--include-ignored",
+        "--nocapture",
+        "--test-threads=1",
+    ]);
+    command
+        .current_dir(&program.folder)
+        .env("CARGO_MANIFEST_DIR", &program.folder);
+    command
+        .envs(REQUIRED.map(|name| (name, "1")))
+        .envs(seed.map(|seed| (SEED_VARIABLE, seed.to_string())));
     run_limited(&mut command, limit)
 }
 
@@ -110,18 +146,26 @@ mod tests {
             command.args(["-c", script]);
             command
         };
-        let done = run_limited(&mut shell("echo out; echo err >&2"), Duration::from_mins(1)).unwrap();
+        let done =
+            run_limited(&mut shell("echo out; echo err >&2"), Duration::from_mins(1)).unwrap();
         assert!(done.succeeded() && done.output == "out\nerr\n", "{done:?}");
         let failed = run_limited(&mut shell("exit 3"), Duration::from_mins(1)).unwrap();
         assert_eq!(failed.status.unwrap().code(), Some(3));
         // The limit also ends processes that the command has started: nothing else would end this
         // one.
-        let ended = run_limited(&mut shell("sleep 1000 & echo $!; wait"), Duration::from_millis(300)).unwrap();
+        let ended = run_limited(
+            &mut shell("sleep 1000 & echo $!; wait"),
+            Duration::from_millis(300),
+        )
+        .unwrap();
         assert!(ended.status.is_none() && !ended.succeeded(), "{ended:?}");
         let sleeper = format!("/proc/{}/comm", ended.output.trim());
         let since = Instant::now();
         while std::fs::read_to_string(&sleeper).is_ok_and(|name| name == "sleep\n") {
-            assert!(since.elapsed() < Duration::from_mins(1), "the group was not ended");
+            assert!(
+                since.elapsed() < Duration::from_mins(1),
+                "the group was not ended"
+            );
             std::thread::sleep(POLL_INTERVAL);
         }
     }

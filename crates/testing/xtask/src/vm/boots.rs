@@ -48,15 +48,24 @@ fn boots(place: usize, commands: usize) -> impl Iterator<Item = Boot> {
     let boots = if commands > 2 * BOOTS { BOOTS } else { 1 };
     (0..boots).map(move |part| {
         let own = (1..commands).filter(|command| command % boots == part);
-        Boot { place, name: part.to_string(), commands: std::iter::once(0).chain(own).collect() }
+        Boot {
+            place,
+            name: part.to_string(),
+            commands: std::iter::once(0).chain(own).collect(),
+        }
     })
 }
 
 /// Returns the answers of each place, in the order of the commands: some guests at a time, then
 /// this machine, which must not be busy with guests.
-pub(super) fn all_answers(task: &Task<'_>, places: &[Place]) -> Vec<anyhow::Result<Vec<GuestAnswer>>> {
+pub(super) fn all_answers(
+    task: &Task<'_>,
+    places: &[Place],
+) -> Vec<anyhow::Result<Vec<GuestAnswer>>> {
     let guests = (0..places.len()).filter(|&at| matches!(places[at], Place::Guest(_)));
-    let boots: Vec<Boot> = guests.flat_map(|place| boots(place, task.commands.len())).collect();
+    let boots: Vec<Boot> = guests
+        .flat_map(|place| boots(place, task.commands.len()))
+        .collect();
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         while let Some(boot) = boots.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -72,7 +81,11 @@ pub(super) fn all_answers(task: &Task<'_>, places: &[Place]) -> Vec<anyhow::Resu
         }
     });
     let mut done = done.into_inner().unwrap_or_default();
-    let own = Boot { place: 0, name: String::new(), commands: (0..task.commands.len()).collect() };
+    let own = Boot {
+        place: 0,
+        name: String::new(),
+        commands: (0..task.commands.len()).collect(),
+    };
     let of_place = |(at, place): (usize, &Place)| match place {
         Place::Own => answers(task, place, &own),
         Place::Guest(_) => in_order(task, done.extract_if(.., |(boot, _)| boot.place == at)),
@@ -89,19 +102,33 @@ fn in_order<'b>(
     for (boot, answers) in boots {
         known.extend(boot.commands.iter().copied().zip(answers?));
     }
-    ensure!(known.len() == task.commands.len(), "{} answers to {} commands", known.len(), task.commands.len());
+    ensure!(
+        known.len() == task.commands.len(),
+        "{} answers to {} commands",
+        known.len(),
+        task.commands.len()
+    );
     Ok(known.into_values().collect())
 }
 
 /// Returns the answers to the commands of a boot.
-pub(super) fn answers(task: &Task<'_>, place: &Place, boot: &Boot) -> anyhow::Result<Vec<GuestAnswer>> {
+pub(super) fn answers(
+    task: &Task<'_>,
+    place: &Place,
+    boot: &Boot,
+) -> anyhow::Result<Vec<GuestAnswer>> {
     let since = Instant::now();
-    let commands: Vec<GuestCommand> = boot.commands.iter().map(|&command| task.commands[command].clone()).collect();
+    let commands: Vec<GuestCommand> = boot
+        .commands
+        .iter()
+        .map(|&command| task.commands[command].clone())
+        .collect();
     let answers = match place {
         Place::Own => own::run(task.built, &commands)?,
         Place::Guest(kernel) => {
             let folder = task.work.join(&kernel.release).join(&boot.name);
-            std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+            std::fs::create_dir_all(&folder)
+                .with_context(|| format!("creating {}", folder.display()))?;
             let initrd = folder.join("initrd");
             write_initrd(&initrd, task.built, task.added, &commands)?;
             add_modules(&initrd, kernel)?;
@@ -109,8 +136,18 @@ pub(super) fn answers(task: &Task<'_>, place: &Place, boot: &Boot) -> anyhow::Re
                 .with_context(|| format!("the guest with Linux {}", kernel.release))?
         }
     };
-    println!("   {} {}: {:.0} s", place.name(), boot.name, since.elapsed().as_secs_f64());
-    ensure!(answers.len() == commands.len(), "{} answers to {} commands", answers.len(), commands.len());
+    println!(
+        "   {} {}: {:.0} s",
+        place.name(),
+        boot.name,
+        since.elapsed().as_secs_f64()
+    );
+    ensure!(
+        answers.len() == commands.len(),
+        "{} answers to {} commands",
+        answers.len(),
+        commands.len()
+    );
     list_slowest(&commands, &answers);
     Ok(answers)
 }
@@ -125,7 +162,12 @@ fn list_slowest(commands: &[GuestCommand], answers: &[GuestAnswer]) {
 }
 
 /// Writes the guest's files: its first process, dptrace, the tests, the added files, and its plan.
-fn write_initrd(to: &Path, built: &Built, added: &[PathBuf], commands: &[GuestCommand]) -> anyhow::Result<()> {
+fn write_initrd(
+    to: &Path,
+    built: &Built,
+    added: &[PathBuf],
+    commands: &[GuestCommand],
+) -> anyhow::Result<()> {
     let mut archive = Archive::default();
     for folder in ["dev", "proc", "sys", "tmp"] {
         archive.folder(folder);
@@ -138,7 +180,10 @@ fn write_initrd(to: &Path, built: &Built, added: &[PathBuf], commands: &[GuestCo
     }
     for path in added {
         let name = path.file_name().and_then(|name| name.to_str());
-        archive.program(name.with_context(|| format!("{} has no name", path.display()))?, &read(path)?);
+        archive.program(
+            name.with_context(|| format!("{} has no name", path.display()))?,
+            &read(path)?,
+        );
     }
     let link = |at: &Path, to: &str| (at.display().to_string(), to.to_owned());
     let links = vec![
@@ -148,7 +193,10 @@ fn write_initrd(to: &Path, built: &Built, added: &[PathBuf], commands: &[GuestCo
         link(Path::new("/datapath"), "/init"),
         link(Path::new("/starve"), "/init"),
     ];
-    let plan = GuestPlan { links, commands: commands.to_vec() };
+    let plan = GuestPlan {
+        links,
+        commands: commands.to_vec(),
+    };
     archive.file(PLAN.trim_start_matches('/'), &serde_json::to_vec(&plan)?);
     std::fs::write(to, archive.finish()).with_context(|| format!("writing {}", to.display()))
 }
@@ -160,12 +208,21 @@ fn add_modules(initrd: &Path, kernel: &Kernel) -> anyhow::Result<()> {
     let mut archive = Archive::default();
     archive.folder(&folder.to_string_lossy());
     for (number, path) in kernel.modules.iter().enumerate() {
-        let name = path.file_name().context("a module without a name")?.to_string_lossy();
-        archive.file(&folder.join(format!("{number:02}-{name}")).to_string_lossy(), &read(path)?);
+        let name = path
+            .file_name()
+            .context("a module without a name")?
+            .to_string_lossy();
+        archive.file(
+            &folder.join(format!("{number:02}-{name}")).to_string_lossy(),
+            &read(path)?,
+        );
     }
-    let mut file =
-        OpenOptions::new().append(true).open(initrd).with_context(|| format!("opening {}", initrd.display()))?;
-    file.write_all(&archive.finish()).with_context(|| format!("writing {}", initrd.display()))
+    let mut file = OpenOptions::new()
+        .append(true)
+        .open(initrd)
+        .with_context(|| format!("opening {}", initrd.display()))?;
+    file.write_all(&archive.finish())
+        .with_context(|| format!("writing {}", initrd.display()))
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<u8>> {

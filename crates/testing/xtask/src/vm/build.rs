@@ -112,15 +112,31 @@ pub(super) fn static_programs(
     cargo(hardware, &programs, &built_in)?;
     let folder = built_in.join(hardware.target).join("debug");
     let known_as = folder.join("dptrace");
-    let tests = if with_tests { test_programs(hardware, &built_in, starve)? } else { Vec::new() };
+    let tests = if with_tests {
+        test_programs(hardware, &built_in, starve)?
+    } else {
+        Vec::new()
+    };
     let dptrace = dptrace.map_or_else(|| known_as.clone(), Path::to_owned);
-    Ok(Built { target_dir, init: folder.join("vm-init"), dptrace, known_as, tests })
+    Ok(Built {
+        target_dir,
+        init: folder.join("vm-init"),
+        dptrace,
+        known_as,
+        tests,
+    })
 }
 
-fn test_programs(hardware: &Hardware, built_in: &Path, starve: bool) -> anyhow::Result<Vec<TestProgram>> {
+fn test_programs(
+    hardware: &Hardware,
+    built_in: &Path,
+    starve: bool,
+) -> anyhow::Result<Vec<TestProgram>> {
     let marked = deep_tests(suite::root())?;
     let wanted = TESTS.iter().chain(starve.then_some(&STARVING));
-    wanted.map(|tests| test_program(tests, &marked, hardware, built_in)).collect()
+    wanted
+        .map(|tests| test_program(tests, &marked, hardware, built_in))
+        .collect()
 }
 
 fn test_program(
@@ -129,24 +145,59 @@ fn test_program(
     hardware: &Hardware,
     built_in: &Path,
 ) -> anyhow::Result<TestProgram> {
-    let KernelTests { name, package, target, prefix, about, parts } = *tests;
-    let arguments = ["test", "--quiet", "--no-run", "--message-format", "json", "--package", package, "--test", target];
+    let KernelTests {
+        name,
+        package,
+        target,
+        prefix,
+        about,
+        parts,
+    } = *tests;
+    let arguments = [
+        "test",
+        "--quiet",
+        "--no-run",
+        "--message-format",
+        "json",
+        "--package",
+        package,
+        "--test",
+        target,
+    ];
     let output = cargo(hardware, &arguments, built_in)?;
-    let messages = output.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let path =
-        messages.filter(|it| it["target"]["name"] == target).find_map(|it| Some(it["executable"].as_str()?.into()));
+    let messages = output
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let path = messages
+        .filter(|it| it["target"]["name"] == target)
+        .find_map(|it| Some(it["executable"].as_str()?.into()));
     let path: PathBuf = path.with_context(|| format!("cargo made no program for {name}"))?;
     let ignored = listed(hardware, &path, &["--ignored"])?;
     // Other ignored tests are programs that tests start.
     let is_marked = |case: &str| {
-        let its = |test: &&DeepTest| test.package == package && test.function == suite::function_of(case);
-        marked.iter().find(its).is_some_and(|test| parts.contains(&test.part.as_str()))
+        let its =
+            |test: &&DeepTest| test.package == package && test.function == suite::function_of(case);
+        marked
+            .iter()
+            .find(its)
+            .is_some_and(|test| parts.contains(&test.part.as_str()))
     };
     let all = listed(hardware, &path, &[])?.into_iter();
     let meant = all.filter(|case| !ignored.contains(case) || is_marked(case));
-    let cases: Vec<String> = meant.filter_map(|case| Some(case.strip_prefix(prefix)?.to_owned())).collect();
-    ensure!(!cases.is_empty(), "no test of {package} has a name that begins with {prefix:?}");
-    Ok(TestProgram { name, about, path, prefix, cases })
+    let cases: Vec<String> = meant
+        .filter_map(|case| Some(case.strip_prefix(prefix)?.to_owned()))
+        .collect();
+    ensure!(
+        !cases.is_empty(),
+        "no test of {package} has a name that begins with {prefix:?}"
+    );
+    Ok(TestProgram {
+        name,
+        about,
+        path,
+        prefix,
+        cases,
+    })
 }
 
 /// Returns the names of a program's tests. The static program runs here, too: by an emulator if it
@@ -156,12 +207,24 @@ fn listed(hardware: &Hardware, program: &Path, which: &[&str]) -> anyhow::Result
     if hardware.runner.is_some() {
         command.arg(program);
     }
-    let listed = command.args(["--list", "--format", "terse"]).args(which).output();
-    let listed = listed.with_context(|| format!("listing the tests of {}: {command:?}", program.display()))?;
+    let listed = command
+        .args(["--list", "--format", "terse"])
+        .args(which)
+        .output();
+    let listed = listed
+        .with_context(|| format!("listing the tests of {}: {command:?}", program.display()))?;
     let errors = String::from_utf8_lossy(&listed.stderr);
-    ensure!(listed.status.success(), "the tests of {} could not be listed: {errors}", program.display());
+    ensure!(
+        listed.status.success(),
+        "the tests of {} could not be listed: {errors}",
+        program.display()
+    );
     let text = String::from_utf8_lossy(&listed.stdout);
-    Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+    Ok(text
+        .lines()
+        .filter_map(|line| line.strip_suffix(": test"))
+        .map(str::to_owned)
+        .collect())
 }
 
 /// Runs cargo for static programs; returns its standard output.
@@ -169,13 +232,30 @@ fn cargo(hardware: &Hardware, arguments: &[&str], built_in: &Path) -> anyhow::Re
     let mut build = crate::cargo();
     build.args(arguments);
     let target = hardware.target;
-    build.args(["--target", target, "--config", "profile.dev.debug=0", "--config", "profile.dev.strip='debuginfo'"]);
-    build.arg("--config").arg(format!("target.{target}.rustflags=['-C', 'target-feature=+crt-static']"));
+    build.args([
+        "--target",
+        target,
+        "--config",
+        "profile.dev.debug=0",
+        "--config",
+        "profile.dev.strip='debuginfo'",
+    ]);
+    build.arg("--config").arg(format!(
+        "target.{target}.rustflags=['-C', 'target-feature=+crt-static']"
+    ));
     if let Some(linker) = hardware.linker {
-        build.arg("--config").arg(format!("target.{target}.linker='{linker}'"));
+        build
+            .arg("--config")
+            .arg(format!("target.{target}.linker='{linker}'"));
     }
-    build.arg("--target-dir").arg(built_in).stderr(Stdio::inherit());
+    build
+        .arg("--target-dir")
+        .arg(built_in)
+        .stderr(Stdio::inherit());
     let done = build.output().context("running cargo")?;
-    ensure!(done.status.success(), "the static programs could not be built");
+    ensure!(
+        done.status.success(),
+        "the static programs could not be built"
+    );
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }

@@ -54,7 +54,21 @@ impl Archive {
         let name_size = name.len() as u32 + 1;
         // inode, mode, user, group, links, time, size, device of the file system (2), device (2),
         // name's size, checksum
-        let fields = [self.entries, mode, 0, 0, 1, 0, bytes.len() as u32, 0, 0, major, minor, name_size, 0];
+        let fields = [
+            self.entries,
+            mode,
+            0,
+            0,
+            1,
+            0,
+            bytes.len() as u32,
+            0,
+            0,
+            major,
+            minor,
+            name_size,
+            0,
+        ];
         self.bytes.extend(b"070701");
         for field in fields {
             self.bytes.extend(format!("{field:08x}").bytes());
@@ -85,19 +99,32 @@ mod tests {
         archive.program("init", b"seven b");
         archive.file("commands", b"[]");
         let bytes = archive.finish();
-        let started =
-            Command::new("cpio").args(["-tv", "--quiet"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let started = Command::new("cpio")
+            .args(["-tv", "--quiet"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
         let Ok(mut cpio) = started else {
             println!("SKIPPED: no cpio here");
             return;
         };
         cpio.stdin.take().unwrap().write_all(&bytes).unwrap();
         let listed = String::from_utf8(cpio.wait_with_output().unwrap().stdout).unwrap();
-        let lines: Vec<Vec<&str>> = listed.lines().map(|line| line.split_whitespace().collect()).collect();
-        let seen: Vec<_> = lines.iter().map(|words| (words[0], words[4], words[words.len() - 1])).collect();
+        let lines: Vec<Vec<&str>> = listed
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        let seen: Vec<_> = lines
+            .iter()
+            .map(|words| (words[0], words[4], words[words.len() - 1]))
+            .collect();
         assert_eq!(
             seen,
-            [("drwxrwxrwt", "0", "tmp"), ("-rwxr-xr-x", "7", "init"), ("-rw-r--r--", "2", "commands")],
+            [
+                ("drwxrwxrwt", "0", "tmp"),
+                ("-rwxr-xr-x", "7", "init"),
+                ("-rw-r--r--", "2", "commands")
+            ],
             "{listed}"
         );
     }

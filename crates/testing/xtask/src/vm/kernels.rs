@@ -56,7 +56,11 @@ pub(super) struct Kernel {
 
 /// Returns the kernels whose releases start with these. Kernels in the folder from an earlier run
 /// are not fetched again.
-pub(super) fn fetch(hardware: &'static Hardware, folder: &Path, releases: &[String]) -> anyhow::Result<Vec<Kernel>> {
+pub(super) fn fetch(
+    hardware: &'static Hardware,
+    folder: &Path,
+    releases: &[String],
+) -> anyhow::Result<Vec<Kernel>> {
     let mut apt = None;
     let mut kernels = Vec::new();
     for release in releases {
@@ -73,44 +77,82 @@ pub(super) fn fetch(hardware: &'static Hardware, folder: &Path, releases: &[Stri
         println!("fetching {package}");
         fs::create_dir_all(&place).with_context(|| format!("creating {}", place.display()))?;
         apt.run("apt-get", &["download", "--quiet", &package], &place)?;
-        let file = only_file(&place, ".deb")?.with_context(|| format!("apt-get made no file for {package}"))?;
-        run(Command::new("dpkg").arg("-x").arg(&file).arg(place.join("root")))?;
+        let file = only_file(&place, ".deb")?
+            .with_context(|| format!("apt-get made no file for {package}"))?;
+        run(Command::new("dpkg")
+            .arg("-x")
+            .arg(&file)
+            .arg(place.join("root")))?;
         fs::remove_file(&file).with_context(|| format!("removing {}", file.display()))?;
         fs::write(place.join("package"), &package)?;
-        kernels.push(kernel_in(hardware, &place, release)?.with_context(|| format!("{package} has no boot/vmlinuz"))?);
+        kernels.push(
+            kernel_in(hardware, &place, release)?
+                .with_context(|| format!("{package} has no boot/vmlinuz"))?,
+        );
     }
     Ok(kernels)
 }
 
 /// Returns the kernel that was unpacked here, if any.
-fn kernel_in(hardware: &'static Hardware, place: &Path, release: &str) -> anyhow::Result<Option<Kernel>> {
-    let Ok(package) = fs::read_to_string(place.join("package")) else { return Ok(None) };
+fn kernel_in(
+    hardware: &'static Hardware,
+    place: &Path,
+    release: &str,
+) -> anyhow::Result<Option<Kernel>> {
+    let Ok(package) = fs::read_to_string(place.join("package")) else {
+        return Ok(None);
+    };
     let boot = place.join("root/boot");
-    let image = entries(&boot)?.into_iter().find(|(name, _)| name.starts_with("vmlinuz-"));
-    let Some((name, image)) = image else { return Ok(None) };
+    let image = entries(&boot)?
+        .into_iter()
+        .find(|(name, _)| name.starts_with("vmlinuz-"));
+    let Some((name, image)) = image else {
+        return Ok(None);
+    };
     let version = name.trim_start_matches("vmlinuz-");
     let modules = modules_in(&place.join("root"), version);
-    Ok(Some(Kernel { hardware, release: release.to_owned(), package, image, modules }))
+    Ok(Some(Kernel {
+        hardware,
+        release: release.to_owned(),
+        package,
+        image,
+        modules,
+    }))
 }
 
 /// Returns the existing modules of [`MODULES`].
 fn modules_in(root: &Path, version: &str) -> Vec<PathBuf> {
-    let folders: Vec<PathBuf> =
-        MODULE_FOLDERS.iter().map(|folder| root.join(folder).join(version).join("kernel")).collect();
+    let folders: Vec<PathBuf> = MODULE_FOLDERS
+        .iter()
+        .map(|folder| root.join(folder).join(version).join("kernel"))
+        .collect();
     let file = |name: &&str| {
-        let files = folders.iter().flat_map(|folder| MODULE_ENDINGS.map(|end| folder.join(format!("{name}.{end}"))));
+        let files = folders
+            .iter()
+            .flat_map(|folder| MODULE_ENDINGS.map(|end| folder.join(format!("{name}.{end}"))));
         files.into_iter().find(|file| file.exists())
     };
     MODULES.iter().filter_map(file).collect()
 }
 
 fn only_file(folder: &Path, ending: &str) -> anyhow::Result<Option<PathBuf>> {
-    Ok(entries(folder)?.into_iter().find(|(name, _)| name.ends_with(ending)).map(|(_, path)| path))
+    Ok(entries(folder)?
+        .into_iter()
+        .find(|(name, _)| name.ends_with(ending))
+        .map(|(_, path)| path))
 }
 
 fn entries(folder: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
     let read = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
-    Ok(read.flatten().map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path())).collect())
+    Ok(read
+        .flatten()
+        .map(|entry| {
+            (
+                entry.file_name().to_string_lossy().into_owned(),
+                entry.path(),
+            )
+        })
+        .collect())
 }
 
 /// apt with a separate configuration.
@@ -122,16 +164,22 @@ struct Apt {
 impl Apt {
     fn set_up(folder: &Path, hardware: &Hardware) -> anyhow::Result<Self> {
         for below in ["lists/partial", "cache/archives/partial"] {
-            fs::create_dir_all(folder.join(below)).with_context(|| format!("creating {}", folder.display()))?;
+            fs::create_dir_all(folder.join(below))
+                .with_context(|| format!("creating {}", folder.display()))?;
         }
         let mirror = mirror()?;
-        let sources: Vec<_> =
-            SUITES.iter().map(|suite| format!("deb [signed-by={KEYRING}] {mirror} {suite} main\n")).collect();
+        let sources: Vec<_> = SUITES
+            .iter()
+            .map(|suite| format!("deb [signed-by={KEYRING}] {mirror} {suite} main\n"))
+            .collect();
         fs::write(folder.join("sources.list"), sources.concat())?;
         fs::write(folder.join("status"), "")?;
         let configuration = folder.join("apt.conf");
         fs::write(&configuration, configuration_text(folder, hardware.debian))?;
-        let apt = Self { meta_package: format!("{META_PACKAGE}{}", hardware.debian), configuration };
+        let apt = Self {
+            meta_package: format!("{META_PACKAGE}{}", hardware.debian),
+            configuration,
+        };
         apt.run("apt-get", &["update", "--quiet"], folder)?;
         Ok(apt)
     }
@@ -142,15 +190,20 @@ impl Apt {
         let here = Path::new(".");
         let meta = &self.meta_package;
         let versions = self.run("apt-cache", &["madison", meta], here)?;
-        let version = version_of(&versions, release)
-            .with_context(|| format!("no Debian suite of {SUITES:?} has Linux {release}; there is:\n{versions}"))?;
+        let version = version_of(&versions, release).with_context(|| {
+            format!("no Debian suite of {SUITES:?} has Linux {release}; there is:\n{versions}")
+        })?;
         let shown = self.run("apt-cache", &["show", &format!("{meta}={version}")], here)?;
-        let package = dependency_of(&shown).with_context(|| format!("{meta} {version} names no kernel"))?;
+        let package =
+            dependency_of(&shown).with_context(|| format!("{meta} {version} names no kernel"))?;
         Ok(package.to_owned())
     }
 
     fn run(&self, program: &str, arguments: &[&str], folder: &Path) -> anyhow::Result<String> {
-        run(Command::new(program).args(arguments).env("APT_CONFIG", &self.configuration).current_dir(folder))
+        run(Command::new(program)
+            .args(arguments)
+            .env("APT_CONFIG", &self.configuration)
+            .current_dir(folder))
     }
 }
 
@@ -167,34 +220,61 @@ fn configuration_text(folder: &Path, machine: &str) -> String {
 
 /// Returns the mirror from which this machine's apt gets Debian (apt-get(8), `indextargets`).
 fn mirror() -> anyhow::Result<String> {
-    let asked = ["indextargets", "--format", "$(SITE) $(RELEASE)", "Created-By: Packages", "Origin: Debian"];
+    let asked = [
+        "indextargets",
+        "--format",
+        "$(SITE) $(RELEASE)",
+        "Created-By: Packages",
+        "Origin: Debian",
+    ];
     let targets = run(Command::new("apt-get").args(asked))?;
-    let main = targets.lines().filter_map(|line| line.split_once(' ')).find(|(_, suite)| SUITES.contains(suite));
+    let main = targets
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .find(|(_, suite)| SUITES.contains(suite));
     match main {
         Some((site, _)) => Ok(site.to_owned()),
-        None => bail!("apt on this machine has no Debian suite of {SUITES:?}; its targets: {targets:?}"),
+        None => {
+            bail!("apt on this machine has no Debian suite of {SUITES:?}; its targets: {targets:?}")
+        }
     }
 }
 
 /// Returns the version of this release in `apt-cache madison`'s lines
 /// (`package | version | source`).
 fn version_of<'text>(lines: &'text str, release: &str) -> Option<&'text str> {
-    let versions = lines.lines().filter_map(|line| line.split('|').nth(1)).map(str::trim);
+    let versions = lines
+        .lines()
+        .filter_map(|line| line.split('|').nth(1))
+        .map(str::trim);
     let mut versions = versions.filter(|version| {
-        version.strip_prefix(release).is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
+        version
+            .strip_prefix(release)
+            .is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
     });
     versions.next()
 }
 
 /// Returns the first package of the line `Depends:`.
 fn dependency_of(shown: &str) -> Option<&str> {
-    shown.lines().find_map(|line| line.strip_prefix("Depends: "))?.split([' ', ',']).next()
+    shown
+        .lines()
+        .find_map(|line| line.strip_prefix("Depends: "))?
+        .split([' ', ','])
+        .next()
 }
 
 fn run(command: &mut Command) -> anyhow::Result<String> {
-    let done = command.output().with_context(|| format!("running {}", command.get_program().display()))?;
+    let done = command
+        .output()
+        .with_context(|| format!("running {}", command.get_program().display()))?;
     let errors = String::from_utf8_lossy(&done.stderr);
-    ensure!(done.status.success(), "{:?} failed: {}", command, errors.trim());
+    ensure!(
+        done.status.success(),
+        "{:?} failed: {}",
+        command,
+        errors.trim()
+    );
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
@@ -214,11 +294,16 @@ mod tests {
     fn modules_are_found_compressed_or_not_in_the_order_of_loading() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("usr/lib/modules/6.12.1-x/kernel");
-        for name in ["net/openvswitch/openvswitch.ko.xz", "net/nsh/nsh.ko", "net/nsh/other.ko"] {
+        for name in [
+            "net/openvswitch/openvswitch.ko.xz",
+            "net/nsh/nsh.ko",
+            "net/nsh/other.ko",
+        ] {
             fs::create_dir_all(folder.join(name).parent().unwrap()).unwrap();
             fs::write(folder.join(name), "").unwrap();
         }
-        let wanted = ["net/nsh/nsh.ko", "net/openvswitch/openvswitch.ko.xz"].map(|name| folder.join(name));
+        let wanted =
+            ["net/nsh/nsh.ko", "net/openvswitch/openvswitch.ko.xz"].map(|name| folder.join(name));
         assert_eq!(modules_in(root.path(), "6.12.1-x"), wanted);
         assert!(modules_in(root.path(), "6.12.1-y").is_empty());
     }
@@ -226,6 +311,9 @@ mod tests {
     #[test]
     fn the_kernel_is_the_first_dependency() {
         let shown = "Package: x\nDepends: linux-image-6.1.0-50-cloud-amd64 (= 6.1.176-1)\n";
-        assert_eq!(dependency_of(shown), Some("linux-image-6.1.0-50-cloud-amd64"));
+        assert_eq!(
+            dependency_of(shown),
+            Some("linux-image-6.1.0-50-cloud-amd64")
+        );
     }
 }

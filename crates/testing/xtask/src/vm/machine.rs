@@ -26,11 +26,18 @@ const CONSOLE_LINES: usize = 30;
 ///
 /// A kernel that panics in its first second, because of the emulation of its locks, is booted
 /// again.
-pub(super) fn boot(kernel: &Kernel, initrd: &Path, work: &Path) -> anyhow::Result<Vec<GuestAnswer>> {
+pub(super) fn boot(
+    kernel: &Kernel,
+    initrd: &Path,
+    work: &Path,
+) -> anyhow::Result<Vec<GuestAnswer>> {
     let mut tries = 1;
     loop {
         match boot_once(kernel, initrd, work) {
-            Err(error) if tries < TRIES && std::fs::read(work.join("answers")).is_ok_and(|text| text.is_empty()) => {
+            Err(error)
+                if tries < TRIES
+                    && std::fs::read(work.join("answers")).is_ok_and(|text| text.is_empty()) =>
+            {
                 println!("once more: {error:#}");
                 tries += 1;
             }
@@ -47,17 +54,42 @@ fn boot_once(kernel: &Kernel, initrd: &Path, work: &Path) -> anyhow::Result<Vec<
     let hardware = kernel.hardware;
     let (program, package) = hardware.qemu;
     let mut machine = Command::new(program);
-    machine.args(hardware.parts).args(["-accel", "tcg,thread=single", "-smp", "2", "-m", "1024"]);
-    machine.args(["-display", "none", "-monitor", "none", "-nodefaults", "-no-reboot"]);
-    machine.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(initrd);
+    machine
+        .args(hardware.parts)
+        .args(["-accel", "tcg,thread=single", "-smp", "2", "-m", "1024"]);
+    machine.args([
+        "-display",
+        "none",
+        "-monitor",
+        "none",
+        "-nodefaults",
+        "-no-reboot",
+    ]);
+    machine
+        .arg("-kernel")
+        .arg(&kernel.image)
+        .arg("-initrd")
+        .arg(initrd);
     // A panic restarts at once, and no-reboot turns that into an end.
-    machine.arg("-append").arg(format!("console={} loglevel=4 panic=-1", hardware.console));
-    machine.arg("-serial").arg(format!("file:{}", console.display()));
+    machine
+        .arg("-append")
+        .arg(format!("console={} loglevel=4 panic=-1", hardware.console));
+    machine
+        .arg("-serial")
+        .arg(format!("file:{}", console.display()));
     match hardware.answers_device {
-        None => _ = machine.arg("-serial").arg(format!("file:{}", answers.display())),
+        None => {
+            _ = machine
+                .arg("-serial")
+                .arg(format!("file:{}", answers.display()));
+        }
         Some(device) => {
-            machine.arg("-chardev").arg(format!("file,id=answers,path={}", answers.display()));
-            machine.arg("-device").arg(format!("{device},chardev=answers"));
+            machine
+                .arg("-chardev")
+                .arg(format!("file,id=answers,path={}", answers.display()));
+            machine
+                .arg("-device")
+                .arg(format!("{device},chardev=answers"));
         }
     }
     sys::process::bind_to_starter(&mut machine, PATIENCE + Duration::from_mins(1));
@@ -73,7 +105,11 @@ fn boot_once(kernel: &Kernel, initrd: &Path, work: &Path) -> anyhow::Result<Vec<
             let said = String::from_utf8_lossy(&said);
             let lines: Vec<&str> = said.lines().collect();
             let last = lines[lines.len().saturating_sub(CONSOLE_LINES)..].join("\n");
-            let how = if ended { "ended without its answers" } else { "did not end" };
+            let how = if ended {
+                "ended without its answers"
+            } else {
+                "did not end"
+            };
             bail!("the guest {how}; its answers: {text:?}; its console ends with\n{last}")
         }
     }
@@ -82,7 +118,11 @@ fn boot_once(kernel: &Kernel, initrd: &Path, work: &Path) -> anyhow::Result<Vec<
 /// Waits for the machine; returns whether it ended by itself.
 fn wait(mut machine: Child) -> anyhow::Result<bool> {
     let deadline = Instant::now() + PATIENCE;
-    while machine.try_wait().context("waiting for the guest")?.is_none() {
+    while machine
+        .try_wait()
+        .context("waiting for the guest")?
+        .is_none()
+    {
         if Instant::now() > deadline {
             machine.kill().context("ending the guest")?;
             machine.wait().context("ending the guest")?;

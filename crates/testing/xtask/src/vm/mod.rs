@@ -37,7 +37,12 @@ pub(crate) struct VmArgs {
     kernels: Vec<String>,
 
     /// Same as the arguments KERNEL
-    #[arg(long, value_name = "RELEASE", value_delimiter = ',', conflicts_with = "kernels")]
+    #[arg(
+        long,
+        value_name = "RELEASE",
+        value_delimiter = ',',
+        conflicts_with = "kernels"
+    )]
     kernel: Vec<String>,
 
     /// Architecture of the virtual machines
@@ -110,13 +115,30 @@ pub(crate) fn run(args: &VmArgs) -> anyhow::Result<()> {
     let work = built.target_dir.join(hardware.folder);
     std::fs::create_dir_all(&work).with_context(|| format!("creating {}", work.display()))?;
     let places = places(args, &work)?;
-    let own = GuestCommand { as_nobody: args.nobody, ..GuestCommand::new(&[]) };
-    let own = GuestCommand { argv: args.command.clone(), ..own };
-    let checks =
-        if has_checks { wanted(checks::all(&built.tests, args.starve), args.only.as_deref()) } else { Vec::new() };
-    let commands: Vec<GuestCommand> =
-        if has_checks { checks.iter().map(|check| check.command.clone()).collect() } else { vec![own] };
-    let task = Task { built: &built, added: &args.add, commands, work };
+    let own = GuestCommand {
+        as_nobody: args.nobody,
+        ..GuestCommand::new(&[])
+    };
+    let own = GuestCommand {
+        argv: args.command.clone(),
+        ..own
+    };
+    let checks = if has_checks {
+        wanted(checks::all(&built.tests, args.starve), args.only.as_deref())
+    } else {
+        Vec::new()
+    };
+    let commands: Vec<GuestCommand> = if has_checks {
+        checks.iter().map(|check| check.command.clone()).collect()
+    } else {
+        vec![own]
+    };
+    let task = Task {
+        built: &built,
+        added: &args.add,
+        commands,
+        work,
+    };
     let mut failed = Vec::new();
     let mut columns = Vec::new();
     for (place, answers) in places.iter().zip(all_answers(&task, &places)) {
@@ -129,11 +151,16 @@ pub(crate) fn run(args: &VmArgs) -> anyhow::Result<()> {
         if !failures.is_empty() && matches!(place, Place::Guest(_)) {
             failures = again(&task, place, &checks, &failures)?;
         }
-        failed.extend(failures.iter().map(|&check| format!("{} on {}", checks[check].name, column.title)));
+        failed.extend(
+            failures
+                .iter()
+                .map(|&check| format!("{} on {}", checks[check].name, column.title)),
+        );
         columns.push(column);
     }
     if args.write_docs {
-        std::fs::write(PAGE, table::page(&checks, &columns)).with_context(|| format!("writing {PAGE}"))?;
+        std::fs::write(PAGE, table::page(&checks, &columns))
+            .with_context(|| format!("writing {PAGE}"))?;
     }
     ensure!(failed.is_empty(), "failed: {}", failed.join(", "));
     Ok(())
@@ -144,12 +171,30 @@ type Judged = (Column, Vec<usize>);
 
 /// Runs the checks that failed once more, together with the first one, in a separate guest; returns
 /// those that failed again.
-fn again(task: &Task<'_>, place: &Place, checks: &[Check], failures: &[usize]) -> anyhow::Result<Vec<usize>> {
-    let names: Vec<&str> = failures.iter().map(|&check| checks[check].name.as_str()).collect();
-    println!("{}: once more, since these failed: {}", place.name(), names.join(", "));
-    let commands: Vec<usize> = std::iter::once(0).chain(failures.iter().copied().filter(|&check| check != 0)).collect();
+fn again(
+    task: &Task<'_>,
+    place: &Place,
+    checks: &[Check],
+    failures: &[usize],
+) -> anyhow::Result<Vec<usize>> {
+    let names: Vec<&str> = failures
+        .iter()
+        .map(|&check| checks[check].name.as_str())
+        .collect();
+    println!(
+        "{}: once more, since these failed: {}",
+        place.name(),
+        names.join(", ")
+    );
+    let commands: Vec<usize> = std::iter::once(0)
+        .chain(failures.iter().copied().filter(|&check| check != 0))
+        .collect();
     let repeated: Vec<&Check> = commands.iter().map(|&check| &checks[check]).collect();
-    let boot = Boot { place: 0, name: "again".to_owned(), commands: commands.clone() };
+    let boot = Boot {
+        place: 0,
+        name: "again".to_owned(),
+        commands: commands.clone(),
+    };
     let (_, failed) = judged(&repeated, place, &answers(task, place, &boot)?)?;
     Ok(failed.into_iter().map(|at| commands[at]).collect())
 }
@@ -157,8 +202,15 @@ fn again(task: &Task<'_>, place: &Place, checks: &[Check], failures: &[usize]) -
 /// Returns the selected checks and the first one, against which the others are compared.
 fn wanted(checks: Vec<Check>, only: Option<&str>) -> Vec<Check> {
     let Some(part) = only else { return checks };
-    let fits = |(index, check): &(usize, Check)| *index == 0 || check.name.contains(part) || check.group.contains(part);
-    checks.into_iter().enumerate().filter(fits).map(|(_, check)| check).collect()
+    let fits = |(index, check): &(usize, Check)| {
+        *index == 0 || check.name.contains(part) || check.group.contains(part)
+    };
+    checks
+        .into_iter()
+        .enumerate()
+        .filter(fits)
+        .map(|(_, check)| check)
+        .collect()
 }
 
 fn places(args: &VmArgs, work: &Path) -> anyhow::Result<Vec<Place>> {
@@ -176,10 +228,11 @@ fn places(args: &VmArgs, work: &Path) -> anyhow::Result<Vec<Place>> {
         args.machine
     );
     let releases: Vec<String> = named.iter().filter(|name| *name != OWN).cloned().collect();
-    let mut places: Vec<Place> = kernels::fetch(args.machine.hardware(), &work.join("kernels"), &releases)?
-        .into_iter()
-        .map(Place::Guest)
-        .collect();
+    let mut places: Vec<Place> =
+        kernels::fetch(args.machine.hardware(), &work.join("kernels"), &releases)?
+            .into_iter()
+            .map(Place::Guest)
+            .collect();
     if named.iter().any(|name| name == OWN) {
         places.push(Place::Own);
     }
@@ -187,9 +240,17 @@ fn places(args: &VmArgs, work: &Path) -> anyhow::Result<Vec<Place>> {
 }
 
 /// Judges the answers of a place by the checks.
-fn judged<C: Borrow<Check>>(checks: &[C], place: &Place, answers: &[GuestAnswer]) -> anyhow::Result<Judged> {
+fn judged<C: Borrow<Check>>(
+    checks: &[C],
+    place: &Place,
+    answers: &[GuestAnswer],
+) -> anyhow::Result<Judged> {
     let (title, package, debians) = match place {
-        Place::Guest(kernel) => (kernel.release.clone(), kernel.package.as_str(), Some(kernel.hardware.architecture)),
+        Place::Guest(kernel) => (
+            kernel.release.clone(),
+            kernel.package.as_str(),
+            Some(kernel.hardware.architecture),
+        ),
         Place::Own => (own::release()?, "this machine's", None),
     };
     let numbers = title.split_once('.').context("a release has two numbers")?;
@@ -200,17 +261,31 @@ fn judged<C: Borrow<Check>>(checks: &[C], place: &Place, answers: &[GuestAnswer]
         let verdict = check.judge(&known, answer);
         let line = match &verdict {
             Ok(checks::Verdict::Works) => format!("ok       {}: {}", check.group, check.name),
-            Ok(checks::Verdict::Refused(said)) => format!("refused  {}: {}: {said}", check.group, check.name),
+            Ok(checks::Verdict::Refused(said)) => {
+                format!("refused  {}: {}: {said}", check.group, check.name)
+            }
             Err(why) => {
                 failed.push(at);
-                format!("FAILED   {}: {}: {why:#}\n{}", check.group, check.name, in_full(answer))
+                format!(
+                    "FAILED   {}: {}: {why:#}\n{}",
+                    check.group,
+                    check.name,
+                    in_full(answer)
+                )
             }
         };
         let _ = writeln!(text, "{line}");
         verdicts.push(verdict.ok());
     }
     print!("{text}");
-    Ok((Column { title, known, verdicts }, failed))
+    Ok((
+        Column {
+            title,
+            known,
+            verdicts,
+        },
+        failed,
+    ))
 }
 
 /// Prints the answers to a command; returns the place's name for each that failed.
@@ -223,10 +298,19 @@ fn shown(place: &Place, answers: &[GuestAnswer]) -> anyhow::Result<Vec<String>> 
     for answer in answers {
         print!("{}", in_full(answer));
     }
-    Ok(answers.iter().filter(|answer| answer.status != Some(0)).map(|_| title.clone()).collect())
+    Ok(answers
+        .iter()
+        .filter(|answer| answer.status != Some(0))
+        .map(|_| title.clone())
+        .collect())
 }
 
 fn in_full(answer: &GuestAnswer) -> String {
-    let status = answer.status.map_or("none".into(), |status| status.to_string());
-    format!("{}{}   exit status {status}\n", answer.stdout, answer.stderr)
+    let status = answer
+        .status
+        .map_or("none".into(), |status| status.to_string());
+    format!(
+        "{}{}   exit status {status}\n",
+        answer.stdout, answer.stderr
+    )
 }

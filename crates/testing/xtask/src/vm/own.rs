@@ -14,18 +14,23 @@ pub(super) const OWN: &str = "own";
 
 /// Returns the release of this kernel.
 pub(super) fn release() -> anyhow::Result<String> {
-    let text = fs::read_to_string("/proc/sys/kernel/osrelease").context("looking for the kernel's release")?;
+    let text = fs::read_to_string("/proc/sys/kernel/osrelease")
+        .context("looking for the kernel's release")?;
     let numbers: Vec<&str> = text.split('.').take(2).collect();
     Ok(numbers.join("."))
 }
 
 /// Runs the commands in a folder where all users may read the programs.
 pub(super) fn run(built: &Built, commands: &[GuestCommand]) -> anyhow::Result<Vec<GuestAnswer>> {
-    ensure!(rustix::process::geteuid().is_root(), "this machine's own kernel is only for root");
+    ensure!(
+        rustix::process::geteuid().is_root(),
+        "this machine's own kernel is only for root"
+    );
     let folder = tempfile::tempdir().context("making a folder")?;
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
     let copy = |from: &Path, name: &str| {
-        fs::copy(from, folder.path().join(name)).with_context(|| format!("copying {}", from.display()))
+        fs::copy(from, folder.path().join(name))
+            .with_context(|| format!("copying {}", from.display()))
     };
     copy(&built.dptrace, "dptrace")?;
     // Both report that they are for guests only.
@@ -34,5 +39,8 @@ pub(super) fn run(built: &Built, commands: &[GuestCommand]) -> anyhow::Result<Ve
     for test in &built.tests {
         copy(&test.path, test.name)?;
     }
-    Ok(commands.iter().map(|command| command.run(folder.path(), folder.path())).collect())
+    Ok(commands
+        .iter()
+        .map(|command| command.run(folder.path(), folder.path()))
+        .collect())
 }

@@ -52,25 +52,45 @@ impl Notes {
 pub(super) fn page(checks: &[Check], columns: &[Column]) -> String {
     let mut page = HEAD.to_owned();
     let mut notes = Notes::default();
-    headline(&mut page, "What the kernel has, by `dptrace doctor`", columns, true);
+    headline(
+        &mut page,
+        "What the kernel has, by `dptrace doctor`",
+        columns,
+        true,
+    );
     for feature in FEATURES {
-        row(&mut page, feature.name, columns.iter().map(|column| doctor_says(&column.known, feature.name)));
+        row(
+            &mut page,
+            feature.name,
+            columns
+                .iter()
+                .map(|column| doctor_says(&column.known, feature.name)),
+        );
         // The last column has the behaviour of dptrace without the feature.
         page.truncate(page.trim_end().len());
         lines(&mut page, &format!(" {} |", feature.without));
     }
     let mut groups: BTreeMap<usize, (&str, Vec<usize>)> = BTreeMap::new();
     for (index, check) in checks.iter().enumerate() {
-        let first = checks.iter().position(|other| other.group == check.group).unwrap_or(index);
-        groups.entry(first).or_insert((check.group, Vec::new())).1.push(index);
+        let first = checks
+            .iter()
+            .position(|other| other.group == check.group)
+            .unwrap_or(index);
+        groups
+            .entry(first)
+            .or_insert((check.group, Vec::new()))
+            .1
+            .push(index);
     }
     for (group, indices) in groups.values() {
         headline(&mut page, group, columns, false);
         for &index in indices {
-            let cells = columns.iter().map(|column| match column.verdicts.get(index).and_then(Option::as_ref) {
-                Some(Verdict::Works) => "works".to_owned(),
-                Some(Verdict::Refused(said)) => format!("refused [{}]", notes.number(said)),
-                None => "**broken**".to_owned(),
+            let cells = columns.iter().map(|column| {
+                match column.verdicts.get(index).and_then(Option::as_ref) {
+                    Some(Verdict::Works) => "works".to_owned(),
+                    Some(Verdict::Refused(said)) => format!("refused [{}]", notes.number(said)),
+                    None => "**broken**".to_owned(),
+                }
             });
             let cells: Vec<String> = cells.collect();
             row(&mut page, &checks[index].name, cells.into_iter());
@@ -93,7 +113,10 @@ fn headline(page: &mut String, title: &str, columns: &[Column], has_last: bool) 
     let titles = titles.join(" | ");
     let rule = "---|".repeat(columns.len() + usize::from(has_last));
     let space = if page.ends_with("\n\n") { "" } else { "\n" };
-    lines(page, &format!("{space}## {title}\n\n| | {titles} |{last}\n|---|{rule}"));
+    lines(
+        page,
+        &format!("{space}## {title}\n\n| | {titles} |{last}\n|---|{rule}"),
+    );
 }
 
 fn row(page: &mut String, name: &str, cells: impl Iterator<Item = String>) {

@@ -32,14 +32,27 @@ impl Demo {
     pub(crate) fn start(args: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut command = testkit::command(PROGRAM);
-        command.args(args).arg("--truth").arg(dir.path().join("truth.json"));
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        command
+            .args(args)
+            .arg("--truth")
+            .arg(dir.path().join("truth.json"));
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut line = String::new();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         stderr.read_line(&mut line).unwrap();
         child.stderr = Some(stderr.into_inner());
         let input = child.stdin.take();
-        Self { child, input, line, dir }
+        Self {
+            child,
+            input,
+            line,
+            dir,
+        }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -52,7 +65,10 @@ impl Demo {
     }
 
     pub(crate) fn signal(&self, name: &str) {
-        let done = testkit::command("kill").args(["-s", name, &self.pid().to_string()]).status().unwrap();
+        let done = testkit::command("kill")
+            .args(["-s", name, &self.pid().to_string()])
+            .status()
+            .unwrap();
         assert!(done.success());
     }
 
@@ -63,16 +79,30 @@ impl Demo {
     /// Waits until it ends, which it must do well and quietly, and reads the truth.
     pub(crate) fn end(mut self) -> Left {
         let mut stdout = String::new();
-        self.child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+        self.child
+            .stdout
+            .take()
+            .unwrap()
+            .read_to_string(&mut stdout)
+            .unwrap();
         let mut stderr = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        self.child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut stderr)
+            .unwrap();
         let status = self.child.wait().unwrap();
         assert!(status.success(), "{status}: {stderr}");
         assert_eq!(stderr, "", "it is quiet after its first line");
         let text = std::fs::read(self.dir.path().join("truth.json")).unwrap();
         let truth = serde_json::from_slice(&text).unwrap();
         let dir = std::mem::replace(&mut self.dir, tempfile::tempdir().unwrap());
-        Left { truth, stdout, _dir: dir }
+        Left {
+            truth,
+            stdout,
+            _dir: dir,
+        }
     }
 }
 

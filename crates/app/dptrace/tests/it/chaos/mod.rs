@@ -41,10 +41,16 @@ type InKernel = BTreeSet<(&'static str, u64)>;
 fn in_the_kernel() -> InKernel {
     let mut all = InKernel::new();
     for kind in ["prog", "link"] {
-        let done = testkit::command("/usr/sbin/bpftool").args([kind, "show", "-j"]).output().expect("bpftool runs");
+        let done = testkit::command("/usr/sbin/bpftool")
+            .args([kind, "show", "-j"])
+            .output()
+            .expect("bpftool runs");
         let list: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
         let list = list.as_array().cloned().unwrap_or_default();
-        all.extend(list.iter().filter_map(|it| Some((kind, it["id"].as_u64()?))));
+        all.extend(
+            list.iter()
+                .filter_map(|it| Some((kind, it["id"].as_u64()?))),
+        );
     }
     all.difference(&others()).copied().collect()
 }
@@ -52,14 +58,23 @@ fn in_the_kernel() -> InKernel {
 /// Returns those held by processes other than the tested dptrace. Those that no process holds may
 /// be ours.
 fn others() -> InKernel {
-    let processes = std::fs::read_dir("/proc").expect("it is there").flatten().map(|entry| entry.path());
-    let others = processes.filter(|it| std::fs::read_link(it.join("exe")).is_ok_and(|exe| exe != Path::new(PROGRAM)));
-    let files = others.filter_map(|it| std::fs::read_dir(it.join("fdinfo")).ok()).flatten().flatten();
+    let processes = std::fs::read_dir("/proc")
+        .expect("it is there")
+        .flatten()
+        .map(|entry| entry.path());
+    let others = processes
+        .filter(|it| std::fs::read_link(it.join("exe")).is_ok_and(|exe| exe != Path::new(PROGRAM)));
+    let files = others
+        .filter_map(|it| std::fs::read_dir(it.join("fdinfo")).ok())
+        .flatten()
+        .flatten();
     let texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
     let mut held = InKernel::new();
     for text in texts {
         for (kind, word) in [("prog", "prog_id:"), ("link", "link_id:")] {
-            let number = text.lines().find_map(|line| line.strip_prefix(word)?.trim().parse().ok());
+            let number = text
+                .lines()
+                .find_map(|line| line.strip_prefix(word)?.trim().parse().ok());
             held.extend(number.map(|number| (kind, number)));
         }
     }
@@ -84,7 +99,11 @@ fn assert_nothing_is_left(before: &InKernel) {
 #[track_caller]
 fn start(args: &[&str]) -> Child {
     let mut command = testkit::command(PROGRAM);
-    command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
     command.spawn().expect("it starts")
 }
 
@@ -92,7 +111,8 @@ fn start(args: &[&str]) -> Child {
 #[track_caller]
 fn ends_in_order(args: &[&str], mut tracer: Child) {
     let status = end_of(&mut tracer);
-    let messages = std::io::read_to_string(tracer.stderr.take().expect("it is piped")).expect("text");
+    let messages =
+        std::io::read_to_string(tracer.stderr.take().expect("it is piped")).expect("text");
     let in_order = match status.code() {
         Some(0) => true,
         Some(1 | 2) => messages.contains("error: "),
@@ -112,8 +132,24 @@ fn ready() -> Option<(testkit::kernel::Turn, InKernel)> {
 fn commands<'a>(pid: &'a str, spec: &'a str) -> [Vec<&'a str>; 4] {
     [
         vec!["record", "-p", pid, "--objects", spec, "--for", "200ms"],
-        vec!["run", "-p", pid, "--for", "200ms", "-e", "usdt:*:restless:tick { @[arg1] = count(); }"],
-        vec!["run", "-p", pid, "--for", "200ms", "-e", "uprobe:*:tick { printf(\"%d %s\\n\", tid, ustack(3)); }"],
+        vec![
+            "run",
+            "-p",
+            pid,
+            "--for",
+            "200ms",
+            "-e",
+            "usdt:*:restless:tick { @[arg1] = count(); }",
+        ],
+        vec![
+            "run",
+            "-p",
+            pid,
+            "--for",
+            "200ms",
+            "-e",
+            "uprobe:*:tick { printf(\"%d %s\\n\", tid, ustack(3)); }",
+        ],
         vec!["kernel-delay", "-p", pid, "--sample-time", "0.2", "-s"],
     ]
 }
@@ -123,7 +159,9 @@ fn commands<'a>(pid: &'a str, spec: &'a str) -> [Vec<&'a str>; 4] {
 #[test]
 #[ignore = "deep soak: twenty tracers come upon a target at random moments"]
 fn a_target_that_never_rests() {
-    let Some((_guard, before)) = ready() else { return };
+    let Some((_guard, before)) = ready() else {
+        return;
+    };
     let restless = Restless::build();
     let target = restless.start(2);
     let (pid, spec) = (target.pid().to_string(), restless.spec());
@@ -148,7 +186,9 @@ fn a_target_that_never_rests() {
 #[test]
 #[ignore = "deep soak: sixteen tracers lose their target at random moments"]
 fn a_target_that_is_killed() {
-    let Some((_guard, before)) = ready() else { return };
+    let Some((_guard, before)) = ready() else {
+        return;
+    };
     let restless = Restless::build();
     for delay in [0, 30, 100, 180] {
         let mut target = restless.start(2);
@@ -168,17 +208,43 @@ fn a_target_that_is_killed() {
 #[test]
 #[ignore = "deep soak: 88 tracers are killed, each at another moment"]
 fn a_dptrace_that_is_killed() {
-    let Some((_guard, before)) = ready() else { return };
+    let Some((_guard, before)) = ready() else {
+        return;
+    };
     // Not flat out: the truth lists each connection, and is read at the end.
     let mut demo = Demo::start(&["--rate", "20000", "--for", "10m"]);
     demo.go();
     let pid = demo.process.pid().to_string();
     let commands = [
         vec!["record", "-p", &pid, "--objects", "all", "--for", "60ms"],
-        vec!["run", "-p", &pid, "--for", "60ms", "-e", "usdt:*:spdk:* { @[probe] = count(); }"],
+        vec![
+            "run",
+            "-p",
+            &pid,
+            "--for",
+            "60ms",
+            "-e",
+            "usdt:*:spdk:* { @[probe] = count(); }",
+        ],
         // The probe with a semaphore, which the kernel must lower.
-        vec!["run", "-p", &pid, "--for", "60ms", "-e", "usdt:*:demo:request_lazy { printf(\"%d\\n\", arg1); }"],
-        vec!["kernel-delay", "-p", &pid, "--sample-time", "0.06", "--start-trigger", "up:demo_request_start"],
+        vec![
+            "run",
+            "-p",
+            &pid,
+            "--for",
+            "60ms",
+            "-e",
+            "usdt:*:demo:request_lazy { printf(\"%d\\n\", arg1); }",
+        ],
+        vec![
+            "kernel-delay",
+            "-p",
+            &pid,
+            "--sample-time",
+            "0.06",
+            "--start-trigger",
+            "up:demo_request_start",
+        ],
     ];
     for args in &commands {
         // 7 and 150 have no common factor with the duration of the steps, so that the moments
@@ -199,29 +265,55 @@ fn a_dptrace_that_is_killed() {
     // Counted hits had a listener: if a semaphore had stayed raised, every request would hit the
     // probe.
     let lazy = truth.hits.get("demo:request_lazy").copied().unwrap_or(0);
-    assert!(lazy < truth.requests_started, "{lazy} of {}", truth.requests_started);
+    assert!(
+        lazy < truth.requests_started,
+        "{lazy} of {}",
+        truth.requests_started
+    );
 }
 
 /// More threads than most programs have, each asleep most of the time. Thousands would be too many
 /// for a small machine.
 #[test]
 fn four_hundred_threads() {
-    let Some((_guard, before)) = ready() else { return };
+    let Some((_guard, before)) = ready() else {
+        return;
+    };
     let restless = Restless::build();
     let target = restless.start(400);
     let pid = target.pid().to_string();
     let mut delay = testkit::command(PROGRAM);
-    delay.args(["kernel-delay", "-p", &pid, "--sample-time", "1", "--max-threads", "1024", "--json"]);
+    delay.args([
+        "kernel-delay",
+        "-p",
+        &pid,
+        "--sample-time",
+        "1",
+        "--max-threads",
+        "1024",
+        "--json",
+    ]);
     let done = delay.output().expect("it runs");
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert!(
+        done.status.success(),
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
     let report: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
     let threads = report["threads"].as_array().expect("a list").len();
     assert!(threads >= 403, "{threads} threads");
     // With a lower limit it reports the number of omitted threads, and still prints the report.
     let mut delay = testkit::command(PROGRAM);
-    let done = delay.args(["kernel-delay", "-p", &pid, "--max-threads", "100"]).output().expect("it runs");
-    let said = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success() && said.contains("--max-threads"), "{said}");
+    let done = delay
+        .args(["kernel-delay", "-p", &pid, "--max-threads", "100"])
+        .output()
+        .expect("it runs");
+    let said =
+        String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
+    assert!(
+        done.status.success() && said.contains("--max-threads"),
+        "{said}"
+    );
     restless::ends_well(target);
     assert_nothing_is_left(&before);
 }
@@ -230,7 +322,9 @@ fn four_hundred_threads() {
 #[test]
 #[ignore = "deep soak: a hundred tracers are attached one after the other"]
 fn a_hundred_at_once() {
-    let Some((_guard, before)) = ready() else { return };
+    let Some((_guard, before)) = ready() else {
+        return;
+    };
     let mut demo = Demo::start(&["--requests", "500", "--for", "10m"]);
     let pid = demo.process.pid();
     let tracers: Vec<Process> = (0..100).map(|_| attached(pid, ["--buffer", "1"])).collect();
@@ -241,7 +335,11 @@ fn a_hundred_at_once() {
         let none_lost = came.last.ends_with("none lost");
         for (probe, count) in came.counts() {
             let hits = truth.hits[&format!("spdk:{probe}")];
-            assert!(count == hits || (!none_lost && count < hits), "{probe}: {count} of {hits}, {}", came.last);
+            assert!(
+                count == hits || (!none_lost && count < hits),
+                "{probe}: {count} of {hits}, {}",
+                came.last
+            );
         }
         assert!(!came.lines.is_empty(), "{}", came.last);
     }
@@ -251,12 +349,16 @@ fn a_hundred_at_once() {
 /// The smallest ring, under more load than it can take: printed and lost events add up to all hits.
 #[test]
 fn the_smallest_ring() {
-    let Some((_guard, before)) = ready() else { return };
+    let Some((_guard, before)) = ready() else {
+        return;
+    };
     let mut demo = Demo::start(&["--flat-out", "--requests", "100000", "--for", "10m"]);
     let pid = demo.process.pid().to_string();
     let script = "uprobe:__EXE__:demo_request_start { @all = count(); printf(\"%d %s\\n\", arg0, str(0, 1024)); }";
     let mut run = testkit::command(PROGRAM);
-    run.args(["run", "-p", &pid, "-e", script]).env("BPFTRACE_PERF_RB_PAGES", "1").stdout(Stdio::piped());
+    run.args(["run", "-p", &pid, "-e", script])
+        .env("BPFTRACE_PERF_RB_PAGES", "1")
+        .stdout(Stdio::piped());
     let mut tracer = Process::start(&mut run);
     tracer.wait_for("Attached 1 probe");
     demo.go();
@@ -264,9 +366,17 @@ fn the_smallest_ring() {
     let (status, output, messages) = tracer.end();
     assert!(status.success(), "{messages:#?}");
     let lines = output.lines().filter(|line| line.ends_with(' ')).count() as u64;
-    let all: u64 =
-        output.lines().find_map(|line| line.strip_prefix("@all: ")?.parse().ok()).expect("the map is printed");
-    let count = |line: &String| line.strip_prefix("note: ")?.split_once(" events lost:")?.0.parse::<u64>().ok();
+    let all: u64 = output
+        .lines()
+        .find_map(|line| line.strip_prefix("@all: ")?.parse().ok())
+        .expect("the map is printed");
+    let count = |line: &String| {
+        line.strip_prefix("note: ")?
+            .split_once(" events lost:")?
+            .0
+            .parse::<u64>()
+            .ok()
+    };
     let lost: u64 = messages.iter().filter_map(count).sum();
     assert_eq!(all, truth.requests_started);
     assert_eq!(lines + lost, all, "{lines} lines; {messages:#?}");

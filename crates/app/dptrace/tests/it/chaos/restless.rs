@@ -25,7 +25,9 @@ pub(crate) struct Restless {
 
 impl Restless {
     pub(crate) fn build() -> Self {
-        Self { dir: library::build("restless", "chaos/restless.c", &["-ldl", "-lpthread"], SPEC) }
+        Self {
+            dir: library::build("restless", "chaos/restless.c", &["-ldl", "-lpthread"], SPEC),
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -39,7 +41,10 @@ impl Restless {
     /// Starts it with `sleepers` threads that only sleep.
     pub(crate) fn start(&self, sleepers: u32) -> Process {
         let mut command = testkit::command(self.path("restless"));
-        command.arg(self.path("librestless.so")).arg(sleepers.to_string()).stdout(Stdio::piped());
+        command
+            .arg(self.path("librestless.so"))
+            .arg(sleepers.to_string())
+            .stdout(Stdio::piped());
         let mut process = Process::start(&mut command);
         process.wait_for("ready");
         process
@@ -52,6 +57,12 @@ pub(crate) fn ends_well(process: Process) {
     process.signal("TERM");
     let (status, counts, messages) = process.end();
     assert!(status.success(), "{status}: {messages:#?}");
-    let counts: Vec<u64> = counts.split_whitespace().map(|it| it.parse().expect("a number")).collect();
-    assert!(counts.len() == 4 && counts.iter().all(|it| *it > 0), "it did all of that: {counts:?}");
+    let counts: Vec<u64> = counts
+        .split_whitespace()
+        .map(|it| it.parse().expect("a number"))
+        .collect();
+    assert!(
+        counts.len() == 4 && counts.iter().all(|it| *it > 0),
+        "it did all of that: {counts:?}"
+    );
 }

@@ -18,13 +18,21 @@ pub(crate) fn changed(pid: u32) -> Option<String> {
     let memory = std::fs::File::open(format!("/proc/{pid}/mem")).expect("we may");
     let file = std::fs::read(&exe).expect("its program");
     let mut compared = 0;
-    for line in maps.lines().filter(|line| line.contains(" r-xp ") && line.ends_with(&exe.display().to_string())) {
+    for line in maps
+        .lines()
+        .filter(|line| line.contains(" r-xp ") && line.ends_with(&exe.display().to_string()))
+    {
         let mut fields = line.split_whitespace();
         let hex = |text: &str| usize::from_str_radix(text, 16).expect("hex");
-        let (start, end) = fields.next().and_then(|range| range.split_once('-')).expect("a range");
+        let (start, end) = fields
+            .next()
+            .and_then(|range| range.split_once('-'))
+            .expect("a range");
         let (start, end, offset) = (hex(start), hex(end), hex(fields.nth(1).expect("an offset")));
         let mut bytes = vec![0; (end - start).min(file.len() - offset)];
-        memory.read_exact_at(&mut bytes, start as u64).expect("its memory");
+        memory
+            .read_exact_at(&mut bytes, start as u64)
+            .expect("its memory");
         let differs = bytes.iter().zip(&file[offset..]).position(|(a, b)| a != b);
         if let Some(at) = differs {
             return Some(format!("{:#x} differs", offset + at));

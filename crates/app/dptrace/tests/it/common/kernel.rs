@@ -45,7 +45,12 @@ fn takes_bpf() -> bool {
 /// Returns whether a program that a test needs is installed; reports if not.
 #[track_caller]
 pub(crate) fn needs(program: &str) -> bool {
-    let found = testkit::command(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    let found = testkit::command(program)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok();
     if !found {
         skip(program, &format!("no {program} here"));
     }
@@ -70,9 +75,18 @@ impl Process {
         let (sender, errors) = channel();
         let reading = std::thread::spawn(move || {
             // Reading ends when the test does.
-            stderr.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)).ok();
+            stderr
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|line| sender.send(line))
+                .ok();
         });
-        Self { child, errors, reading: Some(reading), messages: Vec::new() }
+        Self {
+            child,
+            errors,
+            reading: Some(reading),
+            messages: Vec::new(),
+        }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -98,7 +112,12 @@ impl Process {
     /// Writes to its standard input.
     #[track_caller]
     pub(crate) fn say(&mut self, text: &str) {
-        self.child.stdin.as_mut().expect("it is piped").write_all(text.as_bytes()).expect("it reads");
+        self.child
+            .stdin
+            .as_mut()
+            .expect("it is piped")
+            .write_all(text.as_bytes())
+            .expect("it reads");
     }
 
     /// Sends a signal without kill(1), which guests lack.
@@ -124,7 +143,11 @@ impl Process {
             stdout.read_to_string(&mut output).expect("it is UTF-8");
         }
         let status = self.child.wait().expect("it is ours");
-        self.reading.take().expect("it is only taken here").join().expect("it reads lines");
+        self.reading
+            .take()
+            .expect("it is only taken here")
+            .join()
+            .expect("it reads lines");
         let rest: Vec<String> = self.errors.try_iter().collect();
         let mut messages = std::mem::take(&mut self.messages);
         messages.extend(rest);
@@ -150,7 +173,11 @@ pub(crate) struct Recorded {
 /// Returns `dptrace record` with these arguments.
 pub(crate) fn record<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let mut command = testkit::command(PROGRAM);
-    command.arg("record").args(args).env("NO_COLOR", "1").stdout(Stdio::piped());
+    command
+        .arg("record")
+        .args(args)
+        .env("NO_COLOR", "1")
+        .stdout(Stdio::piped());
     command
 }
 
@@ -167,7 +194,10 @@ pub(crate) fn attached<S: AsRef<OsStr>>(pid: u32, args: impl IntoIterator<Item =
 pub(crate) fn recorded(process: Process) -> Recorded {
     let (status, output, messages) = process.end();
     assert!(status.success(), "{status}: {messages:#?}");
-    Recorded { lines: probe_lines(&output), last: messages.last().cloned().unwrap_or_default() }
+    Recorded {
+        lines: probe_lines(&output),
+        last: messages.last().cloned().unwrap_or_default(),
+    }
 }
 
 /// Interrupts a recording without a time limit once a probe has printed a line; it must succeed.
@@ -183,12 +213,16 @@ pub(crate) fn recorded_until_hit(mut process: Process) -> Recorded {
     stdout.read_to_string(&mut output).expect("it is UTF-8");
     let (status, _, messages) = process.end();
     assert!(status.success(), "{status}: {messages:#?}");
-    Recorded { lines: probe_lines(&output), last: messages.last().cloned().unwrap_or_default() }
+    Recorded {
+        lines: probe_lines(&output),
+        last: messages.last().cloned().unwrap_or_default(),
+    }
 }
 
 /// Returns whether there is a CPU for a target, and another for its tracer.
 pub(crate) fn has_two_cpus() -> bool {
-    std::fs::read_to_string("/sys/devices/system/cpu/online").is_ok_and(|online| online.trim() != "0")
+    std::fs::read_to_string("/sys/devices/system/cpu/online")
+        .is_ok_and(|online| online.trim() != "0")
 }
 
 /// Repeats an attempt, for at most a minute, until its result is as expected. In one short window a
@@ -209,9 +243,17 @@ pub(crate) fn until<T: std::fmt::Debug>(attempt: impl Fn() -> T, is_so: impl Fn(
 /// Returns the lines that probes printed, without those on objects found in memory, the times of
 /// reading, and the recording itself.
 pub(crate) fn probe_lines(text: &str) -> Vec<String> {
-    let others = [objects::ALIVE, objects::GONE, objects::READ, objects::RECORDING];
+    let others = [
+        objects::ALIVE,
+        objects::GONE,
+        objects::READ,
+        objects::RECORDING,
+    ];
     let is_other = |line: &&str| others.iter().any(|start| line.starts_with(start));
-    text.lines().filter(|line| !is_other(line)).map(str::to_owned).collect()
+    text.lines()
+        .filter(|line| !is_other(line))
+        .map(str::to_owned)
+        .collect()
 }
 
 impl Recorded {
@@ -227,7 +269,11 @@ impl Recorded {
 
     /// Returns the number before these words in the last line, or 0.
     pub(crate) fn total(&self, what: &str) -> u64 {
-        let before = self.last.split(what).next().filter(|before| before.len() < self.last.len());
+        let before = self
+            .last
+            .split(what)
+            .next()
+            .filter(|before| before.len() < self.last.len());
         let number = before.and_then(|before| before.split_whitespace().next_back());
         number.map_or(0, |number| number.parse().expect("a number"))
     }
@@ -245,7 +291,10 @@ impl Demo {
     pub(crate) fn start(args: &[&str]) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let mut command = testkit::command(PROGRAM);
-        command.args(["demo-target", "--wait", "--no-trace-file", "--truth"]).arg(truth_in(&dir)).args(args);
+        command
+            .args(["demo-target", "--wait", "--no-trace-file", "--truth"])
+            .arg(truth_in(&dir))
+            .args(args);
         let mut process = Process::start(command.stdout(Stdio::null()));
         process.wait_for("demo-target: pid");
         Self { process, dir }
@@ -270,5 +319,6 @@ fn truth_in(dir: &TempDir) -> PathBuf {
 
 #[track_caller]
 pub(crate) fn read_truth(path: &Path) -> demo_target::Truth {
-    serde_json::from_slice(&std::fs::read(path).expect("the truth was written")).expect("it is a truth")
+    serde_json::from_slice(&std::fs::read(path).expect("the truth was written"))
+        .expect("it is a truth")
 }

@@ -24,7 +24,10 @@ pub(crate) fn application() {
     }
     let mut declared = small::declared();
     declared.tpoint(Tpoint::new(330, "TICK").owner_type(0x30).int("n", 8));
-    let path = PathBuf::from(format!("/dev/shm/dptrace_test_live_trace.pid{}", std::process::id()));
+    let path = PathBuf::from(format!(
+        "/dev/shm/dptrace_test_live_trace.pid{}",
+        std::process::id()
+    ));
     let mut live = LiveTrace::create(&path, &declared).expect("/dev/shm can be written to");
     println!("path {}", path.display());
     let mut n = 0;
@@ -53,11 +56,22 @@ impl Application {
     /// [`application`].
     pub(crate) fn start(test: &str) -> Self {
         let mut command = testkit::command(std::env::current_exe().expect("this program"));
-        command.args([test, "--exact", "--ignored", "--nocapture"]).env(APPLICATION, "1");
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("started");
+        command
+            .args([test, "--exact", "--ignored", "--nocapture"])
+            .env(APPLICATION, "1");
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("started");
         let lines = Lines::of(child.stdout.take().expect("its output"));
         let path = lines.wait_for("path ");
-        Self { stdin: child.stdin.take(), child, lines, path: path.into() }
+        Self {
+            stdin: child.stdin.take(),
+            child,
+            lines,
+            path: path.into(),
+        }
     }
 
     /// Makes it record `more` times.
@@ -93,11 +107,21 @@ pub(crate) struct Follow {
 impl Follow {
     pub(crate) fn start(path: &Path, more: &[&str]) -> Self {
         let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
-        command.args(["trace", "--follow", "-i"]).arg(path).args(more);
-        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .args(["trace", "--follow", "-i"])
+            .arg(path)
+            .args(more);
+        let command = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().expect("started");
         let lines = Lines::of(child.stdout.take().expect("its output"));
-        Self { child, lines, seen: Vec::new() }
+        Self {
+            child,
+            lines,
+            seen: Vec::new(),
+        }
     }
 
     /// Waits until it has printed `count` lines.
@@ -109,7 +133,10 @@ impl Follow {
 
     /// Interrupts it, as Ctrl-C does.
     pub(crate) fn interrupt(&self) {
-        let done = testkit::command("kill").args(["-INT", &self.child.id().to_string()]).status().expect("kill");
+        let done = testkit::command("kill")
+            .args(["-INT", &self.child.id().to_string()])
+            .status()
+            .expect("kill");
         assert!(done.success());
     }
 
@@ -125,7 +152,12 @@ impl Follow {
         }
         let status = wait(&mut self.child);
         let mut messages = String::new();
-        self.child.stderr.take().expect("its messages").read_to_string(&mut messages).expect("text");
+        self.child
+            .stderr
+            .take()
+            .expect("its messages")
+            .read_to_string(&mut messages)
+            .expect("text");
         (status, messages)
     }
 }

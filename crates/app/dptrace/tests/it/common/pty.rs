@@ -19,16 +19,32 @@ pub(crate) fn open(columns: u16) -> (File, File) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&terminal).expect("ours");
     unlockpt(&terminal).expect("unlocked");
-    tcsetwinsize(&terminal, Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).expect("a size");
+    tcsetwinsize(
+        &terminal,
+        Winsize {
+            ws_row: 24,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        },
+    )
+    .expect("a size");
     let name = ptsname(&terminal, Vec::new()).expect("a name");
-    let other_end =
-        File::options().read(true).write(true).open(name.to_str().expect("a name of ASCII")).expect("opened");
+    let other_end = File::options()
+        .read(true)
+        .write(true)
+        .open(name.to_str().expect("a name of ASCII"))
+        .expect("opened");
     (File::from(terminal), other_end)
 }
 
 /// Returns what the program prints on a terminal of this width, and whether it succeeded. Nobody
 /// reads its standard error, a pipe.
-pub(crate) fn on_terminal<S: AsRef<OsStr>>(columns: u16, environment: &[(&str, &str)], args: &[S]) -> (String, bool) {
+pub(crate) fn on_terminal<S: AsRef<OsStr>>(
+    columns: u16,
+    environment: &[(&str, &str)],
+    args: &[S],
+) -> (String, bool) {
     on_terminal_in(Path::new("."), columns, environment, args)
 }
 
@@ -41,7 +57,10 @@ pub(crate) fn on_terminal_in<S: AsRef<OsStr>>(
 ) -> (String, bool) {
     let (terminal, other_end) = open(columns);
     let mut command = command(environment, args);
-    command.current_dir(folder).stdout(other_end).stderr(Stdio::null());
+    command
+        .current_dir(folder)
+        .stdout(other_end)
+        .stderr(Stdio::null());
     finish(terminal, command)
 }
 
@@ -50,10 +69,21 @@ pub(crate) fn on_terminal_in<S: AsRef<OsStr>>(
 pub(crate) fn command<S: AsRef<OsStr>>(environment: &[(&str, &str)], args: &[S]) -> Command {
     let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
     // `anstream` assumes that `CI` shows colours even if TERM is dumb.
-    for unset in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "COLUMNS", "LC_ALL", "LC_CTYPE"] {
+    for unset in [
+        "NO_COLOR",
+        "CLICOLOR",
+        "CLICOLOR_FORCE",
+        "CI",
+        "COLUMNS",
+        "LC_ALL",
+        "LC_CTYPE",
+    ] {
         command.env_remove(unset);
     }
-    command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8").envs(environment.iter().copied());
+    command
+        .env("TERM", "xterm-256color")
+        .env("LANG", "C.UTF-8")
+        .envs(environment.iter().copied());
     command.args(args).stdin(Stdio::null());
     command
 }
@@ -70,20 +100,33 @@ pub(crate) fn finish(mut terminal: File, mut command: Command) -> (String, bool)
         let _ = terminal.read_to_end(&mut bytes);
         let _ = send.send(bytes);
     });
-    let bytes = receive.recv_timeout(PATIENCE).inspect_err(|_| drop(child.kill())).expect("it ends");
+    let bytes = receive
+        .recv_timeout(PATIENCE)
+        .inspect_err(|_| drop(child.kill()))
+        .expect("it ends");
     let succeeded = child.wait().expect("waited for").success();
     // The terminal turns line ends into these (termios(3), ONLCR).
-    (String::from_utf8(bytes).expect("output is UTF-8").replace("\r\n", "\n"), succeeded)
+    (
+        String::from_utf8(bytes)
+            .expect("output is UTF-8")
+            .replace("\r\n", "\n"),
+        succeeded,
+    )
 }
 
 /// Returns the width of the longest line. All characters in these tests are one column wide.
 pub(crate) fn widest(text: &str) -> usize {
-    text.lines().map(|line| without_styles(line).chars().count()).max().unwrap_or(0)
+    text.lines()
+        .map(|line| without_styles(line).chars().count())
+        .max()
+        .unwrap_or(0)
 }
 
 /// Returns the text without styles (ECMA-48, SGR).
 pub(crate) fn without_styles(text: &str) -> String {
     let mut pieces = text.split('\u{1b}');
     let first = pieces.next().unwrap_or_default().to_owned();
-    pieces.fold(first, |plain, piece| plain + piece.split_once('m').map_or(piece, |(_, rest)| rest))
+    pieces.fold(first, |plain, piece| {
+        plain + piece.split_once('m').map_or(piece, |(_, rest)| rest)
+    })
 }

@@ -23,19 +23,27 @@ impl Server {
         let asked = Arc::<Mutex<Vec<String>>>::default();
         let methods = Arc::clone(&asked);
         let serve = move |mut stream: UnixStream| {
-            let requests = Deserializer::from_reader(stream.try_clone().expect("a descriptor")).into_iter::<Value>();
+            let requests = Deserializer::from_reader(stream.try_clone().expect("a descriptor"))
+                .into_iter::<Value>();
             for request in requests.map_while(Result::ok) {
                 let method = request["method"].as_str().expect("a method");
-                methods.lock().expect("nobody fails").push(method.to_owned());
+                methods
+                    .lock()
+                    .expect("nobody fails")
+                    .push(method.to_owned());
                 let mut response = json!({ "jsonrpc": "2.0", "id": request["id"] });
                 match answer(method, &request["params"]) {
                     Ok(result) => response["result"] = result,
-                    Err(message) => response["error"] = json!({ "code": -32601, "message": message }),
+                    Err(message) => {
+                        response["error"] = json!({ "code": -32601, "message": message });
+                    }
                 }
                 let text = serde_json::to_vec_pretty(&response).expect("it is JSON");
                 let (first, rest) = text.split_at(text.len() / 2);
                 // The client may be gone.
-                let _ = stream.write_all(first).and_then(|()| stream.write_all(rest));
+                let _ = stream
+                    .write_all(first)
+                    .and_then(|()| stream.write_all(rest));
             }
         };
         Self::listen(path, asked, serve)
@@ -45,9 +53,13 @@ impl Server {
     /// that never ends.
     pub(crate) fn that_says(path: PathBuf, text: Vec<u8>) -> Self {
         let serve = move |mut stream: UnixStream| {
-            let request =
-                Deserializer::from_reader(stream.try_clone().expect("a descriptor")).into_iter::<Value>().next();
-            assert!(request.is_some_and(|request| request.is_ok()), "somebody asks");
+            let request = Deserializer::from_reader(stream.try_clone().expect("a descriptor"))
+                .into_iter::<Value>()
+                .next();
+            assert!(
+                request.is_some_and(|request| request.is_ok()),
+                "somebody asks"
+            );
             if !text.is_empty() {
                 return drop(stream.write_all(&text));
             }
@@ -59,7 +71,11 @@ impl Server {
         Self::listen(path, Arc::default(), serve)
     }
 
-    fn listen(path: PathBuf, asked: Arc<Mutex<Vec<String>>>, serve: impl Fn(UnixStream) + Send + 'static) -> Self {
+    fn listen(
+        path: PathBuf,
+        asked: Arc<Mutex<Vec<String>>>,
+        serve: impl Fn(UnixStream) + Send + 'static,
+    ) -> Self {
         let listener = UnixListener::bind(&path).expect("a socket");
         std::thread::spawn(move || listener.incoming().map_while(Result::ok).for_each(serve));
         Self { path, asked }

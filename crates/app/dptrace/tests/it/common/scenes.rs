@@ -14,7 +14,11 @@ use super::small;
 /// Runs a command in that folder.
 pub(crate) fn dptrace(args: &[&str], dir: &Path) -> Output {
     let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
-    command.args(args).current_dir(dir).stdin(Stdio::null()).env("NO_COLOR", "1");
+    command
+        .args(args)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .env("NO_COLOR", "1");
     command.output().unwrap()
 }
 
@@ -22,7 +26,10 @@ pub(crate) fn dptrace(args: &[&str], dir: &Path) -> Output {
 #[track_caller]
 pub(crate) fn printed(args: &[&str], dir: &Path) -> (String, String) {
     let done = dptrace(args, dir);
-    let (out, messages) = (String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap());
+    let (out, messages) = (
+        String::from_utf8(done.stdout).unwrap(),
+        String::from_utf8(done.stderr).unwrap(),
+    );
     assert!(done.status.success(), "{args:?}: {messages}");
     (out, messages)
 }
@@ -30,7 +37,10 @@ pub(crate) fn printed(args: &[&str], dir: &Path) -> (String, String) {
 /// Returns a folder with the demo's sample.
 pub(crate) fn sample() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
-    printed(&["demo", "--write", dir.path().to_str().unwrap()], dir.path());
+    printed(
+        &["demo", "--write", dir.path().to_str().unwrap()],
+        dir.path(),
+    );
     dir
 }
 
@@ -38,30 +48,59 @@ pub(crate) fn sample() -> TempDir {
 /// its time, and a thread of another process with the same name as its own 0.3 ms. Returns the
 /// contents of its `meta.json`.
 pub(crate) fn write_absences(folder: &Path, begin: When, other: &[u8]) -> Meta {
-    let mut meta = Meta { format: 1, ..Meta::default() };
-    meta.captured = Captured { kernel: true, ..Captured::default() };
-    meta.process.threads = vec![Thread { tid: 10, name: "poller".into(), ..Thread::default() }];
+    let mut meta = Meta {
+        format: 1,
+        ..Meta::default()
+    };
+    meta.captured = Captured {
+        kernel: true,
+        ..Captured::default()
+    };
+    meta.process.threads = vec![Thread {
+        tid: 10,
+        name: "poller".into(),
+        ..Thread::default()
+    }];
     let started = begin.boot_nanos + 1_000;
     meta.begin = begin;
     fs::write(folder.join("meta.json"), meta.to_json().unwrap()).unwrap();
-    let mut writer = EventsWriter::begin(fs::File::create(folder.join("kernel.events")).unwrap()).unwrap();
+    let mut writer =
+        EventsWriter::begin(fs::File::create(folder.join("kernel.events")).unwrap()).unwrap();
     writer.started(BootNanos(started)).unwrap();
     let name = |tid, name: &[u8]| {
         let mut bytes = [0; 16];
         bytes[..name.len()].copy_from_slice(name);
-        NamedThread { since: BootNanos(0), tid: Tid(tid), name: bytes }
+        NamedThread {
+            since: BootNanos(0),
+            tid: Tid(tid),
+            name: bytes,
+        }
     };
-    writer.names([name(10, b"poller"), name(20, other), name(30, b"poller")]).unwrap();
+    writer
+        .names([name(10, b"poller"), name(20, other), name(30, b"poller")])
+        .unwrap();
     let switch = |at, prev, leaves, next| KernelEvent {
         at: BootNanos(at),
         cpu: Cpu(1),
-        kind: EventKind::Switch { prev: Tid(prev), leaves, next: Tid(next) },
+        kind: EventKind::Switch {
+            prev: Tid(prev),
+            leaves,
+            next: Tid(next),
+        },
     };
-    let away = [switch(2_001_000, 10, Leaves::Preempted, 20), switch(5_001_000, 20, Leaves::Blocked, 10)];
+    let away = [
+        switch(2_001_000, 10, Leaves::Preempted, 20),
+        switch(5_001_000, 20, Leaves::Blocked, 10),
+    ];
     // A thread of another process with the same name.
-    let again = [switch(5_501_000, 10, Leaves::Preempted, 30), switch(5_801_000, 30, Leaves::Blocked, 10)];
+    let again = [
+        switch(5_501_000, 10, Leaves::Preempted, 30),
+        switch(5_801_000, 30, Leaves::Blocked, 10),
+    ];
     let last = switch(6_001_000, 10, Leaves::Blocked, 0);
-    writer.events(away.into_iter().chain(again).chain([last])).unwrap();
+    writer
+        .events(away.into_iter().chain(again).chain([last]))
+        .unwrap();
     writer.flush().unwrap();
     meta
 }
@@ -70,12 +109,21 @@ pub(crate) fn write_absences(folder: &Path, begin: When, other: &[u8]) -> Meta {
 pub(crate) fn add_rings(folder: &Path) {
     let trace = small::builder().build();
     let follower = Follower::new(&trace).unwrap();
-    let mut writer = RingsWriter::begin(fs::File::create(folder.join("trace.rings")).unwrap()).unwrap();
+    let mut writer =
+        RingsWriter::begin(fs::File::create(folder.join("trace.rings")).unwrap()).unwrap();
     Around::begin(&trace, &follower, &mut writer).unwrap();
     let lcores: Vec<Lcore> = follower.rings().map(|(lcore, _)| lcore).collect();
     for at in [1_000_000, 9_000_000] {
-        writer.poll(&Copied::default(), &lcores, BootNanos(at)).unwrap();
-        writer.anchor(Anchor { ticks: Ticks(at), nanos: BootNanos(at), bracket: Ticks(1) }).unwrap();
+        writer
+            .poll(&Copied::default(), &lcores, BootNanos(at))
+            .unwrap();
+        writer
+            .anchor(Anchor {
+                ticks: Ticks(at),
+                nanos: BootNanos(at),
+                bracket: Ticks(1),
+            })
+            .unwrap();
     }
     writer.flush().unwrap();
 }

@@ -13,12 +13,22 @@ impl Sample {
     /// extensions. Empty if the folder is absent, which is reported.
     pub(crate) fn with(versions: &[&str], extensions: &[&str]) -> Vec<Self> {
         let traces = testkit::real_traces();
-        let is_of =
-            |path: &PathBuf| versions.iter().any(|version| path.parent().is_some_and(|it| it.ends_with(version)));
-        let wanted = traces.iter().filter(|path| versions.is_empty() || is_of(path));
+        let is_of = |path: &PathBuf| {
+            versions
+                .iter()
+                .any(|version| path.parent().is_some_and(|it| it.ends_with(version)))
+        };
+        let wanted = traces
+            .iter()
+            .filter(|path| versions.is_empty() || is_of(path));
         let samples = wanted.map(|path| Self(path.with_extension("")));
-        let samples: Vec<_> = samples.filter(|sample| extensions.iter().all(|e| sample.path(e).exists())).collect();
-        assert!(traces.is_empty() || !samples.is_empty(), "no trace of {versions:?} with {extensions:?}");
+        let samples: Vec<_> = samples
+            .filter(|sample| extensions.iter().all(|e| sample.path(e).exists()))
+            .collect();
+        assert!(
+            traces.is_empty() || !samples.is_empty(),
+            "no trace of {versions:?} with {extensions:?}"
+        );
         samples
     }
 
@@ -38,7 +48,13 @@ impl Sample {
 pub(crate) fn unpacked(capture: &str) -> Option<TempDir> {
     let archive = testkit::shared_data("captures")?.join(capture);
     let dir = tempfile::tempdir().unwrap();
-    let done = testkit::command("tar").arg("xf").arg(&archive).arg("-C").arg(dir.path()).status().unwrap();
+    let done = testkit::command("tar")
+        .arg("xf")
+        .arg(&archive)
+        .arg("-C")
+        .arg(dir.path())
+        .status()
+        .unwrap();
     assert!(done.success(), "{}", archive.display());
     Some(dir)
 }
@@ -49,6 +65,13 @@ pub(crate) fn assert_same(ours: &str, expected: &str, what: &Sample) {
     for (number, (line, wanted)) in (1..).zip(ours.lines().zip(expected.lines())) {
         assert_eq!(line, wanted, "{what:?}, line {number}");
     }
-    assert_eq!(ours.lines().count(), expected.lines().count(), "{what:?}: lines");
-    assert!(ours == expected, "{what:?}: the texts differ in how lines end");
+    assert_eq!(
+        ours.lines().count(),
+        expected.lines().count(),
+        "{what:?}: lines"
+    );
+    assert!(
+        ours == expected,
+        "{what:?}: the texts differ in how lines end"
+    );
 }

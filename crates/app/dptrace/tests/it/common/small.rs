@@ -19,17 +19,45 @@ pub(crate) const HOST: &str = "nqn.2014-08.com.example:rack=7,slot=2";
 
 /// Returns a trace with tracepoints, owners and objects, but no records.
 pub(crate) fn declared() -> TraceBuilder {
-    let mut t = TraceBuilder::new(Era::F).tsc_rate(1_000_000_000).slots(64).owner_count(300).tpoint_count(384);
-    t.owner_type(0x30, b't').object_type(0x80, b'r').object_type(2, b'i');
+    let mut t = TraceBuilder::new(Era::F)
+        .tsc_rate(1_000_000_000)
+        .slots(64)
+        .owner_count(300)
+        .tpoint_count(384);
+    t.owner_type(0x30, b't')
+        .object_type(0x80, b'r')
+        .object_type(2, b'i');
     let request = |id, name: &str| Tpoint::new(id, name).owner_type(0x30).object_type(0x80);
-    t.tpoint(Tpoint::new(192, "BDEV_IO_START").object_type(2).new_object().ptr("ctx").str("name", 16).relates(0x80, 0));
-    t.tpoint(Tpoint::new(193, "BDEV_IO_DONE").object_type(2).ptr("ctx").relates(0x80, 0));
-    t.tpoint(Tpoint::new(256, "RDMA_REQ_NEW").object_type(0x80).new_object().ptr("qpair"));
-    t.tpoint(Tpoint::new(257, "RDMA_REQ_COMPLETED").object_type(0x80).ptr("qpair"));
+    t.tpoint(
+        Tpoint::new(192, "BDEV_IO_START")
+            .object_type(2)
+            .new_object()
+            .ptr("ctx")
+            .str("name", 16)
+            .relates(0x80, 0),
+    );
+    t.tpoint(
+        Tpoint::new(193, "BDEV_IO_DONE")
+            .object_type(2)
+            .ptr("ctx")
+            .relates(0x80, 0),
+    );
+    t.tpoint(
+        Tpoint::new(256, "RDMA_REQ_NEW")
+            .object_type(0x80)
+            .new_object()
+            .ptr("qpair"),
+    );
+    t.tpoint(
+        Tpoint::new(257, "RDMA_REQ_COMPLETED")
+            .object_type(0x80)
+            .ptr("qpair"),
+    );
     t.tpoint(request(320, "TCP_REQ_NEW").new_object().int("qd", 4));
     t.tpoint(request(321, "TCP_REQ_EXECUTING"));
     t.tpoint(request(322, "TCP_REQ_COMPLETED").int("qd", 4));
-    t.owner(256, 0x30, 5, OWNERS[0]).owner(257, 0x30, 5, OWNERS[1]);
+    t.owner(256, 0x30, 5, OWNERS[0])
+        .owner(257, 0x30, 5, OWNERS[1]);
     t.lcore(0).thread_name("reactor_0");
     t.lcore(2).thread_name("reactor_2");
     t
@@ -39,10 +67,20 @@ pub(crate) fn declared() -> TraceBuilder {
 pub(crate) fn builder() -> TraceBuilder {
     let mut t = declared();
     let record = |tpoint, nanos| Record::new(tpoint, START + nanos);
-    let (first, second) = (|r: Record| r.owner(256).object(0xa0), |r: Record| r.owner(257).object(0xa1));
+    let (first, second) = (
+        |r: Record| r.owner(256).object(0xa0),
+        |r: Record| r.owner(257).object(0xa1),
+    );
     t.record(0, first(record(320, 0)).int(1));
     t.record(0, first(record(321, 1_000)).size(4096));
-    t.record(0, record(192, 1_500).object(0xb0).size(8).ptr(0xa0).str("Nvme0, \"n1\""));
+    t.record(
+        0,
+        record(192, 1_500)
+            .object(0xb0)
+            .size(8)
+            .ptr(0xa0)
+            .str("Nvme0, \"n1\""),
+    );
     t.record(0, record(193, 4_500).object(0xb0).ptr(0xa0));
     t.record(0, first(record(322, 5_000)).int(0));
     t.record(2, second(record(320, 500)).int(2));
@@ -74,7 +112,9 @@ impl Small {
 
     /// Writes another trace, with the same recording.
     pub(crate) fn of(trace: &TraceBuilder) -> Self {
-        let this = Self { dir: tempfile::tempdir().expect("a directory") };
+        let this = Self {
+            dir: tempfile::tempdir().expect("a directory"),
+        };
         std::fs::write(this.path("t.trace"), trace.build()).expect("written");
         std::fs::write(this.path("t.recording"), recording()).expect("written");
         this

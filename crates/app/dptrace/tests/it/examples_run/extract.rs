@@ -33,7 +33,11 @@ impl Example {
 
     /// Returns the command without a trailing remark.
     pub(crate) fn without_remark(&self) -> &str {
-        self.command.split("  # ").next().unwrap_or_default().trim_end()
+        self.command
+            .split("  # ")
+            .next()
+            .unwrap_or_default()
+            .trim_end()
     }
 
     /// Returns whether it keeps running while the reader types the next one.
@@ -44,7 +48,10 @@ impl Example {
 
 /// Lines in blocks of their own that only look like commands, with the reasons.
 const NO_COMMANDS: &[(&str, &str)] = &[
-    ("dptrace record and run can work here", "it is the verdict of `doctor`"),
+    (
+        "dptrace record and run can work here",
+        "it is the verdict of `doctor`",
+    ),
     ("dptrace 0.", "it is what `--version` prints"),
 ];
 
@@ -54,7 +61,9 @@ pub(crate) fn all() -> Vec<Example> {
     let mut files = vec![root.join("README.md")];
     for folder in ["docs", "docs/dev"] {
         let entries = std::fs::read_dir(root.join(folder)).expect("a folder");
-        let mut pages: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+        let mut pages: Vec<PathBuf> = entries
+            .map(|entry| entry.expect("an entry").path())
+            .collect();
         pages.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
         pages.sort();
         files.extend(pages);
@@ -62,13 +71,20 @@ pub(crate) fn all() -> Vec<Example> {
     let mut examples = Vec::new();
     for file in files {
         let text = std::fs::read_to_string(&file).expect("text");
-        let name = file.strip_prefix(&root).expect("below the root").display().to_string();
+        let name = file
+            .strip_prefix(&root)
+            .expect("below the root")
+            .display()
+            .to_string();
         examples.extend(of_document(&name, &text));
     }
     let overview = help(&[]);
     examples.extend(of_help("dptrace -h", &overview));
     for command in commands(&overview) {
-        examples.extend(of_help(&format!("dptrace {command} --help"), &help(&[command])));
+        examples.extend(of_help(
+            &format!("dptrace {command} --help"),
+            &help(&[command]),
+        ));
     }
     examples
 }
@@ -83,7 +99,11 @@ fn of_document(name: &str, text: &str) -> Vec<Example> {
     let mut open = false;
     let mut prompted = false;
     for (number, line) in (1..).zip(text.lines()) {
-        if let Some(heading) = line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#')) {
+        if let Some(heading) = line
+            .trim_start_matches('#')
+            .strip_prefix(' ')
+            .filter(|_| line.starts_with('#'))
+        {
             heading.clone_into(&mut section);
         }
         let Some(line) = line.strip_prefix("    ") else {
@@ -105,7 +125,11 @@ fn of_document(name: &str, text: &str) -> Vec<Example> {
         } else if open && line == "^C" {
             examples.last_mut().expect("it is open").is_interrupted = true;
         } else if open && !line.trim().is_empty() && line.trim() != "..." {
-            examples.last_mut().expect("it is open").shown.push(line.to_owned());
+            examples
+                .last_mut()
+                .expect("it is open")
+                .shown
+                .push(line.to_owned());
         }
     }
     examples
@@ -117,8 +141,13 @@ fn typed(line: &str, has_prompt: bool) -> Option<&str> {
         return Some(command);
     }
     let command = line.strip_prefix("# ");
-    let command = command.or((!has_prompt).then_some(line)).filter(|command| is_command(command))?;
-    (!NO_COMMANDS.iter().any(|(beginning, _)| command.starts_with(beginning))).then_some(command)
+    let command = command
+        .or((!has_prompt).then_some(line))
+        .filter(|command| is_command(command))?;
+    (!NO_COMMANDS
+        .iter()
+        .any(|(beginning, _)| command.starts_with(beginning)))
+    .then_some(command)
 }
 
 /// Returns whether the shell text runs dptrace, or a program used with it.
@@ -126,19 +155,34 @@ fn is_command(text: &str) -> bool {
     let starts = |piece: &str| {
         let piece = piece.trim_start();
         let piece = piece.strip_prefix("sudo ").unwrap_or(piece);
-        ["dptrace ", "BPFTRACE_STRLEN=", "apt-get install ./dptrace", "cargo ", "scripts/bpftrace.sh "]
-            .iter()
-            .any(|beginning| format!("{piece} ").starts_with(beginning))
+        [
+            "dptrace ",
+            "BPFTRACE_STRLEN=",
+            "apt-get install ./dptrace",
+            "cargo ",
+            "scripts/bpftrace.sh ",
+        ]
+        .iter()
+        .any(|beginning| format!("{piece} ").starts_with(beginning))
     };
-    text.split(" | ").flat_map(|piece| piece.split(" && ")).any(starts)
+    text.split(" | ")
+        .flat_map(|piece| piece.split(" && "))
+        .any(starts)
 }
 
 /// Returns the examples of a help text: the lines below `Examples:`, with an explanation before or
 /// after them.
 fn of_help(name: &str, text: &str) -> Vec<Example> {
-    let below = text.lines().skip_while(|line| !line.to_ascii_lowercase().starts_with("examples:")).skip(1);
+    let below = text
+        .lines()
+        .skip_while(|line| !line.to_ascii_lowercase().starts_with("examples:"))
+        .skip(1);
     let lines = below.take_while(|line| line.is_empty() || line.starts_with(' '));
-    let commands = lines.flat_map(|line| line.split("  ").map(str::trim).filter(|piece| is_command(piece)));
+    let commands = lines.flat_map(|line| {
+        line.split("  ")
+            .map(str::trim)
+            .filter(|piece| is_command(piece))
+    });
     let example = |command: &str| Example {
         place: name.to_owned(),
         section: String::new(),
@@ -151,18 +195,29 @@ fn of_help(name: &str, text: &str) -> Vec<Example> {
 
 fn help(command: &[&str]) -> String {
     let flag = if command.is_empty() { "-h" } else { "--help" };
-    let output = testkit::command(PROGRAM).args(command).arg(flag).env("NO_COLOR", "1").output().expect("it runs");
+    let output = testkit::command(PROGRAM)
+        .args(command)
+        .arg(flag)
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("it runs");
     String::from_utf8(output.stdout).expect("help is UTF-8")
 }
 
 /// Returns the commands in the overview: two spaces, the name, two spaces or more, and a
 /// description.
 fn commands(overview: &str) -> Vec<&str> {
-    let rows = overview.lines().skip_while(|line| !line.starts_with("Any process")).filter_map(|line| {
-        let (name, about) = line.strip_prefix("  ")?.split_once("  ")?;
-        let is_name = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-') && !name.starts_with('-');
-        (is_name && !about.is_empty()).then_some(name)
-    });
+    let rows = overview
+        .lines()
+        .skip_while(|line| !line.starts_with("Any process"))
+        .filter_map(|line| {
+            let (name, about) = line.strip_prefix("  ")?.split_once("  ")?;
+            let is_name = name
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+                && !name.starts_with('-');
+            (is_name && !about.is_empty()).then_some(name)
+        });
     let names: Vec<&str> = rows.collect();
     assert!(names.len() > 10, "the overview lists only {names:?}");
     names

@@ -23,38 +23,94 @@ use scene::{Scene, Stage};
 
 /// Examples that can't run in a test, by a part of the command, with the reasons.
 const NOT_RUN: &[(&str, &str)] = &[
-    ("cargo ", "CI builds and tests this repository in steps of its own"),
+    (
+        "cargo ",
+        "CI builds and tests this repository in steps of its own",
+    ),
     ("docker run ", "it needs a container engine and a network"),
-    ("apt-get install ./dptrace", "the package is made by `cargo xtask dist`"),
+    (
+        "apt-get install ./dptrace",
+        "the package is made by `cargo xtask dist`",
+    ),
     ("flamegraph.pl ", "it is no program of Debian's"),
     ("scripts/bpftrace.sh ", "it is a part of SPDK's sources"),
-    ("bpftrace -p PID", "bpftrace's own scripts are run by `tests/it/generate.rs`"),
+    (
+        "bpftrace -p PID",
+        "bpftrace's own scripts are run by `tests/it/generate.rs`",
+    ),
     ("build/bin/nvmf_tgt ", "it is SPDK's target"),
-    ("dptrace objects -p ", "the target for tests has SPDK's structures only if it is asked for them"),
-    ("dptrace inspect -p ", "its program is one that `tests/it/inspect.rs` compiles"),
-    ("dptrace cpus ", "`tests/it/cpus.rs` and `tests/it/cpus_audit.rs` run it: what it finds is this machine's"),
-    ("dptrace pmd", "it needs Open vSwitch with DPDK, which `tests/it/pmd.rs` starts"),
-    ("dptrace report CAPTURE", "the captures of `tests/report` are of a target that delays itself"),
-    ("dptrace top ", "`tests/it/top.rs` runs it, on a terminal and on none"),
-    ("dptrace serve", "it runs until it is ended: `tests/serve` asks it for its pages"),
-    ("dptrace timeline ", "the captures of `tests/it/timeline.rs` are of a target that delays itself"),
-    (" --tpoint 'lib.ethdev.*'", "a DPDK program makes its folder: `tests/it/dpdk.rs` runs one"),
-    ("dptrace watch ", "it waits for a slow request: `tests/it/watch.rs` makes some"),
+    (
+        "dptrace objects -p ",
+        "the target for tests has SPDK's structures only if it is asked for them",
+    ),
+    (
+        "dptrace inspect -p ",
+        "its program is one that `tests/it/inspect.rs` compiles",
+    ),
+    (
+        "dptrace cpus ",
+        "`tests/it/cpus.rs` and `tests/it/cpus_audit.rs` run it: what it finds is this machine's",
+    ),
+    (
+        "dptrace pmd",
+        "it needs Open vSwitch with DPDK, which `tests/it/pmd.rs` starts",
+    ),
+    (
+        "dptrace report CAPTURE",
+        "the captures of `tests/report` are of a target that delays itself",
+    ),
+    (
+        "dptrace top ",
+        "`tests/it/top.rs` runs it, on a terminal and on none",
+    ),
+    (
+        "dptrace serve",
+        "it runs until it is ended: `tests/serve` asks it for its pages",
+    ),
+    (
+        "dptrace timeline ",
+        "the captures of `tests/it/timeline.rs` are of a target that delays itself",
+    ),
+    (
+        " --tpoint 'lib.ethdev.*'",
+        "a DPDK program makes its folder: `tests/it/dpdk.rs` runs one",
+    ),
+    (
+        "dptrace watch ",
+        "it waits for a slow request: `tests/it/watch.rs` makes some",
+    ),
     ("dpif_run", "it is a function of ovs-vswitchd"),
-    (" sem", "docs/dev/usdt.md explains the program that it compiles"),
+    (
+        " sem",
+        "docs/dev/usdt.md explains the program that it compiles",
+    ),
 ];
 
 /// Exit statuses of examples that may fail here, with the reasons.
 const STATUS: &[(&str, &[i32], &str)] = &[
-    ("dptrace kernel-delay", &[0, 2], "where ovs-vswitchd does not run, it lists the busiest processes"),
-    ("dptrace kernel-delay -p ngnix", &[1], "nothing has that name"),
+    (
+        "dptrace kernel-delay",
+        &[0, 2],
+        "where ovs-vswitchd does not run, it lists the busiest processes",
+    ),
+    (
+        "dptrace kernel-delay -p ngnix",
+        &[1],
+        "nothing has that name",
+    ),
 ];
 
 /// Lines that are not printed here, with the reasons.
 const NOT_PRINTED: &[(&str, &str)] = &[
-    ("objects found alive", "the target for tests has SPDK's structures only if it is asked for them"),
+    (
+        "objects found alive",
+        "the target for tests has SPDK's structures only if it is asked for them",
+    ),
     ("  nginx: ", "only a real nginx changes its command line"),
-    ("loop [", "nobody stops the target for tests, and another program takes its CPU only on a loaded machine"),
+    (
+        "loop [",
+        "nobody stops the target for tests, and another program takes its CPU only on a loaded machine",
+    ),
 ];
 
 /// Checks that dptrace accepts each example: its command, its options and their values. `--help`
@@ -62,22 +118,41 @@ const NOT_PRINTED: &[(&str, &str)] = &[
 #[test]
 fn every_example_is_understood() {
     let examples = extract::all();
-    assert!(examples.len() > 80, "only {} examples were found", examples.len());
+    assert!(
+        examples.len() > 80,
+        "only {} examples were found",
+        examples.len()
+    );
     let failures: Vec<String> = examples.iter().flat_map(not_understood).collect();
-    assert!(failures.is_empty(), "{} examples:\n\n{}", failures.len(), failures.join("\n\n"));
+    assert!(
+        failures.is_empty(),
+        "{} examples:\n\n{}",
+        failures.len(),
+        failures.join("\n\n")
+    );
 }
 
 /// Returns the errors of each use of dptrace in an example.
 fn not_understood(example: &Example) -> Vec<String> {
     let words = shell_words(&without_substitutions(example.without_remark()));
     let uses = words.split(|word| ["|", "&&", ";", "&", "$", "sudo"].contains(&word.as_str()));
-    let ours = uses.filter_map(|words| words.split_first().filter(|(program, _)| *program == "dptrace"));
+    let ours = uses.filter_map(|words| {
+        words
+            .split_first()
+            .filter(|(program, _)| *program == "dptrace")
+    });
     ours.filter_map(|(_, words)| {
         // Redirections, and the command to be traced with its own options, are not checked.
         let is_end = |word: &String| word == "--" || word.trim_start_matches('2').starts_with('>');
         let end = words.iter().position(is_end).unwrap_or(words.len());
-        let words = words[..end].iter().map(|word| if word == "PID" { "1" } else { word });
-        let output = testkit::command(PROGRAM).args(words).arg("--help").output().expect("it runs");
+        let words = words[..end]
+            .iter()
+            .map(|word| if word == "PID" { "1" } else { word });
+        let output = testkit::command(PROGRAM)
+            .args(words)
+            .arg("--help")
+            .output()
+            .expect("it runs");
         let message = String::from_utf8_lossy(&output.stderr);
         (!output.status.success()).then(|| format!("{example}: {message}"))
     })
@@ -104,30 +179,58 @@ const TRIES: usize = 3;
 #[test]
 #[ignore = "deep truth: examples must print what is shown within 0.6 s, in one of three tries"]
 fn every_example_runs() {
-    let Some(_alone) = crate::common::kernel::kernel() else { return };
+    let Some(_alone) = crate::common::kernel::kernel() else {
+        return;
+    };
     let examples = extract::all();
-    assert!(examples.len() > 80, "only {} examples were found", examples.len());
-    let unused = NOT_RUN.iter().filter(|(part, _)| !examples.iter().any(|example| example.command.contains(part)));
-    let unused: Vec<String> = unused.map(|(part, reason)| format!("no example has {part:?} ({reason})")).collect();
-    let (mut left_out, mut to_run): (Vec<_>, Vec<_>) =
-        examples.iter().partition(|example| NOT_RUN.iter().any(|(part, _)| example.command.contains(part)));
+    assert!(
+        examples.len() > 80,
+        "only {} examples were found",
+        examples.len()
+    );
+    let unused = NOT_RUN.iter().filter(|(part, _)| {
+        !examples
+            .iter()
+            .any(|example| example.command.contains(part))
+    });
+    let unused: Vec<String> = unused
+        .map(|(part, reason)| format!("no example has {part:?} ({reason})"))
+        .collect();
+    let (mut left_out, mut to_run): (Vec<_>, Vec<_>) = examples.iter().partition(|example| {
+        NOT_RUN
+            .iter()
+            .any(|(part, _)| example.command.contains(part))
+    });
     let mut scene = Scene::set(&examples);
     to_run.retain(|example| !scene::is_set(example));
     if !scene.has_database() {
-        let (database, rest): (Vec<_>, Vec<_>) = to_run.into_iter().partition(|example| scene::of_database(example));
+        let (database, rest): (Vec<_>, Vec<_>) = to_run
+            .into_iter()
+            .partition(|example| scene::of_database(example));
         left_out.extend(database);
         to_run = rest;
     }
     let mut seen = BTreeSet::new();
     to_run.retain(|example| !example.shown.is_empty() || seen.insert(example.without_remark()));
     let failures = Mutex::new(unused);
-    let (of_service, others) = to_run.into_iter().partition(|example| scene::of_service(example));
+    let (of_service, others) = to_run
+        .into_iter()
+        .partition(|example| scene::of_service(example));
     run_all(of_service, &scene, &failures);
     scene.end_services();
     run_all(others, &scene, &failures);
     let failures = failures.into_inner().expect("nobody panicked");
-    assert!(failures.is_empty(), "{} examples:\n\n{}", failures.len(), failures.join("\n\n"));
-    println!("{} examples, {} of them not run", examples.len(), left_out.len());
+    assert!(
+        failures.is_empty(),
+        "{} examples:\n\n{}",
+        failures.len(),
+        failures.join("\n\n")
+    );
+    println!(
+        "{} examples, {} of them not run",
+        examples.len(),
+        left_out.len()
+    );
 }
 
 /// Runs examples, some at a time; adds their failures to `failures`.
@@ -135,7 +238,10 @@ fn run_all(mut examples: Vec<&Example>, scene: &Scene, failures: &Mutex<Vec<Stri
     // The longest first.
     examples.sort_by_key(|example| example.shown.is_empty());
     let (stage, target) = (scene.stage(), scene.target());
-    let commands: Vec<_> = examples.into_iter().map(|example| (example, scene.command(example))).collect();
+    let commands: Vec<_> = examples
+        .into_iter()
+        .map(|example| (example, scene.command(example)))
+        .collect();
     let queue = Mutex::new(commands.into_iter());
     // `doctor` attaches to one place of the program with and without a semaphore, and the kernel
     // refuses two at once.
@@ -143,15 +249,24 @@ fn run_all(mut examples: Vec<&Example>, scene: &Scene, failures: &Mutex<Vec<Stri
     let work = || {
         loop {
             let next = queue.lock().expect("nobody panicked").next();
-            let Some((example, command)) = next else { break };
+            let Some((example, command)) = next else {
+                break;
+            };
             let began = Instant::now();
-            let _turn = command.contains("doctor").then(|| doctor.lock().expect("nobody panicked"));
+            let _turn = command
+                .contains("doctor")
+                .then(|| doctor.lock().expect("nobody panicked"));
             // Another run of this test may have begun: then a name stands for two processes.
             let again = scene::by_number(&command, target);
             let result = check(example, &command, &stage);
-            let result = (1..TRIES).fold(result, |done, _| done.or_else(|_| check(example, &again, &stage)));
+            let result = (1..TRIES).fold(result, |done, _| {
+                done.or_else(|_| check(example, &again, &stage))
+            });
             println!("{:6.2} s  {example}", began.elapsed().as_secs_f64());
-            failures.lock().expect("nobody panicked").extend(result.err());
+            failures
+                .lock()
+                .expect("nobody panicked")
+                .extend(result.err());
         }
     };
     std::thread::scope(|threads| {
@@ -164,10 +279,22 @@ fn run_all(mut examples: Vec<&Example>, scene: &Scene, failures: &Mutex<Vec<Stri
 /// Runs an example; returns its failure.
 fn check(example: &Example, command: &str, stage: &Stage) -> Result<(), String> {
     let done = shell::run(example, command, stage);
-    let wanted = STATUS.iter().find(|(command, ..)| *command == example.command);
+    let wanted = STATUS
+        .iter()
+        .find(|(command, ..)| *command == example.command);
     let wanted = wanted.map_or(&[0][..], |(_, statuses, _)| statuses);
-    let beginning = |text: &str| text.lines().take(40).flat_map(|line| [line, "\n"]).collect::<String>();
-    let said = format!("{example}\nas: {}\n{}{}", done.command, beginning(&done.stdout), beginning(&done.stderr));
+    let beginning = |text: &str| {
+        text.lines()
+            .take(40)
+            .flat_map(|line| [line, "\n"])
+            .collect::<String>()
+    };
+    let said = format!(
+        "{example}\nas: {}\n{}{}",
+        done.command,
+        beginning(&done.stdout),
+        beginning(&done.stderr)
+    );
     if !done.status.is_some_and(|status| wanted.contains(&status)) {
         return Err(format!("{:?} in place of {wanted:?}: {said}", done.status));
     }
@@ -178,7 +305,14 @@ fn check(example: &Example, command: &str, stage: &Stage) -> Result<(), String> 
         .map(String::as_str)
         .filter(|line| !is_left_out(line) && !shape::fits(line, &printed))
         .collect();
-    if missing.is_empty() { Ok(()) } else { Err(format!("nothing like\n{}\nwas printed: {said}", missing.join("\n"))) }
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(format!(
+            "nothing like\n{}\nwas printed: {said}",
+            missing.join("\n")
+        ))
+    }
 }
 
 fn is_left_out(line: &str) -> bool {

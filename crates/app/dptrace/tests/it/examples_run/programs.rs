@@ -21,7 +21,11 @@ pub(crate) struct Background(Child);
 
 impl Background {
     pub(crate) fn start(mut command: Command) -> Self {
-        command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         Self(command.spawn().expect("it starts"))
     }
 
@@ -30,8 +34,12 @@ impl Background {
         let typed = example.command.trim_end_matches(['&', ' ']);
         let is_one = !typed.starts_with("while ") && !typed.contains(" | ");
         let mut command = testkit::command("sh");
-        command.arg("-c").arg(format!("{}{typed}", if is_one { "exec " } else { "" }));
-        command.current_dir(folder).envs(environment.iter().cloned());
+        command
+            .arg("-c")
+            .arg(format!("{}{typed}", if is_one { "exec " } else { "" }));
+        command
+            .current_dir(folder)
+            .envs(environment.iter().cloned());
         Self::start(command)
     }
 
@@ -62,15 +70,29 @@ pub(crate) struct Database {
 /// Returns the command for a program of PostgreSQL, run as its user.
 fn postgres(program: &str) -> Command {
     let mut command = testkit::command("setpriv");
-    command.args(["--reuid", "postgres", "--regid", "postgres", "--init-groups", "env", "-i", "LC_ALL=C.UTF-8"]);
+    command.args([
+        "--reuid",
+        "postgres",
+        "--regid",
+        "postgres",
+        "--init-groups",
+        "env",
+        "-i",
+        "LC_ALL=C.UTF-8",
+    ]);
     command.arg(Path::new(POSTGRES).join(program));
     command
 }
 
 /// Returns the variables that lead `psql` to the server's socket.
 pub(crate) fn environment(socket: &Path) -> Vec<(String, String)> {
-    let variables = [("PGHOST", socket.display().to_string()), ("PGUSER", "postgres".to_owned())];
-    variables.map(|(name, value)| (name.to_owned(), value)).into()
+    let variables = [
+        ("PGHOST", socket.display().to_string()),
+        ("PGUSER", "postgres".to_owned()),
+    ];
+    variables
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
 }
 
 impl Database {
@@ -80,11 +102,23 @@ impl Database {
             return None;
         }
         let dir = tempfile::tempdir().expect("a directory");
-        let owned = testkit::command("chown").arg("postgres:").arg(dir.path()).status().expect("chown runs");
+        let owned = testkit::command("chown")
+            .arg("postgres:")
+            .arg(dir.path())
+            .status()
+            .expect("chown runs");
         assert!(owned.success(), "there is a user postgres");
         let data = dir.path().join("data");
-        let made = postgres("initdb").args(["--no-sync", "--auth=trust", "-D"]).arg(&data).output().expect("it runs");
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let made = postgres("initdb")
+            .args(["--no-sync", "--auth=trust", "-D"])
+            .arg(&data)
+            .output()
+            .expect("it runs");
+        assert!(
+            made.status.success(),
+            "{}",
+            String::from_utf8_lossy(&made.stderr)
+        );
         let mut server = postgres("postgres");
         // Its shared memory is in files of its folder: files in /dev/shm would remain when it is
         // killed.
@@ -107,20 +141,35 @@ impl Database {
                 clients.push(Background::of(example, folder, &variables));
             } else if example.command.starts_with("psql -c 'CREATE ") {
                 let made = sh(&example.command, &variables).output().expect("it runs");
-                assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+                assert!(
+                    made.status.success(),
+                    "{}",
+                    String::from_utf8_lossy(&made.stderr)
+                );
             } else if example.command.starts_with("psql -Atc ") {
                 backend = Some(wait_for_number(&example.command, &variables));
             }
         }
         let socket = dir.path().to_owned();
         let backend = backend.expect("an example prints the connection's process");
-        Some((Self { backend, _clients: clients, _server: server, _dir: dir }, socket))
+        Some((
+            Self {
+                backend,
+                _clients: clients,
+                _server: server,
+                _dir: dir,
+            },
+            socket,
+        ))
     }
 }
 
 fn sh(command: &str, environment: &[(String, String)]) -> Command {
     let mut shell = testkit::command("sh");
-    shell.args(["-c", command]).envs(environment.iter().cloned()).stdin(Stdio::null());
+    shell
+        .args(["-c", command])
+        .envs(environment.iter().cloned())
+        .stdin(Stdio::null());
     shell
 }
 
@@ -133,7 +182,11 @@ fn wait_for_number(command: &str, environment: &[(String, String)]) -> u32 {
         if let Ok(number) = text.trim().parse() {
             return number;
         }
-        assert!(Instant::now() < until, "{command}: {text}{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            Instant::now() < until,
+            "{command}: {text}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         std::thread::sleep(Duration::from_millis(50));
     }
 }

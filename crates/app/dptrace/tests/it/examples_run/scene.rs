@@ -18,8 +18,14 @@ const SLOW_QUERY: &str = "A slow query";
 const NEIGHBOUR: &str = "A neighbour takes the CPU";
 
 /// Folders that examples name.
-const FOLDERS: [&str; 6] =
-    ["bin", "build/bin", "DIR", ".local/share/bash-completion/completions", ".config/fish/completions", ".zfunc"];
+const FOLDERS: [&str; 6] = [
+    "bin",
+    "build/bin",
+    "DIR",
+    ".local/share/bash-completion/completions",
+    ".config/fish/completions",
+    ".zfunc",
+];
 
 /// Programs that examples name, which only have to run.
 const NAMED: [&str; 2] = ["nginx", "redis-server"];
@@ -34,9 +40,15 @@ impl Stage {
     /// Makes a folder for one example, so that none reads a file that another is writing.
     pub(crate) fn folder(&self) -> TempDir {
         let own = tempfile::tempdir().expect("a directory");
-        for entry in fs::read_dir(&self.folder).expect("a folder").map(|entry| entry.expect("an entry")) {
+        for entry in fs::read_dir(&self.folder)
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry"))
+        {
             let to = own.path().join(entry.file_name());
-            if entry.metadata().is_ok_and(|data| data.is_file() && data.len() < 1 << 20) {
+            if entry
+                .metadata()
+                .is_ok_and(|data| data.is_file() && data.len() < 1 << 20)
+            {
                 fs::copy(entry.path(), to).expect("a copy");
             } else {
                 symlink(entry.path(), to).expect("a link");
@@ -68,17 +80,21 @@ pub(crate) fn of_database(example: &Example) -> bool {
 pub(crate) fn is_set(example: &Example) -> bool {
     makes_a_file(example)
         || example.section == NEIGHBOUR && example.is_background()
-        || example.section == SLOW_QUERY && (example.is_background() || example.command.contains("CREATE TABLE"))
+        || example.section == SLOW_QUERY
+            && (example.is_background() || example.command.contains("CREATE TABLE"))
 }
 
 fn makes_a_file(example: &Example) -> bool {
     let text = example.command.as_str();
-    !example.is_background() && (text.starts_with("echo ") && text.contains(" > ") || text.starts_with("head -c "))
+    !example.is_background()
+        && (text.starts_with("echo ") && text.contains(" > ") || text.starts_with("head -c "))
 }
 
 /// Returns whether an example traces the tutorial's service, which takes a CPU.
 pub(crate) fn of_service(example: &Example) -> bool {
-    ["kernel-delay -p PID --for 2s", "--functions", "tail -n "].iter().any(|part| example.command.contains(part))
+    ["kernel-delay -p PID --for 2s", "--functions", "tail -n "]
+        .iter()
+        .any(|part| example.command.contains(part))
 }
 
 impl Drop for Scene {
@@ -94,17 +110,27 @@ impl Scene {
         let folder = tempfile::tempdir().expect("a directory");
         let target = files(folder.path());
         let story = |section: &str| -> Vec<&Example> {
-            let all = examples.iter().filter(|example| example.section == section).collect::<Vec<_>>();
-            assert!(all.iter().any(|example| example.is_background()), "the tutorial has no section {section:?}");
+            let all = examples
+                .iter()
+                .filter(|example| example.section == section)
+                .collect::<Vec<_>>();
+            assert!(
+                all.iter().any(|example| example.is_background()),
+                "the tutorial has no section {section:?}"
+            );
             all
         };
         let path = std::env::var("PATH").unwrap_or_default();
         let path = format!("{}:{path}", folder.path().join("bin").display());
         let home = folder.path().display().to_string();
-        let mut environment: Vec<(String, String)> =
-            [("PATH", path), ("HOME", home)].map(|(name, value)| (name.to_owned(), value)).into();
+        let mut environment: Vec<(String, String)> = [("PATH", path), ("HOME", home)]
+            .map(|(name, value)| (name.to_owned(), value))
+            .into();
         for example in examples.iter().filter(|example| makes_a_file(example)) {
-            let made = testkit::command("sh").args(["-c", &example.command]).current_dir(folder.path()).status();
+            let made = testkit::command("sh")
+                .args(["-c", &example.command])
+                .current_dir(folder.path())
+                .status();
             assert!(made.expect("it runs").success(), "{example}");
         }
         let database = Database::start(&story(SLOW_QUERY), folder.path());
@@ -112,11 +138,25 @@ impl Scene {
             environment.extend(programs::environment(&socket));
             database
         });
-        let services = story(NEIGHBOUR).into_iter().filter(|example| example.is_background());
-        let services = services.map(|example| Background::of(example, folder.path(), &environment)).collect();
+        let services = story(NEIGHBOUR)
+            .into_iter()
+            .filter(|example| example.is_background());
+        let services = services
+            .map(|example| Background::of(example, folder.path(), &environment))
+            .collect();
         wait_for_text(&folder.path().join("times"));
-        let named = NAMED.iter().map(|name| named(folder.path(), name)).collect();
-        Self { folder, environment, target, _named: named, database, services }
+        let named = NAMED
+            .iter()
+            .map(|name| named(folder.path(), name))
+            .collect();
+        Self {
+            folder,
+            environment,
+            target,
+            _named: named,
+            database,
+            services,
+        }
     }
 
     pub(crate) fn has_database(&self) -> bool {
@@ -134,22 +174,36 @@ impl Scene {
     }
 
     pub(crate) fn stage(&self) -> Stage {
-        Stage { folder: self.folder.path().to_owned(), environment: self.environment.clone() }
+        Stage {
+            folder: self.folder.path().to_owned(),
+            environment: self.environment.clone(),
+        }
     }
 
     /// Returns the command with process ids in place of `PID`, and otherwise as written.
     pub(crate) fn command(&self, example: &Example) -> String {
-        let backend = self.database.as_ref().filter(|_| of_database(example)).map(|database| database.backend);
+        let backend = self
+            .database
+            .as_ref()
+            .filter(|_| of_database(example))
+            .map(|database| database.backend);
         let service = self.services.first().filter(|_| of_service(example));
-        let pid = backend.or(service.map(Background::pid)).unwrap_or(self.target.pid());
+        let pid = backend
+            .or(service.map(Background::pid))
+            .unwrap_or(self.target.pid());
         let mut command = String::new();
         let named = alone(&example.command, self.target.pid());
         let mut rest = named.as_str();
         while let Some((before, behind)) = rest.split_once("PID") {
             let is_in_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-            let whole = !is_in_word(before.chars().next_back()) && !is_in_word(behind.chars().next());
+            let whole =
+                !is_in_word(before.chars().next_back()) && !is_in_word(behind.chars().next());
             command.push_str(before);
-            command.push_str(&if whole { pid.to_string() } else { "PID".to_owned() });
+            command.push_str(&if whole {
+                pid.to_string()
+            } else {
+                "PID".to_owned()
+            });
             rest = behind;
         }
         command + rest
@@ -178,16 +232,23 @@ fn named(folder: &Path, name: &str) -> Background {
 /// run of this test.
 fn alone(command: &str, target: u32) -> String {
     let processes = fs::read_dir("/proc").expect("/proc").flatten();
-    let names = processes.filter_map(|process| fs::read_to_string(process.path().join("comm")).ok());
+    let names =
+        processes.filter_map(|process| fs::read_to_string(process.path().join("comm")).ok());
     let is_alone = names.filter(|name| name.trim() == "nvmf_tgt").count() == 1;
     let command = command.replace("-p NAME", "-p nvmf_tgt");
-    if is_alone { command } else { by_number(&command, target) }
+    if is_alone {
+        command
+    } else {
+        by_number(&command, target)
+    }
 }
 
 /// Returns the command with our target's number in place of its name.
 pub(crate) fn by_number(command: &str, target: u32) -> String {
     let number = format!("-p {target}");
-    command.replace("-p nvmf_tgt", &number).replace("-p redis-server", &number)
+    command
+        .replace("-p nvmf_tgt", &number)
+        .replace("-p redis-server", &number)
 }
 
 /// Creates the files that examples name, and starts the target whose process stands for `PID`.
@@ -198,29 +259,81 @@ fn files(folder: &Path) -> Process {
     let bin = folder.join("bin");
     symlink(PROGRAM, bin.join("dptrace")).expect("a link");
     // A program as installed: without debug information, which takes long to read in a test build.
-    let stripped = testkit::command("strip").arg("-o").arg(bin.join("nvmf_tgt")).arg(PROGRAM).status();
+    let stripped = testkit::command("strip")
+        .arg("-o")
+        .arg(bin.join("nvmf_tgt"))
+        .arg(PROGRAM)
+        .status();
     assert!(stripped.expect("strip runs").success());
     symlink(PROGRAM, folder.join("PATH")).expect("a link");
     symlink("/bin/true", folder.join("build/bin/app")).expect("a link");
-    let sample = testkit::command(PROGRAM).args(["demo", "--write"]).arg(folder).output().expect("it runs");
-    assert!(sample.status.success(), "{}", String::from_utf8_lossy(&sample.stderr));
-    for (name, from) in [("FILE", "demo.trace"), ("RECORDING", "demo.recording"), ("qpairs.txt", "demo.recording")] {
+    let sample = testkit::command(PROGRAM)
+        .args(["demo", "--write"])
+        .arg(folder)
+        .output()
+        .expect("it runs");
+    assert!(
+        sample.status.success(),
+        "{}",
+        String::from_utf8_lossy(&sample.stderr)
+    );
+    for (name, from) in [
+        ("FILE", "demo.trace"),
+        ("RECORDING", "demo.recording"),
+        ("qpairs.txt", "demo.recording"),
+    ] {
         fs::copy(folder.join(from), folder.join(name)).expect("a copy");
     }
-    fs::write(folder.join("own.bt"), "begin { printf(\"%d\\n\", $1); exit(); }\n").expect("written");
-    let own = testkit::command(PROGRAM).args(["objects", "qpair"]).output().expect("it runs");
+    fs::write(
+        folder.join("own.bt"),
+        "begin { printf(\"%d\\n\", $1); exit(); }\n",
+    )
+    .expect("written");
+    let own = testkit::command(PROGRAM)
+        .args(["objects", "qpair"])
+        .output()
+        .expect("it runs");
     fs::write(folder.join("own.toml"), own.stdout).expect("written");
     let mut target = testkit::command(bin.join("nvmf_tgt"));
-    target.args(["demo-target", "--for", "10m", "--app", "nvmf", "--slots", "2048"]).current_dir(folder);
+    target
+        .args([
+            "demo-target",
+            "--for",
+            "10m",
+            "--app",
+            "nvmf",
+            "--slots",
+            "2048",
+        ])
+        .current_dir(folder);
     let mut target = Process::start(&mut target);
     target.wait_for("demo-target: pid");
-    let capture = ["capture", "-p", &target.pid().to_string(), "--for", "200ms", "-o", "CAPTURE"];
-    let capture = testkit::command(PROGRAM).args(capture).current_dir(folder).output().expect("it runs");
-    assert!(capture.status.success(), "{}", String::from_utf8_lossy(&capture.stderr));
+    let capture = [
+        "capture",
+        "-p",
+        &target.pid().to_string(),
+        "--for",
+        "200ms",
+        "-o",
+        "CAPTURE",
+    ];
+    let capture = testkit::command(PROGRAM)
+        .args(capture)
+        .current_dir(folder)
+        .output()
+        .expect("it runs");
+    assert!(
+        capture.status.success(),
+        "{}",
+        String::from_utf8_lossy(&capture.stderr)
+    );
     // Programs that this machine lacks, or that would find other processes than ours.
     script(&bin.join("pidof"), &format!("echo {}", target.pid()));
     script(&bin.join("sudo"), "exec \"$@\"");
-    script(&bin.join("spdk_trace"), "exec dptrace trace demo.trace --format json");
+    script(
+        &bin.join("spdk_trace"),
+        "exec dptrace trace demo.trace --format json",
+    );
     script(&bin.join("jq"), "exec cat");
     script(&bin.join("man"), "exec cat \"$1\"");
     target

@@ -12,7 +12,13 @@ pub(crate) fn fits(shown: &str, printed: &[&str]) -> bool {
         if words == wanted || is_row(&wanted) && is_row(&words) && wanted.len() == words.len() {
             return true;
         }
-        let common = in_both(&texts, &words.iter().filter(|word| is_text(word)).collect::<Vec<_>>());
+        let common = in_both(
+            &texts,
+            &words
+                .iter()
+                .filter(|word| is_text(word))
+                .collect::<Vec<_>>(),
+        );
         common > 0 && common * 3 >= texts.len() * 2
     };
     printed.iter().any(|line| alike(line)) || printed.windows(2).any(|two| alike(&two.join(" ")))
@@ -45,9 +51,18 @@ fn words(line: &str) -> Vec<String> {
         }
     }
     let is_bar = |word: &str| word.chars().all(|c| ('\u{2580}'..='\u{259f}').contains(&c));
-    let words = text.split([' ', ',', ';', '(', ')', ']', ':', '=', '{', '}', '\t']).filter(|word| !word.is_empty());
-    let words = words.filter(|word| !is_bar(word) && !["ns", "us", "ms", "s", "%", "..."].contains(word));
-    let words = words.map(|word| if word.contains(|c: char| c.is_ascii_digit()) { "0" } else { word });
+    let words = text
+        .split([' ', ',', ';', '(', ')', ']', ':', '=', '{', '}', '\t'])
+        .filter(|word| !word.is_empty());
+    let words =
+        words.filter(|word| !is_bar(word) && !["ns", "us", "ms", "s", "%", "..."].contains(word));
+    let words = words.map(|word| {
+        if word.contains(|c: char| c.is_ascii_digit()) {
+            "0"
+        } else {
+            word
+        }
+    });
     words.map(str::to_owned).collect()
 }
 
@@ -59,7 +74,11 @@ fn in_both(a: &[&String], b: &[&String]) -> usize {
         let mut diagonal = 0;
         for (j, other) in b.iter().enumerate() {
             let above = best[j + 1];
-            best[j + 1] = if word == other { diagonal + 1 } else { above.max(best[j]) };
+            best[j + 1] = if word == other {
+                diagonal + 1
+            } else {
+                above.max(best[j])
+            };
             diagonal = above;
         }
     }
@@ -71,18 +90,33 @@ fn lines_of_one_kind_fit() {
     let alike = [
         ("@[sshd]: 12", "@[cargo, a b]: 4"),
         ("[8, 16)        331 |@@@@@@  |", "[1K, 2K)    1 |@@ |"),
-        ("  user code     528 ms   26.41 ██████▋", "  user code      1.00 s  100.00"),
-        ("    ran instead: yes [26712]  448 ms   22.41 █████▋", "    ran instead: rustc [4 processes] 3 us 0.01"),
-        ("statx     7623   0  18 ms  2420 ns", "pwrite64   144905   0   523 ms  3614 ns"),
+        (
+            "  user code     528 ms   26.41 ██████▋",
+            "  user code      1.00 s  100.00",
+        ),
+        (
+            "    ran instead: yes [26712]  448 ms   22.41 █████▋",
+            "    ran instead: rustc [4 processes] 3 us 0.01",
+        ),
+        (
+            "statx     7623   0  18 ms  2420 ns",
+            "pwrite64   144905   0   523 ms  3614 ns",
+        ),
         ("   ProcSleep+0x314 [postgres]", "   read+0x1 [libc.so.6]"),
     ];
     for (shown, printed) in alike {
         assert!(fits(shown, &[printed]), "{shown:?} {printed:?}");
     }
-    assert!(fits("longest wait 3 ms; own code 4%", &["yes 4 ms; longest", "wait 400 ms; own code"]));
+    assert!(fits(
+        "longest wait 3 ms; own code 4%",
+        &["yes 4 ms; longest", "wait 400 ms; own code"]
+    ));
     let others = [
         ("@[sshd]: 12", "Attached 1 probe"),
-        ("  user code     528 ms   26.41", "  system calls, on the CPU    2.57 ms    0.13"),
+        (
+            "  user code     528 ms   26.41",
+            "  system calls, on the CPU    2.57 ms    0.13",
+        ),
         ("statx     7623   0  18 ms  2420 ns", "pwrite64   144905"),
         ("NAME   COUNT ERRORS TOTAL MEAN", "NAME  VECT_NR COUNT"),
         ("[8, 16)        331 |@@@@@@  |", ""),

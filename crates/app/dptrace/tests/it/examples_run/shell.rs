@@ -49,20 +49,34 @@ pub(crate) fn run(example: &Example, command: &str, stage: &Stage) -> Done {
 
 /// Runs a command once; also returns whether it was interrupted.
 fn try_once(example: &Example, stage: &Stage, command: &str, patience: u32) -> (Done, bool) {
-    let is_simple = command.starts_with("dptrace ") && !["|", "&&", ">"].iter().any(|sign| command.contains(sign));
+    let is_simple = command.starts_with("dptrace ")
+        && !["|", "&&", ">"].iter().any(|sign| command.contains(sign));
     let mut shell = testkit::command("sh");
     let typed = format!("{}{command}", if is_simple { "exec " } else { "" });
     if command.contains("--tracepoints") && !Path::new("/sys/kernel/tracing/events").exists() {
         // In a mount namespace of its own.
         shell = testkit::command("unshare");
-        shell.args(["-m", "sh"]).arg("-c").arg(format!("mount -t tracefs tracefs /sys/kernel/tracing; {typed}"));
+        shell.args(["-m", "sh"]).arg("-c").arg(format!(
+            "mount -t tracefs tracefs /sys/kernel/tracing; {typed}"
+        ));
     } else {
         shell.arg("-c").arg(typed);
     }
     let folder = stage.folder();
-    shell.current_dir(folder.path()).envs(stage.environment.iter().cloned()).process_group(0);
-    shell.env("NO_COLOR", "1").env("LANG", "C.UTF-8").env("TERM", "xterm").env_remove("CI").env_remove("COLUMNS");
-    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    shell
+        .current_dir(folder.path())
+        .envs(stage.environment.iter().cloned())
+        .process_group(0);
+    shell
+        .env("NO_COLOR", "1")
+        .env("LANG", "C.UTF-8")
+        .env("TERM", "xterm")
+        .env_remove("CI")
+        .env_remove("COLUMNS");
+    shell
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let terminal = example.is_on_terminal().then(|| {
         let (ours, its) = pty::open(80);
         shell.stdout(its);
@@ -76,19 +90,37 @@ fn try_once(example: &Example, stage: &Stage, command: &str, patience: u32) -> (
         None => Reader::start(child.stdout.take().expect("it is piped")),
     };
     let stderr = Reader::start(child.stderr.take().expect("it is piped"));
-    let seen = || stdout.has_text.load(Ordering::Relaxed) || stderr.has_text.load(Ordering::Relaxed);
-    let is_live =
-        [" -p ", "--follow", " run ", "record ", "kernel-delay", "demo-target"].iter().any(|w| command.contains(w));
+    let seen =
+        || stdout.has_text.load(Ordering::Relaxed) || stderr.has_text.load(Ordering::Relaxed);
+    let is_live = [
+        " -p ",
+        "--follow",
+        " run ",
+        "record ",
+        "kernel-delay",
+        "demo-target",
+    ]
+    .iter()
+    .any(|w| command.contains(w));
     let ends_itself = !is_live || !example.shown.is_empty() && !example.is_interrupted;
     let (status, interrupted) = end(&mut child, ends_itself, patience, seen);
-    let done =
-        Done { command: command.to_owned(), status: status.code(), stdout: stdout.text(), stderr: stderr.text() };
+    let done = Done {
+        command: command.to_owned(),
+        status: status.code(),
+        stdout: stdout.text(),
+        stderr: stderr.text(),
+    };
     (done, interrupted || status.signal().is_some())
 }
 
 /// Waits for its end, and forces it if it does not come. Returns the status, and whether it was
 /// interrupted.
-fn end(child: &mut Child, ends_itself: bool, patience: u32, seen: impl Fn() -> bool) -> (ExitStatus, bool) {
+fn end(
+    child: &mut Child,
+    ends_itself: bool,
+    patience: u32,
+    seen: impl Fn() -> bool,
+) -> (ExitStatus, bool) {
     let began = Instant::now();
     let mut first_seen = None;
     let mut interrupted = false;
@@ -134,11 +166,17 @@ impl Reader {
             let mut buffer = vec![0; 64 << 10];
             // A terminal ends with EIO when its other end is closed (pty(7)).
             while let Ok(count @ 1..) = from.read(&mut buffer) {
-                kept.lock().expect("nobody panicked").extend_from_slice(&buffer[..count]);
+                kept.lock()
+                    .expect("nobody panicked")
+                    .extend_from_slice(&buffer[..count]);
                 seen.store(true, Ordering::Relaxed);
             }
         });
-        Self { has_text, bytes, thread }
+        Self {
+            has_text,
+            bytes,
+            thread,
+        }
     }
 
     fn text(self) -> String {

@@ -13,8 +13,13 @@ fn command() -> Command {
     let mut command = testkit::command("python3");
     let others = std::env::var_os("PYTHONPATH").unwrap_or_default();
     let paths = std::iter::once(PACKAGES.into()).chain(std::env::split_paths(&others));
-    command.env("PYTHONPATH", std::env::join_paths(paths).expect("paths without a colon"));
-    command.env("PYTHONDONTWRITEBYTECODE", "1").stdin(Stdio::null());
+    command.env(
+        "PYTHONPATH",
+        std::env::join_paths(paths).expect("paths without a colon"),
+    );
+    command
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .stdin(Stdio::null());
     command
 }
 
@@ -27,17 +32,35 @@ pub(crate) fn python(script: &str, args: &[&str], dir: &Path) -> Option<String> 
 
 /// Runs a script with these packages, named as in `import`.
 #[track_caller]
-pub(crate) fn with_engines(engines: &str, script: &str, args: &[&str], dir: &Path) -> Option<String> {
+pub(crate) fn with_engines(
+    engines: &str,
+    script: &str,
+    args: &[&str],
+    dir: &Path,
+) -> Option<String> {
     let import = format!("import {engines}");
-    let is_there = command().args(["-c", &import]).output().is_ok_and(|done| done.status.success());
+    let is_there = command()
+        .args(["-c", &import])
+        .output()
+        .is_ok_and(|done| done.status.success());
     if !is_there {
         let required = std::env::var_os("DPTRACE_REQUIRE_ENGINES").is_some();
-        assert!(!required, "{engines} are required, and Python does not find them");
+        assert!(
+            !required,
+            "{engines} are required, and Python does not find them"
+        );
         skip_if_permitted("engines", &format!("Python has no {engines}"));
         return None;
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/export").join(script);
-    let done = command().arg(path).args(args).current_dir(dir).output().expect("python3 runs");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/it/export")
+        .join(script);
+    let done = command()
+        .arg(path)
+        .args(args)
+        .current_dir(dir)
+        .output()
+        .expect("python3 runs");
     let errors = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{script} {args:?}: {errors}");
     Some(String::from_utf8(done.stdout).expect("UTF-8"))

@@ -27,7 +27,12 @@ pub(crate) enum Content {
 
 impl Section {
     pub(crate) fn new(name: &'static str, kind: u32, bytes: Vec<u8>) -> Self {
-        Self { name, kind, flags: 0, content: Content::Bytes(bytes) }
+        Self {
+            name,
+            kind,
+            flags: 0,
+            content: Content::Bytes(bytes),
+        }
     }
 }
 
@@ -37,7 +42,13 @@ pub(crate) fn file(sections: &[Section]) -> Vec<u8> {
     let mut names = vec![0];
     let mut headers = vec![[0_u64; 8]];
     let mut last = 0;
-    for Section { name, kind, flags, content } in sections {
+    for Section {
+        name,
+        kind,
+        flags,
+        content,
+    } in sections
+    {
         let at = names.len();
         names.extend_from_slice(name.as_bytes());
         names.push(0);
@@ -50,14 +61,36 @@ pub(crate) fn file(sections: &[Section]) -> Vec<u8> {
             }
             Content::Shared(size) => *size,
         };
-        headers.push([at as u64 | u64::from(*kind) << 32, *flags, 0, last as u64, size, 0, 4, 0]);
+        headers.push([
+            at as u64 | u64::from(*kind) << 32,
+            *flags,
+            0,
+            last as u64,
+            size,
+            0,
+            4,
+            0,
+        ]);
     }
     let at = names.len() as u64;
     names.extend_from_slice(b".shstrtab\0");
-    headers.push([at | 3 << 32, 0, 0, (PARTS + body.len()) as u64, names.len() as u64, 0, 1, 0]);
+    headers.push([
+        at | 3 << 32,
+        0,
+        0,
+        (PARTS + body.len()) as u64,
+        names.len() as u64,
+        0,
+        1,
+        0,
+    ]);
     body.extend_from_slice(&names);
     body.resize(body.len().next_multiple_of(8), 0);
-    let machine: u16 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
+    let machine: u16 = if cfg!(target_arch = "aarch64") {
+        183
+    } else {
+        62
+    };
     let mut file = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
     let half = |file: &mut Vec<u8>, value: u16| file.extend_from_slice(&value.to_le_bytes());
     let word = |file: &mut Vec<u8>, value: u64| file.extend_from_slice(&value.to_le_bytes());
@@ -68,7 +101,14 @@ pub(crate) fn file(sections: &[Section]) -> Vec<u8> {
         word(&mut file, value);
     }
     file.extend_from_slice(&[0; 4]);
-    for value in [64, 56, 1, 64, headers.len() as u16, headers.len() as u16 - 1] {
+    for value in [
+        64,
+        56,
+        1,
+        64,
+        headers.len() as u16,
+        headers.len() as u16 - 1,
+    ] {
         half(&mut file, value);
     }
     // One segment: PT_LOAD, readable and executable.

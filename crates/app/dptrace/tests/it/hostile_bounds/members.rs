@@ -36,7 +36,10 @@ fn capture() -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("x.capture");
     fs::create_dir(&folder).unwrap();
-    let begin = When { utc: "2026-11-23T06:32:00Z".to_owned(), boot_nanos: 1_000_000 };
+    let begin = When {
+        utc: "2026-11-23T06:32:00Z".to_owned(),
+        boot_nanos: 1_000_000,
+    };
     write_absences(&folder, begin, b"other");
     (dir, folder)
 }
@@ -47,7 +50,11 @@ fn ctf() -> (TempDir, PathBuf) {
     fs::write(dir.path().join("metadata"), DESCRIPTION).unwrap();
     let channel = dir.path().join("channel0_0");
     let uuid = (0..16_u8).map(|nth| nth * 0x11);
-    let mut head: Vec<u8> = 0xc1fc_1fc1_u32.to_le_bytes().into_iter().chain(uuid).collect();
+    let mut head: Vec<u8> = 0xc1fc_1fc1_u32
+        .to_le_bytes()
+        .into_iter()
+        .chain(uuid)
+        .collect();
     head.resize(56, b'w');
     fs::write(&channel, head).unwrap();
     (dir, channel)
@@ -57,7 +64,9 @@ fn ctf() -> (TempDir, PathBuf) {
 #[track_caller]
 fn said(args: &[&str]) -> (String, bool) {
     let output = limited(SMALL, args);
-    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    let text = [output.stdout, output.stderr]
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .concat();
     (text, output.status.success())
 }
 
@@ -81,7 +90,10 @@ fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
             &["export", folder, "--parquet", "/nowhere"],
         ] {
             let (text, success) = said(args);
-            assert!(!success && text.contains(member) && text.contains("no regular file"), "{args:?}: {text}");
+            assert!(
+                !success && text.contains(member) && text.contains("no regular file"),
+                "{args:?}: {text}"
+            );
         }
     }
     // Without objects, the rest is still printed.
@@ -100,7 +112,9 @@ fn holes_are_no_content() {
     let (_dir, folder) = capture();
     add_rings(&folder);
     let objects = fs::File::create(folder.join("objects.txt")).unwrap();
-    (&objects).write_all(b"spdk:nvmf_tcp_qpair tsc=0x1\n").unwrap();
+    (&objects)
+        .write_all(b"spdk:nvmf_tcp_qpair tsc=0x1\n")
+        .unwrap();
     objects.set_len(CLAIMED).unwrap();
     let folder = folder.to_str().unwrap();
     for args in [
@@ -111,12 +125,23 @@ fn holes_are_no_content() {
         &["export", folder, "--parquet", "/nowhere"],
     ] {
         let (text, success) = said(args);
-        assert!(!success && text.contains("the rest are holes"), "{args:?}: {text}");
+        assert!(
+            !success && text.contains("the rest are holes"),
+            "{args:?}: {text}"
+        );
     }
     let (dir, channel) = ctf();
-    fs::File::options().append(true).open(channel).unwrap().set_len(CLAIMED).unwrap();
+    fs::File::options()
+        .append(true)
+        .open(channel)
+        .unwrap()
+        .set_len(CLAIMED)
+        .unwrap();
     let (text, success) = said(&["trace", "-i", dir.path().to_str().unwrap()]);
-    assert!(!success && text.contains("channel0_0") && text.contains("the rest are holes"), "{text}");
+    assert!(
+        !success && text.contains("channel0_0") && text.contains("the rest are holes"),
+        "{text}"
+    );
 }
 
 /// A file of events that is larger than the available memory.
@@ -130,7 +155,13 @@ fn events_of_dpdk_are_read_as_they_come() {
     for _ in 0..MIB {
         file.write_all(&piece).unwrap();
     }
-    let output = limited(MIB, &["trace", "--info", "-i", dir.path().to_str().unwrap()]);
+    let output = limited(
+        MIB,
+        &["trace", "--info", "-i", dir.path().to_str().unwrap()],
+    );
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success() && text.contains(&format!(" {} ", (MIB << 20) / 4096)), "{text}");
+    assert!(
+        output.status.success() && text.contains(&format!(" {} ", (MIB << 20) / 4096)),
+        "{text}"
+    );
 }

@@ -29,15 +29,23 @@ const PATIENCE: Duration = Duration::from_secs(40);
 #[track_caller]
 fn run(words: &[&str]) -> Output {
     let mut command = assert_cmd::Command::from_std(testkit::command("sh"));
-    command.args(["-c", "ulimit -v $0 && exec \"$@\"", ROOM, PROGRAM]).args(words).env("NO_COLOR", "1");
+    command
+        .args(["-c", "ulimit -v $0 && exec \"$@\"", ROOM, PROGRAM])
+        .args(words)
+        .env("NO_COLOR", "1");
     let output = command.timeout(PATIENCE).output().unwrap();
-    assert!(output.status.code().is_some_and(|code| code < 100), "{words:?}: {output:?}");
+    assert!(
+        output.status.code().is_some_and(|code| code < 100),
+        "{words:?}: {output:?}"
+    );
     output
 }
 
 /// Returns the output and the messages of a command.
 fn text(output: &Output) -> String {
-    [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()
+    [&output.stdout, &output.stderr]
+        .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        .concat()
 }
 
 /// Runs all commands that inspect a process on this one; returns their names and output.
@@ -50,27 +58,41 @@ fn all_commands(number: u32) -> Vec<(&'static str, String)> {
         ("record", &["record", "-p", &pid]),
         ("run", &["run", "-e", &stack]),
         ("run -p", &["run", "-p", &pid, "-e", &probe]),
-        ("kernel-delay", &["kernel-delay", "-s", "-p", &pid, "--sample-time", "0.1"]),
+        (
+            "kernel-delay",
+            &["kernel-delay", "-s", "-p", &pid, "--sample-time", "0.1"],
+        ),
     ];
-    let others = commands.into_iter().map(|(name, words)| (name, text(&run(words))));
+    let others = commands
+        .into_iter()
+        .map(|(name, words)| (name, text(&run(words))));
     others.chain([functions_of(number)]).collect()
 }
 
 /// Returns a script for all processes that prints a stack of this one, with source lines.
 fn stack_of(pid: u32) -> String {
     let probe = "tracepoint:syscalls:sys_enter_getppid";
-    format!("config = {{ show_debug_info = true }} {probe} /pid == {pid}/ {{ printf(\"%s\", ustack()); exit(); }}")
+    format!(
+        "config = {{ show_debug_info = true }} {probe} /pid == {pid}/ {{ printf(\"%s\", ustack()); exit(); }}"
+    )
 }
 
 /// Runs the command that lists a process's functions; returns its name and output.
 fn functions_of(pid: u32) -> (&'static str, String) {
-    ("list --functions", text(&run(&["list", "--functions", "-p", &pid.to_string()])))
+    (
+        "list --functions",
+        text(&run(&["list", "--functions", "-p", &pid.to_string()])),
+    )
 }
 
 /// Returns whether a command found the debug file of [`Trap::build`].
 fn finds(command: &str, text: &str) -> bool {
     // Its error contains the name too.
-    if command == "run -p" { text.contains("Attached 1 probe") } else { text.contains(NAME) }
+    if command == "run -p" {
+        text.contains("Attached 1 probe")
+    } else {
+        text.contains(NAME)
+    }
 }
 
 /// Function that creates a trap at a path.
@@ -84,19 +106,33 @@ fn a_debug_file_that_is_none_ends_at_once() {
     }
     let (trap, debug) = Trap::build();
     let baits: [(bool, &str, Bait); 6] = [
-        (true, "the kernel's log", |path| symlink("/proc/kmsg", path).unwrap()),
-        (true, "a pipe", |path| mkfifoat(CWD, path, Mode::RUSR | Mode::WUSR).unwrap()),
-        (false, "a device", |path| symlink("/dev/zero", path).unwrap()),
-        (false, "the kernel's trace", |path| symlink("/sys/kernel/tracing/trace_pipe", path).unwrap()),
+        (true, "the kernel's log", |path| {
+            symlink("/proc/kmsg", path).unwrap();
+        }),
+        (true, "a pipe", |path| {
+            mkfifoat(CWD, path, Mode::RUSR | Mode::WUSR).unwrap();
+        }),
+        (false, "a device", |path| {
+            symlink("/dev/zero", path).unwrap();
+        }),
+        (false, "the kernel's trace", |path| {
+            symlink("/sys/kernel/tracing/trace_pipe", path).unwrap();
+        }),
         (false, "a loop", |path| symlink("trap.debug", path).unwrap()),
-        (false, "a hole", |path| fs::File::create(path).unwrap().set_len(1 << 40).unwrap()),
+        (false, "a hole", |path| {
+            fs::File::create(path).unwrap().set_len(1 << 40).unwrap();
+        }),
     ];
     let path = trap.path("trap.debug");
     for (full, name, bait) in baits {
         bait(&path);
         let process = trap.start();
         // All commands find the file in the same way, but use it differently.
-        let looks = if full { all_commands(process.pid()) } else { vec![functions_of(process.pid())] };
+        let looks = if full {
+            all_commands(process.pid())
+        } else {
+            vec![functions_of(process.pid())]
+        };
         for (command, text) in looks {
             assert!(!finds(command, &text), "{name}, {command}: {text}");
         }
@@ -108,7 +144,10 @@ fn a_debug_file_that_is_none_ends_at_once() {
         let names_functions = !["list", "record"].contains(&command);
         // In a window of 0.1 s the process may get no CPU.
         let is_by_chance = command == "kernel-delay";
-        assert!(is_by_chance || finds(command, &text) == names_functions, "{command}: {text}");
+        assert!(
+            is_by_chance || finds(command, &text) == names_functions,
+            "{command}: {text}"
+        );
     }
     let pid = process.pid().to_string();
     let calls = ["kernel-delay", "-s", "-p", &pid, "--sample-time", "0.1"];
@@ -123,11 +162,19 @@ fn a_program_s_length_is_not_believed() {
     }
     for length in [4 << 30, 1 << 40] {
         let (trap, _) = Trap::build();
-        fs::File::options().write(true).open(trap.path("trap")).unwrap().set_len(length).unwrap();
+        fs::File::options()
+            .write(true)
+            .open(trap.path("trap"))
+            .unwrap()
+            .set_len(length)
+            .unwrap();
         let process = trap.start();
         for (command, text) in all_commands(process.pid()) {
             let refused = text.contains("on the disk");
-            assert!(refused || ["run", "kernel-delay"].contains(&command), "{command}: {text}");
+            assert!(
+                refused || ["run", "kernel-delay"].contains(&command),
+                "{command}: {text}"
+            );
         }
     }
 }
@@ -166,7 +213,11 @@ fn a_debug_file_may_be_exchanged_and_cut_at_any_time() {
         return;
     }
     let (trap, debug) = Trap::build();
-    let (path, pipe, other) = (trap.path("trap.debug"), trap.path("pipe"), trap.path("other"));
+    let (path, pipe, other) = (
+        trap.path("trap.debug"),
+        trap.path("pipe"),
+        trap.path("other"),
+    );
     let process = trap.start();
     let pid = process.pid().to_string();
     let stack = stack_of(process.pid());
@@ -185,7 +236,12 @@ fn a_debug_file_may_be_exchanged_and_cut_at_any_time() {
     meanwhile(exchange, many_looks);
     let cut = || {
         fs::write(&path, &debug).unwrap();
-        fs::File::options().write(true).open(&path).unwrap().set_len(64).unwrap();
+        fs::File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_len(64)
+            .unwrap();
     };
     meanwhile(cut, many_looks);
 }
@@ -209,21 +265,30 @@ fn links_in_a_container_lead_nowhere_outside() {
     for leads_to in ["/etc/shadow", "/proc/kmsg"] {
         symlink(leads_to, &by_id).unwrap();
         symlink(&outside, root.join("trap.debug")).unwrap();
-        let climbing = Path::new("../../../../../../../../").join(outside.strip_prefix("/").unwrap());
+        let climbing =
+            Path::new("../../../../../../../../").join(outside.strip_prefix("/").unwrap());
         symlink(climbing, root.join(".debug/trap.debug")).unwrap();
-        let Some((_outer, pid)) = enter(&root) else { return };
+        let Some((_outer, pid)) = enter(&root) else {
+            return;
+        };
         for (command, text) in all_commands(pid) {
             assert!(!finds(command, &text), "{leads_to}, {command}: {text}");
             assert!(!text.contains("root:"), "{leads_to}, {command}: {text}");
         }
-        for path in [&by_id, &root.join("trap.debug"), &root.join(".debug/trap.debug")] {
+        for path in [
+            &by_id,
+            &root.join("trap.debug"),
+            &root.join(".debug/trap.debug"),
+        ] {
             fs::remove_file(path).unwrap();
         }
     }
     // An absolute link refers to a place in the container.
     fs::write(root.join("deep/er/file"), &debug).unwrap();
     symlink("/deep/er/file", root.join("trap.debug")).unwrap();
-    let Some((_outer, pid)) = enter(&root) else { return };
+    let Some((_outer, pid)) = enter(&root) else {
+        return;
+    };
     let (_, text) = functions_of(pid);
     assert!(text.contains(NAME), "{text}");
 }
@@ -236,7 +301,10 @@ fn what_a_compiler_put_into_other_files_is_not_looked_for() {
     }
     let (trap, _) = Trap::build();
     target::compile(trap.dir.path(), "trap", NAME, &["-g", "-gsplit-dwarf"]);
-    let mut others: Vec<_> = fs::read_dir(trap.dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut others: Vec<_> = fs::read_dir(trap.dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     others.retain(|path| path.extension().is_some_and(|extension| extension == "dwo"));
     assert!(!others.is_empty(), "the compiler writes such files");
     for path in &others {
@@ -248,7 +316,10 @@ fn what_a_compiler_put_into_other_files_is_not_looked_for() {
     let process = trap.start();
     let looks = all_commands(process.pid());
     let (_, stack) = looks.iter().find(|(command, _)| *command == "run").unwrap();
-    assert!(stack.contains(NAME) && stack.contains("trap.c:"), "its lines are its own: {stack}");
+    assert!(
+        stack.contains(NAME) && stack.contains("trap.c:"),
+        "its lines are its own: {stack}"
+    );
 }
 
 /// Starts the program in namespaces and a root directory of its own; returns the process that holds

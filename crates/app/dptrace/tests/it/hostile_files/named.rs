@@ -25,22 +25,32 @@ const COMMANDS: [&[&str]; 12] = [
 #[test]
 fn what_has_no_end_is_refused() {
     let small = crate::common::small::Small::new();
-    let [trace, recording, pipe, hole] = ["t.trace", "t.recording", "pipe", "hole"].map(|name| small.path(name));
+    let [trace, recording, pipe, hole] =
+        ["t.trace", "t.recording", "pipe", "hole"].map(|name| small.path(name));
     mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
     fs::File::create(&hole).unwrap().set_len(1 << 40).unwrap();
     let folder = small.dir.path().to_str().unwrap();
-    for file in ["/dev/zero", "/dev/urandom", folder, hole.to_str().unwrap(), pipe.to_str().unwrap()] {
+    for file in [
+        "/dev/zero",
+        "/dev/urandom",
+        folder,
+        hole.to_str().unwrap(),
+        pipe.to_str().unwrap(),
+    ] {
         for command in COMMANDS {
             // Commands that accept a pipe wait for it, as other programs do.
-            let takes_pipes =
-                !command.iter().any(|word| *word == "list" || word.contains("probe") || word.contains("usdt"));
+            let takes_pipes = !command
+                .iter()
+                .any(|word| *word == "list" || word.contains("probe") || word.contains("usdt"));
             if file.ends_with("pipe") && takes_pipes {
                 continue;
             }
             let words: Vec<String> = command
                 .iter()
                 .map(|word| {
-                    let word = word.replace("FILE", file).replace("TRACE", trace.to_str().unwrap());
+                    let word = word
+                        .replace("FILE", file)
+                        .replace("TRACE", trace.to_str().unwrap());
                     word.replace("RECORDING", recording.to_str().unwrap())
                 })
                 .collect();

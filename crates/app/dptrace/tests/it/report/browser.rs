@@ -12,7 +12,12 @@ use tempfile::TempDir;
 /// Timeout for any machine.
 const PATIENCE: Duration = Duration::from_mins(2);
 /// Program names of browsers that know the protocol.
-const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+const NAMES: [&str; 4] = [
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+];
 /// Shell command that lifts the limit on address space: a browser reserves more than CI allows a
 /// test.
 const RAISE: &str = "ulimit -S -v unlimited";
@@ -37,35 +42,78 @@ impl Browser {
         let is_there = |name: &&&str| {
             let mut version = testkit::command("sh");
             version.args(["-c", &format!(r#"{RAISE}; exec "$0" --version"#), name]);
-            version.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+            version
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status()
+                .is_ok_and(|status| status.success())
         };
         let Some(name) = NAMES.iter().find(is_there) else {
-            assert!(std::env::var_os("DPTRACE_REQUIRE_BROWSER").is_none(), "none of {NAMES:?} is installed");
-            testkit::kernel::skip_if_permitted("browser", &format!("none of {NAMES:?} is installed"));
+            assert!(
+                std::env::var_os("DPTRACE_REQUIRE_BROWSER").is_none(),
+                "none of {NAMES:?} is installed"
+            );
+            testkit::kernel::skip_if_permitted(
+                "browser",
+                &format!("none of {NAMES:?} is installed"),
+            );
             return None;
         };
         let profile = tempfile::tempdir().unwrap();
         let mut command = testkit::command("sh");
         // The protocol's pipes are descriptors 3 and 4.
-        command.args(["-c", &format!(r#"{RAISE}; exec "$@" 3<&0 4>&1 </dev/null >/dev/null"#), "sh", name]);
-        command.args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]);
-        command.args(["--disable-background-networking", "--disable-component-update", "--remote-debugging-pipe"]);
-        command.arg(format!("--user-data-dir={}", profile.path().display())).arg("about:blank");
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.args([
+            "-c",
+            &format!(r#"{RAISE}; exec "$@" 3<&0 4>&1 </dev/null >/dev/null"#),
+            "sh",
+            name,
+        ]);
+        command.args([
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+        ]);
+        command.args([
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--remote-debugging-pipe",
+        ]);
+        command
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .arg("about:blank");
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
-        let (commands, answers) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        let (commands, answers) = (
+            child.stdin.take().unwrap(),
+            BufReader::new(child.stdout.take().unwrap()),
+        );
         let (sender, receiver) = channel();
         std::thread::spawn(move || {
             for message in answers.split(0).map_while(Result::ok) {
-                if serde_json::from_slice(&message).map_or(true, |message| sender.send(message).is_err()) {
+                if serde_json::from_slice(&message)
+                    .map_or(true, |message| sender.send(message).is_err())
+                {
                     break;
                 }
             }
         });
         let (complaints, requests) = (Vec::new(), Vec::new());
         let (session, last) = (None, 0);
-        let mut it =
-            Self { child, commands, answers: receiver, session, last, complaints, requests, _profile: profile };
+        let mut it = Self {
+            child,
+            commands,
+            answers: receiver,
+            session,
+            last,
+            complaints,
+            requests,
+            _profile: profile,
+        };
         it.attach();
         Some(it)
     }
@@ -81,7 +129,10 @@ impl Browser {
             assert!(began.elapsed() < PATIENCE, "the browser has no page");
             std::thread::sleep(Duration::from_millis(50));
         };
-        let attached = self.call("Target.attachToTarget", &json!({"targetId": page["targetId"], "flatten": true}));
+        let attached = self.call(
+            "Target.attachToTarget",
+            &json!({"targetId": page["targetId"], "flatten": true}),
+        );
         self.session = Some(attached["sessionId"].as_str().unwrap().to_owned());
         for domain in ["Page", "Runtime", "Log", "Network"] {
             self.call(&format!("{domain}.enable"), &json!({}));
@@ -103,7 +154,11 @@ impl Browser {
         loop {
             let answer = self.next();
             if answer["id"] == self.last {
-                assert!(answer.get("error").is_none(), "{method}: {}", answer["error"]);
+                assert!(
+                    answer.get("error").is_none(),
+                    "{method}: {}",
+                    answer["error"]
+                );
                 return answer["result"].clone();
             }
         }
@@ -111,7 +166,10 @@ impl Browser {
 
     /// Returns the next message; records the page's errors and requests in it.
     fn next(&mut self) -> Value {
-        let message = self.answers.recv_timeout(PATIENCE).expect("the browser answers");
+        let message = self
+            .answers
+            .recv_timeout(PATIENCE)
+            .expect("the browser answers");
         match message["method"].as_str() {
             Some(
                 "Runtime.exceptionThrown"
@@ -122,7 +180,12 @@ impl Browser {
                 self.complaints.push(message["params"].clone());
             }
             Some("Network.requestWillBeSent") => {
-                self.requests.push(message["params"]["request"]["url"].as_str().unwrap_or_default().to_owned());
+                self.requests.push(
+                    message["params"]["request"]["url"]
+                        .as_str()
+                        .unwrap_or_default()
+                        .to_owned(),
+                );
             }
             _ => {}
         }
@@ -134,9 +197,14 @@ impl Browser {
     pub(crate) fn open(&mut self, file: &Path, width: u32) {
         let size = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
         self.call("Emulation.setDeviceMetricsOverride", &size);
-        self.call("Page.navigate", &json!({"url": format!("file://{}", file.display())}));
+        self.call(
+            "Page.navigate",
+            &json!({"url": format!("file://{}", file.display())}),
+        );
         let name = file.file_name().unwrap().to_str().unwrap();
-        self.wait(&format!("document.readyState === 'complete' && location.pathname.endsWith('/{name}')"));
+        self.wait(&format!(
+            "document.readyState === 'complete' && location.pathname.endsWith('/{name}')"
+        ));
     }
 
     /// Returns the value of an expression in the page.
@@ -144,7 +212,11 @@ impl Browser {
     pub(crate) fn value(&mut self, expression: &str) -> Value {
         let asked = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
         let result = self.call("Runtime.evaluate", &asked);
-        assert!(result.get("exceptionDetails").is_none(), "{expression}: {}", result["exceptionDetails"]);
+        assert!(
+            result.get("exceptionDetails").is_none(),
+            "{expression}: {}",
+            result["exceptionDetails"]
+        );
         result["result"]["value"].clone()
     }
 
@@ -153,14 +225,21 @@ impl Browser {
     pub(crate) fn wait(&mut self, expression: &str) {
         let began = Instant::now();
         while self.value(expression) != true {
-            assert!(began.elapsed() < PATIENCE, "it does not become true: {expression}");
+            assert!(
+                began.elapsed() < PATIENCE,
+                "it does not become true: {expression}"
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
     /// Moves the pointer to this point of the window, with or without its button pressed.
     pub(crate) fn pointer(&mut self, kind: &str, (x, y): (f64, f64), is_pressed: bool) {
-        let (button, buttons) = if is_pressed || kind != "mouseMoved" { ("left", 1) } else { ("none", 0) };
+        let (button, buttons) = if is_pressed || kind != "mouseMoved" {
+            ("left", 1)
+        } else {
+            ("none", 0)
+        };
         let event = json!({"type": kind, "x": x, "y": y, "button": button, "buttons": buttons, "clickCount": 1});
         self.call("Input.dispatchMouseEvent", &event);
     }
@@ -183,7 +262,8 @@ impl Browser {
         // The browser recognizes keys that move the focus by their codes.
         let code = if key == "Tab" { 9 } else { 0 };
         for (kind, text) in [("keyDown", text), ("keyUp", "")] {
-            let event = json!({"type": kind, "key": key, "text": text, "windowsVirtualKeyCode": code});
+            let event =
+                json!({"type": kind, "key": key, "text": text, "windowsVirtualKeyCode": code});
             self.call("Input.dispatchKeyEvent", &event);
         }
     }
@@ -195,7 +275,10 @@ impl Browser {
             {"name": "prefers-color-scheme", "value": scheme},
             {"name": "prefers-reduced-motion", "value": "reduce"},
         ]);
-        self.call("Emulation.setEmulatedMedia", &json!({"media": medium, "features": features}));
+        self.call(
+            "Emulation.setEmulatedMedia",
+            &json!({"media": medium, "features": features}),
+        );
     }
 }
 

@@ -36,13 +36,18 @@ fn is_readable(browser: &mut Browser, what: &str) {
     let found = browser.value(CONTRASTS);
     let found = found.as_array().unwrap();
     assert!(found.len() > 100, "{what}: {} texts", found.len());
-    let faint: Vec<&Value> = found.iter().filter(|it| it[0].as_f64().unwrap() < LEAST_CONTRAST).collect();
+    let faint: Vec<&Value> = found
+        .iter()
+        .filter(|it| it[0].as_f64().unwrap() < LEAST_CONTRAST)
+        .collect();
     assert!(faint.is_empty(), "{what}: {faint:#?}");
 }
 
 #[test]
 fn it_is_readable_in_the_light_in_the_dark_and_on_paper() {
-    let Some(mut browser) = Browser::start() else { return };
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
     let dir = sample();
     let mut backs = Vec::new();
     for scheme in ["light", "dark"] {
@@ -56,11 +61,17 @@ fn it_is_readable_in_the_light_in_the_dark_and_on_paper() {
     let asked = json!({"printBackground": false, "transferMode": "ReturnAsStream"});
     browser.value("addEventListener('beforeprint', () => { window.paper = document.documentElement.className; }), 0");
     assert!(browser.call("Page.printToPDF", &asked)["stream"].is_string());
-    assert_eq!(browser.value("[window.paper, document.documentElement.className]"), json!(["paper", ""]));
+    assert_eq!(
+        browser.value("[window.paper, document.documentElement.className]"),
+        json!(["paper", ""])
+    );
     browser.medium("print", "dark");
     browser.value("document.documentElement.className = 'paper'");
     is_readable(&mut browser, "paper");
-    assert_eq!(browser.value("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)");
+    assert_eq!(
+        browser.value("getComputedStyle(document.body).backgroundColor"),
+        "rgb(255, 255, 255)"
+    );
     let hidden = "['nav', '.bar', '#heat-help', 'details:not([open])', '#connections-filter'].every((it) => !document.querySelector(it)?.checkVisibility())";
     assert_eq!(browser.value(hidden), true);
     quiet(&mut browser);
@@ -68,7 +79,9 @@ fn it_is_readable_in_the_light_in_the_dark_and_on_paper() {
 
 #[test]
 fn the_keyboard_reaches_all_of_it_and_all_of_it_has_a_name() {
-    let Some(mut browser) = Browser::start() else { return };
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
     let dir = sample();
     browser.open(&dir.path().join("report.html"), 1400);
     browser.value(
@@ -81,17 +94,36 @@ fn the_keyboard_reaches_all_of_it_and_all_of_it_has_a_name() {
         browser.key("Tab");
         browser.value("seen.add(document.activeElement), 0");
     }
-    let missed = browser.value("all.filter((it) => !seen.has(it)).map((it) => it.outerHTML.slice(0, 120))");
+    let missed =
+        browser.value("all.filter((it) => !seen.has(it)).map((it) => it.outerHTML.slice(0, 120))");
     assert_eq!(missed, json!([]));
     let tree = browser.call("Accessibility.getFullAXTree", &json!({}));
-    let nodes: Vec<&Value> = tree["nodes"].as_array().unwrap().iter().filter(|node| node["ignored"] == false).collect();
-    let of = |role: &'static str| nodes.iter().filter(move |node| node["role"]["value"] == role);
-    for role in
-        ["link", "button", "combobox", "searchbox", "application", "image", "table", "region", "DisclosureTriangle"]
-    {
+    let nodes: Vec<&Value> = tree["nodes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|node| node["ignored"] == false)
+        .collect();
+    let of = |role: &'static str| {
+        nodes
+            .iter()
+            .filter(move |node| node["role"]["value"] == role)
+    };
+    for role in [
+        "link",
+        "button",
+        "combobox",
+        "searchbox",
+        "application",
+        "image",
+        "table",
+        "region",
+        "DisclosureTriangle",
+    ] {
         assert!(of(role).count() > 0, "there is no {role}");
-        let nameless: Vec<_> =
-            of(role).filter(|node| node["name"]["value"].as_str().is_none_or(str::is_empty)).collect();
+        let nameless: Vec<_> = of(role)
+            .filter(|node| node["name"]["value"].as_str().is_none_or(str::is_empty))
+            .collect();
         assert!(nameless.is_empty(), "{role}: {nameless:#?}");
     }
 }

@@ -13,24 +13,39 @@ use tempfile::TempDir;
 
 fn dptrace(args: &[&str], dir: &Path) -> Output {
     let mut command = testkit::command(PROGRAM);
-    command.args(args).current_dir(dir).stdin(Stdio::null()).env("NO_COLOR", "1").output().unwrap()
+    command
+        .args(args)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap()
 }
 
 #[track_caller]
 fn printed(args: &[&str], dir: &Path) -> String {
     let done = dptrace(args, dir);
-    assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+    assert!(
+        done.status.success(),
+        "{args:?}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
     String::from_utf8(done.stdout).unwrap()
 }
 
 fn lines(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 /// Makes a folder with the demo's sample, and a report of it.
 fn sample() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
-    printed(&["demo", "--write", dir.path().to_str().unwrap()], dir.path());
+    printed(
+        &["demo", "--write", dir.path().to_str().unwrap()],
+        dir.path(),
+    );
     printed(&["report", "demo.trace", "-o", "report.html"], dir.path());
     dir
 }
@@ -41,7 +56,13 @@ fn page(dir: &Path) -> String {
 
 /// Returns the data that the scripts of a page read.
 pub(crate) fn data(page: &str) -> Value {
-    let data = page.split_once("id=\"data\">").unwrap().1.split_once("</script>").unwrap().0;
+    let data = page
+        .split_once("id=\"data\">")
+        .unwrap()
+        .1
+        .split_once("</script>")
+        .unwrap()
+        .0;
     serde_json::from_str(data).unwrap()
 }
 
@@ -51,15 +72,24 @@ fn nanos(value: &Value) -> u64 {
 
 /// Returns the figures of a line of `latency --json`, in the page's order.
 fn figures(line: &Value) -> Vec<u64> {
-    let of = ["mean_ns", "p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "max_ns"];
-    [line["count"].as_u64().unwrap()].into_iter().chain(of.iter().map(|name| nanos(&line[name]))).collect()
+    let of = [
+        "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "max_ns",
+    ];
+    [line["count"].as_u64().unwrap()]
+        .into_iter()
+        .chain(of.iter().map(|name| nanos(&line[name])))
+        .collect()
 }
 
 /// Returns the same figures from the page.
 fn shown(it: &Value) -> Vec<u64> {
     let number = |value: &Value| value.as_u64().unwrap();
     let quantiles = it["p"].as_array().unwrap().iter().map(number);
-    [number(&it["n"]), number(&it["mean"])].into_iter().chain(quantiles).chain([number(&it["max"])]).collect()
+    [number(&it["n"]), number(&it["mean"])]
+        .into_iter()
+        .chain(quantiles)
+        .chain([number(&it["max"])])
+        .collect()
 }
 
 /// Compares all figures of a page with the output of `dptrace latency` for the same file, from the
@@ -67,14 +97,25 @@ fn shown(it: &Value) -> Vec<u64> {
 #[track_caller]
 fn compare(data: &Value, file: &str, dir: &Path) {
     let since = (data["offset"].as_u64().unwrap() as f64 / 1_000.0).to_string();
-    let of = |what: &[&str]| lines(&printed(&[&["latency", file, "--since", &since, "--json"], what].concat(), dir));
+    let of = |what: &[&str]| {
+        lines(&printed(
+            &[&["latency", file, "--since", &since, "--json"], what].concat(),
+            dir,
+        ))
+    };
     let stage = |place: &Value| data["stages"][place.as_u64().unwrap() as usize].clone();
     let groups = data["groups"].as_array().unwrap();
     let printed_lines = of(&[]);
     let mut compared = 0;
     // Requests that wait by design have tables of their own there.
-    for line in printed_lines.iter().filter(|line| line["excluded"].is_null()) {
-        let group = groups.iter().find(|group| group["first"] == line["first"]).unwrap();
+    for line in printed_lines
+        .iter()
+        .filter(|line| line["excluded"].is_null())
+    {
+        let group = groups
+            .iter()
+            .find(|group| group["first"] == line["first"])
+            .unwrap();
         let found = if line["stage"] == "whole" {
             assert_eq!(group["unfinished"], line["unfinished"]);
             group["whole"].clone()
@@ -88,7 +129,10 @@ fn compare(data: &Value, file: &str, dir: &Path) {
         }
         compared += 1;
     }
-    let count = groups.iter().map(|group| group["stages"].as_array().unwrap().len() + 1).sum::<usize>();
+    let count = groups
+        .iter()
+        .map(|group| group["stages"].as_array().unwrap().len() + 1)
+        .sum::<usize>();
     assert_eq!(compared, count, "nothing else is in the page");
     let rows = of(&["--summary"]);
     let connections = data["connections"].as_array().unwrap();
@@ -100,16 +144,25 @@ fn compare(data: &Value, file: &str, dir: &Path) {
                 && row["first"] == group["first"]
                 && row["excluded"] == connection["excluded"]
         };
-        let row = rows.iter().find(is_it).unwrap_or_else(|| panic!("no row of {connection}"));
+        let row = rows
+            .iter()
+            .find(is_it)
+            .unwrap_or_else(|| panic!("no row of {connection}"));
         let whole = shown(&connection["whole"]);
         if row["count"] != 0 {
             let expected = ["p50_ns", "p99_ns", "max_ns"].map(|name| nanos(&row[name]));
             assert_eq!([whole[2], whole[4], whole[6]], expected, "{row}");
         }
-        assert_eq!((whole[0], &connection["unfinished"]), (row["count"].as_u64().unwrap(), &row["unfinished"]));
+        assert_eq!(
+            (whole[0], &connection["unfinished"]),
+            (row["count"].as_u64().unwrap(), &row["unfinished"])
+        );
         let most = &row["most_of_p99"];
         if !most.is_null() {
-            assert_eq!(stage(&connection["most"][0]), serde_json::json!([most["from"], most["to"]]));
+            assert_eq!(
+                stage(&connection["most"][0]),
+                serde_json::json!([most["from"], most["to"]])
+            );
         }
     }
 }
@@ -122,12 +175,24 @@ fn figures_are_those_of_latency() {
     compare(&data, "demo.trace", dir.path());
     // Each complete request that is no I/O of a block device is in one cell.
     let cells = data["heat"]["cells"].as_array().unwrap();
-    let requests: u64 = cells.iter().skip(2).step_by(3).map(|count| count.as_u64().unwrap()).sum();
+    let requests: u64 = cells
+        .iter()
+        .skip(2)
+        .step_by(3)
+        .map(|count| count.as_u64().unwrap())
+        .sum();
     let is_request = |group: &&Value| group["name"].as_str().unwrap().ends_with("_REQ");
     let groups = data["groups"].as_array().unwrap().iter().filter(is_request);
-    let whole: u64 = groups.map(|group| group["whole"]["n"].as_u64().unwrap()).sum();
-    assert!(requests > 0 && requests.abs_diff(whole) <= 2, "{requests}, {whole}");
-    assert!(!page.contains("id=\"who\"") && page.contains("without the kernel") && page.len() < 1 << 20);
+    let whole: u64 = groups
+        .map(|group| group["whole"]["n"].as_u64().unwrap())
+        .sum();
+    assert!(
+        requests > 0 && requests.abs_diff(whole) <= 2,
+        "{requests}, {whole}"
+    );
+    assert!(
+        !page.contains("id=\"who\"") && page.contains("without the kernel") && page.len() < 1 << 20
+    );
 }
 
 #[test]
@@ -135,19 +200,54 @@ fn a_page_goes_where_it_is_asked_to_go() {
     let dir = sample();
     assert!(printed(&["report", "demo.trace"], dir.path()) == page(dir.path()));
     let itself = dptrace(&["report", "demo.trace", "-o", "demo.trace"], dir.path());
-    let both = dptrace(&["report", "demo.trace", "-o", "a.html", "--svg", "b.svg"], dir.path());
+    let both = dptrace(
+        &["report", "demo.trace", "-o", "a.html", "--svg", "b.svg"],
+        dir.path(),
+    );
     let no_chart = dptrace(&["report", "demo.trace", "--chart", "heat"], dir.path());
-    let two = dptrace(&["report", "demo.trace", "--png", "a.png", "--svg", "b.svg"], dir.path());
-    assert_eq!([itself, both, no_chart, two].map(|done| done.status.code()), [Some(2); 4]);
+    let two = dptrace(
+        &["report", "demo.trace", "--png", "a.png", "--svg", "b.svg"],
+        dir.path(),
+    );
+    assert_eq!(
+        [itself, both, no_chart, two].map(|done| done.status.code()),
+        [Some(2); 4]
+    );
     for chart in ["heat", "percentiles", "waterfall"] {
-        let svg = printed(&["report", "demo.trace", "--svg", "-", "--chart", chart], dir.path());
-        assert!(svg.starts_with("<svg xmlns=") && svg.ends_with("</svg>\n") && !svg.contains("var("), "{chart}: {svg}");
-        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{chart}: {svg}");
-        printed(&["report", "demo.trace", "--png", "chart.png", "--chart", chart], dir.path());
+        let svg = printed(
+            &["report", "demo.trace", "--svg", "-", "--chart", chart],
+            dir.path(),
+        );
+        assert!(
+            svg.starts_with("<svg xmlns=") && svg.ends_with("</svg>\n") && !svg.contains("var("),
+            "{chart}: {svg}"
+        );
+        assert!(
+            !svg.contains("NaN") && !svg.contains("inf"),
+            "{chart}: {svg}"
+        );
+        printed(
+            &[
+                "report",
+                "demo.trace",
+                "--png",
+                "chart.png",
+                "--chart",
+                chart,
+            ],
+            dir.path(),
+        );
         let png = std::fs::read(dir.path().join("chart.png")).unwrap();
         // The header states the width (PNG, 11.2.1).
-        assert!(png.starts_with(b"\x89PNG\r\n\x1a\n") && png[16..20] == 1680_u32.to_be_bytes(), "{chart}");
-        assert!(png.len() > 10_000 && png.len() < 400_000 && png.ends_with(b"IEND\xae\x42\x60\x82"), "{}", png.len());
+        assert!(
+            png.starts_with(b"\x89PNG\r\n\x1a\n") && png[16..20] == 1680_u32.to_be_bytes(),
+            "{chart}"
+        );
+        assert!(
+            png.len() > 10_000 && png.len() < 400_000 && png.ends_with(b"IEND\xae\x42\x60\x82"),
+            "{}",
+            png.len()
+        );
     }
 }
 
@@ -156,7 +256,12 @@ fn column(browser: &mut Browser, rows: &str, column: usize) -> Vec<String> {
     let texts = browser.value(&format!(
         "[...document.querySelector('{rows}').rows].map(row => row.cells[{column}].textContent.trim())"
     ));
-    texts.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+    texts
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|text| text.as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// Returns the position in the window of a heat-map cell with a request.
@@ -175,7 +280,11 @@ fn cell_of_a_request(browser: &mut Browser) -> (f64, f64) {
 #[track_caller]
 fn quiet(browser: &mut Browser) {
     assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
-    let elsewhere: Vec<_> = browser.requests.iter().filter(|url| !url.starts_with("file://")).collect();
+    let elsewhere: Vec<_> = browser
+        .requests
+        .iter()
+        .filter(|url| !url.starts_with("file://"))
+        .collect();
     assert!(elsewhere.is_empty(), "{elsewhere:?}");
 }
 
@@ -183,33 +292,59 @@ fn quiet(browser: &mut Browser) {
 fn tables(browser: &mut Browser, dir: &Path) {
     let first = browser.value("data.groups[0].first");
     let printed_lines = lines(&printed(&["latency", "demo.trace", "--json"], dir));
-    let whole = printed_lines.iter().find(|line| line["first"] == first && line["stage"] == "whole").unwrap();
+    let whole = printed_lines
+        .iter()
+        .find(|line| line["first"] == first && line["stage"] == "whole")
+        .unwrap();
     for (place, name) in [(4, "p50_ns"), (6, "p99_ns"), (8, "max_ns")] {
         let texts = column(browser, "#stages-rows", place);
-        assert_eq!(texts.last().unwrap(), &screen::time(nanos(&whole[name])), "{name}");
+        assert_eq!(
+            texts.last().unwrap(),
+            &screen::time(nanos(&whole[name])),
+            "{name}"
+        );
     }
-    assert_eq!(column(browser, "#figures tbody", 5)[0], screen::time(nanos(&whole["p99_ns"])));
+    assert_eq!(
+        column(browser, "#figures tbody", 5)[0],
+        screen::time(nanos(&whole["p99_ns"]))
+    );
     let all = column(browser, "#connections-rows", 2);
     browser.click("#connections th[data-sort=count] button");
-    let falling: Vec<u64> = column(browser, "#connections-rows", 2).iter().map(|text| text.parse().unwrap()).collect();
-    assert!(falling.len() == all.len() && falling.is_sorted_by(|a, b| a >= b), "{falling:?}");
+    let falling: Vec<u64> = column(browser, "#connections-rows", 2)
+        .iter()
+        .map(|text| text.parse().unwrap())
+        .collect();
+    assert!(
+        falling.len() == all.len() && falling.is_sorted_by(|a, b| a >= b),
+        "{falling:?}"
+    );
     browser.click("#connections th[data-sort=count] button");
-    let rising: Vec<u64> = column(browser, "#connections-rows", 2).iter().map(|text| text.parse().unwrap()).collect();
+    let rising: Vec<u64> = column(browser, "#connections-rows", 2)
+        .iter()
+        .map(|text| text.parse().unwrap())
+        .collect();
     assert!(rising.is_sorted(), "{rising:?}");
     assert_eq!(
-        browser.value("document.querySelector('#connections th[data-sort=count]').getAttribute('aria-sort')"),
+        browser.value(
+            "document.querySelector('#connections th[data-sort=count]').getAttribute('aria-sort')"
+        ),
         "ascending"
     );
     browser.click("#connections-filter");
-    "cnode1".chars().for_each(|letter| browser.key(&letter.to_string()));
+    "cnode1"
+        .chars()
+        .for_each(|letter| browser.key(&letter.to_string()));
     let names = column(browser, "#connections-rows", 0);
     assert!(
-        !names.is_empty() && names.len() < all.len() && names.iter().all(|name| name.contains("cnode1")),
+        !names.is_empty()
+            && names.len() < all.len()
+            && names.iter().all(|name| name.contains("cnode1")),
         "{names:?}"
     );
     // The stages of a connection.
     browser.click("#connections-rows button");
-    let chosen = browser.value("document.getElementById('curves-of').selectedOptions[0].textContent");
+    let chosen =
+        browser.value("document.getElementById('curves-of').selectedOptions[0].textContent");
     assert!(chosen.as_str().unwrap().contains("cnode1"), "{chosen}");
 }
 
@@ -220,9 +355,11 @@ fn heat_map(browser: &mut Browser) {
     let tip = browser
         .value("document.getElementById('heat-tip').hidden ? '' : document.getElementById('heat-tip').textContent");
     let slowest = browser.value("`${data.heat.seen[0][2]}: ${time(data.heat.seen[0][1])}`");
-    assert!(tip.as_str().unwrap().contains(slowest.as_str().unwrap()), "{tip} has no {slowest}");
-    let is_whole =
-        "(() => { const { view, whole } = heat.state(); return view.t0 === whole.t0 && view.t1 === whole.t1; })()";
+    assert!(
+        tip.as_str().unwrap().contains(slowest.as_str().unwrap()),
+        "{tip} has no {slowest}"
+    );
+    let is_whole = "(() => { const { view, whole } = heat.state(); return view.t0 === whole.t0 && view.t1 === whole.t1; })()";
     assert_eq!(browser.value(is_whole), true);
     let to = (at.0 + if at.0 > 700.0 { -250.0 } else { 250.0 }, at.1);
     browser.pointer("mousePressed", at, true);
@@ -246,7 +383,9 @@ fn heat_map(browser: &mut Browser) {
 
 #[test]
 fn a_browser_shows_it() {
-    let Some(mut browser) = Browser::start() else { return };
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
     let dir = sample();
     browser.open(&dir.path().join("report.html"), 1400);
     tables(&mut browser, dir.path());
@@ -254,7 +393,11 @@ fn a_browser_shows_it() {
     quiet(&mut browser);
     // On a phone nothing is wider than the screen, except tables that scroll.
     browser.open(&dir.path().join("report.html"), 390);
-    assert_eq!(browser.value("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), true);
+    assert_eq!(
+        browser
+            .value("document.documentElement.scrollWidth <= document.documentElement.clientWidth"),
+        true
+    );
     quiet(&mut browser);
 }
 
@@ -263,14 +406,22 @@ fn hostile(dir: &Path) {
     let mut trace = std::fs::read(dir.join("demo.trace")).unwrap();
     let mut put = |name: &[u8], evil: &[u8]| {
         assert!(evil.len() <= name.len());
-        let places: Vec<usize> = (0..trace.len() - name.len()).filter(|at| trace[*at..].starts_with(name)).collect();
+        let places: Vec<usize> = (0..trace.len() - name.len())
+            .filter(|at| trace[*at..].starts_with(name))
+            .collect();
         assert!(!places.is_empty(), "{}", String::from_utf8_lossy(name));
         for at in places {
             trace[at..at + evil.len()].copy_from_slice(evil);
         }
     };
-    put(b"nqn.2016-06.io.spdk:cnode1", b"nqn.</script><img/src=x>\x1b");
-    put(b"nqn.2016-06.io.spdk:cnode2", b"nqn.<b/onclick=alert()>\"'&");
+    put(
+        b"nqn.2016-06.io.spdk:cnode1",
+        b"nqn.</script><img/src=x>\x1b",
+    );
+    put(
+        b"nqn.2016-06.io.spdk:cnode2",
+        b"nqn.<b/onclick=alert()>\"'&",
+    );
     put(b"nqn.2016-06.io.spdk:cnode3", b"nqn.--><style>*{x:y}{{x}}");
     std::fs::write(dir.join("evil.trace"), trace).unwrap();
 }
@@ -280,17 +431,40 @@ fn hostile_names_do_nothing() {
     let dir = sample();
     hostile(dir.path());
     printed(&["report", "evil.trace", "-o", "report.html"], dir.path());
-    printed(&["report", "evil.trace", "--svg", "evil.svg", "--chart", "waterfall"], dir.path());
+    printed(
+        &[
+            "report",
+            "evil.trace",
+            "--svg",
+            "evil.svg",
+            "--chart",
+            "waterfall",
+        ],
+        dir.path(),
+    );
     let page = page(dir.path());
     assert!(!page.contains("<img") && !page.contains("<b/") && !page.contains('\x1b'));
-    assert_eq!(page.matches("</script>").count(), 2, "one of the data, one of the scripts");
-    let Some(mut browser) = Browser::start() else { return };
+    assert_eq!(
+        page.matches("</script>").count(),
+        2,
+        "one of the data, one of the scripts"
+    );
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
     browser.open(&dir.path().join("report.html"), 1400);
     let names = column(&mut browser, "#connections-rows", 0).join("\n");
-    for name in [r"nqn.</script><img/src=x>\x1b", "nqn.<b/onclick=alert()>\"'&", "nqn.--><style>*{x:y}{{x}}"] {
+    for name in [
+        r"nqn.</script><img/src=x>\x1b",
+        "nqn.<b/onclick=alert()>\"'&",
+        "nqn.--><style>*{x:y}{{x}}",
+    ] {
         assert!(names.contains(name), "{name} is no text of {names}");
     }
-    let (scripts, images) = (browser.value("document.scripts.length"), browser.value("document.images.length"));
+    let (scripts, images) = (
+        browser.value("document.scripts.length"),
+        browser.value("document.images.length"),
+    );
     assert_eq!((scripts, images), (2.into(), 0.into()));
     browser.open(&dir.path().join("evil.svg"), 1400);
     assert_eq!(browser.value("document.documentElement.nodeName"), "svg");
@@ -305,33 +479,91 @@ fn hostile_names_do_nothing() {
 #[test]
 #[ignore = "deep truth: the preemptor must take the CPU from a request within 1 s"]
 fn a_capture_shows_who_ran_instead() {
-    let Some(_alone) = crate::common::kernel::kernel() else { return };
+    let Some(_alone) = crate::common::kernel::kernel() else {
+        return;
+    };
     let dir = tempfile::tempdir().unwrap();
     let mut command = testkit::command(PROGRAM);
-    command.args(["demo-target", "--inject", "preempt", "--inject-every", "20ms", "--rate", "5000", "--for", "2m"]);
-    let mut target = Process::start(command.args(["--app", "reported"]).current_dir(dir.path()).stdout(Stdio::null()));
+    command.args([
+        "demo-target",
+        "--inject",
+        "preempt",
+        "--inject-every",
+        "20ms",
+        "--rate",
+        "5000",
+        "--for",
+        "2m",
+    ]);
+    let mut target = Process::start(
+        command
+            .args(["--app", "reported"])
+            .current_dir(dir.path())
+            .stdout(Stdio::null()),
+    );
     target.wait_for("trace file");
     let pid = target.pid().to_string();
-    printed(&["capture", "-p", &pid, "--for", "1s", "--no-probes", "-o", "it"], dir.path());
+    printed(
+        &[
+            "capture",
+            "-p",
+            &pid,
+            "--for",
+            "1s",
+            "--no-probes",
+            "-o",
+            "it",
+        ],
+        dir.path(),
+    );
     target.signal("INT");
     target.end();
     printed(&["report", "it", "-o", "report.html"], dir.path());
     let page = page(dir.path());
     let data = data(&page);
     compare(&data, "it", dir.path());
-    assert!(page.len() < 1 << 20 && data["kernel"] == true, "{} bytes", page.len());
+    assert!(
+        page.len() < 1 << 20 && data["kernel"] == true,
+        "{} bytes",
+        page.len()
+    );
     let (_, who) = page.split_once("id=\"who\"").expect("who ran instead");
-    assert!(who.split_once("</section>").unwrap().0.contains("preemptor_"), "{who}");
+    assert!(
+        who.split_once("</section>")
+            .unwrap()
+            .0
+            .contains("preemptor_"),
+        "{who}"
+    );
     let sentences = lines(&printed(&["timeline", "it", "--json"], dir.path()));
-    let sentence = sentences.iter().find(|line| line["summary"] == 1).unwrap()["sentence"].as_str().unwrap();
+    let sentence = sentences.iter().find(|line| line["summary"] == 1).unwrap()["sentence"]
+        .as_str()
+        .unwrap();
     // The first letter may differ. A sentence about an absent reactor may come first: other
     // processes may take its CPU for that long.
-    let verdict = page.split_once("id=\"verdict\"").unwrap().1.split_once("</section>").unwrap().0;
-    assert!(verdict.contains(&format!("{}.</p>", &sentence.replace('>', "&gt;")[1..])), "{sentence}: {verdict}");
+    let verdict = page
+        .split_once("id=\"verdict\"")
+        .unwrap()
+        .1
+        .split_once("</section>")
+        .unwrap()
+        .0;
+    assert!(
+        verdict.contains(&format!("{}.</p>", &sentence.replace('>', "&gt;")[1..])),
+        "{sentence}: {verdict}"
+    );
     // The largest share may be another's on a machine where other processes run.
-    let spent = page.split_once("class=\"causes\"").expect("what took the time").1.split_once("</table>").unwrap().0;
+    let spent = page
+        .split_once("class=\"causes\"")
+        .expect("what took the time")
+        .1
+        .split_once("</table>")
+        .unwrap()
+        .0;
     assert!(spent.contains("class=\"preempted\""), "{spent}");
-    let Some(mut browser) = Browser::start() else { return };
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
     browser.open(&dir.path().join("report.html"), 1400);
     heat_map(&mut browser);
     // The strip of a thread, at its longest absence.
@@ -341,11 +573,21 @@ fn a_capture_shows_who_ran_instead() {
          at += after; if (length > longest[2]) longest = [lane, at + length / 2, length]; }
          return [box.x + drawn.x(longest[1]), box.y + drawn.size.lanesAt + longest[0] * 18 + 7]; })()",
     );
-    browser.pointer("mouseMoved", (at[0].as_f64().unwrap(), at[1].as_f64().unwrap()), false);
+    browser.pointer(
+        "mouseMoved",
+        (at[0].as_f64().unwrap(), at[1].as_f64().unwrap()),
+        false,
+    );
     let tip = browser.value("document.getElementById('heat-tip').textContent");
-    assert!(tip.as_str().unwrap().contains(" on CPU ") || tip.as_str().unwrap().contains("stopped"), "{tip}");
     assert!(
-        browser.value("document.querySelectorAll('details.request .fall rect.preempted').length").as_u64() > Some(0)
+        tip.as_str().unwrap().contains(" on CPU ") || tip.as_str().unwrap().contains("stopped"),
+        "{tip}"
+    );
+    assert!(
+        browser
+            .value("document.querySelectorAll('details.request .fall rect.preempted').length")
+            .as_u64()
+            > Some(0)
     );
     quiet(&mut browser);
 }

@@ -27,7 +27,10 @@ fn target(args: &[&str]) -> Process {
 
 fn target_of(program: &Path, args: &[&str]) -> Process {
     let mut command = testkit::command(program);
-    command.args(["demo-target", "--for", "2m"]).args(args).stdout(Stdio::null());
+    command
+        .args(["demo-target", "--for", "2m"])
+        .args(args)
+        .stdout(Stdio::null());
     let mut process = Process::start(&mut command);
     process.wait_for("demo-target: pid");
     process
@@ -47,7 +50,18 @@ fn every_request_is_counted() {
     let Some(_guard) = kernel() else { return };
     let temp = tempfile::tempdir().expect("a directory");
     let path = temp.path().join("truth.json");
-    let target = ["--app", "counted", "--wait", "--requests", "400", "--rate", "2000", "--slots", "65536", "--truth"];
+    let target = [
+        "--app",
+        "counted",
+        "--wait",
+        "--requests",
+        "400",
+        "--rate",
+        "2000",
+        "--slots",
+        "65536",
+        "--truth",
+    ];
     let mut target = self::target(&[&target[..], &[path.to_str().unwrap()]].concat());
     let served = Served::start(&["-p", &target.pid().to_string(), "--no-kernel"]);
     served.wait_until("it is followed", |metrics| follows(metrics, "trace"));
@@ -57,24 +71,41 @@ fn every_request_is_counted() {
     let truth = truth(&path);
     let completed = truth["requests_completed"].as_f64().expect("a number");
     let counted = |metrics: &Metrics| {
-        metrics.sum("dptrace_requests_total", &[]) + metrics.sum("dptrace_requests_excluded_total", &[])
+        metrics.sum("dptrace_requests_total", &[])
+            + metrics.sum("dptrace_requests_excluded_total", &[])
     };
     let metrics = served.wait_until("all are counted", |metrics| counted(metrics) >= completed);
     assert_eq!(metrics.sum("dptrace_lost_total", &[]), 0.0, "{metrics:#?}");
     assert_eq!(counted(&metrics), completed, "{metrics:#?}");
     let whole = metrics.sum("dptrace_stage_seconds_count", &[("stage", "whole")]);
     assert_eq!(whole, metrics.sum("dptrace_requests_total", &[]));
-    assert!(metrics.exemplars > 0 && metrics.samples.len() < 5_000, "{}", metrics.samples.len());
+    assert!(
+        metrics.exemplars > 0 && metrics.samples.len() < 5_000,
+        "{}",
+        metrics.samples.len()
+    );
     // All names of known queue pairs are true.
-    let known: Vec<&str> = truth["qpairs"].as_array().unwrap().iter().filter_map(|it| it["subnqn"].as_str()).collect();
+    let known: Vec<&str> = truth["qpairs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|it| it["subnqn"].as_str())
+        .collect();
     for name in metrics.values("subnqn") {
         // The space of owner descriptions is limited.
         let is_known = known.iter().any(|known| known.starts_with(name));
         assert!(name == "other" || is_known, "{name} is none of {known:?}");
     }
     let json = crate::common::schema::validated(&served.page("/connections", "*/*")).remove(0);
-    let requests = json["connections"].as_array().unwrap().iter().map(|it| it["requests"].as_f64().unwrap());
-    assert_eq!(requests.sum::<f64>(), metrics.sum("dptrace_requests_total", &[]));
+    let requests = json["connections"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["requests"].as_f64().unwrap());
+    assert_eq!(
+        requests.sum::<f64>(),
+        metrics.sum("dptrace_requests_total", &[])
+    );
     served.process.signal("TERM");
     assert!(served.process.end().0.success());
 }
@@ -83,13 +114,37 @@ fn every_request_is_counted() {
 /// and no request comes before the first.
 #[test]
 fn requests_of_connections_that_are_alive_have_names() {
-    let target = target(&["--app", "alive", "--no-probes", "--trace-era", "C", "--rate", "800", "--life", "1000000"]);
-    let served = Served::start(&["-p", &target.pid().to_string(), "--no-kernel", "--no-probes"]);
+    let target = target(&[
+        "--app",
+        "alive",
+        "--no-probes",
+        "--trace-era",
+        "C",
+        "--rate",
+        "800",
+        "--life",
+        "1000000",
+    ]);
+    let served = Served::start(&[
+        "-p",
+        &target.pid().to_string(),
+        "--no-kernel",
+        "--no-probes",
+    ]);
     let of_rdma = |metrics: &Metrics, labels: &[(&str, &str)]| {
-        metrics.sum("dptrace_requests_total", &[labels, &[("transport", "RDMA")]].concat())
+        metrics.sum(
+            "dptrace_requests_total",
+            &[labels, &[("transport", "RDMA")]].concat(),
+        )
     };
-    let metrics = served.wait_until("some are counted", |metrics| of_rdma(metrics, &[]) > 1_000.0);
-    let named = metrics.values("hostnqn").into_iter().map(|host| of_rdma(&metrics, &[("hostnqn", host)])).sum::<f64>();
+    let metrics = served.wait_until("some are counted", |metrics| {
+        of_rdma(metrics, &[]) > 1_000.0
+    });
+    let named = metrics
+        .values("hostnqn")
+        .into_iter()
+        .map(|host| of_rdma(&metrics, &[("hostnqn", host)]))
+        .sum::<f64>();
     assert_eq!(named, of_rdma(&metrics, &[]), "{metrics:#?}");
 }
 
@@ -103,14 +158,23 @@ fn the_time_of_threads_adds_up() {
     let name = format!("adds-{}", std::process::id());
     let program = temp.path().join(&name);
     std::os::unix::fs::symlink(PROGRAM, &program).expect("a link");
-    let start = || target_of(&program, &["--app", "adds", "--rate", "3000", "--interrupt-mode"]);
+    let start = || {
+        target_of(
+            &program,
+            &["--app", "adds", "--rate", "3000", "--interrupt-mode"],
+        )
+    };
     let served = Served::start(&["--name", &name]);
     let one = start();
     let seconds = |metrics: &Metrics| metrics.sum("dptrace_thread_seconds_total", &[]);
-    served.wait_until("its threads are accounted for", |metrics| seconds(metrics) > 0.0);
+    served.wait_until("its threads are accounted for", |metrics| {
+        seconds(metrics) > 0.0
+    });
     // New threads appear at the end of their first second.
     std::thread::sleep(Duration::from_millis(1500));
-    let threads = fs::read_dir(format!("/proc/{}/task", one.pid())).expect("tasks").count() as f64;
+    let threads = fs::read_dir(format!("/proc/{}/task", one.pid()))
+        .expect("tasks")
+        .count() as f64;
     assert!(threads > 2.0);
     let scrape = || {
         let before = Instant::now();
@@ -125,7 +189,10 @@ fn the_time_of_threads_adds_up() {
         // The values shown are at most a tenth of a second old.
         let least = threads * ((second.0 - first.1).as_secs_f64() - 0.11);
         let most = threads * ((second.1 - first.0).as_secs_f64() + 0.11);
-        assert!((least..=most).contains(&passed), "{passed} s in {least} to {most}");
+        assert!(
+            (least..=most).contains(&passed),
+            "{passed} s in {least} to {most}"
+        );
     }
     let before = seconds(&served.metrics());
     // A signal that it handles: it removes its trace file.
@@ -133,8 +200,23 @@ fn the_time_of_threads_adds_up() {
     one.end();
     let two = start();
     let after = served.wait_until("it goes on", |metrics| seconds(metrics) > before + 1.0);
-    let places = ["user", "syscall", "blocked", "ready", "irq", "softirq", "elsewhere", "stopped", "unknown"];
-    assert!(after.values("where").iter().all(|place| places.contains(place)));
+    let places = [
+        "user",
+        "syscall",
+        "blocked",
+        "ready",
+        "irq",
+        "softirq",
+        "elsewhere",
+        "stopped",
+        "unknown",
+    ];
+    assert!(
+        after
+            .values("where")
+            .iter()
+            .all(|place| places.contains(place))
+    );
     two.signal("TERM");
     two.end();
 }
@@ -145,10 +227,16 @@ fn threads_that_write_traces_and_were_away_are_counted() {
     let Some(_guard) = kernel() else { return };
     let target = target(&["--app", "away", "--rate", "2000"]);
     let served = Served::start(&["-p", &target.pid().to_string()]);
-    served.wait_until("both are followed", |metrics| follows(metrics, "trace") && follows(metrics, "threads"));
+    served.wait_until("both are followed", |metrics| {
+        follows(metrics, "trace") && follows(metrics, "threads")
+    });
     // Each has run since the programs were attached.
-    let ran =
-        |metrics: &Metrics| metrics.sum("dptrace_thread_seconds_total", &[("where", "user"), ("thread", "reactor_0")]);
+    let ran = |metrics: &Metrics| {
+        metrics.sum(
+            "dptrace_thread_seconds_total",
+            &[("where", "user"), ("thread", "reactor_0")],
+        )
+    };
     let before = ran(&served.metrics());
     served.wait_until("it runs", |metrics| ran(metrics) > before);
     let times = 3;
@@ -158,13 +246,30 @@ fn threads_that_write_traces_and_were_away_are_counted() {
         target.signal("CONT");
         std::thread::sleep(Duration::from_millis(60));
     }
-    let counted = |metrics: &Metrics| metrics.sum("dptrace_thread_absences_total", &[("thread", "reactor_0")]);
-    let metrics = served.wait_until("all are counted", |metrics| counted(metrics) >= f64::from(times));
-    let seconds = metrics.sum("dptrace_thread_absence_seconds_total", &[("thread", "reactor_0")]);
+    let counted = |metrics: &Metrics| {
+        metrics.sum("dptrace_thread_absences_total", &[("thread", "reactor_0")])
+    };
+    let metrics = served.wait_until("all are counted", |metrics| {
+        counted(metrics) >= f64::from(times)
+    });
+    let seconds = metrics.sum(
+        "dptrace_thread_absence_seconds_total",
+        &[("thread", "reactor_0")],
+    );
     assert!(seconds >= 0.055 * f64::from(times), "{seconds} s");
-    let of_absences = metrics.samples.keys().filter(|(name, _)| name.starts_with("dptrace_thread_absence"));
-    let threads: Vec<&str> = of_absences.map(|(_, labels)| labels["thread"].as_str()).collect();
-    assert!(threads.iter().all(|name| name.starts_with("reactor_") || *name == "other"), "{threads:?}");
+    let of_absences = metrics
+        .samples
+        .keys()
+        .filter(|(name, _)| name.starts_with("dptrace_thread_absence"));
+    let threads: Vec<&str> = of_absences
+        .map(|(_, labels)| labels["thread"].as_str())
+        .collect();
+    assert!(
+        threads
+            .iter()
+            .all(|name| name.starts_with("reactor_") || *name == "other"),
+        "{threads:?}"
+    );
     target.signal("TERM");
 }
 
@@ -176,11 +281,18 @@ fn it_goes_on_whatever_clients_do() {
     let connect = || TcpStream::connect(address).expect("somebody listens");
     let silent = connect();
     let mut slow = connect();
-    slow.write_all(b"GET /metrics HTTP/1.1\r\nHost").expect("sent");
-    let clients: Vec<_> =
-        (0..10).map(|_| std::thread::spawn(move || ask(address, b"GET / HTTP/1.0\r\n\r\n"))).collect();
+    slow.write_all(b"GET /metrics HTTP/1.1\r\nHost")
+        .expect("sent");
+    let clients: Vec<_> = (0..10)
+        .map(|_| std::thread::spawn(move || ask(address, b"GET / HTTP/1.0\r\n\r\n")))
+        .collect();
     for client in clients {
-        assert!(client.join().expect("no panic").starts_with("HTTP/1.1 200 OK\r\n"));
+        assert!(
+            client
+                .join()
+                .expect("no panic")
+                .starts_with("HTTP/1.1 200 OK\r\n")
+        );
     }
     let long = format!("GET / HTTP/1.1\r\na: {}\r\n\r\n", "b".repeat(20_000));
     for (request, status) in [
@@ -188,12 +300,18 @@ fn it_goes_on_whatever_clients_do() {
         (b"\r\n\r\n\r\n\r\n", "400"),
         (b"GET / HTTP/1.1\r\nno header\r\n\r\n", "400"),
         (b"GET /none HTTP/1.1\r\n\r\n", "404"),
-        (b"POST /metrics HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", "405"),
+        (
+            b"POST /metrics HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
+            "405",
+        ),
         (long.as_bytes(), "431"),
         (b"GET /healthz?x HTTP/1.1\r\n\r\n", "200"),
     ] {
         let answer = ask(address, request);
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer:?}");
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{answer:?}"
+        );
     }
     assert!(ask(address, b"HEAD /metrics HTTP/1.1\r\n\r\n").ends_with("\r\n\r\n"));
     // Slow clients eventually get an answer, and are disconnected.
@@ -208,7 +326,11 @@ fn it_goes_on_whatever_clients_do() {
     std::thread::sleep(Duration::from_millis(200));
     drop(waiting);
     assert!(ask(address, b"GET /healthz HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200 "));
-    assert!(served.page("/metrics", "text/plain").contains("# TYPE dptrace_build_info gauge\n"));
+    assert!(
+        served
+            .page("/metrics", "text/plain")
+            .contains("# TYPE dptrace_build_info gauge\n")
+    );
     served.metrics();
     served.process.signal("TERM");
     assert!(served.process.end().0.success());
@@ -219,12 +341,26 @@ fn a_token_is_asked_for() {
     let temp = tempfile::tempdir().expect("a directory");
     let path = temp.path().join("token");
     fs::write(&path, "s3cret\n").expect("written");
-    let served = Served::start(&["--name", NOBODY, "--no-kernel", "--token-file", path.to_str().unwrap()]);
-    for (header, status) in
-        [("", "401"), ("Authorization: Bearer wrong\r\n", "401"), ("authorization: bearer s3cret\r\n", "200")]
-    {
-        let answer = ask(served.address, format!("GET /metrics HTTP/1.1\r\n{header}\r\n").as_bytes());
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{header}: {answer}");
+    let served = Served::start(&[
+        "--name",
+        NOBODY,
+        "--no-kernel",
+        "--token-file",
+        path.to_str().unwrap(),
+    ]);
+    for (header, status) in [
+        ("", "401"),
+        ("Authorization: Bearer wrong\r\n", "401"),
+        ("authorization: bearer s3cret\r\n", "200"),
+    ] {
+        let answer = ask(
+            served.address,
+            format!("GET /metrics HTTP/1.1\r\n{header}\r\n").as_bytes(),
+        );
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{header}: {answer}"
+        );
     }
     assert!(ask(served.address, b"GET /healthz HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200 "));
 }
@@ -237,12 +373,25 @@ fn what_can_not_be_is_refused() {
         (&["--listen", "nowhere"][..], 2, "ADDRESS:PORT"),
         (&["--listen", &taken], 1, "--listen names another address"),
         (&["--connections", "0"], 2, "--connections"),
-        (&["--connections", "5", "--with-stages", "6"], 2, "of which they are a part"),
-        (&["--token-file", "/nonexistent/token"], 1, "/nonexistent/token"),
+        (
+            &["--connections", "5", "--with-stages", "6"],
+            2,
+            "of which they are a part",
+        ),
+        (
+            &["--token-file", "/nonexistent/token"],
+            1,
+            "/nonexistent/token",
+        ),
         (&["--token-file", "/dev/null"], 2, "visible ASCII"),
         (&["--forget", "1s"], 2, "--forget"),
     ] {
-        let output = testkit::command(PROGRAM).arg("serve").args(args).stdin(Stdio::null()).output().expect("it runs");
+        let output = testkit::command(PROGRAM)
+            .arg("serve")
+            .args(args)
+            .stdin(Stdio::null())
+            .output()
+            .expect("it runs");
         let message = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(status), "{args:?}: {message}");
         assert!(message.contains(part), "{args:?}: {message}");

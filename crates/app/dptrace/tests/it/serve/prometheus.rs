@@ -32,20 +32,35 @@ impl Prometheus {
         );
         let file = dir.path().join("prometheus.yml");
         fs::write(&file, config).expect("written");
-        let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+        let port = TcpListener::bind("127.0.0.1:0")
+            .expect("a port")
+            .local_addr()
+            .expect("an address");
         let mut command = testkit::command("prometheus");
         command.arg(format!("--config.file={}", file.display()));
-        command.arg(format!("--storage.tsdb.path={}", dir.path().join("data").display()));
-        command.args([&format!("--web.listen-address={port}"), "--log.level=info"]).stdout(Stdio::null());
+        command.arg(format!(
+            "--storage.tsdb.path={}",
+            dir.path().join("data").display()
+        ));
+        command
+            .args([&format!("--web.listen-address={port}"), "--log.level=info"])
+            .stdout(Stdio::null());
         let mut process = Process::start(&mut command);
         process.wait_for("Server is ready");
-        Self { _process: process, address: port, _dir: dir }
+        Self {
+            _process: process,
+            address: port,
+            _dir: dir,
+        }
     }
 
     /// Returns the value of an expression, if it has one.
     fn value(&self, expression: &str) -> Option<f64> {
-        let encoded = expression.bytes().fold(String::new(), |text, byte| format!("{text}%{byte:02X}"));
-        let request = format!("GET /api/v1/query?query={encoded} HTTP/1.0\r\nHost: localhost\r\n\r\n");
+        let encoded = expression
+            .bytes()
+            .fold(String::new(), |text, byte| format!("{text}%{byte:02X}"));
+        let request =
+            format!("GET /api/v1/query?query={encoded} HTTP/1.0\r\nHost: localhost\r\n\r\n");
         let answer = ask(self.address, request.as_bytes());
         let (_, body) = answer.split_once("\r\n\r\n")?;
         let json: Value = serde_json::from_str(body).expect("JSON");
@@ -72,11 +87,24 @@ impl Prometheus {
 #[track_caller]
 fn promtool(args: &[&str], text: &str) {
     let mut command = testkit::command("promtool");
-    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
-    child.stdin.take().expect("it is piped").write_all(text.as_bytes()).expect("it reads");
+    child
+        .stdin
+        .take()
+        .expect("it is piped")
+        .write_all(text.as_bytes())
+        .expect("it reads");
     let output = child.wait_with_output().expect("it ends");
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{args:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// Rates are true, even after a restart of the target.
@@ -91,38 +119,60 @@ fn prometheus_scrapes_it() {
     let name = format!("prom-{}", std::process::id());
     let program = temp.path().join(&name);
     symlink(PROGRAM, &program).expect("a link");
-    let start = || target_of(&program, &["--app", "prom", "--rate", "2000", "--interrupt-mode"]);
+    let start = || {
+        target_of(
+            &program,
+            &["--app", "prom", "--rate", "2000", "--interrupt-mode"],
+        )
+    };
     let one = start();
     let served = Served::start(&["--name", &name]);
     let prometheus = Prometheus::start(served.address);
-    prometheus.wait_until("rate(dptrace_requests_total{transport=\"TCP\"}[5s])", |rate| rate > 0.0);
+    prometheus.wait_until(
+        "rate(dptrace_requests_total{transport=\"TCP\"}[5s])",
+        |rate| rate > 0.0,
+    );
     // A signal that it handles: it removes its trace file.
     one.signal("TERM");
     one.end();
     let two = start();
     served.wait_until("the second one is followed", |metrics| {
-        let labels = [("pid", &*two.pid().to_string()), ("part", "threads")].map(|(a, b)| (a, b.to_owned()));
+        let labels =
+            [("pid", &*two.pid().to_string()), ("part", "threads")].map(|(a, b)| (a, b.to_owned()));
         let labels: Vec<(&str, &str)> = labels.iter().map(|(a, b)| (*a, b.as_str())).collect();
         metrics.sum("dptrace_target_following", &labels) > 0.0
     });
     std::thread::sleep(Duration::from_millis(1500));
-    let threads = fs::read_dir(format!("/proc/{}/task", two.pid())).expect("tasks").count() as f64;
+    let threads = fs::read_dir(format!("/proc/{}/task", two.pid()))
+        .expect("tasks")
+        .count() as f64;
     let rate = format!("sum(rate(dptrace_thread_seconds_total{{process=\"{name}\"}}[8s]))");
     prometheus.wait_until(&rate, |rate| (rate / threads - 1.0).abs() < 0.02);
-    assert!(prometheus.value("count(dptrace_stage_seconds_bucket{stage=\"whole\",le=\"+Inf\"})").is_some());
-    promtool(&["check", "metrics"], &served.page("/metrics", "text/plain"));
+    assert!(
+        prometheus
+            .value("count(dptrace_stage_seconds_bucket{stage=\"whole\",le=\"+Inf\"})")
+            .is_some()
+    );
+    promtool(
+        &["check", "metrics"],
+        &served.page("/metrics", "text/plain"),
+    );
     two.signal("TERM");
     two.end();
 }
 
 fn packaging(file: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../packaging").join(file)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../packaging")
+        .join(file)
 }
 
 /// Returns the names of series in a text.
 fn names(text: &str) -> BTreeSet<&str> {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || "_:".contains(c)));
-    words.filter(|word| word.starts_with("dptrace_") || word.starts_with("process_")).collect()
+    words
+        .filter(|word| word.starts_with("dptrace_") || word.starts_with("process_"))
+        .collect()
 }
 
 /// Returns the names of all samples that the metrics can have.
@@ -144,32 +194,65 @@ fn exposed(metrics: &Metrics) -> BTreeSet<String> {
 fn files_of_others_name_what_is_exposed() {
     let temp = tempfile::tempdir().expect("a directory");
     let tables = temp.path().join("tables");
-    let served = Served::start(&["--name", NOBODY, "--no-kernel", "--parquet", tables.to_str().expect("UTF-8")]);
+    let served = Served::start(&[
+        "--name",
+        NOBODY,
+        "--no-kernel",
+        "--parquet",
+        tables.to_str().expect("UTF-8"),
+    ]);
     let exposed = exposed(&served.metrics());
     let rules = fs::read_to_string(packaging("prometheus/dptrace-rules.yaml")).expect("rules");
     let dashboard = fs::read_to_string(packaging("grafana/dptrace.json")).expect("a dashboard");
     let page = fs::read_to_string(packaging("../docs/serve.md")).expect("a page");
     let dashboard_json: Value = serde_json::from_str(&dashboard).expect("JSON");
-    assert!(dashboard_json["panels"].as_array().is_some_and(|panels| panels.len() > 5));
+    assert!(
+        dashboard_json["panels"]
+            .as_array()
+            .is_some_and(|panels| panels.len() > 5)
+    );
     for (text, least) in [(&rules, 5), (&dashboard, 5), (&page, 8)] {
-        let named: BTreeSet<&str> = names(text).into_iter().filter(|name| !is_family(name, &page, text)).collect();
-        let unknown: Vec<_> = named.iter().filter(|name| !exposed.contains(**name)).collect();
-        assert!(unknown.is_empty() && named.len() >= least, "{unknown:?} of {named:?}");
+        let named: BTreeSet<&str> = names(text)
+            .into_iter()
+            .filter(|name| !is_family(name, &page, text))
+            .collect();
+        let unknown: Vec<_> = named
+            .iter()
+            .filter(|name| !exposed.contains(**name))
+            .collect();
+        assert!(
+            unknown.is_empty() && named.len() >= least,
+            "{unknown:?} of {named:?}"
+        );
     }
     let is_documented = |name: &String| {
-        let family =
-            name.strip_suffix("_bucket").or_else(|| name.strip_suffix("_sum")).or_else(|| name.strip_suffix("_count"));
+        let family = name
+            .strip_suffix("_bucket")
+            .or_else(|| name.strip_suffix("_sum"))
+            .or_else(|| name.strip_suffix("_count"));
         page.contains(&format!("`{}`", family.unwrap_or(name)))
     };
     let missing: Vec<_> = exposed.iter().filter(|name| !is_documented(name)).collect();
-    assert!(missing.is_empty(), "docs/serve.md does not have {missing:?}");
+    assert!(
+        missing.is_empty(),
+        "docs/serve.md does not have {missing:?}"
+    );
 }
 
 #[test]
 #[ignore = "deep peers: it needs promtool"]
 fn rules_are_those_of_prometheus() {
     if needs("promtool") {
-        promtool(&["check", "rules", packaging("prometheus/dptrace-rules.yaml").to_str().expect("UTF-8")], "");
+        promtool(
+            &[
+                "check",
+                "rules",
+                packaging("prometheus/dptrace-rules.yaml")
+                    .to_str()
+                    .expect("UTF-8"),
+            ],
+            "",
+        );
     }
 }
 

@@ -11,14 +11,25 @@ use crate::common::kernel::{PROGRAM, Process};
 #[track_caller]
 pub(crate) fn printed(args: &[&str], dir: &Path) -> (String, String) {
     let mut command = testkit::command(PROGRAM);
-    let done = command.args(args).current_dir(dir).stdin(Stdio::null()).env("NO_COLOR", "1").output().unwrap();
-    let (out, messages) = (String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap());
+    let done = command
+        .args(args)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap();
+    let (out, messages) = (
+        String::from_utf8(done.stdout).unwrap(),
+        String::from_utf8(done.stderr).unwrap(),
+    );
     assert!(done.status.success(), "{args:?}: {messages}");
     (out, messages)
 }
 
 pub(crate) fn lines(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 /// Running demo target.
@@ -35,14 +46,31 @@ impl Target {
 
     /// Starts one that writes no trace.
     pub(crate) fn start_without_trace(name: &str, args: &[&str]) -> Self {
-        Self::start_until(name, &[args, &["--no-trace-file"]].concat(), "demo-target: pid")
+        Self::start_until(
+            name,
+            &[args, &["--no-trace-file"]].concat(),
+            "demo-target: pid",
+        )
     }
 
     fn start_until(name: &str, args: &[&str], line: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut command = testkit::command(PROGRAM);
-        command.args(["demo-target", "--for", "2m", "--truth", "truth.json", "--app", &format!("story-{name}")]);
-        let mut process = Process::start(command.args(args).current_dir(dir.path()).stdout(Stdio::null()));
+        command.args([
+            "demo-target",
+            "--for",
+            "2m",
+            "--truth",
+            "truth.json",
+            "--app",
+            &format!("story-{name}"),
+        ]);
+        let mut process = Process::start(
+            command
+                .args(args)
+                .current_dir(dir.path())
+                .stdout(Stdio::null()),
+        );
         process.wait_for(line);
         Self { dir, process }
     }
@@ -60,8 +88,16 @@ impl Target {
 
     fn named_reactors(&self) -> Vec<u64> {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.process.pid())).unwrap();
-        let tids = tasks.map(|task| task.unwrap().file_name().to_str().unwrap().parse::<u64>().unwrap());
-        tids.filter(|tid| self.about(*tid, "comm").starts_with("reactor_")).collect()
+        let tids = tasks.map(|task| {
+            task.unwrap()
+                .file_name()
+                .to_str()
+                .unwrap()
+                .parse::<u64>()
+                .unwrap()
+        });
+        tids.filter(|tid| self.about(*tid, "comm").starts_with("reactor_"))
+            .collect()
     }
 
     fn about(&self, tid: u64, file: &str) -> String {
@@ -71,8 +107,14 @@ impl Target {
     /// Returns how long its reactors have waited for a CPU in total, in nanoseconds (proc(5),
     /// schedstat).
     fn waited(&self, reactors: &[u64]) -> u64 {
-        let of =
-            |tid: &u64| -> u64 { self.about(*tid, "schedstat").split_whitespace().nth(1).unwrap().parse().unwrap() };
+        let of = |tid: &u64| -> u64 {
+            self.about(*tid, "schedstat")
+                .split_whitespace()
+                .nth(1)
+                .unwrap()
+                .parse()
+                .unwrap()
+        };
         reactors.iter().map(of).sum()
     }
 
@@ -86,13 +128,33 @@ impl Target {
         // Removes an earlier capture.
         let _ = std::fs::remove_dir_all(self.dir.path().join("it"));
         let pid = self.process.pid().to_string();
-        printed(&["capture", "-p", &pid, "--for", time, "--no-probes", "-o", "it"], self.dir.path());
-        Captured { first, waited: self.waited(&reactors) - before, reactors }
+        printed(
+            &[
+                "capture",
+                "-p",
+                &pid,
+                "--for",
+                time,
+                "--no-probes",
+                "-o",
+                "it",
+            ],
+            self.dir.path(),
+        );
+        Captured {
+            first,
+            waited: self.waited(&reactors) - before,
+            reactors,
+        }
     }
 
     /// Returns the timeline of the capture.
     pub(crate) fn timeline(&self) -> String {
-        printed(&["timeline", "it", "--json", "--slowest", "1000000"], self.dir.path()).0
+        printed(
+            &["timeline", "it", "--json", "--slowest", "1000000"],
+            self.dir.path(),
+        )
+        .0
     }
 
     /// Ends the target; returns its folder and its truth.
@@ -126,7 +188,16 @@ pub(crate) struct Story {
 impl Story {
     /// Captures a target on the last CPU that delays itself with these causes.
     pub(crate) fn of(causes: &str, every: &str, time: &str) -> Self {
-        let args = ["--inject", causes, "--inject-every", every, "--inject-for", "1ms", "--rate", "5000"];
+        let args = [
+            "--inject",
+            causes,
+            "--inject-every",
+            every,
+            "--inject-for",
+            "1ms",
+            "--rate",
+            "5000",
+        ];
         let name: String = causes.chars().take(16).collect();
         // The other CPUs are for the reader, and no burst of the target's preemptor runs on CPU 0.
         let target = testkit::on_last_cpu(|| Target::start(&name, &args));
@@ -143,11 +214,18 @@ impl Story {
     /// Ends the target, with an existing timeline of the capture.
     pub(crate) fn end_with(target: Target, captured: Captured, timeline: &str) -> Self {
         let (dir, truth) = target.end();
-        Self { dir, truth, lines: lines(timeline), captured }
+        Self {
+            dir,
+            truth,
+            lines: lines(timeline),
+            captured,
+        }
     }
 
     pub(crate) fn requests(&self) -> impl Iterator<Item = &Value> {
-        self.lines.iter().filter(|line| line.get("slowest").is_some())
+        self.lines
+            .iter()
+            .filter(|line| line.get("slowest").is_some())
     }
 
     pub(crate) fn stages(&self) -> impl Iterator<Item = Stage<'_>> {
@@ -182,17 +260,32 @@ pub(crate) struct Stage<'a> {
 impl<'a> Stage<'a> {
     pub(crate) fn all(request: &'a Value) -> impl Iterator<Item = Self> {
         let [at, boot] = ["at_ns", "boot_ns"].map(|name| number(request, name));
-        request["stages"].as_array().unwrap().iter().map(move |value| {
-            let begin = boot - at + number(value, "at_ns");
-            Self { value, begin, end: begin + number(value, "length_ns") }
-        })
+        request["stages"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(move |value| {
+                let begin = boot - at + number(value, "at_ns");
+                Self {
+                    value,
+                    begin,
+                    end: begin + number(value, "length_ns"),
+                }
+            })
     }
 
     /// Returns the timeline's bounds for what these shares took of it: at least, and at most.
     pub(crate) fn blamed(&self, is_it: impl Fn(&Value) -> bool) -> [u64; 2] {
-        let shares = self.value["shares"].as_array().unwrap().iter().filter(|share| is_it(share));
+        let shares = self.value["shares"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|share| is_it(share));
         shares.fold([0, 0], |[least, most], share| {
-            [least + number(share, "at_least_ns"), most + number(share, "at_most_ns")]
+            [
+                least + number(share, "at_least_ns"),
+                most + number(share, "at_most_ns"),
+            ]
         })
     }
 
@@ -215,12 +308,18 @@ impl Times {
     /// Returns how much of a stage the delays overlap.
     pub(crate) fn within(&self, stage: &Stage<'_>) -> u64 {
         let first = self.0.partition_point(|[_, end]| *end <= stage.begin);
-        let within = self.0[first..].iter().take_while(|[begin, _]| *begin < stage.end);
-        within.map(|[begin, end]| stage.end.min(*end).saturating_sub(stage.begin.max(*begin))).sum()
+        let within = self.0[first..]
+            .iter()
+            .take_while(|[begin, _]| *begin < stage.end);
+        within
+            .map(|[begin, end]| stage.end.min(*end).saturating_sub(stage.begin.max(*begin)))
+            .sum()
     }
 }
 
 #[track_caller]
 pub(crate) fn number(value: &Value, name: &str) -> u64 {
-    value[name].as_u64().unwrap_or_else(|| panic!("no {name}: {value}"))
+    value[name]
+        .as_u64()
+        .unwrap_or_else(|| panic!("no {name}: {value}"))
 }

@@ -23,13 +23,20 @@ impl OffCpu {
     fn read(text: &str) -> Self {
         let (mut times, mut left) = (HashMap::<u64, Vec<(u64, u64)>>::new(), HashMap::new());
         for line in text.lines() {
-            let Some((head, event)) = line.split_once(": PERF_RECORD_SWITCH_CPU_WIDE ") else { continue };
+            let Some((head, event)) = line.split_once(": PERF_RECORD_SWITCH_CPU_WIDE ") else {
+                continue;
+            };
             // `comm tid [cpu] seconds.nanos`, where a name may have blanks; a thread that is gone
             // has the number -1.
             let mut words = head.split_whitespace().rev();
-            let (Some(at), Some(_), Some(tid)) = (words.next(), words.next(), words.next()) else { continue };
-            let (Some((seconds, nanos)), Ok(tid)) = (at.split_once('.'), tid.parse::<u64>()) else { continue };
-            let at = seconds.parse::<u64>().unwrap() * 1_000_000_000 + nanos.parse::<u64>().unwrap();
+            let (Some(at), Some(_), Some(tid)) = (words.next(), words.next(), words.next()) else {
+                continue;
+            };
+            let (Some((seconds, nanos)), Ok(tid)) = (at.split_once('.'), tid.parse::<u64>()) else {
+                continue;
+            };
+            let at =
+                seconds.parse::<u64>().unwrap() * 1_000_000_000 + nanos.parse::<u64>().unwrap();
             if event.starts_with("OUT") {
                 left.insert(tid, at);
             } else if let Some(left) = left.remove(&tid) {
@@ -42,7 +49,10 @@ impl OffCpu {
     /// Returns the first and the last time of all.
     fn span(&self) -> (u64, u64) {
         let all = || self.0.values().flatten();
-        (all().map(|time| time.0).min().unwrap_or_default(), all().map(|time| time.1).max().unwrap_or_default())
+        (
+            all().map(|time| time.0).min().unwrap_or_default(),
+            all().map(|time| time.1).max().unwrap_or_default(),
+        )
     }
 
     /// Returns how long the thread was off its CPU within a time range, and how often.
@@ -50,7 +60,9 @@ impl OffCpu {
         let times = self.0.get(&tid).map_or(&[][..], Vec::as_slice);
         let first = times.partition_point(|(_, back)| *back <= from);
         let hit = times[first..].iter().take_while(|(left, _)| *left < to);
-        hit.fold((0, 0), |(sum, count), (left, back)| (sum + back.min(&to) - left.max(&from), count + 1))
+        hit.fold((0, 0), |(sum, count), (left, back)| {
+            (sum + back.min(&to) - left.max(&from), count + 1)
+        })
     }
 }
 
@@ -70,7 +82,11 @@ fn perf(dir: &std::path::Path) -> Process {
         "p.data",
         "-C",
     ]);
-    command.arg(testkit::last_cpu().to_string()).args(["sleep", "60"]).current_dir(dir).stdout(Stdio::null());
+    command
+        .arg(testkit::last_cpu().to_string())
+        .args(["sleep", "60"])
+        .current_dir(dir)
+        .stdout(Stdio::null());
     Process::start(&mut command)
 }
 
@@ -82,7 +98,16 @@ fn bounds_hold_for_ten_thousand_requests() {
         return;
     }
     let causes = "preempt,softirq,irq,stop,syscall,own";
-    let args = ["--inject", causes, "--inject-every", "20ms", "--inject-for", "1ms", "--rate", "5000"];
+    let args = [
+        "--inject",
+        causes,
+        "--inject-every",
+        "20ms",
+        "--inject-for",
+        "1ms",
+        "--rate",
+        "5000",
+    ];
     let target = testkit::on_last_cpu(|| Target::start("switches", &args));
     let dir = tempfile::tempdir().unwrap();
     let perf = perf(dir.path());
@@ -91,14 +116,20 @@ fn bounds_hold_for_ten_thousand_requests() {
     perf.end();
     let story = Story::end(target, captured);
     let mut script = testkit::command("perf");
-    let script = script.args(["script", "-i", "p.data", "--show-switch-events", "--ns"]).current_dir(dir.path());
+    let script = script
+        .args(["script", "-i", "p.data", "--show-switch-events", "--ns"])
+        .current_dir(dir.path());
     let off = OffCpu::read(&String::from_utf8_lossy(&script.output().unwrap().stdout));
     let (since, until) = off.span();
     let (mut requests, mut hit) = (0, 0);
     for request in story.requests() {
         let stages: Vec<Stage<'_>> = Stage::all(request).collect();
-        let is_known = |stage: &Stage<'_>| number(stage.value, "unknown_ns") == 0 && stage.value["tid"].is_u64();
-        let is_seen = stages.iter().all(|stage| stage.begin > since && stage.end < until);
+        let is_known = |stage: &Stage<'_>| {
+            number(stage.value, "unknown_ns") == 0 && stage.value["tid"].is_u64()
+        };
+        let is_seen = stages
+            .iter()
+            .all(|stage| stage.begin > since && stage.end < until);
         if !is_seen || !stages.iter().all(is_known) {
             continue;
         }
@@ -107,16 +138,27 @@ fn bounds_hold_for_ten_thousand_requests() {
             let (off_cpu, count) = off.within(number(stage.value, "tid"), stage.begin, stage.end);
             (truth, times) = (truth + off_cpu, times + count);
             let is_off = |share: &serde_json::Value| {
-                ["preempted", "woken", "blocked", "stopped"].iter().any(|it| share["activity"] == *it)
+                ["preempted", "woken", "blocked", "stopped"]
+                    .iter()
+                    .any(|it| share["activity"] == *it)
             };
             let blamed = stage.blamed(is_off);
             bounds = [bounds[0] + blamed[0], bounds[1] + blamed[1]];
         }
         let tolerance = 1_000 + SWITCH * times;
-        assert!(bounds[1] + tolerance >= truth, "off the CPU for {truth} ns, {times} times: {request}");
-        assert!(bounds[0] <= truth + tolerance, "off the CPU for {truth} ns, {times} times: {request}");
+        assert!(
+            bounds[1] + tolerance >= truth,
+            "off the CPU for {truth} ns, {times} times: {request}"
+        );
+        assert!(
+            bounds[0] <= truth + tolerance,
+            "off the CPU for {truth} ns, {times} times: {request}"
+        );
         requests += 1;
         hit += u64::from(times > 0);
     }
-    assert!(requests >= REQUESTS && hit >= REQUESTS / 50, "{requests} requests, {hit} of them off the CPU");
+    assert!(
+        requests >= REQUESTS && hit >= REQUESTS / 50,
+        "{requests} requests, {hit} of them off the CPU"
+    );
 }

@@ -21,7 +21,9 @@ pub(crate) fn object(tgid: u32) -> Result<Vec<u8>, Box<dyn Error>> {
     object.map(MapDef::new("stacks", MapKind::StackTrace, 4, 127 * 8, 16));
     object.map(MapDef::new("scratch", MapKind::PercpuArray, 4, 256, 1));
     object.map(MapDef::new("least", MapKind::LruHash, 4, 8, 64).with_flags(0));
-    object.constant("wanted", &tgid.to_le_bytes()).constant("magic", &MAGIC.to_le_bytes());
+    object
+        .constant("wanted", &tgid.to_le_bytes())
+        .constant("magic", &MAGIC.to_le_bytes());
     object.variable("step", &3_u64.to_le_bytes());
     object.zeroed("unused", 8).zeroed("rounds", 8);
     object.program("raw_tp/sys_enter", "on_enter", on_enter()?);
@@ -45,16 +47,34 @@ fn nothing() -> Result<Code, AsmError> {
 fn on_enter() -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     let (out, first) = (asm.label("out"), asm.label("first"));
-    asm.call(Helper::GET_CURRENT_PID_TGID).mov(R6, R0).rsh(R6, 32);
-    asm.load_data(R1, "wanted", 0).load(Size::W, R1, R1.at(0)).jump_if(R1, JumpOp::Ne, R6, out);
-    asm.comment("the count, by tgid").store(Size::W, R10.at(-4), R6);
-    asm.load_map(R1, "counts").mov(R2, R10).add(R2, -4).call(Helper::MAP_LOOKUP_ELEM);
+    asm.call(Helper::GET_CURRENT_PID_TGID)
+        .mov(R6, R0)
+        .rsh(R6, 32);
+    asm.load_data(R1, "wanted", 0)
+        .load(Size::W, R1, R1.at(0))
+        .jump_if(R1, JumpOp::Ne, R6, out);
+    asm.comment("the count, by tgid")
+        .store(Size::W, R10.at(-4), R6);
+    asm.load_map(R1, "counts")
+        .mov(R2, R10)
+        .add(R2, -4)
+        .call(Helper::MAP_LOOKUP_ELEM);
     asm.jump_if(R0, JumpOp::Eq, 0, first);
-    asm.mov(R1, 1).atomic(AtomicOp::Add, Width::W64, R0.at(0), R1).jump(out);
+    asm.mov(R1, 1)
+        .atomic(AtomicOp::Add, Width::W64, R0.at(0), R1)
+        .jump(out);
     asm.bind(first).store(Size::DW, R10.at(-16), 1);
-    asm.load_map(R1, "counts").mov(R2, R10).add(R2, -4).mov(R3, R10).add(R3, -16).mov(R4, 0);
+    asm.load_map(R1, "counts")
+        .mov(R2, R10)
+        .add(R2, -4)
+        .mov(R3, R10)
+        .add(R3, -16)
+        .mov(R4, 0);
     asm.call(Helper::MAP_UPDATE_ELEM);
-    asm.comment("the first call is reported").mov(R1, R6).mov(R2, 0).call_subprogram("send");
+    asm.comment("the first call is reported")
+        .mov(R1, R6)
+        .mov(R2, 0)
+        .call_subprogram("send");
     asm.bind(out).mov(R0, 0).exit();
     asm.finish()
 }
@@ -63,7 +83,8 @@ fn on_enter() -> Result<Code, AsmError> {
 fn on_call() -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     asm.mov(R6, R1).call(Helper::GET_ATTACH_COOKIE).mov(R1, R0);
-    asm.load(Size::DW, R2, R6.at(FIRST_ARGUMENT)).call_subprogram("send");
+    asm.load(Size::DW, R2, R6.at(FIRST_ARGUMENT))
+        .call_subprogram("send");
     asm.mov(R0, 0).exit();
     asm.finish()
 }
@@ -73,11 +94,20 @@ fn send() -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     let full = asm.label("full");
     asm.mov(R6, R1).mov(R7, R2);
-    asm.mov(R1, ROUNDS).load_function(R2, "each_round").mov(R3, 0).mov(R4, 0).call(Helper::LOOP);
-    asm.load_map(R1, "events").mov(R2, 24).mov(R3, 0).call(Helper::RINGBUF_RESERVE);
+    asm.mov(R1, ROUNDS)
+        .load_function(R2, "each_round")
+        .mov(R3, 0)
+        .mov(R4, 0)
+        .call(Helper::LOOP);
+    asm.load_map(R1, "events")
+        .mov(R2, 24)
+        .mov(R3, 0)
+        .call(Helper::RINGBUF_RESERVE);
     asm.jump_if(R0, JumpOp::Eq, 0, full);
     asm.load_data(R1, "magic", 0).load(Size::DW, R1, R1.at(0));
-    asm.store(Size::DW, R0.at(0), R1).store(Size::DW, R0.at(8), R6).store(Size::DW, R0.at(16), R7);
+    asm.store(Size::DW, R0.at(0), R1)
+        .store(Size::DW, R0.at(8), R6)
+        .store(Size::DW, R0.at(16), R7);
     asm.mov(R1, R0).mov(R2, 0).call(Helper::RINGBUF_SUBMIT);
     asm.bind(full).mov(R0, 0).exit();
     asm.finish()
@@ -86,7 +116,11 @@ fn send() -> Result<Code, AsmError> {
 /// Adds `step` to `rounds`, which is 8 bytes after `unused`.
 fn each_round() -> Result<Code, AsmError> {
     let mut asm = Asm::new();
-    asm.load_data(R1, "unused", 8).load_data(R2, "step", 0).load(Size::DW, R2, R2.at(0));
-    asm.atomic(AtomicOp::Add, Width::W64, R1.at(0), R2).mov(R0, 0).exit();
+    asm.load_data(R1, "unused", 8)
+        .load_data(R2, "step", 0)
+        .load(Size::DW, R2, R2.at(0));
+    asm.atomic(AtomicOp::Add, Width::W64, R1.at(0), R2)
+        .mov(R0, 0)
+        .exit();
     asm.finish()
 }

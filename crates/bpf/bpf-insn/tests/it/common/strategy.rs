@@ -43,25 +43,49 @@ fn callee() -> impl Strategy<Value = Callee> {
 
 fn arithmetic() -> impl Strategy<Value = Insn> {
     prop_oneof![
-        (select(AluOp::ALL), width(), reg(), src()).prop_map(|(op, width, dst, src)| Insn::Alu { op, width, dst, src }),
-        (width(), reg()).prop_map(|(width, dst)| Insn::Neg { width, dst }),
-        (select(Extend::ALL), reg(), reg()).prop_map(|(extend, dst, src)| Insn::MovSx { extend, dst, src }),
-        (select(ByteOrder::ALL), select(SwapBits::ALL), reg()).prop_map(|(order, bits, dst)| Insn::Swap {
-            order,
-            bits,
-            dst
+        (select(AluOp::ALL), width(), reg(), src()).prop_map(|(op, width, dst, src)| Insn::Alu {
+            op,
+            width,
+            dst,
+            src
         }),
+        (width(), reg()).prop_map(|(width, dst)| Insn::Neg { width, dst }),
+        (select(Extend::ALL), reg(), reg()).prop_map(|(extend, dst, src)| Insn::MovSx {
+            extend,
+            dst,
+            src
+        }),
+        (select(ByteOrder::ALL), select(SwapBits::ALL), reg())
+            .prop_map(|(order, bits, dst)| Insn::Swap { order, bits, dst }),
     ]
 }
 
 fn memory() -> impl Strategy<Value = Insn> {
     prop_oneof![
         (reg(), imm64()).prop_map(|(dst, imm)| Insn::LoadImm64 { dst, imm }),
-        (select(Size::ALL), reg(), addr()).prop_map(|(size, dst, addr)| Insn::Load { size, dst, addr }),
-        (select(SxSize::ALL), reg(), addr()).prop_map(|(size, dst, addr)| Insn::LoadSx { size, dst, addr }),
-        (select(Size::ALL), addr(), src()).prop_map(|(size, addr, src)| Insn::Store { size, addr, src }),
-        (select(AtomicOp::ALL), width(), addr(), reg())
-            .prop_map(|(op, width, addr, src)| { Insn::Atomic { op, width, addr, src } }),
+        (select(Size::ALL), reg(), addr()).prop_map(|(size, dst, addr)| Insn::Load {
+            size,
+            dst,
+            addr
+        }),
+        (select(SxSize::ALL), reg(), addr()).prop_map(|(size, dst, addr)| Insn::LoadSx {
+            size,
+            dst,
+            addr
+        }),
+        (select(Size::ALL), addr(), src()).prop_map(|(size, addr, src)| Insn::Store {
+            size,
+            addr,
+            src
+        }),
+        (select(AtomicOp::ALL), width(), addr(), reg()).prop_map(|(op, width, addr, src)| {
+            Insn::Atomic {
+                op,
+                width,
+                addr,
+                src,
+            }
+        }),
     ]
 }
 
@@ -69,8 +93,15 @@ fn control() -> impl Strategy<Value = Insn> {
     prop_oneof![
         any::<i16>().prop_map(|off| Insn::Jump { off }),
         any::<i32>().prop_map(|off| Insn::JumpLong { off }),
-        (select(JumpOp::ALL), width(), reg(), src(), any::<i16>())
-            .prop_map(|(op, width, dst, src, off)| Insn::JumpIf { op, width, dst, src, off }),
+        (select(JumpOp::ALL), width(), reg(), src(), any::<i16>()).prop_map(
+            |(op, width, dst, src, off)| Insn::JumpIf {
+                op,
+                width,
+                dst,
+                src,
+                off
+            }
+        ),
         callee().prop_map(Insn::Call),
         Just(Insn::Exit),
     ]

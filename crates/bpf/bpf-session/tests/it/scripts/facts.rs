@@ -26,7 +26,9 @@ pub(crate) fn live() -> FakeTarget {
             allocation: features.allocation,
             sleepable: can_wait(),
         },
-        btf: BTF.get_or_init(|| std::fs::read("/sys/kernel/btf/vmlinux").ok()).as_deref(),
+        btf: BTF
+            .get_or_init(|| std::fs::read("/sys/kernel/btf/vmlinux").ok())
+            .as_deref(),
         raw_tracepoints: Names::Any,
         kernel_functions: Names::Any,
         cgroup: Some(1),

@@ -22,7 +22,11 @@ fn printed(source: &str) -> Option<Vec<String>> {
         loaded => loaded.unwrap_or_else(|error| panic!("{source}\n{error}")),
     };
     let reader = RingReader::start(&session, RING, |bytes| Some(bytes.to_vec())).unwrap();
-    for probe in script.probes.iter().filter(|probe| probe.attach == Attach::Iterator) {
+    for probe in script
+        .probes
+        .iter()
+        .filter(|probe| probe.attach == Attach::Iterator)
+    {
         session.iterate(probe.program, &probe.name).unwrap();
     }
     let mut events = Vec::new();
@@ -41,19 +45,25 @@ impl Drop for Gone<'_> {
 
 #[test]
 fn files_of_this_process_by_their_whole_names() {
-    let place =
-        std::env::temp_dir().canonicalize().unwrap().join(format!("{}: a file of this test", std::process::id()));
+    let place = std::env::temp_dir()
+        .canonicalize()
+        .unwrap()
+        .join(format!("{}: a file of this test", std::process::id()));
     let _open = std::fs::File::create(&place).unwrap();
     // Its name is the same as long as it is there.
     let _gone = Gone(&place);
     let own = "iter:task_file /ctx.task.tgid == curtask.tgid/";
     let text = place.to_str().unwrap();
-    let Some(names) = printed(&format!("{own} {{ print(path(ctx.file.f_path)); }}")) else { return };
+    let Some(names) = printed(&format!("{own} {{ print(path(ctx.file.f_path)); }}")) else {
+        return;
+    };
     assert!(names.iter().any(|name| name == text), "{text}: {names:?}");
     // Of a longer name the end is kept. A length counts the terminating NUL, as for str().
     let ends = printed(&format!("{own} {{ print(path(ctx.file.f_path, 10)); }}")).unwrap();
     assert!(ends.iter().any(|name| name == "this test"), "{ends:?}");
-    let programs = printed("iter:task /ctx.task.pid == curtask.pid/ { print(path(curtask.mm.exe_file.f_path)); }");
+    let programs = printed(
+        "iter:task /ctx.task.pid == curtask.pid/ { print(path(curtask.mm.exe_file.f_path)); }",
+    );
     let own = std::env::current_exe().unwrap().canonicalize().unwrap();
     // The same from the object, and in loops.
     let source = "iter:task /ctx.task.pid == curtask.pid/ \
@@ -66,15 +76,26 @@ fn files_of_this_process_by_their_whole_names() {
 
 #[test]
 fn the_end_of_an_iteration_is_no_object() {
-    let Some(tasks) = printed("iter:task { print((ctx.task.pid, ctx.task.comm)); }") else { return };
+    let Some(tasks) = printed("iter:task { print((ctx.task.pid, ctx.task.comm)); }") else {
+        return;
+    };
     assert!(tasks.len() > 1, "{tasks:?}");
-    assert!(!tasks.iter().any(|task| task.starts_with("(0, ")), "{tasks:?}");
+    assert!(
+        !tasks.iter().any(|task| task.starts_with("(0, ")),
+        "{tasks:?}"
+    );
     // Linux has it since 5.12.
-    if compile("iter:task_vma {}", &live()).is_err_and(|wrong| wrong.contains("no iterator task_vma")) {
+    if compile("iter:task_vma {}", &live())
+        .is_err_and(|wrong| wrong.contains("no iterator task_vma"))
+    {
         return;
     }
-    let maps = printed("iter:task_vma /ctx.task.tgid == curtask.tgid/ { print(ctx.vma.vm_end > ctx.vma.vm_start); }");
-    assert!(maps.is_none_or(|maps| !maps.is_empty() && maps.iter().all(|is_range| is_range == "true")));
+    let maps = printed(
+        "iter:task_vma /ctx.task.tgid == curtask.tgid/ { print(ctx.vma.vm_end > ctx.vma.vm_start); }",
+    );
+    assert!(
+        maps.is_none_or(|maps| !maps.is_empty() && maps.iter().all(|is_range| is_range == "true"))
+    );
 }
 
 #[test]
@@ -83,8 +104,13 @@ fn what_an_iterator_or_path_can_not_do_is_reported() {
     assert!(wrong("iter:task:list {}").contains("can't be pinned"));
     assert!(wrong("iter:no_such {}").contains("no iterator no_such"));
     assert!(wrong("kprobe:f { path(arg0); }").contains("can't be used in a kprobe probe"));
-    assert!(wrong("iter:task_file { $f = ctx.file; path($f.f_path); }").contains("that the kernel itself has given"));
-    assert!(wrong("iter:task_file { path(ctx.file); }").contains("a struct path or a pointer to one"));
+    assert!(
+        wrong("iter:task_file { $f = ctx.file; path($f.f_path); }")
+            .contains("that the kernel itself has given")
+    );
+    assert!(
+        wrong("iter:task_file { path(ctx.file); }").contains("a struct path or a pointer to one")
+    );
     assert!(wrong("iter:task_file { path(ctx.file.f_path, ctx.fd); }").contains("literal length"));
 }
 
@@ -95,8 +121,20 @@ fn functions_in_which_the_kernel_allows_no_path_are_reported() {
         println!("REFUSED: this kernel has no fentry");
         return;
     }
-    let script = compile("fentry:vfs_read { print(path(args.file.f_path)); }", &live()).unwrap();
-    let refused = Session::load(&script.module, Features::detect().unwrap()).err().unwrap();
-    assert!(matches!(&refused, SessionError::NotInThis { place, .. } if place == "vfs_read"), "{refused}");
-    assert!(refused.is_unsupported() && refused.to_string().contains("filp_close"), "{refused}");
+    let script = compile(
+        "fentry:vfs_read { print(path(args.file.f_path)); }",
+        &live(),
+    )
+    .unwrap();
+    let refused = Session::load(&script.module, Features::detect().unwrap())
+        .err()
+        .unwrap();
+    assert!(
+        matches!(&refused, SessionError::NotInThis { place, .. } if place == "vfs_read"),
+        "{refused}"
+    );
+    assert!(
+        refused.is_unsupported() && refused.to_string().contains("filp_close"),
+        "{refused}"
+    );
 }

@@ -53,18 +53,26 @@ pub(crate) fn try_run(source: &str, facts: &FakeTarget) -> Result<Option<Outcome
     }
     let mut events = Vec::new();
     reader.finish(|batch| events.extend(batch.iter().map(|bytes| decode::event(&script, bytes))));
-    let maps = script.maps.iter().map(|map| (map.name.clone(), entries(&session, map))).collect();
+    let maps = script
+        .maps
+        .iter()
+        .map(|map| (map.name.clone(), entries(&session, map)))
+        .collect();
     Ok(Some(Outcome { events, maps }))
 }
 
 /// Returns a map's entries, each `[key]: value`, sorted.
 fn entries(session: &Session, map: &ScriptMap) -> Vec<String> {
     let kernel = session.map(&map.bpf_name).unwrap();
-    let key_table = map.key_table.as_ref().map(|it| (session.map(&it.bpf_name).unwrap(), it.value_offset as usize));
+    let key_table = map
+        .key_table
+        .as_ref()
+        .map(|it| (session.map(&it.bpf_name).unwrap(), it.value_offset as usize));
     let mut entries = Vec::new();
     for key in key_table.map_or(kernel, |(table, _)| table).keys().unwrap() {
         let bytes = kernel.lookup(&key).unwrap().unwrap_or_default();
-        let shared = key_table.map(|(table, offset)| table.lookup(&key).unwrap().unwrap()[offset..].to_vec());
+        let shared = key_table
+            .map(|(table, offset)| table.lookup(&key).unwrap().unwrap()[offset..].to_vec());
         let mut cpus: Vec<&[u8]> = match kernel.cpu_stride() {
             Some(stride) => bytes.chunks(stride).collect(),
             None => vec![&bytes],
@@ -94,7 +102,11 @@ pub(crate) fn prints(source: &str, expected: &[&str]) {
 pub(crate) fn holds(source: &str, name: &str, expected: &[&str]) {
     if let Some(_alone) = allowed() {
         let Some(outcome) = run(source) else { return };
-        let map = outcome.maps.iter().find(|(known, _)| known == name).unwrap();
+        let map = outcome
+            .maps
+            .iter()
+            .find(|(known, _)| known == name)
+            .unwrap();
         assert_eq!(map.1, expected, "{source}");
     }
 }
@@ -103,5 +115,8 @@ pub(crate) fn holds(source: &str, name: &str, expected: &[&str]) {
 /// [`memory`]).
 #[test]
 fn structs_of_this_kernel() {
-    prints("begin { $t = (struct task_struct *)curtask; print($t.se.on_rq); }", &["1"]);
+    prints(
+        "begin { $t = (struct task_struct *)curtask; print($t.se.on_rq); }",
+        &["1"],
+    );
 }

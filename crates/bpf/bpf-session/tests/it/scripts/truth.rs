@@ -15,7 +15,10 @@ const VARIABLE: &str = "DPTRACE_TEST_TRUTHS";
 /// Runs programs and compares their output, line by line.
 fn compare(kind: Kind) {
     let Some(_alone) = allowed() else { return };
-    let count = std::env::var(VARIABLE).ok().and_then(|text| text.parse().ok()).unwrap_or(PROGRAMS);
+    let count = std::env::var(VARIABLE)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(PROGRAMS);
     let (mut wrong, mut lines, mut ran, mut too_much) = (Vec::new(), 0, 0, 0);
     for seed in 1..=count {
         let truth = Truth::new(kind, seed);
@@ -32,9 +35,17 @@ fn compare(kind: Kind) {
         lines += truth.lines.len();
         wrong.extend(truth.difference(&outcome.events));
     }
-    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong[..wrong.len().min(8)].join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {count}:\n{}",
+        wrong.len(),
+        wrong[..wrong.len().min(8)].join("\n")
+    );
     // Older kernels follow fewer ways: 2 of the first 15 expressions are too much for Linux 6.1.
-    assert!(too_much * 5 < count, "{too_much} of {count} are too much for the verifier");
+    assert!(
+        too_much * 5 < count,
+        "{too_much} of {count} are too much for the verifier"
+    );
     assert!(lines >= ran, "{ran} programs printed only {lines} lines");
 }
 

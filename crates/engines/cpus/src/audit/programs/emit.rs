@@ -8,7 +8,9 @@ use bpf_insn::{Asm, Helper, JumpOp, Label};
 use bpf_program::Emit as _;
 
 use super::Setting;
-use crate::audit::layout::{Episode, LEVELS, Level, Queued, Running, STATES, Sender, Tally, Waiting, kind};
+use crate::audit::layout::{
+    Episode, LEVELS, Level, Queued, Running, STATES, Sender, Tally, Waiting, kind,
+};
 
 /// Stack of all programs. All use the last slots, some the first ones.
 #[repr(C)]
@@ -76,7 +78,10 @@ pub(super) const LEVEL_SHIFT: u32 = size_of::<Level>().trailing_zeros();
 
 /// Sets r7 to the state of the CPU whose number is in its slot; goes to `out` unless it is audited.
 pub(super) fn state_of(asm: &mut Asm, out: Label) {
-    asm.lookup_or(STATES, slot!(cpu), out).mov(R7, R0).get(R1, state!(on)).jump_if(R1, JumpOp::Eq, 0, out);
+    asm.lookup_or(STATES, slot!(cpu), out)
+        .mov(R7, R0)
+        .get(R1, state!(on))
+        .jump_if(R1, JumpOp::Eq, 0, out);
 }
 
 /// Sets r6 to the context, r7 to the state of this CPU and r8 to the current time, and accounts;
@@ -89,13 +94,20 @@ pub(super) fn begin_accounted(asm: &mut Asm, setting: &Setting, out: Label) {
 
 /// Sets r6 to the context and r7 to the state of this CPU; goes to `out` unless it is audited.
 pub(super) fn begin(asm: &mut Asm, out: Label) {
-    asm.mov(R6, R1).call(Helper::GET_SMP_PROCESSOR_ID).put(slot!(cpu), R0);
+    asm.mov(R6, R1)
+        .call(Helper::GET_SMP_PROCESSOR_ID)
+        .put(slot!(cpu), R0);
     state_of(asm, out);
 }
 
 /// Sets r9 to the current level of the CPU, and r1 to its number.
 pub(super) fn top(asm: &mut Asm) {
-    asm.get(R1, state!(depth)).and(R1, LEVEL_MASK).mov(R2, R1).lsh(R2, LEVEL_SHIFT).mov(R9, R7).add(R9, R2);
+    asm.get(R1, state!(depth))
+        .and(R1, LEVEL_MASK)
+        .mov(R2, R1)
+        .lsh(R2, LEVEL_SHIFT)
+        .mov(R9, R7)
+        .add(R9, R2);
 }
 
 /// Adds the time from the mark until now to the current level, and leaves that in r9:
@@ -108,9 +120,16 @@ pub(super) fn top(asm: &mut Asm) {
 pub(super) fn account(asm: &mut Asm, setting: &Setting) {
     let done = asm.label("accounted");
     top(asm);
-    asm.comment("time since the mark").mov(R1, R8).exchange(R1, state!(mark), setting.exchange);
-    asm.if_(R1, JumpOp::Gt, R8, |asm| _ = asm.put(state!(mark), R1).jump(done));
-    asm.mov(R2, R8).sub(R2, R1).increase(level!(own), R1, R2).bind(done);
+    asm.comment("time since the mark")
+        .mov(R1, R8)
+        .exchange(R1, state!(mark), setting.exchange);
+    asm.if_(R1, JumpOp::Gt, R8, |asm| {
+        _ = asm.put(state!(mark), R1).jump(done);
+    });
+    asm.mov(R2, R8)
+        .sub(R2, R1)
+        .increase(level!(own), R1, R2)
+        .bind(done);
 }
 
 /// Goes a level up, for what begins now; r9 is the new level, in which `own` is 0, as in all unused
@@ -123,28 +142,54 @@ pub(super) fn account(asm: &mut Asm, setting: &Setting) {
 /// levels[depth] = (kind, id, began: now)
 /// ```
 pub(super) fn push(asm: &mut Asm, kind: u32, out: Label, id: impl FnOnce(&mut Asm)) {
-    asm.comment("a level up").get(R1, state!(depth)).if_(R1, JumpOp::Ge, LEVEL_MASK, |asm| {
-        asm.add_atomic(state!(too_deep), R1, 1).jump(out);
-    });
-    asm.add(R1, 1).put(state!(depth), R1).lsh(R1, LEVEL_SHIFT).mov(R9, R7).add(R9, R1);
+    asm.comment("a level up")
+        .get(R1, state!(depth))
+        .if_(R1, JumpOp::Ge, LEVEL_MASK, |asm| {
+            asm.add_atomic(state!(too_deep), R1, 1).jump(out);
+        });
+    asm.add(R1, 1)
+        .put(state!(depth), R1)
+        .lsh(R1, LEVEL_SHIFT)
+        .mov(R9, R7)
+        .add(R9, R1);
     id(asm);
-    asm.put(level!(id), R1).put(level!(kind), kind).put(level!(by_kind), 0).put(level!(by), 0).put(level!(began), R8);
-    asm.put(level!(tgid), 0).put(level!(detail), 0).clear(level!(name));
+    asm.put(level!(id), R1)
+        .put(level!(kind), kind)
+        .put(level!(by_kind), 0)
+        .put(level!(by), 0)
+        .put(level!(began), R8);
+    asm.put(level!(tgid), 0)
+        .put(level!(detail), 0)
+        .clear(level!(name));
 }
 
 /// Copies the level r9 to the episode; its time is 0 then.
 pub(super) fn take_level(asm: &mut Asm, setting: &Setting) {
-    asm.comment("the level that ends").copy(slot!(cpu), episode!(key.cpu)).put(episode!(key.unused), 0);
-    asm.copy(level!(kind), episode!(key.kind)).copy(level!(id), episode!(key.id)).copy(level!(by), episode!(key.by));
-    asm.copy(level!(by_kind), episode!(key.by_kind)).copy(level!(began), episode!(began));
-    asm.copy(level!(tgid), episode!(tgid)).copy(level!(detail), episode!(detail)).copy(level!(name), episode!(name));
-    asm.mov(R1, 0).exchange(R1, level!(own), setting.exchange).put(episode!(own), R1);
+    asm.comment("the level that ends")
+        .copy(slot!(cpu), episode!(key.cpu))
+        .put(episode!(key.unused), 0);
+    asm.copy(level!(kind), episode!(key.kind))
+        .copy(level!(id), episode!(key.id))
+        .copy(level!(by), episode!(key.by));
+    asm.copy(level!(by_kind), episode!(key.by_kind))
+        .copy(level!(began), episode!(began));
+    asm.copy(level!(tgid), episode!(tgid))
+        .copy(level!(detail), episode!(detail))
+        .copy(level!(name), episode!(name));
+    asm.mov(R1, 0)
+        .exchange(R1, level!(own), setting.exchange)
+        .put(episode!(own), R1);
 }
 
 /// Begins the episode of a wait for the CPU whose number is in its slot, without a cause. The
 /// caller fills in `id`, `own`, `began` and the name.
 pub(super) fn waited(asm: &mut Asm, kind: u32) {
-    asm.copy(slot!(cpu), episode!(key.cpu)).put(episode!(key.kind), kind | kind::WAITED).put(episode!(key.by), 0);
-    asm.put(episode!(key.by_kind), 0).put(episode!(key.unused), 0).put(episode!(tgid), 0).put(episode!(detail), 0);
+    asm.copy(slot!(cpu), episode!(key.cpu))
+        .put(episode!(key.kind), kind | kind::WAITED)
+        .put(episode!(key.by), 0);
+    asm.put(episode!(key.by_kind), 0)
+        .put(episode!(key.unused), 0)
+        .put(episode!(tgid), 0)
+        .put(episode!(detail), 0);
     asm.clear(episode!(name));
 }

@@ -35,7 +35,11 @@ pub(super) enum Id {
 /// Field of a [`Raised`] in the CPU's state. r2 is the state, moved by whole ones of them.
 macro_rules! raised {
     ($field:ident) => {
-        field!(field!(R2, crate::audit::layout::State, raised).element(0), Raised, $field)
+        field!(
+            field!(R2, crate::audit::layout::State, raised).element(0),
+            Raised,
+            $field
+        )
     };
 }
 
@@ -50,7 +54,9 @@ pub(super) fn entry(setting: &Setting, kind: u32, id: Id) -> Result<Code, AsmErr
         emit::push(asm, kind, out, |asm| number(asm, id));
         match id {
             Id::Device => {
-                asm.comment("its name").get(R3, argument(R6, 1)).get(R3, setting.members.action_name.of(R3));
+                asm.comment("its name")
+                    .get(R3, argument(R6, 1))
+                    .get(R3, setting.members.action_name.of(R3));
                 read_name(asm);
             }
             Id::Reason => {
@@ -60,8 +66,11 @@ pub(super) fn entry(setting: &Setting, kind: u32, id: Id) -> Result<Code, AsmErr
             Id::Vector => raised(asm, setting, out),
             Id::Function => sender(asm, out),
             Id::Reschedule => {
-                asm.get(R1, state!(waker.tid)).jump_if(R1, JumpOp::Eq, 0, out).put(level!(by), R1);
-                asm.put(level!(by_kind), kind::THREAD).copy(state!(waker.name), level!(name));
+                asm.get(R1, state!(waker.tid))
+                    .jump_if(R1, JumpOp::Eq, 0, out)
+                    .put(level!(by), R1);
+                asm.put(level!(by_kind), kind::THREAD)
+                    .copy(state!(waker.name), level!(name));
                 asm.put(state!(waker.tid), 0);
             }
             Id::None | Id::TimerFunction(_) => {}
@@ -82,20 +91,27 @@ fn number(asm: &mut Asm, id: Id) {
 
 /// Copies the text at r3 to the level's name.
 fn read_name(asm: &mut Asm) {
-    asm.address(R1, level!(name)).mov(R2, bytes_of!(Comm)).call(Helper::PROBE_READ_KERNEL_STR);
+    asm.address(R1, level!(name))
+        .mov(R2, bytes_of!(Comm))
+        .call(Helper::PROBE_READ_KERNEL_STR);
 }
 
 /// Sets r2 to the state, moved to the [`Raised`] of the event's soft interrupt. r1 is lost.
 fn vector(asm: &mut Asm) {
-    asm.get(R1, argument(R6, 0)).and(R1, VECTORS as u32 - 1).lsh(R1, size_of::<Raised>().trailing_zeros());
+    asm.get(R1, argument(R6, 0))
+        .and(R1, VECTORS as u32 - 1)
+        .lsh(R1, size_of::<Raised>().trailing_zeros());
     asm.mov(R2, R7).add(R2, R1);
 }
 
 /// Records the cause of a soft interrupt, which raised it, and its wait from then until now.
 fn raised(asm: &mut Asm, setting: &Setting, out: Label) {
     vector(asm);
-    asm.get(R3, raised!(at)).jump_if(R3, JumpOp::Eq, 0, out).copy(raised!(by), level!(by));
-    asm.copy(raised!(by_kind), level!(by_kind)).copy(raised!(name), level!(name));
+    asm.get(R3, raised!(at))
+        .jump_if(R3, JumpOp::Eq, 0, out)
+        .copy(raised!(by), level!(by));
+    asm.copy(raised!(by_kind), level!(by_kind))
+        .copy(raised!(name), level!(name));
     asm.put(raised!(at), 0).put(slot!(address), R3);
     asm.comment("it waited").copy(level!(id), episode!(key.id));
     emit::waited(asm, kind::SOFT);
@@ -105,9 +121,13 @@ fn raised(asm: &mut Asm, setting: &Setting, out: Label) {
 
 /// Records the cause of a function that another CPU called: the thread that asked for it.
 fn sender(asm: &mut Asm, out: Label) {
-    asm.get(R1, argument(R6, 1)).put(slot!(address), R1).lookup_or(SENDERS, slot!(address), out);
-    asm.copy(field!(R0, Sender, tid), level!(by)).put(level!(by_kind), kind::THREAD);
-    asm.copy(field!(R0, Sender, name), level!(name)).delete(SENDERS, slot!(address));
+    asm.get(R1, argument(R6, 1))
+        .put(slot!(address), R1)
+        .lookup_or(SENDERS, slot!(address), out);
+    asm.copy(field!(R0, Sender, tid), level!(by))
+        .put(level!(by_kind), kind::THREAD);
+    asm.copy(field!(R0, Sender, name), level!(name))
+        .delete(SENDERS, slot!(address));
 }
 
 /// Makes the program of an interrupt's end:
@@ -121,7 +141,8 @@ pub(super) fn exit(setting: &Setting, kind: u32) -> Result<Code, AsmError> {
     program(|asm, out| {
         let unpaired = asm.label("unpaired");
         emit::begin_accounted(asm, setting, out);
-        asm.get(R1, level!(kind)).jump_if(R1, JumpOp::Ne, kind, unpaired);
+        asm.get(R1, level!(kind))
+            .jump_if(R1, JumpOp::Ne, kind, unpaired);
         pop(asm, setting, out);
         asm.ret().bind(unpaired).add_atomic(state!(unpaired), R1, 1);
     })
@@ -146,14 +167,21 @@ pub(super) fn raise(_: &Setting) -> Result<Code, AsmError> {
         asm.now(R8);
         emit::top(asm);
         vector(asm);
-        asm.get(R1, raised!(at)).jump_if(R1, JumpOp::Ne, 0, out).copy(level!(id), raised!(by));
-        asm.copy(level!(kind), raised!(by_kind)).copy(level!(name), raised!(name)).put(raised!(at), R8);
+        asm.get(R1, raised!(at))
+            .jump_if(R1, JumpOp::Ne, 0, out)
+            .copy(level!(id), raised!(by));
+        asm.copy(level!(kind), raised!(by_kind))
+            .copy(level!(name), raised!(name))
+            .put(raised!(at), R8);
     })
 }
 
 /// Puts the current thread into the slot `sender`.
 fn current(asm: &mut Asm) {
-    asm.call(Helper::GET_CURRENT_PID_TGID).low_half(R0).put(slot!(sender.tid), R0).current_name(slot!(sender.name));
+    asm.call(Helper::GET_CURRENT_PID_TGID)
+        .low_half(R0)
+        .put(slot!(sender.tid), R0)
+        .current_name(slot!(sender.name));
 }
 
 /// Makes the program of `csd_queue_cpu(cpu, call site, function, csd)`, without types: if that CPU
@@ -172,11 +200,14 @@ pub(super) fn queue_call(_: &Setting) -> Result<Code, AsmError> {
 /// scheduler (`smp_send_reschedule`). If that CPU is audited, its waker is the current thread.
 pub(super) fn send_ipi(_: &Setting) -> Result<Code, AsmError> {
     program(|asm, out| {
-        asm.mov(R6, R1).get(R1, argument(R6, 2)).jump_if(R1, JumpOp::Ne, 0, out);
+        asm.mov(R6, R1)
+            .get(R1, argument(R6, 2))
+            .jump_if(R1, JumpOp::Ne, 0, out);
         asm.get(R1, argument(R6, 0)).put(slot!(cpu), R1);
         emit::state_of(asm, out);
         current(asm);
-        asm.copy(slot!(sender.name), state!(waker.name)).copy(slot!(sender.tid), state!(waker.tid));
+        asm.copy(slot!(sender.name), state!(waker.name))
+            .copy(slot!(sender.tid), state!(waker.tid));
     })
 }
 
@@ -191,10 +222,17 @@ pub(super) fn nmi(_: &Setting) -> Result<Code, AsmError> {
     let longest = field!(total, Total, longest);
     program(|asm, out| {
         emit::begin(asm, out);
-        asm.get(R8, argument(R6, 1)).atomic(AtomicOp::Add, Width::W64, state!(mark).addr(), R8);
-        asm.atomic(AtomicOp::Add, Width::W64, field!(total, Total, total).addr(), R8);
+        asm.get(R8, argument(R6, 1))
+            .atomic(AtomicOp::Add, Width::W64, state!(mark).addr(), R8);
+        asm.atomic(
+            AtomicOp::Add,
+            Width::W64,
+            field!(total, Total, total).addr(),
+            R8,
+        );
         asm.add_atomic(field!(total, Total, count), R1, 1);
-        asm.get(R1, longest).if_(R1, JumpOp::Lt, R8, |asm| _ = asm.put(longest, R8));
+        asm.get(R1, longest)
+            .if_(R1, JumpOp::Lt, R8, |asm| _ = asm.put(longest, R8));
     })
 }
 
@@ -206,12 +244,26 @@ pub(super) fn nmi(_: &Setting) -> Result<Code, AsmError> {
 /// ```
 pub(super) fn start(_: &Setting) -> Result<Code, AsmError> {
     program(|asm, out| {
-        asm.call(Helper::GET_SMP_PROCESSOR_ID).put(slot!(cpu), R0).lookup_or(STATES, slot!(cpu), out).mov(R7, R0);
+        asm.call(Helper::GET_SMP_PROCESSOR_ID)
+            .put(slot!(cpu), R0)
+            .lookup_or(STATES, slot!(cpu), out)
+            .mov(R7, R0);
         asm.get(R1, state!(start)).jump_if(R1, JumpOp::Ne, 0, out);
         // Level 0 is at the start of the levels.
-        asm.mov(R9, R7).put(level!(kind), kind::THREAD).call(Helper::GET_CURRENT_PID_TGID).mov(R1, R0).rsh(R1, 32);
-        asm.put(level!(tgid), R1).low_half(R0).put(level!(id), R0).current_name(level!(name));
-        asm.now(R8).put(level!(began), R8).put(state!(start), R8).put(state!(mark), R8).put(state!(on), 1);
+        asm.mov(R9, R7)
+            .put(level!(kind), kind::THREAD)
+            .call(Helper::GET_CURRENT_PID_TGID)
+            .mov(R1, R0)
+            .rsh(R1, 32);
+        asm.put(level!(tgid), R1)
+            .low_half(R0)
+            .put(level!(id), R0)
+            .current_name(level!(name));
+        asm.now(R8)
+            .put(level!(began), R8)
+            .put(state!(start), R8)
+            .put(state!(mark), R8)
+            .put(state!(on), 1);
     })
 }
 
@@ -233,6 +285,11 @@ pub(super) fn stop(setting: &Setting) -> Result<Code, AsmError> {
         }
         asm.now(R8);
         emit::account(asm, setting);
-        asm.jump(off).bind(ours).get(R8, state!(mark)).bind(off).put(state!(stop), R8).put(state!(on), 0);
+        asm.jump(off)
+            .bind(ours)
+            .get(R8, state!(mark))
+            .bind(off)
+            .put(state!(stop), R8)
+            .put(state!(on), 0);
     })
 }

@@ -49,32 +49,62 @@ const NEEDED: &str = "sched_switch";
 /// Hooks to attach. Ends come before begins, so that no level is entered whose end is not seen.
 const HOOKS: [Hook<Setting>; 33] = [
     Hook::typed("softirq_exit", |setting| exit(setting, kind::SOFT)),
-    Hook::typed("softirq_entry", |setting| entry(setting, kind::SOFT, Id::Vector)),
+    Hook::typed("softirq_entry", |setting| {
+        entry(setting, kind::SOFT, Id::Vector)
+    }),
     Hook::typed("softirq_raise", interrupts::raise),
     Hook::typed("irq_handler_exit", |setting| exit(setting, kind::HARD)),
-    Hook::typed("irq_handler_entry", |setting| entry(setting, kind::HARD, Id::Device)),
-    Hook::typed("local_timer_exit", |setting| exit(setting, kind::TIMER_INTERRUPT)),
-    Hook::typed("local_timer_entry", |setting| entry(setting, kind::TIMER_INTERRUPT, Id::None)),
+    Hook::typed("irq_handler_entry", |setting| {
+        entry(setting, kind::HARD, Id::Device)
+    }),
+    Hook::typed("local_timer_exit", |setting| {
+        exit(setting, kind::TIMER_INTERRUPT)
+    }),
+    Hook::typed("local_timer_entry", |setting| {
+        entry(setting, kind::TIMER_INTERRUPT, Id::None)
+    }),
     Hook::typed("call_function_exit", |setting| exit(setting, kind::CALLS)),
-    Hook::typed("call_function_entry", |setting| entry(setting, kind::CALLS, Id::None)),
-    Hook::typed("call_function_single_exit", |setting| exit(setting, kind::CALL)),
-    Hook::typed("call_function_single_entry", |setting| entry(setting, kind::CALL, Id::None)),
+    Hook::typed("call_function_entry", |setting| {
+        entry(setting, kind::CALLS, Id::None)
+    }),
+    Hook::typed("call_function_single_exit", |setting| {
+        exit(setting, kind::CALL)
+    }),
+    Hook::typed("call_function_single_entry", |setting| {
+        entry(setting, kind::CALL, Id::None)
+    }),
     Hook::typed("reschedule_exit", |setting| exit(setting, kind::RESCHEDULE)),
-    Hook::typed("reschedule_entry", |setting| entry(setting, kind::RESCHEDULE, Id::Reschedule)),
+    Hook::typed("reschedule_entry", |setting| {
+        entry(setting, kind::RESCHEDULE, Id::Reschedule)
+    }),
     Hook::typed("irq_work_exit", |setting| exit(setting, kind::IRQ_WORK)),
-    Hook::typed("irq_work_entry", |setting| entry(setting, kind::IRQ_WORK, Id::None)),
-    Hook::typed("hrtimer_expire_exit", |setting| exit(setting, kind::HRTIMER)),
+    Hook::typed("irq_work_entry", |setting| {
+        entry(setting, kind::IRQ_WORK, Id::None)
+    }),
+    Hook::typed("hrtimer_expire_exit", |setting| {
+        exit(setting, kind::HRTIMER)
+    }),
     Hook::typed("hrtimer_expire_entry", |setting| {
-        entry(setting, kind::HRTIMER, Id::TimerFunction(setting.members.hrtimer_function))
+        entry(
+            setting,
+            kind::HRTIMER,
+            Id::TimerFunction(setting.members.hrtimer_function),
+        )
     }),
     Hook::typed("timer_expire_exit", |setting| exit(setting, kind::TIMER)),
     Hook::typed("timer_expire_entry", |setting| {
-        entry(setting, kind::TIMER, Id::TimerFunction(setting.members.timer_function))
+        entry(
+            setting,
+            kind::TIMER,
+            Id::TimerFunction(setting.members.timer_function),
+        )
     }),
     Hook::typed("ipi_exit", |setting| exit(setting, kind::IPI)),
     Hook::typed("ipi_entry", |setting| entry(setting, kind::IPI, Id::Reason)),
     Hook::raw("csd_function_exit", |setting| exit(setting, kind::FUNCTION)),
-    Hook::raw("csd_function_entry", |setting| entry(setting, kind::FUNCTION, Id::Function)),
+    Hook::raw("csd_function_entry", |setting| {
+        entry(setting, kind::FUNCTION, Id::Function)
+    }),
     Hook::raw("csd_queue_cpu", interrupts::queue_call),
     Hook::typed("ipi_send_cpu", interrupts::send_ipi),
     Hook::typed("nmi_handler", interrupts::nmi),
@@ -94,8 +124,14 @@ pub(crate) const MISSED: [(&str, &str); 3] = [
         "csd_function_entry",
         "which functions other CPUs call with their interrupts, and who asked for them: Linux 6.5 and later",
     ),
-    ("ipi_send_cpu", "who sends interrupts for the scheduler: Linux 6.4 and later"),
-    ("workqueue_queue_work", "which work functions kworkers run, and who queued them"),
+    (
+        "ipi_send_cpu",
+        "who sends interrupts for the scheduler: Linux 6.4 and later",
+    ),
+    (
+        "workqueue_queue_work",
+        "which work functions kworkers run, and who queued them",
+    ),
 ];
 
 /// Returns the tracepoints to which programs are attached.
@@ -118,11 +154,20 @@ pub(crate) fn module(
     each: Option<u64>,
     (cpus, ring_bytes): (u32, u32),
 ) -> Result<Module, SchedError> {
-    let setting = Setting { task: facts.programs.task, members: facts.members, exchange, each };
+    let setting = Setting {
+        task: facts.programs.task,
+        members: facts.members,
+        exchange,
+        each,
+    };
     let mut programs = hooks::programs(&HOOKS, &[NEEDED], &setting, &facts.programs.tracepoints)?;
     let unattached = |name, code| ProgramDef::new(name, ProgramKind::RawTracepoint, code);
     programs.push(unattached(START, interrupts::start(&setting)?));
     programs.push(unattached(STOP, interrupts::stop(&setting)?));
     programs.push(unattached(TURN, turn::turn(&setting)?));
-    Ok(Module { maps: layout::maps(cpus, ring_bytes), programs, ..Module::default() })
+    Ok(Module {
+        maps: layout::maps(cpus, ring_bytes),
+        programs,
+        ..Module::default()
+    })
 }

@@ -16,7 +16,12 @@ const WORKER: i32 = 0x20;
 /// `-EEXIST`, as a program gets it.
 const EXISTS: i32 = -17;
 const READY: u32 = 0;
-const REASONS: Reasons = Reasons { ready: READY, blocked: 1, stopped: 1, dead: 1 };
+const REASONS: Reasons = Reasons {
+    ready: READY,
+    blocked: 1,
+    stopped: 1,
+    dead: 1,
+};
 
 /// Makes the program of a switch:
 ///
@@ -35,12 +40,18 @@ pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
         end_levels(asm, setting);
         asm.comment("does prev wait?").get(R9, switch.prev());
         switch.reason(asm, task, R9, slot!(saved), REASONS);
-        asm.get(R1, slot!(saved)).jump_if(R1, JumpOp::Ne, READY, new);
+        asm.get(R1, slot!(saved))
+            .jump_if(R1, JumpOp::Ne, READY, new);
         waits(asm, setting, R9, new);
         asm.bind(new).get(R2, switch.next());
         base(asm, setting, R2);
-        asm.get(R1, task.flags.of(R2)).and(R1, WORKER).get(R2, task.pid.of(R2)).put(slot!(tid), R2);
-        asm.jump_if(R1, JumpOp::Eq, 0, no_work).lookup_or(RUNNING, slot!(tid), no_work).put(slot!(saved), R0);
+        asm.get(R1, task.flags.of(R2))
+            .and(R1, WORKER)
+            .get(R2, task.pid.of(R2))
+            .put(slot!(tid), R2);
+        asm.jump_if(R1, JumpOp::Eq, 0, no_work)
+            .lookup_or(RUNNING, slot!(tid), no_work)
+            .put(slot!(saved), R0);
         work(asm, no_work, true);
         asm.bind(no_work).comment("did next wait?");
         ended_wait(asm, setting, out);
@@ -55,17 +66,35 @@ fn end_levels(asm: &mut Asm, setting: &Setting) {
     emit::top(asm);
     emit::take_level(asm, setting);
     tally::add(asm, setting);
-    asm.get(R1, state!(depth)).jump_if(R1, JumpOp::Eq, 0, done).sub(R1, 1).put(state!(depth), R1);
-    asm.get(R1, slot!(saved)).sub(R1, 1).put(slot!(saved), R1).jump_if(R1, JumpOp::Ne, 0, each).bind(done);
+    asm.get(R1, state!(depth))
+        .jump_if(R1, JumpOp::Eq, 0, done)
+        .sub(R1, 1)
+        .put(state!(depth), R1);
+    asm.get(R1, slot!(saved))
+        .sub(R1, 1)
+        .put(slot!(saved), R1)
+        .jump_if(R1, JumpOp::Ne, 0, each)
+        .bind(done);
 }
 
 /// Makes the task level 0 from now on. r1 is lost.
 fn base(asm: &mut Asm, setting: &Setting, task: Reg) {
     let of = &setting.task;
-    asm.comment("who comes").put(level!(R7, kind), kind::THREAD).put(level!(R7, by_kind), 0).put(level!(R7, by), 0);
-    asm.get(R1, of.pid.of(task)).put(level!(R7, id), R1).copy(of.tgid.of(task), level!(R7, tgid));
-    asm.put(level!(R7, began), R8).get(R1, of.prio.of(task)).and(R1, 0xff).lsh(R1, detail::PRIORITY);
-    asm.get(R0, of.policy.of(task)).and(R0, 0xff).or(R1, R0).put(level!(R7, detail), R1);
+    asm.comment("who comes")
+        .put(level!(R7, kind), kind::THREAD)
+        .put(level!(R7, by_kind), 0)
+        .put(level!(R7, by), 0);
+    asm.get(R1, of.pid.of(task))
+        .put(level!(R7, id), R1)
+        .copy(of.tgid.of(task), level!(R7, tgid));
+    asm.put(level!(R7, began), R8)
+        .get(R1, of.prio.of(task))
+        .and(R1, 0xff)
+        .lsh(R1, detail::PRIORITY);
+    asm.get(R0, of.policy.of(task))
+        .and(R0, 0xff)
+        .or(R1, R0)
+        .put(level!(R7, detail), R1);
     asm.copy(of.comm.of(task), level!(R7, name));
 }
 
@@ -73,9 +102,12 @@ fn base(asm: &mut Asm, setting: &Setting, task: Reg) {
 /// goes to `out` if there is no level left. r8 is the current time.
 pub(super) fn work(asm: &mut Asm, out: Label, goes_on: bool) {
     emit::push(asm, kind::WORK, out, |asm| {
-        asm.get(R2, slot!(saved)).get(R1, field!(R2, Running, function));
+        asm.get(R2, slot!(saved))
+            .get(R1, field!(R2, Running, function));
     });
-    asm.get(R2, slot!(saved)).copy(field!(R2, Running, stack), level!(by)).put(level!(by_kind), kind::STACK);
+    asm.get(R2, slot!(saved))
+        .copy(field!(R2, Running, stack), level!(by))
+        .put(level!(by_kind), kind::STACK);
     asm.copy(field!(R2, Running, queue), level!(name));
     if goes_on {
         asm.put(level!(detail), detail::RESUMED);
@@ -86,10 +118,22 @@ pub(super) fn work(asm: &mut Asm, out: Label, goes_on: bool) {
 /// slot, unless it is the idle task or waits already. Goes to `done` in any case.
 fn waits(asm: &mut Asm, setting: &Setting, task: Reg, done: Label) {
     let of = &setting.task;
-    asm.get(R1, of.pid.of(task)).jump_if(R1, JumpOp::Eq, 0, done).put(slot!(tid), R1);
-    asm.copy(slot!(cpu), slot!(waits.cpu)).copy(of.tgid.of(task), slot!(waits.tgid)).put(slot!(waits.since), R8);
-    asm.copy(of.comm.of(task), slot!(waits.name)).update(WAITING, slot!(tid), slot!(waits), NOEXIST);
-    asm.jump_if(R0, JumpOp::Eq, 0, done).lsh(R0, 32).arsh(R0, 32).jump_if(R0, JumpOp::Eq, EXISTS, done);
+    asm.get(R1, of.pid.of(task))
+        .jump_if(R1, JumpOp::Eq, 0, done)
+        .put(slot!(tid), R1);
+    asm.copy(slot!(cpu), slot!(waits.cpu))
+        .copy(of.tgid.of(task), slot!(waits.tgid))
+        .put(slot!(waits.since), R8);
+    asm.copy(of.comm.of(task), slot!(waits.name)).update(
+        WAITING,
+        slot!(tid),
+        slot!(waits),
+        NOEXIST,
+    );
+    asm.jump_if(R0, JumpOp::Eq, 0, done)
+        .lsh(R0, 32)
+        .arsh(R0, 32)
+        .jump_if(R0, JumpOp::Eq, EXISTS, done);
     asm.add_atomic(state!(unseen), R1, 1).jump(done);
 }
 
@@ -98,7 +142,9 @@ fn waits(asm: &mut Asm, setting: &Setting, task: Reg, done: Label) {
 fn ended_wait(asm: &mut Asm, setting: &Setting, out: Label) {
     asm.lookup_or(WAITING, slot!(tid), out).mov(R9, R0);
     emit::waited(asm, kind::THREAD);
-    asm.get(R1, slot!(tid)).put(episode!(key.id), R1).copy(field!(R9, Waiting, tgid), episode!(tgid));
+    asm.get(R1, slot!(tid))
+        .put(episode!(key.id), R1)
+        .copy(field!(R9, Waiting, tgid), episode!(tgid));
     asm.copy(field!(R9, Waiting, name), episode!(name));
     since(asm, field!(R9, Waiting, since));
     asm.delete(WAITING, slot!(tid));
@@ -107,7 +153,9 @@ fn ended_wait(asm: &mut Asm, setting: &Setting, out: Label) {
 
 /// Makes the episode begin at the time in that place, and end now.
 pub(super) fn since(asm: &mut Asm, at: Place<u64>) {
-    asm.copy(at, episode!(began)).mov(R2, 0).if_(R1, JumpOp::Le, R8, |asm| _ = asm.mov(R2, R8).sub(R2, R1));
+    asm.copy(at, episode!(began))
+        .mov(R2, 0)
+        .if_(R1, JumpOp::Le, R8, |asm| _ = asm.mov(R2, R8).sub(R2, R1));
     asm.put(episode!(own), R2);
 }
 
@@ -140,17 +188,25 @@ pub(super) fn migrate(setting: &Setting) -> Result<Code, AsmError> {
     let task = &setting.task;
     program(|asm, out| {
         let (new, away) = (asm.label("new"), asm.label("away"));
-        asm.mov(R6, R1).get(R9, argument(R6, 0)).copy(task.pid.of(R9), slot!(tid));
-        asm.get(R1, argument(R6, 1)).put(slot!(cpu), R1).lookup_or(WAITING, slot!(tid), new).mov(R9, R0);
+        asm.mov(R6, R1)
+            .get(R9, argument(R6, 0))
+            .copy(task.pid.of(R9), slot!(tid));
+        asm.get(R1, argument(R6, 1))
+            .put(slot!(cpu), R1)
+            .lookup_or(WAITING, slot!(tid), new)
+            .mov(R9, R0);
         emit::state_of(asm, away);
         asm.copy(slot!(cpu), field!(R9, Waiting, cpu)).jump(out);
-        asm.bind(away).comment("leaves the audited CPUs").copy(field!(R9, Waiting, cpu), slot!(cpu));
+        asm.bind(away)
+            .comment("leaves the audited CPUs")
+            .copy(field!(R9, Waiting, cpu), slot!(cpu));
         emit::state_of(asm, out);
         asm.now(R8);
         ended_wait(asm, setting, out);
         asm.jump(out).bind(new);
         emit::state_of(asm, out);
-        asm.get(R1, task.state.of(R9)).jump_if(R1, JumpOp::Ne, 0, out);
+        asm.get(R1, task.state.of(R9))
+            .jump_if(R1, JumpOp::Ne, 0, out);
         task.if_on_cpu(asm, R9, out);
         asm.now(R8);
         waits(asm, setting, R9, out);

@@ -34,7 +34,12 @@ fn facts(old: bool) -> Facts {
         passes_state: !old,
         work_function: Member::new(24),
     };
-    let pool = PoolMembers { pool: Member::new(0), queue: Member::new(8), cpu: Member::new(4), name: Member::new(176) };
+    let pool = PoolMembers {
+        pool: Member::new(0),
+        queue: Member::new(8),
+        cpu: Member::new(4),
+        name: Member::new(176),
+    };
     let members = Members {
         action_name: Member::new(88),
         hrtimer_function: Member::new(40),
@@ -42,29 +47,54 @@ fn facts(old: bool) -> Facts {
         pool: (!old).then_some(pool),
     };
     let tracepoints = tracepoints().map(|name| (name.to_owned(), 1)).collect();
-    Facts { programs: sched_programs::Facts { task, tracepoints }, members }
+    Facts {
+        programs: sched_programs::Facts { task, tracepoints },
+        members,
+    }
 }
 
 /// Returns all programs, each with its setting and name.
 fn programs() -> impl Iterator<Item = (&'static str, String, Code)> {
-    let settings = [("plain", false, None), ("each", false, Some(1000)), ("old", true, None)];
+    let settings = [
+        ("plain", false, None),
+        ("each", false, Some(1000)),
+        ("old", true, None),
+    ];
     settings.into_iter().flat_map(|(setting, old, each)| {
-        let programs = module(&facts(old), !old, each, (8, 1 << 20)).unwrap().programs;
-        programs.into_iter().map(move |program| (setting, program.name, program.code))
+        let programs = module(&facts(old), !old, each, (8, 1 << 20))
+            .unwrap()
+            .programs;
+        programs
+            .into_iter()
+            .map(move |program| (setting, program.name, program.code))
     })
 }
 
 #[test]
 fn programs_have_as_many_instructions_as_before() {
-    let (mut table, folder) = (BTreeMap::<String, String>::new(), std::env::var("DPTRACE_LISTINGS"));
+    let (mut table, folder) = (
+        BTreeMap::<String, String>::new(),
+        std::env::var("DPTRACE_LISTINGS"),
+    );
     for (setting, program, code) in programs() {
-        write!(table.entry(program.clone()).or_default(), " {setting} {}", code.slots()).unwrap();
+        write!(
+            table.entry(program.clone()).or_default(),
+            " {setting} {}",
+            code.slots()
+        )
+        .unwrap();
         if let Ok(folder) = &folder {
             let path = format!("{folder}/cpus {setting} {program}.txt");
             std::fs::write(path, Listing::new(&code).to_string()).unwrap();
         }
     }
-    let lines: Vec<String> = table.iter().map(|(program, counts)| format!("{program}:{counts}")).collect();
+    let lines: Vec<String> = table
+        .iter()
+        .map(|(program, counts)| format!("{program}:{counts}"))
+        .collect();
     let table = lines.join("\n");
-    assert!(table == EXPECTED.trim_end(), "programs/instructions.txt should be:\n{table}");
+    assert!(
+        table == EXPECTED.trim_end(),
+        "programs/instructions.txt should be:\n{table}"
+    );
 }

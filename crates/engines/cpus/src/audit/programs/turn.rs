@@ -19,19 +19,32 @@ use crate::audit::layout::{KINDS, LEVELS, Total, detail};
 /// ```
 pub(super) fn turn(setting: &Setting) -> Result<Code, AsmError> {
     // Individual intrusions are sent when they are over, not in pieces.
-    let setting = &Setting { each: None, ..*setting };
+    let setting = &Setting {
+        each: None,
+        ..*setting
+    };
     program(|asm, out| {
         let each = asm.label("each_level");
         emit::begin_accounted(asm, setting, out);
         // Before Linux 6.3, the verifier tracks a stored constant only if it was in a register.
         asm.mov(R1, LEVELS as u32).put(slot!(saved), R1).bind(each);
-        asm.get(R1, slot!(saved)).sub(R1, 1).and(R1, LEVEL_MASK).lsh(R1, LEVEL_SHIFT).mov(R9, R7).add(R9, R1);
+        asm.get(R1, slot!(saved))
+            .sub(R1, 1)
+            .and(R1, LEVEL_MASK)
+            .lsh(R1, LEVEL_SHIFT)
+            .mov(R9, R7)
+            .add(R9, R1);
         asm.get(R1, level!(own)).if_(R1, JumpOp::Ne, 0, |asm| {
             emit::take_level(asm, setting);
-            asm.get(R1, level!(detail)).or(R1, detail::RESUMED).put(level!(detail), R1);
+            asm.get(R1, level!(detail))
+                .or(R1, detail::RESUMED)
+                .put(level!(detail), R1);
             tally::add(asm, setting);
         });
-        asm.get(R1, slot!(saved)).sub(R1, 1).put(slot!(saved), R1).jump_if(R1, JumpOp::Ne, 0, each);
+        asm.get(R1, slot!(saved))
+            .sub(R1, 1)
+            .put(slot!(saved), R1)
+            .jump_if(R1, JumpOp::Ne, 0, each);
         keep_totals(asm);
         asm.get(R8, state!(mark)).put(state!(stop), R8);
     })

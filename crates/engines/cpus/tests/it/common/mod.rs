@@ -25,8 +25,14 @@ pub(crate) fn cpu() -> u32 {
 
 /// Starts an audit of [`cpu`].
 pub(crate) fn started(each: Option<u64>) -> Audit {
-    Audit::start(&Facts::read().unwrap(), &Options { cpus: vec![cpu()], each })
-        .unwrap_or_else(|error| panic!("{error:?}"))
+    Audit::start(
+        &Facts::read().unwrap(),
+        &Options {
+            cpus: vec![cpu()],
+            each,
+        },
+    )
+    .unwrap_or_else(|error| panic!("{error:?}"))
 }
 
 /// Puts the calling thread on [`cpu`].
@@ -65,7 +71,10 @@ pub(crate) fn tallies(sums: &Sums, fits: impl Fn(&Key) -> bool) -> Vec<(&Key, &T
 
 /// Returns the number of episodes whose key fits.
 pub(crate) fn count(sums: &Sums, fits: impl Fn(&Key) -> bool) -> u64 {
-    tallies(sums, fits).iter().map(|(_, tally)| tally.count).sum()
+    tallies(sums, fits)
+        .iter()
+        .map(|(_, tally)| tally.count)
+        .sum()
 }
 
 /// Ends the windows; returns the sums and all individual intrusions.
@@ -76,7 +85,10 @@ pub(crate) fn stopped(audit: &mut Audit) -> (Sums, Vec<Episode>) {
 
 /// Detaches the programs, and checks that they are detached.
 pub(crate) fn close(audit: Audit) {
-    assert!(audit.close(Duration::from_mins(1)), "the programs are not detached");
+    assert!(
+        audit.close(Duration::from_mins(1)),
+        "the programs are not detached"
+    );
 }
 
 /// Guard that sets its flag when dropped, also if the test fails.

@@ -18,7 +18,9 @@ pub struct Program<'p> {
 impl<'p> Program<'p> {
     /// Creates a program with these types and globals.
     pub fn new(types: TypeStore<'p>, globals: &'p dyn Globals) -> Self {
-        Self { evaluator: Evaluator::new(&Nothing, types, globals) }
+        Self {
+            evaluator: Evaluator::new(&Nothing, types, globals),
+        }
     }
 }
 
@@ -28,7 +30,11 @@ pub struct Addresses<F>(pub F);
 
 impl<F: Fn(&str) -> Option<u64>> Globals for Addresses<F> {
     fn find(&self, _types: &TypeStore<'_>, name: &str) -> Vec<Global> {
-        let global = |address| Global { address, ty: None, source: String::new() };
+        let global = |address| Global {
+            address,
+            ty: None,
+            source: String::new(),
+        };
         (self.0)(name).map(global).into_iter().collect()
     }
 }
@@ -118,7 +124,11 @@ impl Compiled {
     }
 }
 
-fn first_that_fits(spec: &ObjectSpec, program: &Program<'_>, of_pointers: bool) -> Result<Compiled, Vec<Misfit>> {
+fn first_that_fits(
+    spec: &ObjectSpec,
+    program: &Program<'_>,
+    of_pointers: bool,
+) -> Result<Compiled, Vec<Misfit>> {
     let mut misfits = Vec::new();
     for alive in &spec.alive {
         match compile_one(alive, &spec.key, program, of_pointers) {
@@ -129,24 +139,46 @@ fn first_that_fits(spec: &ObjectSpec, program: &Program<'_>, of_pointers: bool) 
     Err(misfits)
 }
 
-fn compile_one(alive: &AliveSpec, key: &str, program: &Program<'_>, of_pointers: bool) -> Result<Compiled, Misfit> {
-    let mut compiler = Compiler { evaluator: &program.evaluator, scope: Scope::default() };
+fn compile_one(
+    alive: &AliveSpec,
+    key: &str,
+    program: &Program<'_>,
+    of_pointers: bool,
+) -> Result<Compiled, Misfit> {
+    let mut compiler = Compiler {
+        evaluator: &program.evaluator,
+        scope: Scope::default(),
+    };
     let mut loops = Vec::new();
     for (at, step) in alive.walk.iter().enumerate() {
         let is_last = at + 1 == alive.walk.len();
         let parsed = if of_pointers && !is_last {
             None
         } else {
-            Some(compiler.step(&step.text, of_pointers).map_err(|what| misfit(step, &what))?)
+            Some(
+                compiler
+                    .step(&step.text, of_pointers)
+                    .map_err(|what| misfit(step, &what))?,
+            )
         };
         loops.extend(parsed);
     }
     let condition = |check: &Located| {
         let value = compiler.value(&check.text);
-        value.map(|value| (value, check.clone())).map_err(|what| misfit(check, &what))
+        value
+            .map(|value| (value, check.clone()))
+            .map_err(|what| misfit(check, &what))
     };
-    let checks = alive.check.iter().map(condition).collect::<Result<Vec<_>, _>>()?;
-    let mut this = Compiled { loops, checks, ..Compiled::default() };
+    let checks = alive
+        .check
+        .iter()
+        .map(condition)
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut this = Compiled {
+        loops,
+        checks,
+        ..Compiled::default()
+    };
     for value in &alive.values {
         match compiler.shaped(&value.expression.text, value.arg.string) {
             Ok((expression, shape)) => {
@@ -158,27 +190,39 @@ fn compile_one(alive: &AliveSpec, key: &str, program: &Program<'_>, of_pointers:
             Err(what) => this.left_out.push(misfit(&value.expression, &what)),
         }
     }
-    this.key = this.names.iter().position(|name| name == key).unwrap_or_default();
+    this.key = this
+        .names
+        .iter()
+        .position(|name| name == key)
+        .unwrap_or_default();
     Ok(this)
 }
 
 impl Compiler<'_, '_> {
     /// Compiles a number, a pointer or a text.
     fn value(&self, text: &str) -> Result<Expression, String> {
-        self.evaluator.compile(&parsed(text)?, &self.scope).map_err(|error| error.to_string())
+        self.evaluator
+            .compile(&parsed(text)?, &self.scope)
+            .map_err(|error| error.to_string())
     }
 
     /// Compiles a value, and checks it against the spec: text or not.
     fn shaped(&self, text: &str, is_text: bool) -> Result<(Expression, Shape), String> {
         if is_text {
             let compiled = self.evaluator.compile_text(&parsed(text)?, &self.scope);
-            return compiled.map(|compiled| (compiled, Shape::Text)).map_err(|error| error.to_string());
+            return compiled
+                .map(|compiled| (compiled, Shape::Text))
+                .map_err(|error| error.to_string());
         }
         let compiled = self.value(text)?;
         if compiled.is_text() {
             return Err("it is a text: write \"name: string = ...\"".to_owned());
         }
-        let shape = if compiled.target().is_some() { Shape::Pointer } else { Shape::Number };
+        let shape = if compiled.target().is_some() {
+            Shape::Pointer
+        } else {
+            Shape::Number
+        };
         Ok((compiled, shape))
     }
 }
@@ -186,10 +230,16 @@ impl Compiler<'_, '_> {
 fn parsed(text: &str) -> Result<bt_lang::ast::Expr, String> {
     bt_lang::parse_expression(text).map_err(|diagnostics| {
         let wrong = diagnostics.into_iter().find(bt_lang::Diagnostic::is_error);
-        wrong.map_or_else(|| "expected an expression".to_owned(), |wrong| wrong.message)
+        wrong.map_or_else(
+            || "expected an expression".to_owned(),
+            |wrong| wrong.message,
+        )
     })
 }
 
 fn misfit(of: &Located, what: &str) -> Misfit {
-    Misfit { line: of.line, what: format!("{}: {what}", of.text) }
+    Misfit {
+        line: of.line,
+        what: format!("{}: {what}", of.text),
+    }
 }

@@ -1,8 +1,8 @@
 //! Expressions and types.
 
 use bt_lang::ast::{
-    Base, BinaryOp, Expr, ExprKind, If, IntLit, IntSuffix, MapRef, RecordField, RecordKind, Span, Type, TypeKind,
-    TypeOrExpr, UnaryOp,
+    Base, BinaryOp, Expr, ExprKind, If, IntLit, IntSuffix, MapRef, RecordField, RecordKind, Span,
+    Type, TypeKind, TypeOrExpr, UnaryOp,
 };
 
 use super::Chance;
@@ -19,7 +19,12 @@ const NUMBERS: [(&str, u64, Base, IntSuffix); 8] = [
 ];
 
 const PREFIX: [UnaryOp; 4] = [UnaryOp::Neg, UnaryOp::Not, UnaryOp::BitNot, UnaryOp::Deref];
-const STEPS: [UnaryOp; 4] = [UnaryOp::PreInc, UnaryOp::PreDec, UnaryOp::PostInc, UnaryOp::PostDec];
+const STEPS: [UnaryOp; 4] = [
+    UnaryOp::PreInc,
+    UnaryOp::PreDec,
+    UnaryOp::PostInc,
+    UnaryOp::PostDec,
+];
 
 fn expr(kind: ExprKind) -> Expr {
     Expr::new(kind, Span::default())
@@ -35,26 +40,63 @@ impl Chance {
             0 | 1 => {
                 let op = self.of(&BinaryOp::TABLE).0;
                 let (left, right) = (self.boxed(depth), self.boxed(depth));
-                ExprKind::Binary { op, op_span: Span::default(), left, right }
+                ExprKind::Binary {
+                    op,
+                    op_span: Span::default(),
+                    left,
+                    right,
+                }
             }
-            2 => ExprKind::Unary { op: self.of(&PREFIX), operand: self.boxed(depth) },
-            3 => ExprKind::Unary { op: self.of(&STEPS), operand: Box::new(self.place(depth)) },
-            4 => ExprKind::Unary { op: UnaryOp::AddrOf, operand: Box::new(self.place(0)) },
+            2 => ExprKind::Unary {
+                op: self.of(&PREFIX),
+                operand: self.boxed(depth),
+            },
+            3 => ExprKind::Unary {
+                op: self.of(&STEPS),
+                operand: Box::new(self.place(depth)),
+            },
+            4 => ExprKind::Unary {
+                op: UnaryOp::AddrOf,
+                operand: Box::new(self.place(0)),
+            },
             5 => {
                 let then = self.maybe(|chance| chance.boxed(depth));
-                ExprKind::Ternary { cond: self.boxed(depth), then, otherwise: self.boxed(depth) }
+                ExprKind::Ternary {
+                    cond: self.boxed(depth),
+                    then,
+                    otherwise: self.boxed(depth),
+                }
             }
-            6 => ExprKind::Cast { ty: Box::new(self.ty(depth.min(3))), operand: self.boxed(depth) },
-            7 => ExprKind::Call { func: self.name(), args: self.many(3, |chance| chance.argument(depth)) },
-            8 => ExprKind::Field { base: self.boxed(depth), name: self.name(), arrow: self.coin() },
-            9 => ExprKind::TupleField { base: self.boxed(depth), index: self.below(3) as u32 },
-            10 => ExprKind::Index { base: self.boxed(depth), index: self.boxed(depth) },
+            6 => ExprKind::Cast {
+                ty: Box::new(self.ty(depth.min(3))),
+                operand: self.boxed(depth),
+            },
+            7 => ExprKind::Call {
+                func: self.name(),
+                args: self.many(3, |chance| chance.argument(depth)),
+            },
+            8 => ExprKind::Field {
+                base: self.boxed(depth),
+                name: self.name(),
+                arrow: self.coin(),
+            },
+            9 => ExprKind::TupleField {
+                base: self.boxed(depth),
+                index: self.below(3) as u32,
+            },
+            10 => ExprKind::Index {
+                base: self.boxed(depth),
+                index: self.boxed(depth),
+            },
             11 => ExprKind::Tuple(self.many(3, |chance| chance.expr(depth))),
             12 => ExprKind::Record(self.fields(depth)),
             13 => ExprKind::If(self.chain(depth, true)),
             14 => ExprKind::Block(self.block(depth, true)),
             15 => ExprKind::Sizeof(Box::new(self.of_type(depth))),
-            16 => ExprKind::Offsetof { of: Box::new(self.of_type(depth)), path: vec![self.name(), self.name()] },
+            16 => ExprKind::Offsetof {
+                of: Box::new(self.of_type(depth)),
+                path: vec![self.name(), self.name()],
+            },
             17 => ExprKind::Typeinfo(Box::new(self.of_type(depth))),
             _ => ExprKind::Comptime(self.boxed(depth)),
         };
@@ -65,9 +107,17 @@ impl Chance {
         expr(match self.below(8) {
             0 | 1 => {
                 let (text, value, base, suffix) = self.of(&NUMBERS);
-                ExprKind::Int(IntLit { value, base, suffix, text: text.to_owned() })
+                ExprKind::Int(IntLit {
+                    value,
+                    base,
+                    suffix,
+                    text: text.to_owned(),
+                })
             }
-            2 => ExprKind::Str(self.of(&[&b""[..], b"%d\n", b"\xff\"\\", "é{}/".as_bytes()]).to_vec()),
+            2 => ExprKind::Str(
+                self.of(&[&b""[..], b"%d\n", b"\xff\"\\", "é{}/".as_bytes()])
+                    .to_vec(),
+            ),
             3 => ExprKind::Bool(self.coin()),
             4 => ExprKind::Ident(self.of(&["pid", "uint8", "FOO", "a", "string"]).to_owned()),
             5 => ExprKind::Positional(self.below(12) as u32 + 1),
@@ -85,7 +135,11 @@ impl Chance {
         if self.coin() {
             name.text.clear();
         }
-        let keys = if depth == 0 { Vec::new() } else { self.many(3, |chance| chance.expr(depth - 1)) };
+        let keys = if depth == 0 {
+            Vec::new()
+        } else {
+            self.many(3, |chance| chance.expr(depth - 1))
+        };
         expr(ExprKind::Map(MapRef { name, keys }))
     }
 
@@ -94,30 +148,63 @@ impl Chance {
     }
 
     fn argument(&mut self, depth: u32) -> Expr {
-        if self.below(8) == 0 { expr(ExprKind::TypeArg(Box::new(self.of_type(depth)))) } else { self.expr(depth) }
+        if self.below(8) == 0 {
+            expr(ExprKind::TypeArg(Box::new(self.of_type(depth))))
+        } else {
+            self.expr(depth)
+        }
     }
 
     fn of_type(&mut self, depth: u32) -> TypeOrExpr {
-        if self.coin() { TypeOrExpr::Type(self.ty(depth.min(3))) } else { TypeOrExpr::Expr(self.expr(depth)) }
+        if self.coin() {
+            TypeOrExpr::Type(self.ty(depth.min(3)))
+        } else {
+            TypeOrExpr::Expr(self.expr(depth))
+        }
     }
 
     fn fields(&mut self, depth: u32) -> Vec<RecordField> {
         let mut names = vec![self.name(), self.name()];
         names.dedup();
-        names.into_iter().map(|name| RecordField { name, value: self.expr(depth), span: Span::default() }).collect()
+        names
+            .into_iter()
+            .map(|name| RecordField {
+                name,
+                value: self.expr(depth),
+                span: Span::default(),
+            })
+            .collect()
     }
 
     pub(super) fn chain(&mut self, depth: u32, valued: bool) -> If {
-        let arms = (0..=self.below(2)).map(|_| (self.expr(depth), self.block(depth, valued))).collect();
-        If { arms, otherwise: self.maybe(|chance| chance.block(depth, valued)) }
+        let arms = (0..=self.below(2))
+            .map(|_| (self.expr(depth), self.block(depth, valued)))
+            .collect();
+        If {
+            arms,
+            otherwise: self.maybe(|chance| chance.block(depth, valued)),
+        }
     }
 
     pub(super) fn ty(&mut self, depth: u32) -> Type {
-        let kind = match if depth == 0 { self.below(3) } else { self.below(6) } {
-            0 => TypeKind::Name(self.of(&["uint64", "string", "unsigned long", "void", "int8"]).to_owned()),
-            1 | 2 => TypeKind::Tagged(self.of(&[RecordKind::Struct, RecordKind::Union, RecordKind::Enum]), self.name()),
+        let kind = match if depth == 0 {
+            self.below(3)
+        } else {
+            self.below(6)
+        } {
+            0 => TypeKind::Name(
+                self.of(&["uint64", "string", "unsigned long", "void", "int8"])
+                    .to_owned(),
+            ),
+            1 | 2 => TypeKind::Tagged(
+                self.of(&[RecordKind::Struct, RecordKind::Union, RecordKind::Enum]),
+                self.name(),
+            ),
             3 => TypeKind::Pointer(Box::new(self.ty(depth - 1))),
-            4 => TypeKind::Array(Box::new(self.ty(depth - 1)), self.maybe(|chance| chance.boxed(1))),
+            4 => TypeKind::Array(
+                Box::new(self.ty(depth - 1)),
+                self.maybe(|chance| chance.boxed(1)),
+            ),
             _ => TypeKind::Typeof(Box::new(self.of_type(depth - 1))),
         };
         Type::new(kind, Span::default())

@@ -1,8 +1,9 @@
 //! Items.
 
 use bt_lang::ast::{
-    CEnum, CField, CRecord, CVariant, Config, ConfigEntry, ConfigValue, Expr, ExprKind, Fn, FnParam, Item, ItemKind,
-    Macro, MacroParam, MapDecl, Name, Probe, RecordKind, Span, Type, TypeKind,
+    CEnum, CField, CRecord, CVariant, Config, ConfigEntry, ConfigValue, Expr, ExprKind, Fn,
+    FnParam, Item, ItemKind, Macro, MacroParam, MapDecl, Name, Probe, RecordKind, Span, Type,
+    TypeKind,
 };
 
 use super::Chance;
@@ -28,22 +29,47 @@ impl Chance {
             0 => ItemKind::Include(Name::new("<linux/sched.h>", Span::default())),
             1 => ItemKind::Record(self.record(2)),
             2 => ItemKind::Enum(self.enumeration()),
-            3 => ItemKind::Typedef { name: self.name(), ty: self.c_type(3) },
+            3 => ItemKind::Typedef {
+                name: self.name(),
+                ty: self.c_type(3),
+            },
             4 => ItemKind::Config(self.config()),
-            5 => ItemKind::MapDecl(MapDecl { map: self.name(), kind: self.name(), entries: self.expr(1) }),
+            5 => ItemKind::MapDecl(MapDecl {
+                map: self.name(),
+                kind: self.name(),
+                entries: self.expr(1),
+            }),
             6 => {
-                let params =
-                    vec![MacroParam::Var(self.name()), MacroParam::Map(self.name()), MacroParam::Expr(self.name())];
-                ItemKind::Macro(Macro { name: self.name(), params, body: self.block(depth, true) })
+                let params = vec![
+                    MacroParam::Var(self.name()),
+                    MacroParam::Map(self.name()),
+                    MacroParam::Expr(self.name()),
+                ];
+                ItemKind::Macro(Macro {
+                    name: self.name(),
+                    params,
+                    body: self.block(depth, true),
+                })
             }
             7 => ItemKind::Import(Name::new("stdlib/\"x", Span::default())),
             8 => {
-                let params = self.many(2, |chance| FnParam { var: chance.name(), ty: chance.ty(2) });
-                ItemKind::Fn(Fn { name: self.name(), params, returns: self.ty(2), body: self.block(depth, false) })
+                let params = self.many(2, |chance| FnParam {
+                    var: chance.name(),
+                    ty: chance.ty(2),
+                });
+                ItemKind::Fn(Fn {
+                    name: self.name(),
+                    params,
+                    returns: self.ty(2),
+                    body: self.block(depth, false),
+                })
             }
             _ => ItemKind::Probe(self.probe(depth)),
         };
-        Item { kind, span: Span::default() }
+        Item {
+            kind,
+            span: Span::default(),
+        }
     }
 
     /// Parses a probe from a script, since attach points hold their text.
@@ -51,11 +77,21 @@ impl Chance {
         let text: Vec<&str> = (0..=self.below(2)).map(|_| self.of(&POINTS)).collect();
         let parsed = bt_lang::parse(&format!("{} {{}}", text.join(",")));
         assert_eq!(parsed.diagnostics, [], "{text:?}");
-        let Some(ItemKind::Probe(probe)) = parsed.program.items.into_iter().next().map(|item| item.kind) else {
+        let Some(ItemKind::Probe(probe)) = parsed
+            .program
+            .items
+            .into_iter()
+            .next()
+            .map(|item| item.kind)
+        else {
             panic!("{text:?} is no probe");
         };
         let predicate = self.maybe(|chance| chance.expr(depth));
-        Probe { predicate, body: self.block(depth, false), ..probe }
+        Probe {
+            predicate,
+            body: self.block(depth, false),
+            ..probe
+        }
     }
 
     fn config(&mut self) -> Config {
@@ -75,9 +111,16 @@ impl Chance {
     fn enumeration(&mut self) -> CEnum {
         let variants = self.many(3, |chance| {
             let value = chance.maybe(|chance| chance.expr(2));
-            CVariant { name: chance.name(), value }
+            CVariant {
+                name: chance.name(),
+                value,
+            }
         });
-        CEnum { name: self.maybe(Self::name), variants, span: Span::default() }
+        CEnum {
+            name: self.maybe(Self::name),
+            variants,
+            span: Span::default(),
+        }
     }
 
     fn record(&mut self, depth: u32) -> CRecord {
@@ -100,12 +143,34 @@ impl Chance {
             let mut record = self.record(depth - 1);
             record.name = None;
             let ty = Type::new(TypeKind::Inline(Box::new(record)), span);
-            return CField { name: self.maybe(Self::name), ty, bits: None, span };
+            return CField {
+                name: self.maybe(Self::name),
+                ty,
+                bits: None,
+                span,
+            };
         }
-        let bits = if self.below(4) == 0 { Some(small()) } else { None };
-        let ty = if bits.is_some() { self.c_type(0) } else { self.c_type(3) };
-        let name = if bits.is_some() && self.coin() { None } else { Some(self.name()) };
-        CField { name, ty, bits, span }
+        let bits = if self.below(4) == 0 {
+            Some(small())
+        } else {
+            None
+        };
+        let ty = if bits.is_some() {
+            self.c_type(0)
+        } else {
+            self.c_type(3)
+        };
+        let name = if bits.is_some() && self.coin() {
+            None
+        } else {
+            Some(self.name())
+        };
+        CField {
+            name,
+            ty,
+            bits,
+            span,
+        }
     }
 
     /// Generates a type that C can declare with one group of parentheses.

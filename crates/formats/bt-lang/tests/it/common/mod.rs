@@ -49,9 +49,16 @@ impl Chance {
 
     /// Generates a program whose nodes nest up to `depth`.
     pub(crate) fn program(&mut self, depth: u32) -> Program {
-        let header =
-            if self.below(4) == 0 { Some(Name::new("#!/usr/bin/env bpftrace", Span::default())) } else { None };
+        let header = if self.below(4) == 0 {
+            Some(Name::new("#!/usr/bin/env bpftrace", Span::default()))
+        } else {
+            None
+        };
         let items = (0..=self.below(4)).map(|_| self.item(depth)).collect();
-        Program { header, items, ..Program::default() }
+        Program {
+            header,
+            items,
+            ..Program::default()
+        }
     }
 }

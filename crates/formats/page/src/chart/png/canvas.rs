@@ -16,12 +16,18 @@ pub(super) struct Canvas {
 
 /// Mixes two colours; `part` is the share of the second.
 pub(super) fn mixed(from: [u8; 3], to: [u8; 3], part: f64) -> [u8; 3] {
-    [0, 1, 2].map(|n| (f64::from(from[n]) + (f64::from(to[n]) - f64::from(from[n])) * part).round() as u8)
+    [0, 1, 2].map(|n| {
+        (f64::from(from[n]) + (f64::from(to[n]) - f64::from(from[n])) * part).round() as u8
+    })
 }
 
 impl Canvas {
     pub(super) fn new(width: usize, height: usize, back: [u8; 3]) -> Self {
-        Self { width, height, pixels: back.repeat(width * height) }
+        Self {
+            width,
+            height,
+            pixels: back.repeat(width * height),
+        }
     }
 
     pub(super) fn pixels(&self) -> &[u8] {
@@ -41,9 +47,15 @@ impl Canvas {
     }
 
     /// Fills left, top, right, bottom with the colour of each pixel.
-    pub(super) fn rectangle(&mut self, [left, top, right, bottom]: [f64; 4], colour: impl Fn(usize, usize) -> [u8; 3]) {
+    pub(super) fn rectangle(
+        &mut self,
+        [left, top, right, bottom]: [f64; 4],
+        colour: impl Fn(usize, usize) -> [u8; 3],
+    ) {
         // The covered part of pixel `n`.
-        let covered = |n: usize, from: f64, to: f64| ((n as f64 + 1.0).min(to) - (n as f64).max(from)).max(0.0);
+        let covered = |n: usize, from: f64, to: f64| {
+            ((n as f64 + 1.0).min(to) - (n as f64).max(from)).max(0.0)
+        };
         for y in pixels(top, bottom, self.height) {
             let of_row = covered(y, top, bottom);
             for x in pixels(left, right, self.width) {
@@ -54,7 +66,13 @@ impl Canvas {
 
     /// Draws a line through these points. `dashes` are lengths drawn and left out by turns; if
     /// empty, the line is solid.
-    pub(super) fn curve(&mut self, points: &[(f64, f64)], width: f64, dashes: &[f64], colour: [u8; 3]) {
+    pub(super) fn curve(
+        &mut self,
+        points: &[(f64, f64)],
+        width: f64,
+        dashes: &[f64],
+        colour: [u8; 3],
+    ) {
         let is_inside = |(x, y): &(f64, f64)| x.abs() < FARTHEST && y.abs() < FARTHEST;
         let points: Vec<_> = points.iter().copied().filter(is_inside).collect();
         let mut pieces: Vec<Piece> = points.windows(2).map(|two| (two[0], two[1])).collect();
@@ -62,13 +80,22 @@ impl Canvas {
             pieces = dashed(&pieces, dashes);
         }
         // Pieces that touch cover a pixel once.
-        let mut parts: std::collections::BTreeMap<(usize, usize), f64> = std::collections::BTreeMap::new();
+        let mut parts: std::collections::BTreeMap<(usize, usize), f64> =
+            std::collections::BTreeMap::new();
         let half = width / 2.0;
         for &(from, to) in &pieces {
             let reach = half + 1.0;
-            let rows = pixels(from.1.min(to.1) - reach, from.1.max(to.1) + reach, self.height);
+            let rows = pixels(
+                from.1.min(to.1) - reach,
+                from.1.max(to.1) + reach,
+                self.height,
+            );
             for y in rows {
-                for x in pixels(from.0.min(to.0) - reach, from.0.max(to.0) + reach, self.width) {
+                for x in pixels(
+                    from.0.min(to.0) - reach,
+                    from.0.max(to.0) + reach,
+                    self.width,
+                ) {
                     let off = distance((x as f64 + 0.5, y as f64 + 0.5), from, to);
                     let part = (half + 0.5 - off).clamp(0.0, 1.0);
                     if part > 0.0 {
@@ -95,7 +122,11 @@ fn pixels(from: f64, to: f64, all: usize) -> std::ops::Range<usize> {
 fn distance(at: (f64, f64), from: (f64, f64), to: (f64, f64)) -> f64 {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let square = dx * dx + dy * dy;
-    let along = if square > 0.0 { ((at.0 - from.0) * dx + (at.1 - from.1) * dy) / square } else { 0.0 };
+    let along = if square > 0.0 {
+        ((at.0 - from.0) * dx + (at.1 - from.1) * dy) / square
+    } else {
+        0.0
+    };
     let along = along.clamp(0.0, 1.0);
     (at.0 - from.0 - along * dx).hypot(at.1 - from.1 - along * dy)
 }
@@ -108,7 +139,10 @@ fn dashed(pieces: &[Piece], dashes: &[f64]) -> Vec<Piece> {
         let length = (to.0 - from.0).hypot(to.1 - from.1);
         let at = |along: f64| {
             let part = if length > 0.0 { along / length } else { 0.0 };
-            (from.0 + (to.0 - from.0) * part, from.1 + (to.1 - from.1) * part)
+            (
+                from.0 + (to.0 - from.0) * part,
+                from.1 + (to.1 - from.1) * part,
+            )
         };
         let mut along = 0.0;
         while along < length {
@@ -135,7 +169,10 @@ mod tests {
     fn a_part_of_a_pixel_has_that_part_of_the_colour() {
         let mut canvas = Canvas::new(4, 2, [0; 3]);
         canvas.rectangle([0.5, 0.0, 2.0, 1.0], |_, _| [200, 100, 0]);
-        assert_eq!(canvas.pixels()[..12], [100, 50, 0, 200, 100, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(
+            canvas.pixels()[..12],
+            [100, 50, 0, 200, 100, 0, 0, 0, 0, 0, 0, 0]
+        );
         assert!(canvas.pixels()[12..].iter().all(|byte| *byte == 0));
     }
 

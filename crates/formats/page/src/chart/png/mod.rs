@@ -29,7 +29,12 @@ pub(super) fn file(chart: &Chart) -> io::Result<Vec<u8>> {
         Some(Paint::Solid(back)) => back,
         _ => [255; 3],
     };
-    let mut painter = Painter { canvas: Canvas::new(width, height, back), letters: Letters::new(), styles, top: 0.0 };
+    let mut painter = Painter {
+        canvas: Canvas::new(width, height, back),
+        letters: Letters::new(),
+        styles,
+        top: 0.0,
+    };
     painter.draw(&head);
     painter.top = top;
     painter.draw(&chart.drawing);
@@ -62,7 +67,12 @@ impl Painter {
                     let style = self.styles.of("polyline", class);
                     self.curve(points, &style);
                 }
-                Shape::Words { at, class, anchor, text } => {
+                Shape::Words {
+                    at,
+                    class,
+                    anchor,
+                    text,
+                } => {
                     let style = self.styles.of("text", class);
                     self.words(*at, *anchor, text, &style);
                 }
@@ -76,7 +86,8 @@ impl Painter {
             Some(Paint::Solid(colour)) => self.canvas.rectangle(at, |_, _| colour),
             Some(Paint::Hatch) => {
                 let (line, back) = (colour("--hole"), colour("--unknown"));
-                self.canvas.rectangle(at, |x, y| canvas::mixed(back, line, hatch(x, y)));
+                self.canvas
+                    .rectangle(at, |x, y| canvas::mixed(back, line, hatch(x, y)));
             }
             None => {}
         }
@@ -84,13 +95,19 @@ impl Painter {
 
     fn curve(&mut self, points: &[(f64, f64)], style: &Style) {
         let Some(stroke) = style.stroke else { return };
-        let points: Vec<_> = points.iter().map(|(x, y)| (x * SCALE, (y + self.top) * SCALE)).collect();
+        let points: Vec<_> = points
+            .iter()
+            .map(|(x, y)| (x * SCALE, (y + self.top) * SCALE))
+            .collect();
         let dashes: Vec<f64> = style.dashes.iter().map(|length| length * SCALE).collect();
-        self.canvas.curve(&points, style.width * SCALE, &dashes, stroke);
+        self.canvas
+            .curve(&points, style.width * SCALE, &dashes, stroke);
     }
 
     fn words(&mut self, (x, y): (f64, f64), anchor: Anchor, text: &str, style: &Style) {
-        let Some(Paint::Solid(colour)) = style.fill else { return };
+        let Some(Paint::Solid(colour)) = style.fill else {
+            return;
+        };
         let text = letters::shown(&escape::shown(text));
         let width = self.letters.width(&text);
         let left = match anchor {
@@ -99,7 +116,8 @@ impl Painter {
             Anchor::End => x * SCALE - width,
         };
         let at = (left.round() as i64, ((y + self.top) * SCALE).round() as i64);
-        self.letters.draw(&mut self.canvas, at, &text, style.is_bold, colour);
+        self.letters
+            .draw(&mut self.canvas, at, &text, style.is_bold, colour);
     }
 }
 
@@ -109,7 +127,9 @@ fn hatch(x: usize, y: usize) -> f64 {
     const DISTANCE: f64 = 6.0 * SCALE;
     const LINE: f64 = 1.0 * SCALE;
     let across = (x as f64 + y as f64) / std::f64::consts::SQRT_2 % DISTANCE;
-    let from_middle = (across - LINE / 2.0).abs().min((across - DISTANCE - LINE / 2.0).abs());
+    let from_middle = (across - LINE / 2.0)
+        .abs()
+        .min((across - DISTANCE - LINE / 2.0).abs());
     (LINE / 2.0 + 0.5 - from_middle).clamp(0.0, 1.0)
 }
 
@@ -121,7 +141,10 @@ fn encode(width: usize, height: usize, pixels: &[u8]) -> io::Result<Vec<u8>> {
     let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
     let mut above = vec![0; length];
     for row in pixels.chunks_exact(length) {
-        let up = row.iter().zip(&above).map(|(pixel, above)| pixel.wrapping_sub(*above));
+        let up = row
+            .iter()
+            .zip(&above)
+            .map(|(pixel, above)| pixel.wrapping_sub(*above));
         packed.write_all(&[2].into_iter().chain(up).collect::<Vec<u8>>())?;
         above.copy_from_slice(row);
     }
@@ -131,9 +154,19 @@ fn encode(width: usize, height: usize, pixels: &[u8]) -> io::Result<Vec<u8>> {
     let header = [width.as_slice(), &height, &[8, 2, 0, 0, 0]].concat();
     // 192 dots per inch are two pixels per screen pixel; one and a half are 144 dots, which is
     // 5,669 per metre.
-    let dots = [5669_u32.to_be_bytes().as_slice(), &5669_u32.to_be_bytes(), &[1]].concat();
+    let dots = [
+        5669_u32.to_be_bytes().as_slice(),
+        &5669_u32.to_be_bytes(),
+        &[1],
+    ]
+    .concat();
     let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
-    for (kind, data) in [(b"IHDR", header), (b"pHYs", dots), (b"IDAT", packed), (b"IEND", Vec::new())] {
+    for (kind, data) in [
+        (b"IHDR", header),
+        (b"pHYs", dots),
+        (b"IDAT", packed),
+        (b"IEND", Vec::new()),
+    ] {
         let start = file.len() + 4;
         file.extend_from_slice(&(data.len() as u32).to_be_bytes());
         file.extend_from_slice(kind);
@@ -154,24 +187,35 @@ mod tests {
     /// Decodes the pixels of a file with one chunk of them.
     fn decoded(file: &[u8]) -> (usize, usize, Vec<u8>) {
         assert_eq!(&file[..8], b"\x89PNG\r\n\x1a\n");
-        let number = |at: usize| u32::from_be_bytes(file[at..at + 4].try_into().expect("four bytes")) as usize;
+        let number = |at: usize| {
+            u32::from_be_bytes(file[at..at + 4].try_into().expect("four bytes")) as usize
+        };
         let (width, height) = (number(16), number(20));
         let (mut at, mut packed) = (8, &[][..]);
         while at < file.len() {
             let (length, kind) = (number(at), &file[at + 4..at + 8]);
-            assert_eq!(number(at + 8 + length), crc32fast::hash(&file[at + 4..at + 8 + length]) as usize);
+            assert_eq!(
+                number(at + 8 + length),
+                crc32fast::hash(&file[at + 4..at + 8 + length]) as usize
+            );
             if kind == b"IDAT" {
                 packed = &file[at + 8..at + 8 + length];
             }
             at += length + 12;
         }
         let mut raw = Vec::new();
-        flate2::read::ZlibDecoder::new(packed).read_to_end(&mut raw).expect("it was packed");
+        flate2::read::ZlibDecoder::new(packed)
+            .read_to_end(&mut raw)
+            .expect("it was packed");
         let mut pixels: Vec<u8> = vec![0; width * 3];
         for row in raw.chunks_exact(width * 3 + 1) {
             assert_eq!(row[0], 2);
             let above = pixels.len() - width * 3;
-            let row: Vec<u8> = row[1..].iter().zip(&pixels[above..]).map(|(it, up)| it.wrapping_add(*up)).collect();
+            let row: Vec<u8> = row[1..]
+                .iter()
+                .zip(&pixels[above..])
+                .map(|(it, up)| it.wrapping_add(*up))
+                .collect();
             pixels.extend(row);
         }
         (width, height, pixels.split_off(width * 3))
@@ -179,30 +223,57 @@ mod tests {
 
     #[test]
     fn a_file_has_the_colours_of_the_chart_and_its_letters() {
-        let mut drawing = Drawing { height: 40.0, ..Drawing::default() };
+        let mut drawing = Drawing {
+            height: 40.0,
+            ..Drawing::default()
+        };
         drawing.rectangle([100.0, 0.0, 100.0, 20.0], "preempted", "");
         drawing.rectangle([300.0, 0.0, 100.0, 20.0], "unknown", "");
-        let chart = Chart::new(&Report { title: "x".to_owned(), ..Report::default() }, "What it is", drawing);
+        let chart = Chart::new(
+            &Report {
+                title: "x".to_owned(),
+                ..Report::default()
+            },
+            "What it is",
+            drawing,
+        );
         let (width, height, pixels) = decoded(&chart.png().expect("it is packed"));
-        assert_eq!((width, height), (1680, (chart.height() * 1.5).ceil() as usize));
+        assert_eq!(
+            (width, height),
+            (1680, (chart.height() * 1.5).ceil() as usize)
+        );
         assert_eq!(pixels.len(), width * height * 3);
         let pixel = |x: usize, y: usize| [0, 1, 2].map(|n| pixels[(y * width + x) * 3 + n]);
         let top = chart.head().1;
         let inside = ((top + 10.0) * SCALE) as usize;
-        assert_eq!((pixel(225, inside), pixel(10, inside)), (colour("--preempted"), colour("--card")));
+        assert_eq!(
+            (pixel(225, inside), pixel(10, inside)),
+            (colour("--preempted"), colour("--card"))
+        );
         let hatched: std::collections::BTreeSet<_> = (460..580).map(|x| pixel(x, inside)).collect();
-        assert!(hatched.contains(&colour("--hole")) && hatched.contains(&colour("--unknown")), "{hatched:?}");
+        assert!(
+            hatched.contains(&colour("--hole")) && hatched.contains(&colour("--unknown")),
+            "{hatched:?}"
+        );
         let dark = |from: usize, to: usize| {
             let all = (from..to).flat_map(|y| (0..width).map(move |x| (x, y)));
-            all.filter(|(x, y)| pixel(*x, *y) == colour("--text")).count()
+            all.filter(|(x, y)| pixel(*x, *y) == colour("--text"))
+                .count()
         };
-        assert!(dark(15, 40) > 20, "the sentence has {} dark pixels", dark(15, 40));
+        assert!(
+            dark(15, 40) > 20,
+            "the sentence has {} dark pixels",
+            dark(15, 40)
+        );
     }
 
     /// Positions beyond the edges, infinite numbers and NaN draw nothing.
     #[test]
     fn nothing_is_drawn_outside() {
-        let mut drawing = Drawing { height: 1.0, ..Drawing::default() };
+        let mut drawing = Drawing {
+            height: 1.0,
+            ..Drawing::default()
+        };
         for n in [-1e300, -5.0, 1e300, f64::NAN, f64::INFINITY] {
             drawing.rectangle([n, n, n, n], "ran", "");
             drawing.line((n, 0.0), (0.0, n), "grid");

@@ -6,8 +6,21 @@ use spdk_trace::{ArgValue, Args, Object, Poller, Record};
 
 /// Formats problems, a line each: lcore, kind, count and offset.
 pub(crate) fn problems(problems: &spdk_trace::Problems) -> Vec<String> {
-    let lcore = |lcore: Option<spdk_trace::Lcore>| lcore.map_or_else(String::new, |lcore| format!("lcore {lcore}: "));
-    problems.iter().map(|f| format!("{}{:?} x{} at {}", lcore(f.lcore), f.problem, f.count, f.first)).collect()
+    let lcore = |lcore: Option<spdk_trace::Lcore>| {
+        lcore.map_or_else(String::new, |lcore| format!("lcore {lcore}: "))
+    };
+    problems
+        .iter()
+        .map(|f| {
+            format!(
+                "{}{:?} x{} at {}",
+                lcore(f.lcore),
+                f.problem,
+                f.count,
+                f.first
+            )
+        })
+        .collect()
 }
 
 /// Formats a record as `lcore tsc TPOINT`, followed by the parts that it has: poller, `<owner>`,
@@ -33,10 +46,21 @@ pub(crate) fn line(record: &Record<'_>) -> String {
         Object::Unseen(id) => put(&mut line, format_args!("n/a({id:#x})")),
         Object::ValueOnly(id) => put(&mut line, format_args!("value({id:#x})")),
         Object::Nameless { id, age } => {
-            put(&mut line, format_args!("nameless({id:#x})+{}", age.map_or(0, |age| age.0)));
+            put(
+                &mut line,
+                format_args!("nameless({id:#x})+{}", age.map_or(0, |age| age.0)),
+            );
         }
-        Object::Known { name, id, age: Some(age) } => put(&mut line, format_args!("{name}({id:#x})+{}", age.0)),
-        Object::Known { name, id, age: None } => put(&mut line, format_args!("{name}({id:#x})")),
+        Object::Known {
+            name,
+            id,
+            age: Some(age),
+        } => put(&mut line, format_args!("{name}({id:#x})+{}", age.0)),
+        Object::Known {
+            name,
+            id,
+            age: None,
+        } => put(&mut line, format_args!("{name}({id:#x})")),
     }
     if let Some(related) = record.related {
         put(&mut line, format_args!("({})", related.name));
@@ -51,7 +75,10 @@ fn put_args(line: &mut String, args: Args<'_>) {
         match value {
             ArgValue::Int(number) => put(line, format_args!("{name}={number}")),
             ArgValue::Pointer(pointer) => put(line, format_args!("{name}={pointer:#x}")),
-            ArgValue::Str(text) => put(line, format_args!("{name}='{}'", String::from_utf8_lossy(text))),
+            ArgValue::Str(text) => put(
+                line,
+                format_args!("{name}='{}'", String::from_utf8_lossy(text)),
+            ),
         }
     }
 }

@@ -17,7 +17,8 @@ pub(crate) fn empty(era: Era, slots: usize, lcores: u32) -> TraceBuilder {
     if era.spec().owners.is_some() {
         t = t.owner_count(0);
     }
-    t.tpoint(Tpoint::new(SHORT, "SHORT").int("n", 8)).tpoint(Tpoint::new(LONG, "LONG").int("n", 8).str("text", 40));
+    t.tpoint(Tpoint::new(SHORT, "SHORT").int("n", 8))
+        .tpoint(Tpoint::new(LONG, "LONG").int("n", 8).str("text", 40));
     for lcore in 0..lcores {
         t.lcore(lcore);
     }
@@ -26,9 +27,15 @@ pub(crate) fn empty(era: Era, slots: usize, lcores: u32) -> TraceBuilder {
 
 /// Returns the record of this time.
 pub(crate) fn record(tsc: u64) -> Record {
-    let record =
-        Record::new(if is_long(tsc) { LONG } else { SHORT }, tsc).size(size(tsc)).object(object(tsc)).int(!tsc);
-    if is_long(tsc) { record.str(&text(tsc)) } else { record }
+    let record = Record::new(if is_long(tsc) { LONG } else { SHORT }, tsc)
+        .size(size(tsc))
+        .object(object(tsc))
+        .int(!tsc);
+    if is_long(tsc) {
+        record.str(&text(tsc))
+    } else {
+        record
+    }
 }
 
 fn is_long(tsc: u64) -> bool {
@@ -51,8 +58,16 @@ fn text(tsc: u64) -> String {
 /// complete; those in overwritten slots may be missing.
 pub(crate) fn check_record(record: &spdk_trace::Record<'_>) -> (u32, u64, bool) {
     let tsc = record.tsc.0;
-    assert_eq!(record.tpoint.name, if is_long(tsc) { "LONG" } else { "SHORT" }, "tsc {tsc}");
-    assert_eq!((record.size, record.object), (size(tsc), Object::Untyped(object(tsc))), "tsc {tsc}");
+    assert_eq!(
+        record.tpoint.name,
+        if is_long(tsc) { "LONG" } else { "SHORT" },
+        "tsc {tsc}"
+    );
+    assert_eq!(
+        (record.size, record.object),
+        (size(tsc), Object::Untyped(object(tsc))),
+        "tsc {tsc}"
+    );
     let args: Vec<_> = record.args.iter().map(|(_, value)| value).collect();
     let text = text(tsc);
     let whole = [ArgValue::Int(!tsc), ArgValue::Str(text.as_bytes())];
@@ -67,7 +82,11 @@ pub(crate) struct Place(pub(crate) PathBuf);
 impl Place {
     pub(crate) fn new(name: &str) -> Self {
         let shm = PathBuf::from("/dev/shm");
-        let folder = if shm.is_dir() { shm } else { std::env::temp_dir() };
+        let folder = if shm.is_dir() {
+            shm
+        } else {
+            std::env::temp_dir()
+        };
         Self(folder.join(format!("spdk-trace-test-{}-{name}", std::process::id())))
     }
 

@@ -20,7 +20,12 @@ pub(crate) struct Model<'a> {
 impl<'a> Model<'a> {
     pub(crate) fn new(file: &'a TraceFile, tpoints: impl Iterator<Item = Tpoint>) -> Self {
         let tpoints = tpoints.map(|tpoint| (tpoint.id, tpoint)).collect();
-        Self { file, tpoints, created: HashMap::new(), counters: HashMap::new() }
+        Self {
+            file,
+            tpoints,
+            created: HashMap::new(),
+            counters: HashMap::new(),
+        }
     }
 
     /// Returns the lines of these records, which are ordered by lcore and then as written.
@@ -60,18 +65,28 @@ impl<'a> Model<'a> {
         }
         let at = self.file.layout.owner(record.owner);
         let since = self.file.u64(at);
-        let text = self.file.bytes[at + 9..][..self.file.layout.owner_description_size].split(|b| *b == 0).next()?;
+        let text = self.file.bytes[at + 9..][..self.file.layout.owner_description_size]
+            .split(|b| *b == 0)
+            .next()?;
         (since != 0 && since < record.tsc).then(|| String::from_utf8_lossy(text).into_owned())
     }
 
     fn name(&self, kind: u8, number: u64) -> String {
-        format!("{}{number}", self.letter(self.file.layout.header.objects, kind).unwrap_or('?'))
+        format!(
+            "{}{number}",
+            self.letter(self.file.layout.header.objects, kind)
+                .unwrap_or('?')
+        )
     }
 
     fn object(&mut self, tpoint: &Tpoint, record: &Survivor) -> String {
         let (kind, id) = (tpoint.object_type, record.object);
         if kind == 0 {
-            return if id == 0 { String::new() } else { format!("{id:#x}") };
+            return if id == 0 {
+                String::new()
+            } else {
+                format!("{id:#x}")
+            };
         }
         if tpoint.new_object {
             let counter = self.counters.entry(kind).or_default();
@@ -79,14 +94,19 @@ impl<'a> Model<'a> {
             *counter += 1;
         }
         match self.created.get(&(kind, id)) {
-            Some((number, since)) => format!("{}({id:#x})+{}", self.name(kind, *number), record.tsc - since),
+            Some((number, since)) => format!(
+                "{}({id:#x})+{}",
+                self.name(kind, *number),
+                record.tsc - since
+            ),
             None => format!("n/a({id:#x})"),
         }
     }
 
     fn related(&self, tpoint: &Tpoint, record: &Survivor) -> String {
         for relation in &tpoint.relations {
-            if let Some(Arg::Int(id) | Arg::Ptr(id)) = record.args.get(usize::from(relation.arg_index))
+            if let Some(Arg::Int(id) | Arg::Ptr(id)) =
+                record.args.get(usize::from(relation.arg_index))
                 && let Some((number, _)) = self.created.get(&(relation.object_type, *id))
             {
                 return format!("({})", self.name(relation.object_type, *number));

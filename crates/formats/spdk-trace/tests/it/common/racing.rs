@@ -26,15 +26,27 @@ pub(crate) struct Racing {
 impl Racing {
     pub(crate) fn new(place: &Place, era: Era, slots: usize, lcores: u32) -> Self {
         let writer = LiveTrace::create(&place.0, &empty(era, slots, lcores));
-        let writer = RefCell::new(writer.unwrap_or_else(|error| panic!("{}: {error}", place.0.display())));
-        Self { file: place.open(), writer, lcores, next: Cell::new(1), burst: 0, stops_within: false, most: usize::MAX }
+        let writer =
+            RefCell::new(writer.unwrap_or_else(|error| panic!("{}: {error}", place.0.display())));
+        Self {
+            file: place.open(),
+            writer,
+            lcores,
+            next: Cell::new(1),
+            burst: 0,
+            stops_within: false,
+            most: usize::MAX,
+        }
     }
 
     /// Writes `records` records with consecutive times, in turn on all lcores.
     pub(crate) fn write(&self, records: u64) {
         for _ in 0..records {
             let tsc = self.next.replace(self.next.get() + 1);
-            let written = self.writer.borrow_mut().record(self.lcore_of(tsc), &record(tsc));
+            let written = self
+                .writer
+                .borrow_mut()
+                .record(self.lcore_of(tsc), &record(tsc));
             assert!(written.is_ok(), "{written:?}");
         }
     }
@@ -66,7 +78,9 @@ impl ReadAt for Racing {
             // The next call writes the complete record at the same place.
             let tsc = self.next.get();
             let slots = 1 + (tsc / 7) as usize % 2;
-            self.writer.borrow_mut().torn(self.lcore_of(tsc), &record(tsc), slots)?;
+            self.writer
+                .borrow_mut()
+                .torn(self.lcore_of(tsc), &record(tsc), slots)?;
         }
         let most = buf.len().min(self.most);
         self.file.read_at(&mut buf[..most], offset)

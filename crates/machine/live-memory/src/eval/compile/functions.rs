@@ -32,27 +32,71 @@ impl Compiler<'_, '_> {
             return self.call_of_spec(func, args);
         }
         let dynamic = match (func.text.as_str(), args) {
-            ("uaddr", [Expr { kind: ExprKind::Str(name), span }]) => {
-                return self.evaluator.uaddr(name, *span).map(|value| Node::constant(&value));
+            (
+                "uaddr",
+                [
+                    Expr {
+                        kind: ExprKind::Str(name),
+                        span,
+                    },
+                ],
+            ) => {
+                return self
+                    .evaluator
+                    .uaddr(name, *span)
+                    .map(|value| Node::constant(&value));
             }
             ("str", [from]) => Dynamic::Str(self.compile(from)?, None),
-            ("str", [from, length]) => Dynamic::Str(self.compile(from)?, Some(self.compile(length)?)),
+            ("str", [from, length]) => {
+                Dynamic::Str(self.compile(from)?, Some(self.compile(length)?))
+            }
             ("buf", [from]) => Dynamic::Buf(self.compile(from)?, None),
-            ("buf", [from, length]) => Dynamic::Buf(self.compile(from)?, Some(self.compile(length)?)),
+            ("buf", [from, length]) => {
+                Dynamic::Buf(self.compile(from)?, Some(self.compile(length)?))
+            }
             ("list", [head, link]) => Dynamic::List {
                 head: self.compile(head)?,
                 element: None,
                 link: calls::path(link)?,
                 link_span: link.span,
             },
-            ("list", [head, Expr { kind: ExprKind::TypeArg(of), .. }, link]) => {
-                let Some(element) = self.type_of(of)? else { return Ok(Node::dynamic(Dynamic::Late(expr.clone()))) };
+            (
+                "list",
+                [
+                    head,
+                    Expr {
+                        kind: ExprKind::TypeArg(of),
+                        ..
+                    },
+                    link,
+                ],
+            ) => {
+                let Some(element) = self.type_of(of)? else {
+                    return Ok(Node::dynamic(Dynamic::Late(expr.clone())));
+                };
                 let (head, link, link_span) = (self.compile(head)?, calls::path(link)?, link.span);
-                Dynamic::List { head, element: Some(element), link, link_span }
+                Dynamic::List {
+                    head,
+                    element: Some(element),
+                    link,
+                    link_span,
+                }
             }
             ("len", [of]) => Dynamic::Len(self.compile(of)?),
-            ("container_of", [from, Expr { kind: ExprKind::TypeArg(of), .. }, member]) => {
-                let Some(ty) = self.type_of(of)? else { return Ok(Node::dynamic(Dynamic::Late(expr.clone()))) };
+            (
+                "container_of",
+                [
+                    from,
+                    Expr {
+                        kind: ExprKind::TypeArg(of),
+                        ..
+                    },
+                    member,
+                ],
+            ) => {
+                let Some(ty) = self.type_of(of)? else {
+                    return Ok(Node::dynamic(Dynamic::Late(expr.clone())));
+                };
                 return self.container_of(self.compile(from)?, ty, member);
             }
             (name, _) => return Err(calls::wrong_call(name, func.span, expr.span)),
@@ -62,10 +106,14 @@ impl Compiler<'_, '_> {
 
     fn container_of(&self, from: Compiled, ty: TypeRef, member: &Expr) -> Result<Node, EvalError> {
         let field = self.evaluator.types.store().path(ty, &calls::path(member)?);
-        let offset = field.map_err(|error| EvalError::new(member.span, error))?.byte_offset();
+        let offset = field
+            .map_err(|error| EvalError::new(member.span, error))?
+            .byte_offset();
         let from = self.value(from)?;
         match from.node {
-            Node::Number { code, .. } => self.pointer(code.plus(offset.wrapping_neg()), ty, from.span),
+            Node::Number { code, .. } => {
+                self.pointer(code.plus(offset.wrapping_neg()), ty, from.span)
+            }
             _ => Ok(Node::dynamic(Dynamic::ContainerOf(from, ty, offset))),
         }
     }
@@ -73,22 +121,49 @@ impl Compiler<'_, '_> {
     /// Compiles a call of a function of object specs.
     fn call_of_spec(&self, func: &Name, args: &[Expr]) -> Result<Node, EvalError> {
         match (func.text.as_str(), args) {
-            ("uaddr", [Expr { kind: ExprKind::Str(name), span }]) => {
+            (
+                "uaddr",
+                [
+                    Expr {
+                        kind: ExprKind::Str(name),
+                        span,
+                    },
+                ],
+            ) => {
                 let name = String::from_utf8_lossy(name);
                 let place = self.evaluator.global(&name, *span)?;
-                let missing = || EvalError::other(*span, format!("the program has no symbol {name}"));
+                let missing =
+                    || EvalError::other(*span, format!("the program has no symbol {name}"));
                 let place = place.ok_or_else(missing)?;
                 self.pointer(Code::Int(place.address.into()), place.ty, *span)
             }
             ("str", [text]) => self.text(self.compile(text)?).map(Node::Text),
-            ("strncmp", [one, other, Expr { kind: ExprKind::Int(count), .. }]) => {
-                let (one, other) = (self.text(self.compile(one)?)?, self.text(self.compile(other)?)?);
+            (
+                "strncmp",
+                [
+                    one,
+                    other,
+                    Expr {
+                        kind: ExprKind::Int(count),
+                        ..
+                    },
+                ],
+            ) => {
+                let (one, other) = (
+                    self.text(self.compile(one)?)?,
+                    self.text(self.compile(other)?)?,
+                );
                 let count = usize::try_from(count.value).unwrap_or(usize::MAX);
                 let code = Code::Differ(Box::new(one), Box::new(other), count);
-                Ok(Node::Number { code, ty: self.evaluator.types.i64 })
+                Ok(Node::Number {
+                    code,
+                    ty: self.evaluator.types.i64,
+                })
             }
             (name, _) => {
-                let message = format!("the call {name}() is not possible here: only str(), strncmp() and uaddr() are");
+                let message = format!(
+                    "the call {name}() is not possible here: only str(), strncmp() and uaddr() are"
+                );
                 Err(EvalError::new(func.span, Fault::Other(message)))
             }
         }

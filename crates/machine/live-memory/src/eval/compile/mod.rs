@@ -47,7 +47,10 @@ impl Node {
     /// Makes a node of a known value.
     fn constant(value: &Value) -> Self {
         match value {
-            Value::Int { value, ty } => Self::Number { code: Code::Int(*value), ty: *ty },
+            Value::Int { value, ty } => Self::Number {
+                code: Code::Int(*value),
+                ty: *ty,
+            },
             Value::Text(text) => Self::Text(Code::Text(text.clone())),
             other => Self::dynamic(Dynamic::Value(other.clone())),
         }
@@ -70,7 +73,10 @@ pub(crate) struct Compiler<'c, 'a> {
 
 impl Compiler<'_, '_> {
     pub(crate) fn compile(&self, expr: &Expr) -> Result<Compiled, EvalError> {
-        Ok(Compiled { node: self.node(expr)?, span: expr.span })
+        Ok(Compiled {
+            node: self.node(expr)?,
+            span: expr.span,
+        })
     }
 
     fn node(&self, expr: &Expr) -> Result<Node, EvalError> {
@@ -83,60 +89,99 @@ impl Compiler<'_, '_> {
             ExprKind::Var(name) => self.variable(name, span),
             ExprKind::Call { func, args } => self.call(func, args, expr),
             ExprKind::Unary { op, operand } => self.unary(*op, self.compile(operand)?, span),
-            ExprKind::Binary { op, left, right, .. } => {
-                self.binary(*op, self.compile(left)?, self.compile(right)?, span)
-            }
-            ExprKind::Ternary { cond, then, otherwise } => {
+            ExprKind::Binary {
+                op, left, right, ..
+            } => self.binary(*op, self.compile(left)?, self.compile(right)?, span),
+            ExprKind::Ternary {
+                cond,
+                then,
+                otherwise,
+            } => {
                 // An error in one of the arms counts only if that arm is reached.
                 let arm = |expr: &Expr| {
-                    let failed = |error| Compiled { node: Node::dynamic(Dynamic::Fail(error)), span: expr.span };
+                    let failed = |error| Compiled {
+                        node: Node::dynamic(Dynamic::Fail(error)),
+                        span: expr.span,
+                    };
                     self.compile(expr).unwrap_or_else(failed)
                 };
                 let then = then.as_deref().map(arm);
-                Ok(Node::dynamic(Dynamic::If { cond: self.compile(cond)?, then, otherwise: arm(otherwise) }))
+                Ok(Node::dynamic(Dynamic::If {
+                    cond: self.compile(cond)?,
+                    then,
+                    otherwise: arm(otherwise),
+                }))
             }
             ExprKind::Cast { ty, operand } => self.cast(ty, operand, span),
             ExprKind::Sizeof(of) => self.of_type(of, expr, |ty| self.evaluator.types.size(ty)),
             ExprKind::Offsetof { of, path } => {
                 let path: Vec<&str> = path.iter().map(|name| name.text.as_str()).collect();
                 let types = &self.evaluator.types;
-                self.of_type(of, expr, |ty| types.store().path(ty, &path.join(".")).map(|field| field.byte_offset()))
+                self.of_type(of, expr, |ty| {
+                    types
+                        .store()
+                        .path(ty, &path.join("."))
+                        .map(|field| field.byte_offset())
+                })
             }
             ExprKind::Field { base, name, .. } => self.field(self.compile(base)?, name),
-            ExprKind::Index { base, index } => self.index(self.compile(base)?, self.compile(index)?, span),
+            ExprKind::Index { base, index } => {
+                self.index(self.compile(base)?, self.compile(index)?, span)
+            }
             ExprKind::Tuple(parts) => {
                 let parts: Result<_, _> = parts.iter().map(|part| self.compile(part)).collect();
                 Ok(Node::dynamic(Dynamic::Tuple(parts?)))
             }
-            ExprKind::TupleField { base, index } => {
-                Ok(Node::dynamic(Dynamic::Part(self.compile(base)?, *index as usize)))
-            }
+            ExprKind::TupleField { base, index } => Ok(Node::dynamic(Dynamic::Part(
+                self.compile(base)?,
+                *index as usize,
+            ))),
             ExprKind::Comptime(inner) => self.node(inner),
-            _ => Err(EvalError::other(span, "this is only for scripts of `dptrace run`")),
+            _ => Err(EvalError::other(
+                span,
+                "this is only for scripts of `dptrace run`",
+            )),
         }
     }
 
     fn name(&self, name: &str, span: Span) -> Result<Node, EvalError> {
         if self.scope.is_some() {
-            let message = format!("{name} has no type here: write (struct TYPE *)uaddr(\"{name}\")");
+            let message =
+                format!("{name} has no type here: write (struct TYPE *)uaddr(\"{name}\")");
             return Err(EvalError::other(span, message));
         }
         Ok(match self.evaluator.name(name, span)? {
-            Operand::Place(Place { address, ty, bits }) => Node::Place { at: Code::Int(address.into()), ty, bits },
+            Operand::Place(Place { address, ty, bits }) => Node::Place {
+                at: Code::Int(address.into()),
+                ty,
+                bits,
+            },
             Operand::Value(value) => Node::constant(&value),
         })
     }
 
     fn variable(&self, name: &str, span: Span) -> Result<Node, EvalError> {
-        let Some(scope) = self.scope else { return Ok(Node::dynamic(Dynamic::Variable(name.to_owned()))) };
+        let Some(scope) = self.scope else {
+            return Ok(Node::dynamic(Dynamic::Variable(name.to_owned())));
+        };
         let index = scope.vars.iter().position(|(known, _)| known == name);
-        let index = index.ok_or_else(|| EvalError::other(span, format!("no loop has the variable ${name}")))?;
+        let index = index
+            .ok_or_else(|| EvalError::other(span, format!("no loop has the variable ${name}")))?;
         self.pointer(Code::Var(index), scope.vars[index].1, span)
     }
 
     /// Returns a pointer to something of this type.
-    pub(crate) fn pointer(&self, code: Code, target: TypeRef, span: Span) -> Result<Node, EvalError> {
-        let ty = self.evaluator.types.pointer_to(target).map_err(|error| EvalError::new(span, error))?;
+    pub(crate) fn pointer(
+        &self,
+        code: Code,
+        target: TypeRef,
+        span: Span,
+    ) -> Result<Node, EvalError> {
+        let ty = self
+            .evaluator
+            .types
+            .pointer_to(target)
+            .map_err(|error| EvalError::new(span, error))?;
         Ok(Node::Number { code, ty })
     }
 
@@ -147,9 +192,14 @@ impl Compiler<'_, '_> {
         expr: &Expr,
         ask: impl FnOnce(TypeRef) -> Result<u64, typeinfo::TypeError>,
     ) -> Result<Node, EvalError> {
-        let Some(ty) = self.type_of(of)? else { return Ok(Node::dynamic(Dynamic::Late(expr.clone()))) };
+        let Some(ty) = self.type_of(of)? else {
+            return Ok(Node::dynamic(Dynamic::Late(expr.clone())));
+        };
         let value = ask(ty).map_err(|error| EvalError::new(expr.span, error))?;
-        Ok(Node::Number { code: Code::Int(value.into()), ty: self.evaluator.types.u64 })
+        Ok(Node::Number {
+            code: Code::Int(value.into()),
+            ty: self.evaluator.types.u64,
+        })
     }
 
     /// Returns the type in `sizeof` and the like; `None` if it depends on values.
@@ -195,15 +245,28 @@ impl Compiler<'_, '_> {
     fn check_named(&self, ty: &ast::Type) -> Result<(), EvalError> {
         match &ty.kind {
             ast::TypeKind::Pointer(target) => self.check_named(target),
-            ast::TypeKind::Tagged(kind, name) => self.named(super::name_kind(*kind), &name.text, ty.span).map(drop),
+            ast::TypeKind::Tagged(kind, name) => self
+                .named(super::name_kind(*kind), &name.text, ty.span)
+                .map(drop),
             _ => Ok(()),
         }
     }
 
     /// Returns the type of this name.
-    pub(crate) fn named(&self, kind: NameKind, name: &str, span: Span) -> Result<TypeRef, EvalError> {
-        let found = self.evaluator.types.find(kind, name).map_err(|error| EvalError::new(span, error))?;
-        found.ok_or_else(|| EvalError::other(span, format!("the program has no struct or union {name}")))
+    pub(crate) fn named(
+        &self,
+        kind: NameKind,
+        name: &str,
+        span: Span,
+    ) -> Result<TypeRef, EvalError> {
+        let found = self
+            .evaluator
+            .types
+            .find(kind, name)
+            .map_err(|error| EvalError::new(span, error))?;
+        found.ok_or_else(|| {
+            EvalError::other(span, format!("the program has no struct or union {name}"))
+        })
     }
 
     /// Returns the type that a pointer points to; `None` for other types.
@@ -217,28 +280,50 @@ impl Compiler<'_, '_> {
     /// Loads an object in memory as a number or a text, if it is one.
     pub(crate) fn value(&self, compiled: Compiled) -> Result<Compiled, EvalError> {
         let span = compiled.span;
-        let Node::Place { at, ty, bits } = compiled.node else { return Ok(compiled) };
+        let Node::Place { at, ty, bits } = compiled.node else {
+            return Ok(compiled);
+        };
         let node = match self.evaluator.kind(ty, span)? {
-            kind @ (TypeKind::Int { size, .. } | TypeKind::Enum { size, .. } | TypeKind::Pointer { size, .. })
+            kind @ (TypeKind::Int { size, .. }
+            | TypeKind::Enum { size, .. }
+            | TypeKind::Pointer { size, .. })
                 if size <= 8 =>
             {
                 match access(ty, bits, size as u8) {
                     Some((offset, size, shift, bits)) => {
                         let at = at.plus(offset);
                         // The names of types are only needed for messages.
-                        let what = if self.scope.is_some() { String::new() } else { self.evaluator.display(ty) };
-                        let load = Load { at, size, shift, bits, signed: is_signed(kind), what, span };
-                        Node::Number { code: Code::Load(Box::new(load)), ty }
+                        let what = if self.scope.is_some() {
+                            String::new()
+                        } else {
+                            self.evaluator.display(ty)
+                        };
+                        let load = Load {
+                            at,
+                            size,
+                            shift,
+                            bits,
+                            signed: is_signed(kind),
+                            what,
+                            span,
+                        };
+                        Node::Number {
+                            code: Code::Load(Box::new(load)),
+                            ty,
+                        }
                     }
                     None => Node::Place { at, ty, bits },
                 }
             }
-            TypeKind::Array { element, count: Some(count) }
-                if self.scope.is_some() && self.is_char(element, span)? =>
-            {
+            TypeKind::Array {
+                element,
+                count: Some(count),
+            } if self.scope.is_some() && self.is_char(element, span)? => {
                 Node::Text(Code::Chars(Box::new(at), count))
             }
-            TypeKind::Array { element, .. } if self.scope.is_some() => self.pointer(at, element, span)?,
+            TypeKind::Array { element, .. } if self.scope.is_some() => {
+                self.pointer(at, element, span)?
+            }
             _ => Node::Place { at, ty, bits },
         };
         Ok(Compiled { node, span })
@@ -247,7 +332,9 @@ impl Compiler<'_, '_> {
     /// Returns true if texts are made of this type: for object specs, any integer of one byte.
     fn is_char(&self, ty: TypeRef, span: Span) -> Result<bool, EvalError> {
         let kind = self.evaluator.kind(ty, span)?;
-        Ok(matches!(kind, TypeKind::Int { size: 1, class, .. } if self.scope.is_some() || class == IntClass::Char))
+        Ok(
+            matches!(kind, TypeKind::Int { size: 1, class, .. } if self.scope.is_some() || class == IntClass::Char),
+        )
     }
 
     /// Compiles a member of a struct, or of the struct that a pointer points to.
@@ -266,19 +353,34 @@ impl Compiler<'_, '_> {
                 Ok((at, element, _)) => (at, element),
                 Err(other) => {
                     let what = self.describe(&other.node);
-                    let message = format!("{what} has no members: expected a struct, a union or a pointer to one");
+                    let message = format!(
+                        "{what} has no members: expected a struct, a union or a pointer to one"
+                    );
                     return Err(EvalError::other(span, message));
                 }
             },
         };
-        let field = self.evaluator.types.member(ty, &name.text).map_err(|error| EvalError::new(name.span, error))?;
-        let bits = field.bit_size.map(|size| ((field.bit_offset % 8) as u32, size));
-        Ok(Node::Place { at: at.plus(field.byte_offset()), ty: field.ty, bits })
+        let field = self
+            .evaluator
+            .types
+            .member(ty, &name.text)
+            .map_err(|error| EvalError::new(name.span, error))?;
+        let bits = field
+            .bit_size
+            .map(|size| ((field.bit_offset % 8) as u32, size));
+        Ok(Node::Place {
+            at: at.plus(field.byte_offset()),
+            ty: field.ty,
+            bits,
+        })
     }
 
     fn is_record(&self, ty: TypeRef, span: Span) -> Result<bool, EvalError> {
         let kind = self.evaluator.kind(ty, span)?;
-        Ok(matches!(kind, TypeKind::Struct { .. } | TypeKind::Union { .. } | TypeKind::Forward { .. }))
+        Ok(matches!(
+            kind,
+            TypeKind::Struct { .. } | TypeKind::Union { .. } | TypeKind::Forward { .. }
+        ))
     }
 
     fn describe(&self, node: &Node) -> String {
@@ -294,8 +396,17 @@ impl Compiler<'_, '_> {
 /// Returns the load of a number: byte offset from its address, size in bytes, first bit, number of
 /// bits. `None` if it can't be loaded.
 fn access(ty: TypeRef, bits: Option<(u32, u32)>, size: u8) -> Option<(u64, u8, u32, u32)> {
-    let Some((first, bits)) = bits else { return Some((0, size, 0, u32::from(size) * 8)) };
-    let access = Field { ty, bit_offset: first.into(), bit_size: Some(bits) }.bit_access()?;
-    let size = u8::try_from(access.load_size).ok().filter(|size| *size <= 8)?;
+    let Some((first, bits)) = bits else {
+        return Some((0, size, 0, u32::from(size) * 8));
+    };
+    let access = Field {
+        ty,
+        bit_offset: first.into(),
+        bit_size: Some(bits),
+    }
+    .bit_access()?;
+    let size = u8::try_from(access.load_size)
+        .ok()
+        .filter(|size| *size <= 8)?;
     Some((access.byte_offset, size, access.shift, access.bits))
 }

@@ -36,7 +36,9 @@ impl<'data> Forward<'data> {
 
     /// Returns the bytes behind the last one that was read.
     pub(super) fn rest(&self) -> Result<&'data [u8], Broken> {
-        self.bytes.get(self.at.div_ceil(8)..).ok_or(Broken("all of a table's description"))
+        self.bytes
+            .get(self.at.div_ceil(8)..)
+            .ok_or(Broken("all of a table's description"))
     }
 }
 
@@ -50,7 +52,10 @@ pub(super) struct Backward<'data> {
 
 impl<'data> Backward<'data> {
     pub(super) fn new(bytes: &'data [u8]) -> Result<Self, Broken> {
-        let last = bytes.last().filter(|last| **last != 0).ok_or(Broken("the bit that ends a stream"))?;
+        let last = bytes
+            .last()
+            .filter(|last| **last != 0)
+            .ok_or(Broken("the bit that ends a stream"))?;
         let left = (bytes.len() as u64 * 8).cast_signed() - i64::from(last.leading_zeros()) - 1;
         Ok(Self { bytes, left })
     }
@@ -61,7 +66,9 @@ impl<'data> Backward<'data> {
         let bits = if at >= 0 {
             word(self.bytes, at as usize / 8) >> (at % 8)
         } else {
-            word(self.bytes, 0).checked_shl(at.unsigned_abs().min(64) as u32).unwrap_or(0)
+            word(self.bytes, 0)
+                .checked_shl(at.unsigned_abs().min(64) as u32)
+                .unwrap_or(0)
         };
         (bits & mask(count)) as u32
     }

@@ -24,7 +24,14 @@ pub(super) struct FseTable {
 impl FseTable {
     /// Builds a table that has one symbol and needs no bits.
     pub(super) fn single(symbol: u8) -> Self {
-        Self { log: 0, states: vec![State { symbol, bits: 0, base: 0 }] }
+        Self {
+            log: 0,
+            states: vec![State {
+                symbol,
+                bits: 0,
+                base: 0,
+            }],
+        }
     }
 
     /// Builds a table from the expected count of each symbol; -1 is less than once. The absolute
@@ -60,7 +67,11 @@ impl FseTable {
     }
 
     /// Reads a table from its description; returns it with the bytes behind it.
-    pub(super) fn read(data: &[u8], max_log: u32, max_symbol: usize) -> Result<(Self, &[u8]), Broken> {
+    pub(super) fn read(
+        data: &[u8],
+        max_log: u32,
+        max_symbol: usize,
+    ) -> Result<(Self, &[u8]), Broken> {
         let mut bits = Forward::new(data);
         let log = bits.read(4) + 5;
         if log > max_log {
@@ -74,7 +85,9 @@ impl FseTable {
             }
             let count = count(&mut bits, left);
             counts.push(count);
-            left = left.checked_sub(u32::from(count.unsigned_abs())).ok_or(Broken("chances that add up"))?;
+            left = left
+                .checked_sub(u32::from(count.unsigned_abs()))
+                .ok_or(Broken("chances that add up"))?;
             let mut repeat = if count == 0 { 3 } else { 0 };
             while repeat == 3 && counts.len() <= max_symbol && !bits.is_over() {
                 repeat = bits.read(2);
@@ -99,7 +112,9 @@ impl FseTable {
 
     /// Reads the state behind this one.
     pub(super) fn next(&self, state: usize, bits: &mut Backward<'_>) -> usize {
-        let State { bits: count, base, .. } = self.states.get(state).copied().unwrap_or_default();
+        let State {
+            bits: count, base, ..
+        } = self.states.get(state).copied().unwrap_or_default();
         usize::from(base) + bits.read(u32::from(count)) as usize
     }
 }

@@ -27,7 +27,10 @@ impl HuffmanTable {
         let (weights, rest) = if first >= 128 {
             let count = usize::from(first) - 127;
             let (packed, rest) = data.split_at_checked(count.div_ceil(2)).ok_or(cut)?;
-            let mut weights: Vec<u8> = packed.iter().flat_map(|byte| [byte >> 4, byte & 15]).collect();
+            let mut weights: Vec<u8> = packed
+                .iter()
+                .flat_map(|byte| [byte >> 4, byte & 15])
+                .collect();
             weights.truncate(count);
             (weights, rest)
         } else {
@@ -42,8 +45,16 @@ impl HuffmanTable {
         if weights.iter().any(|weight| u32::from(*weight) > MAX_BITS) {
             return Err(broken);
         }
-        let sum: u32 = weights.iter().filter(|weight| **weight > 0).map(|weight| 1 << (weight - 1)).sum();
-        let bits = if sum == 0 { return Err(broken) } else { sum.ilog2() + 1 };
+        let sum: u32 = weights
+            .iter()
+            .filter(|weight| **weight > 0)
+            .map(|weight| 1 << (weight - 1))
+            .sum();
+        let bits = if sum == 0 {
+            return Err(broken);
+        } else {
+            sum.ilog2() + 1
+        };
         let left = (1_u32 << bits) - sum;
         if bits > MAX_BITS || !left.is_power_of_two() {
             return Err(broken);
@@ -51,25 +62,45 @@ impl HuffmanTable {
         weights.push(left.ilog2() as u8 + 1);
         let mut codes = Vec::with_capacity(1 << bits);
         for weight in 1..=bits as u8 {
-            let fitting = weights.iter().enumerate().filter(|(_, own)| **own == weight);
+            let fitting = weights
+                .iter()
+                .enumerate()
+                .filter(|(_, own)| **own == weight);
             for (symbol, _) in fitting {
                 let code = (symbol as u8, bits as u8 + 1 - weight);
                 codes.extend(std::iter::repeat_n(code, 1 << (weight - 1)));
             }
         }
         // A last weight beyond the longest code would leave entries without a symbol.
-        if codes.len() == 1 << bits { Ok(Self { bits, codes }) } else { Err(broken) }
+        if codes.len() == 1 << bits {
+            Ok(Self { bits, codes })
+        } else {
+            Err(broken)
+        }
     }
 
     /// Appends `count` symbols of a stream, which must then be at its end.
-    pub(super) fn decode(&self, data: &[u8], count: usize, out: &mut Vec<u8>) -> Result<(), Broken> {
+    pub(super) fn decode(
+        &self,
+        data: &[u8],
+        count: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Broken> {
         let mut stream = Backward::new(data)?;
         for _ in 0..count {
-            let (symbol, bits) = self.codes.get(stream.peek(self.bits) as usize).copied().unwrap_or_default();
+            let (symbol, bits) = self
+                .codes
+                .get(stream.peek(self.bits) as usize)
+                .copied()
+                .unwrap_or_default();
             stream.skip(u32::from(bits));
             out.push(symbol);
         }
-        if stream.left() == 0 { Ok(()) } else { Err(Broken("as many literals as a block states")) }
+        if stream.left() == 0 {
+            Ok(())
+        } else {
+            Err(Broken("as many literals as a block states"))
+        }
     }
 }
 
@@ -91,5 +122,9 @@ fn weights(data: &[u8]) -> Result<Vec<u8>, Broken> {
             return Err(Broken("at most 255 weights of Huffman codes"));
         }
     }
-    if weights.len() > MAX_WEIGHTS { Err(Broken("at most 255 weights of Huffman codes")) } else { Ok(weights) }
+    if weights.len() > MAX_WEIGHTS {
+        Err(Broken("at most 255 weights of Huffman codes"))
+    } else {
+        Ok(weights)
+    }
 }

@@ -48,7 +48,11 @@ struct Out<'out> {
 impl Out<'_> {
     fn room(&self, count: usize) -> Result<(), Broken> {
         let limit = self.end.min(self.block_end);
-        if count <= limit.saturating_sub(self.bytes.len()) { Ok(()) } else { Err(Broken("no more than it states")) }
+        if count <= limit.saturating_sub(self.bytes.len()) {
+            Ok(())
+        } else {
+            Err(Broken("no more than it states"))
+        }
     }
 
     fn push(&mut self, bytes: &[u8]) -> Result<(), Broken> {
@@ -98,26 +102,47 @@ pub(super) fn decode(mut data: &[u8], size: usize, out: &mut Vec<u8>) -> Result<
         let magic = u32::from_le_bytes(*data.first_chunk().ok_or(Broken("a frame's first bytes"))?);
         data = &data[4..];
         if magic & !0xf == MAGIC_SKIPPED {
-            let length = u32::from_le_bytes(*data.first_chunk().ok_or(Broken("a skipped frame's length"))?);
-            data = data.get(4 + length as usize..).ok_or(Broken("all of a skipped frame"))?;
+            let length = u32::from_le_bytes(
+                *data
+                    .first_chunk()
+                    .ok_or(Broken("a skipped frame's length"))?,
+            );
+            data = data
+                .get(4 + length as usize..)
+                .ok_or(Broken("all of a skipped frame"))?;
             continue;
         }
         if magic != MAGIC {
             return Err(Broken("a Zstandard frame"));
         }
         let frame = out.len();
-        data = decode_frame(data, Out { bytes: out, frame, block_end: end, end }, &mut blocks)?;
+        data = decode_frame(
+            data,
+            Out {
+                bytes: out,
+                frame,
+                block_end: end,
+                end,
+            },
+            &mut blocks,
+        )?;
     }
     Ok(())
 }
 
 /// Decodes a frame; returns the bytes behind it.
-fn decode_frame<'data>(data: &'data [u8], mut out: Out<'_>, blocks: &mut usize) -> Result<&'data [u8], Broken> {
+fn decode_frame<'data>(
+    data: &'data [u8],
+    mut out: Out<'_>,
+    blocks: &mut usize,
+) -> Result<&'data [u8], Broken> {
     let (mut data, checksum) = skip_header(data)?;
     let mut tables = Tables::default();
     let mut history = sequences::FIRST_OFFSETS;
     loop {
-        *blocks = blocks.checked_sub(1).ok_or(Broken("blocks of some length"))?;
+        *blocks = blocks
+            .checked_sub(1)
+            .ok_or(Broken("blocks of some length"))?;
         let header = data.first_chunk::<3>().ok_or(Broken("a block's header"))?;
         let header = u32::from_le_bytes([header[0], header[1], header[2], 0]);
         data = &data[3..];
@@ -128,7 +153,9 @@ fn decode_frame<'data>(data: &'data [u8], mut out: Out<'_>, blocks: &mut usize) 
         out.block_end = out.bytes.len().saturating_add(MAX_BLOCK);
         let kind = header >> 1 & 3;
         let stored = if kind == 1 { 1 } else { length };
-        let (content, rest) = data.split_at_checked(stored).ok_or(Broken("all of a block"))?;
+        let (content, rest) = data
+            .split_at_checked(stored)
+            .ok_or(Broken("all of a block"))?;
         data = rest;
         match (kind, content) {
             (0, content) => out.push(content)?,
@@ -137,7 +164,9 @@ fn decode_frame<'data>(data: &'data [u8], mut out: Out<'_>, blocks: &mut usize) 
             _ => return Err(Broken("a kind of block that there is")),
         }
         if header & 1 == 1 {
-            return data.get(if checksum { 4 } else { 0 }..).ok_or(Broken("the frame's checksum"));
+            return data
+                .get(if checksum { 4 } else { 0 }..)
+                .ok_or(Broken("the frame's checksum"));
         }
     }
 }
@@ -156,11 +185,15 @@ fn skip_header(data: &[u8]) -> Result<(&[u8], bool), Broken> {
         flag => 1 << flag,
     };
     let at = usize::from(!single);
-    let id = data.get(at..at + dictionary).ok_or(Broken("a frame's header"))?;
+    let id = data
+        .get(at..at + dictionary)
+        .ok_or(Broken("a frame's header"))?;
     if id.iter().any(|byte| *byte != 0) {
         return Err(Broken("a frame without a dictionary"));
     }
-    let rest = data.get(at + dictionary + content_size..).ok_or(Broken("a frame's header"))?;
+    let rest = data
+        .get(at + dictionary + content_size..)
+        .ok_or(Broken("a frame's header"))?;
     Ok((rest, descriptor & 4 != 0))
 }
 

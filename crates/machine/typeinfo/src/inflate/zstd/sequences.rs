@@ -69,22 +69,25 @@ struct Codes {
 
 const LITERAL_CODES: Codes = Codes {
     counts: &[
-        4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 1, 1, 1, 1, 1, -1, -1, -1, -1,
+        4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 1, 1, 1,
+        1, 1, -1, -1, -1, -1,
     ],
     log: 6,
     max_log: 9,
     max_symbol: 35,
 };
 const OFFSET_CODES: Codes = Codes {
-    counts: &[1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1],
+    counts: &[
+        1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1,
+    ],
     log: 5,
     max_log: 8,
     max_symbol: 31,
 };
 const MATCH_CODES: Codes = Codes {
     counts: &[
-        1, 4, 3, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-        1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1,
+        1, 4, 3, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1,
     ],
     log: 6,
     max_log: 9,
@@ -103,7 +106,9 @@ pub(super) fn decode_block(
     if count == 0 {
         return out.push(&literals);
     }
-    let (&modes, mut data) = data.split_first().ok_or(Broken("how sequences are coded"))?;
+    let (&modes, mut data) = data
+        .split_first()
+        .ok_or(Broken("how sequences are coded"))?;
     let slots = [
         (&mut tables.literal_lengths, &LITERAL_CODES, modes >> 6),
         (&mut tables.offsets, &OFFSET_CODES, modes >> 4 & 3),
@@ -112,9 +117,11 @@ pub(super) fn decode_block(
     for (slot, codes, mode) in slots {
         data = update(slot, codes, mode, data)?;
     }
-    let (Some(lengths), Some(offsets), Some(matches)) =
-        (&tables.literal_lengths, &tables.offsets, &tables.match_lengths)
-    else {
+    let (Some(lengths), Some(offsets), Some(matches)) = (
+        &tables.literal_lengths,
+        &tables.offsets,
+        &tables.match_lengths,
+    ) else {
         return Err(Broken("tables of a block before"));
     };
     let mut bits = Backward::new(data)?;
@@ -134,7 +141,9 @@ pub(super) fn decode_block(
         if bits.left() < 0 {
             return Err(Broken("as many sequences as a block states"));
         }
-        let (now, later) = literals.split_at_checked(copied).ok_or(Broken("as many literals as sequences use"))?;
+        let (now, later) = literals
+            .split_at_checked(copied)
+            .ok_or(Broken("as many literals as sequences use"))?;
         literals = later;
         out.push(now)?;
         out.repeat(resolve(far, copied == 0, history), repeated)?;
@@ -164,11 +173,20 @@ fn resolve(number: usize, no_literals: bool, history: &mut [usize; 3]) -> usize 
     offset
 }
 
-fn value(code: u8, from: u8, least: u32, table: &[(u32, u8)], bits: &mut Backward<'_>) -> Result<usize, Broken> {
+fn value(
+    code: u8,
+    from: u8,
+    least: u32,
+    table: &[(u32, u8)],
+    bits: &mut Backward<'_>,
+) -> Result<usize, Broken> {
     let Some(index) = code.checked_sub(from) else {
         return Ok((u32::from(code) + least) as usize);
     };
-    let (base, more) = table.get(usize::from(index)).copied().ok_or(Broken("a length's code that there is"))?;
+    let (base, more) = table
+        .get(usize::from(index))
+        .copied()
+        .ok_or(Broken("a length's code that there is"))?;
     Ok(base as usize + bits.read(u32::from(more)) as usize)
 }
 
@@ -203,14 +221,21 @@ fn update<'data>(
 fn sequence_count(data: &[u8]) -> Result<(usize, &[u8]), Broken> {
     match *data {
         [first @ 0..128, ref rest @ ..] => Ok((usize::from(first), rest)),
-        [255, low, high, ref rest @ ..] => Ok((usize::from(u16::from_le_bytes([low, high])) + 0x7f00, rest)),
-        [first @ 128..=254, second, ref rest @ ..] => Ok(((usize::from(first) - 128) << 8 | usize::from(second), rest)),
+        [255, low, high, ref rest @ ..] => {
+            Ok((usize::from(u16::from_le_bytes([low, high])) + 0x7f00, rest))
+        }
+        [first @ 128..=254, second, ref rest @ ..] => {
+            Ok(((usize::from(first) - 128) << 8 | usize::from(second), rest))
+        }
         _ => Err(Broken("how many sequences a block has")),
     }
 }
 
 /// Decodes a block's literals; returns them with the bytes behind them (section 3.1.1.3.1).
-fn literals<'data>(data: &'data [u8], known: &mut Option<HuffmanTable>) -> Result<(Vec<u8>, &'data [u8]), Broken> {
+fn literals<'data>(
+    data: &'data [u8],
+    known: &mut Option<HuffmanTable>,
+) -> Result<(Vec<u8>, &'data [u8]), Broken> {
     let cut = Broken("all of a block's literals");
     let first = *data.first().ok_or(cut)?;
     let (kind, format) = (first & 3, first >> 2 & 3);
@@ -225,7 +250,11 @@ fn literals<'data>(data: &'data [u8], known: &mut Option<HuffmanTable>) -> Resul
         let size = checked_size(word >> shift)?;
         let stored = if kind == 0 { size } else { 1 };
         let (stored, rest) = rest.split_at_checked(stored).ok_or(cut)?;
-        return Ok(if kind == 0 { (stored.to_vec(), rest) } else { (vec![stored[0]; size], rest) });
+        return Ok(if kind == 0 {
+            (stored.to_vec(), rest)
+        } else {
+            (vec![stored[0]; size], rest)
+        });
     }
     let (length, width) = [(3, 10), (3, 10), (4, 14), (5, 18)][usize::from(format)];
     let (word, rest) = header(length)?;
@@ -236,7 +265,9 @@ fn literals<'data>(data: &'data [u8], known: &mut Option<HuffmanTable>) -> Resul
         let (table, streams) = HuffmanTable::read(stored)?;
         (*known, stored) = (Some(table), streams);
     }
-    let table = known.as_ref().ok_or(Broken("the Huffman table of a block before"))?;
+    let table = known
+        .as_ref()
+        .ok_or(Broken("the Huffman table of a block before"))?;
     let mut literals = Vec::with_capacity(size);
     if format == 0 {
         table.decode(stored, size, &mut literals)?;
@@ -247,12 +278,20 @@ fn literals<'data>(data: &'data [u8], known: &mut Option<HuffmanTable>) -> Resul
 }
 
 fn checked_size(size: u64) -> Result<usize, Broken> {
-    usize::try_from(size).ok().filter(|size| *size <= MAX_BLOCK).ok_or(Broken("a block of at most 128 KiB"))
+    usize::try_from(size)
+        .ok()
+        .filter(|size| *size <= MAX_BLOCK)
+        .ok_or(Broken("a block of at most 128 KiB"))
 }
 
 /// Decodes literals in four parts; the lengths of the first three precede them (section
 /// 3.1.1.3.1.6).
-fn four_streams(table: &HuffmanTable, data: &[u8], size: usize, out: &mut Vec<u8>) -> Result<(), Broken> {
+fn four_streams(
+    table: &HuffmanTable,
+    data: &[u8],
+    size: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), Broken> {
     let cut = Broken("four streams of literals");
     let (lengths, mut data) = data.split_at_checked(6).ok_or(cut)?;
     let part = size.div_ceil(4);

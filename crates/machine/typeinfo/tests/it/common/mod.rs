@@ -14,7 +14,11 @@ pub(crate) fn gcc_of_files(sources: &[String], options: &[&str]) -> Option<Vec<u
     let mut command = testkit::command("gcc");
     command.args(options).arg("-w").arg("-o").arg(&output);
     for (number, source) in sources.iter().enumerate() {
-        let name = if number == 0 { "a.c".to_owned() } else { format!("a{number}.c") };
+        let name = if number == 0 {
+            "a.c".to_owned()
+        } else {
+            format!("a{number}.c")
+        };
         let input = dir.path().join(name);
         std::fs::write(&input, source).unwrap();
         command.arg(input);
@@ -23,7 +27,11 @@ pub(crate) fn gcc_of_files(sources: &[String], options: &[&str]) -> Option<Vec<u
         testkit::kernel::skip_if_permitted("gcc", "no gcc on this machine");
         return None;
     };
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    assert!(
+        run.status.success(),
+        "{}",
+        String::from_utf8_lossy(&run.stderr)
+    );
     Some(std::fs::read(&output).unwrap())
 }
 
@@ -39,12 +47,30 @@ pub(crate) fn ask_everything(types: &TypeStore<'_>, source: SourceId) {
         let _ = types.find_in(source, kind, "foo");
     }
     for ty in all {
-        let _ = (types.get(ty), types.strip(ty), types.size_of(ty), types.align_of(ty), types.display(ty));
-        let _ = (types.enumerators(ty), types.params(ty), types.definition(ty, true), types.member(ty, "nosuch"));
+        let _ = (
+            types.get(ty),
+            types.strip(ty),
+            types.size_of(ty),
+            types.align_of(ty),
+            types.display(ty),
+        );
+        let _ = (
+            types.enumerators(ty),
+            types.params(ty),
+            types.definition(ty, true),
+            types.member(ty, "nosuch"),
+        );
         for member in types.members(ty).unwrap_or_default() {
-            let _ = (types.size_of(member.ty), types.path(ty, member.name.unwrap_or("a.b[1]")));
+            let _ = (
+                types.size_of(member.ty),
+                types.path(ty, member.name.unwrap_or("a.b[1]")),
+            );
         }
     }
     let _ = types.variables(source, "x");
-    let _ = (types.find_enumerator("X"), types.function(source, "fn"), types.raw_tracepoint("x"));
+    let _ = (
+        types.find_enumerator("X"),
+        types.function(source, "fn"),
+        types.raw_tracepoint("x"),
+    );
 }

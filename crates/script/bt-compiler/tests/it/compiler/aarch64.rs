@@ -14,7 +14,9 @@ fn compiled(script: &str, args: &str) -> String {
     let script = compile(script, &target).unwrap_or_else(|wrong| panic!("{script}\n{wrong}"));
     let text = Listing::new(&script.module.programs[0].code).to_string();
     // Without the notes behind them.
-    text.lines().map(|line| line.split(';').next().unwrap_or(line).trim_end().to_owned() + "\n").collect()
+    text.lines()
+        .map(|line| line.split(';').next().unwrap_or(line).trim_end().to_owned() + "\n")
+        .collect()
 }
 
 /// Checks that the script's program loads `width` bytes from this offset of its context.
@@ -23,7 +25,9 @@ fn assert_looks_at(script: &str, args: &str, width: u8, offset: u16) {
     let text = compiled(script, args);
     let load = format!("= *(u{} *)(r", width * 8);
     let place = format!(" + {offset:#x})");
-    let found = text.lines().any(|line| line.contains(&load) && line.ends_with(&place));
+    let found = text
+        .lines()
+        .any(|line| line.contains(&load) && line.ends_with(&place));
     assert!(found, "{script}: no look at {offset}:\n{text}");
 }
 
@@ -37,8 +41,19 @@ fn arguments_and_results_of_functions() {
 
 #[test]
 fn registers_by_name() {
-    for (name, offset) in [("x0", 0), ("r7", 56), ("x30", 240), ("sp", 248), ("pc", 256)] {
-        assert_looks_at(&format!("uprobe:/bin/it:f {{ @ = reg(\"{name}\"); }}"), "", 8, offset);
+    for (name, offset) in [
+        ("x0", 0),
+        ("r7", 56),
+        ("x30", 240),
+        ("sp", 248),
+        ("pc", 256),
+    ] {
+        assert_looks_at(
+            &format!("uprobe:/bin/it:f {{ @ = reg(\"{name}\"); }}"),
+            "",
+            8,
+            offset,
+        );
     }
 }
 
@@ -50,7 +65,10 @@ fn arguments_of_probes() {
     assert_looks_at(probe, "8@x0 -4@w21", 8, 21 * 8);
     for (args, base) in [("8@x0 8@[sp, 24]", 248), ("8@x0 4@[x19, -8]", 19 * 8)] {
         assert_looks_at(probe, args, 8, base);
-        assert!(compiled(probe, args).contains("call 0x70"), "bpf_probe_read_user");
+        assert!(
+            compiled(probe, args).contains("call 0x70"),
+            "bpf_probe_read_user"
+        );
     }
     let constant = compiled(probe, "8@x0 4@77");
     assert!(constant.contains("= 0x4d"), "{constant}");

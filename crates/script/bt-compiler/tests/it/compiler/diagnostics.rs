@@ -17,10 +17,19 @@ use crate::compiler::expect;
 
 /// Texts that no script can produce here, each with the reason.
 const OUT_OF_REACH: &[(&str, &str)] = &[
-    ("what a cut string ends with", "any text is a value of that setting"),
+    (
+        "what a cut string ends with",
+        "any text is a value of that setting",
+    ),
     ("++ and -- can be used on variables and maps only", PARSER),
-    ("a script can't walk a list of a process", "in scripts the parser takes no list"),
-    ("the & operator can only be used with variables and maps", PARSER),
+    (
+        "a script can't walk a list of a process",
+        "in scripts the parser takes no list",
+    ),
+    (
+        "the & operator can only be used with variables and maps",
+        PARSER,
+    ),
     ("only variables and maps can be assigned to", PARSER),
     ("a uprobe needs a function or an address", PARSER),
     ("as in uprobe:/bin/bash:readline", PARSER),
@@ -30,11 +39,26 @@ const OUT_OF_REACH: &[(&str, &str)] = &[
     ("as in interval:s:1", PARSER),
     ("{unit} is an invalid unit for {}", PARSER),
     ("use hz, s, ms or us", PARSER),
-    ("{} probes are not supported", "there is no kind of probe left that is parsed and not supported"),
-    ("use a uprobe, usdt or tracepoint probe", "there is no kind of probe left that is parsed and not supported"),
-    ("a map's function can't be assigned to a variable: ${name}", "a value of a map's function is no expression"),
-    ("buf() expects an integer, pointer or array argument", "of all else a copy is cut"),
-    ("loops nest too deep", "the number of the innermost one nests too deep before"),
+    (
+        "{} probes are not supported",
+        "there is no kind of probe left that is parsed and not supported",
+    ),
+    (
+        "use a uprobe, usdt or tracepoint probe",
+        "there is no kind of probe left that is parsed and not supported",
+    ),
+    (
+        "a map's function can't be assigned to a variable: ${name}",
+        "a value of a map's function is no expression",
+    ),
+    (
+        "buf() expects an integer, pointer or array argument",
+        "of all else a copy is cut",
+    ),
+    (
+        "loops nest too deep",
+        "the number of the innermost one nests too deep before",
+    ),
     ("assert failed: %s", "what a running script prints"),
     ("signed char", "a type of C, not a text"),
     ("unsigned char", "a type of C, not a text"),
@@ -58,11 +82,18 @@ fn cases() -> Vec<Case> {
     let text = std::fs::read_to_string(own("tests/it/compiler/diagnostics.txt")).unwrap();
     let mut cases = Vec::new();
     for part in text.split("\n\n") {
-        let of =
-            |mark: &str| part.lines().filter_map(|line| line.strip_prefix(mark)).map(str::to_owned).collect::<Vec<_>>();
+        let of = |mark: &str| {
+            part.lines()
+                .filter_map(|line| line.strip_prefix(mark))
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
         let script = of("> ").join("\n");
         if !script.is_empty() {
-            cases.push(Case { options: of("@ "), script });
+            cases.push(Case {
+                options: of("@ "),
+                script,
+            });
         }
     }
     cases
@@ -70,14 +101,20 @@ fn cases() -> Vec<Case> {
 
 /// Returns the machine, with the differences of a case.
 fn target(options: &[String]) -> FakeTarget {
-    let mut target = FakeTarget { params: Vec::new(), ..sample::target() };
+    let mut target = FakeTarget {
+        params: Vec::new(),
+        ..sample::target()
+    };
     for option in options {
         let (name, value) = option.split_once(' ').unwrap_or((option, ""));
         match name {
             "params" => target.params = value.split(' ').map(str::to_owned).collect(),
             "env" => {
                 let (name, value) = value.split_once('=').unwrap();
-                target.settings.push(ConfigFact { name: name.to_owned(), value: value.to_owned() });
+                target.settings.push(ConfigFact {
+                    name: name.to_owned(),
+                    value: value.to_owned(),
+                });
             }
             "function" => target = target.with_function("/bin/many", value, 0x100),
             "no-kprobes" => target.no_kprobes = true,
@@ -105,13 +142,19 @@ fn target(options: &[String]) -> FakeTarget {
 
 /// Removes the length of a program, which changes with the emitter.
 fn without_lengths(said: &str) -> String {
-    let Some((before, after)) = said.split_once(" instructions away") else { return said.to_owned() };
-    format!("{}N instructions away{after}", before.trim_end_matches(|c: char| c.is_ascii_digit()))
+    let Some((before, after)) = said.split_once(" instructions away") else {
+        return said.to_owned();
+    };
+    format!(
+        "{}N instructions away{after}",
+        before.trim_end_matches(|c: char| c.is_ascii_digit())
+    )
 }
 
 /// Returns all cases in the file's format, with the current messages.
 fn said() -> String {
-    let head = "Scripts that the compiler refuses or warns about, and what it says: see diagnostics.rs.\n";
+    let head =
+        "Scripts that the compiler refuses or warns about, and what it says: see diagnostics.rs.\n";
     let mut text = head.to_owned();
     for case in cases() {
         text.push('\n');
@@ -135,7 +178,10 @@ fn every_script_gets_the_messages_of_the_file() {
 
 #[test]
 fn one_line_is_enough_for_a_case() {
-    check("begin { print($a); }", "undefined or undeclared variable: $a");
+    check(
+        "begin { print($a); }",
+        "undefined or undeclared variable: $a",
+    );
 }
 
 /// Returns the string literals of a source file that contain several words, except those of
@@ -147,7 +193,11 @@ fn literals(source: &str) -> Vec<String> {
         let code = line.trim_start();
         // No script can trigger mistakes of the compiler itself.
         let is_internal = code.contains("impossible(");
-        if is_internal || code.starts_with("//") || code.starts_with("#[") || code.starts_with("#![") {
+        if is_internal
+            || code.starts_with("//")
+            || code.starts_with("#[")
+            || code.starts_with("#![")
+        {
             continue;
         }
         // Quotes in a literal are escaped; nothing else here is.
@@ -180,20 +230,27 @@ fn joined(source: &str) -> String {
 /// Returns true if a line can be the output of a format.
 fn made_by(format: &str, line: &str) -> bool {
     let mut rest = line;
-    pieces(format).iter().all(|piece| match rest.find(piece.as_str()) {
-        Some(at) => {
-            rest = &rest[at + piece.len()..];
-            true
-        }
-        None => false,
-    })
+    pieces(format)
+        .iter()
+        .all(|piece| match rest.find(piece.as_str()) {
+            Some(at) => {
+                rest = &rest[at + piece.len()..];
+                true
+            }
+            None => false,
+        })
 }
 
 /// Returns the parts of a format between its values.
 fn pieces(format: &str) -> Vec<String> {
     let mut pieces = vec![String::new()];
-    let mut chars =
-        format.replace("{{", "\u{1}").replace("}}", "\u{2}").into_bytes().into_iter().map(char::from).peekable();
+    let mut chars = format
+        .replace("{{", "\u{1}")
+        .replace("}}", "\u{2}")
+        .into_bytes()
+        .into_iter()
+        .map(char::from)
+        .peekable();
     while let Some(c) = chars.next() {
         if c == '{' {
             while chars.next().is_some_and(|c| c != '}') {}
@@ -211,7 +268,10 @@ fn pieces(format: &str) -> Vec<String> {
 }
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+    for entry in std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+    {
         if entry.is_dir() {
             sources(&entry, found);
         } else if entry.extension().is_some_and(|extension| extension == "rs") {
@@ -222,7 +282,11 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 
 /// Returns true if a source contains messages for users.
 fn speaks(path: &Path) -> bool {
-    let place = path.strip_prefix(own("src")).unwrap().to_string_lossy().into_owned();
+    let place = path
+        .strip_prefix(own("src"))
+        .unwrap()
+        .to_string_lossy()
+        .into_owned();
     place.starts_with("check/")
         || place.starts_with("resolve/")
         || place.starts_with("types/")
@@ -233,26 +297,51 @@ fn speaks(path: &Path) -> bool {
 #[test]
 fn every_text_of_the_compiler_is_in_a_case() {
     // The tables' texts on functions are in docs/language.md.
-    let documented: BTreeSet<&str> = words().into_iter().flat_map(|word| [word.form, word.doc]).collect();
+    let documented: BTreeSet<&str> = words()
+        .into_iter()
+        .flat_map(|word| [word.form, word.doc])
+        .collect();
     let is_documented = |text: &str| documented.iter().any(|known| known.contains(text));
     let mut files = Vec::new();
     sources(&own("src"), &mut files);
     let said = said();
-    let lines: Vec<&str> = said.lines().filter(|line| !line.starts_with("> ")).collect();
+    let lines: Vec<&str> = said
+        .lines()
+        .filter(|line| !line.starts_with("> "))
+        .collect();
     let mut missing = BTreeSet::new();
     for path in files.into_iter().filter(|path| speaks(path)) {
         for text in literals(&std::fs::read_to_string(&path).unwrap()) {
-            let is_long =
-                pieces(&text).iter().flat_map(|piece| piece.chars()).filter(char::is_ascii_alphabetic).count() > 5;
+            let is_long = pieces(&text)
+                .iter()
+                .flat_map(|piece| piece.chars())
+                .filter(char::is_ascii_alphabetic)
+                .count()
+                > 5;
             let reached = || lines.iter().any(|line| made_by(&text, line));
             if is_long && !is_documented(&text) && !reached() {
-                missing.insert((text, path.file_name().unwrap().to_string_lossy().into_owned()));
+                missing.insert((
+                    text,
+                    path.file_name().unwrap().to_string_lossy().into_owned(),
+                ));
             }
         }
     }
-    let unknown: Vec<_> = missing.iter().filter(|(text, _)| OUT_OF_REACH.iter().all(|known| known.0 != text)).collect();
-    assert!(unknown.is_empty(), "{} texts are in no case of diagnostics.txt: {unknown:#?}", unknown.len());
-    let needless: Vec<_> =
-        OUT_OF_REACH.iter().filter(|known| missing.iter().all(|(text, _)| known.0 != text)).collect();
-    assert!(needless.is_empty(), "these are reached or gone: {needless:#?}");
+    let unknown: Vec<_> = missing
+        .iter()
+        .filter(|(text, _)| OUT_OF_REACH.iter().all(|known| known.0 != text))
+        .collect();
+    assert!(
+        unknown.is_empty(),
+        "{} texts are in no case of diagnostics.txt: {unknown:#?}",
+        unknown.len()
+    );
+    let needless: Vec<_> = OUT_OF_REACH
+        .iter()
+        .filter(|known| missing.iter().all(|(text, _)| known.0 != text))
+        .collect();
+    assert!(
+        needless.is_empty(),
+        "these are reached or gone: {needless:#?}"
+    );
 }

@@ -17,8 +17,16 @@ pub(crate) fn file(path: &Path, now: &str) {
         return;
     }
     let most = before.lines().count().max(now.lines().count());
-    let differ = (0..most).find(|line| before.lines().nth(*line) != now.lines().nth(*line)).unwrap_or(most);
-    let around = |text: &str| text.lines().skip(differ.saturating_sub(3)).take(10).collect::<Vec<_>>().join("\n");
+    let differ = (0..most)
+        .find(|line| before.lines().nth(*line) != now.lines().nth(*line))
+        .unwrap_or(most);
+    let around = |text: &str| {
+        text.lines()
+            .skip(differ.saturating_sub(3))
+            .take(10)
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
     panic!(
         "{} is not what is made now, from line {} on. It has\n{}\nand now there is\n{}\nIf that is right: {UPDATE}=1 cargo test",
         path.display(),

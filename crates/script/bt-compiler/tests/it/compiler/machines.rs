@@ -26,15 +26,30 @@ struct Convention {
 
 fn convention(arch: Arch) -> Convention {
     match arch {
-        Arch::X86_64 => Convention { args: &[112, 104, 96, 88, 72, 64], result: 80, stack: 152, instruction: 128 },
-        Arch::Aarch64 => Convention { args: &[0, 8, 16, 24, 32, 40, 48, 56], result: 0, stack: 248, instruction: 256 },
+        Arch::X86_64 => Convention {
+            args: &[112, 104, 96, 88, 72, 64],
+            result: 80,
+            stack: 152,
+            instruction: 128,
+        },
+        Arch::Aarch64 => Convention {
+            args: &[0, 8, 16, 24, 32, 40, 48, 56],
+            result: 0,
+            stack: 248,
+            instruction: 256,
+        },
     }
 }
 
 /// Builds a context with these arguments.
 fn called(arch: Arch, args: &[u64]) -> Vec<u8> {
     let known = convention(arch);
-    let mut all: Vec<(u32, u64)> = known.args.iter().copied().zip(args.iter().copied()).collect();
+    let mut all: Vec<(u32, u64)> = known
+        .args
+        .iter()
+        .copied()
+        .zip(args.iter().copied())
+        .collect();
     all.extend([(known.stack, STACK), (known.instruction, 0x40_1234)]);
     registers(arch, &all)
 }
@@ -49,15 +64,22 @@ fn hit(script: &str, target: &FakeTarget, context: &[u8]) -> Vec<String> {
 
 fn prepare(session: &mut Session) {
     session.machine.put(TEXT, b"a text of the process\0");
-    session.machine.put(LIST, &[TEXT, TEXT + 2, 0].map(u64::to_le_bytes).concat());
+    session
+        .machine
+        .put(LIST, &[TEXT, TEXT + 2, 0].map(u64::to_le_bytes).concat());
     // Words behind the return address, on both machines.
-    session.machine.put(STACK - 64, &(0..32_u64).flat_map(u64::to_le_bytes).collect::<Vec<_>>());
+    session.machine.put(
+        STACK - 64,
+        &(0..32_u64).flat_map(u64::to_le_bytes).collect::<Vec<_>>(),
+    );
 }
 
 #[track_caller]
 fn hit_in(session: &mut Session, context: &[u8]) -> Vec<String> {
     session.run_all(&[], |attach| *attach == Attach::Begin);
-    session.run_all(context, |attach| !matches!(attach, Attach::Begin | Attach::End));
+    session.run_all(context, |attach| {
+        !matches!(attach, Attach::Begin | Attach::End)
+    });
     session.events()
 }
 
@@ -66,22 +88,46 @@ fn hit_in(session: &mut Session, context: &[u8]) -> Vec<String> {
 fn function(body: &str, args: &[u64], expected: &[&str]) {
     for arch in MACHINES {
         let script = format!("uprobe:/bin/a:f {{ {body} }}");
-        assert_eq!(hit(&script, &sample::on(arch), &called(arch, args)), expected, "{arch}: {script}");
+        assert_eq!(
+            hit(&script, &sample::on(arch), &called(arch, args)),
+            expected,
+            "{arch}: {script}"
+        );
     }
 }
 
 #[test]
 fn arguments_and_results_of_functions() {
-    function("print((arg0, arg1, arg2, arg3, arg4, arg5));", &[10, 11, 12, 13, 14, 15], &["(10, 11, 12, 13, 14, 15)"]);
-    function("for ($i : 0..2) { print(arg1 + $i); }", &[10, 11], &["11", "12"]);
+    function(
+        "print((arg0, arg1, arg2, arg3, arg4, arg5));",
+        &[10, 11, 12, 13, 14, 15],
+        &["(10, 11, 12, 13, 14, 15)"],
+    );
+    function(
+        "for ($i : 0..2) { print(arg1 + $i); }",
+        &[10, 11],
+        &["11", "12"],
+    );
     for arch in MACHINES {
         let context = registers(arch, &[(convention(arch).result, u64::MAX)]);
-        let printed = hit("uretprobe:/bin/a:f { print((int64)retval); }", &sample::on(arch), &context);
+        let printed = hit(
+            "uretprobe:/bin/a:f { print((int64)retval); }",
+            &sample::on(arch),
+            &context,
+        );
         assert_eq!(printed, ["-1"], "{arch}");
-        let (first, name) = if arch == Arch::X86_64 { (9, "ip") } else { (8, "pc") };
+        let (first, name) = if arch == Arch::X86_64 {
+            (9, "ip")
+        } else {
+            (8, "pc")
+        };
         let script = format!("uprobe:/bin/a:f {{ print((sarg0, sarg1, reg(\"{name}\"))); }}");
         let printed = hit(&script, &sample::on(arch), &called(arch, &[]));
-        assert_eq!(printed, [format!("({first}, {}, 4198964)", first + 1)], "{arch}");
+        assert_eq!(
+            printed,
+            [format!("({first}, {}, 4198964)", first + 1)],
+            "{arch}"
+        );
     }
 }
 
@@ -91,21 +137,40 @@ fn arguments_of_static_probes() {
         let context = called(arch, &[u64::MAX - 6]);
         let script = "usdt:/bin/a:provider:two { print((arg0, arg1 != 0)); for ($i : 0..1) { print(arg0); } }";
         let mut session = Session::new(script, &sample::on(arch));
-        let behind = if arch == Arch::X86_64 { STACK - 1200 } else { STACK + 1200 };
+        let behind = if arch == Arch::X86_64 {
+            STACK - 1200
+        } else {
+            STACK + 1200
+        };
         session.machine.put(behind, &7_u64.to_le_bytes());
-        assert_eq!(hit_in(&mut session, &context), ["(-7, true)", "-7"], "{arch}");
+        assert_eq!(
+            hit_in(&mut session, &context),
+            ["(-7, true)", "-7"],
+            "{arch}"
+        );
         // Without that memory the argument is 0.
-        assert_eq!(hit(script, &sample::on(arch), &context), ["(-7, false)", "-7"], "{arch}");
+        assert_eq!(
+            hit(script, &sample::on(arch), &context),
+            ["(-7, false)", "-7"],
+            "{arch}"
+        );
     }
 }
 
 #[test]
 fn whether_a_sample_is_of_a_process() {
     for arch in MACHINES {
-        let (offset, user, kernel) = if arch == Arch::X86_64 { (136, 0x33, 0x10) } else { (264, 0, 5) };
+        let (offset, user, kernel) = if arch == Arch::X86_64 {
+            (136, 0x33, 0x10)
+        } else {
+            (264, 0, 5)
+        };
         for (state, expected) in [(user, "1"), (kernel, "0")] {
-            let printed =
-                hit("profile:hz:99 { print(usermode); }", &sample::on(arch), &registers(arch, &[(offset, state)]));
+            let printed = hit(
+                "profile:hz:99 { print(usermode); }",
+                &sample::on(arch),
+                &registers(arch, &[(offset, state)]),
+            );
             assert_eq!(printed, [expected], "{arch}");
         }
     }
@@ -124,7 +189,11 @@ fn records_of_tracepoints() {
         let script = "tracepoint:sched:sched_switch { print((args.prev_comm, args.prev_pid, args.prev_state)); \
                       @[args.prev_comm] = 1; if (args.prev_comm == \"swapper\") { print(1); } }";
         let mut session = Session::new(script, &target);
-        assert_eq!(hit_in(&mut session, &record), ["(swapper, -3, 2)", "1"], "{arch}");
+        assert_eq!(
+            hit_in(&mut session, &record),
+            ["(swapper, -3, 2)", "1"],
+            "{arch}"
+        );
         record[16..24].copy_from_slice(b"anything");
         hit_in(&mut session, &record);
         assert_eq!(session.map("@"), ["[swapper]: 1"], "{arch}");
@@ -136,28 +205,46 @@ fn records_of_tracepoints() {
         (odd[16], odd[20]) = (1, 7);
         odd[40..46].copy_from_slice(b"place\0");
         odd[48..50].copy_from_slice(b"xy");
-        let script = "tracepoint:net:odd { print(str(args.name)); print(args.flag); print(args.state); }";
-        assert_eq!(hit(script, &target, &odd)[1..], ["true", "STATE_BUSY"], "{arch}");
+        let script =
+            "tracepoint:net:odd { print(str(args.name)); print(args.flag); print(args.state); }";
+        assert_eq!(
+            hit(script, &target, &odd)[1..],
+            ["true", "STATE_BUSY"],
+            "{arch}"
+        );
     }
 }
 
 #[test]
 fn typed_arguments_of_kernel_functions() {
-    let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+    let words = |words: &[u64]| {
+        words
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect::<Vec<_>>()
+    };
     for arch in MACHINES {
         let script = "fexit:vfs_read { print((args.count, retval, args.task.pid, args.task.group_leader.comm)); }";
         let mut session = Session::new(script, &sample::on(arch));
         let task = session.machine.task.address;
         let printed = hit_in(&mut session, &words(&[task, TEXT, 100, 0, 55]));
         assert_eq!(printed, ["(100, 55, 4711, program)"], "{arch}");
-        let printed = hit("rawtracepoint:sched_switch { print(arg1); }", &sample::on(arch), &words(&[1, 2, 3]));
+        let printed = hit(
+            "rawtracepoint:sched_switch { print(arg1); }",
+            &sample::on(arch),
+            &words(&[1, 2, 3]),
+        );
         assert_eq!(printed, ["2"], "{arch}");
     }
 }
 
 #[test]
 fn strings_and_buffers_of_a_process() {
-    function("print((str(arg0), str(arg0, 7), buf(arg0, 4)));", &[TEXT], &["(a text of the process, a text, a te)"]);
+    function(
+        "print((str(arg0), str(arg0, 7), buf(arg0, 4)));",
+        &[TEXT],
+        &["(a text of the process, a text, a te)"],
+    );
     function(
         "$s = str(arg0); @[$s] = 1; print(@[str(arg0)]); print($s == str(arg0));",
         &[TEXT],
@@ -173,13 +260,26 @@ fn strings_and_buffers_of_a_process() {
             session.machine.spoil("scratch", 8);
         }
         for map in ["@a", "@b", "@c"] {
-            assert_eq!(session.map(map).len(), 1, "{arch}: {map} {:?}", session.map(map));
+            assert_eq!(
+                session.map(map).len(),
+                1,
+                "{arch}: {map} {:?}",
+                session.map(map)
+            );
         }
     }
     function("$n = arg1; print(str(arg0, $n));", &[TEXT, 4], &["a t"]);
-    function("print(*(uint16 *)arg0); print(((uint8 *)arg0)[2]);", &[TEXT], &["8289", "116"]);
+    function(
+        "print(*(uint16 *)arg0); print(((uint8 *)arg0)[2]);",
+        &[TEXT],
+        &["8289", "116"],
+    );
     function("print(str(0)); print(str(5));", &[], &["", ""]);
-    function("print(strcontains(str(arg0), \"of\")); print(strlen(str(arg0)));", &[TEXT], &["true", "21"]);
+    function(
+        "print(strcontains(str(arg0), \"of\")); print(strlen(str(arg0)));",
+        &[TEXT],
+        &["true", "21"],
+    );
 }
 
 #[test]
@@ -189,22 +289,38 @@ fn memory_that_is_not_there_is_waited_for_where_that_is_allowed() {
         let away = |target: &FakeTarget| {
             let mut session = Session::new(script, target);
             session.machine.put_away(TEXT, b"far away\0");
-            (hit_in(&mut session, &called(arch, &[TEXT])), failures(&session))
+            (
+                hit_in(&mut session, &called(arch, &[TEXT])),
+                failures(&session),
+            )
         };
         let able = sample::on(arch);
         assert_eq!(away(&able), (vec!["far away".to_owned()], vec![]), "{arch}");
         let mut unable = able;
         unable.kernel.sleepable = false;
-        assert_eq!(away(&unable), (vec![String::new()], vec![(FailureKind::TextUnreadable, 1)]), "{arch}");
+        assert_eq!(
+            away(&unable),
+            (vec![String::new()], vec![(FailureKind::TextUnreadable, 1)]),
+            "{arch}"
+        );
     }
 }
 
 /// Returns the kinds of failures, each with its count.
 fn failures(session: &Session) -> Vec<(FailureKind, u64)> {
     let value = session.machine.values("failures", &0_u32.to_le_bytes());
-    let Some(value) = value.first() else { return Vec::new() };
-    let counts = value.chunks_exact(16).map(|pair| u64::from_le_bytes(pair[..8].try_into().unwrap()));
-    let all = session.script.failures.iter().map(|failure| failure.kind).zip(counts);
+    let Some(value) = value.first() else {
+        return Vec::new();
+    };
+    let counts = value
+        .chunks_exact(16)
+        .map(|pair| u64::from_le_bytes(pair[..8].try_into().unwrap()));
+    let all = session
+        .script
+        .failures
+        .iter()
+        .map(|failure| failure.kind)
+        .zip(counts);
     all.filter(|(_, count)| *count != 0).collect()
 }
 
@@ -217,7 +333,10 @@ fn what_fails_is_counted() {
     };
     for arch in MACHINES {
         let target = sample::on(arch);
-        let reporting = FakeTarget { reports_reads: true, ..target.clone() };
+        let reporting = FakeTarget {
+            reports_reads: true,
+            ..target.clone()
+        };
         assert_eq!(
             failed("begin { @z = 0; print(5 / @z); print(5 % @z); }", &target),
             [(FailureKind::DivisionByZero, 1); 2]
@@ -227,9 +346,15 @@ fn what_fails_is_counted() {
         prepare(&mut session);
         hit_in(&mut session, &called(arch, &[TEXT]));
         assert_eq!(failures(&session), [(FailureKind::TextCut, 1)]);
-        assert_eq!(failed("begin { @a[1] = 1; print(@a[2] + 1); }", &target), []);
+        assert_eq!(
+            failed("begin { @a[1] = 1; print(@a[2] + 1); }", &target),
+            []
+        );
         let missing = [(FailureKind::Helper("map_lookup_elem"), 1)];
-        assert_eq!(failed("begin { @a[1] = 1; print(@a[2] + 1); }", &reporting), missing);
+        assert_eq!(
+            failed("begin { @a[1] = 1; print(@a[2] + 1); }", &reporting),
+            missing
+        );
         let missing = [(FailureKind::Helper("map_lookup_percpu_elem"), 1)];
         let aggregations = [
             "let @a = lruhash(9); begin { @a[1] = sum(5); $x = @a[1] + @a[2]; }",
@@ -239,9 +364,18 @@ fn what_fails_is_counted() {
             assert_eq!(failed(script, &target), []);
             assert_eq!(failed(script, &reporting), missing, "{script}");
         }
-        assert_eq!(failed("begin { @a[1] = sum(5); for ($kv : @a) { print($kv.1); } }", &reporting), []);
+        assert_eq!(
+            failed(
+                "begin { @a[1] = sum(5); for ($kv : @a) { print($kv.1); } }",
+                &reporting
+            ),
+            []
+        );
         let unread = [(FailureKind::Helper("probe_read_user"), 1)];
-        assert_eq!(failed("begin { print(*(int32 *)uptr(8)); }", &reporting), unread);
+        assert_eq!(
+            failed("begin { print(*(int32 *)uptr(8)); }", &reporting),
+            unread
+        );
         let full = "let @a = hash(1); begin { @a[1] = 1; @a[2] = 2; }";
         assert_eq!(failed(full, &target), [(FailureKind::MapFull, 1)]);
         let outside = "struct s { int x[4]; } begin { $v = (int32[4])cpu; print($v[cpu + 9]); }";
@@ -268,8 +402,15 @@ fn a_key_without_memory_is_kept() {
                 session.machine.starve();
             }
             let said = session.begin_and_end();
-            assert_eq!(said, ["(3, true, false, 6, -1)", "(0, -2)", "(1, -1)", "(3, 1)"], "{starved}");
-            assert_eq!(session.map("@n"), ["[(0, 1)]: 0", "[(1, 1)]: 3", "[(2, 1)]: 6"]);
+            assert_eq!(
+                said,
+                ["(3, true, false, 6, -1)", "(0, -2)", "(1, -1)", "(3, 1)"],
+                "{starved}"
+            );
+            assert_eq!(
+                session.map("@n"),
+                ["[(0, 1)]: 0", "[(1, 1)]: 3", "[(2, 1)]: 6"]
+            );
             assert_eq!(session.map("@m"), ["[0]: -2", "[1]: -1", "[3]: 1"]);
             assert_eq!(session.map("@h")[3], "[3]: 3x3");
             assert_eq!(failures(&session), [(FailureKind::MapFull, 3)]);
@@ -293,11 +434,16 @@ fn scratch_memory_is_given_back() {
 #[test]
 fn a_full_ring_is_counted() {
     for arch in MACHINES {
-        let mut session =
-            Session::new("begin { for ($i : 0..100000) { print(($i, \"some text\")); } }", &sample::on(arch));
+        let mut session = Session::new(
+            "begin { for ($i : 0..100000) { print(($i, \"some text\")); } }",
+            &sample::on(arch),
+        );
         let events = session.begin_and_end().len() as u64;
         let lost = session.machine.values("lost", &0_u32.to_le_bytes())[0][..8].to_vec();
-        assert_eq!(events + u64::from_le_bytes(lost.try_into().unwrap()), 100_000);
+        assert_eq!(
+            events + u64::from_le_bytes(lost.try_into().unwrap()),
+            100_000
+        );
         assert!(events < 100_000, "{events}");
     }
 }
@@ -305,8 +451,18 @@ fn a_full_ring_is_counted() {
 #[test]
 fn ids_are_those_of_the_namespace() {
     for arch in MACHINES {
-        let target = FakeTarget { pid_namespace: Some((4, 5)), ..sample::on(arch) };
-        assert_eq!(hit("uprobe:/bin/a:f { print((pid, tid)); }", &target, &called(arch, &[])), ["(11, 12)"]);
+        let target = FakeTarget {
+            pid_namespace: Some((4, 5)),
+            ..sample::on(arch)
+        };
+        assert_eq!(
+            hit(
+                "uprobe:/bin/a:f { print((pid, tid)); }",
+                &target,
+                &called(arch, &[])
+            ),
+            ["(11, 12)"]
+        );
     }
 }
 
@@ -316,10 +472,18 @@ fn values_of_all_cpus_become_one() {
                   @a = avg((int64)arg0); } \
                   uretprobe:/bin/a:f { print(((int64)@c, (int64)@s, (int64)@l, (int64)@m, (int64)@a)); }";
     for arch in MACHINES {
-        let mut session = Session::new(script, &FakeTarget { cpus: (4, 4), ..sample::on(arch) });
+        let mut session = Session::new(
+            script,
+            &FakeTarget {
+                cpus: (4, 4),
+                ..sample::on(arch)
+            },
+        );
         for (cpu, value) in [(0, 5_i64), (3, -7), (1, 20), (0, 6)] {
             session.machine.cpu = cpu;
-            session.run(0, &called(arch, &[value.cast_unsigned()])).unwrap();
+            session
+                .run(0, &called(arch, &[value.cast_unsigned()]))
+                .unwrap();
         }
         session.run(1, &called(arch, &[])).unwrap();
         assert_eq!(session.events(), ["(4, 24, -7, 20, 6)"], "{arch}");
@@ -329,9 +493,16 @@ fn values_of_all_cpus_become_one() {
 #[test]
 fn stacks_are_what_the_kernel_has() {
     for arch in MACHINES {
-        let mut session = Session::new("kprobe:vfs_read { print(kstack(5)); @[ustack(2)] = 1; }", &sample::on(arch));
+        let mut session = Session::new(
+            "kprobe:vfs_read { print(kstack(5)); @[ustack(2)] = 1; }",
+            &sample::on(arch),
+        );
         (session.machine.kernel_stack, session.machine.user_stack) = (vec![1, 2, 3], vec![7; 9]);
-        assert_eq!(hit_in(&mut session, &called(arch, &[])), ["3 frames"], "{arch}");
+        assert_eq!(
+            hit_in(&mut session, &called(arch, &[])),
+            ["3 frames"],
+            "{arch}"
+        );
         hit_in(&mut session, &called(arch, &[]));
         assert_eq!(session.map("@"), ["[2 frames]: 1"], "{arch}");
     }
@@ -340,15 +511,31 @@ fn stacks_are_what_the_kernel_has() {
 #[test]
 fn lists_of_strings() {
     for arch in MACHINES {
-        let printed = hit("uprobe:/bin/a:f { join(arg0); }", &sample::on(arch), &called(arch, &[LIST]));
+        let printed = hit(
+            "uprobe:/bin/a:f { join(arg0); }",
+            &sample::on(arch),
+            &called(arch, &[LIST]),
+        );
         assert_eq!(printed.len(), 1, "{printed:?}");
-        assert!(printed[0].contains("[a text of the process,text of the process,"), "{printed:?}");
+        assert!(
+            printed[0].contains("[a text of the process,text of the process,"),
+            "{printed:?}"
+        );
     }
 }
 
 #[test]
 fn programs_have_the_license_that_the_script_says() {
-    let license = |script: &str| compile(script, &sample::target()).unwrap().module.license.to_string();
+    let license = |script: &str| {
+        compile(script, &sample::target())
+            .unwrap()
+            .module
+            .license
+            .to_string()
+    };
     assert_eq!(license("begin { }"), "GPL");
-    assert_eq!(license("config = { license = \"Dual BSD/GPL\" } begin { }"), "Dual BSD/GPL");
+    assert_eq!(
+        license("config = { license = \"Dual BSD/GPL\" } begin { }"),
+        "Dual BSD/GPL"
+    );
 }

@@ -28,7 +28,11 @@ mod facts {
     use compiler_testkit::{FakeTarget, sample};
 
     pub(crate) fn live() -> FakeTarget {
-        FakeTarget { params: Vec::new(), allows_unsafe: false, ..sample::target() }
+        FakeTarget {
+            params: Vec::new(),
+            allows_unsafe: false,
+            ..sample::target()
+        }
     }
 }
 
@@ -38,16 +42,24 @@ pub(crate) struct Outcome {
 }
 
 /// Allows every test to run.
-#[expect(clippy::unnecessary_wraps, reason = "the kernel's has nothing where a test may not run")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the kernel's has nothing where a test may not run"
+)]
 fn allowed() -> Option<()> {
     Some(())
 }
 
 /// Runs a script's `begin` and `end` probes.
 #[track_caller]
-#[expect(clippy::unnecessary_wraps, reason = "the kernel's has nothing where the kernel is too old")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the kernel's has nothing where the kernel is too old"
+)]
 fn run_with(source: &str, target: &FakeTarget) -> Option<Outcome> {
-    Some(Outcome { events: Session::new(source, target).begin_and_end() })
+    Some(Outcome {
+        events: Session::new(source, target).begin_and_end(),
+    })
 }
 
 /// Returns the output of a script's `begin` and `end` probes.

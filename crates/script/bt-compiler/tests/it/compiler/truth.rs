@@ -11,7 +11,10 @@ const PROGRAMS: u64 = 100;
 const VARIABLE: &str = "DPTRACE_TEST_TRUTHS";
 
 fn compare(kind: Kind) {
-    let count = std::env::var(VARIABLE).ok().and_then(|text| text.parse().ok()).unwrap_or(PROGRAMS);
+    let count = std::env::var(VARIABLE)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(PROGRAMS);
     let (mut wrong, mut lines) = (Vec::new(), 0);
     for seed in 1..=count {
         let truth = Truth::new(kind, seed);
@@ -20,8 +23,16 @@ fn compare(kind: Kind) {
         let arch = MACHINES[seed as usize % MACHINES.len()];
         wrong.extend(truth.difference(&printed(&truth.script(), arch)));
     }
-    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong[..wrong.len().min(8)].join("\n"));
-    assert!(lines >= count, "{count} programs printed only {lines} lines");
+    assert!(
+        wrong.is_empty(),
+        "{} of {count}:\n{}",
+        wrong.len(),
+        wrong[..wrong.len().min(8)].join("\n")
+    );
+    assert!(
+        lines >= count,
+        "{count} programs printed only {lines} lines"
+    );
 }
 
 #[test]

@@ -93,9 +93,15 @@ pub(crate) fn with_modules(command: &[String]) -> anyhow::Result<()> {
     modules.sort();
     if !Path::new(LOADED).exists() {
         for module in &modules {
-            let flags = if module.extension().is_some_and(|ending| ending == "xz") { COMPRESSED } else { 0 };
-            let file = File::open(module).with_context(|| format!("opening {}", module.display()))?;
-            finit_module(file, c"", flags).with_context(|| format!("loading {}", module.display()))?;
+            let flags = if module.extension().is_some_and(|ending| ending == "xz") {
+                COMPRESSED
+            } else {
+                0
+            };
+            let file =
+                File::open(module).with_context(|| format!("opening {}", module.display()))?;
+            finit_module(file, c"", flags)
+                .with_context(|| format!("loading {}", module.display()))?;
         }
     }
     // Removes the truth of an earlier check.
@@ -108,42 +114,69 @@ pub(crate) fn with_modules(command: &[String]) -> anyhow::Result<()> {
 pub(crate) fn play() -> anyhow::Result<()> {
     let asking = Socket::open(Some(netlink::GENERIC))?;
     let listening = Socket::open(Some(netlink::GENERIC))?;
-    set_socket_recv_buffer_size(listening.fd(), LISTENERS_ROOM).context("making the listener's room small")?;
+    set_socket_recv_buffer_size(listening.fd(), LISTENERS_ROOM)
+        .context("making the listener's room small")?;
     let family = family(&asking)?;
-    let of_datapaths = |command| Message::new(family, &[command, VERSION, 0, 0, 0, 0, 0, 0]).with_name(NAME, PORT);
+    let of_datapaths =
+        |command| Message::new(family, &[command, VERSION, 0, 0, 0, 0, 0, 0]).with_name(NAME, PORT);
     let listener = listening.number()?.to_ne_bytes();
-    asking.ask(of_datapaths(NEW).with(UPCALL_SOCKET, &listener), 0).context("making a datapath")?;
+    asking
+        .ask(of_datapaths(NEW).with(UPCALL_SOCKET, &listener), 0)
+        .context("making a datapath")?;
     bring_up()?;
 
     let socket = UdpSocket::bind((OWN, 0)).context("making a socket")?;
-    socket.set_broadcast(true).context("permitting a broadcast")?;
-    let send = |count: u64| (0..count).try_for_each(|_| socket.send_to(b"who has a flow?", (ALL, 9)).map(|_| ()));
+    socket
+        .set_broadcast(true)
+        .context("permitting a broadcast")?;
+    let send = |count: u64| {
+        (0..count).try_for_each(|_| socket.send_to(b"who has a flow?", (ALL, 9)).map(|_| ()))
+    };
     send(HEARD).context("sending packets")?;
     let received = drain(&listening);
     drop(listening);
     send(UNHEARD).context("sending packets")?;
 
-    let answer = asking.ask(of_datapaths(GET), GENERIC_HEADER + 4).context("asking for statistics")?;
+    let answer = asking
+        .ask(of_datapaths(GET), GENERIC_HEADER + 4)
+        .context("asking for statistics")?;
     let (missed, lost) = misses(attribute(&answer, STATISTICS)?)?;
     // A datapath outlives its creator.
-    asking.ask(of_datapaths(DELETE), 0).context("removing the datapath")?;
-    let truth = DatapathTruth { missed, lost, received, unheard: UNHEARD, port: PORT.into() };
-    ensure!(truth.missed == HEARD + UNHEARD, "{truth:?}, but {} packets were sent", HEARD + UNHEARD);
+    asking
+        .ask(of_datapaths(DELETE), 0)
+        .context("removing the datapath")?;
+    let truth = DatapathTruth {
+        missed,
+        lost,
+        received,
+        unheard: UNHEARD,
+        port: PORT.into(),
+    };
+    ensure!(
+        truth.missed == HEARD + UNHEARD,
+        "{truth:?}, but {} packets were sent",
+        HEARD + UNHEARD
+    );
     fs::write(TRUTH_OF_DATAPATH, serde_json::to_vec(&truth)?).context("writing the truth")
 }
 
 /// Returns the number of the family of datapaths.
 fn family(asking: &Socket) -> anyhow::Result<u16> {
-    let question = Message::new(CONTROLLER, &[GET_FAMILY, 1, 0, 0]).with_name(FAMILY_NAME, DATAPATHS);
+    let question =
+        Message::new(CONTROLLER, &[GET_FAMILY, 1, 0, 0]).with_name(FAMILY_NAME, DATAPATHS);
     let answer = asking.ask(question, GENERIC_HEADER).context(DATAPATHS)?;
-    Ok(u16::from_ne_bytes(attribute(&answer, FAMILY_ID)?.try_into()?))
+    Ok(u16::from_ne_bytes(
+        attribute(&answer, FAMILY_ID)?.try_into()?,
+    ))
 }
 
 /// Returns the number of packets without a flow, and of those that nobody received: the second and
 /// third number of `struct ovs_dp_stats`.
 fn misses(statistics: &[u8]) -> anyhow::Result<(u64, u64)> {
     let number = |at: usize| -> anyhow::Result<u64> {
-        let bytes = statistics.get(8 * at..8 * at + 8).context("the statistics are cut off")?;
+        let bytes = statistics
+            .get(8 * at..8 * at + 8)
+            .context("the statistics are cut off")?;
         Ok(u64::from_ne_bytes(bytes.try_into()?))
     };
     Ok((number(1)?, number(2)?))
@@ -155,17 +188,26 @@ fn bring_up() -> anyhow::Result<()> {
     let setting = format!("/proc/sys/net/ipv6/conf/{PORT}/disable_ipv6");
     fs::write(&setting, "1").context(setting)?;
     let interface = format!("/sys/class/net/{PORT}/ifindex");
-    let interface: u32 = fs::read_to_string(&interface).context(interface)?.trim().parse()?;
+    let interface: u32 = fs::read_to_string(&interface)
+        .context(interface)?
+        .trim()
+        .parse()?;
     // Protocol 0 is `NETLINK_ROUTE`.
     let routing = Socket::open(None)?;
     let number = interface.to_ne_bytes();
     // `struct ifaddrmsg`: family, prefix, flags, scope, interface.
     let address = Message::new(NEW_ADDRESS, &[&[INET, PREFIX, 0, 0], &number[..]].concat());
-    let address = address.with(LOCAL, &OWN.octets()).with(BROADCAST, &ALL.octets());
-    routing.ask(address, 0).context("giving the port an address")?;
+    let address = address
+        .with(LOCAL, &OWN.octets())
+        .with(BROADCAST, &ALL.octets());
+    routing
+        .ask(address, 0)
+        .context("giving the port an address")?;
     // `struct ifinfomsg`: family and type, interface, flags, mask of the flags to change.
     let link = [&[0; 4], &number[..], &UP.to_ne_bytes(), &UP.to_ne_bytes()].concat();
-    routing.ask(Message::new(NEW_LINK, &link), 0).context("bringing the port up")?;
+    routing
+        .ask(Message::new(NEW_LINK, &link), 0)
+        .context("bringing the port up")?;
     Ok(())
 }
 

@@ -35,18 +35,29 @@ fn main() -> anyhow::Result<()> {
     let own = arguments.next().unwrap_or_default();
     let arguments: Vec<String> = arguments.collect();
     if own.ends_with("sleep") {
-        let seconds = arguments.first().context("how long?")?.parse().context("seconds")?;
+        let seconds = arguments
+            .first()
+            .context("how long?")?
+            .parse()
+            .context("seconds")?;
         std::thread::sleep(Duration::from_secs_f64(seconds));
         return Ok(());
     }
     if own.ends_with("datapath") {
-        return if arguments.is_empty() { datapath::play() } else { datapath::with_modules(&arguments) };
+        return if arguments.is_empty() {
+            datapath::play()
+        } else {
+            datapath::with_modules(&arguments)
+        };
     }
     if own.ends_with("starve") {
         return starve::beside(&arguments);
     }
     // Anywhere else it would mount over existing folders, and switch the machine off.
-    ensure!(std::process::id() == 1, "this is a guest's first process, started by: cargo xtask vm");
+    ensure!(
+        std::process::id() == 1,
+        "this is a guest's first process, started by: cargo xtask vm"
+    );
     if let Err(error) = run() {
         eprintln!("vm-init: {error:#}");
     }
@@ -62,7 +73,10 @@ fn run() -> anyhow::Result<()> {
             eprintln!("vm-init: mounting {kind} on {at}: {error}");
         }
     }
-    let mut answers = OpenOptions::new().write(true).open(ANSWERS).with_context(|| format!("opening {ANSWERS}"))?;
+    let mut answers = OpenOptions::new()
+        .write(true)
+        .open(ANSWERS)
+        .with_context(|| format!("opening {ANSWERS}"))?;
     make_raw(&answers)?;
     let plan = fs::read(PLAN).with_context(|| format!("reading {PLAN}"))?;
     let plan: GuestPlan = serde_json::from_slice(&plan).context("reading what to do")?;

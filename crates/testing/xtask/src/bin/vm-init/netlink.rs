@@ -40,7 +40,8 @@ impl Message {
 
     /// Appends an attribute.
     pub(crate) fn with(mut self, kind: u16, value: &[u8]) -> Self {
-        self.0.extend(((ATTRIBUTE + value.len()) as u16).to_ne_bytes());
+        self.0
+            .extend(((ATTRIBUTE + value.len()) as u16).to_ne_bytes());
         self.0.extend(kind.to_ne_bytes());
         self.0.extend(value);
         self.0.resize(self.0.len().next_multiple_of(4), 0);
@@ -66,7 +67,12 @@ pub(crate) struct Socket(OwnedFd);
 impl Socket {
     /// Opens a socket. The kernel assigns its number, by which others send to it.
     pub(crate) fn open(protocol: Option<Protocol>) -> anyhow::Result<Self> {
-        let fd = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol);
+        let fd = socket_with(
+            AddressFamily::NETLINK,
+            SocketType::RAW,
+            SocketFlags::CLOEXEC,
+            protocol,
+        );
         let fd = fd.context("opening a netlink socket")?;
         bind(&fd, &SocketAddrNetlink::new(0, 0)).context("binding a netlink socket")?;
         Ok(Self(fd))
@@ -75,7 +81,9 @@ impl Socket {
     /// Returns the socket's number.
     pub(crate) fn number(&self) -> anyhow::Result<u32> {
         let address = getsockname(&self.0).context("asking for a netlink socket's number")?;
-        Ok(SocketAddrNetlink::try_from(address).context("a netlink socket has another address")?.pid())
+        Ok(SocketAddrNetlink::try_from(address)
+            .context("a netlink socket has another address")?
+            .pid())
     }
 
     /// Returns the file descriptor.
@@ -89,13 +97,24 @@ impl Socket {
         send(&self.0, &message.finish(), SendFlags::empty()).context("asking the kernel")?;
         let mut answer = Vec::new();
         loop {
-            let bytes = self.receive(RecvFlags::empty()).context("waiting for the kernel's answer")?;
-            let kind = bytes.get(4..6).and_then(|bytes| bytes.try_into().ok()).map(u16::from_ne_bytes);
+            let bytes = self
+                .receive(RecvFlags::empty())
+                .context("waiting for the kernel's answer")?;
+            let kind = bytes
+                .get(4..6)
+                .and_then(|bytes| bytes.try_into().ok())
+                .map(u16::from_ne_bytes);
             if kind != Some(ERROR) {
-                answer = bytes.get(HEADER + family_header..).unwrap_or_default().to_vec();
+                answer = bytes
+                    .get(HEADER + family_header..)
+                    .unwrap_or_default()
+                    .to_vec();
                 continue;
             }
-            let code = bytes.get(HEADER..HEADER + 4).and_then(|bytes| bytes.try_into().ok()).map(i32::from_ne_bytes);
+            let code = bytes
+                .get(HEADER..HEADER + 4)
+                .and_then(|bytes| bytes.try_into().ok())
+                .map(i32::from_ne_bytes);
             match code {
                 Some(0) => return Ok(answer),
                 Some(code) => return Err(io::Error::from_raw_os_error(-code).into()),
@@ -116,9 +135,14 @@ impl Socket {
 /// Returns the value of the attribute of a kind.
 pub(crate) fn attribute(mut bytes: &[u8], wanted: u16) -> anyhow::Result<&[u8]> {
     while let [a, b, c, d, rest @ ..] = bytes {
-        let (length, kind) = (usize::from(u16::from_ne_bytes([*a, *b])), u16::from_ne_bytes([*c, *d]));
+        let (length, kind) = (
+            usize::from(u16::from_ne_bytes([*a, *b])),
+            u16::from_ne_bytes([*c, *d]),
+        );
         ensure!(length >= ATTRIBUTE, "an attribute of {length} bytes");
-        let value = rest.get(..length - ATTRIBUTE).context("an attribute is cut off")?;
+        let value = rest
+            .get(..length - ATTRIBUTE)
+            .context("an attribute is cut off")?;
         if kind == wanted {
             return Ok(value);
         }
@@ -133,7 +157,10 @@ mod tests {
 
     #[test]
     fn attributes_are_found_behind_padding() {
-        let message = Message::new(7, &[1, 2, 3, 4]).with_name(1, "ab").with(2, &9u32.to_ne_bytes()).finish();
+        let message = Message::new(7, &[1, 2, 3, 4])
+            .with_name(1, "ab")
+            .with(2, &9u32.to_ne_bytes())
+            .finish();
         assert_eq!(message.len(), HEADER + 4 + 8 + 8);
         assert_eq!(message[..4], (message.len() as u32).to_ne_bytes());
         let attributes = &message[HEADER + 4..];
@@ -149,7 +176,15 @@ mod tests {
         let socket = Socket::open(Some(rustix::net::netlink::GENERIC)).unwrap();
         assert_ne!(socket.number().unwrap(), 0);
         let family = |name| socket.ask(Message::new(16, &[3, 1, 0, 0]).with_name(2, name), 4);
-        assert_eq!(attribute(&family("nlctrl").unwrap(), 1).unwrap(), 16u16.to_ne_bytes());
-        assert!(family("no such family").unwrap_err().to_string().contains("No such file"));
+        assert_eq!(
+            attribute(&family("nlctrl").unwrap(), 1).unwrap(),
+            16u16.to_ne_bytes()
+        );
+        assert!(
+            family("no such family")
+                .unwrap_err()
+                .to_string()
+                .contains("No such file")
+        );
     }
 }

@@ -31,8 +31,10 @@ const QUEUE_EVERY: Duration = Duration::from_millis(500);
 const QUEUES_WORK: &str = "/proc/sys/vm/stat_refresh";
 /// Settings, with their values for off, that would let others run on the CPU for a part of each
 /// second: throttling, and since Linux 6.12 the fair server.
-const LETS_OTHERS_RUN: [(&str, &str); 2] =
-    [("/proc/sys/kernel/sched_rt_runtime_us", "-1"), ("/sys/kernel/debug/sched/fair_server/cpu0/runtime", "0")];
+const LETS_OTHERS_RUN: [(&str, &str); 2] = [
+    ("/proc/sys/kernel/sched_rt_runtime_us", "-1"),
+    ("/sys/kernel/debug/sched/fair_server/cpu0/runtime", "0"),
+];
 
 /// Runs the command, and exits with its status.
 pub(crate) fn beside(command: &[String]) -> anyhow::Result<()> {
@@ -42,7 +44,10 @@ pub(crate) fn beside(command: &[String]) -> anyhow::Result<()> {
     }
     // The files are written before the CPU is taken, and restored afterwards, for the checks that
     // follow.
-    let before: Vec<Option<String>> = LETS_OTHERS_RUN.iter().map(|(path, _)| fs::read_to_string(path).ok()).collect();
+    let before: Vec<Option<String>> = LETS_OTHERS_RUN
+        .iter()
+        .map(|(path, _)| fs::read_to_string(path).ok())
+        .collect();
     for ((path, none), old) in LETS_OTHERS_RUN.iter().zip(&before) {
         if old.is_some() {
             fs::write(path, none).with_context(|| format!("writing {path}"))?;
@@ -93,7 +98,11 @@ fn queue_work(over: &AtomicBool) {
 
 /// Prints where the threads of a process that takes too long wait in the kernel.
 fn show_waits(pid: u32) {
-    for task in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+    for task in fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
         let read = |name: &str| fs::read_to_string(task.path().join(name)).unwrap_or_default();
         eprintln!("starve: {} waits:\n{}", read("comm").trim(), read("stack"));
     }
@@ -117,9 +126,16 @@ fn run(command: &[String]) -> anyhow::Result<ExitStatus> {
     let lines = BufReader::new(child.stderr.take().context("no standard error")?).lines();
     for line in lines {
         let mut to = std::io::stderr().lock();
-        writeln!(to, "[{:.2} s] {}", began.elapsed().as_secs_f64(), line.context("reading what it says")?)?;
+        writeln!(
+            to,
+            "[{:.2} s] {}",
+            began.elapsed().as_secs_f64(),
+            line.context("reading what it says")?
+        )?;
     }
-    let done = child.wait().with_context(|| format!("waiting for {program}"));
+    let done = child
+        .wait()
+        .with_context(|| format!("waiting for {program}"));
     drop(ends);
     done
 }

@@ -8,8 +8,10 @@ use super::{Check, Known, Needs};
 
 /// Tracepoints newer than the oldest kernel: their release, and the words of the report if they are
 /// missing.
-const NEWER: [((u32, u32), &str); 2] =
-    [((6, 4), "who sends interrupts for the scheduler: Linux 6.4"), ((6, 5), "asked for them: Linux 6.5")];
+const NEWER: [((u32, u32), &str); 2] = [
+    ((6, 4), "who sends interrupts for the scheduler: Linux 6.4"),
+    ((6, 5), "asked for them: Linux 6.5"),
+];
 /// Function of the work that `starve` queues for each CPU.
 const STARVED: &str = "refresh_vm_stats";
 
@@ -42,25 +44,54 @@ pub(super) fn all(starve: bool) -> Vec<Check> {
 fn report(answer: &GuestAnswer) -> anyhow::Result<Value> {
     ensure!(answer.status == Some(0), "exit status {:?}", answer.status);
     let mut lines = answer.stdout.lines();
-    let cpu: Value = serde_json::from_str(lines.next().context("no line")?).context("reading the report")?;
+    let cpu: Value =
+        serde_json::from_str(lines.next().context("no line")?).context("reading the report")?;
     ensure!(lines.next().is_none(), "more than one line for one CPU");
     let parts = cpu["budget"].as_array().context("no budget")?;
     let sum: u64 = parts.iter().filter_map(|part| part["ns"].as_u64()).sum();
-    ensure!(sum > 0 && cpu["window_ns"] == sum, "the budget is {sum} of {}", cpu["window_ns"]);
-    let rest = parts.iter().find(|part| part["what"] == "rest").context("no rest")?;
-    ensure!(rest["ns"] == 0, "of the budget, {} ns are unexplained", rest["ns"]);
+    ensure!(
+        sum > 0 && cpu["window_ns"] == sum,
+        "the budget is {sum} of {}",
+        cpu["window_ns"]
+    );
+    let rest = parts
+        .iter()
+        .find(|part| part["what"] == "rest")
+        .context("no rest")?;
+    ensure!(
+        rest["ns"] == 0,
+        "of the budget, {} ns are unexplained",
+        rest["ns"]
+    );
     Ok(cpu)
 }
 
 fn audited(known: &Known, answer: &GuestAnswer) -> anyhow::Result<()> {
     let cpu = report(answer)?;
-    let missing = cpu["missing"].as_array().context("no list of what is missing")?;
-    let is_said = |what: &str| missing.iter().any(|said| said.as_str().is_some_and(|said| said.contains(what)));
+    let missing = cpu["missing"]
+        .as_array()
+        .context("no list of what is missing")?;
+    let is_said = |what: &str| {
+        missing
+            .iter()
+            .any(|said| said.as_str().is_some_and(|said| said.contains(what)))
+    };
     for (since, what) in NEWER {
-        ensure!(is_said(what) == (known.release < since), "missing: {missing:?}, on {:?}", known.release);
+        ensure!(
+            is_said(what) == (known.release < since),
+            "missing: {missing:?}, on {:?}",
+            known.release
+        );
     }
-    let wanted = NEWER.iter().filter(|(since, _)| known.release < *since).count();
-    ensure!(missing.len() == wanted, "missing: {missing:?}, on {:?}", known.release);
+    let wanted = NEWER
+        .iter()
+        .filter(|(since, _)| known.release < *since)
+        .count();
+    ensure!(
+        missing.len() == wanted,
+        "missing: {missing:?}, on {:?}",
+        known.release
+    );
     ensure!(cpu["lost"]["counts"] == 0, "lost: {}", cpu["lost"]);
     Ok(())
 }
@@ -70,15 +101,33 @@ fn audited(known: &Known, answer: &GuestAnswer) -> anyhow::Result<()> {
 fn named(answer: &GuestAnswer) -> anyhow::Result<()> {
     let cpu = report(answer)?;
     let poller = cpu["poller"]["name"].as_str().unwrap_or_default();
-    ensure!(poller.starts_with("spinner ["), "the poller is {:?}", cpu["poller"]["name"]);
+    ensure!(
+        poller.starts_with("spinner ["),
+        "the poller is {:?}",
+        cpu["poller"]["name"]
+    );
     let policy = &cpu["poller"]["thread"]["policy"];
     ensure!(*policy == "SCHED_FIFO 1", "the poller's policy is {policy}");
     let early = format!("CPU 0: work {STARVED} is queued and not begun");
-    ensure!(answer.stderr.lines().any(|line| line.contains(&early)), "not said while it waits: {early}");
+    ensure!(
+        answer.stderr.lines().any(|line| line.contains(&early)),
+        "not said while it waits: {early}"
+    );
     let victims = cpu["victims"].as_array().context("no victims")?;
-    let is_it = |victim: &&Value| victim["name"].as_str().is_some_and(|name| name.starts_with(STARVED));
-    let victim = victims.iter().find(is_it).with_context(|| format!("no victim {STARVED}"))?;
-    ensure!(victim["waits_still_ns"].as_u64() > Some(1_000_000_000), "it waits for {}", victim["waits_still_ns"]);
+    let is_it = |victim: &&Value| {
+        victim["name"]
+            .as_str()
+            .is_some_and(|name| name.starts_with(STARVED))
+    };
+    let victim = victims
+        .iter()
+        .find(is_it)
+        .with_context(|| format!("no victim {STARVED}"))?;
+    ensure!(
+        victim["waits_still_ns"].as_u64() > Some(1_000_000_000),
+        "it waits for {}",
+        victim["waits_still_ns"]
+    );
     Ok(())
 }
 
@@ -96,13 +145,19 @@ mod self_test {
         GuestAnswer {
             status: Some(0),
             stdout: report.replace('\n', ""),
-            stderr: "[1.5 s] CPU 0: work refresh_vm_stats is queued and not begun, for 1.00 s now\n".to_owned(),
+            stderr:
+                "[1.5 s] CPU 0: work refresh_vm_stats is queued and not begun, for 1.00 s now\n"
+                    .to_owned(),
             ..GuestAnswer::default()
         }
     }
 
     fn known(release: (u32, u32)) -> Known {
-        Known { release, debians: Some(Architecture::X86_64), doctor: [].into() }
+        Known {
+            release,
+            debians: Some(Architecture::X86_64),
+            doctor: [].into(),
+        }
     }
 
     #[test]
@@ -110,12 +165,33 @@ mod self_test {
         audited(&known((6, 1)), &answer(REPORT)).unwrap();
         named(&answer(REPORT)).unwrap();
         assert!(audited(&known((6, 12)), &answer(REPORT)).is_err());
-        for (right, wrong) in [("\"ns\":70", "\"ns\":69"), ("Linux 6.5", "Linux 6.6"), ("counts\":0", "counts\":1")] {
-            assert!(audited(&known((6, 1)), &answer(&REPORT.replace(right, wrong))).is_err(), "{right}");
+        for (right, wrong) in [
+            ("\"ns\":70", "\"ns\":69"),
+            ("Linux 6.5", "Linux 6.6"),
+            ("counts\":0", "counts\":1"),
+        ] {
+            assert!(
+                audited(&known((6, 1)), &answer(&REPORT.replace(right, wrong))).is_err(),
+                "{right}"
+            );
         }
-        for (right, wrong) in [("spinner", "other"), ("FIFO 1", "FIFO 2"), ("refresh", "other"), (":1500", ":1")] {
-            assert!(named(&answer(&REPORT.replace(right, wrong))).is_err(), "{right}");
+        for (right, wrong) in [
+            ("spinner", "other"),
+            ("FIFO 1", "FIFO 2"),
+            ("refresh", "other"),
+            (":1500", ":1"),
+        ] {
+            assert!(
+                named(&answer(&REPORT.replace(right, wrong))).is_err(),
+                "{right}"
+            );
         }
-        assert!(named(&GuestAnswer { stderr: String::new(), ..answer(REPORT) }).is_err());
+        assert!(
+            named(&GuestAnswer {
+                stderr: String::new(),
+                ..answer(REPORT)
+            })
+            .is_err()
+        );
     }
 }

@@ -103,7 +103,13 @@ impl Check {
         needs: &'static [Needs],
         works: impl Fn(&GuestAnswer) -> anyhow::Result<()> + Send + Sync + 'static,
     ) -> Self {
-        Self { group, name: name.to_owned(), command, needs, works: Box::new(move |_, answer| works(answer)) }
+        Self {
+            group,
+            name: name.to_owned(),
+            command,
+            needs,
+            works: Box::new(move |_, answer| works(answer)),
+        }
     }
 
     /// Makes a check that may expect more of a newer kernel.
@@ -114,11 +120,21 @@ impl Check {
         needs: &'static [Needs],
         works: impl Fn(&Known, &GuestAnswer) -> anyhow::Result<()> + Send + Sync + 'static,
     ) -> Self {
-        Self { group, name: name.to_owned(), command, needs, works: Box::new(works) }
+        Self {
+            group,
+            name: name.to_owned(),
+            command,
+            needs,
+            works: Box::new(works),
+        }
     }
 
     /// Makes a check of a command that must work on every kernel.
-    fn command(name: &str, command: GuestCommand, works: fn(&GuestAnswer) -> anyhow::Result<()>) -> Self {
+    fn command(
+        name: &str,
+        command: GuestCommand,
+        works: fn(&GuestAnswer) -> anyhow::Result<()>,
+    ) -> Self {
         Self::new("Commands", name, command, &[], works)
     }
 
@@ -129,24 +145,39 @@ impl Check {
         }
         let refusal = refusal(answer);
         let Some(unmet) = self.needs.iter().find(|needs| !needs.are_met(known)) else {
-            ensure!(refusal.is_none(), "refused: {}", refusal.unwrap_or_default());
+            ensure!(
+                refusal.is_none(),
+                "refused: {}",
+                refusal.unwrap_or_default()
+            );
             return (self.works)(known, answer).map(|()| Verdict::Works);
         };
         let words = unmet.words();
         let said = refusal.with_context(|| format!("not refused, though it needs {words}"))?;
-        ensure!(said.contains(&words), "the refusal does not name {words}: {said}");
+        ensure!(
+            said.contains(&words),
+            "the refusal does not name {words}: {said}"
+        );
         Ok(Verdict::Refused(said))
     }
 }
 
 /// Returns the message of dptrace, or of one of its tests, about a missing feature.
 fn refusal(answer: &GuestAnswer) -> Option<String> {
-    let refused = answer.stdout.lines().find_map(|line| line.split_once("REFUSED: "));
+    let refused = answer
+        .stdout
+        .lines()
+        .find_map(|line| line.split_once("REFUSED: "));
     if let Some((_, said)) = refused {
         return Some(said.trim_start_matches("error: ").to_owned());
     }
     let is_refused = answer.status == Some(NOT_SUPPORTED);
-    let said = is_refused.then(|| answer.stderr.lines().find_map(|line| line.strip_prefix("error: ")));
+    let said = is_refused.then(|| {
+        answer
+            .stderr
+            .lines()
+            .find_map(|line| line.strip_prefix("error: "))
+    });
     said.flatten().map(str::to_owned)
 }
 
@@ -171,7 +202,11 @@ pub(super) fn known(
     answers: &[GuestAnswer],
 ) -> anyhow::Result<Known> {
     let doctor = doctor::answers(answers.first().context("no answer at all")?)?;
-    let known = Known { release, debians, doctor };
+    let known = Known {
+        release,
+        debians,
+        doctor,
+    };
     if let Some(architecture) = debians {
         doctor::is_right(&known, architecture)?;
     }
@@ -180,7 +215,10 @@ pub(super) fn known(
 
 fn truth_of(answer: &GuestAnswer) -> anyhow::Result<Truth> {
     ensure!(answer.status == Some(0), "exit status {:?}", answer.status);
-    let truth = answer.file.as_deref().context("the target wrote no truth")?;
+    let truth = answer
+        .file
+        .as_deref()
+        .context("the target wrote no truth")?;
     serde_json::from_str(truth).context("reading the truth")
 }
 
@@ -198,36 +236,73 @@ mod self_test {
 
     fn known(kprobes: &str) -> Known {
         let doctor = [("kprobes".to_owned(), kprobes.to_owned())].into();
-        Known { release: (5, 10), debians: Some(Architecture::X86_64), doctor }
+        Known {
+            release: (5, 10),
+            debians: Some(Architecture::X86_64),
+            doctor,
+        }
     }
 
     fn ended(status: i32, stderr: &str) -> GuestAnswer {
-        GuestAnswer { status: Some(status), stderr: stderr.to_owned(), ..GuestAnswer::default() }
+        GuestAnswer {
+            status: Some(status),
+            stderr: stderr.to_owned(),
+            ..GuestAnswer::default()
+        }
     }
 
     #[test]
     fn what_is_there_must_work_and_what_is_not_must_be_refused_by_name() {
         let kprobes = check(&[Needs::Feature("kprobes", "CONFIG_KPROBES")]);
         let refused = ended(3, "error: no CONFIG_KPROBES here");
-        assert_eq!(kprobes.judge(&known("yes"), &ended(0, "")).unwrap(), Verdict::Works);
-        assert_eq!(kprobes.judge(&known("no"), &refused).unwrap(), Verdict::Refused("no CONFIG_KPROBES here".into()));
+        assert_eq!(
+            kprobes.judge(&known("yes"), &ended(0, "")).unwrap(),
+            Verdict::Works
+        );
+        assert_eq!(
+            kprobes.judge(&known("no"), &refused).unwrap(),
+            Verdict::Refused("no CONFIG_KPROBES here".into())
+        );
         // Refused though the feature is there; broken; no refusal though it is missing; refused for
         // another reason.
         assert!(kprobes.judge(&known("yes"), &refused).is_err());
         assert!(kprobes.judge(&known("yes"), &ended(1, "error: x")).is_err());
         assert!(kprobes.judge(&known("no"), &ended(0, "")).is_err());
-        assert!(kprobes.judge(&known("no"), &ended(3, "error: no such thing")).is_err());
-        assert!(kprobes.judge(&known("no"), &ended(1, "error: CONFIG_KPROBES")).is_err());
+        assert!(
+            kprobes
+                .judge(&known("no"), &ended(3, "error: no such thing"))
+                .is_err()
+        );
+        assert!(
+            kprobes
+                .judge(&known("no"), &ended(1, "error: CONFIG_KPROBES"))
+                .is_err()
+        );
     }
 
     #[test]
     fn a_release_that_is_too_old_must_be_given_the_right_one() {
         let newer = check(&[Needs::Release(5, 12)]);
-        assert!(newer.judge(&known("yes"), &ended(3, "error: Linux 5.12 has")).is_ok());
-        assert!(newer.judge(&known("yes"), &ended(3, "error: Linux 5.13 has")).is_err());
-        assert!(check(&[Needs::Release(5, 10)]).judge(&known("yes"), &ended(3, "error: Linux 5.10 has")).is_err());
+        assert!(
+            newer
+                .judge(&known("yes"), &ended(3, "error: Linux 5.12 has"))
+                .is_ok()
+        );
+        assert!(
+            newer
+                .judge(&known("yes"), &ended(3, "error: Linux 5.13 has"))
+                .is_err()
+        );
+        assert!(
+            check(&[Needs::Release(5, 10)])
+                .judge(&known("yes"), &ended(3, "error: Linux 5.10 has"))
+                .is_err()
+        );
         // A test reports it in a different form.
-        let refused = GuestAnswer { stdout: "test x ... REFUSED: error: Linux 5.12 has\n".into(), ..ended(0, "") };
+        let refused = GuestAnswer {
+            stdout: "test x ... REFUSED: error: Linux 5.12 has\n".into(),
+            ..ended(0, "")
+        };
         assert!(newer.judge(&known("yes"), &refused).is_ok());
     }
 }

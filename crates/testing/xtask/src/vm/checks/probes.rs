@@ -75,10 +75,18 @@ const ROWS: [Row; 23] = [
 
 /// Returns all checks.
 pub(super) fn all() -> Vec<Check> {
-    let target = format!("dptrace demo-target --requests 200 --for 20s --no-trace-file --truth {TRUTH}");
+    let target =
+        format!("dptrace demo-target --requests 200 --for 20s --no-trace-file --truth {TRUTH}");
     let check = |&(name, script, shows, needs): &Row| {
-        let command = GuestCommand::new(&["dptrace", "run", "-q", "-e", script, "-c", &target]).with_file(TRUTH);
-        Check::new("Scripts", name, command, needs, move |answer: &GuestAnswer| shown(shows, answer))
+        let command = GuestCommand::new(&["dptrace", "run", "-q", "-e", script, "-c", &target])
+            .with_file(TRUTH);
+        Check::new(
+            "Scripts",
+            name,
+            command,
+            needs,
+            move |answer: &GuestAnswer| shown(shows, answer),
+        )
     };
     ROWS.iter().map(check).collect()
 }
@@ -86,20 +94,31 @@ pub(super) fn all() -> Vec<Check> {
 fn shown(shows: Shows, answer: &GuestAnswer) -> anyhow::Result<()> {
     ensure!(answer.status == Some(0), "exit status {:?}", answer.status);
     let count = || -> anyhow::Result<u64> {
-        let line = answer.stdout.lines().find_map(|line| line.strip_prefix("@: ")).context("no @ was printed")?;
+        let line = answer
+            .stdout
+            .lines()
+            .find_map(|line| line.strip_prefix("@: "))
+            .context("no @ was printed")?;
         Ok(line.parse()?)
     };
     match shows {
         Shows::Hits(name) => {
             let truth: Truth = truth_of(answer)?;
             let hits = truth.hits.get(name).copied().unwrap_or_default();
-            ensure!(hits > 0 && count()? == hits, "{} counted, {hits} hits", count()?);
+            ensure!(
+                hits > 0 && count()? == hits,
+                "{} counted, {hits} hits",
+                count()?
+            );
         }
         Shows::Some => ensure!(count()? > 0, "nothing was counted"),
         Shows::Part(part) => ensure!(answer.stdout.contains(part), "nothing with {part}"),
         Shows::Lines(lines) => {
             for line in lines {
-                ensure!(answer.stdout.lines().any(|shown| shown == *line), "no line {line:?}");
+                ensure!(
+                    answer.stdout.lines().any(|shown| shown == *line),
+                    "no line {line:?}"
+                );
             }
         }
     }

@@ -8,14 +8,25 @@ use crate::vm::build::TestProgram;
 
 /// Number of random scripts for the verifier, and of those compared with their values: it takes a
 /// hundred times longer under emulation.
-const FEWER: [(&str, &str); 2] = [("DPTRACE_TEST_SCRIPTS", "40"), ("DPTRACE_TEST_TRUTHS", "15")];
+const FEWER: [(&str, &str); 2] = [
+    ("DPTRACE_TEST_SCRIPTS", "40"),
+    ("DPTRACE_TEST_TRUTHS", "15"),
+];
 /// Variable that makes a test fail that can't run.
 const REQUIRED: (&str, &str) = ("DPTRACE_REQUIRE_KERNEL_TESTS", "1");
 
 /// Needs of a program's tests: the program, the prefix of the tests' names, and the needs.
 const NEEDS: [(&str, &str, &[Needs]); 6] = [
-    ("kernel_delay", "triggers::kernel_functions", &[Needs::Feature("kprobes", "CONFIG_KPROBES")]),
-    ("scripts", "iterators::functions_in_which", &[Needs::Feature("fentry", "fentry")]),
+    (
+        "kernel_delay",
+        "triggers::kernel_functions",
+        &[Needs::Feature("kprobes", "CONFIG_KPROBES")],
+    ),
+    (
+        "scripts",
+        "iterators::functions_in_which",
+        &[Needs::Feature("fentry", "fentry")],
+    ),
     ("scripts", "language::flow", &[Needs::Release(5, 17)]),
     ("scripts", "language::strings", &[Needs::Release(5, 17)]),
     ("scripts", "language::aggregates", &[Needs::Release(5, 17)]),
@@ -42,17 +53,34 @@ const NOT_IN_GUESTS: [&str; 9] = [
 
 /// Returns a check for each test.
 pub(super) fn of(program: &TestProgram) -> impl Iterator<Item = Check> + '_ {
-    let is_for_guests = |case: &&String| !NOT_IN_GUESTS.iter().any(|beginning| case.starts_with(beginning));
+    let is_for_guests = |case: &&String| {
+        !NOT_IN_GUESTS
+            .iter()
+            .any(|beginning| case.starts_with(beginning))
+    };
     program.cases.iter().filter(is_for_guests).map(|case| {
-        let mut needs =
-            NEEDS.iter().filter(|(name, beginning, _)| *name == program.name && case.starts_with(beginning));
+        let mut needs = NEEDS
+            .iter()
+            .filter(|(name, beginning, _)| *name == program.name && case.starts_with(beginning));
         let needs = needs.next().map_or(&[][..], |(.., needs)| *needs);
         let name = format!("{}{case}", program.prefix);
-        let arguments = [program.name, "--exact", &name, "--include-ignored", "--nocapture", "--test-threads=1"];
+        let arguments = [
+            program.name,
+            "--exact",
+            &name,
+            "--include-ignored",
+            "--nocapture",
+            "--test-threads=1",
+        ];
         let variables = FEWER.into_iter().chain([REQUIRED]);
-        let command =
-            variables.fold(GuestCommand::new(&arguments), |command, (name, value)| command.with_variable(name, value));
-        let works = if program.name == "kernel_delay" { passed_whole } else { passed };
+        let command = variables.fold(GuestCommand::new(&arguments), |command, (name, value)| {
+            command.with_variable(name, value)
+        });
+        let works = if program.name == "kernel_delay" {
+            passed_whole
+        } else {
+            passed
+        };
         Check::new(program.about, &readable(case), command, needs, works)
     })
 }
@@ -65,8 +93,15 @@ fn readable(case: &str) -> String {
 /// Checks that a test passed without a refusal, as a command that works on every kernel must. A
 /// test of scripts has parts for which an old kernel lacks something, and reports these.
 fn passed_whole(answer: &GuestAnswer) -> anyhow::Result<()> {
-    let refused = answer.stdout.lines().find_map(|line| line.split_once("REFUSED: "));
-    ensure!(refused.is_none(), "refused: {}", refused.unwrap_or_default().1);
+    let refused = answer
+        .stdout
+        .lines()
+        .find_map(|line| line.split_once("REFUSED: "));
+    ensure!(
+        refused.is_none(),
+        "refused: {}",
+        refused.unwrap_or_default().1
+    );
     passed(answer)
 }
 
@@ -74,7 +109,13 @@ fn passed(answer: &GuestAnswer) -> anyhow::Result<()> {
     ensure!(answer.status == Some(0), "exit status {:?}", answer.status);
     ensure!(answer.stdout.contains("1 passed"), "no test ran");
     // Printed behind the test's name, or on a line of its own.
-    let skipped = |text: &str| text.lines().any(|line| line.contains("SKIPPED") || line.starts_with("skipped"));
-    ensure!(!skipped(&answer.stdout) && !skipped(&answer.stderr), "skipped");
+    let skipped = |text: &str| {
+        text.lines()
+            .any(|line| line.contains("SKIPPED") || line.starts_with("skipped"))
+    };
+    ensure!(
+        !skipped(&answer.stdout) && !skipped(&answer.stderr),
+        "skipped"
+    );
     Ok(())
 }
