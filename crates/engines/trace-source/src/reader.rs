@@ -2,7 +2,7 @@
 //! does nothing else, since the consumer may be slow to filter, format and print.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -56,6 +56,8 @@ struct Shared {
     stop: AtomicBool,
     /// Bytes copied but not given back yet.
     waiting: AtomicUsize,
+    /// Start of the last poll that left nothing to hand over, in nanoseconds since the start.
+    quiet: AtomicU64,
 }
 
 /// Reasons for losses.
@@ -128,6 +130,13 @@ impl Reader {
     /// too many.
     pub fn waiting(&self) -> usize {
         self.shared.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Returns the start of the last poll that left nothing to hand over, since the start of the
+    /// reader: the batches sent so far have all that was written until then, and release the records
+    /// that are held back.
+    pub fn quiet_until(&self) -> Duration {
+        Duration::from_nanos(self.shared.quiet.load(Ordering::Acquire))
     }
 
     /// Gives memory back that came with a batch.
@@ -238,6 +247,10 @@ impl Worker {
                     let _ = sys::sched::lowest_priority();
                 }
                 copied.prepare(self.tail.rings().count(), || self.spares.try_recv().ok());
+            }
+            if copied.is_empty() && handed_over >= news + HOLD {
+                let nanos = u64::try_from(at.as_nanos()).unwrap_or(u64::MAX);
+                self.shared.quiet.store(nanos, Ordering::Release);
             }
             was_full = self.wait_for_output();
             if let Some(pause) = self.pace.after(poll.fill).filter(|_| !was_full) {

@@ -150,6 +150,16 @@ impl Detector {
         }
     }
 
+    /// Reports an open object once more at the next look, if it is still open then.
+    pub(crate) fn report_again(&mut self, request: &Slow) {
+        let is_it = |object: &&mut TrackedObject<Seen>| {
+            slow(object, request.end, request.is_open).wanted == request.wanted
+        };
+        if let Some(object) = self.objects.open().find(is_it) {
+            object.kept.is_reported = false;
+        }
+    }
+
     /// Drops objects that began before that time if there are many: no end came of these.
     pub(crate) fn forget(&mut self, before: Ticks) {
         if self.objects.len() > MAX_OPEN_OBJECTS {

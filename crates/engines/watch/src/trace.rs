@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use capture::{Past, PastCut};
 use capture_recorder::{Rings, reading};
 use scene::{BootNanos, Clock};
-use spdk_trace::{Follower, Owners, Record, TickRate, Ticks};
+use spdk_trace::{Follower, Owners, Record, TickRate};
 use sys::clock::boot_nanos;
 use text::printable;
 use trace_source::{Batch, FileSource, HOLD, Pressure, Reader};
@@ -39,6 +39,8 @@ pub(crate) struct Watched {
     /// Start of the reader, in nanoseconds since boot.
     start: u64,
     refreshed: Option<Instant>,
+    /// Time until which a trace without new records has been read.
+    quiet_until: BootNanos,
     /// Number of records that came.
     pub(crate) records: u64,
     /// Number of slots that were lost.
@@ -48,8 +50,6 @@ pub(crate) struct Watched {
 /// Result of a step.
 #[derive(Debug, Default)]
 pub(crate) struct Came {
-    /// True if nothing came in time.
-    pub(crate) is_idle: bool,
     /// True if no more will come.
     pub(crate) is_last: bool,
     /// Error that kept the reader from reading on.
@@ -87,6 +87,7 @@ impl Watched {
             pause,
             start,
             refreshed: None,
+            quiet_until: BootNanos(start),
             records: 0,
             lost: 0,
         })
@@ -103,11 +104,11 @@ impl Watched {
             self.pause = (2 * self.pause).min(ANCHORS);
             self.past.anchor(reading());
         }
+        // Batches that were sent before this time are taken before `next` returns none.
+        let quiet_until = self.boot_time(self.reader.quiet_until());
         let Some(batch) = self.reader.next(at_most) else {
-            return Ok(Came {
-                is_idle: true,
-                ..Came::default()
-            });
+            self.quiet_until = quiet_until;
+            return Ok(Came::default());
         };
         let Batch {
             copied,
@@ -116,12 +117,11 @@ impl Watched {
             failed,
         } = batch;
         if at != Duration::MAX {
-            let at_boot = BootNanos(self.start + u64::try_from(at.as_nanos()).unwrap_or_default());
+            let at_boot = self.boot_time(at);
             self.lost += self.past.push(&copied, at_boot, oldest)?;
         }
         self.follower.take(copied, at);
         Ok(Came {
-            is_idle: false,
             is_last,
             failed: failed.map(Into::into),
         })
@@ -174,9 +174,20 @@ impl Watched {
             .for_each(|bytes| reader.give_back(bytes));
     }
 
-    /// Returns the time up to which records were handed out.
-    pub(crate) fn given(&self) -> Ticks {
-        self.follower.given()
+    /// Converts a time of the reader, which counts from its start.
+    fn boot_time(&self, at: Duration) -> BootNanos {
+        let nanos = u64::try_from(at.as_nanos()).unwrap_or_default();
+        BootNanos(self.start + nanos)
+    }
+
+    /// Returns the time up to which all records were handed out, however late the reader is.
+    pub(crate) fn given_until(&self, clock: &Clock) -> BootNanos {
+        clock.nanos(self.follower.given()).max(self.quiet_until)
+    }
+
+    /// Returns the time up to which all records were copied, however late the reader is.
+    pub(crate) fn copied_until(&self) -> BootNanos {
+        self.past.until().max(self.quiet_until)
     }
 
     /// Returns the clock that converts ticks to the kernel's time; `None` in the first moment.

@@ -28,9 +28,6 @@ const ALIVE: Duration = Duration::from_millis(100);
 const NOW_AND_THEN: Duration = Duration::from_millis(250);
 /// Maximum delay of records and events of other CPUs, in nanoseconds.
 const LATE: u64 = 100_000_000;
-/// Longest lag of the trace's reader behind the kernel's events, in nanoseconds: a target that
-/// writes no record for this long after a time away is not in use.
-const MAX_READER_LAG: u64 = 2_000_000_000;
 /// Longest wait at the end for the rest of the captures.
 const LAST: Duration = Duration::from_millis(400);
 /// Maximum time for which the recorder holds events back, in nanoseconds.
@@ -162,7 +159,7 @@ impl Watching {
         }
         self.detect(came.is_last);
         self.take_absences();
-        self.write_if_due(came.is_idle, false);
+        self.write_if_due(false);
         self.sample_if_due();
         Ok(came)
     }
@@ -210,14 +207,17 @@ impl Watching {
         for slow in found {
             let case = case(slow, &clock);
             if case.length() >= self.setting.slow {
-                self.gate.case(case, self.writer.is_free(), Instant::now());
+                let is_settled = self.gate.case(case, self.writer.is_free(), Instant::now());
+                if !is_settled {
+                    self.detector.report_again(&slow);
+                }
             }
         }
     }
 
     /// Hands times away to the gate: those of at least the slow time, after which a request began.
     /// If none begins, nobody uses the target, and nobody waited. A reader that got no CPU has the
-    /// records later than the events.
+    /// records later than the events, so a time away waits until the records after it are read.
     fn take_absences(&mut self) {
         let now = boot_nanos();
         let is_early = |away: &Away| away.to.0.saturating_add(LATE) > now;
@@ -227,7 +227,7 @@ impl Watching {
         let Some(clock) = self.trace.clock() else {
             return;
         };
-        let seen_until = clock.nanos(self.trace.given()).0;
+        let given_until = self.trace.given_until(&clock).0;
         for (tid, away) in std::mem::take(&mut self.pending) {
             let mut lcores = self
                 .meta
@@ -238,8 +238,8 @@ impl Watching {
                 self.detector
                     .has_begun(Lcore(lcore.lcore), clock.ticks(away.to))
             });
-            let is_decided = is_used || seen_until >= away.to.0.saturating_add(LATE);
-            if is_early(&away) || !is_decided && now < away.to.0.saturating_add(MAX_READER_LAG) {
+            let is_decided = is_used || given_until >= away.to.0.saturating_add(LATE);
+            if is_early(&away) || !is_decided {
                 self.pending.push((tid, away));
                 continue;
             }
@@ -270,10 +270,12 @@ impl Watching {
     /// Does what is not done with each step.
     fn now_and_then(&mut self) {
         if let Some(clock) = self.trace.clock() {
-            // Records that are held back are not known yet: one of these requests may have ended.
-            let now = boot_nanos().saturating_sub(LATE);
+            // One of these requests may have ended in records that have not been read, or are held
+            // back.
+            let now =
+                BootNanos(boot_nanos().saturating_sub(LATE)).min(self.trace.given_until(&clock));
             let open = clock.rate().ticks(self.setting.open).0;
-            self.detector.still_open(clock.ticks(BootNanos(now)), open);
+            self.detector.still_open(clock.ticks(now), open);
             self.detector.forget(clock.ticks(self.trace.past.since()));
             self.take_cases();
         }
@@ -296,13 +298,13 @@ impl Watching {
     }
 
     /// Hands the time around slow requests to the writer when all of it has come, or at the end.
-    fn write_if_due(&mut self, is_idle: bool, is_end: bool) {
+    fn write_if_due(&mut self, is_end: bool) {
         let Some(window) = self.gate.window() else {
             return;
         };
         let now = boot_nanos();
         let has_events = now >= window.until.0.saturating_add(LATE);
-        let has_records = is_idle || self.trace.past.until() > window.until;
+        let has_records = self.trace.copied_until() > window.until;
         let has_all = has_events && has_records;
         if !has_all && !is_end {
             return;
@@ -439,7 +441,7 @@ impl Watching {
             .and_then(|kernel| kernel.next(Duration::ZERO, BootNanos(0)).err());
         self.detect(true);
         self.take_absences();
-        self.write_if_due(true, true);
+        self.write_if_due(true);
         self.writer
             .finish()
             .into_iter()

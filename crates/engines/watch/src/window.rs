@@ -35,6 +35,12 @@ impl Reason {
     pub(crate) fn is_open(&self) -> bool {
         self.slow().is_some_and(|slow| slow.is_open)
     }
+
+    /// Returns true if the reason is an open request that may wait by design.
+    fn is_open_on_unknown_queue(&self) -> bool {
+        self.slow()
+            .is_some_and(|slow| slow.is_open && !slow.is_queue_known)
+    }
 }
 
 /// A slow request or a time away, on the kernel's clock.
@@ -58,14 +64,14 @@ pub(crate) struct Window {
     pub(crate) until: BootNanos,
     /// Latest end of a case that joins it.
     latest: BootNanos,
-    /// Slowest request; without any, the longest time away.
+    /// Slowest request, an open one before others; without any, the longest time away.
     pub(crate) subject: Case,
     /// Number of other slow requests.
     pub(crate) more: u64,
 }
 
 impl Window {
-    fn of(case: Case, before: u64) -> Self {
+    fn new(case: Case, before: u64) -> Self {
         Self {
             from: BootNanos(case.begin.0.saturating_sub(before)),
             until: BootNanos(case.end.0.saturating_add(AFTER)),
@@ -84,7 +90,10 @@ impl Window {
             .from
             .min(BootNanos(case.begin.0.saturating_sub(before)));
         self.until = self.until.max(BootNanos(case.end.0.saturating_add(AFTER)));
-        let rank = |it: &Case| (it.reason.slow().is_some(), it.length());
+        let rank = |it: &Case| {
+            let reason = &it.reason;
+            (reason.slow().is_some(), reason.is_open(), it.length())
+        };
         let both_slow = case.reason.slow().is_some() && self.subject.reason.slow().is_some();
         self.more += u64::from(both_slow);
         if rank(&case) > rank(&self.subject) {
@@ -135,40 +144,57 @@ impl Gate {
         }
     }
 
-    /// Takes a slow request or a time away. `is_free` is true if a capture can be written now.
-    pub(crate) fn case(&mut self, case: Case, is_free: bool, now: Instant) {
+    /// Takes a slow request or a time away; `is_free` is true if a capture can be written now.
+    /// Returns false if an open request must be handed over again: it hangs, and gets its capture
+    /// when the one before is done.
+    pub(crate) fn case(&mut self, case: Case, is_free: bool, now: Instant) -> bool {
+        let is_joined = self
+            .window
+            .as_mut()
+            .is_some_and(|window| window.join(case, self.before));
+        if is_joined {
+            self.count(&case);
+            return true;
+        }
+        let is_over = |last: Option<Instant>, every| {
+            last.is_none_or(|last| now.duration_since(last) >= every)
+        };
+        let is_unknown = case.reason.is_open_on_unknown_queue();
+        if is_unknown && !is_over(self.last_unknown, self.every_unknown) {
+            self.miss(&case);
+            return true;
+        }
+        if self.window.is_some() || !is_free || !is_over(self.last, self.every) {
+            if !case.reason.is_open() {
+                self.miss(&case);
+            }
+            return !case.reason.is_open();
+        }
+        self.count(&case);
+        self.last = Some(now);
+        if is_unknown {
+            self.last_unknown = Some(now);
+        }
+        self.window = Some(Window::new(case, self.before));
+        true
+    }
+
+    fn count(&mut self, case: &Case) {
         match case.reason {
             Reason::Slow(_) => self.slow += 1,
             Reason::Away(_) => {
                 self.away = (self.away.0 + 1, self.away.1.saturating_add(case.length()));
             }
         }
-        if let Some(window) = &mut self.window
-            && window.join(case, self.before)
-        {
-            return;
+    }
+
+    /// Counts a case that gets no capture.
+    fn miss(&mut self, case: &Case) {
+        self.count(case);
+        if case.reason.slow().is_some() {
+            self.missed.count += 1;
+            self.missed.longest = self.missed.longest.max(case.length());
         }
-        let is_over = |last: Option<Instant>, every| {
-            last.is_none_or(|last| now.duration_since(last) >= every)
-        };
-        let is_unknown = case
-            .reason
-            .slow()
-            .is_some_and(|slow| slow.is_open && !slow.is_queue_known);
-        let is_due = is_over(self.last, self.every)
-            && (!is_unknown || is_over(self.last_unknown, self.every_unknown));
-        if self.window.is_some() || !is_free || !is_due {
-            if case.reason.slow().is_some() {
-                self.missed.count += 1;
-                self.missed.longest = self.missed.longest.max(case.length());
-            }
-            return;
-        }
-        self.last = Some(now);
-        if is_unknown {
-            self.last_unknown = Some(now);
-        }
-        self.window = Some(Window::of(case, self.before));
     }
 
     /// Returns the time for which a capture is to be written.
@@ -243,6 +269,28 @@ mod tests {
             (gate.take(), gate.missed(), gate.away),
             (None, Missed::default(), (1, 30 * MS))
         );
+    }
+
+    #[test]
+    fn an_open_request_goes_before_one_that_ended_and_waits_for_its_capture() {
+        let start = Instant::now();
+        let mut gate = Gate::new(0, Duration::from_secs(1), Duration::from_mins(1));
+        let (ended, open) = (case(0, 1_500 * MS, false), case(400 * MS, 1_500 * MS, true));
+        assert!(gate.case(ended, true, start));
+        assert!(gate.case(open, true, start));
+        let (window, _) = gate.take().unwrap();
+        assert_eq!((window.subject, window.more, gate.slow), (open, 1, 2));
+        // While a capture is written, and for a while after it, the request comes again.
+        let mut gate = Gate::new(0, Duration::from_secs(1), Duration::from_mins(1));
+        assert!(gate.case(case(0, 150 * MS, false), true, start));
+        assert!(!gate.case(open, true, start));
+        assert!(gate.take().is_some());
+        assert!(!gate.case(open, false, start));
+        assert!(!gate.case(open, true, start));
+        assert!(gate.case(open, true, start + Duration::from_secs(1)));
+        let (window, missed) = gate.take().unwrap();
+        assert_eq!((window.subject, gate.slow), (open, 2));
+        assert_eq!(missed, Missed::default());
     }
 
     const MS: u64 = 1_000_000;
