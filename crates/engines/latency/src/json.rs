@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use stats::Histogram;
-use text::json::begin;
+use text::json::{begin, quoted};
 
-use super::names::{Names, quoted};
+use super::names::Names;
 use super::quantiles::QUANTILES;
 use super::stages::{Latencies, Subject};
 use super::tables::in_order;

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use records::json_text::string;
 use screen::{Screen, columns, shorten};
 use spdk_trace::{Nanos, TickRate, Ticks, TpointTable};
+use text::json::quoted;
 
 use super::slowest::Show;
 
@@ -32,13 +32,6 @@ pub struct Names<'a> {
 /// Formats a time as in tables of files, in microseconds.
 pub fn micros(nanos: u64) -> String {
     Nanos(nanos).to_string()
-}
-
-/// Formats a string as JSON.
-pub fn quoted(text: &str) -> String {
-    let mut out = Vec::new();
-    string(&mut out, text.as_bytes());
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 impl Names<'_> {

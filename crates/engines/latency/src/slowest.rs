@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use live_objects::ObjectSources;
 use screen::{HEAD, LARGEST, NAME, columns};
-use text::json::begin;
+use text::json::{begin, quoted};
 use text::shell;
 use trace_source::{Application, Place};
 
-use super::names::{Names, micros, quoted, squeezed};
+use super::names::{Names, micros, squeezed};
 use super::stages::{Latencies, Life};
 use super::tables::TIME_WIDTH;
 use super::tail::largest;

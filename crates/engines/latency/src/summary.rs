@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use requests::Excluded;
 use screen::{HEAD, LARGEST, NAME, columns, pad, pad_left, shorten, wrap};
-use text::json::begin;
+use text::json::{begin, quoted};
 
-use super::names::{LEFT_OUT_MOST, Names, quoted, shortened, squeezed, without_parts};
+use super::names::{LEFT_OUT_MOST, Names, shortened, squeezed, without_parts};
 use super::plot::Strips;
 use super::stages::{Latencies, Subject, Times};
 use super::tables::{SHORT_TIME, TIME_WIDTH};

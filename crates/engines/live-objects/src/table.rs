@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use records::json_text::{foreign_member, string, string_member};
+use records::json_text::{foreign_member, string_member};
 use screen::{HEAD, NAME, Screen, columns, counted, pad, pad_left, shorten};
 use serde_json::Value as Json;
+use text::json::string;
 use text::printable;
 
 use crate::alive::{AliveObject, Value};
@@ -199,7 +200,7 @@ pub fn json(finder: &Finder, snapshot: &Snapshot, answers: &Answers, out: &mut V
 }
 
 fn begin(out: &mut Vec<u8>, kind: &Kind) {
-    out.extend_from_slice(text::json::begin("objects.object").as_bytes());
+    out.extend_from_slice(text::json::begin("objects.object").to_string().as_bytes());
     string_member(out, "object", &kind.spec.name);
 }
 

@@ -8,10 +8,11 @@ use scene::{
 };
 use screen::counted;
 
-use super::json::{activity, quoted};
+use super::json::activity;
 use super::pass::Kept;
 use super::source::{Source, calls_of_pollers};
 use super::words::{self, Share};
+use text::json::quoted;
 
 /// Limit on the threads that have a sentence.
 const MAX_NAMED: usize = 4;

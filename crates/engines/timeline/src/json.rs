@@ -2,12 +2,11 @@
 
 use std::fmt::Write as _;
 
-use records::json_text::string;
 use requests::Ending;
 use scene::{
     Activity, ActivitySum, BootNanos, Consumer, Ends, Interval, Request, StageOfRequest, Tid,
 };
-use text::json::begin;
+use text::json::{begin, quoted};
 
 use super::pass::Kept;
 use super::report::Report;
@@ -18,13 +17,6 @@ use super::words;
 
 /// Culprits of a band that are written at most.
 const MOST_CULPRITS: usize = 16;
-
-/// JSON text of a string.
-pub fn quoted(text: &str) -> String {
-    let mut out = Vec::new();
-    string(&mut out, text.as_bytes());
-    String::from_utf8_lossy(&out).into_owned()
-}
 
 /// All lines.
 pub fn json(report: &Report<'_>) -> String {

@@ -4,7 +4,8 @@
 use scene::{BootNanos, Request};
 use screen::{counted, time};
 
-use super::json::quoted;
+use text::json::{begin, quoted};
+
 use super::pass::Kept;
 use super::source::Source;
 use super::words;
@@ -105,7 +106,7 @@ impl StillOpen {
         format!(
             "{},\"still_open\":{},\"unknown_queue\":{},\"object\":{},\"first\":{},\"last\":{},\"whose\":{},\"boot_ns\":{},\
              \"open_ns\":{}}}\n",
-            text::json::begin("timeline.still-open"),
+            begin("timeline.still-open"),
             self.count,
             self.unknown,
             quoted(&oldest.object),

@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
-use records::json_text::string;
 use scene::BootNanos;
 use screen::{counted, shorten, time};
+use text::json::quoted;
 use timeline::judge::{AwayText, Judged};
 
 use super::window::Missed;
@@ -234,13 +234,6 @@ fn connection(whose: &str) -> String {
         .filter(|word| !word.starts_with("nqn."))
         .collect();
     shorten(&words.join(" "), CONNECTION).into_owned()
-}
-
-/// Returns the JSON text of a string.
-fn quoted(text: &str) -> String {
-    let mut out = Vec::new();
-    string(&mut out, text.as_bytes());
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 fn maybe(text: Option<&str>) -> String {

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use text::json::{begin, string};
 use text::printable;
 
 use crate::event::{Event, Head, Value};
@@ -145,8 +146,11 @@ fn general(value: f64) -> String {
 }
 
 fn json(out: &mut Vec<u8>, head: &Head<'_>, event: &Event<'_>) {
-    out.extend_from_slice(text::json::begin("trace.event").as_bytes());
-    push(out, format_args!(",\"time_ns\":{},\"event\":", event.nanos));
+    let envelope = begin("trace.event");
+    push(
+        out,
+        format_args!("{envelope},\"time_ns\":{},\"event\":", event.nanos),
+    );
     string(out, event.kind.name.as_bytes());
     if let Some(cpu) = head.cpu() {
         push(out, format_args!(",\"cpu\":{cpu}"));
@@ -183,12 +187,6 @@ fn json_value(out: &mut Vec<u8>, value: &Value<'_>) {
             out.push(b']');
         }
     }
-}
-
-fn string(out: &mut Vec<u8>, text: &[u8]) {
-    out.push(b'"');
-    printable::json_string(text, |piece| out.extend_from_slice(piece.as_bytes()));
-    out.push(b'"');
 }
 
 /// Appends formatted text; writing to memory does not fail.

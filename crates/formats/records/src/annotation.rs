@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 use text::printable;
 
 use crate::digits::number;
-use crate::format::json_text::{string, string_member};
+use crate::format::json_text::string_member;
+use text::json::string;
 
 /// Appends an object's properties as JSON members, without the braces.
 pub(crate) fn members(out: &mut Vec<u8>, annotator: &Annotator, object: &Lifetime) {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ::text::printable;
+use ::text::json::push_string;
 
 use crate::histogram::Histogram;
 use crate::series::Series;
@@ -81,13 +81,6 @@ pub fn push_number(out: &mut String, number: i128) {
     } else {
         write!(out, "\"{number}\"")
     };
-}
-
-/// Appends a string; bytes that are not UTF-8 become `\xNN`.
-pub fn push_string(out: &mut String, bytes: &[u8]) {
-    out.push('"');
-    printable::json_string(bytes, |piece| out.push_str(piece));
-    out.push('"');
 }
 
 /// Appends a map's data under its name.

@@ -1,7 +1,7 @@
 //! Messages of a session, as text or JSON. Messages for standard output are returned as text. The
 //! program prints the messages for standard error; only their wording is here.
 
-use ::text::printable;
+use ::text::{json::push_string, printable};
 
 use crate::table::{Cell, Table};
 use crate::value::Value;
@@ -61,7 +61,7 @@ impl Printer {
     pub fn words(self, kind: &str, words: &str) -> String {
         match self.form {
             Form::Text => words.to_owned(),
-            Form::Json => message(kind, |out| json::push_string(out, words.as_bytes())),
+            Form::Json => message(kind, |out| push_string(out, words.as_bytes())),
         }
     }
 
@@ -146,7 +146,7 @@ impl Printer {
             Form::Text => String::new(),
             Form::Json => {
                 let mut out = format!("{{\"type\": \"{kind}\", \"msg\": ");
-                json::push_string(&mut out, words.as_bytes());
+                push_string(&mut out, words.as_bytes());
                 out + &at(place)
             }
         }
@@ -158,9 +158,9 @@ impl Printer {
             Form::Text => String::new(),
             Form::Json => {
                 let mut out = "{\"type\": \"helper_error\", \"msg\": ".to_owned();
-                json::push_string(&mut out, words.as_bytes());
+                push_string(&mut out, words.as_bytes());
                 out.push_str(", \"helper\": ");
-                json::push_string(&mut out, helper.as_bytes());
+                push_string(&mut out, helper.as_bytes());
                 out + &format!(", \"retcode\": {code}") + &at(place)
             }
         }
@@ -172,7 +172,7 @@ impl Printer {
             Form::Text => String::new(),
             Form::Json => {
                 let mut out = "{\"type\": \"runtime_error\", \"msg\": ".to_owned();
-                json::push_string(&mut out, words.as_bytes());
+                push_string(&mut out, words.as_bytes());
                 out + &at(place)
             }
         }
@@ -292,7 +292,7 @@ fn message(kind: &str, data: impl FnOnce(&mut String)) -> String {
 
 fn at(place: &Place) -> String {
     let mut out = ", \"filename\": ".to_owned();
-    json::push_string(&mut out, place.file.as_bytes());
+    push_string(&mut out, place.file.as_bytes());
     out + &format!(
         ", \"line\": {}, \"col\": {}}}\n",
         place.start.0, place.start.1

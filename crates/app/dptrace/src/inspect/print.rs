@@ -5,7 +5,7 @@ use std::path::Path;
 use bt_lang::Span;
 use bt_lang::ast::{Block, ExprKind, StmtKind};
 use live_memory::{EvalError, Evaluator, Output as Values, Shape, Tree, Value};
-use text::json::begin;
+use text::json::{begin, quoted};
 use text::printable;
 use whole_file::Access;
 
@@ -91,8 +91,8 @@ impl Values for Printer {
             let line = format!(
                 "{},\"expr\":{},\"value_type\":{},\"value\":{}}}",
                 begin("inspect.value"),
-                string(text),
-                ty.map_or_else(|| "null".to_owned(), |ty| string(&ty)),
+                quoted(text),
+                ty.map_or_else(|| "null".to_owned(), |ty| quoted(&ty)),
                 tree.json()
             );
             self.line(&line);
@@ -112,7 +112,7 @@ impl Values for Printer {
 
     fn text(&mut self, text: &str) {
         if self.json {
-            let line = format!("{},\"text\":{}}}", begin("inspect.text"), string(text));
+            let line = format!("{},\"text\":{}}}", begin("inspect.text"), quoted(text));
             self.line(&line);
             return;
         }
@@ -142,10 +142,4 @@ fn cast(evaluator: &Evaluator<'_>, value: &Value, tree: &Tree) -> String {
         }
         _ => String::new(),
     }
-}
-
-fn string(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    printable::json_string(text.as_bytes(), |piece| quoted.push_str(piece));
-    quoted + "\""
 }

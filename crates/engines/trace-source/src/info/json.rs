@@ -1,11 +1,11 @@
 //! `--info` and `--list-tpoints` as JSON.
 
 use capture::Meta;
-use records::json_text::{member, number_member, string, string_member};
+use records::json_text::{member, number_member, string_member};
 use spdk_trace::{
     ArgKind, CapturedTrace, Lcore, Problems, RawTrace, TickRate, Ticks, Tpoint, Trace,
 };
-use text::json::begin;
+use text::json::{begin, string};
 
 use super::{Info, lcores_of};
 use crate::{Loaded, Measured};
@@ -19,7 +19,7 @@ pub fn info(loaded: &Loaded) -> Info {
         measured,
         capture,
     } = loaded;
-    let mut out = begin("trace.info").into_bytes();
+    let mut out = begin("trace.info").to_string().into_bytes();
     string_member(&mut out, "trace", name);
     let (records, problems) = match trace {
         Trace::Raw(raw) => {
@@ -149,7 +149,7 @@ fn rings(out: &mut Vec<u8>, raw: &RawTrace) {
 
 /// Formats one object that describes a capture without a trace.
 pub fn without_trace(name: &str, meta: &Meta, problems: &[String]) -> String {
-    let mut out = begin("trace.info").into_bytes();
+    let mut out = begin("trace.info").to_string().into_bytes();
     string_member(&mut out, "trace", name);
     string_member(&mut out, "form", "capture");
     of_meta(&mut out, meta);
@@ -234,7 +234,7 @@ pub fn tpoints(loaded: &Loaded) -> String {
 }
 
 fn one(out: &mut Vec<u8>, tpoint: &Tpoint) {
-    out.extend_from_slice(begin("trace.tracepoint").as_bytes());
+    out.extend_from_slice(begin("trace.tracepoint").to_string().as_bytes());
     number_member(out, "id", u64::from(tpoint.id));
     number_member(out, "group", u64::from(tpoint.group()));
     string_member(out, "name", &tpoint.name);

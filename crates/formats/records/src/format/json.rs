@@ -4,8 +4,10 @@
 use objects::{Annotator, Found};
 use spdk_trace::{Object, Record, TpointTable};
 
+use text::json::string;
+
 use super::json_text::{
-    foreign_member, member, number_member, string, string_member, value, written_member,
+    foreign_member, member, number_member, string_member, value, written_member,
 };
 use super::text::{object_name, poller};
 use super::{Format, Head, View};

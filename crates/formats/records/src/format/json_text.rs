@@ -1,30 +1,9 @@
 //! Writes JSON strings into the output buffer.
 
 use spdk_trace::ArgValue;
-use text::printable;
+use text::json::string;
 
 use crate::digits::number;
-
-/// Appends a string with its quotes. A byte that is not UTF-8 has no JSON form: it becomes the text
-/// `\xNN`, as in a listing.
-#[inline]
-pub fn string(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.push(b'"');
-    if bytes
-        .iter()
-        .all(|&b| (0x20..0x7f).contains(&b) && b != b'"' && b != b'\\')
-    {
-        out.extend_from_slice(bytes);
-    } else {
-        escaped(out, bytes);
-    }
-    out.push(b'"');
-}
-
-#[cold]
-fn escaped(out: &mut Vec<u8>, bytes: &[u8]) {
-    printable::json_string(bytes, |piece| out.extend_from_slice(piece.as_bytes()));
-}
 
 /// Appends `"name":` (after a comma, unless it is the first member).
 #[inline]

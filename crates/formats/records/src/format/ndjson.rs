@@ -21,7 +21,7 @@ pub(crate) struct Ndjson {
 impl Default for Ndjson {
     fn default() -> Self {
         Self {
-            envelope: begin("trace.record"),
+            envelope: begin("trace.record").to_string(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Values as JSON.
 
-use text::printable;
+use text::json::push_string;
 
 use super::Tree;
 
@@ -65,13 +65,6 @@ impl Tree {
             tree.push_json(text);
         }
     }
-}
-
-/// Appends a JSON string.
-pub(crate) fn push_string(text: &mut String, bytes: &[u8]) {
-    text.push('"');
-    printable::json_string(bytes, |piece| text.push_str(piece));
-    text.push('"');
 }
 
 #[cfg(test)]
