@@ -137,7 +137,7 @@ const LONGEST: Duration = Duration::from_hours(24);
 /// Parses a duration as on all commands, up to the limit.
 fn duration(text: &str) -> Result<Duration, &'static str> {
     match ::text::duration::parse(text)? {
-        time if time > LONGEST => Err("the time is at most 24h"),
+        time if time > LONGEST => Err("the time must be at most 24h"),
         time => Ok(time),
     }
 }
@@ -148,7 +148,7 @@ const LONGEST_DELAY: Duration = Duration::from_millis(100);
 
 fn delay(text: &str) -> Result<Duration, &'static str> {
     match ::text::duration::parse(text)? {
-        time if time > LONGEST_DELAY => Err("a delay is at most 100ms"),
+        time if time > LONGEST_DELAY => Err("a delay must be at most 100ms"),
         time => Ok(time),
     }
 }

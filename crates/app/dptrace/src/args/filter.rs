@@ -119,7 +119,7 @@ impl FilterArgs {
         ];
         if let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) {
             return Err(usage(format!(
-                "{option} is for traces of SPDK: DPDK's have events, without owners and objects"
+                "{option} works only for SPDK traces: DPDK's have no owners and no objects"
             )));
         }
         let conditions = self.conditions.iter().map(|text| {
@@ -159,7 +159,7 @@ fn parts(text: &str) -> anyhow::Result<(&str, Test)> {
     let Some((at, operator)) = found.min_by_key(|(at, op)| (*at, std::cmp::Reverse(op.len())))
     else {
         return Err(usage(format!(
-            "the condition {text:?} has none of = != < <= > >="
+            "the condition {text:?} has no operator: use one of = != < <= > >="
         )));
     };
     let (name, value) = (text[..at].trim(), text[at + operator.len()..].trim());

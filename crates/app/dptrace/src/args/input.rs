@@ -193,7 +193,7 @@ pub(crate) fn explained(error: anyhow::Error, path: &Path) -> anyhow::Error {
     };
     let name = printable(path);
     usage(format!(
-        "reading {name}: it is {what}, and no trace: dptrace run {}",
+        "reading {name}: it is {what}, not a trace: use dptrace run {}",
         text::shell::word(path)
     ))
 }
@@ -270,7 +270,7 @@ fn is_process(word: &str) -> bool {
 pub(crate) fn captured_first(process: &str) -> String {
     let process = text::shell::word(process);
     format!(
-        "a process is captured first, and the folder that this makes is read: dptrace capture -p \
+        "capture the process first, then read the folder that this creates: dptrace capture -p \
          {process} --for 3s (or dptrace watch -p {process} --slow 500us, which waits for slow \
          requests)"
     )
@@ -281,7 +281,7 @@ pub(crate) fn captured_first(process: &str) -> String {
 pub(crate) fn capture_or_trace(path: &Path) -> anyhow::Result<PathBuf> {
     if let Some(process) = path.to_str().filter(|word| is_process(word)) {
         return Err(usage(format!(
-            "{} is no file or folder: {}",
+            "{} is not a file or folder: {}",
             printable(path),
             captured_first(process)
         )));

@@ -123,7 +123,7 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
         .map_or(u64::MAX, |most| most)
         .min(ring_bytes.saturating_add(LEAST_ROOM));
     let why = format!(
-        "{} of the trace's rings, and what comes until it ends",
+        "{} for the trace's rings, and room for new records and events",
         screen::size(ring_bytes)
     );
     check_room(args.output.as_deref(), needed, &why)?;
@@ -172,7 +172,8 @@ fn most_bytes(folder: &Folder) -> Option<u64> {
     let most = (folder.free_bytes()? / 2).max(LEAST_LIMIT);
     let size = screen::size(most);
     note(&format!(
-        "the capture ends at {size}, by what is free on that disk; --max-bytes sets another limit"
+        "the capture ends at {size}, because of the free space on that disk; --max-bytes sets \
+         another limit"
     ));
     Some(most)
 }
@@ -222,9 +223,9 @@ impl Missing {
         );
         match kernel {
             Some((_, error)) => {
-                error.context("there is nothing to capture: no trace, and no events of the kernel")
+                error.context("nothing can be captured: no trace and no kernel events")
             }
-            None => anyhow::anyhow!("there is nothing to capture"),
+            None => anyhow::anyhow!("nothing can be captured"),
         }
     }
 }

@@ -110,7 +110,7 @@ fn audit(args: &CpusArgs) -> anyhow::Result<()> {
     found.notes().iter().for_each(|text| note(text));
     if !found.end() {
         note(
-            "the kernel does not let go of the programs yet (a CPU may be starved); they end with \
+            "the kernel has not released the programs yet (a CPU may be starved); they end with \
              this process",
         );
     }

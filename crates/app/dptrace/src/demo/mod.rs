@@ -114,8 +114,8 @@ fn show_sample(head: u64) -> anyhow::Result<()> {
         print(&format!("\n{text}"))?;
     }
     note(
-        "of the sample, the slowest request has stages only; dptrace demo with the rights for BPF \
-         (as root) also shows what the kernel did to its thread",
+        "the sample's slowest request has only stages; with the rights for BPF (as root), dptrace \
+         demo also shows what the kernel did to its thread",
     );
     note(MORE);
     Ok(())

@@ -259,7 +259,7 @@ fn define(types: &mut TypeStore<'_>, args: &InspectArgs) -> anyhow::Result<()> {
         let bytes =
             user_file::read(path, user_file::SCRIPT).with_context(|| format!("reading {shown}"))?;
         let text =
-            String::from_utf8(bytes).map_err(|_| errors::usage(format!("{shown} is no UTF-8")))?;
+            String::from_utf8(bytes).map_err(|_| errors::usage(format!("{shown} is not UTF-8")))?;
         if let Err(diagnostics) = live_memory::define_types(types, &text) {
             for diagnostic in &diagnostics {
                 report_in(&shown, &text, diagnostic);

@@ -161,12 +161,12 @@ fn pause(text: &str) -> Result<Duration, &'static str> {
 /// Parses the time of `-s`, after which users often type a process.
 fn at_least(text: &str) -> Result<u64, String> {
     ::text::duration::parse_nanos(text)
-        .map_err(|why| format!("{why}; a process stands before it, or behind -p"))
+        .map_err(|why| format!("{why}; name a process before -s, or after -p"))
 }
 
 fn at_most_a_day(time: Duration) -> Result<Duration, &'static str> {
     if time > LONGEST {
-        Err("the time is at most 24h")
+        Err("the time must be at most 24h")
     } else {
         Ok(time)
     }

@@ -157,8 +157,8 @@ fn note_rate(measured: &Measured, stated: TickRate) {
     if measured.stated_off.abs() >= VISIBLE {
         let (measured, stated) = (measured.rate.get(), stated.get());
         note(&format!(
-            "these times are by the measured rate of {measured} ticks/s; the trace states \
-             {stated}, by which dptrace trace lists"
+            "these times use the measured rate of {measured} ticks/s; the trace states {stated}, \
+             which dptrace trace uses"
         ));
     }
 }

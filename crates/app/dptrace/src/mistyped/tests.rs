@@ -31,7 +31,7 @@ fn each_mistake_says_what_to_do() {
         ),
         (
             "4711",
-            "a process goes behind -p of a command: dptrace kernel-delay -p 4711",
+            "give a process to a command, with -p: dptrace kernel-delay -p 4711",
         ),
         ("own.bt", "dptrace run own.bt"),
         ("help trce", "there is no command \"trce\"; near: trace"),
@@ -54,7 +54,7 @@ fn each_mistake_says_what_to_do() {
         ),
         (
             "trace --head -3",
-            "--head -3: expected a number that is not below 0",
+            "--head -3: expected a number of 0 or more",
         ),
         ("trace --head x", "--head x: expected a whole number"),
         (

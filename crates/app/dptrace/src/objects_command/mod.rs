@@ -231,9 +231,8 @@ pub(crate) fn nothing(pid: u32, misfits: &[String], verbose: bool) -> String {
         " (-v lists the others)"
     };
     format!(
-        "no objects can be found in the memory of process {pid}{first}{more}; they need its debug \
-         information, its symbols, or a trace file of it whose records point to objects that are \
-         alive"
+        "no objects can be found in the memory of process {pid}{first}{more}; finding them needs \
+         its debug information, its symbols, or a trace file whose records point to live objects"
     )
 }
 

@@ -75,7 +75,7 @@ const LONGEST: Duration = Duration::from_hours(1);
 fn at_most_an_hour(text: &str) -> Result<Duration, &'static str> {
     let time = ::text::duration::parse(text)?;
     if time > LONGEST {
-        Err("the time is at most 1h")
+        Err("the time must be at most 1h")
     } else {
         Ok(time)
     }
@@ -84,7 +84,7 @@ fn at_most_an_hour(text: &str) -> Result<Duration, &'static str> {
 /// Parses a time in whole milliseconds, at least one.
 fn whole_milliseconds(text: &str) -> Result<u64, String> {
     match ::text::duration::parse_nanos(text)? / 1_000_000 {
-        0 => Err("the history is of milliseconds: 1ms is the least".to_owned()),
+        0 => Err("the history is in milliseconds: the minimum is 1ms".to_owned()),
         milliseconds => Ok(milliseconds),
     }
 }

@@ -143,7 +143,9 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
                 return Err(error);
             }
             opening = Opening::ready(finder);
-            note(&format!("only what its memory has is recorded: {error:#}"));
+            note(&format!(
+                "recording only the objects in its memory: {error:#}"
+            ));
             None
         }
         Err(error) => return Err(error),

@@ -112,7 +112,7 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<()> {
     refuse_to_overwrite(&place, &args.objects, path)?;
     if path.is_none() && std::io::stdout().is_terminal() {
         return Err(usage(
-            "the page is no text for a terminal: write it to a file with -o report.html",
+            "refusing to write HTML to a terminal: use -o report.html",
         ));
     }
     let slowest = args.slowest as usize;
@@ -139,9 +139,9 @@ fn chart(which: Which, report: &Report) -> anyhow::Result<Chart> {
         Which::Percentiles => chart::percentiles(report),
         Which::Waterfall => match report.waterfalls.first() {
             Some(slowest) => chart::waterfall(report, slowest),
-            None => anyhow::bail!(
-                "there is no request from its begin to its end, and so no waterfall to draw"
-            ),
+            None => {
+                anyhow::bail!("the trace has no complete request, so there is no waterfall to draw")
+            }
         },
     })
 }

@@ -168,12 +168,12 @@ impl ServeArgs {
         if self.with_stages > self.connections {
             let (with, all) = (self.with_stages, self.connections);
             return Err(usage(format!(
-                "--with-stages {with} is more than --connections {all}, of which they are a part"
+                "--with-stages {with} must not exceed --connections {all}"
             )));
         }
         if self.forget < Duration::from_secs(2) {
             return Err(usage(
-                "--forget: a series must stay for some scrapes: give 2 s at least",
+                "--forget must be at least 2s, so that a series survives a few scrapes",
             ));
         }
         Ok(Limits {
@@ -207,7 +207,7 @@ fn listen(text: &str) -> anyhow::Result<TcpListener> {
 
 /// Reads the token of a file: its first line.
 fn token(path: &std::path::Path) -> anyhow::Result<Token> {
-    let reading = || format!("reading the token of {}", printable(path));
+    let reading = || format!("reading the token from {}", printable(path));
     let bytes = user_file::read(path, MOST_TOKEN).with_context(reading)?;
     Token::of(&bytes).ok_or_else(|| {
         usage(format!(

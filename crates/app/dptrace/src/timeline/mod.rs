@@ -119,7 +119,7 @@ pub(crate) fn run(args: &TimelineArgs) -> anyhow::Result<()> {
     } else if source.trace.is_none() {
         if args.json {
             return Err(usage(
-                "the capture has no trace, and so no requests for --json: use --ndjson",
+                "the capture has no trace, so --json has no requests to print: use --ndjson",
             ));
         }
         let mut threads = Threads::new(args.slowest);
@@ -149,7 +149,7 @@ fn intervals(inputs: &Inputs, output: &mut Output) -> anyhow::Result<()> {
     let source = &inputs.source;
     if source.kernel.is_none() {
         return Err(usage(
-            "there are no events of the kernel, and so no intervals for --ndjson",
+            "there are no kernel events, so --ndjson has no intervals to print",
         ));
     }
     // Intervals belong to threads: records are not needed for them.

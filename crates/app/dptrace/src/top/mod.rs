@@ -229,7 +229,7 @@ fn find(args: &TopArgs) -> anyhow::Result<u32> {
     }
     let words = [args.pid.as_slice(), &args.process].concat();
     if words.is_empty() {
-        return Err(usage("nothing to look at: give -p PID or -p NAME"));
+        return Err(usage("nothing to show: give -p PID or -p NAME"));
     }
     process_selector::one(&words, ROLE, &crate::terminal::observer())
 }

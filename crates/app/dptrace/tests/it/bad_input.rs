@@ -321,7 +321,7 @@ fn times_are_refused_in_our_own_words() {
 fn what_is_typed_wrongly_has_one_form() {
     for (args, words) in [
         (&["kerneldelay"][..], "near: kernel-delay"),
-        (&["-p", "1"], "put it behind the command"),
+        (&["-p", "1"], "put it after the command"),
         (&["trace", "--tial", "3"], "near: --tail"),
         (
             &["trace", "--head", "x"],
@@ -374,7 +374,7 @@ fn probes_that_are_not_there_are_not_listed() {
         ),
         (
             "kprob:*".to_owned(),
-            "there is no kind of probe \"kprob\" to be listed (near: kprobe",
+            "there is no kind of probe \"kprob\" to list (near: kprobe",
         ),
         ("software:page-falts".to_owned(), "near: page-faults"),
         (

@@ -148,7 +148,7 @@ fn the_rate_is_measured_where_the_trace_is_written() {
         "{info}"
     );
     let (_, messages, _) = dptrace(&["latency", "-i", &path]);
-    assert!(messages.contains("by the measured rate of"), "{messages}");
+    assert!(messages.contains("use the measured rate of"), "{messages}");
     // Elsewhere, or later, there is no clock to measure it with.
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("demo_trace.copy");

@@ -182,7 +182,7 @@ fn times_that_make_no_sense() {
         (
             "-s",
             "nginx",
-            "expected a time as in 20us, 1ms or 20000 (nanoseconds); a process stands before it",
+            "expected a time as in 20us, 1ms or 20000 (nanoseconds); name a process before -s",
         ),
     ] {
         let (status, notes) = refused(&["-p", "1", option, time]);
@@ -235,7 +235,7 @@ fn threads_without_room_are_reported() {
     // `sleeper` come later.
     assert!(number(&sample["lost"]["threads"]) >= 4, "{sample:#}");
     assert!(
-        notes.contains("threads found no room (--max-threads"),
+        notes.contains("threads did not fit (--max-threads"),
         "{notes}"
     );
 }
