@@ -126,7 +126,7 @@ fn a_function_without_a_type_is_not_said_to_be_missing() {
     let pid = target.child.id().to_string();
     let (status, notes) = refused(&["-p", &pid, "--start-trigger", "k:__x64_sys_geteuid"]);
     let words = [
-        "leaves the function __x64_sys_geteuid out",
+        "the function __x64_sys_geteuid is missing in the kernel's BTF",
         "no kprobes",
         "t:syscalls:sys_enter_geteuid",
     ];

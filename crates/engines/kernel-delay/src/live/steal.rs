@@ -60,7 +60,8 @@ pub fn line(stolen: &[(u32, u64)], window: u64) -> Option<String> {
     let named: Vec<String> = named.collect();
     let more = if stolen.len() > NAMED { ", ..." } else { "" };
     Some(format!(
-        "a hypervisor took {}{more} for others: the budgets have that in whatever ran there, and it is no delay of this kernel's",
+        "a hypervisor took {}{more} for other machines: the budgets count that as whatever ran \
+         there; this kernel did not cause it",
         named.join(", ")
     ))
 }
