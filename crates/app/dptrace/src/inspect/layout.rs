@@ -77,8 +77,7 @@ impl Layout {
                 let names = names.join(", ");
                 match self.version {
                     Some(version) => error.with_hint(format!(
-                        "layouts of SPDK {version} are built \
-                        in for {names}"
+                        "layouts of SPDK {version} are built in for {names}"
                     )),
                     None => error.with_hint(format!(
                         "layouts are built in for {names}, but this program's SPDK version is \

@@ -50,7 +50,7 @@ fn each_mistake_says_what_to_do() {
         ),
         (
             "run own.bt --top 3",
-            "; an option of the script goes behind --: dptrace run SCRIPT -- --top",
+            "; put an option of the script after --: dptrace run SCRIPT -- --top",
         ),
         (
             "trace --head -3",
@@ -97,11 +97,11 @@ fn each_mistake_says_what_to_do() {
         ),
         (
             "record ls -l",
-            "an option of a program to start goes behind --: dptrace record -- PROGRAM -l",
+            "put an option of a program to start after --: dptrace record -- PROGRAM -l",
         ),
         (
             "timeline -p 4711",
-            "dptrace timeline has no option -p: a process is captured first, ",
+            "dptrace timeline has no option -p: capture the process first, ",
         ),
         (
             "timeline --pid nvmf_tgt",

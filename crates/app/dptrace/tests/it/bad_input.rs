@@ -59,7 +59,7 @@ fn a_directory() {
         1,
     );
     assert!(
-        messages.contains(" is a folder and no capture"),
+        messages.contains(" is a folder, but not a capture"),
         "{messages}"
     );
 }
@@ -330,7 +330,7 @@ fn what_is_typed_wrongly_has_one_form() {
         (&["trace", "--head"], "--head needs a value: --head N ("),
         (
             &["run", "syslat", "--top", "3"],
-            "goes behind --: dptrace run SCRIPT -- --top",
+            "after --: dptrace run SCRIPT -- --top",
         ),
         (
             &["run", "-p", "1", "-c", "x"],

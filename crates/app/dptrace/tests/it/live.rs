@@ -174,7 +174,7 @@ fn a_live_trace_names_what_comes_and_counts_what_was_there() {
         .filter(|line| line.contains("qpair: 0x"))
         .count();
     let said = format!(
-        "{unnamed} of the records shown point to objects of which nothing is known for certain"
+        "{unnamed} of the records shown point to objects that can't be identified for certain"
     );
     assert!(
         unnamed == 0 || messages.contains(&said),

@@ -93,7 +93,9 @@ mod tests {
         let line_of = |window| line(&grown, window);
         let text = line_of(1_000_000_000).unwrap();
         assert!(
-            text.starts_with("a hypervisor took 200 ms of CPU 1, 10.0 ms of CPU 0 for others:"),
+            text.starts_with(
+                "a hypervisor took 200 ms of CPU 1, 10.0 ms of CPU 0 for other machines:"
+            ),
             "{text}"
         );
         assert_eq!((line_of(20_000_000_001), line(&[], 1)), (None, None));
