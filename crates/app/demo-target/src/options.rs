@@ -21,7 +21,7 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
-    /// Stop after this time at the latest: 5 or 5s (seconds), 500ms, 1m30s
+    /// Stop after at most this time: 5 or 5s (seconds), 500ms, 1m30s
     #[arg(long = "for", value_name = "DURATION", default_value = "10s", value_parser = duration)]
     pub duration: Duration,
 
@@ -47,19 +47,20 @@ pub struct Options {
         value_parser = RangedU64ValueParser::<u64>::new().range(1..=1_000_000_000))]
     pub life: u64,
 
-    /// Stop after this number of connections, each of which is followed by another one at once
+    /// Stop after this number of connections; each is replaced by a new one at once
     #[arg(long, value_name = "N", conflicts_with = "requests", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
     pub churn: Option<u64>,
 
-    /// The version of SPDK that the structs in memory and the trace file are like
+    /// The SPDK version whose structs and trace file format to imitate
     #[arg(long, value_name = "VERSION", default_value = "v24.09", value_parser = version)]
     pub(crate) era: &'static Layout,
 
-    /// The era of the trace file, if it shall be another one than that of the version: A to F (v21.07 to v26.05)
+    /// The era of the trace file, if it should differ from that of the version: A to F (v21.07 to
+    /// v26.05)
     #[arg(long, value_name = "ERA", value_parser = trace_era)]
     pub trace_era: Option<Era>,
 
-    /// Hit no probes, like a target built without them (the notes of the probes are there nevertheless)
+    /// Hit no probes, like a target built without them (though their USDT notes are there)
     #[arg(long, alias = "no-usdt")]
     pub no_probes: bool,
 
@@ -83,16 +84,16 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 32 * 1024, value_parser = slots)]
     pub slots: usize,
 
-    /// Begin only after a line, or the end of file, on standard input
+    /// Wait for a line, or the end of file, on standard input before beginning
     #[arg(long)]
     pub wait: bool,
 
-    /// Begin with the requests only after a line, or the end of file, on standard input. By the time of the line at the start, all
-    /// hosts are connected, and the truth file is there
+    /// Wait for a line, or the end of file, on standard input before sending requests. When the
+    /// first line of output appears, all hosts are connected and the truth file exists
     #[arg(long, conflicts_with_all = ["wait", "hits"])]
     pub wait_connected: bool,
 
-    /// Disconnect nobody at the end, like a target that is killed
+    /// Disconnect no host at the end, like a target that is killed
     #[arg(long)]
     pub no_teardown: bool,
 
@@ -100,9 +101,10 @@ pub struct Options {
     #[arg(long)]
     pub all_ticks: bool,
 
-    /// Delay the reactors with these known causes, by turns; `--truth` has when, why, and which requests were in flight
+    /// Delay the reactors by these known causes, in turn; `--truth` records when, why, and which
+    /// requests were in flight
     ///
-    /// The reactors then poll without a rest, each pinned to a CPU.
+    /// The reactors then poll without a break, each pinned to a CPU.
     #[arg(
         long,
         value_name = "KIND",
@@ -112,11 +114,11 @@ pub struct Options {
     )]
     pub inject: Vec<Cause>,
 
-    /// How long each reactor works between two delays of its own
+    /// How long each reactor works between two of its delays
     #[arg(long, value_name = "DURATION", default_value = "50ms", value_parser = duration, requires = "inject")]
     pub inject_every: Duration,
 
-    /// How long a delay is: at most 100ms
+    /// Length of a delay, at most 100ms
     #[arg(long, value_name = "DURATION", default_value = "2ms", value_parser = delay, requires = "inject")]
     pub inject_for: Duration,
 
@@ -135,7 +137,7 @@ const LONGEST: Duration = Duration::from_hours(24);
 /// Parses a duration as on all commands, up to the limit.
 fn duration(text: &str) -> Result<Duration, &'static str> {
     match ::text::duration::parse(text)? {
-        time if time > LONGEST => Err("the time is at most 24h"),
+        time if time > LONGEST => Err("the time must be at most 24h"),
         time => Ok(time),
     }
 }
@@ -146,7 +148,7 @@ const LONGEST_DELAY: Duration = Duration::from_millis(100);
 
 fn delay(text: &str) -> Result<Duration, &'static str> {
     match ::text::duration::parse(text)? {
-        time if time > LONGEST_DELAY => Err("a delay is at most 100ms"),
+        time if time > LONGEST_DELAY => Err("a delay must be at most 100ms"),
         time => Ok(time),
     }
 }

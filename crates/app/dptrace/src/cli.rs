@@ -54,7 +54,7 @@ Data goes to standard output, everything else to standard error.";
 
 const SCRIPTS_EXAMPLES: &str = "\
 Examples:
-  dptrace scripts                    what there is, by topic
+  dptrace scripts                    the list, by topic
   dptrace scripts runqlat            one script; its first lines explain it
   dptrace run runqlat -p PID         run it
   dptrace scripts runqlat > own.bt   edit it, then: dptrace run own.bt";
@@ -105,13 +105,13 @@ pub(crate) enum Command {
     Record(RecordArgs),
     /// Capture a process's trace and what the kernel did meanwhile
     Capture(Box<CaptureArgs>),
-    /// Keep what came before slow requests, and name who delayed them
+    /// Capture what led to slow requests, and name who delayed them
     Watch(Box<WatchArgs>),
-    /// Expose what requests and threads take, for Prometheus
+    /// Expose latencies and thread times as Prometheus metrics
     Serve(Box<ServeArgs>),
     /// Report where each thread's time went, and who took its CPU
     KernelDelay(Box<KernelDelayArgs>),
-    /// Report who takes time of a CPU, and who waits for it
+    /// Report who takes a CPU's time, and who waits for it
     Cpus(CpusArgs),
     /// Explain slow milliseconds of Open vSwitch's PMD threads
     Pmd(PmdArgs),
@@ -132,7 +132,7 @@ pub(crate) enum Command {
         /// The shell
         shell: Shell,
     },
-    /// Print what the last of the words can be completed to, for the scripts of `completions`
+    /// Print completions of the last word, for the scripts of `completions`
     #[command(hide = true)]
     Complete(CompleteArgs),
     /// Write the man pages to a directory

@@ -27,7 +27,7 @@ pub(crate) struct GenerateArgs {
 }
 
 const EXAMPLES: &str = "\
-Replace __EXE__ by the path of the traced program; SPDK's scripts/bpftrace.sh does that.
+Replace __EXE__ with the path of the traced program; SPDK's scripts/bpftrace.sh does that.
 
 Examples:
   dptrace generate -o qpair.bt                       connections
@@ -58,7 +58,8 @@ pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<()> {
         .collect();
     if !untimed.is_empty() {
         note(&format!(
-            "SPDK v23.05 and later pass no time to {} (tsc=0x0): dptrace trace -b gives such a hit the time of the line before",
+            "SPDK v23.05 and later pass no time to {} (tsc=0x0): dptrace trace -b gives such a hit \
+             the time of the line before",
             untimed.join(", ")
         ));
     }

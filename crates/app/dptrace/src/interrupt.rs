@@ -319,7 +319,7 @@ fn main_thread_ran() -> Duration {
 /// Prints that the output is incomplete.
 fn note_cut() {
     status_line::end();
-    note_at_once("note: interrupted: not all that was to be shown could be written\n");
+    note_at_once("note: interrupted: the output is incomplete\n");
 }
 
 /// Prints on a terminal that a second signal ends the wait.
@@ -327,7 +327,8 @@ fn note_wait() {
     if std::io::stderr().is_terminal() {
         status_line::end();
         note_at_once(
-            "note: interrupted, and waiting for the kernel: a second Ctrl-C ends it, without what is not written yet\n",
+            "note: interrupted, waiting for the kernel: a second Ctrl-C ends it and loses \
+             unwritten output\n",
         );
     }
 }

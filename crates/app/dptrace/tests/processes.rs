@@ -159,7 +159,7 @@ fn run_takes_several() {
         (
             &["--children"],
             2,
-            "--children is about a process: say which with -p PID",
+            "--children needs a process: give -p PID",
         ),
     ] {
         let (code, _, messages) = run(&[&["run", "--check", "-e", "begin {}"], words].concat());
@@ -170,7 +170,7 @@ fn run_takes_several() {
     for (script, expected) in [
         (
             "tracepoint:sched:sched_switch { print(__PID__); }",
-            "is about one process (__PID__), and these are 2",
+            "needs a single process (__PID__), but these are 2",
         ),
         (
             "watchpoint:0x10000000:8:w { }",
@@ -304,7 +304,7 @@ fn words_that_are_no_process() {
         (&["record", "-p", ","], "-p names no process"),
         (
             &["list", "query__*"],
-            "is a pattern, and what to look in is missing",
+            "is a pattern, but there is nothing to search",
         ),
         (&["record"], "give -p PID, -p NAME, or -- COMMAND"),
     ] {

@@ -130,8 +130,8 @@ pub fn check_room(path: Option<&Path>, needed: u64, why: &str) -> anyhow::Result
     let parent = path.map_or(Path::new("."), folder_of);
     match free_bytes(parent) {
         Some(free) if free < needed => bail!(
-            "{} are free on the disk of {}, and a capture needs {} at least ({why}): free some, or name a folder on another disk \
-             with -o",
+            "only {} are free on the disk of {}, but a capture needs at least {} ({why}): free \
+             some space, or name a folder on another disk with -o",
             size(free),
             printable(parent),
             size(needed)
@@ -159,7 +159,7 @@ fn new_file(path: &Path) -> io::Result<File> {
 
 fn exists(path: &Path) -> anyhow::Error {
     usage(format!(
-        "{} exists already, and a capture overwrites nothing: give another folder with -o",
+        "{} already exists, and a capture overwrites nothing: give another folder with -o",
         printable(path)
     ))
 }

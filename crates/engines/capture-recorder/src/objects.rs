@@ -47,7 +47,7 @@ impl Objects {
                 };
                 if probes {
                     observer.note(&format!(
-                        "objects are known from the process's memory only: {error:#}"
+                        "objects are found only in the process's memory: {error:#}"
                     ));
                 }
                 Session::start(Opening::ready(Some(finder)), None, Duration::ZERO)

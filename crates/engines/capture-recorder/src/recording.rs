@@ -366,7 +366,7 @@ impl Running {
             rings.is_idle = batch.is_none();
             if let Some(batch) = batch {
                 if let Some(error) = &batch.failed {
-                    return Ok(Some(format!("the trace can't be read any more: {error}")));
+                    return Ok(Some(format!("the trace can no longer be read: {error}")));
                 }
                 if before + batch.copied.bytes() as u64 > most {
                     return Ok(Some(LARGE.to_owned()));

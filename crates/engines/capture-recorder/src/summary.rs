@@ -52,12 +52,12 @@ pub(crate) fn report(
     ));
     if let Some(clock) = clock(end) {
         observer.note(&format!(
-            "records and the kernel's events are on one clock {clock}: of what is closer together the order is not known"
+            "trace and kernel timestamps agree {clock}; the order of closer events is unknown"
         ));
     }
     if let Some(join) = join(end) {
         observer.note(&format!(
-            "the kernel's time at probes is later than their own: {join}"
+            "at probes, the kernel's timestamp is later than the probe's: {join}"
         ));
     }
     if end.slots_lost > 0 {
@@ -65,17 +65,19 @@ pub(crate) fn report(
     }
     if end.events_until_boot_nanos.is_some() {
         observer.note(
-            "there was no room for the last events of the kernel: what threads did then is unknown",
+            "there was no room for the kernel's last events: what threads did then is unknown",
         );
     }
     if end.events_late > 0 {
         let events = counted(end.events_late, "event");
         observer.note(&format!(
-            "{events} of the kernel came late, behind later ones: readers put them in order"
+            "{events} of the kernel arrived out of order: readers sort them"
         ));
     }
     if end.events_lost > 0 {
-        observer.note("events of the kernel were lost because the ring buffer was full: --buffer makes it larger");
+        observer.note(
+            "kernel events were lost because the ring buffer was full: --buffer makes it larger",
+        );
     }
 }
 
@@ -91,11 +93,14 @@ pub(crate) fn records(records: u64, slots_lost: u64) -> String {
 
 fn losses(end: &End, pressure: &Pressure) -> String {
     if pressure.lost_to_output * 2 > end.slots_lost {
-        return "slots were lost because the disk is slower than the trace: write to another one with -o, or to /dev/shm".to_owned();
+        return "slots were lost because the disk is slower than the trace: write to a faster one \
+                with -o, or to /dev/shm"
+            .to_owned();
     }
     format!(
-        "slots were lost because dptrace read the rings too late, after {:.1} ms at most: use larger rings (start the application \
-         with a larger --num-trace-entries), or keep a CPU free for dptrace",
+        "slots were lost because dptrace read the rings too late, up to {:.1} ms apart: use larger \
+         rings (start the application with a larger --num-trace-entries), or keep a CPU free for \
+         dptrace",
         pressure.longest.as_secs_f64() * 1e3
     )
 }

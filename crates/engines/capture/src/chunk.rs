@@ -276,7 +276,7 @@ pub(crate) fn check_magic<S: Stream>(source: &dyn ReadAt) -> Result<(), StreamEn
     } else {
         Err(StreamEnd::Broken {
             at,
-            what: "it is no such file of this version",
+            what: "it is not a file of this kind and version",
         })
     }
 }

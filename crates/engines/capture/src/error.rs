@@ -16,17 +16,18 @@ pub enum CaptureError {
         source: std::io::Error,
     },
     /// `meta.json` above the size limit.
-    #[error("meta.json has {len} bytes, and that of a capture has {MAX_META} at most")]
+    #[error("meta.json has {len} bytes, but a capture's has at most {MAX_META}")]
     LargeMeta {
         /// Size in bytes.
         len: u64,
     },
     /// Malformed `meta.json`.
-    #[error("meta.json is not that of a capture")]
+    #[error("meta.json does not belong to a capture")]
     Meta(#[from] serde_json::Error),
     /// Later format.
     #[error(
-        "the capture has the format {format}, and this dptrace reads up to {FORMAT}: use a newer one"
+        "the capture has format {format}, but this dptrace reads formats up to {FORMAT}: use a \
+         newer dptrace"
     )]
     Format {
         /// Format stated in the file.
@@ -52,6 +53,6 @@ pub enum CaptureError {
     #[error("trace.rings has no trace")]
     Trace(#[from] spdk_trace::Error),
     /// Readings of ticks and nanoseconds that make no clock.
-    #[error("the readings of both clocks in trace.rings make no clock")]
+    #[error("the clock readings in trace.rings do not define a clock")]
     Clock(#[from] ClockError),
 }

@@ -66,7 +66,7 @@ pub fn export(
     let capture = times.name(path);
     if !stems.insert(format!("{host}/{capture}")) {
         observer.note(&format!(
-            "{} was exported already: it is named twice",
+            "{} has already been exported: it is named twice",
             printable(path)
         ));
         return Ok(vec![(0, 0); TABLES.len()]);
@@ -132,7 +132,7 @@ fn host_of(meta: Option<&::capture::Meta>) -> String {
 /// Reports the tables that can't be made of this source, and why.
 fn left_out(source: &Source, wanted: impl Fn(&str) -> bool, observer: &Observer) {
     const OF_KERNEL: [&str; 2] = ["thread_budgets", "kernel_intervals"];
-    let why = "they are made of the kernel's events, which dptrace capture records";
+    let why = "they need the kernel's events, which dptrace capture records";
     let reasons = [
         (source.kernel.is_none(), true, why),
         (source.trace.is_none(), false, "there is no trace"),

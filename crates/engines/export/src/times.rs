@@ -94,8 +94,8 @@ fn changed(source: &Source, path: &Path, observer: &Observer) -> anyhow::Result<
         .and_then(|since| i64::try_from(since.as_nanos()).ok())
         .unwrap_or_default();
     observer.note(&format!(
-        "a trace file does not say when it was: its last record counts as written when the file was last changed, {}; \
-         --at TIME names another time",
+        "a trace file has no date: its last record is taken to be from when the file was last \
+         changed, {}; --at TIME sets another time",
         utc::text(nanos.into())
     ));
     Ok(nanos)

@@ -135,7 +135,7 @@ impl Used {
             "its"
         };
         let who = match count {
-            0 => "children, which have ended,".to_owned(),
+            0 => "children that have ended".to_owned(),
             1 => "child".to_owned(),
             count => format!("{count} children"),
         };
@@ -145,7 +145,7 @@ impl Used {
             format!("{cpus:.1} CPUs")
         };
         let how = pids.map_or_else(
-            || "--children measures them, too".to_owned(),
+            || "--children measures them too".to_owned(),
             |pids| {
                 let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
                 format!("dptrace kernel-delay -p {} --children", pids.join(","))
@@ -224,7 +224,7 @@ mod tests {
             shown(1, 350),
             "its child used 35% of a CPU: dptrace kernel-delay -p 1234 --children"
         );
-        assert!(shown(0, 350).starts_with("its children, which have ended, used 35%"));
+        assert!(shown(0, 350).starts_with("its children that have ended used 35%"));
         let several = hint(used(3, 3210), 1, Some(&[7, 8])).unwrap();
         assert_eq!(
             several,
@@ -233,7 +233,7 @@ mod tests {
         assert!(
             hint(used(3, 3210), 1, None)
                 .unwrap()
-                .ends_with(": --children measures them, too")
+                .ends_with(": --children measures them too")
         );
         assert_eq!(
             (hint(used(3, 40), 1, None), hint(used(3, 900), 800, None)),

@@ -50,7 +50,8 @@ impl EventCost {
         } = *self;
         let share = share(nanos, on_cpu);
         let mut text = format!(
-            "the events of {} system calls and their stacks took {} of the threads, {} of their time on a CPU",
+            "tracing {} system calls with their stacks cost the threads {}, {} of their time on a \
+             CPU",
             grouped(events),
             time(nanos),
             percent(share, 1)
@@ -60,7 +61,8 @@ impl EventCost {
             // Writing to a string does not fail.
             let _ = write!(
                 text,
-                ": -s {least} would leave about {left} ({length} and longer), and --stack-copy 0 makes each cheaper"
+                ": -s {least} would leave about {left} ({length} or longer), and --stack-copy 0 \
+                 makes each cheaper"
             );
         }
         text

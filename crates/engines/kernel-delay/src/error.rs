@@ -40,7 +40,9 @@ pub enum DelayError {
         near: Vec<String>,
     },
     /// A trigger names a nonexistent tracepoint of system calls.
-    #[error("no tracepoint is called syscalls:{event}: sys_enter_NAME, sys_exit_NAME")]
+    #[error(
+        "there is no tracepoint syscalls:{event}: they are called sys_enter_NAME and sys_exit_NAME"
+    )]
     NoCallEvent {
         /// Name of the tracepoint.
         event: String,
@@ -55,8 +57,8 @@ pub enum DelayError {
     },
     /// The kernel has the function, but no program of ours can be attached to it.
     #[error(
-        "the kernel's BTF leaves the function {function} out, so that only a kprobe could be put on it, and this kernel has \
-         no kprobes (CONFIG_KPROBES){}",
+        "the function {function} is missing in the kernel's BTF, so it needs a kprobe, and this \
+         kernel has no kprobes (CONFIG_KPROBES){}",
         begin_of_call(function)
     )]
     Untyped {
@@ -65,9 +67,9 @@ pub enum DelayError {
     },
     /// A trigger is at a kernel function, but this kernel can't attach to one.
     #[error(
-        "the trigger {trigger} needs kprobes (CONFIG_KPROBES), which this kernel lacks, and it does not take fentry \
-         either (CONFIG_FUNCTION_TRACER with CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS); a tracepoint (t:) or a probe \
-         of the process (u:, up:) needs neither"
+        "the trigger {trigger} needs kprobes (CONFIG_KPROBES) or fentry (CONFIG_FUNCTION_TRACER \
+         with CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS), and this kernel has neither; a tracepoint \
+         (t:) or a probe of the process (u:, up:) works without them"
     )]
     NoKprobes {
         /// Trigger at the function.
@@ -123,6 +125,6 @@ fn begin_of_call(function: &str) -> String {
         .split_once("_sys_")
         .filter(|(arch, _)| arch.starts_with("__"));
     call.map_or_else(String::new, |(_, call)| {
-        format!("; t:syscalls:sys_enter_{call} is where that call begins")
+        format!("; use t:syscalls:sys_enter_{call} for the start of that call")
     })
 }

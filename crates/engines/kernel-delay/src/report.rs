@@ -77,7 +77,7 @@ fn write_all(text: &mut String, sample: &Sample, header: &Header, view: View) ->
         );
         writeln!(
             text,
-            "\n# {threads} {have} no section here: less was taken from each (--all shows them)"
+            "\n# {threads} {have} no section here: each lost less time (--all shows them)"
         )?;
     }
     if let Some(line) = selection.idle_line() {

@@ -214,7 +214,7 @@ impl Sampler {
             let windows = counted(self.skipped.into(), "window");
             let were = if self.skipped == 1 { "was" } else { "were" };
             self.observer.note(&format!(
-                "{windows} {were} shorter than --trigger-delta and left out"
+                "{windows} {were} left out, being shorter than --trigger-delta"
             ));
         }
         if made >= wanted {
@@ -496,12 +496,13 @@ fn attach(
     }
     if let Some(why) = &attached.uncounted_upcalls {
         observer.note(&format!(
-            "Open vSwitch's upcalls can't be counted (--skip-upcall-stats says no more): {why}"
+            "Open vSwitch's upcalls can't be counted (--skip-upcall-stats silences this): {why}"
         ));
     }
     if let Some(why) = &attached.unseen_faults {
         observer.note(&format!(
-            "page faults can't be seen and are part of the threads' own code (--skip-page-faults says no more): {why}"
+            "page faults can't be traced and count as the threads' own code (--skip-page-faults \
+             silences this): {why}"
         ));
     }
     Ok(attached.tracer)

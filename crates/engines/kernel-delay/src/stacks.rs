@@ -124,12 +124,11 @@ impl StackEnd {
                 "[it goes on: {STACK_DEPTH} addresses of a stack are kept]"
             )),
             Self::Unknown => {
-                Some("[it goes on: there are no unwind tables for what called this]".to_owned())
+                Some("[it goes on: there are no unwind tables for the caller]".to_owned())
             }
-            Self::Refused => Some(
-                "[it goes on: the unwind table for this is not followed, as a note says]"
-                    .to_owned(),
-            ),
+            Self::Refused => {
+                Some("[it goes on: this unwind table is not followed; a note says why]".to_owned())
+            }
         }
     }
 }

@@ -40,15 +40,13 @@ pub enum Trigger {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TriggerError {
     /// The text has no known form.
-    #[error("{text:?} is no trigger; the forms are {}", FORMS.join(", "))]
+    #[error("{text:?} is not a trigger; the forms are {}", FORMS.join(", "))]
     Form {
         /// Text as typed.
         text: String,
     },
     /// It names a file, as probes of scripts do.
-    #[error(
-        "the trigger {text:?} names a file: the process of -p has it already, and the form is {form}"
-    )]
+    #[error("the trigger {text:?} names a file, but -p already selects the program: use {form}")]
     File {
         /// Text as typed.
         text: String,
@@ -56,7 +54,7 @@ pub enum TriggerError {
         form: &'static str,
     },
     /// A part is missing.
-    #[error("the trigger {text:?} lacks a part: it should be {form}")]
+    #[error("the trigger {text:?} is incomplete: use {form}")]
     Part {
         /// Text as typed.
         text: String,

@@ -53,7 +53,10 @@ impl Upcalls {
         )?;
         line(text, "Total upcalls", &self.by_cpu(|_| true))?;
         if !self.with_errors {
-            return writeln!(text, "  (how many failed is not known without kprobes)");
+            return writeln!(
+                text,
+                "  (without kprobes, the number of failures is unknown)"
+            );
         }
         line(text, "Successful upcalls", &self.by_cpu(|error| error == 0))?;
         line(text, "Failed upcalls", &self.by_cpu(|error| error != 0))?;

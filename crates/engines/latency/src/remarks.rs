@@ -18,8 +18,8 @@ pub fn remarks(latencies: &Latencies, names: &Names<'_>) -> Vec<String> {
     let of_io = latencies.unanswered_on_io;
     if of_io > 0 {
         remarks.push(format!(
-            "{} of I/O queues went from EXECUTING to COMPLETED without an answer: given up, for example at the end of the \
-             connection",
+            "{} of I/O queues went from EXECUTING to COMPLETED without an answer: they were given \
+             up, for example when the connection ended",
             counted(of_io, "request")
         ));
     }
@@ -28,8 +28,8 @@ pub fn remarks(latencies: &Latencies, names: &Names<'_>) -> Vec<String> {
     if let (Show::Live(_, path), false) = (&names.show, latencies.slowest.is_empty()) {
         let copy = path.file_name().unwrap_or_default();
         remarks.push(format!(
-            "the trace is being written, and new records overwrite old ones: to keep these, copy it first (cp {} {}), and look \
-             at the copy",
+            "the trace is being written, and new records overwrite old ones: to keep these, copy \
+             it first (cp {} {}), and look at the copy",
             text::shell::word(path),
             text::shell::word(&std::path::Path::new("/tmp").join(copy))
         ));
@@ -53,11 +53,11 @@ pub fn silent(silence: &Silence, next: &Next) -> String {
         printable::text(thread.as_bytes()).into_owned()
     };
     let (lasted, mean) = (words::lasted(*count, *sum, *longest), screen::time(*mean));
-    let shows = next.command().map_or_else(String::new, |command| {
-        format!("; whether it was: {command}")
-    });
+    let shows = next
+        .command()
+        .map_or_else(String::new, |command| format!("; to find out: {command}"));
     format!(
-        "{who} wrote no record {lasted}, and one each {mean} otherwise: if it was away, {}{shows}",
+        "{who} wrote no record {lasted}, but one every {mean} otherwise: if it was away, {}{shows}",
         words::UNREAD
     )
 }
@@ -78,8 +78,9 @@ fn numbered(latencies: &Latencies) -> Option<String> {
         .filter(|text| requests::is_numbered(text));
     let first = found.next()?;
     Some(format!(
-        "{first}: this address was of several connections, one after another; # says which one it was. With a recording they have \
-         names: dptrace record -p PID while the trace is written, then -b RECORDING"
+        "{first}: several connections had this address, one after another; the number after # \
+         distinguishes them. A recording names them: run dptrace record -p PID while the trace is \
+         written, then use -b RECORDING"
     ))
 }
 

@@ -86,7 +86,7 @@ pub fn report_named(
             ""
         };
         observer.note(&format!(
-            "{why}{misfit}, so no object of the recording is named{owners}"
+            "{why}{misfit}, so the recording names no objects{owners}"
         ));
     }
 }
@@ -97,8 +97,9 @@ pub fn report_unwitnessed(annotator: &Annotator, tpoints: &TpointTable, observer
     let disabled = annotator.unwitnessed(tpoints);
     if !disabled.is_empty() {
         observer.note(&format!(
-            "names are those of the connections found alive, for all records of their addresses: without {}, which {} not enabled, \
-             the trace does not show whether an address was another connection's before",
+            "all records of an address have the name of the connection now found there: without \
+             {}, which {} not enabled, the trace does not show whether the address belonged to \
+             another connection before",
             disabled.join(" and "),
             if disabled.len() == 1 { "is" } else { "are" }
         ));
@@ -117,14 +118,15 @@ fn named(known: usize, all: usize, is_live: bool) -> String {
         return format!("all {all} connections of this trace {found}: {usable}");
     }
     let others = if is_live {
-        "have ended, or it is not certain which they are"
+        "have ended or can't be identified for certain"
     } else {
-        "are not, or not for certain"
+        "are not, or can't be identified for certain"
     };
-    let advice = "To have all, start dptrace record -p PID before the connections, and give its file with -b";
+    let advice = "To name all of them, start dptrace record -p PID before they connect, and give \
+                  its file with -b";
     format!(
-        "{known} of the {all} connections of this trace {found}: {usable}. The other {} {others}: they have only what the trace \
-         says of them. {advice}",
+        "{known} of the {all} connections of this trace {found}: {usable}. The other {} {others}: \
+         they have only the details in the trace. {advice}",
         all - known
     )
 }

@@ -175,7 +175,7 @@ fn left_out(name: &str, counts: &Counts) -> Vec<String> {
     if counts.rejected > 0 {
         let check = counts.rejected_by.as_deref().unwrap_or_default();
         notes.push(format!(
-            "{} not believed: not all have {check}",
+            "{} rejected: not all have {check}",
             objects(counts.rejected)
         ));
     }

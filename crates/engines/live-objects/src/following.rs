@@ -79,9 +79,9 @@ impl Objects {
             Err(error) => {
                 let finder = opening.finish();
                 observer.note(&if finder.is_some() {
-                    format!("objects are known from the process's memory only: {error:#}")
+                    format!("objects are found only in the process's memory: {error:#}")
                 } else {
-                    format!("objects are not recorded, and are printed as pointers: {error:#}")
+                    format!("objects are not recorded, and appear as pointers: {error:#}")
                 });
                 Session::start(Opening::ready(finder), None, Duration::ZERO)
             }
@@ -240,7 +240,7 @@ impl Objects {
             .for_each(|annotator| report_named(annotator, without_pointers, false, true, observer));
         let Self::Live(live) = self else { return };
         let Unknown { read, shown } = live.unknown;
-        let which = "point to objects of which nothing is known for certain";
+        let which = "point to objects that can't be identified for certain";
         if shown > 0 {
             observer.note(&format!(
                 "{shown} of the records shown {which}: these are printed as pointers"
@@ -248,7 +248,7 @@ impl Objects {
         }
         if read > shown {
             observer.note(&format!(
-                "{} of the records not shown {which}: conditions on objects are not met for them",
+                "{} of the records not shown {which}: they meet no conditions on objects",
                 read - shown
             ));
         }

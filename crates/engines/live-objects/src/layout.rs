@@ -247,7 +247,7 @@ pub fn version_of(
     if let Some(fit) = fit {
         return Ok(Some((
             fit.version,
-            "most objects in its memory meet all conditions by it",
+            "most objects in its memory meet all conditions with it",
         )));
     }
     Ok(globals

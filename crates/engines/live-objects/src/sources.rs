@@ -184,12 +184,13 @@ impl Beside {
         let recording = printable(&self.recording);
         if let Some(why) = misfit {
             observer.note(&format!(
-                "{recording} lies beside the trace and is not used: {why}; -b uses it nevertheless"
+                "{recording} next to the trace is not used: {why}; -b uses it anyway"
             ));
             return Ok(None);
         }
         observer.note(&format!(
-            "objects have names by {recording}, which lies beside the trace (-b names another one, --no-recording none)"
+            "objects are named from {recording}, next to the trace (-b uses another one, \
+             --no-recording none)"
         ));
         Ok(Some(text))
     }

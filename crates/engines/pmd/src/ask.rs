@@ -59,7 +59,7 @@ impl Answers {
         let has_room = kept < MAX_MILLISECONDS;
         if !has_room {
             let note = format!(
-                "{kept} milliseconds of the daemon's history are kept, and no more: use a shorter sample"
+                "only {kept} milliseconds of the daemon's history are kept: use a shorter sample"
             );
             self.notes.push(note);
         }
@@ -107,7 +107,8 @@ impl Asked {
         let mut is_there = is_ovs;
         if is_ovs && self.control.is_none() {
             answers.notes.push(
-                "no control socket (*.ctl) is open in the process, or it can't be seen: its own figures are missing"
+                "no control socket (*.ctl) of the process is open or visible: its own figures are \
+                 missing"
                     .to_owned(),
             );
             is_there = false;
@@ -147,7 +148,8 @@ impl Asked {
             Err(why) => {
                 let path = printable::path(path);
                 let note = format!(
-                    "{path} does not answer ({why}): the daemon's own figures of that time are missing"
+                    "{path} does not answer ({why}): the daemon's own figures for that time are \
+                     missing"
                 );
                 if !answers.notes.contains(&note) {
                     answers.notes.push(note);

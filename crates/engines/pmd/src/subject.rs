@@ -46,8 +46,9 @@ impl Subject {
         found.sort_by(|one, other| one.name.cmp(&other.name));
         if found.is_empty() {
             return Err(usage(format!(
-                "process {pid} has no PMD threads and no lcores: Open vSwitch has them with datapath_type=netdev and a port that \
-                 is polled (type dpdk, afxdp); of others: dptrace kernel-delay -p {pid}"
+                "process {pid} has no PMD threads and no lcores: Open vSwitch has them with \
+                 datapath_type=netdev and a polled port (type dpdk, afxdp); for other processes: \
+                 dptrace kernel-delay -p {pid}"
             )));
         }
         let sockets = listening(Pid(pid)).unwrap_or_default();
@@ -69,7 +70,8 @@ impl Subject {
         let others: Vec<usize> = ours.into_iter().filter(|cpu| !polled(cpu)).collect();
         if others.is_empty() || sys::sched::run_on(&others).is_err() {
             observer.note(
-                "dptrace itself may run on the CPUs of these threads, since there is no other: it is one of those who take their time",
+                "dptrace itself may run on the CPUs of these threads, because there is no other \
+                 CPU: it takes some of their time",
             );
         }
     }

@@ -250,7 +250,8 @@ fn without_requests(intruders: &[Intruder]) -> Vec<Verdict> {
         &most.name
     };
     let sentence = format!(
-        "There is no trace, and so no request. Others had {} of the threads' time, {how}{who}{on}: {} in all, {} at once.",
+        "There is no trace, so there are no requests. Others had {} of the threads' time, \
+         {how}{who}{on}: {} in all, {} at once.",
         screen::time(all),
         screen::time(most.total),
         screen::time(most.longest)

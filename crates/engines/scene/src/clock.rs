@@ -24,12 +24,13 @@ pub struct Anchor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClockError {
     /// Fewer than the two points that a line needs.
-    #[error("{0} readings of both clocks make no line: at least 2 are needed")]
+    #[error("{0} readings of both clocks are not enough: at least 2 are needed")]
     TooFew(usize),
     /// Counter that stands still or runs backwards: another CPU's counter, a machine that slept, or
     /// a damaged file.
     #[error(
-        "reading {index} of both clocks is not after the one before it, at {ticks} ticks and {nanos} ns"
+        "reading {index} of both clocks is not after the one before it, at {ticks} ticks and \
+         {nanos} ns"
     )]
     NotRising {
         /// Index of the anchor, counted from 0 in the order of ticks.

@@ -184,7 +184,8 @@ fn end(state: &mut State, observer: &Observer) {
         && !windows.end()
     {
         observer.note(
-            "the kernel does not let go of the audit's programs yet (a CPU may be starved); they end with this process",
+            "the kernel has not released the audit's programs yet (a CPU may be starved); they end \
+             with this process",
         );
     }
 }

@@ -106,7 +106,7 @@ pub(crate) fn follow(
         .map(|objects| objects.session);
     if let Err(error) = &session {
         shared.observer.note(&format!(
-            "process {}: connections have only the names that its trace has: {}",
+            "process {}: connections have only the names in its trace: {}",
             what.pid,
             shared.observer.explain(error)
         ));

@@ -133,8 +133,9 @@ pub fn serve(options: Options, observer: &Observer) -> anyhow::Result<()> {
         .context("the address that was bound")?;
     if !address.ip().is_loopback() && token.is_none() {
         observer.note(&format!(
-            "listening on {address} without a password: whoever reaches this address reads the names of hosts and subsystems; \
-             --token-file asks for a token, and a proxy in front of it can have TLS (docs/serve.md)"
+            "listening on {address} without a password: anyone who can reach this address can read \
+             the names of hosts and subsystems; use --token-file to require a token, and a proxy \
+             in front for TLS (docs/serve.md)"
         ));
     }
     observer.handle_stop_requests()?;
@@ -143,8 +144,8 @@ pub fn serve(options: Options, observer: &Observer) -> anyhow::Result<()> {
         "listening on http://{address}/metrics; Ctrl-C ends it"
     ));
     observer.note(&format!(
-        "limits: {} series, {} connections, {} of them with stages, {} threads, {} CPUs, {} processes, {CLIENTS} clients at a time; \
-         what is idle for {} s is forgotten",
+        "limits: {} series, {} connections, {} of them with stages, {} threads, {} CPUs, {} \
+         processes, {CLIENTS} clients at a time; series idle for {} s are forgotten",
         limits.series(),
         limits.connections,
         limits.with_stages,
@@ -204,7 +205,8 @@ fn start_tables(place: &Place, shared: &Arc<Shared>) -> anyhow::Result<Tables> {
     );
     let tables = Tables::start(place, run, Arc::clone(shared)).context("--parquet")?;
     shared.observer.note(&format!(
-        "tables of host {} by the minute below {}; the oldest files are removed beyond {} MiB (--keep-bytes)",
+        "writing tables of host {} every minute below {}; the oldest files are removed beyond {} \
+         MiB (--keep-bytes)",
         text::printable::text(place.host.as_bytes()),
         printable(&place.dir),
         place.keep_bytes >> 20

@@ -24,7 +24,7 @@ const PERCENTILE: Family = Family {
     name: "dptrace_stage_percentile_seconds",
     kind: Kind::Gauge,
     unit: SECONDS,
-    help: "The time that a share of the last minute's did not exceed, estimated within 7%.",
+    help: "Quantiles of the times in the last minute, estimated within 7%.",
 };
 const REQUESTS: Family = Family {
     name: "dptrace_requests",
@@ -36,7 +36,7 @@ const EXCLUDED: Family = Family {
     name: "dptrace_requests_excluded",
     kind: Kind::Counter,
     unit: None,
-    help: "Requests of admin queues, which wait by design: they are counted nowhere else.",
+    help: "Requests of admin queues, which wait by design; counted nowhere else.",
 };
 const RECORDS: Family = Family {
     name: "dptrace_records",
@@ -48,21 +48,23 @@ const LOSSES: Family = Family {
     name: "dptrace_lost",
     kind: Kind::Counter,
     unit: None,
-    help: "What was lost: slots of rings that were overwritten before they were read, requests in whose time that was, and what \
-           found no room in the kernel.",
+    help: "Losses: ring slots overwritten before they were read, requests during which that \
+           happened, and what did not fit into the kernel's maps.",
 };
 const THREADS: Family = Family {
     name: "dptrace_thread_seconds",
     kind: Kind::Counter,
     unit: SECONDS,
-    help: "Where the time of threads went, and by whom. The parts of a thread add up to the time that has passed.",
+    help: "Where the time of threads went, and who took it. The parts of a thread add up to the \
+           elapsed time.",
 };
 const ABSENCES: Family = Family {
     name: "dptrace_thread_absences",
     kind: Kind::Counter,
     unit: None,
-    help: "Times for which a thread that writes a trace was away for 10 ms or longer: off its CPU, and neither waiting for work nor \
-           asleep by itself. Requests that arrive meanwhile wait unread, and no other series has that.",
+    help: "Number of times that a thread that writes a trace was away for 10 ms or longer: off its \
+           CPU, and neither waiting for work nor asleep by itself. Requests that arrive meanwhile \
+           wait unread, and no other series shows that.",
 };
 const ABSENCE: Family = Family {
     name: "dptrace_thread_absence_seconds",
@@ -74,7 +76,8 @@ const INTRUSIONS: Family = Family {
     name: "dptrace_cpu_intrusion_seconds",
     kind: Kind::Counter,
     unit: SECONDS,
-    help: "Time that others than the processes that are followed had of the CPUs on which these poll, and who had it.",
+    help: "Time that processes other than the followed ones took on the CPUs where these poll, and \
+           who took it.",
 };
 const FOLLOWING: Family = Family {
     name: "dptrace_target_following",
@@ -92,7 +95,7 @@ const LEFT_OUT: Family = Family {
     name: "dptrace_targets_left_out",
     kind: Kind::Gauge,
     unit: None,
-    help: "Processes that write traces and are not followed, because --targets permits no more.",
+    help: "Processes that write traces but are not followed, because of the limit --targets.",
 };
 const BUILD: Family = Family {
     name: "dptrace_build",

@@ -150,7 +150,7 @@ impl Targets {
         let Some(place) = gives_way(&users, found.user) else {
             if !self.is_full.swap(true, Ordering::Relaxed) {
                 self.shared.observer.note(&format!(
-                    "process {pid} is not followed: --targets permits no more"
+                    "process {pid} is not followed: the limit --targets is reached"
                 ));
             }
             return false;
@@ -158,7 +158,7 @@ impl Targets {
         let target = &all[place];
         self.let_go(target);
         self.shared.observer.note(&format!(
-            "process {} ({}) gives its place to process {pid}",
+            "process {} ({}) gives up its slot to process {pid}",
             target.identity.pid, target.name
         ));
         true

@@ -79,7 +79,7 @@ pub(crate) fn sentences(source: &Source, times: &AwayTimes) -> Vec<String> {
         let were = if others.len() == 1 { "was" } else { "were" };
         let others = counted(others.len() as u64, "other thread");
         sentences.push(format!(
-            "{others} {were} away, too, for a shorter time: dptrace timeline --json has all"
+            "{others} {were} away for less time: dptrace timeline --json lists all"
         ));
     }
     sentences
@@ -121,7 +121,7 @@ fn sentence(source: &Source, tid: Tid, ThreadAway { times, left_out }: &ThreadAw
     let more = match left_out {
         0 => String::new(),
         more => format!(
-            "; {} came later, for which there was no room",
+            "; there was no room for {} later",
             counted(*more, "more time")
         ),
     };

@@ -270,7 +270,7 @@ impl Judged {
     fn no_blame(&self) -> String {
         let time = screen::time;
         let why = if !self.has_kernel {
-            "no events of the kernel".to_owned()
+            "no kernel events".to_owned()
         } else if self.unknown.saturating_mul(2) > self.length {
             format!("no event explains {} of it", time(self.unknown))
         } else if self.at_most == 0 {
@@ -355,6 +355,6 @@ mod tests {
             unfinished: true,
             ..quiet
         };
-        assert_eq!(none.blame(), "no events of the kernel");
+        assert_eq!(none.blame(), "no kernel events");
     }
 }

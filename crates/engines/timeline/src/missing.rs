@@ -29,7 +29,9 @@ pub fn of(source: &Source, passed: &Passed) -> Vec<String> {
     notes.extend(of_objects(passed.left_out, 4_096));
     if passed.lost > 0 {
         let events = counted(passed.lost, "event");
-        notes.push(format!("{events} of the kernel were lost: these times are unknown, and nobody is blamed for them"));
+        notes.push(format!(
+            "{events} of the kernel were lost: these times are unknown and blamed on nobody"
+        ));
     }
     let late = source
         .kernel
@@ -38,7 +40,7 @@ pub fn of(source: &Source, passed: &Passed) -> Vec<String> {
     if late > 0 {
         let events = counted(late, "event");
         notes.push(format!(
-            "{events} of the kernel were written behind later ones, and are put in order"
+            "{events} of the kernel were written out of order, and are sorted"
         ));
     }
     if let Some(cut) = &passed.cut {
@@ -49,12 +51,13 @@ pub fn of(source: &Source, passed: &Passed) -> Vec<String> {
     }
     if passed.events == 0 {
         notes.push(
-            "the kernel reported nothing of these threads: whatever they did is unknown".to_owned(),
+            "the kernel reported nothing about these threads: what they did is unknown".to_owned(),
         );
     } else if let Some(end) = passed.events_end {
         let known = time(passed.after_begin(end));
         notes.push(format!(
-            "the kernel's events reach until {known} after the begin: what comes later is unknown, and nobody is blamed for it"
+            "the kernel's events end {known} after the beginning: later times are unknown and \
+             blamed on nobody"
         ));
     }
     notes
@@ -78,18 +81,18 @@ pub fn of_objects(left_out: LeftOut, most: usize) -> Vec<String> {
     let notes = [
         left(
             torn,
-            "in whose time records were lost",
+            "during which records were lost",
             "the end of one and the beginning of the next may be missing",
         ),
         left(
             endless,
             &format!("with more than {most} records"),
-            "a request has fewer",
+            "requests have fewer",
         ),
         left(
             forgotten,
             "without an end",
-            "more had not ended at one time than dptrace keeps",
+            "more were open at once than dptrace keeps",
         ),
     ];
     notes.into_iter().flatten().collect()
@@ -126,7 +129,8 @@ pub fn of_groups(left_out: u64) -> Option<String> {
 }
 
 /// Reason that requests are in no table.
-const NO_ROOM: &str = "in no table: there are too many groups; --by with another field makes fewer";
+const NO_ROOM: &str = "in no table, because there are too many groups: use --by with a field that \
+                       has fewer values";
 
 /// Returns a note that requests are left out, with their share if it is at least a hundredth. `all`
 /// is 0 if the total is unknown.

@@ -56,7 +56,8 @@ fn alone(path: &Path, observer: &Observer) -> anyhow::Result<Source> {
     let loaded = Place::File(path.to_owned()).load(true, observer)?;
     let rate = loaded.rate();
     let mut source = Source::of_trace(loaded.trace, rate);
-    let alone = "a trace without the kernel's events: requests and their stages only; dptrace capture records both";
+    let alone = "a trace without the kernel's events: requests and their stages only; dptrace \
+                 capture records both";
     source.notes.push(alone.to_owned());
     Ok(source)
 }
@@ -83,7 +84,8 @@ pub(crate) fn captured(reader: Reader) -> anyhow::Result<Source> {
         no_events.is_none() && (matches!(ticker, Ticker::Measured(_)) || trace.is_none());
     let lcores = reader.lcore_threads();
     if is_joined && trace.is_some() && lcores.is_empty() {
-        let unknown = "the capture does not say which thread writes which ring: nothing can be said of what delayed requests";
+        let unknown = "the capture does not show which thread writes which ring, so the causes of \
+                       delays are unknown";
         notes.push(unknown.to_owned());
     }
     let meta = reader.meta().clone();
@@ -129,7 +131,7 @@ fn ticker(
         Err(error) => {
             if has_events && trace.is_some() {
                 notes.push(format!(
-                    "the kernel's events can't be put beside the trace: {}",
+                    "the kernel's events can't be aligned with the trace: {}",
                     shown(&error)
                 ));
             }

@@ -86,11 +86,12 @@ impl StillOpen {
             .map_or_else(String::new, |owner| format!(" of {owner}"));
         let more = match self.unknown {
             0 => String::new(),
-            1 => "; 1 more may wait by design, its queue is not known".to_owned(),
-            more => format!("; {more} more may wait by design, their queues are not known"),
+            1 => "; 1 more may wait by design: its queue is unknown".to_owned(),
+            more => format!("; {more} more may wait by design: their queues are unknown"),
         };
         Some(format!(
-            "{} had not ended, and no figure has them: {} ({}){whose} was open for {}, since {last}{more}",
+            "{} had not ended (not included in the figures): {} ({}){whose} was open for {}, since \
+             {last}{more}",
             counted(self.count, "request"),
             oldest.object,
             words::kind(first),

@@ -192,9 +192,13 @@ impl<'a> Verdict<'a> {
         } = *self.sum();
         if requests == 1 {
             return match (explained, perhaps) {
-                (1, _) => "others took at least half of what the slowest object took longer than the median",
-                (_, 1) => "others may have taken half of what the slowest object took longer than the median",
-                _ => "others took less than half of what the slowest object took longer than the median",
+                (1, _) => {
+                    "others took at least half of the slowest object's excess over the median"
+                }
+                (_, 1) => {
+                    "others may have taken half of the slowest object's excess over the median"
+                }
+                _ => "others took less than half of the slowest object's excess over the median",
             }
             .to_owned();
         }
@@ -212,7 +216,7 @@ impl<'a> Verdict<'a> {
             (0, may) => format!("perhaps {may}"),
             (sure, may) => format!("{sure} (perhaps {may})"),
         };
-        format!("of {which}, {lost} lost at least half of the time beyond the median to others")
+        format!("{lost} of {which} lost at least half of their excess over the median to others")
     }
 
     /// Returns the total excess of the band's requests over the median, in nanoseconds.
@@ -226,10 +230,10 @@ impl<'a> Verdict<'a> {
     fn nothing(&self) -> String {
         let sum = self.sum();
         if sum.kernel.at_most == 0 {
-            return format!("{OTHERS} took nothing of it");
+            return format!("{OTHERS} took none of it");
         }
         let most = time(scaled(sum.kernel.at_most, sum.length, self.value()));
-        format!("{OTHERS} took hardly anything of it (at most {most})")
+        format!("{OTHERS} took hardly any of it (at most {most})")
     }
 
     /// Returns the stage in which the requests are late, in words; empty if enough of the delay is

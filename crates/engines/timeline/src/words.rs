@@ -27,7 +27,7 @@ pub fn culprit(source: &Source, activity: Activity, cpu: Option<Cpu>, at: BootNa
     let on = cpu.map_or_else(String::new, |cpu| format!(" on CPU {}", cpu.0));
     match activity {
         Activity::Waits(by) => format!("{}{on}", source.taker(by, at)),
-        Activity::Woken(IDLE) => format!("the way of the CPU out of idling{on}"),
+        Activity::Woken(IDLE) => format!("the CPU's exit from idle{on}"),
         Activity::Woken(by) => format!(
             "{}{on}, for which the woken thread waited",
             source.taker(by, at)
@@ -52,7 +52,7 @@ pub fn did(source: &Source, activity: Activity, at: BootNanos) -> String {
         Activity::Calls(number) => format!("in {}", source.call(number)),
         Activity::Interrupted(what) => interrupt(what),
         Activity::Waits(by) => format!("preempted by {}", source.taker(by, at)),
-        Activity::Woken(IDLE) => "woken, the CPU left idling".to_owned(),
+        Activity::Woken(IDLE) => "woken, the CPU left idle".to_owned(),
         Activity::Woken(by) => format!("woken, waited for {}", source.taker(by, at)),
         Activity::Blocked(Some(number)) => format!("blocked in {}", source.call(number)),
         Activity::Blocked(None) => "blocked".to_owned(),
@@ -160,7 +160,7 @@ pub fn explains(at_most: u64, time: u64) -> bool {
 
 /// Words on the requests that no record shows while a thread was away.
 pub const UNREAD: &str =
-    "requests that arrived meanwhile waited unread, up to that long, and no record shows it";
+    "requests that arrived meanwhile waited unread for up to that long, which no record shows";
 
 /// Formats the number of times of 10 ms or longer, with their sum and the longest, in nanoseconds.
 pub fn lasted(count: u64, all: u64, longest: u64) -> String {

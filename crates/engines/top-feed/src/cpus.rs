@@ -33,7 +33,8 @@ pub(crate) fn run(
     let result = turns(pid, &mut windows, beat, parts);
     if !windows.end() {
         observer.note(
-            "the kernel does not let go of the audit's programs yet (a CPU may be starved); they end with this process",
+            "the kernel has not released the audit's programs yet (a CPU may be starved); they end \
+             with this process",
         );
     }
     result

@@ -118,7 +118,7 @@ pub(crate) fn named(taker: &Taker) -> String {
 /// Returns a summary of the second in words.
 pub(crate) fn summary(cpus: &[Cpu]) -> String {
     let Some(worst) = cpus.iter().max_by(|a, b| a.taken().total_cmp(&b.taken())) else {
-        return "no CPU is audited".to_owned();
+        return "no CPUs are audited".to_owned();
     };
     let by = worst
         .intruders
@@ -188,7 +188,8 @@ mod tests {
         let said = summary(sample.cpus.as_deref().unwrap_or_default());
         assert_eq!(
             said,
-            "3 CPUs of pollers; most was taken of CPU 2: 300 ns (30%), 300 ns of it soft interrupt NET_RX"
+            "3 CPUs of pollers; most was taken of CPU 2: 300 ns (30%), 300 ns of it soft interrupt \
+             NET_RX"
         );
     }
 }

@@ -21,7 +21,7 @@ impl Model {
     pub(crate) fn take_mouse(&mut self) -> Effect {
         self.has_mouse ^= true;
         let whose = if self.has_mouse {
-            "clicks and the wheel are for top; m gives the mouse back to the terminal"
+            "clicks and the wheel go to top; m gives the mouse back to the terminal"
         } else {
             "the mouse is the terminal's"
         };

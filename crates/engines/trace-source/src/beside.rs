@@ -62,7 +62,7 @@ pub fn is_trusted(recording: &Path, trace: &Path) -> bool {
 /// those times, if so. The clock of the ticks starts again when the machine boots.
 pub fn misfit(text: &str, trace: &Path, span: Option<(Ticks, Ticks)>) -> Option<String> {
     let Some(header) = Header::find(text) else {
-        return Some("it does not say which process it is of".to_owned());
+        return Some("it does not name its process".to_owned());
     };
     let Some((first, last)) = span else {
         return Some("the times of this trace are known only when it has been read".to_owned());
@@ -72,7 +72,7 @@ pub fn misfit(text: &str, trace: &Path, span: Option<(Ticks, Ticks)>) -> Option<
         .max(objects::last_time(text).unwrap_or_default());
     match pid_of(trace) {
         Some(pid) if pid != header.pid => Some(format!(
-            "it is of process {}, and the trace of process {pid}",
+            "it comes from process {}, but the trace from process {pid}",
             header.pid
         )),
         _ if header.since > last => Some("it began after the trace's last record".to_owned()),

@@ -42,7 +42,7 @@ pub fn report(reader: &Reader, dir: &Path, observer: &Observer) {
     for (what, count) in reader.left_out() {
         let (counted, are) = (counted(count, what), if count == 1 { "is" } else { "are" });
         observer.note(&format!(
-            "{counted} {are} left out: {} has more of them than dptrace keeps in memory",
+            "{counted} {are} left out: {} has more than dptrace keeps in memory",
             printable(dir)
         ));
     }
@@ -56,13 +56,14 @@ pub fn reader_quietly(dir: &Path) -> anyhow::Result<Reader> {
         Ok(source) => source,
         Err(error) if error.kind() == ErrorKind::NotFound && dir.join("metadata").is_file() => {
             bail!(
-                "{} is a trace of DPDK (Common Trace Format): only dptrace trace reads these",
+                "{} is a DPDK trace (Common Trace Format), which only dptrace trace reads",
                 printable(dir)
             )
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
             bail!(
-                "{} is a folder and no capture: it has no {META}; dptrace capture makes one",
+                "{} is a folder, but not a capture: it has no {META} (dptrace capture makes \
+                 captures)",
                 printable(dir)
             )
         }

@@ -93,8 +93,9 @@ impl Placement {
         let theirs = self.behind.iter().filter(|theirs| !theirs.is_empty());
         for theirs in theirs.filter(|_| sys::sched::lowest_priority().is_ok()) {
             self.observer.note(&format!(
-                "the application's threads use all CPUs that dptrace may run on ({}): reading with the lowest priority \
-                 (nice 19), which costs them little time, but more of the trace may be lost",
+                "the application's threads use all CPUs that dptrace may run on ({}): reading with \
+                 the lowest priority (nice 19), which costs them little time but may lose more of \
+                 the trace",
                 list(theirs)
             ));
         }

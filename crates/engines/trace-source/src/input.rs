@@ -64,7 +64,7 @@ pub fn named(path: &Path, observer: &Observer) -> PathBuf {
         return path.to_owned();
     };
     observer.note(&format!(
-        "{} is a part of a capture: reading all of {}",
+        "{} is part of a capture: reading all of {}",
         printable(path),
         printable(&folder)
     ));
@@ -287,7 +287,7 @@ fn part_of_capture(path: &Path) -> Option<anyhow::Error> {
     is_part.then(|| {
         let (path, meta) = (printable(path), captures::META);
         usage(format!(
-            "{path} is a part of a capture: give the capture's folder, which has a {meta} as well"
+            "{path} is part of a capture: give the capture's folder, which also has a {meta}"
         ))
     })
 }

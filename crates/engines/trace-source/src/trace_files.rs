@@ -58,11 +58,14 @@ pub fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
         let there = what_is_there().unwrap_or_default();
         if has_no_entries(&application::command_line(pid)) {
             return format!(
-                "process {pid} has no trace file: it was started with --num-trace-entries 0, which switches the trace off; \
-                 leave it out, or give another number; {there}"
+                "process {pid} has no trace file: it was started with --num-trace-entries 0, which \
+                 switches the trace off; omit the option, or give another number; {there}"
             );
         }
-        format!("process {pid} has no trace file: SPDK creates one if it is started with -e or --tpoint-group; {there}")
+        format!(
+            "process {pid} has no trace file: SPDK creates one if it is started with -e or \
+             --tpoint-group; {there}"
+        )
     })
 }
 

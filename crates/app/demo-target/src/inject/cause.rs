@@ -8,15 +8,17 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Cause {
-    /// Nothing: the reactors poll as with the others, for comparison.
+    /// No delay: the reactors poll as with the other kinds, for comparison.
     None,
     /// A thread with a higher priority runs on the reactor's CPU.
     Preempt,
-    /// Soft interrupts on the reactor's CPU: the network's (`NET_RX`), of packets that the reactor itself sends.
+    /// Soft interrupts on the reactor's CPU: network receive (`NET_RX`) of packets that the reactor
+    /// itself sends.
     Softirq,
-    /// Hard interrupts on the reactor's CPU: the timer's, with much to do.
+    /// Hard interrupts on the reactor's CPU: timer interrupts with a lot to do.
     Irq,
-    /// A child process stops the whole target with SIGSTOP, and continues it with SIGCONT: all reactors are delayed.
+    /// A child process stops the whole target with SIGSTOP, and continues it with SIGCONT: all
+    /// reactors are delayed.
     Stop,
     /// The reactor blocks in a system call, `nanosleep`.
     Syscall,

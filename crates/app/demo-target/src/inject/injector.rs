@@ -53,7 +53,7 @@ impl Common {
 /// Reports a cause that this machine cannot have.
 fn left_out(who: &str, cause: Cause, error: &dyn Display) {
     eprintln!(
-        "demo-target: {who} goes without `--inject {}`: {error}",
+        "demo-target: no `--inject {}` for {who}: {error}",
         cause.name()
     );
 }

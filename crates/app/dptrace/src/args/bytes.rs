@@ -22,7 +22,7 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
         .checked_mul(1 << shift)
         .ok_or_else(|| "that is more than any disk has".to_owned())?;
     if bytes < LEAST {
-        Err("a capture needs 1M at least".to_owned())
+        Err("a capture needs at least 1M".to_owned())
     } else {
         Ok(bytes)
     }

@@ -26,13 +26,15 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "GLOB,...", value_delimiter = ',')]
     tpoint: Vec<String>,
 
-    /// Only records of these owners, by description or by prefix and number, such as '*cnode1*' or t03
+    /// Only records of these owners, by description or by prefix and number, such as '*cnode1*' or
+    /// t03
     #[arg(long, value_name = "GLOB")]
     owner: Option<String>,
 
     /// Only records of these objects, or related to them
     ///
-    /// By name (r10), or by address (0x7f00dc0a8000), which is the same each time a trace is read while it is written.
+    /// By name (r10), or by address (0x7f00dc0a8000). If you read a trace that is still being
+    /// written several times, addresses stay the same, names may not.
     #[arg(long, value_name = "r10,...", value_delimiter = ',')]
     object: Vec<String>,
 
@@ -46,16 +48,17 @@ pub(crate) struct FilterArgs {
 
     /// Only records that meet this condition
     ///
-    /// FIELD=GLOB, FIELD!=GLOB, or FIELD, one of < <= > >=, and a number. If given several times, all conditions must be
-    /// met. FIELD is lcore, tpoint, owner, poller, size, object, related, time (the object's age in us), tsc, arg.NAME,
-    /// owner.PROPERTY (peer, subnqn, listener, qid, bdev, ...) or OBJECT.PROPERTY (qpair.hostnqn, ...).
+    /// FIELD=GLOB, FIELD!=GLOB, or FIELD, one of < <= > >=, and a number. If given several times,
+    /// all conditions must be met. FIELD is lcore, tpoint, owner, poller, size, object, related,
+    /// time (the object's age in us), tsc, arg.NAME, owner.PROPERTY (peer, subnqn, listener, qid,
+    /// bdev, ...) or OBJECT.PROPERTY (qpair.hostnqn, ...).
     #[arg(long = "where", value_name = "CONDITION")]
     conditions: Vec<String>,
 
-    /// Only the time in which all lcores have records
+    /// Only the time span in which all lcores have records
     ///
-    /// If rings wrapped, this leaves out records older than the first record of the lcore that starts last, as spdk_trace
-    /// does.
+    /// If rings wrapped, this leaves out records older than the first record of the lcore that
+    /// starts last, as spdk_trace does.
     #[arg(long)]
     pub(crate) common: bool,
 }
@@ -116,7 +119,7 @@ impl FilterArgs {
         ];
         if let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) {
             return Err(usage(format!(
-                "{option} is for traces of SPDK: DPDK's have events, without owners and objects"
+                "{option} works only for SPDK traces: DPDK's have no owners and no objects"
             )));
         }
         let conditions = self.conditions.iter().map(|text| {
@@ -156,7 +159,7 @@ fn parts(text: &str) -> anyhow::Result<(&str, Test)> {
     let Some((at, operator)) = found.min_by_key(|(at, op)| (*at, std::cmp::Reverse(op.len())))
     else {
         return Err(usage(format!(
-            "the condition {text:?} has none of = != < <= > >="
+            "the condition {text:?} has no operator: use one of = != < <= > >="
         )));
     };
     let (name, value) = (text[..at].trim(), text[at + operator.len()..].trim());

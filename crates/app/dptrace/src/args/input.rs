@@ -28,18 +28,20 @@ const READING_STDIN: &str = "reading standard input";
 pub(crate) struct InputArgs {
     /// A trace file, or the output of spdk_trace -j
     ///
-    /// A raw trace file of any SPDK version, JSON, or the folder of a capture; "-" is standard input. Default without -i, -s and -p: standard input
-    /// if it is a pipe or a file, else the newest *_trace.* in /dev/shm.
+    /// A raw trace file of any SPDK version, JSON, or the folder of a capture; "-" is standard
+    /// input. Default without -i, -s and -p: standard input if it is a pipe or a file, else the
+    /// newest *_trace.* in /dev/shm.
     #[arg(short, long, value_name = "FILE", short_alias = 'f')]
     pub(crate) input: Option<PathBuf>,
 
-    /// The same as -i FILE; the number or name of a process, unless a file has that name, is the same as -p
+    /// The same as -i FILE; if there is no such file, a PID or process name, as with -p
     #[arg(value_name = "FILE", conflicts_with_all = ["input", "app"])]
     file: Option<PathBuf>,
 
     /// Read the trace of this application (nvmf, ...)
     ///
-    /// The application runs, and has its trace in /dev/shm. -p or --shm-id says which one, if several have this name.
+    /// The application must be running, with its trace in /dev/shm. If several have this name,
+    /// choose one with -p or --shm-id.
     #[arg(
         short = 's',
         long = "app",
@@ -48,10 +50,10 @@ pub(crate) struct InputArgs {
     )]
     app: Option<String>,
 
-    /// The application's process, by its number or name
+    /// The application's process, by PID or name
     ///
-    /// Without -s, the trace is the file that the process has open; dptrace trace then follows it and records the
-    /// application's objects.
+    /// Without -s, the trace is the file that the process has open; dptrace trace then follows it
+    /// and records the application's objects.
     #[arg(short, long, conflicts_with_all = ["shm_id", "input", "file"], value_name = "PID|NAME")]
     pid: Vec<String>,
 
@@ -165,7 +167,8 @@ impl InputArgs {
         }
         let Some(newest) = traces()?.into_iter().next_back() else {
             bail!(
-                "no trace file in {SHM}: give one with -i FILE, or pipe the output of spdk_trace -j into dptrace"
+                "no trace file in {SHM}: give one with -i FILE, or pipe the output of spdk_trace \
+                 -j into dptrace"
             );
         };
         note(&format!(
@@ -190,7 +193,7 @@ pub(crate) fn explained(error: anyhow::Error, path: &Path) -> anyhow::Error {
     };
     let name = printable(path);
     usage(format!(
-        "reading {name}: it is {what}, and no trace: dptrace run {}",
+        "reading {name}: it is {what}, not a trace: use dptrace run {}",
         text::shell::word(path)
     ))
 }
@@ -267,8 +270,9 @@ fn is_process(word: &str) -> bool {
 pub(crate) fn captured_first(process: &str) -> String {
     let process = text::shell::word(process);
     format!(
-        "a process is captured first, and the folder that this makes is read: dptrace capture -p {process} --for 3s (or dptrace \
-         watch -p {process} --slow 500us, which waits for slow requests)"
+        "capture the process first, then read the folder that this creates: dptrace capture -p \
+         {process} --for 3s (or dptrace watch -p {process} --slow 500us, which waits for slow \
+         requests)"
     )
 }
 
@@ -277,7 +281,7 @@ pub(crate) fn captured_first(process: &str) -> String {
 pub(crate) fn capture_or_trace(path: &Path) -> anyhow::Result<PathBuf> {
     if let Some(process) = path.to_str().filter(|word| is_process(word)) {
         return Err(usage(format!(
-            "{} is no file or folder: {}",
+            "{} is not a file or folder: {}",
             printable(path),
             captured_first(process)
         )));

@@ -12,9 +12,10 @@ use trace_source::Place;
 pub(crate) struct ObjectArgs {
     /// A recording of the application's probes
     ///
-    /// Made with dptrace record or bpftrace (see docs/objects.md). Pointers are printed as the objects that they pointed to
-    /// at that time. Default: of a capture its own; of a trace x.trace or NAME the file x.recording or NAME.recording beside it, if
-    /// dptrace record made it of the same process at that time.
+    /// Made with dptrace record or bpftrace (see docs/objects.md). Pointers are printed as the
+    /// objects that they pointed to at that time. Default: for a capture, its own recording; for a
+    /// trace x.trace or NAME, the file x.recording or NAME.recording next to it, if dptrace record
+    /// made it from the same process at that time.
     #[arg(
         short = 'b',
         long = "recording",
@@ -23,7 +24,7 @@ pub(crate) struct ObjectArgs {
     )]
     recordings: Vec<PathBuf>,
 
-    /// Use no recording, also if a capture has one or one lies beside the trace
+    /// Use no recording, even if the capture has one or one lies next to the trace
     #[arg(long, conflicts_with = "recordings")]
     no_recording: bool,
 

@@ -23,7 +23,7 @@ use crate::terminal;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub(crate) struct CaptureArgs {
-    /// A running process, by its number or name
+    /// A running process, by PID or name
     #[arg(short, long, value_name = "PID|NAME")]
     pid: Vec<String>,
 
@@ -38,30 +38,31 @@ pub(crate) struct CaptureArgs {
     #[arg(long = "for", value_name = "DURATION", value_parser = ::text::duration::parse)]
     duration: Option<Duration>,
 
-    /// Stop before the files have more bytes than this: 500M, 2G
+    /// Stop before the files exceed this size: 500M, 2G
     ///
-    /// Default: half of what is free on that disk, but at least 16 MiB.
+    /// Default: half of the free space on that disk, but at least 16 MiB.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     max_bytes: Option<u64>,
 
-    /// Leave out the kernel's events: only the trace and the objects
+    /// Do not capture kernel events: only the trace and the objects
     #[arg(long)]
     no_kernel: bool,
 
-    /// Attach to no probes of the process; objects are found in its memory only
+    /// Do not attach probes to the process; find objects only in its memory
     #[arg(long)]
     no_probes: bool,
 
     /// Size of the ring buffer for the kernel's events, in MiB
     ///
-    /// A power of two. The buffer is between the kernel and dptrace: if it is full, events are lost and counted.
+    /// A power of two. The buffer carries events from the kernel to dptrace. If it is full, events
+    /// are lost and counted.
     #[arg(long, value_name = "MIB", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1024))]
     buffer: u32,
 
     /// Write to this folder, which must not exist
     ///
-    /// Default: NAME-PID-DATE.capture in the current directory. Nobody but you can read its files: a trace has the names of
-    /// others' hosts and volumes.
+    /// Default: NAME-PID-DATE.capture in the current directory. Only you can read its files,
+    /// because a trace contains the names of hosts and volumes.
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
 }
@@ -69,11 +70,12 @@ pub(crate) struct CaptureArgs {
 const USAGE: &str = "dptrace capture [OPTIONS] [-p] <PID|NAME>";
 
 const EXAMPLES: &str = "\
-A capture holds the records of an SPDK trace over seconds or minutes, though its rings hold milliseconds; what the kernel did \
-with the process's threads meanwhile (switches, wake-ups, interrupts, system calls); and the process's objects. It ends after \
-the time of --for, on SIGINT or SIGTERM, or when the process ends. What can't be captured is reported, and the rest is \
-captured. A capture that was cut short, by kill -9 or a full disk, is readable up to there, and any capture is read on any \
-machine, without rights.
+A capture holds seconds or minutes of an SPDK trace, whose rings hold only milliseconds; what the \
+kernel did with the process's threads meanwhile (switches, wake-ups, interrupts, system calls); \
+and the process's objects. It ends after the time of --for, on SIGINT or SIGTERM, or when the \
+process ends. Whatever can't be captured is reported, and the rest is captured. A capture cut \
+short by kill -9 or a full disk is readable up to that point. Captures can be read on any machine, \
+without special rights.
 
 Examples:
   dptrace capture -p nvmf_tgt --for 3s
@@ -121,7 +123,7 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
         .map_or(u64::MAX, |most| most)
         .min(ring_bytes.saturating_add(LEAST_ROOM));
     let why = format!(
-        "{} of the trace's rings, and what comes until it ends",
+        "{} for the trace's rings, and room for new records and events",
         screen::size(ring_bytes)
     );
     check_room(args.output.as_deref(), needed, &why)?;
@@ -170,7 +172,8 @@ fn most_bytes(folder: &Folder) -> Option<u64> {
     let most = (folder.free_bytes()? / 2).max(LEAST_LIMIT);
     let size = screen::size(most);
     note(&format!(
-        "the capture ends at {size}, by what is free on that disk; --max-bytes sets another limit"
+        "the capture ends at {size}, because of the free space on that disk; --max-bytes sets \
+         another limit"
     ));
     Some(most)
 }
@@ -220,9 +223,9 @@ impl Missing {
         );
         match kernel {
             Some((_, error)) => {
-                error.context("there is nothing to capture: no trace, and no events of the kernel")
+                error.context("nothing can be captured: no trace and no kernel events")
             }
-            None => anyhow::anyhow!("there is nothing to capture"),
+            None => anyhow::anyhow!("nothing can be captured"),
         }
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct CompleteArgs {
     /// The shell, which determines how words are quoted
     shell: ShellName,
 
-    /// The words behind the program's name, the one to complete last
+    /// The words after the program's name; the last one is completed
     #[arg(last = true)]
     words: Vec<OsString>,
 }

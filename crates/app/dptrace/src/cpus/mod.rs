@@ -27,25 +27,25 @@ pub(crate) struct CpusArgs {
     #[arg(value_name = "CPULIST")]
     cpus: Option<String>,
 
-    /// The CPUs of a process's pollers, by its number or name
+    /// The CPUs of this process's pollers, by PID or name
     ///
-    /// A poller is a thread that is pinned to one CPU, or that is on a CPU nearly all the time.
+    /// A poller is a thread that is pinned to one CPU, or that runs nearly all the time.
     #[arg(short, long, value_name = "PID|NAME", conflicts_with = "name")]
     pid: Vec<String>,
 
-    /// The process with this name, also if it is a number
+    /// The process with this name, even if it looks like a number
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// Check settings only: attach to nothing
+    /// Only check the settings: attach nothing
     #[arg(long)]
     check: bool,
 
-    /// How long to look: 10 or 10s (seconds), 500ms, 1m30s
+    /// How long to measure: 10 or 10s (seconds), 500ms, 1m30s
     #[arg(long = "for", value_name = "DURATION", default_value = "10s", value_parser = ::text::duration::parse, conflicts_with = "check")]
     duration: Duration,
 
-    /// Also list every single intrusion of at least this time: 1us, 20us, 1ms, or nanoseconds
+    /// Also list each intrusion that took at least this long: 1us, 20us, 1ms, or nanoseconds
     #[arg(long, value_name = "NS", value_parser = ::text::duration::parse_nanos, conflicts_with = "check")]
     each: Option<u64>,
 
@@ -63,22 +63,24 @@ pub(crate) struct CpusArgs {
 }
 
 const EXAMPLES: &str = "\
-Lists, for each CPU, who has it and where its time went, who took time from its poller (threads, the work of kworkers, \
-interrupts, timers, other CPUs' calls, each with its cause), and what could have run there and had to wait. Without CPULIST and \
--p, pollers are found: threads that are on their CPU all the time.
+Lists, for each CPU, who has it and where its time went, who took time from its poller (threads, \
+kworkers' work, interrupts, timers, other CPUs' calls, each with its cause), and which threads and \
+work were ready to run there but had to wait. Without CPULIST and -p, dptrace looks for pollers: \
+threads that are on their CPU all the time.
 
---check reads how this machine is set up for CPUs on which threads poll: isolation, interrupts, packets, workqueues, limits. It \
-prints what disturbs them (red), what may (yellow), what could not be read (unknown) and what is as it should be (green), each with \
-the setting that it comes from and the line that changes it. It changes nothing, and needs no root for most of that.
+--check reads how this machine is set up for polling threads: isolation, interrupts, packets, \
+workqueues, limits. It lists settings that disturb them (red), may disturb them (yellow), could \
+not be read (unknown) or are as they should be (green), each with its source and the command that \
+changes it. It changes nothing itself, and most of it works without root.
 
 Examples:
   dptrace cpus -p nvmf_tgt             the CPUs of a process's pollers, for 10 s
   dptrace cpus 0 --for 2s              one CPU
-  dptrace cpus 0 --for 1s --each 20us  with every intrusion of 20 us and more
+  dptrace cpus 0 --for 1s --each 20us  and each intrusion of 20 us or more
   dptrace cpus 0 --for 1s --summary
   dptrace cpus 0 --for 1s --json > cpu.json
   dptrace cpus --check 0               one CPU's settings
-  dptrace cpus --check -p nvmf_tgt     those for a process's pollers
+  dptrace cpus --check -p nvmf_tgt     for a process's pollers
   dptrace cpus --check --strict 0 > check.txt || cat check.txt
   dptrace cpus --check --json 0";
 
@@ -108,7 +110,8 @@ fn audit(args: &CpusArgs) -> anyhow::Result<()> {
     found.notes().iter().for_each(|text| note(text));
     if !found.end() {
         note(
-            "the kernel does not let go of the programs yet (a CPU may be starved); they end with this process",
+            "the kernel has not released the programs yet (a CPU may be starved); they end with \
+             this process",
         );
     }
     Ok(())

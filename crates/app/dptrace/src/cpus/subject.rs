@@ -20,7 +20,8 @@ pub(super) fn of_check(args: &CpusArgs) -> anyhow::Result<Subject> {
     let subject = of_audit(args)?;
     if subject.cpus.is_none() && subject.pids.is_empty() {
         return Err(usage(
-            "no CPUs to look at: list them, as in 2-5,8, or name their process with -p PID or -p NAME",
+            "no CPUs to check: list them, as in 2-5,8, or name their process with -p PID or -p \
+             NAME",
         ));
     }
     Ok(subject)
@@ -42,14 +43,14 @@ fn list(typed: &str) -> anyhow::Result<CpuSet> {
     let Some(cpus) = CpuSet::from_list(typed).filter(|cpus| !cpus.is_empty()) else {
         let shown = printable::text(typed.as_bytes());
         return Err(usage(format!(
-            "{shown}: no list of CPUs, as 2-5,8 is; a process is named with -p {shown}"
+            "{shown} is not a list of CPUs such as 2-5,8; to name a process, use -p {shown}"
         )));
     };
     let online: CpuSet = host::cpus::online().into_iter().collect();
     let missing = cpus.without(&online);
     if !missing.is_empty() {
         return Err(usage(format!(
-            "not online here: CPU {missing}; these are: {online}"
+            "CPU {missing} is not online; these are: {online}"
         )));
     }
     Ok(cpus)

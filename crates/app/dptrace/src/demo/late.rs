@@ -58,7 +58,7 @@ fn text(interrupt: Interrupt) -> anyhow::Result<Option<String>> {
         return Ok(None);
     }
     let truth = fs::read(&truth).with_context(|| format!("reading {}", printable(&truth)))?;
-    let truth: Truth = serde_json::from_slice(&truth).context("reading what the target noted")?;
+    let truth: Truth = serde_json::from_slice(&truth).context("reading the target's own notes")?;
     let nanos = |ticks: u64| {
         u64::try_from(u128::from(ticks) * 1_000_000_000 / u128::from(truth.tsc_rate.max(1)))
     };
@@ -88,14 +88,15 @@ fn text(interrupt: Interrupt) -> anyhow::Result<Option<String>> {
     )?
     else {
         bail!(
-            "of the {} that the target delayed, none was captured whole",
+            "none of the {} that the target delayed was captured completely",
             counted(delays.len() as u64, "request")
         )
     };
     let (delayed, injection) = &known[explained.which];
     let target = TARGET.join(" ");
     let commands = format!(
-        "$ dptrace {target} &\n$ dptrace capture -p $! --for 1s -o late.capture\n$ dptrace timeline late.capture"
+        "$ dptrace {target} &\n$ dptrace capture -p $! --for 1s -o late.capture\n$ dptrace \
+         timeline late.capture"
     );
     Ok(Some(format!(
         "\n{commands}\n{}{}",

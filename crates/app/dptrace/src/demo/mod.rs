@@ -34,12 +34,13 @@ const TRACE: &[u8] = include_bytes!("../../sample/demo.trace.gz");
 const RECORDING: &str = include_str!("../../sample/demo.recording");
 
 const EXAMPLES: &str = "\
-If you may use BPF (as root), it starts a small NVMe-oF target for about a second, records it, and shows what it did. It then \
-starts one whose requests are delayed on purpose, and explains one of them. If not, it shows a built-in sample.
+If you can use BPF (as root), it starts a small NVMe-oF target for about a second, records it, and \
+shows what it did. It then starts one whose requests are delayed on purpose, and explains one of \
+them. If not, it shows a built-in sample.
 
 Examples:
   dptrace demo                 a listing, latencies, and why a request is late
-  dptrace demo --sample        the built-in sample, also if you may use BPF
+  dptrace demo --sample        the built-in sample, even if you can use BPF
   dptrace demo --write .       then: dptrace latency demo.trace";
 
 /// `dptrace demo`, as typed.
@@ -50,13 +51,14 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "N", default_value_t = 32)]
     head: u64,
 
-    /// Show the built-in sample, and start nothing
+    /// Show the built-in sample without starting anything
     #[arg(long)]
     sample: bool,
 
     /// Write the sample files to this directory
     ///
-    /// These are demo.trace and demo.recording, to try other commands on. The directory is created if it does not exist.
+    /// These are demo.trace and demo.recording, to try other commands on. The directory is created
+    /// if it does not exist.
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
 }
@@ -112,8 +114,8 @@ fn show_sample(head: u64) -> anyhow::Result<()> {
         print(&format!("\n{text}"))?;
     }
     note(
-        "of the sample, the slowest request has stages only; dptrace demo with the rights for BPF (as root) also shows what the \
-         kernel did to its thread",
+        "the sample's slowest request has only stages; with the rights for BPF (as root), dptrace \
+         demo also shows what the kernel did to its thread",
     );
     note(MORE);
     Ok(())
@@ -199,7 +201,8 @@ fn sample_trace() -> anyhow::Result<Vec<u8>> {
 fn sample() -> anyhow::Result<Shown> {
     let raw = RawTrace::read(&sample_trace()?).context("reading the sample")?;
     note(
-        "a sample: two reactors of an NVMe-oF target; TCP connections are named by their owners, RDMA connections by a recording",
+        "a sample: two reactors of an NVMe-oF target; TCP connections are named by their owners, \
+         RDMA connections by a recording",
     );
     Ok(Shown {
         loaded: Loaded {

@@ -18,7 +18,7 @@ use crate::output::{self, Output};
 pub(crate) struct DoctorArgs {
     /// Also print each check
     ///
-    /// What needs it, and how to get what is missing.
+    /// With what needs it, and how to get it if it is missing.
     #[arg(short, long)]
     verbose: bool,
 

@@ -23,7 +23,8 @@ use crate::terminal;
 pub(crate) struct ExportArgs {
     /// Trace files, and folders of captures
     ///
-    /// A capture has a trace and the kernel's events. Of a trace file alone, the tables that need the kernel's events are left out.
+    /// A capture has a trace and the kernel's events. For a trace file alone, the tables that need
+    /// the kernel's events are left out.
     #[arg(value_name = "FILE|CAPTURE", required = true)]
     files: Vec<PathBuf>,
 
@@ -32,14 +33,15 @@ pub(crate) struct ExportArgs {
 
     /// Write the tables below this folder
     ///
-    /// Each table has a folder there, and in it one for each day, hour and host: requests/date=2026-11-23/hour=06/host=NAME. A folder
-    /// of other exports may be named again: a file is replaced only by the export of the same trace.
+    /// Each table has a folder there, and in it one for each day, hour and host:
+    /// requests/date=2026-11-23/hour=06/host=NAME. A folder of other exports may be named again: a
+    /// file is replaced only by the export of the same trace.
     #[arg(long, value_name = "DIR", required = true, help_heading = "Output")]
     parquet: PathBuf,
 
     /// Write only these tables
     ///
-    /// Default: all that can be made of the input.
+    /// Default: all tables that the input allows.
     #[arg(
         long,
         value_name = "TABLE,...",
@@ -49,22 +51,23 @@ pub(crate) struct ExportArgs {
     )]
     tables: Vec<String>,
 
-    /// The name of the host that the trace is of
+    /// The name of the host on which the trace was made
     ///
-    /// Default: the one that a capture has noted; of a trace file, this machine's.
+    /// Default: for a capture, the host name in it; for a trace file, this machine's.
     #[arg(long, value_name = "NAME", help_heading = "Output")]
     host: Option<String>,
 
     /// When the last record of a trace file was written: 2026-11-23T06:32:00Z
     ///
-    /// A trace file counts ticks, and does not say when that was. Default: when the file was last changed. Captures know it.
+    /// A trace file counts ticks and has no date. Default: when the file was last changed. Captures
+    /// have a date.
     #[arg(long, value_name = "TIME", value_parser = text::utc::read, help_heading = "Output")]
     at: Option<i64>,
 }
 
 const EXAMPLES: &str = "\
-The tables and their columns: docs/export.md. Questions as SQL files for
-DuckDB, ClickHouse and Spark: queries/, docs/fleet.md.
+The tables and their columns: docs/export.md. SQL queries for DuckDB, ClickHouse and Spark: \
+queries/, docs/fleet.md.
 
 Examples:
   dptrace export FILE --parquet DIR

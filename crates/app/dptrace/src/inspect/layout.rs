@@ -43,7 +43,7 @@ pub(super) fn add(
         let found = live_objects::version_of(pid, debug_dirs)?;
         layout.version = found.map(|(version, _)| version);
         layout.source =
-            found.map(|(version, how)| format!("the layout of SPDK {version}, since {how}"));
+            found.map(|(version, how)| format!("the layout of SPDK {version}, because {how}"));
     }
     if let Some(version) = layout.version {
         let missing = structs(version).filter(|(name, _)| is_missing(types, name));
@@ -76,15 +76,18 @@ impl Layout {
                 let names: Vec<&str> = known(self.version).into_iter().collect();
                 let names = names.join(", ");
                 match self.version {
-                    Some(version) => error.with_hint(format!("layouts of SPDK {version} are built in for {names}")),
+                    Some(version) => error.with_hint(format!(
+                        "layouts of SPDK {version} are built in for {names}"
+                    )),
                     None => error.with_hint(format!(
-                        "layouts are built in for {names}; which version of SPDK this is is not known: name it \
-                         (--layout 24.09)"
+                        "layouts are built in for {names}, but this program's SPDK version is \
+                         unknown: name it (--layout 24.09)"
                     )),
                 }
             }
             TypeError::NoMember { name, .. } if self.is_layout(name) => {
-                let hint = "built-in layouts have only some members; --types FILE defines a struct as C has it";
+                let hint = "built-in layouts have only some members; --types FILE defines a struct \
+                            as C has it";
                 error.with_hint(hint)
             }
             _ => error,

@@ -33,13 +33,13 @@ pub(crate) struct InspectArgs {
     #[arg(value_name = "EXPR", required = true)]
     expressions: Vec<String>,
 
-    /// The process, by its number or name
+    /// The process, by PID or name
     #[arg(short, long, value_name = "PID|NAME", required = true)]
     pid: Vec<String>,
 
-    /// Also search here for debug files
+    /// Also search this directory for debug files
     ///
-    /// For debug files that are separate from their programs and libraries.
+    /// For programs and libraries whose debug information is in separate files.
     #[arg(long = "debuginfo", value_name = "DIR")]
     debug_dirs: Vec<PathBuf>,
 
@@ -49,8 +49,8 @@ pub(crate) struct InspectArgs {
 
     /// Use built-in structs of this version of SPDK
     ///
-    /// For a program without debug information; such as 24.09. Without this option the version is that by which most of the
-    /// objects in the process's memory meet the conditions of the object specs, or else the one that the program's file states.
+    /// Such as 24.09, for a program without debug information. Default: the version that fits most
+    /// of the objects in the process's memory, or else the one stated in the program's file.
     #[arg(long, value_name = "VERSION")]
     layout: Option<SpdkVersion>,
 
@@ -67,9 +67,9 @@ pub(crate) struct InspectArgs {
     )]
     depth: usize,
 
-    /// Print at most this many of an array or list
+    /// Print at most this many elements of an array or list
     ///
-    /// The number of elements of each array and of each list.
+    /// Applies to each array and each list.
     #[arg(
         long,
         value_name = "COUNT",
@@ -80,7 +80,7 @@ pub(crate) struct InspectArgs {
 
     /// Print at most this many bytes of a text
     ///
-    /// Of each text or buffer.
+    /// Applies to each text and each buffer.
     #[arg(
         long,
         value_name = "BYTES",
@@ -97,14 +97,15 @@ pub(crate) struct InspectArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// Report which files the types were read from, and what was read of the process's memory
+    /// Report which files the types come from, and how much of the process's memory was read
     #[arg(short, long, help_heading = "Output")]
     verbose: bool,
 }
 
 const EXAMPLES: &str = "\
-The process is neither stopped nor changed. Types and static variables come from its debug information (built with -g, or
-a package of debug symbols); for SPDK's main structs also from built-in layouts. Quote expressions for the shell.
+The process is neither stopped nor changed. Types and static variables come from its debug \
+information (from a build with -g or a debug symbol package), and for SPDK's main structs also \
+from built-in layouts. Quote expressions for the shell.
 
 Examples:
   dptrace inspect -p PID g_config                       a variable or struct
@@ -258,7 +259,7 @@ fn define(types: &mut TypeStore<'_>, args: &InspectArgs) -> anyhow::Result<()> {
         let bytes =
             user_file::read(path, user_file::SCRIPT).with_context(|| format!("reading {shown}"))?;
         let text =
-            String::from_utf8(bytes).map_err(|_| errors::usage(format!("{shown} is no UTF-8")))?;
+            String::from_utf8(bytes).map_err(|_| errors::usage(format!("{shown} is not UTF-8")))?;
         if let Err(diagnostics) = live_memory::define_types(types, &text) {
             for diagnostic in &diagnostics {
                 report_in(&shown, &text, diagnostic);

@@ -16,7 +16,7 @@ use kernel_delay::trigger::Trigger;
     reason = "each is a switch of the command line"
 )]
 pub(crate) struct KernelDelayArgs {
-    /// A running process, by its number or name, or several: -p 4711,4712 [default: ovs-vswitchd]
+    /// A running process, by PID or name, or several: -p 4711,4712 [default: ovs-vswitchd]
     #[arg(short, long, value_name = "PID|NAME", conflicts_with_all = ["name", "cgroup", "command"])]
     pub(super) pid: Vec<String>,
 
@@ -24,19 +24,19 @@ pub(crate) struct KernelDelayArgs {
     #[arg(value_name = "PID|NAME", conflicts_with_all = ["name", "cgroup", "command"])]
     pub(super) processes: Vec<String>,
 
-    /// All processes with this name, also if it is a number
+    /// All processes with this name, even if it looks like a number
     #[arg(long, value_name = "NAME", conflicts_with_all = ["cgroup", "command"])]
     pub(super) name: Option<String>,
 
-    /// All processes of this control group
+    /// All processes in this control group
     ///
-    /// A container, a service; also the processes that they start.
+    /// A container or a service, and all processes that they start.
     #[arg(long, value_name = "PATH", conflicts_with = "command")]
     pub(super) cgroup: Option<PathBuf>,
 
-    /// Also the processes that these have started
+    /// Also measure the child processes of these
     ///
-    /// And those that they start.
+    /// Those that already run, and those started during the sample.
     #[arg(long)]
     pub(super) children: bool,
 
@@ -67,7 +67,8 @@ pub(crate) struct KernelDelayArgs {
     #[arg(long, value_name = "TRIGGER", help_heading = "Triggers")]
     pub(super) stop_trigger: Option<Trigger>,
 
-    /// Skip samples that are shorter than this time: 20us, 1ms, or nanoseconds; --sample-count does not count them
+    /// Skip samples shorter than this: 20us, 1ms, or nanoseconds; --sample-count does not count
+    /// them
     #[arg(long, value_name = "NS", default_value = "0", value_parser = ::text::duration::parse_nanos, help_heading = "Triggers",
         requires = "stop_trigger")]
     pub(super) trigger_delta: u64,
@@ -75,14 +76,14 @@ pub(crate) struct KernelDelayArgs {
     #[command(flatten)]
     pub(super) events: EventArgs,
 
-    /// The largest number of threads that are measured
+    /// Maximum number of threads to measure
     #[arg(long, value_name = "N", default_value_t = 4096, help_heading = "Samples",
         value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(super) max_threads: u32,
 
-    /// Print idle threads and all sections, too
+    /// Also print idle threads and all sections
     ///
-    /// Else idle threads have one line, and ten threads have sections.
+    /// By default, idle threads share one line, and only ten threads have sections.
     #[arg(long, help_heading = "Output", conflicts_with = "json")]
     pub(super) all: bool,
 
@@ -90,15 +91,16 @@ pub(crate) struct KernelDelayArgs {
     #[arg(long, value_name = "GLOB", help_heading = "Output")]
     pub(super) thread: Option<String>,
 
-    /// Do not count upcalls of Open vSwitch
+    /// Do not count Open vSwitch upcalls
     ///
-    /// The kernel's module sends them; if it is loaded, they are counted.
+    /// They are counted by default if Open vSwitch's kernel module is loaded.
     #[arg(long, help_heading = "Output")]
     pub(super) skip_upcall_stats: bool,
 
-    /// Do not see page faults
+    /// Do not trace page faults
     ///
-    /// Their time is part of the threads' own code then. Seeing them makes each page fault slower, those of other programs too.
+    /// Their time then counts as the threads' own code. Tracing slows down every page fault, in
+    /// other programs too.
     #[arg(long, help_heading = "Output")]
     pub(super) skip_page_faults: bool,
 
@@ -110,7 +112,7 @@ pub(crate) struct KernelDelayArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
 
-    /// Print only the verdict: a line for each thread
+    /// Print only the verdict: one line per thread
     ///
     /// The worst thread comes first.
     #[arg(long, help_heading = "Output", conflicts_with = "json")]
@@ -125,13 +127,14 @@ const USAGE: &str = "dptrace kernel-delay [OPTIONS] [[-p] <PID|NAME>[,...] | --c
        dptrace kernel-delay [OPTIONS] -- <COMMAND> [ARG]...";
 
 const EXAMPLES: &str = "\
-Each thread's time budget adds up to the sample: its own code, system calls, blocked, waiting for a CPU (and who ran \
-instead), interrupts, stopped. The other sections count only what begins and ends in the sample.
+Each thread's time budget adds up to the sample: its own code, system calls, blocked, waiting for \
+a CPU (and who ran instead), interrupts, stopped. The other sections count only what begins and \
+ends in the sample.
 
-Triggers: u:PROVIDER:PROBE (usdt:), t:SYSTEM:EVENT (trace:), k:FUNCTION (kprobe:), kr:FUNCTION (kretprobe:), \
-up:FUNCTION (uprobe:), ur:FUNCTION (upr:, uretprobe:). Probes and functions of the process, and system calls, fire for \
-that process only. Other tracepoints and kernel functions fire for any process. With a start trigger and no stop \
-trigger, a sample ends after the time of --for.
+Triggers: u:PROVIDER:PROBE (usdt:), t:SYSTEM:EVENT (trace:), k:FUNCTION (kprobe:), kr:FUNCTION \
+(kretprobe:), up:FUNCTION (uprobe:), ur:FUNCTION (upr:, uretprobe:). Probes and functions of the \
+process, and system calls, fire for that process only. Other tracepoints and kernel functions fire \
+for any process. With a start trigger and no stop trigger, a sample ends after the time of --for.
 
 Examples:
   dptrace kernel-delay                   half a second of ovs-vswitchd
@@ -158,12 +161,12 @@ fn pause(text: &str) -> Result<Duration, &'static str> {
 /// Parses the time of `-s`, after which users often type a process.
 fn at_least(text: &str) -> Result<u64, String> {
     ::text::duration::parse_nanos(text)
-        .map_err(|why| format!("{why}; a process stands before it, or behind -p"))
+        .map_err(|why| format!("{why}; name a process before -s, or after -p"))
 }
 
 fn at_most_a_day(time: Duration) -> Result<Duration, &'static str> {
     if time > LONGEST {
-        Err("the time is at most 24h")
+        Err("the time must be at most 24h")
     } else {
         Ok(time)
     }
@@ -172,14 +175,15 @@ fn at_most_a_day(time: Duration) -> Result<Duration, &'static str> {
 /// Which system calls are shown one by one.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct EventArgs {
-    /// Print each system call, or each that took at least this time (20us, 1ms, or nanoseconds), with its stacks
+    /// Print each system call, or each that took at least this time (20us, 1ms, or nanoseconds),
+    /// with its stacks
     #[arg(short, long, value_name = "NS", num_args = 0..=1, default_missing_value = "0",
         value_parser = at_least, help_heading = "System call events")]
     pub(super) syscall_events: Option<u64>,
 
-    /// Print every system call on its own
+    /// Print every system call separately
     ///
-    /// In order of time, instead of calls with equal stacks together.
+    /// In order of time, instead of grouping calls with equal stacks.
     #[arg(long, help_heading = "System call events", requires = "syscall_events")]
     pub(super) each_event: bool,
 
@@ -187,7 +191,7 @@ pub(crate) struct EventArgs {
     #[arg(long, help_heading = "System call events", requires = "syscall_events")]
     pub(super) skip_syscall_poll_events: bool,
 
-    /// Number of different stacks that are kept
+    /// Maximum number of distinct stacks to keep
     ///
     /// 0 records no stacks.
     #[arg(
@@ -198,17 +202,18 @@ pub(crate) struct EventArgs {
     )]
     pub(super) stack_trace_size: usize,
 
-    /// Bytes of the stack that are copied and unwound
+    /// Number of bytes to copy from each user stack
     ///
-    /// The process's stack is unwound by its unwind tables. A multiple of 1024; with 0 the stack is unwound by frame
-    /// pointers, which costs less.
+    /// The copy is unwound with the program's unwind tables. The number is rounded up to a multiple
+    /// of 1024. With 0, stacks are unwound by frame pointers, which costs less.
     #[arg(long, value_name = "BYTES", default_value_t = 8192, help_heading = "System call events",
         value_parser = clap::value_parser!(u32).range(0..=i64::from(MOST_COPIED)))]
     pub(super) stack_copy: u32,
 
     /// Size of the ring buffer, in pages of 4 KiB
     ///
-    /// The buffer is between the kernel and dptrace. The number is rounded up to a power of two.
+    /// The buffer carries events from the kernel to dptrace. The number is rounded up to a power of
+    /// two.
     #[arg(long, value_name = "N", default_value_t = 1024, help_heading = "System call events",
         value_parser = clap::value_parser!(u32).range(1..=1 << 18))]
     pub(super) buffer_page_count: u32,

@@ -27,7 +27,8 @@ pub(crate) use args::KernelDelayArgs;
 
 /// Note for a report without source lines, because reading the program's debug information took too
 /// long.
-const SHORT: &str = "looking for source lines took too long: some functions are shown without theirs and without what was inlined";
+const SHORT: &str = "looking up source lines took too long: some functions are shown without lines \
+                     and without inlined functions";
 
 /// Runs the command.
 pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
@@ -257,32 +258,32 @@ fn warn_lost(lost: &Lost) {
         (
             threads,
             "thread",
-            "found no room (--max-threads makes more)",
+            "did not fit (--max-threads makes more room)",
         ),
         (
             preemptors,
             "time",
-            "found no room for who ran instead (--max-threads makes more)",
+            "did not fit the list of what ran instead (--max-threads makes more room)",
         ),
         (
             interrupts,
             "interrupt",
-            "found no room (--max-threads makes more)",
+            "did not fit (--max-threads makes more room)",
         ),
         (
             events,
             "system call event",
-            "found no room in the ring (--buffer-page-count makes it larger)",
+            "did not fit the ring (--buffer-page-count makes it larger)",
         ),
         (
             upcalls,
             "upcall",
-            "found no room: too many CPUs with too many errors",
+            "did not fit: too many CPUs with too many errors",
         ),
         (
             triggers,
             "start trigger",
-            "came between samples, while a report was made or --sample-interval passed",
+            "came between samples, during a report or --sample-interval",
         ),
         (
             skipped,
@@ -296,7 +297,7 @@ fn warn_lost(lost: &Lost) {
     }
     if processes > 0 {
         note(&format!(
-            "{processes} {} found no room",
+            "{processes} {} did not fit",
             if processes == 1 {
                 "process"
             } else {

@@ -51,7 +51,7 @@ pub(super) fn of(args: &KernelDelayArgs) -> anyhow::Result<Subject> {
     pids.retain(|pid| seen.insert(*pid));
     if pids.len() > 1 && (args.start_trigger.is_some() || args.stop_trigger.is_some()) {
         return Err(usage(format!(
-            "triggers need one process, and these are {}: choose one with -p",
+            "triggers need one process, but these are {}: choose one with -p",
             pids.len()
         )));
     }
@@ -81,7 +81,8 @@ fn named(args: &KernelDelayArgs) -> anyhow::Result<Vec<u32>> {
     if !process_selector::is_there(DEFAULT_NAME) {
         let table = busiest_table();
         return Err(usage(format!(
-            "no process was named; the busiest ones:\n{table}choose one: dptrace kernel-delay -p PID, or -p NAME"
+            "no process was named; the busiest ones:\n{table}choose one: dptrace kernel-delay -p \
+             PID, or -p NAME"
         )));
     }
     process_selector::all_called(DEFAULT_NAME, ROLE, &terminal::observer())
@@ -92,8 +93,8 @@ fn in_group(path: &Path) -> anyhow::Result<Vec<u32>> {
     let shown = printable(path);
     let found = host::cgroups::processes(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => anyhow!(
-            "there is no cgroup {shown}: give its folder below /sys/fs/cgroup, or its path as /proc/PID/cgroup has it \
-             (systemd-cgls lists all)"
+            "there is no cgroup {shown}: give its folder below /sys/fs/cgroup, or its path as \
+             /proc/PID/cgroup has it (systemd-cgls lists all)"
         ),
         _ => anyhow::Error::new(error).context(format!("reading the cgroup {shown}")),
     })?;

@@ -42,8 +42,8 @@ pub(crate) struct LatencyArgs {
 
     /// Print a table for each value of these fields
     ///
-    /// qpair (the connection), lcore, owner, owner.PROPERTY (subnqn, peer, qid, bdev, ...), OBJECT.PROPERTY (qpair.hostnqn,
-    /// ...), arg.NAME, ...
+    /// qpair (the connection), lcore, owner, owner.PROPERTY (subnqn, peer, qid, bdev, ...),
+    /// OBJECT.PROPERTY (qpair.hostnqn, ...), arg.NAME, ...
     #[arg(
         long,
         value_name = "FIELD,...",
@@ -54,26 +54,28 @@ pub(crate) struct LatencyArgs {
 
     /// Print a row for each connection (or group of --by), the slowest p99 first
     ///
-    /// A group is what has the same values of the fields of --by.
+    /// Objects with the same values of the --by fields form a group.
     #[arg(long, help_heading = "Output")]
     summary: bool,
 
     /// Print all tables of --by, and all rows of --summary
     ///
-    /// Without it, there are the 20 slowest. JSON always has all.
+    /// By default, only the 20 slowest are printed. JSON always has all.
     #[arg(long, help_heading = "Output")]
     all: bool,
 
     /// Draw histograms of each stage's times, in place of tables
     ///
-    /// Columns are times, on a logarithmic axis with marks for p50, p99, p99.9 and max. Heights are logarithmic, too, so that one
-    /// of a million is seen. In a file or a pipe they are ASCII. With --summary, each row has its own below it.
+    /// Columns are times, on a logarithmic axis with marks for p50, p99, p99.9 and max. Heights are
+    /// logarithmic, too, so that one in a million is visible. In a file or a pipe the histograms
+    /// are ASCII. With --summary, each row has its own histogram below it.
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     plot: bool,
 
     /// Also print the N slowest objects
     ///
-    /// Whose they are, where and when they took so long, all their records, and the command that lists them.
+    /// With each one's owner, where and when it took so long, all its records, and the command that
+    /// lists them.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
     slowest: usize,
 
@@ -89,7 +91,7 @@ pub(crate) struct LatencyArgs {
 const EXAMPLES: &str = "\
 A stage is the time between two successive records of one object; the first stage
 starts at the record that creates the object. Filters choose the records: --tpoint
-TCP_REQ_NEW,TCP_REQ_COMPLETED measures all that lies between as one stage.
+TCP_REQ_NEW,TCP_REQ_COMPLETED measures everything in between as one stage.
 Requests that wait by design (async events of admin queues) have tables and rows of
 their own, and are not among the slowest.
 
@@ -155,7 +157,8 @@ fn note_rate(measured: &Measured, stated: TickRate) {
     if measured.stated_off.abs() >= VISIBLE {
         let (measured, stated) = (measured.rate.get(), stated.get());
         note(&format!(
-            "these times are by the measured rate of {measured} ticks/s; the trace states {stated}, by which dptrace trace lists"
+            "these times use the measured rate of {measured} ticks/s; the trace states {stated}, \
+             which dptrace trace uses"
         ));
     }
 }

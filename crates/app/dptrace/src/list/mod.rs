@@ -25,14 +25,15 @@ use target::{Request, What};
 pub(crate) struct ListArgs {
     /// A file or process, then a pattern
     ///
-    /// If no file has that name, it is the number or name of a process. None of them with -p or --tracepoints. The pattern
-    /// is PROVIDER:NAME or NAME. * matches any text, ? any one character.
+    /// If no file has that name, it is taken as a PID or process name. With -p or --tracepoints,
+    /// give only the pattern. The pattern is PROVIDER:NAME or NAME. * matches any text, ? any one
+    /// character.
     #[arg(value_name = "PATH] [PATTERN", num_args = 0..=2)]
     words: Vec<OsString>,
 
-    /// A running process, by its number or name
+    /// A running process, by PID or name
     ///
-    /// Its program is listed, and every file whose code it has mapped.
+    /// Lists its program, and every file whose code it has mapped.
     #[arg(short, long, value_name = "PID|NAME")]
     pid: Vec<String>,
 
@@ -54,7 +55,7 @@ pub(crate) struct ListArgs {
 
     /// Print one JSON object on each line
     ///
-    /// It has all that is known.
+    /// It has all details.
     #[arg(long, help_heading = "Output")]
     json: bool,
 

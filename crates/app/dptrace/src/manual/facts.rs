@@ -14,9 +14,10 @@ pub(super) struct Facts {
 type Lines = &'static [(&'static str, &'static str)];
 
 /// Description of the program.
-pub(super) const DESCRIPTION: &str = "dptrace shows where a userspace data plane's time goes, on both sides of the system call. \
-    It prints SPDK traces with the names of their objects, records static probes (USDT), runs scripts in bpftrace's language, \
-    and accounts for the time of every thread of a process. Data goes to standard output, everything else to standard error.";
+pub(super) const DESCRIPTION: &str = "dptrace shows where a userspace data plane's time goes, on \
+    both sides of the system call. It prints SPDK traces with the names of their objects, records \
+    static probes (USDT), runs scripts in bpftrace's language, and accounts for the time of every \
+    thread of a process. Data goes to standard output, everything else to standard error.";
 
 const STATUS: [(&str, &str); 4] = [
     ("0", "Done."),
@@ -27,14 +28,16 @@ const STATUS: [(&str, &str); 4] = [
     ),
     (
         "3",
-        "Something is not permitted, or not supported on this machine. dptrace doctor reports what is missing.",
+        "Something is not permitted, or not supported on this machine. dptrace doctor reports \
+         what is missing.",
     ),
 ];
 
 const ENVIRONMENT: [(&str, &str); 3] = [
     (
         "NO_COLOR",
-        "If it is set, nothing is coloured. Colours are used on a terminal only, and not with TERM=dumb.",
+        "If it is set, output has no colours. Colours are used only on a terminal, and not with \
+         TERM=dumb.",
     ),
     (
         "COLUMNS",
@@ -52,7 +55,8 @@ const SHM: (&str, &str) = (
 );
 const TRACEFS: (&str, &str) = (
     "/sys/kernel/tracing",
-    "The kernel's tracepoints. If it is not mounted, dptrace opens an instance of its own, which needs CAP_SYS_ADMIN.",
+    "The kernel's tracepoints. If it is not mounted, dptrace opens an instance of its own, which \
+     needs CAP_SYS_ADMIN.",
 );
 const BTF: (&str, &str) = (host::KERNEL_BTF, "The types of the kernel.");
 const DEBUG: (&str, &str) = (
@@ -61,12 +65,12 @@ const DEBUG: (&str, &str) = (
 );
 const JIT: (&str, &str) = (
     "/tmp/perf-PID.map",
-    "The names of code that the process PID made while running, below its own root.",
+    "Names of the code that the process PID generated at run time (JIT), below its own root.",
 );
-const PATH: (&str, &str) = ("PATH", "Where commands to start are searched.");
+const PATH: (&str, &str) = ("PATH", "Directories to search for commands to start.");
 const LIBRARIES: (&str, &str) = (
     "LD_LIBRARY_PATH",
-    "Where libraries of a command to start are searched for probes.",
+    "Directories to search for the libraries of a command to start, for their probes.",
 );
 
 /// Returns the facts of a command, or of the program.
@@ -168,7 +172,7 @@ pub(super) fn of(command: &str) -> Facts {
             ..facts
         },
         "run" => Facts {
-            status: &[("N", "What the script gives to exit().")],
+            status: &[("N", "The status that the script passes to exit().")],
             environment: &[
                 (
                     "BPFTRACE_*",
@@ -255,12 +259,15 @@ pub(super) fn of(command: &str) -> Facts {
             files: &[
                 (
                     "/usr/share/bash-completion/completions/dptrace",
-                    "Completion of bash, from the Debian package.",
+                    "Completion for bash, from the Debian package.",
                 ),
-                ("/usr/share/zsh/vendor-completions/_dptrace", "That of zsh."),
+                (
+                    "/usr/share/zsh/vendor-completions/_dptrace",
+                    "Completion for zsh.",
+                ),
                 (
                     "/usr/share/fish/vendor_completions.d/dptrace.fish",
-                    "That of fish.",
+                    "Completion for fish.",
                 ),
             ],
             see: &["dptrace(1)", "bash(1)", "zshcompsys(1)", "fish(1)"],

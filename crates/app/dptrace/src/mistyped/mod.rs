@@ -84,7 +84,7 @@ impl<'a> Typed<'a> {
             ErrorKind::InvalidUtf8 => {
                 let bad = self.words.iter().find(|word| word.contains('\u{fffd}'))?;
                 Some(format!(
-                    "the word {} is not UTF-8, and no file's name is expected there",
+                    "the word {} is not UTF-8; only file names may contain other bytes",
                     quoted(bad)
                 ))
             }
@@ -153,17 +153,11 @@ impl<'a> Typed<'a> {
         } else if !near.is_empty() {
             format!("near: {}", near.join(", "))
         } else if is_number(word) {
-            format!("a process goes behind -p of a command: dptrace kernel-delay -p {word}")
+            format!("give a process to a command, with -p: dptrace kernel-delay -p {word}")
         } else if Path::new(word).extension().is_some_and(|it| it == "bt") {
-            format!(
-                "a script goes behind run: dptrace run {}",
-                shell::word(word)
-            )
+            format!("to run a script: dptrace run {}", shell::word(word))
         } else if Path::new(word).is_file() {
-            format!(
-                "a file goes behind a command: dptrace trace {}",
-                shell::word(word)
-            )
+            format!("to read a file: dptrace trace {}", shell::word(word))
         } else {
             "dptrace --help lists the commands".to_owned()
         };
@@ -176,7 +170,7 @@ impl<'a> Typed<'a> {
         let has = |id: &str| self.of().get_arguments().any(|arg| arg.get_id() == id);
         if is_number(word) && has("pid") {
             return format!(
-                "{text}: a process goes behind -p: {} -p {word}",
+                "{text}: to name a process, use -p: {} -p {word}",
                 self.name()
             );
         }

@@ -15,7 +15,7 @@ impl Typed<'_> {
     pub(super) fn no_option(&self, option: &str) -> String {
         let shown = printable::text(option.as_bytes());
         if let Some(before) = self.needs_value_before(option) {
-            return format!("{before} {shown}: expected a number that is not below 0");
+            return format!("{before} {shown}: expected a number of 0 or more");
         }
         if let Some(advice) = self.process_of_reader(option) {
             return advice;
@@ -43,15 +43,13 @@ impl Typed<'_> {
         };
         let advice = match (self.command.map(Command::get_name), owners.as_slice()) {
             (Some("run"), _) => {
-                format!("; an option of the script goes behind --: dptrace run SCRIPT -- {shown}")
+                format!("; put an option of the script after --: dptrace run SCRIPT -- {shown}")
             }
             (Some(_), _) if near.is_empty() && self.of().get_arguments().any(Arg::is_last_set) => {
-                format!(
-                    "; an option of a program to start goes behind --: {name} -- PROGRAM {shown}"
-                )
+                format!("; put an option of a program to start after --: {name} -- PROGRAM {shown}")
             }
             (_, []) => format!("; {name} --help lists all"),
-            (None, owners) => format!(" of its own; {}: put it behind the command", owned(owners)),
+            (None, owners) => format!(" of its own; {}: put it after the command", owned(owners)),
             (Some(_), owners) => format!("; {}", owned(owners)),
         };
         format!("{name} has no option {shown}{near}{advice}")

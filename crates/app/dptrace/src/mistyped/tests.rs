@@ -31,7 +31,7 @@ fn each_mistake_says_what_to_do() {
         ),
         (
             "4711",
-            "a process goes behind -p of a command: dptrace kernel-delay -p 4711",
+            "give a process to a command, with -p: dptrace kernel-delay -p 4711",
         ),
         ("own.bt", "dptrace run own.bt"),
         ("help trce", "there is no command \"trce\"; near: trace"),
@@ -50,11 +50,11 @@ fn each_mistake_says_what_to_do() {
         ),
         (
             "run own.bt --top 3",
-            "; an option of the script goes behind --: dptrace run SCRIPT -- --top",
+            "; put an option of the script after --: dptrace run SCRIPT -- --top",
         ),
         (
             "trace --head -3",
-            "--head -3: expected a number that is not below 0",
+            "--head -3: expected a number of 0 or more",
         ),
         ("trace --head x", "--head x: expected a whole number"),
         (
@@ -97,11 +97,11 @@ fn each_mistake_says_what_to_do() {
         ),
         (
             "record ls -l",
-            "an option of a program to start goes behind --: dptrace record -- PROGRAM -l",
+            "put an option of a program to start after --: dptrace record -- PROGRAM -l",
         ),
         (
             "timeline -p 4711",
-            "dptrace timeline has no option -p: a process is captured first, ",
+            "dptrace timeline has no option -p: capture the process first, ",
         ),
         (
             "timeline --pid nvmf_tgt",

@@ -29,7 +29,7 @@ pub(crate) struct ObjectsArgs {
     #[arg(short, long, conflicts_with = "pid")]
     list: bool,
 
-    /// Print the objects that are alive in this process, by its number or name, found in its memory
+    /// Print the live objects found in the memory of this process, by PID or name
     #[arg(
         short,
         long,
@@ -38,7 +38,7 @@ pub(crate) struct ObjectsArgs {
     )]
     pid: Vec<String>,
 
-    /// Print one JSON object on each line: of the list, or with -p instead of tables
+    /// Print one JSON object on each line, for the list or, with -p, instead of tables
     #[arg(long)]
     json: bool,
 
@@ -55,9 +55,9 @@ pub(crate) struct ObjectsArgs {
     )]
     objects: Vec<PathBuf>,
 
-    /// Also search here for debug files
+    /// Also search this directory for debug files
     ///
-    /// For debug files that are separate from their programs and libraries.
+    /// For programs and libraries whose debug information is in separate files.
     #[arg(
         long = "debuginfo",
         value_name = "DIR",
@@ -68,8 +68,9 @@ pub(crate) struct ObjectsArgs {
 
     /// Also ask the application's JSON-RPC at this socket, such as /var/tmp/spdk.sock
     ///
-    /// It adds what memory does not show, such as addresses of hosts. To list connections, SPDK pauses the admin queues of each
-    /// subsystem for a moment; without this option nothing is asked.
+    /// It adds details that memory does not show, such as addresses of hosts. To list connections,
+    /// SPDK pauses the admin queues of each subsystem for a moment. Without this option, no RPC is
+    /// sent.
     #[arg(
         long,
         value_name = "SOCKET",
@@ -78,9 +79,9 @@ pub(crate) struct ObjectsArgs {
     )]
     rpc: Option<PathBuf>,
 
-    /// Also report how structs are known
+    /// Also report where struct layouts come from
     ///
-    /// Where the layout of the program's structs is from, which specs do not fit it, and how long reading took.
+    /// And which specs do not fit them, and how long reading took.
     #[arg(short, long, requires = "pid", help_heading = "Objects of a process")]
     verbose: bool,
 }
@@ -108,11 +109,12 @@ const USAGE: &str = "dptrace objects [NAME] [--list | --json]
        dptrace objects -p <PID|NAME> [NAME,...] [--json]";
 
 const EXAMPLES: &str = "\
-The objects of a process are read from its memory while it runs: nothing stops it. This needs its debug information, its symbols,
-or its trace file; and CAP_SYS_PTRACE for processes of others.
+The objects of a process are read from its memory while it runs, without stopping it. This needs \
+its debug information, its symbols, or its trace file; and CAP_SYS_PTRACE for other users' \
+processes.
 
 Examples:
-  dptrace objects -p nvmf_tgt                    all that is alive there
+  dptrace objects -p nvmf_tgt                    all live objects
   dptrace objects -p PID qpair,bdev              connections and bdevs
   dptrace objects -p PID qpair --json | jq .hostnqn
   dptrace objects --list                         names of the specs
@@ -229,8 +231,8 @@ pub(crate) fn nothing(pid: u32, misfits: &[String], verbose: bool) -> String {
         " (-v lists the others)"
     };
     format!(
-        "no objects can be found in the memory of process {pid}{first}{more}; they need its debug information, its \
-         symbols, or a trace file of it whose records point to objects that are alive"
+        "no objects can be found in the memory of process {pid}{first}{more}; finding them needs \
+         its debug information, its symbols, or a trace file whose records point to live objects"
     )
 }
 

@@ -27,21 +27,22 @@ const DEFAULT_NAME: &str = "ovs-vswitchd";
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct PmdArgs {
-    /// The process, by its number or name [default: ovs-vswitchd]
+    /// The process, by PID or name [default: ovs-vswitchd]
     #[arg(short, long, value_name = "PID|NAME", conflicts_with = "name")]
     pid: Vec<String>,
 
-    /// The process with this name, also if it is a number
+    /// The process with this name, even if it looks like a number
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// How long to look: 10 or 10s (seconds), 500ms, 1m30s
+    /// How long to measure: 10 or 10s (seconds), 500ms, 1m30s
     #[arg(long = "for", value_name = "DURATION", default_value = "5s", value_parser = at_most_an_hour)]
     duration: Duration,
 
-    /// Explain what takes longer than this time: 1ms, 20ms, or nanoseconds
+    /// Explain everything that takes longer than this: 1ms, 20ms, or nanoseconds
     ///
-    /// Open vSwitch keeps a history of milliseconds, so it is rounded down to whole ones; 1ms is the least.
+    /// Open vSwitch keeps its history in milliseconds, so the time is rounded down to whole
+    /// milliseconds. The minimum is 1ms.
     #[arg(long, value_name = "NS", default_value = "1ms", value_parser = whole_milliseconds)]
     slow: u64,
 
@@ -51,14 +52,15 @@ pub(crate) struct PmdArgs {
 }
 
 const EXAMPLES: &str = "\
-Prints, for each PMD thread of Open vSwitch's userspace datapath, why its slow milliseconds were slow: who had its CPU, that it \
-was stopped, an interrupt, or its own work with what Open vSwitch says of it. Below that, where its time went, and its own figures \
-beside the true ones: Open vSwitch counts as its own cycles the time in which others ran.
+Prints, for each PMD thread of Open vSwitch's userspace datapath, why its slow milliseconds were \
+slow: another thread had its CPU, it was stopped, an interrupt ran, or its own work took long, \
+with Open vSwitch's own account of that work. Below that come where its time went, and its own \
+figures next to the true ones: Open vSwitch counts time in which others ran as its own cycles.
 
-The history of milliseconds needs a setting, which dptrace does not change:
+The millisecond history needs a setting, which dptrace does not change:
   ovs-vsctl set Open_vSwitch . other_config:pmd-perf-metrics=true
 
-Of other programs on DPDK, the threads of lcores are shown with the counters of their ports.
+For other DPDK programs, it shows the lcore threads and the counters of the ports.
 
 Examples:
   dptrace pmd                               ovs-vswitchd, for 5 s
@@ -73,7 +75,7 @@ const LONGEST: Duration = Duration::from_hours(1);
 fn at_most_an_hour(text: &str) -> Result<Duration, &'static str> {
     let time = ::text::duration::parse(text)?;
     if time > LONGEST {
-        Err("the time is at most 1h")
+        Err("the time must be at most 1h")
     } else {
         Ok(time)
     }
@@ -82,7 +84,7 @@ fn at_most_an_hour(text: &str) -> Result<Duration, &'static str> {
 /// Parses a time in whole milliseconds, at least one.
 fn whole_milliseconds(text: &str) -> Result<u64, String> {
     match ::text::duration::parse_nanos(text)? / 1_000_000 {
-        0 => Err("the history is of milliseconds: 1ms is the least".to_owned()),
+        0 => Err("the history is in milliseconds: the minimum is 1ms".to_owned()),
         milliseconds => Ok(milliseconds),
     }
 }

@@ -31,7 +31,7 @@ use crate::{exit, terminal};
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub(crate) struct RecordArgs {
-    /// A running process, by its number or name
+    /// A running process, by PID or name
     #[arg(short, long, value_name = "PID|NAME", conflicts_with = "command")]
     pid: Vec<String>,
 
@@ -48,19 +48,19 @@ pub(crate) struct RecordArgs {
     #[command(flatten)]
     specs: SpecArgs,
 
-    /// Attach to no probes: only read what is alive in the process's memory, again and again
+    /// Do not attach probes: only read the live objects in the process's memory, repeatedly
     #[arg(long, requires = "pid", conflicts_with = "emit_object")]
     no_probes: bool,
 
-    /// Also search here for debug files
+    /// Also search this directory for debug files
     ///
-    /// For debug files that are separate from their programs and libraries.
+    /// For programs and libraries whose debug information is in separate files.
     #[arg(long = "debuginfo", value_name = "DIR", requires = "pid")]
     debug_dirs: Vec<PathBuf>,
 
-    /// Also report how structs are known
+    /// Also report where struct layouts come from
     ///
-    /// Where the layout of the program's structs is from, and what could not be read.
+    /// And which objects could not be read.
     #[arg(short, long)]
     verbose: bool,
 
@@ -74,7 +74,8 @@ pub(crate) struct RecordArgs {
 
     /// Size of the ring buffer, in MiB
     ///
-    /// A power of two. The buffer is between the kernel and dptrace: if it is full, hits are lost and counted.
+    /// A power of two. The buffer carries events from the kernel to dptrace. If it is full, hits
+    /// are lost and counted.
     #[arg(long, value_name = "MIB", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1024))]
     buffer: u32,
 
@@ -89,9 +90,9 @@ const USAGE: &str = "dptrace record [OPTIONS] [-p] <PID|NAME>
        dptrace record [OPTIONS] -- <COMMAND> [ARG]...";
 
 const EXAMPLES: &str = "\
-Recording ends on SIGINT or SIGTERM, after the time of --for, or when the process ends. What is there already is read from \
-the process's memory; what comes and goes is reported by its probes (SPDK has them if it was configured with --with-usdt), or \
-found by reading the memory again.
+Recording ends on SIGINT or SIGTERM, after the time of --for, or when the process ends. Existing \
+objects are read from the process's memory. Objects that come and go are reported by its probes \
+(SPDK has them if it was configured with --with-usdt), or found by reading the memory again.
 
 Examples:
   dptrace record -p nvmf_tgt -o qpairs.txt            for trace -b qpairs.txt
@@ -126,7 +127,8 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
         let finder = opening.finish();
         if finder.is_none() {
             bail!(
-                "no objects can be found in the memory of {}: dptrace objects -p PID -v explains why",
+                "no objects can be found in the memory of {}: dptrace objects -p PID -v explains \
+                 why",
                 subject.name
             );
         }
@@ -141,7 +143,9 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
                 return Err(error);
             }
             opening = Opening::ready(finder);
-            note(&format!("only what its memory has is recorded: {error:#}"));
+            note(&format!(
+                "recording only the objects in its memory: {error:#}"
+            ));
             None
         }
         Err(error) => return Err(error),

@@ -20,7 +20,8 @@ use crate::terminal;
 pub(crate) struct ReportArgs {
     /// The folder of a capture, or a trace file
     ///
-    /// A capture has a trace and the kernel's events. Of a trace file alone, the parts that need the kernel's events are left out.
+    /// A capture has a trace and the kernel's events. For a trace file alone, the parts that need
+    /// the kernel's events are left out.
     #[arg(value_name = "CAPTURE")]
     file: PathBuf,
 
@@ -31,9 +32,10 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(0..=200), help_heading = "Output")]
     slowest: u64,
 
-    /// A verdict for each value of these fields
+    /// Give a verdict for each value of these fields
     ///
-    /// As for dptrace timeline: owner.subnqn, lcore, owner.PROPERTY, ...; default: the subsystem, if the trace knows it.
+    /// As for dptrace timeline: owner.subnqn, lcore, owner.PROPERTY, ...; default: the subsystem,
+    /// if the trace knows it.
     #[arg(
         long,
         value_name = "FIELD,...",
@@ -44,7 +46,7 @@ pub(crate) struct ReportArgs {
 
     /// Write the page to this file
     ///
-    /// Without it, the page goes to standard output, if that is no terminal.
+    /// Default: standard output, unless that is a terminal.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
@@ -60,7 +62,7 @@ pub(crate) struct ReportArgs {
 
     /// Write one chart instead, as PNG, 1,680 pixels wide
     ///
-    /// Its letters are those of ISO 8859-1; others are shown as question marks.
+    /// It can show the letters of ISO 8859-1; others become question marks.
     #[arg(
         long,
         value_name = "FILE",
@@ -70,7 +72,7 @@ pub(crate) struct ReportArgs {
     )]
     png: Option<PathBuf>,
 
-    /// Which chart
+    /// The chart to write
     #[arg(long, value_enum, default_value_t = Which::Heat, requires = "picture", help_heading = "Output")]
     chart: Which,
 }
@@ -110,7 +112,7 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<()> {
     refuse_to_overwrite(&place, &args.objects, path)?;
     if path.is_none() && std::io::stdout().is_terminal() {
         return Err(usage(
-            "the page is no text for a terminal: write it to a file with -o report.html",
+            "refusing to write HTML to a terminal: use -o report.html",
         ));
     }
     let slowest = args.slowest as usize;
@@ -137,9 +139,9 @@ fn chart(which: Which, report: &Report) -> anyhow::Result<Chart> {
         Which::Percentiles => chart::percentiles(report),
         Which::Waterfall => match report.waterfalls.first() {
             Some(slowest) => chart::waterfall(report, slowest),
-            None => anyhow::bail!(
-                "there is no request from its begin to its end, and so no waterfall to draw"
-            ),
+            None => {
+                anyhow::bail!("the trace has no complete request, so there is no waterfall to draw")
+            }
         },
     })
 }

@@ -45,7 +45,7 @@ fn check_bundled(bundled: Bundled, params: &[String], args: &RunArgs) -> anyhow:
         .collect();
     let (name, words, process) = (bundled.name, words.join(" "), bundled.example_process());
     Err(usage(format!(
-        "{name} is about a process, which is missing: dptrace run {words} -p {process}"
+        "{name} needs a process: dptrace run {words} -p {process}"
     )))
 }
 
@@ -57,7 +57,7 @@ fn check_numbers(bundled: Bundled, params: &[String]) -> anyhow::Result<()> {
         let is_number = |word: &str| word.starts_with("0x") || word.parse::<u64>().is_ok();
         if named.bytes().all(|byte| byte.is_ascii_uppercase()) && !is_number(word) {
             return Err(usage(format!(
-                "{}: {named} is a number, without a unit, and not {word:?}",
+                "{}: {named} must be a number without a unit, not {word:?}",
                 bundled.name
             )));
         }

@@ -209,7 +209,8 @@ pub(super) fn unreadable(why: &str) -> anyhow::Error {
 fn wrong_arguments(bundled: Bundled, why: &str) -> anyhow::Error {
     let name = bundled.name;
     usage(format!(
-        "{name} can't run with these arguments: {why}; dptrace run {name} -- --help lists those that it takes. It needs {}",
+        "{name} can't run with these arguments: {why}; dptrace run {name} -- --help lists those \
+         that it takes. It needs {}",
         bundled.needs()
     ))
 }
@@ -244,12 +245,12 @@ fn warn_of_bundled(
         warn(text, script.warnings(), args);
     } else if missing > 0 && !args.no_warnings {
         let (are, them) = if missing == 1 {
-            ("probe of it is", "it")
+            ("of its probes is", "it")
         } else {
-            ("probes of it are", "them")
+            ("of its probes are", "them")
         };
         note(&format!(
-            "{}: {missing} {are} not there, which other versions have (-v names {them})",
+            "{}: {missing} {are} missing here; other versions have {them} (-v names {them})",
             bundled.name
         ));
     }
@@ -265,7 +266,7 @@ fn warn_of_whole_machine(bundled: Bundled, script: &Script, args: &RunArgs) {
     };
     if is_asked_for && !is_limited(script) && !args.no_warnings && !is_bpftrace_compat() {
         note(&format!(
-            "{} is about the whole machine, also with {option}",
+            "{} covers the whole machine, even with {option}",
             bundled.name
         ));
     }

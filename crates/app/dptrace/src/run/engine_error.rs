@@ -10,11 +10,11 @@ pub(crate) fn engine_error(error: bt_engine::Error) -> anyhow::Error {
         bt_engine::Error::Host(error) => error.into(),
         bt_engine::Error::Session(error) => error.into(),
         bt_engine::Error::NeedsProcess => {
-            usage("the script is about a process (__PID__): say which with -p PID, or -c COMMAND")
+            usage("the script needs a process (__PID__): give -p PID or -c COMMAND")
         }
         bt_engine::Error::NeedsOneProcess { count } => usage(format!(
-            "the script is about one process (__PID__), and these are {count}: choose one with -p PID, or ask is_target(pid) in \
-             the script"
+            "the script needs a single process (__PID__), but these are {count}: choose one with \
+             -p PID, or use is_target(pid) in the script"
         )),
         bt_engine::Error::InnerNamespace { what } => unsupported(format!(
             "{what} needs the kernel's first PID namespace: run it outside of the container"

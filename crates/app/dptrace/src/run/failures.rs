@@ -12,8 +12,8 @@ use crate::messages::{is_bpftrace_compat, note};
 /// Helper that puts keys into maps.
 const MAP_UPDATE: &str = "map_update_elem";
 /// Note on strings that were cut.
-const TEXT_CUT: &str = "cut: longer than max_strlen allows (config = { max_strlen = N } or BPFTRACE_MAX_STRLEN=N makes it \
-                        larger)";
+const TEXT_CUT: &str = "cut: longer than max_strlen allows (config = { max_strlen = N } or \
+                        BPFTRACE_MAX_STRLEN=N makes it larger)";
 /// Note on strings that could not be read.
 const TEXT_UNREADABLE: &str =
     "empty: nothing could be read at the address (-k reports where in the script)";
@@ -78,11 +78,11 @@ pub(super) fn note_count(count: u64, noun: &str, what: &str) {
 /// the whole script.
 fn often(kind: FailureKind) -> Option<&'static str> {
     Some(match kind {
-        FailureKind::MapFull => "values were not put in: the map was full",
-        FailureKind::Helper(MAP_UPDATE) => "values were not put in, though the map was not full",
+        FailureKind::MapFull => "values were not stored: the map was full",
+        FailureKind::Helper(MAP_UPDATE) => "values were not stored, though the map was not full",
         FailureKind::LoopCut => "loops were cut",
         FailureKind::Helper("map_lookup_elem" | "map_lookup_percpu_elem") => {
-            "look-ups found no such key"
+            "lookups found no such key"
         }
         FailureKind::Helper(_) => "calls of the helper failed",
         FailureKind::DivisionByZero => "divisions were by 0",

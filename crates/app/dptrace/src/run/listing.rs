@@ -126,7 +126,8 @@ fn wanted(args: &RunArgs) -> anyhow::Result<Vec<String>> {
     {
         note(&if is_bpftrace_compat() {
             format!(
-                "It appears that '{word}' is a filename but the file does not exist. Treating '{word}' as a search pattern."
+                "It appears that '{word}' is a filename but the file does not exist. Treating \
+                 '{word}' as a search pattern."
             )
         } else {
             format!("there is no file '{word}': looking for probes of that name")
@@ -243,7 +244,8 @@ fn list_pattern(
                 ", nor the process's debug information"
             };
             anyhow::bail!(
-                "the kernel's types have no {pattern}{of_process} (--debuginfo DIR says where else to look)"
+                "the kernel's types have no {pattern}{of_process} (--debuginfo DIR names another \
+                 place to search)"
             );
         }
         for (place, definition) in found {
@@ -314,7 +316,7 @@ fn why_none(kind: &str, whole: bool, missing: &[NotFound]) -> String {
                 format!(" (near: {})", near.join(", "))
             };
             format!(
-                "there is no kind of probe {kind:?} to be listed{near}; the kinds are {}",
+                "there is no kind of probe {kind:?} to list{near}; the kinds are {}",
                 names.join(", ")
             )
         }

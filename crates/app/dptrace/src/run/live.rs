@@ -21,8 +21,8 @@ const AFTER_INTERRUPT: Duration = Duration::from_millis(500);
 /// bpftrace's tests set it.
 const NOTIFY: &str = "__BPFTRACE_NOTIFY_PROBES_ATTACHED";
 /// Note on events that did not fit.
-const RING_IS_FULL: &str = "lost: the ring buffer was full (config = { perf_rb_pages = N } or BPFTRACE_PERF_RB_PAGES=N \
-                            makes it larger)";
+const RING_IS_FULL: &str = "lost: the ring buffer was full (config = { perf_rb_pages = N } or \
+    BPFTRACE_PERF_RB_PAGES=N makes it larger)";
 
 /// A running script.
 pub(super) struct Live<'a> {
@@ -159,7 +159,7 @@ impl Live<'_> {
             note_count(
                 left_out,
                 "event",
-                "not shown: too much of it was left when the run was interrupted",
+                "not shown: too much was left when the run was interrupted",
             );
         }
         Ok(self.output.flush()?)
@@ -213,7 +213,7 @@ impl Live<'_> {
             (
                 totals.late,
                 "line",
-                "not in place: too late for the order of time",
+                "out of order: it came too late to be sorted by time",
             ),
         ];
         for (count, noun, what) in parts {

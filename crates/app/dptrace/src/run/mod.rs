@@ -199,7 +199,8 @@ fn check(text: &ScriptText, parsed: &ParsedScript) -> anyhow::Result<()> {
         return Ok(());
     }
     Err(usage(format!(
-        "{} has no probe: a script is probes with actions, as in: begin {{ print(\"hello\"); }}",
+        "{} has no probe: a script consists of probes with actions, as in: begin {{ \
+         print(\"hello\"); }}",
         text.name
     )))
 }
@@ -217,7 +218,7 @@ fn check_processes(args: &RunArgs) -> anyhow::Result<()> {
     }
     if args.pid.is_none() && args.command.is_none() {
         return Err(usage(format!(
-            "{option} is about a process: say which with -p PID, or -c COMMAND"
+            "{option} needs a process: give -p PID or -c COMMAND"
         )));
     }
     if host::system::in_first_pid_namespace() == Some(false) {

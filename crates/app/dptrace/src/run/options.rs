@@ -28,8 +28,9 @@ const ROLE: Role = Role {
 pub(crate) struct RunArgs {
     /// The script and its arguments
     ///
-    /// A file, - for standard input, or the name of a bundled script; then its arguments $1, $2, ... (with -e, all words
-    /// are arguments). Words after -- are passed to the script: --name=value.
+    /// A file, - for standard input, or the name of a bundled script; then its arguments $1, $2,
+    /// ... (with -e, all words are arguments). Words after -- are passed to the script:
+    /// --name=value.
     #[arg(value_name = "SCRIPT] [ARGS")]
     pub(super) words: Vec<String>,
 
@@ -37,27 +38,30 @@ pub(crate) struct RunArgs {
     #[arg(short = 'e', value_name = "PROGRAM", allow_hyphen_values = true)]
     pub(super) programs: Vec<String>,
 
-    /// Trace only this process, by its number or name, or several: -p 4711,4712
+    /// Trace only this process, by PID or name, or several: -p 4711,4712
     ///
-    /// All processes of a name are traced. Tracing ends when all of them have ended.
+    /// If several processes have this name, all are traced. Tracing ends when all of them have
+    /// ended.
     #[arg(short, long, value_name = "PID|NAME", conflicts_with = "command")]
     pub(super) pid: Option<String>,
 
     /// Start this command, and trace only its process
     ///
-    /// The command is quoted, as one word. Probes are attached before its first instruction, and tracing ends when it ends.
+    /// Quote the command as one word. Probes are attached before its first instruction, and tracing
+    /// ends when it ends.
     #[arg(short = 'c', long = "cmd", value_name = "COMMAND")]
     pub(super) command: Option<String>,
 
-    /// With -p or -c: also trace what it starts
+    /// With -p or -c: also trace processes that it starts
     ///
-    /// The processes that it starts from now on are traced from their first instruction.
+    /// They are traced from their first instruction.
     #[arg(long)]
     pub(super) follow_forks: bool,
 
-    /// Also trace the processes that it has started, and starts
+    /// Also trace its existing and future child processes
     ///
-    /// With -p: --follow-forks, and all workers of a server by the process that started them.
+    /// With -p; includes --follow-forks. To trace all workers of a server, name the process that
+    /// started them.
     #[arg(long)]
     pub(super) children: bool,
 
@@ -69,7 +73,8 @@ pub(crate) struct RunArgs {
     #[arg(long = "for", value_name = "DURATION", value_parser = ::text::duration::parse)]
     pub(super) duration: Option<Duration>,
 
-    /// Allow what can harm processes: system(), signal(), write_user(), probes at unverified places
+    /// Allow operations that can harm processes: system(), signal(), write_user(), probes at
+    /// unverified places
     #[arg(long)]
     pub(super) r#unsafe: bool,
 
@@ -81,21 +86,21 @@ pub(crate) struct RunArgs {
     #[arg(long = "include", value_name = "FILE")]
     pub(super) includes: Vec<String>,
 
-    /// The kernel functions that can be probed
+    /// Take the names of traceable kernel functions from this file
     ///
-    /// They are read from this file, one name on each line.
+    /// One name on each line.
     #[arg(long, value_name = "FILE")]
     pub(super) traceable_functions: Option<PathBuf>,
 
-    /// Also search here for debug files
+    /// Also search this directory for debug files
     ///
-    /// For debug files that are separate from their programs and libraries.
+    /// For programs and libraries whose debug information is in separate files.
     #[arg(long = "debuginfo", value_name = "DIR")]
     pub(super) debug_dirs: Vec<PathBuf>,
 
-    /// Only probes whose names match this expression
+    /// Only attach probes whose names match this regular expression
     ///
-    /// A regular expression. begin and end are always attached.
+    /// begin and end are always attached.
     #[arg(long, value_name = "REGEX")]
     pub(super) probe_filter: Option<String>,
 
@@ -129,13 +134,13 @@ pub(crate) struct RunArgs {
 
     /// Output buffering: line, full or none
     ///
-    /// line and none write at once, full fills buffers first.
+    /// line and none write at once; full fills the buffer first.
     #[arg(short = 'B', value_name = "MODE", value_parser = ["line", "full", "none"], help_heading = "Output")]
     pub(super) buffering: Option<String>,
 
     /// Print events as they arrive
     ///
-    /// Else they are sorted by time.
+    /// By default, they are sorted by time.
     #[arg(long, help_heading = "Output")]
     pub(super) no_order: bool,
 
@@ -143,9 +148,9 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Output")]
     pub(super) no_warnings: bool,
 
-    /// Also warn about reads and look-ups that fail
+    /// Also warn about failed reads and lookups
     ///
-    /// Reads of memory, and look-ups in maps.
+    /// Reads of memory, and lookups in maps.
     #[arg(short = 'k', action = ArgAction::Count, help_heading = "Output")]
     pub(super) helper_errors: u8,
 
@@ -294,8 +299,9 @@ const USAGE: &str = "dptrace run [OPTIONS] <SCRIPT> [ARGS]...
        dptrace run -l [PATTERN | SCRIPT]";
 
 const EXAMPLES: &str = "\
-The language is bpftrace's. A run ends on SIGINT or SIGTERM, at exit(), when the process of -p or -c ends, or at once if \
-the script has only begin and end probes. Then the end probes run and all maps are printed.
+The language is bpftrace's. A run ends on SIGINT or SIGTERM, at exit(), when the process of -p or \
+-c ends, or at once if the script has only begin and end probes. Then the end probes run and all \
+maps are printed.
 
 Examples:
   dptrace run nvmf -p nvmf_tgt               a bundled script (dptrace scripts)

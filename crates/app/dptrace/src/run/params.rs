@@ -121,7 +121,8 @@ impl Wanted {
             };
             let name = &text.name;
             remarks.push(format!(
-                "{name} reads ${missing}{rest}, which {are} not given and so 0: arguments stand behind {place}"
+                "{name} reads ${missing}{rest}, which {are} not given and so 0: put arguments \
+                 after {place}"
             ));
         }
         // Arguments in names of probes were substituted already, so the text is searched too.
@@ -146,7 +147,7 @@ impl Wanted {
             };
             let is_process = unread.iter().all(|word| word.parse::<u32>().is_ok());
             let process = if is_process {
-                " (-p PID is for a process)"
+                " (to name a process, use -p PID)"
             } else {
                 ""
             };

@@ -62,7 +62,7 @@ impl ScriptText {
         }
         let Some((script, params)) = args.words.split_first() else {
             return Err(usage(
-                "what to run is missing: a SCRIPT's file or name, or -e PROGRAM",
+                "nothing to run: give a SCRIPT's file or name, or -e PROGRAM",
             ));
         };
         let (name, text, bundled) = read(script)?;
@@ -247,7 +247,7 @@ fn read(script: &str) -> anyhow::Result<(String, String, Option<Bundled>)> {
                 text::shell::word(path)
             )
         } else {
-            ", which a script is".to_owned()
+            ", as a script must be".to_owned()
         };
         usage(format!("{name} is not UTF-8{advice}"))
     })?;
@@ -263,7 +263,7 @@ pub(super) fn no_script(path: &Path, error: &std::io::Error) -> String {
     let is_name = !name.contains(['/', '.']) && near.is_empty() && !is_bpftrace_compat();
     let advice = match () {
         () if is_bpftrace_compat() => "",
-        () if name.contains('{') => ": the text of a script needs -e before it",
+        () if name.contains('{') => ": put -e before the text of a script",
         () if is_name => "; dptrace scripts lists the bundled scripts",
         () => "",
     };

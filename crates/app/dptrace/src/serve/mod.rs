@@ -17,33 +17,34 @@ use crate::terminal;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ServeArgs {
-    /// Follow only these processes, by their numbers
+    /// Follow only these processes, by PID
     #[arg(short, long, value_name = "PID", value_delimiter = ',')]
     pid: Vec<u32>,
 
-    /// Follow only processes of this name, as they come and go (more than one: give the option again)
+    /// Follow only processes of this name, as they come and go (repeat the option for more names)
     #[arg(long, value_name = "NAME")]
     name: Vec<String>,
 
-    /// Where to listen: an address of this machine, and a port
+    /// The address and port to listen on
     ///
-    /// There is no password, unless --token-file is given: whoever reaches another address than that of the loopback interface reads
-    /// the names of hosts and subsystems.
+    /// Without --token-file there is no password: on any address but loopback, anyone who can reach
+    /// it can read the names of hosts and subsystems.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9470")]
     listen: String,
 
-    /// Ask for the bearer token that is in this file
+    /// Require the bearer token in this file
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
-    /// Write tables by the minute below this folder, as dptrace export does, for SQL
+    /// Write tables for SQL below this folder every minute, as dptrace export does
     ///
-    /// Histograms of each connection's stages, the time of threads, and the 50 slowest requests of each minute with their stages. Each
-    /// table has a folder, and in it one for each day, hour and host.
+    /// Histograms of each connection's stages, the time of threads, and the 50 slowest requests of
+    /// each minute with their stages. Each table has a folder, and in it one for each day, hour and
+    /// host.
     #[arg(long, value_name = "DIR", help_heading = "Tables")]
     parquet: Option<PathBuf>,
 
-    /// Remove the oldest files that it wrote if all together have more bytes than this: 500M, 2G
+    /// Limit the files to this total size, by removing the oldest: 500M, 2G
     #[arg(
         long, value_name = "BYTES", default_value = "1G", value_parser = crate::args::bytes, requires = "parquet",
         help_heading = "Tables"
@@ -52,7 +53,7 @@ pub(crate) struct ServeArgs {
 
     /// The name of this host in tables
     ///
-    /// Default: this machine's.
+    /// Default: this machine's name.
     #[arg(
         long,
         value_name = "NAME",
@@ -61,35 +62,35 @@ pub(crate) struct ServeArgs {
     )]
     host: Option<String>,
 
-    /// Leave out the time of threads, and the audit of CPUs: no program is loaded into the kernel
+    /// Load no program into the kernel: no thread times, and no audit of CPUs
     #[arg(long)]
     no_kernel: bool,
 
-    /// Attach to no probes of the processes; connections are found in their memory only
+    /// Do not attach probes to the processes; find connections only in their memory
     #[arg(long)]
     no_probes: bool,
 
-    /// Connections that have series of their own; what others do is in "other"
+    /// Maximum number of connections with series of their own; the rest share "other"
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = limit(10_000), help_heading = "Limits")]
     connections: u32,
 
-    /// Connections that have histograms of each stage, too: the busiest
+    /// Maximum number of connections that also have a histogram of each stage: the busiest
     #[arg(long, value_name = "N", default_value_t = 14, value_parser = limit(10_000), help_heading = "Limits")]
     with_stages: u32,
 
-    /// Threads that have series of their own: the busiest
+    /// Maximum number of threads with series of their own: the busiest
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = limit(10_000), help_heading = "Limits")]
     threads: u32,
 
-    /// CPUs of pollers that are audited: what others take of them. 0 audits none
+    /// Maximum number of pollers' CPUs to audit for time that others take; 0 audits none
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(..=1024), help_heading = "Limits")]
     cpus: u32,
 
-    /// Processes that are followed at a time
+    /// Maximum number of processes to follow at a time
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = limit(64), help_heading = "Limits")]
     targets: u32,
 
-    /// Forget the series of connections and threads that did nothing for this time
+    /// Forget the series of connections and threads that were idle for this long
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = ::text::duration::parse, help_heading = "Limits")]
     forget: Duration,
 }
@@ -100,10 +101,12 @@ fn limit(most: i64) -> clap::builder::RangedI64ValueParser<u32> {
 }
 
 const EXAMPLES: &str = "\
-Follows the SPDK traces of all processes that write one to /dev/shm, as they come and go, and accounts for the time of their \
-threads, and for what others take of the CPUs on which these poll. http://127.0.0.1:9470/metrics has the result for Prometheus, /connections has percentiles of each stage of each \
-connection as JSON, and /healthz answers as long as it runs. It is made to run for months: memory and the number of series are \
-limited, and the limits are printed at the start.
+Follows the SPDK traces of all processes that write one to /dev/shm, as they come and go, and \
+accounts for the time of their threads, and for the time that others take on the CPUs where these \
+threads poll. http://127.0.0.1:9470/metrics has the result for Prometheus, /connections has \
+percentiles of each stage of each connection as JSON, and /healthz answers as long as it runs. It \
+is made to run for months: memory and the number of series are limited, and the limits are printed \
+at the start.
 
 Examples:
   dptrace serve
@@ -165,12 +168,12 @@ impl ServeArgs {
         if self.with_stages > self.connections {
             let (with, all) = (self.with_stages, self.connections);
             return Err(usage(format!(
-                "--with-stages {with} is more than --connections {all}, of which they are a part"
+                "--with-stages {with} must not exceed --connections {all}"
             )));
         }
         if self.forget < Duration::from_secs(2) {
             return Err(usage(
-                "--forget: a series must stay for some scrapes: give 2 s at least",
+                "--forget must be at least 2s, so that a series survives a few scrapes",
             ));
         }
         Ok(Limits {
@@ -204,7 +207,7 @@ fn listen(text: &str) -> anyhow::Result<TcpListener> {
 
 /// Reads the token of a file: its first line.
 fn token(path: &std::path::Path) -> anyhow::Result<Token> {
-    let reading = || format!("reading the token of {}", printable(path));
+    let reading = || format!("reading the token from {}", printable(path));
     let bytes = user_file::read(path, MOST_TOKEN).with_context(reading)?;
     Token::of(&bytes).ok_or_else(|| {
         usage(format!(

@@ -22,8 +22,8 @@ use crate::terminal::{self, READING};
 pub(crate) struct TimelineArgs {
     /// The folder of a capture, or a trace file
     ///
-    /// A capture has a trace and the kernel's events. Of a trace file alone, requests and their stages are shown, and nothing of the
-    /// kernel.
+    /// A capture has a trace and the kernel's events. For a trace file alone, only requests and
+    /// their stages are shown.
     #[arg(value_name = "CAPTURE")]
     dir: PathBuf,
 
@@ -34,9 +34,9 @@ pub(crate) struct TimelineArgs {
     #[arg(long, value_name = "N", default_value_t = 20, help_heading = "Output")]
     slowest: usize,
 
-    /// Show the stages of all these requests
+    /// Show the stages of all listed requests
     ///
-    /// Without it there are the stages of 3 requests that different stalls delayed. JSON always has all.
+    /// By default, only for 3 requests, each delayed by a different stall. JSON always has all.
     #[arg(long, help_heading = "Output")]
     all: bool,
 
@@ -44,9 +44,10 @@ pub(crate) struct TimelineArgs {
     #[arg(long, value_name = "DURATION", value_parser = ::text::duration::parse, help_heading = "Output")]
     over: Option<std::time::Duration>,
 
-    /// A verdict for each value of these fields
+    /// Give a verdict for each value of these fields
     ///
-    /// owner.subnqn, lcore, owner.PROPERTY, OBJECT.PROPERTY, arg.NAME, ...; default: the subsystem, if the trace knows it.
+    /// owner.subnqn, lcore, owner.PROPERTY, OBJECT.PROPERTY, arg.NAME, ...; default: the subsystem,
+    /// if the trace knows it.
     #[arg(
         long,
         value_name = "FIELD,...",
@@ -65,13 +66,15 @@ pub(crate) struct TimelineArgs {
 
     /// Write a trace that Perfetto opens
     ///
-    /// Requests with their stages under their connections, and what the kernel did, in Perfetto's own views.
+    /// Requests with their stages under their connections, and what the kernel did, in Perfetto's
+    /// own views.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "ndjson", "output"], help_heading = "Output")]
     perfetto: Option<PathBuf>,
 
-    /// Of the trace for Perfetto, write only this part: 1.2s..1.3s
+    /// Write only this part of the Perfetto trace: 1.2s..1.3s
     ///
-    /// Times from the first record on, as they are printed; one of them may be left out. Browsers give up at traces of about 1 GB.
+    /// Times count from the first record, as in the output; either may be left out. Browsers give
+    /// up on traces of about 1 GB.
     #[arg(long, value_name = "FROM..TO", requires = "perfetto", value_parser = perfetto::command::span, help_heading = "Output")]
     window: Option<perfetto::command::Span>,
 
@@ -81,10 +84,10 @@ pub(crate) struct TimelineArgs {
 }
 
 const EXAMPLES: &str = "\
-What delayed a request has two bounds. A stage that ends by the thread's own work
-is late by exactly what others took of the thread. One that waits for a device
-or the network is late by at most what others took meanwhile, and at least by
-what of that lies just before the end and beyond the usual time of that stage.
+A delay has two bounds. A stage that ends with the thread's own work is late by exactly the time \
+that others took from the thread. A stage that waits for a device or the network is late by at \
+most the time that others took meanwhile, and by at least the part of it that lies just before the \
+stage's end and beyond the stage's usual time.
 
 Examples:
   dptrace timeline CAPTURE
@@ -116,7 +119,7 @@ pub(crate) fn run(args: &TimelineArgs) -> anyhow::Result<()> {
     } else if source.trace.is_none() {
         if args.json {
             return Err(usage(
-                "the capture has no trace, and so no requests for --json: use --ndjson",
+                "the capture has no trace, so --json has no requests to print: use --ndjson",
             ));
         }
         let mut threads = Threads::new(args.slowest);
@@ -146,7 +149,7 @@ fn intervals(inputs: &Inputs, output: &mut Output) -> anyhow::Result<()> {
     let source = &inputs.source;
     if source.kernel.is_none() {
         return Err(usage(
-            "there are no events of the kernel, and so no intervals for --ndjson",
+            "there are no kernel events, so --ndjson has no intervals to print",
         ));
     }
     // Intervals belong to threads: records are not needed for them.

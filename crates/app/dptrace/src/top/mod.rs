@@ -35,7 +35,7 @@ const PATIENCE: u64 = 15;
     reason = "each is a switch of the command line"
 )]
 pub(crate) struct TopArgs {
-    /// A running process, by its number or name
+    /// A running process, by PID or name
     #[arg(short, long, value_name = "PID|NAME", conflicts_with = "name")]
     pid: Vec<String>,
 
@@ -43,44 +43,45 @@ pub(crate) struct TopArgs {
     #[arg(value_name = "PID|NAME", conflicts_with_all = ["pid", "name"])]
     process: Vec<String>,
 
-    /// The process with this name, also if it is a number
+    /// The process with this name, even if it looks like a number
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
     #[command(flatten)]
     specs: SpecArgs,
 
-    /// Print one second as text, and end: the same as --batch 1
+    /// Print one second as text, then exit: the same as --batch 1
     #[arg(long, conflicts_with = "batch", help_heading = "Output")]
     once: bool,
 
-    /// Print N seconds as text, and end
+    /// Print N seconds as text, then exit
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Output")]
     batch: Option<u64>,
 
     /// Print one JSON object for each second, on one line
     ///
-    /// It goes on until Ctrl-C or the end of the process, unless a number of seconds is given.
+    /// Continues until Ctrl-C or the end of the process, unless --once or --batch limits it.
     #[arg(long, help_heading = "Output")]
     json: bool,
 
-    /// Leave out what the kernel does with the threads
+    /// Do not load programs into the kernel; leave out the threads' kernel side
     #[arg(long)]
     no_kernel: bool,
 
-    /// Audit the CPUs of its pollers from the beginning, also for text and JSON
+    /// Audit the CPUs of its pollers from the start, in text and JSON too
     ///
-    /// On the screen they are audited from the first time on that their tab is open.
+    /// By default they are audited only on the screen, once their tab has been opened.
     #[arg(long, conflicts_with = "no_kernel")]
     cpus: bool,
 
-    /// Attach to no probes of the process; connections are found in its memory only
+    /// Do not attach probes to the process; find connections only in its memory
     #[arg(long)]
     no_probes: bool,
 
-    /// Read all records, whatever that costs
+    /// Read all records, whatever the cost
     ///
-    /// Without it, a part of each second is read if a trace has too many records for 2% of a CPU, and the header states how much.
+    /// By default, if reading a trace would take more than 2% of a CPU, only a part of each second
+    /// is read, and the header states how much.
     #[arg(long)]
     all_records: bool,
 }
@@ -88,10 +89,12 @@ pub(crate) struct TopArgs {
 const USAGE: &str = "dptrace top [OPTIONS] [-p] <PID|NAME>";
 
 const EXAMPLES: &str = "\
-On a terminal the screen shows, once a second, the connections of an NVMe-oF target, its threads, and how long each stage of \
-its requests takes; and the CPUs of its pollers, from the first time on that their tab is open. ? lists the keys, q quits. Connections and stages need a process that writes a trace of SPDK; threads need \
-the rights for BPF. What can't be had is left out, with the reason. Where the trace has too many records for 2% of a CPU, a \
-part of each second is read, and the header states how much.
+On a terminal the screen shows, once a second, the connections of an NVMe-oF target, its threads, \
+and how long each stage of its requests takes; and, once their tab has been opened, the CPUs of \
+its pollers. ? lists the keys, q quits. Connections and stages need a process that writes an SPDK \
+trace; threads need the rights for BPF. Anything unavailable is left out, with the reason. If \
+reading the trace would take more than 2% of a CPU, only a part of each second is read, and the \
+header states how much.
 
 Examples:
   dptrace top -p nvmf_tgt
@@ -226,7 +229,7 @@ fn find(args: &TopArgs) -> anyhow::Result<u32> {
     }
     let words = [args.pid.as_slice(), &args.process].concat();
     if words.is_empty() {
-        return Err(usage("nothing to look at: give -p PID or -p NAME"));
+        return Err(usage("nothing to show: give -p PID or -p NAME"));
     }
     process_selector::one(&words, ROLE, &crate::terminal::observer())
 }

@@ -18,10 +18,12 @@ use crate::interrupt;
 
 /// The alternate screen, without a cursor (xterm's control sequences, `DECSET` 1049 and 25).
 const ENTER: &str = "\u{1b}[?1049h\u{1b}[?25l\u{1b}[2J";
-/// Reports of the mouse's buttons and wheel, as numbers (xterm's control sequences, `DECSET` 1000 and 1006); and no more of them.
+/// Reports of the mouse's buttons and wheel, as numbers (xterm's control sequences, `DECSET` 1000
+/// and 1006); and no more of them.
 const MOUSE: &str = "\u{1b}[?1000h\u{1b}[?1006h";
 const NO_MOUSE: &str = "\u{1b}[?1006l\u{1b}[?1000l";
-/// No mouse, no style, nothing on the screen (tmux keeps lines of it where the size has changed), the cursor, the usual screen.
+/// No mouse, no style, nothing on the screen (tmux keeps lines of it where the size has changed),
+/// the cursor, the usual screen.
 const LEAVE: &str = "\u{1b}[?1006l\u{1b}[?1000l\u{1b}[0m\u{1b}[2J\u{1b}[?25h\u{1b}[?1049l";
 /// The size of a terminal that does not say.
 const USUAL: Size = Size {
@@ -37,12 +39,13 @@ pub(super) fn check() -> anyhow::Result<()> {
     let advice = "--once or --batch N prints text, --json a line each second";
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Err(usage(format!(
-            "top needs a terminal for its screen, and this is none: {advice}"
+            "top needs a terminal for its screen, and this is not one: {advice}"
         )));
     }
     if std::env::var("TERM").is_ok_and(|term| term == "dumb" || term == "unknown") {
         return Err(usage(format!(
-            "top needs a terminal that can place the cursor, and TERM says that this can't: {advice}"
+            "top needs a terminal that can position the cursor, which this one can't, according to \
+             TERM: {advice}"
         )));
     }
     Ok(())
@@ -70,8 +73,8 @@ pub(super) fn look() -> Look {
     }
 }
 
-/// The terminal as ours: keys come one by one, and the screen is another one. It is given back with this, and before a panic or a signal
-/// ends the process.
+/// The terminal as ours: keys come one by one, and the screen is another one. It is given back with
+/// this, and before a panic or a signal ends the process.
 pub(super) struct Ours(());
 
 impl Ours {

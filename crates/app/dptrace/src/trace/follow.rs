@@ -224,16 +224,17 @@ fn report_losses(follower: &Follower, base: Ticks, pressure: Pressure) {
     }
     if pressure.lost_to_output > 0 {
         note(&format!(
-            "{} of the overwritten slots were lost because the output is slower than the trace: print fewer records \
-             (--tpoint, --lcore, --where) or write to a file (-o FILE)",
+            "{} of the overwritten slots were lost because the output is slower than the trace: \
+             print fewer records (--tpoint, --lcore, --where) or write to a file (-o FILE)",
             pressure.lost_to_output
         ));
     }
     if lost > pressure.lost_to_output {
         let more = largest.saturating_mul(8).next_power_of_two();
         note(&format!(
-            "{} overwritten because dptrace read the rings too late, after {:.1} ms at most: use larger rings \
-             (start the application with --num-trace-entries {more}), or keep a CPU free for dptrace",
+            "{} overwritten because dptrace read the rings too late, up to {:.1} ms apart: use \
+             larger rings (start the application with --num-trace-entries {more}), or keep a CPU \
+             free for dptrace",
             overwritten(lost - pressure.lost_to_output),
             pressure.longest.as_secs_f64() * 1e3
         ));

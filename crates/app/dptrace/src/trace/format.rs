@@ -10,7 +10,7 @@ pub(crate) enum FormatName {
     Text,
     /// The columns of spdk_trace, with exact times
     Spdk,
-    /// One document with the fields of spdk_trace -j and annotations; dptrace can read it again
+    /// One document with the fields of spdk_trace -j and annotations; dptrace can read it back
     Json,
     /// One JSON object on each line, each complete in itself
     Ndjson,

@@ -67,9 +67,10 @@ pub(crate) struct TraceArgs {
     #[arg(long, conflicts_with = "format", help_heading = "Output")]
     json: bool,
 
-    /// Print whole lines, also on a terminal
+    /// Print whole lines, even on a terminal
     ///
-    /// There they are else cut to its width, and what names a connection is printed once, with a number that stands for it.
+    /// By default, lines on a terminal are cut to its width, and a connection's name is printed
+    /// once, with a number that stands for it from then on.
     #[arg(long, help_heading = "Output")]
     full: bool,
 
@@ -83,8 +84,8 @@ pub(crate) struct TraceArgs {
 
     /// Also print the time since the previous record
     ///
-    /// That is the previous one that was printed. In the format spdk it replaces the time; the format json does not have
-    /// it.
+    /// The previous record is the last one printed. In the format spdk it replaces the time; the
+    /// format json does not have it.
     #[arg(long, help_heading = "Output")]
     delta: bool,
 
@@ -120,7 +121,7 @@ pub(crate) struct TraceArgs {
 
     /// With --info: list all owners
     ///
-    /// Without it, there are the first 20 and the number of the others. JSON always has all.
+    /// By default, only the first 20 are listed. JSON always has all.
     #[arg(long, requires = "info", help_heading = "Instead of records")]
     all: bool,
 }

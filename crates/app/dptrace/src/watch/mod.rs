@@ -18,7 +18,7 @@ use crate::{interrupt, terminal};
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub(crate) struct WatchArgs {
-    /// A running process, by its number or name
+    /// A running process, by PID or name
     #[arg(short, long, value_name = "PID|NAME")]
     pid: Vec<String>,
 
@@ -32,15 +32,16 @@ pub(crate) struct WatchArgs {
 
     /// Only objects that these tracepoints create, such as 'TCP_REQ_*,BDEV_IO_START'
     ///
-    /// Default: all but those that belong to another object, as a block device's I/O to its request.
+    /// Default: all except those that belong to another object, as a block device's I/O belongs to
+    /// its request.
     #[arg(long, value_name = "GLOB,...", value_delimiter = ',')]
     tpoint: Vec<String>,
 
-    /// Capture what came this long before the request began
+    /// Begin each capture this long before the request
     #[arg(long, value_name = "DURATION", default_value = "5ms", value_parser = ::text::duration::parse)]
     before: Duration,
 
-    /// The shortest time between two captures
+    /// Minimum time between two captures
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = ::text::duration::parse)]
     every: Duration,
 
@@ -51,31 +52,32 @@ pub(crate) struct WatchArgs {
     #[command(flatten)]
     specs: SpecArgs,
 
-    /// Leave out the kernel's events: then nobody can be blamed
+    /// Do not capture kernel events; then the culprit is unknown
     #[arg(long)]
     no_kernel: bool,
 
-    /// Attach to no probes of the process; objects are found in its memory only
+    /// Do not attach probes to the process; find objects only in its memory
     #[arg(long)]
     no_probes: bool,
 
     /// Size of the ring buffer for the kernel's events, in MiB
     ///
-    /// A power of two. The buffer is between the kernel and dptrace: if it is full, events are lost and counted.
+    /// A power of two. The buffer carries events from the kernel to dptrace. If it is full, events
+    /// are lost and counted.
     #[arg(long, value_name = "MIB", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1024))]
     buffer: u32,
 
-    /// Write captures to this folder, which is made if it is not there
+    /// Write captures to this folder, which is created if it does not exist
     ///
     /// Default: NAME.watch in the current directory.
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// Of the captures in the folder, keep the newest N
+    /// Keep only the newest N captures in the folder
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Output")]
     keep: u32,
 
-    /// The captures in the folder have no more bytes than this: 500M, 2G
+    /// Limit the captures in the folder to this total size: 500M, 2G
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes, help_heading = "Output")]
     max_bytes: u64,
 
@@ -87,11 +89,13 @@ pub(crate) struct WatchArgs {
 const USAGE: &str = "dptrace watch [OPTIONS] --slow <DURATION> [-p] <PID|NAME>";
 
 const EXAMPLES: &str = "\
-Follows the SPDK trace of a process and what the kernel does with its threads, and keeps the last moments in memory. When a \
-request was slow, it writes a capture of what came before it until a little after its end, and prints a line: when, which \
-request of whom, how long, and who delayed it. A request that does not end gets a line, too, once; so does a thread that \
-writes a ring and was away, so that requests waited unread. The captures are read by dptrace timeline, trace and latency. \
-The oldest ones are removed; no other file is.
+Follows the SPDK trace of a process and what the kernel does with its threads, and keeps the last \
+moments in memory. When a request was slow, it writes a capture that reaches from before the \
+request until a little after its end, and prints a line: when it happened, which request it was \
+and whose, how long it took, and who delayed it. A request that does not end gets one line, too. \
+So does a thread that writes a ring and was off its CPU while requests waited unread. dptrace \
+timeline, trace and latency read the captures. The oldest captures are removed, and no other \
+files.
 
 Examples:
   dptrace watch -p nvmf_tgt --slow 500us

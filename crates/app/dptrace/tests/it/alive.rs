@@ -213,7 +213,7 @@ fn connections_of_a_program_without_symbols_are_listed() {
             assert!(all.contains(&format!("{kind}\n")), "{kind}: {all}");
         }
         assert!(!all.contains("bdevs\n"), "{all}");
-        assert!(!messages.contains("not believed"), "{messages}");
+        assert!(!messages.contains("rejected"), "{messages}");
         let (lines, _) = printed(&["record", "--no-probes", "-p", &pid, "--for", "100ms"]);
         assert_eq!(
             lines
@@ -727,7 +727,7 @@ fn what_is_no_rpc_is_an_error() {
         (
             "other",
             b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":[]}".to_vec(),
-            "is to another question",
+            "belongs to another request",
         ),
     ] {
         let server = Server::that_says(target.file(name), text);

@@ -59,7 +59,7 @@ fn a_directory() {
         1,
     );
     assert!(
-        messages.contains(" is a folder and no capture"),
+        messages.contains(" is a folder, but not a capture"),
         "{messages}"
     );
 }
@@ -321,7 +321,7 @@ fn times_are_refused_in_our_own_words() {
 fn what_is_typed_wrongly_has_one_form() {
     for (args, words) in [
         (&["kerneldelay"][..], "near: kernel-delay"),
-        (&["-p", "1"], "put it behind the command"),
+        (&["-p", "1"], "put it after the command"),
         (&["trace", "--tial", "3"], "near: --tail"),
         (
             &["trace", "--head", "x"],
@@ -330,7 +330,7 @@ fn what_is_typed_wrongly_has_one_form() {
         (&["trace", "--head"], "--head needs a value: --head N ("),
         (
             &["run", "syslat", "--top", "3"],
-            "goes behind --: dptrace run SCRIPT -- --top",
+            "after --: dptrace run SCRIPT -- --top",
         ),
         (
             &["run", "-p", "1", "-c", "x"],
@@ -374,7 +374,7 @@ fn probes_that_are_not_there_are_not_listed() {
         ),
         (
             "kprob:*".to_owned(),
-            "there is no kind of probe \"kprob\" to be listed (near: kprobe",
+            "there is no kind of probe \"kprob\" to list (near: kprobe",
         ),
         ("software:page-falts".to_owned(), "near: page-faults"),
         (

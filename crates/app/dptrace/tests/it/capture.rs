@@ -602,7 +602,9 @@ fn a_capture_does_not_begin_without_room() {
         "{messages}"
     );
     assert!(
-        messages.contains("2.1 MB are free on the disk of ") && messages.contains(" MB at least"),
+        messages.contains("2.1 MB are free on the disk of ")
+            && messages.contains(", but a capture needs at least ")
+            && messages.contains(" MB ("),
         "{messages}"
     );
 }

@@ -109,9 +109,9 @@ fn a_pinned_thread_is_found() {
 #[test]
 fn what_is_no_list_of_cpus_is_refused() {
     for (words, part) in [
-        (&["cpus", "--check"][..], "no CPUs to look at"),
-        (&["cpus", "--check", "nvmf_tgt"], "no list of CPUs"),
-        (&["cpus", "--check", "9999"], "not online here: CPU 9999"),
+        (&["cpus", "--check"][..], "no CPUs to check"),
+        (&["cpus", "--check", "nvmf_tgt"], "is not a list of CPUs"),
+        (&["cpus", "--check", "9999"], "CPU 9999 is not online"),
         (&["cpus", "--strict", "0"], "--check"),
     ] {
         let done = dptrace().args(words).assert().code(2).get_output().clone();

@@ -119,7 +119,7 @@ fn text_summary_and_single_ones() {
 #[test]
 fn mistakes_are_explained() {
     let all: [(&[&str], &str); 4] = [
-        (&["65000"], "not online here: CPU 65000"),
+        (&["65000"], "CPU 65000 is not online"),
         (&["0", "--for", "0"], "--for"),
         (&["--check", "0", "--each", "1us"], "--each"),
         (&["0", "--summary", "--json"], "--summary"),

@@ -170,12 +170,12 @@ fn options(events: &[Value], path: &str, dir: &Path) {
     refused(
         &["trace", "-i", path, "--owner", "x"],
         dir,
-        "--owner is for traces of SPDK",
+        "--owner works only for SPDK traces",
     );
     refused(
         &["trace", "-i", path, "--format", "csv"],
         dir,
-        "not for traces of DPDK",
+        "does not work for DPDK traces",
     );
 }
 

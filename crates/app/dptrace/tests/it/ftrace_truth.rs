@@ -243,6 +243,6 @@ fn bounds_hold_where_events_are_late() {
         requests += 1;
     }
     assert_eq!(requests, 1_543);
-    let note = "19662 events of the kernel were written behind later ones, and are put in order";
+    let note = "19662 events of the kernel were written out of order, and are sorted";
     assert!(messages.contains(note), "{messages}");
 }

@@ -176,7 +176,7 @@ fn connections_at_one_address_are_kept_apart() {
         "{text}"
     );
     assert!(
-        said.contains("0xc0 #1: this address was of several connections"),
+        said.contains("0xc0 #1: several connections had this address"),
         "{said}"
     );
     // A connection in a recording has its name.
@@ -437,8 +437,9 @@ fn a_request_that_hangs_is_said_by_the_timeline() {
         .lines()
         .take_while(|line| !line.starts_with("the slowest"))
         .collect();
-    let sentence = "1 request had not ended, and no figure has them: r4 (TCP_REQ) of 10.0.0.1:1001 nqn.2016-06.io.spdk:cnode1 \
-                    10.0.0.9:4420 qid:1 was open for 3.01 ms, since TCP_REQ_EXECUTING";
+    let sentence = "1 request had not ended (not included in the figures): r4 (TCP_REQ) of \
+                    10.0.0.1:1001 nqn.2016-06.io.spdk:cnode1 10.0.0.9:4420 qid:1 was open for 3.01 \
+                    ms, since TCP_REQ_EXECUTING";
     assert_eq!(first.join(" "), sentence, "{text}");
     let json = printed(["timeline".as_ref(), trace.as_os_str(), "--json".as_ref()]);
     let lines = lines(&json);
@@ -667,7 +668,8 @@ fn a_busy_ring_that_is_silent_is_named() {
             .success();
         String::from_utf8_lossy(&done.get_output().stderr).into_owned()
     };
-    let expected = "reactor_0 wrote no record once for 30.0 ms, and one each 5.00 us otherwise: if it was away, requests that arrived";
+    let expected = "reactor_0 wrote no record once for 30.0 ms, but one every 5.00 us otherwise: \
+                    if it was away, requests that arrived";
     assert!(noted(&[]).contains(expected), "{}", noted(&[]));
     // A ring that was written all the time gets no note.
     assert!(!noted(&["--until", "9000"]).contains("wrote no record"));

@@ -224,7 +224,7 @@ fn inspect_knows_the_structs_of_spdk() {
     let (out, notes, status) = target.dptrace("inspect", &[&expr]);
     assert_eq!((out.as_str(), status), (value.as_str(), Some(0)), "{notes}");
     assert!(
-        notes.contains("structs are read by the layout of SPDK v24.09, since most objects"),
+        notes.contains("structs are read by the layout of SPDK v24.09, because most objects"),
         "{notes}"
     );
     let list =
@@ -241,7 +241,7 @@ fn inspect_knows_the_structs_of_spdk() {
     let (out, notes, _) = target.dptrace("inspect", &[&expr]);
     assert_eq!(out, value, "{notes}");
     assert!(
-        notes.contains("SPDK v24.09, since its file states it"),
+        notes.contains("SPDK v24.09, because its file states it"),
         "{notes}"
     );
     // The user's choice takes precedence.

@@ -148,7 +148,7 @@ fn the_rate_is_measured_where_the_trace_is_written() {
         "{info}"
     );
     let (_, messages, _) = dptrace(&["latency", "-i", &path]);
-    assert!(messages.contains("by the measured rate of"), "{messages}");
+    assert!(messages.contains("use the measured rate of"), "{messages}");
     // Elsewhere, or later, there is no clock to measure it with.
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("demo_trace.copy");
@@ -174,7 +174,7 @@ fn a_live_trace_names_what_comes_and_counts_what_was_there() {
         .filter(|line| line.contains("qpair: 0x"))
         .count();
     let said = format!(
-        "{unnamed} of the records shown point to objects of which nothing is known for certain"
+        "{unnamed} of the records shown point to objects that can't be identified for certain"
     );
     assert!(
         unnamed == 0 || messages.contains(&said),

@@ -85,9 +85,8 @@ fn a_recording_beside_its_trace_is_used() {
             listing.contains(NAMED),
             "{trace} {recording}: {listing}{messages}"
         );
-        let said = format!(
-            "{recording}, which lies beside the trace (-b names another one, --no-recording none)"
-        );
+        let said =
+            format!("{recording}, next to the trace (-b uses another one, --no-recording none)");
         assert!(messages.contains(&said), "{messages}");
         let (table, _) = folder.listed("latency", &["--by", "qpair", "--tpoint", "RDMA_*"]);
         assert!(table.contains("qpair=0xc0 thread:3 qid:5 "), "{table}");
@@ -126,7 +125,7 @@ fn what_does_not_belong_to_the_trace_is_not_used() {
     for (folder, why) in [
         (
             foreign(pid, 12, TRACE),
-            "it is of process 12, and the trace of process 4711",
+            "it comes from process 12, but the trace from process 4711",
         ),
         (
             foreign("x", 12, (2_000_000, 3_000_000)),
@@ -140,7 +139,7 @@ fn what_does_not_belong_to_the_trace_is_not_used() {
         let (listing, messages) = folder.listed("trace", &[]);
         assert!(!listing.contains(NAMED), "{why}: {listing}");
         assert!(
-            messages.contains(&format!("lies beside the trace and is not used: {why}")),
+            messages.contains(&format!("next to the trace is not used: {why}")),
             "{why}: {messages}"
         );
     }

@@ -52,11 +52,7 @@ fn assert_in_order(recorded: &Recorded) {
     for pair in recorded.lines.windows(2) {
         assert!(tsc(&pair[0]) <= tsc(&pair[1]), "{pair:#?}");
     }
-    assert!(
-        !recorded.last.contains("not in their place"),
-        "{}",
-        recorded.last
-    );
+    assert!(!recorded.last.contains("out of order"), "{}", recorded.last);
 }
 
 /// Checks that each connection of the target has its lines; `look` is called with each recording.

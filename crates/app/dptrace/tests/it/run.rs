@@ -98,7 +98,7 @@ fn arguments_that_are_missing_or_too_many_are_noted() {
     let cases: [(&[&str], &str); 6] = [
         (
             &["-e", one],
-            "note: -e reads $1, which is not given and so 0: arguments stand behind -e PROGRAM\n",
+            "note: -e reads $1, which is not given and so 0: put arguments after -e PROGRAM\n",
         ),
         (&["-e", one, "5"], ""),
         (
@@ -107,7 +107,7 @@ fn arguments_that_are_missing_or_too_many_are_noted() {
         ),
         (
             &["-e", "begin { }", "4711"],
-            "note: -e takes no arguments; not used: 4711 (-p PID is for a process)\n",
+            "note: -e takes no arguments; not used: 4711 (to name a process, use -p PID)\n",
         ),
         (&["-e", "begin { print($# > 0 ? $1 : 3); }"], ""),
         (&["-e", one, "--no-warnings"], ""),
@@ -252,7 +252,7 @@ fn a_stripped_program_is_reported_where_its_stacks_have_no_names() {
 #[test]
 fn what_is_missing_is_reported() {
     let cases: [(&[&str], &str); 8] = [
-        (&["run"], "what to run is missing"),
+        (&["run"], "nothing to run: give"),
         (
             &["run", "no-such-script"],
             "failed to open file 'no-such-script'",
@@ -268,15 +268,15 @@ fn what_is_missing_is_reported() {
         ),
         (
             &["run", "pg-queries", "5"],
-            "pg-queries is about a process, which is missing: dptrace run pg-queries 5 -p postgres --children\n",
+            "pg-queries needs a process: dptrace run pg-queries 5 -p postgres --children\n",
         ),
         (
             &["run", "syslat"],
-            "syslat is about a process, which is missing: dptrace run syslat -p PID\n",
+            "syslat needs a process: dptrace run syslat -p PID\n",
         ),
         (
             &["run", "pg-queries", "100ms"],
-            "pg-queries: MS is a number, without a unit, and not \"100ms\"\n",
+            "pg-queries: MS must be a number without a unit, not \"100ms\"\n",
         ),
     ];
     for (words, expected) in cases {
@@ -470,7 +470,9 @@ fn a_script_in_place_of_a_trace_is_recognized() {
         let (_, err, status) = run(&["trace", name]);
         assert_eq!(status, 2, "{err}");
         assert!(
-            err.contains(&format!("it is {what}, and no trace: dptrace run {name}\n")),
+            err.contains(&format!(
+                "it is {what}, not a trace: use dptrace run {name}\n"
+            )),
             "{err}"
         );
     }

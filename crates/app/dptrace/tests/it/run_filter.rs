@@ -497,7 +497,7 @@ fn a_bundled_script_is_about_the_process_or_says_that_it_is_not() {
             String::from_utf8_lossy(&output.stderr),
         );
         assert!(output.status.success(), "{script}: {out}{err}");
-        let note = format!("note: {script} is about the whole machine, also with -p");
+        let note = format!("note: {script} covers the whole machine, even with -p");
         assert_eq!(err.contains(&note), !is_limited, "{script}: {err}");
         assert!(!out.contains("@us"), "{script}: {out}");
     }

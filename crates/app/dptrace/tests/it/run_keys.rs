@@ -133,7 +133,7 @@ fn a_map_is_full_when_it_has_as_many_keys_as_it_may() {
         "{err}"
     );
     assert!(
-        err.ends_with(": 904 values were not put in: the map was full\n"),
+        err.ends_with(": 904 values were not stored: the map was full\n"),
         "{err}"
     );
     // Existing keys keep counting, and a deleted key makes room for another.

@@ -162,7 +162,7 @@ fn what_can_not_be_read_is_reported_with_its_place_if_that_is_wanted() {
         "{err}"
     );
     assert!(
-        messages.contains("note: -e:1:N: 33 look-ups found no such key\n"),
+        messages.contains("note: -e:1:N: 33 lookups found no such key\n"),
         "{err}"
     );
     // Each warning has the line, with a mark under the place.
@@ -190,11 +190,11 @@ fn what_fails_always_is_reported_with_place_and_count() {
     let full = "WARNING: the map is full: it has no room for another key";
     assert_eq!(err.matches(full).count(), 2, "{err}");
     assert!(
-        err.contains(": 5 values were not put in: the map was full\n"),
+        err.contains(": 5 values were not stored: the map was full\n"),
         "{err}"
     );
     assert!(
-        err.contains(": 4 values were not put in: the map was full\n"),
+        err.contains(": 4 values were not stored: the map was full\n"),
         "{err}"
     );
     assert_eq!(run(&["--no-warnings", "-e", script]), (out, String::new()));

@@ -247,7 +247,7 @@ fn a_capture_without_a_trace_has_threads() {
             (&last.into(), &6_001_000.into(), &9_001_000.into())
         );
         assert_eq!(
-            messages.contains("events reach until 6.00 ms after the begin"),
+            messages.contains("events end 6.00 ms after the beginning"),
             last == "unknown",
             "{messages}"
         );
@@ -276,7 +276,7 @@ fn a_file_of_a_capture_stands_for_the_capture() {
     writer.flush().unwrap();
     let (_, messages) = printed(&["timeline", "it/kernel.events"], dir.path());
     assert!(
-        messages.contains("it/kernel.events is a part of a capture: reading all of it"),
+        messages.contains("it/kernel.events is part of a capture: reading all of it"),
         "{messages}"
     );
     let (_, messages) = printed(&["timeline", "meta.json"], &folder);

@@ -435,7 +435,7 @@ fn the_tab_of_cpus_attaches_when_it_is_opened() {
     assert!(screen.contains("CPU 1"), "{screen}");
     terminal.keys(&["Escape", "?"]);
     terminal.wait("the help", |screen| {
-        screen.contains("CPUs are audited from the first time on")
+        screen.contains("CPUs are audited once their tab has been opened")
     });
     terminal.keys(&["Escape", "q"]);
     terminal.wait("the end", is_given_back);
@@ -659,10 +659,12 @@ fn a_person_looks_around() {
     // A filter that nothing passes, then one that some rows pass.
     terminal.keys(&["/", "n", "o", "n", "e"]);
     terminal.wait("nothing", |screen| {
-        screen.contains("nothing that the filter lets through")
+        screen.contains("nothing matches the filter")
     });
     terminal.keys(&["Escape"]);
-    terminal.wait("all", |screen| !screen.contains("nothing that the filter"));
+    terminal.wait("all", |screen| {
+        !screen.contains("nothing matches the filter")
+    });
     terminal.keys(&["Enter"]);
     terminal.wait("details", |screen| {
         screen.contains("the slowest requests") || screen.contains("no request ended")

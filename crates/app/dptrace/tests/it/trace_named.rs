@@ -51,7 +51,7 @@ fn that_nothing_is_named_is_one_note() {
                  nvmf_ctrlr_add_qpair: tsc=0x11, qpair=0xc0, qid=0x5, subnqn='nqn.a:b', hostnqn='nqn.c:d'\n";
     std::fs::write(&recording, lines).expect("written");
     for (era, owner, end) in [
-        (Era::C, None, "so no object of the recording is named"),
+        (Era::C, None, "so the recording names no objects"),
         (
             Era::F,
             Some("10.0.0.1:1 nqn.x:y 10.0.0.9:1 qid:1"),

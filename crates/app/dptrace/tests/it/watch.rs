@@ -475,7 +475,7 @@ fn without_the_right_to_bpf_the_trace_is_watched() {
     );
     let blame = line["blame"].as_str();
     assert!(
-        line["object"].is_null() || blame.is_some_and(|it| it.contains("no events of the kernel")),
+        line["object"].is_null() || blame.is_some_and(|it| it.contains("no kernel events")),
         "{line}"
     );
     target.signal("TERM");

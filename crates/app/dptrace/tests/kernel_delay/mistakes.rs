@@ -126,7 +126,7 @@ fn a_function_without_a_type_is_not_said_to_be_missing() {
     let pid = target.child.id().to_string();
     let (status, notes) = refused(&["-p", &pid, "--start-trigger", "k:__x64_sys_geteuid"]);
     let words = [
-        "leaves the function __x64_sys_geteuid out",
+        "the function __x64_sys_geteuid is missing in the kernel's BTF",
         "no kprobes",
         "t:syscalls:sys_enter_geteuid",
     ];
@@ -182,7 +182,7 @@ fn times_that_make_no_sense() {
         (
             "-s",
             "nginx",
-            "expected a time as in 20us, 1ms or 20000 (nanoseconds); a process stands before it",
+            "expected a time as in 20us, 1ms or 20000 (nanoseconds); name a process before -s",
         ),
     ] {
         let (status, notes) = refused(&["-p", "1", option, time]);
@@ -235,7 +235,7 @@ fn threads_without_room_are_reported() {
     // `sleeper` come later.
     assert!(number(&sample["lost"]["threads"]) >= 4, "{sample:#}");
     assert!(
-        notes.contains("threads found no room (--max-threads"),
+        notes.contains("threads did not fit (--max-threads"),
         "{notes}"
     );
 }

@@ -237,7 +237,7 @@ fn windows_skipped(time: Duration) -> Option<usize> {
     let (_, notes) = sampling.samples();
     let skipped = notes.lines().find_map(|line| {
         line.strip_prefix("note: ")?
-            .split_once(" windows were shorter")
+            .split_once(" windows were left out, being shorter")
     });
     let skipped: usize = skipped.map_or(0, |(count, _)| count.parse().unwrap());
     // The first thread, up to two that wait for signals, and the thread of the current window.
@@ -463,7 +463,7 @@ fn events_beyond_all_measure_are_dropped_and_reported() {
     let dropped = number(&sample["syscall_events"]["dropped"]);
     let lost = notes.lines().find_map(|line| {
         line.strip_prefix("note: ")?
-            .split_once(" system call events found no room")
+            .split_once(" system call events did not fit")
     });
     let lost: u64 = lost.map_or(0, |(count, _)| count.parse().unwrap());
     let thread = thread(&sample, "truth::truth");

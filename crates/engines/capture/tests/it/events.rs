@@ -308,6 +308,6 @@ fn meta_json_has_limits() {
         .to_string();
     assert_eq!(
         error,
-        "meta.json has 8388609 bytes, and that of a capture has 8388608 at most"
+        "meta.json has 8388609 bytes, but a capture's has at most 8388608"
     );
 }

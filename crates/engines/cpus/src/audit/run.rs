@@ -157,7 +157,8 @@ impl Found {
             .iter()
             .map(|missing| format!("this kernel does not show {missing}"));
         let blind = self.names.is_blind().then(|| {
-            "functions of the kernel have no names: /proc/kallsyms hides them; root sees them, or with kernel.kptr_restrict=0"
+            "kernel functions are shown without names: /proc/kallsyms hides their addresses; run \
+             as root, or set kernel.kptr_restrict=0"
                 .to_owned()
         });
         missing.chain(blind).collect()
@@ -204,7 +205,8 @@ fn keep_off(cpus: &[u32], observer: &Observer) {
     let set: CpuSet = cpus.iter().copied().collect();
     if others.is_empty() || sys::sched::run_on(&others).is_err() {
         observer.note(&format!(
-            "dptrace itself may run on CPU {set}, since there is no other: it is one of those that are listed"
+            "dptrace itself may run on CPU {set}, because there is no other CPU: it will be among \
+             the intruders"
         ));
     }
 }
@@ -242,7 +244,7 @@ fn watch(
                     .unwrap_or_default();
                 let (name, time) = (printable::text(name), screen::time(nanos));
                 observer.note(&format!(
-                    "CPU {}: {name} [{tid}] could run and does not, for {time} now",
+                    "CPU {}: {name} [{tid}] is runnable, but has not run for {time}",
                     waits.cpu
                 ));
             }
@@ -253,7 +255,7 @@ fn watch(
             if nanos >= LONG && reported.insert((item.function, item.cpu.into())) {
                 let (function, time) = (names.function(item.function), screen::time(nanos));
                 observer.note(&format!(
-                    "CPU {}: work {function} is queued and not begun, for {time} now",
+                    "CPU {}: work {function} has been queued for {time} and has not begun",
                     item.cpu
                 ));
             }

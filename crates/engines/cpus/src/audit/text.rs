@@ -124,7 +124,8 @@ fn of_cpu(text: &mut String, found: &Found, cpu: &CpuReport) {
         line(
             text,
             &format!(
-                "  the hypervisor had the CPU for {} of this, in whosever time that was",
+                "  the hypervisor had the CPU for {} of this; the budget counts that for whoever \
+                 was running",
                 time(stolen)
             ),
         );
@@ -280,7 +281,7 @@ fn losses(text: &mut String, cpu: &CpuReport) {
         line(
             text,
             &format!(
-                "  {} had no room in the maps; {unnamed} of the budget are in no line of intruders",
+                "  {} did not fit the maps; {unnamed} of the budget appear in no line of intruders",
                 cpu.lost
             ),
         );
@@ -288,7 +289,10 @@ fn losses(text: &mut String, cpu: &CpuReport) {
     if cpu.unsent > 0 {
         line(
             text,
-            &format!("  {} single ones were lost: the ring was full", cpu.unsent),
+            &format!(
+                "  {} single intrusions were lost: the ring was full",
+                cpu.unsent
+            ),
         );
     }
 }
@@ -323,7 +327,8 @@ fn each(text: &mut String, found: &Found) {
         line(
             text,
             &format!(
-                "  and {left_out} that came later: at most {MOST_EACH} are listed (a greater --each leaves out the short ones)"
+                "  and {left_out} later ones: at most {MOST_EACH} are listed (a greater --each \
+                 leaves out the short ones)"
             ),
         );
     }

@@ -22,7 +22,7 @@ pub(crate) fn isolated(context: &Context<'_>) -> Vec<Finding> {
         return vec![Finding::new(Key::Isolated, Level::Green, cpus, reason).from(SETTING, value)];
     }
     if context.others.is_empty() {
-        let reason = "there is no other CPU: whatever else runs on this machine runs here";
+        let reason = "there is no other CPU: everything else on this machine runs here, too";
         return vec![Finding::new(Key::Isolated, Level::Red, cpus, reason).from(SETTING, value)];
     }
     let reason = format!("the scheduler may put any thread on CPU {missing}");
@@ -43,7 +43,8 @@ pub(crate) fn nohz_full(context: &Context<'_>) -> Vec<Finding> {
         Ok(full) => full,
         // The file exists if the kernel was built with CONFIG_NO_HZ_FULL (drivers/base/cpu.c).
         Err(unread) if unread.why == Why::Absent => {
-            let reason = "the tick interrupts these CPUs, and this kernel can't stop it: it was built without CONFIG_NO_HZ_FULL";
+            let reason = "the tick interrupts these CPUs, and this kernel can't stop it: it was \
+                          built without CONFIG_NO_HZ_FULL";
             return vec![
                 Finding::new(Key::NohzFull, Level::Yellow, cpus, reason)
                     .from(SETTING, "no such file"),
@@ -53,13 +54,14 @@ pub(crate) fn nohz_full(context: &Context<'_>) -> Vec<Finding> {
     };
     let missing = cpus.without(full);
     if missing.is_empty() {
-        let reason = "the tick stops while one thread alone is runnable on a CPU";
+        let reason = "the tick stops while only one thread is runnable on a CPU";
         return vec![
             Finding::new(Key::NohzFull, Level::Green, cpus, reason).from(SETTING, shown(full)),
         ];
     }
     let reason = format!(
-        "the tick interrupts CPU {missing} 100 to 1000 times a second, as the kernel was built (CONFIG_HZ)"
+        "the tick interrupts CPU {missing} 100 to 1000 times a second, as the kernel was built \
+         (CONFIG_HZ)"
     );
     let change = vec![format!("kernel command line: nohz_full={}", cpus.or(full))];
     vec![
@@ -84,7 +86,8 @@ pub(crate) fn rcu_nocbs(context: &Context<'_>) -> Vec<Finding> {
         .map_or_else(|| "no rcu_nocbs".to_owned(), |it| format!("rcu_nocbs={it}"));
     let missing = cpus.without(&named);
     if missing.is_empty() {
-        let reason = "threads of the kernel that can run elsewhere (rcuo) call RCU's callbacks of these CPUs";
+        let reason = "kernel threads that can run elsewhere (rcuo) run the RCU callbacks of these \
+                      CPUs";
         return vec![Finding::new(Key::RcuNocbs, Level::Green, cpus, reason).from(SETTING, value)];
     }
     let has_thread = |cpu: u32| {
@@ -103,10 +106,11 @@ pub(crate) fn rcu_nocbs(context: &Context<'_>) -> Vec<Finding> {
         return vec![Finding::new(Key::RcuNocbs, Level::Green, cpus, reason).from(SETTING, value)];
     }
     let reason = format!(
-        "RCU's callbacks of CPU {missing} are called there, in a soft interrupt; while a thread starves that CPU, they wait"
+        "RCU callbacks of CPU {missing} run there, in a soft interrupt; while a thread starves \
+         that CPU, they wait"
     );
     let change = vec![format!(
-        "kernel command line: rcu_nocbs={} (of use if the kernel has CONFIG_RCU_NOCB_CPU)",
+        "kernel command line: rcu_nocbs={} (has an effect if the kernel has CONFIG_RCU_NOCB_CPU)",
         cpus.or(&named)
     )];
     vec![

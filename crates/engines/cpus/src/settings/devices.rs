@@ -97,7 +97,7 @@ fn busy_one(context: &Context<'_>, interrupt: &Interrupt, came: u64) -> Finding 
 fn silent_ones(context: &Context<'_>, silent: &[&Interrupt]) -> Finding {
     let here = all_effective(silent).and(context.cpus);
     let reason = format!(
-        "interrupts are delivered to CPU {here} that did not come while the machine was watched: {}",
+        "interrupts that go to CPU {here}, though none came while the machine was watched: {}",
         named(silent)
     );
     let numbers: Vec<u32> = silent.iter().map(|it| it.number).collect();
@@ -125,7 +125,8 @@ fn with_remark(context: &Context<'_>, mut change: Vec<String>) -> Vec<String> {
         && !change.is_empty()
     {
         change.push(
-            "# an I/O error: the kernel manages it for its driver; only isolcpus=managed_irq keeps it away".into(),
+            "# an I/O error: the kernel manages it for its driver; only isolcpus=managed_irq keeps \
+             it away".into(),
         );
     }
     change
@@ -154,14 +155,13 @@ fn fixed_ones(context: &Context<'_>, fixed: &[&Interrupt], came: u64) -> Finding
     let subject = Subject::Interrupts(fixed.iter().map(|it| it.number).collect());
     let names = named(fixed);
     if came == 0 {
-        let reason = format!(
-            "interrupts that can't be moved did not come while the machine was watched: {names}"
-        );
+        let reason =
+            format!("no interrupt that can't be moved came while the machine was watched: {names}");
         return Finding::new(Key::IrqAffinity, Level::Green, &here, reason).about(subject);
     }
     let reason = format!(
-        "interrupts that the kernel places and nobody can move came to CPU {here} {came} times {}: {names}; a CPU gets them if its \
-         threads use that queue of the device",
+        "interrupts that the kernel places and that can't be moved came to CPU {here} {came} times \
+         {}: {names}; a CPU gets them if its threads use that queue of the device",
         window(context)
     );
     let line = context.facts.command_line.as_deref().unwrap_or_default();
@@ -195,7 +195,7 @@ pub(crate) fn irqbalance(context: &Context<'_>) -> Vec<Finding> {
             Key::Irqbalance,
             Level::Green,
             cpus,
-            "irqbalance does not run",
+            "irqbalance is not running",
         )];
     };
     let setting = format!("process {}", daemon.pid);
@@ -206,16 +206,18 @@ pub(crate) fn irqbalance(context: &Context<'_>) -> Vec<Finding> {
         .or(&facts.nohz_full.clone().unwrap_or_default());
     let missing = cpus.without(&kept);
     if missing.is_empty() {
-        let reason = "irqbalance runs, and keeps away from isolated CPUs";
+        let reason = "irqbalance is running, and keeps away from isolated CPUs";
         return vec![
             Finding::new(Key::Irqbalance, Level::Green, cpus, reason).from(setting, "running"),
         ];
     }
     let reason = format!(
-        "irqbalance runs: unless it was given other CPUs to avoid, it may move interrupts to CPU {missing}, also those that you move away"
+        "irqbalance is running: unless configured to avoid it, it may move interrupts to CPU \
+         {missing}, even those that you move away"
     );
     let change = vec![format!(
-        "echo IRQBALANCE_BANNED_CPULIST={cpus} >> /etc/default/irqbalance && systemctl restart irqbalance  # /etc/sysconfig/irqbalance on Red Hat"
+        "echo IRQBALANCE_BANNED_CPULIST={cpus} >> /etc/default/irqbalance && systemctl restart \
+         irqbalance  # /etc/sysconfig/irqbalance on Red Hat"
     )];
     vec![
         Finding::new(Key::Irqbalance, Level::Yellow, &missing, reason)
@@ -241,10 +243,15 @@ pub(crate) fn rps(context: &Context<'_>) -> Vec<Finding> {
             let device = printable::text(queue.device.as_bytes()).into_owned();
             let file = format!("/sys/class/net/{device}/queues/{}/rps_cpus", queue.name);
             let here = queue.cpus.and(cpus);
-            let reason = format!("packets of {device} are handed to CPU {here}, in soft interrupts, and an interrupt of another CPU announces them");
+            let reason = format!(
+                "packets of {device} are handed to CPU {here}, in soft interrupts \
+                 announced by an interrupt from another CPU"
+            );
             let change = vec![format!("echo {} > {file}", queue.cpus.without(cpus).mask())];
             let value = format!("{} (CPU {})", queue.cpus.mask(), queue.cpus);
-            Finding::new(Key::Rps, Level::Red, &here, reason).from(file, value).change(change)
+            Finding::new(Key::Rps, Level::Red, &here, reason)
+                .from(file, value)
+                .change(change)
         })
         .collect();
     if findings.is_empty() {
@@ -266,9 +273,10 @@ pub(crate) fn xps(context: &Context<'_>) -> Vec<Finding> {
         .filter(|queue| queue.name.starts_with("tx-") && !queue.cpus.and(cpus).is_empty())
         .count();
     let reason = match here {
-        0 => "no queue for sending is meant for these CPUs".to_owned(),
+        0 => "no transmit queue is assigned to these CPUs".to_owned(),
         here => format!(
-            "{here} queues for sending are meant for these CPUs: they matter only if threads there send packets through the kernel"
+            "{here} transmit queues are assigned to these CPUs: they matter only if threads there \
+             send packets through the kernel"
         ),
     };
     vec![Finding::new(Key::Xps, Level::Green, cpus, reason)]
@@ -286,7 +294,8 @@ pub(crate) fn workqueues(context: &Context<'_>) -> Vec<Finding> {
     let file = format!("{FOLDER}/cpumask");
     let here = all.and(cpus);
     if here.is_empty() {
-        let reason = "no work of unbound workqueues is done there; work that a CPU queues for itself can't be moved";
+        let reason = "no work of unbound workqueues runs there; work that a CPU queues for itself \
+                      can't be moved";
         return vec![
             Finding::new(Key::Workqueue, Level::Green, cpus, reason).from(file, shown(all)),
         ];
@@ -297,9 +306,10 @@ pub(crate) fn workqueues(context: &Context<'_>) -> Vec<Finding> {
         .any(|poller| poller.is_real_time() && here.has(poller.cpu));
     let level = if starves { Level::Red } else { Level::Yellow };
     let reason = format!(
-        "work of unbound workqueues may be done on CPU {here}{}; work that a CPU queues for itself can't be moved",
+        "work of unbound workqueues may run on CPU {here}{}; work that a CPU queues for itself \
+         can't be moved",
         if starves {
-            ", and waits there for a real-time poller"
+            ", and a real-time poller makes it wait"
         } else {
             ""
         }

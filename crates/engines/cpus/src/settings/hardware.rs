@@ -25,11 +25,12 @@ pub(crate) fn first_cpu(context: &Context<'_>) -> Vec<Finding> {
             Key::FirstCpu,
             Level::Green,
             context.cpus,
-            "CPU 0 is not among them",
+            "CPU 0 is not one of them",
         )];
     }
     let cpus: CpuSet = [0].into_iter().collect();
-    let reason = "CPU 0 boots the machine: work that names no CPU, interrupts and timekeeping begin there, and waits if a thread polls";
+    let reason = "CPU 0 boots the machine: interrupts, timekeeping and work that names no CPU \
+                  begin there, and wait if a thread polls";
     let change = context.line(|others| {
         format!(
             "# give the program another mask (SPDK -m, DPDK -l, OVS pmd-cpu-mask), of CPU {others}"
@@ -88,7 +89,7 @@ pub(crate) fn siblings(context: &Context<'_>) -> Vec<Finding> {
                     Level::Red
                 };
                 let reason = format!(
-                    "CPU {cpu} shares its core with CPU {sibling}, on which ran {}",
+                    "CPU {cpu} shares its core with CPU {sibling}, which ran {}",
                     who.join(", ")
                 );
                 let change = vec![format!(
@@ -133,7 +134,7 @@ pub(crate) fn frequency(context: &Context<'_>) -> Vec<Finding> {
             let own: CpuSet = [cpu].into_iter().collect();
             let file = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq");
             let reason = format!(
-                "CPU {cpu} may run at {} MHz of {} MHz at most",
+                "CPU {cpu} is limited to {} MHz of {} MHz",
                 now / 1000,
                 all / 1000
             );
@@ -159,7 +160,8 @@ pub(crate) fn frequency(context: &Context<'_>) -> Vec<Finding> {
             _ => (
                 Level::Yellow,
                 format!(
-                    "the frequency of CPU {set} follows its load, and is low at first after each rest"
+                    "the frequency of CPU {set} follows its load, and starts low after each idle \
+                     period"
                 ),
             ),
         };
@@ -167,7 +169,12 @@ pub(crate) fn frequency(context: &Context<'_>) -> Vec<Finding> {
             Vec::new()
         } else {
             set.iter()
-                .map(|cpu| format!("echo performance > /sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"))
+                .map(|cpu| {
+                    format!(
+                        "echo performance > \
+                         /sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"
+                    )
+                })
                 .collect()
         };
         let setting = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
@@ -178,7 +185,8 @@ pub(crate) fn frequency(context: &Context<'_>) -> Vec<Finding> {
         );
     }
     if findings.is_empty() {
-        let reason = "nobody changes the frequency of these CPUs here (a virtual machine does not see that its host may)";
+        let reason = "nothing changes the frequency of these CPUs here (in a virtual machine, the \
+                      host may do so unseen)";
         findings.push(Finding::new(Key::Frequency, Level::Green, cpus, reason));
     }
     findings
@@ -213,7 +221,8 @@ pub(crate) fn idle_states(context: &Context<'_>) -> Vec<Finding> {
     };
     let name = printable::text(state.name.as_bytes());
     let reason = format!(
-        "CPU {waiting} is not polled all the time, and takes up to {} us to wake up from idle state {name}",
+        "CPU {waiting} is not always polling, and takes up to {} us to wake up from idle state \
+         {name}",
         state.latency
     );
     let mut change = Vec::new();
@@ -264,7 +273,7 @@ pub(crate) fn clock(context: &Context<'_>) -> Vec<Finding> {
         Err(unread) => return vec![Finding::unread(Key::Clocksource, cpus, unread)],
     };
     if FAST.contains(&current) {
-        let reason = "a program reads the time without a system call";
+        let reason = "programs read the time without a system call";
         return vec![
             Finding::new(Key::Clocksource, Level::Green, cpus, reason).from(SETTING, current),
         ];
@@ -277,7 +286,7 @@ pub(crate) fn clock(context: &Context<'_>) -> Vec<Finding> {
     } else {
         Level::Yellow
     };
-    let reason = "each reading of the time is a system call".to_owned();
+    let reason = "each time a program reads the time, it makes a system call".to_owned();
     let reason = if level == Level::Red {
         format!("{reason}, and reads a slow device")
     } else {

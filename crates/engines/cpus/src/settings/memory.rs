@@ -27,7 +27,8 @@ pub(crate) fn huge_pages(context: &Context<'_>) -> Vec<Finding> {
             .all(|process| process.huge_pages == Some(false));
     let value = printable::text(value.as_bytes());
     if value == "always" && !has_none {
-        let reason = "khugepaged merges pages of any process, and interrupts the CPUs on which its threads run";
+        let reason = "khugepaged merges pages of any process, and interrupts the CPUs on which its \
+                      threads run";
         let change = vec![format!("echo madvise > {SETTING}")];
         return vec![
             Finding::new(Key::HugePages, Level::Yellow, cpus, reason)
@@ -36,7 +37,7 @@ pub(crate) fn huge_pages(context: &Context<'_>) -> Vec<Finding> {
         ];
     }
     let reason = if has_none {
-        "these processes have no transparent huge pages"
+        "these processes do not use transparent huge pages"
     } else {
         "khugepaged merges only pages of programs that ask for it"
     };
@@ -64,14 +65,15 @@ pub(crate) fn statistics(context: &Context<'_>) -> Vec<Finding> {
         let reason = if is_left_out {
             "the kernel leaves isolated CPUs out"
         } else {
-            "statistics of memory are seldom added up"
+            "memory statistics are seldom added up"
         };
         return vec![
             Finding::new(Key::StatInterval, Level::Green, cpus, reason).from(SETTING, seconds),
         ];
     }
     let reason = format!(
-        "a worker adds up statistics of memory on each CPU that has some, every {seconds} s; it waits while a real-time thread polls"
+        "a worker adds up memory statistics on each CPU that has some, every {seconds} s; it waits \
+         while a real-time thread polls"
     );
     let change = vec![format!("sysctl -w {SETTING}=120")];
     vec![

@@ -30,8 +30,8 @@ pub(crate) fn quotas(context: &Context<'_>) -> Vec<Finding> {
                 Level::Red
             };
             let reason = format!(
-                "a control group of {name} may use {} us of CPU time in each {} us, its {needed} pollers need all of theirs; the limit was \
-                 reached {} times",
+                "a control group of {name} may use {} us of CPU time in each {} us, but its \
+                 {needed} pollers need a full CPU each; the limit was reached {} times",
                 group.quota, group.period, group.throttled
             );
             let file = printable::text(group.file.as_bytes()).into_owned();
@@ -83,7 +83,7 @@ pub(crate) fn cpusets(context: &Context<'_>) -> Vec<Finding> {
             (
                 Level::Yellow,
                 missing.clone(),
-                format!("{name} may not use CPU {missing}: its cpuset does not have it"),
+                format!("{name} may not use CPU {missing}: its cpuset does not include it"),
             )
         };
         findings.push(Finding::new(Key::Cpuset, level, &cpus, reason).from(file, set));
@@ -133,14 +133,14 @@ pub(crate) fn nodes(context: &Context<'_>) -> Vec<Finding> {
                 Key::NumaMemory,
                 Level::Green,
                 &cpus,
-                format!("the memory of {name} is near: on node {nodes}"),
+                format!("the memory of {name} is local, on node {nodes}"),
             )
         } else {
-            let reason = format!(
-                "{share}% of the memory of {name} is on other nodes than its CPUs, which are on node {nodes}"
-            );
+            let reason =
+                format!("{share}% of the memory of {name} is remote: its CPUs are on node {nodes}");
             let change = vec![format!(
-                "numactl --cpunodebind={nodes} --membind={nodes} COMMAND  # when the program is started"
+                "numactl --cpunodebind={nodes} --membind={nodes} COMMAND  # when starting the \
+                 program"
             )];
             Finding::new(Key::NumaMemory, Level::Yellow, &cpus, reason).change(change)
         };

@@ -43,7 +43,7 @@ pub(crate) fn shared(context: &Context<'_>) -> Vec<Finding> {
     findings.extend(visiting(context, visitors));
     if facts.threads_left_out > 0 {
         let reason = format!(
-            "{} threads were not looked at: there are too many",
+            "{} threads were not checked: there are too many",
             facts.threads_left_out
         );
         findings.push(Finding::new(Key::SharedCpu, Level::Unknown, cpus, reason));
@@ -103,7 +103,10 @@ fn visiting(context: &Context<'_>, mut visitors: Vec<&Thread>) -> Option<Finding
     );
     // Isolation keeps all of them away, also future ones; an affinity is a thread's own.
     let change = context.line(|others| {
-        format!("taskset -apc {others} PID  # for each of their processes, if the CPUs can't be isolated")
+        format!(
+            "taskset -apc {others} PID  # for each of their processes, if the CPUs can't be \
+             isolated"
+        )
     });
     Some(
         Finding::new(Key::SharedCpu, Level::Red, &cpus, reason)
@@ -138,7 +141,8 @@ pub(crate) fn real_time(context: &Context<'_>) -> Vec<Finding> {
         .filter(|poller| poller.is_real_time())
         .collect();
     let Some(first) = pollers.first() else {
-        let reason = "no poller has a real-time policy: ordinary threads that are bound to its CPU get their share of it";
+        let reason = "no poller has a real-time policy: ordinary threads that are bound to its CPU \
+                      get their share";
         return vec![Finding::new(
             Key::RealTime,
             Level::Green,
@@ -149,7 +153,7 @@ pub(crate) fn real_time(context: &Context<'_>) -> Vec<Finding> {
     let cpus: CpuSet = pollers.iter().map(|poller| poller.cpu).collect();
     let who = format!("{} [{}] polls with {}", first.name, first.tid, first.policy);
     let who = if pollers.len() > 1 {
-        format!("{who}, and {} more so", pollers.len() - 1)
+        format!("{who}, and so do {} more", pollers.len() - 1)
     } else {
         who
     };
@@ -183,7 +187,8 @@ fn with_fair_server(
             if off.is_empty() {
                 let runtime = servers.values().copied().max().unwrap_or(0);
                 let reason = format!(
-                    "{who}: ordinary threads of its CPU wait up to a second for their turn, in which the poller stands still"
+                    "{who}: ordinary threads of its CPU wait up to a second for their turn, and \
+                     the poller stands still during it"
                 );
                 return Finding::new(Key::RealTime, Level::Yellow, cpus, reason)
                     .from(
@@ -193,7 +198,8 @@ fn with_fair_server(
                     .change(ordinary);
             }
             let reason = format!(
-                "{who}, and the fair server is off: ordinary threads of CPU {off}, the kernel's workers too, never run"
+                "{who}, and the fair server is off: ordinary threads of CPU {off}, including the \
+                 kernel's workers, never run"
             );
             let on = off
                 .iter()
@@ -210,7 +216,8 @@ fn with_fair_server(
                 "only root may read it"
             };
             let reason = format!(
-                "{who}: ordinary threads of its CPU run only in the fair server's time, 50 ms of each second unless that was changed"
+                "{who}: ordinary threads of its CPU run only in the fair server's time, 50 ms of \
+                 each second unless that was changed"
             );
             Finding::new(Key::RealTime, Level::Yellow, cpus, reason)
                 .from(SETTING, format!("not read: {why}"))
@@ -233,7 +240,8 @@ fn with_throttling(
     let value = format!("{runtime} (of {period})");
     if runtime < 0 || runtime >= period {
         let reason = format!(
-            "{who}, and throttling is off: ordinary threads of its CPU, the kernel's workers too, never run"
+            "{who}, and throttling is off: ordinary threads of its CPU, including the kernel's \
+             workers, never run"
         );
         let mut change = vec![format!("sysctl -w {SETTING}={}", period / 20 * 19)];
         change.extend(ordinary);
@@ -243,7 +251,8 @@ fn with_throttling(
     }
     let lost = (period - runtime) / 1000;
     let reason = format!(
-        "{who}: the kernel stops it for {lost} ms in each {} ms, in which all that waits for the CPU runs",
+        "{who}: the kernel stops it for {lost} ms in each {} ms to run everything that waits for \
+         the CPU",
         period / 1000
     );
     Finding::new(Key::RealTime, Level::Yellow, cpus, reason)
@@ -270,7 +279,7 @@ pub(crate) fn kernel_threads(context: &Context<'_>) -> Vec<Finding> {
         .count();
     if movable.is_empty() {
         let reason = format!(
-            "{bound} threads of the kernel are bound to these CPUs; no other may run there that could be moved"
+            "{bound} kernel threads are bound to these CPUs; no movable ones may run there"
         );
         return vec![Finding::new(Key::KernelThreads, Level::Green, cpus, reason)];
     }
@@ -283,7 +292,8 @@ pub(crate) fn kernel_threads(context: &Context<'_>) -> Vec<Finding> {
         names.push(format!("{} more", movable.len() - NAMED));
     }
     let reason = format!(
-        "threads of the kernel may run there that could run elsewhere: {}; {bound} others are bound there",
+        "these kernel threads may run there, but could run elsewhere: {}; {bound} others are bound \
+         there",
         names.join(", ")
     );
     // The parent of all future threads is one of them, so a loop reaches all.
@@ -331,7 +341,8 @@ pub(crate) fn watchdogs(context: &Context<'_>) -> Vec<Finding> {
         ""
     };
     let reason = format!(
-        "a watchdog interrupts CPU {here} every few seconds{nmi}; without it, lockups there are not reported"
+        "a watchdog interrupts CPU {here} every few seconds{nmi}; without it, lockups there are \
+         not reported"
     );
     let change = context.line(|_| {
         let rest = on.without(cpus);

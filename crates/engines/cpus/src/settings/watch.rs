@@ -90,7 +90,8 @@ fn cpus_of(pollers: &[Poller], subject: &Subject) -> anyhow::Result<CpuSet> {
             .collect::<Vec<_>>()
             .join(", ");
         return Err(usage(format!(
-            "no thread of process {pids} polls: none is pinned to one CPU, and none was on a CPU all the time; list the CPUs, as in 2-5,8"
+            "no thread of process {pids} polls: none is pinned to one CPU or was on a CPU all the \
+             time; list the CPUs, as in 2-5,8"
         )));
     }
     Ok(cpus)

@@ -157,7 +157,7 @@ impl Events {
             let events = counted(self.lost_stacks, "event");
             let have = if self.lost_stacks == 1 { "has" } else { "have" };
             take(&format!(
-                "\n# WARNING: {events} {have} a stack that could not be read or found no room:\n\
+                "\n# WARNING: {events} {have} a stack that could not be read or stored:\n\
                  #          --stack-trace-size makes room for more than {room}.\n"
             ))?;
         }

@@ -105,8 +105,9 @@ pub fn lines(limits: &[CpuLimit]) -> Vec<String> {
         } = limit;
         let group = printable::text(group.as_bytes()).into_owned();
         format!(
-            "the CPU limit of cgroup {group} ({setting}) was used up in {throttled} of {periods} periods: its threads then \
-             wait for the next one, {} in all (the sum over the CPUs)",
+            "the CPU limit of cgroup {group} ({setting}) was used up in {throttled} of {periods} \
+             periods: its threads then waited for the next period, {} in all (the sum over the \
+             CPUs)",
             screen::time(*throttled_nanos)
         )
     };

@@ -60,7 +60,8 @@ pub fn line(stolen: &[(u32, u64)], window: u64) -> Option<String> {
     let named: Vec<String> = named.collect();
     let more = if stolen.len() > NAMED { ", ..." } else { "" };
     Some(format!(
-        "a hypervisor took {}{more} for others: the budgets have that in whatever ran there, and it is no delay of this kernel's",
+        "a hypervisor took {}{more} for other machines: the budgets count that as whatever ran \
+         there; this kernel did not cause it",
         named.join(", ")
     ))
 }
@@ -92,7 +93,9 @@ mod tests {
         let line_of = |window| line(&grown, window);
         let text = line_of(1_000_000_000).unwrap();
         assert!(
-            text.starts_with("a hypervisor took 200 ms of CPU 1, 10.0 ms of CPU 0 for others:"),
+            text.starts_with(
+                "a hypervisor took 200 ms of CPU 1, 10.0 ms of CPU 0 for other machines:"
+            ),
             "{text}"
         );
         assert_eq!((line_of(20_000_000_001), line(&[], 1)), (None, None));

@@ -129,8 +129,9 @@ fn legend(names: &Names<'_>, width: usize, is_cut: bool) -> String {
         (ASCII[1], marks::MARK_ASCII)
     };
     let mut words = format!(
-        "A column is a range of times, and its height is how many there were, both on logarithmic scales: {one} is 1, and at the \
-         left is the number at a row's top. {mark} marks p50, p99, p99.9 and max."
+        "A column is a range of times, and its height is their number, both on logarithmic scales: \
+         {one} is 1, and at the left is the number at a row's top. {mark} marks p50, p99, p99.9 \
+         and max."
     );
     if is_cut {
         words.push_str(" Times below 10 ns are in the first column.");

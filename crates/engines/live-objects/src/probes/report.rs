@@ -33,8 +33,8 @@ pub fn add_files(
     }
     if plan.found().is_empty() {
         bail!(
-            "{place} has none of the probes {}{}; SPDK has them if it was configured with --with-usdt; dptrace list \
-             shows its probes",
+            "{place} has none of the probes {}{}; SPDK has them if it was configured with \
+             --with-usdt; dptrace list shows its probes",
             missing.join(", "),
             missing.first().map_or_else(String::new, hint)
         );
@@ -82,8 +82,8 @@ pub fn report_totals(why: &str, totals: &Totals, observer: &Observer) {
     add(cut, "string was cut", "strings were cut");
     add(
         late,
-        "line is not in its place in time",
-        "lines are not in their place in time",
+        "line is out of order in time",
+        "lines are out of order in time",
     );
     if lost + skipped == 0 {
         parts.push("none lost".to_owned());

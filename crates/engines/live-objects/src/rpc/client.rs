@@ -113,12 +113,12 @@ impl Client {
         .deserialize(&mut self.answers)
         {
             Err(error) if error.is_eof() => {
-                bail!("the answer to {method} is not whole: the connection was closed")
+                bail!("the answer to {method} is incomplete: the connection was closed")
             }
             answer => answer.with_context(|| format!("the answer to {method}"))?,
         };
         if answer["id"] != self.last {
-            bail!("the answer to {method} is to another question: this is not SPDK's JSON-RPC");
+            bail!("the answer to {method} belongs to another request: this is not SPDK's JSON-RPC");
         }
         if let Some(result) = answer.get("result") {
             return Ok(result.clone());

@@ -108,7 +108,7 @@ impl Report {
                 .map(|thread| {
                     let holes = screen::counted(thread.holes as u64, "gap");
                     format!(
-                        "{}: the history has {holes}, since it was asked for too late",
+                        "{}: the history has {holes}, because it was read too late",
                         thread.thread.name
                     )
                 }),
@@ -281,8 +281,8 @@ fn advice(threads: &[ThreadReport], answers: &Answers) -> Vec<String> {
             .any(|thread| thread.thread.core.is_some() && thread.slow.is_none())
     {
         advice.push(
-            "pmd-perf-metrics is off, so there is no history of milliseconds; it is switched on with: ovs-vsctl set Open_vSwitch . \
-             other_config:pmd-perf-metrics=true"
+            "pmd-perf-metrics is off, so there is no millisecond history; switch it on with: \
+             ovs-vsctl set Open_vSwitch . other_config:pmd-perf-metrics=true"
                 .to_owned(),
         );
     }
@@ -297,7 +297,7 @@ fn advice(threads: &[ThreadReport], answers: &Answers) -> Vec<String> {
     if !cpus.is_empty() {
         let cpus = cpus.join(",");
         advice.push(format!(
-            "others ran on CPU {cpus}: what lets them is listed by: dptrace cpus --check {cpus}"
+            "others ran on CPU {cpus}; to see which settings let them: dptrace cpus --check {cpus}"
         ));
     }
     let setting = |name: &str| {
@@ -309,8 +309,8 @@ fn advice(threads: &[ThreadReport], answers: &Answers) -> Vec<String> {
     };
     if answers.settings.is_some() && is_answered && setting("pmd-cpu-mask").is_none() {
         advice.push(
-            "pmd-cpu-mask is not set: Open vSwitch polls on one CPU of each NUMA node, of its choice; it is set with: ovs-vsctl set \
-             Open_vSwitch . other_config:pmd-cpu-mask=MASK"
+            "pmd-cpu-mask is not set: Open vSwitch polls on one CPU of its choice per NUMA node; \
+             set it with: ovs-vsctl set Open_vSwitch . other_config:pmd-cpu-mask=MASK"
                 .to_owned(),
         );
     }

@@ -106,7 +106,7 @@ impl Tables {
             Err(TrySendError::Full(minute) | TrySendError::Disconnected(minute)) => {
                 self.shared
                     .observer
-                    .note("tables: the disk is too slow: a minute is lost");
+                    .note("tables: the disk is too slow: one minute is lost");
                 if let Some(written) = &mut self.shared.lock().written {
                     let rows = rows::count(&minute);
                     written
@@ -182,8 +182,8 @@ impl Writer {
         match &failed {
             Some(why) if self.failed.is_none() => {
                 self.shared.observer.note(&format!(
-                    "tables: {why}; what can't be written is counted in dptrace_table_rows_lost_total, and the next minute is tried \
-                     again"
+                    "tables: {why}; what can't be written is counted in \
+                     dptrace_table_rows_lost_total, and the next minute is tried again"
                 ));
             }
             None if self.failed.is_some() => self.shared.observer.note("tables are written again"),

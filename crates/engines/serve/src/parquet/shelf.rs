@@ -101,7 +101,7 @@ impl Shelf {
         // File systems without locks have no other holder of one.
         if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
             anyhow::bail!(
-                "another dptrace serve writes to {}: give each one a folder of its own",
+                "another dptrace serve writes to {}: give each its own folder",
                 printable(&dir)
             );
         }

@@ -28,9 +28,7 @@ pub struct Span {
 
 /// Parses `FROM..TO`, of which one may be left out.
 pub fn span(text: &str) -> Result<Span, String> {
-    let form = || {
-        "a part of the time is FROM..TO, such as 1.2s..1.3s; one of them may be left out".to_owned()
-    };
+    let form = || "expected FROM..TO, such as 1.2s..1.3s; either may be left out".to_owned();
     let (from, to) = text.split_once("..").ok_or_else(form)?;
     let from = if from.is_empty() {
         Duration::ZERO
@@ -110,13 +108,14 @@ fn report_limits(
     if step > 1 {
         let step = time(step);
         observer.note(&format!(
-            "there are many requests: those in flight are counted in steps of {step}; --window has fewer"
+            "there are many requests: requests in flight are counted in steps of {step}; choose a \
+             shorter time with --window"
         ));
     }
     if arrows_left_out > 0 {
         let arrows = counted(arrows_left_out, "arrow");
         observer.note(&format!(
-            "{arrows} may be missing: the objects from which they go do not end in the trace"
+            "{arrows} may be missing: their source objects do not end in the trace"
         ));
     }
 }
@@ -128,7 +127,8 @@ fn report_begin(source: &Source, passed: &Passed, window: Window, observer: &Obs
     if let Some(start) = start.filter(|start| passed.begin.max(window.from) < *start) {
         let after = time(passed.after_begin(start));
         observer.note(&format!(
-            "the kernel's events begin {after} after the first record: of earlier times it shows requests only"
+            "the kernel's events begin {after} after the first record: before that, only requests \
+             are shown"
         ));
     }
 }
@@ -146,7 +146,8 @@ impl Span {
         if window.from > passed.end {
             let (from, length) = (time(nanos(self.from)), time(passed.after_begin(passed.end)));
             return Err(usage(format!(
-                "--window begins at {from}, and the capture ends {length} after its first record: choose a part of 0..{length}"
+                "--window begins at {from}, but the capture ends {length} after its first record: \
+                 choose a part of 0..{length}"
             )));
         }
         Ok(window)

@@ -184,7 +184,7 @@ impl<'a, W: Write> Export<'a, W> {
         } else {
             let thread =
                 (self.facts.name)(tid, from).unwrap_or_else(|| format!("thread {}", tid.0));
-            let name = format!("what of {thread} is not known");
+            let name = format!("unknown time of {thread}");
             let spec = TrackSpec {
                 name: &name,
                 parent: Some(self.process),

@@ -18,10 +18,10 @@ pub(super) fn lines<'a>(model: &Model, look: Look, number: u32, width: usize) ->
         .flatten()
         .find(|cpu| cpu.number == number)
     else {
-        return vec![Line::styled("it is not there in this second", QUIET)];
+        return vec![Line::styled("it is absent in this second", QUIET)];
     };
     let owner = cpu.owner.as_ref().map_or(
-        "no thread of the process has it for itself".to_owned(),
+        "no thread of the process has it to itself".to_owned(),
         |owner| format!("{owner} has it for {}", percent(cpu.uses.share(Use::Owner))),
     );
     let mut bar = vec![Span::raw("now           ")];

@@ -273,7 +273,7 @@ fn thread<'a>(model: &Model, look: Look, tid: u32, width: usize) -> Vec<Line<'a>
         .flatten()
         .find(|thread| thread.tid == tid)
     else {
-        return vec![Line::styled("it is not there any more", QUIET)];
+        return vec![Line::styled("it no longer exists", QUIET)];
     };
     let mut bar = vec![Span::raw("now          ")];
     bar.extend(rows::bar(

@@ -11,7 +11,7 @@ use crate::model::Model;
 const KEYS: &[(&str, &str)] = &[
     (
         "Tab, 1 to 4, left, right",
-        "another tab; CPUs are audited from the first time on that their tab is open",
+        "another tab; CPUs are audited once their tab has been opened",
     ),
     (
         "up, down, PgUp, PgDn",
@@ -22,14 +22,12 @@ const KEYS: &[(&str, &str)] = &[
         "details of the line: its history, its slowest requests",
     ),
     ("< >", "order by another column; I turns the order round"),
-    (
-        "/",
-        "filter by words, all of which must be there; Esc clears it",
-    ),
-    ("Space", "freeze and go on; seconds are kept meanwhile"),
+    ("/", "filter by words, which must all match; Esc clears it"),
+    ("Space", "freeze and continue; seconds are kept meanwhile"),
     (
         "m",
-        "use the mouse, and give it back: a click selects a tab or a line (twice: details), the wheel moves",
+        "use the mouse, and give it back: a click selects a tab or a line (twice: details), the \
+         wheel moves",
     ),
     ("w", "write the second that is shown as JSON"),
     ("?, h, F1", "this help"),
@@ -39,13 +37,13 @@ const KEYS: &[(&str, &str)] = &[
 const COLUMNS: &[(&str, &str)] = &[
     (
         "DEPTH",
-        "requests in flight when another one came, in the mean",
+        "mean number of requests in flight when another one arrived",
     ),
-    ("IOPS", "requests that ended, a second"),
+    ("IOPS", "requests that ended, per second"),
     ("STAGES", "what requests spent their time on"),
     (
         "P50 P99 MAX",
-        "how long requests took that ended in this second",
+        "how long the requests that ended in this second took",
     ),
     (
         "KERNEL",
@@ -58,11 +56,11 @@ const COLUMNS: &[(&str, &str)] = &[
     ),
     (
         "TAKEN",
-        "the share of a CPU that others had than its owner, the thread that polls there",
+        "the share of a CPU taken by others than its owner, the thread that polls there",
     ),
     (
         "LONGEST",
-        "the longest time at once: of a thread waiting for a CPU, of others on a poller's CPU",
+        "the longest single time: a thread waiting for a CPU, others on a poller's CPU",
     ),
     (
         "WORST VICTIM",

@@ -63,7 +63,7 @@ pub(super) fn table(model: &mut Model, look: Look, area: Rect, buffer: &mut Buff
         let why = if model.filter.is_empty() {
             "nothing in this second"
         } else {
-            "nothing that the filter lets through"
+            "nothing matches the filter"
         };
         put(buffer, area.y + 1, Line::styled(why, QUIET));
     }

@@ -155,7 +155,7 @@ fn of_meta(text: &mut String, meta: &Meta, screen: Screen) {
         line(
             text,
             "probes",
-            &format!("the kernel's time is later than their own {join}"),
+            &format!("the kernel's timestamp is later than their own {join}"),
             screen,
         );
     }

@@ -57,7 +57,7 @@ fn tables_of_a_trace_are_what_is_printed_of_it() {
         dir.path(),
     );
     assert!(
-        messages.contains("last record counts as written when the file was last changed"),
+        messages.contains("last record is taken to be from when the file was last changed"),
         "{messages}"
     );
     assert!(
@@ -65,8 +65,7 @@ fn tables_of_a_trace_are_what_is_printed_of_it() {
         "{out}"
     );
     assert!(
-        messages
-            .contains("no table thread_budgets, kernel_intervals: they are made of the kernel's"),
+        messages.contains("no table thread_budgets, kernel_intervals: they need the kernel's"),
         "{messages}"
     );
     let all = [
@@ -131,7 +130,7 @@ fn an_export_replaces_its_own_files_and_no_others() {
         "{found:?}"
     );
     let (_, messages) = printed(&[&export[..], &["demo.trace"]].concat(), dir.path());
-    assert!(messages.contains("was exported already"), "{messages}");
+    assert!(messages.contains("has already been exported"), "{messages}");
     let none = dptrace(
         &[
             "export",

@@ -139,7 +139,7 @@ fn unwind_expressions_that_jump_are_not_followed() {
         };
         let text = until(|| stacks(&process.pid()), |text| text.contains("  trap+0x"));
         assert!(
-            text.contains("[it goes on: the unwind table for this is not followed"),
+            text.contains("[it goes on: this unwind table is not followed"),
             "{cfi}: {text}"
         );
         let said = text

@@ -376,7 +376,7 @@ fn what_can_not_be_is_refused() {
         (
             &["--connections", "5", "--with-stages", "6"],
             2,
-            "of which they are a part",
+            "must not exceed --connections 5",
         ),
         (
             &["--token-file", "/nonexistent/token"],

@@ -45,7 +45,7 @@ fn after_the_last_event_of_a_cut_capture_nobody_is_blamed() {
             story.dir.path(),
         );
         assert!(
-            messages.contains("the kernel's events reach until"),
+            messages.contains("after the beginning: later times are unknown"),
             "{messages}"
         );
         let mut after = 0;

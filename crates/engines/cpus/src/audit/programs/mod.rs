@@ -122,11 +122,11 @@ const HOOKS: [Hook<Setting>; 33] = [
 pub(crate) const MISSED: [(&str, &str); 3] = [
     (
         "csd_function_entry",
-        "which functions other CPUs call with their interrupts, and who asked for them: Linux 6.5 and later",
+        "which functions other CPUs call by interrupt, and who requested them (Linux 6.5 and later does)",
     ),
     (
         "ipi_send_cpu",
-        "who sends interrupts for the scheduler: Linux 6.4 and later",
+        "who sends interrupts for the scheduler (Linux 6.4 and later does)",
     ),
     (
         "workqueue_queue_work",

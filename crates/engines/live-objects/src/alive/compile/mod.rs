@@ -216,7 +216,7 @@ impl Compiler<'_, '_> {
         }
         let compiled = self.value(text)?;
         if compiled.is_text() {
-            return Err("it is a text: write \"name: string = ...\"".to_owned());
+            return Err("it is a string: write \"name: string = ...\"".to_owned());
         }
         let shape = if compiled.target().is_some() {
             Shape::Pointer

@@ -9,8 +9,8 @@ use super::{Check, Known, Needs};
 /// Tracepoints newer than the oldest kernel: their release, and the words of the report if they are
 /// missing.
 const NEWER: [((u32, u32), &str); 2] = [
-    ((6, 4), "who sends interrupts for the scheduler: Linux 6.4"),
-    ((6, 5), "asked for them: Linux 6.5"),
+    ((6, 4), "who sends interrupts for the scheduler (Linux 6.4"),
+    ((6, 5), "requested them (Linux 6.5"),
 ];
 /// Function of the work that `starve` queues for each CPU.
 const STARVED: &str = "refresh_vm_stats";
@@ -108,7 +108,7 @@ fn named(answer: &GuestAnswer) -> anyhow::Result<()> {
     );
     let policy = &cpu["poller"]["thread"]["policy"];
     ensure!(*policy == "SCHED_FIFO 1", "the poller's policy is {policy}");
-    let early = format!("CPU 0: work {STARVED} is queued and not begun");
+    let early = format!("CPU 0: work {STARVED} has been queued for");
     ensure!(
         answer.stderr.lines().any(|line| line.contains(&early)),
         "not said while it waits: {early}"
@@ -137,7 +137,7 @@ mod self_test {
     use crate::vm::hardware::Architecture;
 
     const REPORT: &str = r#"{"budget":[{"what":"idle","ns":70},{"what":"rest","ns":0}],"window_ns":70,"lost":{"counts":0},
-        "missing":["who sends interrupts for the scheduler: Linux 6.4 and later","who asked for them: Linux 6.5 and later"],
+        "missing":["who sends interrupts for the scheduler (Linux 6.4 and later does)","who requested them (Linux 6.5 and later does)"],
         "poller":{"name":"spinner [7]","thread":{"policy":"SCHED_FIFO 1"}},
         "victims":[{"name":"refresh_vm_stats (mm_percpu_wq)","waits_still_ns":1500000000}]}"#;
 
@@ -145,9 +145,9 @@ mod self_test {
         GuestAnswer {
             status: Some(0),
             stdout: report.replace('\n', ""),
-            stderr:
-                "[1.5 s] CPU 0: work refresh_vm_stats is queued and not begun, for 1.00 s now\n"
-                    .to_owned(),
+            stderr: "[1.5 s] CPU 0: work refresh_vm_stats has been queued for 1.00 s and has not \
+                 begun\n"
+                .to_owned(),
             ..GuestAnswer::default()
         }
     }
