@@ -86,6 +86,59 @@ fn usdt(
     Ok(found)
 }
 
+/// Functions of a file that have a name.
+struct NamedFunctions {
+    places: Vec<UprobePlace>,
+    /// Names of all functions, if none has the one sought.
+    names: Vec<String>,
+    is_stripped: bool,
+}
+
+/// Finds a function's places in a file.
+fn in_file(file: &ElfFile, name: &str, on_return: bool) -> anyhow::Result<NamedFunctions> {
+    let debug = file.debug_file();
+    let debug = debug.as_ref().and_then(|debug| debug.image().ok());
+    let image = file.image()?;
+    let functions = Functions::read(&image, debug.as_ref());
+    let code = Code::with_functions(&image, &image, &functions);
+    let aim = if on_return {
+        Aim::Return
+    } else {
+        Aim::Within(0)
+    };
+    let place = |function: &elf::symbols::Function<'_>| match code.function(function, aim) {
+        Ok(at) => Ok(UprobePlace {
+            at,
+            semaphore: None,
+            cookie: 0,
+        }),
+        Err(fault) => Err(usage(format!("the trigger {name}: {fault}"))),
+    };
+    if let Some(choice) = functions.choice(name) {
+        return Err(usage(format!(
+            "the trigger {name}: {choice}; {}",
+            choice.hint()
+        )));
+    }
+    let places: Vec<UprobePlace> = functions
+        .named(name)
+        .map(place)
+        .collect::<anyhow::Result<_>>()?;
+
+    let names = if places.is_empty() {
+        let all = functions.all().iter();
+        all.map(|function| function.display_name().into_owned())
+            .collect()
+    } else {
+        Vec::new()
+    };
+    Ok(NamedFunctions {
+        places,
+        names,
+        is_stripped: functions.is_stripped(),
+    })
+}
+
 /// Returns a function's places in the first file of the process that has it.
 fn function(
     subject: &Subject,
@@ -102,46 +155,14 @@ fn function(
             if !found.is_empty() {
                 return Ok(());
             }
-            let debug = file.debug_file();
-            let debug = debug.as_ref().and_then(|debug| debug.image().ok());
-            let image = file.image()?;
-            let functions = Functions::read(&image, debug.as_ref());
-            let code = Code::with_functions(&image, &image, &functions);
-            let aim = if on_return {
-                Aim::Return
-            } else {
-                Aim::Within(0)
-            };
-            let place = |function: &elf::symbols::Function<'_>| match code.function(function, aim) {
-                Ok(at) => Ok(UprobePlace {
-                    at,
-                    semaphore: None,
-                    cookie: 0,
-                }),
-                Err(fault) => Err(usage(format!("the trigger {name}: {fault}"))),
-            };
-            if let Some(choice) = functions.choice(name) {
-                return Err(usage(format!(
-                    "the trigger {name}: {choice}; {}",
-                    choice.hint()
-                )));
-            }
-            let places: Vec<UprobePlace> = functions
-                .named(name)
-                .map(place)
-                .collect::<anyhow::Result<_>>()?;
-            if places.is_empty() {
-                if functions.is_stripped() {
+            let functions = in_file(file, name, on_return)?;
+            if functions.places.is_empty() {
+                if functions.is_stripped {
                     without.push(printable(file.path()));
                 }
-                known.extend(
-                    functions
-                        .all()
-                        .iter()
-                        .map(|function| function.display_name().into_owned()),
-                );
+                known.extend(functions.names);
             } else {
-                found.push((file.opened().to_owned(), places));
+                found.push((file.opened().to_owned(), functions.places));
             }
             Ok(())
         },

@@ -225,6 +225,38 @@ impl Running {
         })
     }
 
+    /// Notes a reading that does not add up. Returns the time since the last one that did, as
+    /// unknown, once too many have failed.
+    fn unaccounted(
+        &mut self,
+        tid: u32,
+        after: Snapshot,
+        start: u64,
+        at: u64,
+    ) -> Option<(u64, Vec<Part>)> {
+        let known = self.threads.entry(tid).or_insert(Known {
+            before: Snapshot::default(),
+            until: start,
+            failed: 0,
+        });
+        known.failed += 1;
+        if known.failed <= PATIENCE {
+            return None;
+        }
+        let nanos = at.saturating_sub(known.until);
+        *known = Known {
+            before: after,
+            until: known.until + nanos,
+            failed: 0,
+        };
+        let parts = vec![Part {
+            place: Place::Unknown,
+            by: String::new(),
+            nanos,
+        }];
+        Some((nanos, parts))
+    }
+
     fn thread(&mut self, reading: ThreadReading, causes: &ByThread<'_>) -> Option<Advance> {
         let found = self.budget(&reading).filter(Found::adds_up);
         let ThreadReading {
@@ -246,49 +278,23 @@ impl Running {
             after.thread.absences.wrapping_sub(before.0),
             after.thread.absent.wrapping_sub(before.1),
         );
-        let Some(Found { budget, until }) = found else {
-            let known = self.threads.entry(tid).or_insert(Known {
-                before: Snapshot::default(),
-                until: start,
-                failed: 0,
-            });
-            known.failed += 1;
-            if known.failed <= PATIENCE {
-                return None;
+        let (nanos, parts) = match found {
+            Some(Found { budget, until }) => {
+                // Excess time from an event at the very edge is taken from the time after it.
+                let over = budget.sum().saturating_sub(budget.window);
+                let parts = parts(tid, pid, &budget, causes);
+                self.threads.insert(
+                    tid,
+                    Known {
+                        before: after,
+                        until: until + over,
+                        failed: 0,
+                    },
+                );
+                (budget.window + over, parts)
             }
-            let nanos = at.saturating_sub(known.until);
-            *known = Known {
-                before: after,
-                until: known.until + nanos,
-                failed: 0,
-            };
-            let parts = vec![Part {
-                place: Place::Unknown,
-                by: String::new(),
-                nanos,
-            }];
-            return Some(Advance {
-                tid,
-                pid,
-                name,
-                nanos,
-                parts,
-                absences,
-                has_ended,
-            });
+            None => self.unaccounted(tid, after, start, at)?,
         };
-        // Excess time from an event at the very edge is taken from the time after it.
-        let over = budget.sum().saturating_sub(budget.window);
-        let nanos = budget.window + over;
-        let parts = parts(tid, pid, &budget, causes);
-        self.threads.insert(
-            tid,
-            Known {
-                before: after,
-                until: until + over,
-                failed: 0,
-            },
-        );
         Some(Advance {
             tid,
             pid,

@@ -7,11 +7,11 @@ use std::path::Path;
 use latency::figures::{self, Found};
 use live_objects::ObjectSources;
 use observer::Observer;
-use page::{Activity, Intruder, Report, Verdict};
+use page::{Activity, Connection, Group, Intruder, Report, Verdict};
 use scene::{BootNanos, Setting};
 use spdk_trace::TickRate;
 use text::printable::path as printable;
-use timeline::first::survey;
+use timeline::first::{First, survey};
 use timeline::inputs::Inputs;
 use timeline::missing;
 use timeline::pass::Passed;
@@ -75,6 +75,48 @@ fn rate(source: &Source) -> TickRate {
     }
 }
 
+/// Returns the notes of the source, and what is missing in it.
+fn notes(source: &Source, passed: &Passed) -> Vec<String> {
+    let mut notes = source.notes.clone();
+    let problems = passed.problems.iter().take(MOST_PROBLEMS);
+    notes.extend(problems.map(ToString::to_string));
+    notes.extend(missing::of(source, passed));
+    notes
+}
+
+/// Returns the sentences at the top: verdicts on requests, or on intruders if there are none.
+fn sentences(
+    found: &[timeline::verdict::Verdict<'_>],
+    source: &Source,
+    intruders: &[Intruder],
+) -> Vec<Verdict> {
+    if found.is_empty() {
+        return without_requests(intruders);
+    }
+    let sentence = |it: &timeline::verdict::Verdict<'_>| Verdict {
+        sentence: as_sentence(&it.sentence(source)),
+        explained: explained(&it.explained(), source),
+    };
+    found.iter().take(MOST_VERDICTS).map(sentence).collect()
+}
+
+/// Drops the connections of groups whose requests are only parts of others.
+fn drop_parts(connections: &mut Vec<Connection>, groups: &[Group], first: &First, source: &Source) {
+    let is_part = |first_point: &str| {
+        let mut of = first
+            .times
+            .keys()
+            .filter(|subject| source.tpoint(subject.first) == first_point)
+            .peekable();
+        of.peek().is_some() && of.all(|subject| subject.is_part)
+    };
+    connections.retain(|connection| {
+        groups
+            .get(connection.group)
+            .is_some_and(|group| !is_part(&group.first))
+    });
+}
+
 /// Runs both passes of the timeline; the second also collects the data of charts.
 fn passes(inputs: &Inputs, title: String, slowest: usize, figures: Found) -> Report {
     let source = &inputs.source;
@@ -88,15 +130,7 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: Found) -> Rep
     let axis = Axis::of(source, &passed);
     let mut collector = Collector::new(&mut first, slowest, axis);
     inputs.pass("second of two passes", setting, &mut collector);
-    let mut notes = source.notes.clone();
-    notes.extend(
-        passed
-            .problems
-            .iter()
-            .take(MOST_PROBLEMS)
-            .map(ToString::to_string),
-    );
-    notes.extend(missing::of(source, &passed));
+    let notes = notes(source, &passed);
     let left_out = missing::of_requests(source, &passed, &first);
     let slow = collector.second.take_slowest();
     let gaps = gaps::of(source);
@@ -112,16 +146,7 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: Found) -> Rep
         .filter(|it| !it.subject.is_part)
         .map(|it| spent::spent(it, source))
         .unwrap_or_default();
-    let sentence = |it: &timeline::verdict::Verdict<'_>| Verdict {
-        sentence: as_sentence(&it.sentence(source)),
-        explained: explained(&it.explained(), source),
-    };
-    let sentences: Vec<Verdict> = found.iter().take(MOST_VERDICTS).map(sentence).collect();
-    let verdicts = if sentences.is_empty() {
-        without_requests(&threads.intruders)
-    } else {
-        sentences
-    };
+    let verdicts = sentences(&found, source, &threads.intruders);
     let unseen = unseen(&first, &collector.second, &passed)
         .iter()
         .map(|text| as_sentence(text))
@@ -133,19 +158,7 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: Found) -> Rep
         mut connections,
         left_out: connections_left_out,
     } = figures;
-    let is_part = |first_point: &str| {
-        let mut of = first
-            .times
-            .keys()
-            .filter(|subject| source.tpoint(subject.first) == first_point)
-            .peekable();
-        of.peek().is_some() && of.all(|subject| subject.is_part)
-    };
-    connections.retain(|connection| {
-        groups
-            .get(connection.group)
-            .is_some_and(|group| !is_part(&group.first))
-    });
+    drop_parts(&mut connections, &groups, &first, source);
     let mut lost: HashMap<String, _> = collector.take_lost();
     for connection in &mut connections {
         connection.lost = connection.name.as_ref().and_then(|name| lost.remove(name));

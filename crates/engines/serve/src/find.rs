@@ -93,6 +93,16 @@ impl Known {
 /// may get the number of an old one.
 type FileIdentity = (u64, u64, u32, i64, i64);
 
+fn identity_of(file: &Metadata) -> FileIdentity {
+    (
+        file.dev(),
+        file.ino(),
+        file.uid(),
+        file.ctime(),
+        file.ctime_nsec(),
+    )
+}
+
 pub(crate) struct Finder {
     wanted: Wanted,
     known: HashMap<PathBuf, Known>,
@@ -136,26 +146,8 @@ impl Finder {
         })
     }
 
-    /// Returns the processes that write traces.
-    fn writers(&mut self) -> Vec<Found> {
-        // If the files can't be listed, there are none.
-        let files = trace_source::trace_files()
-            .unwrap_or_default()
-            .into_iter()
-            .filter(|(_, file)| file.len() > 0);
-        let identity = |file: &Metadata| {
-            (
-                file.dev(),
-                file.ino(),
-                file.uid(),
-                file.ctime(),
-                file.ctime_nsec(),
-            )
-        };
-        let files: Vec<(PathBuf, FileIdentity)> =
-            files.map(|(path, file)| (path, identity(&file))).collect();
-        let there: HashSet<&Path> = files.iter().map(|(path, _)| path.as_path()).collect();
-        self.known.retain(|path, _| there.contains(path.as_path()));
+    /// Looks into the files that are due: for processes that write them, if they are traces.
+    fn look_into(&mut self, files: &[(PathBuf, FileIdentity)]) {
         let is_due = |path: &PathBuf, file: &FileIdentity| match self.known.get(path) {
             Some(known) if known.file == *file => known.is_due(path),
             _ => true,
@@ -176,6 +168,24 @@ impl Finder {
                 others.push((path.clone(), *file));
             }
         }
+        self.note_others(others);
+        let applications = Application::of_each(traces.iter().map(|(path, _)| path.as_path()));
+        for ((path, file), application) in traces.into_iter().zip(applications) {
+            let writers = Some(application.pids().filter_map(Writer::of).collect());
+            self.known.insert(
+                path,
+                Known {
+                    file,
+                    writers,
+                    looked: Instant::now(),
+                    retry: FIRST_RETRY,
+                },
+            );
+        }
+    }
+
+    /// Notes files that are no traces: the time until the next look doubles each time.
+    fn note_others(&mut self, others: Vec<(PathBuf, FileIdentity)>) {
         for (path, file) in others {
             let before = self
                 .known
@@ -192,21 +202,11 @@ impl Finder {
                 },
             );
         }
-        let applications = Application::of_each(traces.iter().map(|(path, _)| path.as_path()));
-        for ((path, file), application) in traces.into_iter().zip(applications) {
-            let writers = Some(application.pids().filter_map(Writer::of).collect());
-            self.known.insert(
-                path,
-                Known {
-                    file,
-                    writers,
-                    looked: Instant::now(),
-                    retry: FIRST_RETRY,
-                },
-            );
-        }
+    }
+
+    /// Returns the processes that write the files, each with its newest one, which is last.
+    fn newest_of_each(&self, files: Vec<(PathBuf, FileIdentity)>) -> Vec<Found> {
         let mut found: Vec<Found> = Vec::new();
-        // The newest file of a process is last.
         for (path, file) in files.into_iter().rev() {
             let Some(known) = self.known.get(&path) else {
                 continue;
@@ -226,6 +226,23 @@ impl Finder {
                 }
             }
         }
+        found
+    }
+
+    /// Returns the processes that write traces.
+    fn writers(&mut self) -> Vec<Found> {
+        // If the files can't be listed, there are none.
+        let files = trace_source::trace_files()
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|(_, file)| file.len() > 0);
+        let files: Vec<(PathBuf, FileIdentity)> = files
+            .map(|(path, file)| (path, identity_of(&file)))
+            .collect();
+        let there: HashSet<&Path> = files.iter().map(|(path, _)| path.as_path()).collect();
+        self.known.retain(|path, _| there.contains(path.as_path()));
+        self.look_into(&files);
+        let mut found = self.newest_of_each(files);
         // A child that only inherited the file does not write it.
         follow_once(&mut found);
         found.retain(|found| found.trace.is_some());

@@ -92,6 +92,63 @@ pub struct Options {
     pub tables: Option<Place>,
 }
 
+fn note_limits(limits: &Limits, observer: &Observer) {
+    observer.note(&format!(
+        "limits: {} series, {} connections, {} of them with stages, {} threads, {} CPUs, {} \
+         processes, {CLIENTS} clients at a time; series idle for {} s are forgotten",
+        limits.series(),
+        limits.connections,
+        limits.with_stages,
+        limits.threads,
+        limits.cpus,
+        limits.targets,
+        limits.forget
+    ));
+}
+
+/// Follows the processes, and ends each second, until the server is asked to stop.
+fn run(
+    shared: &Shared,
+    targets: &Arc<Targets>,
+    tables: Option<&Tables>,
+    wanted: Wanted,
+    observer: &Observer,
+) {
+    let mut finder = Finder::new(wanted);
+    // Seconds are those of UTC, and so minutes are, too.
+    let since = Duration::from_nanos(real_nanos() % 1_000_000_000);
+    let (mut looked, mut second) = (
+        None::<Instant>,
+        Instant::now()
+            .checked_sub(since)
+            .unwrap_or_else(Instant::now),
+    );
+    while !observer.is_stop_requested() {
+        if looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
+            looked = Some(Instant::now());
+            targets.update(finder.look());
+        }
+        if second.elapsed() >= Duration::from_secs(1) {
+            second += Duration::from_secs(1);
+            let now = real_nanos();
+            // The minute must contain the time of its threads.
+            let is_due = tables.is_some() && shared.lock().ends_turn(now);
+            targets.advance(if is_due { Duration::ZERO } else { ADVANCE });
+            let minute = shared.lock().second(now);
+            if let (Some(tables), Some(minute)) = (tables, minute) {
+                tables.write(minute);
+            }
+            // After a standstill, for example of a machine that slept, seconds are not made up for.
+            second = second.max(
+                Instant::now()
+                    .checked_sub(Duration::from_secs(2))
+                    .unwrap_or(second),
+            );
+        }
+        std::thread::sleep(STEP);
+    }
+}
+
 /// Serves until it is asked to stop.
 ///
 /// # Errors
@@ -143,50 +200,8 @@ pub fn serve(options: Options, observer: &Observer) -> anyhow::Result<()> {
     observer.note(&format!(
         "listening on http://{address}/metrics; Ctrl-C ends it"
     ));
-    observer.note(&format!(
-        "limits: {} series, {} connections, {} of them with stages, {} threads, {} CPUs, {} \
-         processes, {CLIENTS} clients at a time; series idle for {} s are forgotten",
-        limits.series(),
-        limits.connections,
-        limits.with_stages,
-        limits.threads,
-        limits.cpus,
-        limits.targets,
-        limits.forget
-    ));
-    let mut finder = Finder::new(wanted);
-    // Seconds are those of UTC, and so minutes are, too.
-    let since = Duration::from_nanos(real_nanos() % 1_000_000_000);
-    let (mut looked, mut second) = (
-        None::<Instant>,
-        Instant::now()
-            .checked_sub(since)
-            .unwrap_or_else(Instant::now),
-    );
-    while !observer.is_stop_requested() {
-        if looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
-            looked = Some(Instant::now());
-            targets.update(finder.look());
-        }
-        if second.elapsed() >= Duration::from_secs(1) {
-            second += Duration::from_secs(1);
-            let now = real_nanos();
-            // The minute must contain the time of its threads.
-            let is_due = tables.is_some() && shared.lock().ends_turn(now);
-            targets.advance(if is_due { Duration::ZERO } else { ADVANCE });
-            let minute = shared.lock().second(now);
-            if let (Some(tables), Some(minute)) = (&tables, minute) {
-                tables.write(minute);
-            }
-            // After a standstill, for example of a machine that slept, seconds are not made up for.
-            second = second.max(
-                Instant::now()
-                    .checked_sub(Duration::from_secs(2))
-                    .unwrap_or(second),
-            );
-        }
-        std::thread::sleep(STEP);
-    }
+    note_limits(&limits, observer);
+    run(&shared, &targets, tables.as_ref(), wanted, observer);
     targets.stop();
     if let Some(tables) = tables {
         targets.advance(Duration::ZERO);

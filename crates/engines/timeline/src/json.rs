@@ -97,6 +97,37 @@ fn one(text: &mut String, request: &Request<Kept>, report: &Report<'_>) {
     text.push(']');
 }
 
+fn shares(text: &mut String, stage: &StageOfRequest, source: &Source) {
+    for (index, share) in stage.shares.iter().enumerate() {
+        let comma = if index > 0 { "," } else { "" };
+        let of = activity(source, share.activity, stage.end);
+        let _ = write!(
+            text,
+            "{comma}{{{of},\"at_least_ns\":{},\"at_most_ns\":{}}}",
+            share.at_least, share.at_most
+        );
+    }
+}
+
+fn sums(text: &mut String, stage: &StageOfRequest, source: &Source) {
+    for (
+        index,
+        &ActivitySum {
+            activity: what,
+            count,
+            nanos,
+        },
+    ) in stage.sums.iter().enumerate()
+    {
+        let comma = if index > 0 { "," } else { "" };
+        let _ = write!(
+            text,
+            "{comma}{{{},\"count\":{count},\"ns\":{nanos}}}",
+            activity(source, what, stage.end)
+        );
+    }
+}
+
 fn of_stage(text: &mut String, stage: &StageOfRequest, report: &Report<'_>) {
     let source = report.source;
     let (from, to) = (
@@ -136,32 +167,9 @@ fn of_stage(text: &mut String, stage: &StageOfRequest, report: &Report<'_>) {
         ",\"tid\":{tid},\"cpu\":{cpu},\"unknown_ns\":{},\"shares\":[",
         stage.unknown
     );
-    for (index, share) in stage.shares.iter().enumerate() {
-        let comma = if index > 0 { "," } else { "" };
-        let of = activity(source, share.activity, stage.end);
-        let _ = write!(
-            text,
-            "{comma}{{{of},\"at_least_ns\":{},\"at_most_ns\":{}}}",
-            share.at_least, share.at_most
-        );
-    }
+    shares(text, stage, source);
     text.push_str("],\"did\":[");
-    for (
-        index,
-        &ActivitySum {
-            activity: what,
-            count,
-            nanos,
-        },
-    ) in stage.sums.iter().enumerate()
-    {
-        let comma = if index > 0 { "," } else { "" };
-        let _ = write!(
-            text,
-            "{comma}{{{},\"count\":{count},\"ns\":{nanos}}}",
-            activity(source, what, stage.end)
-        );
-    }
+    sums(text, stage, source);
     text.push_str("]}");
 }
 

@@ -243,6 +243,12 @@ impl Page<'_> {
         )
     }
 
+    /// Names a stage by its tracepoints, without the `common` first bytes of their names.
+    fn label(&self, stage: &StageOfRequest, common: usize) -> String {
+        let short = |id| self.source.tpoint(id).get(common..).unwrap_or("?");
+        format!("{} -> {}", short(stage.from), short(stage.to))
+    }
+
     fn waterfall(&mut self, label: &str, request: &Request<Kept>) {
         let last = request.stages.last();
         let place = last.map_or_else(String::new, |stage| self.place(stage, request));
@@ -263,24 +269,12 @@ impl Page<'_> {
                 .flat_map(|it| [it.from, it.to])
                 .map(|id| self.source.tpoint(id)),
         );
-        let names = names.to_owned();
-        let label = |page: &Self, it: &StageOfRequest| {
-            let short = |id| {
-                page.source
-                    .tpoint(id)
-                    .strip_prefix(&*names)
-                    .unwrap_or("?")
-                    .to_owned()
-            };
-            format!("{} -> {}", short(it.from), short(it.to))
-        };
-        let longest = request
+        let labels: Vec<String> = request
             .stages
             .iter()
-            .map(|it| label(self, it).len())
-            .max()
-            .unwrap_or(0)
-            .max(12);
+            .map(|it| self.label(it, names.len()))
+            .collect();
+        let longest = labels.iter().map(String::len).max().unwrap_or(0).max(12);
         let room = self.width().saturating_sub(2 + 2 * TIME + 2);
         let bar = room.saturating_sub(longest + 1).clamp(LEAST_BAR, MOST_BAR);
         let longest = longest.min(room.saturating_sub(bar + 1));
@@ -297,9 +291,9 @@ impl Page<'_> {
         );
         self.line(&self.screen.paint(HEAD, head).to_string());
         let most = request.stages.iter().map(StageOfRequest::length).max();
-        for stage in &request.stages {
+        for (stage, label) in request.stages.iter().zip(&labels) {
             let at = time(stage.begin.0.saturating_sub(request.begin().0));
-            let name = pad(&shorten(&label(self, stage), longest), longest);
+            let name = pad(&shorten(label, longest), longest);
             let drawn = self.bar(stage, request, bar);
             let row = format!(
                 "  {name}{}{}  {drawn}",

@@ -152,6 +152,29 @@ impl Requests {
         self.objects.forget(Ticks(u64::MAX));
     }
 
+    /// Counts a request that ends even if its beginning was not seen.
+    fn count_unseen(
+        &mut self,
+        record: &Record<'_>,
+        kind: Kind,
+        annotator: Option<&Annotator>,
+        at: usize,
+    ) {
+        let is_end = kind.is_request
+            && self.objects.is_last(record.tpoint.id)
+            && matches!(record.object, Object::Unseen(_));
+        if !is_end {
+            return;
+        }
+        let connection = self
+            .connections
+            .of(record, kind.pointer, annotator, self.number);
+        if let Some(connection) = connection {
+            let parts = &mut self.seconds[at].parts;
+            parts.entry(connection).or_default().on(record.lcore).0 += 1;
+        }
+    }
+
     /// Takes the next record.
     pub(crate) fn record(&mut self, record: &Record<'_>, annotator: Option<&Annotator>) {
         let Some(kind) = self
@@ -179,23 +202,7 @@ impl Requests {
             stages: spare.pop().unwrap_or_default(),
         });
         let Some(step) = step else {
-            // A request that ends is counted even if its beginning was not seen.
-            if kind.is_request
-                && self.objects.is_last(record.tpoint.id)
-                && matches!(record.object, Object::Unseen(_))
-            {
-                let connection = self
-                    .connections
-                    .of(record, kind.pointer, annotator, self.number);
-                if let Some(connection) = connection {
-                    self.seconds[at]
-                        .parts
-                        .entry(connection)
-                        .or_default()
-                        .on(record.lcore)
-                        .0 += 1;
-                }
-            }
+            self.count_unseen(record, kind, annotator, at);
             return;
         };
         let live = &mut step.object.kept;

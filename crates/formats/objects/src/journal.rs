@@ -37,6 +37,21 @@ struct Known {
     end: Option<u64>,
 }
 
+impl Known {
+    /// Adds a line; if it is a beginning, drops all but the last lines of earlier objects with the
+    /// same key.
+    fn add(&mut self, line: Line, begins: bool) {
+        let much = self.lines.len().saturating_sub(ENDED);
+        if begins && much > 0 {
+            self.lines.drain(..much);
+        }
+        self.lines.push(line);
+        if self.lines.len() > LAST + 1 {
+            self.lines.remove(1);
+        }
+    }
+}
+
 impl Journal {
     /// Adds the next line.
     pub fn learn(&mut self, specs: &[ObjectSpec], text: &str) {
@@ -91,14 +106,7 @@ impl Journal {
             } else {
                 known.end.filter(|_| !begins)
             };
-            let much = known.lines.len().saturating_sub(ENDED);
-            if begins && much > 0 {
-                known.lines.drain(..much);
-            }
-            known.lines.push(line());
-            if known.lines.len() > LAST + 1 {
-                known.lines.remove(1);
-            }
+            known.add(line(), begins);
         }
         if self.objects.len() > MOST {
             self.drop_oldest();

@@ -96,6 +96,13 @@ impl Held {
         self.place.num_slots
     }
 
+    /// Counts slots that were lost before the one at `before`.
+    fn note_loss(&mut self, slots: u64, before: Position) {
+        self.lost.since.get_or_insert(self.newest);
+        self.lost.slots = self.lost.slots.saturating_add(slots);
+        self.losses.push_back((before, self.newest));
+    }
+
     /// Checks copied slots, and keeps the valid ones.
     pub(crate) fn take(&mut self, copied: CopiedRing, facts: &Facts<'_>, problems: &mut Problems) {
         let CopiedRing {
@@ -120,15 +127,13 @@ impl Held {
         let all = bytes.len() / SLOT_SIZE;
         for (i, run) in runs.iter().enumerate() {
             if run.lost > 0 {
-                self.lost.since.get_or_insert(self.newest);
-                self.lost.slots = self.lost.slots.saturating_add(run.lost);
-                self.losses.push_back((
+                self.note_loss(
+                    run.lost,
                     Position {
                         chunk: number,
                         index: run.index,
                     },
-                    self.newest,
-                ));
+                );
                 checker.chain = None;
             }
             let end = runs.get(i + 1).map_or(all, |next| next.index);

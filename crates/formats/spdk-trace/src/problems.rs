@@ -145,110 +145,87 @@ impl Problems {
     }
 }
 
+impl Problem {
+    /// Returns the sentence that reports the problem, in which [`Finding`] replaces the names in
+    /// braces; `{s}` is the plural's ending.
+    fn template(self) -> &'static str {
+        match self {
+            Self::WrongSize { .. } => {
+                "the header says that the file has {stated} bytes, and it has {actual}"
+            }
+            Self::NoTickRate => {
+                "the file has no tick rate: times are printed in ticks, not microseconds"
+            }
+            Self::Descriptor(_) => "{cause} ({n} time{s}, first at {first})",
+            Self::HistoryOutside => {
+                "left out: there is no history at {first}, although the header refers to it"
+            }
+            Self::HistoryOverlaps => {
+                "left out: its history at {first} overlaps that of another lcore"
+            }
+            Self::SlotsMissing => "the file ends at {first}, {n} slot{s} before the ring's end",
+            Self::OwnerOutside => "{n} owner{s} outside the file (the table begins at {first})",
+            Self::UnknownTpoint => {
+                "left out {n} record{s} whose tracepoint has no descriptor, first at {first}"
+            }
+            Self::OrphanContinuation => {
+                "left out {n} continuation{s} of records that are gone, first at {first}"
+            }
+            Self::ImplausibleTime => {
+                "left out {n} torn record{s}, older or newer than the records around, first at {first}"
+            }
+            Self::ArgumentsLost => {
+                "{n} record{s} with overwritten arguments, of which the complete ones are printed, first at {first}"
+            }
+            Self::HalfWritten => "left out the newest record, which was being written, at {first}",
+            Self::Overwritten => {
+                "{n} slot{s} overwritten by the application while they were read, first at {first}"
+            }
+            Self::NotCaptured => "{n} slot{s} overwritten before they were captured",
+            Self::CaptureCut => "the capture is cut off at {first}; everything before it is read",
+            Self::CaptureBroken(_) => {
+                "the capture is damaged at {first}: {cause}; everything before it is read"
+            }
+            Self::CaptureFailed(_) => "the capture can't be read from {first} on: {cause}",
+            Self::BrokenEntry(_) => "left out {n} broken {entries}, first at {first}: {cause}",
+            Self::DocumentCut => {
+                "the document is cut off at {first}; everything before it is printed"
+            }
+            Self::BrokenDefinition => {
+                "left out {n} broken tracepoint definition{s}, first at {first}"
+            }
+        }
+    }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (n, first) = (self.count, self.first);
         if let Some(lcore) = self.lcore {
             write!(f, "lcore {lcore}: ")?;
         }
-        let s = if n == 1 { "" } else { "s" };
+        let (s, entries) = match self.count {
+            1 => ("", "entry"),
+            _ => ("s", "entries"),
+        };
+        let mut text = self.problem.template().to_owned();
+        let mut fill = |name: &str, value: &dyn fmt::Display| {
+            text = text.replace(name, &value.to_string());
+        };
+        fill("{n}", &self.count);
+        fill("{s}", &s);
+        fill("{entries}", &entries);
+        fill("{first}", &self.first);
         match self.problem {
             Problem::WrongSize { stated, actual } => {
-                write!(
-                    f,
-                    "the header says that the file has {stated} bytes, and it has {actual}"
-                )
+                fill("{stated}", &stated);
+                fill("{actual}", &actual);
             }
-            Problem::NoTickRate => write!(
-                f,
-                "the file has no tick rate: times are printed in ticks, not microseconds"
-            ),
-            Problem::Descriptor(what) => write!(f, "{what} ({n} time{s}, first at {first})"),
-            Problem::HistoryOutside => {
-                write!(
-                    f,
-                    "left out: there is no history at {first}, although the header refers to it"
-                )
-            }
-            Problem::HistoryOverlaps => write!(
-                f,
-                "left out: its history at {first} overlaps that of another lcore"
-            ),
-            Problem::SlotsMissing => write!(
-                f,
-                "the file ends at {first}, {n} slot{s} before the ring's end"
-            ),
-            Problem::OwnerOutside => write!(
-                f,
-                "{n} owner{s} outside the file (the table begins at {first})"
-            ),
-            Problem::UnknownTpoint => {
-                write!(
-                    f,
-                    "left out {n} record{s} whose tracepoint has no descriptor, first at {first}"
-                )
-            }
-            Problem::OrphanContinuation => {
-                write!(
-                    f,
-                    "left out {n} continuation{s} of records that are gone, first at {first}"
-                )
-            }
-            Problem::ImplausibleTime => {
-                write!(
-                    f,
-                    "left out {n} torn record{s}, older or newer than the records around, first at {first}"
-                )
-            }
-            Problem::ArgumentsLost => {
-                write!(
-                    f,
-                    "{n} record{s} with overwritten arguments, of which the complete ones are printed, first at {first}"
-                )
-            }
-            Problem::HalfWritten => {
-                write!(
-                    f,
-                    "left out the newest record, which was being written, at {first}"
-                )
-            }
-            Problem::Overwritten => {
-                write!(
-                    f,
-                    "{n} slot{s} overwritten by the application while they were read, first at {first}"
-                )
-            }
-            Problem::NotCaptured => write!(f, "{n} slot{s} overwritten before they were captured"),
-            Problem::CaptureCut => write!(
-                f,
-                "the capture is cut off at {first}; everything before it is read"
-            ),
-            Problem::CaptureBroken(what) => {
-                write!(
-                    f,
-                    "the capture is damaged at {first}: {what}; everything before it is read"
-                )
-            }
-            Problem::CaptureFailed(why) => {
-                write!(f, "the capture can't be read from {first} on: {why}")
-            }
-            Problem::BrokenEntry(why) => {
-                write!(
-                    f,
-                    "left out {n} broken entr{y}, first at {first}: {why}",
-                    y = if n == 1 { "y" } else { "ies" }
-                )
-            }
-            Problem::DocumentCut => write!(
-                f,
-                "the document is cut off at {first}; everything before it is printed"
-            ),
-            Problem::BrokenDefinition => {
-                write!(
-                    f,
-                    "left out {n} broken tracepoint definition{s}, first at {first}"
-                )
-            }
+            Problem::Descriptor(cause)
+            | Problem::CaptureBroken(cause)
+            | Problem::BrokenEntry(cause) => fill("{cause}", &cause),
+            Problem::CaptureFailed(cause) => fill("{cause}", &cause),
+            _ => {}
         }
+        f.write_str(&text)
     }
 }

@@ -212,6 +212,49 @@ impl Ty {
         }
     }
 
+    /// Returns the type that values of both types fit, if both have parts.
+    fn join_parts(&self, other: &Self) -> Option<Self> {
+        match (self, other) {
+            (
+                Self::Array { elem, count },
+                Self::Array {
+                    elem: other_elem,
+                    count: other_count,
+                },
+            ) => {
+                let elem = Box::new(elem.join(other_elem)?);
+                (count == other_count).then_some(Self::Array {
+                    elem,
+                    count: *count,
+                })
+            }
+            (Self::Tuple(a), Self::Tuple(b)) if a.len() == b.len() => a
+                .iter()
+                .zip(b)
+                .map(|(a, b)| a.join(b))
+                .collect::<Option<_>>()
+                .map(Self::Tuple),
+            (Self::Record(a), Self::Record(b)) if a.len() == b.len() => join_records(a, b),
+            (
+                Self::Stack {
+                    user,
+                    mode,
+                    depth: a,
+                },
+                Self::Stack {
+                    user: u,
+                    mode: m,
+                    depth: b,
+                },
+            ) if user == u && mode.frame_bytes() == m.frame_bytes() => Some(Self::Stack {
+                user: *user,
+                mode: *mode,
+                depth: *a.max(b),
+            }),
+            _ => None,
+        }
+    }
+
     /// Returns the type that values of both types fit, if there is one.
     pub(crate) fn join(&self, other: &Self) -> Option<Self> {
         match (self, other) {
@@ -251,43 +294,7 @@ impl Ty {
                     space: Space::Any,
                 })
             }
-            (
-                Self::Array { elem, count },
-                Self::Array {
-                    elem: other_elem,
-                    count: other_count,
-                },
-            ) => {
-                let elem = Box::new(elem.join(other_elem)?);
-                (count == other_count).then_some(Self::Array {
-                    elem,
-                    count: *count,
-                })
-            }
-            (Self::Tuple(a), Self::Tuple(b)) if a.len() == b.len() => a
-                .iter()
-                .zip(b)
-                .map(|(a, b)| a.join(b))
-                .collect::<Option<_>>()
-                .map(Self::Tuple),
-            (Self::Record(a), Self::Record(b)) if a.len() == b.len() => join_records(a, b),
-            (
-                Self::Stack {
-                    user,
-                    mode,
-                    depth: a,
-                },
-                Self::Stack {
-                    user: u,
-                    mode: m,
-                    depth: b,
-                },
-            ) if user == u && mode.frame_bytes() == m.frame_bytes() => Some(Self::Stack {
-                user: *user,
-                mode: *mode,
-                depth: *a.max(b),
-            }),
-            _ => None,
+            _ => self.join_parts(other),
         }
     }
 }

@@ -89,6 +89,27 @@ const ROLE: Role = Role {
     starts: false,
 };
 
+/// Checks that there is room for the rings that are full by now, and some more.
+fn check_room_for(rings: Option<&Rings>, args: &CaptureArgs) -> anyhow::Result<()> {
+    // Slots that were never written have no pages.
+    let pages = |rings: &Rings| {
+        rings
+            .path
+            .metadata()
+            .map_or(0, |file| file.len().min(file.blocks().saturating_mul(512)))
+    };
+    let ring_bytes = rings.map_or(0, pages);
+    let needed = args
+        .max_bytes
+        .map_or(u64::MAX, |most| most)
+        .min(ring_bytes.saturating_add(LEAST_ROOM));
+    let why = format!(
+        "{} for the trace's rings, and room for new records and events",
+        screen::size(ring_bytes)
+    );
+    check_room(args.output.as_deref(), needed, &why)
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     if !args.buffer.is_power_of_two() {
@@ -110,23 +131,7 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     let place = cpus::keep_off(std::iter::once(pid), &observer);
     let mut missing = Missing::default();
     let rings = missing.unless("trace", Rings::open(pid));
-    // Slots that were never written have no pages.
-    let pages = |rings: &Rings| {
-        rings
-            .path
-            .metadata()
-            .map_or(0, |file| file.len().min(file.blocks().saturating_mul(512)))
-    };
-    let ring_bytes = rings.as_ref().map_or(0, pages);
-    let needed = args
-        .max_bytes
-        .map_or(u64::MAX, |most| most)
-        .min(ring_bytes.saturating_add(LEAST_ROOM));
-    let why = format!(
-        "{} for the trace's rings, and room for new records and events",
-        screen::size(ring_bytes)
-    );
-    check_room(args.output.as_deref(), needed, &why)?;
+    check_room_for(rings.as_ref(), args)?;
     // Reading debug information takes time: nothing else is running yet.
     let objects = Objects::start(pid, &specs, !args.no_probes, RING_BYTES, &observer);
     let kernel = if args.no_kernel {

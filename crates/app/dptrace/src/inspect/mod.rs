@@ -122,6 +122,19 @@ const ROLE: Role = Role {
     starts: false,
 };
 
+fn note_sources(variables: &ProcessVariables) {
+    for (file, has_types) in variables.sources() {
+        note(&format!(
+            "{} {file}",
+            if has_types {
+                "types are read from"
+            } else {
+                "there are no types in"
+            }
+        ));
+    }
+}
+
 /// Runs the command; returns the exit status. An error in one expression does not stop the others.
 pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
     let parsed: Vec<Option<Block>> = args.expressions.iter().map(|text| parse(text)).collect();
@@ -163,16 +176,7 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
         note(&format!("structs are read by {source}"));
     }
     if args.verbose {
-        for (file, has_types) in variables.sources() {
-            note(&format!(
-                "{} {file}",
-                if has_types {
-                    "types are read from"
-                } else {
-                    "there are no types in"
-                }
-            ));
-        }
+        note_sources(&variables);
     }
     let globals = variables.globals();
     let evaluator = Evaluator::new(&memory, types, &globals).with_max_elements(args.max_elements);

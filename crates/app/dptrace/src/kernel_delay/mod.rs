@@ -14,8 +14,8 @@ use kernel_delay::live::Lost;
 use kernel_delay::programs::EventOptions;
 use kernel_delay::trigger::Trigger;
 use kernel_delay::{
-    EventCost, EventList, Header, Sampler, SamplingOptions, Show, Taken, View, json, lines,
-    process_sums, report, stamp, started, verdict,
+    EventCost, EventList, Events, FunctionNames, Header, Sampler, SamplingOptions, Show, Taken,
+    View, json, lines, process_sums, report, stamp, started, verdict,
 };
 use screen::{Screen, counted};
 
@@ -99,133 +99,128 @@ impl Show for Printer<'_> {
         Ok(())
     }
 
-    fn sample(&mut self, taken: Taken) -> anyhow::Result<()> {
-        let Taken {
-            number,
-            window,
-            mut sample,
-            around,
-            children,
-            pid,
-            processes,
-            events,
-            lost,
-            lost_events,
-        } = taken;
-        let shown = Some(processes.as_slice()).filter(|_| self.args.command.is_empty());
-        let hint = children.and_then(|children| children.hint(&sample, shown));
-        let threads = self.threads.clone();
-        let wanted = |name: &str| threads.as_ref().is_none_or(|pattern| pattern.matches(name));
+    fn sample(&mut self, mut taken: Taken) -> anyhow::Result<()> {
+        let sample = &mut taken.sample;
+        let shown = Some(taken.processes.as_slice()).filter(|_| self.args.command.is_empty());
+        let hint = taken
+            .children
+            .and_then(|children| children.hint(sample, shown));
         let names: BTreeSet<String> = sample
             .threads
             .iter()
             .map(|thread| thread.name.clone())
             .collect();
+        let wanted = self.wanted();
         sample.threads.retain(|thread| wanted(&thread.name));
-        if let Some(pattern) = threads.as_ref().filter(|_| sample.threads.is_empty()) {
+        if let Some(pattern) = self.threads.as_ref().filter(|_| sample.threads.is_empty()) {
             note_names(pattern, &names);
         }
-        let cost = events
+        let cost = taken
+            .events
             .as_ref()
-            .map(|(events, _)| EventCost::of(&sample, events, lost_events));
-        let triggered = self.args.start_trigger.is_some() || self.args.stop_trigger.is_some();
-        let buffer = &mut self.output.buffer;
+            .map(|(events, _)| EventCost::of(sample, events, taken.lost_events));
         if self.args.json {
-            let mut object = json(&sample);
-            object["sample"] = number.into();
-            object["pid"] = pid.into();
-            object["pids"] = processes.into();
-            object["started"] = started(window.start).into();
-            object["start_trigger"] = self
-                .args
-                .start_trigger
-                .as_ref()
-                .map(Trigger::to_string)
-                .into();
-            object["stop_trigger"] = self
-                .args
-                .stop_trigger
-                .as_ref()
-                .map(Trigger::to_string)
-                .into();
-            object["children"] = children.map(|children| children.json()).into();
-            around.add_to(&mut object);
-            object["lost"] = lost.json();
-            let Some((mut events, names)) = events else {
-                writeln!(
-                    buffer,
-                    "{}",
-                    text::json::document("kernel-delay.sample", &object)
-                )?;
-                return Ok(self.output.flush()?);
-            };
-            object["syscall_events"] = events.json(&names, wanted);
-            object["syscall_events"]["cost"] = cost.map(|cost| cost.json()).into();
-            object["syscall_events"]["lines_cut"] = names.are_short().into();
-            return document::write(&mut self.output, &object, &mut events, &names, wanted);
+            self.write_json(taken, cost.as_ref())
+        } else {
+            self.write_text(taken, cost.as_ref(), hint)
         }
-        let mut without_names = Vec::new();
-        // If threads are selected by name, all of them are shown.
-        let screen = self.screen;
-        let view = View {
-            all: self.args.all || self.threads.is_some(),
-            screen,
+    }
+}
+
+impl Printer<'_> {
+    /// Returns the test for the names of threads to show.
+    fn wanted(&self) -> impl Fn(&str) -> bool + use<> {
+        let threads = self.threads.clone();
+        move |name| threads.as_ref().is_none_or(|pattern| pattern.matches(name))
+    }
+
+    fn write_json(&mut self, taken: Taken, cost: Option<&EventCost>) -> anyhow::Result<()> {
+        let trigger = |trigger: &Option<Trigger>| trigger.as_ref().map(Trigger::to_string);
+        let mut object = json(&taken.sample);
+        object["sample"] = taken.number.into();
+        object["pid"] = taken.pid.into();
+        object["pids"] = taken.processes.into();
+        object["started"] = started(taken.window.start).into();
+        object["start_trigger"] = trigger(&self.args.start_trigger).into();
+        object["stop_trigger"] = trigger(&self.args.stop_trigger).into();
+        object["children"] = taken.children.map(|children| children.json()).into();
+        taken.around.add_to(&mut object);
+        object["lost"] = taken.lost.json();
+        let Some((mut events, names)) = taken.events else {
+            let text = text::json::document("kernel-delay.sample", &object);
+            writeln!(self.output.buffer, "{text}")?;
+            return Ok(self.output.flush()?);
         };
-        let further = around
-            .lines(window.length())
-            .into_iter()
-            .chain(cost.map(|cost| cost.line()));
-        for line in verdict(&sample, view, self.args.summary)
-            .into_iter()
-            .chain(hint)
-            .chain(further)
-        {
-            lines::verdict(
-                buffer,
-                screen,
-                if self.args.summary { "" } else { "# " },
-                &line,
-            )?;
+        let wanted = self.wanted();
+        object["syscall_events"] = events.json(&names, &wanted);
+        object["syscall_events"]["cost"] = cost.map(EventCost::json).into();
+        object["syscall_events"]["lines_cut"] = names.are_short().into();
+        document::write(&mut self.output, &object, &mut events, &names, wanted)
+    }
+
+    fn write_text(
+        &mut self,
+        taken: Taken,
+        cost: Option<&EventCost>,
+        hint: Option<String>,
+    ) -> anyhow::Result<()> {
+        let (args, sample) = (self.args, &taken.sample);
+        // If threads are selected by name, all of them are shown.
+        let view = View {
+            all: args.all || self.threads.is_some(),
+            screen: self.screen,
+        };
+        let (buffer, screen) = (&mut self.output.buffer, self.screen);
+        let further = taken.around.lines(taken.window.length());
+        let verdicts = verdict(sample, view, args.summary).into_iter().chain(hint);
+        let prefix = if args.summary { "" } else { "# " };
+        for line in verdicts.chain(further).chain(cost.map(EventCost::line)) {
+            lines::verdict(buffer, screen, prefix, &line)?;
         }
-        lines::sums(buffer, screen, &process_sums(&sample), view.all)?;
-        if !self.args.summary {
-            lines::cut(
-                buffer,
-                screen,
-                &report(
-                    &sample,
-                    &Header {
-                        triggered,
-                        stamp: stamp(),
-                    },
-                    view,
-                ),
-            )?;
-            if let Some((mut events, names)) = events {
-                let output = &mut self.output;
-                let listed = if self.args.events.each_event {
-                    EventList::Each
-                } else {
-                    EventList::Folded(view)
-                };
-                events.text(&names, wanted, listed, |piece| {
-                    lines::cut(&mut output.buffer, screen, piece)?;
-                    output.drain()
-                })?;
-                if names.are_short() {
-                    note(SHORT);
-                }
-                without_names = names.stripped_files();
+        lines::sums(buffer, screen, &process_sums(sample), view.all)?;
+        if args.summary {
+            return Ok(self.output.flush()?);
+        }
+        let header = Header {
+            triggered: args.start_trigger.is_some() || args.stop_trigger.is_some(),
+            stamp: stamp(),
+        };
+        lines::cut(buffer, screen, &report(sample, &header, view))?;
+        let stripped_files = match taken.events {
+            Some((events, names)) => self.list_events(events, &names, view)?,
+            None => Vec::new(),
+        };
+        self.output.flush()?;
+        for file in stripped_files {
+            if self.stripped.insert(file.clone()) {
+                note(&stripped(&file));
             }
         }
-        self.output.flush()?;
-        for file in without_names
-            .into_iter()
-            .filter(|file| self.stripped.insert(file.clone()))
-        {
-            note(&stripped(&file));
-        }
         Ok(())
+    }
+
+    /// Lists the single system calls; returns the files without names.
+    fn list_events(
+        &mut self,
+        mut events: Events,
+        names: &FunctionNames,
+        view: View,
+    ) -> anyhow::Result<Vec<String>> {
+        let listed = if self.args.events.each_event {
+            EventList::Each
+        } else {
+            EventList::Folded(view)
+        };
+        let wanted = self.wanted();
+        let output = &mut self.output;
+        events.text(names, wanted, listed, |piece| {
+            lines::cut(&mut output.buffer, view.screen, piece)?;
+            output.drain()
+        })?;
+        if names.are_short() {
+            note(SHORT);
+        }
+        Ok(names.stripped_files())
     }
 }
 
@@ -242,6 +237,8 @@ fn note_names(pattern: &glob::Pattern, names: &BTreeSet<String>) {
     ));
 }
 
+const MORE_THREADS: &str = "did not fit (--max-threads makes more room)";
+
 /// Reports the parts missing from the report.
 fn warn_lost(lost: &Lost) {
     let Lost {
@@ -255,21 +252,13 @@ fn warn_lost(lost: &Lost) {
         skipped,
     } = *lost;
     for (count, noun, what) in [
-        (
-            threads,
-            "thread",
-            "did not fit (--max-threads makes more room)",
-        ),
+        (threads, "thread", MORE_THREADS),
         (
             preemptors,
             "time",
             "did not fit the list of what ran instead (--max-threads makes more room)",
         ),
-        (
-            interrupts,
-            "interrupt",
-            "did not fit (--max-threads makes more room)",
-        ),
+        (interrupts, "interrupt", MORE_THREADS),
         (
             events,
             "system call event",

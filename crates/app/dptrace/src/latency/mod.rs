@@ -6,7 +6,7 @@ use clap::Args;
 use latency::names::Names;
 use latency::next::Next;
 use latency::slowest::{self, Show};
-use latency::stages::Question;
+use latency::stages::{Latencies, Question};
 use latency::{Followed, follow_objects, json, plot, remarks, summary, tables as table};
 use live_objects::{AroundTrace, with_owners};
 use objects::ObjectSpec;
@@ -208,6 +208,22 @@ impl LatencyArgs {
     }
 }
 
+/// Formats the groups, and the slowest requests below them.
+fn tables(args: &LatencyArgs, latencies: &Latencies, names: &Names<'_>) -> String {
+    let groups = match (args.json, args.summary) {
+        (true, true) => summary::json(latencies, names),
+        (true, false) => json::stages(latencies, names),
+        (false, true) => summary::text(latencies, names, args.plot),
+        (false, false) if args.plot => plot::plots(latencies, names),
+        (false, false) => table::tables(latencies, names),
+    };
+    if args.json {
+        groups + &slowest::json(latencies, names)
+    } else {
+        groups + &slowest::text(latencies, names)
+    }
+}
+
 fn measure(
     args: &LatencyArgs,
     alive: &str,
@@ -269,30 +285,8 @@ fn measure(
         .collect();
     remarks.extend(remarks::remarks(&latencies, &names));
     remarks.extend(next.explains(&latencies));
-    let (groups, slowest) = match (args.json, args.summary) {
-        (true, true) => (
-            summary::json(&latencies, &names),
-            slowest::json(&latencies, &names),
-        ),
-        (true, false) => (
-            json::stages(&latencies, &names),
-            slowest::json(&latencies, &names),
-        ),
-        (false, true) => (
-            summary::text(&latencies, &names, args.plot),
-            slowest::text(&latencies, &names),
-        ),
-        (false, false) if args.plot => (
-            plot::plots(&latencies, &names),
-            slowest::text(&latencies, &names),
-        ),
-        (false, false) => (
-            table::tables(&latencies, &names),
-            slowest::text(&latencies, &names),
-        ),
-    };
     Ok(Report {
-        text: groups + &slowest,
+        text: tables(args, &latencies, &names),
         remarks,
     })
 }

@@ -1,14 +1,13 @@
 //! Parts of man pages beyond the options: exit status, environment, files, other pages.
 
 /// Particulars of a command.
-#[derive(Clone, Copy, Default)]
 pub(super) struct Facts {
     /// Additions to [`STATUS`].
     status: Lines,
     /// Additions to [`ENVIRONMENT`].
     environment: Lines,
     pub(super) files: Lines,
-    pub(super) see: &'static [&'static str],
+    pub(super) see: Vec<&'static str>,
 }
 
 type Lines = &'static [(&'static str, &'static str)];
@@ -73,207 +72,153 @@ const LIBRARIES: (&str, &str) = (
     "Directories to search for the libraries of a command to start, for their probes.",
 );
 
+/// Rows of a table: the names of commands, and what holds for them.
+type ByCommand<T> = &'static [(&'static str, T)];
+
+/// Further exit statuses, or others than [`STATUS`] has.
+const STATUS_OF: ByCommand<Lines> = &[
+    (
+        "run",
+        &[("N", "The status that the script passes to exit().")],
+    ),
+    ("list", &[("1", "No name matches the pattern.")]),
+    ("doctor", &[("3", "A command cannot work here at all.")]),
+];
+
+/// Environment variables in addition to [`ENVIRONMENT`].
+const ENVIRONMENT_OF: ByCommand<Lines> = &[
+    (
+        "top",
+        &[("TERM, COLORTERM", "How many colours the screen has.")],
+    ),
+    ("record", &[PATH, LIBRARIES]),
+    (
+        "run",
+        &[
+            (
+                "BPFTRACE_*",
+                "Settings of the language, as in a script's config block: BPFTRACE_MAX_STRLEN=200.",
+            ),
+            PATH,
+        ],
+    ),
+    ("kernel-delay", &[PATH]),
+];
+
+const FILES_OF: ByCommand<Lines> = &[
+    ("dptrace", &[SHM, TRACEFS, BTF, DEBUG]),
+    ("trace latency", &[SHM]),
+    ("capture watch top serve", &[SHM, BTF, DEBUG]),
+    ("run", &[TRACEFS, BTF, DEBUG, JIT]),
+    ("kernel-delay", &[TRACEFS, BTF, DEBUG, JIT]),
+    ("list", &[TRACEFS, DEBUG]),
+    ("inspect", &[DEBUG]),
+    ("doctor", &[TRACEFS, BTF]),
+    (
+        "completions",
+        &[
+            (
+                "/usr/share/bash-completion/completions/dptrace",
+                "Completion for bash, from the Debian package.",
+            ),
+            (
+                "/usr/share/zsh/vendor-completions/_dptrace",
+                "Completion for zsh.",
+            ),
+            (
+                "/usr/share/fish/vendor_completions.d/dptrace.fish",
+                "Completion for fish.",
+            ),
+        ],
+    ),
+];
+
+/// Other pages to read.
+const PAGES_OF: ByCommand<&str> = &[
+    (
+        "dptrace",
+        "dptrace-kernel-delay(1) dptrace-run(1) dptrace-trace(1) bpftrace(8) perf(1)",
+    ),
+    (
+        "trace latency",
+        "dptrace(1) dptrace-trace(1) dptrace-latency(1) dptrace-record(1) dptrace-objects(1)",
+    ),
+    (
+        "capture",
+        "dptrace(1) dptrace-trace(1) dptrace-latency(1) dptrace-record(1)",
+    ),
+    (
+        "watch",
+        "dptrace(1) dptrace-timeline(1) dptrace-capture(1) dptrace-latency(1)",
+    ),
+    (
+        "top",
+        "dptrace(1) dptrace-latency(1) dptrace-kernel-delay(1) dptrace-capture(1)",
+    ),
+    (
+        "serve",
+        "dptrace(1) dptrace-latency(1) dptrace-kernel-delay(1) dptrace-watch(1)",
+    ),
+    (
+        "timeline",
+        "dptrace(1) dptrace-latency(1) dptrace-trace(1) dptrace-kernel-delay(1)",
+    ),
+    (
+        "report export",
+        "dptrace(1) dptrace-timeline(1) dptrace-latency(1) dptrace-capture(1)",
+    ),
+    (
+        "record",
+        "dptrace(1) dptrace-trace(1) dptrace-objects(1) dptrace-list(1)",
+    ),
+    (
+        "run",
+        "dptrace(1) dptrace-scripts(1) dptrace-list(1) dptrace-doctor(1) bpftrace(8)",
+    ),
+    ("scripts", "dptrace(1) dptrace-run(1)"),
+    (
+        "kernel-delay",
+        "dptrace(1) dptrace-run(1) dptrace-doctor(1) perf-sched(1)",
+    ),
+    (
+        "cpus",
+        "dptrace(1) dptrace-kernel-delay(1) dptrace-run(1) dptrace-doctor(1) cpuset(7)",
+    ),
+    (
+        "pmd",
+        "dptrace(1) dptrace-kernel-delay(1) dptrace-cpus(1) ovs-vswitchd(8) ovs-appctl(8)",
+    ),
+    ("list", "dptrace(1) dptrace-run(1) dptrace-record(1)"),
+    (
+        "inspect",
+        "dptrace(1) dptrace-run(1) dptrace-objects(1) gdb(1)",
+    ),
+    ("doctor", "dptrace(1) capabilities(7)"),
+    (
+        "objects generate",
+        "dptrace(1) dptrace-record(1) dptrace-trace(1) bpftrace(8)",
+    ),
+    ("completions", "dptrace(1) bash(1) zshcompsys(1) fish(1)"),
+];
+
+/// Finds the row of a command.
+fn row<T: Copy>(table: ByCommand<T>, command: &str) -> Option<T> {
+    let row = table
+        .iter()
+        .find(|(names, _)| names.split(' ').any(|name| name == command));
+    row.map(|(_, what)| *what)
+}
+
 /// Returns the facts of a command, or of the program.
 pub(super) fn of(command: &str) -> Facts {
-    let facts = Facts {
-        see: &["dptrace(1)"],
-        ..Facts::default()
-    };
-    match command {
-        "dptrace" => Facts {
-            files: &[SHM, TRACEFS, BTF, DEBUG],
-            see: &[
-                "dptrace-kernel-delay(1)",
-                "dptrace-run(1)",
-                "dptrace-trace(1)",
-                "bpftrace(8)",
-                "perf(1)",
-            ],
-            ..facts
-        },
-        "trace" | "latency" => Facts {
-            files: &[SHM],
-            see: &[
-                "dptrace(1)",
-                "dptrace-trace(1)",
-                "dptrace-latency(1)",
-                "dptrace-record(1)",
-                "dptrace-objects(1)",
-            ],
-            ..facts
-        },
-        "capture" => Facts {
-            files: &[SHM, BTF, DEBUG],
-            see: &[
-                "dptrace(1)",
-                "dptrace-trace(1)",
-                "dptrace-latency(1)",
-                "dptrace-record(1)",
-            ],
-            ..facts
-        },
-        "watch" => Facts {
-            files: &[SHM, BTF, DEBUG],
-            see: &[
-                "dptrace(1)",
-                "dptrace-timeline(1)",
-                "dptrace-capture(1)",
-                "dptrace-latency(1)",
-            ],
-            ..facts
-        },
-        "top" => Facts {
-            environment: &[("TERM, COLORTERM", "How many colours the screen has.")],
-            files: &[SHM, BTF, DEBUG],
-            see: &[
-                "dptrace(1)",
-                "dptrace-latency(1)",
-                "dptrace-kernel-delay(1)",
-                "dptrace-capture(1)",
-            ],
-            ..facts
-        },
-        "serve" => Facts {
-            files: &[SHM, BTF, DEBUG],
-            see: &[
-                "dptrace(1)",
-                "dptrace-latency(1)",
-                "dptrace-kernel-delay(1)",
-                "dptrace-watch(1)",
-            ],
-            ..facts
-        },
-        "timeline" => Facts {
-            see: &[
-                "dptrace(1)",
-                "dptrace-latency(1)",
-                "dptrace-trace(1)",
-                "dptrace-kernel-delay(1)",
-            ],
-            ..facts
-        },
-        "report" | "export" => Facts {
-            see: &[
-                "dptrace(1)",
-                "dptrace-timeline(1)",
-                "dptrace-latency(1)",
-                "dptrace-capture(1)",
-            ],
-            ..facts
-        },
-        "record" => Facts {
-            environment: &[PATH, LIBRARIES],
-            see: &[
-                "dptrace(1)",
-                "dptrace-trace(1)",
-                "dptrace-objects(1)",
-                "dptrace-list(1)",
-            ],
-            ..facts
-        },
-        "run" => Facts {
-            status: &[("N", "The status that the script passes to exit().")],
-            environment: &[
-                (
-                    "BPFTRACE_*",
-                    "Settings of the language, as in a script's config block: BPFTRACE_MAX_STRLEN=200.",
-                ),
-                PATH,
-            ],
-            files: &[TRACEFS, BTF, DEBUG, JIT],
-            see: &[
-                "dptrace(1)",
-                "dptrace-scripts(1)",
-                "dptrace-list(1)",
-                "dptrace-doctor(1)",
-                "bpftrace(8)",
-            ],
-        },
-        "scripts" => Facts {
-            see: &["dptrace(1)", "dptrace-run(1)"],
-            ..facts
-        },
-        "kernel-delay" => Facts {
-            environment: &[PATH],
-            files: &[TRACEFS, BTF, DEBUG, JIT],
-            see: &[
-                "dptrace(1)",
-                "dptrace-run(1)",
-                "dptrace-doctor(1)",
-                "perf-sched(1)",
-            ],
-            ..facts
-        },
-        "cpus" => Facts {
-            see: &[
-                "dptrace(1)",
-                "dptrace-kernel-delay(1)",
-                "dptrace-run(1)",
-                "dptrace-doctor(1)",
-                "cpuset(7)",
-            ],
-            ..facts
-        },
-        "pmd" => Facts {
-            see: &[
-                "dptrace(1)",
-                "dptrace-kernel-delay(1)",
-                "dptrace-cpus(1)",
-                "ovs-vswitchd(8)",
-                "ovs-appctl(8)",
-            ],
-            ..facts
-        },
-        "list" => Facts {
-            status: &[("1", "No name matches the pattern.")],
-            files: &[TRACEFS, DEBUG],
-            see: &["dptrace(1)", "dptrace-run(1)", "dptrace-record(1)"],
-            ..facts
-        },
-        "inspect" => Facts {
-            files: &[DEBUG],
-            see: &[
-                "dptrace(1)",
-                "dptrace-run(1)",
-                "dptrace-objects(1)",
-                "gdb(1)",
-            ],
-            ..facts
-        },
-        "doctor" => Facts {
-            status: &[("3", "A command cannot work here at all.")],
-            files: &[TRACEFS, BTF],
-            see: &["dptrace(1)", "capabilities(7)"],
-            ..facts
-        },
-        "objects" | "generate" => Facts {
-            see: &[
-                "dptrace(1)",
-                "dptrace-record(1)",
-                "dptrace-trace(1)",
-                "bpftrace(8)",
-            ],
-            ..facts
-        },
-        "completions" => Facts {
-            files: &[
-                (
-                    "/usr/share/bash-completion/completions/dptrace",
-                    "Completion for bash, from the Debian package.",
-                ),
-                (
-                    "/usr/share/zsh/vendor-completions/_dptrace",
-                    "Completion for zsh.",
-                ),
-                (
-                    "/usr/share/fish/vendor_completions.d/dptrace.fish",
-                    "Completion for fish.",
-                ),
-            ],
-            see: &["dptrace(1)", "bash(1)", "zshcompsys(1)", "fish(1)"],
-            ..facts
-        },
-        _ => facts,
+    Facts {
+        status: row(STATUS_OF, command).unwrap_or_default(),
+        environment: row(ENVIRONMENT_OF, command).unwrap_or_default(),
+        files: row(FILES_OF, command).unwrap_or_default(),
+        see: row(PAGES_OF, command)
+            .unwrap_or("dptrace(1)")
+            .split(' ')
+            .collect(),
     }
 }
 

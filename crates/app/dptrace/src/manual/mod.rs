@@ -210,5 +210,5 @@ fn end(page: &mut Page, facts: &Facts, examples: &str) {
         }
     }
     page.section("SEE ALSO");
-    page.see(facts.see);
+    page.see(&facts.see);
 }

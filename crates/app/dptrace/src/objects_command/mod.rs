@@ -127,6 +127,21 @@ const ROLE: Role = Role {
     starts: false,
 };
 
+fn note_layout(finder: &Finder) {
+    note(&format!(
+        "layout: {}",
+        if finder.source().is_empty() {
+            "not known"
+        } else {
+            finder.source()
+        }
+    ));
+    finder
+        .misfits()
+        .iter()
+        .for_each(|misfit| note(&format!("not found: {misfit}")));
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &ObjectsArgs) -> anyhow::Result<()> {
     let path = args.output.as_deref();
@@ -151,18 +166,7 @@ pub(crate) fn run(args: &ObjectsArgs) -> anyhow::Result<()> {
     let specs = specs(args, name)?;
     let finder = Finder::open(pid, &specs, &args.debug_dirs)?;
     if args.verbose {
-        note(&format!(
-            "layout: {}",
-            if finder.source().is_empty() {
-                "not known"
-            } else {
-                finder.source()
-            }
-        ));
-        finder
-            .misfits()
-            .iter()
-            .for_each(|misfit| note(&format!("not found: {misfit}")));
+        note_layout(&finder);
     }
     if finder.kinds().is_empty() {
         bail!("{}", nothing(pid, finder.misfits(), args.verbose));

@@ -1,31 +1,34 @@
 //! `dptrace record`: records the objects of a running process from its probes.
 
+mod subject;
+
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use bpf_session::Features;
 use clap::Args;
 use errors::usage;
-use host::{Files, Pid, Process, Watch};
+use host::Watch;
 use live_objects::probes::{
     AttachPlan, Recorder, Totals, add_files, report_remarks, report_totals,
 };
 use live_objects::{Finder, Opening, Session};
 use objects::{Frame, Header, ObjectSpec, WantedProbe};
-use process_selector::{Role, Takes, find_program};
+use process_selector::{Role, Takes};
 use spdk_trace::Ticks;
 use sys::process::HeldChild;
-use text::printable::path as printable;
 use whole_file::{Access, WholeFile};
 
 use crate::args::specs::SpecArgs;
 use crate::interrupt::Interrupt;
 use crate::messages::note;
-use crate::output::{self, Output};
+use crate::output::Output;
 use crate::{exit, terminal};
+use subject::Subject;
 
 /// `dptrace record`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -110,19 +113,13 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Longest wait for events.
 const WAIT: Duration = Duration::from_millis(20);
 
-/// Runs the command.
-pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
-    if !args.buffer.is_power_of_two() {
-        return Err(usage(format!(
-            "--buffer {} is not a power of two",
-            args.buffer
-        )));
-    }
-    let specs = args.specs.resolve()?;
-    let wanted = WantedProbe::of(&specs).map_err(|error| usage(error.to_string()))?;
-    let subject = Subject::of(args)?;
-    subject.check_output(args)?;
-    let mut opening = open(args, subject.pid, &specs);
+/// Plans the probes. If the program has none, what its memory has is recorded all the same.
+fn plan_or_memory(
+    args: &RecordArgs,
+    wanted: &[WantedProbe<'_>],
+    subject: &Subject<'_>,
+    opening: Opening,
+) -> anyhow::Result<(Opening, Option<AttachPlan>)> {
     if args.no_probes {
         let finder = opening.finish();
         if finder.is_none() {
@@ -132,48 +129,46 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
                 subject.name
             );
         }
-        opening = Opening::ready(finder);
+        return Ok((Opening::ready(finder), None));
     }
-    let plan = match plan(args, &wanted, &subject) {
-        Ok(plan) => plan,
+    match plan(args, wanted, subject) {
+        Ok(plan) => Ok((opening, plan)),
         // A program without probes still has its memory.
         Err(error) if args.emit_object.is_none() && exit::status(&error) != exit::NOT_PERMITTED => {
             let finder = opening.finish();
             if finder.is_none() {
                 return Err(error);
             }
-            opening = Opening::ready(finder);
             note(&format!(
                 "recording only the objects in its memory: {error:#}"
             ));
-            None
+            Ok((Opening::ready(finder), None))
         }
-        Err(error) => return Err(error),
-    };
-    if let Some(path) = &args.emit_object {
-        let module = plan.as_ref().map(AttachPlan::module).context("no probes")?;
-        return Ok(WholeFile::write_whole(
-            path,
-            Access::Umask,
-            &module.to_object().build()?,
-        )?);
+        Err(error) => Err(error),
     }
-    let mut output = Output::open(args.output.as_deref())?;
+}
+
+/// Attaches the probes, starts the command if there is one, and records until a reason to stop.
+/// Returns the command's process, and the id of the recorded one.
+fn attach_and_record(
+    args: &RecordArgs,
+    subject: &Subject<'_>,
+    plan: Option<&AttachPlan>,
+    opening: Opening,
+    mut output: Output,
+) -> anyhow::Result<(Option<Child>, u32)> {
     let held = subject.start()?;
     let pid = held
         .as_ref()
         .map(HeldChild::pid)
         .or(subject.pid)
         .unwrap_or_default();
-    let watch = || Watch::new(pid, plan.iter().flat_map(AttachPlan::files));
+    let watch = || Watch::new(pid, plan.into_iter().flat_map(AttachPlan::files));
     // The program must be known before the process can exec another one, which a reader of
     // "attached" may make it do. A held process runs none yet.
     let running = if held.is_none() { Some(watch()?) } else { None };
     let since = Ticks(sys::clock::ticks());
-    let recorder = plan
-        .as_ref()
-        .map(|plan| Recorder::start(plan, pid))
-        .transpose()?;
+    let recorder = plan.map(|plan| Recorder::start(plan, pid)).transpose()?;
     let watched = recorder.as_ref().map(|_| Ticks(sys::clock::ticks()));
     write(
         &mut output,
@@ -185,7 +180,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
         .line()],
     )?;
     let interrupt = Interrupt::catch()?;
-    if let Some(plan) = &plan {
+    if let Some(plan) = plan {
         report_attached(plan, pid);
     }
     let mut session = Session::start(opening, recorder, PATIENCE);
@@ -210,6 +205,33 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
         Some(totals) => report_totals(&why, &totals, &terminal::observer()),
         None => note(&why),
     }
+    Ok((child, pid))
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
+    if !args.buffer.is_power_of_two() {
+        return Err(usage(format!(
+            "--buffer {} is not a power of two",
+            args.buffer
+        )));
+    }
+    let specs = args.specs.resolve()?;
+    let wanted = WantedProbe::of(&specs).map_err(|error| usage(error.to_string()))?;
+    let subject = Subject::of(args)?;
+    subject.check_output(args)?;
+    let opening = open(args, subject.pid, &specs);
+    let (opening, plan) = plan_or_memory(args, &wanted, &subject, opening)?;
+    if let Some(path) = &args.emit_object {
+        let module = plan.as_ref().map(AttachPlan::module).context("no probes")?;
+        return Ok(WholeFile::write_whole(
+            path,
+            Access::Umask,
+            &module.to_object().build()?,
+        )?);
+    }
+    let output = Output::open(args.output.as_deref())?;
+    let (child, pid) = attach_and_record(args, &subject, plan.as_ref(), opening, output)?;
     if let Some(mut child) = child
         && child.try_wait().context("checking the command")?.is_none()
     {
@@ -290,69 +312,6 @@ fn report_alive(session: &mut Session, pid: u32) {
         note(&format!(
             "{objects} found alive in the memory of process {pid}"
         ));
-    }
-}
-
-/// Process or command to record.
-struct Subject<'a> {
-    /// Process id, if the process runs already.
-    pid: Option<u32>,
-    files: Files,
-    /// Name for messages.
-    name: String,
-    /// Path of the program to start, with its arguments.
-    command: Option<(PathBuf, &'a [OsString])>,
-}
-
-impl<'a> Subject<'a> {
-    fn of(args: &'a RecordArgs) -> anyhow::Result<Self> {
-        let words = [args.pid.as_slice(), &args.process].concat();
-        if !words.is_empty() {
-            let pid = process_selector::one(&words, ROLE, &terminal::observer())?;
-            let (files, name) = Files::of_process(pid)?;
-            Process::open(Pid(pid))?.is_first_thread()?;
-            return Ok(Self {
-                pid: Some(pid),
-                files,
-                name,
-                command: None,
-            });
-        }
-        let Some((program, arguments)) = args.command.split_first() else {
-            return Err(usage(
-                "nothing to record: give -p PID, -p NAME, or -- COMMAND",
-            ));
-        };
-        let path = find_program(program)?;
-        let (files, name) = (Files::of_program(&path), printable(&path));
-        Ok(Self {
-            pid: None,
-            files,
-            name,
-            command: Some((path, arguments)),
-        })
-    }
-
-    /// Returns an error if an output would overwrite the program before it starts.
-    fn check_output(&self, args: &RecordArgs) -> anyhow::Result<()> {
-        for output in [&args.output, &args.emit_object] {
-            let program = self
-                .command
-                .iter()
-                .map(|(path, _)| ("the program to start", path.as_path()));
-            output::refuse_inputs(output.as_deref(), program.chain(args.specs.files()))?;
-        }
-        Ok(())
-    }
-
-    /// Starts the command's process, which waits until it is released.
-    fn start(&self) -> anyhow::Result<Option<HeldChild>> {
-        let Some((path, arguments)) = &self.command else {
-            return Ok(None);
-        };
-        let held = HeldChild::spawn(path.as_os_str(), arguments);
-        held.map(Some)
-            .with_context(|| format!("starting {}", self.name))
     }
 }
 

@@ -8,7 +8,7 @@ use live_objects::{Objects, Unknown};
 use records::{Filter, Form, Format, Head, View};
 use screen::{Screen, counted};
 use spdk_trace::{Follower, Record, Ticks};
-use trace_source::{Application, Batch, FileSource, HOLD, Pressure, Reader, warn_problems};
+use trace_source::{Application, FileSource, HOLD, Pressure, Reader, warn_problems};
 
 use crate::interrupt::Interrupt;
 use crate::listing::{ListOptions, Lister};
@@ -62,11 +62,7 @@ pub(crate) fn follow(
     format.begin(&mut output.buffer, &head, &lister.view);
     let reader = Reader::start(follower.tail(), what.source.again()?, what.has_room)?;
     let mut end = End::new(what);
-    let mut owners = FreshOwners {
-        source: what.source.again()?,
-        read: None,
-        changes: None,
-    };
+    let mut owners = FreshOwners::new(what.source.again()?);
     let why = loop {
         let batch = reader.next(ASK);
         if let Some(why) = end.reached() {
@@ -75,16 +71,11 @@ pub(crate) fn follow(
         }
         // After the rings: the objects that they refer to are known by now.
         objects.learn(follower.given());
-        let Some(Batch {
-            copied,
-            at,
-            is_last,
-            failed,
-        }) = batch
-        else {
+        let Some(batch) = batch else {
             continue;
         };
-        follower.take(copied, at);
+        let is_last = batch.is_last;
+        follower.take(batch.copied, batch.at);
         if is_last {
             objects.finish();
         }
@@ -104,7 +95,7 @@ pub(crate) fn follow(
         objects.count_unknown(unknown);
         output.flush()?;
         follower.spare().for_each(|bytes| reader.give_back(bytes));
-        if let Some(error) = failed {
+        if let Some(error) = batch.failed {
             return Err(error.into());
         }
         if is_last || flow.is_break() || lister.is_full() {
@@ -133,6 +124,14 @@ struct FreshOwners {
 }
 
 impl FreshOwners {
+    fn new(source: FileSource) -> Self {
+        Self {
+            source,
+            read: None,
+            changes: None,
+        }
+    }
+
     fn refresh(
         &mut self,
         follower: &mut Follower,

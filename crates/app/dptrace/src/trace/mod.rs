@@ -3,7 +3,7 @@
 mod dpdk;
 mod follow;
 mod format;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ::objects::{Annotator, ObjectSpec};
@@ -307,10 +307,8 @@ fn list_records(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Re
     Ok(output.finish()?)
 }
 
-fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Result<()> {
-    let Place::File(path) = place else {
-        return Err(usage("--follow needs a trace file, not standard input"));
-    };
+/// Opens a raw trace file that is to be followed.
+fn open_followed(path: &Path) -> anyhow::Result<FileSource> {
     if path.is_dir() {
         return Err(usage(format!(
             "--follow needs a trace that is being written, and {} is a capture",
@@ -325,17 +323,15 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
             printable(path)
         )));
     }
-    let follower = Follower::new(&source).with_context(reading)?;
-    let span = || beside::span(&Trace::Raw(RawTrace::read(&source).ok()?));
-    let Resolved {
-        annotator,
-        mut filter,
+    Ok(source)
+}
+
+/// Returns what the records of a followed trace can have.
+fn known_of<'a>(follower: &'a Follower, specs: &'a [ObjectSpec], has_recording: bool) -> Known<'a> {
+    Known {
         specs,
-    } = args.resolve(follower.tpoints(), follower.tick_rate(), span)?;
-    let known = Known {
-        specs: &specs,
         tpoints: follower.tpoints(),
-        has_recording: live.is_some() || annotator.is_some(),
+        has_recording,
         has_owners: follower.era().has_owners(),
         has_joins: follower.era().has_owners(),
         owners: follower
@@ -344,7 +340,23 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
             .map(|(_, owner)| owner.description.as_str())
             .collect(),
         is_complete: false,
+    }
+}
+
+fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Result<()> {
+    let Place::File(path) = place else {
+        return Err(usage("--follow needs a trace file, not standard input"));
     };
+    let reading = || format!("reading {}", printable(path));
+    let source = open_followed(path)?;
+    let follower = Follower::new(&source).with_context(reading)?;
+    let span = || beside::span(&Trace::Raw(RawTrace::read(&source).ok()?));
+    let Resolved {
+        annotator,
+        mut filter,
+        specs,
+    } = args.resolve(follower.tpoints(), follower.tick_rate(), span)?;
+    let known = known_of(&follower, &specs, live.is_some() || annotator.is_some());
     known.warn_missing(filter.fields(), &terminal::observer());
     let application = Application::of(path);
     // Must precede the start of any thread: threads inherit the affinity.

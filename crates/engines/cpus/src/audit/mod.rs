@@ -17,7 +17,8 @@
 //! | `facts` | facts of this kernel that the programs need |
 //! | `live` | attaches them, begins and ends windows, reads the maps |
 //! | `sums` | sums read from the maps, without names |
-//! | `model` | the report with names: owners, intruders and victims |
+//! | `model` | intruders and victims, with their names |
+//! | `report` | the report on each CPU: owners, intruders and victims |
 //! | `pollers` | CPUs that have a poller |
 //! | `names`, `few_names` | names of this machine: all, and few for endless windows |
 //! | `run` | one audit from start to end; `text` and `json` format its report |
@@ -32,6 +33,7 @@ mod model;
 mod names;
 mod pollers;
 mod programs;
+mod report;
 mod run;
 mod sums;
 mod text;
@@ -39,8 +41,9 @@ mod windows;
 
 pub use facts::Facts;
 pub use live::{Audit, Options, StuckThread};
-pub use model::{CpuReport, Intruder, Names, Share, ThreadFacts, Victim, name_of, report};
+pub use model::{CpuReport, Intruder, Names, Share, ThreadFacts, Victim, name_of};
 pub use pollers::Pollers;
+pub use report::report;
 pub use run::{Found, Plan};
 pub use sched_programs::SchedError;
 pub use sums::{CpuSums, Sums};

@@ -82,19 +82,7 @@ fn one_line(cpu: &CpuReport) -> String {
     )
 }
 
-fn of_cpu(text: &mut String, found: &Found, cpu: &CpuReport) {
-    let poller = match &cpu.poller {
-        Some(poller) => format!(
-            "{} has it for {}",
-            described(poller),
-            share(poller.total, cpu.window)
-        ),
-        None => "no thread has it for half of the time".to_owned(),
-    };
-    line(
-        text,
-        &format!("CPU {}, {}: {poller}", cpu.cpu, time(cpu.window)),
-    );
+fn budget(text: &mut String, cpu: &CpuReport) {
     for part in cpu.budget.iter().filter(|part| part.total > 0) {
         let longest = if part.longest > 0 {
             format!(", longest {}", time(part.longest))
@@ -120,16 +108,9 @@ fn of_cpu(text: &mut String, found: &Found, cpu: &CpuReport) {
             ),
         );
     }
-    if let Some(&stolen) = found.stolen.get(&cpu.cpu).filter(|stolen| **stolen > 0) {
-        line(
-            text,
-            &format!(
-                "  the hypervisor had the CPU for {} of this; the budget counts that for whoever \
-                 was running",
-                time(stolen)
-            ),
-        );
-    }
+}
+
+fn intruders(text: &mut String, cpu: &CpuReport) {
     if !cpu.intruders.is_empty() {
         line(
             text,
@@ -155,6 +136,33 @@ fn of_cpu(text: &mut String, found: &Found, cpu: &CpuReport) {
             ),
         );
     }
+}
+
+fn of_cpu(text: &mut String, found: &Found, cpu: &CpuReport) {
+    let poller = match &cpu.poller {
+        Some(poller) => format!(
+            "{} has it for {}",
+            described(poller),
+            share(poller.total, cpu.window)
+        ),
+        None => "no thread has it for half of the time".to_owned(),
+    };
+    line(
+        text,
+        &format!("CPU {}, {}: {poller}", cpu.cpu, time(cpu.window)),
+    );
+    budget(text, cpu);
+    if let Some(&stolen) = found.stolen.get(&cpu.cpu).filter(|stolen| **stolen > 0) {
+        line(
+            text,
+            &format!(
+                "  the hypervisor had the CPU for {} of this; the budget counts that for whoever \
+                 was running",
+                time(stolen)
+            ),
+        );
+    }
+    intruders(text, cpu);
     victims(text, cpu);
     losses(text, cpu);
 }

@@ -8,6 +8,7 @@ use text::printable;
 use crate::settings::Context;
 use crate::settings::finding::{Finding, Key, Level};
 use crate::settings::pollers::share;
+use host::settings::Facts;
 
 /// Share of a window, in percent, from which a thread keeps a core busy.
 const BUSY: u64 = 5;
@@ -43,6 +44,16 @@ pub(crate) fn first_cpu(context: &Context<'_>) -> Vec<Finding> {
     ]
 }
 
+/// Names the busy threads that are on a CPU, with their shares.
+fn busy_threads(facts: &Facts, cpu: u32) -> Vec<String> {
+    let busy = facts.threads.iter().filter_map(|thread| {
+        let share = share(facts, thread).filter(|share| *share >= BUSY)?;
+        let name = printable::text(&thread.name);
+        (thread.cpu == cpu).then(|| format!("{name} [{}] {share}%", thread.tid))
+    });
+    busy.take(NAMED).collect()
+}
+
 /// Checks CPUs that share a core (`thread_siblings_list`;
 /// Documentation/admin-guide/cputopology.rst): threads on both share its units.
 pub(crate) fn siblings(context: &Context<'_>) -> Vec<Finding> {
@@ -58,22 +69,7 @@ pub(crate) fn siblings(context: &Context<'_>) -> Vec<Finding> {
             if cpus.has(sibling) && sibling < cpu {
                 continue;
             }
-            let mut who: Vec<String> = facts
-                .threads
-                .iter()
-                .filter(|thread| {
-                    thread.cpu == sibling && share(facts, thread).is_some_and(|share| share >= BUSY)
-                })
-                .map(|thread| {
-                    format!(
-                        "{} [{}] {}%",
-                        printable::text(&thread.name),
-                        thread.tid,
-                        share(facts, thread).unwrap_or(0)
-                    )
-                })
-                .collect();
-            who.truncate(NAMED);
+            let who = busy_threads(facts, sibling);
             let setting = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
             let finding = if who.is_empty() {
                 Finding::new(
@@ -109,6 +105,42 @@ pub(crate) fn siblings(context: &Context<'_>) -> Vec<Finding> {
         ));
     }
     findings
+}
+
+/// Judges a frequency governor; `is_own` if the driver chooses the frequency itself.
+fn governor_finding(governor: &str, is_own: bool, set: &CpuSet) -> Finding {
+    let (level, reason) = match governor {
+        "performance" => (
+            Level::Green,
+            "the frequency is as high as it can be".to_owned(),
+        ),
+        "powersave" if !is_own => (
+            Level::Red,
+            format!("CPU {set} runs at its lowest frequency"),
+        ),
+        _ => (
+            Level::Yellow,
+            format!(
+                "the frequency of CPU {set} follows its load, and starts low after each idle \
+                     period"
+            ),
+        ),
+    };
+    let change: Vec<String> = if level == Level::Green {
+        Vec::new()
+    } else {
+        set.iter()
+            .map(|cpu| {
+                format!(
+                    "echo performance > /sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"
+                )
+            })
+            .collect()
+    };
+    let setting = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
+    Finding::new(Key::Frequency, level, set, reason)
+        .from(setting, printable::text(governor.as_bytes()))
+        .change(change)
 }
 
 /// Checks the frequency governors (Documentation/admin-guide/pm/cpufreq.rst). `powersave` is the
@@ -148,41 +180,7 @@ pub(crate) fn frequency(context: &Context<'_>) -> Vec<Finding> {
     }
     for ((governor, is_own), list) in by_governor {
         let set: CpuSet = list.into_iter().collect();
-        let (level, reason) = match governor.as_str() {
-            "performance" => (
-                Level::Green,
-                "the frequency is as high as it can be".to_owned(),
-            ),
-            "powersave" if !is_own => (
-                Level::Red,
-                format!("CPU {set} runs at its lowest frequency"),
-            ),
-            _ => (
-                Level::Yellow,
-                format!(
-                    "the frequency of CPU {set} follows its load, and starts low after each idle \
-                     period"
-                ),
-            ),
-        };
-        let change: Vec<String> = if level == Level::Green {
-            Vec::new()
-        } else {
-            set.iter()
-                .map(|cpu| {
-                    format!(
-                        "echo performance > \
-                         /sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"
-                    )
-                })
-                .collect()
-        };
-        let setting = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
-        findings.push(
-            Finding::new(Key::Frequency, level, &set, reason)
-                .from(setting, printable::text(governor.as_bytes()))
-                .change(change),
-        );
+        findings.push(governor_finding(&governor, is_own, &set));
     }
     if findings.is_empty() {
         let reason = "nothing changes the frequency of these CPUs here (in a virtual machine, the \

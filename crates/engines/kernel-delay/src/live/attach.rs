@@ -1,5 +1,6 @@
 //! Loading and attaching of all programs, in their order.
 
+use bpf_program::Module;
 use bpf_session::{Features, Scope, Session, SessionError};
 use observer::Observer;
 use sched_programs::SchedError;
@@ -61,74 +62,89 @@ pub fn attach<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<
     attach_all(facts, options).map_err(|error| triggers::explain(error, &named))
 }
 
-fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<'a>, DelayError> {
-    let AttachOptions {
-        pids,
-        children,
-        max_threads,
-        events,
-        triggers,
-        count_upcalls,
-        absences,
-        page_faults,
-        observer,
-    } = options;
-    // Triggers are for one process, the first one.
-    let pid = pids.first().copied().unwrap_or_default();
-    let several = pids.len() > 1 || children;
-    let processes = if several {
-        Processes::Several { children }
-    } else {
-        Processes::One(pid)
+/// Describes the programs that are to be made.
+fn setting(
+    facts: &Facts,
+    options: &AttachOptions<'_>,
+    exchange: bool,
+) -> Result<Setting, DelayError> {
+    let children = options.children;
+    let processes = match options.pids.as_slice() {
+        [_, _, ..] => Processes::Several { children },
+        _ if children => Processes::Several { children },
+        pids => Processes::One(pids.first().copied().unwrap_or_default()),
     };
-    let features = Features::detect()?;
-    let exchange = features.exchange;
     let cpus = host::cpus::possible().map_err(SchedError::map(layout::TEMPLATE))?;
-    let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
-    let setting = Setting {
+    Ok(Setting {
         processes,
         task: facts.programs.task,
         registers: facts.registers,
         polls: poll_numbers(),
-        threads: max_threads,
-        cpus,
-        events,
-        absences,
+        threads: options.max_threads,
+        cpus: u32::try_from(cpus).unwrap_or(u32::MAX),
+        events: options.events.clone(),
+        absences: options.absences.clone(),
         exchange,
-    };
+    })
+}
+
+/// Adds the programs of page faults to the module; returns their indices and counters.
+fn add_page_faults(
+    setting: &Setting,
+    tracepoint: Option<u32>,
+    module: &mut Module,
+) -> Result<Vec<(usize, &'static [Counter])>, DelayError> {
+    let mut faults = Vec::new();
+    for (program, counters) in programs::page_faults(setting, tracepoint)? {
+        faults.push((module.programs.len(), counters));
+        module.programs.push(program);
+    }
+    Ok(faults)
+}
+
+fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<'a>, DelayError> {
+    // Triggers are for one process, the first one.
+    let pid = options.pids.first().copied().unwrap_or_default();
+    let features = Features::detect()?;
+    let setting = setting(facts, &options, features.exchange)?;
     let tracepoints = &facts.programs.tracepoints;
     let mut module = programs::module(&setting, tracepoints)?;
     let own = module.programs.len();
-    let turn = if exchange { Turn::Exchange } else { Turn::Key };
-    if turn == Turn::Key && !triggers.is_empty() {
+    let turn = if setting.exchange {
+        Turn::Exchange
+    } else {
+        Turn::Key
+    };
+    if turn == Turn::Key && !options.triggers.is_empty() {
         module.maps.push(layout::turns());
     }
     let prepare = |placed| Prepared::add(pid, placed, facts, turn, &mut module);
-    let prepared: Vec<Prepared<'a>> = triggers
+    let prepared: Vec<Prepared<'a>> = options
+        .triggers
         .into_iter()
         .map(prepare)
         .collect::<Result<_, _>>()?;
-    let upcalls = if count_upcalls {
+    let upcalls = if options.count_upcalls {
         upcall_counter::add(facts, &mut module)?
     } else {
         None
     };
     module.programs.push(programs::peek(&setting)?);
-    let mut faults = Vec::new();
-    if page_faults {
-        for (program, counters) in
-            programs::page_faults(&setting, tracepoints.get(FAULT_TRACEPOINT).copied())?
-        {
-            faults.push((module.programs.len(), counters));
-            module.programs.push(program);
-        }
-    }
+    let faults = if options.page_faults {
+        add_page_faults(
+            &setting,
+            tracepoints.get(FAULT_TRACEPOINT).copied(),
+            &mut module,
+        )?
+    } else {
+        Vec::new()
+    };
     let mut tracer = Tracer::load(
-        pids,
-        several,
+        options.pids,
+        matches!(setting.processes, Processes::Several { .. }),
         &module,
         features.for_process(Some(pid)),
-        observer,
+        options.observer,
     )?;
     // At one place the kernel runs programs in the order in which they were attached.
     let (first, last): (Vec<_>, Vec<_>) =

@@ -52,22 +52,24 @@ pub(super) struct Prepared<'a> {
     at_exit: bool,
 }
 
-impl<'a> Prepared<'a> {
-    /// Adds a trigger's program to the module.
-    pub(super) fn add(
+/// Program of a trigger: its kind, and the place that it is for.
+struct TriggerProgram {
+    kind: TriggerKind,
+    program: ProgramKind,
+    target: Option<BtfTarget>,
+    place: Place,
+}
+
+impl TriggerProgram {
+    /// Chooses the kind of program for a trigger; `places` are those in files of the process.
+    fn new(
         pid: u32,
-        placed: PlacedTrigger<'a>,
+        wanted: &Trigger,
+        places: UserPlaces,
         facts: &Facts,
-        turn: Turn,
-        module: &mut Module,
     ) -> Result<Self, DelayError> {
         let own = TriggerKind::Process(pid);
-        let PlacedTrigger {
-            trigger: wanted,
-            to,
-            places,
-        } = placed;
-        let (kind, program_kind, target, place) = match wanted {
+        let (kind, program, target, place) = match wanted {
             Trigger::Usdt { .. } => (own, ProgramKind::Uprobe, None, Place::User(places)),
             Trigger::User { on_return, .. } => {
                 let kind = if *on_return {
@@ -103,6 +105,35 @@ impl<'a> Prepared<'a> {
                 (TriggerKind::Anyone, kind, target, place)
             }
         };
+        Ok(Self {
+            kind,
+            program,
+            target,
+            place,
+        })
+    }
+}
+
+impl<'a> Prepared<'a> {
+    /// Adds a trigger's program to the module.
+    pub(super) fn add(
+        pid: u32,
+        placed: PlacedTrigger<'a>,
+        facts: &Facts,
+        turn: Turn,
+        module: &mut Module,
+    ) -> Result<Self, DelayError> {
+        let PlacedTrigger {
+            trigger: wanted,
+            to,
+            places,
+        } = placed;
+        let TriggerProgram {
+            kind,
+            program: program_kind,
+            target,
+            place,
+        } = TriggerProgram::new(pid, wanted, places, facts)?;
         let name = if to == TriggerUse::Stop {
             STOP_PROGRAM
         } else {

@@ -254,6 +254,18 @@ impl Activities {
         }
     }
 
+    fn begin_interrupt(&mut self, cpu: Cpu, tid: Tid, interrupt: Interrupt) {
+        self.left_interrupt(tid, interrupt);
+        let now = self.last;
+        self.runs(cpu, tid, |thread| {
+            // Beyond the limit, the ends of the oldest were not seen.
+            if thread.interrupts.len() >= DEEPEST {
+                thread.interrupts.remove(0);
+            }
+            thread.interrupts.push((interrupt, now));
+        });
+    }
+
     /// Takes the next event. An event that is earlier than the one before it only makes the time
     /// between them unknown.
     pub fn event(&mut self, event: &KernelEvent) {
@@ -282,15 +294,7 @@ impl Activities {
             }
             EventKind::Found { .. } => {}
             EventKind::Begin { tid, interrupt } => {
-                self.left_interrupt(tid, interrupt);
-                let now = self.last;
-                self.runs(event.cpu, tid, |thread| {
-                    // Beyond the limit, the ends of the oldest were not seen.
-                    if thread.interrupts.len() >= DEEPEST {
-                        thread.interrupts.remove(0);
-                    }
-                    thread.interrupts.push((interrupt, now));
-                });
+                self.begin_interrupt(event.cpu, tid, interrupt);
             }
             EventKind::End { tid, interrupt } => {
                 self.leaves(event.cpu, tid, Inside::Interrupt, |thread| {

@@ -111,27 +111,22 @@ fn of_meta(text: &mut String, meta: &Meta, screen: Screen) {
         },
     );
     let shown = |text: &str| ::text::printable::text(text.as_bytes()).into_owned();
-    line(
-        text,
+    let mut print = |label, value: &str| line(text, label, value, screen);
+    print(
         "captured",
         &format!("{}, {}", shown(&begin.utc), shown(&until)),
-        screen,
     );
-    line(
-        text,
+    print(
         "process",
         &format!("{}, {}", process.pid, shown(&process.program)),
-        screen,
     );
-    line(
-        text,
+    print(
         "machine",
         &format!(
             "{}, Linux {}",
             shown(&machine.hostname),
             shown(&machine.kernel)
         ),
-        screen,
     );
     if let Some(end) = end
         && meta.captured.kernel
@@ -141,31 +136,19 @@ fn of_meta(text: &mut String, meta: &Meta, screen: Screen) {
         } else {
             String::new()
         };
-        line(
-            text,
-            "kernel",
-            &format!("{}{lost}", counted(end.events, "event")),
-            screen,
-        );
+        print("kernel", &format!("{}{lost}", counted(end.events, "event")));
     }
     if let Some(clock) = end.as_ref().and_then(capture::clock) {
-        line(text, "clocks", &format!("on one line {clock}"), screen);
+        print("clocks", &format!("on one line {clock}"));
     }
     if let Some(join) = end.as_ref().and_then(capture::join) {
-        line(
-            text,
+        print(
             "probes",
             &format!("the kernel's timestamp is later than their own {join}"),
-            screen,
         );
     }
     for (part, why) in &meta.missing {
-        line(
-            text,
-            "missing",
-            &format!("{}: {}", shown(part), shown(why)),
-            screen,
-        );
+        print("missing", &format!("{}: {}", shown(part), shown(why)));
     }
 }
 

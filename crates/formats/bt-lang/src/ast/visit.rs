@@ -2,7 +2,7 @@
 //! visit their children.
 
 use super::{
-    Block, Expr, ExprKind, ForIter, Item, ItemKind, Stmt, StmtKind, Type, TypeKind, TypeOrExpr,
+    Block, Expr, ExprKind, ForIter, If, Item, ItemKind, Stmt, StmtKind, Type, TypeKind, TypeOrExpr,
 };
 
 /// A pass over the statements, expressions and types of probes, functions and macros. C definitions aren't walked.
@@ -111,6 +111,17 @@ pub fn walk_stmt<V: VisitMut + ?Sized>(visitor: &mut V, stmt: &mut Stmt) {
     }
 }
 
+/// Visits the conditions and blocks of a chain of `if` and `else`.
+fn walk_chain<V: VisitMut + ?Sized>(visitor: &mut V, chain: &mut If) {
+    for (cond, block) in &mut chain.arms {
+        visitor.expr(cond);
+        visitor.block(block);
+    }
+    if let Some(block) = &mut chain.otherwise {
+        visitor.block(block);
+    }
+}
+
 /// Visits the children of an expression.
 pub fn walk_expr<V: VisitMut + ?Sized>(visitor: &mut V, expr: &mut Expr) {
     match &mut expr.kind {
@@ -154,15 +165,7 @@ pub fn walk_expr<V: VisitMut + ?Sized>(visitor: &mut V, expr: &mut Expr) {
             }
             visitor.expr(otherwise);
         }
-        ExprKind::If(chain) => {
-            for (cond, block) in &mut chain.arms {
-                visitor.expr(cond);
-                visitor.block(block);
-            }
-            if let Some(block) = &mut chain.otherwise {
-                visitor.block(block);
-            }
-        }
+        ExprKind::If(chain) => walk_chain(visitor, chain),
         ExprKind::Block(block) => visitor.block(block),
         ExprKind::Cast { ty, operand } => {
             visitor.ty(ty);

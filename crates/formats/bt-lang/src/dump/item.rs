@@ -91,75 +91,7 @@ impl Dump {
     }
 
     fn form(&mut self, form: &PointForm) {
-        let mut parts: Vec<(&str, Option<&Part>)> = Vec::new();
-        let mut numbers: Vec<(&str, Option<u64>)> = Vec::new();
-        match form {
-            PointForm::Bare => {}
-            PointForm::Own { group, name } => {
-                parts = vec![("group", Some(group)), ("name", name.as_ref())];
-            }
-            PointForm::Function {
-                target,
-                lang,
-                function,
-                offset,
-                address,
-            } => {
-                parts = vec![
-                    ("target", target.as_ref()),
-                    ("lang", lang.as_ref()),
-                    ("function", function.as_ref()),
-                ];
-                numbers = vec![
-                    ("offset", Some(*offset).filter(|offset| *offset > 0)),
-                    ("address", *address),
-                ];
-            }
-            PointForm::Source { target, line } => {
-                parts = vec![("target", Some(target)), ("source", Some(&line.file))];
-                numbers = vec![
-                    ("line", Some(line.line.into())),
-                    ("column", line.column.map(u64::from)),
-                ];
-            }
-            PointForm::Usdt {
-                target,
-                provider,
-                name,
-            } => {
-                parts = vec![
-                    ("target", target.as_ref()),
-                    ("provider", provider.as_ref()),
-                    ("name", Some(name)),
-                ];
-            }
-            PointForm::Event { category, name } => {
-                parts = vec![("category", category.as_ref()), ("name", Some(name))];
-            }
-            PointForm::Timer { unit, count } => {
-                parts = vec![("unit", unit.as_ref())];
-                numbers = vec![("count", Some(*count))];
-            }
-            PointForm::Sample { event, period } => {
-                parts = vec![("event", Some(event))];
-                numbers = vec![("period", *period)];
-            }
-            PointForm::Watch {
-                place,
-                length,
-                mode,
-            } => {
-                parts = vec![("place", Some(place)), ("mode", Some(mode))];
-                numbers = vec![("length", Some(*length))];
-            }
-            PointForm::Iter { object, pin } => {
-                parts = vec![("object", Some(object)), ("pin", pin.as_ref())];
-            }
-            PointForm::Parts(list) => {
-                parts = list.iter().map(|part| ("part", Some(part))).collect();
-            }
-        }
-        for (word, part) in parts
+        for (word, part) in texts_of(form)
             .into_iter()
             .filter_map(|(word, part)| part.map(|part| (word, part)))
         {
@@ -170,7 +102,7 @@ impl Dump {
             };
             self.part(|out| out.leaf(&word, &quoted(&part.text)));
         }
-        for (word, number) in numbers
+        for (word, number) in numbers_of(form)
             .into_iter()
             .filter_map(|(word, number)| number.map(|number| (word, number)))
         {
@@ -218,5 +150,68 @@ impl Dump {
                 }
             });
         });
+    }
+}
+
+/// Returns the parts of a form that are text, with their words.
+fn texts_of(form: &PointForm) -> Vec<(&'static str, Option<&Part>)> {
+    match form {
+        PointForm::Bare => Vec::new(),
+        PointForm::Own { group, name } => vec![("group", Some(group)), ("name", name.as_ref())],
+        PointForm::Function {
+            target,
+            lang,
+            function,
+            ..
+        } => vec![
+            ("target", target.as_ref()),
+            ("lang", lang.as_ref()),
+            ("function", function.as_ref()),
+        ],
+        PointForm::Source { target, line } => {
+            vec![("target", Some(target)), ("source", Some(&line.file))]
+        }
+        PointForm::Usdt {
+            target,
+            provider,
+            name,
+        } => vec![
+            ("target", target.as_ref()),
+            ("provider", provider.as_ref()),
+            ("name", Some(name)),
+        ],
+        PointForm::Event { category, name } => {
+            vec![("category", category.as_ref()), ("name", Some(name))]
+        }
+        PointForm::Timer { unit, .. } => vec![("unit", unit.as_ref())],
+        PointForm::Sample { event, .. } => vec![("event", Some(event))],
+        PointForm::Watch { place, mode, .. } => vec![("place", Some(place)), ("mode", Some(mode))],
+        PointForm::Iter { object, pin } => vec![("object", Some(object)), ("pin", pin.as_ref())],
+        PointForm::Parts(list) => list.iter().map(|part| ("part", Some(part))).collect(),
+    }
+}
+
+/// Returns the parts of a form that are numbers, with their words.
+fn numbers_of(form: &PointForm) -> Vec<(&'static str, Option<u64>)> {
+    match form {
+        PointForm::Function {
+            offset, address, ..
+        } => vec![
+            ("offset", Some(*offset).filter(|offset| *offset > 0)),
+            ("address", *address),
+        ],
+        PointForm::Source { line, .. } => vec![
+            ("line", Some(line.line.into())),
+            ("column", line.column.map(u64::from)),
+        ],
+        PointForm::Timer { count, .. } => vec![("count", Some(*count))],
+        PointForm::Sample { period, .. } => vec![("period", *period)],
+        PointForm::Watch { length, .. } => vec![("length", Some(*length))],
+        PointForm::Bare
+        | PointForm::Own { .. }
+        | PointForm::Usdt { .. }
+        | PointForm::Event { .. }
+        | PointForm::Iter { .. }
+        | PointForm::Parts(_) => Vec::new(),
     }
 }

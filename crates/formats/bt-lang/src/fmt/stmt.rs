@@ -64,6 +64,22 @@ impl Printer<'_> {
         }
     }
 
+    /// Writes a loop over a map, a range or a list.
+    fn for_loop(&mut self, var: &str, iter: &ForIter, body: &Block) {
+        self.push(&format!("for (${var} : "));
+        match iter {
+            ForIter::Map(map) => self.push(&format!("@{}", map.text)),
+            ForIter::Range { start, end } => {
+                self.operand(start, 1);
+                self.push("..");
+                self.operand(end, 1);
+            }
+            ForIter::List(list) => self.operand(list, 1),
+        }
+        self.push(") ");
+        self.block(body, false);
+    }
+
     pub(super) fn stmt(&mut self, stmt: &Stmt) {
         match &stmt.kind {
             StmtKind::Error => {
@@ -103,20 +119,7 @@ impl Printer<'_> {
             }
             StmtKind::While { cond, body } => self.repeated("while", cond, body),
             StmtKind::Unroll { count, body } => self.repeated("unroll", count, body),
-            StmtKind::For { var, iter, body } => {
-                self.push(&format!("for (${} : ", var.text));
-                match iter {
-                    ForIter::Map(map) => self.push(&format!("@{}", map.text)),
-                    ForIter::Range { start, end } => {
-                        self.operand(start, 1);
-                        self.push("..");
-                        self.operand(end, 1);
-                    }
-                    ForIter::List(list) => self.operand(list, 1),
-                }
-                self.push(") ");
-                self.block(body, false);
-            }
+            StmtKind::For { var, iter, body } => self.for_loop(&var.text, iter, body),
             StmtKind::Break => self.push("break;"),
             StmtKind::Continue => self.push("continue;"),
             StmtKind::Return(None) => self.push("return;"),

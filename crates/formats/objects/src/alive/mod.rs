@@ -92,6 +92,38 @@ impl Lifetimes {
         }
     }
 
+    /// Returns whether an object found is the last one with its key, or what that one left in
+    /// memory; if it is alive, adds what the reading knows of it.
+    fn repeats(
+        &mut self,
+        life: Interval,
+        spec: &ObjectSpec,
+        fresh: Alive,
+        watched: Option<Ticks>,
+        event: &Event<'_>,
+    ) -> bool {
+        let object = &mut self.objects[life.object as usize];
+        let is_open = life.end == Ticks(u64::MAX);
+        match object.alive {
+            Some(alive) if is_open && alive.print == fresh.print => {
+                object.alive = Some(Alive {
+                    last: fresh.last,
+                    watched: alive.watched || watched.is_some(),
+                    ..alive
+                });
+                true
+            }
+            // A probe has reported its beginning; the reading adds the missing properties.
+            None if is_open && object.agrees(spec, event) => {
+                object.learn(spec, event);
+                object.owner = fresh.owner.or(object.owner);
+                true
+            }
+            // Its end was reported, and no beginning since: the reading found leftover memory.
+            _ => !is_open && life.end_seen && watched.is_some_and(|since| since <= life.end),
+        }
+    }
+
     /// Applies an object found at the time of the event.
     fn found(
         &mut self,
@@ -101,7 +133,6 @@ impl Lifetimes {
         event: &Event<'_>,
     ) {
         let now = Ticks(event.tsc);
-        let print = print_of(spec, event);
         let owner = spec
             .owner_id
             .as_ref()
@@ -114,40 +145,17 @@ impl Lifetimes {
             first: now,
             last: now,
             watched: watched.is_some(),
-            print,
+            print: print_of(spec, event),
             owner,
         };
         let index = self.index_mut(number);
         let last = index.of_mut(key).and_then(|lives| lives.last()).copied();
         let mut begin = now;
         if let Some(life) = last {
-            let object = &mut self.objects[life.object as usize];
-            let is_open = life.end == Ticks(u64::MAX);
-            match object.alive {
-                Some(alive) if is_open && alive.print == print => {
-                    object.alive = Some(Alive {
-                        last: now,
-                        watched: alive.watched || watched.is_some(),
-                        ..alive
-                    });
-                    return;
-                }
-                // A probe has reported its beginning; the reading adds the missing properties.
-                None if is_open && object.agrees(spec, event) => {
-                    object.learn(spec, event);
-                    object.owner = owner.or(object.owner);
-                    return;
-                }
-                // Its end was reported, and no beginning since: the reading found leftover memory.
-                _ if !is_open
-                    && life.end_seen
-                    && watched.is_some_and(|since| since <= life.end) =>
-                {
-                    return;
-                }
-                _ => {}
+            if self.repeats(life, spec, fresh, watched, event) {
+                return;
             }
-            if is_open {
+            if life.end == Ticks(u64::MAX) {
                 self.close_at_last_reading(number, key);
             }
             begin = watched

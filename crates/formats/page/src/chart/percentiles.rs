@@ -51,56 +51,75 @@ pub fn percentiles(report: &Report) -> Chart {
     Chart::new(report, &sentence, drawing(&curves))
 }
 
+/// Ranges of both axes.
+struct Scale {
+    /// Shortest and longest time, in nanoseconds.
+    lowest: f64,
+    highest: f64,
+    /// Nines of the highest percentile.
+    nines: f64,
+}
+
+impl Scale {
+    /// Chooses the ranges that hold all curves.
+    fn for_curves(curves: &[(String, &Figures)]) -> Self {
+        let all = || curves.iter().map(|(_, it)| it);
+        let lowest = all().map(|it| it.curve[0].max(1)).min().unwrap_or(1);
+        let highest = all().map(|it| it.max).max().unwrap_or(1).max(2);
+        Self {
+            lowest: lowest as f64 / 1.1,
+            highest: highest as f64 * 1.15,
+            nines: all()
+                .map(|it| (it.count.max(1) as f64).log10())
+                .fold(2.0, f64::max),
+        }
+    }
+
+    fn x(&self, n: f64) -> f64 {
+        LEFT + n / self.nines * (WIDTH - LEFT - RIGHT)
+    }
+
+    fn y(&self, nanos: f64) -> f64 {
+        let Self {
+            lowest, highest, ..
+        } = self;
+        HEIGHT * (1.0 - (nanos.max(*lowest) / lowest).ln() / (highest / lowest).ln())
+    }
+
+    /// Draws the lines of the grid, with their times and percentiles.
+    fn draw_grid(&self, it: &mut Drawing) {
+        for tick in latency_ticks(self.lowest, self.highest, HEIGHT / 22.0) {
+            let y = self.y(tick);
+            it.line((LEFT, y), (WIDTH - RIGHT, y), "grid");
+            it.words((LEFT - 8.0, y + 4.0), "", Anchor::End, &round_time(tick));
+        }
+        for (name, n) in LINES.into_iter().filter(|(_, n)| *n <= self.nines + 1e-9) {
+            let x = self.x(n);
+            it.line((x, 0.0), (x, HEIGHT), "grid");
+            let anchor = if x > WIDTH - 60.0 {
+                Anchor::End
+            } else {
+                Anchor::Middle
+            };
+            it.words((x, HEIGHT + 16.0), "", anchor, name);
+        }
+    }
+}
+
 fn drawing(curves: &[(String, &Figures)]) -> Drawing {
     let mut it = Drawing::default();
-    let lowest = curves
-        .iter()
-        .map(|(_, it)| it.curve[0].max(1))
-        .min()
-        .unwrap_or(1) as f64
-        / 1.1;
-    let highest = curves
-        .iter()
-        .map(|(_, it)| it.max)
-        .max()
-        .unwrap_or(1)
-        .max(2) as f64
-        * 1.15;
-    let nines = curves
-        .iter()
-        .map(|(_, it)| (it.count.max(1) as f64).log10())
-        .fold(2.0, f64::max);
-    let x = |n: f64| LEFT + n / nines * (WIDTH - LEFT - RIGHT);
-    let y =
-        |nanos: f64| HEIGHT * (1.0 - (nanos.max(lowest) / lowest).ln() / (highest / lowest).ln());
-    for tick in latency_ticks(lowest, highest, HEIGHT / 22.0) {
-        it.line((LEFT, y(tick)), (WIDTH - RIGHT, y(tick)), "grid");
-        it.words(
-            (LEFT - 8.0, y(tick) + 4.0),
-            "",
-            Anchor::End,
-            &round_time(tick),
-        );
-    }
-    for (name, n) in LINES.into_iter().filter(|(_, n)| *n <= nines + 1e-9) {
-        it.line((x(n), 0.0), (x(n), HEIGHT), "grid");
-        let anchor = if x(n) > WIDTH - 60.0 {
-            Anchor::End
-        } else {
-            Anchor::Middle
-        };
-        it.words((x(n), HEIGHT + 16.0), "", anchor, name);
-    }
+    let scale = Scale::for_curves(curves);
+    scale.draw_grid(&mut it);
     for (n, (name, figures)) in curves.iter().enumerate() {
         let class = format!("curve s{n}{}", if n == 0 { " whole" } else { "" });
         let points = figures
             .curve
             .iter()
             .enumerate()
-            .map(|(step, nanos)| (x(step as f64 / 10.0), y(*nanos as f64)));
+            .map(|(step, nanos)| (scale.x(step as f64 / 10.0), scale.y(*nanos as f64)));
         let last = (
-            x((figures.count.max(1) as f64).log10()),
-            y(figures.max as f64),
+            scale.x((figures.count.max(1) as f64).log10()),
+            scale.y(figures.max as f64),
         );
         it.curve(points.chain([last]), class.clone());
         let row = HEIGHT + 40.0 + (n / 2) as f64 * 18.0;

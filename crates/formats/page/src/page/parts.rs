@@ -346,6 +346,28 @@ fn heat(report: &Report) -> Part {
     )
 }
 
+/// Makes the row of an intruder: its share of the time of all threads together, and a meter against
+/// the intruder that took most.
+fn intruder_row(it: &Intruder, together: u64, most: u64) -> Vec<String> {
+    let victims = it
+        .victims
+        .iter()
+        .map(|name| html(name))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let cpu = it.cpu.map_or_else(|| "–".to_owned(), |cpu| cpu.to_string());
+    vec![
+        html(&it.name),
+        cpu,
+        part_of(it.total, together),
+        meter(it.total, most, it.activity.key()),
+        time(it.total),
+        grouped(it.times),
+        time(it.longest),
+        victims,
+    ]
+}
+
 fn intruders(report: &Report) -> Part {
     let together = report
         .span
@@ -356,25 +378,7 @@ fn intruders(report: &Report) -> Part {
         .map(|it| it.total)
         .max()
         .unwrap_or(1);
-    let row = |it: &Intruder| {
-        let victims = it
-            .victims
-            .iter()
-            .map(|name| html(name))
-            .collect::<Vec<_>>()
-            .join(", ");
-        let cpu = it.cpu.map_or_else(|| "–".to_owned(), |cpu| cpu.to_string());
-        vec![
-            html(&it.name),
-            cpu,
-            part_of(it.total, together),
-            meter(it.total, most, it.activity.key()),
-            time(it.total),
-            grouped(it.times),
-            time(it.longest),
-            victims,
-        ]
-    };
+    let row = |it| intruder_row(it, together, most);
     let head = [
         "who",
         "CPU",

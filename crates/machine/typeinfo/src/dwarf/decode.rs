@@ -107,30 +107,23 @@ impl<'data> Dwarf<'data> {
         Ok(None)
     }
 
-    pub(super) fn decode(&self, ty: TypeRef) -> Result<Type<'data>, TypeError> {
-        let (unit, entry) = self.units.entry(ty.id)?;
-        let target = || self.type_of(unit, &entry);
+    /// Reads the kind of a type from the entry that defines it.
+    fn kind(
+        &self,
+        ty: TypeRef,
+        unit: &Unit<'data>,
+        entry: &Entry<'data>,
+    ) -> Result<TypeKind, TypeError> {
+        let target = || self.type_of(unit, entry);
         let qualified = |qualifier| {
             Ok::<_, TypeError>(TypeKind::Qualified {
                 qualifier,
                 target: target()?,
             })
         };
-        let size = number(&entry, gimli::DW_AT_byte_size).unwrap_or(0).max(0) as u64;
-        // The definition is in a type unit; this entry only refers to it.
-        if let Some(value) = entry.attr_value(gimli::DW_AT_signature) {
-            let target = self.follow(unit, &value);
-            let target = target
-                .ok_or_else(|| broken(ty.id as usize, "expected a signature of a type unit"))?;
-            return Ok(Type {
-                name: None,
-                kind: TypeKind::Typedef {
-                    target: self.reference(target),
-                },
-            });
-        }
-        let kind = match entry.tag() {
-            gimli::DW_TAG_base_type => base(&entry, size as u32),
+        let size = number(entry, gimli::DW_AT_byte_size).unwrap_or(0).max(0) as u64;
+        Ok(match entry.tag() {
+            gimli::DW_TAG_base_type => base(entry, size as u32),
             gimli::DW_TAG_pointer_type
             | gimli::DW_TAG_reference_type
             | gimli::DW_TAG_rvalue_reference_type => {
@@ -145,14 +138,14 @@ impl<'data> Dwarf<'data> {
                 }
             }
             gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => {
-                record(&entry, size)
+                record(entry, size)
             }
-            gimli::DW_TAG_enumeration_type if flag(&entry, gimli::DW_AT_declaration) => {
+            gimli::DW_TAG_enumeration_type if flag(entry, gimli::DW_AT_declaration) => {
                 TypeKind::Forward { tag: Tag::Enum }
             }
             gimli::DW_TAG_enumeration_type => TypeKind::Enum {
                 size: size as u32,
-                signed: self.enum_is_signed(ty.id, unit, &entry)?,
+                signed: self.enum_is_signed(ty.id, unit, entry)?,
             },
             gimli::DW_TAG_typedef => TypeKind::Typedef { target: target()? },
             gimli::DW_TAG_const_type => qualified(Qualifier::Const)?,
@@ -168,7 +161,24 @@ impl<'data> Dwarf<'data> {
                     format!("expected a type, found {tag}"),
                 ));
             }
-        };
+        })
+    }
+
+    pub(super) fn decode(&self, ty: TypeRef) -> Result<Type<'data>, TypeError> {
+        let (unit, entry) = self.units.entry(ty.id)?;
+        // The definition is in a type unit; this entry only refers to it.
+        if let Some(value) = entry.attr_value(gimli::DW_AT_signature) {
+            let target = self.follow(unit, &value);
+            let target = target
+                .ok_or_else(|| broken(ty.id as usize, "expected a signature of a type unit"))?;
+            return Ok(Type {
+                name: None,
+                kind: TypeKind::Typedef {
+                    target: self.reference(target),
+                },
+            });
+        }
+        let kind = self.kind(ty, unit, &entry)?;
         let named = name_kind(entry.tag()).is_some();
         Ok(Type {
             name: if named { self.name_of(ty.id)? } else { None },

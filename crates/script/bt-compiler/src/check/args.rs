@@ -124,14 +124,30 @@ impl Check<'_, '_> {
         }
     }
 
-    /// Returns a field of a tracepoint's record.
-    fn record_value(&mut self, field: &Field, span: Span) -> Expr {
-        let (offset, size) = (field.offset, field.size);
-        let space = self.context.space;
+    /// Returns the type of an array in a tracepoint's record: a string if its elements are
+    /// characters.
+    fn field_array(&mut self, field: &Field) -> Ty {
         let chars = matches!(
             bare_type(&field.type_text),
             "char" | "unsigned char" | "signed char" | "u8" | "__u8"
         );
+        match field.array {
+            Some(Array::Count(count)) if chars && field.element_size() == 1 && count > 0 => {
+                Ty::Str(count)
+            }
+            _ if bare_type(&field.type_text) == "char" => Ty::Str(field.size),
+            Some(Array::Count(count)) if count > 0 => {
+                let elem = Box::new(self.number_type(field, field.element_size()));
+                Ty::Array { elem, count }
+            }
+            _ => bytes_type(field.size),
+        }
+    }
+
+    /// Returns a field of a tracepoint's record.
+    fn record_value(&mut self, field: &Field, span: Span) -> Expr {
+        let (offset, size) = (field.offset, field.size);
+        let space = self.context.space;
         match (field.location, field.array) {
             (Location::DataLoc | Location::RelLoc, _) => {
                 let relative = field.location == Location::RelLoc;
@@ -144,25 +160,7 @@ impl Check<'_, '_> {
             }
             (Location::Inline, Some(_)) => {
                 let addr = Box::new(Expr::new(U64, ExprKind::CtxAddr { offset }, span));
-                let ty = match field.array {
-                    Some(Array::Count(count))
-                        if chars && field.element_size() == 1 && count > 0 =>
-                    {
-                        Ty::Str(count)
-                    }
-                    _ if bare_type(&field.type_text) == "char" => Ty::Str(size),
-                    Some(Array::Count(count)) if count > 0 => {
-                        let elem = Box::new(self.number_type(field, field.element_size()));
-                        Ty::Array { elem, count }
-                    }
-                    _ => Ty::Array {
-                        elem: Box::new(Ty::Int {
-                            size: 1,
-                            signed: false,
-                        }),
-                        count: size,
-                    },
-                };
+                let ty = self.field_array(field);
                 Expr::new(
                     ty,
                     ExprKind::MemRef {
@@ -191,15 +189,8 @@ impl Check<'_, '_> {
                 let known = self
                     .text_type(&field.type_text, space)
                     .filter(|ty| ty.size() == size);
-                let bytes = Ty::Array {
-                    elem: Box::new(Ty::Int {
-                        size: 1,
-                        signed: false,
-                    }),
-                    count: size,
-                };
                 Expr::new(
-                    known.unwrap_or(bytes),
+                    known.unwrap_or_else(|| bytes_type(size)),
                     ExprKind::MemRef {
                         addr,
                         space: Space::Kernel,
@@ -276,4 +267,15 @@ fn bare_type(text: &str) -> &str {
         }
     }
     text.trim()
+}
+
+/// Returns the type of an array of bytes.
+fn bytes_type(count: u32) -> Ty {
+    Ty::Array {
+        elem: Box::new(Ty::Int {
+            size: 1,
+            signed: false,
+        }),
+        count,
+    }
 }

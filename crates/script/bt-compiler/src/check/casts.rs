@@ -2,6 +2,7 @@
 
 use bt_lang::Span;
 use bt_lang::ast;
+use typeinfo::TypeRef;
 
 use super::Check;
 use crate::fold;
@@ -29,16 +30,7 @@ impl Check<'_, '_> {
             return Expr { span, ..value };
         }
         match (&to, &value.ty) {
-            (Ty::Bool, _) => {
-                let value = self.truth(value);
-                let is = value
-                    .constant()
-                    .map(|number| Expr::int(u64::from(number != 0), Ty::Bool, span));
-                is.unwrap_or_else(|| {
-                    let not = Expr::new(Ty::Bool, ExprKind::Not(Box::new(value)), span);
-                    Expr::new(Ty::Bool, ExprKind::Not(Box::new(not)), span)
-                })
-            }
+            (Ty::Bool, _) => self.convert_to_bool(value, span),
             (Ty::Int { size, signed } | Ty::Enum { size, signed, .. }, from)
                 if from.is_scalar() =>
             {
@@ -48,24 +40,7 @@ impl Check<'_, '_> {
                 }
             }
             (Ty::Ptr { to: target, .. }, from) if from.is_scalar() => {
-                let space = self.space_of(&value);
-                let to = Ty::Ptr { to: *target, space };
-                // Addresses have no sign, so a number is not sign-extended.
-                let value = match value.ty {
-                    Ty::Int { size, signed: true } if size < 8 => self.convert(
-                        value,
-                        Ty::Int {
-                            size,
-                            signed: false,
-                        },
-                        span,
-                    ),
-                    _ => value,
-                };
-                match value.constant() {
-                    Some(number) => Expr::int(number, to, span),
-                    None => Expr::new(to, ExprKind::Convert(Box::new(value)), span),
-                }
+                self.convert_to_pointer(value, *target, span)
             }
             // The address of an array or struct in foreign memory.
             (Ty::Ptr { to: target, .. }, _) => match value.kind {
@@ -88,42 +63,12 @@ impl Check<'_, '_> {
                 Expr::new(to, ExprKind::Reinterpret(Box::new(value)), span)
             }
             (Ty::Array { elem, count }, from) if from.is_number() => {
-                let count = if *count == 0 {
-                    from.size() / elem.size().max(1)
-                } else {
-                    *count
-                };
-                let to = Ty::Array {
-                    elem: elem.clone(),
-                    count,
-                };
-                // A literal takes the width that is needed.
-                let fits =
-                    |number: u64| to.size() == 8 || to.size() < 8 && number >> (8 * to.size()) == 0;
-                if let Some(number) = value.constant().filter(|number| fits(*number)) {
-                    let whole = Expr::int(number, U64, span);
-                    return Expr::new(to, ExprKind::Reinterpret(Box::new(whole)), span);
-                }
-                if to.size() != from.size() {
-                    return self.no_cast(&value.ty.clone(), &to, span);
-                }
-                Expr::new(to, ExprKind::Reinterpret(Box::new(value)), span)
+                let (elem, count) = (elem.clone(), *count);
+                self.number_to_array(value, elem, count, span)
             }
-            (Ty::Str(size), Ty::Str(from)) => {
-                let size = if *size == 0 { *from } else { *size };
-                Expr::new(
-                    Ty::Str(size),
-                    ExprKind::Intrinsic(Intrinsic::CutStr, vec![value]),
-                    span,
-                )
-            }
+            (Ty::Str(size), Ty::Str(from)) => cut_text(*size, *from, value, span),
             (Ty::Str(size), Ty::Array { elem, count }) if elem.size() == 1 => {
-                let size = if *size == 0 { *count } else { *size };
-                Expr::new(
-                    Ty::Str(size),
-                    ExprKind::Intrinsic(Intrinsic::CutStr, vec![value]),
-                    span,
-                )
+                cut_text(*size, *count, value, span)
             }
             (Ty::Array { elem, count: 0 }, Ty::Str(size)) if elem.size() == 1 => Expr {
                 ty: Ty::Array {
@@ -154,6 +99,59 @@ impl Check<'_, '_> {
         }
     }
 
+    /// Converts a value to its truth; a constant is converted here.
+    fn convert_to_bool(&mut self, value: Expr, span: Span) -> Expr {
+        let value = self.truth(value);
+        let is = value
+            .constant()
+            .map(|number| Expr::int(u64::from(number != 0), Ty::Bool, span));
+        is.unwrap_or_else(|| {
+            let not = Expr::new(Ty::Bool, ExprKind::Not(Box::new(value)), span);
+            Expr::new(Ty::Bool, ExprKind::Not(Box::new(not)), span)
+        })
+    }
+
+    /// Converts a scalar to a pointer. Addresses have no sign, so a number is not sign-extended.
+    fn convert_to_pointer(&mut self, value: Expr, target: TypeRef, span: Span) -> Expr {
+        let space = self.space_of(&value);
+        let to = Ty::Ptr { to: target, space };
+        let value = match value.ty {
+            Ty::Int { size, signed: true } if size < 8 => self.convert(
+                value,
+                Ty::Int {
+                    size,
+                    signed: false,
+                },
+                span,
+            ),
+            _ => value,
+        };
+        match value.constant() {
+            Some(number) => Expr::int(number, to, span),
+            None => Expr::new(to, ExprKind::Convert(Box::new(value)), span),
+        }
+    }
+
+    /// Converts a number to an array of its bytes; a literal takes the width that is needed. The
+    /// array has as many elements as the number holds if `count` is 0.
+    fn number_to_array(&mut self, value: Expr, elem: Box<Ty>, count: u32, span: Span) -> Expr {
+        let count = if count == 0 {
+            value.ty.size() / elem.size().max(1)
+        } else {
+            count
+        };
+        let to = Ty::Array { elem, count };
+        let fits = |number: u64| to.size() == 8 || to.size() < 8 && number >> (8 * to.size()) == 0;
+        if let Some(number) = value.constant().filter(|number| fits(*number)) {
+            let whole = Expr::int(number, U64, span);
+            return Expr::new(to, ExprKind::Reinterpret(Box::new(whole)), span);
+        }
+        if to.size() != value.ty.size() {
+            return self.no_cast(&value.ty.clone(), &to, span);
+        }
+        Expr::new(to, ExprKind::Reinterpret(Box::new(value)), span)
+    }
+
     fn no_cast(&mut self, from: &Ty, to: &Ty, span: Span) -> Expr {
         let (from, to) = (self.type_name(from), self.type_name(to));
         self.wrong(span, format!("cannot cast from '{from}' to '{to}'"))
@@ -176,4 +174,14 @@ impl Check<'_, '_> {
             _ => None,
         }
     }
+}
+
+/// Converts characters to a string of `size` bytes, or of all `given` ones if `size` is 0.
+fn cut_text(size: u32, given: u32, value: Expr, span: Span) -> Expr {
+    let size = if size == 0 { given } else { size };
+    Expr::new(
+        Ty::Str(size),
+        ExprKind::Intrinsic(Intrinsic::CutStr, vec![value]),
+        span,
+    )
 }

@@ -8,7 +8,7 @@ use super::{Check, format};
 use crate::hir::{Expr, ExprKind, Stmt};
 use crate::map::MapHolds;
 use crate::ty::{I64, Ty, U64};
-use bt_abi::{Action, ActionKind, FormatPiece, FormatSize, PrintTo};
+use bt_abi::{Action, ActionKind, FormatPiece, FormatSize, FormatSpec, PrintTo};
 
 /// Limit on an event's size in bytes.
 const MAX_EVENT: u32 = 32_000;
@@ -39,6 +39,26 @@ impl Check<'_, '_> {
         self.tables.actions.push(action);
         let action = self.tables.actions.len() - 1;
         Expr::statement(vec![Stmt::Event { action, args }], span)
+    }
+
+    /// Checks that a conversion of a format can show a value.
+    fn check_shown(&mut self, caller: &str, spec: &FormatSpec, value: &Expr, span: Span) {
+        let problem = if value.ty.is_unknown() {
+            Ok(())
+        } else {
+            format::accepts(spec, &value.ty)
+        };
+        if let Err(expected) = problem {
+            let (name, letter) = (self.type_name(&value.ty), spec.conversion);
+            self.wrong(
+                span,
+                format!("{caller}: %{letter} specifier expects a value of type {expected} ({name} supplied)"),
+            );
+        }
+        if matches!(value.ty, Ty::Agg(_) | Ty::Void) {
+            let name = self.type_name(&value.ty);
+            self.wrong(span, format!("a value of type '{name}' can't be printed"));
+        }
     }
 
     /// Checks a call's format; returns its pieces and the values that it shows.
@@ -75,25 +95,7 @@ impl Check<'_, '_> {
             let Some((value, arg)) = rest.next() else {
                 continue;
             };
-            let problem = if value.ty.is_unknown() {
-                Ok(())
-            } else {
-                format::accepts(spec, &value.ty)
-            };
-            if let Err(expected) = problem {
-                let (name, letter) = (self.type_name(&value.ty), spec.conversion);
-                self.wrong(
-                    arg.span,
-                    format!("{}: %{letter} specifier expects a value of type {expected} ({name} supplied)", call.name),
-                );
-            }
-            if matches!(value.ty, Ty::Agg(_) | Ty::Void) {
-                let name = self.type_name(&value.ty);
-                self.wrong(
-                    arg.span,
-                    format!("a value of type '{name}' can't be printed"),
-                );
-            }
+            self.check_shown(call.name, spec, value, arg.span);
         }
         if wanted != values.len() {
             let enough = if wanted > values.len() {

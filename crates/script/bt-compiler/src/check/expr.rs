@@ -20,6 +20,22 @@ fn written(expr: &ast::Expr) -> usize {
     }
 }
 
+/// Returns the type of a number by its suffix.
+fn literal_type(value: u64, suffix: IntSuffix) -> Ty {
+    match suffix {
+        IntSuffix::None | IntSuffix::Time => smallest(value),
+        IntSuffix::U => Ty::Int {
+            size: 4,
+            signed: false,
+        },
+        IntSuffix::Ul | IntSuffix::Ull => U64,
+        IntSuffix::L | IntSuffix::Ll => Ty::Int {
+            size: 8,
+            signed: true,
+        },
+    }
+}
+
 impl Check<'_, '_> {
     pub(super) fn expr(&mut self, expr: &ast::Expr) -> Expr {
         self.depth += 1;
@@ -34,25 +50,31 @@ impl Check<'_, '_> {
         value
     }
 
+    fn tuple(&mut self, items: &[ast::Expr], span: Span) -> Expr {
+        let items: Vec<Expr> = items.iter().map(|item| self.part(item)).collect();
+        self.whole(items, span, |items| {
+            Ty::Tuple(items.iter().map(|item| item.ty.clone()).collect())
+        })
+    }
+
+    fn record(&mut self, fields: &[ast::RecordField], span: Span) -> Expr {
+        let items: Vec<Expr> = fields.iter().map(|field| self.part(&field.value)).collect();
+        let named =
+            |(field, item): (&ast::RecordField, &Expr)| (field.name.text.clone(), item.ty.clone());
+        self.whole(items, span, |items| {
+            Ty::Record(fields.iter().zip(items).map(named).collect())
+        })
+    }
+
     fn expr_within(&mut self, expr: &ast::Expr) -> Expr {
         let span = expr.span;
         match &expr.kind {
             ast::ExprKind::Error => Expr::error(span),
-            ast::ExprKind::Int(literal) => {
-                let ty = match literal.suffix {
-                    IntSuffix::None | IntSuffix::Time => smallest(literal.value),
-                    IntSuffix::U => Ty::Int {
-                        size: 4,
-                        signed: false,
-                    },
-                    IntSuffix::Ul | IntSuffix::Ull => U64,
-                    IntSuffix::L | IntSuffix::Ll => Ty::Int {
-                        size: 8,
-                        signed: true,
-                    },
-                };
-                Expr::int(literal.value, ty, span)
-            }
+            ast::ExprKind::Int(literal) => Expr::int(
+                literal.value,
+                literal_type(literal.value, literal.suffix),
+                span,
+            ),
             ast::ExprKind::Str(bytes) => self.string(bytes.clone(), span),
             ast::ExprKind::Bool(value) => Expr::int(u64::from(*value), Ty::Bool, span),
             ast::ExprKind::Ident(name) => self.ident(name, span),
@@ -101,21 +123,8 @@ impl Check<'_, '_> {
             } => self.field(base, name, span),
             ast::ExprKind::TupleField { base, index } => self.tuple_field(base, *index, span),
             ast::ExprKind::Index { base, index } => self.index(base, index, span),
-            ast::ExprKind::Tuple(items) => {
-                let items: Vec<Expr> = items.iter().map(|item| self.part(item)).collect();
-                self.whole(items, span, |items| {
-                    Ty::Tuple(items.iter().map(|item| item.ty.clone()).collect())
-                })
-            }
-            ast::ExprKind::Record(fields) => {
-                let items: Vec<Expr> = fields.iter().map(|field| self.part(&field.value)).collect();
-                let named = |(field, item): (&ast::RecordField, &Expr)| {
-                    (field.name.text.clone(), item.ty.clone())
-                };
-                self.whole(items, span, |items| {
-                    Ty::Record(fields.iter().zip(items).map(named).collect())
-                })
-            }
+            ast::ExprKind::Tuple(items) => self.tuple(items, span),
+            ast::ExprKind::Record(fields) => self.record(fields, span),
             ast::ExprKind::Comptime(operand) => self.comptime(operand, span),
         }
     }

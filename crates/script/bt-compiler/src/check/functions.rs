@@ -492,6 +492,17 @@ impl Check<'_, '_> {
                 ..default
             };
         };
+        self.option_value(call, &name, default, given)
+    }
+
+    /// Returns the value of an option on the command line, in the type of its default.
+    fn option_value(
+        &mut self,
+        call: &Call<'_>,
+        name: &str,
+        default: Expr,
+        given: Option<String>,
+    ) -> Expr {
         match (&default.kind, &default.ty, given) {
             (ExprKind::Int(_), Ty::Bool, None) => Expr::int(1, Ty::Bool, call.span),
             (ExprKind::Int(_), Ty::Bool, Some(text)) => match text.to_ascii_lowercase().as_str() {
@@ -523,7 +534,7 @@ impl Check<'_, '_> {
                 // This error is no reason to reject uses of the value.
                 Expr {
                     span: call.span,
-                    ..default.clone()
+                    ..default
                 }
             }
             (ExprKind::Str(_), _, text) => {

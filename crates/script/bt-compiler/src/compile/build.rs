@@ -8,7 +8,7 @@ use uapi::bpf::NO_PREALLOC;
 use super::ProgramInstance;
 use crate::ctx::{CompileCtx, Inputs};
 use crate::emit::scratch::{self, ScratchSizes};
-use crate::emit::{self, EmitError, aggregate, key_table};
+use crate::emit::{self, EmitError, Emitted, aggregate, key_table};
 use crate::map::{DeclaredKind, MapHolds, MapInfo};
 use crate::process;
 use crate::ty::Ty;
@@ -19,6 +19,65 @@ use bt_abi::failure::{FAILURES, FailureSlot, Failures};
 use bt_abi::lost::{LOST, LostCounters};
 use bt_abi::map::Lock;
 use bt_abi::{Action, ActionKind, KeyTable, MapValue, Script, ScriptMap, ScriptProbe, ValueType};
+
+/// Reports that a program needs more scratch memory than there is.
+fn report_scratch(ctx: &mut CompileCtx<'_>, instance: &ProgramInstance<'_>, needed: u32) {
+    let message = format!(
+        "this probe needs {needed} bytes of memory at once, and at most {} are possible",
+        scratch::MOST
+    );
+    let hint = "use shorter strings: str(address, length), or config = { max_strlen = N }";
+    let diagnostic = Diagnostic::error(message, instance.probe.body.span).with_hint(hint);
+    ctx.diagnostics.list().push(diagnostic);
+}
+
+/// Reports why no program could be emitted, and how the script can avoid that.
+fn report(ctx: &mut CompileCtx<'_>, instance: &ProgramInstance<'_>, error: EmitError) {
+    let (message, span, hint) = match error {
+        EmitError::Internal(impossible) => {
+            ctx.diagnostics.internal(impossible);
+            return;
+        }
+        EmitError::Stack(span) => (
+            error.to_string(),
+            span,
+            "compute its parts first, and keep them in variables: $part = ...",
+        ),
+        EmitError::Nesting(span) => (
+            error.to_string(),
+            span,
+            "put what the inner loops find into a map, and go through that behind the outer ones",
+        ),
+        error => (
+            format!("this probe is too long: {error}"),
+            instance.probe.body.span,
+            "split it",
+        ),
+    };
+    let diagnostic = Diagnostic::error(message, span).with_hint(hint);
+    ctx.diagnostics.list().push(diagnostic);
+}
+
+/// Adds a program and its subprograms to the script's module.
+fn add_program(
+    script: &mut Script,
+    instance: &ProgramInstance<'_>,
+    name: String,
+    emitted: Emitted,
+) {
+    let subprograms = emitted.subs.into_iter().map(|sub| Subprogram {
+        name: sub.name,
+        code: sub.code,
+    });
+    script.module.programs.push(ProgramDef {
+        name,
+        kind: instance.kind,
+        target: instance.btf.clone(),
+        sleepable: emitted.sleepable,
+        code: emitted.code,
+        subprograms: subprograms.collect(),
+    });
+}
 
 /// Emits all programs and builds the script.
 pub(super) fn build(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>]) -> Script {
@@ -37,57 +96,16 @@ pub(super) fn build(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>])
         ) {
             Ok(emitted) if emitted.scratch <= scratch::MOST => emitted,
             Ok(emitted) => {
-                let message = format!(
-                    "this probe needs {} bytes of memory at once, and at most {} are possible",
-                    emitted.scratch,
-                    scratch::MOST
-                );
-                let hint =
-                    "use shorter strings: str(address, length), or config = { max_strlen = N }";
-                ctx.diagnostics
-                    .list()
-                    .push(Diagnostic::error(message, instance.probe.body.span).with_hint(hint));
-                continue;
-            }
-            Err(EmitError::Internal(impossible)) => {
-                ctx.diagnostics.internal(impossible);
-                continue;
-            }
-            Err(error @ (EmitError::Stack(span) | EmitError::Nesting(span))) => {
-                let hint = match error {
-                    EmitError::Stack(_) => {
-                        "compute its parts first, and keep them in variables: $part = ..."
-                    }
-                    _ => {
-                        "put what the inner loops find into a map, and go through that behind the outer ones"
-                    }
-                };
-                ctx.diagnostics
-                    .list()
-                    .push(Diagnostic::error(error.to_string(), span).with_hint(hint));
+                report_scratch(ctx, instance, emitted.scratch);
                 continue;
             }
             Err(error) => {
-                let message = format!("this probe is too long: {error}");
-                ctx.diagnostics.list().push(
-                    Diagnostic::error(message, instance.probe.body.span).with_hint("split it"),
-                );
+                report(ctx, instance, error);
                 continue;
             }
         };
         scratch.add(emitted.scratch);
-        let subprograms = emitted.subs.into_iter().map(|sub| Subprogram {
-            name: sub.name,
-            code: sub.code,
-        });
-        script.module.programs.push(ProgramDef {
-            name,
-            kind: instance.kind,
-            target: instance.btf.clone(),
-            sleepable: emitted.sleepable,
-            code: emitted.code,
-            subprograms: subprograms.collect(),
-        });
+        add_program(&mut script, instance, name, emitted);
         attach(&mut script, instance);
     }
     let own_maps = ctx

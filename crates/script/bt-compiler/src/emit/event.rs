@@ -7,7 +7,7 @@ use super::foreign::Foreign;
 use super::place::Place;
 use super::{Emitter, Saved};
 use crate::hir::Expr;
-use crate::ty::{Space, Ty};
+use crate::ty::{Space, U64};
 use bpf_program::event::RING;
 use bpf_program::offset;
 use bt_abi::{ActionKind, EventHead, LostCounters};
@@ -172,14 +172,7 @@ impl Emitter<'_> {
                 let end = emitter.asm.label("no_more");
                 emitter.store(to, Size::DW, 0);
                 emitter.store(pointer, Size::DW, 0);
-                emitter.load(
-                    list,
-                    &Ty::Int {
-                        size: 8,
-                        signed: false,
-                    },
-                    R3,
-                );
+                emitter.load(list, &U64, R3);
                 emitter
                     .asm
                     .jump_if(R3, JumpOp::Eq, 0, end)
@@ -187,14 +180,7 @@ impl Emitter<'_> {
                 emitter.address(pointer, R1);
                 emitter.asm.mov(R2, 8);
                 emitter.read(space, false);
-                emitter.load(
-                    pointer,
-                    &Ty::Int {
-                        size: 8,
-                        signed: false,
-                    },
-                    R3,
-                );
+                emitter.load(pointer, &U64, R3);
                 let next = emitter.asm.label("string");
                 // The list ends here: no later string is read.
                 emitter.asm.jump_if(R3, JumpOp::Ne, 0, next);

@@ -49,16 +49,8 @@ impl Emitter<'_> {
             }
             Intrinsic::UserMode => self.user_mode(),
             Intrinsic::Bswap(size) => self.swap(args, size),
-            Intrinsic::Signal | Intrinsic::SignalThread => {
-                self.argument(args);
-                let helper = if intrinsic == Intrinsic::Signal {
-                    Helper::SEND_SIGNAL
-                } else {
-                    Helper::SEND_SIGNAL_THREAD
-                };
-                self.asm.mov(R1, R0).call(helper);
-                self.failed_if_negative(failures::of_helper(helper));
-            }
+            Intrinsic::Signal => self.signal(args, Helper::SEND_SIGNAL),
+            Intrinsic::SignalThread => self.signal(args, Helper::SEND_SIGNAL_THREAD),
             Intrinsic::SocketCookie => self.socket_cookie(args),
             Intrinsic::StrLen => {
                 if let Some(text) = self.first(args) {
@@ -86,6 +78,13 @@ impl Emitter<'_> {
                 self.impossible("a function that gives a value in memory where a number is wanted");
             }
         }
+    }
+
+    /// Sends the signal of the argument.
+    fn signal(&mut self, args: &[Expr], helper: Helper) {
+        self.argument(args);
+        self.asm.mov(R1, R0).call(helper);
+        self.failed_if_negative(failures::of_helper(helper));
     }
 
     fn helper(&mut self, helper: Helper) {

@@ -53,7 +53,6 @@ impl Emitter<'_> {
     /// ```text
     /// a ? b : c     if !a goto else; r0 = b; goto done; else: r0 = c; done:
     /// a ?: b        r0 = a; if r0 goto done; r0 = b; done:
-    /// index         r0 = index; if r0 >= count: count it
     /// reinterpret   word = 0; write the value there; r0 = word
     /// ```
     fn number(&mut self, ex: &Expr) {
@@ -61,21 +60,6 @@ impl Emitter<'_> {
             ExprKind::Error => self.impossible("an expression that was refused, and no diagnostic"),
             ExprKind::Int(_) | ExprKind::Ctx { .. } => self.simple(ex, R0),
             ExprKind::Var(_) if ex.ty.is_scalar() => self.simple(ex, R0),
-            ExprKind::MapGet { map, key } => self.get_scalar(*map, key),
-            ExprKind::AggGet { map, key } => self.temporary(|emitter| {
-                let key = emitter.key(*map, key);
-                emitter.missing_key(*map, key);
-                emitter.read_aggregate(*map, key);
-            }),
-            ExprKind::VarAddr(var) => {
-                self.needed.addresses = true;
-                self.address(self.vars[*var], R0);
-                self.number_of(R0);
-            }
-            ExprKind::MapAddr(map) => {
-                self.load_map(*map);
-                self.number_of(R1);
-            }
             ExprKind::Neg(inner) => {
                 self.scalar(inner);
                 self.asm.neg(R0);
@@ -97,12 +81,12 @@ impl Emitter<'_> {
                 then,
                 otherwise,
             } => {
-                let (no, done) = (self.asm.label("else"), self.asm.label("chosen"));
-                self.jump_unless(cond, no);
-                self.temporary(|emitter| emitter.scalar(then));
-                self.asm.jump(done).bind(no);
-                self.temporary(|emitter| emitter.scalar(otherwise));
-                self.asm.bind(done);
+                let (then, otherwise) = (&**then, &**otherwise);
+                self.choose(
+                    cond,
+                    |emitter| emitter.scalar(then),
+                    |emitter| emitter.scalar(otherwise),
+                );
             }
             ExprKind::Elvis(first, otherwise) => {
                 let done = self.asm.label("chosen");
@@ -122,6 +106,39 @@ impl Emitter<'_> {
                 emitter.write_bytes(inner, whole, place);
                 emitter.load(place, &ex.ty, R0);
             }),
+            ExprKind::Block { stmts, value } => {
+                self.stmts(stmts);
+                self.scalar(value);
+            }
+            ExprKind::StepVar { var, by, post } => self.step_var(*var, *by, *post),
+            ExprKind::StepMap { map, key, by, post } => self.step_map(*map, key, *by, *post),
+            ExprKind::Intrinsic(fun, args) => self.intrinsic(*fun, args),
+            _ => self.stored_number(ex),
+        }
+    }
+
+    /// Computes each form of expression that gives a number from a map, from memory or from the
+    /// context. One has code of its own here:
+    /// ```text
+    /// index         r0 = index; if r0 >= count: count it
+    /// ```
+    fn stored_number(&mut self, ex: &Expr) {
+        match &ex.kind {
+            ExprKind::MapGet { map, key } => self.get_scalar(*map, key),
+            ExprKind::AggGet { map, key } => self.temporary(|emitter| {
+                let key = emitter.key(*map, key);
+                emitter.missing_key(*map, key);
+                emitter.read_aggregate(*map, key);
+            }),
+            ExprKind::VarAddr(var) => {
+                self.needed.addresses = true;
+                self.address(self.vars[*var], R0);
+                self.number_of(R0);
+            }
+            ExprKind::MapAddr(map) => {
+                self.load_map(*map);
+                self.number_of(R1);
+            }
             ExprKind::Load { addr, space, bits } => self.load_foreign(addr, *space, &ex.ty, *bits),
             ExprKind::Subobject { base, offset, bits } => {
                 self.subobject(base, *offset, *bits, &ex.ty);
@@ -141,20 +158,26 @@ impl Emitter<'_> {
             }
             ExprKind::DataLoc { offset, relative } => self.data_loc(*offset, *relative),
             ExprKind::UsdtArg(spec) => self.usdt_arg(spec),
-            ExprKind::Block { stmts, value } => {
-                self.stmts(stmts);
-                self.scalar(value);
-            }
-            ExprKind::StepVar { var, by, post } => self.step_var(*var, *by, *post),
-            ExprKind::StepMap { map, key, by, post } => self.step_map(*map, key, *by, *post),
-            ExprKind::Intrinsic(fun, args) => self.intrinsic(*fun, args),
             ExprKind::HasKey { map, key } => self.has_key(*map, key),
             ExprKind::Delete { map, key } => self.delete(*map, key),
             ExprKind::Len(map) => self.map_len(*map),
-            ExprKind::Str(_) | ExprKind::Var(_) | ExprKind::MemRef { .. } | ExprKind::Tuple(_) => {
-                self.impossible("a value in memory where a number is wanted");
-            }
+            _ => self.impossible("a value in memory where a number is wanted"),
         }
+    }
+
+    /// Runs one of two arms, with the memory of each freed behind it.
+    pub(super) fn choose(
+        &mut self,
+        cond: &Expr,
+        then: impl FnOnce(&mut Self),
+        otherwise: impl FnOnce(&mut Self),
+    ) {
+        let (no, done) = (self.asm.label("else"), self.asm.label("chosen"));
+        self.jump_unless(cond, no);
+        self.temporary(then);
+        self.asm.jump(done).bind(no);
+        self.temporary(otherwise);
+        self.asm.bind(done);
     }
 
     /// Loads a value into a register, if [`Emitter::is_simple`] holds for it. Changes no other

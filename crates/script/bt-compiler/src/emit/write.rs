@@ -38,12 +38,12 @@ impl Emitter<'_> {
                 then,
                 otherwise,
             } => {
-                let (no, done) = (self.asm.label("else"), self.asm.label("chosen"));
-                self.jump_unless(cond, no);
-                self.temporary(|emitter| emitter.write(then, to, place));
-                self.asm.jump(done).bind(no);
-                self.temporary(|emitter| emitter.write(otherwise, to, place));
-                self.asm.bind(done);
+                let (then, otherwise) = (&**then, &**otherwise);
+                self.choose(
+                    cond,
+                    |emitter| emitter.write(then, to, place),
+                    |emitter| emitter.write(otherwise, to, place),
+                );
             }
             ExprKind::Block { stmts, value } => {
                 self.stmts(stmts);

@@ -2,6 +2,8 @@
 //! that its body is compiled for.
 
 mod kernel;
+mod own;
+mod report;
 mod timers;
 mod user;
 mod watch;
@@ -17,7 +19,9 @@ use super::types::Types;
 use super::used_builtins::UsedBuiltins;
 use crate::facts::NotFound;
 use bpf_program::{BtfTarget, ProgramKind};
-use bt_abi::{Attach, MissingProbes};
+use bt_abi::Attach;
+
+pub use report::NOTHING_LEFT;
 
 /// Place to attach to, with the context that the body is compiled for there.
 #[derive(Clone, PartialEq, Debug)]
@@ -48,10 +52,6 @@ impl<'c, 'f> Resolver<'c, 'f> {
     }
 }
 
-/// Hint of a warning about a probe without any place, which the setting `missing_probes` leaves
-/// out.
-pub const NOTHING_LEFT: &str =
-    "nothing is left of this probe: it is left out, and what only it would set is not set";
 /// Limit on the places of one probe, unless the script sets `max_probes`. A pattern that matches
 /// more is refused.
 const MAX_TARGETS: usize = 4096;
@@ -168,119 +168,41 @@ fn point_targets(
     used: UsedBuiltins,
 ) -> Result<Vec<Target>, NotFound> {
     use ProbeKind as Kind;
-    match (point.kind, &point.form) {
-        (Kind::Begin, _) => Ok(vec![own_program(
-            resolver.inputs,
-            point.kind,
-            Attach::Begin,
-            "begin".into(),
-        )]),
-        (Kind::End, _) => Ok(vec![own_program(
-            resolver.inputs,
-            point.kind,
-            Attach::End,
-            "end".into(),
-        )]),
-        (
-            Kind::SelfEvent,
-            PointForm::Own {
-                name: Some(name), ..
-            },
-        ) => {
-            let signal = bt_abi::signals::number(&name.text);
-            let signal = signal.ok_or_else(|| {
-                refused(
-                    format!("{} is no signal", name.text),
-                    "as in self:signal:SIGUSR1",
-                )
-            })?;
-            let name = format!("self:signal:{}", name.text);
-            Ok(vec![own_program(
-                resolver.inputs,
-                point.kind,
-                Attach::Signal {
-                    signal: signal as i32,
-                },
-                name,
-            )])
+    match point.kind {
+        Kind::Begin | Kind::End | Kind::SelfEvent | Kind::Test | Kind::Bench => {
+            own::targets(resolver.inputs, point)
         }
-        (Kind::Test | Kind::Bench, PointForm::Own { group, .. }) => {
-            let name = format!("{}:{}", point.kind.name(), group.text);
-            let attach = Attach::Manual {
-                name: group.text.clone(),
-                is_test: point.kind == Kind::Test,
-            };
-            Ok(vec![own_program(resolver.inputs, point.kind, attach, name)])
+        Kind::Uprobe | Kind::Uretprobe | Kind::Usdt => user::targets(resolver, point),
+        Kind::Interval | Kind::Profile | Kind::Software | Kind::Hardware => {
+            timers::targets(resolver.inputs, point)
         }
-        (Kind::Uprobe | Kind::Uretprobe, PointForm::Function { .. }) => {
-            user::functions(resolver, point)
-        }
-        (Kind::Uprobe, PointForm::Source { target, line }) => {
-            user::line(resolver, point, &target.text, line)
-        }
-        (
-            Kind::Usdt,
-            PointForm::Usdt {
-                target,
-                provider,
-                name,
-            },
-        ) => user::usdt(resolver, target.as_ref(), provider.as_ref(), name),
-        (
-            Kind::Tracepoint,
-            PointForm::Event {
-                category: Some(category),
-                name,
-            },
-        ) => kernel::tracepoints(resolver, &category.text, &name.text, used),
-        (Kind::Rawtracepoint, PointForm::Event { category, name }) => kernel::raw_tracepoints(
-            resolver,
-            category.as_ref().map(|part| part.text.as_str()),
-            &name.text,
-            used,
-        ),
-        (Kind::Kprobe | Kind::Kretprobe, PointForm::Function { .. }) => {
-            kernel::kprobes(resolver, point)
-        }
-        (Kind::Fentry | Kind::Fexit, PointForm::Function { .. }) => {
-            kernel::fentries(resolver, point)
-        }
-        (Kind::Iter, PointForm::Iter { object, pin }) => {
-            kernel::iterator(resolver, &object.text, pin.as_ref())
-        }
-        (Kind::Interval | Kind::Profile, PointForm::Timer { unit, count }) => timers::timer(
-            resolver.inputs,
-            point.kind,
-            unit.as_ref().map(|unit| unit.text.as_str()),
-            *count,
-        ),
-        (Kind::Software | Kind::Hardware, PointForm::Sample { event, period }) => {
-            timers::counter(resolver.inputs, point.kind, &event.text, *period)
-        }
-        (
-            Kind::Watchpoint | Kind::Asyncwatchpoint,
+        Kind::Watchpoint | Kind::Asyncwatchpoint => match &point.form {
             PointForm::Watch {
                 place,
                 length,
                 mode,
-            },
-        ) => watch::watchpoint(resolver.inputs, &place.text, *length, &mode.text),
-        (Kind::Pattern, _) => Err(refused(
+            } => watch::watchpoint(resolver.inputs, &place.text, *length, &mode.text),
+            _ => Err(unsupported(point.kind)),
+        },
+        Kind::Pattern => Err(refused(
             format!(
                 "a pattern in place of the kind of probe is not supported: {}",
                 point.provider.text
             ),
             "name the kind: uprobe, tracepoint, usdt",
         )),
-        (kind, _) => {
-            let message = format!("{} probes are not supported", kind.name());
-            Err(refused(message, "use a uprobe, usdt or tracepoint probe"))
-        }
+        _ => kernel::targets(resolver, point, used),
     }
 }
 
+/// Builds the error for a kind of probe, or a form of it, that we do not have.
+fn unsupported(kind: ProbeKind) -> NotFound {
+    let message = format!("{} probes are not supported", kind.name());
+    refused(message, "use a uprobe, usdt or tracepoint probe")
+}
+
 /// Builds the error for something that can't be done, with a replacement as its hint.
-pub(super) fn refused(message: impl Into<String>, hint: impl Into<String>) -> NotFound {
+fn refused(message: impl Into<String>, hint: impl Into<String>) -> NotFound {
     NotFound {
         message: message.into(),
         absent: false,
@@ -301,108 +223,5 @@ pub(super) fn context(inputs: &Inputs<'_>, kind: ProbeKind, name: &str) -> Conte
         vaddr: None,
         present: Vec::new(),
         filters_pid: false,
-    }
-}
-
-/// Builds the target of a program that we run ourselves.
-fn own_program(inputs: &Inputs<'_>, kind: ProbeKind, attach: Attach, name: String) -> Target {
-    Target {
-        context: context(inputs, kind, &name),
-        kind: ProgramKind::RawTracepoint,
-        btf: None,
-        attach,
-        name,
-    }
-}
-
-/// Suffixes that compilers add to functions derived from others, with other arguments (GCC:
-/// `-fipa-sra`, `-fipa-cp-clone`, `-fpartial-inlining`).
-const CHANGED: [&str; 3] = [".isra.", ".constprop.", ".part."];
-
-impl Resolver<'_, '_> {
-    /// Warns about a function that the compiler derived from another, if the script reads its
-    /// arguments.
-    fn warn_changed(&mut self, point: &AttachPoint, targets: &[Target], used: UsedBuiltins) {
-        let by_call = matches!(
-            point.kind,
-            ProbeKind::Uprobe
-                | ProbeKind::Uretprobe
-                | ProbeKind::Kprobe
-                | ProbeKind::Kretprobe
-                | ProbeKind::Fentry
-        );
-        if !by_call || !(used.args || used.numbered) {
-            return;
-        }
-        let is_changed = |target: &&Target| CHANGED.iter().any(|part| target.name.contains(part));
-        let Some(first) = targets.iter().find(is_changed) else {
-            return;
-        };
-        let name = first.name.rsplit(':').next().unwrap_or_default();
-        let others = match targets.iter().filter(is_changed).count() - 1 {
-            0 => String::new(),
-            others => format!(" (and {others} more)"),
-        };
-        let message = format!(
-            "the compiler changed {name}{others}: its arguments need not be those of the source"
-        );
-        let hint = "arguments can be missing, be others' values, or stand elsewhere: hold them against the disassembly";
-        self.diagnostics
-            .keep(Diagnostic::warning(message, point.span).with_hint(hint));
-    }
-
-    /// Adds to the last warning about a probe's places that none of them is left.
-    fn report_nothing_left(&mut self, probe: &Probe) {
-        let is_of_probe =
-            |it: &&mut Diagnostic| probe.points.iter().any(|point| point.span == it.span);
-        if let Some(last) = self
-            .diagnostics
-            .list()
-            .last_mut()
-            .filter(is_of_probe)
-            .filter(|it| !it.is_error())
-        {
-            last.hints.push(NOTHING_LEFT.to_owned());
-        }
-    }
-
-    /// Reports a missing probe: as an error, or as the setting `missing_probes` says.
-    fn report_missing(&mut self, point: &AttachPoint, missing: NotFound) {
-        let user = matches!(
-            point.kind,
-            ProbeKind::Uprobe | ProbeKind::Uretprobe | ProbeKind::Usdt
-        );
-        let kernel = matches!(
-            point.kind,
-            ProbeKind::Kprobe | ProbeKind::Kretprobe | ProbeKind::Tracepoint
-        );
-        let what = match (missing.absent, point.raw.split_once(':')) {
-            (true, _) if is_pattern(point) => "probe has no valid attach points".to_owned(),
-            (true, Some((_, place))) => format!("no matches for {} {place}", point.kind.name()),
-            _ => String::new(),
-        };
-        let message = |joint: &str| match what.as_str() {
-            "" => missing.message.clone(),
-            what => format!("{what}{joint}: {}", missing.message),
-        };
-        let diagnostic = match self.inputs.config.missing_probes {
-            MissingProbes::Ignore if user || kernel => return,
-            MissingProbes::Warn if user || kernel => {
-                Diagnostic::warning(message(". Skipping"), point.span)
-            }
-            _ => Diagnostic::error(message(""), point.span),
-        };
-        *self.lacks_probes |= diagnostic.is_error();
-        let is_skippable = diagnostic.is_error() && missing.absent && (user || kernel);
-        let skip = is_skippable.then(|| {
-            let is_one_of = "BPFTRACE_MISSING_PROBES=warn in the environment";
-            format!("to go on without it, as older versions of bpftrace do: {is_one_of}, or a config of the script's")
-        });
-        let diagnostic = missing
-            .hints
-            .into_iter()
-            .chain(skip)
-            .fold(diagnostic, Diagnostic::with_hint);
-        self.diagnostics.keep(diagnostic);
     }
 }

@@ -1,8 +1,8 @@
 //! Timers, and counted events.
 
-use bt_lang::ast::ProbeKind;
+use bt_lang::ast::{AttachPoint, PointForm, ProbeKind};
 
-use super::{Target, context, refused};
+use super::{Target, context, refused, unsupported};
 use crate::ctx::Inputs;
 use crate::facts::NotFound;
 use crate::process;
@@ -19,8 +19,22 @@ const UNITS: [(&str, u64); 5] = [
     ("m", 60_000_000_000),
 ];
 
+/// Resolves timers and counted events.
+pub(super) fn targets(inputs: &Inputs<'_>, point: &AttachPoint) -> Result<Vec<Target>, NotFound> {
+    match (point.kind, &point.form) {
+        (ProbeKind::Interval | ProbeKind::Profile, PointForm::Timer { unit, count }) => {
+            let unit = unit.as_ref().map(|unit| unit.text.as_str());
+            timer(inputs, point.kind, unit, *count)
+        }
+        (ProbeKind::Software | ProbeKind::Hardware, PointForm::Sample { event, period }) => {
+            counter(inputs, point.kind, &event.text, *period)
+        }
+        (kind, _) => Err(unsupported(kind)),
+    }
+}
+
 /// Resolves `interval:s:1` and `profile:hz:99`.
-pub(super) fn timer(
+fn timer(
     inputs: &Inputs<'_>,
     kind: ProbeKind,
     unit: Option<&str>,
@@ -117,7 +131,7 @@ const HARDWARE: [Event; 10] = [
 ];
 
 /// Resolves `software:faults:100`.
-pub(super) fn counter(
+fn counter(
     inputs: &Inputs<'_>,
     kind: ProbeKind,
     event: &str,

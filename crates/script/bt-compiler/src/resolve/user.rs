@@ -8,7 +8,7 @@ use elf::code::nearest_text;
 use elf::{Aim, CodePlace, ElfVaddr, FileOffset, PlaceFault};
 use usdt::args::ArgSpec;
 
-use super::{Resolver, Target, context, is_pattern, refused};
+use super::{Resolver, Target, context, is_pattern, refused, unsupported};
 use crate::ctx::Inputs;
 use crate::facts::{FunctionPlace, NotFound};
 use crate::probe::Args;
@@ -17,8 +17,48 @@ use crate::ty::Space;
 use bpf_program::{ProgramKind, UprobePlace};
 use bt_abi::Attach;
 
+/// Resolves uprobes, uretprobes and USDT probes.
+pub(super) fn targets(
+    resolver: &mut Resolver<'_, '_>,
+    point: &AttachPoint,
+) -> Result<Vec<Target>, NotFound> {
+    match (point.kind, &point.form) {
+        (ProbeKind::Uprobe | ProbeKind::Uretprobe, PointForm::Function { .. }) => {
+            functions(resolver, point)
+        }
+        (ProbeKind::Uprobe, PointForm::Source { target, line: at }) => {
+            line(resolver, point, &target.text, at)
+        }
+        (
+            ProbeKind::Usdt,
+            PointForm::Usdt {
+                target,
+                provider,
+                name,
+            },
+        ) => usdt(resolver, target.as_ref(), provider.as_ref(), name),
+        (kind, _) => Err(unsupported(kind)),
+    }
+}
+
+/// Checks that the offset is within each function.
+fn check_offset(places: &[FunctionPlace], offset: u64) -> Result<(), NotFound> {
+    let is_outside =
+        |place: &&FunctionPlace| offset != 0 && place.size != 0 && offset >= place.size;
+    let Some(place) = places.iter().find(is_outside) else {
+        return Ok(());
+    };
+    Err(refused(
+        format!(
+            "offset outside the function bounds ('{}' size is {})",
+            place.name, place.size
+        ),
+        "offsets are in bytes, from the function's first",
+    ))
+}
+
 /// Resolves `uprobe:file:function+offset`, `uprobe:file:0x1234`, and uretprobes.
-pub(super) fn functions(
+fn functions(
     resolver: &mut Resolver<'_, '_>,
     point: &AttachPoint,
 ) -> Result<Vec<Target>, NotFound> {
@@ -59,17 +99,7 @@ pub(super) fn functions(
             "leave the offset out, or use a uprobe",
         ));
     }
-    for place in &places {
-        if *offset != 0 && place.size != 0 && *offset >= place.size {
-            return Err(refused(
-                format!(
-                    "offset outside the function bounds ('{}' size is {})",
-                    place.name, place.size
-                ),
-                "offsets are in bytes, from the function's first",
-            ));
-        }
-    }
+    check_offset(&places, *offset)?;
     // A pattern means only functions that can be probed: parts of functions have symbols, too.
     if is_pattern(point) && places.iter().any(|place| place.at.is_ok()) {
         places.retain(|place| place.at.is_ok());
@@ -163,7 +193,7 @@ fn verified(
 }
 
 /// Resolves `uprobe:file@source.c:line:column`.
-pub(super) fn line(
+fn line(
     resolver: &mut Resolver<'_, '_>,
     point: &AttachPoint,
     target: &str,
@@ -239,7 +269,7 @@ fn at_function(
 
 /// Resolves `usdt:file:provider:name` to one program for each form in which places have their
 /// arguments.
-pub(super) fn usdt(
+fn usdt(
     resolver: &mut Resolver<'_, '_>,
     target: Option<&Part>,
     provider: Option<&Part>,

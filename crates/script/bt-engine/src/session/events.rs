@@ -104,6 +104,15 @@ impl Session {
             .ok()
     }
 
+    /// Returns the limit on the bytes that `cat` prints.
+    fn cat_limit(&self) -> u64 {
+        let others = &self.script.config.others;
+        let setting = others.iter().find(|(name, _)| name == "max_cat_bytes");
+        setting
+            .and_then(|(_, value)| value.parse().ok())
+            .unwrap_or(MAX_CAT)
+    }
+
     /// Returns the event for the caller; `None` for actions that are done here.
     fn event(&mut self, event: DecodedEvent) -> Option<Event> {
         let action = self.script.actions.get(event.action)?;
@@ -150,21 +159,10 @@ impl Session {
                 Event::Time(self.machine.local_time(now, format).unwrap_or_default())
             }
             ActionKind::Join { delimiter } => Event::Join(joined(values, delimiter)),
-            ActionKind::Cat { format } => {
-                let setting = self
-                    .script
-                    .config
-                    .others
-                    .iter()
-                    .find(|(name, _)| name == "max_cat_bytes");
-                let limit = setting
-                    .and_then(|(_, value)| value.parse().ok())
-                    .unwrap_or(MAX_CAT);
-                Event::Cat {
-                    path: printf::format(format, values),
-                    limit,
-                }
-            }
+            ActionKind::Cat { format } => Event::Cat {
+                path: printf::format(format, values),
+                limit: self.cat_limit(),
+            },
             ActionKind::System { format } => Event::System(printf::format(format, values)),
         })
     }

@@ -61,6 +61,44 @@ impl<'a> Decoder<'a> {
         Ok(numeral(&field.ty, kept))
     }
 
+    fn kernel_stack(
+        &self,
+        ty: &ValueType,
+        mode: StackMode,
+        bytes: &[u8],
+    ) -> Result<Value, WrongSize> {
+        let (stack, frames): (StackHead, _) = head(ty, bytes)?;
+        let is_tracer = |address| stack::is_tracer(&self.kernel(address), mode);
+        Ok(stack_text(stack, frames, mode, is_tracer, |address, _| {
+            self.kernel(address)
+        }))
+    }
+
+    fn user_stack(
+        &self,
+        ty: &ValueType,
+        mode: StackMode,
+        bytes: &[u8],
+    ) -> Result<Value, WrongSize> {
+        let (UserStackHead { task, stack }, frames) = head(ty, bytes)?;
+        Ok(stack_text(
+            stack,
+            frames,
+            mode,
+            |_| false,
+            |address, caller| self.lookups.user(task.pid, address, caller),
+        ))
+    }
+
+    fn cgroup_path(&self, id: u64, hierarchy: &str) -> Value {
+        let paths = self.lookups.cgroup_paths(id, hierarchy);
+        let shown: Vec<String> = paths
+            .into_iter()
+            .map(|(name, path)| format!("{name}:{path}"))
+            .collect();
+        Value::text(shown.join(","))
+    }
+
     /// Decodes a value that fills `bytes`.
     ///
     /// # Errors
@@ -69,16 +107,7 @@ impl<'a> Decoder<'a> {
         Ok(match ty {
             ValueType::None => Value::Nothing,
             ValueType::Int { size, signed } | ValueType::Enum { size, signed, .. } => {
-                let unused = 64 - 8 * u32::from((*size).clamp(1, 8));
-                let high = unsigned(ty, bytes)? << unused;
-                numeral(
-                    ty,
-                    if *signed {
-                        (high.cast_signed() >> unused).cast_unsigned()
-                    } else {
-                        high >> unused
-                    },
-                )
+                integer(ty, *size, *signed, bytes)?
             }
             ValueType::Bool => numeral(ty, unsigned(ty, bytes)?),
             ValueType::Float { size: 4 } => Value::Float(format!("{:?}", read::<f32>(ty, bytes)?)),
@@ -98,23 +127,8 @@ impl<'a> Decoder<'a> {
             }
             ValueType::Array { element, .. } => self.array(element, sized(ty, bytes)?)?,
             ValueType::Tuple(layout) => self.layout(layout, sized(ty, bytes)?)?,
-            ValueType::KernelStack { mode, .. } => {
-                let (stack, frames): (StackHead, _) = head(ty, bytes)?;
-                let is_tracer = |address| stack::is_tracer(&self.kernel(address), *mode);
-                stack_text(stack, frames, *mode, is_tracer, |address, _| {
-                    self.kernel(address)
-                })
-            }
-            ValueType::UserStack { mode, .. } => {
-                let (UserStackHead { task, stack }, frames) = head(ty, bytes)?;
-                stack_text(
-                    stack,
-                    frames,
-                    *mode,
-                    |_| false,
-                    |address, caller| self.lookups.user(task.pid, address, caller),
-                )
-            }
+            ValueType::KernelStack { mode, .. } => self.kernel_stack(ty, *mode, bytes)?,
+            ValueType::UserStack { mode, .. } => self.user_stack(ty, *mode, bytes)?,
             ValueType::KernelSymbol => {
                 let address = read(ty, bytes)?;
                 symbol(address, self.kernel(address))
@@ -124,21 +138,8 @@ impl<'a> Decoder<'a> {
                 symbol(address, self.lookups.user(task.pid, address, false))
             }
             ValueType::Inet => inet(read(ty, bytes)?),
-            ValueType::MacAddress => {
-                let parts: Vec<String> = sized(ty, bytes)?
-                    .iter()
-                    .map(|byte| format!("{byte:02X}"))
-                    .collect();
-                Value::text(parts.join(":"))
-            }
-            ValueType::CgroupPath { hierarchy } => {
-                let paths = self.lookups.cgroup_paths(read(ty, bytes)?, hierarchy);
-                let shown: Vec<String> = paths
-                    .into_iter()
-                    .map(|(name, path)| format!("{name}:{path}"))
-                    .collect();
-                Value::text(shown.join(","))
-            }
+            ValueType::MacAddress => mac_address(sized(ty, bytes)?),
+            ValueType::CgroupPath { hierarchy } => self.cgroup_path(read(ty, bytes)?, hierarchy),
             ValueType::Username => {
                 Value::text(self.lookups.user_name(read(ty, bytes)?).unwrap_or_default())
             }
@@ -300,6 +301,23 @@ fn inet(inet: Inet) -> Value {
         Inet::V6 => std::net::Ipv6Addr::from(inet.address).to_string(),
         _ => String::new(),
     })
+}
+
+/// Decodes a number of `size` bytes, with its sign.
+fn integer(ty: &ValueType, size: u8, signed: bool, bytes: &[u8]) -> Result<Value, WrongSize> {
+    let unused = 64 - 8 * u32::from(size.clamp(1, 8));
+    let high = unsigned(ty, bytes)? << unused;
+    let number = if signed {
+        (high.cast_signed() >> unused).cast_unsigned()
+    } else {
+        high >> unused
+    };
+    Ok(numeral(ty, number))
+}
+
+fn mac_address(bytes: &[u8]) -> Value {
+    let parts: Vec<String> = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
+    Value::text(parts.join(":"))
 }
 
 #[cfg(test)]

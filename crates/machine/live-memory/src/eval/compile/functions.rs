@@ -54,12 +54,7 @@ impl Compiler<'_, '_> {
             ("buf", [from, length]) => {
                 Dynamic::Buf(self.compile(from)?, Some(self.compile(length)?))
             }
-            ("list", [head, link]) => Dynamic::List {
-                head: self.compile(head)?,
-                element: None,
-                link: calls::path(link)?,
-                link_span: link.span,
-            },
+            ("list", [head, link]) => self.list(head, None, link)?,
             (
                 "list",
                 [
@@ -74,13 +69,7 @@ impl Compiler<'_, '_> {
                 let Some(element) = self.type_of(of)? else {
                     return Ok(Node::dynamic(Dynamic::Late(expr.clone())));
                 };
-                let (head, link, link_span) = (self.compile(head)?, calls::path(link)?, link.span);
-                Dynamic::List {
-                    head,
-                    element: Some(element),
-                    link,
-                    link_span,
-                }
+                self.list(head, Some(element), link)?
             }
             ("len", [of]) => Dynamic::Len(self.compile(of)?),
             (
@@ -102,6 +91,22 @@ impl Compiler<'_, '_> {
             (name, _) => return Err(calls::wrong_call(name, func.span, expr.span)),
         };
         Ok(Node::dynamic(dynamic))
+    }
+
+    /// Compiles a list: its head, the type of its elements if one is given, and the path to the
+    /// pointer to the next one.
+    fn list(
+        &self,
+        head: &Expr,
+        element: Option<TypeRef>,
+        link: &Expr,
+    ) -> Result<Dynamic, EvalError> {
+        Ok(Dynamic::List {
+            head: self.compile(head)?,
+            element,
+            link: calls::path(link)?,
+            link_span: link.span,
+        })
     }
 
     fn container_of(&self, from: Compiled, ty: TypeRef, member: &Expr) -> Result<Node, EvalError> {

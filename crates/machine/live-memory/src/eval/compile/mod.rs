@@ -79,6 +79,29 @@ impl Compiler<'_, '_> {
         })
     }
 
+    /// Compiles the choice between two arms. An error in one of them counts only if that arm is
+    /// reached.
+    fn choice(
+        &self,
+        cond: &Expr,
+        then: Option<&Expr>,
+        otherwise: &Expr,
+    ) -> Result<Node, EvalError> {
+        let arm = |expr: &Expr| {
+            let failed = |error| Compiled {
+                node: Node::dynamic(Dynamic::Fail(error)),
+                span: expr.span,
+            };
+            self.compile(expr).unwrap_or_else(failed)
+        };
+        let then = then.map(arm);
+        Ok(Node::dynamic(Dynamic::If {
+            cond: self.compile(cond)?,
+            then,
+            otherwise: arm(otherwise),
+        }))
+    }
+
     fn node(&self, expr: &Expr) -> Result<Node, EvalError> {
         let span = expr.span;
         match &expr.kind {
@@ -96,22 +119,7 @@ impl Compiler<'_, '_> {
                 cond,
                 then,
                 otherwise,
-            } => {
-                // An error in one of the arms counts only if that arm is reached.
-                let arm = |expr: &Expr| {
-                    let failed = |error| Compiled {
-                        node: Node::dynamic(Dynamic::Fail(error)),
-                        span: expr.span,
-                    };
-                    self.compile(expr).unwrap_or_else(failed)
-                };
-                let then = then.as_deref().map(arm);
-                Ok(Node::dynamic(Dynamic::If {
-                    cond: self.compile(cond)?,
-                    then,
-                    otherwise: arm(otherwise),
-                }))
-            }
+            } => self.choice(cond, then.as_deref(), otherwise),
             ExprKind::Cast { ty, operand } => self.cast(ty, operand, span),
             ExprKind::Sizeof(of) => self.of_type(of, expr, |ty| self.evaluator.types.size(ty)),
             ExprKind::Offsetof { of, path } => {

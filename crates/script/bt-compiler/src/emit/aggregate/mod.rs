@@ -1,5 +1,8 @@
 //! Aggregations (`count()`, `hist(n)`): each CPU has its own value under a key, and adds to it.
 
+mod reading;
+mod series;
+
 use bpf_insn::Reg::{R0, R1, R2, R3, R4};
 use bpf_insn::{AtomicOp, Helper, JumpOp, Reg, Size, Src, Width};
 
@@ -8,10 +11,9 @@ use super::{Emitter, Saved};
 use crate::hir::{Expr, MapId};
 use crate::map::MapHolds;
 use crate::ty::Ty;
-use bpf_program::{bytes_of, offset};
+use bpf_program::offset;
 use bt_abi::Aggregation;
-use bt_abi::SeriesOp;
-use bt_abi::map::{Average, Extreme, Lock, SeriesSlot, hist_buckets, lhist_buckets};
+use bt_abi::map::{Average, Extreme, hist_buckets, lhist_buckets};
 use uapi::bpf::NOEXIST;
 
 /// Name of a map of one value that is never written. New values of a per-CPU map are copied from
@@ -308,217 +310,5 @@ impl Emitter<'_> {
         }
         self.asm.constant(spare, number.cast_unsigned());
         spare.into()
-    }
-
-    /// Adds r1 to the time series at r0: a ring of slots, one for each interval of time.
-    /// ```text
-    /// epoch = time / interval; slot = r0 + SLOT * (epoch % buckets)
-    /// if slot.epoch != epoch or slot is empty:          # the slot holds an older interval
-    ///     slot = (epoch, r1, 1); done
-    /// slot.count += 1; slot.value = r1, the sum, or the extreme
-    /// # for `last`, in place of the count: the time of the value plus 1
-    /// ```
-    fn series(&mut self, interval: u64, buckets: u32, op: SeriesOp, signed: bool) {
-        let value = self.slot();
-        let frame = self.frame;
-        self.asm.store(Size::DW, frame.at(value), R1);
-        let map_value = self.save();
-        self.series_time();
-        self.asm
-            .mov(R4, R0)
-            .add(R4, 1)
-            .constant(R1, interval)
-            .div(R0, R1)
-            .mov(R2, R0)
-            .rem(R0, buckets.cast_signed());
-        // r2 = epoch, r3 = slot, r4 = time + 1, since the time may be 0. The verifier derives no
-        // bounds from a remainder.
-        let (same, fresh, done) = (
-            self.asm.label("same"),
-            self.asm.label("fresh"),
-            self.asm.label("noted"),
-        );
-        self.asm
-            .jump_if(R0, JumpOp::Ge, buckets.cast_signed(), done);
-        self.asm.mul(R0, i32::from(bytes_of!(SeriesSlot)));
-        self.reload(map_value, R3);
-        self.release(map_value);
-        self.asm.add(R3, R0).load(Size::DW, R1, frame.at(value));
-        let (kept, meta) = (
-            R3.at(offset!(SeriesSlot, value)),
-            R3.at(offset!(SeriesSlot, meta)),
-        );
-        let epoch = R3.at(offset!(SeriesSlot, epoch));
-        // The machine's first interval is number 0, like the epoch of slots never written; those
-        // are empty.
-        self.asm
-            .load(Size::DW, R0, epoch)
-            .jump_if(R0, JumpOp::Ne, R2, fresh);
-        self.asm
-            .load(Size::DW, R0, meta)
-            .jump_if(R0, JumpOp::Ne, 0, same)
-            .bind(fresh);
-        self.asm
-            .store(Size::DW, epoch, R2)
-            .store(Size::DW, kept, R1);
-        match op {
-            SeriesOp::Last => self.asm.store(Size::DW, meta, R4),
-            _ => self.asm.store(Size::DW, meta, 1),
-        };
-        self.asm.jump(done).bind(same);
-        if op != SeriesOp::Last {
-            self.asm
-                .load(Size::DW, R0, meta)
-                .add(R0, 1)
-                .store(Size::DW, meta, R0);
-        }
-        match op {
-            SeriesOp::Last => {
-                self.asm.store(Size::DW, kept, R1).store(Size::DW, meta, R4);
-            }
-            SeriesOp::Sum | SeriesOp::Avg => {
-                self.asm
-                    .load(Size::DW, R0, kept)
-                    .add(R0, R1)
-                    .store(Size::DW, kept, R0);
-            }
-            SeriesOp::Min | SeriesOp::Max => {
-                let keeps = match (op, signed) {
-                    (SeriesOp::Min, true) => JumpOp::SLe,
-                    (SeriesOp::Min, false) => JumpOp::Le,
-                    (_, true) => JumpOp::SGe,
-                    (_, false) => JumpOp::Ge,
-                };
-                self.asm
-                    .load(Size::DW, R0, kept)
-                    .jump_if(R0, keeps, R1, done)
-                    .store(Size::DW, kept, R1);
-            }
-        }
-        self.asm.bind(done);
-    }
-
-    /// Sets r0 to the time of a series: the clock's, or a number that the script itself keeps.
-    fn series_time(&mut self) {
-        let name = self.inputs.config.series_clock.as_deref();
-        let map = name.and_then(|name| self.tables.maps.iter().position(|map| map.name == name));
-        match map {
-            Some(map) => self.get_scalar(map, &Expr::int(0, Ty::Void, bt_lang::Span::default())),
-            None => {
-                self.asm.call(Helper::KTIME_GET_BOOT_NS);
-            }
-        }
-    }
-
-    /// Sets r0 to all CPUs' values of a key as one number. It includes the value that they share if
-    /// memory was short (see [`key_table`]).
-    /// ```text
-    /// cpu = first = second = 0
-    /// next CPU: r0 = lookup_percpu(map, key, cpu)       # for cpu == CPUS: lookup(key table, key)
-    ///     count, sum, avg: first += [r0]; for avg, second += [r0 + 8]
-    ///     min, max: if [r0 + 8] and (second == 0 or [r0] is beyond first): first = [r0], second = 1
-    ///     cpu += 1; repeat below CPUS, with the key table up to CPUS
-    /// r0 = first; for avg, first / second
-    /// ```
-    pub(super) fn read_aggregate(&mut self, map: MapId, key: Place) {
-        let agg = self.agg(map);
-        let (cpu, first, second) = (self.slot(), self.slot(), self.slot());
-        let frame = self.frame;
-        let (again, next, out) = (
-            self.asm.label("cpu"),
-            self.asm.label("next"),
-            self.asm.label("out"),
-        );
-        self.asm
-            .store(Size::DW, frame.at(cpu), 0)
-            .store(Size::DW, frame.at(first), 0);
-        let cpus = self.inputs.facts.possible_cpus().max(1).cast_signed();
-        let (shared, found) = (self.asm.label("shared"), self.asm.label("found"));
-        let has_key_table = self.has_key_table(map);
-        self.asm.store(Size::DW, frame.at(second), 0).bind(again);
-        self.asm.load(Size::DW, R3, frame.at(cpu));
-        if has_key_table {
-            self.asm.jump_if(R3, JumpOp::Eq, cpus, shared);
-        }
-        self.address(key, R2);
-        self.load_map(map);
-        self.asm
-            .call(Helper::MAP_LOOKUP_PERCPU_ELEM)
-            .jump_if(R0, JumpOp::Eq, 0, next)
-            .bind(found);
-        // Every aggregation that reads as one number has it in the first word.
-        const { assert!(offset!(Extreme, value) == 0 && offset!(Average, total) == 0) };
-        self.asm
-            .load(Size::DW, R1, R0.at(0))
-            .load(Size::DW, R2, frame.at(first));
-        match agg {
-            Aggregation::Min { signed } | Aggregation::Max { signed } => {
-                let least = matches!(agg, Aggregation::Min { .. });
-                let keep = match (least, signed) {
-                    (true, true) => JumpOp::SLe,
-                    (true, false) => JumpOp::Le,
-                    (false, true) => JumpOp::SGe,
-                    (false, false) => JumpOp::Ge,
-                };
-                let take = self.asm.label("take");
-                self.asm
-                    .load(Size::DW, R3, R0.at(offset!(Extreme, is_set)))
-                    .jump_if(R3, JumpOp::Eq, 0, next);
-                self.asm
-                    .load(Size::DW, R3, frame.at(second))
-                    .jump_if(R3, JumpOp::Eq, 0, take);
-                self.asm.jump_if(R2, keep, R1, next).bind(take);
-                self.asm
-                    .store(Size::DW, frame.at(first), R1)
-                    .store(Size::DW, frame.at(second), 1);
-            }
-            _ => {
-                self.asm.add(R2, R1).store(Size::DW, frame.at(first), R2);
-                if matches!(agg, Aggregation::Avg { .. }) {
-                    let count = R0.at(offset!(Average, count));
-                    self.asm
-                        .load(Size::DW, R1, count)
-                        .load(Size::DW, R2, frame.at(second))
-                        .add(R2, R1);
-                    self.asm.store(Size::DW, frame.at(second), R2);
-                }
-            }
-        }
-        self.asm
-            .bind(next)
-            .load(Size::DW, R1, frame.at(cpu))
-            .add(R1, 1)
-            .store(Size::DW, frame.at(cpu), R1);
-        self.asm
-            .jump_if(R1, JumpOp::Lt, cpus + i32::from(has_key_table), again);
-        if has_key_table {
-            self.asm.jump(out).bind(shared);
-            self.lookup_key_table(map, key);
-            self.asm.jump_if(R0, JumpOp::Eq, 0, next);
-            if agg.takes_steps() {
-                self.asm.add(R0, i32::from(bytes_of!(Lock)));
-            }
-            self.asm.jump(found);
-        }
-        self.asm.bind(out).load(Size::DW, R0, frame.at(first));
-        if matches!(agg, Aggregation::Avg { .. }) {
-            self.asm.load(Size::DW, R1, frame.at(second));
-            self.divide_total(matches!(agg, Aggregation::Avg { signed: true }));
-        }
-    }
-
-    /// Divides the total in r0 by the count in r1, into r0.
-    fn divide_total(&mut self, signed: bool) {
-        let (positive, done) = (self.asm.label("positive"), self.asm.label("average"));
-        if signed {
-            self.asm
-                .jump_if(R0, JumpOp::SGe, 0, positive)
-                .neg(R0)
-                .div(R0, R1)
-                .neg(R0)
-                .jump(done)
-                .bind(positive);
-        }
-        self.asm.div(R0, R1).bind(done);
     }
 }

@@ -1,203 +1,11 @@
-//! `--summary`: a row for each group, the slowest first; those that wait by design come last.
+//! Table of a kind of objects: its columns, and how they fit the terminal.
 
-use std::cmp::Reverse;
-use std::fmt::Write as _;
-
-use requests::Excluded;
 use screen::{HEAD, LARGEST, NAME, columns, pad, pad_left, shorten, wrap};
-use text::json::{begin, quoted};
 
-use super::names::{LEFT_OUT_MOST, Names, shortened, squeezed, without_parts};
-use super::plot::Strips;
-use super::stages::{Latencies, Subject, Times};
-use super::tables::{SHORT_TIME, TIME_WIDTH};
-use super::tail::Largest;
-
-/// Kind of objects, created by one tracepoint.
-type Kind = (char, u16);
-
-/// Row of a group.
-struct Row<'a> {
-    subject: &'a Subject,
-    times: &'a Times,
-    p50: u64,
-    p99: u64,
-    /// Stage with the largest part of the slowest hundredth.
-    most: Option<Largest>,
-    /// True if there are too few requests for a percentile, while other groups have enough.
-    is_few: bool,
-}
-
-/// Number of requests below which a 99th percentile is one request. A group is then not compared by
-/// it, unless it has at least a tenth of the requests of the largest group of its kind.
-const FEW: u64 = 20;
-/// Headline above the rows of such groups.
-const FEW_HEADLINE: &str = "fewer than 20 requests, too few for a p99";
-
-impl<'a> Row<'a> {
-    fn new((subject, times): &'a (Subject, Times)) -> Self {
-        let p99 = times.whole.quantile(0.99);
-        Self {
-            subject,
-            times,
-            p50: times.whole.quantile(0.5),
-            p99,
-            most: times.tail.largest(p99),
-            is_few: false,
-        }
-    }
-
-    fn objects(&self) -> u64 {
-        self.times.whole.count() + self.times.unfinished
-    }
-
-    /// Returns the headline above this row's class, if that comes after the others.
-    fn headline(&self) -> Option<&'static str> {
-        self.subject
-            .excluded
-            .map(Excluded::headline)
-            .or(self.is_few.then_some(FEW_HEADLINE))
-    }
-}
-
-/// Marks the groups of one kind that have too few requests to be compared with the others.
-fn mark_few(rows: &mut [Row<'_>]) {
-    let is_compared = |row: &Row<'_>| row.subject.excluded.is_none();
-    let most = rows
-        .iter()
-        .filter(|row| is_compared(row))
-        .map(|row| row.times.whole.count())
-        .max()
-        .unwrap_or(0);
-    for row in rows.iter_mut().filter(|row| is_compared(row)) {
-        let count = row.times.whole.count();
-        row.is_few = count < FEW && count.saturating_mul(10) < most;
-    }
-}
-
-/// Returns the rows of each kind of object, the slowest first; the kind with the most total time
-/// comes first.
-fn kinds(latencies: &Latencies) -> Vec<(Kind, Vec<Row<'_>>)> {
-    let mut kinds: Vec<(Kind, Vec<Row<'_>>)> = Vec::new();
-    for each in &latencies.subjects {
-        let kind = (each.0.prefix, each.0.first);
-        match kinds.iter_mut().find(|(known, _)| *known == kind) {
-            Some((_, rows)) => rows.push(Row::new(each)),
-            None => kinds.push((kind, vec![Row::new(each)])),
-        }
-    }
-    for (_, rows) in &mut kinds {
-        mark_few(rows);
-        rows.sort_by_key(|row| {
-            let slowest = Reverse((row.p99, row.times.whole.max(), Reverse(&row.subject.group)));
-            (row.subject.excluded, row.is_few, slowest)
-        });
-    }
-    let spent = |rows: &[Row<'_>], is_wanted: fn(&Row<'_>) -> bool| -> u128 {
-        rows.iter()
-            .filter(|row| is_wanted(row))
-            .map(|row| row.times.whole.sum())
-            .sum()
-    };
-    kinds.sort_by_key(|(kind, rows)| {
-        (
-            Reverse((
-                spent(rows, |row| row.subject.excluded.is_none()),
-                spent(rows, |_| true),
-            )),
-            *kind,
-        )
-    });
-    kinds
-}
-
-/// Limit on the rows of a table, unless all are wanted.
-const MOST_ROWS: usize = 20;
-
-/// Formats the answer in one line, and a table for each kind of object, with a histogram below each
-/// row if `plots` is set.
-pub fn text(latencies: &Latencies, names: &Names<'_>, plots: bool) -> String {
-    let kinds = kinds(latencies);
-    let mut text = answer(&kinds, names);
-    for (index, (kind, rows)) in kinds.iter().enumerate() {
-        if index > 0 {
-            text.push('\n');
-        }
-        let shown = if names.all {
-            rows.len()
-        } else {
-            rows.len().min(MOST_ROWS)
-        };
-        let spreads: Vec<_> = rows[..shown].iter().map(|row| &row.times.whole).collect();
-        let strips = plots.then(|| Strips::new(names, &spreads));
-        if let Some(strips) = strips.as_ref().filter(|_| index == 0) {
-            text = strips.legend() + &text;
-        }
-        Table::new(*kind, &rows[..shown], names).write(&mut text, &rows[..shown], strips.as_ref());
-        if shown < rows.len() {
-            let _ = writeln!(text, "... and {} more: --all", rows.len() - shown);
-        }
-    }
-    text
-}
-
-/// Names the slowest group of all; empty if there is only one.
-fn answer(kinds: &[(Kind, Vec<Row<'_>>)], names: &Names<'_>) -> String {
-    let rows = || {
-        kinds
-            .iter()
-            .flat_map(|((_, first), rows)| rows.iter().map(move |row| (*first, row)))
-    };
-    let is_measured = |row: &Row<'_>| row.headline().is_none() && row.times.whole.count() > 0;
-    let measured = rows().filter(|(_, row)| is_measured(row));
-    let slowest = measured.reduce(|slowest, other| {
-        if other.1.p99 > slowest.1.p99 {
-            other
-        } else {
-            slowest
-        }
-    });
-    let (Some((first, row)), true) = (slowest, rows().count() > 1) else {
-        return String::new();
-    };
-    let transport = names.tpoint(first).split('_').next().unwrap_or_default();
-    // A connection needs no word for its kind.
-    let who = match names.by {
-        [one] if one == requests::CONNECTION => group(&row.subject.group),
-        _ => names
-            .group(&row.subject.group)
-            .collect::<Vec<_>>()
-            .join(", "),
-    };
-    let most = row
-        .most
-        .map_or_else(String::new, |Largest { stage, share }| {
-            let start = names.common_start(std::iter::once(stage)).len();
-            let [from, to] = [stage.0, stage.1].map(|tpoint| &names.tpoint(tpoint)[start..]);
-            format!(" ({} of it {from} -> {to})", screen::percent(share, 0))
-        });
-    // A number and its unit stay on one line.
-    let p99 = screen::time(row.p99).replace(' ', "\u{a0}");
-    let line = |who: &str| format!("slowest: {transport} {who}, p99 {p99}{most}");
-    let lines = names.screen.width().map_or_else(
-        || vec![line(&who)],
-        |width| {
-            let words: Vec<_> = who
-                .split(' ')
-                .map(|word| shorten(word, width.saturating_sub(1)))
-                .collect();
-            wrap(&line(&words.join(" ")), width)
-        },
-    );
-    let painted = lines.iter().map(|line| {
-        names
-            .screen
-            .paint(HEAD, line.replace('\u{a0}', " "))
-            .to_string()
-            + "\n"
-    });
-    painted.collect::<String>() + "\n"
-}
+use super::{Kind, Row};
+use crate::names::{LEFT_OUT_MOST, Names, shortened, squeezed, without_parts};
+use crate::plot::Strips;
+use crate::tables::{SHORT_TIME, TIME_WIDTH};
 
 /// Headline of the last column.
 const MOST: &str = "most of p99";
@@ -244,7 +52,7 @@ impl Column {
 }
 
 /// Layout of a table.
-struct Table<'a> {
+pub(super) struct Table<'a> {
     names: &'a Names<'a>,
     title: String,
     /// Lines on what was left out of the groups' names and the columns.
@@ -264,7 +72,7 @@ const LEAST_GROUP: usize = 32;
 const LEAST_STAGE: usize = 8;
 
 impl<'a> Table<'a> {
-    fn new((prefix, first): Kind, rows: &[Row<'_>], names: &'a Names<'a>) -> Self {
+    pub(super) fn new((prefix, first): Kind, rows: &[Row<'_>], names: &'a Names<'a>) -> Self {
         let count = |row: &Row<'_>| row.objects().to_string().len();
         let mut this = Self {
             names,
@@ -309,9 +117,7 @@ impl<'a> Table<'a> {
     /// left out last.
     fn fit(&mut self, width: usize, rows: &[Row<'_>]) {
         let names = self.names;
-        let fits =
-            |this: &Self| this.longest_group() + this.numbers() + this.longest_stage() <= width;
-        if fits(self) {
+        if self.fits(width) {
             return;
         }
         let start = names
@@ -325,7 +131,7 @@ impl<'a> Table<'a> {
             )
         };
         self.stages = rows.iter().map(|row| most(row, short)).collect();
-        if fits(self) {
+        if self.fits(width) {
             return;
         }
         let whole = std::mem::take(&mut self.groups);
@@ -351,13 +157,22 @@ impl<'a> Table<'a> {
                 self.shared
                     .push(format!("left out for want of room: {}", parts.join(", ")));
             }
-            if fits(self) {
+            if self.fits(width) {
                 return;
             }
         }
+        self.leave_out_columns(width);
+    }
+
+    fn fits(&self, width: usize) -> bool {
+        self.longest_group() + self.numbers() + self.longest_stage() <= width
+    }
+
+    /// Leaves out columns until all fit; names are cut to their least length first.
+    fn leave_out_columns(&mut self, width: usize) {
         let mut left_out = Vec::new();
         for column in Column::LEAVE_OUT {
-            if fits(self) {
+            if self.fits(width) {
                 break;
             }
             for group in &mut self.groups {
@@ -417,7 +232,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    fn write(&self, text: &mut String, rows: &[Row<'_>], strips: Option<&Strips<'_>>) {
+    pub(super) fn write(&self, text: &mut String, rows: &[Row<'_>], strips: Option<&Strips<'_>>) {
         let screen = self.names.screen;
         let unit = if screen.is_terminal() { "" } else { " (us)" };
         let title = format!("{}, slowest p99 first{unit}", self.title);
@@ -490,7 +305,7 @@ impl<'a> Table<'a> {
     }
 }
 
-fn group(values: &[Option<Box<str>>]) -> String {
+pub(super) fn group(values: &[Option<Box<str>>]) -> String {
     if values.is_empty() {
         return "all".to_owned();
     }
@@ -507,51 +322,4 @@ fn most(row: &Row<'_>, name: impl Fn((u16, u16)) -> String) -> String {
         || "-".to_owned(),
         |most| format!("{} {}", name(most.stage), screen::percent(most.share, 0)),
     )
-}
-
-/// Formats the rows as JSON, one object each.
-pub fn json(latencies: &Latencies, names: &Names<'_>) -> String {
-    let mut text = String::new();
-    for ((prefix, first), rows) in kinds(latencies) {
-        for (index, row) in rows.iter().enumerate() {
-            let (rank, object, first) = (
-                index + 1,
-                quoted(&prefix.to_string()),
-                quoted(names.tpoint(first)),
-            );
-            let envelope = begin("latency.summary");
-            let _ = write!(
-                text,
-                "{envelope},\"summary\":{rank},\"object\":{object},\"first\":{first}"
-            );
-            if let Some(excluded) = row.subject.excluded {
-                let _ = write!(text, ",\"excluded\":\"{}\"", excluded.word());
-            }
-            if row.is_few {
-                text.push_str(",\"few\":true");
-            }
-            text.push_str(&names.json_group(&row.subject.group));
-            let (count, unfinished) = (row.times.whole.count(), row.times.unfinished);
-            let _ = write!(text, ",\"count\":{count},\"unfinished\":{unfinished}");
-            let (p50, p99, max) = (row.p50, row.p99, row.times.whole.max());
-            let _ = write!(
-                text,
-                ",\"p50_ns\":{p50},\"p99_ns\":{p99},\"max_ns\":{max},\"most_of_p99\":"
-            );
-            let _ = match row.most {
-                Some(Largest {
-                    stage: (from, to),
-                    share,
-                }) => {
-                    let (from, to) = (quoted(names.tpoint(from)), quoted(names.tpoint(to)));
-                    writeln!(
-                        text,
-                        "{{\"from\":{from},\"to\":{to},\"share\":{share:.3}}}}}"
-                    )
-                }
-                None => writeln!(text, "null}}"),
-            };
-        }
-    }
-    text
 }

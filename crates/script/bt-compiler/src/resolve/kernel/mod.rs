@@ -1,19 +1,49 @@
 //! Probes in the kernel.
 
-use bt_lang::Diagnostic;
+mod kprobes;
+
 use bt_lang::ast::{AttachPoint, Part, PointForm, ProbeKind};
 use typeinfo::{NameKind, TypeKind, TypeRef};
 
-use super::{Resolver, Target, UsedBuiltins, context, refused};
-use crate::ctx::Inputs;
+use super::{Resolver, Target, UsedBuiltins, context, refused, unsupported};
 use crate::facts::NotFound;
 use crate::probe::Args;
 use crate::ty::Space;
 use crate::types::Types;
 use bpf_program::{BtfTarget, ProgramKind};
-use bt_abi::{Attach, MissingProbes};
+use bt_abi::Attach;
 
-pub(super) fn tracepoints(
+/// Resolves kernel probes: tracepoints, kprobes, fentry probes, and iterators.
+pub(super) fn targets(
+    resolver: &mut Resolver<'_, '_>,
+    point: &AttachPoint,
+    used: UsedBuiltins,
+) -> Result<Vec<Target>, NotFound> {
+    use ProbeKind as Kind;
+    match (point.kind, &point.form) {
+        (
+            Kind::Tracepoint,
+            PointForm::Event {
+                category: Some(category),
+                name,
+            },
+        ) => tracepoints(resolver, &category.text, &name.text, used),
+        (Kind::Rawtracepoint, PointForm::Event { category, name }) => {
+            let category = category.as_ref().map(|part| part.text.as_str());
+            raw_tracepoints(resolver, category, &name.text, used)
+        }
+        (Kind::Kprobe | Kind::Kretprobe, PointForm::Function { .. }) => {
+            kprobes::targets(resolver, point)
+        }
+        (Kind::Fentry | Kind::Fexit, PointForm::Function { .. }) => fentries(resolver, point),
+        (Kind::Iter, PointForm::Iter { object, pin }) => {
+            iterator(resolver, &object.text, pin.as_ref())
+        }
+        (kind, _) => Err(unsupported(kind)),
+    }
+}
+
+fn tracepoints(
     resolver: &mut Resolver<'_, '_>,
     category: &str,
     name: &str,
@@ -50,7 +80,7 @@ pub(super) fn tracepoints(
     Ok(targets)
 }
 
-pub(super) fn raw_tracepoints(
+fn raw_tracepoints(
     resolver: &mut Resolver<'_, '_>,
     module: Option<&str>,
     name: &str,
@@ -89,129 +119,7 @@ pub(super) fn raw_tracepoints(
     Ok(targets)
 }
 
-pub(super) fn kprobes(
-    resolver: &mut Resolver<'_, '_>,
-    point: &AttachPoint,
-) -> Result<Vec<Target>, NotFound> {
-    let PointForm::Function {
-        target,
-        function,
-        offset,
-        address,
-        ..
-    } = &point.form
-    else {
-        return Err(refused(
-            "a kprobe needs a function",
-            "as in kprobe:vfs_read",
-        ));
-    };
-    let module = target.as_ref().map(|part| part.text.as_str());
-    let returns = point.kind == ProbeKind::Kretprobe;
-    let kprobe = |inputs: &Inputs<'_>, name: String, function: &str, offset: u64| {
-        let mut context = context(inputs, point.kind, &name);
-        context.args = if returns { Args::Return } else { Args::Call };
-        context.space = Space::Kernel;
-        context.function = Some(function.to_owned());
-        let attach = Attach::Kprobe {
-            function: function.to_owned(),
-            offset,
-        };
-        let kind = if returns {
-            ProgramKind::KprobeReturn
-        } else {
-            ProgramKind::Kprobe
-        };
-        Target {
-            context,
-            kind,
-            btf: None,
-            attach,
-            name,
-        }
-    };
-    let allows_unsafe = resolver.inputs.facts.allows_unsafe();
-    let Some(function) = function else {
-        let Some(address) = address.filter(|_| !returns) else {
-            return Err(refused(
-                "a kprobe needs a function",
-                "as in kprobe:vfs_read",
-            ));
-        };
-        if !allows_unsafe {
-            return Err(refused(
-                "a kprobe at an address needs --unsafe",
-                "name a function, and an offset: kprobe:vfs_read+4",
-            ));
-        }
-        return Ok(vec![kprobe(
-            resolver.inputs,
-            format!("kprobe:{address}"),
-            "",
-            address,
-        )]);
-    };
-    let names = resolver
-        .inputs
-        .facts
-        .kernel_functions(module, &function.text)
-        .map_err(|missing| match module {
-            // The module was missing, not the function.
-            Some(module) if !missing.absent => {
-                let place = format!("{}:{module}:{}", point.kind.name(), function.text);
-                let message = format!(
-                    "specified module {module} in probe {place} is not loaded: {}",
-                    missing.message
-                );
-                NotFound { message, ..missing }
-            }
-            _ if !resolver.inputs.facts.has_kprobes() => {
-                // A better name would not help.
-                let message = format!(
-                    "{}; and this kernel has no kprobes (CONFIG_KPROBES)",
-                    missing.message
-                );
-                NotFound {
-                    message,
-                    hints: vec![
-                        "use a tracepoint: dptrace run -l 'tracepoint:*' lists them".to_owned(),
-                    ],
-                    ..missing
-                }
-            }
-            _ => missing,
-        });
-    // The setting may say what to do without the probe; then it is not tried.
-    let is_tried = allows_unsafe && resolver.inputs.config.missing_probes == MissingProbes::Error;
-    let names = match names {
-        // The list of functions may be incomplete: with --unsafe, a probe is tried anyway.
-        Err(missing) if missing.absent && is_tried && !function.wildcard => {
-            let place = point.raw.split_once(':').map_or("", |(_, place)| place);
-            let name = format!("{}:{place}", point.kind.name());
-            let message = format!(
-                "no matches for {} {place}: {}",
-                point.kind.name(),
-                missing.message
-            );
-            let diagnostic = Diagnostic::warning(message, point.span);
-            resolver
-                .diagnostics
-                .keep(diagnostic.with_hint("it is tried nevertheless, because of --unsafe"));
-            return Ok(vec![kprobe(resolver.inputs, name, &function.text, *offset)]);
-        }
-        names => names?,
-    };
-    let name = |function: &str| format!("{}:{function}", point.kind.name());
-    Ok(names
-        .iter()
-        .map(|function| kprobe(resolver.inputs, name(function), function, *offset))
-        .collect())
-}
-
-pub(super) fn fentries(
-    resolver: &mut Resolver<'_, '_>,
-    point: &AttachPoint,
-) -> Result<Vec<Target>, NotFound> {
+fn fentries(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) -> Result<Vec<Target>, NotFound> {
     let PointForm::Function {
         target,
         function: Some(function),
@@ -278,7 +186,7 @@ const ITERATOR: &str = "bpf_iter_";
 
 /// Resolves `iter:object`. Its programs get the parameters of `bpf_iter_OBJECT`: first the
 /// iteration itself, then the object.
-pub(super) fn iterator(
+fn iterator(
     resolver: &mut Resolver<'_, '_>,
     object: &str,
     pin: Option<&Part>,
