@@ -156,7 +156,7 @@ impl fmt::Display for Finding {
             Problem::WrongSize { stated, actual } => {
                 write!(
                     f,
-                    "the header says that the file has {stated} bytes, and it has {actual}"
+                    "the header says that the file has {stated} bytes, but it has {actual}"
                 )
             }
             Problem::NoTickRate => write!(
@@ -197,13 +197,15 @@ impl fmt::Display for Finding {
             Problem::ImplausibleTime => {
                 write!(
                     f,
-                    "left out {n} torn record{s}, older or newer than the records around, first at {first}"
+                    "left out {n} torn record{s}, older or newer than the records around, first at \
+                     {first}"
                 )
             }
             Problem::ArgumentsLost => {
                 write!(
                     f,
-                    "{n} record{s} with overwritten arguments, of which the complete ones are printed, first at {first}"
+                    "{n} record{s} with overwritten arguments, of which the complete ones are \
+                     printed, first at {first}"
                 )
             }
             Problem::HalfWritten => {
@@ -215,7 +217,8 @@ impl fmt::Display for Finding {
             Problem::Overwritten => {
                 write!(
                     f,
-                    "{n} slot{s} overwritten by the application while they were read, first at {first}"
+                    "{n} slot{s} overwritten by the application while they were read, first at \
+                     {first}"
                 )
             }
             Problem::NotCaptured => write!(f, "{n} slot{s} overwritten before they were captured"),

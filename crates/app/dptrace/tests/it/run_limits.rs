@@ -157,7 +157,7 @@ fn more_ways_than_the_kernel_follows_are_reported() {
     let messages = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(3), "{messages}");
     assert!(
-        messages.contains("can't follow all ways through begin_1"),
+        messages.contains("can't follow all paths through begin_1"),
         "{messages}"
     );
 }

@@ -150,7 +150,7 @@ impl UserFiles {
     fn targets(&self, target: Option<&str>) -> Result<Targets, NotFound> {
         let own = self.of_subject();
         let all_own = |first_only| {
-            let message = "there is no process to look into: -p PID or -c COMMAND".to_owned();
+            let message = "there is no process to search: give -p PID or -c COMMAND".to_owned();
             if own.is_empty() {
                 Err(NotFound {
                     message,
@@ -369,9 +369,8 @@ impl UserFiles {
             }
         }
         let message = format!("{target} has no code of {}:{}", wanted.file, wanted.line);
-        let hint =
-            "lines are known of programs that were built with -g, and not all of them have code"
-                .to_owned();
+        let hint = "lines are known only for programs built with -g, and not every line has code"
+            .to_owned();
         Err(NotFound {
             message,
             absent: true,
@@ -671,9 +670,7 @@ fn by_name(text: &str, own: &[Found]) -> Result<Vec<Found>, NotFound> {
 
 /// Returns a hint for users who look for a function in a file without names of its own functions.
 fn stripped_hint(file: &str) -> String {
-    format!(
-        "{file} is stripped, and no debug file of it is here: only the functions that it exports have names"
-    )
+    format!("{file} is stripped, and has no debug file here: only exported functions have names")
 }
 
 fn place_text(target: Option<&str>, targets: &Targets) -> String {
