@@ -66,7 +66,7 @@ pub(crate) const SETTINGS: &[(&str, &str, Take)] = &[
     ),
     (
         "missing_probes",
-        "what to do about probes that are not there: error, warn, ignore",
+        "what to do about missing probes: error, warn, ignore",
         |config, text| {
             let known = [
                 ("error", MissingProbes::Error),
@@ -95,7 +95,8 @@ pub(crate) const SETTINGS: &[(&str, &str, Take)] = &[
     ),
     (
         "license",
-        "one of the kernel's own list: GPL, GPL v2, GPL and additional rights, Dual BSD/GPL, Dual MIT/GPL, Dual MPL/GPL",
+        "one of the kernel's own list: GPL, GPL v2, GPL and additional rights, Dual BSD/GPL, Dual \
+         MIT/GPL, Dual MPL/GPL",
         |config, text| {
             License::named(text)
                 .map(|license| config.license = license)
@@ -122,7 +123,7 @@ pub(crate) const SETTINGS: &[(&str, &str, Take)] = &[
     ),
     (
         "on_stack_limit",
-        "taken and not used: values find their place by themselves",
+        "accepted but not used: values find their place by themselves",
         |config, text| {
             number(text)
                 .map(|n| config.on_stack_limit = n as u32)

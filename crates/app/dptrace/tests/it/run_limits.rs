@@ -37,7 +37,7 @@ fn refused(script: &str, message: &str) {
     assert!(messages.contains(message), "{messages}");
 }
 
-const TOO_MUCH: &str = "loops and macros make too much of this script";
+const TOO_MUCH: &str = "loops and macros expand this script too far";
 
 #[test]
 fn loops_that_are_written_out_in_each_other() {

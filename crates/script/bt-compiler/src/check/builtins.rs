@@ -254,8 +254,8 @@ impl Check<'_, '_> {
             let Ty::Ptr { to, space } = at.ty else {
                 return self.wrong_hint(
                     span,
-                    "a pointer to a struct task_struct is wanted here",
-                    "curtask is one where the kernel has type information (/sys/kernel/btf/vmlinux)",
+                    "expected a pointer to a struct task_struct here",
+                    "curtask is one if the kernel has type information (/sys/kernel/btf/vmlinux)",
                 );
             };
             let field = match self.types.store.member(to, name) {
@@ -398,7 +398,8 @@ impl Check<'_, '_> {
                         span,
                         format!("{} doesn't support arg{number}", self.context.arch),
                         format!(
-                            "arg0 to arg{last} are in registers; those behind are sarg0 and so on"
+                            "arg0 to arg{last} are in registers; those after them are sarg0 and so \
+                             on"
                         ),
                     )
                 }

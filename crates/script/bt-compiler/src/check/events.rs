@@ -27,7 +27,7 @@ impl Check<'_, '_> {
         action.callers = self.callers.iter().rev().copied().collect();
         if action.size > MAX_EVENT {
             let message = format!(
-                "this event has {} bytes, and at most {MAX_EVENT} are possible",
+                "this event has {} bytes, but at most {MAX_EVENT} are possible",
                 action.size
             );
             return self.wrong_hint(
@@ -84,7 +84,11 @@ impl Check<'_, '_> {
                 let (name, letter) = (self.type_name(&value.ty), spec.conversion);
                 self.wrong(
                     arg.span,
-                    format!("{}: %{letter} specifier expects a value of type {expected} ({name} supplied)", call.name),
+                    format!(
+                        "{}: %{letter} specifier expects a value of type {expected} ({name} \
+                         supplied)",
+                        call.name
+                    ),
                 );
             }
             if matches!(value.ty, Ty::Agg(_) | Ty::Void) {

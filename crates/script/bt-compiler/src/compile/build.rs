@@ -38,7 +38,7 @@ pub(super) fn build(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>])
             Ok(emitted) if emitted.scratch <= scratch::MOST => emitted,
             Ok(emitted) => {
                 let message = format!(
-                    "this probe needs {} bytes of memory at once, and at most {} are possible",
+                    "this probe needs {} bytes of memory at once, but at most {} are possible",
                     emitted.scratch,
                     scratch::MOST
                 );
@@ -59,7 +59,8 @@ pub(super) fn build(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>])
                         "compute its parts first, and keep them in variables: $part = ..."
                     }
                     _ => {
-                        "put what the inner loops find into a map, and go through that behind the outer ones"
+                        "put the results of the inner loops into a map, and iterate over it after \
+                         the outer ones"
                     }
                 };
                 ctx.diagnostics
