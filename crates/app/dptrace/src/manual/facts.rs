@@ -176,7 +176,8 @@ pub(super) fn of(command: &str) -> Facts {
             environment: &[
                 (
                     "BPFTRACE_*",
-                    "Settings of the language, as in a script's config block: BPFTRACE_MAX_STRLEN=200.",
+                    "Settings of the language, as in a script's config block: \
+                     BPFTRACE_MAX_STRLEN=200.",
                 ),
                 PATH,
             ],
