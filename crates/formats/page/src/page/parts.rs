@@ -560,7 +560,7 @@ fn of_request(rank: usize, it: &Waterfall) -> String {
         .and_then(lost)
         .map(|lost| format!("{lost} of it taken by others"));
     let on = Some(html(&it.ran_on)).filter(|on| !on.is_empty());
-    let at = Some(format!("{} after the begin", time(it.at)));
+    let at = Some(format!("{} after the start", time(it.at)));
     let whose = it.whose.as_deref().map(html);
     let rest: Vec<String> = [took, on, at, whose].into_iter().flatten().collect();
     let head = format!(

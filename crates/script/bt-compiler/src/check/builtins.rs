@@ -87,7 +87,7 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     },
     Builtin {
         name: "ncpus",
-        doc: "How many CPUs there are.",
+        doc: "The number of CPUs.",
         make: |check, span| Expr::int(u64::from(check.inputs.facts.online_cpus()), U64, span),
     },
     Builtin {
@@ -153,7 +153,7 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     },
     Builtin {
         name: "has_cpid",
-        doc: "Whether there is a process of -c.",
+        doc: "True if there is a process of -c.",
         make: |check, span| {
             Expr::int(
                 u64::from(check.inputs.facts.child().is_some()),
@@ -194,7 +194,7 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     },
     Builtin {
         name: "safe_mode",
-        doc: "Whether --unsafe was not given.",
+        doc: "True if --unsafe was not given.",
         make: |check, span| {
             Expr::int(
                 u64::from(!check.inputs.facts.allows_unsafe()),
