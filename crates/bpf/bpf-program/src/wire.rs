@@ -45,9 +45,7 @@ pub const fn in_instruction(offset: usize) -> i16 {
 /// Error for a value in a map or in the ring whose size is not that of its structure; an internal
 /// error, since we define both.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error(
-    "{what} {name} has {found} bytes, and {wanted} were expected: an internal error, please report it"
-)]
+#[error("{what} {name} has {found} bytes, expected {wanted}: an internal error, please report it")]
 pub struct WrongSize {
     /// Kind of the value: a map's key or value, an event of the ring.
     what: &'static str,
@@ -145,7 +143,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            error.starts_with("a value of the map window has 39 bytes, and 40 were expected"),
+            error.starts_with("a value of the map window has 39 bytes, expected 40"),
             "{error}"
         );
         assert!(read_value::<u64>("upcalls", &[]).is_err());

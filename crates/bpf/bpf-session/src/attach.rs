@@ -19,7 +19,8 @@ use crate::session::Session;
 
 /// Missing feature of a kernel that loads fentry programs but cannot attach them.
 const NO_DIRECT_CALLS: &str = if matches!(Arch::HOST, Arch::Aarch64) {
-    "fentry: on aarch64, Linux 6.4 has, with CONFIG_FUNCTION_TRACER and CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS"
+    "fentry: on aarch64, Linux 6.4 has it, with CONFIG_FUNCTION_TRACER and \
+     CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS"
 } else {
     "fentry (CONFIG_FUNCTION_TRACER with CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS)"
 };
@@ -290,7 +291,7 @@ fn has_counter(event: io::Result<PerfEvent>) -> Result<io::Result<PerfEvent>, Se
     let missing = event
         .as_ref()
         .is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
-    let what = "such counter (a virtual machine must be given the processor's)";
+    let what = "such counter (in a virtual machine, the host must provide it)";
     if missing {
         Err(SessionError::Unsupported { what })
     } else {
@@ -301,9 +302,9 @@ fn has_counter(event: io::Result<PerfEvent>) -> Result<io::Result<PerfEvent>, Se
 /// Returns the message for a kernel without kprobes, with the alternatives that it has.
 fn no_kprobes() -> &'static str {
     if trials::fentry().is_yes() {
-        "kprobes (CONFIG_KPROBES); fentry and tracepoints do without"
+        "kprobes (CONFIG_KPROBES); fentry and tracepoints work without them"
     } else {
-        "kprobes (CONFIG_KPROBES), and no fentry either; tracepoints do without"
+        "kprobes (CONFIG_KPROBES), and no fentry either; tracepoints work without them"
     }
 }
 

@@ -17,7 +17,7 @@ pub enum SessionError {
         missing: Vec<Capability>,
     },
     /// A map could not be created.
-    #[error("can't make the BPF map {name}")]
+    #[error("can't create the BPF map {name}")]
     Map {
         /// Name of the map.
         name: String,
@@ -26,7 +26,8 @@ pub enum SessionError {
     },
     /// The verifier rejected a program.
     #[error(
-        "the kernel refuses the program for {program}; this is a mistake of dptrace's, please report it\n{log}\n"
+        "the kernel rejects the program for {program}; this is a bug in dptrace, please report \
+         it\n{log}\n"
     )]
     Refused {
         /// Purpose of the program.
@@ -38,9 +39,10 @@ pub enum SessionError {
     },
     /// The verifier gave up: the program has too many paths.
     #[error(
-        "the kernel can't follow all ways through {program}: it looks at no more than a million instructions, those behind a \
-         branch once for each way that leads there. Fewer branches one behind the other help: a map in place of a chain of \
-         them, a loop in place of unroll, or two probes in place of one"
+        "the kernel can't follow all paths through {program}: it examines at most a million \
+         instructions, and those after a branch once for each path that leads there. Use fewer \
+         consecutive branches: a map instead of a chain of them, a loop instead of unroll, or two \
+         probes instead of one"
     )]
     TooComplex {
         /// Purpose of the program.
@@ -58,7 +60,7 @@ pub enum SessionError {
     },
     /// The kernel refuses although no capability is missing.
     #[error(
-        "the kernel does not permit {program}, whatever our rights: it is locked down, or built without \
+        "the kernel does not permit {program}, even to root: it is locked down, or built without \
          CONFIG_FUNCTION_TRACER"
     )]
     Locked {
@@ -70,9 +72,10 @@ pub enum SessionError {
     /// A helper is allowed only in programs for certain kernel functions, and this is not one of
     /// them.
     #[error(
-        "the kernel does not allow path() in {place}: it does in iterators and in the functions dentry_open, filp_close, \
-         security_file_open, security_file_permission, security_inode_getattr, security_path_truncate, vfs_fallocate, \
-         vfs_getattr and vfs_truncate, as far as they are there (btf_allowlist_d_path of kernel/trace/bpf_trace.c)"
+        "the kernel does not allow path() in {place}, only in iterators and in the functions \
+         dentry_open, filp_close, security_file_open, security_file_permission, \
+         security_inode_getattr, security_path_truncate, vfs_fallocate, vfs_getattr and \
+         vfs_truncate, where they exist (btf_allowlist_d_path of kernel/trace/bpf_trace.c)"
     )]
     NotInThis {
         /// Name of the function.
@@ -82,7 +85,8 @@ pub enum SessionError {
     },
     /// No program may write into a process's memory.
     #[error(
-        "the kernel does not let {program} write into the memory of processes (bpf_probe_write_user): it is locked down"
+        "the kernel does not let {program} write into the memory of processes \
+         (bpf_probe_write_user): it is locked down"
     )]
     NoWrites {
         /// Purpose of the program.
@@ -92,7 +96,7 @@ pub enum SessionError {
     },
     /// A program uses a symbol that its module does not have.
     #[error(
-        "the program for {program} uses {symbol:?}, which is not there; this is a mistake of dptrace's"
+        "the program for {program} uses {symbol:?}, which does not exist; this is a bug in dptrace"
     )]
     Unresolved {
         /// Purpose of the program.
@@ -113,9 +117,10 @@ pub enum SessionError {
     /// A place has a probe with another semaphore (`alloc_uprobe` in `kernel/events/uprobes.c`:
     /// `EINVAL`).
     #[error(
-        "can't attach to {} at {}: the kernel has a probe there already, with another semaphore or with none. Another tracer \
-         is at work; or one was killed while it attached, and the kernel kept its probe for good (dmesg: leaking uprobe): \
-         then give the program a new file (cp -p FILE NEW, mv NEW FILE) and restart it",
+        "can't attach to {} at {}: the kernel already has a probe there, with another semaphore or \
+         with none. Another tracer is running; or one was killed while it attached, and the kernel \
+         kept its probe for good (dmesg: leaking uprobe): in that case give the program a new file \
+         (cp -p FILE NEW, mv NEW FILE) and restart it",
         path.display(),
         offsets(places)
     )]

@@ -19,7 +19,8 @@ pub enum SchedError {
     WrongSize(#[from] WrongSize),
     /// An event that no program sends: a mistake of ours.
     #[error(
-        "an event of the kind {kind} came, which no program sends: an internal error, please report it"
+        "received an event of kind {kind}, which no program sends: an internal error, please \
+         report it"
     )]
     Kind {
         /// Number of the kind.

@@ -320,7 +320,7 @@ impl Page<'_> {
             .unwrap_or_default();
         let at = time(request.begin().0.saturating_sub(self.begin.0));
         let when = if self.source.kernel.is_some() {
-            format!(", {at} after the begin")
+            format!(", {at} after the start")
         } else {
             String::new()
         };

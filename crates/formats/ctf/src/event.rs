@@ -355,7 +355,7 @@ impl fmt::Display for StreamError {
             Self::Magic(found) => {
                 write!(
                     f,
-                    "it begins with {found:#x} instead of {MAGIC:#x}: it is no stream of CTF 1.8"
+                    "it begins with {found:#x} instead of {MAGIC:#x}: it is not a CTF 1.8 stream"
                 )
             }
             Self::OtherTrace => {
@@ -371,7 +371,7 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cut(at) => write!(f, "it is cut off within the event at {at:#x}"),
-            Self::Unreadable(at, kind) => write!(f, "it can't be read behind {at:#x}: {kind}"),
+            Self::Unreadable(at, kind) => write!(f, "it can't be read after {at:#x}: {kind}"),
             Self::UnknownKind(at, id) => {
                 write!(
                     f,

@@ -87,7 +87,7 @@ impl Metadata {
             let line = bytes[..error.valid_up_to()]
                 .split(|byte| *byte == b'\n')
                 .count();
-            MetadataError::new(line, "what stands there is no text")
+            MetadataError::new(line, "that part is not text")
         })?;
         let metadata = Parser::new(text)?.metadata()?;
         metadata
@@ -99,13 +99,13 @@ impl Metadata {
     /// Checks that the description has everything that events need.
     fn check(&self) -> Result<(), &'static str> {
         if self.clock.rate == 0 {
-            return Err("until there it has no clock with a rate (freq)");
+            return Err("up to there it has no clock with a rate (freq)");
         }
         if self.packet_header.integer("magic").is_none() {
-            return Err("until there it has no packet.header with a magic number");
+            return Err("up to there it has no packet.header with a magic number");
         }
         if self.event_header.integer("id").is_none() || self.event_header.clock().is_none() {
-            return Err("until there it has no event.header with an id and a time of the clock");
+            return Err("up to there it has no event.header with an id and a time of the clock");
         }
         Ok(())
     }

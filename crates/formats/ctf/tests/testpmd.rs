@@ -152,7 +152,7 @@ fn what_is_cut_or_unknown_is_reported_and_the_rest_is_read() {
     assert_eq!(count(&whole[..56]), (0, None));
     let unknown = stream(1, &[(0, 3, vec![])]);
     assert_eq!(count(&unknown), (0, Some(Problem::UnknownKind(56, 3))));
-    for (at, message) in [(0, "it is no stream of CTF 1.8"), (4, "UUIDs differ")] {
+    for (at, message) in [(0, "it is not a CTF 1.8 stream"), (4, "UUIDs differ")] {
         let mut other = whole.clone();
         other[at] ^= 1;
         let error = Stream::new(&metadata, other.as_slice())
@@ -190,7 +190,7 @@ fn descriptions_that_dpdk_does_not_write_are_refused_with_their_line() {
         (
             "freq = 3000000000",
             "freq = 0",
-            "line 18: until there it has no clock with a rate (freq)",
+            "line 18: up to there it has no clock with a rate (freq)",
         ),
         (
             "align(64)",

@@ -43,7 +43,7 @@ fn create(path: &Path) -> io::Result<File> {
     {
         return Err(io::Error::new(
             io::ErrorKind::AlreadyExists,
-            "it is there already, and is no file of this user alone",
+            "it already exists, and does not belong to this user alone",
         ));
     }
     file.set_len(0)?;

@@ -56,7 +56,7 @@ pub enum Error {
     },
 
     /// The text contains no JSON document of `spdk_trace -j`.
-    #[error("no JSON document of spdk_trace: {saw}")]
+    #[error("not a JSON document of spdk_trace: {saw}")]
     NoDocument {
         /// Description of the text, and advice.
         saw: String,

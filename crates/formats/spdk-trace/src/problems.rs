@@ -151,7 +151,7 @@ impl Problem {
     fn template(self) -> &'static str {
         match self {
             Self::WrongSize { .. } => {
-                "the header says that the file has {stated} bytes, and it has {actual}"
+                "the header says that the file has {stated} bytes, but it has {actual}"
             }
             Self::NoTickRate => {
                 "the file has no tick rate: times are printed in ticks, not microseconds"
@@ -172,14 +172,17 @@ impl Problem {
                 "left out {n} continuation{s} of records that are gone, first at {first}"
             }
             Self::ImplausibleTime => {
-                "left out {n} torn record{s}, older or newer than the records around, first at {first}"
+                "left out {n} torn record{s}, older or newer than the records around, first at \
+                     {first}"
             }
             Self::ArgumentsLost => {
-                "{n} record{s} with overwritten arguments, of which the complete ones are printed, first at {first}"
+                "{n} record{s} with overwritten arguments, of which the complete ones are \
+                     printed, first at {first}"
             }
             Self::HalfWritten => "left out the newest record, which was being written, at {first}",
             Self::Overwritten => {
-                "{n} slot{s} overwritten by the application while they were read, first at {first}"
+                "{n} slot{s} overwritten by the application while they were read, first at \
+                     {first}"
             }
             Self::NotCaptured => "{n} slot{s} overwritten before they were captured",
             Self::CaptureCut => "the capture is cut off at {first}; everything before it is read",

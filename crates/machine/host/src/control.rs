@@ -163,7 +163,7 @@ impl Connection {
         let (held, owner) = with_file_access(|| foreign::socket_below(&folder.join("root"), path))?;
         // The kernel makes the file for the user who binds the socket (unix(7)).
         if proc::effective_user(&folder)? != owner {
-            return Err(refused(pid, "has another user than the socket"));
+            return Err(refused(pid, "does not belong to the socket's user"));
         }
         let socket_type = if kind == SocketKind::Stream {
             SocketType::STREAM
@@ -245,7 +245,7 @@ impl Connection {
 fn refused(pid: Pid, why: &str) -> io::Error {
     io::Error::new(
         ErrorKind::PermissionDenied,
-        format!("process {} {why}: it is not connected to", pid.0),
+        format!("process {} {why}: not connecting to it", pid.0),
     )
 }
 
@@ -387,7 +387,10 @@ mod tests {
         std::os::unix::fs::chown(&theirs, Some(65_534), None).unwrap();
         for whose in [Whose::Process, Whose::User] {
             let message = connect(Pid(std::process::id()), &mine, whose);
-            assert!(message.contains("has another user"), "{message}");
+            assert!(
+                message.contains("does not belong to the socket's user"),
+                "{message}"
+            );
         }
     }
 }

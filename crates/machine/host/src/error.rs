@@ -20,7 +20,8 @@ pub enum HostError {
     },
     /// A thread of the kernel, which has no program and no memory of its own.
     #[error(
-        "pid {pid} ({name}) is a thread of the kernel: it runs no program file (dptrace list --tracepoints lists the kernel's)"
+        "pid {pid} ({name}) is a thread of the kernel: it runs no program file (dptrace list \
+         --tracepoints lists the kernel's)"
     )]
     KernelThread {
         /// The number.
@@ -46,7 +47,8 @@ pub enum HostError {
     },
     /// A process of another user, or a protected one.
     #[error(
-        "not permitted to look at pid {pid} ({path}): it is another user's or protected, which needs CAP_SYS_PTRACE"
+        "not permitted to look at pid {pid} ({path}): it is another user's or protected, which \
+         needs CAP_SYS_PTRACE"
     )]
     ProcessForbidden {
         /// The number.
@@ -56,8 +58,8 @@ pub enum HostError {
     },
     /// A process whose memory we may not read.
     #[error(
-        "not permitted to read the memory of pid {pid}: it needs root or CAP_SYS_PTRACE (the same user is enough only if \
-         kernel.yama.ptrace_scope is 0 and the process permits it)"
+        "not permitted to read the memory of pid {pid}: it needs root or CAP_SYS_PTRACE (the same \
+         user is enough only if kernel.yama.ptrace_scope is 0 and the process permits it)"
     )]
     MemoryForbidden {
         /// The number.
@@ -74,7 +76,7 @@ pub enum HostError {
         source: io::Error,
     },
     /// A directory, a device or a socket in place of a file.
-    #[error("{} is no regular file", shown(path))]
+    #[error("{} is not a regular file", shown(path))]
     NotAFile {
         /// Path of it.
         path: PathBuf,
@@ -138,6 +140,6 @@ mod tests {
         let error = HostError::NotAFile {
             path: "a\u{1b}[31mb".into(),
         };
-        assert_eq!(error.to_string(), "a\\u{1b}[31mb is no regular file");
+        assert_eq!(error.to_string(), "a\\u{1b}[31mb is not a regular file");
     }
 }

@@ -95,7 +95,5 @@ impl Files {
 
 /// Returns a note for users who look for a function in a file without names of its own functions.
 pub fn stripped(file: &str) -> String {
-    format!(
-        "{file} is stripped, and no debug file of it is here: only the functions that it exports have names"
-    )
+    format!("{file} is stripped, and has no debug file here: only exported functions have names")
 }

@@ -63,7 +63,8 @@ pub fn open(path: &Path) -> io::Result<File> {
 pub fn open_member(path: &Path) -> io::Result<File> {
     foreign::named(path).map(foreign::Opened::into_file).map_err(|error| {
         if foreign::is_no_file(&error) {
-            let text = "it is no regular file (a pipe, a device, a socket or a folder): only files are read here";
+            let text = "it is not a regular file (a pipe, a device, a socket or a folder): only \
+                        files are read here";
             return io::Error::new(ErrorKind::InvalidInput, text);
         }
         error
@@ -94,7 +95,8 @@ fn read_all(file: File, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns an error if most of a regular file is holes: a file of some bytes can claim any length, and holes read as zeros.
+/// Returns an error if most of a regular file is holes: a file of some bytes can claim any length,
+/// and holes read as zeros.
 pub fn check_holes(file: &File) -> io::Result<()> {
     let about = file.metadata()?;
     let length = about.len();
@@ -118,7 +120,8 @@ pub fn check_holes(file: &File) -> io::Result<()> {
         return Ok(());
     }
     let message = format!(
-        "it claims {length} bytes, and has {data} on the disk: the rest are holes, which are not read"
+        "it claims {length} bytes, and has {data} on the disk: the rest are holes, which are not \
+         read"
     );
     Err(io::Error::new(ErrorKind::InvalidData, message))
 }

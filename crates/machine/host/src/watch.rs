@@ -68,11 +68,11 @@ impl Watch {
         if self.program.is_some_and(|before| before != program) {
             let path = proc::program(Pid(pid)).unwrap_or_default();
             return Some(format!(
-                "process {pid} runs another program now, {}",
+                "process {pid} now runs another program, {}",
                 printable(&path)
             ));
         }
-        Some(format!("process {pid} has unmapped what was attached to"))
+        Some(format!("process {pid} has unmapped the probed code"))
     }
 
     /// Returns true if the process still has one of the files; `None` if that can't be seen.

@@ -32,7 +32,8 @@ const TREES: [(&str, &str, &str); 2] = [
 enum Shape {
     /// Each element has a pointer to the next one, `next` bytes behind its beginning.
     Chain { next: u64, end: u64 },
-    /// The pointer leads to a node within the next element, `node` bytes behind the element's beginning.
+    /// The pointer leads to a node within the next element, `node` bytes behind the element's
+    /// beginning.
     Nodes { node: u64, next: u64, end: u64 },
     /// Each element has two children.
     Tree {
@@ -179,7 +180,7 @@ impl<'a> Evaluator<'a> {
             let wrong = || {
                 EvalError::other(
                     span,
-                    format!("{} is no head of a list", self.display(head.ty)),
+                    format!("{} is not the head of a list", self.display(head.ty)),
                 )
             };
             sentinel.ty = inner.ok_or_else(|| wrong().with_hint(hint))?;
@@ -201,8 +202,9 @@ impl<'a> Evaluator<'a> {
             .map_err(|error| EvalError::new(span, error))?;
         let value = self.load(record.field(field), span)?;
         let place = self.pointed(&value, span)?;
-        let place = place
-            .ok_or_else(|| EvalError::other(span, format!("the member {member} is no pointer")))?;
+        let place = place.ok_or_else(|| {
+            EvalError::other(span, format!("the member {member} is not a pointer"))
+        })?;
         Ok((place.address, place.ty))
     }
 
@@ -228,7 +230,7 @@ impl<'a> Evaluator<'a> {
             let wrong = || {
                 EvalError::other(
                     span,
-                    format!("{} is no link of a list", self.display(field.ty)),
+                    format!("{} is not a link of a list", self.display(field.ty)),
                 )
             };
             let inner = self
@@ -248,9 +250,15 @@ fn not_a_list(evaluator: &Evaluator<'_>, value: &Value, span: Span) -> EvalError
         .map(|row| row.0)
         .chain(TREES.iter().map(|row| row.0))
         .collect();
-    EvalError::other(span, format!("{} is no head of a list", evaluator.describe(value)))
-        .with_hint(format!("a head has a member {}", heads.join(", ")))
-        .with_hint("list(HEAD, typeof(struct x), LINK) walks circular lists, list(POINTER, NEXT) chains of pointers")
+    EvalError::other(
+        span,
+        format!("{} is not the head of a list", evaluator.describe(value)),
+    )
+    .with_hint(format!("a head has a member {}", heads.join(", ")))
+    .with_hint(
+        "list(HEAD, typeof(struct x), LINK) walks circular lists, list(POINTER, NEXT) chains of \
+         pointers",
+    )
 }
 
 impl ListWalk<'_, '_> {
@@ -286,8 +294,10 @@ impl ListWalk<'_, '_> {
                 "the list leads back to {address:#x} after {} elements",
                 self.seen.len()
             );
-            return Err(EvalError::other(self.span, message)
-                .with_hint("it may have changed meanwhile: try again, and see whether LINK is the right member"));
+            return Err(EvalError::other(self.span, message).with_hint(
+                "it may have changed meanwhile: try again, and see whether LINK is the right \
+                 member",
+            ));
         }
         Ok(true)
     }

@@ -216,7 +216,7 @@ fn texts_and_buffers() {
     check("len(g_item.points)", "2");
     check(
         "g_item.text == \"x\"",
-        "g_item.text == \"x\": a text is compared with a text only",
+        "g_item.text == \"x\": a text can only be compared with a text",
     );
 }
 
@@ -297,7 +297,7 @@ fn errors_name_their_place() {
         "(struct itm *)0",
         "struct itm: there is no struct itm: did you mean item?",
     );
-    check("*5", "5: a value of type int64 is no pointer");
+    check("*5", "5: a value of type int64 is not a pointer");
     check("&g_item.low", "g_item.low: a bit-field has no address");
     check("strr(g_item.name)", "strr: there is no function strr()");
     check("(g_item) - 1", "g_item: there is no typedef g_item");

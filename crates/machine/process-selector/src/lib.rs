@@ -87,7 +87,7 @@ pub fn all<S: AsRef<str>>(
     pids.retain(|pid| seen.insert(*pid));
     if pids.is_empty() {
         return Err(usage(
-            "-p names no process: if it was -p \"$(pidof NAME)\", none has that name",
+            "-p names no process: if you gave -p \"$(pidof NAME)\", no process has that name",
         ));
     }
     Ok(pids)

@@ -42,7 +42,7 @@ pub(crate) fn too_many(name: Option<&str>, pids: &[u32], role: Role) -> String {
         None => format!("these are {count}"),
     };
     format!(
-        "{command} takes one process, and {these}; choose one with -p PID:{}",
+        "{command} takes one process, but {these}; choose one with -p PID:{}",
         lines(pids)
     )
 }
@@ -55,14 +55,15 @@ pub(crate) fn children_left_out(pid: u32, count: usize) -> Option<String> {
         count => (format!("{count} children"), "are"),
     };
     Some(format!(
-        "process {pid} has {children}, which {are} not looked at: add --children"
+        "process {pid} has {children}, which {are} not included: add --children"
     ))
 }
 
 /// Formats the note that one of several processes has started others of them.
 pub(crate) fn later_left_out(parent: u32) -> String {
     format!(
-        "process {parent} has started others of these; what it starts from now on is not looked at: add --children"
+        "process {parent} has started others of these; processes that it starts from now on are \
+         not included: add --children"
     )
 }
 
@@ -71,10 +72,10 @@ pub(crate) fn started_since(count: usize) -> Option<String> {
     match count {
         0 => None,
         1 => Some(
-            "1 process that was started since then was not looked at: add --children".to_owned(),
+            "1 process that was started since then was not included: add --children".to_owned(),
         ),
         count => Some(format!(
-            "{count} processes that were started since then were not looked at: add --children"
+            "{count} processes that were started since then were not included: add --children"
         )),
     }
 }
@@ -85,7 +86,7 @@ pub(crate) fn started_since(count: usize) -> Option<String> {
 pub(crate) fn not_there(name: &str, words: &[&str], role: Role) -> anyhow::Error {
     let shown = printable::text(name.as_bytes());
     if let Some(pid) = called_in_kernel(name) {
-        return anyhow!("no process is called {shown}, but a thread of the kernel is (pid {pid})");
+        return anyhow!("no process is called {shown}, but a kernel thread is (pid {pid})");
     }
     let near = match near(name).as_slice() {
         [] => String::new(),

@@ -8,7 +8,8 @@ use anyhow::{Context as _, bail};
 use host::{HostError, Pid, Process};
 use text::printable::path as printable;
 
-/// Checks that there is such a process. If we may not look into it, its trace may be readable all the same.
+/// Checks that there is such a process. If we may not look into it, its trace may be readable all
+/// the same.
 pub fn check_process(pid: u32) -> anyhow::Result<()> {
     match Process::open(Pid(pid)).and_then(|process| process.is_first_thread()) {
         Err(
@@ -29,16 +30,16 @@ pub fn find_program(name: &OsStr) -> anyhow::Result<PathBuf> {
         std::fs::metadata(&path).with_context(|| format!("there is no program {shown}"))?;
     if !metadata.is_file() {
         bail!(
-            "{shown} is no program: it is {}",
+            "{shown} is not a program: it is {}",
             if metadata.is_dir() {
                 "a directory"
             } else {
-                "no regular file"
+                "not a regular file"
             }
         );
     }
     if metadata.permissions().mode() & 0o111 == 0 {
-        bail!("{shown} is not executable: chmod +x makes a program of it, if it is one");
+        bail!("{shown} is not executable: if it is a program, use chmod +x");
     }
     Ok(path)
 }

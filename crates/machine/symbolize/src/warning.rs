@@ -96,8 +96,9 @@ impl Display for Warning {
                 reason: None,
             } => write!(
                 f,
-                "process {pid} runs code that it made while running (JIT), and there is no {file} with its names: its functions \
-                 are shown as addresses (node --perf-basic-prof and python -X perf write this file, for Java: jcmd {pid} \
+                "process {pid} runs code that it generated at run time (JIT), and there is no \
+                 {file} with its names: its functions are shown as addresses (node \
+                 --perf-basic-prof and python -X perf write this file, for Java: jcmd {pid} \
                  Compiler.perfmap)"
             ),
             Self::NoJitNames {
@@ -106,20 +107,20 @@ impl Display for Warning {
                 reason: Some(reason),
             } => write!(
                 f,
-                "process {pid} runs code that it made while running (JIT), and {file} with its names is not read: {reason}: its \
-                 functions are shown as addresses"
+                "process {pid} runs code that it generated at run time (JIT), and {file} with its \
+                 names is not read: {reason}: its functions are shown as addresses"
             ),
             Self::WalkedTooLong(time) => {
                 write!(
                     f,
-                    "stacks took {} s to walk: what is behind them is left out",
+                    "walking stacks took {} s: the remaining frames are left out",
                     time.as_secs()
                 )
             }
             Self::CostlyTable { file } => {
                 write!(
                     f,
-                    "{file}: its unwind table takes too long to follow: stacks end where it does"
+                    "{file}: its unwind table takes too long to follow: stacks end there"
                 )
             }
             Self::Entry { file, source } => write!(f, "{file}: {source}: stacks end there"),
@@ -129,11 +130,13 @@ impl Display for Warning {
             ),
             Self::NoRoom { file, bytes } => write!(
                 f,
-                "{file}: there is no room for its unwind table ({bytes} bytes): stacks are walked by frame pointers there"
+                "{file}: there is no room for its unwind table ({bytes} bytes): stacks are walked \
+                 by frame pointers there"
             ),
             Self::ManyPlaces(most) => write!(
                 f,
-                "the process has more than {most} places of code: in the others stacks are walked by frame pointers"
+                "the process has more than {most} code mappings: in the others, stacks are walked \
+                 by frame pointers"
             ),
         }
     }

@@ -26,7 +26,8 @@ use text::printable::path as printable;
 
 /// End of the hidden names of files that are not whole; these names begin with a point.
 pub const UNFINISHED: &str = ".unfinished";
-/// Limit on the bytes of a destination's name in a hidden name, which has other parts and at most 255 bytes (`NAME_MAX`).
+/// Limit on the bytes of a destination's name in a hidden name, which has other parts and at most
+/// 255 bytes (`NAME_MAX`).
 const MAX_STEM_BYTES: usize = 180;
 /// Limit on the symbolic links of a destination, as the kernel has it (path_resolution(7)).
 const MAX_LINKS: usize = 40;
@@ -50,7 +51,8 @@ pub enum Access {
     Owner,
 }
 
-/// A file that is being written. Dropped before it is published, it leaves nothing, and an old file as it was.
+/// A file that is being written. Dropped before it is published, it leaves nothing, and an old file
+/// as it was.
 #[derive(Debug)]
 pub struct WholeFile {
     file: File,
@@ -78,7 +80,8 @@ impl Access {
 }
 
 impl WholeFile {
-    /// Begins a file that will go to this path. An old file that the user may not write is not replaced either.
+    /// Begins a file that will go to this path. An old file that the user may not write is not
+    /// replaced either.
     pub fn create(path: &Path, access: Access) -> io::Result<Self> {
         let (what, created) = match destination(path) {
             Ok(None) => (
@@ -202,7 +205,8 @@ impl Drop for Target {
     }
 }
 
-/// Files that appear together: all of them are on the disk before the first one is put in its place.
+/// Files that appear together: all of them are on the disk before the first one is put in its
+/// place.
 #[derive(Debug, Default)]
 pub struct Batch {
     held: Vec<WholeFile>,
@@ -235,7 +239,8 @@ impl Batch {
         other.held.into_iter().try_for_each(|file| self.add(file))
     }
 
-    /// Puts all files in their places. The error says which old files were replaced if one can't be.
+    /// Puts all files in their places. The error says which old files were replaced if one can't
+    /// be.
     pub fn commit(self) -> anyhow::Result<()> {
         let Self { held, mut staged } = self;
         for file in held {
@@ -276,11 +281,8 @@ fn already_there(done: &[Target]) -> String {
     let more = done.len() - names.len();
     match (names.is_empty(), more) {
         (true, _) => "no other file was written".to_owned(),
-        (false, 0) => format!("these are new already: {}", names.join(", ")),
-        (false, _) => format!(
-            "these are new already: {}, and {more} more",
-            names.join(", ")
-        ),
+        (false, 0) => format!("already written: {}", names.join(", ")),
+        (false, _) => format!("already written: {}, and {more} more", names.join(", ")),
     }
 }
 
@@ -297,7 +299,7 @@ fn destination(path: &Path) -> io::Result<Option<(PathBuf, Option<fs::Metadata>)
         return Ok(None);
     };
     if old.is_some() && is_mount_point(&real)? {
-        let why = "it is mounted there by itself, so that no whole file can take its place; write to another file";
+        let why = "it is a mount point, so it can't be replaced; write to another file";
         return Err(io::Error::new(ErrorKind::ResourceBusy, why));
     }
     // The kernel decides whether the user may write the old file and follow these links (`fs.protected_symlinks`, proc_sys_fs(5)).

@@ -34,7 +34,8 @@ impl Impossible {
 
     /// Returns the diagnostic that users see.
     pub(crate) fn diagnostic(&self) -> Diagnostic {
-        let hint = "this is a mistake of dptrace, not of the script: please send the script with the report";
+        let hint = "this is a bug in dptrace, not in the script: please send the script with the \
+                    report";
         Diagnostic::error(self.to_string(), self.span).with_hint(hint)
     }
 }

@@ -21,12 +21,16 @@ pub(crate) const SETTINGS: &[(&str, &str, Take)] = &[
                 .is_some()
         },
     ),
-    ("max_map_keys", "the most keys of a map", |config, text| {
-        number(text)
-            .filter(|n| (1..1 << 30).contains(n))
-            .map(|n| config.max_map_keys = n as u32)
-            .is_some()
-    }),
+    (
+        "max_map_keys",
+        "the maximum number of keys of a map",
+        |config, text| {
+            number(text)
+                .filter(|n| (1..1 << 30).contains(n))
+                .map(|n| config.max_map_keys = n as u32)
+                .is_some()
+        },
+    ),
     (
         "perf_rb_pages",
         "the ring's pages for each CPU: a power of two",
@@ -61,12 +65,12 @@ pub(crate) const SETTINGS: &[(&str, &str, Take)] = &[
     ),
     (
         "filter_pid",
-        "whether the kernel's probes are those of the process of -p alone, too",
+        "whether the kernel's probes, too, fire only for the process of -p",
         |config, text| flag(text).map(|yes| config.filter_pid = yes).is_some(),
     ),
     (
         "missing_probes",
-        "what to do about probes that are not there: error, warn, ignore",
+        "what to do about missing probes: error, warn, ignore",
         |config, text| {
             let known = [
                 ("error", MissingProbes::Error),
@@ -95,7 +99,8 @@ pub(crate) const SETTINGS: &[(&str, &str, Take)] = &[
     ),
     (
         "license",
-        "one of the kernel's own list: GPL, GPL v2, GPL and additional rights, Dual BSD/GPL, Dual MIT/GPL, Dual MPL/GPL",
+        "one of the kernel's own list: GPL, GPL v2, GPL and additional rights, Dual BSD/GPL, Dual \
+         MIT/GPL, Dual MPL/GPL",
         |config, text| {
             License::named(text)
                 .map(|license| config.license = license)
@@ -104,7 +109,7 @@ pub(crate) const SETTINGS: &[(&str, &str, Take)] = &[
     ),
     (
         "max_probes",
-        "the most probes of the script, a number",
+        "the maximum number of probes of the script",
         |config, text| {
             number(text)
                 .map(|n| config.max_probes = Some(u32::try_from(n).unwrap_or(u32::MAX)))
@@ -113,7 +118,7 @@ pub(crate) const SETTINGS: &[(&str, &str, Take)] = &[
     ),
     (
         "max_bpf_progs",
-        "the most programs that the script is compiled to, a number",
+        "the maximum number of programs that the script is compiled to",
         |config, text| {
             number(text)
                 .map(|n| config.max_bpf_progs = Some(u32::try_from(n).unwrap_or(u32::MAX)))
@@ -122,7 +127,7 @@ pub(crate) const SETTINGS: &[(&str, &str, Take)] = &[
     ),
     (
         "on_stack_limit",
-        "taken and not used: values find their place by themselves",
+        "accepted but not used: values find their place by themselves",
         |config, text| {
             number(text)
                 .map(|n| config.on_stack_limit = n as u32)

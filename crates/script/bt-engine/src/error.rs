@@ -25,11 +25,11 @@ pub enum Error {
     )]
     NotCompiled,
     /// The script is about one process (`__PID__`), but the target is none.
-    #[error("the script is about a process (__PID__), and there is none")]
+    #[error("the script needs a process (__PID__), but there is none")]
     NeedsProcess,
     /// The script is about one process (`__PID__`, except in a comparison such as `pid ==
     /// __PID__`), but the target is several.
-    #[error("the script is about one process (__PID__), and there are {count}")]
+    #[error("the script needs a single process (__PID__), but there are {count}")]
     NeedsOneProcess {
         /// Number of processes.
         count: usize,

@@ -139,7 +139,7 @@ impl Visitor {
         // `pid` is the number that we see.
         if self.target.is_inside && process.kind != ExprKind::Ident("pid".to_owned()) {
             self.wrong = Some(Error::InnerNamespace {
-                what: "a script that asks whose another thread is (is_target)",
+                what: "a script that asks which process another thread belongs to (is_target)",
             });
         }
         let (left, right) = (Box::new(process), Box::new(number(pid, span)));

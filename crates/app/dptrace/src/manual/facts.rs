@@ -97,7 +97,8 @@ const ENVIRONMENT_OF: ByCommand<Lines> = &[
         &[
             (
                 "BPFTRACE_*",
-                "Settings of the language, as in a script's config block: BPFTRACE_MAX_STRLEN=200.",
+                "Settings of the language, as in a script's config block: \
+                     BPFTRACE_MAX_STRLEN=200.",
             ),
             PATH,
         ],

@@ -166,7 +166,7 @@ fn notes_that_lead_elsewhere_than_to_a_nop_are_left_out() {
         let (_, err, status) = target.run("usdt:*:places:mov { exit(7); }");
         assert_eq!(status, Some(2), "{err}");
         assert!(
-            err.contains("no nop") || err.contains("no instruction begins"),
+            err.contains("not a nop") || err.contains("no instruction begins"),
             "{err}"
         );
         let listed = target.trace(&["list", &path]);

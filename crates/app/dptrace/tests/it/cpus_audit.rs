@@ -104,7 +104,7 @@ fn text_summary_and_single_ones() {
         &head,
         "  intruders  ",
         "thread cpus-text [",
-        "time since the begin",
+        "time since the start",
         "timer interrupt",
     ] {
         assert!(report.contains(wanted), "{wanted}: {report}");

@@ -380,7 +380,7 @@ fn what_is_no_program() {
         )
         .contains("truncated")
     );
-    assert!(messages(&[dir.path()], 1).contains("no regular file"));
+    assert!(messages(&[dir.path()], 1).contains("not a regular file"));
     assert!(messages(&["/no/such/file"], 1).contains("/no/such/file"));
     assert!(
         !messages(&[file("\u{1b}[31m", b"x")], 1).contains('\u{1b}'),

@@ -137,7 +137,7 @@ fn the_process_runs_another_program() {
     assert_eq!(came.lines.len(), 2);
     let cat = std::fs::canonicalize("/bin/cat").expect("it is there");
     let expected = format!(
-        "note: process {pid} runs another program now, {}: 2 events, none lost",
+        "note: process {pid} now runs another program, {}: 2 events, none lost",
         cat.display()
     );
     assert_eq!(came.last, expected);
@@ -179,7 +179,7 @@ fn the_library_is_unmapped() {
     assert_eq!(came.lines.len(), 4);
     assert_eq!(
         came.last,
-        format!("note: process {pid} has unmapped what was attached to: 4 events, none lost")
+        format!("note: process {pid} has unmapped the probed code: 4 events, none lost")
     );
     tell(&mut process, "open");
     tell(&mut process, "hit 4");

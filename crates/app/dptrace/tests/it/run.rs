@@ -240,7 +240,7 @@ fn a_stripped_program_is_reported_where_its_stacks_have_no_names() {
     }
     assert_eq!(status, 0, "{err}");
     let note = format!(
-        "note: {} is stripped, and no debug file of it is here",
+        "note: {} is stripped, and has no debug file here",
         program.display()
     );
     assert!(
@@ -373,12 +373,13 @@ fn children_that_are_left_out_are_reported() {
         run(&[&["run", "-e", "begin { exit() }", "-p", of], options].concat()).1
     };
     let note =
-        format!("note: process {pid} has 2 children, which are not looked at: add --children\n");
+        format!("note: process {pid} has 2 children, which are not included: add --children\n");
     let alone = said(&pid, &[]);
     assert!(alone.contains(&note), "{alone}");
     let both = format!("{pid},{child}");
     let note = format!(
-        "process {pid} has started others of these; what it starts from now on is not looked at"
+        "process {pid} has started others of these; processes that it starts from now on are not \
+         included"
     );
     let several = said(&both, &[]);
     assert!(several.contains(&note), "{several}");
@@ -388,7 +389,7 @@ fn children_that_are_left_out_are_reported() {
         (&both, "--children"),
     ] {
         let messages = said(of, &[option]);
-        assert!(!messages.contains("not looked at"), "{option}: {messages}");
+        assert!(!messages.contains("not included"), "{option}: {messages}");
     }
 }
 

@@ -179,7 +179,8 @@ fn a_function_that_the_compiler_changed_is_called_that_where_its_arguments_are_r
         let script = format!("uprobe:{whole}:made.constprop.0 {{ {body} }}");
         let (_, err, status) = run(&["run", "--check", "-e", &script]);
         assert_eq!(status, Some(0), "{err}");
-        let messages = "warning: the compiler changed made.constprop.0: its arguments need not be those of the source\n";
+        let messages = "warning: the compiler changed made.constprop.0: its arguments may differ \
+                        from the source\n";
         assert_eq!(err.contains(messages), warns, "{err}");
     }
 }

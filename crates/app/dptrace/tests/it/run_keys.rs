@@ -148,7 +148,7 @@ fn a_map_is_full_when_it_has_as_many_keys_as_it_may() {
 #[test]
 fn a_loop_that_is_cut_is_a_failure_of_its_place() {
     let Some(_alone) = kernel() else { return };
-    let cut = "WARNING: the loop was cut after 8388608 turns: the kernel allows no more\n";
+    let cut = "WARNING: the loop was cut after 8388608 iterations: the kernel allows no more\n";
     for (condition, script) in [
         ("~", "begin { while (1) { } }"),
         (

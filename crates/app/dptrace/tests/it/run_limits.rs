@@ -37,7 +37,7 @@ fn refused(script: &str, message: &str) {
     assert!(messages.contains(message), "{messages}");
 }
 
-const TOO_MUCH: &str = "loops and macros make too much of this script";
+const TOO_MUCH: &str = "loops and macros expand this script too far";
 
 #[test]
 fn loops_that_are_written_out_in_each_other() {
@@ -157,7 +157,7 @@ fn more_ways_than_the_kernel_follows_are_reported() {
     let messages = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(3), "{messages}");
     assert!(
-        messages.contains("can't follow all ways through begin_1"),
+        messages.contains("can't follow all paths through begin_1"),
         "{messages}"
     );
 }

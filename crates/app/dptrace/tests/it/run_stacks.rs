@@ -197,7 +197,7 @@ fn code_that_a_process_makes_is_named_by_its_file_of_names() {
         "{out}"
     );
     assert!(
-        err.contains("runs code that it made while running (JIT), and there is no /tmp/perf-"),
+        err.contains("runs code that it generated at run time (JIT), and there is no /tmp/perf-"),
         "{err}"
     );
 }

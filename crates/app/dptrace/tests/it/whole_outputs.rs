@@ -317,7 +317,7 @@ fn an_error_says_which_files_were_replaced() {
     let done = command.output().unwrap();
     let messages = String::from_utf8(done.stderr).unwrap();
     assert!(
-        !done.status.success() && messages.contains("these are new already: folder/demo.trace"),
+        !done.status.success() && messages.contains("already written: folder/demo.trace"),
         "{messages}"
     );
     let is_old = files(&out)
@@ -457,7 +457,7 @@ fn a_file_that_is_a_mount_is_refused_at_once() {
     let done = command.output().unwrap();
     let errors = String::from_utf8_lossy(&done.stderr);
     assert!(
-        errors.contains("out: it is mounted there by itself"),
+        errors.contains("out: it is a mount point, so it can't be replaced"),
         "{errors}"
     );
     assert_eq!(

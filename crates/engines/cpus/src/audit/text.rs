@@ -253,7 +253,7 @@ fn victims(text: &mut String, cpu: &CpuReport) {
     }
     line(
         text,
-        "  victims, which could run and waited                   count     total   longest",
+        "  victims: could run, but had to wait                   count     total   longest",
     );
     for victim in listed.iter().take(LISTED) {
         let what = if victim.who.kind == "work" {
@@ -268,10 +268,10 @@ fn victims(text: &mut String, cpu: &CpuReport) {
         );
         let waits = victim
             .still
-            .map(|still| format!("waits still, for {}", time(still)));
+            .map(|still| format!("still waits, for {}", time(still)));
         let before = victim
             .before
-            .then(|| "waited already when this began".to_owned());
+            .then(|| "was already waiting at the start".to_owned());
         let facts = [waits, before, victim.who.cause.as_deref().map(safe)];
         let facts: Vec<String> = facts.into_iter().flatten().collect();
         if !facts.is_empty() {
@@ -309,7 +309,7 @@ fn losses(text: &mut String, cpu: &CpuReport) {
 fn each(text: &mut String, found: &Found) {
     let start = found.cpus.iter().map(|cpu| cpu.start).min().unwrap_or(0);
     if !found.each.kept.is_empty() {
-        line(text, "\n  time since the begin  CPU    length");
+        line(text, "\n  time since the start  CPU    length");
     }
     for one in &found.each.kept {
         let (kind, name, cause) = name_of(&found.sums, &one.key, &one.name, &found.names);

@@ -45,7 +45,7 @@ pub(super) fn lines<'a>(model: &Model, look: Look, number: u32, width: usize) ->
     }
     lines.extend(takers("intruders", &cpu.intruders, width));
     lines.extend(takers(
-        "victims, which could run and waited",
+        "victims: could run, but had to wait",
         &cpu.victims,
         width,
     ));
@@ -77,7 +77,7 @@ fn takers<'a>(title: &'static str, all: &[Taker], width: usize) -> Vec<Line<'a>>
         )));
         let still = taker
             .still
-            .map(|nanos| format!("waits still, for {}", screen::time(nanos)));
+            .map(|nanos| format!("still waits, for {}", screen::time(nanos)));
         let facts: Vec<String> = still.into_iter().chain(taker.cause.clone()).collect();
         if !facts.is_empty() {
             lines.push(Line::styled(

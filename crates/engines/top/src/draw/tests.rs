@@ -297,8 +297,8 @@ fn cpus_at_80_by_24_and_their_details() {
         "    process yes [4711], nice 0",
         "  soft interrupt NET_RX                   300   30.0 ms    400 us",
         "    raised by interrupt irq 42 virtio3-rx",
-        "victims, which could run and waited",
-        "    waits still, for 900 ms",
+        "victims: could run, but had to wait",
+        "    still waits, for 900 ms",
     ];
     for part in expected {
         assert!(text.contains(part), "{part}\n{text}");

@@ -131,8 +131,7 @@ impl Expander<'_> {
     }
 
     fn too_much(&mut self, expr: &mut Expr) {
-        let message =
-            "the macros of this script make too much of it: too deeply nested, or too long";
+        let message = "the macros of this script expand too far: too deeply nested, or too long";
         self.give_up(expr, Diagnostic::error(message, expr.span));
     }
 

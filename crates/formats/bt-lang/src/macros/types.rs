@@ -28,7 +28,7 @@ impl Filler<'_, '_, '_> {
         match replaced {
             Some(kind) => ty.kind = kind,
             None => self.error(Diagnostic::error(
-                "what the macro is given here is no type that fits",
+                "the macro's argument is not a type that fits here",
                 ty.span,
             )),
         }
@@ -65,8 +65,7 @@ impl Filler<'_, '_, '_> {
             *path = fields;
             return;
         }
-        let diagnostic =
-            Diagnostic::error("what the macro is given here is no field", argument.span);
+        let diagnostic = Diagnostic::error("the macro's argument is not a field", argument.span);
         self.error(diagnostic.with_label(only.span, "where it is used"));
     }
 }

@@ -63,7 +63,7 @@ pub fn parse(source: &str) -> Parsed {
 pub fn parse_with(source: &str, options: Options<'_>) -> Parsed {
     if source.len() > MAX_SOURCE {
         let message = format!(
-            "the script is too long: {} bytes, and at most {MAX_SOURCE} are read",
+            "the script is too long: {} bytes, but at most {MAX_SOURCE} are read",
             source.len()
         );
         return Parsed {
@@ -85,7 +85,7 @@ pub fn parse_with(source: &str, options: Options<'_>) -> Parsed {
 pub fn parse_statements(source: &str) -> (Block, Vec<Diagnostic>) {
     if source.len() > MAX_SOURCE {
         let message = format!(
-            "the text is too long: {} bytes, and at most {MAX_SOURCE} are read",
+            "the text is too long: {} bytes, but at most {MAX_SOURCE} are read",
             source.len()
         );
         let span = Span::empty(0);

@@ -149,13 +149,13 @@ fn mistakes_within_macros() {
     );
     check_mistake(
         "macro m(x) { sizeof(struct x) } begin { m(1); }",
-        "what the macro is given here is no type that fits",
+        "the macro's argument is not a type that fits here",
     );
 }
 
 #[test]
 fn macros_cannot_fill_the_memory() {
-    let too_much = "the macros of this script make too much of it: too deeply nested, or too long";
+    let too_much = "the macros of this script expand too far: too deeply nested, or too long";
     let mut doubling = "macro m0(x) { x + x }".to_owned();
     for at in 1..60 {
         let _ = write!(doubling, "macro m{at}(x) {{ m{}(x + x) }}", at - 1);

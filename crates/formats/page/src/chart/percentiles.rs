@@ -26,12 +26,12 @@ pub fn percentiles(report: &Report) -> Chart {
     let Some(group) = report.groups.first() else {
         return Chart::new(
             report,
-            "No request is whole: there is nothing to draw",
+            "No request is complete: there is nothing to draw",
             Drawing::default(),
         );
     };
     let sentence = format!(
-        "{} requests from {}: what this part of all did not take longer than",
+        "{} requests from {}: the time that this share of them did not exceed",
         group.whole.count, group.first
     );
     let mut curves = vec![("whole request".to_owned(), &group.whole)];

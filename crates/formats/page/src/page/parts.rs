@@ -90,11 +90,15 @@ fn verdict(report: &Report) -> Part {
     let left_out = joined(&report.left_out, |text| format!("<p>{}</p>\n", html(text)));
     match report.verdicts.split_first() {
         None => inside.push_str(
-            "<p class=\"first\">No request is in it from its begin to its end: there is nothing to explain.</p>",
+            "<p class=\"first\">It has no complete request: there is nothing to explain.</p>",
         ),
         Some((first, rest)) => {
-            let _ =
-                write!(inside, "<p class=\"first\">{}</p>\n<p>{}</p>\n", html(&first.sentence), html(&first.explained));
+            let _ = write!(
+                inside,
+                "<p class=\"first\">{}</p>\n<p>{}</p>\n",
+                html(&first.sentence),
+                html(&first.explained)
+            );
             inside.push_str(&left_out);
             inside.push_str(&spent(&report.spent, report.has_kernel));
             inside.push_str(&others(rest));
@@ -188,7 +192,7 @@ fn spent(spent: &Spent, has_kernel: bool) -> String {
     let these = if spent.requests == 1 {
         "It"
     } else {
-        "Those at or beyond the percentile in the verdict. Together they"
+        "Requests at or beyond the percentile in the verdict. Together they"
     };
     format!(
         "<h3>Where the time of the {which} went</h3>\n<p class=\"quiet small\">{these} took {}.</p>\n<div class=\"causes\">{table}</div>\n",
@@ -281,7 +285,7 @@ fn figures(report: &Report) -> Part {
         "Figures of each kind of object",
     );
     let text = if report.has_kernel {
-        "Those that began when the kernel's events had begun: the requests of all charts here."
+        "Requests that began after the kernel's events did: the requests in all charts here."
     } else {
         "From the first record to the last."
     };
@@ -411,7 +415,8 @@ fn intruders(report: &Report) -> Part {
             rest.len()
         );
     }
-    let text = "What had the CPU of the threads that serve requests, whether or not a request waited for it. If two of them waited, both count.";
+    let text = "Everything that had the CPU of the threads that serve requests, whether or not a \
+                request waited for it. If two of them waited, both count.";
     (
         "who",
         "Who",
@@ -536,7 +541,7 @@ fn slowest(report: &Report) -> Part {
     if shown < report.waterfalls.len() {
         let _ = write!(
             inside,
-            "<p class=\"quiet\">{} more had no room in this file.</p>",
+            "<p class=\"quiet\">{} more did not fit into this file.</p>",
             report.waterfalls.len() - shown
         );
     }
@@ -559,7 +564,7 @@ fn of_request(rank: usize, it: &Waterfall) -> String {
         .and_then(lost)
         .map(|lost| format!("{lost} of it taken by others"));
     let on = Some(html(&it.ran_on)).filter(|on| !on.is_empty());
-    let at = Some(format!("{} after the begin", time(it.at)));
+    let at = Some(format!("{} after the start", time(it.at)));
     let whose = it.whose.as_deref().map(html);
     let rest: Vec<String> = [took, on, at, whose].into_iter().flatten().collect();
     let head = format!(
@@ -666,7 +671,8 @@ fn connections(report: &Report) -> Part {
         ""
     };
     let text = format!(
-        "Names are those of the trace. A name that is a link shows the stages of that connection above.{remark}"
+        "Names come from the trace. A name that is a link shows the stages of that connection \
+         above.{remark}"
     );
     (
         "connections",
@@ -683,10 +689,12 @@ fn about(report: &Report) -> Part {
         "Percentiles are those of <b>dptrace latency</b>: exact for up to a few thousand values, to three digits for more. ",
     );
     text.push_str(if report.has_kernel {
-        "What delayed a request has two bounds: a stage that ends by the thread's own work is late by exactly what others (other \
-         threads, interrupts, stops) took of the thread; one that waits for a device or the network by at most what they took meanwhile, and at least by what of \
-         that lies just before the end and beyond the usual time of that stage. Time that no event explains is hatched, and nobody is \
-         blamed for it."
+        "A delay has two bounds: a stage that ends with the thread's own work is late by exactly \
+         the time that others (other threads, interrupts, stops) took from the thread; a stage \
+         that waits for a device or the network is late by at most the time that they took \
+         meanwhile, and by at least the part of it that lies just before the stage's end and \
+         beyond the stage's usual time. Time that no event explains is hatched and blamed on \
+         nobody."
     } else {
         "Parts that need the kernel's events (what threads did, who ran instead, what others took of a request) are left out: \
          <b>dptrace capture</b> records them."

@@ -69,7 +69,7 @@ const percentiles = (() => {
     chart.setAttribute("height", height);
     chart.replaceChildren();
     if (!shown.length) {
-      chart.append(shape("text", { x: left, y: 40 }, "No request is whole: there is nothing to draw."));
+      chart.append(shape("text", { x: left, y: 40 }, "No request is complete: there is nothing to draw."));
       return;
     }
     const values = shown.flatMap((it) => [Math.max(1, it.figures.curve[0]), it.figures.max]);
@@ -89,7 +89,7 @@ const percentiles = (() => {
       chart.append(shape("line", { x1: x(n), x2: x(n), y1: top, y2: height - bottom, class: "grid" }));
       if (n > 0) chart.append(shape("text", { x: x(n), y: height - bottom + 16, "text-anchor": n === nines ? "end" : "middle" }, label));
     }
-    chart.append(shape("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, "this part of all did not take longer"));
+    chart.append(shape("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, "this share of them did not take longer"));
     shown.forEach((it, n) => {
       const points = it.figures.curve.map((nanos, step) => [x(step / 10), y(nanos)]);
       points.push([x(Math.log10(Math.max(1, it.figures.n))), y(it.figures.max)]);

@@ -45,7 +45,7 @@
     more.hidden = shown.length === wanted.length;
     more.textContent = `Show all ${wanted.length}`;
     const all = wanted.length === rows.length ? "" : ` of ${rows.length}`;
-    const leftOut = data.left_out ? `; ${data.left_out} others had no room in this file` : "";
+    const leftOut = data.left_out ? `; ${data.left_out} others did not fit into this file` : "";
     count.textContent = `${wanted.length}${all} ${rows.length === 1 ? "connection" : "connections"}${leftOut}`;
     for (const head of document.querySelectorAll("#connections th[data-sort]")) {
       const isIt = head.dataset.sort === order.column;

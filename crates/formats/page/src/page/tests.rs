@@ -278,5 +278,5 @@ fn a_page_is_smaller_than_a_megabyte_whatever_is_in_it() {
     };
     let page = page(&report);
     assert!(page.len() < 1_000_000, "{} bytes", page.len());
-    assert!(page.contains("had no room in this file") && page.contains("r1 "));
+    assert!(page.contains("did not fit into this file") && page.contains("r1 "));
 }

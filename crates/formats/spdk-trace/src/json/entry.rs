@@ -214,7 +214,7 @@ impl EntryReader {
         let bytes = match span {
             ParsedArg::Text(start, end) => &text[start..end],
             ParsedArg::Unescaped(start, end) => &self.scratch[start..end],
-            ParsedArg::Number(_) => return Err(NoRecord::Shape("its owner is no string")),
+            ParsedArg::Number(_) => return Err(NoRecord::Shape("its owner is not a string")),
         };
         std::str::from_utf8(bytes).map_err(|_| NoRecord::Shape("its owner is not UTF-8"))
     }

@@ -96,7 +96,8 @@ pub enum PlaceFault {
     },
     /// The bytes before the place are not an instruction.
     #[error(
-        "whether an instruction begins at {vaddr} can't be verified: the bytes at {from} are no instruction that is known"
+        "whether an instruction begins at {vaddr} can't be verified: the bytes at {from} are not a \
+         known instruction"
     )]
     Undecodable {
         /// The place.
@@ -106,7 +107,8 @@ pub enum PlaceFault {
     },
     /// The place is in no known function.
     #[error(
-        "whether an instruction begins at {vaddr} can't be verified: it is in no function that the file's symbols or unwind information name"
+        "whether an instruction begins at {vaddr} can't be verified: it is in no function named by \
+         the file's symbols or unwind information"
     )]
     NoFunction {
         /// The place.
@@ -114,7 +116,8 @@ pub enum PlaceFault {
     },
     /// The function is longer than the limit for decoding.
     #[error(
-        "whether an instruction begins at {vaddr} can't be verified: its function, from {begin}, is too long to be decoded"
+        "whether an instruction begins at {vaddr} can't be verified: its function, from {begin}, \
+         is too long to be decoded"
     )]
     TooLong {
         /// The place.
@@ -131,14 +134,15 @@ pub enum PlaceFault {
         vaddr: ElfVaddr,
     },
     /// A USDT probe on an instruction that has an effect.
-    #[error("the instruction at {vaddr} is no nop, as that of a USDT probe is")]
+    #[error("the instruction at {vaddr} is not a nop, as a USDT probe's must be")]
     NotNop {
         /// The place.
         vaddr: ElfVaddr,
     },
     /// A return probe where the return address is not in its place any more, or something else is.
     #[error(
-        "{vaddr} is no function's entry, and a return probe there would overwrite other memory than the return address"
+        "{vaddr} is not a function's entry: a return probe there would overwrite memory other than \
+         the return address"
     )]
     NotEntry {
         /// The place.

@@ -54,7 +54,7 @@ pub enum NoteFrameFault {
         left: usize,
     },
     /// The name or the descriptor is longer than the rest of the notes.
-    #[error("it says that it holds {needed:#x} bytes and {left:#x} are left")]
+    #[error("it claims to hold {needed:#x} bytes, but {left:#x} are left")]
     Length {
         /// Name and descriptor with their padding, in bytes.
         needed: u64,

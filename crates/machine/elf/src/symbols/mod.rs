@@ -120,7 +120,8 @@ impl Choice {
     /// Returns a note on the functions that can be probed instead.
     pub fn hint(&self) -> String {
         if self.variants.is_empty() {
-            return "the functions that it is chosen of are in no symbol table here: debug symbols have them"
+            return "the functions that it is chosen from are in no symbol table here: install \
+                    debug symbols"
                 .to_owned();
         }
         format!(
@@ -134,7 +135,8 @@ impl std::fmt::Display for Choice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "{} is the code that chooses the function when a program starts (IFUNC): a probe there sees no calls",
+            "{} is the code that chooses the function when a program starts (IFUNC): a probe there \
+             sees no calls",
             self.name
         )
     }
@@ -226,7 +228,8 @@ impl<'data> Functions<'data> {
         })
     }
 
-    /// Adds a symbol if it is a defined function. Addresses are those of the file that runs: a debug file has the same.
+    /// Adds a symbol if it is a defined function. Addresses are those of the file that runs: a
+    /// debug file has the same.
     fn add(&mut self, symbol: &RawSymbol<'data>, map: &AddressMap) {
         if !matches!(symbol.kind, STT_FUNC | STT_GNU_IFUNC) {
             return;

@@ -74,7 +74,10 @@ pub(crate) fn socket_below(root: &Path, path: &Path) -> io::Result<(OwnedFd, u32
     let stat = fstat(&held)?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Socket => Ok((held, stat.st_uid)),
-        _ => Err(io::Error::new(ErrorKind::InvalidInput, "it is no socket")),
+        _ => Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            "it is not a socket",
+        )),
     }
 }
 
@@ -109,7 +112,7 @@ fn resolve(
     }
     Err(io::Error::new(
         ErrorKind::ResourceBusy,
-        "its folders are renamed again and again",
+        "its folders keep being renamed",
     ))
 }
 
@@ -130,7 +133,7 @@ fn open(held: &OwnedFd, real: PathBuf) -> io::Result<Opened> {
     if let Some(name) = systems::without_files(kind as u64) {
         return Err(io::Error::new(
             ErrorKind::InvalidInput,
-            format!("it is of the kernel's own file system {name}"),
+            format!("it is on the kernel's own file system {name}"),
         ));
     }
     // The link leads to the held file, even if another file has its name by now.
@@ -188,7 +191,7 @@ impl Opened {
     /// Returns all of a file; an error if it has more than `most` bytes.
     pub(crate) fn text(&self, most: u64) -> io::Result<Vec<u8>> {
         if self.length > most {
-            let message = format!("{} bytes long, and at most {most} are read", self.length);
+            let message = format!("{} bytes long, but at most {most} are read", self.length);
             return Err(io::Error::new(ErrorKind::FileTooLarge, message));
         }
         self.head(self.length as usize)
@@ -233,7 +236,7 @@ impl Opened {
 
 /// Error of [`open`] for a directory, a device or a pipe, which its callers recognize.
 #[derive(Debug, thiserror::Error)]
-#[error("it is no regular file")]
+#[error("it is not a regular file")]
 pub(crate) struct NotAFile;
 
 impl From<NotAFile> for io::Error {

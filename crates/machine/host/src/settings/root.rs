@@ -115,7 +115,7 @@ impl fmt::Display for Unread {
             Why::Absent => "there is no such file here",
             Why::Forbidden => "only root may read it",
             Why::TooLarge => "the process has too much memory to read it quickly",
-            Why::Strange => "it is not of a form that is known",
+            Why::Strange => "it has an unknown format",
         };
         write!(f, "{}: {why}", self.path)
     }

@@ -77,7 +77,7 @@ impl Evaluator<'_> {
             }
         }
         let what = self.describe(value);
-        Err(EvalError::other(span, format!("{what} is no pointer"))
+        Err(EvalError::other(span, format!("{what} is not a pointer"))
             .with_hint("a number can be cast to one: *(struct x *)ADDRESS"))
     }
 

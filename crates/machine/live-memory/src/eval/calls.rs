@@ -67,7 +67,7 @@ impl Evaluator<'_> {
         let Some(address) = value.address() else {
             return Err(EvalError::other(
                 span,
-                format!("{} is no pointer to a text", self.describe(value)),
+                format!("{} is not a pointer to a text", self.describe(value)),
             ));
         };
         self.text_at(address, length.unwrap_or(DEFAULT_TEXT), span)

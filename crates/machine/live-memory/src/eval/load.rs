@@ -36,7 +36,7 @@ impl Evaluator<'_> {
             return Err(EvalError::other(
                 span,
                 format!(
-                    "{} has {size} bytes, which is no number",
+                    "{} has {size} bytes, which is not the size of a number",
                     self.display(place.ty)
                 ),
             ));
@@ -108,7 +108,7 @@ impl Evaluator<'_> {
 
     /// Returns the error for a place with a known address and no type.
     fn untyped(&self, place: Place, span: Span) -> EvalError {
-        let message = format!("what is at {:#x} has no type", place.address);
+        let message = format!("the value at {:#x} has no type", place.address);
         let error = EvalError::other(span, message)
             .with_hint("cast its address: *(struct x *)uaddr(\"NAME\")");
         self.globals

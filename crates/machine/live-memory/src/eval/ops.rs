@@ -115,7 +115,7 @@ impl Evaluator<'_> {
             }
             _ => Err(EvalError::other(
                 span,
-                "nothing of a process is changed: ++ and -- are for variables in statements",
+                "a process is never changed: ++ and -- are only for variables in statements",
             )),
         }
     }
@@ -268,10 +268,10 @@ impl Evaluator<'_> {
             (BinaryOp::Ne, (Some(one), Some(other))) => Ok(Some(one != other)),
             (_, (Some(_), Some(_))) => Err(EvalError::other(
                 span,
-                "texts are compared with == and != only",
+                "texts can only be compared with == and !=",
             )),
             _ => Err(
-                EvalError::other(span, "a text is compared with a text only")
+                EvalError::other(span, "a text can only be compared with a text")
                     .with_hint("str(POINTER) reads one"),
             ),
         }
@@ -296,7 +296,7 @@ impl Evaluator<'_> {
         let (Some(a), Some(b)) = (number(one), number(other)) else {
             return Err(EvalError::other(
                 span,
-                "a floating-point number is compared or computed with a number only",
+                "a floating-point number can only be combined with a number",
             ));
         };
         let result = match op {

@@ -99,7 +99,7 @@ impl<'a> Evaluator<'a> {
             Node::Text(code) => Ok(Expression { code, target: None }),
             Node::Place { ty, .. } => Err(EvalError::other(
                 span,
-                format!("{} is no number and no text", self.display(ty)),
+                format!("{} is neither a number nor a text", self.display(ty)),
             )),
             Node::Dynamic(_) => Err(EvalError::other(
                 span,

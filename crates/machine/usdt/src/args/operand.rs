@@ -93,8 +93,8 @@ pub enum SymbolAccess {
     Load,
     /// Take the address itself: `$counter`.
     Address,
-    /// Read at the base register plus the lower 12 bits of the address: `[x0, #:lo12:counter]`, where an `adrp` before
-    /// put the address of the symbol's page in the base.
+    /// Read at the base register plus the lower 12 bits of the address: `[x0, #:lo12:counter]`,
+    /// where an `adrp` before put the address of the symbol's page in the base.
     PageOffset,
 }
 
@@ -149,7 +149,7 @@ impl fmt::Display for Unreadable {
                 "{name} is a vector register, which BPF programs can't see"
             ),
             Self::OtherRegister { name } => {
-                write!(f, "{name} is no register that BPF programs can see")
+                write!(f, "{name} is not a register that BPF programs can see")
             }
             Self::ThreadLocal => {
                 f.write_str("it is in thread-local storage, which BPF programs can't find")
@@ -163,10 +163,7 @@ impl fmt::Display for Unreadable {
             Self::Size { size } => write!(f, "it has {size} bytes, expected 1, 2, 4 or 8"),
             // The assembler drops names that begin with .L: constants that the compiler put in memory.
             Self::SymbolNotFound { name } if name.starts_with(".L") => {
-                write!(
-                    f,
-                    "{name} is a label of the compiler's that is in no symbol table"
-                )
+                write!(f, "{name} is a compiler label that is in no symbol table")
             }
             Self::SymbolNotFound { name } => {
                 write!(f, "the symbol {name} is in no symbol table of the file")

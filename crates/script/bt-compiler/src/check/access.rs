@@ -46,7 +46,7 @@ impl Check<'_, '_> {
                 let name = self.type_name(ty);
                 self.wrong(
                     span,
-                    format!("can't dereference a value of type '{name}': it is no pointer"),
+                    format!("can't dereference a value of type '{name}': it is not a pointer"),
                 )
             }
         }
@@ -146,7 +146,8 @@ impl Check<'_, '_> {
                 self.wrong(
                     span,
                     format!(
-                        "can't access field '{}' of a value of type '{type_name}': it is no struct, union or record",
+                        "can't access field '{}' of a value of type '{type_name}': it is not a \
+                         struct, union or record",
                         name.text
                     ),
                 )
@@ -286,7 +287,9 @@ impl Check<'_, '_> {
             let name = self.type_name(&base.ty);
             return self.wrong(
                 span,
-                format!("can't access element {index} of a value of type '{name}': it is no tuple"),
+                format!(
+                    "can't access element {index} of a value of type '{name}': it is not a tuple"
+                ),
             );
         }
         self.tuple_part(base, u64::from(index), span)

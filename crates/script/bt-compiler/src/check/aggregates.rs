@@ -25,7 +25,7 @@ pub(crate) const AGGREGATES: &[Aggregate] = &[
     Aggregate {
         name: "count",
         signature: "count()",
-        doc: "How often it was called.",
+        doc: "The number of calls.",
         args: (0, 0),
         make: |_, _, _, _| Some(Aggregation::Count),
     },
@@ -81,7 +81,7 @@ pub(crate) const AGGREGATES: &[Aggregate] = &[
     Aggregate {
         name: "tseries",
         signature: "tseries(n, interval, buckets[, agg])",
-        doc: "A series in time: the last of each interval, or its avg, max, min or sum.",
+        doc: "A time series: the last value of each interval, or its avg, max, min or sum.",
         args: (3, 4),
         make: series,
     },

@@ -87,7 +87,7 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     },
     Builtin {
         name: "ncpus",
-        doc: "How many CPUs there are.",
+        doc: "The number of CPUs.",
         make: |check, span| Expr::int(u64::from(check.inputs.facts.online_cpus()), U64, span),
     },
     Builtin {
@@ -153,7 +153,7 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     },
     Builtin {
         name: "has_cpid",
-        doc: "Whether there is a process of -c.",
+        doc: "True if there is a process of -c.",
         make: |check, span| {
             Expr::int(
                 u64::from(check.inputs.facts.child().is_some()),
@@ -194,7 +194,7 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     },
     Builtin {
         name: "safe_mode",
-        doc: "Whether --unsafe was not given.",
+        doc: "True if --unsafe was not given.",
         make: |check, span| {
             Expr::int(
                 u64::from(!check.inputs.facts.allows_unsafe()),
@@ -254,8 +254,8 @@ impl Check<'_, '_> {
             let Ty::Ptr { to, space } = at.ty else {
                 return self.wrong_hint(
                     span,
-                    "a pointer to a struct task_struct is wanted here",
-                    "curtask is one where the kernel has type information (/sys/kernel/btf/vmlinux)",
+                    "expected a pointer to a struct task_struct here",
+                    "curtask is one if the kernel has type information (/sys/kernel/btf/vmlinux)",
                 );
             };
             let field = match self.types.store.member(to, name) {
@@ -398,7 +398,8 @@ impl Check<'_, '_> {
                         span,
                         format!("{} doesn't support arg{number}", self.context.arch),
                         format!(
-                            "arg0 to arg{last} are in registers; those behind are sarg0 and so on"
+                            "arg0 to arg{last} are in registers; those after them are sarg0 and so \
+                             on"
                         ),
                     )
                 }

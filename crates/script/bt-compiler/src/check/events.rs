@@ -27,7 +27,7 @@ impl Check<'_, '_> {
         action.callers = self.callers.iter().rev().copied().collect();
         if action.size > MAX_EVENT {
             let message = format!(
-                "this event has {} bytes, and at most {MAX_EVENT} are possible",
+                "this event has {} bytes, but at most {MAX_EVENT} are possible",
                 action.size
             );
             return self.wrong_hint(

@@ -64,7 +64,7 @@ impl Check<'_, '_> {
         if mode == StackMode::BuildId && !user {
             return self.wrong(
                 span,
-                "stack mode build_id is for ustack: the kernel is no file",
+                "stack mode build_id is only for ustack: the kernel is not a file",
             );
         }
         Expr::new(
@@ -124,7 +124,8 @@ impl Check<'_, '_> {
         self.wrong_hint(
             span,
             format!("failed to resolve kernel symbol: {name}"),
-            "/proc/kallsyms lists what there is; it has data only where the kernel was built with CONFIG_KALLSYMS_ALL",
+            "/proc/kallsyms lists the symbols; it has data only if the kernel was built with \
+             CONFIG_KALLSYMS_ALL",
         );
         Expr::new(U64, ExprKind::Error, span)
     }
@@ -322,7 +323,7 @@ impl Check<'_, '_> {
         let number = match &value.kind {
             ExprKind::Str(name) => match signals::number(&String::from_utf8_lossy(name)) {
                 Some(number) => Self::number(number, call.span),
-                None => return self.wrong(call.args[0].span, "this is no signal"),
+                None => return self.wrong(call.args[0].span, "this is not a signal"),
             },
             _ => value,
         };
@@ -570,7 +571,7 @@ impl Check<'_, '_> {
                 let name = self.type_name(ty);
                 self.wrong(
                     call.args[0].span,
-                    format!("this is to be a string, and has the type '{name}'"),
+                    format!("expected a string here, not a value of type '{name}'"),
                 )
             }
         }

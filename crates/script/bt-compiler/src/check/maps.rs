@@ -52,10 +52,10 @@ impl Check<'_, '_> {
             (None, ty) => Some((*ty).clone()),
             (Some(Ty::Void), Ty::Void) => Some(Ty::Void),
             (Some(Ty::Void), _) => {
-                return self.wrong(span, format!("@{name} has a key here, and had none before"));
+                return self.wrong(span, format!("@{name} has a key here, but had none before"));
             }
             (Some(_), Ty::Void) => {
-                return self.wrong(span, format!("@{name} has no key here, and had one before"));
+                return self.wrong(span, format!("@{name} has no key here, but had one before"));
             }
             (Some(known), ty) => known.join(ty),
         };
@@ -68,7 +68,10 @@ impl Check<'_, '_> {
                 let new = self.type_name(&key.ty);
                 return self.wrong(
                     key.span,
-                    format!("argument mismatch for @{name}: trying to access with arguments: '{new}' when map expects arguments: '{known}'"),
+                    format!(
+                        "argument mismatch for @{name}: trying to access with arguments: '{new}' \
+                         when map expects arguments: '{known}'"
+                    ),
                 );
             }
         }
@@ -97,7 +100,7 @@ impl Check<'_, '_> {
         {
             return self.wrong_hint(
                 span,
-                format!("@{name} has no key here, and had one before"),
+                format!("@{name} has no key here, but had one before"),
                 "name a key, or use print(), clear(), len() or a for loop",
             );
         }
@@ -240,7 +243,8 @@ impl Check<'_, '_> {
                 self.wrong(
                     span,
                     format!(
-                        "map value '{holds}' cannot be assigned from '{new}': @{name} holds what {} gives",
+                        "map value '{holds}' cannot be assigned from '{new}': @{name} holds what \
+                         {} gives",
                         holds.trim_end_matches("_t")
                     ),
                 );

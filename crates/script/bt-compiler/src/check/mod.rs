@@ -207,7 +207,7 @@ impl<'c, 'f> Check<'c, 'f> {
         let fits = self.budget.fits();
         if before && !fits {
             let hint = "use `for` or `while` in place of `unroll`, and fewer macros and probes";
-            self.wrong_hint(span, "loops and macros make too much of this script", hint);
+            self.wrong_hint(span, "loops and macros expand this script too far", hint);
         }
         fits
     }

@@ -374,7 +374,7 @@ impl Check<'_, '_> {
                 let name = self.type_name(ty);
                 self.wrong(
                     span,
-                    format!("invalid condition: a number is wanted, not a value of type '{name}'"),
+                    format!("invalid condition: expected a number, not a value of type '{name}'"),
                 )
             }
         }
@@ -389,7 +389,7 @@ impl Check<'_, '_> {
         let name = self.type_name(&value.ty);
         self.wrong(
             expr.span,
-            format!("a number is wanted here, not a value of type '{name}'"),
+            format!("expected a number here, not a value of type '{name}'"),
         )
     }
 }

@@ -95,7 +95,11 @@ impl Check<'_, '_> {
             let near = bt_lang::nearest(name, known.iter().map(String::as_str));
             let hint = match near.first() {
                 Some(near) => format!("did you mean ${near}?"),
-                None => "variables live in the block that they are first set in; set it before, or use a map".into(),
+                None => {
+                    "variables live in the block that they are first set in; set it before, or use \
+                     a map"
+                        .into()
+                }
             };
             self.wrong_hint(
                 span,
@@ -144,7 +148,7 @@ impl Check<'_, '_> {
             );
             self.report(
                 Diagnostic::warning(message, value.span)
-                    .with_hint(format!("write ({new}) before it if that is meant")),
+                    .with_hint(format!("write ({new}) before it if you mean that")),
             );
         }
         let span = value.span;
@@ -178,7 +182,8 @@ impl Check<'_, '_> {
                 self.wrong(
                     span,
                     format!(
-                        "type mismatch for ${name}: it is of type '{old}', and can't be set to a value of type '{new}'"
+                        "type mismatch for ${name}: it is of type '{old}', and can't be set to a \
+                         value of type '{new}'"
                     ),
                 );
             }

@@ -23,7 +23,7 @@ use bt_abi::{Action, ActionKind, KeyTable, MapValue, Script, ScriptMap, ScriptPr
 /// Reports that a program needs more scratch memory than there is.
 fn report_scratch(ctx: &mut CompileCtx<'_>, instance: &ProgramInstance<'_>, needed: u32) {
     let message = format!(
-        "this probe needs {needed} bytes of memory at once, and at most {} are possible",
+        "this probe needs {needed} bytes of memory at once, but at most {} are possible",
         scratch::MOST
     );
     let hint = "use shorter strings: str(address, length), or config = { max_strlen = N }";
@@ -46,7 +46,7 @@ fn report(ctx: &mut CompileCtx<'_>, instance: &ProgramInstance<'_>, error: EmitE
         EmitError::Nesting(span) => (
             error.to_string(),
             span,
-            "put what the inner loops find into a map, and go through that behind the outer ones",
+            "put the results of the inner loops into a map, and iterate over it after the outer ones",
         ),
         error => (
             format!("this probe is too long: {error}"),

@@ -385,10 +385,10 @@ fn changed_map(before: &[MapInfo], now: &[MapInfo]) -> Option<(String, Span)> {
 /// Reports types that depend on one another in more steps than there are rounds.
 fn report_endless(ctx: &mut CompileCtx<'_>, name: &str, span: Span) {
     let message = format!(
-        "the type of {name} is not known: it comes from others' in more than {MAX_ROUNDS} steps"
+        "the type of {name} is unknown: it depends on the types of others through more than \
+         {MAX_ROUNDS} steps"
     );
-    let hint =
-        "give maps and variables their values in the order in which they depend on one another";
+    let hint = "set maps and variables in the order in which they depend on one another";
     ctx.diagnostics
         .list()
         .push(Diagnostic::error(message, span).with_hint(hint));

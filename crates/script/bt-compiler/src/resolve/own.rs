@@ -21,7 +21,7 @@ pub(super) fn targets(inputs: &Inputs<'_>, point: &AttachPoint) -> Result<Vec<Ta
         ) => {
             let signal = bt_abi::signals::number(&name.text).ok_or_else(|| {
                 refused(
-                    format!("{} is no signal", name.text),
+                    format!("{} is not a signal", name.text),
                     "as in self:signal:SIGUSR1",
                 )
             })?;

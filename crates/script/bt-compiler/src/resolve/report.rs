@@ -10,8 +10,8 @@ use crate::used_builtins::UsedBuiltins;
 
 /// Hint of a warning about a probe without any place, which the setting `missing_probes` leaves
 /// out.
-pub const NOTHING_LEFT: &str =
-    "nothing is left of this probe: it is left out, and what only it would set is not set";
+pub const NOTHING_LEFT: &str = "this probe has nothing left to attach to: it is left out, and \
+    whatever only it sets stays unset";
 /// Suffixes that compilers add to functions derived from others, with other arguments (GCC:
 /// `-fipa-sra`, `-fipa-cp-clone`, `-fpartial-inlining`).
 const CHANGED: [&str; 3] = [".isra.", ".constprop.", ".part."];
@@ -46,9 +46,10 @@ impl Resolver<'_, '_> {
             others => format!(" (and {others} more)"),
         };
         let message = format!(
-            "the compiler changed {name}{others}: its arguments need not be those of the source"
+            "the compiler changed {name}{others}: its arguments may differ from the source"
         );
-        let hint = "arguments can be missing, be others' values, or stand elsewhere: hold them against the disassembly";
+        let hint = "arguments can be missing, hold other values, or be elsewhere: compare them \
+                    with the disassembly";
         self.diagnostics
             .keep(Diagnostic::warning(message, point.span).with_hint(hint));
     }
@@ -98,7 +99,10 @@ impl Resolver<'_, '_> {
         let is_skippable = diagnostic.is_error() && missing.absent && (user || kernel);
         let skip = is_skippable.then(|| {
             let is_one_of = "BPFTRACE_MISSING_PROBES=warn in the environment";
-            format!("to go on without it, as older versions of bpftrace do: {is_one_of}, or a config of the script's")
+            format!(
+                "to go on without it, as older versions of bpftrace do: {is_one_of}, or a config \
+                 of the script's"
+            )
         });
         let diagnostic = missing
             .hints

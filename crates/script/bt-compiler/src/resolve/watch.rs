@@ -82,7 +82,7 @@ fn address(inputs: &Inputs<'_>, place: &str) -> Result<u64, NotFound> {
         .or_else(|| inputs.facts.kernel_symbol(place))
         .ok_or_else(|| {
             refused(
-                format!("{place} is no address and no symbol of the kernel"),
+                format!("{place} is neither an address nor a symbol of the kernel"),
                 "as in watchpoint:0x10000000:8:w",
             )
         })

@@ -233,7 +233,7 @@ impl Definer<'_, '_> {
         };
         if value.is_none() {
             self.diagnostics.keep(Diagnostic::error(
-                "a number that is known when compiling is wanted here",
+                "expected a number that is known at compile time",
                 expr.span,
             ));
         }

@@ -169,7 +169,7 @@ fn helper_words(helper: &str, code: i64) -> Option<&'static str> {
             "the kernel had no memory for another key at that moment, though the map is not full",
         ),
         (MAP_UPDATE, code) if BUSY.contains(&code) => {
-            Some("the map was in use by what this hit has interrupted")
+            Some("the map was in use by the code that this hit interrupted")
         }
         ("map_lookup_elem" | "map_lookup_percpu_elem", _) => Some("the map has no such key"),
         _ => None,
@@ -180,12 +180,15 @@ fn helper_words(helper: &str, code: i64) -> Option<&'static str> {
 fn words(kind: FailureKind) -> Option<&'static str> {
     Some(match kind {
         FailureKind::MapFull => {
-            "the map is full: it has no room for another key (config = { max_map_keys = N } makes it larger)"
+            "the map is full: it has no room for another key (config = { max_map_keys = N } makes \
+             it larger)"
         }
-        FailureKind::LoopCut => "the loop was cut after 8388608 turns: the kernel allows no more",
+        FailureKind::LoopCut => {
+            "the loop was cut after 8388608 iterations: the kernel allows no more"
+        }
         FailureKind::DivisionByZero => "division by 0: the result is taken to be 1",
         FailureKind::OutOfBounds => {
-            "the index is outside of the array: what is there means nothing"
+            "the index is outside of the array: the value read there is meaningless"
         }
         FailureKind::KernelStack => "the kernel's stack could not be read",
         FailureKind::UserStack => "the process's stack could not be read",

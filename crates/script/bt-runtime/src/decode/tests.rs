@@ -253,7 +253,7 @@ fn another_size_is_an_internal_error() {
                 .to_string();
             assert!(
                 error.contains(&format!(
-                    "has {} bytes, and {} were expected",
+                    "has {} bytes, expected {}",
                     bytes.len(),
                     ty.size()
                 )),
@@ -275,7 +275,7 @@ fn an_event_has_the_size_of_its_action() {
         .to_string();
     assert_eq!(
         error,
-        "an event of the ring events has 20 bytes, and 24 were expected: an internal error, please report it"
+        "an event of the ring events has 20 bytes, expected 24: an internal error, please report it"
     );
 }
 

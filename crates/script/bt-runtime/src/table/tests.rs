@@ -318,9 +318,8 @@ fn another_size_is_an_internal_error_with_its_map() {
             .unwrap_err()
             .to_string()
     };
-    let sizes = |what, found, wanted| {
-        format!("{what} of the map @ has {found} bytes, and {wanted} were expected")
-    };
+    let sizes =
+        |what, found, wanted| format!("{what} of the map @ has {found} bytes, expected {wanted}");
     let values = [
         (MapValue::Scalar(U64), 8),
         (Aggregation::Count.into(), 8),

@@ -91,7 +91,7 @@ fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
         ] {
             let (text, success) = said(args);
             assert!(
-                !success && text.contains(member) && text.contains("no regular file"),
+                !success && text.contains(member) && text.contains("not a regular file"),
                 "{args:?}: {text}"
             );
         }

@@ -120,7 +120,7 @@ fn what_does_not_fit_is_reported() {
     assert!(wrong("begin { $a = (1, 2); print($a[2]); }").contains("invalid tuple index"));
     assert!(
         wrong("begin { print(ustack(build_id)); print(kstack(build_id)); }")
-            .contains("build_id is for ustack")
+            .contains("build_id is only for ustack")
     );
     assert!(wrong("begin { print(EPERM); }").contains("unknown identifier"));
     assert!(wrong("config = { no_such = 1 } begin {}").contains("no_such: not a known"));

@@ -122,7 +122,8 @@ const HOOKS: [Hook<Setting>; 33] = [
 pub(crate) const MISSED: [(&str, &str); 3] = [
     (
         "csd_function_entry",
-        "which functions other CPUs call by interrupt, and who requested them (Linux 6.5 and later does)",
+        "which functions other CPUs call by interrupt, and who requested them (Linux 6.5 and \
+         later does)",
     ),
     (
         "ipi_send_cpu",

@@ -22,7 +22,7 @@ impl Compiler<'_, '_> {
             {
                 Ok(Code::Pointed(Box::new(code)))
             }
-            _ => Err(EvalError::other(span, "it is no text")),
+            _ => Err(EvalError::other(span, "it is not a text")),
         }
     }
 

@@ -170,7 +170,7 @@ impl Compiler<'_, '_> {
             }
             Err(operand) => Err(EvalError::other(
                 span,
-                format!("{} is no pointer", self.describe(&operand.node)),
+                format!("{} is not a pointer", self.describe(&operand.node)),
             )
             .with_hint("a number can be cast to one: *(struct x *)ADDRESS")),
         }

@@ -140,7 +140,7 @@ pub(super) fn targets(
             let diagnostic = Diagnostic::warning(message, point.span);
             resolver
                 .diagnostics
-                .keep(diagnostic.with_hint("it is tried nevertheless, because of --unsafe"));
+                .keep(diagnostic.with_hint("it is tried anyway, because of --unsafe"));
             return Ok(vec![kprobe(
                 resolver.inputs,
                 point.kind,

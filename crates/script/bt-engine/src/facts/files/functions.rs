@@ -148,9 +148,8 @@ impl UserFiles {
             }
         }
         let message = format!("{target} has no code of {}:{}", wanted.file, wanted.line);
-        let hint =
-            "lines are known of programs that were built with -g, and not all of them have code"
-                .to_owned();
+        let hint = "lines are known only for programs built with -g, and not every line has code"
+            .to_owned();
         Err(NotFound {
             message,
             absent: true,
@@ -190,7 +189,5 @@ fn fitting_name<'f>(
 
 /// Returns a hint for users who look for a function in a file without names of its own functions.
 fn stripped_hint(file: &str) -> String {
-    format!(
-        "{file} is stripped, and no debug file of it is here: only the functions that it exports have names"
-    )
+    format!("{file} is stripped, and has no debug file here: only exported functions have names")
 }

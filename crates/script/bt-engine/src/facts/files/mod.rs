@@ -117,7 +117,7 @@ impl UserFiles {
     fn targets(&self, target: Option<&str>) -> Result<Targets, NotFound> {
         let own = self.of_subject();
         let all_own = |first_only| {
-            let message = "there is no process to look into: -p PID or -c COMMAND".to_owned();
+            let message = "there is no process to search: give -p PID or -c COMMAND".to_owned();
             if own.is_empty() {
                 Err(NotFound {
                     message,
