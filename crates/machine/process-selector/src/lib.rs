@@ -1,4 +1,5 @@
-//! The processes that a user names, alike on every command: by number, several of them (`12,13`), or by name.
+//! Processes that a user names, in the same way for every command: by number, several of them
+//! (`12,13`), or by name.
 #![forbid(unsafe_code)]
 
 mod find;
@@ -45,61 +46,157 @@ enum Typed<'a> {
     Name(&'a str),
 }
 
-/// Returns the one process that the words of `-p` mean, or the one that stands for all of them.
-pub fn one<S: AsRef<str>>(words: &[S], role: Role, observer: &Observer) -> anyhow::Result<u32> {
-    let pids = all(words, role, observer)?;
-    match pids.as_slice() {
-        [pid] => return Ok(*pid),
-        [first, others @ ..]
-            if role.takes == Takes::OneProgram
-                && others.iter().all(|it| run_same_program(*first, *it)) =>
-        {
-            observer.note(&format!(
-                "{} processes run this program: shown as process {first} has it",
-                pids.len()
+/// Processes as a user names them: by the words of `-p` and of the command line, or by `--name`.
+#[derive(Clone, Debug, Default)]
+pub struct ProcessSelector {
+    words: Vec<String>,
+    /// Name that is never a number.
+    name: Option<String>,
+    with_children: bool,
+}
+
+impl ProcessSelector {
+    /// Creates a selector of the processes that these words mean, each a number, several numbers
+    /// (`12,13`) or a name.
+    pub fn new<S: Into<String>>(words: impl IntoIterator<Item = S>) -> Self {
+        Self {
+            words: words.into_iter().map(Into::into).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Creates a selector of all processes with this name, which may look like a number.
+    pub fn of_name(name: impl Into<String>) -> Self {
+        Self {
+            name: Some(name.into()),
+            ..Self::default()
+        }
+    }
+
+    /// Selects the processes of this name, if the user has named none.
+    #[must_use]
+    pub fn or_name(self, default: &str) -> Self {
+        if self.is_empty() {
+            Self {
+                with_children: self.with_children,
+                ..Self::of_name(default)
+            }
+        } else {
+            self
+        }
+    }
+
+    /// Selects the processes that these have started, too, if the user wants them (`--children`).
+    #[must_use]
+    pub fn with_children(self, with_children: bool) -> Self {
+        Self {
+            with_children,
+            ..self
+        }
+    }
+
+    /// Returns true if the user has named no process.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty() && self.name.is_none()
+    }
+
+    /// Returns the one process that is named, or the one that stands for all of them.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such process, or there are several that the role does not permit. The
+    /// message lists the candidates.
+    pub fn one(&self, role: Role, observer: &Observer) -> anyhow::Result<u32> {
+        let pids = self.all(role, observer)?;
+        match pids.as_slice() {
+            [pid] => return Ok(*pid),
+            [first, others @ ..]
+                if role.takes == Takes::OneProgram
+                    && others.iter().all(|it| run_same_program(*first, *it)) =>
+            {
+                observer.note(&format!(
+                    "{} processes run this program: shown as process {first} has it",
+                    pids.len()
+                ));
+                return Ok(*first);
+            }
+            _ => {}
+        }
+        let name = match (&self.name, typed(&self.words)?.as_slice()) {
+            (Some(name), _) => Some(name.as_str()),
+            (None, [Typed::Name(name)]) => Some(*name),
+            _ => None,
+        };
+        Err(usage(message::too_many(name, &pids, role)))
+    }
+
+    /// Returns all processes that are named, each once; at least one. If a name fits several, all
+    /// are taken, with a note if the command takes several.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no process of a name, or a number is too large for one.
+    pub fn all(&self, role: Role, observer: &Observer) -> anyhow::Result<Vec<u32>> {
+        let mut pids = Vec::new();
+        if let Some(name) = &self.name {
+            pids = processes_of(name, &[name], role, observer)?;
+        }
+        for word in typed(&self.words)? {
+            match word {
+                Typed::Number(pid) => pids.push(pid),
+                Typed::Name(name) => {
+                    pids.extend(processes_of(name, &self.words, role, observer)?);
+                }
+            }
+        }
+        if pids.is_empty() {
+            return Err(usage(
+                "-p names no process: if you gave -p \"$(pidof NAME)\", no process has that name",
             ));
-            return Ok(*first);
         }
-        _ => {}
+        if self.with_children {
+            pids.extend(host::family::descendants(&pids));
+        }
+        let mut seen = HashSet::new();
+        pids.retain(|pid| seen.insert(*pid));
+        Ok(pids)
     }
-    let name = match typed(words)?.as_slice() {
-        [Typed::Name(name)] => Some(*name),
-        _ => None,
-    };
-    Err(usage(message::too_many(name, &pids, role)))
-}
 
-/// Returns all processes that the words of `-p` mean, each once; at least one. If a name fits
-/// several, all are taken, with a note if the command takes several.
-pub fn all<S: AsRef<str>>(
-    words: &[S],
-    role: Role,
-    observer: &Observer,
-) -> anyhow::Result<Vec<u32>> {
-    let mut pids = Vec::new();
-    for word in typed(words)? {
-        match word {
-            Typed::Number(pid) => pids.push(pid),
-            Typed::Name(name) => pids.extend(of_name(name, words, role, observer)?),
+    /// Returns all processes as [`Self::all`] does, after checking that those named by their numbers
+    /// exist and can be traced. `and` is the text to add to the error for a thread's number.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Self::all`] and [`check_number`] do.
+    pub fn all_traceable(
+        &self,
+        role: Role,
+        and: &str,
+        observer: &Observer,
+    ) -> anyhow::Result<Vec<u32>> {
+        let pids = self.all(role, observer)?;
+        // A process found by name may have ended by now, which is no mistake.
+        for word in typed(&self.words)? {
+            if let Typed::Number(pid) = word {
+                check_number(pid, and)?;
+            }
+        }
+        Ok(pids)
+    }
+
+    /// Returns the process that is named, if that is clear; nothing is reported.
+    pub fn if_clear(&self) -> Option<u32> {
+        match (&self.name, typed(&self.words).ok()?.as_slice()) {
+            (Some(name), _) => called(name).first().copied(),
+            (None, [Typed::Number(pid)]) => Some(*pid),
+            (None, [Typed::Name(name)]) => called(name).first().copied(),
+            _ => None,
         }
     }
-    let mut seen = HashSet::new();
-    pids.retain(|pid| seen.insert(*pid));
-    if pids.is_empty() {
-        return Err(usage(
-            "-p names no process: if you gave -p \"$(pidof NAME)\", no process has that name",
-        ));
-    }
-    Ok(pids)
-}
-
-/// Returns all processes of this name, which may be a number as well.
-pub fn all_called(name: &str, role: Role, observer: &Observer) -> anyhow::Result<Vec<u32>> {
-    of_name(name, &[name], role, observer)
 }
 
 /// Returns the living processes of a name, at least one. `words` is everything that was typed.
-fn of_name<S: AsRef<str>>(
+fn processes_of<S: AsRef<str>>(
     name: &str,
     words: &[S],
     role: Role,
@@ -148,15 +245,6 @@ fn typed<S: AsRef<str>>(words: &[S]) -> anyhow::Result<Vec<Typed<'_>>> {
     Ok(typed)
 }
 
-/// Returns the process that the words of `-p` mean, if that is clear; nothing is reported.
-pub fn meant<S: AsRef<str>>(words: &[S]) -> Option<u32> {
-    match typed(words).ok()?.as_slice() {
-        [Typed::Number(pid)] => Some(*pid),
-        [Typed::Name(name)] => called(name).first().copied(),
-        _ => None,
-    }
-}
-
 /// Returns a note that a process has children, which a command ignores without `--children`; for
 /// several processes, that one has started others of them, and may start more. `None` if neither is
 /// so.
@@ -171,11 +259,6 @@ pub fn children_left_out(pids: &[u32]) -> Option<String> {
 /// `--children`.
 pub fn started_since(count: usize) -> Option<String> {
     message::started_since(count)
-}
-
-/// Returns true if the words are numbers of processes, and no names.
-pub fn are_numbers<S: AsRef<str>>(words: &[S]) -> bool {
-    typed(words).is_ok_and(|typed| typed.iter().all(|word| matches!(word, Typed::Number(_))))
 }
 
 /// Returns true if a word can be the number of a process.

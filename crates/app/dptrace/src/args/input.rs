@@ -9,33 +9,48 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use errors::usage;
 use host::user_file;
-use process_selector::{Role, Takes};
+use process_selector::{ProcessSelector, Role, Takes};
 use text::printable::path as printable;
 use trace_source::{
     Loaded, NAME_BASE, Piped, Place, SHM, captures, named, trace_of, traces, what_is_there,
 };
 
 use crate::args::objects::ObjectArgs;
+use crate::args::process::ProcessOptions;
 use crate::messages::note;
 use crate::{output, terminal};
 
 /// Context of an error at standard input.
 const READING_STDIN: &str = "reading standard input";
 
+const APPLICATION: &str = "\
+The application's process, by PID or name
+
+Without -s, the trace is the file that the process has open; dptrace trace then follows it and \
+records the application's objects.";
+
 /// Source of the trace, as typed.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Input")]
+#[command(next_help_heading = "Input", mut_arg("pid", |arg| {
+    arg.help("The application's process, by PID or name").long_help(APPLICATION)
+}))]
 pub(crate) struct InputArgs {
     /// A trace file, or the output of spdk_trace -j
     ///
     /// A raw trace file of any SPDK version, JSON, or the folder of a capture; "-" is standard
     /// input. Default without -i, -s and -p: standard input if it is a pipe or a file, else the
     /// newest *_trace.* in /dev/shm.
-    #[arg(short, long, value_name = "FILE", short_alias = 'f')]
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        short_alias = 'f',
+        conflicts_with = "ProcessOptions"
+    )]
     pub(crate) input: Option<PathBuf>,
 
     /// The same as -i FILE; if there is no such file, a PID or process name, as with -p
-    #[arg(value_name = "FILE", conflicts_with_all = ["input", "app"])]
+    #[arg(value_name = "FILE", conflicts_with_all = ["input", "app", "ProcessOptions"])]
     file: Option<PathBuf>,
 
     /// Read the trace of this application (nvmf, ...)
@@ -50,15 +65,16 @@ pub(crate) struct InputArgs {
     )]
     app: Option<String>,
 
-    /// The application's process, by PID or name
-    ///
-    /// Without -s, the trace is the file that the process has open; dptrace trace then follows it
-    /// and records the application's objects.
-    #[arg(short, long, conflicts_with_all = ["shm_id", "input", "file"], value_name = "PID|NAME")]
-    pid: Vec<String>,
+    #[command(flatten)]
+    process: ProcessOptions,
 
     /// The application's shared memory id, if it was started with --shm-id
-    #[arg(long, requires = "app", value_name = "ID")]
+    #[arg(
+        long,
+        requires = "app",
+        conflicts_with = "ProcessOptions",
+        value_name = "ID"
+    )]
     shm_id: Option<u32>,
 }
 
@@ -72,17 +88,17 @@ pub(crate) struct Input {
 impl InputArgs {
     /// Resolves the options to a trace.
     pub(crate) fn resolve(&self, command: &'static str) -> anyhow::Result<Input> {
-        let bare = self.bare_process().map(|word| vec![word.to_owned()]);
-        let words = bare.as_ref().unwrap_or(&self.pid);
+        let bare = self.bare_process().map(|word| ProcessSelector::new([word]));
+        let selector = bare.unwrap_or_else(|| self.process.selector());
         let role = Role {
             command,
             takes: Takes::One,
             starts: false,
         };
-        let pid = if words.is_empty() {
+        let pid = if selector.is_empty() {
             None
         } else {
-            Some(process_selector::one(words, role, &terminal::observer())?)
+            Some(selector.one(role, &terminal::observer())?)
         };
         match (pid, &self.app) {
             (Some(pid), None) => Ok(Input {
@@ -102,7 +118,7 @@ impl InputArgs {
         if let Some(path) = self.input.as_ref().or(self.file.as_ref()) {
             return Some(path.clone());
         }
-        let pid = process_selector::meant(&self.pid);
+        let pid = self.process.selector().if_clear();
         match (&self.app, pid) {
             (None, Some(pid)) => trace_of(pid).ok(),
             (app, _) => {

@@ -5,6 +5,7 @@ pub(crate) mod filter;
 pub(crate) mod input;
 pub(crate) mod mistaken;
 pub(crate) mod objects;
+pub(crate) mod process;
 pub(crate) mod specs;
 
 pub(crate) use bytes::bytes;

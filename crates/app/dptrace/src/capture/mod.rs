@@ -15,6 +15,7 @@ use text::shell;
 use trace_source::cpus;
 
 use crate::args::bytes;
+use crate::args::process::ProcessArgs;
 use crate::args::specs::SpecArgs;
 use crate::messages::note;
 use crate::terminal;
@@ -23,13 +24,8 @@ use crate::terminal;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub(crate) struct CaptureArgs {
-    /// A running process, by PID or name
-    #[arg(short, long, value_name = "PID|NAME")]
-    pid: Vec<String>,
-
-    /// The same as -p PID|NAME
-    #[arg(value_name = "PID|NAME", conflicts_with = "pid")]
-    process: Vec<String>,
+    #[command(flatten)]
+    process: ProcessArgs,
 
     #[command(flatten)]
     specs: SpecArgs,
@@ -118,11 +114,11 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
             args.buffer
         )));
     }
-    let words = [args.pid.as_slice(), &args.process].concat();
-    if words.is_empty() {
+    let selector = args.process.selector();
+    if selector.is_empty() {
         return Err(usage("nothing to capture: give -p PID or -p NAME"));
     }
-    let pid = process_selector::one(&words, ROLE, &terminal::observer())?;
+    let pid = selector.one(ROLE, &terminal::observer())?;
     check_process(pid)?;
     let (specs, observer) = (args.specs.resolve()?, terminal::observer());
     Folder::check(args.output.as_deref())?;

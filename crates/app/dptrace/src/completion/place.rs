@@ -193,7 +193,7 @@ fn is_optional(option: &Arg) -> bool {
 /// Returns the number of bytes of a list value before its last item.
 fn listed(arg: &Arg, value: &str) -> usize {
     let is_list = arg.get_value_delimiter() == Some(',')
-        || matches!(arg.get_id().as_str(), "pid" | "processes");
+        || matches!(arg.get_id().as_str(), "pid" | "process");
     value
         .rfind(',')
         .filter(|_| is_list)

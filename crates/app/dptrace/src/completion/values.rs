@@ -91,10 +91,8 @@ fn value(place: &Place<'_>, arg: &Arg, nth: usize) -> Answer {
             goes_on: true,
             ..triggers()
         },
-        ("cpus" | "kernel-delay" | "pmd" | "serve" | "top", "name") => {
-            Answer::of_candidates(process_names())
-        }
-        (_, "pid" | "process" | "processes") => Answer::of_candidates(processes(&place.typed)),
+        (_, "name") => Answer::of_candidates(process_names()),
+        (_, "pid" | "process") => Answer::of_candidates(processes(&place.typed)),
         _ => by_value_name(place, arg),
     }
 }

@@ -10,6 +10,7 @@ use cpus::audit::Plan;
 use cpus::settings::Checked;
 use screen::Screen;
 
+use crate::args::process::ProcessOptions;
 use crate::interrupt::Interrupt;
 use crate::messages::note;
 use crate::output::Output;
@@ -18,6 +19,9 @@ use crate::{exit, terminal};
 /// `dptrace cpus`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("pid", |arg| {
+    arg.help("The CPUs of this process's pollers, by PID or name").long_help(POLLERS)
+}))]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a switch of the command line"
@@ -27,15 +31,8 @@ pub(crate) struct CpusArgs {
     #[arg(value_name = "CPULIST")]
     cpus: Option<String>,
 
-    /// The CPUs of this process's pollers, by PID or name
-    ///
-    /// A poller is a thread that is pinned to one CPU, or that runs nearly all the time.
-    #[arg(short, long, value_name = "PID|NAME", conflicts_with = "name")]
-    pid: Vec<String>,
-
-    /// The process with this name, even if it looks like a number
-    #[arg(long, value_name = "NAME")]
-    name: Option<String>,
+    #[command(flatten)]
+    process: ProcessOptions,
 
     /// Only check the settings: attach nothing
     #[arg(long)]
@@ -61,6 +58,11 @@ pub(crate) struct CpusArgs {
     #[arg(long, requires = "check")]
     strict: bool,
 }
+
+const POLLERS: &str = "\
+The CPUs of this process's pollers, by PID or name
+
+A poller is a thread that is pinned to one CPU, or that runs nearly all the time.";
 
 const EXAMPLES: &str = "\
 Lists, for each CPU, who has it and where its time went, who took time from its poller (threads, \

@@ -30,10 +30,11 @@ pub(super) fn of_check(args: &CpusArgs) -> anyhow::Result<Subject> {
 /// Returns the subject of the options. Without CPUs and processes, it is all pollers.
 pub(super) fn of_audit(args: &CpusArgs) -> anyhow::Result<Subject> {
     let cpus = args.cpus.as_deref().map(list).transpose()?;
-    let pids = match &args.name {
-        Some(name) => process_selector::all_called(name, ROLE, &terminal::observer())?,
-        None if args.pid.is_empty() => Vec::new(),
-        None => process_selector::all(&args.pid, ROLE, &terminal::observer())?,
+    let selector = args.process.selector();
+    let pids = if selector.is_empty() {
+        Vec::new()
+    } else {
+        selector.all(ROLE, &terminal::observer())?
     };
     Ok(Subject { cpus, pids })
 }

@@ -19,6 +19,7 @@ use symbolize::{DebugFolders, ProcessVariables};
 use text::printable;
 use typeinfo::TypeStore;
 
+use crate::args::process::ProcessOptions;
 use crate::exit::{DONE, FAILED, NOT_PERMITTED, USAGE};
 use crate::messages::note;
 use crate::{output, terminal};
@@ -28,14 +29,14 @@ use print::Printer;
 /// `dptrace inspect`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("pid", |arg| arg.required_unless_present("name")))]
 pub(crate) struct InspectArgs {
     /// Expressions, or statements with ; between them, in the language of scripts
     #[arg(value_name = "EXPR", required = true)]
     expressions: Vec<String>,
 
-    /// The process, by PID or name
-    #[arg(short, long, value_name = "PID|NAME", required = true)]
-    pid: Vec<String>,
+    #[command(flatten)]
+    process: ProcessOptions,
 
     /// Also search this directory for debug files
     ///
@@ -154,11 +155,7 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
 
     // Memory comes first: it identifies the process, so that everything after it is from the same
     // one.
-    let pid = Pid(process_selector::one(
-        &args.pid,
-        ROLE,
-        &terminal::observer(),
-    )?);
+    let pid = Pid(args.process.selector().one(ROLE, &terminal::observer())?);
     let memory = ProcessMemory::open(pid)?;
     let process = Process::open(pid)?;
     process.is_first_thread()?;

@@ -8,30 +8,27 @@ use clap::Args;
 use kernel_delay::layout::MOST_COPIED;
 use kernel_delay::trigger::Trigger;
 
+use crate::args::process::ProcessArgs;
+
 /// `dptrace kernel-delay`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
+#[command(mut_arg("pid", |arg| arg.help(
+    "A running process, by PID or name, or several: -p 4711,4712 [default: ovs-vswitchd]",
+)))]
+#[command(mut_arg("name", |arg| arg.help("All processes with this name, even if it looks like a number")))]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a switch of the command line"
 )]
 pub(crate) struct KernelDelayArgs {
-    /// A running process, by PID or name, or several: -p 4711,4712 [default: ovs-vswitchd]
-    #[arg(short, long, value_name = "PID|NAME", conflicts_with_all = ["name", "cgroup", "command"])]
-    pub(super) pid: Vec<String>,
-
-    /// The same as -p PID|NAME
-    #[arg(value_name = "PID|NAME", conflicts_with_all = ["name", "cgroup", "command"])]
-    pub(super) processes: Vec<String>,
-
-    /// All processes with this name, even if it looks like a number
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["cgroup", "command"])]
-    pub(super) name: Option<String>,
+    #[command(flatten)]
+    pub(super) process: ProcessArgs,
 
     /// All processes in this control group
     ///
     /// A container or a service, and all processes that they start.
-    #[arg(long, value_name = "PATH", conflicts_with = "command")]
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["pid", "process", "name"])]
     pub(super) cgroup: Option<PathBuf>,
 
     /// Also measure the child processes of these
@@ -43,7 +40,7 @@ pub(crate) struct KernelDelayArgs {
     /// A program to start, with its arguments
     ///
     /// Everything is attached before its first instruction.
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["pid", "process", "name", "cgroup"])]
     pub(super) command: Vec<OsString>,
 
     /// Length of a sample: 5 or 5s (seconds), 500ms, 1m30s

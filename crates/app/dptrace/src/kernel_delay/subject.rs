@@ -1,6 +1,5 @@
 //! The processes whose threads are accounted for.
 
-use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Child;
@@ -8,7 +7,7 @@ use std::process::Child;
 use anyhow::{Context as _, anyhow};
 use errors::usage;
 use kernel_delay::{Subject, busiest_table, check_namespace};
-use process_selector::{Role, Takes, find_program};
+use process_selector::{ProcessSelector, Role, Takes, check_number, find_program};
 use sys::process::HeldChild;
 use text::printable::path as printable;
 
@@ -37,18 +36,12 @@ pub(super) fn of(args: &KernelDelayArgs) -> anyhow::Result<Subject> {
             .with_context(|| format!("starting {}", printable(program)))?;
         return Ok(Subject::of_command(path, held, args.children));
     }
-    let mut pids = if let Some(path) = &args.cgroup {
-        in_group(path)?
-    } else if let Some(name) = &args.name {
-        process_selector::all_called(name, ROLE, &terminal::observer())?
-    } else {
-        named(args)?
+    let pids = match &args.cgroup {
+        Some(path) => ProcessSelector::new(in_group(path)?.iter().map(u32::to_string))
+            .with_children(args.children)
+            .all(ROLE, &terminal::observer())?,
+        None => named(args)?,
     };
-    if args.children {
-        pids.extend(host::family::descendants(&pids));
-    }
-    let mut seen = HashSet::new();
-    pids.retain(|pid| seen.insert(*pid));
     if pids.len() > 1 && (args.start_trigger.is_some() || args.stop_trigger.is_some()) {
         return Err(usage(format!(
             "triggers need one process, but these are {}: choose one with -p",
@@ -61,31 +54,18 @@ pub(super) fn of(args: &KernelDelayArgs) -> anyhow::Result<Subject> {
     ))
 }
 
-/// Returns an error if there is no such process, or it can't be measured.
-fn check(pid: u32) -> anyhow::Result<()> {
-    process_selector::check_number(pid, ", and --thread for its name")
-}
-
-/// Returns the processes of `-p` and of the bare words, or those of the default name if there are
-/// none.
+/// Returns the processes that the user names, or those of the default name.
 fn named(args: &KernelDelayArgs) -> anyhow::Result<Vec<u32>> {
-    let words = [args.pid.as_slice(), &args.processes].concat();
-    if !words.is_empty() {
-        let pids = process_selector::all(&words, ROLE, &terminal::observer())?;
-        // A process found by name may have ended by now, which is no mistake.
-        if process_selector::are_numbers(&words) {
-            pids.iter().try_for_each(|&pid| check(pid))?;
-        }
-        return Ok(pids);
-    }
-    if !process_selector::is_there(DEFAULT_NAME) {
+    let selector = args.process.selector();
+    if selector.is_empty() && !process_selector::is_there(DEFAULT_NAME) {
         let table = busiest_table();
         return Err(usage(format!(
             "no process was named; the busiest ones:\n{table}choose one: dptrace kernel-delay -p \
              PID, or -p NAME"
         )));
     }
-    process_selector::all_called(DEFAULT_NAME, ROLE, &terminal::observer())
+    let selector = selector.or_name(DEFAULT_NAME).with_children(args.children);
+    selector.all_traceable(ROLE, ", and --thread for its name", &terminal::observer())
 }
 
 /// Returns the processes of a control group, except this one.
@@ -100,7 +80,7 @@ fn in_group(path: &Path) -> anyhow::Result<Vec<u32>> {
     })?;
     let found: Vec<u32> = found
         .into_iter()
-        .filter(|&pid| pid != std::process::id() && check(pid).is_ok())
+        .filter(|&pid| pid != std::process::id() && check_number(pid, "").is_ok())
         .collect();
     if found.is_empty() {
         return Err(anyhow!("no process is in the cgroup {shown}"));

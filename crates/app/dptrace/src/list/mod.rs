@@ -12,12 +12,14 @@ use anyhow::anyhow;
 use clap::Args;
 use whole_file::Access;
 
+use crate::args::process::ProcessOptions;
 use crate::output::{self, Output};
 use target::{Request, What};
 
 /// `dptrace list`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
+#[command(mut_arg("pid", |arg| arg.long_help(PROCESS)))]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is an option of its own"
@@ -31,11 +33,8 @@ pub(crate) struct ListArgs {
     #[arg(value_name = "PATH] [PATTERN", num_args = 0..=2)]
     words: Vec<OsString>,
 
-    /// A running process, by PID or name
-    ///
-    /// Lists its program, and every file whose code it has mapped.
-    #[arg(short, long, value_name = "PID|NAME")]
-    pid: Vec<String>,
+    #[command(flatten)]
+    process: ProcessOptions,
 
     /// List functions instead of USDT probes
     ///
@@ -46,7 +45,7 @@ pub(crate) struct ListArgs {
     /// List the kernel's tracepoints
     ///
     /// PATTERN is CATEGORY:NAME or NAME.
-    #[arg(long, conflicts_with_all = ["pid", "functions"], help_heading = "What to list")]
+    #[arg(long, conflicts_with_all = ["pid", "name", "functions"], help_heading = "What to list")]
     tracepoints: bool,
 
     /// Print each place of a probe, with its arguments
@@ -67,6 +66,11 @@ pub(crate) struct ListArgs {
 const USAGE: &str = "dptrace list [OPTIONS] -p <PID|NAME> [PATTERN]
        dptrace list [OPTIONS] <PATH> [PATTERN]
        dptrace list --tracepoints [--json] [PATTERN]";
+
+const PROCESS: &str = "\
+A running process, by PID or name
+
+Lists its program, and every file whose code it has mapped.";
 
 const EXAMPLES: &str = "\
 Quote patterns for the shell. The exit status is 1 if no name matches the pattern.

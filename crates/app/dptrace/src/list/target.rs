@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use errors::usage;
 use host::Files;
-use process_selector::{Role, Takes};
+use process_selector::{ProcessSelector, Role, Takes};
 use text::patterns::{NamePattern, PatternError, ProbePattern};
 use text::printable::path as printable;
 
@@ -42,19 +42,20 @@ pub(super) enum What {
 impl Request {
     pub(super) fn of(args: &ListArgs) -> anyhow::Result<Self> {
         let mut words = args.words.iter().map(OsString::as_os_str);
-        let mut path = if args.pid.is_empty() && !args.tracepoints {
+        let mut selector = args.process.selector();
+        let mut path = if selector.is_empty() && !args.tracepoints {
             words.next()
         } else {
             None
         };
-        let mut pids = args.pid.clone();
         if let Some(word) = path.and_then(process_for) {
             if word.contains(['*', '?', ':']) && !process_selector::is_there(word) {
                 return Err(nowhere(word));
             }
-            let pid = process_selector::one(&[word], ROLE, &terminal::observer())
+            let pid = ProcessSelector::new([word])
+                .one(ROLE, &terminal::observer())
                 .with_context(|| format!("there is no file {word}"))?;
-            (path, pids) = (None, vec![pid.to_string()]);
+            (path, selector) = (None, ProcessSelector::new([pid.to_string()]));
         }
         let typed = words.next().map(pattern_text).transpose()?;
         if let Some(more) = words.next() {
@@ -77,11 +78,11 @@ impl Request {
                 .map(NamePattern::parse)
                 .transpose()
                 .map_err(usage_error)?;
-            let (files, place) = files(&pids, path)?;
+            let (files, place) = files(&selector, path)?;
             (What::Functions(files, pattern), place)
         } else {
             let pattern = probe_pattern()?;
-            let (files, place) = files(&pids, path)?;
+            let (files, place) = files(&selector, path)?;
             (What::Probes(files, pattern), place)
         };
         let typed = typed.unwrap_or_default().to_owned();
@@ -119,13 +120,12 @@ fn nowhere(pattern: &str) -> anyhow::Error {
     ))
 }
 
-fn files(pids: &[String], path: Option<&OsStr>) -> anyhow::Result<(Files, String)> {
+fn files(selector: &ProcessSelector, path: Option<&OsStr>) -> anyhow::Result<(Files, String)> {
     match path.map(Path::new) {
-        _ if !pids.is_empty() => Ok(Files::of_process(process_selector::one(
-            pids,
-            ROLE,
-            &terminal::observer(),
-        )?)?),
+        _ if !selector.is_empty() => {
+            let pid = selector.one(ROLE, &terminal::observer())?;
+            Ok(Files::of_process(pid)?)
+        }
         Some(path) => Ok((Files::of_path(path), printable(path))),
         None => Err(usage(
             "nothing to list: give -p PID, -p NAME, a PATH, or --tracepoints",

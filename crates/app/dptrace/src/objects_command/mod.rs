@@ -9,34 +9,36 @@ use errors::usage;
 use live_objects::rpc::Answers;
 use live_objects::{Finder, Snapshot, read_files, table};
 use objects::{ObjectSpec, built_in};
-use process_selector::{Role, Takes};
+use process_selector::{ProcessSelector, Role, Takes};
 use screen::counted;
 use whole_file::Access;
 
+use crate::args::process::ProcessOptions;
 use crate::messages::note;
 use crate::meta::{self, SpecForm};
 use crate::output::{self, Output};
 use crate::terminal;
 
+/// Heading of the options that need a process.
+const PROCESS_HEADING: &str = "Objects of a process";
+
 /// `dptrace objects`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
+#[command(mut_arg("pid", |arg| {
+    arg.help("Print the live objects found in the memory of this process, by PID or name")
+}))]
 pub(crate) struct ObjectsArgs {
     /// Only this spec (qpair, ...); with -p several, separated by commas
-    name: Option<String>,
+    #[arg(value_name = "NAME")]
+    spec: Option<String>,
 
     /// List name and purpose only, one line for each spec
-    #[arg(short, long, conflicts_with = "pid")]
+    #[arg(short, long, conflicts_with_all = ["pid", "name"])]
     list: bool,
 
-    /// Print the live objects found in the memory of this process, by PID or name
-    #[arg(
-        short,
-        long,
-        value_name = "PID|NAME",
-        help_heading = "Objects of a process"
-    )]
-    pid: Vec<String>,
+    #[command(flatten, next_help_heading = PROCESS_HEADING)]
+    process: ProcessOptions,
 
     /// Print one JSON object on each line, for the list or, with -p, instead of tables
     #[arg(long)]
@@ -50,8 +52,8 @@ pub(crate) struct ObjectsArgs {
     #[arg(
         long,
         value_name = "FILE.toml",
-        requires = "pid",
-        help_heading = "Objects of a process"
+        requires = "ProcessOptions",
+        help_heading = PROCESS_HEADING
     )]
     objects: Vec<PathBuf>,
 
@@ -61,8 +63,8 @@ pub(crate) struct ObjectsArgs {
     #[arg(
         long = "debuginfo",
         value_name = "DIR",
-        requires = "pid",
-        help_heading = "Objects of a process"
+        requires = "ProcessOptions",
+        help_heading = PROCESS_HEADING
     )]
     debug_dirs: Vec<PathBuf>,
 
@@ -74,33 +76,34 @@ pub(crate) struct ObjectsArgs {
     #[arg(
         long,
         value_name = "SOCKET",
-        requires = "pid",
-        help_heading = "Objects of a process"
+        requires = "ProcessOptions",
+        help_heading = PROCESS_HEADING
     )]
     rpc: Option<PathBuf>,
 
     /// Also report where struct layouts come from
     ///
     /// And which specs do not fit them, and how long reading took.
-    #[arg(short, long, requires = "pid", help_heading = "Objects of a process")]
+    #[arg(short, long, requires = "ProcessOptions", help_heading = PROCESS_HEADING)]
     verbose: bool,
 }
 
 impl ObjectsArgs {
-    /// Returns the words of `-p`, and the name of a spec. A word that is no spec, but a process,
-    /// counts as the process.
-    fn process(&self) -> (Vec<String>, Option<&str>) {
+    /// Returns the process, and the name of a spec. A word that is no spec, but a process, counts as
+    /// the process.
+    fn process(&self) -> (ProcessSelector, Option<&str>) {
         let is_spec = |name: &str| meta::spec_names().any(|(known, _)| known == name);
-        match self.name.as_deref() {
+        let (selector, name) = (self.process.selector(), self.spec.as_deref());
+        match name {
             Some(word)
-                if self.pid.is_empty()
+                if selector.is_empty()
                     && !self.list
                     && !is_spec(word)
                     && process_selector::is_there(word) =>
             {
-                (vec![word.to_owned()], None)
+                (ProcessSelector::new([word]), None)
             }
-            name => (self.pid.clone(), name),
+            name => (selector, name),
         }
     }
 }
@@ -151,8 +154,8 @@ pub(crate) fn run(args: &ObjectsArgs) -> anyhow::Result<()> {
             .iter()
             .map(|spec| ("the file of object specs", spec.as_path())),
     )?;
-    let (pids, name) = args.process();
-    if pids.is_empty() {
+    let (selector, name) = args.process();
+    if selector.is_empty() {
         let form = if args.json {
             SpecForm::Json
         } else if args.list {
@@ -162,7 +165,7 @@ pub(crate) fn run(args: &ObjectsArgs) -> anyhow::Result<()> {
         };
         return meta::objects(name, form, path);
     }
-    let pid = process_selector::one(&pids, ROLE, &terminal::observer())?;
+    let pid = selector.one(ROLE, &terminal::observer())?;
     let specs = specs(args, name)?;
     let finder = Finder::open(pid, &specs, &args.debug_dirs)?;
     if args.verbose {

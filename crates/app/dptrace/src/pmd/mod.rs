@@ -10,6 +10,7 @@ use pmd::{Report, Sample, Subject, polls};
 use process_selector::{Role, Takes};
 use timeline::words;
 
+use crate::args::process::ProcessOptions;
 use crate::interrupt::Interrupt;
 use crate::messages::note;
 use crate::output::Output;
@@ -26,14 +27,10 @@ const DEFAULT_NAME: &str = "ovs-vswitchd";
 /// `dptrace pmd`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("pid", |arg| arg.help("The process, by PID or name [default: ovs-vswitchd]")))]
 pub(crate) struct PmdArgs {
-    /// The process, by PID or name [default: ovs-vswitchd]
-    #[arg(short, long, value_name = "PID|NAME", conflicts_with = "name")]
-    pid: Vec<String>,
-
-    /// The process with this name, even if it looks like a number
-    #[arg(long, value_name = "NAME")]
-    name: Option<String>,
+    #[command(flatten)]
+    process: ProcessOptions,
 
     /// How long to measure: 10 or 10s (seconds), 500ms, 1m30s
     #[arg(long = "for", value_name = "DURATION", default_value = "5s", value_parser = at_most_an_hour)]
@@ -110,18 +107,13 @@ pub(crate) fn run(args: &PmdArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the process. If several have the name, it is the only one with threads that poll: Open
-/// vSwitch's monitor has the name too.
+/// Returns the process. If several are named, it is the only one with threads that poll: Open
+/// vSwitch's monitor has the same name.
 fn pid(args: &PmdArgs) -> anyhow::Result<u32> {
-    let named = match &args.name {
-        Some(name) => process_selector::all_called(name, ROLE, &terminal::observer())?,
-        None if args.pid.is_empty() => {
-            process_selector::all_called(DEFAULT_NAME, ROLE, &terminal::observer())?
-        }
-        None => return process_selector::one(&args.pid, ROLE, &terminal::observer()),
-    };
-    let polling: Vec<u32> = named.iter().copied().filter(|&pid| polls(pid)).collect();
-    let left = if polling.len() == 1 { polling } else { named };
-    let words: Vec<String> = left.iter().map(u32::to_string).collect();
-    process_selector::one(&words, ROLE, &terminal::observer())
+    let selector = args.process.selector().or_name(DEFAULT_NAME);
+    let pids = selector.all(ROLE, &terminal::observer())?;
+    match pids.iter().filter(|&&pid| polls(pid)).collect::<Vec<_>>()[..] {
+        [&only] => Ok(only),
+        _ => selector.one(ROLE, &terminal::observer()),
+    }
 }

@@ -23,6 +23,7 @@ use spdk_trace::Ticks;
 use sys::process::HeldChild;
 use whole_file::{Access, WholeFile};
 
+use crate::args::process::ProcessArgs;
 use crate::args::specs::SpecArgs;
 use crate::interrupt::Interrupt;
 use crate::messages::note;
@@ -34,31 +35,26 @@ use subject::Subject;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub(crate) struct RecordArgs {
-    /// A running process, by PID or name
-    #[arg(short, long, value_name = "PID|NAME", conflicts_with = "command")]
-    pid: Vec<String>,
-
-    /// The same as -p PID|NAME
-    #[arg(value_name = "PID|NAME", conflicts_with = "command")]
-    process: Vec<String>,
+    #[command(flatten)]
+    process: ProcessArgs,
 
     /// A program to start, with its arguments
     ///
     /// Everything is attached before its first instruction.
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["pid", "process", "name"])]
     command: Vec<OsString>,
 
     #[command(flatten)]
     specs: SpecArgs,
 
     /// Do not attach probes: only read the live objects in the process's memory, repeatedly
-    #[arg(long, requires = "pid", conflicts_with = "emit_object")]
+    #[arg(long, conflicts_with_all = ["emit_object", "command"])]
     no_probes: bool,
 
     /// Also search this directory for debug files
     ///
     /// For programs and libraries whose debug information is in separate files.
-    #[arg(long = "debuginfo", value_name = "DIR", requires = "pid")]
+    #[arg(long = "debuginfo", value_name = "DIR", conflicts_with = "command")]
     debug_dirs: Vec<PathBuf>,
 
     /// Also report where struct layouts come from

@@ -26,9 +26,9 @@ pub(super) struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     pub(super) fn of(args: &'a RecordArgs) -> anyhow::Result<Self> {
-        let words = [args.pid.as_slice(), &args.process].concat();
-        if !words.is_empty() {
-            let pid = process_selector::one(&words, ROLE, &terminal::observer())?;
+        let selector = args.process.selector();
+        if !selector.is_empty() {
+            let pid = selector.one(ROLE, &terminal::observer())?;
             let (files, name) = Files::of_process(pid)?;
             Process::open(Pid(pid))?.is_first_thread()?;
             return Ok(Self {

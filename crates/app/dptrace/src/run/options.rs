@@ -6,7 +6,7 @@ use std::time::Duration;
 use bt_runtime::Form;
 use clap::{ArgAction, Args, ValueEnum};
 use errors::usage;
-use process_selector::{Role, Takes};
+use process_selector::{ProcessSelector, Role, Takes};
 
 use super::asked;
 use crate::messages::is_bpftrace_compat;
@@ -263,22 +263,8 @@ impl RunArgs {
 
 /// Returns the processes of `-p`, and with `--children` those that they have started.
 fn processes(word: &str, children: bool) -> anyhow::Result<Vec<u32>> {
-    let mut pids = process_selector::all(&[word], ROLE, &terminal::observer())?;
-    // A process found by name may have ended by now, which is no mistake.
-    if process_selector::are_numbers(&[word]) {
-        pids.iter()
-            .try_for_each(|&pid| process_selector::check_number(pid, ""))?;
-    }
-    if children {
-        let started = host::family::descendants(&pids);
-        pids.extend(
-            started
-                .into_iter()
-                .filter(|pid| !pids.contains(pid))
-                .collect::<Vec<_>>(),
-        );
-    }
-    Ok(pids)
+    let selector = ProcessSelector::new([word]).with_children(children);
+    selector.all_traceable(ROLE, "", &terminal::observer())
 }
 
 /// The forms that a script goes through.

@@ -16,6 +16,7 @@ use text::printable;
 use top_feed::{Feeds, Kernel, ReadingOptions, Trace};
 use trace_source::cpus;
 
+use crate::args::process::ProcessArgs;
 use crate::args::specs::SpecArgs;
 use crate::interrupt::Interrupt;
 use crate::messages::{explained, note};
@@ -35,17 +36,8 @@ const PATIENCE: u64 = 15;
     reason = "each is a switch of the command line"
 )]
 pub(crate) struct TopArgs {
-    /// A running process, by PID or name
-    #[arg(short, long, value_name = "PID|NAME", conflicts_with = "name")]
-    pid: Vec<String>,
-
-    /// The same as -p PID|NAME
-    #[arg(value_name = "PID|NAME", conflicts_with_all = ["pid", "name"])]
-    process: Vec<String>,
-
-    /// The process with this name, even if it looks like a number
-    #[arg(long, value_name = "NAME")]
-    name: Option<String>,
+    #[command(flatten)]
+    process: ProcessArgs,
 
     #[command(flatten)]
     specs: SpecArgs,
@@ -216,22 +208,11 @@ impl Subject {
 
 /// The process that is meant.
 fn find(args: &TopArgs) -> anyhow::Result<u32> {
-    if let Some(name) = &args.name {
-        return match process_selector::all_called(name, ROLE, &crate::terminal::observer())?
-            .as_slice()
-        {
-            [pid] => Ok(*pid),
-            pids => Err(usage(format!(
-                "{} processes are called {name}: choose one with -p PID",
-                pids.len()
-            ))),
-        };
-    }
-    let words = [args.pid.as_slice(), &args.process].concat();
-    if words.is_empty() {
+    let selector = args.process.selector();
+    if selector.is_empty() {
         return Err(usage("nothing to show: give -p PID or -p NAME"));
     }
-    process_selector::one(&words, ROLE, &crate::terminal::observer())
+    selector.one(ROLE, &crate::terminal::observer())
 }
 
 fn name(pid: u32) -> String {

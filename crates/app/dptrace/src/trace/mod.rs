@@ -106,7 +106,7 @@ pub(crate) struct TraceArgs {
     duration: Option<Duration>,
 
     /// With -p: attach to no probes; names come from the process's memory only
-    #[arg(long, requires = "pid", help_heading = "Objects")]
+    #[arg(long, requires = "ProcessOptions", help_heading = "Objects")]
     no_probes: bool,
 
     /// List the tracepoints that the trace can contain

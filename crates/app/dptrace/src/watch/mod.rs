@@ -11,6 +11,7 @@ use process_selector::{Role, Takes, check_process};
 use watch::Options;
 
 use crate::args::bytes;
+use crate::args::process::ProcessArgs;
 use crate::args::specs::SpecArgs;
 use crate::{interrupt, terminal};
 
@@ -18,13 +19,8 @@ use crate::{interrupt, terminal};
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub(crate) struct WatchArgs {
-    /// A running process, by PID or name
-    #[arg(short, long, value_name = "PID|NAME")]
-    pid: Vec<String>,
-
-    /// The same as -p PID|NAME
-    #[arg(value_name = "PID|NAME", conflicts_with = "pid")]
-    process: Vec<String>,
+    #[command(flatten)]
+    process: ProcessArgs,
 
     /// A request that takes at least this long is slow: 500us, 2ms
     #[arg(long, value_name = "DURATION", value_parser = ::text::duration::parse)]
@@ -117,11 +113,11 @@ pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<()> {
             args.buffer
         )));
     }
-    let words = [args.pid.as_slice(), &args.process].concat();
-    if words.is_empty() {
+    let selector = args.process.selector();
+    if selector.is_empty() {
         return Err(usage("nothing to watch: give -p PID or -p NAME"));
     }
-    let pid = process_selector::one(&words, ROLE, &terminal::observer())?;
+    let pid = selector.one(ROLE, &terminal::observer())?;
     check_process(pid)?;
     let observer = terminal::observer();
     let print = |line: &str| {
