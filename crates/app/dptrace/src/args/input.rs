@@ -40,8 +40,7 @@ pub(crate) struct InputArgs {
 
     /// Read the trace of this application (nvmf, ...)
     ///
-    /// The application must be running, with its trace in /dev/shm. If several have this name,
-    /// choose one with -p or --shm-id.
+    /// The application must be running. If several have this name, choose with -p or --shm-id.
     #[arg(
         short = 's',
         long = "app",
@@ -52,8 +51,7 @@ pub(crate) struct InputArgs {
 
     /// The application's process, by PID or name
     ///
-    /// Without -s, the trace is the file that the process has open; dptrace trace then follows it
-    /// and records the application's objects.
+    /// Without -s, its open trace is used; dptrace trace follows it and records its objects.
     #[arg(short, long, conflicts_with_all = ["shm_id", "input", "file"], value_name = "PID|NAME")]
     pid: Vec<String>,
 
@@ -167,8 +165,7 @@ impl InputArgs {
         }
         let Some(newest) = traces()?.into_iter().next_back() else {
             bail!(
-                "no trace file in {SHM}: give one with -i FILE, or pipe the output of spdk_trace \
-                 -j into dptrace"
+                "no trace file in {SHM}: give one with -i FILE, or pipe spdk_trace -j into dptrace"
             );
         };
         note(&format!(
@@ -270,7 +267,7 @@ fn is_process(word: &str) -> bool {
 pub(crate) fn captured_first(process: &str) -> String {
     let process = text::shell::word(process);
     format!(
-        "capture the process first, then read the folder that this creates: dptrace capture -p \
+        "capture the process first, then read the folder: dptrace capture -p \
          {process} --for 3s (or dptrace watch -p {process} --slow 500us, which waits for slow \
          requests)"
     )

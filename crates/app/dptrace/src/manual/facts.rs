@@ -28,16 +28,14 @@ const STATUS: [(&str, &str); 4] = [
     ),
     (
         "3",
-        "Something is not permitted, or not supported on this machine. dptrace doctor reports \
-         what is missing.",
+        "Something is not permitted or not supported here; dptrace doctor reports what.",
     ),
 ];
 
 const ENVIRONMENT: [(&str, &str); 3] = [
     (
         "NO_COLOR",
-        "If it is set, output has no colours. Colours are used only on a terminal, and not with \
-         TERM=dumb.",
+        "If set, output has no colours. They go only to terminals, and not with TERM=dumb.",
     ),
     (
         "COLUMNS",
@@ -55,8 +53,7 @@ const SHM: (&str, &str) = (
 );
 const TRACEFS: (&str, &str) = (
     "/sys/kernel/tracing",
-    "The kernel's tracepoints. If it is not mounted, dptrace opens an instance of its own, which \
-     needs CAP_SYS_ADMIN.",
+    "The kernel's tracepoints. If not mounted, dptrace opens its own, with CAP_SYS_ADMIN.",
 );
 const BTF: (&str, &str) = (host::KERNEL_BTF, "The types of the kernel.");
 const DEBUG: (&str, &str) = (
@@ -176,8 +173,7 @@ pub(super) fn of(command: &str) -> Facts {
             environment: &[
                 (
                     "BPFTRACE_*",
-                    "Settings of the language, as in a script's config block: \
-                     BPFTRACE_MAX_STRLEN=200.",
+                    "Settings, as in a script's config block: BPFTRACE_MAX_STRLEN=200.",
                 ),
                 PATH,
             ],
