@@ -57,8 +57,7 @@ pub(crate) struct DemoArgs {
 
     /// Write the sample files to this directory
     ///
-    /// These are demo.trace and demo.recording, to try other commands on. The directory is created
-    /// if it does not exist.
+    /// demo.trace and demo.recording, to try other commands on. Creates the directory if needed.
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
 }

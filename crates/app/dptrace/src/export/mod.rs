@@ -23,8 +23,7 @@ use crate::terminal;
 pub(crate) struct ExportArgs {
     /// Trace files, and folders of captures
     ///
-    /// A capture has a trace and the kernel's events. For a trace file alone, the tables that need
-    /// the kernel's events are left out.
+    /// For a trace file, which has no kernel events, the tables that need them are left out.
     #[arg(value_name = "FILE|CAPTURE", required = true)]
     files: Vec<PathBuf>,
 
@@ -59,15 +58,13 @@ pub(crate) struct ExportArgs {
 
     /// When the last record of a trace file was written: 2026-11-23T06:32:00Z
     ///
-    /// A trace file counts ticks and has no date. Default: when the file was last changed. Captures
-    /// have a date.
+    /// A trace file has no date, a capture has one. Default: when the file was last changed.
     #[arg(long, value_name = "TIME", value_parser = text::utc::read, help_heading = "Output")]
     at: Option<i64>,
 }
 
 const EXAMPLES: &str = "\
-The tables and their columns: docs/export.md. SQL queries for DuckDB, ClickHouse and Spark: \
-queries/, docs/fleet.md.
+Tables and columns: docs/export.md. SQL queries: queries/, docs/fleet.md.
 
 Examples:
   dptrace export FILE --parquet DIR

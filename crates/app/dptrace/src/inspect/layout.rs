@@ -87,7 +87,7 @@ impl Layout {
             }
             TypeError::NoMember { name, .. } if self.is_layout(name) => {
                 let hint = "built-in layouts have only some members; --types FILE defines a struct \
-                            as C has it";
+                            in C";
                 error.with_hint(hint)
             }
             _ => error,

@@ -104,9 +104,8 @@ pub(crate) struct InspectArgs {
 }
 
 const EXAMPLES: &str = "\
-The process is neither stopped nor changed. Types and static variables come from its debug \
-information (from a build with -g or a debug symbol package), and for SPDK's main structs also \
-from built-in layouts. Quote expressions for the shell.
+The process is neither stopped nor changed. Types and static variables come from debug information \
+(-g or a debug package), for SPDK's main structs also from built-in layouts. Quote expressions.
 
 Examples:
   dptrace inspect -p PID g_config                       a variable or struct

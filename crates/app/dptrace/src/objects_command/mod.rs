@@ -37,9 +37,6 @@ pub(crate) struct ObjectsArgs {
     #[arg(short, long, conflicts_with_all = ["pid", "name"])]
     list: bool,
 
-    #[command(flatten, next_help_heading = PROCESS_HEADING)]
-    process: ProcessOptions,
-
     /// Print one JSON object on each line, for the list or, with -p, instead of tables
     #[arg(long)]
     json: bool,
@@ -47,6 +44,9 @@ pub(crate) struct ObjectsArgs {
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    #[command(flatten, next_help_heading = PROCESS_HEADING)]
+    process: ProcessOptions,
 
     /// A file of additional object specs; a spec with the name of a built-in one replaces it
     #[arg(
@@ -71,8 +71,7 @@ pub(crate) struct ObjectsArgs {
     /// Also ask the application's JSON-RPC at this socket, such as /var/tmp/spdk.sock
     ///
     /// It adds details that memory does not show, such as addresses of hosts. To list connections,
-    /// SPDK pauses the admin queues of each subsystem for a moment. Without this option, no RPC is
-    /// sent.
+    /// SPDK briefly pauses the admin queues of each subsystem. Without this option, no RPC is sent.
     #[arg(
         long,
         value_name = "SOCKET",
@@ -113,8 +112,7 @@ const USAGE: &str = "dptrace objects [NAME] [--list | --json]
 
 const EXAMPLES: &str = "\
 The objects of a process are read from its memory while it runs, without stopping it. This needs \
-its debug information, its symbols, or its trace file; and CAP_SYS_PTRACE for other users' \
-processes.
+its debug information, symbols, or trace file; and CAP_SYS_PTRACE for other users' processes.
 
 Examples:
   dptrace objects -p nvmf_tgt                    all live objects

@@ -84,8 +84,7 @@ pub(crate) struct TraceArgs {
 
     /// Also print the time since the previous record
     ///
-    /// The previous record is the last one printed. In the format spdk it replaces the time; the
-    /// format json does not have it.
+    /// Since the last record printed. In format spdk it replaces the time; not in format json.
     #[arg(long, help_heading = "Output")]
     delta: bool,
 

@@ -135,8 +135,7 @@ fn list_types(
             ", nor the process's debug information"
         };
         anyhow::bail!(
-            "the kernel's types have no {pattern}{of_process} (--debuginfo DIR names another \
-                 place to search)"
+            "the kernel's types have no {pattern}{of_process} (--debuginfo DIR adds a place)"
         );
     }
     for (place, definition) in found {
