@@ -327,7 +327,8 @@ fn note_wait() {
     if std::io::stderr().is_terminal() {
         status_line::end();
         note_at_once(
-            "note: interrupted, waiting for the kernel: a second Ctrl-C loses unwritten output\n",
+            "note: interrupted, waiting for the kernel: a second Ctrl-C ends it and loses \
+             unwritten output\n",
         );
     }
 }

@@ -26,7 +26,8 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "GLOB,...", value_delimiter = ',')]
     tpoint: Vec<String>,
 
-    /// Only records of these owners, by description or prefix and number, such as '*cnode1*' or t03
+    /// Only records of these owners, by description or by prefix and number, such as '*cnode1*' or
+    /// t03
     #[arg(long, value_name = "GLOB")]
     owner: Option<String>,
 

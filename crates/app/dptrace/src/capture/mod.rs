@@ -50,7 +50,8 @@ pub(crate) struct CaptureArgs {
 
     /// Size of the ring buffer for the kernel's events, in MiB
     ///
-    /// A power of two. The buffer carries events from the kernel; if it is full, some are lost.
+    /// A power of two. The buffer carries events from the kernel to dptrace. If it is full, events
+    /// are lost and counted.
     #[arg(long, value_name = "MIB", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1024))]
     buffer: u32,
 
@@ -172,7 +173,8 @@ fn most_bytes(folder: &Folder) -> Option<u64> {
     let most = (folder.free_bytes()? / 2).max(LEAST_LIMIT);
     let size = screen::size(most);
     note(&format!(
-        "the capture ends at {size}, set by the free disk space; --max-bytes sets another limit"
+        "the capture ends at {size}, because of the free space on that disk; --max-bytes sets \
+         another limit"
     ));
     Some(most)
 }

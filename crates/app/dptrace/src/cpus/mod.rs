@@ -66,8 +66,9 @@ A poller is a thread that is pinned to one CPU, or that runs nearly all the time
 
 const EXAMPLES: &str = "\
 Lists, for each CPU, who has it and where its time went, who took time from its poller (threads, \
-kworkers, interrupts, timers, other CPUs' calls, with their causes), and what was ready to run \
-there but had to wait. Without CPULIST and -p, it finds pollers: threads always on their CPU.
+kworkers' work, interrupts, timers, other CPUs' calls, each with its cause), and which threads and \
+work were ready to run there but had to wait. Without CPULIST and -p, dptrace looks for pollers: \
+threads that are on their CPU all the time.
 
 --check reads how this machine is set up for polling threads: isolation, interrupts, packets, \
 workqueues, limits. It lists settings that disturb them (red), may disturb them (yellow), could \

@@ -20,7 +20,8 @@ pub(super) fn of_check(args: &CpusArgs) -> anyhow::Result<Subject> {
     let subject = of_audit(args)?;
     if subject.cpus.is_none() && subject.pids.is_empty() {
         return Err(usage(
-            "no CPUs to check: list them, as in 2-5,8, or name a process with -p",
+            "no CPUs to check: list them, as in 2-5,8, or name their process with -p PID or -p \
+             NAME",
         ));
     }
     Ok(subject)

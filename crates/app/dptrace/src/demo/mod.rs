@@ -57,7 +57,8 @@ pub(crate) struct DemoArgs {
 
     /// Write the sample files to this directory
     ///
-    /// demo.trace and demo.recording, to try other commands on. Creates the directory if needed.
+    /// These are demo.trace and demo.recording, to try other commands on. The directory is created
+    /// if it does not exist.
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
 }

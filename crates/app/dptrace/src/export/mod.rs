@@ -23,7 +23,8 @@ use crate::terminal;
 pub(crate) struct ExportArgs {
     /// Trace files, and folders of captures
     ///
-    /// For a trace file, which has no kernel events, the tables that need them are left out.
+    /// A capture has a trace and the kernel's events. For a trace file alone, the tables that need
+    /// the kernel's events are left out.
     #[arg(value_name = "FILE|CAPTURE", required = true)]
     files: Vec<PathBuf>,
 
@@ -58,13 +59,15 @@ pub(crate) struct ExportArgs {
 
     /// When the last record of a trace file was written: 2026-11-23T06:32:00Z
     ///
-    /// A trace file has no date, a capture has one. Default: when the file was last changed.
+    /// A trace file counts ticks and has no date. Default: when the file was last changed. Captures
+    /// have a date.
     #[arg(long, value_name = "TIME", value_parser = text::utc::read, help_heading = "Output")]
     at: Option<i64>,
 }
 
 const EXAMPLES: &str = "\
-Tables and columns: docs/export.md. SQL queries: queries/, docs/fleet.md.
+The tables and their columns: docs/export.md. SQL queries for DuckDB, ClickHouse and Spark: \
+queries/, docs/fleet.md.
 
 Examples:
   dptrace export FILE --parquet DIR

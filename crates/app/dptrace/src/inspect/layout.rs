@@ -87,7 +87,7 @@ impl Layout {
             }
             TypeError::NoMember { name, .. } if self.is_layout(name) => {
                 let hint = "built-in layouts have only some members; --types FILE defines a struct \
-                            in C";
+                            as C has it";
                 error.with_hint(hint)
             }
             _ => error,

@@ -104,8 +104,9 @@ pub(crate) struct InspectArgs {
 }
 
 const EXAMPLES: &str = "\
-The process is neither stopped nor changed. Types and static variables come from debug information \
-(-g or a debug package), for SPDK's main structs also from built-in layouts. Quote expressions.
+The process is neither stopped nor changed. Types and static variables come from its debug \
+information (from a build with -g or a debug symbol package), and for SPDK's main structs also \
+from built-in layouts. Quote expressions for the shell.
 
 Examples:
   dptrace inspect -p PID g_config                       a variable or struct

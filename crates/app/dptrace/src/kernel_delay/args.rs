@@ -64,7 +64,8 @@ pub(crate) struct KernelDelayArgs {
     #[arg(long, value_name = "TRIGGER", help_heading = "Triggers")]
     pub(super) stop_trigger: Option<Trigger>,
 
-    /// Skip samples shorter than this (20us, 1ms, or nanoseconds); they do not count
+    /// Skip samples shorter than this: 20us, 1ms, or nanoseconds; --sample-count does not count
+    /// them
     #[arg(long, value_name = "NS", default_value = "0", value_parser = ::text::duration::parse_nanos, help_heading = "Triggers",
         requires = "stop_trigger")]
     pub(super) trigger_delta: u64,
@@ -95,7 +96,8 @@ pub(crate) struct KernelDelayArgs {
 
     /// Do not trace page faults
     ///
-    /// Their time then counts as the threads' own code. Tracing slows page faults of all programs.
+    /// Their time then counts as the threads' own code. Tracing slows down every page fault, in
+    /// other programs too.
     #[arg(long, help_heading = "Output")]
     pub(super) skip_page_faults: bool,
 
@@ -170,8 +172,8 @@ fn at_most_a_day(time: Duration) -> Result<Duration, &'static str> {
 /// Which system calls are shown one by one.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct EventArgs {
-    /// Print system calls with stacks; only those that took at least this: 20us, 1ms, or
-    /// nanoseconds
+    /// Print each system call, or each that took at least this time (20us, 1ms, or nanoseconds),
+    /// with its stacks
     #[arg(short, long, value_name = "NS", num_args = 0..=1, default_missing_value = "0",
         value_parser = at_least, help_heading = "System call events")]
     pub(super) syscall_events: Option<u64>,
@@ -207,7 +209,8 @@ pub(crate) struct EventArgs {
 
     /// Size of the ring buffer, in pages of 4 KiB
     ///
-    /// The buffer carries events from the kernel. The number is rounded up to a power of two.
+    /// The buffer carries events from the kernel to dptrace. The number is rounded up to a power of
+    /// two.
     #[arg(long, value_name = "N", default_value_t = 1024, help_heading = "System call events",
         value_parser = clap::value_parser!(u32).range(1..=1 << 18))]
     pub(super) buffer_page_count: u32,

@@ -73,8 +73,8 @@ fn in_group(path: &Path) -> anyhow::Result<Vec<u32>> {
     let shown = printable(path);
     let found = host::cgroups::processes(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => anyhow!(
-            "there is no cgroup {shown}: give its path below /sys/fs/cgroup, or as in \
-             /proc/PID/cgroup (systemd-cgls lists all)"
+            "there is no cgroup {shown}: give its folder below /sys/fs/cgroup, or its path as \
+             /proc/PID/cgroup has it (systemd-cgls lists all)"
         ),
         _ => anyhow::Error::new(error).context(format!("reading the cgroup {shown}")),
     })?;

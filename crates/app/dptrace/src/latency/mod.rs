@@ -74,7 +74,8 @@ pub(crate) struct LatencyArgs {
 
     /// Also print the N slowest objects
     ///
-    /// With each one's owner, where and when it took so long, its records, and how to list them.
+    /// With each one's owner, where and when it took so long, all its records, and the command that
+    /// lists them.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
     slowest: usize,
 

@@ -115,7 +115,8 @@ fn process_for(word: &OsStr) -> Option<&str> {
 /// Returns the error for a pattern in place of a file or process.
 fn nowhere(pattern: &str) -> anyhow::Error {
     usage(format!(
-        "{pattern:?} is a pattern, but there is nothing to search: give -p or a PATH before it"
+        "{pattern:?} is a pattern, but there is nothing to search: give -p PID, -p NAME or a PATH \
+         before it"
     ))
 }
 

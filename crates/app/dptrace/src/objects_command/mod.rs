@@ -71,7 +71,8 @@ pub(crate) struct ObjectsArgs {
     /// Also ask the application's JSON-RPC at this socket, such as /var/tmp/spdk.sock
     ///
     /// It adds details that memory does not show, such as addresses of hosts. To list connections,
-    /// SPDK briefly pauses the admin queues of each subsystem. Without this option, no RPC is sent.
+    /// SPDK pauses the admin queues of each subsystem for a moment. Without this option, no RPC is
+    /// sent.
     #[arg(
         long,
         value_name = "SOCKET",
@@ -112,7 +113,8 @@ const USAGE: &str = "dptrace objects [NAME] [--list | --json]
 
 const EXAMPLES: &str = "\
 The objects of a process are read from its memory while it runs, without stopping it. This needs \
-its debug information, symbols, or trace file; and CAP_SYS_PTRACE for other users' processes.
+its debug information, its symbols, or its trace file; and CAP_SYS_PTRACE for other users' \
+processes.
 
 Examples:
   dptrace objects -p nvmf_tgt                    all live objects

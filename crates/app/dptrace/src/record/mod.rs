@@ -73,7 +73,8 @@ pub(crate) struct RecordArgs {
 
     /// Size of the ring buffer, in MiB
     ///
-    /// A power of two. The buffer carries hits from the kernel; if it is full, some are lost.
+    /// A power of two. The buffer carries events from the kernel to dptrace. If it is full, hits
+    /// are lost and counted.
     #[arg(long, value_name = "MIB", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1024))]
     buffer: u32,
 
@@ -119,7 +120,8 @@ fn plan_or_memory(
         let finder = opening.finish();
         if finder.is_none() {
             bail!(
-                "found no objects in the memory of {}: dptrace objects -p PID -v explains why",
+                "no objects can be found in the memory of {}: dptrace objects -p PID -v explains \
+                 why",
                 subject.name
             );
         }

@@ -20,7 +20,8 @@ use crate::terminal;
 pub(crate) struct ReportArgs {
     /// The folder of a capture, or a trace file
     ///
-    /// For a trace file, which has no kernel events, the parts that need them are left out.
+    /// A capture has a trace and the kernel's events. For a trace file alone, the parts that need
+    /// the kernel's events are left out.
     #[arg(value_name = "CAPTURE")]
     file: PathBuf,
 
@@ -33,7 +34,8 @@ pub(crate) struct ReportArgs {
 
     /// Give a verdict for each value of these fields
     ///
-    /// As for timeline: owner.subnqn, lcore, owner.PROPERTY, ...; default: the subsystem, if known.
+    /// As for dptrace timeline: owner.subnqn, lcore, owner.PROPERTY, ...; default: the subsystem,
+    /// if the trace knows it.
     #[arg(
         long,
         value_name = "FIELD,...",

@@ -199,7 +199,8 @@ fn check(text: &ScriptText, parsed: &ParsedScript) -> anyhow::Result<()> {
         return Ok(());
     }
     Err(usage(format!(
-        "{} has no probe: a script has probes with actions: begin {{ print(\"hello\"); }}",
+        "{} has no probe: a script consists of probes with actions, as in: begin {{ \
+         print(\"hello\"); }}",
         text.name
     )))
 }

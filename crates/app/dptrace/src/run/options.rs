@@ -29,7 +29,8 @@ pub(crate) struct RunArgs {
     /// The script and its arguments
     ///
     /// A file, - for standard input, or the name of a bundled script; then its arguments $1, $2,
-    /// ... (with -e, all words are arguments). Words after -- go to the script: --name=value.
+    /// ... (with -e, all words are arguments). Words after -- are passed to the script:
+    /// --name=value.
     #[arg(value_name = "SCRIPT] [ARGS")]
     pub(super) words: Vec<String>,
 
@@ -39,13 +40,15 @@ pub(crate) struct RunArgs {
 
     /// Trace only this process, by PID or name, or several: -p 4711,4712
     ///
-    /// If several processes have this name, all are traced. Tracing ends when all have ended.
+    /// If several processes have this name, all are traced. Tracing ends when all of them have
+    /// ended.
     #[arg(short, long, value_name = "PID|NAME", conflicts_with = "command")]
     pub(super) pid: Option<String>,
 
     /// Start this command, and trace only its process
     ///
-    /// Quote it as one word. It is traced from its first instruction until it ends.
+    /// Quote the command as one word. Probes are attached before its first instruction, and tracing
+    /// ends when it ends.
     #[arg(short = 'c', long = "cmd", value_name = "COMMAND")]
     pub(super) command: Option<String>,
 
@@ -57,7 +60,8 @@ pub(crate) struct RunArgs {
 
     /// Also trace its existing and future child processes
     ///
-    /// With -p; includes --follow-forks. For all workers of a server, name its first process.
+    /// With -p; includes --follow-forks. To trace all workers of a server, name the process that
+    /// started them.
     #[arg(long)]
     pub(super) children: bool,
 
@@ -69,7 +73,8 @@ pub(crate) struct RunArgs {
     #[arg(long = "for", value_name = "DURATION", value_parser = ::text::duration::parse)]
     pub(super) duration: Option<Duration>,
 
-    /// Allow what can harm processes: system(), signal(), write_user(), probes at unverified places
+    /// Allow operations that can harm processes: system(), signal(), write_user(), probes at
+    /// unverified places
     #[arg(long)]
     pub(super) r#unsafe: bool,
 
@@ -280,8 +285,9 @@ const USAGE: &str = "dptrace run [OPTIONS] <SCRIPT> [ARGS]...
        dptrace run -l [PATTERN | SCRIPT]";
 
 const EXAMPLES: &str = "\
-The language is bpftrace's. A run ends on SIGINT or SIGTERM, at exit(), with the process of -p or \
--c, or at once if it has only begin and end probes. Then end probes run and maps are printed.
+The language is bpftrace's. A run ends on SIGINT or SIGTERM, at exit(), when the process of -p or \
+-c ends, or at once if the script has only begin and end probes. Then the end probes run and all \
+maps are printed.
 
 Examples:
   dptrace run nvmf -p nvmf_tgt               a bundled script (dptrace scripts)

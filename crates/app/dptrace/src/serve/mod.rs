@@ -38,8 +38,9 @@ pub(crate) struct ServeArgs {
 
     /// Write tables for SQL below this folder every minute, as dptrace export does
     ///
-    /// Histograms of stages, thread times, and the 50 slowest requests of each minute with their
-    /// stages. Each table has a folder for each day, hour and host.
+    /// Histograms of each connection's stages, the time of threads, and the 50 slowest requests of
+    /// each minute with their stages. Each table has a folder, and in it one for each day, hour and
+    /// host.
     #[arg(long, value_name = "DIR", help_heading = "Tables")]
     parquet: Option<PathBuf>,
 
@@ -104,7 +105,8 @@ Follows the SPDK traces of all processes that write one to /dev/shm, as they com
 accounts for the time of their threads, and for the time that others take on the CPUs where these \
 threads poll. http://127.0.0.1:9470/metrics has the result for Prometheus, /connections has \
 percentiles of each stage of each connection as JSON, and /healthz answers as long as it runs. It \
-can run for months: memory and series are limited, and the limits are printed at the start.
+is made to run for months: memory and the number of series are limited, and the limits are printed \
+at the start.
 
 Examples:
   dptrace serve

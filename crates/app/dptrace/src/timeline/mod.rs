@@ -22,7 +22,8 @@ use crate::terminal::{self, READING};
 pub(crate) struct TimelineArgs {
     /// The folder of a capture, or a trace file
     ///
-    /// For a trace file, which has no kernel events, only requests and their stages are shown.
+    /// A capture has a trace and the kernel's events. For a trace file alone, only requests and
+    /// their stages are shown.
     #[arg(value_name = "CAPTURE")]
     dir: PathBuf,
 
@@ -45,7 +46,8 @@ pub(crate) struct TimelineArgs {
 
     /// Give a verdict for each value of these fields
     ///
-    /// owner.subnqn, lcore, owner.PROPERTY, OBJECT.PROPERTY, arg.NAME, ...; default: the subsystem.
+    /// owner.subnqn, lcore, owner.PROPERTY, OBJECT.PROPERTY, arg.NAME, ...; default: the subsystem,
+    /// if the trace knows it.
     #[arg(
         long,
         value_name = "FIELD,...",
@@ -64,13 +66,15 @@ pub(crate) struct TimelineArgs {
 
     /// Write a trace that Perfetto opens
     ///
-    /// Requests with stages under their connections, and what the kernel did, in Perfetto's views.
+    /// Requests with their stages under their connections, and what the kernel did, in Perfetto's
+    /// own views.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "ndjson", "output"], help_heading = "Output")]
     perfetto: Option<PathBuf>,
 
     /// Write only this part of the Perfetto trace: 1.2s..1.3s
     ///
-    /// Times after the first record; either may be left out. Browsers give up at about 1 GB.
+    /// Times count from the first record, as in the output; either may be left out. Browsers give
+    /// up on traces of about 1 GB.
     #[arg(long, value_name = "FROM..TO", requires = "perfetto", value_parser = perfetto::command::span, help_heading = "Output")]
     window: Option<perfetto::command::Span>,
 

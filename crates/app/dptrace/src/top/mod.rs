@@ -72,7 +72,8 @@ pub(crate) struct TopArgs {
 
     /// Read all records, whatever the cost
     ///
-    /// By default, a part of each second is read if all would take more than 2% of a CPU.
+    /// By default, if reading a trace would take more than 2% of a CPU, only a part of each second
+    /// is read, and the header states how much.
     #[arg(long)]
     all_records: bool,
 }
@@ -80,11 +81,12 @@ pub(crate) struct TopArgs {
 const USAGE: &str = "dptrace top [OPTIONS] [-p] <PID|NAME>";
 
 const EXAMPLES: &str = "\
-The screen shows, once a second, the connections of an NVMe-oF target, its threads, and how long \
-each stage of its requests takes; and, once their tab has been opened, the CPUs of its pollers. ? \
-lists the keys, q quits. Connections and stages need a process that writes an SPDK trace; threads \
-need the rights for BPF. Anything unavailable is left out, with the reason. If reading the trace \
-takes more than 2% of a CPU, a part of each second is read, and the header states how much.
+On a terminal the screen shows, once a second, the connections of an NVMe-oF target, its threads, \
+and how long each stage of its requests takes; and, once their tab has been opened, the CPUs of \
+its pollers. ? lists the keys, q quits. Connections and stages need a process that writes an SPDK \
+trace; threads need the rights for BPF. Anything unavailable is left out, with the reason. If \
+reading the trace would take more than 2% of a CPU, only a part of each second is read, and the \
+header states how much.
 
 Examples:
   dptrace top -p nvmf_tgt

@@ -44,7 +44,8 @@ pub(super) fn check() -> anyhow::Result<()> {
     }
     if std::env::var("TERM").is_ok_and(|term| term == "dumb" || term == "unknown") {
         return Err(usage(format!(
-            "top needs a terminal that can position the cursor (see TERM): {advice}"
+            "top needs a terminal that can position the cursor, which this one can't, according to \
+             TERM: {advice}"
         )));
     }
     Ok(())

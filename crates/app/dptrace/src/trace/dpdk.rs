@@ -87,7 +87,8 @@ fn refuse(args: &TraceArgs) -> anyhow::Result<()> {
     ];
     match given.iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => Err(usage(format!(
-            "{option} does not work for DPDK traces: they are printed as text or --format ndjson"
+            "{option} does not work for DPDK traces: they are printed as text, like babeltrace2's, \
+             or with --format ndjson"
         ))),
         None => Ok(()),
     }
@@ -151,8 +152,8 @@ fn check(filter: &EventFilter, metadata: &Metadata) -> anyhow::Result<()> {
         if !matches!(name.as_str(), "thread" | "lcore" | "tpoint") && !is_known(name) {
             let near = patterns::hint(name, kinds.iter().flat_map(|kind| kind.fields.names()));
             return Err(usage(format!(
-                "in the condition on {name:?}: no event has such a field{near} (--list-tpoints \
-                 lists them; all have thread, lcore and tpoint)"
+                "in the condition on {name:?}: no event of this trace has such a field{near} (list \
+                 all with --list-tpoints; all have thread, lcore and tpoint)"
             )));
         }
     }

@@ -84,7 +84,8 @@ pub(crate) struct TraceArgs {
 
     /// Also print the time since the previous record
     ///
-    /// Since the last record printed. In format spdk it replaces the time; not in format json.
+    /// The previous record is the last one printed. In the format spdk it replaces the time; the
+    /// format json does not have it.
     #[arg(long, help_heading = "Output")]
     delta: bool,
 

@@ -28,7 +28,8 @@ pub(crate) struct WatchArgs {
 
     /// Only objects that these tracepoints create, such as 'TCP_REQ_*,BDEV_IO_START'
     ///
-    /// Default: all except parts of another object, as a block device's I/O is of its request.
+    /// Default: all except those that belong to another object, as a block device's I/O belongs to
+    /// its request.
     #[arg(long, value_name = "GLOB,...", value_delimiter = ',')]
     tpoint: Vec<String>,
 
@@ -57,7 +58,8 @@ pub(crate) struct WatchArgs {
 
     /// Size of the ring buffer for the kernel's events, in MiB
     ///
-    /// A power of two. The buffer carries events from the kernel; if it is full, some are lost.
+    /// A power of two. The buffer carries events from the kernel to dptrace. If it is full, events
+    /// are lost and counted.
     #[arg(long, value_name = "MIB", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1024))]
     buffer: u32,
 
@@ -84,11 +86,12 @@ const USAGE: &str = "dptrace watch [OPTIONS] --slow <DURATION> [-p] <PID|NAME>";
 
 const EXAMPLES: &str = "\
 Follows the SPDK trace of a process and what the kernel does with its threads, and keeps the last \
-moments in memory. When a request was slow, it writes a capture from before it until just after \
-it, and prints a line: when it was, which request, whose, how long it took, and who delayed it. A \
-request that does not end gets one line, as does a thread that writes a ring and was off its CPU \
-while requests waited unread. Read captures with timeline, trace and latency. Only the oldest \
-captures are removed.
+moments in memory. When a request was slow, it writes a capture that reaches from before the \
+request until a little after its end, and prints a line: when it happened, which request it was \
+and whose, how long it took, and who delayed it. A request that does not end gets one line, too. \
+So does a thread that writes a ring and was off its CPU while requests waited unread. dptrace \
+timeline, trace and latency read the captures. The oldest captures are removed, and no other \
+files.
 
 Examples:
   dptrace watch -p nvmf_tgt --slow 500us
