@@ -11,6 +11,7 @@
 //! | `session` | both together: lines of a recording as they arrive |
 //! | `following` | the objects of a trace that goes on |
 //! | `annotate` | annotators from recordings, and reports of what they can name |
+//! | `struct_layouts` | built-in layouts of SPDK for expressions over programs without debug information |
 //! | `rpc` | additions from an application's JSON-RPC, if its socket is given |
 #![forbid(unsafe_code)]
 
@@ -29,6 +30,7 @@ mod program;
 pub mod rpc;
 mod session;
 mod sources;
+pub mod struct_layouts;
 pub mod table;
 
 use std::path::Path;

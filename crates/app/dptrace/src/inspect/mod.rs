@@ -1,6 +1,5 @@
 //! `dptrace inspect`: variables, structs and lists of a running process, read from its memory.
 
-mod layout;
 mod print;
 
 use std::io::IsTerminal as _;
@@ -13,6 +12,7 @@ use bt_lang::render::{Source, render};
 use clap::Args;
 use host::{Pid, Process, ProcessMemory, user_file};
 use live_memory::{Cause, Evaluator, Fault, Limited, Limits, MAX_ELEMENTS, Mentions, Shape};
+use live_objects::struct_layouts::{self, StructLayouts};
 use objects::layouts::SpdkVersion;
 use process_selector::{Role, Takes};
 use symbolize::{DebugFolders, ProcessVariables};
@@ -23,7 +23,6 @@ use crate::args::process::ProcessOptions;
 use crate::exit::{DONE, FAILED, NOT_PERMITTED, USAGE};
 use crate::messages::note;
 use crate::{output, terminal};
-use layout::Layout;
 use print::Printer;
 
 /// `dptrace inspect`, as typed.
@@ -163,7 +162,7 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
     let variables = ProcessVariables::of(&process, DebugFolders(args.debug_dirs.clone()));
     let mut types = variables.types(&mentions);
     define(&mut types, args)?;
-    let layout = layout::add(
+    let layout = struct_layouts::add(
         &mut types,
         &mentions,
         args.layout,
@@ -197,7 +196,7 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
 fn print_all(
     args: &InspectArgs,
     blocks: &[Block],
-    (evaluator, layout): (&Evaluator<'_>, &Layout),
+    (evaluator, layout): (&Evaluator<'_>, &StructLayouts),
     shape: Shape,
 ) -> anyhow::Result<u8> {
     let mut status = DONE;

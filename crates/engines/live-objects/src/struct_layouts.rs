@@ -7,23 +7,30 @@ use live_memory::{EvalError, Fault, Mentions};
 use objects::layouts::{SpdkVersion, structs, versions};
 use typeinfo::{NameKind, TypeError, TypeStore};
 
-/// Built-in layouts that the expressions use.
-pub(super) struct Layout {
+use super::version_of;
+
+/// Built-in layouts that expressions use.
+#[derive(Debug)]
+pub struct StructLayouts {
     version: Option<SpdkVersion>,
     /// Origin of the version, in words; `None` if the user named it or no layout is needed.
-    pub(super) source: Option<String>,
+    pub source: Option<String>,
     /// Set if the expressions use any SPDK struct.
     is_asked: bool,
 }
 
 /// Adds the structs that the expressions name and that neither the program's debug information nor
 /// the user defines, with those that their members refer to.
-pub(super) fn add(
+///
+/// # Errors
+///
+/// Fails if the process's memory or files cannot be read to find its version of SPDK.
+pub fn add(
     types: &mut TypeStore<'_>,
     mentions: &Mentions,
     named: Option<SpdkVersion>,
     (pid, debug_dirs): (u32, &[PathBuf]),
-) -> anyhow::Result<Layout> {
+) -> anyhow::Result<StructLayouts> {
     let is_missing =
         |types: &TypeStore<'_>, name: &str| matches!(types.find(NameKind::Struct, name), Ok(None));
     let all = known(None);
@@ -34,13 +41,13 @@ pub(super) fn add(
     let is_wanted = wanted
         .map(|(_, name)| name)
         .any(|name| all.contains(name.as_str()));
-    let mut layout = Layout {
+    let mut layout = StructLayouts {
         version: named,
         source: None,
         is_asked: named.is_some() || is_wanted,
     };
     if named.is_none() && is_wanted {
-        let found = live_objects::version_of(pid, debug_dirs)?;
+        let found = version_of(pid, debug_dirs)?;
         layout.version = found.map(|(version, _)| version);
         layout.source =
             found.map(|(version, how)| format!("the layout of SPDK {version}, because {how}"));
@@ -65,9 +72,9 @@ fn known(version: Option<SpdkVersion>) -> BTreeSet<&'static str> {
         .collect()
 }
 
-impl Layout {
+impl StructLayouts {
     /// Adds the known names to an error about a missing struct or member.
-    pub(super) fn explain(&self, error: EvalError) -> EvalError {
+    pub fn explain(&self, error: EvalError) -> EvalError {
         let Fault::Type(fault) = &error.fault else {
             return error;
         };
