@@ -7,7 +7,7 @@ use std::path::Path;
 use latency::figures::{self, Found};
 use live_objects::ObjectSources;
 use observer::Observer;
-use page::{Activity, Connection, Group, Intruder, Report, Verdict};
+use page::{Activity, Connection, Group, Intruder, Lost, Report, Spent, Verdict};
 use scene::{BootNanos, Setting};
 use spdk_trace::TickRate;
 use text::printable::path as printable;
@@ -100,8 +100,33 @@ fn sentences(
     found.iter().take(MOST_VERDICTS).map(sentence).collect()
 }
 
-/// Drops the connections of groups whose requests are only parts of others.
-fn drop_parts(connections: &mut Vec<Connection>, groups: &[Group], first: &First, source: &Source) {
+/// Adds to each connection with a name what it lost.
+fn with_losses(
+    mut connections: Vec<Connection>,
+    mut lost: HashMap<String, (Lost, u64)>,
+) -> Vec<Connection> {
+    for connection in &mut connections {
+        connection.lost = connection.name.as_ref().and_then(|name| lost.remove(name));
+    }
+    connections
+}
+
+/// Returns where the time went in the first verdict, if it is on whole requests, which come first.
+fn spent_on_whole(found: &[timeline::verdict::Verdict<'_>], source: &Source) -> Spent {
+    found
+        .first()
+        .filter(|it| !it.subject.is_part)
+        .map(|it| spent::spent(it, source))
+        .unwrap_or_default()
+}
+
+/// Returns the connections without those of groups whose requests are only parts of others.
+fn whole_connections(
+    mut connections: Vec<Connection>,
+    groups: &[Group],
+    first: &First<'_>,
+    source: &Source,
+) -> Vec<Connection> {
     let is_part = |first_point: &str| {
         let mut of = first
             .times
@@ -115,6 +140,7 @@ fn drop_parts(connections: &mut Vec<Connection>, groups: &[Group], first: &First
             .get(connection.group)
             .is_some_and(|group| !is_part(&group.first))
     });
+    connections
 }
 
 /// Runs both passes of the timeline; the second also collects the data of charts.
@@ -132,20 +158,16 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: Found) -> Rep
     inputs.pass("second of two passes", setting, &mut collector);
     let notes = notes(source, &passed);
     let left_out = missing::of_requests(source, &passed, &first);
-    let slow = collector.second.take_slowest();
     let gaps = gaps::of(source);
-    let waterfalls = slow.iter().enumerate();
-    let waterfalls = waterfalls
+    let slow = collector.second.take_slowest();
+    let waterfalls = slow
+        .iter()
+        .enumerate()
         .map(|(rank, it)| waterfall::waterfall(rank, it, source, passed.begin))
         .collect();
     let threads = std::mem::take(&mut collector.threads).finish(source, axis);
     let found = verdicts(&first, &collector.second, &inputs.by);
-    // Verdicts on whole requests come first.
-    let spent = found
-        .first()
-        .filter(|it| !it.subject.is_part)
-        .map(|it| spent::spent(it, source))
-        .unwrap_or_default();
+    let spent = spent_on_whole(&found, source);
     let verdicts = sentences(&found, source, &threads.intruders);
     let unseen = unseen(&first, &collector.second, &passed)
         .iter()
@@ -155,14 +177,11 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: Found) -> Rep
     let holes = gaps::holes(&gaps, &passed, axis);
     let Found {
         groups,
-        mut connections,
+        connections,
         left_out: connections_left_out,
     } = figures;
-    drop_parts(&mut connections, &groups, &first, source);
-    let mut lost: HashMap<String, _> = collector.take_lost();
-    for connection in &mut connections {
-        connection.lost = connection.name.as_ref().and_then(|name| lost.remove(name));
-    }
+    let connections = whole_connections(connections, &groups, &first, source);
+    let connections = with_losses(connections, collector.take_lost());
     Report {
         title,
         maker: concat!("dptrace ", env!("CARGO_PKG_VERSION")).to_owned(),

@@ -145,6 +145,20 @@ fn note_layout(finder: &Finder) {
         .for_each(|misfit| note(&format!("not found: {misfit}")));
 }
 
+/// Reads the objects, and reports how long that took if it is verbose.
+fn read(finder: &Finder, is_verbose: bool) -> Snapshot {
+    let begun = Instant::now();
+    let snapshot = finder.read();
+    if is_verbose {
+        note(&format!(
+            "{} read twice in {:.1} ms",
+            counts(finder, &snapshot),
+            begun.elapsed().as_secs_f64() * 1e3
+        ));
+    }
+    snapshot
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &ObjectsArgs) -> anyhow::Result<()> {
     let path = args.output.as_deref();
@@ -174,15 +188,7 @@ pub(crate) fn run(args: &ObjectsArgs) -> anyhow::Result<()> {
     if finder.kinds().is_empty() {
         bail!("{}", nothing(pid, finder.misfits(), args.verbose));
     }
-    let begun = Instant::now();
-    let snapshot = finder.read();
-    if args.verbose {
-        note(&format!(
-            "{} read twice in {:.1} ms",
-            counts(&finder, &snapshot),
-            begun.elapsed().as_secs_f64() * 1e3
-        ));
-    }
+    let snapshot = read(&finder, args.verbose);
     let answers = args
         .rpc
         .as_deref()

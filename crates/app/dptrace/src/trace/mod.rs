@@ -343,6 +343,25 @@ fn known_of<'a>(follower: &'a Follower, specs: &'a [ObjectSpec], has_recording: 
     }
 }
 
+/// Begins to look for objects in the memory of the process that writes the trace.
+fn start_objects(
+    args: &TraceArgs,
+    pid: u32,
+    specs: Vec<ObjectSpec>,
+    (source, path): (&FileSource, &Path),
+) -> anyhow::Result<Objects> {
+    let text = args.objects.sources().text()?;
+    let trace = RawTrace::read(source).with_context(|| format!("reading {}", printable(path)))?;
+    Ok(Objects::start(
+        pid,
+        specs,
+        &text,
+        &trace,
+        (!args.no_probes).then_some(POLL_INTERVAL),
+        &terminal::observer(),
+    ))
+}
+
 fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Result<()> {
     let Place::File(path) = place else {
         return Err(usage("--follow needs a trace file, not standard input"));
@@ -368,18 +387,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
         .and_then(|annotator| live_objects::without_pointers(annotator, follower.tpoints()));
     let mut objects = match live {
         None => Objects::Known(annotator.map(Box::new)),
-        Some(pid) => {
-            let text = args.objects.sources().text()?;
-            let trace = RawTrace::read(&source).with_context(reading)?;
-            Objects::start(
-                pid,
-                specs,
-                &text,
-                &trace,
-                (!args.no_probes).then_some(POLL_INTERVAL),
-                &terminal::observer(),
-            )
-        }
+        Some(pid) => start_objects(args, pid, specs, (&source, path))?,
     };
     objects.begin(&source).with_context(reading)?;
     if let Some(annotator) = objects.annotator() {

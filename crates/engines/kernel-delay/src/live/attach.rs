@@ -102,6 +102,26 @@ fn add_page_faults(
     Ok(faults)
 }
 
+/// Attaches triggers and our `own` programs of the module.
+fn attach_in_order(
+    tracer: &mut Tracer,
+    module: &Module,
+    own: usize,
+    (prepared, pid): (&[Prepared<'_>], u32),
+) -> Result<(), DelayError> {
+    // At one place the kernel runs programs in the order in which they were attached.
+    let (first, last): (Vec<_>, Vec<_>) =
+        prepared.iter().partition(|prepared| prepared.comes_first());
+    for prepared in first {
+        prepared.attach(tracer.session(), pid)?;
+    }
+    tracer.attach(module, own)?;
+    for prepared in last {
+        prepared.attach(tracer.session(), pid)?;
+    }
+    Ok(())
+}
+
 fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<'a>, DelayError> {
     // Triggers are for one process, the first one.
     let pid = options.pids.first().copied().unwrap_or_default();
@@ -146,16 +166,7 @@ fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<
         features.for_process(Some(pid)),
         options.observer,
     )?;
-    // At one place the kernel runs programs in the order in which they were attached.
-    let (first, last): (Vec<_>, Vec<_>) =
-        prepared.iter().partition(|prepared| prepared.comes_first());
-    for prepared in first {
-        prepared.attach(tracer.session(), pid)?;
-    }
-    tracer.attach(&module, own)?;
-    for prepared in last {
-        prepared.attach(tracer.session(), pid)?;
-    }
+    attach_in_order(&mut tracer, &module, own, (&prepared, pid))?;
     let upcalls = upcalls
         .map(|upcalls| upcalls.attach(tracer.session()))
         .transpose();

@@ -62,13 +62,26 @@ impl Check<'_, '_> {
                 }
                 Expr::new(to, ExprKind::Reinterpret(Box::new(value)), span)
             }
-            (Ty::Array { elem, count }, from) if from.is_number() => {
-                let (elem, count) = (elem.clone(), *count);
-                self.number_to_array(value, elem, count, span)
-            }
+            (Ty::Array { .. }, _) => self.convert_to_array(value, to, span),
             (Ty::Str(size), Ty::Str(from)) => cut_text(*size, *from, value, span),
             (Ty::Str(size), Ty::Array { elem, count }) if elem.size() == 1 => {
                 cut_text(*size, *count, value, span)
+            }
+            (Ty::C { .. }, from) if from.is_scalar() => self.wrong_hint(
+                span,
+                format!("cannot cast to a struct: {}", self.type_name(&to)),
+                "cast to a pointer to it: (struct name *)value",
+            ),
+            _ => self.convert_to_joined(value, to, span),
+        }
+    }
+
+    /// Converts a number to its bytes, and a string or an array to one of the same size.
+    fn convert_to_array(&mut self, value: Expr, to: Ty, span: Span) -> Expr {
+        match (&to, &value.ty) {
+            (Ty::Array { elem, count }, from) if from.is_number() => {
+                let (elem, count) = (elem.clone(), *count);
+                self.number_to_array(value, elem, count, span)
             }
             (Ty::Array { elem, count: 0 }, Ty::Str(size)) if elem.size() == 1 => Expr {
                 ty: Ty::Array {
@@ -78,24 +91,24 @@ impl Check<'_, '_> {
                 span,
                 ..value
             },
-            (Ty::Array { .. }, Ty::Array { .. } | Ty::Str(_)) if to.size() == value.ty.size() => {
-                Expr {
-                    ty: to,
-                    span,
-                    ..value
-                }
-            }
-            (Ty::C { .. }, from) if from.is_scalar() => self.wrong_hint(
-                span,
-                format!("cannot cast to a struct: {}", self.type_name(&to)),
-                "cast to a pointer to it: (struct name *)value",
-            ),
-            _ if value.ty.join(&to).as_ref() == Some(&to) => Expr {
+            (_, Ty::Array { .. } | Ty::Str(_)) if to.size() == value.ty.size() => Expr {
                 ty: to,
                 span,
                 ..value
             },
-            _ => self.no_cast(&value.ty.clone(), &to, span),
+            _ => self.convert_to_joined(value, to, span),
+        }
+    }
+
+    /// Converts a value to a type that holds it as it is.
+    fn convert_to_joined(&mut self, value: Expr, to: Ty, span: Span) -> Expr {
+        if value.ty.join(&to).as_ref() != Some(&to) {
+            return self.no_cast(&value.ty.clone(), &to, span);
+        }
+        Expr {
+            ty: to,
+            span,
+            ..value
         }
     }
 

@@ -16,6 +16,19 @@ impl Emitter<'_> {
         self.within(ex.span, |emitter| emitter.write_value(ex, to, place));
     }
 
+    /// Reads a value from foreign memory.
+    fn write_foreign(&mut self, from: &Ty, addr: &Expr, space: Space, to: &Ty, place: Place) {
+        if self.is_kept_text(from, to, place) {
+            self.scalar(addr);
+            self.write_field(from, space, to, place);
+            return;
+        }
+        let size = from.size().min(to.size());
+        self.pad(place, size, to.size());
+        self.read_value(addr, space, size, place);
+        self.end_text(from, to, place);
+    }
+
     /// Writes each form of expression that gives a value in memory:
     /// ```text
     /// literal, tuple: its parts, with zeros between
@@ -51,15 +64,7 @@ impl Emitter<'_> {
             }
             ExprKind::MapGet { map, key } => self.get_value(*map, key, to, place),
             ExprKind::MemRef { addr, space } => {
-                let size = ex.ty.size().min(to.size());
-                if self.is_kept_text(&ex.ty, to, place) {
-                    self.scalar(addr);
-                    self.write_field(&ex.ty, *space, to, place);
-                    return;
-                }
-                self.pad(place, size, to.size());
-                self.read_value(addr, *space, size, place);
-                self.end_text(&ex.ty, to, place);
+                self.write_foreign(&ex.ty, addr, *space, to, place);
             }
             ExprKind::Intrinsic(fun, args) => {
                 // Extra room at the destination does not change the number of bytes read.

@@ -1,6 +1,6 @@
 //! Functions: those of `inspect`, and those of object specs.
 
-use bt_lang::ast::{Expr, ExprKind, Name};
+use bt_lang::ast::{Expr, ExprKind, Name, TypeOrExpr};
 use typeinfo::TypeRef;
 
 use super::{Compiled, Compiler, Node};
@@ -83,10 +83,7 @@ impl Compiler<'_, '_> {
                     member,
                 ],
             ) => {
-                let Some(ty) = self.type_of(of)? else {
-                    return Ok(Node::dynamic(Dynamic::Late(expr.clone())));
-                };
-                return self.container_of(self.compile(from)?, ty, member);
+                return self.container_of(from, of, member, expr);
             }
             (name, _) => return Err(calls::wrong_call(name, func.span, expr.span)),
         };
@@ -109,7 +106,17 @@ impl Compiler<'_, '_> {
         })
     }
 
-    fn container_of(&self, from: Compiled, ty: TypeRef, member: &Expr) -> Result<Node, EvalError> {
+    fn container_of(
+        &self,
+        from: &Expr,
+        of: &TypeOrExpr,
+        member: &Expr,
+        expr: &Expr,
+    ) -> Result<Node, EvalError> {
+        let Some(ty) = self.type_of(of)? else {
+            return Ok(Node::dynamic(Dynamic::Late(expr.clone())));
+        };
+        let from = self.compile(from)?;
         let field = self.evaluator.types.store().path(ty, &calls::path(member)?);
         let offset = field
             .map_err(|error| EvalError::new(member.span, error))?

@@ -78,6 +78,49 @@ fn explain_missing(inputs: &Inputs<'_>, point: &AttachPoint, missing: NotFound) 
     }
 }
 
+/// Resolves a kprobe at an address.
+fn at_address(
+    inputs: &Inputs<'_>,
+    point: &AttachPoint,
+    address: Option<u64>,
+) -> Result<Target, NotFound> {
+    let Some(address) = address.filter(|_| point.kind != ProbeKind::Kretprobe) else {
+        return Err(refused(
+            "a kprobe needs a function",
+            "as in kprobe:vfs_read",
+        ));
+    };
+    if !inputs.facts.allows_unsafe() {
+        return Err(refused(
+            "a kprobe at an address needs --unsafe",
+            "name a function, and an offset: kprobe:vfs_read+4",
+        ));
+    }
+    let name = format!("kprobe:{address}");
+    Ok(kprobe(inputs, point.kind, name, "", address))
+}
+
+/// Builds the target of a function that is on no list, and warns about it.
+fn try_anyway(
+    resolver: &mut Resolver<'_, '_>,
+    point: &AttachPoint,
+    (function, offset): (&str, u64),
+    missing: &NotFound,
+) -> Target {
+    let place = point.raw.split_once(':').map_or("", |(_, place)| place);
+    let name = format!("{}:{place}", point.kind.name());
+    let message = format!(
+        "no matches for {} {place}: {}",
+        point.kind.name(),
+        missing.message
+    );
+    let diagnostic = Diagnostic::warning(message, point.span);
+    resolver
+        .diagnostics
+        .keep(diagnostic.with_hint("it is tried anyway, because of --unsafe"));
+    kprobe(resolver.inputs, point.kind, name, function, offset)
+}
+
 /// Resolves kprobes and kretprobes.
 pub(super) fn targets(
     resolver: &mut Resolver<'_, '_>,
@@ -97,28 +140,9 @@ pub(super) fn targets(
         ));
     };
     let module = target.as_ref().map(|part| part.text.as_str());
-    let returns = point.kind == ProbeKind::Kretprobe;
     let allows_unsafe = resolver.inputs.facts.allows_unsafe();
     let Some(function) = function else {
-        let Some(address) = address.filter(|_| !returns) else {
-            return Err(refused(
-                "a kprobe needs a function",
-                "as in kprobe:vfs_read",
-            ));
-        };
-        if !allows_unsafe {
-            return Err(refused(
-                "a kprobe at an address needs --unsafe",
-                "name a function, and an offset: kprobe:vfs_read+4",
-            ));
-        }
-        return Ok(vec![kprobe(
-            resolver.inputs,
-            point.kind,
-            format!("kprobe:{address}"),
-            "",
-            address,
-        )]);
+        return at_address(resolver.inputs, point, *address).map(|target| vec![target]);
     };
     let names = resolver
         .inputs
@@ -130,24 +154,8 @@ pub(super) fn targets(
     let names = match names {
         // The list of functions may be incomplete: with --unsafe, a probe is tried anyway.
         Err(missing) if missing.absent && is_tried && !function.wildcard => {
-            let place = point.raw.split_once(':').map_or("", |(_, place)| place);
-            let name = format!("{}:{place}", point.kind.name());
-            let message = format!(
-                "no matches for {} {place}: {}",
-                point.kind.name(),
-                missing.message
-            );
-            let diagnostic = Diagnostic::warning(message, point.span);
-            resolver
-                .diagnostics
-                .keep(diagnostic.with_hint("it is tried anyway, because of --unsafe"));
-            return Ok(vec![kprobe(
-                resolver.inputs,
-                point.kind,
-                name,
-                &function.text,
-                *offset,
-            )]);
+            let target = try_anyway(resolver, point, (&function.text, *offset), &missing);
+            return Ok(vec![target]);
         }
         names => names?,
     };

@@ -1,0 +1,79 @@
+//! Tests of the merger of seconds.
+
+use super::*;
+
+#[test]
+fn a_second_is_given_when_it_is_whole() {
+    let mut merger = Merger::new(true, true, &Observer::silent());
+    merger.take(Part::Threads(1, Vec::new()));
+    assert!(merger.next(SECOND).is_none());
+    merger.take(Part::Traffic(1, Box::default(), Vec::new()));
+    merger.take(Part::Traffic(2, Box::default(), Vec::new()));
+    assert_eq!(merger.next(SECOND).map(|sample| sample.number), Some(1));
+    assert!(merger.next(SECOND).is_none());
+    let late = merger.next(SECOND * 2 + PATIENCE);
+    assert!(late.is_some_and(|sample| sample.threads.is_none() && sample.traffic.is_some()));
+    // The kernel had no time for the third.
+    merger.take(Part::Traffic(3, Box::default(), Vec::new()));
+    merger.take(Part::Threads(4, Vec::new()));
+    assert_eq!(merger.next(SECOND).map(|sample| sample.number), Some(3));
+    merger.take(Part::Over(Source::Kernel, None));
+    merger.take(Part::Traffic(5, Box::default(), Vec::new()));
+    assert_eq!(merger.next(SECOND).map(|sample| sample.number), Some(4));
+    assert_eq!(merger.next(SECOND).map(|sample| sample.number), Some(5));
+    assert!(merger.is_last());
+}
+
+#[test]
+fn cpus_are_waited_for_once_they_come() {
+    let mut merger = Merger::new(true, false, &Observer::silent());
+    let traffic = |second| Part::Traffic(second, Box::default(), Vec::new());
+    let cpus = |second| Part::Cpus(second, Vec::new());
+    merger.take(traffic(1));
+    assert!(
+        merger
+            .next(SECOND)
+            .is_some_and(|sample| sample.cpus.is_none())
+    );
+    merger.take(cpus(1));
+    assert!(merger.next(SECOND).is_none(), "it was given");
+    merger.take(traffic(2));
+    assert!(merger.next(SECOND).is_none());
+    merger.take(cpus(2));
+    assert!(
+        merger
+            .next(SECOND)
+            .is_some_and(|sample| sample.cpus.is_some() && sample.traffic.is_some())
+    );
+    // The trace had no time for the third.
+    merger.take(cpus(3));
+    merger.take(traffic(4));
+    merger.take(cpus(4));
+    assert_eq!(merger.next(SECOND * 4).map(|sample| sample.number), Some(4));
+    merger.take(Part::Over(Source::Cpus, Some(anyhow::anyhow!("no rights"))));
+    merger.take(traffic(5));
+    assert!(
+        merger.next(SECOND * 5).is_some() && merger.no_cpus.take().as_deref() == Some("no rights")
+    );
+}
+
+#[test]
+fn connections_get_what_was_taken_from_their_thread() {
+    let mut thread = Thread {
+        name: "reactor_1".to_owned(),
+        window: 100,
+        ..Thread::default()
+    };
+    thread.parts.add(top::Part::Waited, 25);
+    let traffic = Traffic {
+        connections: vec![top::Connection::default(); 2],
+        ..Traffic::default()
+    };
+    let traffic = with_taken(traffic, &[None, Some("reactor_1".into())], Some(&[thread]));
+    let taken: Vec<_> = traffic
+        .connections
+        .iter()
+        .map(|connection| connection.taken)
+        .collect();
+    assert_eq!(taken, [None, Some(0.25)]);
+}

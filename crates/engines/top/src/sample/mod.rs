@@ -1,0 +1,429 @@
+//! One second of a process: its connections, the stages of their requests, and its threads. Texts
+//! in it are printable.
+
+use stats::Histogram;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One second of a process.
+#[derive(Clone, Debug, Default)]
+pub struct Sample {
+    /// Number of the second, from 1 on.
+    pub number: u64,
+    /// Time of its end, in milliseconds since 1970.
+    pub time: u64,
+    /// Observations of its trace; `None` if it has no trace.
+    pub traffic: Option<Traffic>,
+    /// Threads as the kernel ran them; `None` if that is not permitted.
+    pub threads: Option<Vec<Thread>>,
+    /// CPUs of its pollers; `None` if they are not audited.
+    pub cpus: Option<Vec<Cpu>>,
+}
+
+/// Observations of the trace in one second.
+#[derive(Clone, Debug, Default)]
+pub struct Traffic {
+    /// Length of the second.
+    pub length: Duration,
+    /// Number of slots of the rings that were written, by their cursors.
+    pub written: u64,
+    /// Number of these slots that were read. Rates are scaled by the rest.
+    pub read: u64,
+    /// Connections with requests in this second or in flight.
+    pub connections: Vec<Connection>,
+    /// Stages of all requests; the first one is the whole request. A stage keeps its place from
+    /// second to second.
+    pub stages: Vec<Stage>,
+}
+
+/// Facts that identify a connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Identity {
+    /// Name of the subsystem, or what else is known.
+    pub subnqn: String,
+    /// Name of the host, or its address.
+    pub host: String,
+    /// Number of the queue; 0 is an admin queue.
+    pub queue: Option<u32>,
+    /// Transport: `TCP`, `RDMA`, or the prefix of the tracepoints.
+    pub transport: String,
+    /// Address of the queue pair, or the owner's number: distinguishes it from others of the same
+    /// names.
+    pub address: String,
+}
+
+/// One second of a connection.
+#[derive(Clone, Debug, Default)]
+pub struct Connection {
+    /// Identity of the connection.
+    pub identity: Arc<Identity>,
+    /// Mean number of requests in flight when others came, as its records count them.
+    pub depth: f64,
+    /// Completed requests a second.
+    pub iops: f64,
+    /// Blocks of its block devices a second, read or written.
+    pub blocks: f64,
+    /// Lengths of its requests, in nanoseconds.
+    pub times: Histogram,
+    /// Time of its requests by phase.
+    pub phases: Share<Phase>,
+    /// Thread that writes most of its records, if it is known.
+    pub thread: Option<Arc<str>>,
+    /// Share of its thread's time that the kernel took, 0 to 1, if it is known.
+    pub taken: Option<f64>,
+    /// Slowest of its requests, the slowest first.
+    pub slowest: Vec<Request>,
+}
+
+/// Slow request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// Second in which it ended.
+    pub second: u64,
+    /// Name of the request in the trace: `r10`.
+    pub name: String,
+    /// Length in nanoseconds.
+    pub nanos: u64,
+    /// Stages in their order: their places in [`Traffic::stages`], and nanoseconds.
+    pub stages: Vec<(u16, u64)>,
+}
+
+/// One second of a stage of requests.
+#[derive(Clone, Debug, Default)]
+pub struct Stage {
+    /// Tracepoints of its begin and its end: `TCP_REQ_NEW -> TCP_REQ_NEED_BUFFER`.
+    pub name: String,
+    /// Phase to which its time counts; `None` for whole requests.
+    pub phase: Option<Phase>,
+    /// Mean number of stages of a request before it: the order in which they are shown.
+    pub order: f64,
+    /// Lengths of the stage, in nanoseconds.
+    pub times: Histogram,
+}
+
+/// Part of a request's life, by what its time is spent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Phase {
+    /// Work of the target itself.
+    Target,
+    /// Wait for a buffer.
+    Buffer,
+    /// Transfer of data from the host.
+    Data,
+    /// Work of the block device.
+    Device,
+    /// Transfer of data and the answer to the host.
+    Reply,
+}
+
+impl Phase {
+    /// Returns the phase of a stage that begins at that tracepoint. The states of requests are
+    /// those of `nvmf_tcp_req_process` and `nvmf_rdma_request_process` (lib/nvmf).
+    pub fn of(from: &str) -> Self {
+        let from = from
+            .strip_prefix("TCP_REQ_")
+            .or_else(|| from.strip_prefix("RDMA_REQ_"))
+            .unwrap_or(from);
+        match from {
+            "NEED_BUFFER" | "NEED_DATA_WR" => Self::Buffer,
+            "TX_PENDING_H2C" | "TX_H2C" | "AWAIT_R2T_ACK" | "TX_H_TO_C" => Self::Data,
+            "EXECUTING" | "BDEV_IO_START" | "WAIT_ZCPY_START" | "WAIT_ZCPY_CMT" => Self::Device,
+            "TX_PENDING_C2H" | "COMPLETING_C2H" | "COMPLETING" | "TRANSFER_C2H"
+            | "AWAIT_ZCPY_RLS" => Self::Reply,
+            _ => Self::Target,
+        }
+    }
+}
+
+/// One second of a thread. Times are in nanoseconds.
+#[derive(Clone, Debug, Default)]
+pub struct Thread {
+    /// Name of the thread.
+    pub name: String,
+    /// Number of the thread.
+    pub tid: u32,
+    /// Time that it lived in this second.
+    pub window: u64,
+    /// Time by what it was spent on.
+    pub parts: Share<Part>,
+    /// Longest wait for a CPU.
+    pub longest_wait: u64,
+    /// Tasks that ran meanwhile with their times, the longest first.
+    pub instead: Vec<(String, u64)>,
+    /// Main cause of its lost time, in words, if it is worth a name: `120 ms of it yes [4711]`.
+    pub blame: Option<String>,
+    /// System calls with their time on the CPU and blocked, the longest first.
+    pub calls: Vec<(String, u64)>,
+    /// Number of its calls that ended.
+    pub call_count: u64,
+}
+
+/// Part of a thread's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Part {
+    /// Own code of the thread, with its page faults.
+    Own,
+    /// System calls, on the CPU, with the reclaim of memory.
+    Calls,
+    /// Waiting for something other than a CPU.
+    Blocked,
+    /// Waiting for a CPU, on which others run.
+    Waited,
+    /// Hard interrupts.
+    Hard,
+    /// Soft interrupts.
+    Soft,
+    /// Stopped by a signal or a debugger, or frozen with its control group.
+    Stopped,
+}
+
+/// One second of a CPU. Times are in nanoseconds.
+#[derive(Clone, Debug, Default)]
+pub struct Cpu {
+    /// Number of the CPU.
+    pub number: u32,
+    /// Length of the audited time.
+    pub window: u64,
+    /// Thread that has it: `reactor_1 [4711]`.
+    pub owner: Option<String>,
+    /// Time by user.
+    pub uses: Share<Use>,
+    /// Others than its owner that took time of it, the most first.
+    pub intruders: Vec<Taker>,
+    /// Tasks that could run there and waited, the longest first.
+    pub victims: Vec<Taker>,
+    /// Number of events for which the kernel's maps had no room.
+    pub lost: u64,
+}
+
+/// Task or activity that took time of a CPU, or waited for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Taker {
+    /// Kind: `thread`, `soft interrupt`, ...
+    pub kind: &'static str,
+    /// Name without the kind.
+    pub name: String,
+    /// Cause, if it is known.
+    pub cause: Option<String>,
+    /// Number of times.
+    pub count: u64,
+    /// Total time.
+    pub nanos: u64,
+    /// Longest time at once.
+    pub longest: u64,
+    /// Wait so far, if it is still waiting.
+    pub still: Option<u64>,
+}
+
+/// User of a CPU's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Use {
+    /// Thread that has the CPU.
+    Owner,
+    /// Other threads.
+    Threads,
+    /// Work functions of kworkers.
+    Work,
+    /// Interrupts of devices, and those that can't be masked.
+    Devices,
+    /// Soft interrupts.
+    Soft,
+    /// Timer of the CPU.
+    Timer,
+    /// Function calls requested by other CPUs.
+    Calls,
+    /// Nobody.
+    Idle,
+    /// Time that no event explains.
+    Rest,
+}
+
+/// Kind of which a time is made up.
+pub trait Kind: Copy + PartialEq + 'static {
+    /// All kinds in the order in which they are drawn, each with its sign where there is no colour,
+    /// and its name.
+    const ALL: &'static [(Self, char, &'static str)];
+    /// Returns its place in this list.
+    fn index(self) -> usize;
+}
+
+impl Kind for Phase {
+    const ALL: &'static [(Self, char, &'static str)] = &[
+        (Self::Target, 't', "target"),
+        (Self::Buffer, 'b', "buffer"),
+        (Self::Data, 'h', "host's data"),
+        (Self::Device, 'd', "device"),
+        (Self::Reply, 'r', "reply"),
+    ];
+
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl Kind for Part {
+    const ALL: &'static [(Self, char, &'static str)] = &[
+        (Self::Own, 'u', "own code"),
+        (Self::Calls, 'c', "calls"),
+        (Self::Waited, 'W', "waited"),
+        (Self::Hard, 'H', "hard irqs"),
+        (Self::Soft, 'S', "soft irqs"),
+        (Self::Stopped, 'X', "stopped"),
+        (Self::Blocked, '.', "blocked"),
+    ];
+
+    fn index(self) -> usize {
+        // SANITY: the list has each of them (a test checks).
+        Self::ALL
+            .iter()
+            .position(|(part, ..)| *part == self)
+            .unwrap_or_default()
+    }
+}
+
+impl Kind for Use {
+    const ALL: &'static [(Self, char, &'static str)] = &[
+        (Self::Owner, 'o', "owner"),
+        (Self::Threads, 'T', "threads"),
+        (Self::Work, 'K', "kworkers"),
+        (Self::Devices, 'H', "devices"),
+        (Self::Soft, 'S', "soft irqs"),
+        (Self::Timer, 'C', "timers"),
+        (Self::Calls, 'P', "other CPUs"),
+        (Self::Rest, '?', "unknown"),
+        (Self::Idle, '.', "idle"),
+    ];
+
+    fn index(self) -> usize {
+        // SANITY: the list has each of them (a test checks).
+        Self::ALL
+            .iter()
+            .position(|(part, ..)| *part == self)
+            .unwrap_or_default()
+    }
+}
+
+/// Limit on the kinds of one share.
+const KINDS: usize = 9;
+
+/// Nanoseconds by kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share<K> {
+    nanos: [u64; KINDS],
+    kind: std::marker::PhantomData<K>,
+}
+
+impl<K> Default for Share<K> {
+    fn default() -> Self {
+        Self {
+            nanos: [0; KINDS],
+            kind: std::marker::PhantomData,
+        }
+    }
+}
+
+impl<K: Kind> Share<K> {
+    /// Adds nanoseconds to a kind.
+    pub fn add(&mut self, kind: K, nanos: u64) {
+        let sum = &mut self.nanos[kind.index() % KINDS];
+        *sum = sum.saturating_add(nanos);
+    }
+
+    /// Subtracts nanoseconds from a kind, down to 0.
+    pub fn take(&mut self, kind: K, nanos: u64) {
+        let sum = &mut self.nanos[kind.index() % KINDS];
+        *sum = sum.saturating_sub(nanos);
+    }
+
+    /// Returns the nanoseconds of a kind.
+    pub fn get(&self, kind: K) -> u64 {
+        self.nanos[kind.index() % KINDS]
+    }
+
+    /// Returns the sum of all kinds, in nanoseconds.
+    pub fn sum(&self) -> u64 {
+        self.nanos
+            .iter()
+            .fold(0, |sum, nanos| sum.saturating_add(*nanos))
+    }
+
+    /// Returns the share of a kind, 0 to 1.
+    pub fn share(&self, kind: K) -> f64 {
+        self.get(kind) as f64 / self.sum().max(1) as f64
+    }
+
+    /// Returns the number of `width` cells that each kind takes in a bar, in the order of
+    /// `Kind::ALL`. Together they take the whole width, if there is any time. The largest
+    /// remainders are rounded up, so that no bar is too long.
+    pub fn cells(&self, width: usize) -> Vec<usize> {
+        let sum = u128::from(self.sum());
+        let exact = |nanos: u64| u128::from(nanos) * width as u128;
+        let parts = &self.nanos[..K::ALL.len().min(KINDS)];
+        if sum == 0 {
+            return vec![0; parts.len()];
+        }
+        let mut cells: Vec<usize> = parts
+            .iter()
+            .map(|&nanos| (exact(nanos) / sum) as usize)
+            .collect();
+        let mut by_rest: Vec<usize> = (0..parts.len()).collect();
+        by_rest.sort_by_key(|&index| (std::cmp::Reverse(exact(parts[index]) % sum), index));
+        let missing = width.saturating_sub(cells.iter().sum());
+        by_rest
+            .iter()
+            .take(missing)
+            .for_each(|&index| cells[index] += 1);
+        cells
+    }
+}
+
+impl Share<Part> {
+    /// Returns the time that the kernel took, in nanoseconds: waiting for a CPU, interrupts and
+    /// stops.
+    pub fn taken(&self) -> u64 {
+        [Part::Waited, Part::Hard, Part::Soft, Part::Stopped]
+            .into_iter()
+            .map(|part| self.get(part))
+            .sum()
+    }
+}
+
+impl Share<Use> {
+    /// Returns the time that others than the owner took, in nanoseconds.
+    pub fn taken(&self) -> u64 {
+        let own = [Use::Owner, Use::Idle, Use::Rest];
+        Use::ALL
+            .iter()
+            .filter(|(part, ..)| !own.contains(part))
+            .map(|(part, ..)| self.get(*part))
+            .sum()
+    }
+}
+
+impl Cpu {
+    /// Returns the share of its time that others than its owner took, 0 to 1.
+    pub fn taken(&self) -> f64 {
+        self.uses.taken() as f64 / self.window.max(1) as f64
+    }
+}
+
+impl Traffic {
+    /// Returns the share of the records that was read, 0 to 1.
+    pub fn sampled(&self) -> f64 {
+        if self.written == 0 {
+            1.0
+        } else {
+            (self.read as f64 / self.written as f64).min(1.0)
+        }
+    }
+}
+
+impl Thread {
+    /// Returns the share of its time that the kernel took, 0 to 1.
+    pub fn taken(&self) -> f64 {
+        self.parts.taken() as f64 / self.window.max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,34 @@
+//! Tests of shortened names.
+
+use super::*;
+
+#[test]
+fn names_lose_what_says_nothing() {
+    assert_eq!(short_name("nqn.2016-06.io.spdk:cnode1"), "cnode1");
+    assert_eq!(
+        short_name("nqn.2014-08.org.nvmexpress:uuid:12-3"),
+        "uuid:12-3"
+    );
+    assert_eq!(
+        (short_name("10.0.0.1:4420"), short_name("nqn.a:")),
+        ("10.0.0.1:4420", "nqn.a:")
+    );
+    assert_eq!(
+        stage_name("TCP_REQ_NEW -> TCP_REQ_NEED_BUFFER"),
+        "TCP_REQ_NEW -> NEED_BUFFER"
+    );
+    assert_eq!(
+        stage_name("BDEV_IO_START -> BDEV_IO_DONE"),
+        "BDEV_IO_START -> BDEV_IO_DONE"
+    );
+    assert_eq!(stage_name("whole"), "whole");
+}
+
+#[test]
+fn a_filter_has_words() {
+    assert!(
+        matches("", &[])
+            && matches("CNODE1 tcp", &["nqn:cnode1", "TCP"])
+            && !matches("rdma", &["TCP"])
+    );
+}
