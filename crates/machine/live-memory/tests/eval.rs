@@ -242,7 +242,7 @@ fn lists_and_trees() {
     );
     check(
         "list(g_item, link)",
-        "g_item: struct item is no head of a list",
+        "g_item: struct item is not the head of a list",
     );
     check(
         "list(g_head, qid)",
@@ -287,7 +287,7 @@ fn errors_name_their_place() {
         "g_gone.qid",
         "g_gone.qid: unsigned short: 2 bytes at 0x770018 can't be read: not mapped",
     );
-    check("g_unknown", "g_unknown: what is at 0x8000 has no type");
+    check("g_unknown", "g_unknown: the value at 0x8000 has no type");
     check("1 / 0", "0: this divides by zero");
     check(
         "g_item.points[2]",

@@ -16,7 +16,7 @@ use trace_source::{
 };
 
 use crate::args::objects::ObjectArgs;
-use crate::args::process::ProcessOptions;
+use crate::args::process::{self, ProcessOptions};
 use crate::messages::note;
 use crate::{output, terminal};
 
@@ -31,9 +31,7 @@ records the application's objects.";
 
 /// Source of the trace, as typed.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Input", mut_arg("pid", |arg| {
-    arg.help("The application's process, by PID or name").long_help(APPLICATION)
-}))]
+#[command(next_help_heading = "Input", mut_args(process::with_help(APPLICATION)))]
 pub(crate) struct InputArgs {
     /// A trace file, or the output of spdk_trace -j
     ///

@@ -1,6 +1,6 @@
 //! Options that name processes, the same for all commands.
 
-use clap::Args;
+use clap::{Arg, Args};
 use process_selector::ProcessSelector;
 
 /// Processes by options, as typed.
@@ -24,6 +24,25 @@ pub(crate) struct ProcessArgs {
     /// The same as -p PID|NAME
     #[arg(value_name = "PID|NAME", conflicts_with_all = ["pid", "name"])]
     process: Vec<String>,
+}
+
+/// Returns a function for `mut_args` that gives `-p` another help text: the first line is for `-h`,
+/// the rest for `--help` only. Unlike `mut_arg`, this keeps the order of the options.
+pub(crate) fn with_help(text: &'static str) -> impl FnMut(Arg) -> Arg {
+    move |arg| match text.split_once('\n') {
+        _ if arg.get_id() != "pid" => arg,
+        Some((first, _)) => arg.help(first).long_help(text),
+        None => arg.help(text),
+    }
+}
+
+/// Makes `-p` or `--name` required, for `mut_args`.
+pub(crate) fn required(arg: Arg) -> Arg {
+    if arg.get_id() == "pid" {
+        arg.required_unless_present("name")
+    } else {
+        arg
+    }
 }
 
 impl ProcessOptions {

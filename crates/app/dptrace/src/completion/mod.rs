@@ -195,10 +195,20 @@ pub(crate) fn completions(shell: Shell) -> anyhow::Result<()> {
 /// Returns the command without hidden commands and options, which the generators would not leave
 /// out.
 fn without_hidden(command: &clap::Command) -> clap::Command {
-    let args = command
+    let args: Vec<_> = command
         .get_arguments()
         .filter(|arg| !arg.is_hide_set())
-        .cloned();
+        .cloned()
+        .collect();
+    // Options require these groups.
+    let groups = command.get_groups().map(|group| {
+        let is_left = |id: &&clap::Id| args.iter().any(|arg| arg.get_id() == *id);
+        let members = group.get_args().filter(is_left).cloned();
+        clap::ArgGroup::new(group.get_id().clone())
+            .args(members.collect::<Vec<_>>())
+            .multiple(true)
+    });
+    let groups: Vec<_> = groups.collect();
     let commands = command
         .get_subcommands()
         .filter(|command| !command.is_hide_set())
@@ -212,6 +222,7 @@ fn without_hidden(command: &clap::Command) -> clap::Command {
     clap::Command::new(name)
         .about(about)
         .args(args)
+        .groups(groups)
         .subcommands(commands)
 }
 

@@ -76,7 +76,7 @@ fn value(place: &Place<'_>, arg: &Arg, nth: usize) -> Answer {
                 .to_vec(),
         ),
         ("scripts", "name") => Answer::of_candidates(scripts()),
-        ("objects", "name") => Answer::of_candidates(specs()),
+        ("objects", "spec") => Answer::of_candidates(specs()),
         ("record" | "capture" | "watch" | "top" | "generate", "objects") => {
             let all = Candidate::new("all", "every built-in kind");
             of_word(specs().into_iter().chain([all]).collect())

@@ -10,7 +10,7 @@ use cpus::audit::Plan;
 use cpus::settings::Checked;
 use screen::Screen;
 
-use crate::args::process::ProcessOptions;
+use crate::args::process::{self, ProcessOptions};
 use crate::interrupt::Interrupt;
 use crate::messages::note;
 use crate::output::Output;
@@ -19,9 +19,7 @@ use crate::{exit, terminal};
 /// `dptrace cpus`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
-#[command(mut_arg("pid", |arg| {
-    arg.help("The CPUs of this process's pollers, by PID or name").long_help(POLLERS)
-}))]
+#[command(mut_args(process::with_help(POLLERS)))]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a switch of the command line"

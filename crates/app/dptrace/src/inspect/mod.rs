@@ -19,7 +19,7 @@ use symbolize::{DebugFolders, ProcessVariables};
 use text::printable;
 use typeinfo::TypeStore;
 
-use crate::args::process::ProcessOptions;
+use crate::args::process::{self, ProcessOptions};
 use crate::exit::{DONE, FAILED, NOT_PERMITTED, USAGE};
 use crate::messages::note;
 use crate::{output, terminal};
@@ -28,7 +28,7 @@ use print::Printer;
 /// `dptrace inspect`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
-#[command(mut_arg("pid", |arg| arg.required_unless_present("name")))]
+#[command(mut_args(process::required))]
 pub(crate) struct InspectArgs {
     /// Expressions, or statements with ; between them, in the language of scripts
     #[arg(value_name = "EXPR", required = true)]

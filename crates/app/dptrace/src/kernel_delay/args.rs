@@ -8,15 +8,14 @@ use clap::Args;
 use kernel_delay::layout::MOST_COPIED;
 use kernel_delay::trigger::Trigger;
 
-use crate::args::process::ProcessArgs;
+use crate::args::process::{self, ProcessArgs};
 
 /// `dptrace kernel-delay`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
-#[command(mut_arg("pid", |arg| arg.help(
+#[command(mut_args(process::with_help(
     "A running process, by PID or name, or several: -p 4711,4712 [default: ovs-vswitchd]",
 )))]
-#[command(mut_arg("name", |arg| arg.help("All processes with this name, even if it looks like a number")))]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a switch of the command line"

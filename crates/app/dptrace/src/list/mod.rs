@@ -12,14 +12,14 @@ use anyhow::anyhow;
 use clap::Args;
 use whole_file::Access;
 
-use crate::args::process::ProcessOptions;
+use crate::args::process::{self, ProcessOptions};
 use crate::output::{self, Output};
 use target::{Request, What};
 
 /// `dptrace list`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
-#[command(mut_arg("pid", |arg| arg.long_help(PROCESS)))]
+#[command(mut_args(process::with_help(PROCESS)))]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is an option of its own"

@@ -13,7 +13,7 @@ use process_selector::{ProcessSelector, Role, Takes};
 use screen::counted;
 use whole_file::Access;
 
-use crate::args::process::ProcessOptions;
+use crate::args::process::{self, ProcessOptions};
 use crate::messages::note;
 use crate::meta::{self, SpecForm};
 use crate::output::{self, Output};
@@ -25,9 +25,9 @@ const PROCESS_HEADING: &str = "Objects of a process";
 /// `dptrace objects`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
-#[command(mut_arg("pid", |arg| {
-    arg.help("Print the live objects found in the memory of this process, by PID or name")
-}))]
+#[command(mut_args(process::with_help(
+    "Print the live objects found in the memory of this process, by PID or name",
+)))]
 pub(crate) struct ObjectsArgs {
     /// Only this spec (qpair, ...); with -p several, separated by commas
     #[arg(value_name = "NAME")]

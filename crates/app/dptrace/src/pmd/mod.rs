@@ -10,7 +10,7 @@ use pmd::{Report, Sample, Subject, polls};
 use process_selector::{Role, Takes};
 use timeline::words;
 
-use crate::args::process::ProcessOptions;
+use crate::args::process::{self, ProcessOptions};
 use crate::interrupt::Interrupt;
 use crate::messages::note;
 use crate::output::Output;
@@ -27,7 +27,7 @@ const DEFAULT_NAME: &str = "ovs-vswitchd";
 /// `dptrace pmd`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
-#[command(mut_arg("pid", |arg| arg.help("The process, by PID or name [default: ovs-vswitchd]")))]
+#[command(mut_args(process::with_help("The process, by PID or name [default: ovs-vswitchd]")))]
 pub(crate) struct PmdArgs {
     #[command(flatten)]
     process: ProcessOptions,

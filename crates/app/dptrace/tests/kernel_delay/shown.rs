@@ -89,7 +89,7 @@ fn calls_with_equal_stacks_are_one_and_what_they_cost_is_reported() {
     );
     let cost = folded
         .lines()
-        .find(|line| line.starts_with("# the events of "))
+        .find(|line| line.starts_with("# tracing "))
         .unwrap();
     assert!(cost.contains("% of their time on a CPU"), "{cost}");
     assert!(folded.contains("dptrace, stacks and events"), "{folded}");

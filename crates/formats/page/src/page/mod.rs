@@ -24,7 +24,7 @@ const SCRIPTS: [&str; 5] = [
 /// SHA-256 of the script in the page, in Base64: its content security policy permits no other (CSP
 /// level 3, section 6.7.2.3). The test `only_its_own_script_and_style_may_run` prints the right
 /// one.
-const SCRIPT_HASH: &str = "GqzulP3I+DPFIbFEm2zp12EYBVdKWhARkeQMyBJVeUU=";
+const SCRIPT_HASH: &str = "lOAYlyzYna7ioi1vyVSZaE15338n54sMZ5UxHgnjgF0=";
 /// SHA-256 of the style in the page, in Base64.
 const STYLE_HASH: &str = "tHL5h+KVoBvry+OuDm4+DEtX9mUnSnmsNwSFkkoVj+E=";
 
