@@ -85,6 +85,7 @@ mod cost;
 mod error;
 mod events;
 mod function_names;
+mod interrupt_times;
 mod json;
 pub mod layout;
 pub mod lines;

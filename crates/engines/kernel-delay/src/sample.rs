@@ -10,7 +10,8 @@ use crate::layout::{
 
 use crate::budget::Budget;
 use crate::by_thread::ByThread;
-use crate::names::{soft_name, vector_name};
+use crate::interrupt_times::interrupts;
+pub(crate) use crate::interrupt_times::interrupts_of;
 use crate::percentile::percentile;
 use crate::preemptors::{Preemptor, preemptors};
 use crate::snapshot::Snapshot;
@@ -323,7 +324,7 @@ impl ThreadSample {
 
 /// Returns the difference of two tallies. Longest times can't be subtracted: they carry their
 /// window's number.
-fn grown(before: Tally, after: Tally, number: u16) -> Stat {
+pub(crate) fn grown(before: Tally, after: Tally, number: u16) -> Stat {
     Stat {
         count: after.count.wrapping_sub(before.count),
         total: after.total.wrapping_sub(before.total),
@@ -386,47 +387,4 @@ fn tagged(tagged: u64, number: u16) -> u64 {
     } else {
         0
     }
-}
-
-/// Returns the interrupts of a thread: devices', the processor's own, and soft ones.
-pub(crate) fn interrupts_of(tid: u32, causes: &ByThread<'_>) -> [Vec<Interrupt>; 3] {
-    [0, VECTOR_INTERRUPT, SOFT_INTERRUPT].map(|mark| interrupts(tid, causes, mark))
-}
-
-/// Returns the interrupts of a thread whose numbers are marked with `mark`.
-fn interrupts(tid: u32, causes: &ByThread<'_>, mark: u32) -> Vec<Interrupt> {
-    const MARKS: u32 = SOFT_INTERRUPT | VECTOR_INTERRUPT;
-    let snapshot = causes.snapshot;
-    let of = |(key, tally): &(InterruptKey, Tally)| {
-        let number = key.number & !MARKS;
-        // The map is emptied before each window, so there is nothing to subtract.
-        let stat = grown(Tally::default(), *tally, snapshot.window.number);
-        let name = || match mark {
-            SOFT_INTERRUPT => soft_name(number),
-            VECTOR_INTERRUPT => vector_name(number),
-            _ => hard_name(number, snapshot),
-        };
-        let wanted = key.number & MARKS == mark && stat.count > 0;
-        wanted.then(|| Interrupt {
-            number,
-            name: name(),
-            stat,
-        })
-    };
-    let mut all: Vec<Interrupt> = causes
-        .interrupts(tid)
-        .iter()
-        .copied()
-        .filter_map(of)
-        .collect();
-    all.sort_by_key(|interrupt| (std::cmp::Reverse(interrupt.stat.total), interrupt.number));
-    all
-}
-
-fn hard_name(number: u32, snapshot: &WindowSnapshot) -> String {
-    snapshot
-        .hard_names
-        .get(&number)
-        .cloned()
-        .unwrap_or_else(|| format!("irq:{number}"))
 }

@@ -1,23 +1,27 @@
 //! System calls as single events, with the stacks that led to them. Memory is bounded for any
 //! number of events.
 
+mod lines;
+mod stacks;
+
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::hash::Hash;
 
-use crate::layout::{Comm, EventHead, StackEvent, WrongSize, slot_of};
-use screen::{counted, grouped, time};
+use crate::layout::{Comm, EventHead, WrongSize, slot_of};
+use screen::{counted, time};
 use serde_json::{Value, json};
 use zerocopy::FromBytes as _;
 
+use crate::events::lines::{each_head, each_line, folded_head, folded_line, indented};
+use crate::events::stacks::{Shown, stacks};
 use crate::names::call_name;
 use crate::sample::Stat;
 use crate::selection::View;
 use crate::snapshot::name;
-use crate::stacks::{CopiedStack, Stack, StackId, Stacks, Symbols, Unwind, is_entry};
+use crate::stacks::{StackId, Stacks, Symbols, Unwind};
 
 /// Completed system call.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -344,69 +348,6 @@ pub fn split_at_list(text: &str) -> Option<(&str, &str)> {
     Some((&text[..before.len() + KEY.len()], after))
 }
 
-fn each_head() -> String {
-    let (entry, exit, delta) = ("ENTRY (ns)", "EXIT (ns)", "DELTA (us)");
-    let mut text = String::from("\n\n# SYSCALL EVENTS:\n");
-    // Writing to a string does not fail.
-    let _ = writeln!(
-        text,
-        "  {entry:>19} {exit:>19} {:>10} {:16} {delta:>10}  SYSCALL",
-        "TID", "COMM"
-    );
-    let _ = writeln!(
-        text,
-        "  {:-<19} {:-<19} {:-<10} {:-<16} {:-<10}  {:-<16}",
-        "", "", "", "", "", ""
-    );
-    text
-}
-
-fn each_line(event: &Event, comm: &str, stack: &[String]) -> String {
-    let Event {
-        entry,
-        exit,
-        tid,
-        stacks,
-        ..
-    } = event;
-    let delta = grouped((exit - entry) / 1000);
-    let text = format!(
-        "  {entry:19} {exit:19} {tid:10} {comm:16} {delta:>10}  {}\n",
-        call_name(stacks.slot)
-    );
-    stack
-        .iter()
-        .fold(text, |text, line| text + &indented(line) + "\n")
-}
-
-fn folded_head() -> String {
-    let mut text = String::from(
-        "\n\n# SYSCALL EVENTS, equal stacks together (--each-event prints every call):\n",
-    );
-    let _ = writeln!(
-        text,
-        "  {:>10} {:>9} {:>9}  SYSCALL",
-        "COUNT", "TOTAL", "MAX"
-    );
-    let _ = writeln!(text, "  {:-<10} {:-<9} {:-<9}  {:-<16}", "", "", "", "");
-    text
-}
-
-/// Formats a folded stack, whose lines are already indented.
-fn folded_line(slot: u32, stat: &Stat, stack: &[String]) -> String {
-    let (total, max) = (time(stat.total), time(stat.max));
-    let text = format!(
-        "  {:>10} {total:>9} {max:>9}  {}\n",
-        stat.count,
-        call_name(slot)
-    );
-    stack.iter().fold(text, |text, line| text + line + "\n")
-}
-
-fn indented(line: &str) -> String {
-    format!("          {line}")
-}
-
 /// Sums the rows with the same key.
 fn merged<K: Eq + Hash>(rows: impl Iterator<Item = (K, Stat)>) -> HashMap<K, Stat> {
     let mut sums: HashMap<K, Stat> = HashMap::new();
@@ -433,99 +374,4 @@ fn worst_first<K: Ord>(sums: HashMap<K, Stat>) -> Vec<(K, Stat)> {
             .then_with(|| key.cmp(other_key))
     });
     sums
-}
-
-/// Cache of the lines of stacks.
-#[derive(Default)]
-struct Shown {
-    /// True to include the kernel's entry code of a system call.
-    whole: bool,
-    kernel: HashMap<StackId, Vec<String>>,
-    /// Lines by process: the same addresses belong to other functions elsewhere.
-    user: HashMap<(u32, StackId), Vec<String>>,
-}
-
-impl Shown {
-    fn of(&mut self, stacks: &EventStacks, events: &Events, symbols: &dyn Symbols) -> Vec<String> {
-        let known = |id| events.stacks.get(id);
-        let mut lines = Vec::new();
-        if let Some((id, stack)) = stacks.kernel.and_then(|id| Some((id, known(id)?))) {
-            let whole = self.whole;
-            let shown = self.kernel.entry(id).or_insert_with(|| {
-                let mut lines = stack.lines(|at, _| Some(symbols.kernel(at)));
-                lines.retain(|line| whole || !is_entry(line));
-                lines
-            });
-            lines.extend_from_slice(shown);
-        }
-        if let Some((id, stack)) = stacks.user.and_then(|id| Some((id, known(id)?))) {
-            let shown = self
-                .user
-                .entry((stacks.pid, id))
-                .or_insert_with(|| stack.lines(|at, caller| symbols.user(stacks.pid, at, caller)));
-            lines.extend_from_slice(shown);
-        }
-        lines
-    }
-}
-
-/// Parses an event with stacks: its head, and the kernel's and the user's stack if they could be
-/// read.
-fn stacks(
-    bytes: &[u8],
-    unwind: Option<Unwind<'_>>,
-) -> Result<(EventHead, [Option<Stack>; 2]), WrongSize> {
-    let wrong = |wanted| WrongSize::event(bytes.len(), wanted);
-    let (event, copied) =
-        StackEvent::read_from_prefix(bytes).map_err(|_| wrong(size_of::<StackEvent>()))?;
-    let StackEvent {
-        head,
-        kernel,
-        registers,
-    } = event;
-    let kernel = match walked(head.kernel_bytes) {
-        Some(bytes) => Some(
-            kernel
-                .get(..bytes / size_of::<u64>())
-                .ok_or_else(|| wrong(bytes))?,
-        ),
-        None => None,
-    };
-    let user = match walked(head.user_bytes) {
-        Some(bytes) => Some(
-            copied
-                .get(..bytes)
-                .ok_or_else(|| wrong(size_of::<StackEvent>() + bytes))?,
-        ),
-        None => None,
-    };
-    let user = user.map(|bytes| match unwind {
-        Some(unwind) => unwind(CopiedStack {
-            pid: head.tgid as u32,
-            registers,
-            bytes,
-        }),
-        None => Stack::of_frame_pointers(
-            bytes
-                .as_chunks()
-                .0
-                .iter()
-                .copied()
-                .map(u64::from_ne_bytes)
-                .collect(),
-        ),
-    });
-    Ok((
-        head,
-        [
-            kernel.map(|addresses| Stack::of_kernel(addresses.to_vec())),
-            user,
-        ],
-    ))
-}
-
-/// Returns the size of a stack in bytes; `None` if the length is 0 or an error: the stack could
-/// not be read.
-fn walked(length: i64) -> Option<usize> {
-    usize::try_from(length).ok().filter(|length| *length > 0)
 }

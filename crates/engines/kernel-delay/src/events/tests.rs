@@ -1,7 +1,8 @@
 //! Tests of the events kept and of their printed form.
 
 use super::*;
-use crate::layout::KernelStack;
+use crate::layout::{KernelStack, StackEvent};
+use crate::stacks::is_entry;
 use screen::Screen;
 use zerocopy::{FromZeros as _, IntoBytes as _};
 

@@ -15,6 +15,8 @@
 
 mod bucket;
 mod event;
+mod keys;
+mod log;
 mod maps;
 
 use core::mem::offset_of;
@@ -31,6 +33,9 @@ pub use maps::{COUNTS, INTERRUPTS, LOG, PREEMPTORS, TEMPLATE, THREADS, UPCALLS, 
 pub(crate) use maps::{PLACES, TURNS, maps, turns};
 pub use sched_programs::processes::PROCESSES;
 
+pub use keys::{InterruptKey, PreemptorKey, SOFT_INTERRUPT, UpcallKey, VECTOR_INTERRUPT};
+pub use log::LOG_LENGTH;
+pub(crate) use log::{Log, LogEntry, PLACES_OF_CPU, Place, Places};
 pub use sched_programs::Comm;
 
 /// Count and times in nanoseconds.
@@ -360,106 +365,4 @@ pub struct Counts {
     pub no_process: u64,
 }
 
-/// Number of entries in a CPU's log: a power of two. More entries cover longer waits but make
-/// loading slower: the verifier walks them all, 10 ms for each hundred.
-pub const LOG_LENGTH: usize = 128;
-
-/// Log of the tasks that ran on a CPU lately. Only programs read it.
-#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub(crate) struct Log {
-    /// Number of entries ever written.
-    pub(crate) head: u64,
-    /// Kernel worker that last began some work here.
-    pub(crate) worker: u64,
-    /// Function of that work; 0 if it is done.
-    pub(crate) function: u64,
-    /// Ring of entries; the oldest is overwritten.
-    pub(crate) entries: [LogEntry; LOG_LENGTH],
-}
-
-/// Task that ran.
-#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub(crate) struct LogEntry {
-    /// Time until which it ran.
-    pub(crate) end: u64,
-    /// Process of the task.
-    pub(crate) tgid: u32,
-    /// Parent of the process.
-    pub(crate) parent: u32,
-    /// Name of the task.
-    pub(crate) comm: Comm,
-    /// Function of its work, if it is a kernel worker; otherwise 0.
-    pub(crate) function: u64,
-    /// Padding to a power of two.
-    pub(crate) pad: [u64; 3],
-}
-
 const _: () = assert!(LOG_LENGTH.is_power_of_two() && size_of::<LogEntry>().is_power_of_two());
-
-/// Maximum number of threads that wait for a CPU and have their wait attributed at each switch.
-/// More make each switch costlier: 0.1 us for each thread that waits.
-pub(crate) const PLACES_OF_CPU: usize = 8;
-
-/// Threads that wait for a CPU. Only programs read it.
-#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub(crate) struct Places {
-    /// Place for each waiting thread.
-    pub(crate) places: [Place; PLACES_OF_CPU],
-}
-
-/// Thread that waits for a CPU.
-#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub(crate) struct Place {
-    /// Number of the thread; 0 if the place is free.
-    pub(crate) tid: u64,
-    /// Time from which its wait is not attributed yet; 0 while the place is being taken.
-    pub(crate) from: u64,
-    /// Time at which it was moved to another CPU; 0 if it was not moved.
-    pub(crate) until: u64,
-}
-
-/// Key of a task that ran while a thread waited.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub struct PreemptorKey {
-    /// Number of the thread that waited.
-    pub waiter: u64,
-    /// Process that ran.
-    pub tgid: u32,
-    /// Parent of that process.
-    pub parent: u32,
-    /// Name of the task that ran.
-    pub comm: Comm,
-    /// Address of the function of its work, if it is a kernel worker; otherwise 0.
-    pub function: u64,
-}
-
-/// Key of an interrupt.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub struct InterruptKey {
-    /// Number of the thread.
-    pub tid: u32,
-    /// Number of the interrupt, with [`SOFT_INTERRUPT`] or [`VECTOR_INTERRUPT`] if it is not a
-    /// device's.
-    pub number: u32,
-}
-
-/// Bit that marks the number of a soft interrupt.
-pub const SOFT_INTERRUPT: u32 = 1 << 30;
-/// Bit that marks the number of one of the processor's own interrupts.
-pub const VECTOR_INTERRUPT: u32 = 1 << 29;
-
-/// Key of upcalls.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub struct UpcallKey {
-    /// Number of the CPU.
-    pub cpu: u32,
-    /// Error as a positive number; 0 for no error.
-    pub error: u32,
-}

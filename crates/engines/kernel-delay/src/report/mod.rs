@@ -1,16 +1,16 @@
 //! Text of the report. Its sections are those of Open vSwitch's `kernel_delay.py`, in its widths if
 //! there is room; the time budget is ours.
 
-use std::borrow::Cow;
+mod calls;
+mod names;
+
 use std::fmt::Write as _;
 
 use screen::{HEAD, LARGEST, NAME, Screen, Style, counted, grouped, share};
 
-use crate::budget::Budget;
 use crate::columns::{Cell, Columns};
-use crate::layout::NUMBERED_SLOTS;
-use crate::names::{call_name, waits_for_events};
-use crate::sample::{CallStat, Interrupt, Sample, Stat, ThreadSample};
+use crate::report::names::{budget_lines, fitted, make_room};
+use crate::sample::{Interrupt, Sample, Stat, ThreadSample};
 use crate::selection::{Selection, View};
 
 /// Header before the threads.
@@ -241,142 +241,6 @@ impl Section<'_> {
         ])
     }
 
-    /// Writes the script's columns and then ours if there is room; otherwise those that fit 80
-    /// columns.
-    fn calls(&mut self) -> std::fmt::Result {
-        let thread = self.thread;
-        if thread.calls.is_empty() {
-            return Ok(());
-        }
-        self.head("SYSCALL STATISTICS")?;
-        let heads = ["TOTAL", "MAX", "MEAN", "~P50", "~P99"].map(Cell::TimeHead);
-        let [total, max, mean, p50, p99] = heads;
-        let (name, errors) = (
-            Cell::Left("NAME", self.columns.name_width()),
-            Cell::Right("ERRORS", 7),
-        );
-        if self.columns.exact {
-            let number = Cell::Near("NUMBER", 6);
-            self.row(&[
-                name,
-                number,
-                Cell::Right("COUNT", 10),
-                total,
-                max,
-                errors,
-                mean,
-                p50,
-                p99,
-            ])?;
-        } else {
-            self.row(&[
-                name,
-                Cell::Right("COUNT", 8),
-                Cell::Right("ERRORS", 6),
-                total,
-                mean,
-                p50,
-                p99,
-                max,
-            ])?;
-        }
-        for call in &thread.calls {
-            self.call(call)?;
-        }
-        self.sum_of_calls()
-    }
-
-    /// Writes the sum of all calls except those that only wait for events, and names those.
-    fn sum_of_calls(&mut self) -> std::fmt::Result {
-        let calls = self.thread.calls.iter();
-        let (waits, others): (Vec<&CallStat>, Vec<&CallStat>) =
-            calls.partition(|call| waits_for_events(call.slot));
-        let sum = |of: fn(&CallStat) -> u64| others.iter().map(|call| of(call)).sum();
-        let (count, total, errors) = (
-            sum(|call| call.stat.count),
-            sum(|call| call.stat.total),
-            sum(|call| call.errors),
-        );
-        if count == 0 {
-            return Ok(());
-        }
-        let waits: Vec<String> = waits.iter().map(|call| call_name(call.slot)).collect();
-        let without = if waits.is_empty() {
-            String::new()
-        } else {
-            format!("without {}", waits.join(", "))
-        };
-        let (name, without) = (
-            Cell::Left("TOTAL( - polls):", self.columns.name_width()),
-            Cell::Left(&without, 0),
-        );
-        if self.columns.exact {
-            let (number, max, errors) = (
-                Cell::Near("", 6),
-                Cell::TimeHead(""),
-                Cell::Count(errors, 7),
-            );
-            return self.row(&[
-                name,
-                number,
-                Cell::Count(count, 10),
-                Cell::Time(total),
-                max,
-                errors,
-                without,
-            ]);
-        }
-        self.row(&[
-            name,
-            Cell::Count(count, 8),
-            Cell::Count(errors, 6),
-            Cell::Time(total),
-            without,
-        ])
-    }
-
-    fn call(&mut self, call: &CallStat) -> std::fmt::Result {
-        let name = call_name(call.slot);
-        let name = Cell::Left(&name, self.columns.name_width());
-        let Stat {
-            count, total, max, ..
-        } = call.stat;
-        let [p50, p99] = [50, 99].map(|percent| {
-            call.percentile(percent)
-                .map_or(Cell::TimeHead(""), Cell::Time)
-        });
-        let (total, mean, max) = (Cell::Time(total), Cell::Time(call.mean()), Cell::Time(max));
-        if self.columns.exact {
-            let number = if call.slot < NUMBERED_SLOTS {
-                call.slot.to_string()
-            } else {
-                String::new()
-            };
-            let number = Cell::Near(&number, 6);
-            return self.row(&[
-                name,
-                number,
-                Cell::Count(count, 10),
-                total,
-                max,
-                Cell::Count(call.errors, 7),
-                mean,
-                p50,
-                p99,
-            ]);
-        }
-        self.row(&[
-            name,
-            Cell::Count(count, 8),
-            Cell::Count(call.errors, 6),
-            total,
-            mean,
-            p50,
-            p99,
-            max,
-        ])
-    }
-
     fn interrupts(
         &mut self,
         section: &str,
@@ -426,121 +290,6 @@ impl Section<'_> {
         cells.extend(times);
         self.row(&cells)
     }
-}
-
-/// Maximum number of calls, and of tasks that ran instead, listed in a budget.
-const NAMED: usize = 5;
-
-/// Returns the largest details of these nanoseconds, the sum of the others, and the unknown rest.
-fn named(nanos: u64, details: Vec<(String, u64)>) -> Vec<(String, u64)> {
-    let mut details: Vec<(String, u64)> = details
-        .into_iter()
-        .filter(|(_, nanos)| *nanos > 0)
-        .collect();
-    let known: u64 = details.iter().map(|(_, nanos)| nanos).sum();
-    if details.len() > NAMED + 1 {
-        let others = details.split_off(NAMED);
-        details.push((
-            format!("  {} others", others.len()),
-            others.iter().map(|(_, nanos)| nanos).sum(),
-        ));
-    }
-    if known > 0 && known < nanos {
-        details.push(("  not known".to_owned(), nanos - known));
-    }
-    details
-}
-
-/// Shortens a place of the budget to `width` characters. Brackets at its end stay whole: a cut
-/// number would be another process's.
-fn fitted(what: &str, width: usize) -> Cow<'_, str> {
-    if what.chars().count() <= width {
-        return Cow::Borrowed(what);
-    }
-    let (name, bracket) = what.rfind(" [").map_or((what, ""), |at| what.split_at(at));
-    let left = width.saturating_sub(bracket.chars().count());
-    if left == 0 {
-        return Cow::Borrowed(what);
-    }
-    Cow::Owned(name.chars().take(left).chain(bracket.chars()).collect())
-}
-
-/// Shortens the words before the names of tasks that ran instead, if one of the lines is too long:
-/// two letters of a name are useless.
-fn make_room(lines: &mut [(String, u64)], width: usize) {
-    if lines.iter().any(|(what, _)| what.chars().count() > width) {
-        for (what, _) in lines {
-            *what = what.replacen(RAN_INSTEAD, RAN_INSTEAD_SHORT, 1);
-        }
-    }
-}
-
-/// Words before the name of a task that ran instead.
-const RAN_INSTEAD: &str = "ran instead: ";
-/// Same words for narrow columns.
-const RAN_INSTEAD_SHORT: &str = "ran: ";
-
-/// Line of the time in which the thread waited for a CPU.
-const WAITING: &str = "waiting for a CPU";
-
-/// Returns the lines of a budget, without parts that take no time, except for the thread's own
-/// code.
-fn budget_lines(budget: &Budget, thread: &ThreadSample) -> Vec<(String, u64)> {
-    let mut lines = vec![("user code".to_owned(), budget.user)];
-    let mut part = |what: &str, nanos: u64, details: Vec<(String, u64)>| {
-        if nanos > 0 {
-            lines.push((what.to_owned(), nanos));
-            lines.extend(named(nanos, details));
-        }
-    };
-    let sorted = |of: fn(&crate::CallTime) -> u64| {
-        let mut calls: Vec<(String, u64)> = budget
-            .calls
-            .iter()
-            .map(|call| (format!("  {}", call_name(call.slot)), of(call)))
-            .collect();
-        calls.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
-        calls
-    };
-    part("page faults, on the CPU", budget.fault_cpu, Vec::new());
-    part(
-        "reclaim of memory, on the CPU",
-        budget.reclaim_cpu,
-        Vec::new(),
-    );
-    part(
-        "system calls, on the CPU",
-        budget.in_calls(),
-        sorted(|call| call.cpu),
-    );
-    let mut blocked = sorted(|call| call.blocked);
-    blocked.push(("  page faults".to_owned(), budget.fault_blocked));
-    blocked.push(("  reclaim of memory".to_owned(), budget.reclaim_blocked));
-    blocked.push(("  no call".to_owned(), budget.blocked_elsewhere));
-    blocked.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
-    part("blocked, in", budget.blocked(), blocked);
-    let preemptors = thread.preemptors.iter();
-    let preemptors = preemptors
-        .map(|task| (format!("  {RAN_INSTEAD}{}", task.label()), task.nanos))
-        .collect();
-    part(WAITING, budget.ready, preemptors);
-    part("hard interrupts", budget.hard, Vec::new());
-    part("soft interrupts", budget.soft, Vec::new());
-    part("stopped", budget.stopped, Vec::new());
-    part("frozen with its cgroup", budget.frozen, Vec::new());
-    part("dptrace, stacks and events", budget.traced, Vec::new());
-    let waits = lines.iter().position(|(what, _)| what == WAITING);
-    if let (Some(waits), 1..) = (waits, thread.throttled_at_most) {
-        // Not one of the tasks that ran instead: they may have run because of the limit.
-        lines.insert(
-            waits + 1,
-            (
-                "  for the CPU limit, at most".to_owned(),
-                thread.throttled_at_most,
-            ),
-        );
-    }
-    lines
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Tests of names and lines in the report.
 
 use super::*;
+use crate::CallStat;
+use crate::report::names::{RAN_INSTEAD, fitted, make_room};
 
 #[test]
 fn names_of_those_that_ran_instead_have_room() {

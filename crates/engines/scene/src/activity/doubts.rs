@@ -4,8 +4,9 @@
 //! shows its end, the thread seems to run its own code. From then on that time is unknown, since
 //! the thread may have been inside all the time.
 
-use super::{Activities, Activity, Interval, State, Thread};
+use super::{Activities, Activity, Interval, Thread};
 use crate::BootNanos;
+use crate::activity::thread::State;
 use crate::kernel::{Cpu, EventKind, Inside, Interrupt, KernelEvent, Tid};
 
 /// Call or interrupt that a thread may be in without an event of its beginning.

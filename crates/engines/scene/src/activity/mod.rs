@@ -5,12 +5,14 @@ mod doubts;
 pub(crate) mod samples;
 mod standing;
 mod sums;
+mod thread;
 
 use std::collections::{BTreeSet, HashMap};
 
 use foldhash::fast::RandomState;
 
 use crate::BootNanos;
+use crate::activity::thread::{State, Thread};
 use crate::kernel::{Cpu, EventKind, Inside, Interrupt, KernelEvent, Leaves, Tid};
 use doubts::Hidden;
 pub use sums::ActivitySum;
@@ -92,65 +94,6 @@ pub struct Activities {
     shown: Vec<KernelEvent>,
     /// Limit on `shown`.
     most_shown: usize,
-}
-
-#[derive(Clone, Debug)]
-struct Thread {
-    since: BootNanos,
-    state: State,
-    /// CPU that it has, or whose queue it waits in.
-    cpu: Option<Cpu>,
-    call: Option<u32>,
-    /// Time since which it can have left the call without an event: the call's begin, or the
-    /// thread's last sleep in it.
-    call_since: BootNanos,
-    /// Call that it may be in beside that.
-    hidden_call: Hidden,
-    /// Interrupts that it is in, with their begin, the innermost last.
-    interrupts: Vec<(Interrupt, BootNanos)>,
-    /// Interrupt that it may be in beside these.
-    hidden_interrupt: Hidden,
-    /// Time since which nothing is known of it, if nothing is.
-    unknown_since: BootNanos,
-    done: Vec<Interval>,
-    /// Number of `done` intervals that were handed out.
-    given: usize,
-}
-
-/// State of a thread, interrupts and calls aside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Unknown,
-    OnCpu,
-    Ready,
-    Woken,
-    Blocked,
-    Stopped,
-    Ended,
-}
-
-impl From<Leaves> for State {
-    fn from(leaves: Leaves) -> Self {
-        match leaves {
-            Leaves::Preempted => Self::Ready,
-            Leaves::Blocked => Self::Blocked,
-            Leaves::Stopped => Self::Stopped,
-            Leaves::Ended => Self::Ended,
-        }
-    }
-}
-
-impl State {
-    /// Returns why a thread in this state left its CPU; `None` if it did not.
-    fn leaves(self) -> Option<Leaves> {
-        match self {
-            Self::Unknown | Self::OnCpu => None,
-            Self::Ready | Self::Woken => Some(Leaves::Preempted),
-            Self::Blocked => Some(Leaves::Blocked),
-            Self::Stopped => Some(Leaves::Stopped),
-            Self::Ended => Some(Leaves::Ended),
-        }
-    }
 }
 
 impl Activities {
@@ -436,103 +379,6 @@ impl Activities {
             let preemptor = thread.cpu.and_then(|cpu| current.get(&cpu)).copied();
             thread.close(last, preemptor);
             change(thread);
-        }
-    }
-}
-
-impl Thread {
-    fn new(start: BootNanos) -> Self {
-        Self {
-            since: start,
-            state: State::Unknown,
-            cpu: None,
-            call: None,
-            call_since: start,
-            hidden_call: Hidden::since(start),
-            interrupts: Vec::new(),
-            hidden_interrupt: Hidden::since(start),
-            unknown_since: start,
-            done: Vec::new(),
-            given: 0,
-        }
-    }
-
-    /// Returns its activity while the thread `preemptor` has its CPU.
-    fn activity(&self, preemptor: Option<Tid>) -> Activity {
-        match self.state {
-            State::Unknown => Activity::Unknown,
-            State::Ready => preemptor.map_or(Activity::Unknown, Activity::Waits),
-            State::Woken => preemptor.map_or(Activity::Unknown, Activity::Woken),
-            State::Blocked => Activity::Blocked(self.call),
-            State::Stopped => Activity::Stopped,
-            State::Ended => Activity::Ended,
-            State::OnCpu => match (self.interrupts.last(), self.call) {
-                (Some((interrupt, _)), _) => Activity::Interrupted(*interrupt),
-                _ if self.hidden_interrupt.is_inside => Activity::Unknown,
-                (None, Some(number)) => Activity::Calls(number),
-                _ if self.hidden_call.is_inside => Activity::Unknown,
-                (None, None) => Activity::Runs,
-            },
-        }
-    }
-
-    /// Ends the present interval at `to`.
-    fn close(&mut self, to: BootNanos, preemptor: Option<Tid>) {
-        let activity = self.activity(preemptor);
-        if to > self.since {
-            self.add(Interval {
-                from: self.since,
-                to,
-                activity,
-            });
-            self.since = to;
-        }
-    }
-
-    /// Adds an interval; joins equal neighbours.
-    fn add(&mut self, interval: Interval) {
-        match self.done.last_mut() {
-            _ if interval.from >= interval.to => {}
-            Some(before) if before.activity == interval.activity => before.to = interval.to,
-            _ => self.done.push(interval),
-        }
-    }
-
-    /// Makes its time since `since` unknown, and its state too, until events show it.
-    fn forget(&mut self, since: BootNanos, now: BootNanos, preemptor: Option<Tid>) {
-        self.close(now, preemptor);
-        self.forget_since(since, now);
-        (self.state, self.cpu) = (State::Unknown, None);
-        self.unknown_since = now;
-        self.call = None;
-        self.interrupts.clear();
-        (self.hidden_call, self.hidden_interrupt) = (Hidden::since(now), Hidden::since(now));
-    }
-
-    /// Makes its time from `since` to `to` unknown.
-    fn forget_since(&mut self, since: BootNanos, to: BootNanos) {
-        let known = self.done.partition_point(|interval| interval.to <= since);
-        let from = self
-            .done
-            .get(known)
-            .map_or(to, |interval| interval.from.max(since));
-        let cut = self
-            .done
-            .get(known)
-            .filter(|interval| interval.from < since)
-            .copied();
-        self.done.truncate(known);
-        self.given = self.given.min(known);
-        self.done.extend(cut.map(|interval| Interval {
-            to: since,
-            ..interval
-        }));
-        if from < to {
-            self.done.push(Interval {
-                from,
-                to,
-                activity: Activity::Unknown,
-            });
         }
     }
 }

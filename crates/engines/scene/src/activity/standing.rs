@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Activities, State, Thread};
+use super::{Activities, Thread};
+use crate::activity::thread::State;
 use crate::kernel::{Cpu, EventKind, KernelEvent, Leaves, Tid};
 
 /// Idle task of each CPU.

@@ -1,6 +1,7 @@
 //! Tests of bars and of sums of samples.
 
 use super::*;
+use crate::sample::share::KINDS;
 
 #[test]
 fn a_bar_has_the_width_that_it_is_given() {

@@ -1,7 +1,10 @@
 //! Tables of each tab from a second, in the selected order.
 
-use crate::sample::{Connection, Identity, Part, Sample, Thread, Traffic};
+mod threads;
+
+use crate::sample::{Connection, Identity, Sample, Traffic};
 use crate::table::{Cell, Column, Row, Table, number, percent};
+pub(crate) use threads::{thread_cells, threads};
 
 pub(crate) const fn text(head: &'static str, width: usize, most: usize, rank: u8) -> Column {
     Column {
@@ -198,65 +201,6 @@ pub(crate) fn connection_cells(connection: &Connection) -> Vec<Cell> {
         Cell::Text(time(times.quantile(0.99), count)),
         Cell::Text(time(times.max(), count)),
         Cell::Text(taken.map_or_else(|| "-".to_owned(), percent)),
-    ]
-}
-
-/// Returns the threads of a second that match the filter, in that order.
-pub(crate) fn threads<'a>(sample: &'a Sample, order: (usize, bool), filter: &str) -> Table<'a> {
-    let wanted = |thread: &&Thread| matches(filter, &[&thread.name, &thread.tid.to_string()]);
-    let mut found: Vec<&Thread> = sample.threads.iter().flatten().filter(wanted).collect();
-    found.sort_by(|a, b| {
-        let by = |it: &Thread| thread_number(it, order.0);
-        by(b)
-            .total_cmp(&by(a))
-            .then_with(|| (&a.name, a.tid).cmp(&(&b.name, b.tid)))
-    });
-    if order.1 {
-        found.reverse();
-    }
-    Table {
-        columns: THREADS,
-        order,
-        rows: found.into_iter().map(Row::Thread).collect(),
-    }
-}
-
-fn thread_number(thread: &Thread, column: usize) -> f64 {
-    let share = |part| thread.parts.share(part);
-    match THREADS[column.min(THREADS.len() - 1)].head {
-        "TID" => -f64::from(thread.tid),
-        "OWN" => share(Part::Own),
-        "CALLS" => share(Part::Calls),
-        "WAITED" => share(Part::Waited) + share(Part::Stopped),
-        "IRQS" => share(Part::Hard) + share(Part::Soft),
-        "LONGEST" => thread.longest_wait as f64,
-        "TIME" => 1.0 - share(Part::Blocked),
-        "RAN INSTEAD" => thread
-            .instead
-            .first()
-            .map_or(0.0, |(_, nanos)| *nanos as f64),
-        "MOST CALLS" => thread.calls.first().map_or(0.0, |(_, nanos)| *nanos as f64),
-        _ => 0.0,
-    }
-}
-
-pub(crate) fn thread_cells(thread: &Thread) -> Vec<Cell> {
-    let share = |part| thread.parts.share(part);
-    let named = |named: Option<&(String, u64)>| match named {
-        Some((name, nanos)) => Cell::Named(name.clone(), screen::time(*nanos)),
-        None => Cell::Text(String::new()),
-    };
-    vec![
-        Cell::Text(thread.name.clone()),
-        Cell::Text(thread.tid.to_string()),
-        Cell::Parts(thread.parts),
-        Cell::Text(percent(share(Part::Own))),
-        Cell::Text(percent(share(Part::Calls))),
-        Cell::Text(percent(share(Part::Waited) + share(Part::Stopped))),
-        Cell::Text(percent(share(Part::Hard) + share(Part::Soft))),
-        Cell::Text(time(thread.longest_wait, thread.longest_wait)),
-        named(thread.instead.first()),
-        named(thread.calls.first()),
     ]
 }
 

@@ -1,20 +1,20 @@
 //! An ELF file on this machine: its location and its bytes.
 
-use std::hash::{Hash, Hasher};
+mod elf_file;
+mod readable;
+
+use std::hash::Hash;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use elf::ElfImage;
-use sys::memory::Shared;
-
 use crate::capabilities::with_file_access;
-use crate::debug_file;
 use crate::error::HostError;
 use crate::foreign::{self, Opened};
-use crate::parts::{self, Parts};
-use crate::proc;
+use crate::parts::Parts;
+pub use elf_file::ElfFile;
+pub(crate) use readable::Readable;
+use readable::{Held, is_our_root, through_root};
 
 /// Location of a file: the name that its user knows, and the names that we can open.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -27,126 +27,6 @@ pub struct FilePlace {
     root: PathBuf,
     /// True if it was found through a process, and not named by the user.
     of_process: bool,
-}
-
-/// A name to try.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Readable {
-    /// A path that the user named, or a link of the kernel to the file itself.
-    Named(PathBuf),
-    /// A path below a root directory; no link leads out of that.
-    Below {
-        /// The directory.
-        root: PathBuf,
-        /// The path, as seen from there.
-        path: PathBuf,
-    },
-    /// A path in our view that the kernel reported; it only counts if the file there has this inode
-    /// number.
-    Reported {
-        /// The path.
-        path: PathBuf,
-        /// The inode number.
-        inode: u64,
-    },
-    /// The file itself, held open.
-    Held(Held),
-}
-
-/// A file that is kept open.
-#[derive(Clone, Debug)]
-pub(crate) struct Held(Arc<Opened>);
-
-impl PartialEq for Held {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for Held {}
-
-impl Hash for Held {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        Arc::as_ptr(&self.0).hash(state);
-    }
-}
-
-impl Readable {
-    /// Returns the name for a path in our own view, which may lead through a process's root.
-    fn ours(path: &Path) -> Self {
-        match through_root(path) {
-            Some((root, path)) => Self::Below { root, path },
-            None => Self::Named(path.to_owned()),
-        }
-    }
-
-    /// Returns the path in our own view.
-    fn path(&self) -> PathBuf {
-        match self {
-            Self::Named(path) | Self::Reported { path, .. } => path.clone(),
-            Self::Below { root, path } => under(root, path),
-            Self::Held(held) => held.0.link(),
-        }
-    }
-
-    /// Opens the file; returns it with a path in our view where it can be found.
-    fn open(&self) -> io::Result<(Opened, PathBuf)> {
-        match self {
-            Self::Named(path) => foreign::named(path).map(|file| (file, path.clone())),
-            Self::Below { root, path } => {
-                let file = foreign::below(root, path)?;
-                let opened = under(root, &file.real);
-                Ok((file, opened))
-            }
-            Self::Reported { path, inode } => {
-                let file = foreign::reported(path)?;
-                if file.inode != *inode {
-                    return Err(io::Error::new(
-                        io::ErrorKind::NotFound,
-                        "another file has its name now",
-                    ));
-                }
-                Ok((file, path.clone()))
-            }
-            Self::Held(held) => {
-                let path = held.0.link();
-                foreign::named(&path).map(|file| (file, path))
-            }
-        }
-    }
-}
-
-/// Splits a path that leads through `/proc/PID/root` into that directory and the path as seen from
-/// there.
-fn through_root(path: &Path) -> Option<(PathBuf, PathBuf)> {
-    let mut components = path.components();
-    let first: Vec<_> = components.by_ref().take(4).collect();
-    let [
-        Component::RootDir,
-        Component::Normal(proc),
-        Component::Normal(_),
-        Component::Normal(root),
-    ] = first[..]
-    else {
-        return None;
-    };
-    let inside = components.as_path();
-    let is_one = proc == "proc" && root == "root" && !inside.as_os_str().is_empty();
-    is_one.then(|| (first.iter().collect(), Path::new("/").join(inside)))
-}
-
-/// Returns true if a process's root directory (`/proc/PID/root`) is our own, with the same mounts
-/// below it.
-fn is_our_root(root: &Path) -> bool {
-    let identity = |path: &Path| path.metadata().ok().map(|it| (it.dev(), it.ino()));
-    let mounts = |folder: &Path| std::fs::read_link(folder.join("ns/mnt")).ok();
-    let own = proc::own_folder();
-    let is_same = identity(root).is_some() && identity(root) == identity(Path::new("/"));
-    is_same
-        && root
-            .parent()
-            .and_then(mounts)
-            .is_some_and(|theirs| mounts(&own) == Some(theirs))
 }
 
 /// Joins a root directory and a path as seen from there.
@@ -417,101 +297,6 @@ impl Unread {
             Self::Io(source) => HostError::Read { path, source },
             Self::Elf(source) => HostError::Elf { path, source },
         }
-    }
-}
-
-/// An ELF file that was read.
-#[derive(Clone, Debug)]
-pub struct ElfFile {
-    place: FilePlace,
-    opened: PathBuf,
-    bytes: Shared,
-    taken: u64,
-}
-
-impl ElfFile {
-    /// Reads parts of an open file. Returns an error if it is not an ELF file at all;
-    /// [`ElfFile::image`] detects other files that can't be traced.
-    pub(crate) fn read(
-        place: FilePlace,
-        opened: PathBuf,
-        file: &Opened,
-        parts: Parts,
-    ) -> Result<Self, Unread> {
-        let (bytes, taken) = parts::read(file, parts)?;
-        if !bytes.starts_with(b"\x7fELF") {
-            ElfImage::parse(&bytes).map_err(Unread::Elf)?;
-        }
-        Ok(Self {
-            place,
-            opened,
-            bytes,
-            taken,
-        })
-    }
-
-    /// Returns the path as its user sees it.
-    pub fn path(&self) -> &Path {
-        self.place.path()
-    }
-
-    /// Returns the location of the file, to read more of it.
-    pub fn place(&self) -> &FilePlace {
-        &self.place
-    }
-
-    /// Returns the path under which it was read: a probe can be attached there.
-    pub fn opened(&self) -> &Path {
-        &self.opened
-    }
-
-    /// Returns the bytes that were read, at their offsets, among zeros.
-    pub fn bytes(&self) -> &Shared {
-        &self.bytes
-    }
-
-    /// Returns the memory that the bytes take, in bytes.
-    pub fn memory(&self) -> u64 {
-        self.taken
-    }
-
-    /// Reads the same file with all that a process has of it, if less was read.
-    pub fn whole(&self) -> Result<ElfFile, HostError> {
-        self.place.load()
-    }
-
-    /// Parses the bytes.
-    pub fn image(&self) -> Result<ElfImage<'_>, HostError> {
-        ElfImage::parse(&self.bytes).map_err(|source| HostError::Elf {
-            path: self.path().to_owned(),
-            source,
-        })
-    }
-
-    /// Finds the file that this file's symbols were moved to, if it is on this machine: in the
-    /// file's own container, or by its build-id outside of it. This file's notes and the name of
-    /// its debug file must have been read.
-    pub fn debug_file(&self) -> Option<ElfFile> {
-        self.place
-            .with_access(|| debug_file::find(self, Parts::Symbols))
-    }
-
-    /// Finds the same file with its debug information.
-    pub fn debug_information(&self) -> Option<ElfFile> {
-        self.place
-            .with_access(|| debug_file::find(self, Parts::Debug))
-    }
-
-    /// Finds the same file with the parts that types need, except `.debug_info`.
-    pub fn debug_types(&self) -> Option<ElfFile> {
-        self.place
-            .with_access(|| debug_file::find(self, Parts::Types))
-    }
-
-    /// Finds the file to which debug information was moved that several files share
-    /// (`.gnu_debugaltlink`, dwz(1)).
-    pub fn supplement(&self) -> Option<ElfFile> {
-        self.place.with_access(|| debug_file::supplement(self))
     }
 }
 

@@ -3,9 +3,7 @@
 use super::Btf;
 use super::header::word;
 use crate::error::TypeError;
-use crate::model::{
-    Enumerator, IntClass, Member, NameKind, Param, Qualifier, Tag, Type, TypeKind, TypeRef,
-};
+use crate::model::{IntClass, NameKind, Qualifier, Tag, Type, TypeKind, TypeRef};
 
 /// `BTF_KIND_*`
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,9 +80,9 @@ const POINTER: u32 = 8;
 /// Record of a type, checked to lie within the data.
 #[derive(Clone, Copy)]
 pub(super) struct Record<'b, 'data> {
-    btf: &'b Btf<'data>,
-    at: usize,
-    kind: Kind,
+    pub(super) btf: &'b Btf<'data>,
+    pub(super) at: usize,
+    pub(super) kind: Kind,
     info: u32,
 }
 
@@ -119,7 +117,7 @@ impl<'data> Btf<'data> {
     }
 
     /// Returns a string by its offset, which counts the base's strings first.
-    fn bytes_at(&self, offset: u32) -> Option<&'data [u8]> {
+    pub(super) fn bytes_at(&self, offset: u32) -> Option<&'data [u8]> {
         let offset = offset as usize;
         let tail = match offset.checked_sub(self.base_strings.len()) {
             Some(own) => self.strings.get(own..)?,
@@ -131,7 +129,7 @@ impl<'data> Btf<'data> {
 
 impl<'b> Record<'b, '_> {
     /// Reads word number `index` behind the record.
-    fn word(&self, index: usize) -> Result<u32, TypeError> {
+    pub(super) fn word(&self, index: usize) -> Result<u32, TypeError> {
         let at = self.at + 12 + index * 4;
         word(self.btf.data, at).ok_or(TypeError::Btf {
             offset: at,
@@ -140,7 +138,7 @@ impl<'b> Record<'b, '_> {
     }
 
     /// Reads `btf_type.size` or `btf_type.type`.
-    fn size_or_type(&self) -> Result<u32, TypeError> {
+    pub(super) fn size_or_type(&self) -> Result<u32, TypeError> {
         let at = self.at + 8;
         word(self.btf.data, at).ok_or(TypeError::Btf {
             offset: at,
@@ -152,7 +150,7 @@ impl<'b> Record<'b, '_> {
         self.check(self.size_or_type()?)
     }
 
-    fn check(&self, id: u32) -> Result<TypeRef, TypeError> {
+    pub(super) fn check(&self, id: u32) -> Result<TypeRef, TypeError> {
         let next = self.btf.next_id();
         if id >= next {
             Err(TypeError::BtfId { id, last: next - 1 })
@@ -161,11 +159,11 @@ impl<'b> Record<'b, '_> {
         }
     }
 
-    fn flag(&self) -> bool {
+    pub(super) fn flag(&self) -> bool {
         self.info >> 31 == 1
     }
 
-    fn parts(&self) -> usize {
+    pub(super) fn parts(&self) -> usize {
         (self.info & 0xffff) as usize
     }
 
@@ -194,7 +192,7 @@ impl<'b> Record<'b, '_> {
 
     /// Returns the string at this offset; `None` if it is empty. `at` is the position of the
     /// reference, for errors.
-    fn text(&self, offset: u32, at: usize) -> Result<Option<&'b str>, TypeError> {
+    pub(super) fn text(&self, offset: u32, at: usize) -> Result<Option<&'b str>, TypeError> {
         let bytes = self.btf.bytes_at(offset);
         let bytes = bytes.ok_or(TypeError::Btf {
             offset: at,
@@ -283,7 +281,7 @@ impl<'b> Record<'b, '_> {
     }
 
     /// Returns the record of the function's type: this one, or the one that a function refers to.
-    fn proto(&self) -> Result<Self, TypeError> {
+    pub(super) fn proto(&self) -> Result<Self, TypeError> {
         if self.kind == Kind::FuncProto {
             return Ok(*self);
         }
@@ -308,118 +306,5 @@ impl<'b> Record<'b, '_> {
             returns: proto.target()?,
             variadic,
         })
-    }
-
-    pub(super) fn params(&self) -> Result<Vec<Param<'b>>, TypeError> {
-        if !matches!(self.kind, Kind::Func | Kind::FuncProto) {
-            return Ok(Vec::new());
-        }
-        let proto = self.proto()?;
-        let mut params = Vec::with_capacity(proto.parts());
-        for index in 0..proto.parts() {
-            let (name, id) = (proto.word(index * 2)?, proto.word(index * 2 + 1)?);
-            // A variadic function has a last parameter of type 0.
-            if id != 0 || index + 1 < proto.parts() {
-                params.push(Param {
-                    name: proto.text(name, proto.at + 12 + index * 8)?,
-                    ty: proto.check(id)?,
-                });
-            }
-        }
-        Ok(params)
-    }
-
-    pub(super) fn members(&self) -> Result<Vec<Member<'b>>, TypeError> {
-        if !matches!(self.kind, Kind::Struct | Kind::Union) {
-            return Ok(Vec::new());
-        }
-        (0..self.parts()).map(|index| self.member(index)).collect()
-    }
-
-    fn member(&self, index: usize) -> Result<Member<'b>, TypeError> {
-        let name = self.text(self.word(index * 3)?, self.at + 12 + index * 12)?;
-        let (id, place) = (self.word(index * 3 + 1)?, self.word(index * 3 + 2)?);
-        let ty = self.check(id)?;
-        let (bit_offset, bits) = if self.flag() {
-            (place & 0x00ff_ffff, place >> 24)
-        } else {
-            (place, 0)
-        };
-        let (bit_offset, bits) = if bits == 0 {
-            self.old_bits(id, bit_offset)
-        } else {
-            (bit_offset, Some(bits))
-        };
-        Ok(Member {
-            name,
-            ty,
-            bit_offset: bit_offset.into(),
-            bit_size: bits,
-        })
-    }
-
-    /// Decodes a bit-field of pahole before 1.13, when structs had no flag: its type was an integer
-    /// with fewer bits than its bytes hold.
-    fn old_bits(&self, id: u32, bit_offset: u32) -> (u32, Option<u32>) {
-        let int = self
-            .btf
-            .record(id)
-            .ok()
-            .filter(|record| record.kind == Kind::Int);
-        let encoding = int.and_then(|int| Some((int.word(0).ok()?, int.size_or_type().ok()?)));
-        match encoding {
-            Some((encoding, size))
-                if encoding & 0xff != 0 && u64::from(encoding & 0xff) < u64::from(size) * 8 =>
-            {
-                (
-                    bit_offset.saturating_add(encoding >> 16 & 0xff),
-                    Some(encoding & 0xff),
-                )
-            }
-            _ => (bit_offset, None),
-        }
-    }
-
-    pub(super) fn enumerators(&self) -> Result<Vec<Enumerator<'b>>, TypeError> {
-        if !matches!(self.kind, Kind::Enum | Kind::Enum64) {
-            return Ok(Vec::new());
-        }
-        let width = self.kind.each() / 4;
-        let one = |index: usize| {
-            let name = self.text(self.word(index * width)?, self.at + 12 + index * width * 4)?;
-            Ok(Enumerator {
-                name: name.unwrap_or_default(),
-                value: self.value(index * width)?,
-            })
-        };
-        (0..self.parts()).map(one).collect()
-    }
-
-    /// Reads the value of the enumerator at this word.
-    fn value(&self, at: usize) -> Result<i64, TypeError> {
-        let low = self.word(at + 1)?;
-        if self.kind == Kind::Enum64 {
-            return Ok((u64::from(self.word(at + 2)?) << 32 | u64::from(low)).cast_signed());
-        }
-        Ok(if self.flag() {
-            i64::from(low.cast_signed())
-        } else {
-            i64::from(low)
-        })
-    }
-
-    /// Returns the value of the enumerator of this name; `None` if this is not an enumeration that
-    /// has it.
-    pub(super) fn enumerator(&self, name: &str) -> Result<Option<i64>, TypeError> {
-        if !matches!(self.kind, Kind::Enum | Kind::Enum64) {
-            return Ok(None);
-        }
-        let width = self.kind.each() / 4;
-        for index in 0..self.parts() {
-            if self.btf.bytes_at(self.word(index * width)?) == Some(name.as_bytes()) {
-                return self.value(index * width).map(Some);
-            }
-        }
-        Ok(None)
     }
 }

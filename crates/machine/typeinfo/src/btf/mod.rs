@@ -6,6 +6,7 @@
 mod decode;
 mod header;
 mod index;
+mod parts;
 
 use std::sync::OnceLock;
 

@@ -6,20 +6,18 @@ use super::Dwarf;
 use super::index::name_kind;
 use super::units::{Entry, Slice, Unit, broken};
 use crate::error::TypeError;
-use crate::model::{
-    Enumerator, IntClass, Member, NameKind, Param, Qualifier, Tag, Type, TypeKind, TypeRef,
-};
+use crate::model::{IntClass, Param, Qualifier, Tag, Type, TypeKind, TypeRef};
 
 /// Limit on references from an entry to the one that holds its name or type.
 const MAX_ORIGINS: usize = 8;
 /// Limit on typedefs around the type of an old bit-field or an enumeration.
-const MAX_TYPEDEFS: usize = 32;
+pub(super) const MAX_TYPEDEFS: usize = 32;
 /// Limit on the dimensions of an array.
 const MAX_DIMENSIONS: usize = 64;
 
 /// Reads a whole number, as unsigned if its form does not say. GCC writes a negative one in a form
 /// that does.
-fn number(entry: &Entry<'_>, name: DwAt) -> Option<i64> {
+pub(super) fn number(entry: &Entry<'_>, name: DwAt) -> Option<i64> {
     match entry.attr(name).map(Attribute::value)? {
         AttributeValue::Data1(value) => Some(value.into()),
         AttributeValue::Data2(value) => Some(value.into()),
@@ -30,13 +28,13 @@ fn number(entry: &Entry<'_>, name: DwAt) -> Option<i64> {
     }
 }
 
-fn flag(entry: &Entry<'_>, name: DwAt) -> bool {
+pub(super) fn flag(entry: &Entry<'_>, name: DwAt) -> bool {
     entry.attr_value(name) == Some(AttributeValue::Flag(true))
 }
 
 /// Reads a member's byte offset: a number, or, in DWARF 2, the operation `DW_OP_plus_uconst`
 /// (0x23).
-fn location(entry: &Entry<'_>) -> i64 {
+pub(super) fn location(entry: &Entry<'_>) -> i64 {
     if let Some(AttributeValue::Exprloc(expression)) =
         entry.attr_value(gimli::DW_AT_data_member_location)
     {
@@ -50,7 +48,12 @@ fn location(entry: &Entry<'_>) -> i64 {
 }
 
 impl<'data> Dwarf<'data> {
-    fn text(&self, unit: &Unit<'data>, entry: &Entry<'data>, name: DwAt) -> Option<&'data str> {
+    pub(super) fn text(
+        &self,
+        unit: &Unit<'data>,
+        entry: &Entry<'data>,
+        name: DwAt,
+    ) -> Option<&'data str> {
         entry
             .attr_value(name)
             .and_then(|value| self.units.text(unit, &value))
@@ -307,94 +310,6 @@ impl<'data> Dwarf<'data> {
             name: self.name_of(id)?,
             ty,
         })
-    }
-
-    pub(super) fn decode_members(&self, id: u32) -> Result<Vec<Member<'data>>, TypeError> {
-        let (_, entry) = self.units.entry(id)?;
-        if !matches!(
-            name_kind(entry.tag()),
-            Some(NameKind::Struct | NameKind::Union)
-        ) {
-            return Ok(Vec::new());
-        }
-        let mut members = Vec::new();
-        self.units.children(id, &mut |unit, _, child| {
-            // The members of a C++ base are reached like those of an anonymous struct.
-            let member = matches!(
-                child.tag(),
-                gimli::DW_TAG_member | gimli::DW_TAG_inheritance
-            );
-            let fixed = flag(child, gimli::DW_AT_external) || flag(child, gimli::DW_AT_declaration);
-            if member && !fixed {
-                members.push(self.member(unit, child)?);
-            }
-            Ok(true)
-        })?;
-        Ok(members)
-    }
-
-    fn member(&self, unit: &Unit<'data>, entry: &Entry<'data>) -> Result<Member<'data>, TypeError> {
-        let ty = self.type_of(unit, entry)?;
-        let bits = number(entry, gimli::DW_AT_bit_size)
-            .and_then(|bits| u32::try_from(bits).ok())
-            .filter(|b| *b > 0);
-        let bytes = location(entry).wrapping_mul(8);
-        let offset = match bits {
-            None => bytes,
-            Some(bits) => match number(entry, gimli::DW_AT_data_bit_offset) {
-                Some(offset) => offset,
-                None => bytes.wrapping_add(self.old_bit_offset(ty, entry, bits)?),
-            },
-        };
-        let bit_offset = u64::try_from(offset);
-        let at = unit.start as usize + entry.offset().0;
-        let bit_offset =
-            bit_offset.map_err(|_| broken(at, "expected a member within its struct"))?;
-        Ok(Member {
-            name: self.text(unit, entry, gimli::DW_AT_name),
-            ty,
-            bit_offset,
-            bit_size: bits,
-        })
-    }
-
-    /// Converts the bit offset of DWARF 2 and 3, which counts from the most significant bit of the
-    /// bit-field's unit (DWARF 4, 5.5.6).
-    fn old_bit_offset(
-        &self,
-        ty: TypeRef,
-        entry: &Entry<'data>,
-        bits: u32,
-    ) -> Result<i64, TypeError> {
-        let Some(from_top) = number(entry, gimli::DW_AT_bit_offset) else {
-            return Ok(0);
-        };
-        let mut size = number(entry, gimli::DW_AT_byte_size);
-        let mut at = ty;
-        for _ in 0..MAX_TYPEDEFS {
-            if size.is_some() || at.is_void() {
-                break;
-            }
-            let (unit, entry) = self.units.entry(at.id)?;
-            size = number(&entry, gimli::DW_AT_byte_size);
-            at = self.type_of(unit, &entry)?;
-        }
-        let unit = size.unwrap_or(0).wrapping_mul(8);
-        Ok(unit.wrapping_sub(from_top).wrapping_sub(i64::from(bits)))
-    }
-
-    pub(super) fn decode_enumerators(&self, id: u32) -> Result<Vec<Enumerator<'data>>, TypeError> {
-        let mut values = Vec::new();
-        self.units.children(id, &mut |unit, _, child| {
-            if child.tag() == gimli::DW_TAG_enumerator
-                && let Some(name) = self.text(unit, child, gimli::DW_AT_name)
-            {
-                let value = number(child, gimli::DW_AT_const_value).unwrap_or(0);
-                values.push(Enumerator { name, value });
-            }
-            Ok(true)
-        })?;
-        Ok(values)
     }
 }
 

@@ -13,6 +13,7 @@ mod decode;
 mod index;
 mod lazy;
 mod lines;
+mod members;
 mod mentions;
 mod patterns;
 pub(crate) mod sections;

@@ -11,10 +11,14 @@
 mod access;
 mod aggregates;
 mod args;
+mod arguments;
+mod assertions;
 mod builtins;
 mod calls;
 mod casts;
 mod comptime;
+mod conditions;
+mod elements;
 mod events;
 mod expr;
 mod format;
@@ -24,15 +28,18 @@ pub(crate) mod literals;
 mod maps;
 mod memory;
 mod ops;
+mod options;
+mod parts;
 mod stmt;
+mod strings;
+mod symbols;
 mod trace_pipe;
 mod types;
 mod vars;
 
 use std::collections::{HashMap, HashSet};
 
-use bt_lang::ast;
-use bt_lang::{Diagnostic, Span};
+use bt_lang::{Diagnostic, Span, ast};
 
 use super::ctx::{CompileCtx, Inputs, Tables};
 use super::diagnostics::Diagnostics;

@@ -9,6 +9,7 @@ use uapi::Arch;
 use super::*;
 use crate::facts::{ConfigFact, FunctionPlace, KernelFacts, NotFound, UsdtPlaces};
 use crate::hir::{Expr, ExprKind, Intrinsic, Stmt};
+use crate::ty::Ty;
 use crate::ty::U64;
 
 /// Machine that has nothing.

@@ -12,9 +12,11 @@
 //! instructions.
 
 pub(crate) mod aggregate;
+mod arithmetic;
 mod event;
 mod failures;
 mod foreign;
+mod frame;
 mod intrinsics;
 mod kernel_pointers;
 pub(crate) mod key_table;
@@ -38,7 +40,6 @@ use super::ctx::{Inputs, Tables};
 use super::hir::Expr;
 use super::internal::Impossible;
 use super::probe::Context;
-use super::ty::Ty;
 use bpf_program::offset;
 use bt_abi::LostCounters;
 use bt_abi::failure::Failures;
@@ -354,99 +355,6 @@ impl<'a> Emitter<'a> {
         done
     }
 
-    fn stack(&mut self, size: u32) -> Place {
-        self.used += size.next_multiple_of(8) as i32;
-        self.check_stack();
-        Place {
-            base: Base::Frame,
-            off: -self.used,
-        }
-    }
-
-    /// Fails if the deepest callback has no room above the program's values.
-    fn check_stack(&mut self) {
-        let (used, callbacks) = self.deepest;
-        self.deepest = (used.max(self.used), callbacks.max(self.callbacks));
-        let (used, callbacks) = self.deepest;
-        let frames = FRAME_STEP.saturating_mul(callbacks);
-        if callbacks >= MAX_FRAMES {
-            self.fail(EmitError::Nesting(self.at));
-        } else if used.cast_unsigned().next_multiple_of(FRAME_STEP) + frames > WHOLE_STACK {
-            self.fail(EmitError::Stack(self.at));
-        }
-    }
-
-    fn scratch_mem(&mut self, size: u32) -> Place {
-        self.needed.scratch = true;
-        let off = self.scratch_used;
-        self.scratch_used = off.saturating_add(size.next_multiple_of(8));
-        self.scratch_most = self.scratch_most.max(self.scratch_used);
-        self.needed.large_scratch |= self.scratch_most > scratch::PER_CPU_MOST;
-        Place {
-            base: Base::Slot(SCRATCH),
-            off: i32::try_from(off).unwrap_or(i32::MAX),
-        }
-    }
-
-    /// Takes memory for a value.
-    fn mem(&mut self, size: u32) -> Place {
-        if size <= ON_STACK && self.used + size as i32 <= STACK {
-            self.stack(size)
-        } else {
-            self.scratch_mem(size)
-        }
-    }
-
-    /// Takes a slot of the frame; returns its offset.
-    fn slot(&mut self) -> i16 {
-        self.stack(8).off as i16
-    }
-
-    /// Saves r0 where calls preserve it: in r7 to r9, or in a slot of the frame.
-    fn save(&mut self) -> Saved {
-        if let Some(free) = self.taken.iter().position(|taken| !taken) {
-            self.taken[free] = true;
-            self.asm.mov(KEPT[free], R0);
-            return Saved::Reg(KEPT[free]);
-        }
-        let slot = self.slot();
-        self.asm.store(Size::DW, self.frame.at(slot), R0);
-        Saved::Slot(slot)
-    }
-
-    /// Loads a saved number into a register.
-    fn reload(&mut self, saved: Saved, to: Reg) {
-        match saved {
-            Saved::Reg(reg) => self.asm.mov(to, reg),
-            Saved::Slot(slot) => self.asm.load(Size::DW, to, self.frame.at(slot)),
-        };
-    }
-
-    fn release(&mut self, saved: Saved) {
-        if let Saved::Reg(reg) = saved
-            && let Some(index) = KEPT.iter().position(|kept| *kept == reg)
-        {
-            self.taken[index] = false;
-        }
-    }
-
-    /// Returns a saved address as a base for reads and writes.
-    fn as_base(saved: Saved) -> Base {
-        match saved {
-            Saved::Reg(reg) => Base::Reg(reg),
-            Saved::Slot(slot) => Base::Slot(slot),
-        }
-    }
-
-    /// Returns a register with the context: r6, or in callbacks `spare`.
-    fn context_in(&mut self, spare: Reg) -> Reg {
-        if self.callbacks == 0 {
-            return R6;
-        }
-        self.asm.load(Size::DW, spare, self.frame.at(CONTEXT));
-        spare
-    }
-
     /// Returns true if one or two instructions load the value, without a call and without any
     /// register but the target.
     fn is_simple(&self, ex: &Expr) -> bool {
@@ -455,15 +363,6 @@ impl<'a> Emitter<'a> {
             super::hir::ExprKind::Var(_) => ex.ty.is_scalar(),
             super::hir::ExprKind::Ctx { .. } => self.callbacks == 0,
             _ => false,
-        }
-    }
-
-    /// Returns the bytes that a value takes on its own, in whole words.
-    fn room(ty: &Ty) -> u32 {
-        if ty.is_scalar() {
-            8
-        } else {
-            ty.size().next_multiple_of(8)
         }
     }
 }

@@ -302,7 +302,7 @@ fn unless(cond: &Expr) -> Option<(&Expr, &Expr, JumpOp)> {
     Some((
         left,
         right,
-        super::scalar::comparison(*op, *signed)?.negated()?,
+        super::arithmetic::comparison(*op, *signed)?.negated()?,
     ))
 }
 

@@ -1,18 +1,20 @@
 //! Finds the document in the surrounding text, reads its tables, and iterates over its entries.
 
+mod definitions;
+
 use std::ops::ControlFlow;
 
 use text::printable;
 
 use super::entry::OwnerColumn;
-use super::lexer::{Broken, Lexer, contents};
+use super::lexer::{Broken, Lexer};
 use super::walk::Walk;
 use crate::Error;
 use crate::header::TpointTable;
+use crate::json::document::definitions::{definition, owners};
 use crate::problems::{Problem, Problems};
 use crate::record::{Each, Record};
 use crate::source::ReadAt;
-use crate::tpoint::{ArgKind, ArgSpec, Tpoint};
 use crate::units::{FileOffset, TickRate};
 
 /// Bytes per read.
@@ -374,95 +376,6 @@ fn describe(text: &[u8]) -> String {
             .into();
     }
     format!("the text begins with \"{line}\"")
-}
-
-/// Parses the definition of a tracepoint; `None` if something required is missing or out of range.
-fn definition(lexer: &mut Lexer<'_>) -> Result<Option<Tpoint>, Broken> {
-    let (mut name, mut id, mut new_object, mut args) = (None, None, false, Some(Vec::new()));
-    lexer.expect(b'{', "a tracepoint")?;
-    loop {
-        match lexer.key()? {
-            b"name" => name = Some(text(lexer)?),
-            b"id" => id = u16::try_from(lexer.number()?).ok(),
-            b"new_object" => new_object = lexer.boolean()?,
-            b"args" => args = arg_specs(lexer)?,
-            _ => {
-                lexer.skip()?;
-            }
-        }
-        if !lexer.more(b'}')? {
-            break;
-        }
-    }
-    let (Some(name), Some(id), Some(args)) = (name, id, args) else {
-        return Ok(None);
-    };
-    Ok(Some(Tpoint {
-        id,
-        name,
-        owner_type: 0,
-        owner_prefix: None,
-        object_type: 0,
-        object_prefix: None,
-        new_object,
-        args,
-        relations: Vec::new(),
-    }))
-}
-
-fn arg_specs(lexer: &mut Lexer<'_>) -> Result<Option<Vec<ArgSpec>>, Broken> {
-    let mut specs = Some(Vec::new());
-    lexer.expect(b'[', "an array of arguments")?;
-    if lexer.take(b']') {
-        return Ok(specs);
-    }
-    loop {
-        let (mut name, mut kind, mut size) = (None, None, Some(8));
-        lexer.expect(b'{', "an argument")?;
-        loop {
-            match lexer.key()? {
-                b"name" => name = Some(text(lexer)?),
-                b"type" => kind = ArgKind::from_number(lexer.number()?),
-                b"size" => size = u8::try_from(lexer.number()?).ok(),
-                _ => {
-                    lexer.skip()?;
-                }
-            }
-            if !lexer.more(b'}')? {
-                break;
-            }
-        }
-        specs = match (specs, name, kind, size) {
-            (Some(mut specs), Some(name), Some(kind), Some(size)) => {
-                specs.push(ArgSpec { name, kind, size });
-                Some(specs)
-            }
-            _ => None,
-        };
-        if !lexer.more(b']')? {
-            return Ok(specs);
-        }
-    }
-}
-
-fn owners(lexer: &mut Lexer<'_>) -> Result<Vec<(String, String)>, Broken> {
-    let mut owners = Vec::new();
-    lexer.expect(b'{', "a table of owners")?;
-    if lexer.take(b'}') {
-        return Ok(owners);
-    }
-    loop {
-        let id = printable::text(lexer.key()?).into_owned();
-        owners.push((id, text(lexer)?));
-        if !lexer.more(b'}')? {
-            return Ok(owners);
-        }
-    }
-}
-
-fn text(lexer: &mut Lexer<'_>) -> Result<String, Broken> {
-    let token = lexer.string()?;
-    Ok(printable::text(&contents(lexer.text, token)).into_owned())
 }
 
 #[cfg(test)]

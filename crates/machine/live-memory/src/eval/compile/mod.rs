@@ -4,10 +4,11 @@
 
 mod functions;
 mod operators;
+mod types;
 
 use bt_lang::Span;
-use bt_lang::ast::{self, Expr, ExprKind, Name, TypeOrExpr};
-use typeinfo::{Field, IntClass, NameKind, TypeKind, TypeRef};
+use bt_lang::ast::{Expr, ExprKind, Name};
+use typeinfo::{Field, TypeKind, TypeRef};
 
 use super::code::{Code, Load};
 use super::dynamic::Dynamic;
@@ -193,98 +194,6 @@ impl Compiler<'_, '_> {
         Ok(Node::Number { code, ty })
     }
 
-    /// Compiles a query about a type that an expression names or has.
-    fn of_type(
-        &self,
-        of: &TypeOrExpr,
-        expr: &Expr,
-        ask: impl FnOnce(TypeRef) -> Result<u64, typeinfo::TypeError>,
-    ) -> Result<Node, EvalError> {
-        let Some(ty) = self.type_of(of)? else {
-            return Ok(Node::dynamic(Dynamic::Late(expr.clone())));
-        };
-        let value = ask(ty).map_err(|error| EvalError::new(expr.span, error))?;
-        Ok(Node::Number {
-            code: Code::Int(value.into()),
-            ty: self.evaluator.types.u64,
-        })
-    }
-
-    /// Returns the type in `sizeof` and the like; `None` if it depends on values.
-    pub(crate) fn type_of(&self, of: &TypeOrExpr) -> Result<Option<TypeRef>, EvalError> {
-        let expr = match of {
-            TypeOrExpr::Type(ty) => return self.written(ty).map(Some),
-            TypeOrExpr::Expr(expr) => expr,
-        };
-        // A bare name is a variable or a type.
-        if let ExprKind::Ident(name) = &expr.kind
-            && self.evaluator.global(name, expr.span)?.is_none()
-        {
-            let at = |error| EvalError::new(expr.span, error);
-            let types = &self.evaluator.types;
-            if let Some(ty) = types.bare(name).map_err(at)? {
-                return Ok(Some(ty));
-            }
-            if let Some(ty) = types.find(NameKind::Struct, name).map_err(at)? {
-                return Ok(Some(ty));
-            }
-        }
-        let compiled = self.compile(expr)?;
-        match &compiled.node {
-            Node::Place { ty, .. } | Node::Number { ty, .. } => Ok(Some(*ty)),
-            Node::Dynamic(_) if !self.late => Ok(None),
-            _ => match self.evaluator.run(&compiled)? {
-                Operand::Place(place) => Ok(Some(place.ty)),
-                Operand::Value(Value::Int { ty, .. } | Value::Float { ty, .. }) => Ok(Some(ty)),
-                Operand::Value(_) => Err(EvalError::other(expr.span, "this has no type of C")),
-            },
-        }
-    }
-
-    /// Returns a type as it is written. If all types must be known, the error for a missing name
-    /// has no near names: for these, all names of a large program would be read.
-    pub(crate) fn written(&self, ty: &ast::Type) -> Result<TypeRef, EvalError> {
-        if self.scope.is_some() {
-            self.check_named(ty)?;
-        }
-        self.evaluator.written(ty)
-    }
-
-    fn check_named(&self, ty: &ast::Type) -> Result<(), EvalError> {
-        match &ty.kind {
-            ast::TypeKind::Pointer(target) => self.check_named(target),
-            ast::TypeKind::Tagged(kind, name) => self
-                .named(super::name_kind(*kind), &name.text, ty.span)
-                .map(drop),
-            _ => Ok(()),
-        }
-    }
-
-    /// Returns the type of this name.
-    pub(crate) fn named(
-        &self,
-        kind: NameKind,
-        name: &str,
-        span: Span,
-    ) -> Result<TypeRef, EvalError> {
-        let found = self
-            .evaluator
-            .types
-            .find(kind, name)
-            .map_err(|error| EvalError::new(span, error))?;
-        found.ok_or_else(|| {
-            EvalError::other(span, format!("the program has no struct or union {name}"))
-        })
-    }
-
-    /// Returns the type that a pointer points to; `None` for other types.
-    pub(crate) fn target(&self, ty: TypeRef, span: Span) -> Result<Option<TypeRef>, EvalError> {
-        match self.evaluator.kind(ty, span)? {
-            TypeKind::Pointer { target, .. } => Ok(Some(target)),
-            _ => Ok(None),
-        }
-    }
-
     /// Loads an object in memory as a number or a text, if it is one.
     pub(crate) fn value(&self, compiled: Compiled) -> Result<Compiled, EvalError> {
         let span = compiled.span;
@@ -337,14 +246,6 @@ impl Compiler<'_, '_> {
         Ok(Compiled { node, span })
     }
 
-    /// Returns true if texts are made of this type: for object specs, any integer of one byte.
-    fn is_char(&self, ty: TypeRef, span: Span) -> Result<bool, EvalError> {
-        let kind = self.evaluator.kind(ty, span)?;
-        Ok(
-            matches!(kind, TypeKind::Int { size: 1, class, .. } if self.scope.is_some() || class == IntClass::Char),
-        )
-    }
-
     /// Compiles a member of a struct, or of the struct that a pointer points to.
     fn field(&self, base: Compiled, name: &Name) -> Result<Node, EvalError> {
         let span = base.span;
@@ -381,14 +282,6 @@ impl Compiler<'_, '_> {
             ty: field.ty,
             bits,
         })
-    }
-
-    fn is_record(&self, ty: TypeRef, span: Span) -> Result<bool, EvalError> {
-        let kind = self.evaluator.kind(ty, span)?;
-        Ok(matches!(
-            kind,
-            TypeKind::Struct { .. } | TypeKind::Union { .. } | TypeKind::Forward { .. }
-        ))
     }
 
     fn describe(&self, node: &Node) -> String {

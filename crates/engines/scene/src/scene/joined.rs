@@ -1,0 +1,101 @@
+//! Stages of requests, joined with what their threads did.
+
+use crate::Setting;
+use crate::activity::{Activities, ActivitySums, Interval};
+use crate::blame::{Reckoning, Stage, clipped, reckon};
+use crate::clock::BootNanos;
+use crate::request::{Mark, StageOfRequest};
+use crate::scene::{MOST_OF_STAGE, Open};
+use requests::Ending;
+
+/// Setting and activities with which stages are joined.
+pub(super) struct Joined<'a> {
+    pub(super) setting: &'a Setting,
+    pub(super) activities: &'a mut Activities,
+}
+
+impl Joined<'_> {
+    /// Returns the stage between two records.
+    pub(super) fn stage(&mut self, before: Mark, mark: Mark, ending: Ending) -> StageOfRequest {
+        let kind = (before.tpoint, mark.tpoint);
+        // In rings merged by a clock with corrections, times may fall by a hair.
+        let (begin, end) = (before.at, before.at.max(mark.at));
+        let ends = self.setting.usual.ends(kind, ending);
+        let tid = self.setting.lcores.get(&mark.lcore).copied();
+        let intervals = tid.map_or(&[][..], |tid| self.activities.until(tid, end));
+        let reckoning = if intervals.is_empty() {
+            Reckoning {
+                unknown: end.0 - begin.0,
+                ..Reckoning::default()
+            }
+        } else {
+            reckon(
+                &Stage { begin, end, ends },
+                intervals,
+                &self.setting.idle_calls,
+            )
+        };
+        let Reckoning {
+            shares,
+            absent,
+            unknown,
+            returned,
+        } = reckoning;
+        let cpu = tid.and_then(|tid| self.activities.cpu(tid));
+        let (from, to, lcore) = (before.tpoint, mark.tpoint, mark.lcore);
+        StageOfRequest {
+            from,
+            to,
+            begin,
+            end,
+            lcore,
+            tid,
+            cpu,
+            ending,
+            ends,
+            intervals: Vec::new(),
+            intervals_left_out: 0,
+            sums: Vec::new(),
+            shares,
+            absent,
+            unknown,
+            returned,
+        }
+    }
+
+    /// Adds the intervals of its stages to a request that is long enough.
+    pub(super) fn detail<K>(&mut self, open: &mut Open<K>, now: BootNanos) {
+        let begin = open.records.first().map_or(now, |mark| mark.at);
+        if now.0.saturating_sub(begin.0) < self.setting.detail_over {
+            return;
+        }
+        let missing = if open.detailed {
+            open.stages.len() - 1
+        } else {
+            0
+        };
+        open.detailed = true;
+        for stage in &mut open.stages[missing..] {
+            let Some(tid) = stage.tid else { continue };
+            let within: Vec<_> =
+                clipped(self.activities.until(tid, now), stage.begin, stage.end).collect();
+            let mut sums = ActivitySums::default();
+            for interval in &within {
+                sums.add(interval);
+            }
+            stage.sums = sums.finish();
+            stage.intervals_left_out = within.len().saturating_sub(MOST_OF_STAGE) as u64;
+            stage.intervals = longest(within);
+        }
+    }
+}
+
+/// Keeps the longest intervals if there are too many; returns them in the order of time.
+fn longest(mut intervals: Vec<Interval>) -> Vec<Interval> {
+    if intervals.len() > MOST_OF_STAGE {
+        intervals.sort_by_key(|interval| std::cmp::Reverse(interval.length()));
+        intervals.truncate(MOST_OF_STAGE);
+        intervals.sort_by_key(|interval| interval.from);
+    }
+    intervals
+}
