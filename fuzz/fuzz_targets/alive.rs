@@ -4,7 +4,7 @@
 
 use dptrace_fuzz::within_more;
 use libfuzzer_sys::fuzz_target;
-use live_memory::{Cause, Limited, Limits, Memory, Unreadable, define_types};
+use live_memory::{Cause, LimitedMemory, Limits, Memory, MemoryError, define_types};
 use live_objects::alive::{Addresses, Program, agree, compile};
 use objects::ObjectSpec;
 use objects::layouts::{SpdkVersion, layout_text, versions};
@@ -19,9 +19,9 @@ const UNMAPPED: u64 = 1 << 63;
 const FIRST_PAGE: u64 = 4096;
 
 impl Memory for Everywhere<'_> {
-    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), MemoryError> {
         if address & UNMAPPED != 0 || address < FIRST_PAGE || self.0.is_empty() {
-            return Err(Unreadable::new(address, into.len(), Cause::NotMapped));
+            return Err(MemoryError::new(address, into.len(), Cause::NotMapped));
         }
         for (at, byte) in into.iter_mut().enumerate() {
             *byte = self.0[(address.wrapping_add(at as u64) % self.0.len() as u64) as usize];
@@ -82,14 +82,14 @@ fn walk(spec: &ObjectSpec, program: &Program<'_>, memory: &Everywhere<'_>, limit
     let Ok(compiled) = compile(spec, program) else {
         return;
     };
-    let limited = Limited::new(memory, limits);
+    let limited = LimitedMemory::new(memory, limits);
     let reading = compiled.read(&limited);
     let spent = limited.spent();
     assert!(
         spent.bytes <= limits.bytes && spent.reads <= limits.reads,
         "{spent:?}"
     );
-    let found = agree(&reading, compiled.read(&Limited::new(memory, limits)));
+    let found = agree(&reading, compiled.read(&LimitedMemory::new(memory, limits)));
     assert_eq!((found.objects.len(), found.counts.torn), (reading.len(), 0));
     assert!(
         found

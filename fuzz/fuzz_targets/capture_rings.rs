@@ -21,7 +21,7 @@ fn header() -> &'static [u8] {
         let follower = Follower::new(file).expect("it is valid");
         let mut bytes = Vec::new();
         let mut writer = RingsWriter::begin(&mut bytes).expect("memory");
-        capture::Around::begin(file, &follower, &mut writer).expect("memory");
+        capture::OwnerSnapshot::begin(file, &follower, &mut writer).expect("memory");
         writer.flush().expect("memory");
         bytes
     })

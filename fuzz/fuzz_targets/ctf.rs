@@ -2,7 +2,7 @@
 //! of a stream that a description of every type describes.
 #![no_main]
 
-use ctf::{Form, Merged, Metadata, Stream, Writer};
+use ctf::{Form, MergedStreams, Metadata, Stream, Writer};
 use dptrace_fuzz::{within, within_more};
 use libfuzzer_sys::fuzz_target;
 
@@ -46,7 +46,7 @@ fn written(metadata: &Metadata, streams: &[&[u8]], form: Form) -> (String, usize
         .iter()
         .filter_map(|bytes| Stream::new(metadata, *bytes).ok())
         .collect();
-    let mut merged = Merged::new(streams);
+    let mut merged = MergedStreams::new(streams);
     let (mut out, mut writer, mut count) = (Vec::new(), Writer::new(form), 0);
     while let Some((nth, event)) = merged.next() {
         writer.event(&mut out, merged.streams()[nth].head(), &event);

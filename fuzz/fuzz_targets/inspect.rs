@@ -8,7 +8,7 @@ use bt_lang::Span;
 use dptrace_fuzz::within_more;
 use libfuzzer_sys::fuzz_target;
 use live_memory::{
-    EvalError, Evaluator, Global, Globals, Image, Limited, Limits, Memory as _, Mentions, Output,
+    EvalError, Evaluator, Global, Globals, Image, LimitedMemory, Limits, Memory as _, Mentions, Output,
     Shape, Value, define_types, run,
 };
 use typeinfo::{Arch, NameKind, TypeStore};
@@ -111,7 +111,7 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     }
     let image = Image::new().with(BASE, bytes.get(end + 1..).unwrap_or_default());
-    let limited = Limited::new(
+    let limited = LimitedMemory::new(
         &image,
         Limits {
             bytes: 1 << 20,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use page::{
     Activity, Budget, Cause, Connection, Figures, Group, Heat, Hole, Intruder, Lane, LaneStrip,
-    Report, Span, Spent, StageFigures, Summary, Taken, Verdict, WaterStage, Waterfall,
+    Report, Span, TimeCauses, StageFigures, Summary, AbsenceSpan, Verdict, WaterStage, Waterfall,
 };
 
 /// Names and numbers from the input; behind its end, the same ones over and over.
@@ -113,7 +113,7 @@ impl Source<'_> {
 
     fn lanes(&mut self) -> LaneStrip {
         let columns = |it: &mut Self| std::array::from_fn(|_| it.number());
-        let taken = |it: &mut Self| Taken {
+        let taken = |it: &mut Self| AbsenceSpan {
             lane: it.few(),
             at: it.number(),
             length: it.number(),
@@ -201,7 +201,7 @@ impl Source<'_> {
                 explained: it.name(),
             }),
             left_out: self.list(Self::name),
-            spent: Spent {
+            spent: TimeCauses {
                 of: self.name(),
                 requests: self.number(),
                 length: self.number(),

@@ -13,7 +13,7 @@ use crate::stop::Stop;
 const BATCH: u64 = 256;
 
 /// Counts of hits, and the cost of one.
-pub(crate) struct Measured {
+pub(crate) struct HitCost {
     pub(crate) hits: Hits,
     pub(crate) nanos_per_hit: f64,
     pub(crate) in_time: bool,
@@ -21,7 +21,7 @@ pub(crate) struct Measured {
 
 /// Hits `nvmf_ctrlr_add_qpair` the wanted number of times, if time and signals allow, and prints
 /// the cost of a hit.
-pub(crate) fn measure(options: &Options, wanted: u64, stop: &Stop) -> Result<Measured, DemoError> {
+pub(crate) fn measure(options: &Options, wanted: u64, stop: &Stop) -> Result<HitCost, DemoError> {
     let names = Names::new(options.seed);
     let (subnqn, hostnqn) = (&names.subsystems[0], &names.hosts[names.hosts.len() - 1]);
     let mut hits = Hits::new(options);
@@ -42,7 +42,7 @@ pub(crate) fn measure(options: &Options, wanted: u64, stop: &Stop) -> Result<Mea
         wanted - left
     )
     .map_err(|source| DemoError::Output { source })?;
-    Ok(Measured {
+    Ok(HitCost {
         hits,
         nanos_per_hit,
         in_time: left == 0,

@@ -17,7 +17,7 @@ use spdk_trace_writer::nvmf::{BDEVS, FIRST_OWNER, Stages};
 use crate::association::Seat;
 use crate::clock::{Stamps, ticks};
 use crate::doorbell::Doorbell;
-use crate::inject::{Common, Injector, Notes, StageTable, Thread};
+use crate::inject::{Injector, InjectorState, Notes, StageTable, Thread};
 use crate::memory::{Block, World};
 use crate::names::Names;
 use crate::options::Options;
@@ -40,7 +40,7 @@ const SPIN: Duration = Duration::from_micros(150);
 /// Limit on one sleep, so that the end is prompt.
 const NAP: Duration = Duration::from_millis(20);
 /// Number of owner ids of a file (`SPDK_TRACE_MAX_OWNER`, 16 Ki).
-const OWNERS: u16 = 16 * 1024;
+const MAX_OWNERS: u16 = 16 * 1024;
 
 /// State shared by all reactors.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ pub(crate) struct Shared<'a> {
     /// Names of the stages, and the parties that end them.
     pub(crate) table: StageTable,
     /// Shared state of the delays.
-    pub(crate) common: Common,
+    pub(crate) common: InjectorState,
     /// Barrier that starts and ends each phase of the reactors together.
     pub(crate) phase: Barrier,
     pub(crate) tick_rate: u64,
@@ -83,7 +83,7 @@ pub(crate) enum Event {
 }
 
 /// Planned time, a number that orders simultaneous events, and the event.
-type Planned = Reverse<(u64, u64, Event)>;
+type PlannedEvent = Reverse<(u64, u64, Event)>;
 
 /// Reactor.
 #[derive(Debug)]
@@ -121,14 +121,14 @@ pub(crate) struct Reactor<'a> {
     pub(crate) last_poll: u64,
     /// Minimum time without a poll that is noted, in ticks.
     pub(crate) noted: u64,
-    events: BinaryHeap<Planned>,
+    events: BinaryHeap<PlannedEvent>,
     planned: u64,
     now: u64,
 }
 
 impl<'a> Reactor<'a> {
     pub(crate) fn new(shared: &'a Shared<'a>, lcore: u32, ring: Ring) -> Self {
-        let owners = FIRST_OWNER as u16 + BDEVS.len() as u16..OWNERS;
+        let owners = FIRST_OWNER as u16 + BDEVS.len() as u16..MAX_OWNERS;
         let mut reactor = Self {
             shared,
             lcore,

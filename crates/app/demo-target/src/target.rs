@@ -11,8 +11,8 @@ use spdk_trace_writer::nvmf::Stages;
 
 use crate::clock::{self, ticks};
 use crate::error::DemoError;
-use crate::hits::{self, Measured};
-use crate::inject::{self, Common, GapTruth, InjectionTruth, StageTable};
+use crate::hits::{self, HitCost};
+use crate::inject::{self, GapTruth, InjectionTruth, InjectorState, StageTable};
 use crate::memory::World;
 use crate::names::Names;
 use crate::options::Options;
@@ -141,7 +141,7 @@ fn counts(options: &Options, hits: &Hits) -> BTreeMap<String, u64> {
 
 /// Measures on a thread with a reactor's name, for scripts that filter by it.
 fn measure(options: &Options, wanted: u64, stop: &Stop) -> Result<Outcome, DemoError> {
-    let Measured {
+    let HitCost {
         hits,
         nanos_per_hit,
         in_time,
@@ -195,7 +195,7 @@ fn behave(run: &Run<'_>, stop: &Stop) -> Result<Outcome, DemoError> {
         stop,
         table: StageTable::new(options.trace_era(), &stages),
         stages,
-        common: Common::prepare(options),
+        common: InjectorState::prepare(options),
         phase: Barrier::new(REACTORS as usize),
         tick_rate,
         begin: AtomicU64::new(0),
@@ -291,9 +291,9 @@ impl Shared<'_> {
 }
 
 /// Guard that aborts the process if a reactor panics: the others would wait for it forever.
-struct AllOrNone;
+struct AbortOnPanic;
 
-impl Drop for AllOrNone {
+impl Drop for AbortOnPanic {
     fn drop(&mut self) {
         if thread::panicking() {
             std::process::abort();
@@ -315,7 +315,7 @@ fn live(
             let name = reactor_name(reactor.lcore);
             let go = &go;
             let body = move || {
-                let _together = AllOrNone;
+                let _together = AbortOnPanic;
                 if *go.wait() {
                     reactor.prepare();
                     reactor.start_up();

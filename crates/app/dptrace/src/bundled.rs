@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use bundled_scripts::{Bundled, all, find, topics};
+use bundled_scripts::{BundledScript, all, find, topics};
 use clap::Args;
 use errors::usage;
 use screen::wrap;
@@ -47,7 +47,7 @@ pub(crate) fn scripts(args: &ScriptsArgs) -> anyhow::Result<()> {
     Ok(output.finish()?)
 }
 
-fn wanted(name: &str) -> anyhow::Result<Bundled> {
+fn wanted(name: &str) -> anyhow::Result<BundledScript> {
     let hint = || text::patterns::hint(name, all().map(|script| script.name));
     find(name).ok_or_else(|| usage(format!("there is no bundled script {name:?}{}", hint())))
 }

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 
 use bpf_session::SessionError;
-use errors::{Forbidden, Unsupported, Usage};
+use errors::{ForbiddenError, UnsupportedError, UsageError};
 use host::HostError;
 use kernel_delay::DelayError;
 use sched_programs::SchedError;
@@ -36,13 +36,13 @@ pub(crate) fn status(error: &anyhow::Error) -> u8 {
 }
 
 fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {
-    cause.is::<Usage>() || cause.downcast_ref().is_some_and(DelayError::is_usage)
+    cause.is::<UsageError>() || cause.downcast_ref().is_some_and(DelayError::is_usage)
 }
 
 fn is_unsupported(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
-        cause.is::<Unsupported>()
-            || cause.is::<Forbidden>()
+        cause.is::<UnsupportedError>()
+            || cause.is::<ForbiddenError>()
             || cause.downcast_ref().is_some_and(HostError::is_unsupported)
             || cause
                 .downcast_ref()

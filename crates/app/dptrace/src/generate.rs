@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use errors::usage;
-use objects::{ProbeArg, WantedProbe};
+use objects::{ProbeArg, ProbeRequest};
 use whole_file::Access;
 
 use crate::args::specs::SpecArgs;
@@ -43,7 +43,7 @@ const SPDK: &str = "spdk";
 /// Runs the command.
 pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<()> {
     let specs = args.specs.resolve()?;
-    let wanted = WantedProbe::of(&specs).map_err(|error| usage(error.to_string()))?;
+    let wanted = ProbeRequest::of(&specs).map_err(|error| usage(error.to_string()))?;
     output::refuse_inputs(args.output.as_deref(), args.specs.files())?;
     let mut output = Output::whole(args.output.as_deref(), Access::Umask)?;
     for probe in &wanted {
@@ -67,8 +67,8 @@ pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<()> {
 }
 
 /// Returns a probe with its action, which prints a line of the recording.
-fn line(probe: &WantedProbe<'_>) -> String {
-    let WantedProbe {
+fn line(probe: &ProbeRequest<'_>) -> String {
+    let ProbeRequest {
         provider,
         name,
         args,

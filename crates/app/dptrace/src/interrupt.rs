@@ -47,7 +47,7 @@ const BUSY: Duration = Duration::from_secs(5);
 const WATCH: Duration = Duration::from_millis(100);
 /// Time after the first signal in which another one counts as the same request: timeout(1) signals
 /// its child and then its whole process group.
-const SAME: Duration = Duration::from_millis(200);
+const SAME_SIGNAL_WINDOW: Duration = Duration::from_millis(200);
 /// Least CPU time that counts as work: the watching takes some too.
 const WORK: Duration = Duration::from_millis(5);
 
@@ -67,11 +67,11 @@ static STEPS: AtomicU64 = AtomicU64::new(0);
 static MAY_WAIT: AtomicU64 = AtomicU64::new(0);
 
 /// Action before a signal ends the process at once: restores the terminal.
-static BEFORE: OnceLock<fn()> = OnceLock::new();
+static SIGNAL_HOOK: OnceLock<fn()> = OnceLock::new();
 
 /// Registers an action before a signal ends the process without the command's own cleanup.
 pub(crate) fn before_killed(give_back: fn()) {
-    BEFORE.get_or_init(|| give_back);
+    SIGNAL_HOOK.get_or_init(|| give_back);
 }
 
 /// Handle of a command that catches the signals.
@@ -158,7 +158,7 @@ pub(crate) fn erase_at_signal() {
 /// Ends the process with the signal's default action, and leaves nothing on the terminal.
 fn end_by(signal: i32) -> ! {
     status_line::end();
-    if let Some(give_back) = BEFORE.get() {
+    if let Some(give_back) = SIGNAL_HOOK.get() {
         give_back();
     }
     sys::process::end_by_signal(signal)
@@ -232,12 +232,12 @@ fn watch(mut signals: Signals) {
     let mut noticed = false;
     loop {
         if let Some(second) = signals.next(WATCH)
-            && came.elapsed() >= SAME
+            && came.elapsed() >= SAME_SIGNAL_WINDOW
         {
             end_by(second);
         }
         if !SEEN.load(Ordering::Acquire) {
-            let Since { worked, idle, .. } = unseen.since(main_thread_ran(), 0);
+            let ElapsedTimes { worked, idle, .. } = unseen.since(main_thread_ran(), 0);
             if worked.max(idle) >= GRACE {
                 end_by(first);
             }
@@ -269,13 +269,13 @@ struct Marks {
 
 /// Times since the last step: CPU time, elapsed time, and time without work.
 #[derive(Clone, Copy, Debug, Default)]
-struct Since {
+struct ElapsedTimes {
     worked: Duration,
     step: Duration,
     idle: Duration,
 }
 
-impl Since {
+impl ElapsedTimes {
     /// Returns whether the end makes no progress; `may_wait` is the limit while it waits for a
     /// reader or for a command.
     fn is_stuck(&self, may_wait: Option<Duration>) -> bool {
@@ -295,7 +295,7 @@ impl Marks {
         }
     }
 
-    fn since(&mut self, ran: Duration, steps: u64) -> Since {
+    fn since(&mut self, ran: Duration, steps: u64) -> ElapsedTimes {
         let now = (Instant::now(), ran);
         if steps != self.steps {
             (self.steps, self.step, self.work) = (steps, now, now);
@@ -303,7 +303,7 @@ impl Marks {
         if ran.saturating_sub(self.work.1) >= WORK {
             self.work = now;
         }
-        Since {
+        ElapsedTimes {
             worked: ran.saturating_sub(self.step.1),
             step: self.step.0.elapsed(),
             idle: self.work.0.elapsed(),
@@ -347,19 +347,19 @@ mod tests {
     fn the_kernel_is_waited_for_longer_than_readers_and_commands() {
         let waits = |seconds| {
             let time = Duration::from_secs(seconds);
-            Since {
+            ElapsedTimes {
                 step: time,
                 idle: time,
-                ..Since::default()
+                ..ElapsedTimes::default()
             }
         };
         assert!(!waits(50).is_stuck(None) && waits(60).is_stuck(None));
         assert!(!waits(2).is_stuck(Some(COMMAND)) && waits(3).is_stuck(Some(COMMAND)));
         assert!(!waits(0).is_stuck(Some(GRACE)) && waits(1).is_stuck(Some(GRACE)));
         assert!(
-            Since {
+            ElapsedTimes {
                 worked: Duration::from_secs(5),
-                ..Since::default()
+                ..ElapsedTimes::default()
             }
             .is_stuck(None)
         );

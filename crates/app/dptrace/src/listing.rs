@@ -9,7 +9,7 @@ use observer::{Progress, Reading};
 use records::{Context, Filter, Form, Format, Head, View};
 use screen::Screen;
 use spdk_trace::{Problems, Record, Ticks, Trace};
-use trace_source::Loaded;
+use trace_source::LoadedTrace;
 
 use crate::args::filter::FilterArgs;
 use crate::output::Output;
@@ -35,7 +35,7 @@ pub(crate) struct ListOptions {
 }
 
 /// Outcome of a walk.
-pub(crate) struct Listed {
+pub(crate) struct ListingOutcome {
     /// Records read, wanted or not.
     pub(crate) read: u64,
     /// Records written.
@@ -50,7 +50,7 @@ pub(crate) fn list(
     options: ListOptions,
     format: &mut dyn Format,
     output: &mut Output,
-) -> io::Result<Listed> {
+) -> io::Result<ListingOutcome> {
     let mut lister = Lister::new(View {
         rate: trace.tick_rate(),
         base: Ticks(0),
@@ -92,7 +92,7 @@ pub(crate) fn list(
         return Err(error);
     }
     lister.finish(format, output)?;
-    Ok(Listed {
+    Ok(ListingOutcome {
         read: lister.read,
         shown: lister.shown,
         problems,
@@ -271,7 +271,7 @@ impl Tail {
 
 /// Writes the first records of a trace as text, for the demo.
 pub(crate) fn first_records(
-    loaded: &Loaded,
+    loaded: &LoadedTrace,
     annotator: Option<&Annotator>,
     head: u64,
     output: &mut Output,

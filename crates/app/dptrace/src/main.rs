@@ -44,7 +44,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 
 use cli::{Cli, Command};
-use run::compat::Called;
+use run::compat::BpftraceRequest;
 
 fn main() -> ExitCode {
     // Before any file is opened, and before there is a second thread.
@@ -55,9 +55,9 @@ fn main() -> ExitCode {
         return ExitCode::from(exit::FAILED);
     }
     let words = match words() {
-        Called::Run(words) => words,
-        Called::Version => return exit(run::compat::version().map(|()| exit::DONE)),
-        Called::Info => return exit(run::compat::info().map(|()| exit::DONE)),
+        BpftraceRequest::Run(words) => words,
+        BpftraceRequest::Version => return exit(run::compat::version().map(|()| exit::DONE)),
+        BpftraceRequest::Info => return exit(run::compat::info().map(|()| exit::DONE)),
     };
     let cli = match Cli::of(&words) {
         Ok(cli) => cli,
@@ -97,14 +97,14 @@ fn not_understood(words: &[OsString], error: clap::Error) -> ExitCode {
 }
 
 /// Reads the command line. Under the name `bpftrace`, the program stands for `dptrace run`.
-fn words() -> Called {
+fn words() -> BpftraceRequest {
     let words: Vec<OsString> = std::env::args_os().collect();
     let name = words.first().map(Path::new).and_then(Path::file_name);
     if name.is_some_and(|name| name == "bpftrace") {
         messages::set_bpftrace_compat();
-        return Called::of(words);
+        return BpftraceRequest::of(words);
     }
-    Called::Run(process_selector::join_pids(words))
+    BpftraceRequest::Run(process_selector::join_pids(words))
 }
 
 /// Runs a command, and returns the exit status: that of `run` may be its script's.

@@ -67,11 +67,15 @@ pub(crate) fn explained(error: &anyhow::Error) -> String {
 }
 
 /// Notes held back while the terminal shows something else.
-static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
+static HELD_NOTES: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
 /// Prints a note on standard error, about something that does not stop the command.
 pub(crate) fn note(text: &str) {
-    if let Some(held) = HELD.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+    if let Some(held) = HELD_NOTES
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .as_mut()
+    {
         held.push(text.to_owned());
         return;
     }
@@ -85,14 +89,18 @@ pub(crate) fn note_left_out(error: host::HostError) {
 
 /// Holds back notes from now on, until [`print_notes`].
 pub(crate) fn hold_notes() {
-    HELD.lock()
+    HELD_NOTES
+        .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .get_or_insert_default();
 }
 
 /// Prints the notes that were held back, each once, and lets later ones through.
 pub(crate) fn print_notes() {
-    let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let held = HELD_NOTES
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
     let mut seen = std::collections::HashSet::new();
     held.into_iter()
         .flatten()

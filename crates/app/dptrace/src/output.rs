@@ -21,7 +21,7 @@ use crate::{interrupt, status_line};
 /// Size of the buffer, in bytes, at which it is written.
 const BUFFER: usize = 256 * 1024;
 /// Number of full buffers that may wait for the writing thread, besides the one that it writes.
-const WAITING: usize = 2;
+const MAX_QUEUED_BUFFERS: usize = 2;
 
 /// Buffer that formats append to, and its destination.
 pub(crate) struct Output {
@@ -159,7 +159,7 @@ impl Output {
         &mut self,
         gather: impl FnOnce(&mut Self) -> io::Result<T>,
     ) -> io::Result<T> {
-        let (full, to_write) = sync_channel(WAITING);
+        let (full, to_write) = sync_channel(MAX_QUEUED_BUFFERS);
         let (written, empty) = channel();
         let Sink::Here(writer) = std::mem::replace(&mut self.sink, Sink::Thread { full, empty })
         else {

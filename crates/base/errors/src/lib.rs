@@ -6,29 +6,29 @@
 /// An error in the command line or in an input of the user.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Usage(pub String);
+pub struct UsageError(pub String);
 
 /// An error about something that this machine does not support, or that this user may not do.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Unsupported(String);
+pub struct UnsupportedError(String);
 
 /// An error about something that the machine may have, and that this user may not look at.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Forbidden(String);
+pub struct ForbiddenError(String);
 
-/// Returns a [`Usage`] error.
+/// Returns a [`UsageError`] error.
 pub fn usage(message: impl Into<String>) -> anyhow::Error {
-    anyhow::Error::new(Usage(message.into()))
+    anyhow::Error::new(UsageError(message.into()))
 }
 
-/// Returns an [`Unsupported`] error.
+/// Returns an [`UnsupportedError`] error.
 pub fn unsupported(message: impl Into<String>) -> anyhow::Error {
-    anyhow::Error::new(Unsupported(message.into()))
+    anyhow::Error::new(UnsupportedError(message.into()))
 }
 
-/// Returns a [`Forbidden`] error.
+/// Returns a [`ForbiddenError`] error.
 pub fn forbidden(message: impl Into<String>) -> anyhow::Error {
-    anyhow::Error::new(Forbidden(message.into()))
+    anyhow::Error::new(ForbiddenError(message.into()))
 }

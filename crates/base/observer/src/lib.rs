@@ -62,11 +62,11 @@ impl Observer {
 
     /// Returns an observer that ignores everything, for tests and for work that nobody watches.
     pub fn silent() -> Self {
-        struct Silent;
-        impl Observe for Silent {
+        struct NullObserver;
+        impl Observe for NullObserver {
             fn note(&self, _text: &str) {}
         }
-        Self::new(Silent)
+        Self::new(NullObserver)
     }
 
     /// Reports something that does not stop the work.

@@ -16,7 +16,7 @@ use anstream::stream::RawStream;
 
 pub use anstyle::Style;
 pub use numbers::{counted, grouped, percent, share, size, time};
-pub use style::{GOOD, HEAD, LARGEST, NAME, Painted, QUIET, WARN, WRONG};
+pub use style::{GOOD, HEAD, LARGEST, NAME, QUIET, StyledText, WARN, WRONG};
 pub use text::{columns, cut, pad, pad_left, shorten, wrap, wrap_message};
 
 /// Width of a terminal that reports none (a serial line, a pseudo-terminal without a size).
@@ -97,8 +97,8 @@ impl Screen {
 
     /// Returns text in that style if there are colours, or plain otherwise. Width and alignment of
     /// a format are kept: `{:>9}` is nine columns of text, in any style.
-    pub fn paint<T: std::fmt::Display>(self, style: Style, text: T) -> Painted<T> {
-        Painted::new(if self.has_colour { style } else { Style::new() }, text)
+    pub fn paint<T: std::fmt::Display>(self, style: Style, text: T) -> StyledText<T> {
+        StyledText::new(if self.has_colour { style } else { Style::new() }, text)
     }
 }
 

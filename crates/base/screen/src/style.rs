@@ -28,18 +28,18 @@ pub const QUIET: Style = Style::new().dimmed();
 
 /// Text in a style: [`crate::Screen::paint`].
 #[derive(Clone, Copy, Debug)]
-pub struct Painted<T> {
+pub struct StyledText<T> {
     style: Style,
     text: T,
 }
 
-impl<T> Painted<T> {
+impl<T> StyledText<T> {
     pub(crate) fn new(style: Style, text: T) -> Self {
         Self { style, text }
     }
 }
 
-impl<T: Display> Display for Painted<T> {
+impl<T: Display> Display for StyledText<T> {
     /// Pads as a format asks, by columns and outside of the style: no blank is underlined.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = String::new();

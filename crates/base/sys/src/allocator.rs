@@ -3,10 +3,10 @@
 /// Minimum size of blocks with separate mappings, in bytes. Without this, glibc raises the limit up
 /// to 32 MiB as blocks are freed, and free memory above a block in use stays with the process.
 #[cfg(target_env = "gnu")]
-const LARGE: libc::c_int = 128 << 10;
+const MMAP_THRESHOLD_BYTES: libc::c_int = 128 << 10;
 /// Bytes kept at the end of the heap.
 #[cfg(target_env = "gnu")]
-const KEPT: libc::c_int = 256 << 10;
+const TRIM_THRESHOLD_BYTES: libc::c_int = 256 << 10;
 /// Limit on heaps. glibc makes up to eight for each CPU, and each keeps the memory freed by its
 /// threads.
 #[cfg(target_env = "gnu")]
@@ -17,8 +17,8 @@ const HEAPS: libc::c_int = 2;
 pub fn keep_little() {
     #[cfg(target_env = "gnu")]
     for (option, value) in [
-        (libc::M_MMAP_THRESHOLD, LARGE),
-        (libc::M_TRIM_THRESHOLD, KEPT),
+        (libc::M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES),
+        (libc::M_TRIM_THRESHOLD, TRIM_THRESHOLD_BYTES),
         (libc::M_ARENA_MAX, HEAPS),
     ] {
         // SAFETY: the call takes two numbers, and changes how later requests are served. It ignores

@@ -11,12 +11,12 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use stable_deref_trait::{CloneStableDeref, StableDeref};
 
 /// Writable zeros. Only pages that were written to take memory.
-pub struct Zeroed {
+pub struct ZeroedBuffer {
     start: NonNull<u8>,
     length: usize,
 }
 
-impl Zeroed {
+impl ZeroedBuffer {
     /// Maps `length` zeros. Fails if the kernel has no room for them: the address space is used up
     /// or limited (`RLIMIT_AS`), or overcommit is disabled (`vm.overcommit_memory` 2).
     pub fn new(length: usize) -> io::Result<Self> {
@@ -51,7 +51,7 @@ impl Zeroed {
     }
 }
 
-impl Deref for Zeroed {
+impl Deref for ZeroedBuffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -61,14 +61,14 @@ impl Deref for Zeroed {
     }
 }
 
-impl DerefMut for Zeroed {
+impl DerefMut for ZeroedBuffer {
     fn deref_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `deref`; `self` is borrowed mutably for as long as the slice.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 }
 
-impl Drop for Zeroed {
+impl Drop for ZeroedBuffer {
     fn drop(&mut self) {
         if self.length != 0 {
             // SAFETY: it is the very mapping that `new` created, and nothing borrows from it any
@@ -78,7 +78,7 @@ impl Drop for Zeroed {
     }
 }
 
-impl fmt::Debug for Zeroed {
+impl fmt::Debug for ZeroedBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes", self.length)
     }
@@ -86,7 +86,7 @@ impl fmt::Debug for Zeroed {
 
 /// Shared immutable bytes.
 #[derive(Clone, Debug)]
-pub struct Shared(Rc<Zeroed>);
+pub struct Shared(Rc<ZeroedBuffer>);
 
 impl Deref for Shared {
     type Target = [u8];
@@ -108,17 +108,17 @@ mod tests {
     #[test]
     fn what_is_not_written_is_zero_and_takes_nothing() {
         // Four times the memory that a test may use.
-        let mut large = Zeroed::new(1 << 32).unwrap();
+        let mut large = ZeroedBuffer::new(1 << 32).unwrap();
         assert_eq!(large.len(), 1 << 32);
         large[1 << 31] = 7;
         let large = large.share();
         assert_eq!((large[0], large.clone()[1 << 31]), (0, 7));
-        assert!(Zeroed::new(0).unwrap().is_empty());
+        assert!(ZeroedBuffer::new(0).unwrap().is_empty());
     }
 
     #[test]
     fn more_than_there_is_room_for_is_an_error() {
-        assert!(Zeroed::new(1 << 60).is_err());
-        assert!(Zeroed::new(usize::MAX).is_err());
+        assert!(ZeroedBuffer::new(1 << 60).is_err());
+        assert!(ZeroedBuffer::new(usize::MAX).is_err());
     }
 }

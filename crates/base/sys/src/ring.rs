@@ -29,7 +29,7 @@ pub struct RingBuffer {
 
 /// Result of draining the ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Drained {
+pub struct DrainResult {
     /// Number of records passed on.
     pub records: usize,
     /// True if the limit was reached with more to read.
@@ -60,8 +60,8 @@ impl RingBuffer {
 
     /// Passes on the available records, oldest first, at most `limit`. The kernel may overwrite a
     /// record once `take` has returned.
-    pub fn drain(&mut self, limit: usize, mut take: impl FnMut(&[u8])) -> Drained {
-        let mut drained = Drained::default();
+    pub fn drain(&mut self, limit: usize, mut take: impl FnMut(&[u8])) -> DrainResult {
+        let mut drained = DrainResult::default();
         let mut end = self.producer_position().load(Ordering::Acquire);
         loop {
             if self.position >= end {
@@ -71,7 +71,7 @@ impl RingBuffer {
                 }
             }
             if drained.records == limit {
-                return Drained {
+                return DrainResult {
                     more: true,
                     ..drained
                 };
@@ -81,7 +81,7 @@ impl RingBuffer {
             let length = (header & !(RINGBUF_BUSY | RINGBUF_DISCARD)) as usize;
             // The kernel never writes a record longer than the ring.
             if header & RINGBUF_BUSY != 0 || length + HEAD > self.size {
-                return Drained {
+                return DrainResult {
                     busy: true,
                     ..drained
                 };

@@ -13,7 +13,7 @@ const WINDOW: u64 = 50_000_000;
 /// Waiting events.
 #[derive(Debug)]
 pub struct Reorder<T> {
-    waiting: BinaryHeap<Reverse<Waiting<T>>>,
+    waiting: BinaryHeap<Reverse<PendingEvent<T>>>,
     arrived: u64,
     /// Time up to which the ring has been read.
     reached: u64,
@@ -25,7 +25,7 @@ pub struct Reorder<T> {
 
 /// Waiting event, ordered by its key, then by its arrival.
 #[derive(Debug)]
-struct Waiting<T> {
+struct PendingEvent<T> {
     key: u64,
     arrival: u64,
     time: u64,
@@ -64,7 +64,7 @@ impl<T> Reorder<T> {
     /// Adds an event that does not come from the ring: earlier ones may still be in there.
     pub fn insert(&mut self, key: u64, time: u64, event: T) {
         self.arrived += 1;
-        self.waiting.push(Reverse(Waiting {
+        self.waiting.push(Reverse(PendingEvent {
             key,
             arrival: self.arrived,
             time,
@@ -96,21 +96,21 @@ impl<T> Default for Reorder<T> {
     }
 }
 
-impl<T> PartialEq for Waiting<T> {
+impl<T> PartialEq for PendingEvent<T> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl<T> Eq for Waiting<T> {}
+impl<T> Eq for PendingEvent<T> {}
 
-impl<T> PartialOrd for Waiting<T> {
+impl<T> PartialOrd for PendingEvent<T> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T> Ord for Waiting<T> {
+impl<T> Ord for PendingEvent<T> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.key, self.arrival).cmp(&(other.key, other.arrival))
     }

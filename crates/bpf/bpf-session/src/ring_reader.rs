@@ -21,7 +21,7 @@ const BATCH: usize = 512;
 const LEAST_EVENT: usize = 16;
 /// Limit on the batches queued for a slow receiver. When the queue is full, the ring fills up, and
 /// events that do not fit are counted as lost.
-const WAITING: usize = 16;
+const MAX_QUEUED_BATCHES: usize = 16;
 
 /// Clock of a ring's events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,7 +119,7 @@ impl<T: Send + 'static> RingReader<T> {
         };
         let buffer = RingBuffer::new(map).map_err(mapped)?;
         let descriptor = map.as_fd().try_clone_to_owned().map_err(mapped)?;
-        let (sender, batches) = sync_channel(WAITING);
+        let (sender, batches) = sync_channel(MAX_QUEUED_BATCHES);
         let stop = Arc::new(AtomicBool::new(false));
         let (woken, wake) = std::io::pipe().map_err(mapped)?;
         let left = map.max_entries() as usize / LEAST_EVENT / BATCH + 1;

@@ -25,5 +25,5 @@ pub use error::SchedError;
 pub use facts::{Comm, Facts, KernelTypes, TaskFacts, Tracepoints, member};
 pub use hooks::Hook;
 pub use maps::NamedMap;
-pub use processes::{Ours, ProcessStack, Processes};
+pub use processes::{OwnTaskCheck, ProcessStack, Processes};
 pub use tasks::{Reasons, Switch};

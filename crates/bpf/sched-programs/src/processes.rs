@@ -41,7 +41,7 @@ pub enum Processes {
     },
 }
 
-/// Slots of the stack that [`Ours`] needs for several processes.
+/// Slots of the stack that [`OwnTaskCheck`] needs for several processes.
 #[repr(C)]
 pub struct ProcessStack {
     read: u64,
@@ -80,7 +80,7 @@ impl Task {
 
 /// The question whether a task is one of ours. r0 to r5 are lost.
 #[derive(Clone, Copy, Debug)]
-pub struct Ours {
+pub struct OwnTaskCheck {
     /// The processes.
     pub processes: Processes,
     /// Members of tasks.
@@ -89,7 +89,7 @@ pub struct Ours {
     pub stack: Place<ProcessStack>,
 }
 
-impl Ours {
+impl OwnTaskCheck {
     /// Goes to `others` unless the task is ours.
     pub fn unless(&self, asm: &mut Asm, task: Reg, others: Label) {
         asm.get(R1, self.task.tgid.of(task));

@@ -11,14 +11,14 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use scene::{Anchor, BootNanos, Checked, ClockCheck};
+use scene::{Anchor, BootNanos, ClockCheck, ClockErrors};
 use spdk_trace::Ticks;
 use sys::clock::{Moment, boot_nanos, monotonic_nanos};
 use trace_source::anchor;
 
 /// Time between two anchors.
-const EVERY: Duration = Duration::from_millis(100);
-/// Time between the first two anchors, which then doubles up to [`EVERY`]: a clock needs two, and a
+const ANCHOR_INTERVAL: Duration = Duration::from_millis(100);
+/// Time between the first two anchors, which then doubles up to [`ANCHOR_INTERVAL`]: a clock needs two, and a
 /// capture may be killed soon.
 const FIRST: Duration = Duration::from_millis(2);
 /// Time between two readings that only check the clock.
@@ -107,7 +107,7 @@ impl Clocks {
     }
 
     /// Returns how well the anchors put both clocks on one line.
-    pub(crate) fn finish(self) -> Checked {
+    pub(crate) fn finish(self) -> ClockErrors {
         self.stop.store(true, Ordering::Release);
         self.check.finish()
     }
@@ -123,7 +123,7 @@ fn read(send: &Sender<Reading>, stop: &AtomicBool) {
         }
         let now = Instant::now();
         let reading = if now >= due {
-            pause = (2 * pause).min(EVERY);
+            pause = (2 * pause).min(ANCHOR_INTERVAL);
             due = now + pause;
             Reading::Anchor(reading())
         } else {
@@ -183,7 +183,7 @@ mod tests {
             anchors += clocks.next().len();
         }
         anchors += clocks.stop().len();
-        let Checked {
+        let ClockErrors {
             between, at_hits, ..
         } = clocks.finish();
         assert!(

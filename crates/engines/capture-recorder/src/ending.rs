@@ -4,26 +4,26 @@ use std::fs::File;
 use std::io;
 use std::time::{Duration, Instant};
 
-use capture::End;
+use capture::CaptureSummary;
 use kernel_events::Totals;
 use observer::Observer;
 use scene::BootNanos;
 use trace_source::Pressure;
 
 use super::clocks::Clocks;
-use super::kernel::{Ended, Watching};
-use super::objects::Recording;
-use super::recording::WAIT;
-use super::rings::Following;
-use super::stored::{Marks, Stored};
+use super::kernel::{KernelOutcome, KernelRecorder};
+use super::objects::ObjectRecorder;
+use super::recording::BATCH_TIMEOUT;
+use super::rings::RingRecorder;
+use super::stored::{Checkpoint, Marks};
 
 /// Time limit for the disk to store the written bytes, once an end was requested.
 const SYNC: Duration = Duration::from_mins(1);
 
 /// Result of ending all parts.
 #[derive(Default)]
-pub(crate) struct Ending {
-    pub(crate) end: End,
+pub(crate) struct ShutdownResult {
+    pub(crate) end: CaptureSummary,
     pub(crate) pressure: Pressure,
     /// Part of the trace that has reached its file.
     pub(crate) marks: Marks,
@@ -34,10 +34,10 @@ pub(crate) struct Ending {
     pub(crate) failed: Option<anyhow::Error>,
 }
 
-impl Ending {
+impl ShutdownResult {
     pub(crate) fn end_trace(
         &mut self,
-        mut rings: Following,
+        mut rings: RingRecorder,
         file: Option<&File>,
         (clocks, room): (Option<&mut Clocks>, Option<u64>),
         until: Option<BootNanos>,
@@ -48,7 +48,7 @@ impl Ending {
         }
         self.reached = rings.reached;
         (self.marks, self.pressure) = rings.finish();
-        let Stored {
+        let Checkpoint {
             bytes,
             records,
             lost,
@@ -60,8 +60,8 @@ impl Ending {
         self.end.bytes += bytes;
     }
 
-    pub(crate) fn end_kernel(&mut self, kernel: Watching, file: Option<&File>, room: u64) {
-        let Ended {
+    pub(crate) fn end_kernel(&mut self, kernel: KernelRecorder, file: Option<&File>, room: u64) {
+        let KernelOutcome {
             bytes,
             events,
             totals,
@@ -88,7 +88,7 @@ impl Ending {
         }
     }
 
-    pub(crate) fn end_objects(&mut self, objects: Recording) {
+    pub(crate) fn end_objects(&mut self, objects: ObjectRecorder) {
         let (written, result) = objects.finish(self.works);
         if !self.works || result.is_err() {
             // If that fails, too, an incomplete line remains: readers leave it out with a note.
@@ -102,7 +102,7 @@ impl Ending {
 
 /// Makes the reader poll once more, and writes its copies as far as there is room.
 fn end_rings(
-    rings: &mut Following,
+    rings: &mut RingRecorder,
     clocks: Option<&mut Clocks>,
     room: Option<u64>,
     until: Option<BootNanos>,
@@ -113,7 +113,7 @@ fn end_rings(
     let write = || -> io::Result<()> {
         loop {
             observer.step();
-            let Some(batch) = rings.next(WAIT) else {
+            let Some(batch) = rings.next(BATCH_TIMEOUT) else {
                 continue;
             };
             let is_last = batch.is_last;

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use capture::{FORMAT, LcoreThread, MOST_PARTS, Machine, Meta, NamedThread, Process, Thread, When};
+use capture::{
+    FORMAT, LcoreThread, MOST_PARTS, Machine, Meta, NamedThread, Process, Thread, Timestamp,
+};
 use host::machine::{self, Scheduling};
 use host::{Pid, proc, system};
 use scene::{BootNanos, Tid};
@@ -23,19 +25,19 @@ pub fn gather(pid: u32) -> Meta {
 }
 
 /// Returns the current time.
-pub fn now() -> When {
-    When {
+pub fn now() -> Timestamp {
+    Timestamp {
         utc: text::utc::text(real_nanos().into()),
         boot_nanos: boot_nanos(),
     }
 }
 
 /// Converts a recent time of the boot clock.
-pub(crate) fn at(boot: BootNanos) -> When {
+pub(crate) fn at(boot: BootNanos) -> Timestamp {
     let utc = real_nanos()
         .saturating_sub(boot_nanos())
         .saturating_add(boot.0);
-    When {
+    Timestamp {
         utc: text::utc::text(utc.into()),
         boot_nanos: boot.0,
     }

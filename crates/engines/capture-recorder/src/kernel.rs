@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use capture::{EVENT_BYTES, EventsWriter, NamedThread};
-use kernel_events::{Recorded, Recorder, Totals};
+use kernel_events::{RecordedEvent, Recorder, Totals};
 use scene::{BootNanos, Tid};
 
 use super::facts;
 
 /// Time between two readings of the process's threads.
-const ROSTER: Duration = Duration::from_secs(1);
+const ROSTER_INTERVAL: Duration = Duration::from_secs(1);
 /// Limit on the names remembered as written.
 const NAMES: usize = 1 << 20;
 /// Bytes reserved for the heads of chunks, of 8 bytes each.
@@ -36,14 +36,14 @@ impl Kernel {
     }
 
     /// Starts the file.
-    pub(crate) fn follow(self, file: File, pid: u32) -> anyhow::Result<Watching> {
+    pub(crate) fn follow(self, file: File, pid: u32) -> anyhow::Result<KernelRecorder> {
         let mut writer = EventsWriter::begin(file).context("writing kernel.events")?;
         writer
             .started(self.recorder.started())
             .context("writing kernel.events")?;
-        let mut watching = Watching {
+        let mut watching = KernelRecorder {
             recorder: self.recorder,
-            written: Written::new(writer),
+            written: EventFile::new(writer),
             rest: Vec::new(),
             roster: HashMap::new(),
             pid,
@@ -57,21 +57,21 @@ impl Kernel {
 }
 
 /// Events that are being recorded.
-pub(crate) struct Watching {
+pub(crate) struct KernelRecorder {
     recorder: Recorder,
-    written: Written,
+    written: EventFile,
     /// Events for which there was no room: there is more at the end.
-    rest: Vec<Recorded>,
+    rest: Vec<RecordedEvent>,
     roster: HashMap<Tid, [u8; 16]>,
     pid: u32,
     looked: Instant,
     /// End of the capture, as far as it is known. Later events wait in `later`.
     until: BootNanos,
-    later: Vec<Recorded>,
+    later: Vec<RecordedEvent>,
 }
 
 /// Output file with its state.
-struct Written {
+struct EventFile {
     writer: EventsWriter<File>,
     /// Names last written, by thread.
     names: HashMap<Tid, [u8; 16]>,
@@ -88,7 +88,7 @@ struct Written {
 }
 
 /// Result of the kernel's part.
-pub(crate) struct Ended {
+pub(crate) struct KernelOutcome {
     /// Size of the file in bytes, up to the end of a chunk.
     pub(crate) bytes: u64,
     /// Events in these bytes.
@@ -100,7 +100,7 @@ pub(crate) struct Ended {
     pub(crate) until: Option<BootNanos>,
 }
 
-impl Watching {
+impl KernelRecorder {
     /// Writes the events that have arrived, as far as there is room; waits for more at most
     /// `at_most`. Returns false if there was not enough room.
     pub(crate) fn next(&mut self, at_most: Duration, room: u64) -> anyhow::Result<bool> {
@@ -110,7 +110,7 @@ impl Watching {
             .extend(events.extract_if(.., |recorded| recorded.event.at > self.until));
         let fitted = self.written.write(&events, room);
         self.rest.extend(events.drain(fitted..));
-        if self.looked.elapsed() >= ROSTER {
+        if self.looked.elapsed() >= ROSTER_INTERVAL {
             self.looked = Instant::now();
             self.list_threads();
         }
@@ -143,7 +143,7 @@ impl Watching {
     }
 
     /// Detaches the programs, and writes the rest as far as there is room; nothing if `None`.
-    pub(crate) fn finish(self, room: Option<u64>) -> Ended {
+    pub(crate) fn finish(self, room: Option<u64>) -> KernelOutcome {
         let Self {
             recorder,
             mut written,
@@ -171,7 +171,7 @@ impl Watching {
             has_all &= written.failed.is_none();
         }
         let ((events, bytes), until) = (written.stored, (!has_all).then_some(written.flushed));
-        Ended {
+        KernelOutcome {
             bytes,
             events,
             totals,
@@ -181,7 +181,7 @@ impl Watching {
     }
 }
 
-impl Written {
+impl EventFile {
     fn new(writer: EventsWriter<File>) -> Self {
         let (names, none) = (HashMap::new(), BootNanos::default());
         Self {
@@ -197,7 +197,7 @@ impl Written {
 
     /// Writes the first events, with the names that they mention, as far as there is room. Returns
     /// their number.
-    fn write(&mut self, events: &[Recorded], room: u64) -> usize {
+    fn write(&mut self, events: &[RecordedEvent], room: u64) -> usize {
         if self.names.len() > NAMES {
             self.names.clear();
         }
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn no_more_is_written_than_there_is_room_for() {
         let file = tempfile::tempfile().unwrap();
-        let mut written = Written::new(EventsWriter::begin(file.try_clone().unwrap()).unwrap());
+        let mut written = EventFile::new(EventsWriter::begin(file.try_clone().unwrap()).unwrap());
         let recorded = |at: u64| {
             let kind = EventKind::CallExit { tid: Tid(1) };
             let event = KernelEvent {
@@ -260,7 +260,7 @@ mod tests {
                 kind,
             };
             // Every tenth event has a new name.
-            Recorded {
+            RecordedEvent {
                 event,
                 name: Some((Tid(1), [(at / 10) as u8; 16])),
             }

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use anyhow::bail;
-use live_objects::{Opening, PATIENCE, Pointers, Session, attach, find};
+use live_objects::{PendingFinder, Pointers, STARTUP_TIMEOUT, Session, attach, find};
 use objects::ObjectSpec;
 use observer::Observer;
 
@@ -32,15 +32,16 @@ impl Objects {
         observer: &Observer,
     ) -> anyhow::Result<Self> {
         let to_find = specs.to_vec();
-        let opening =
-            Opening::start(move || find(pid, &to_find, |specs| Pointers::of_process(specs, pid)));
+        let opening = PendingFinder::start(move || {
+            find(pid, &to_find, |specs| Pointers::of_process(specs, pid))
+        });
         let recorder = if probes {
             attach(pid, specs, ring_bytes, bpf_session::POLL_INTERVAL, observer)
         } else {
             Err(anyhow::anyhow!("--no-probes was given"))
         };
         let mut session = match recorder {
-            Ok(recorder) => Session::start(opening, Some(recorder), PATIENCE),
+            Ok(recorder) => Session::start(opening, Some(recorder), STARTUP_TIMEOUT),
             Err(error) => {
                 let Some(finder) = opening.finish() else {
                     return Err(error);
@@ -50,7 +51,7 @@ impl Objects {
                         "objects are found only in the process's memory: {error:#}"
                     ));
                 }
-                Session::start(Opening::ready(Some(finder)), None, Duration::ZERO)
+                Session::start(PendingFinder::ready(Some(finder)), None, Duration::ZERO)
             }
         };
         if !probes && session.first_found().is_none() {
@@ -63,11 +64,11 @@ impl Objects {
     }
 
     /// Starts the file.
-    pub(crate) fn follow(self, file: File) -> Recording {
-        Recording {
+    pub(crate) fn follow(self, file: File) -> ObjectRecorder {
+        ObjectRecorder {
             session: self.session,
             observer: self.observer,
-            written: Written {
+            written: ObjectFile {
                 file,
                 lines: 0,
                 bytes: 0,
@@ -77,21 +78,21 @@ impl Objects {
 }
 
 /// Objects that are being recorded.
-pub(crate) struct Recording {
+pub(crate) struct ObjectRecorder {
     session: Session,
     observer: Observer,
-    pub(crate) written: Written,
+    pub(crate) written: ObjectFile,
 }
 
 /// Output file with its counts.
-pub(crate) struct Written {
+pub(crate) struct ObjectFile {
     file: File,
     pub(crate) lines: u64,
     /// Size of these lines in bytes.
     pub(crate) bytes: u64,
 }
 
-impl Recording {
+impl ObjectRecorder {
     /// Writes the lines that have arrived.
     pub(crate) fn next(&mut self) -> io::Result<()> {
         let lines = self.session.next(Duration::ZERO);
@@ -105,7 +106,7 @@ impl Recording {
     }
 
     /// Detaches the probes, and writes the remaining lines.
-    pub(crate) fn finish(mut self, writes: bool) -> (Written, io::Result<()>) {
+    pub(crate) fn finish(mut self, writes: bool) -> (ObjectFile, io::Result<()>) {
         let (rest, totals) = self.session.finish();
         if let Some(Err(error)) = totals {
             self.observer.note(&format!("objects: {error}"));
@@ -119,7 +120,7 @@ impl Recording {
     }
 }
 
-impl Written {
+impl ObjectFile {
     fn write(&mut self, lines: &[String]) -> io::Result<()> {
         if lines.is_empty() {
             return Ok(());

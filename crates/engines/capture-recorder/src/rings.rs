@@ -7,18 +7,18 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use capture::{Around, RingsWriter};
+use capture::{OwnerSnapshot, RingsWriter};
 use scene::{Anchor, BootNanos};
 use spdk_trace::{Follower, Lcore, Tail};
 use sys::clock::boot_nanos;
 use text::printable::path as printable;
 use trace_source::{Batch, FileSource, Pressure, Reader, trace_of};
 
-use super::stored::{Marks, Stored};
+use super::stored::{Checkpoint, Marks};
 
 /// Time between two readings of the owners: readers of the capture hold records back for longer
 /// than that.
-const OWNERS: Duration = Duration::from_millis(25);
+const OWNER_REFRESH_INTERVAL: Duration = Duration::from_millis(25);
 
 /// Number of attempts to open the trace file.
 const TRIES: usize = 5;
@@ -61,15 +61,15 @@ impl Rings {
     }
 
     /// Starts to follow it.
-    pub(crate) fn follow(self, file: File, is_prompt: bool) -> anyhow::Result<Following> {
+    pub(crate) fn follow(self, file: File, is_prompt: bool) -> anyhow::Result<RingRecorder> {
         let mut writer = RingsWriter::begin(file).context("writing trace.rings")?;
-        let around = Around::begin(&self.source, &self.follower, &mut writer)
+        let around = OwnerSnapshot::begin(&self.source, &self.follower, &mut writer)
             .context("copying the trace's header")?;
         let lcores: Vec<Lcore> = self.follower.rings().map(|(lcore, _)| lcore).collect();
         let tail: Tail = self.follower.tail();
         let start = boot_nanos();
         let reader = Reader::start(tail, self.source.again()?, is_prompt)?;
-        Ok(Following {
+        Ok(RingRecorder {
             writer,
             around,
             source: self.source,
@@ -89,9 +89,9 @@ impl Rings {
 }
 
 /// Trace that is being followed.
-pub(crate) struct Following {
+pub(crate) struct RingRecorder {
     pub(crate) writer: RingsWriter<File>,
-    around: Around,
+    around: OwnerSnapshot,
     source: FileSource,
     continuation_id: u16,
     lcores: Vec<Lcore>,
@@ -113,7 +113,7 @@ pub(crate) struct Following {
     marks: Marks,
 }
 
-impl Following {
+impl RingRecorder {
     /// Returns the next batch, if it arrives in time.
     pub(crate) fn next(&self, at_most: Duration) -> Option<Batch> {
         self.reader.next(at_most)
@@ -141,7 +141,7 @@ impl Following {
 
     /// Writes the owners that have changed, if `must` or if it is time for that.
     pub(crate) fn refresh(&mut self, must: bool) -> io::Result<()> {
-        if !must && self.refreshed.elapsed() < OWNERS {
+        if !must && self.refreshed.elapsed() < OWNER_REFRESH_INTERVAL {
             return Ok(());
         }
         self.refreshed = Instant::now();
@@ -155,7 +155,7 @@ impl Following {
     /// Writes the buffered chunks.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()?;
-        self.marks.add(Stored {
+        self.marks.add(Checkpoint {
             bytes: self.writer.flushed(),
             records: self.records,
             lost: self.lost,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// State of a stream after a successful write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stored {
+pub(crate) struct Checkpoint {
     /// Length of the file, in bytes.
     pub(crate) bytes: u64,
     /// Records in it.
@@ -15,14 +15,14 @@ pub(crate) struct Stored {
 
 /// Last states of a stream, so that its file can be cut at one of them.
 #[derive(Debug, Default)]
-pub(crate) struct Marks(VecDeque<Stored>);
+pub(crate) struct Marks(VecDeque<Checkpoint>);
 
 /// Bytes at the end of a file for which states are kept.
 const KEPT_BYTES: u64 = 1 << 20;
 
 impl Marks {
     /// Adds the state after a write.
-    pub(crate) fn add(&mut self, stored: Stored) {
+    pub(crate) fn add(&mut self, stored: Checkpoint) {
         match self.0.back_mut() {
             Some(last) if last.bytes == stored.bytes => *last = stored,
             _ => self.0.push_back(stored),
@@ -38,13 +38,13 @@ impl Marks {
     }
 
     /// Returns the last state.
-    pub(crate) fn last(&self) -> Stored {
+    pub(crate) fn last(&self) -> Checkpoint {
         self.0.back().copied().unwrap_or_default()
     }
 
     /// Returns the last state in which the file was at least this number of bytes shorter; the
     /// first known one if there is none.
-    pub(crate) fn shorter_by(&self, bytes: u64) -> Stored {
+    pub(crate) fn shorter_by(&self, bytes: u64) -> Checkpoint {
         let most = self.last().bytes.saturating_sub(bytes);
         let found = self.0.iter().rfind(|stored| stored.bytes <= most);
         found.or(self.0.front()).copied().unwrap_or_default()
@@ -60,9 +60,9 @@ mod tests {
         let mut marks = Marks::default();
         assert_eq!(
             (marks.last(), marks.shorter_by(5)),
-            (Stored::default(), Stored::default())
+            (Checkpoint::default(), Checkpoint::default())
         );
-        let at = |mib: u64| Stored {
+        let at = |mib: u64| Checkpoint {
             bytes: mib << 20,
             records: mib,
             lost: 0,
@@ -70,7 +70,7 @@ mod tests {
         for mib in 1..=9 {
             marks.add(at(mib));
         }
-        marks.add(Stored {
+        marks.add(Checkpoint {
             records: 10,
             ..at(9)
         });

@@ -1,6 +1,6 @@
 //! The result of a capture, in some lines on standard error.
 
-use capture::{End, Meta, clock, join};
+use capture::{CaptureSummary, Meta, clock, join};
 use observer::Observer;
 use screen::{counted, size};
 use text::printable::path as printable;
@@ -11,7 +11,7 @@ use super::stored::Marks;
 
 /// Result of a capture.
 pub(crate) struct Result {
-    pub(crate) end: End,
+    pub(crate) end: CaptureSummary,
     pub(crate) pressure: Pressure,
     /// Part of the trace that has reached its file.
     pub(crate) marks: Marks,
@@ -91,7 +91,7 @@ pub(crate) fn records(records: u64, slots_lost: u64) -> String {
     format!("{}, {lost} lost", counted(records, "record"))
 }
 
-fn losses(end: &End, pressure: &Pressure) -> String {
+fn losses(end: &CaptureSummary, pressure: &Pressure) -> String {
     if pressure.lost_to_output * 2 > end.slots_lost {
         return "slots were lost because the disk is slower than the trace: write to a faster one \
                 with -o, or to /dev/shm"

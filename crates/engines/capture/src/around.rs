@@ -10,20 +10,20 @@ use spdk_trace::{FileOffset, Follower, ReadAt};
 use crate::rings::RingsWriter;
 
 /// Size of one read, in bytes.
-const PIECE: usize = 1 << 20;
+const READ_BYTES: usize = 1 << 20;
 /// Size of a block, in bytes. Blocks of zeros are left out: there is room for thousands of owners,
 /// and few are used.
 const BLOCK: usize = 4096;
 
 /// Approximate size of the owners that are compared and shared as one block, in bytes.
-const OWNERS: usize = 1 << 15;
+const GROUP_BYTES: usize = 1 << 15;
 
 /// Owners of a live trace's file, as last written.
 ///
 /// There is room for thousands (2 MiB and more), and few are used or change. Copies share the
 /// unchanged blocks.
 #[derive(Clone, Debug)]
-pub struct Around {
+pub struct OwnerSnapshot {
     place: Range<u64>,
     /// Size of one owner, in bytes.
     size: usize,
@@ -36,7 +36,7 @@ pub struct Around {
 /// Changed owners: their offsets and bytes.
 pub(crate) type Changes = Vec<(FileOffset, Box<[u8]>)>;
 
-impl Around {
+impl OwnerSnapshot {
     /// Reads the owners, and writes nothing.
     pub fn read_now<S: ReadAt + ?Sized>(source: &S, follower: &Follower) -> io::Result<Self> {
         let place = follower.owners().place().unwrap_or(0..0);
@@ -102,7 +102,9 @@ impl Around {
         for part in &self.parts {
             let mut at = part.start;
             while at < part.end {
-                let want = usize::try_from(part.end - at).unwrap_or(PIECE).min(PIECE);
+                let want = usize::try_from(part.end - at)
+                    .unwrap_or(READ_BYTES)
+                    .min(READ_BYTES);
                 let bytes = read(source, at, want)?;
                 write_blocks(len, at, &bytes, writer)?;
                 if bytes.len() < want {
@@ -182,7 +184,7 @@ impl Around {
 
     /// Returns the size of a block, in bytes.
     fn block(&self) -> usize {
-        (OWNERS / self.size).max(1) * self.size
+        (GROUP_BYTES / self.size).max(1) * self.size
     }
 
     /// Reads a block.

@@ -17,7 +17,7 @@ pub const CHUNK_HEAD: usize = size_of::<ChunkHead>();
 /// Limit on a payload, in bytes: a reader keeps one chunk at a time.
 pub const MAX_PAYLOAD: usize = 1 << 24;
 /// Number of buffered bytes that triggers a write.
-const ENOUGH: usize = 1 << 18;
+const FLUSH_BYTES: usize = 1 << 18;
 
 /// Bytes that identify a file; the last one is the version of its format.
 type Magic = [u8; 8];
@@ -99,7 +99,7 @@ impl<W: Write, S: Stream> StreamWriter<W, S> {
             self.buffer.extend_from_slice(part);
         }
         self.buffer.resize(self.buffer.len() + padding(length), 0);
-        if self.buffer.len() >= ENOUGH {
+        if self.buffer.len() >= FLUSH_BYTES {
             self.flush()
         } else {
             Ok(())

@@ -34,15 +34,15 @@ mod reader;
 mod rings;
 mod words;
 
-pub use around::Around;
+pub use around::OwnerSnapshot;
 pub use chunk::{CHUNK_HEAD, MAX_PAYLOAD, StreamWriter};
 pub use error::CaptureError;
 pub use events::{EVENT_BYTES, Events, EventsWriter, KernelEvents, NamedThread};
 pub use meta::{
-    Captured, ClockOff, End, FORMAT, FastestHits, JoinError, LcoreThread, MAX_META, MOST_PARTS,
-    Machine, Meta, Process, Thread, When, expected_records,
+    CaptureSummary, CapturedParts, ClockOff, FORMAT, FastestHits, JoinError, LcoreThread, MAX_META,
+    MOST_PARTS, Machine, Meta, Process, Thread, Timestamp, expected_records,
 };
-pub use past::{Past, PastCut};
+pub use past::{RingHistory, RingSlice};
 pub use reader::{Names, Reader, Source};
 pub use rings::{Rings, RingsWriter};
 pub use words::{clock, join};

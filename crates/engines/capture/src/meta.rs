@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use scene::Checked;
+use scene::ClockErrors;
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use spdk_trace::Trace;
@@ -33,27 +33,27 @@ pub struct Meta {
     /// Version of dptrace.
     pub dptrace: String,
     /// Start of the capture.
-    pub begin: When,
+    pub begin: Timestamp,
     /// Machine.
     pub machine: Machine,
     /// Process.
     pub process: Process,
     /// Captured parts.
-    pub captured: Captured,
-    /// Reasons why the other parts are missing, by the part's name in [`Captured`].
+    pub captured: CapturedParts,
+    /// Reasons why the other parts are missing, by the part's name in [`CapturedParts`].
     pub missing: BTreeMap<String, String>,
     /// Threads that write the rings.
     #[serde(deserialize_with = "first_parts")]
     pub lcores: Vec<LcoreThread>,
     /// Results; missing in a capture that was cut short.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub end: Option<End>,
+    pub end: Option<CaptureSummary>,
 }
 
 /// Moment in time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct When {
+pub struct Timestamp {
     /// UTC time in the form of RFC 3339.
     pub utc: String,
     /// Nanoseconds of `CLOCK_BOOTTIME`, the clock of events.
@@ -125,7 +125,7 @@ pub struct Thread {
 /// Presence of each part of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Captured {
+pub struct CapturedParts {
     /// `trace.rings`.
     pub trace: bool,
     /// `kernel.events`.
@@ -153,9 +153,9 @@ pub struct LcoreThread {
 /// Results of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct End {
+pub struct CaptureSummary {
     /// End of the capture.
-    pub at: When,
+    pub at: Timestamp,
     /// Reason for the end.
     pub why: String,
     /// Records of the trace, with those that were in the rings at the start.
@@ -237,10 +237,10 @@ pub struct FastestHits {
     pub max: u64,
 }
 
-impl End {
+impl CaptureSummary {
     /// Stores the measured errors of the clock.
-    pub fn state_clock(&mut self, checked: &Checked) {
-        let Checked {
+    pub fn state_clock(&mut self, checked: &ClockErrors) {
+        let ClockErrors {
             between,
             at_hits,
             fastest,
@@ -306,17 +306,17 @@ pub(crate) fn parts_left_out(json: &[u8]) -> Result<u64, serde_json::Error> {
     #[serde(default)]
     struct Lists {
         lcores: List,
-        machine: OfMachine,
-        process: OfProcess,
+        machine: MachineLists,
+        process: ProcessLists,
     }
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct OfMachine {
+    struct MachineLists {
         governors: List,
     }
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct OfProcess {
+    struct ProcessLists {
         command_line: List,
         threads: List,
     }
@@ -377,7 +377,7 @@ impl Meta {
         serde_json::to_string_pretty(self).map(|text| text + "\n")
     }
 
-    /// Notes why the part of this name in [`Captured`] is missing.
+    /// Notes why the part of this name in [`CapturedParts`] is missing.
     pub fn miss(&mut self, part: &str, why: &str) {
         self.missing.insert(part.to_owned(), why.to_owned());
     }

@@ -6,31 +6,31 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use scene::{Anchor, BootNanos, Clock, ClockError};
-use spdk_trace::{Copied, FileOffset, Lcore, ReadAt};
+use spdk_trace::{CopiedSlots, FileOffset, Lcore, ReadAt};
 
-use crate::around::{Around, Changes};
+use crate::around::{Changes, OwnerSnapshot};
 use crate::rings::{RingsWriter, poll_chunks};
 
 /// Limit on the readings of both clocks: the last 25 seconds, at one reading per 100 ms.
-const ANCHORS: usize = 256;
+const MAX_ANCHORS: usize = 256;
 /// Limit on the dropped pieces that keep their memory: usually as many as are dropped for a new
 /// one.
 const SPARE: usize = 2;
 /// Approximate overhead of a piece, in bytes.
-const PIECE: usize = 128;
+const BATCH_OVERHEAD_BYTES: usize = 128;
 
 /// Newest polls of a trace's rings, as chunks of a stream, with the owners that its records name.
 ///
 /// A piece holds one batch of polls. The oldest pieces are dropped: those that are too old, and
 /// those for which there is no room.
 #[derive(Debug)]
-pub struct Past {
+pub struct RingHistory {
     lcores: Vec<Lcore>,
     continuation_id: u16,
     /// Owners before the first piece.
-    front: Around,
+    front: OwnerSnapshot,
     /// Owners as last read.
-    now: Around,
+    now: OwnerSnapshot,
     /// Owners that have changed since the last piece.
     changed: Changes,
     pieces: VecDeque<Piece>,
@@ -60,16 +60,16 @@ impl Piece {
         let changes = self
             .changes
             .iter()
-            .map(|(_, owner)| PIECE + owner.len())
+            .map(|(_, owner)| BATCH_OVERHEAD_BYTES + owner.len())
             .sum::<usize>();
-        PIECE + self.chunks.len() + changes
+        BATCH_OVERHEAD_BYTES + self.chunks.len() + changes
     }
 }
 
 /// Part of the past that shares its memory, and can be written while the past goes on.
 #[derive(Clone, Debug)]
-pub struct PastCut {
-    front: Around,
+pub struct RingSlice {
+    front: OwnerSnapshot,
     pieces: Vec<Piece>,
     anchors: Vec<Anchor>,
     /// Time from which it is complete.
@@ -82,11 +82,11 @@ pub struct PastCut {
     pub lost: u64,
 }
 
-impl Past {
+impl RingHistory {
     /// Creates an empty past of a trace whose rings have these lcores, in the order of the
     /// [`spdk_trace::Follower`]. It takes at most `most` bytes.
     pub fn new(
-        around: Around,
+        around: OwnerSnapshot,
         lcores: Vec<Lcore>,
         continuation_id: u16,
         since: BootNanos,
@@ -110,7 +110,12 @@ impl Past {
 
     /// Adds a batch of polls, the last of which began at `at`, and drops pieces older than
     /// `oldest`. Returns the number of slots lost before it.
-    pub fn push(&mut self, copied: &Copied, at: BootNanos, oldest: BootNanos) -> io::Result<u64> {
+    pub fn push(
+        &mut self,
+        copied: &CopiedSlots,
+        at: BootNanos,
+        oldest: BootNanos,
+    ) -> io::Result<u64> {
         let (mut records, mut lost) = (0, 0);
         for run in copied.runs() {
             records += run.records(self.continuation_id).0;
@@ -157,7 +162,7 @@ impl Past {
 
     /// Adds a reading of both clocks.
     pub fn anchor(&mut self, anchor: Anchor) {
-        if self.anchors.len() >= ANCHORS {
+        if self.anchors.len() >= MAX_ANCHORS {
             self.anchors.pop_front();
         }
         self.anchors.push_back(anchor);
@@ -184,8 +189,8 @@ impl Past {
     }
 
     /// Returns the part between these two times.
-    pub fn cut(&self, from: BootNanos, until: BootNanos) -> PastCut {
-        let mut cut = PastCut {
+    pub fn cut(&self, from: BootNanos, until: BootNanos) -> RingSlice {
+        let mut cut = RingSlice {
             front: self.front.clone(),
             pieces: Vec::new(),
             anchors: self.anchors.iter().copied().collect(),
@@ -247,7 +252,7 @@ impl Past {
     }
 }
 
-impl PastCut {
+impl RingSlice {
     /// Adds a reading of both clocks that came later.
     pub fn anchor(&mut self, anchor: Anchor) {
         self.anchors.push(anchor);

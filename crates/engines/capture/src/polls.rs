@@ -231,7 +231,7 @@ impl Iterator for PollIter<'_> {
                 .next()
                 .map(|chunk| chunk.and_then(|chunk| self.take(chunk, &mut poll)))
             {
-                Some(Ok(Taken { bytes, is_mark })) => {
+                Some(Ok(ChunkOutcome { bytes, is_mark })) => {
                     read += bytes as u64;
                     if is_mark && read >= enough {
                         break;
@@ -257,7 +257,7 @@ impl Iterator for PollIter<'_> {
 }
 
 /// Result of taking in a chunk.
-struct Taken {
+struct ChunkOutcome {
     /// Size of its payload, in bytes.
     bytes: usize,
     /// True if a poll ends with it.
@@ -269,7 +269,7 @@ impl PollIter<'_> {
         &mut self,
         chunk: Chunk<RingsKind>,
         poll: &mut CapturedPoll,
-    ) -> Result<Taken, StreamEnd> {
+    ) -> Result<ChunkOutcome, StreamEnd> {
         match chunk.kind {
             RingsKind::Run => self.run(chunk, poll)?,
             RingsKind::Section => {
@@ -284,7 +284,7 @@ impl PollIter<'_> {
             RingsKind::Poll => self.at = Duration::from_nanos(self::poll(&self.chunks, chunk)?.0),
             RingsKind::Head | RingsKind::Anchor => {}
         }
-        Ok(Taken {
+        Ok(ChunkOutcome {
             bytes: chunk.length,
             is_mark: chunk.kind == RingsKind::Poll,
         })

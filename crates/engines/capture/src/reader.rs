@@ -8,7 +8,7 @@ use spdk_trace::{CapturedTrace, Follower, Lcore, ReadAt, StreamEnd};
 
 use crate::chunk::Stream;
 use crate::error::CaptureError;
-use crate::events::{Events, KernelEvents, NamedThread, Roll};
+use crate::events::{Events, KernelEvents, NamedThread, StreamSummary};
 use crate::meta::{FORMAT, MAX_META, Meta, parts_left_out};
 use crate::polls::{RingsStream, Scan};
 use crate::rings::Rings;
@@ -22,7 +22,7 @@ pub struct Reader {
     /// Number of list parts left out of it.
     parts_left_out: u64,
     rings: Option<(Source, Scan)>,
-    kernel: Option<(Source, Roll)>,
+    kernel: Option<(Source, StreamSummary)>,
     /// Late events of the kernel; read with the first request for events.
     disorder: OnceLock<Disorder>,
 }
@@ -49,7 +49,7 @@ impl Reader {
             (source, scan)
         });
         let kernel = kernel.map(|source| {
-            let roll = Roll::of(source.as_ref());
+            let roll = StreamSummary::of(source.as_ref());
             (source, roll)
         });
         Ok(Self {
@@ -104,7 +104,7 @@ impl Reader {
         })
     }
 
-    fn kernel(&self) -> Result<&(Source, Roll), CaptureError> {
+    fn kernel(&self) -> Result<&(Source, StreamSummary), CaptureError> {
         let why = || self.meta.missing.get("kernel").cloned();
         self.kernel.as_ref().ok_or_else(|| CaptureError::NoPart {
             file: Events::FILE,

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use scene::{Anchor, BootNanos};
-use spdk_trace::{Copied, FileOffset, Lcore};
+use spdk_trace::{CopiedSlots, FileOffset, Lcore};
 use zerocopy::IntoBytes as _;
 use zerocopy::little_endian::U64;
 
@@ -56,14 +56,15 @@ pub(crate) const RUN_HEAD: usize = size_of::<layout::Run>();
 pub(crate) const SLOT: usize = 32;
 /// Limit on the piece written as one chunk, in bytes: a multiple of a slot's size, so that readers
 /// keep little at once.
-const PIECE: usize = 1 << 20;
+const MAX_CHUNK_BYTES: usize = 1 << 20;
 
-const _: () = assert!(PIECE + RUN_HEAD <= MAX_PAYLOAD && PIECE.is_multiple_of(SLOT));
+const _: () =
+    assert!(MAX_CHUNK_BYTES + RUN_HEAD <= MAX_PAYLOAD && MAX_CHUNK_BYTES.is_multiple_of(SLOT));
 
 /// Returns the chunks of a batch of polls, for a stream that is written later, in the form of
 /// [`RingsWriter::poll`].
 pub(crate) fn poll_chunks(
-    copied: &Copied,
+    copied: &CopiedSlots,
     lcores: &[Lcore],
     at: BootNanos,
     mut memory: Vec<u8>,
@@ -87,8 +88,8 @@ impl<W: Write> RingsWriter<W> {
     /// Writes bytes outside the rings' slots of a trace file with this length. Parts must be
     /// written in the order of the file.
     pub fn head(&mut self, file_len: u64, at: FileOffset, bytes: &[u8]) -> io::Result<()> {
-        for (index, piece) in bytes.chunks(PIECE).enumerate() {
-            let at = at.0 + (index * PIECE) as u64;
+        for (index, piece) in bytes.chunks(MAX_CHUNK_BYTES).enumerate() {
+            let at = at.0 + (index * MAX_CHUNK_BYTES) as u64;
             let head = layout::HeadPart {
                 file_len: file_len.into(),
                 at: at.into(),
@@ -100,8 +101,8 @@ impl<W: Write> RingsWriter<W> {
 
     /// Writes changed bytes outside the slots.
     pub fn section(&mut self, at: FileOffset, bytes: &[u8]) -> io::Result<()> {
-        for (index, piece) in bytes.chunks(PIECE).enumerate() {
-            let at = at.0 + (index * PIECE) as u64;
+        for (index, piece) in bytes.chunks(MAX_CHUNK_BYTES).enumerate() {
+            let at = at.0 + (index * MAX_CHUNK_BYTES) as u64;
             self.chunk(
                 RingsKind::Section,
                 &[layout::Section { at: at.into() }.as_bytes(), piece],
@@ -112,14 +113,19 @@ impl<W: Write> RingsWriter<W> {
 
     /// Writes a batch of polls, the last of which began at `at`. `lcores` are those of the rings,
     /// in the order of the [`spdk_trace::Follower`].
-    pub fn poll(&mut self, copied: &Copied, lcores: &[Lcore], at: BootNanos) -> io::Result<()> {
+    pub fn poll(
+        &mut self,
+        copied: &CopiedSlots,
+        lcores: &[Lcore],
+        at: BootNanos,
+    ) -> io::Result<()> {
         for run in copied.runs() {
             let Some(lcore) = lcores.get(run.ring) else {
                 continue;
             };
             let (mut seq, mut lost, mut rest) = (run.seq, run.lost, run.slots);
             loop {
-                let (piece, behind) = rest.split_at(rest.len().min(PIECE));
+                let (piece, behind) = rest.split_at(rest.len().min(MAX_CHUNK_BYTES));
                 let head = layout::Run {
                     lcore: u64::from(lcore.0).into(),
                     seq: seq.into(),

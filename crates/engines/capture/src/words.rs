@@ -2,10 +2,10 @@
 
 use screen::counted;
 
-use crate::meta::{ClockOff, End, FastestHits, JoinError};
+use crate::meta::{CaptureSummary, ClockOff, FastestHits, JoinError};
 
 /// Describes the error of the clock; `None` if it is unknown.
-pub fn clock(end: &End) -> Option<String> {
+pub fn clock(end: &CaptureSummary) -> Option<String> {
     let ClockOff {
         readings,
         p50,
@@ -19,7 +19,7 @@ pub fn clock(end: &End) -> Option<String> {
 }
 
 /// Describes the error at hits of probes, which includes their own cost.
-pub fn join(end: &End) -> Option<String> {
+pub fn join(end: &CaptureSummary) -> Option<String> {
     let JoinError {
         hits,
         p50,

@@ -108,7 +108,7 @@ pub fn that_cannot_work(findings: &[Finding]) -> Option<String> {
 
 /// State of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Works {
+pub enum CommandState {
     /// Works.
     Yes,
     /// Works with less than elsewhere.
@@ -118,16 +118,16 @@ pub enum Works {
 }
 
 /// State of a command here, with reasons.
-pub struct Ability {
+pub struct CommandStatus {
     /// Names of the commands.
     pub commands: &'static str,
     /// State of the commands.
-    pub works: Works,
+    pub works: CommandState,
     /// Failed checks that are the reason.
     pub lacks: Vec<&'static str>,
 }
 
-impl Ability {
+impl CommandStatus {
     /// Returns those of all commands, in the order of the report.
     pub fn all(findings: &[Finding]) -> Vec<Self> {
         let lacks = |name: &&&str| {
@@ -139,9 +139,9 @@ impl Ability {
             let required: Vec<_> = needs.required.iter().filter(lacks).copied().collect();
             let used: Vec<_> = needs.used.iter().filter(lacks).copied().collect();
             let (works, lacks) = match (required.is_empty(), used.is_empty()) {
-                (false, _) => (Works::No, required),
-                (true, false) => (Works::Partly, used),
-                (true, true) => (Works::Yes, Vec::new()),
+                (false, _) => (CommandState::No, required),
+                (true, false) => (CommandState::Partly, used),
+                (true, true) => (CommandState::Yes, Vec::new()),
             };
             Self {
                 commands: needs.commands,
@@ -155,9 +155,9 @@ impl Ability {
     /// Formats the state: `yes`, `partly: without A, B` or `no: needs A, B`.
     pub fn text(&self) -> String {
         match self.works {
-            Works::Yes => "yes".to_owned(),
-            Works::Partly => format!("partly: without {}", self.lacks.join(", ")),
-            Works::No => format!("no: needs {}", self.lacks.join(", ")),
+            CommandState::Yes => "yes".to_owned(),
+            CommandState::Partly => format!("partly: without {}", self.lacks.join(", ")),
+            CommandState::No => format!("no: needs {}", self.lacks.join(", ")),
         }
     }
 }

@@ -8,7 +8,7 @@ use screen::{GOOD, HEAD, Screen, Style, WARN, WRONG, columns, wrap};
 use serde_json::json;
 
 use super::checks::{Check, GRANT};
-use super::commands::{self, Ability, Works};
+use super::commands::{self, CommandState, CommandStatus};
 use crate::rights::how_to_get;
 
 /// Returns how to get the rights for a trial that was denied; `None` if no right is missing.
@@ -114,7 +114,7 @@ impl Report<'_> {
         };
         let verdict = self.screen.paint(style, format!("dptrace {can} work here"));
         self.line(to, &format!("{verdict}: Linux {}", self.release))?;
-        let abilities = Ability::all(self.findings);
+        let abilities = CommandStatus::all(self.findings);
         let width = abilities
             .iter()
             .map(|it| it.commands.len())
@@ -122,9 +122,9 @@ impl Report<'_> {
             .unwrap_or_default();
         for ability in &abilities {
             let style = match ability.works {
-                Works::Yes => GOOD,
-                Works::Partly => WARN,
-                Works::No => WRONG,
+                CommandState::Yes => GOOD,
+                CommandState::Partly => WARN,
+                CommandState::No => WRONG,
             };
             let head = format!("  {:width$}  ", ability.commands);
             self.hanging(to, &head, &ability.text(), style)?;

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use bpf_session::SessionError;
-use errors::Forbidden;
+use errors::ForbiddenError;
 use host::{Capabilities, Capability, HostError, Tracefs, system};
 use kernel_delay::DelayError;
 use sched_programs::SchedError;
@@ -26,7 +26,7 @@ struct Situation {
 
 /// Returns advice on an error, if rights are missing: further lines of its message.
 pub fn advice(error: &anyhow::Error) -> Option<String> {
-    let lack = error.chain().find_map(Lack::of)?;
+    let lack = error.chain().find_map(MissingRight::of)?;
     let own = Capabilities::own();
     Some(Situation::here().advice(lack, own.has(Capability::SysPtrace)))
 }
@@ -44,7 +44,7 @@ const MOUNT: &str = "mount -t tracefs tracefs /sys/kernel/tracing";
 
 /// Missing right.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Lack {
+enum MissingRight {
     /// Right to load and attach programs.
     Bpf,
     /// Right to administrate the machine, which attaching needs on some kernels.
@@ -57,7 +57,7 @@ enum Lack {
     Mount,
 }
 
-impl Lack {
+impl MissingRight {
     fn of(cause: &(dyn std::error::Error + 'static)) -> Option<Self> {
         // A `DelayError` passes on another error's message as its own, so that error is not in the
         // chain.
@@ -75,7 +75,7 @@ impl Lack {
                 Self::Bpf
             });
         }
-        if cause.is::<Forbidden>() {
+        if cause.is::<ForbiddenError>() {
             return Some(Self::Tracefs);
         }
         match cause.downcast_ref()? {
@@ -99,17 +99,17 @@ impl Situation {
         }
     }
 
-    fn advice(&self, lack: Lack, may_trace: bool) -> String {
-        let more = if lack == Lack::Admin {
+    fn advice(&self, lack: MissingRight, may_trace: bool) -> String {
+        let more = if lack == MissingRight::Admin {
             ",cap_sys_admin"
         } else {
             ""
         };
-        if lack == Lack::Process && may_trace {
+        if lack == MissingRight::Process && may_trace {
             return "\n  this process has CAP_SYS_PTRACE, so a security module or another user namespace protects that one"
                 .to_owned();
         }
-        if lack == Lack::Mount && self.is_root {
+        if lack == MissingRight::Mount && self.is_root {
             return format!("\n  {MOUNT}");
         }
         if let Some(advice) = self.in_container(more) {
@@ -160,7 +160,12 @@ mod tests {
 
     #[test]
     fn a_user_gets_all_of_it_at_once() {
-        for lack in [Lack::Bpf, Lack::Process, Lack::Tracefs, Lack::Mount] {
+        for lack in [
+            MissingRight::Bpf,
+            MissingRight::Process,
+            MissingRight::Tracefs,
+            MissingRight::Mount,
+        ] {
             let said = situation().advice(lack, false);
             let setcap = "sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep '/opt/my tools/dptrace'";
             assert!(
@@ -170,13 +175,13 @@ mod tests {
                 "{said}"
             );
         }
-        let said = situation().advice(Lack::Admin, false);
+        let said = situation().advice(MissingRight::Admin, false);
         assert!(said.contains(",cap_sys_admin+ep "), "{said}");
         let mounted = Situation {
             has_tracefs: true,
             ..situation()
         };
-        assert!(!mounted.advice(Lack::Bpf, false).contains("mount"));
+        assert!(!mounted.advice(MissingRight::Bpf, false).contains("mount"));
     }
 
     #[test]
@@ -185,7 +190,7 @@ mod tests {
             is_root: true,
             ..situation()
         }
-        .advice(Lack::Bpf, false);
+        .advice(MissingRight::Bpf, false);
         assert!(
             said.contains("--cap-add BPF,PERFMON,SYS_PTRACE,DAC_READ_SEARCH,")
                 && !said.contains("setcap"),
@@ -196,7 +201,7 @@ mod tests {
             is_inner: true,
             ..situation()
         }
-        .advice(Lack::Bpf, false);
+        .advice(MissingRight::Bpf, false);
         assert!(
             said.contains("outside of this container") && !said.contains("setcap"),
             "{said}"
@@ -205,11 +210,11 @@ mod tests {
             is_root: true,
             ..situation()
         }
-        .advice(Lack::Mount, true);
+        .advice(MissingRight::Mount, true);
         assert_eq!(said, "\n  mount -t tracefs tracefs /sys/kernel/tracing");
         assert!(
             situation()
-                .advice(Lack::Process, true)
+                .advice(MissingRight::Process, true)
                 .contains("security module")
         );
     }

@@ -14,7 +14,7 @@ use super::files::Files;
 const MINUTE: i64 = 60_000_000_000;
 /// Limit on the sums kept. Beyond it, all are written: the sums of one minute may then span several
 /// rows.
-const MOST: usize = 65_536;
+const MAX_SUMS: usize = 65_536;
 
 /// Returns the start of a time's minute.
 pub(crate) fn minute_of(utc: i64) -> i64 {
@@ -102,7 +102,7 @@ impl Intervals {
 
 /// Activity of one thread in one minute.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct What {
+struct ActivityKey {
     minute: i64,
     tid: Tid,
     activity: &'static str,
@@ -125,7 +125,7 @@ struct Sum {
 /// Sums up activities by the minute, and writes the sums.
 pub(crate) struct Budgets {
     files: Files,
-    sums: HashMap<What, Sum, RandomState>,
+    sums: HashMap<ActivityKey, Sum, RandomState>,
 }
 
 impl Budgets {
@@ -154,7 +154,7 @@ impl Budgets {
         while from < end {
             let minute = minute_of(from);
             let to = end.min(minute + MINUTE);
-            let what = What {
+            let what = ActivityKey {
                 minute,
                 tid,
                 activity: name(activity),
@@ -171,7 +171,7 @@ impl Budgets {
             sum.longest = sum.longest.max(to - from);
             (from, times) = (to, 0);
         }
-        if self.sums.len() > MOST {
+        if self.sums.len() > MAX_SUMS {
             self.write(facts)
         } else {
             Ok(())

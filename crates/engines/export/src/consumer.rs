@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use scene::{BootNanos, Consumer, Interval, Request, Tid};
 use spdk_trace::{Lcore, Record};
 use tables::{Row as _, TABLES, Table, rows};
-use timeline::pass::Kept;
+use timeline::pass::RequestLabels;
 use timeline::source::Source;
 use whole_file::Batch;
 
 use super::activities::{Budgets, Intervals};
-use super::files::{Files, Place};
+use super::files::{Destination, Files};
 use super::histograms::Histograms;
 use super::records::Records;
 use super::requests::Requests;
@@ -44,7 +44,7 @@ impl<'a> Exporter<'a> {
     pub(crate) fn new(
         source: &'a Source,
         times: &'a Times,
-        place: &Place,
+        place: &Destination,
         wanted: impl Fn(&str) -> bool,
     ) -> Self {
         let files =
@@ -117,8 +117,8 @@ impl<'a> Exporter<'a> {
     }
 }
 
-impl Consumer<Kept> for Exporter<'_> {
-    fn request(&mut self, request: &Request<Kept>) {
+impl Consumer<RequestLabels> for Exporter<'_> {
+    fn request(&mut self, request: &Request<RequestLabels>) {
         self.unless_failed(|this| {
             let facts = &this.facts;
             if let Some(requests) = &mut this.requests {

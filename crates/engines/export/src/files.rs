@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use tables::{Row, Table, escaped, hour_of, partition};
 use whole_file::{Access, Batch};
 
-use super::part::Part;
+use super::part::PartialFile;
 
 /// Limit on the hours whose files are open at one time: rows come almost in time order.
-const MOST_OPEN: usize = 3;
+const MAX_OPEN_HOURS: usize = 3;
 
 /// Destination of an export.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Destination {
     pub(crate) dir: PathBuf,
     pub(crate) host: String,
     pub(crate) capture: String,
@@ -22,10 +22,10 @@ pub(crate) struct Place {
 
 /// Writes the rows of one table.
 pub(crate) struct Files {
-    place: Place,
+    place: Destination,
     table: &'static Table,
     /// Hours whose files are open, the last used one at the end.
-    open: Vec<(i64, Part)>,
+    open: Vec<(i64, PartialFile)>,
     /// Number of files of each hour.
     parts: HashMap<i64, u32>,
     /// Files that are complete.
@@ -35,7 +35,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    pub(crate) fn new(place: Place, table: &'static Table) -> Self {
+    pub(crate) fn new(place: Destination, table: &'static Table) -> Self {
         Self {
             place,
             table,
@@ -66,7 +66,7 @@ impl Files {
             self.open.push(part);
             return Ok(());
         }
-        if self.open.len() >= MOST_OPEN {
+        if self.open.len() >= MAX_OPEN_HOURS {
             let (_, part) = self.open.remove(0);
             self.end(part)?;
         }
@@ -81,13 +81,13 @@ impl Files {
             .join(partition(self.table.name, hour, &self.place.host));
         self.open.push((
             hour,
-            Part::create(&dir, &name, self.table, self.place.access)?,
+            PartialFile::create(&dir, &name, self.table, self.place.access)?,
         ));
         Ok(())
     }
 
     /// Ends a file.
-    fn end(&mut self, part: Part) -> anyhow::Result<()> {
+    fn end(&mut self, part: PartialFile) -> anyhow::Result<()> {
         let (file, bytes) = part.finish()?;
         self.bytes += bytes;
         Ok(self.done.add(file)?)

@@ -7,7 +7,7 @@ use metrics::bounds;
 use scene::{Request, StageKind};
 use tables::rows;
 use timeline::first::is_measured;
-use timeline::pass::Kept;
+use timeline::pass::RequestLabels;
 use timeline::words;
 
 use super::activities::minute_of;
@@ -17,11 +17,11 @@ use super::requests::Connection;
 
 /// Limit on the histograms kept, of some KiB each. Beyond it, all are written: the counts of one
 /// minute may then span several rows.
-const MOST: usize = 16_384;
+const MAX_HISTOGRAMS: usize = 16_384;
 
 /// Key of a histogram.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Whose {
+struct HistogramKey {
     minute: i64,
     /// Tracepoint that creates the object.
     first: u16,
@@ -63,7 +63,7 @@ impl Histogram {
 pub(crate) struct Histograms {
     files: Files,
     connections: HashMap<Vec<Option<Box<str>>>, u32, RandomState>,
-    counted: HashMap<Whose, Histogram, RandomState>,
+    counted: HashMap<HistogramKey, Histogram, RandomState>,
     /// Minute of the newest request.
     minute: i64,
 }
@@ -80,12 +80,16 @@ impl Histograms {
 
     /// Counts a request, if it has ended, and its stages, as `dptrace latency` does: except one
     /// that waits by design.
-    pub(crate) fn add(&mut self, request: &Request<Kept>, facts: &Facts<'_>) -> anyhow::Result<()> {
+    pub(crate) fn add(
+        &mut self,
+        request: &Request<RequestLabels>,
+        facts: &Facts<'_>,
+    ) -> anyhow::Result<()> {
         if request.excluded.is_some() {
             return Ok(());
         }
         let minute = minute_of(facts.times.utc(request.end()));
-        if minute > self.minute || self.counted.len() > MOST {
+        if minute > self.minute || self.counted.len() > MAX_HISTOGRAMS {
             self.write(facts)?;
             self.minute = self.minute.max(minute);
         }
@@ -96,7 +100,7 @@ impl Histograms {
             self.connections.insert(group.to_vec(), number);
             number
         });
-        let whose = |stage| Whose {
+        let whose = |stage| HistogramKey {
             minute,
             first: request.first(),
             connection,
@@ -119,7 +123,8 @@ impl Histograms {
 
     /// Writes all histograms, and starts over.
     fn write(&mut self, facts: &Facts<'_>) -> anyhow::Result<()> {
-        let mut by_number: Vec<Kept> = vec![Kept::default(); self.connections.len()];
+        let mut by_number: Vec<RequestLabels> =
+            vec![RequestLabels::default(); self.connections.len()];
         for (group, number) in &self.connections {
             by_number[*number as usize].group.clone_from(group);
         }

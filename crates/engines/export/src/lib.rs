@@ -26,7 +26,7 @@ use trace_source::warn_problems;
 use whole_file::Batch;
 
 use consumer::Exporter;
-use files::Place;
+use files::Destination;
 use times::Times;
 
 /// Options of an export.
@@ -71,7 +71,7 @@ pub fn export(
         ));
         return Ok(vec![(0, 0); TABLES.len()]);
     }
-    let place = Place {
+    let place = Destination {
         dir: options.folder.clone(),
         host,
         capture,
@@ -84,7 +84,7 @@ pub fn export(
         let (mut first, _) = survey(&inputs, 0);
         std::mem::take(&mut first.survey).finish()
     } else {
-        scene::Usual::default()
+        scene::UsualTimes::default()
     };
     let setting = Setting {
         usual,

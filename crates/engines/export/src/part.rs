@@ -10,12 +10,12 @@ use text::printable::path as printable;
 use whole_file::{Access, WholeFile};
 
 /// File that is not complete yet. Dropped in this state, it leaves nothing.
-pub struct Part {
+pub struct PartialFile {
     writer: TableWriter<BufWriter<WholeFile>>,
     path: PathBuf,
 }
 
-impl Part {
+impl PartialFile {
     /// Begins the file `name` of a table in a folder, which is made if it is missing.
     pub fn create(
         dir: &Path,

@@ -6,11 +6,11 @@ use scene::BootNanos;
 use spdk_trace::{ObjectName, Poller, RawTrace, Record, TickRate};
 use tables::rows;
 
-use super::files::{Files, Place};
+use super::files::{Destination, Files};
 use super::times::Times;
 
 /// Number of records between two checks for a signal.
-const PIECE: u32 = 4_096;
+const SIGNAL_CHECK_RECORDS: u32 = 4_096;
 
 /// Writes records.
 pub(crate) struct Records {
@@ -24,7 +24,7 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    pub(crate) fn new(files: Files, place: &Place, pid: Option<i64>) -> Self {
+    pub(crate) fn new(files: Files, place: &Destination, pid: Option<i64>) -> Self {
         let (hostname, capture) = (place.host.clone(), place.capture.clone());
         Self {
             files,
@@ -44,11 +44,11 @@ impl Records {
         times: &Times,
         observer: &Observer,
     ) -> anyhow::Result<Self> {
-        let (mut result, mut until_step) = (Ok(()), PIECE);
+        let (mut result, mut until_step) = (Ok(()), SIGNAL_CHECK_RECORDS);
         trace.for_each(|record| {
             until_step -= 1;
             if until_step == 0 {
-                until_step = PIECE;
+                until_step = SIGNAL_CHECK_RECORDS;
                 observer.step();
             }
             result = self.write(record, times.utc(BootNanos(rate.nanos(record.tsc).0)));

@@ -7,7 +7,7 @@ use requests::Excluded;
 use scene::Request;
 use tables::rows;
 use timeline::first::is_early;
-use timeline::pass::Kept;
+use timeline::pass::RequestLabels;
 use timeline::second::{blamed, kernel_of, kernel_of_stage, unknown};
 use timeline::words;
 
@@ -36,7 +36,7 @@ pub(crate) struct Connection<'a> {
 }
 
 impl<'a> Connection<'a> {
-    pub(crate) fn of(kept: &'a Kept) -> Self {
+    pub(crate) fn of(kept: &'a RequestLabels) -> Self {
         let value = |at: usize| kept.group.get(at).and_then(|value| value.as_deref());
         Self {
             subnqn: value(0),
@@ -49,15 +49,15 @@ impl<'a> Connection<'a> {
 }
 
 /// Time of a request that the kernel took.
-struct Late {
+struct KernelDelay {
     at_least: i64,
     at_most: i64,
     by: Option<String>,
     unknown: i64,
 }
 
-impl Late {
-    fn of(request: &Request<Kept>, facts: &Facts<'_>) -> Option<Self> {
+impl KernelDelay {
+    fn of(request: &Request<RequestLabels>, facts: &Facts<'_>) -> Option<Self> {
         facts.source.kernel.as_ref()?;
         if is_early(request, facts.source) {
             return None;
@@ -94,7 +94,7 @@ impl Requests {
 
     pub(crate) fn write(
         &mut self,
-        request: &Request<Kept>,
+        request: &Request<RequestLabels>,
         facts: &Facts<'_>,
     ) -> anyhow::Result<()> {
         let of = Connection::of(&request.kept);
@@ -104,7 +104,7 @@ impl Requests {
         {
             self.devices.insert(whole, bdev.into());
         }
-        let late = Late::of(request, facts);
+        let late = KernelDelay::of(request, facts);
         let object = request.name.to_string();
         let lcore = request.records.first().map(|mark| mark.lcore);
         let thread = lcore
@@ -147,7 +147,7 @@ impl Requests {
 /// Writes the stages of a request.
 pub(crate) fn stages(
     files: &mut Files,
-    request: &Request<Kept>,
+    request: &Request<RequestLabels>,
     facts: &Facts<'_>,
 ) -> anyhow::Result<()> {
     let source = facts.source;

@@ -6,18 +6,18 @@ use crate::live::cpu_limits::{self, CpuLimit, CpuLimits};
 use crate::live::steal::{self, Steal};
 
 /// State of limits and hypervisor before a window.
-pub struct Before {
+pub struct WindowBaseline {
     limits: CpuLimits,
     steal: Steal,
 }
 
 /// Used-up limits and stolen time in the window.
-pub struct Around {
+pub struct WindowContext {
     limits: Vec<CpuLimit>,
     stolen: Vec<(u32, u64)>,
 }
 
-impl Before {
+impl WindowBaseline {
     /// Reads the state for these processes.
     pub fn read(pids: &[u32]) -> Self {
         Self {
@@ -27,15 +27,15 @@ impl Before {
     }
 
     /// Returns the changes since the reading.
-    pub fn since(&self, pids: &[u32]) -> Around {
-        Around {
+    pub fn since(&self, pids: &[u32]) -> WindowContext {
+        WindowContext {
             limits: self.limits.since(pids),
             stolen: self.steal.since(),
         }
     }
 }
 
-impl Around {
+impl WindowContext {
     /// Sets the maximum time for which the limits kept each thread from running.
     pub fn limit(&self, sample: &mut Sample) {
         cpu_limits::limit(&mut sample.threads, &self.limits);

@@ -8,14 +8,14 @@ use host::Pid;
 use host::proc::{self, Stat, TICK_NANOS, shown_command_line};
 
 /// Time over which CPU use is measured.
-const WATCHED: Duration = Duration::from_millis(500);
+const SAMPLING_TIME: Duration = Duration::from_millis(500);
 /// Maximum number of processes listed.
 const LISTED: usize = 10;
 /// Maximum number of characters of a command line, so that a line fits 80 columns.
 const COMMAND: usize = 50;
 
 /// Process and its CPU use.
-struct Busy {
+struct BusyProcess {
     pid: u32,
     percent: f64,
     threads: u64,
@@ -24,7 +24,7 @@ struct Busy {
 /// Returns a table of the processes that used the most CPU time in half a second.
 pub fn busiest_table() -> String {
     let mut text = String::from("       PID   CPU %  THREADS  COMMAND\n");
-    for Busy {
+    for BusyProcess {
         pid,
         percent,
         threads,
@@ -38,19 +38,19 @@ pub fn busiest_table() -> String {
 }
 
 /// Measures the processes; returns the busiest first.
-fn busiest() -> Vec<Busy> {
+fn busiest() -> Vec<BusyProcess> {
     let (begun, before) = (Instant::now(), ticks());
-    std::thread::sleep(WATCHED);
+    std::thread::sleep(SAMPLING_TIME);
     let nanos = begun.elapsed().as_nanos() as f64;
     let busy = ticks().into_iter().map(|(pid, (ticks, threads))| {
         let before = before.get(&pid).map_or(0, |(before, _)| *before);
-        Busy {
+        BusyProcess {
             pid,
             percent: (ticks.saturating_sub(before) * TICK_NANOS) as f64 / nanos * 100.0,
             threads,
         }
     });
-    let mut busy: Vec<Busy> = busy.collect();
+    let mut busy: Vec<BusyProcess> = busy.collect();
     busy.sort_by(|a, b| b.percent.total_cmp(&a.percent).then(a.pid.cmp(&b.pid)));
     // Threads of the kernel have no command line, and can't be measured.
     busy.retain(|busy| {

@@ -13,9 +13,9 @@ use sys::clock::monotonic_nanos;
 use crate::Sample;
 
 /// Minimum share of a CPU that children must use to be reported.
-const WORTH_A_WORD: f64 = 0.05;
+const MIN_REPORTED_SHARE: f64 = 0.05;
 /// Minimum multiple of the measured processes' CPU time that children must use to be reported.
-const MORE: u64 = 2;
+const MIN_CPU_RATIO: u64 = 2;
 
 /// CPU times of a process (proc_pid_stat(5), fields 14 to 17), in ticks.
 #[derive(Clone, Copy, Default, Debug)]
@@ -38,7 +38,7 @@ pub struct Children {
 
 /// CPU time of the children in a sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Used {
+pub struct ChildrenUsage {
     /// Number of children that have not ended.
     count: usize,
     /// CPU time of the children in nanoseconds, with that of children that have ended.
@@ -58,7 +58,7 @@ impl Children {
     }
 
     /// Returns the children's CPU time since the first reading.
-    pub fn since(&self) -> Used {
+    pub fn since(&self) -> ChildrenUsage {
         let after = family(&self.pids);
         let is_child = |pid: &u32| !self.pids.contains(pid);
         let count = after
@@ -66,7 +66,7 @@ impl Children {
             .filter(|(pid, ticks)| is_child(pid) && !ticks.is_over)
             .count();
         let nanos = used(&self.pids, &self.before, &after).saturating_mul(TICK_NANOS);
-        Used {
+        ChildrenUsage {
             count,
             nanos,
             elapsed: monotonic_nanos().saturating_sub(self.begun),
@@ -111,7 +111,7 @@ fn used(pids: &[u32], before: &HashMap<u32, Ticks>, after: &HashMap<u32, Ticks>)
     after.iter().map(grown).sum::<u64>().saturating_sub(gone)
 }
 
-impl Used {
+impl ChildrenUsage {
     /// Returns `its 12 children used 3.2 CPUs: dptrace kernel-delay -p 1234 --children`, if the
     /// children do most of the work. Without `pids` the hint names only the option.
     pub fn hint(&self, sample: &Sample, pids: Option<&[u32]>) -> Option<String> {
@@ -126,7 +126,7 @@ impl Used {
             .map(|thread| thread.budget.on_cpu())
             .sum();
         let cpus = nanos as f64 / elapsed.max(1) as f64;
-        if cpus < WORTH_A_WORD || nanos < own.saturating_mul(MORE) {
+        if cpus < MIN_REPORTED_SHARE || nanos < own.saturating_mul(MIN_CPU_RATIO) {
             return None;
         }
         let whose = if pids.is_some_and(|pids| pids.len() > 1) {
@@ -209,12 +209,12 @@ mod tests {
                 ..Sample::default()
             }
         };
-        let used = |count, nanos| Used {
+        let used = |count, nanos| ChildrenUsage {
             count,
             nanos,
             elapsed: 1000,
         };
-        let hint = |used: Used, user, pids| used.hint(&sample(user), pids);
+        let hint = |used: ChildrenUsage, user, pids| used.hint(&sample(user), pids);
         let shown = |count, nanos| hint(used(count, nanos), 1, Some(&[1234])).unwrap();
         assert_eq!(
             shown(12, 3210),

@@ -10,9 +10,9 @@ const INDENT: usize = 28;
 /// Columns of the widest section in the wide form.
 const WIDE: usize = 157;
 /// Minimum number of columns assumed.
-const LEAST: usize = 80;
+const MIN_WIDTH: usize = 80;
 /// Width of a short time.
-const SHORT: usize = 8;
+const SHORT_TIME_WIDTH: usize = 8;
 /// Width of a time in nanoseconds.
 const NANOS: usize = 16;
 /// Maximum length of a bar.
@@ -59,7 +59,11 @@ impl Columns {
 
     /// Returns the length of the rule below the head of the sections.
     pub(crate) fn rule(self) -> usize {
-        if self.exact { 76 } else { LEAST - 1 - INDENT }
+        if self.exact {
+            76
+        } else {
+            MIN_WIDTH - 1 - INDENT
+        }
     }
 
     fn indent(self) -> usize {
@@ -70,7 +74,7 @@ impl Columns {
     fn more(self) -> usize {
         self.width
             .filter(|_| !self.exact)
-            .map_or(0, |width| width.saturating_sub(LEAST))
+            .map_or(0, |width| width.saturating_sub(MIN_WIDTH))
     }
 
     /// Returns the width of the names of system calls.
@@ -110,7 +114,7 @@ impl Columns {
             _ => "  ",
         };
         text.push_str(gap);
-        let width = if self.exact { NANOS } else { SHORT };
+        let width = if self.exact { NANOS } else { SHORT_TIME_WIDTH };
         match cell {
             Cell::Left(cell, 0) => text.write_str(cell),
             Cell::Left(cell, width) => write!(text, "{cell:width$.width$}"),
@@ -144,8 +148,17 @@ impl Columns {
         let Some(width) = self.width.filter(|_| self.has_blocks) else {
             return String::new();
         };
-        let before =
-            self.indent() + places + 1 + if self.exact { NANOS + 1 } else { SHORT } + 1 + 7 + 1;
+        let before = self.indent()
+            + places
+            + 1
+            + if self.exact {
+                NANOS + 1
+            } else {
+                SHORT_TIME_WIDTH
+            }
+            + 1
+            + 7
+            + 1;
         let room = width.saturating_sub(before + 1).min(LONGEST_BAR);
         let eighths = (percent / 100.0 * room as f64 * 8.0).round() as usize;
         let eighths = eighths.min(room * 8);

@@ -9,7 +9,7 @@ use crate::sample::Sample;
 use screen::{grouped, percent, share, time};
 
 /// Minimum share of the threads' CPU time for which a shorter list is proposed.
-const WORTH_A_PROPOSAL: f64 = 0.01;
+const MIN_PROPOSED_SHARE: f64 = 0.01;
 
 /// Cost of events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,7 +56,7 @@ impl EventCost {
             time(nanos),
             percent(share, 1)
         );
-        if let Some((least, left)) = proposed.filter(|_| share >= WORTH_A_PROPOSAL) {
+        if let Some((least, left)) = proposed.filter(|_| share >= MIN_PROPOSED_SHARE) {
             let (left, length) = (grouped(left), time(least));
             // Writing to a string does not fail.
             let _ = write!(

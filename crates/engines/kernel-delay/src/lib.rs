@@ -110,10 +110,10 @@ mod upcalls;
 mod verdict;
 mod walkers;
 
-pub use around::{Around, Before};
+pub use around::{WindowBaseline, WindowContext};
 pub use budget::{Budget, CallTime};
 pub use busiest::busiest_table;
-pub use children::{Children, Used};
+pub use children::{Children, ChildrenUsage};
 pub use cost::EventCost;
 pub use error::DelayError;
 pub use events::{EventList, Events, Limits, split_at_list};
@@ -124,12 +124,12 @@ pub use places::trigger_places;
 pub use preemptors::{Preemptor, Relation};
 pub use processes::{ProcessSum, process_sums};
 pub use report::{Header, report};
-pub use running::{Advance, Part, Place, Running};
+pub use running::{Advance, Part, ThreadAccounts, TimeState};
 pub use sample::{
     CallStat, Interrupt, ProcFallback, Sample, Stat, ThreadPair, ThreadSample, Window,
     WindowSnapshot,
 };
-pub use sampling::{Sampler, SamplingOptions, Show, Taken};
+pub use sampling::{SampleSink, Sampler, SamplingOptions, WindowSample};
 pub use selection::View;
 pub use snapshot::Snapshot;
 pub use stacks::{CopiedStack, Stack, StackEnd, Symbols, Unwind};

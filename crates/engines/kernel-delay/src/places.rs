@@ -2,7 +2,7 @@
 
 use bpf_session::UprobePlace;
 use elf::symbols::Functions;
-use elf::{Aim, Code};
+use elf::{Code, ProbePoint};
 use errors::usage;
 use host::{Depth, ElfFile, HostError, stripped};
 use observer::Observer;
@@ -51,7 +51,7 @@ fn usdt(
             let places = probes
                 .get(provider, probe)
                 .map_or(&[][..], |probe| &probe.places);
-            let place = |place: &usdt::Place| UprobePlace {
+            let place = |place: &usdt::ProbeLocation| UprobePlace {
                 at: place.at,
                 semaphore: place.semaphore.map(|semaphore| semaphore.offset.0),
                 cookie: 0,
@@ -102,9 +102,9 @@ fn in_file(file: &ElfFile, name: &str, on_return: bool) -> anyhow::Result<NamedF
     let functions = Functions::read(&image, debug.as_ref());
     let code = Code::with_functions(&image, &image, &functions);
     let aim = if on_return {
-        Aim::Return
+        ProbePoint::Return
     } else {
-        Aim::Within(0)
+        ProbePoint::Within(0)
     };
     let place = |function: &elf::symbols::Function<'_>| match code.function(function, aim) {
         Ok(at) => Ok(UprobePlace {

@@ -83,11 +83,11 @@ const KERNEL_PARENT: u32 = 2;
 const GENERATIONS: usize = 64;
 
 /// Key of the sums: a name, its relation to the thread, and a worker's function.
-type Who = (String, Relation, Option<String>);
+type PreemptorGroup = (String, Relation, Option<String>);
 
 /// Returns the tasks that ran while the thread `tid` of the process `own` waited, longest first.
 pub(crate) fn preemptors(tid: u32, own: u32, causes: &ByThread<'_>) -> Vec<Preemptor> {
-    let mut found: BTreeMap<Who, (Vec<u32>, u64)> = BTreeMap::new();
+    let mut found: BTreeMap<PreemptorGroup, (Vec<u32>, u64)> = BTreeMap::new();
     for (key, nanos) in causes.preemptors(tid) {
         let relation = relation(key.tgid, own, &causes.parents);
         // One name for the idle tasks of all CPUs.

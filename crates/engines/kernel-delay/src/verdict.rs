@@ -12,13 +12,13 @@ use crate::sample::{Sample, ThreadSample};
 use crate::selection::{Selection, View};
 
 /// Smallest share of a thread's time that is reported.
-const WORTH_A_WORD: f64 = 0.01;
+const MIN_REPORTED_SHARE: f64 = 0.01;
 /// Maximum number of kernel functions named for a stuck thread.
-const STUCK_IN: usize = 4;
+const MAX_STUCK_FRAMES: usize = 4;
 /// Maximum number of tasks named that ran instead.
 const NAMED: usize = 3;
 /// Smallest share of a wait for which other causes are mentioned.
-const WORTH_MENTION: f64 = 0.05;
+const MIN_CAUSE_SHARE: f64 = 0.05;
 
 /// Returns a line for each thread, those with the most time taken first, and one for all idle
 /// threads. Before a report only threads with a section there get a line, unless `view` asks for
@@ -71,7 +71,7 @@ fn line(thread: &ThreadSample, several: bool) -> String {
         (budget.hard, "hard interrupts"),
         (budget.soft, "soft interrupts"),
     ] {
-        if of(nanos) >= WORTH_A_WORD {
+        if of(nanos) >= MIN_REPORTED_SHARE {
             parts.push(format!(
                 "{what} {} ({})",
                 time(nanos),
@@ -108,7 +108,7 @@ fn waited(thread: &ThreadSample) -> String {
         return "never waited for a CPU".to_owned();
     }
     let waited = share(ready, window);
-    if waited < WORTH_A_WORD {
+    if waited < MIN_REPORTED_SHARE {
         return format!(
             "hardly waited for a CPU ({} of {})",
             time(ready),
@@ -121,7 +121,7 @@ fn waited(thread: &ThreadSample) -> String {
         time(window),
         percent(waited, 0)
     );
-    if share(thread.throttled_at_most, ready) >= WORTH_MENTION {
+    if share(thread.throttled_at_most, ready) >= MIN_CAUSE_SHARE {
         let _ = write!(
             text,
             ", at most {} of it for the CPU limit",
@@ -150,7 +150,7 @@ fn ran_instead(thread: &ThreadSample) -> Vec<String> {
         .iter()
         .map(|task| format!("{} {}", task.label(), time(task.nanos)))
         .collect();
-    let is_worth = |nanos| share(nanos, thread.budget.ready) >= WORTH_MENTION;
+    let is_worth = |nanos| share(nanos, thread.budget.ready) >= MIN_CAUSE_SHARE;
     let rest: u64 = others.iter().map(|task| task.nanos).sum();
     if is_worth(rest) {
         who.push(format!(
@@ -179,7 +179,7 @@ fn rest(thread: &ThreadSample) -> String {
             thread.reclaims.count,
         ),
     ] {
-        if of(nanos) >= WORTH_A_WORD {
+        if of(nanos) >= MIN_REPORTED_SHARE {
             // Writing to a string does not fail.
             let _ = write!(
                 text,
@@ -193,11 +193,11 @@ fn rest(thread: &ThreadSample) -> String {
         [budget.in_calls(), budget.blocked()].map(|nanos| percent(of(nanos), 0));
     let _ = write!(text, ", in calls {in_calls}, blocked {blocked}");
     let (most, what) = most_blocked(budget);
-    if of(most) >= WORTH_A_WORD {
+    if of(most) >= MIN_REPORTED_SHARE {
         let _ = write!(text, " (most in {what})");
     }
     if !thread.stuck_in.is_empty() {
-        let shown = &thread.stuck_in[..thread.stuck_in.len().min(STUCK_IN)];
+        let shown = &thread.stuck_in[..thread.stuck_in.len().min(MAX_STUCK_FRAMES)];
         let _ = write!(text, "; stuck in the kernel: {}", shown.join(" < "));
     }
     text

@@ -8,14 +8,14 @@ use std::time::Duration;
 use scene::{Activities, Activity, BootNanos, Interval, Tid};
 use sched_programs::{Facts, SchedError};
 
-use crate::recorder::{Recorded, Recorder, Totals};
+use crate::recorder::{RecordedEvent, Recorder, Totals};
 
 /// Limit on remembered thread names.
 const NAMES: usize = 1 << 20;
 
 /// Limits on the kept intervals.
 #[derive(Clone, Copy, Debug)]
-pub struct Keep {
+pub struct IntervalLimits {
     /// Shortest interval to keep, in nanoseconds.
     pub at_least: u64,
     /// Limit on kept intervals per thread; the newest stay.
@@ -26,7 +26,7 @@ pub struct Keep {
 pub struct Intervals {
     recorder: Recorder,
     activities: Activities,
-    kept: Kept,
+    kept: KeptIntervals,
     tids: Vec<Tid>,
     names: HashMap<Tid, [u8; 16]>,
 }
@@ -43,7 +43,7 @@ pub struct ThreadIntervals {
 }
 
 /// Results of a recording.
-pub struct Found {
+pub struct RecordedIntervals {
     /// Start of the recording.
     pub from: BootNanos,
     /// End of the recording.
@@ -56,8 +56,8 @@ pub struct Found {
     pub totals: Totals,
 }
 
-struct Kept {
-    keep: Keep,
+struct KeptIntervals {
+    keep: IntervalLimits,
     threads: BTreeMap<Tid, ThreadIntervals>,
 }
 
@@ -74,7 +74,7 @@ impl Intervals {
         tgid: u32,
         tids: &[Tid],
         ring_bytes: u32,
-        keep: Keep,
+        keep: IntervalLimits,
     ) -> Result<Self, SchedError> {
         let recorder = Recorder::start(facts, tgid, ring_bytes)?;
         let activities = Activities::new(tids.iter().copied(), recorder.started()).keeping(0);
@@ -85,7 +85,7 @@ impl Intervals {
         Ok(Self {
             recorder,
             activities,
-            kept: Kept { keep, threads },
+            kept: KeptIntervals { keep, threads },
             tids: tids.to_vec(),
             names: HashMap::new(),
         })
@@ -116,11 +116,11 @@ impl Intervals {
     ///
     /// Returns an error for an event that no program sends, or if the count of losses can't be
     /// read.
-    pub fn finish(mut self, to: BootNanos) -> Result<Found, SchedError> {
+    pub fn finish(mut self, to: BootNanos) -> Result<RecordedIntervals, SchedError> {
         let from = self.recorder.started();
         let (recorder, rest) = (self.recorder, &mut self.activities);
         let (events, totals) = recorder.finish()?;
-        for Recorded { event, name } in events
+        for RecordedEvent { event, name } in events
             .into_iter()
             .filter(|recorded| recorded.event.at <= to)
         {
@@ -131,7 +131,7 @@ impl Intervals {
         self.activities
             .settle_until(to, |tid, interval| kept.add(tid, interval));
         kept.threads.retain(|tid, _| self.tids.contains(tid));
-        Ok(Found {
+        Ok(RecordedIntervals {
             from,
             to,
             threads: kept.threads,
@@ -140,8 +140,8 @@ impl Intervals {
         })
     }
 
-    fn take(&mut self, events: &[Recorded]) {
-        for Recorded { event, name } in events {
+    fn take(&mut self, events: &[RecordedEvent]) {
+        for RecordedEvent { event, name } in events {
             self.activities.event(event);
             if let Some((tid, name)) = *name
                 && (self.names.len() < NAMES || self.names.contains_key(&tid))
@@ -152,7 +152,7 @@ impl Intervals {
     }
 }
 
-impl Kept {
+impl KeptIntervals {
     fn add(&mut self, tid: Tid, interval: Interval) {
         let length = interval.length();
         let thread = self.threads.entry(tid).or_default();
@@ -174,11 +174,11 @@ mod tests {
 
     #[test]
     fn the_newest_are_kept_and_all_are_summed() {
-        let keep = Keep {
+        let keep = IntervalLimits {
             at_least: 10,
             most: 2,
         };
-        let mut kept = Kept {
+        let mut kept = KeptIntervals {
             keep,
             threads: BTreeMap::new(),
         };

@@ -43,7 +43,7 @@ pub(crate) struct LostEvent {
     /// Time, CPU and kind.
     pub(crate) head: Head,
     /// Loss of the CPU.
-    pub(crate) lost: Lost,
+    pub(crate) lost: LossRecord,
 }
 
 /// Kinds of events.
@@ -91,14 +91,14 @@ pub(crate) const RUNS: u32 = u32::MAX;
     Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 #[repr(C)]
-pub(crate) struct Lost {
+pub(crate) struct LossRecord {
     /// Number of unreported events.
     pub(crate) count: u64,
     /// Time of the first of them.
     pub(crate) since: u64,
 }
 
-/// Name of the map with a [`Lost`] for each CPU.
+/// Name of the map with a [`LossRecord`] for each CPU.
 pub(crate) const LOST: &str = "lost";
 /// Name of the map from CPU to the number of the process's threads that wait for it, a `u64`.
 pub(crate) const QUEUES: &str = "queues";
@@ -118,7 +118,7 @@ pub(crate) fn maps(ring_bytes: u32, cpus: u32) -> Vec<MapDef> {
             LOST,
             MapKind::PercpuArray,
             4,
-            bytes_of!(Lost).cast_unsigned().into(),
+            bytes_of!(LossRecord).cast_unsigned().into(),
             1,
         ),
         MapDef::new(QUEUES, MapKind::Array, 4, 8, cpus),

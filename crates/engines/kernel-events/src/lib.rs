@@ -26,8 +26,8 @@ mod programs;
 mod recorder;
 mod standing;
 
-pub use intervals::{Found, Intervals, Keep, ThreadIntervals};
-pub use recorder::{Recorded, Recorder, Totals};
+pub use intervals::{IntervalLimits, Intervals, RecordedIntervals, ThreadIntervals};
+pub use recorder::{RecordedEvent, Recorder, Totals};
 pub use sched_programs::{Facts, SchedError};
 
 /// Reads the facts of this kernel that the programs need.

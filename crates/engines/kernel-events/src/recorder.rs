@@ -4,20 +4,20 @@ use std::time::{Duration, Instant};
 
 use bpf_program::wire::{WrongSize, read_event};
 use bpf_session::{Delivery, EventClock, Features, POLL_INTERVAL, Reorder, RingReader, Session};
-use scene::{BootNanos, Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
+use scene::{BootNanos, Cpu, EventKind, Interrupt, KernelEvent, LeaveReason, Tid};
 use sched_programs::{Facts, NamedMap, SchedError, hooks};
 use sys::clock::boot_nanos;
 use zerocopy::FromBytes;
 
-use crate::layout::{Event, Head, LOST, Lost, LostEvent, RING, RUNS, kind, leaves};
+use crate::layout::{Event, Head, LOST, LossRecord, LostEvent, RING, RUNS, kind, leaves};
 use crate::programs;
-use crate::standing::Standings;
+use crate::standing::ThreadStates;
 
 /// Limit on batches per call, so that a flood of events does not keep callers from the rest of
 /// their work.
 const BATCHES: usize = 256;
 /// Interval between two looks at threads without events.
-const LOOKS: Duration = Duration::from_secs(1);
+const SCAN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Totals of a recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -36,7 +36,7 @@ pub struct Totals {
 
 /// Recorded event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Recorded {
+pub struct RecordedEvent {
     /// Event of the timeline.
     pub event: KernelEvent,
     /// Thread named by the event (the one that comes, or that wakes another) and its name: at most
@@ -52,7 +52,7 @@ pub struct Recorder {
     start: BootNanos,
     totals: Totals,
     tgid: u32,
-    standings: Standings,
+    standings: ThreadStates,
     looked: Instant,
 }
 
@@ -78,7 +78,8 @@ impl Recorder {
             RingReader::start_every(&session, RING, POLL_INTERVAL, EventClock::Boot, read)?;
         hooks::attach(&mut session, &module, module.programs.len())?;
         let start = BootNanos(boot_nanos());
-        let (order, totals, standings) = (Reorder::new(), Totals::default(), Standings::default());
+        let (order, totals, standings) =
+            (Reorder::new(), Totals::default(), ThreadStates::default());
         let mut recorder = Self {
             session,
             reader,
@@ -99,7 +100,7 @@ impl Recorder {
     /// # Errors
     ///
     /// Returns an error for an event that no program sends.
-    pub fn next(&mut self, at_most: Duration) -> Result<Vec<Recorded>, SchedError> {
+    pub fn next(&mut self, at_most: Duration) -> Result<Vec<RecordedEvent>, SchedError> {
         let mut wait = at_most;
         // Take all waiting batches, not only the first one: a caller that seldom asks would fall
         // behind.
@@ -113,7 +114,7 @@ impl Recorder {
             }
             wait = Duration::ZERO;
         }
-        if self.looked.elapsed() >= LOOKS {
+        if self.looked.elapsed() >= SCAN_INTERVAL {
             self.look();
         }
         let mut events = Vec::new();
@@ -131,7 +132,7 @@ impl Recorder {
     ///
     /// Returns an error for an event that no program sends, or if the count of losses can't be
     /// read.
-    pub fn finish(mut self) -> Result<(Vec<Recorded>, Totals), SchedError> {
+    pub fn finish(mut self) -> Result<(Vec<RecordedEvent>, Totals), SchedError> {
         self.look();
         self.session.detach();
         let (end, mut rest) = (boot_nanos(), Vec::new());
@@ -155,8 +156,8 @@ impl Recorder {
                 lost,
             )
         };
-        let of_cpus: Vec<Lost> = NamedMap::find(&self.session, LOST)?.values(0)?;
-        let unreported: Vec<(u32, Lost)> = (0..)
+        let of_cpus: Vec<LossRecord> = NamedMap::find(&self.session, LOST)?.values(0)?;
+        let unreported: Vec<(u32, LossRecord)> = (0..)
             .zip(of_cpus)
             .filter(|(_, lost)| lost.count > 0)
             .collect();
@@ -241,12 +242,12 @@ impl Message {
 }
 
 /// Returns the loss as an event of its CPU.
-fn lost_events(head: Head, Lost { count, since }: Lost) -> Recorded {
+fn lost_events(head: Head, LossRecord { count, since }: LossRecord) -> RecordedEvent {
     let kind = EventKind::Lost {
         since: BootNanos(since),
         count,
     };
-    Recorded {
+    RecordedEvent {
         event: KernelEvent {
             at: BootNanos(head.at),
             cpu: Cpu(head.cpu),
@@ -257,7 +258,7 @@ fn lost_events(head: Head, Lost { count, since }: Lost) -> Recorded {
 }
 
 /// Converts an event to one of the timeline; an error for a number that no kernel has.
-fn recorded(message: &Message) -> Result<Recorded, SchedError> {
+fn recorded(message: &Message) -> Result<RecordedEvent, SchedError> {
     let event = match *message {
         Message::Event(event) => event,
         Message::Lost(LostEvent { head, lost }) => return Ok(lost_events(head, lost)),
@@ -305,7 +306,7 @@ fn recorded(message: &Message) -> Result<Recorded, SchedError> {
         }
         kind => (interrupt(kind, tid, number)?, None),
     };
-    Ok(Recorded {
+    Ok(RecordedEvent {
         event: KernelEvent {
             at: BootNanos(at),
             cpu: Cpu(cpu),
@@ -315,12 +316,12 @@ fn recorded(message: &Message) -> Result<Recorded, SchedError> {
     })
 }
 
-fn leaves_of(number: u32, kind: u32) -> Result<Leaves, SchedError> {
+fn leaves_of(number: u32, kind: u32) -> Result<LeaveReason, SchedError> {
     match number {
-        leaves::PREEMPTED => Ok(Leaves::Preempted),
-        leaves::BLOCKED => Ok(Leaves::Blocked),
-        leaves::STOPPED => Ok(Leaves::Stopped),
-        leaves::ENDED => Ok(Leaves::Ended),
+        leaves::PREEMPTED => Ok(LeaveReason::Preempted),
+        leaves::BLOCKED => Ok(LeaveReason::Blocked),
+        leaves::STOPPED => Ok(LeaveReason::Stopped),
+        leaves::ENDED => Ok(LeaveReason::Ended),
         _ => Err(SchedError::Kind { kind }),
     }
 }
@@ -357,7 +358,7 @@ mod tests {
         // Larger than any thread id.
         let event = LostEvent {
             head,
-            lost: Lost {
+            lost: LossRecord {
                 count: 1 << 33,
                 since: 400,
             },

@@ -12,42 +12,44 @@ use host::{Pid, proc};
 use crate::layout::{Event, Head, RUNS, kind, leaves};
 
 /// Limit on remembered threads.
-const MOST: usize = 16_384;
+const MAX_THREADS: usize = 16_384;
 
 /// Known state of the threads of a process.
 #[derive(Debug, Default)]
-pub(crate) struct Standings(HashMap<Pid, Known>);
+pub(crate) struct ThreadStates(HashMap<Pid, KnownState>);
 
 /// Known state of a thread.
 #[derive(Debug)]
-enum Known {
+enum KnownState {
     /// First standing of the thread, and nothing else so far.
-    First(proc::Standing),
+    First(proc::ThreadStatus),
     /// The thread moves, or its activity has been reported: events show the rest.
     Enough,
 }
 
-impl Standings {
+impl ThreadStates {
     /// Checks all threads of a process, and returns the findings as events that have no time yet.
     /// Earlier events come before them.
     pub(crate) fn look(&mut self, tgid: u32) -> Vec<Event> {
         let mut events = Vec::new();
         for tid in proc::threads(Pid(tgid)) {
             let known = self.0.get(&tid);
-            if matches!(known, Some(Known::Enough)) || (known.is_none() && self.0.len() >= MOST) {
+            if matches!(known, Some(KnownState::Enough))
+                || (known.is_none() && self.0.len() >= MAX_THREADS)
+            {
                 continue;
             }
             let Some(now) = proc::standing(&proc::task(Pid(tgid), tid)) else {
                 continue;
             };
-            let Some(Known::First(first)) = known else {
-                self.0.insert(tid, Known::First(now));
+            let Some(KnownState::First(first)) = known else {
+                self.0.insert(tid, KnownState::First(now));
                 continue;
             };
             let (stays, did) = (stays(first, &now), did(first, &now));
             events.extend(did.map(|did| found(tid, did, now.cpu)));
             if !stays || did.is_some() {
-                self.0.insert(tid, Known::Enough);
+                self.0.insert(tid, KnownState::Enough);
             }
         }
         events
@@ -60,13 +62,13 @@ impl Standings {
 }
 
 /// Returns whether the thread neither came to a CPU nor left one.
-fn stays(first: &proc::Standing, now: &proc::Standing) -> bool {
+fn stays(first: &proc::ThreadStatus, now: &proc::ThreadStatus) -> bool {
     (first.arrivals, first.switches) == (now.arrivals, now.switches)
 }
 
 /// Returns the thread's activity all the time, as an event holds it: [`RUNS`], or the reason that
 /// it did not run. `None` if that is unclear.
-fn did(first: &proc::Standing, now: &proc::Standing) -> Option<u32> {
+fn did(first: &proc::ThreadStatus, now: &proc::ThreadStatus) -> Option<u32> {
     if !stays(first, now) {
         return None;
     }
@@ -97,8 +99,8 @@ fn found(tid: Pid, did: u32, cpu: u32) -> Event {
 mod tests {
     use super::*;
 
-    fn standing(state: char, arrivals: u64, ran: u64) -> proc::Standing {
-        proc::Standing {
+    fn standing(state: char, arrivals: u64, ran: u64) -> proc::ThreadStatus {
+        proc::ThreadStatus {
             state,
             arrivals,
             switches: 3,
@@ -126,7 +128,7 @@ mod tests {
         assert_eq!(
             did(
                 &before,
-                &proc::Standing {
+                &proc::ThreadStatus {
                     switches: 4,
                     ..standing('R', 4, 2_000)
                 }
@@ -146,7 +148,7 @@ mod tests {
             let _ = wait.recv();
             tid
         });
-        let mut standings = Standings::default();
+        let mut standings = ThreadStates::default();
         let mut found = Vec::new();
         // It may yet run when it is looked at first; then it is not one that did one thing.
         for _ in 0..3 {

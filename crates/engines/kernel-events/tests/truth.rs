@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use kernel_events::{Recorded, Recorder, Totals};
+use kernel_events::{RecordedEvent, Recorder, Totals};
 use scene::{Activities, Activity, BootNanos, Cpu, EventKind, Interval, KernelEvent, Tid};
 use sys::clock::boot_nanos;
 use testkit::kernel;
@@ -131,7 +131,7 @@ impl Poller {
     }
 }
 
-fn record(mut poller: Poller, meanwhile: impl FnOnce()) -> (Truth, Vec<Recorded>, Totals) {
+fn record(mut poller: Poller, meanwhile: impl FnOnce()) -> (Truth, Vec<RecordedEvent>, Totals) {
     let facts = kernel_events::facts().unwrap();
     let mut recorder = Recorder::start(&facts, poller.0.id(), RING).unwrap();
     let (tid, start) = (poller.tid(), recorder.started());
@@ -159,7 +159,7 @@ struct Truth {
 
 impl Truth {
     /// Returns the poller's intervals while it polled, by the events.
-    fn intervals(&self, events: &[Recorded]) -> Vec<Interval> {
+    fn intervals(&self, events: &[RecordedEvent]) -> Vec<Interval> {
         let mut activities = Activities::new([self.tid], self.start);
         for recorded in events {
             activities.event(&recorded.event);

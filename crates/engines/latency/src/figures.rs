@@ -10,13 +10,13 @@ use objects::{Annotator, ObjectSpec};
 use observer::{Observer, Progress, Reading};
 use page::{Connection, Figures, Group, StageFigures, Summary};
 use records::Context;
-use requests::{CONNECTION, Queues, Reused, field};
+use requests::{AddressHistory, CONNECTION, Queues, field};
 use spdk_trace::{TickRate, Ticks, Trace};
 use stats::Histogram;
 use timeline::words::kind;
 
 use super::quantiles::QUANTILES;
-use super::stages::{Latencies, Question, Subject, Times, Tracker};
+use super::stages::{Latencies, Query, Subject, Times, Tracker};
 use super::tables::in_order;
 
 /// Limit on the connections kept.
@@ -26,7 +26,7 @@ const MOST_WITH_STAGES: usize = 40;
 
 /// Figures of a trace.
 #[derive(Default)]
-pub struct Found {
+pub struct TraceFigures {
     /// Kinds of objects, the one with the most total time first.
     pub groups: Vec<Group>,
     /// Connections, the slowest first; those that wait by design come after the others.
@@ -45,14 +45,14 @@ pub fn figures(
     specs: &[ObjectSpec],
     counts: impl Fn(Ticks) -> bool,
     observer: &Observer,
-) -> anyhow::Result<Found> {
+) -> anyhow::Result<TraceFigures> {
     let tpoints = trace.tpoints().all();
     let queues = Queues::new(specs)?;
-    let question = |by, tails| Question {
+    let question = |by, tails| Query {
         by,
         tails,
-        reused: Reused::new(specs, tpoints),
-        ..Question::default()
+        reused: AddressHistory::new(specs, tpoints),
+        ..Query::default()
     };
     let of_connections = question(vec![field::parse(CONNECTION, specs)?], true);
     let mut all = Tracker::new(question(Vec::new(), false), queues.clone(), tpoints, rate);
@@ -78,17 +78,17 @@ pub fn figures(
         ControlFlow::Continue(())
     });
     drop(reading);
-    let naming = Naming { trace };
+    let naming = TracepointNamer { trace };
     Ok(naming.found(all.finish_all(), each.finish_all()))
 }
 
 /// Names tracepoints.
-struct Naming<'a> {
+struct TracepointNamer<'a> {
     trace: &'a Trace,
 }
 
-impl Naming<'_> {
-    fn found(&self, all: Latencies, each: Latencies) -> Found {
+impl TracepointNamer<'_> {
+    fn found(&self, all: Latencies, each: Latencies) -> TraceFigures {
         let mut subjects = all.subjects;
         // Requests that wait by design have figures only if there are no others.
         let others = subjects
@@ -126,7 +126,7 @@ impl Naming<'_> {
             .filter_map(|(rank, (subject, times))| {
                 Some(self.connection(subject, times, place(subject)?, rank < MOST_WITH_STAGES))
             });
-        Found {
+        TraceFigures {
             groups,
             connections: rows.collect(),
             left_out,

@@ -10,15 +10,15 @@ use requests::Queues;
 use scene::{Silence, Silences};
 use screen::{Screen, counted};
 use spdk_trace::Ticks;
-use trace_source::{Loaded, nothing_read, warn_problems};
+use trace_source::{LoadedTrace, nothing_read, warn_problems};
 
 use crate::names::Names;
-use crate::slowest::Show;
-use crate::stages::{Latencies, Question, Tracker};
+use crate::slowest::ListCommand;
+use crate::stages::{Latencies, Query, Tracker};
 use crate::tables::tables;
 
 /// Findings of one pass over a trace.
-pub struct Followed {
+pub struct PassFindings {
     /// Times that its objects took.
     pub latencies: Latencies,
     /// Time of the first record, from which listings count.
@@ -29,13 +29,13 @@ pub struct Followed {
 
 /// Follows the objects of a trace.
 pub fn follow_objects(
-    loaded: &Loaded,
+    loaded: &LoadedTrace,
     annotator: Option<&Annotator>,
     mut filter: Filter,
     start: Ticks,
-    (question, queues): (Question, Queues),
+    (question, queues): (Query, Queues),
     observer: &Observer,
-) -> anyhow::Result<Followed> {
+) -> anyhow::Result<PassFindings> {
     let trace = &loaded.trace;
     let context = Context {
         rate: trace.tick_rate(),
@@ -86,7 +86,7 @@ pub fn follow_objects(
             filter.why_nothing()
         ));
     }
-    Ok(Followed {
+    Ok(PassFindings {
         latencies,
         base: base.unwrap_or_default(),
         silences: silences.finish(loaded.rate()),
@@ -98,21 +98,21 @@ pub fn follow_objects(
 /// # Errors
 /// Fails if no record can be read.
 pub fn tables_of(
-    loaded: &Loaded,
+    loaded: &LoadedTrace,
     annotator: Option<&Annotator>,
     filter: Filter,
     queues: Queues,
     screen: Screen,
     observer: &Observer,
 ) -> anyhow::Result<String> {
-    let Followed {
+    let PassFindings {
         latencies, base, ..
     } = follow_objects(
         loaded,
         annotator,
         filter,
         Ticks(0),
-        (Question::default(), queues),
+        (Query::default(), queues),
         observer,
     )?;
     let (tpoints, rate) = (loaded.trace.tpoints(), loaded.trace.tick_rate());
@@ -123,7 +123,7 @@ pub fn tables_of(
         by: &[],
         screen,
         base,
-        show: Show::Piped,
+        show: ListCommand::Piped,
         all: true,
     };
     Ok(tables(&latencies, &names))

@@ -20,4 +20,4 @@ pub mod summary;
 pub mod tables;
 mod tail;
 
-pub use follow::{Followed, follow_objects, tables_of};
+pub use follow::{PassFindings, follow_objects, tables_of};

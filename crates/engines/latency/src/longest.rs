@@ -5,40 +5,40 @@ use std::collections::BinaryHeap;
 
 use spdk_trace::{ObjectName, TickRate};
 
-use super::stages::{Life, length};
+use super::stages::{TracedObject, length};
 
 /// Keeps the longest lives, up to a limit.
-pub(crate) struct Longest {
+pub(crate) struct LongestObjects {
     most: usize,
     rate: TickRate,
     /// Lives, the shortest on top.
-    kept: BinaryHeap<(Reverse<u64>, Reverse<ObjectName>, LifeBox)>,
+    kept: BinaryHeap<(Reverse<u64>, Reverse<ObjectName>, UnorderedObject)>,
     /// Number of lives added.
     count: u64,
 }
 
 /// Life that is ignored in comparisons: they use only the values before it.
 #[derive(Clone, Debug)]
-struct LifeBox(Box<Life>);
+struct UnorderedObject(Box<TracedObject>);
 
-impl PartialEq for LifeBox {
+impl PartialEq for UnorderedObject {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
-impl Eq for LifeBox {}
-impl PartialOrd for LifeBox {
+impl Eq for UnorderedObject {}
+impl PartialOrd for UnorderedObject {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
-impl Ord for LifeBox {
+impl Ord for UnorderedObject {
     fn cmp(&self, _: &Self) -> Ordering {
         Ordering::Equal
     }
 }
 
-impl Longest {
+impl LongestObjects {
     /// Creates an empty collection of at most `most` lives.
     pub(crate) fn new(most: usize, rate: TickRate) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl Longest {
     }
 
     /// Adds a life.
-    pub(crate) fn add(&mut self, life: Life) {
+    pub(crate) fn add(&mut self, life: TracedObject) {
         self.count += 1;
         if !self.would_keep(&life) {
             return;
@@ -61,12 +61,12 @@ impl Longest {
         self.kept.push((
             Reverse(length(&life, self.rate)),
             Reverse(life.name),
-            LifeBox(Box::new(life)),
+            UnorderedObject(Box::new(life)),
         ));
     }
 
     /// Returns whether this life would be one of the longest.
-    pub(crate) fn would_keep(&self, life: &Life) -> bool {
+    pub(crate) fn would_keep(&self, life: &TracedObject) -> bool {
         let length = length(life, self.rate);
         // Of two equally long ones, the earlier stays.
         let is_longer = || {
@@ -83,7 +83,7 @@ impl Longest {
     }
 
     /// Returns the lives, longest first.
-    pub(crate) fn into_lives(self) -> Vec<Life> {
+    pub(crate) fn into_lives(self) -> Vec<TracedObject> {
         let mut kept = self.kept.into_vec();
         kept.sort_by_key(|(length, name, _)| (*length, Reverse(*name)));
         kept.into_iter().map(|(_, _, life)| *life.0).collect()

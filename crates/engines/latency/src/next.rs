@@ -4,13 +4,13 @@
 use std::path::PathBuf;
 
 use text::shell;
-use trace_source::{Application, Loaded};
+use trace_source::{Application, LoadedTrace};
 
 use super::stages::{Latencies, Times};
 
 /// Next step for a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Next {
+pub enum NextStep {
     /// Process that writes it, and can be captured.
     Live(u32),
     /// Capture with the kernel's events.
@@ -20,15 +20,15 @@ pub enum Next {
 }
 
 /// Least number of requests that have a 99th percentile.
-const LEAST: u64 = 20;
+const MIN_P99_REQUESTS: u64 = 20;
 /// Least slow percentile, in nanoseconds.
 const SLOW: u64 = 50_000;
 /// Least ratio of a slow percentile to the median.
 const MEDIANS: u64 = 5;
 
-impl Next {
+impl NextStep {
     /// Finds the next step for a trace that was read from `path`, of this process if one was named.
-    pub fn of(loaded: &Loaded, path: Option<PathBuf>, process: Option<u32>) -> Self {
+    pub fn of(loaded: &LoadedTrace, path: Option<PathBuf>, process: Option<u32>) -> Self {
         match (path, loaded.capture.as_deref()) {
             (Some(path), Some(meta)) if meta.captured.kernel => Self::Capture(path),
             // The tick rate is measured only while somebody writes the trace.
@@ -43,7 +43,9 @@ impl Next {
     pub fn explains(&self, latencies: &Latencies) -> Option<String> {
         let is_slow = |times: &Times| {
             let [p50, p99] = times.whole.quantiles(&[0.5, 0.99]);
-            times.whole.count() >= LEAST && p99 >= SLOW && p99 >= p50.saturating_mul(MEDIANS)
+            times.whole.count() >= MIN_P99_REQUESTS
+                && p99 >= SLOW
+                && p99 >= p50.saturating_mul(MEDIANS)
         };
         let mut subjects = latencies
             .subjects

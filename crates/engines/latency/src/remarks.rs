@@ -7,13 +7,13 @@ use text::printable;
 use timeline::{missing, words};
 
 use super::names::Names;
-use super::next::Next;
-use super::slowest::Show;
-use super::stages::{Latencies, MOST_OF_OBJECT};
+use super::next::NextStep;
+use super::slowest::ListCommand;
+use super::stages::{Latencies, MAX_RECORDS_PER_OBJECT};
 
 /// Returns the notes.
 pub fn remarks(latencies: &Latencies, names: &Names<'_>) -> Vec<String> {
-    let mut remarks = missing::of_objects(latencies.left_out_objects, MOST_OF_OBJECT);
+    let mut remarks = missing::of_objects(latencies.left_out_objects, MAX_RECORDS_PER_OBJECT);
     remarks.extend(missing::of_groups(latencies.in_no_table));
     let of_io = latencies.unanswered_on_io;
     if of_io > 0 {
@@ -25,7 +25,7 @@ pub fn remarks(latencies: &Latencies, names: &Names<'_>) -> Vec<String> {
     }
     remarks.extend(left_out(latencies, names));
     remarks.extend(numbered(latencies));
-    if let (Show::Live(_, path), false) = (&names.show, latencies.slowest.is_empty()) {
+    if let (ListCommand::Live(_, path), false) = (&names.show, latencies.slowest.is_empty()) {
         let copy = path.file_name().unwrap_or_default();
         remarks.push(format!(
             "the trace is being written, and new records overwrite old ones: to keep these, copy \
@@ -38,7 +38,7 @@ pub fn remarks(latencies: &Latencies, names: &Names<'_>) -> Vec<String> {
 }
 
 /// Returns a note that a busy thread wrote nothing for a while: it may have been away.
-pub fn silent(silence: &Silence, next: &Next) -> String {
+pub fn silent(silence: &Silence, next: &NextStep) -> String {
     let Silence {
         lcore,
         thread,

@@ -12,7 +12,7 @@ use text::shell;
 use trace_source::{Application, Place};
 
 use super::names::{Names, micros, squeezed};
-use super::stages::{Latencies, Life};
+use super::stages::{Latencies, TracedObject};
 use super::tables::TIME_WIDTH;
 use super::tail::largest;
 
@@ -29,7 +29,7 @@ pub fn text(latencies: &Latencies, names: &Names<'_>) -> String {
 /// Command that lists an object of the trace by its address and time. A name may belong to several
 /// objects, since each transport numbers its own requests, and it changes between readings of a
 /// trace that is being written.
-pub enum Show {
+pub enum ListCommand {
     /// Command for a trace file.
     File(String),
     /// Command for a trace that is being written, and its file.
@@ -38,7 +38,7 @@ pub enum Show {
     Piped,
 }
 
-impl Show {
+impl ListCommand {
     /// Returns the command for this trace. Whether it is being written matters only for the
     /// slowest.
     pub fn of(place: &Place, objects: &ObjectSources, has_slowest: bool) -> Self {
@@ -59,7 +59,7 @@ impl Show {
     }
 
     /// Returns the command that lists a life.
-    pub fn command(&self, life: &Life) -> String {
+    pub fn command(&self, life: &TracedObject) -> String {
         let (first, last) = life.span();
         let filters = format!(
             "--object {:#x} --where 'tsc>={}' --where 'tsc<={}'",
@@ -72,7 +72,7 @@ impl Show {
     }
 }
 
-fn slow(text: &mut String, rank: usize, life: &Life, names: &Names<'_>) {
+fn slow(text: &mut String, rank: usize, life: &TracedObject, names: &Names<'_>) {
     let screen = names.screen;
     let (first, last) = life.span();
     let state = if life.unfinished { ", unfinished" } else { "" };
@@ -118,7 +118,7 @@ fn slow(text: &mut String, rank: usize, life: &Life, names: &Names<'_>) {
     records(text, life, names, most.map(|most| most.stage));
 }
 
-fn records(text: &mut String, life: &Life, names: &Names<'_>, most: Option<(u16, u16)>) {
+fn records(text: &mut String, life: &TracedObject, names: &Names<'_>, most: Option<(u16, u16)>) {
     let (first, _) = life.span();
     let head = format!(
         "  {:<24} {:>TIME_WIDTH$} {:>TIME_WIDTH$}",
@@ -153,7 +153,7 @@ pub fn json(latencies: &Latencies, names: &Names<'_>) -> String {
     text
 }
 
-fn json_slow(text: &mut String, rank: usize, life: &Life, names: &Names<'_>) {
+fn json_slow(text: &mut String, rank: usize, life: &TracedObject, names: &Names<'_>) {
     let (first, last) = life.span();
     let nanos = |to| names.nanos(first, to);
     let stages = life.records.iter().map(|&(tpoint, tsc)| {

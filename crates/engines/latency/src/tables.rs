@@ -21,7 +21,7 @@ const MOST_TABLES: usize = 20;
 /// Formats tables, one for each group and object. If there are too many, only those of the slowest
 /// objects, the slowest first.
 pub fn tables(latencies: &Latencies, names: &Names<'_>) -> String {
-    let shown = Shown::of(latencies, names);
+    let shown = TableSelection::of(latencies, names);
     let mut text = String::new();
     for (i, (subject, times)) in shown.subjects.iter().enumerate() {
         if i > 0 {
@@ -29,7 +29,7 @@ pub fn tables(latencies: &Latencies, names: &Names<'_>) -> String {
         }
         match names.screen.width() {
             None => table(&mut text, subject, times, names),
-            Some(width) => Fitted::new(times, names, width).write(&mut text, subject, times),
+            Some(width) => FittedTable::new(times, names, width).write(&mut text, subject, times),
         }
     }
     shown.rest(&mut text, "tables");
@@ -37,13 +37,13 @@ pub fn tables(latencies: &Latencies, names: &Names<'_>) -> String {
 }
 
 /// Groups and objects to show: all, or the slowest.
-pub struct Shown<'a> {
+pub struct TableSelection<'a> {
     /// Subjects to show.
     pub subjects: Vec<&'a (Subject, Times)>,
     left_out: usize,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> TableSelection<'a> {
     /// Chooses the subjects to show.
     pub fn of(latencies: &'a Latencies, names: &Names<'_>) -> Self {
         let mut subjects: Vec<&(Subject, Times)> = latencies.subjects.iter().collect();
@@ -202,7 +202,7 @@ const LEAST_COLUMNS: usize = 3;
 const SHARE_WIDTH: usize = 7;
 
 /// Table that fits a terminal.
-struct Fitted<'a> {
+struct FittedTable<'a> {
     names: &'a Names<'a>,
     /// Prefix that is left out of the names of tracepoints.
     start: &'a str,
@@ -211,7 +211,7 @@ struct Fitted<'a> {
     columns: Vec<Column>,
 }
 
-impl<'a> Fitted<'a> {
+impl<'a> FittedTable<'a> {
     fn new(times: &Times, names: &'a Names<'a>, width: usize) -> Self {
         let stages = || times.stages.keys().copied();
         let longest = |start: usize| {

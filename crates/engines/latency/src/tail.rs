@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use spdk_trace::TickRate;
 
-use super::stages::{Life, length};
+use super::stages::{TracedObject, length};
 
 /// Limit on the lives kept of a group: all beyond the 99th percentile of 25,600, or the longest of
 /// them if there are more.
-const MOST: usize = 256;
+const MAX_OBJECTS: usize = 256;
 /// Number of lives of a group that are always kept.
 const FEWEST: usize = 4;
 
@@ -26,7 +26,7 @@ type Stages = Box<[((u16, u16), u64)]>;
 
 /// Stage with the largest part of a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Largest {
+pub struct LargestStage {
     /// Tracepoints that begin and end it.
     pub stage: (u16, u16),
     /// Part of the time of all stages, 0 to 1.
@@ -35,7 +35,7 @@ pub struct Largest {
 
 impl Tail {
     /// Adds a life, and keeps at most `most` of them.
-    pub fn add(&mut self, life: &Life, rate: TickRate, most: usize) {
+    pub fn add(&mut self, life: &TracedObject, rate: TickRate, most: usize) {
         let length = length(life, rate);
         if self.lives.len() >= most
             && self
@@ -67,16 +67,16 @@ impl Tail {
     pub fn most(count: u64, is_scarce: bool) -> usize {
         if is_scarce {
             usize::try_from(count / 25)
-                .unwrap_or(MOST)
-                .clamp(FEWEST, MOST)
+                .unwrap_or(MAX_OBJECTS)
+                .clamp(FEWEST, MAX_OBJECTS)
         } else {
-            MOST
+            MAX_OBJECTS
         }
     }
 
     /// Returns the stage with the largest part of the lives of at least `nanos`, or at least of the
     /// longest one. `None` if there are no lives.
-    pub fn largest(&self, nanos: u64) -> Option<Largest> {
+    pub fn largest(&self, nanos: u64) -> Option<LargestStage> {
         // A percentile of many is accurate to three digits, and may exceed all of them.
         let longest = self
             .lives
@@ -92,7 +92,7 @@ impl Tail {
 }
 
 /// Returns the stage with the largest sum; of equal ones the first.
-pub(crate) fn largest(stages: impl Iterator<Item = ((u16, u16), u64)>) -> Option<Largest> {
+pub(crate) fn largest(stages: impl Iterator<Item = ((u16, u16), u64)>) -> Option<LargestStage> {
     let mut sums: BTreeMap<(u16, u16), u128> = BTreeMap::new();
     for (stage, nanos) in stages {
         *sums.entry(stage).or_default() += u128::from(nanos);
@@ -101,7 +101,7 @@ pub(crate) fn largest(stages: impl Iterator<Item = ((u16, u16), u64)>) -> Option
     let (stage, sum) = sums
         .into_iter()
         .max_by_key(|&(stage, sum)| (sum, Reverse(stage)))?;
-    Some(Largest {
+    Some(LargestStage {
         stage,
         share: if all == 0 {
             0.0

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use host::{Pid, ProcessMemory};
-use live_memory::{Limited, Limits};
+use live_memory::{LimitedMemory, Limits};
 use objects::ObjectSpec;
 use screen::counted;
 
 use super::pointers::Pointers;
 use super::program::{self, Sources};
-use crate::alive::{Cached, Compiled, Counts, Found, Value, agree};
+use crate::alive::{CachedMemory, CompiledSpec, Counts, Value, WalkResult, agree};
 
 /// Finder of the objects of a process.
 pub struct Finder {
@@ -30,7 +30,7 @@ pub struct Kind {
     /// Spec.
     pub spec: ObjectSpec,
     /// Compiled expressions of the spec.
-    pub compiled: Compiled,
+    pub compiled: CompiledSpec,
 }
 
 /// Objects alive at one moment.
@@ -38,7 +38,7 @@ pub struct Snapshot {
     /// Time, in ticks.
     pub time: u64,
     /// Result for each kind.
-    pub found: Vec<Found>,
+    pub found: Vec<WalkResult>,
 }
 
 impl Finder {
@@ -112,7 +112,7 @@ impl Finder {
     /// Reads all objects twice, and keeps those on which both readings agree.
     pub fn read(&self) -> Snapshot {
         let read = || {
-            let memory = Cached::new(Limited::new(&self.memory, Limits::default()));
+            let memory = CachedMemory::new(LimitedMemory::new(&self.memory, Limits::default()));
             let kind = |kind: &Kind| match &self.pointers {
                 Some(pointers) => kind
                     .compiled
@@ -134,7 +134,7 @@ impl Finder {
     }
 
     /// Drops the addresses without an object. A trace that has one of them again adds it again.
-    fn give_up(&self, found: &[Found]) {
+    fn give_up(&self, found: &[WalkResult]) {
         let Some(pointers) = &self.pointers else {
             return;
         };

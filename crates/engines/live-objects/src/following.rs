@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bpf_session::Features;
 use host::Files;
-use objects::{Annotator, ObjectSpec, WantedProbe};
+use objects::{Annotator, ObjectSpec, ProbeRequest};
 use observer::Observer;
 use screen::counted;
 use spdk_trace::{CapturedTrace, Owners, Problem, RawTrace, Record, TickRate, Ticks, TpointTable};
@@ -18,15 +18,15 @@ use crate::annotate::{annotate_quietly, report_named};
 use crate::find;
 use crate::pointers::Pointers;
 use crate::probes::{AttachPlan, RING_BYTES, Recorder, add_files, report_remarks, report_totals};
-use crate::session::{Opening, SHORT_INTERVAL, Session};
+use crate::session::{PendingFinder, SHORT_INTERVAL, Session};
 
 /// Time limit on the wait of the first records for objects already alive. Reading the debug
 /// information of a large program takes less.
-pub const PATIENCE: Duration = Duration::from_secs(2);
+pub const STARTUP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Counts of records that point to unknown objects.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Unknown {
+pub struct UnknownCounts {
     /// Records read.
     pub read: u64,
     /// Records shown, a part of `read`.
@@ -38,14 +38,14 @@ pub enum Objects {
     /// Existing recording, if any.
     Known(Option<Box<Annotator>>),
     /// Process, from now on.
-    Live(Box<Live>),
+    Live(Box<LiveObjects>),
 }
 
 /// Objects of a process, as they appear.
-pub struct Live {
+pub struct LiveObjects {
     session: Option<Session>,
     annotator: Annotator,
-    unknown: Unknown,
+    unknown: UnknownCounts,
     /// Addresses of unknown objects that are worth reading.
     fresh: RefCell<Pointers>,
     /// Number of trace slots overwritten before they were read.
@@ -69,13 +69,13 @@ impl Objects {
         let referred = referred(&specs, tpoints, has_owners);
         let pointers = Pointers::of_trace(&referred, trace);
         let specs_to_find = referred.clone();
-        let opening = Opening::start(move || find(pid, &specs_to_find, |_| pointers.clone()));
+        let opening = PendingFinder::start(move || find(pid, &specs_to_find, |_| pointers.clone()));
         let recorder = match probes {
             Some(interval) => attach(pid, &referred, RING_BYTES, interval, observer),
             None => Err(anyhow::anyhow!("--no-probes was given")),
         };
         let session = match recorder {
-            Ok(recorder) => Session::start(opening, Some(recorder), PATIENCE),
+            Ok(recorder) => Session::start(opening, Some(recorder), STARTUP_TIMEOUT),
             Err(error) => {
                 let finder = opening.finish();
                 observer.note(&if finder.is_some() {
@@ -83,7 +83,7 @@ impl Objects {
                 } else {
                     format!("objects are not recorded, and appear as pointers: {error:#}")
                 });
-                Session::start(Opening::ready(finder), None, Duration::ZERO)
+                Session::start(PendingFinder::ready(finder), None, Duration::ZERO)
             }
         };
         let mut session =
@@ -91,10 +91,10 @@ impl Objects {
         report_alive(&mut session, observer);
         session.settle();
         let annotator = annotate_quietly(text, specs, tpoints);
-        let mut live = Live {
+        let mut live = LiveObjects {
             session: Some(session),
             annotator,
-            unknown: Unknown::default(),
+            unknown: UnknownCounts::default(),
             fresh: RefCell::default(),
             lost: 0,
             observer: observer.clone(),
@@ -226,7 +226,7 @@ impl Objects {
     }
 
     /// Counts records with unknown objects.
-    pub fn count_unknown(&mut self, more: Unknown) {
+    pub fn count_unknown(&mut self, more: UnknownCounts) {
         if let Self::Live(live) = self {
             live.unknown.read += more.read;
             live.unknown.shown += more.shown;
@@ -239,7 +239,7 @@ impl Objects {
             .into_iter()
             .for_each(|annotator| report_named(annotator, without_pointers, false, true, observer));
         let Self::Live(live) = self else { return };
-        let Unknown { read, shown } = live.unknown;
+        let UnknownCounts { read, shown } = live.unknown;
         let which = "point to objects that can't be identified for certain";
         if shown > 0 {
             observer.note(&format!(
@@ -255,7 +255,7 @@ impl Objects {
     }
 }
 
-impl Live {
+impl LiveObjects {
     fn learn_next(&mut self) {
         let Some(session) = &mut self.session else {
             return;
@@ -352,7 +352,7 @@ pub fn attach(
     interval: Duration,
     observer: &Observer,
 ) -> anyhow::Result<Recorder> {
-    let wanted = WantedProbe::of(referred)?;
+    let wanted = ProbeRequest::of(referred)?;
     if wanted.is_empty() {
         anyhow::bail!("no tracepoint of this trace has an argument that points to an object");
     }

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use elf::ElfImage;
-use elf::symbols::{SymbolAddresses, SymbolFound};
+use elf::symbols::{SymbolAddresses, SymbolLookup};
 use host::{ElfFile, FilePlace, HostError, Process};
-use objects::{AliveSpec, Located, ObjectSpec};
+use objects::{AliveSpec, LocatedText, ObjectSpec};
 use symbolize::DebugFolders;
 
 /// Addresses of globals in the process, by name.
@@ -91,7 +91,7 @@ fn addresses(
     };
     let mut symbols = SymbolAddresses::default();
     symbols.search(&image, wanted);
-    let is_missing = |name: &&&str| symbols.get(name) == SymbolFound::Missing;
+    let is_missing = |name: &&&str| symbols.get(name) == SymbolLookup::Missing;
     let missing: HashSet<&str> = wanted.iter().filter(is_missing).copied().collect();
     if !missing.is_empty()
         && let Some(debug) = folders.debug_file(file)
@@ -100,7 +100,7 @@ fn addresses(
         symbols.search(&image, &missing);
     }
     let found = wanted.iter().filter_map(|name| match symbols.get(name) {
-        SymbolFound::At(vaddr) => Some((*name, vaddr.0)),
+        SymbolLookup::At(vaddr) => Some((*name, vaddr.0)),
         _ => None,
     });
     let found: Vec<_> = found.collect();
@@ -148,7 +148,9 @@ fn names_in(text: &str) -> Vec<String> {
 }
 
 /// Returns all expressions and walks of the specs.
-pub(crate) fn texts<'s>(specs: &[&'s ObjectSpec]) -> impl Iterator<Item = &'s Located> + use<'s> {
+pub(crate) fn texts<'s>(
+    specs: &[&'s ObjectSpec],
+) -> impl Iterator<Item = &'s LocatedText> + use<'s> {
     let specs: Vec<&'s ObjectSpec> = specs.to_vec();
     specs
         .into_iter()

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use host::{FilePlace, Pid, Process, ProcessMemory};
-use live_memory::{Limited, Limits};
+use live_memory::{LimitedMemory, Limits};
 use objects::layouts::{self, SpdkVersion, VersionSearch};
 use objects::{ObjectSpec, built_in};
 use symbolize::DebugFolders;
@@ -12,10 +12,10 @@ use typeinfo::{Arch, TypeStore};
 
 use super::globals::{Addresses, Globals};
 use super::pointers::Pointers;
-use crate::alive::{Cached, Compiled, Memory, Misfit, Program};
+use crate::alive::{CachedMemory, CompiledSpec, Memory, Misfit, Program};
 
 /// Input of the search for a layout.
-pub(crate) struct Judged<'j> {
+pub(crate) struct LayoutSearch<'j> {
     /// Specs that show whether a layout is right.
     pub judges: &'j [&'j ObjectSpec],
     pub globals: &'j Globals,
@@ -23,16 +23,16 @@ pub(crate) struct Judged<'j> {
 }
 
 /// Version with layouts that fit.
-pub(crate) struct Fit {
+pub(crate) struct LayoutMatch {
     pub version: SpdkVersion,
     /// Number of objects that meet all conditions.
     pub found: usize,
-    pub way: Way,
+    pub way: StartingPoints,
     /// Known globals.
     pub addresses: Addresses,
 }
 
-impl Fit {
+impl LayoutMatch {
     pub(crate) fn types(&self) -> Option<TypeStore<'static>> {
         types_of(self.version)
     }
@@ -44,12 +44,12 @@ fn types_of(version: SpdkVersion) -> Option<TypeStore<'static>> {
     Some(types)
 }
 
-impl Judged<'_> {
+impl LayoutSearch<'_> {
     /// Returns the version that finds the most objects of all judges; objects that fail a condition
     /// don't count. Ties go to the program's own version, if stated, else to the newest one. The
     /// version must fit at least one of the `specs`.
-    pub(crate) fn best(&self, specs: &[&ObjectSpec], pointers: &Pointers) -> Option<Fit> {
-        let mut best: Option<Fit> = None;
+    pub(crate) fn best(&self, specs: &[&ObjectSpec], pointers: &Pointers) -> Option<LayoutMatch> {
+        let mut best: Option<LayoutMatch> = None;
         let stated = self.globals.files.iter().find_map(stated_version);
         let others = layouts::versions()
             .into_iter()
@@ -64,7 +64,7 @@ impl Judged<'_> {
             };
             let most = best.as_ref().map(|best| best.found);
             if let Some(found) = self.try_types(types, specs, (&way, &addresses), most) {
-                best = Some(Fit {
+                best = Some(LayoutMatch {
                     version,
                     found,
                     way,
@@ -81,7 +81,7 @@ impl Judged<'_> {
         &self,
         types: TypeStore<'_>,
         specs: &[&ObjectSpec],
-        (way, addresses): (&Way, &Addresses),
+        (way, addresses): (&StartingPoints, &Addresses),
         most: Option<usize>,
     ) -> Option<usize> {
         let globals = crate::alive::Addresses(|name: &str| addresses.get(name).copied());
@@ -100,15 +100,15 @@ impl Judged<'_> {
     }
 
     /// Returns the number of objects of a spec in memory.
-    fn count(&self, spec: &ObjectSpec, program: &Program<'_>, way: &Way) -> usize {
+    fn count(&self, spec: &ObjectSpec, program: &Program<'_>, way: &StartingPoints) -> usize {
         let Ok(compiled) = compile_spec(spec, program, way) else {
             return 0;
         };
         match way {
-            Way::Pointers(pointers) => compiled
+            StartingPoints::Pointers(pointers) => compiled
                 .read_at(&pointers.of(&spec.name), self.memory)
                 .len(),
-            Way::Symbols | Way::Roots => compiled.read(self.memory).len(),
+            StartingPoints::Symbols | StartingPoints::Roots => compiled.read(self.memory).len(),
         }
     }
 
@@ -119,10 +119,10 @@ impl Judged<'_> {
         specs: &[&ObjectSpec],
         pointers: &Pointers,
         version: SpdkVersion,
-    ) -> Option<(Way, Addresses)> {
+    ) -> Option<(StartingPoints, Addresses)> {
         let mut addresses = self.globals.addresses.clone();
         if pointers.is_empty() {
-            return Some((Way::Symbols, addresses));
+            return Some((StartingPoints::Symbols, addresses));
         }
         let nothing = crate::alive::Addresses(|_: &str| None);
         let program = Program::new(types_of(version)?, &nothing);
@@ -136,7 +136,7 @@ impl Judged<'_> {
             }
         }
         if leads {
-            return Some((Way::Roots, addresses));
+            return Some((StartingPoints::Roots, addresses));
         }
         // Built-in layouts are SPDK's, and its objects are read only where its lists hold them.
         let rest = specs
@@ -144,13 +144,13 @@ impl Judged<'_> {
             .filter(|spec| spec.alive.iter().all(|alive| alive.roots.is_empty()));
         let mut left = Pointers::default();
         rest.for_each(|spec| left.extend(&pointers.only(&spec.name)));
-        (!left.is_empty()).then_some((Way::Pointers(left), addresses))
+        (!left.is_empty()).then_some((StartingPoints::Pointers(left), addresses))
     }
 }
 
 /// Starting points of the search for objects.
 #[derive(Clone)]
-pub(crate) enum Way {
+pub(crate) enum StartingPoints {
     /// Globals named by symbols.
     Symbols,
     /// Globals found from objects that the trace points to.
@@ -159,7 +159,7 @@ pub(crate) enum Way {
     Pointers(Pointers),
 }
 
-impl Way {
+impl StartingPoints {
     /// Returns the suffix of the layout's name in messages.
     pub(crate) fn text(&self) -> &'static str {
         match self {
@@ -174,11 +174,11 @@ impl Way {
 pub(crate) fn compile_spec(
     spec: &ObjectSpec,
     program: &Program<'_>,
-    way: &Way,
-) -> Result<Compiled, Vec<Misfit>> {
+    way: &StartingPoints,
+) -> Result<CompiledSpec, Vec<Misfit>> {
     match way {
-        Way::Pointers(_) => Compiled::of_pointers(spec, program),
-        Way::Symbols | Way::Roots => crate::alive::compile(spec, program),
+        StartingPoints::Pointers(_) => CompiledSpec::of_pointers(spec, program),
+        StartingPoints::Symbols | StartingPoints::Roots => crate::alive::compile(spec, program),
     }
 }
 
@@ -228,8 +228,8 @@ pub fn version_of(
         .filter(|spec| !spec.alive.is_empty())
         .collect();
     let globals = Globals::find(&process, &judges, &DebugFolders(debug_dirs.to_vec()));
-    let cached = Cached::new(Limited::new(&memory, Limits::default()));
-    let tried = Judged {
+    let cached = CachedMemory::new(LimitedMemory::new(&memory, Limits::default()));
+    let tried = LayoutSearch {
         judges: &judges,
         globals: &globals,
         memory: &cached,

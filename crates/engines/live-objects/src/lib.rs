@@ -42,25 +42,26 @@ pub use annotate::{
 };
 pub use finder::{Finder, Kind, Snapshot};
 pub use following::{
-    Live, Objects, PATIENCE, Unknown, attach, last_of, observe_all, observe_captured, referred,
+    LiveObjects, Objects, STARTUP_TIMEOUT, UnknownCounts, attach, last_of, observe_all,
+    observe_captured, referred,
 };
 pub use layout::version_of;
 use lines::Readings;
 pub use owners::{know_owners, with_owners};
 pub use pointers::Pointers;
-pub use session::{Opening, SHORT_INTERVAL, Session};
+pub use session::{PendingFinder, SHORT_INTERVAL, Session};
 pub use sources::{ObjectSources, read_files};
 
 /// Two readings of the objects that a trace can name, one before the trace is read and one after.
 /// The trace's records lie between them, even if a ring holds less than the time that reading
 /// takes.
-pub struct AroundTrace {
+pub struct BracketingReadings {
     finder: Finder,
     readings: Readings,
     lines: Vec<String>,
 }
 
-impl AroundTrace {
+impl BracketingReadings {
     /// Makes the first reading; `None` if no objects can be found.
     pub fn begin(pid: u32, specs: &[ObjectSpec], trace: &Path) -> Option<Self> {
         let named: Vec<_> = specs

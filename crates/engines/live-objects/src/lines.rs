@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use objects::{ALIVE, GONE, READ, TSC, WATCHED, write_line};
+use objects::{ALIVE_PREFIX, GONE, READ, TSC, WATCHED_ARG, write_line};
 use text::printable;
 
 use super::finder::{Finder, Kind, Snapshot};
@@ -68,7 +68,7 @@ fn alive(kind: &Kind, values: &[Value], time: u64, watched: u64) -> String {
     let texts: Vec<_> = values.iter().map(shown).collect();
     let times = [
         (TSC, objects::Value::Int(time)),
-        (WATCHED, objects::Value::Int(watched)),
+        (WATCHED_ARG, objects::Value::Int(watched)),
     ];
     let values = kind
         .compiled
@@ -82,7 +82,7 @@ fn alive(kind: &Kind, values: &[Value], time: u64, watched: u64) -> String {
             };
             (name.as_str(), value)
         });
-    line(ALIVE, kind, times.into_iter().chain(values))
+    line(ALIVE_PREFIX, kind, times.into_iter().chain(values))
 }
 
 /// Returns a text in printable form; empty for a number.
@@ -113,7 +113,7 @@ fn read(kind: &Kind, time: u64, watched: u64, found: usize) -> String {
         kind,
         [
             (TSC, number(time)),
-            (WATCHED, number(watched)),
+            (WATCHED_ARG, number(watched)),
             ("found", number(found as u64)),
         ],
     )

@@ -11,7 +11,7 @@ use trace_source::{FileSource, trace_of};
 use super::mapped::MappedTrace;
 
 /// Limit on the addresses of a spec's objects.
-const MOST: usize = 100_000;
+const MAX_ADDRESSES: usize = 100_000;
 /// Lowest possible address: nothing is ever mapped below it, so a lower number is a thread's
 /// (`vm.mmap_min_addr`, at least a page).
 const LOWEST: u64 = 4096;
@@ -70,7 +70,10 @@ impl Pointers {
         if !self.0.contains_key(spec) {
             self.0.insert(spec.to_owned(), BTreeSet::new());
         }
-        let known = self.0.get_mut(spec).filter(|known| known.len() < MOST);
+        let known = self
+            .0
+            .get_mut(spec)
+            .filter(|known| known.len() < MAX_ADDRESSES);
         known.map(|known| known.insert(address)).is_some()
     }
 
@@ -161,8 +164,8 @@ mod tests {
     #[test]
     fn their_number_has_a_bound() {
         let mut pointers = Pointers::default();
-        assert!((0..MOST as u64).all(|at| pointers.add("qpair", LOWEST + at)));
-        assert!(!pointers.add("qpair", 1) || pointers.of("qpair").len() == MOST);
+        assert!((0..MAX_ADDRESSES as u64).all(|at| pointers.add("qpair", LOWEST + at)));
+        assert!(!pointers.add("qpair", 1) || pointers.of("qpair").len() == MAX_ADDRESSES);
         assert!(!pointers.add("qpair", u64::MAX));
     }
 }

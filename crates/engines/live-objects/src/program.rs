@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use host::{Pid, Process, ProcessMemory};
-use live_memory::{Limited, Limits};
+use live_memory::{LimitedMemory, Limits};
 use objects::{ObjectSpec, layouts};
 use screen::counted;
 use symbolize::{DebugFolders, TypesFile};
@@ -12,14 +12,14 @@ use text::printable::path as printable;
 use typeinfo::{Arch, TypeStore};
 
 use super::globals::{Addresses, Globals, texts};
-use super::layout::{Fit, Judged, Way, compile_spec};
+use super::layout::{LayoutMatch, LayoutSearch, StartingPoints, compile_spec};
 use super::pointers::Pointers;
-use crate::alive::{Cached, Compiled, Memory, Misfit, Program};
+use crate::alive::{CachedMemory, CompiledSpec, Memory, Misfit, Program};
 
 /// Compiled specs for a process, and their sources.
 pub(crate) struct Sources {
     /// Compiled specs, with their indices.
-    pub compiled: Vec<(usize, Compiled)>,
+    pub compiled: Vec<(usize, CompiledSpec)>,
     /// Source of the struct layouts.
     pub source: String,
     /// Specs that could not be used, with reasons.
@@ -45,8 +45,8 @@ pub(crate) fn compile(
     let unread = globals.unread.take();
     // All candidates see one state of the memory: a connection that comes meanwhile must not favour
     // one of them.
-    let cached = Cached::new(Limited::new(memory, Limits::default()));
-    let judged = Judged {
+    let cached = CachedMemory::new(LimitedMemory::new(memory, Limits::default()));
+    let judged = LayoutSearch {
         judges: &all,
         globals: &globals,
         memory: &cached,
@@ -107,7 +107,7 @@ fn with_judges<'s>(specs: &[&'s ObjectSpec], judges: &'s [ObjectSpec]) -> Vec<&'
 /// information finds none.
 fn by_better_layout(
     specs: &[&ObjectSpec],
-    judged: &Judged<'_>,
+    judged: &LayoutSearch<'_>,
     folders: &DebugFolders,
 ) -> Option<Plan> {
     let mut others = Plan::default();
@@ -147,7 +147,7 @@ fn struct_names(specs: &[&ObjectSpec]) -> BTreeSet<String> {
 /// Compiled specs, by index, and their sources.
 #[derive(Default)]
 struct Plan {
-    compiled: BTreeMap<usize, Compiled>,
+    compiled: BTreeMap<usize, CompiledSpec>,
     /// Reasons why specs or parts of them do not fit.
     misfits: BTreeMap<usize, Vec<String>>,
     sources: Vec<String>,
@@ -196,7 +196,7 @@ impl Plan {
                     .map(String::as_str)
                     .collect::<Vec<_>>(),
             );
-            if self.take(specs, types, &globals.addresses, &Way::Symbols) {
+            if self.take(specs, types, &globals.addresses, &StartingPoints::Symbols) {
                 self.sources.push(format!(
                     "the debug information of {}",
                     printable(debug.path())
@@ -205,7 +205,7 @@ impl Plan {
         }
     }
 
-    fn by_layout(&mut self, specs: &[&ObjectSpec], fit: &Fit) {
+    fn by_layout(&mut self, specs: &[&ObjectSpec], fit: &LayoutMatch) {
         let Some(types) = fit.types() else { return };
         if self.take(specs, types, &fit.addresses, &fit.way) {
             let found = counted(fit.found as u64, "object");
@@ -222,7 +222,7 @@ impl Plan {
         specs: &[&ObjectSpec],
         types: TypeStore<'_>,
         addresses: &Addresses,
-        way: &Way,
+        way: &StartingPoints,
     ) -> bool {
         let globals = crate::alive::Addresses(|name: &str| addresses.get(name).copied());
         let program = Program::new(types, &globals);
@@ -246,7 +246,7 @@ impl Plan {
             }
         }
         let is_more = self.compiled.len() > before;
-        if let Way::Pointers(pointers) = way
+        if let StartingPoints::Pointers(pointers) = way
             && is_more
         {
             self.pointers = Some(pointers.clone());

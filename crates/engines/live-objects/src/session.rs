@@ -31,9 +31,9 @@ const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
 /// Finder that is being opened: the debug information of a large program takes its time, and probes
 /// are attached meanwhile.
-pub struct Opening(Option<Receiver<Option<Finder>>>);
+pub struct PendingFinder(Option<Receiver<Option<Finder>>>);
 
-impl Opening {
+impl PendingFinder {
     /// Opens nothing.
     pub fn none() -> Self {
         Self(None)
@@ -86,7 +86,7 @@ type FindBy = dyn Fn(&Pointers) -> Option<Finder> + Send + Sync;
 
 /// Retry of the search if no objects were found at first, with addresses that the trace has by
 /// then.
-struct Again {
+struct SearchRetry {
     open: Arc<FindBy>,
     wait: Duration,
     next: Instant,
@@ -94,7 +94,7 @@ struct Again {
 
 /// Recording from both sources: readings of the memory, and probes.
 pub struct Session {
-    opening: Opening,
+    opening: PendingFinder,
     finder: Option<Finder>,
     recorder: Option<Recorder>,
     readings: Readings,
@@ -105,7 +105,7 @@ pub struct Session {
     next: Option<Instant>,
     /// Lines of readings, with the times when they are due.
     pending: Vec<(Instant, Vec<String>)>,
-    again: Option<Again>,
+    again: Option<SearchRetry>,
     /// Time of the next check for lost hits; `None` once some were found.
     next_loss: Option<Instant>,
     /// True once [`Self::first_found`] has returned a number.
@@ -115,7 +115,11 @@ pub struct Session {
 impl Session {
     /// Starts with attached probes, so that nothing is missed between them and the first reading.
     /// With probes, a finder that takes longer than `patience` joins later.
-    pub fn start(mut opening: Opening, recorder: Option<Recorder>, patience: Duration) -> Self {
+    pub fn start(
+        mut opening: PendingFinder,
+        recorder: Option<Recorder>,
+        patience: Duration,
+    ) -> Self {
         let watched = recorder.as_ref().map_or(0, |_| sys::clock::ticks());
         let finder = opening.wait(patience);
         let mut this = Self {
@@ -141,7 +145,7 @@ impl Session {
         mut self,
         open: impl Fn(&Pointers) -> Option<Finder> + Send + Sync + 'static,
     ) -> Self {
-        self.again = Some(Again {
+        self.again = Some(SearchRetry {
             open: Arc::new(open),
             wait: FIRST_WAIT,
             next: Instant::now(),
@@ -176,7 +180,7 @@ impl Session {
                 again.next = Instant::now() + again.wait;
                 again.wait = LONGEST_WAIT.min(2 * again.wait);
                 let open = Arc::clone(&again.open);
-                self.opening = Opening::start(move || open(&pointers));
+                self.opening = PendingFinder::start(move || open(&pointers));
             }
             _ => {}
         }

@@ -23,12 +23,12 @@ pub struct ObjectSources {
     /// Files of additional object specs.
     pub specs: Vec<PathBuf>,
     /// Recording beside the trace, with that trace; it may or may not belong to it.
-    beside: Option<Beside>,
+    beside: Option<AdjacentRecording>,
 }
 
 /// Recording, and the trace beside which it lies.
 #[derive(Clone, Debug)]
-struct Beside {
+struct AdjacentRecording {
     recording: PathBuf,
     trace: PathBuf,
 }
@@ -54,7 +54,7 @@ impl ObjectSources {
             && !self.no_recording
         {
             this.recordings.extend(captures::objects(path));
-            this.beside = beside::find(path).map(|recording| Beside {
+            this.beside = beside::find(path).map(|recording| AdjacentRecording {
                 recording,
                 trace: path.clone(),
             });
@@ -164,7 +164,7 @@ impl ObjectSources {
     }
 }
 
-impl Beside {
+impl AdjacentRecording {
     /// Returns its text if it belongs to the trace; reports which is the case.
     fn text(
         &self,

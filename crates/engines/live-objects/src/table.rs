@@ -9,7 +9,7 @@ use text::json::string;
 use text::printable;
 
 use crate::alive::{AliveObject, Value};
-use crate::rpc::{self, Answers, Other, Rows};
+use crate::rpc::{self, Answers, Rows, RpcOnlyObject};
 use crate::{Finder, Kind, Snapshot};
 
 /// Formats a table for each kind with objects. Columns from the RPC come last.
@@ -55,7 +55,7 @@ impl Table {
             for (row, object) in rows.iter_mut().zip(objects) {
                 row.extend(said.of(kind, object).map_or_else(none, cells));
             }
-            for Other { identity, values } in said.others(kind, objects) {
+            for RpcOnlyObject { identity, values } in said.others(kind, objects) {
                 let of_identity = |name: &String| identity.iter().find(|(known, _)| known == name);
                 let cell = |name| {
                     of_identity(name)
@@ -182,7 +182,7 @@ pub fn json(finder: &Finder, snapshot: &Snapshot, answers: &Answers, out: &mut V
             }
             out.extend_from_slice(b"}\n");
         }
-        for Other { identity, values } in said
+        for RpcOnlyObject { identity, values } in said
             .into_iter()
             .flat_map(|said| said.others(kind, &found.objects))
         {

@@ -12,7 +12,7 @@ pub(crate) const MAX_SETTINGS: usize = 4096;
 
 /// Value of which only text is kept.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) enum Loose {
+pub(crate) enum TextValue {
     #[default]
     Null,
     Text(String),
@@ -21,12 +21,12 @@ pub(crate) enum Loose {
 
 /// First element of a list; `None` if the list is empty.
 #[derive(Debug)]
-pub(crate) struct FirstOf<T>(pub(crate) Option<T>);
+pub(crate) struct FirstElement<T>(pub(crate) Option<T>);
 
 /// Answer to a query of the database.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Rows {
-    pub(crate) rows: FirstOf<Row>,
+    pub(crate) rows: FirstElement<Row>,
 }
 
 /// Row of the table `Open_vSwitch`.
@@ -46,7 +46,7 @@ struct Pairs(Vec<(String, String)>);
 /// Pair, if both parts are text.
 struct Pair(Option<(String, String)>);
 
-impl<T> Default for FirstOf<T> {
+impl<T> Default for FirstElement<T> {
     fn default() -> Self {
         Self(None)
     }
@@ -58,79 +58,82 @@ fn skip<'de, A: SeqAccess<'de>>(mut list: A) -> Result<(), A::Error> {
     Ok(())
 }
 
-impl<'de> Deserialize<'de> for Loose {
+impl<'de> Deserialize<'de> for TextValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl<'de> Visitor<'de> for Any {
-            type Value = Loose;
+        struct TextVisitor;
+        impl<'de> Visitor<'de> for TextVisitor {
+            type Value = TextValue;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a value")
             }
 
-            fn visit_unit<E: Error>(self) -> Result<Loose, E> {
-                Ok(Loose::Null)
+            fn visit_unit<E: Error>(self) -> Result<TextValue, E> {
+                Ok(TextValue::Null)
             }
 
-            fn visit_str<E: Error>(self, text: &str) -> Result<Loose, E> {
-                Ok(Loose::Text(text.to_owned()))
+            fn visit_str<E: Error>(self, text: &str) -> Result<TextValue, E> {
+                Ok(TextValue::Text(text.to_owned()))
             }
 
-            fn visit_bool<E: Error>(self, _: bool) -> Result<Loose, E> {
-                Ok(Loose::Other)
+            fn visit_bool<E: Error>(self, _: bool) -> Result<TextValue, E> {
+                Ok(TextValue::Other)
             }
 
-            fn visit_i64<E: Error>(self, _: i64) -> Result<Loose, E> {
-                Ok(Loose::Other)
+            fn visit_i64<E: Error>(self, _: i64) -> Result<TextValue, E> {
+                Ok(TextValue::Other)
             }
 
-            fn visit_u64<E: Error>(self, _: u64) -> Result<Loose, E> {
-                Ok(Loose::Other)
+            fn visit_u64<E: Error>(self, _: u64) -> Result<TextValue, E> {
+                Ok(TextValue::Other)
             }
 
-            fn visit_f64<E: Error>(self, _: f64) -> Result<Loose, E> {
-                Ok(Loose::Other)
+            fn visit_f64<E: Error>(self, _: f64) -> Result<TextValue, E> {
+                Ok(TextValue::Other)
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Loose, A::Error> {
-                skip(list).map(|()| Loose::Other)
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<TextValue, A::Error> {
+                skip(list).map(|()| TextValue::Other)
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Loose, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TextValue, A::Error> {
                 while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Loose::Other)
+                Ok(TextValue::Other)
             }
         }
-        deserializer.deserialize_any(Any)
+        deserializer.deserialize_any(TextVisitor)
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for FirstOf<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for FirstElement<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct First<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for First<T> {
-            type Value = FirstOf<T>;
+        struct FirstVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstVisitor<T> {
+            type Value = FirstElement<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<FirstOf<T>, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                mut list: A,
+            ) -> Result<FirstElement<T>, A::Error> {
                 let first = list.next_element()?;
                 if first.is_some() {
                     skip(list)?;
                 }
-                Ok(FirstOf(first))
+                Ok(FirstElement(first))
             }
         }
-        deserializer.deserialize_seq(First(PhantomData))
+        deserializer.deserialize_seq(FirstVisitor(PhantomData))
     }
 }
 
 impl<'de> Deserialize<'de> for Map {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Tagged;
-        impl<'de> Visitor<'de> for Tagged {
+        struct MapVisitor;
+        impl<'de> Visitor<'de> for MapVisitor {
             type Value = Map;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -146,7 +149,7 @@ impl<'de> Deserialize<'de> for Map {
                 Ok(Map(pairs))
             }
         }
-        deserializer.deserialize_seq(Tagged)
+        deserializer.deserialize_seq(MapVisitor)
     }
 }
 
@@ -177,8 +180,8 @@ impl<'de> Deserialize<'de> for Pairs {
 
 impl<'de> Deserialize<'de> for Pair {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Two;
-        impl<'de> Visitor<'de> for Two {
+        struct PairVisitor;
+        impl<'de> Visitor<'de> for PairVisitor {
             type Value = Pair;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -194,9 +197,9 @@ impl<'de> Deserialize<'de> for Pair {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Pair, A::Error> {
-                let one = list.next_element::<Loose>()?;
+                let one = list.next_element::<TextValue>()?;
                 let other = if one.is_some() {
-                    list.next_element::<Loose>()?
+                    list.next_element::<TextValue>()?
                 } else {
                     None
                 };
@@ -204,13 +207,13 @@ impl<'de> Deserialize<'de> for Pair {
                     skip(list)?;
                 }
                 match (one, other) {
-                    (Some(Loose::Text(name)), Some(Loose::Text(value))) => {
+                    (Some(TextValue::Text(name)), Some(TextValue::Text(value))) => {
                         Ok(Pair(Some((name, value))))
                     }
                     _ => Ok(Pair(None)),
                 }
             }
         }
-        deserializer.deserialize_any(Two)
+        deserializer.deserialize_any(PairVisitor)
     }
 }

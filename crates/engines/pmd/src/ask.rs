@@ -8,24 +8,24 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use host::Pid;
-use host::control::{Connection, Listening, SocketKind, Whose};
+use host::control::{Connection, ListeningSocket, SocketKind, SocketOwner};
 use sys::clock::{Moment, monotonic_nanos};
 use text::printable;
 
 use crate::telemetry::Ports;
-use crate::{Framer, NoAnswer, Question, Text, answered_text, database, parse};
+use crate::{Framer, Query, QueryError, Text, answered_text, database, parse};
 
 /// Time limit for one answer.
 pub(crate) const LIMIT: Duration = Duration::from_secs(2);
 /// Interval between two queries of the history, which holds one second.
-const AGAIN: Duration = Duration::from_millis(800);
+const HISTORY_INTERVAL: Duration = Duration::from_millis(800);
 
 /// Limit on the milliseconds kept of all answers, at about 60 bytes each.
 const MAX_MILLISECONDS: usize = 4 << 20;
 
 /// Parsed answer, and the time of its query in nanoseconds of `CLOCK_MONOTONIC`.
 #[derive(Debug)]
-pub(crate) struct Shown {
+pub(crate) struct TimedAnswer {
     pub(crate) asked: u64,
     pub(crate) text: Text,
 }
@@ -34,9 +34,9 @@ pub(crate) struct Shown {
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     /// Answers at the begin and at the end.
-    pub(crate) stats: Vec<Shown>,
+    pub(crate) stats: Vec<TimedAnswer>,
     /// Answers at the begin, at the end, and in between.
-    pub(crate) perf: Vec<Shown>,
+    pub(crate) perf: Vec<TimedAnswer>,
     pub(crate) queues: Option<Text>,
     /// Settings of the database.
     pub(crate) settings: Option<Vec<(String, String)>>,
@@ -68,15 +68,15 @@ impl Answers {
 }
 
 /// Process to query, and its sockets.
-pub(crate) struct Asked {
+pub(crate) struct QueryTarget {
     pub(crate) pid: u32,
     pub(crate) control: Option<PathBuf>,
     pub(crate) telemetry: Option<PathBuf>,
 }
 
-impl Asked {
+impl QueryTarget {
     /// Finds the sockets to query among those at which the process listens.
-    pub(crate) fn of(pid: u32, sockets: &[Listening]) -> Self {
+    pub(crate) fn of(pid: u32, sockets: &[ListeningSocket]) -> Self {
         let find = |kind: SocketKind, end: &str| {
             let mut of_kind = sockets.iter().filter(|socket| socket.kind == kind);
             of_kind
@@ -91,13 +91,13 @@ impl Asked {
     }
 
     /// Starts the queries.
-    pub(crate) fn start(self, is_ovs: bool) -> anyhow::Result<Asking> {
+    pub(crate) fn start(self, is_ovs: bool) -> anyhow::Result<QueryThread> {
         let (end, ends) = channel();
         let asks = std::thread::Builder::new().name("questions".to_owned());
         let thread = asks
             .spawn(move || self.ask(is_ovs, &ends))
             .context("starting a thread")?;
-        Ok(Asking { end, thread })
+        Ok(QueryThread { end, thread })
     }
 
     fn ask(&self, is_ovs: bool, ends: &Receiver<()>) -> Answers {
@@ -114,13 +114,13 @@ impl Asked {
             is_there = false;
         }
         is_there = is_there && self.figures(&mut answers);
-        while ends.recv_timeout(AGAIN) == Err(RecvTimeoutError::Timeout) {
-            is_there = is_there && answers.has_room() && self.show(Question::Perf, &mut answers);
+        while ends.recv_timeout(HISTORY_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            is_there = is_there && answers.has_room() && self.show(Query::Perf, &mut answers);
         }
         if is_ovs && self.control.is_some() {
             // A daemon that did not answer before may do so now.
             if self.figures(&mut answers) {
-                self.show(Question::Queues, &mut answers);
+                self.show(Query::Queues, &mut answers);
             }
             answers.settings = database::settings(self.pid);
         }
@@ -133,16 +133,16 @@ impl Asked {
     }
 
     fn figures(&self, answers: &mut Answers) -> bool {
-        self.show(Question::Stats, answers) && self.show(Question::Perf, answers)
+        self.show(Query::Stats, answers) && self.show(Query::Perf, answers)
     }
 
     /// Queries a text. Returns false if there is no answer: a retry soon is pointless.
-    fn show(&self, question: Question, answers: &mut Answers) -> bool {
+    fn show(&self, question: Query, answers: &mut Answers) -> bool {
         let Some(path) = &self.control else {
             return false;
         };
         let asked = monotonic_nanos();
-        let answer = ask(self.pid, path, Whose::Process, question);
+        let answer = ask(self.pid, path, SocketOwner::Process, question);
         let text = match answer.and_then(|bytes| answered_text(&bytes).map_err(refused)) {
             Ok(text) => parse(&text),
             Err(why) => {
@@ -158,10 +158,10 @@ impl Asked {
             }
         };
         match question {
-            Question::Perf => answers.perf.push(Shown { asked, text }),
-            Question::Stats => answers.stats.push(Shown { asked, text }),
-            Question::Queues => answers.queues = Some(text),
-            Question::Settings => {}
+            Query::Perf => answers.perf.push(TimedAnswer { asked, text }),
+            Query::Stats => answers.stats.push(TimedAnswer { asked, text }),
+            Query::Queues => answers.queues = Some(text),
+            Query::Settings => {}
         }
         true
     }
@@ -172,12 +172,12 @@ impl Asked {
 }
 
 /// Queries in progress.
-pub(crate) struct Asking {
+pub(crate) struct QueryThread {
     end: Sender<()>,
     thread: JoinHandle<Answers>,
 }
 
-impl Asking {
+impl QueryThread {
     /// Starts the queries for the end of the sample.
     pub(crate) fn end(&self) {
         // If nobody receives this, the thread has ended already.
@@ -198,8 +198,8 @@ impl Asking {
 pub(crate) fn ask(
     pid: u32,
     path: &Path,
-    whose: Whose,
-    question: Question,
+    whose: SocketOwner,
+    question: Query,
 ) -> Result<Vec<u8>, String> {
     let asked = || {
         let connection = Connection::open(Pid(pid), path, SocketKind::Stream, whose, LIMIT)?;
@@ -221,9 +221,9 @@ pub(crate) fn ask(
     })
 }
 
-fn refused(why: NoAnswer) -> String {
+fn refused(why: QueryError) -> String {
     match why {
-        NoAnswer::Malformed => "its answer can't be read".to_owned(),
-        NoAnswer::Refused(text) => printable::text(text.as_bytes()).into_owned(),
+        QueryError::Malformed => "its answer can't be read".to_owned(),
+        QueryError::Refused(text) => printable::text(text.as_bytes()).into_owned(),
     }
 }

@@ -84,7 +84,7 @@ pub type Shares = Vec<(Cause, u64)>;
 
 /// Slow stretch with its cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Explained {
+pub struct ExplainedStretch {
     /// Stretch.
     pub stretch: Stretch,
     /// Main cause.
@@ -101,7 +101,7 @@ pub fn explain(
     intervals: &[Interval],
     offset: u64,
     name: impl Fn(Tid) -> String,
-) -> Explained {
+) -> ExplainedStretch {
     let at = |ms: u64| BootNanos(ms.saturating_mul(MILLISECOND).saturating_add(offset));
     let (from, to) = (at(stretch.from), at(stretch.to));
     let mut shares = Shares::new();
@@ -117,7 +117,7 @@ pub fn explain(
         .saturating_sub(1)
         .saturating_mul(MILLISECOND);
     let cause = main_cause(&shares, excess / 2, name);
-    Explained {
+    ExplainedStretch {
         stretch: *stretch,
         cause,
         shares,

@@ -3,11 +3,11 @@
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
-use host::control::Whose;
+use host::control::SocketOwner;
 use host::{Pid, proc};
 
 use crate::ask::ask;
-use crate::{Question, answered_settings};
+use crate::{Query, answered_settings};
 
 /// Default socket of the database (`ovs-vswitchd(8)`).
 const DEFAULT: &str = "/var/run/openvswitch/db.sock";
@@ -15,7 +15,7 @@ const DEFAULT: &str = "/var/run/openvswitch/db.sock";
 /// Returns the settings, if the daemon's database has a socket on this machine and answers.
 pub(crate) fn settings(pid: u32) -> Option<Vec<(String, String)>> {
     let socket = socket(proc::command_line(Pid(pid)))?;
-    answered_settings(&ask(pid, &socket, Whose::User, Question::Settings).ok()?).ok()
+    answered_settings(&ask(pid, &socket, SocketOwner::User, Query::Settings).ok()?).ok()
 }
 
 /// Returns the socket in the daemon's arguments, `unix:PATH`; the default one if there are none.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::text::Millisecond;
 
 /// Limit on the milliseconds kept: about ten minutes, 40 MiB.
-const MOST: usize = 600_000;
+const MAX_MILLISECONDS: usize = 600_000;
 
 /// Milliseconds, each once.
 ///
@@ -63,7 +63,7 @@ impl History {
             }
         }
         self.newest = self.newest.max(Some((newest, asked)));
-        while self.rows.len() > MOST {
+        while self.rows.len() > MAX_MILLISECONDS {
             self.rows.pop_first();
             self.dropped += 1;
         }
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn of_too_many_the_oldest_go_and_are_counted() {
         let mut history = History::default();
-        let all: Vec<u64> = (0..MOST as u64 + 2).collect();
+        let all: Vec<u64> = (0..MAX_MILLISECONDS as u64 + 2).collect();
         history.add(&rows(&all), 1 << 20);
         assert_eq!(
             (
@@ -195,7 +195,7 @@ mod tests {
                 history.count(0, 2),
                 history.dropped()
             ),
-            (MOST, 0, 2)
+            (MAX_MILLISECONDS, 0, 2)
         );
     }
 }

@@ -41,11 +41,11 @@ mod telemetry;
 mod text;
 
 pub use self::text::{Millisecond, Queue, Section, Text, parse};
-pub use cause::{Cause, Explained, Reason, Shares, explain};
+pub use cause::{Cause, ExplainedStretch, Reason, Shares, explain};
 pub use figures::{Counters, Figures, OffCpu};
 pub use history::{History, Stretch};
 pub use report::Report;
-pub use rpc::{Framer, NoAnswer, Question, answered_settings, answered_text, telemetry};
+pub use rpc::{Framer, Query, QueryError, answered_settings, answered_text, telemetry};
 pub use sample::Sample;
 pub use sentence::{Names, sentence, shares_of};
 pub use subject::{Subject, polls};

@@ -8,11 +8,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::answer::{FirstOf, Loose, Map, Row, Rows};
+use crate::answer::{FirstElement, Map, Row, Rows, TextValue};
 
 /// Query to a daemon of Open vSwitch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Question {
+pub enum Query {
     /// `dpif-netdev/pmd-perf-show`, with the history of milliseconds and without histograms.
     Perf,
     /// `dpif-netdev/pmd-stats-show`.
@@ -25,14 +25,14 @@ pub enum Question {
 
 /// Reason why there is no usable answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoAnswer {
+pub enum QueryError {
     /// Answer that is not JSON, or has no result.
     Malformed,
     /// Refusal by the daemon, with its reason: untrusted text.
     Refused(String),
 }
 
-impl Question {
+impl Query {
     /// Returns the text of the query.
     pub fn request(self) -> String {
         let show = |method: &str, params: &[&str]| {
@@ -90,10 +90,10 @@ impl Framer {
 /// # Errors
 ///
 /// Returns an error if the answer has no text.
-pub fn answered_text(answer: &[u8]) -> Result<String, NoAnswer> {
+pub fn answered_text(answer: &[u8]) -> Result<String, QueryError> {
     match result(answer)? {
-        Loose::Text(text) => Ok(text),
-        Loose::Null | Loose::Other => Err(NoAnswer::Malformed),
+        TextValue::Text(text) => Ok(text),
+        TextValue::Null | TextValue::Other => Err(QueryError::Malformed),
     }
 }
 
@@ -102,39 +102,39 @@ pub fn answered_text(answer: &[u8]) -> Result<String, NoAnswer> {
 /// # Errors
 ///
 /// Returns an error if the answer has no settings.
-pub fn answered_settings(answer: &[u8]) -> Result<Vec<(String, String)>, NoAnswer> {
-    let rows: FirstOf<Rows> = result(answer)?;
+pub fn answered_settings(answer: &[u8]) -> Result<Vec<(String, String)>, QueryError> {
+    let rows: FirstElement<Rows> = result(answer)?;
     let settings = rows.0.and_then(|Rows { rows }| rows.0).map(
         |Row {
              other_config: Map(pairs),
          }| pairs,
     );
-    settings.ok_or(NoAnswer::Malformed)
+    settings.ok_or(QueryError::Malformed)
 }
 
 /// Reads a result, and keeps nothing else of the answer.
-fn result<T: DeserializeOwned + Default>(answer: &[u8]) -> Result<T, NoAnswer> {
+fn result<T: DeserializeOwned + Default>(answer: &[u8]) -> Result<T, QueryError> {
     #[derive(Deserialize)]
     struct Answer<T> {
         #[serde(default)]
-        error: Loose,
+        error: TextValue,
         result: Option<T>,
     }
     let found: Result<Answer<T>, _> = serde_json::from_slice(answer);
     match found {
         Ok(Answer {
-            error: Loose::Null,
+            error: TextValue::Null,
             result: Some(result),
         }) => Ok(result),
         Ok(Answer {
-            error: Loose::Text(error),
+            error: TextValue::Text(error),
             ..
-        }) => Err(NoAnswer::Refused(error.trim().to_owned())),
+        }) => Err(QueryError::Refused(error.trim().to_owned())),
         Ok(Answer {
-            error: Loose::Other,
+            error: TextValue::Other,
             ..
-        }) => Err(NoAnswer::Refused("an error that is no text".to_owned())),
-        Ok(_) | Err(_) => Err(NoAnswer::Malformed),
+        }) => Err(QueryError::Refused("an error that is no text".to_owned())),
+        Ok(_) | Err(_) => Err(QueryError::Malformed),
     }
 }
 
@@ -169,12 +169,12 @@ mod tests {
         let answer = br#"{"id":0,"error":"\"no/such\" is not a valid command\n"}"#;
         assert_eq!(
             answered_text(answer),
-            Err(NoAnswer::Refused(
+            Err(QueryError::Refused(
                 "\"no/such\" is not a valid command".to_owned()
             ))
         );
-        assert_eq!(answered_text(b"{}"), Err(NoAnswer::Malformed));
-        assert_eq!(answered_text(b"\xff"), Err(NoAnswer::Malformed));
+        assert_eq!(answered_text(b"{}"), Err(QueryError::Malformed));
+        assert_eq!(answered_text(b"\xff"), Err(QueryError::Malformed));
     }
 
     /// Unrequested parts are dropped, however large.
@@ -184,16 +184,16 @@ mod tests {
         assert_eq!(answered_text(answer), Ok("text".to_owned()));
         assert_eq!(
             answered_text(br#"{"result":[{"":0},{"":0}]}"#),
-            Err(NoAnswer::Malformed)
+            Err(QueryError::Malformed)
         );
         let error = br#"{"result":null,"error":[{"":0}]}"#;
         assert_eq!(
             answered_text(error),
-            Err(NoAnswer::Refused("an error that is no text".to_owned()))
+            Err(QueryError::Refused("an error that is no text".to_owned()))
         );
         assert_eq!(
             answered_text(br#"{"result":null,"error":null}"#),
-            Err(NoAnswer::Malformed)
+            Err(QueryError::Malformed)
         );
         for answer in [
             &br#"{"result":[]}"#[..],
@@ -202,7 +202,7 @@ mod tests {
         ] {
             assert_eq!(
                 answered_settings(answer),
-                Err(NoAnswer::Malformed),
+                Err(QueryError::Malformed),
                 "{}",
                 String::from_utf8_lossy(answer)
             );
@@ -235,10 +235,10 @@ mod tests {
 
     #[test]
     fn nothing_that_is_asked_changes_anything() {
-        for question in [Question::Perf, Question::Stats, Question::Queues] {
+        for question in [Query::Perf, Query::Stats, Query::Queues] {
             assert!(question.request().contains("-show\""), "{question:?}");
         }
-        assert!(Question::Settings.request().contains("\"select\""));
+        assert!(Query::Settings.request().contains("\"select\""));
     }
 
     #[test]

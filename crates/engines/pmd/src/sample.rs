@@ -2,24 +2,24 @@
 
 use std::time::{Duration, Instant};
 
-use kernel_events::{Found, Intervals, Keep};
+use kernel_events::{IntervalLimits, Intervals, RecordedIntervals};
 use observer::{Observer, Progress};
 use scene::{BootNanos, Tid};
 use sys::clock::{boot_nanos, monotonic_nanos};
 
 use crate::Subject;
-use crate::ask::{Answers, Asked};
+use crate::ask::{Answers, QueryTarget};
 
 /// Size of the ring between the kernel and us, in bytes.
 const RING: u32 = 4 << 20;
 /// Limit on one wait for events.
 const TURN: Duration = Duration::from_millis(50);
 /// Limit on the intervals kept of a thread: 25 MiB.
-const MOST: usize = 1 << 20;
+const MAX_INTERVALS: usize = 1 << 20;
 
 /// Intervals and answers of the same time.
 pub struct Sample {
-    pub(crate) found: Found,
+    pub(crate) found: RecordedIntervals,
     pub(crate) answers: Answers,
     /// Nanoseconds to add to `CLOCK_MONOTONIC`, the clock of Open vSwitch's history, for that of
     /// the intervals.
@@ -35,14 +35,14 @@ impl Sample {
             .iter()
             .map(|thread| Tid(thread.tid))
             .collect();
-        let keep = Keep {
+        let keep = IntervalLimits {
             at_least: 0,
-            most: MOST,
+            most: MAX_INTERVALS,
         };
         let mut intervals = Intervals::start(&facts, subject.pid, &tids, RING, keep)?;
         let offset = boot_nanos().saturating_sub(monotonic_nanos());
         let is_ovs = subject.threads.iter().any(|thread| thread.core.is_some());
-        let asking = Asked::of(subject.pid, &subject.sockets).start(is_ovs)?;
+        let asking = QueryTarget::of(subject.pid, &subject.sockets).start(is_ovs)?;
         let (begun, mut progress) = (Instant::now(), Progress::expected(observer, length));
         while begun.elapsed() < length && !observer.is_stop_requested() {
             intervals.next(TURN.min(length.saturating_sub(begun.elapsed())))?;

@@ -3,7 +3,7 @@
 use scene::{Interrupt, Tid};
 use screen::counted;
 
-use crate::cause::{Cause, Explained, Reason};
+use crate::cause::{Cause, ExplainedStretch, Reason};
 
 /// Limit on the culprits named for one reason.
 const MOST_NAMED: usize = 4;
@@ -20,7 +20,7 @@ pub trait Names {
 
 /// Formats the sentence, such as `pmd-c01: 34 slow milliseconds: 31 waited for the CPU (bash 28,
 /// ksoftirqd/1 3), 2 stopped, 1 its own work (212 upcalls)`.
-pub fn sentence(thread: &str, slow: &[Explained], names: &impl Names) -> String {
+pub fn sentence(thread: &str, slow: &[ExplainedStretch], names: &impl Names) -> String {
     if slow.is_empty() {
         return format!("{thread}: no slow milliseconds");
     }
@@ -34,7 +34,7 @@ pub fn sentence(thread: &str, slow: &[Explained], names: &impl Names) -> String 
     }
     reasons.sort_by_key(|&(reason, count)| (std::cmp::Reverse(count), reason));
     let describe = |&(reason, count): &(Reason, usize)| {
-        let of: Vec<&Explained> = slow
+        let of: Vec<&ExplainedStretch> = slow
             .iter()
             .filter(|explained| explained.cause.reason() == reason)
             .collect();
@@ -51,7 +51,7 @@ pub fn sentence(thread: &str, slow: &[Explained], names: &impl Names) -> String 
 /// Returns the number of stretches that each thread, call or interrupt caused, by name, largest
 /// first.
 pub fn shares_of<'a>(
-    slow: impl Iterator<Item = &'a Explained>,
+    slow: impl Iterator<Item = &'a ExplainedStretch>,
     names: &impl Names,
 ) -> Vec<(String, usize)> {
     let mut all: Vec<(String, usize)> = Vec::new();
@@ -72,7 +72,7 @@ pub fn shares_of<'a>(
     all
 }
 
-fn described(reason: Reason, of: &[&Explained], names: &impl Names) -> String {
+fn described(reason: Reason, of: &[&ExplainedStretch], names: &impl Names) -> String {
     let word = match reason {
         Reason::Waited => "waited for the CPU",
         Reason::Stopped => return "stopped".to_owned(),
@@ -100,7 +100,7 @@ fn described(reason: Reason, of: &[&Explained], names: &impl Names) -> String {
 }
 
 /// Describes the thread's own work by Open vSwitch's counters.
-fn own_work(of: &[&Explained]) -> String {
+fn own_work(of: &[&ExplainedStretch]) -> String {
     let upcalls: u64 = of
         .iter()
         .map(|explained| explained.stretch.row.upcalls)
@@ -143,13 +143,13 @@ mod tests {
         }
     }
 
-    fn of(cause: Cause, upcalls: u64) -> Explained {
+    fn of(cause: Cause, upcalls: u64) -> ExplainedStretch {
         let row = Millisecond {
             upcalls,
             packets: 32,
             ..Millisecond::default()
         };
-        Explained {
+        ExplainedStretch {
             stretch: Stretch {
                 row,
                 ..Stretch::default()
@@ -185,7 +185,8 @@ mod tests {
 
     #[test]
     fn of_many_only_some_are_named() {
-        let slow: Vec<Explained> = (0..6).map(|tid| of(Cause::Waited(Tid(tid)), 0)).collect();
+        let slow: Vec<ExplainedStretch> =
+            (0..6).map(|tid| of(Cause::Waited(Tid(tid)), 0)).collect();
         let sentence = sentence("p", &slow, &Numbers);
         assert!(
             sentence.ends_with("(t0 1, t1 1, t2 1, t3 1, others 2)"),

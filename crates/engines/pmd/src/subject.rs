@@ -1,7 +1,7 @@
 //! The process, and its polling threads.
 
 use errors::usage;
-use host::control::{Listening, listening};
+use host::control::{ListeningSocket, listening};
 use host::proc::{name, task, threads};
 use host::{Pid, cpus};
 use observer::Observer;
@@ -21,7 +21,7 @@ pub struct Subject {
     /// Polling threads, sorted by name.
     pub(crate) threads: Vec<PollThread>,
     /// Sockets at which the process listens.
-    pub(crate) sockets: Vec<Listening>,
+    pub(crate) sockets: Vec<ListeningSocket>,
 }
 
 /// Polling thread.

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use host::Pid;
-use host::control::{Connection, SocketKind, Whose};
+use host::control::{Connection, SocketKind, SocketOwner};
 use serde_json::Value;
 
 use crate::ask::LIMIT;
 use crate::rpc::telemetry;
 
 /// Limit on the ports queried (`RTE_MAX_ETHPORTS` is 32).
-const MOST: usize = 64;
+const MAX_PORTS: usize = 64;
 /// Counters to read (`struct rte_eth_stats`).
 const COUNTERS: [&str; 5] = ["ipackets", "opackets", "imissed", "ierrors", "rx_nombuf"];
 
@@ -23,8 +23,14 @@ pub(crate) struct Ports(pub(crate) BTreeMap<u64, BTreeMap<&'static str, u64>>);
 impl Ports {
     /// Reads the current counters; `None` if there is no answer.
     pub(crate) fn read(pid: u32, socket: &Path) -> Option<Self> {
-        let connection =
-            Connection::open(Pid(pid), socket, SocketKind::Packets, Whose::Process, LIMIT).ok()?;
+        let connection = Connection::open(
+            Pid(pid),
+            socket,
+            SocketKind::Packets,
+            SocketOwner::Process,
+            LIMIT,
+        )
+        .ok()?;
         // DPDK greets with its version.
         connection.receive(&mut Vec::new()).ok()?;
         let ask = |question: &str| -> Option<Value> {
@@ -37,7 +43,7 @@ impl Ports {
             .as_array()?
             .iter()
             .filter_map(Value::as_u64)
-            .take(MOST)
+            .take(MAX_PORTS)
             .collect();
         let counters = |port: u64| {
             let stats = ask(&format!("/ethdev/stats,{port}"))?;

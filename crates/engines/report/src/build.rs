@@ -4,17 +4,17 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use latency::figures::{self, Found};
+use latency::figures::{self, TraceFigures};
 use live_objects::ObjectSources;
 use observer::Observer;
-use page::{Activity, Connection, Group, Intruder, Lost, Report, Spent, Verdict};
+use page::{Activity, Connection, Group, Intruder, Report, TimeBounds, TimeCauses, Verdict};
 use scene::{BootNanos, Setting};
 use spdk_trace::TickRate;
 use text::printable::path as printable;
-use timeline::first::{First, survey};
+use timeline::first::{FirstPass, survey};
 use timeline::inputs::Inputs;
 use timeline::missing;
-use timeline::pass::Passed;
+use timeline::pass::PassStats;
 use timeline::report::{unseen, verdicts};
 use timeline::source::{Source, Ticker};
 use timeline::words::Share;
@@ -57,7 +57,7 @@ pub fn build(
                 observer,
             )?
         }
-        None => Found::default(),
+        None => TraceFigures::default(),
     };
     let title = format!(
         "{} {}",
@@ -76,7 +76,7 @@ fn rate(source: &Source) -> TickRate {
 }
 
 /// Returns the notes of the source, and what is missing in it.
-fn notes(source: &Source, passed: &Passed) -> Vec<String> {
+fn notes(source: &Source, passed: &PassStats) -> Vec<String> {
     let mut notes = source.notes.clone();
     let problems = passed.problems.iter().take(MOST_PROBLEMS);
     notes.extend(problems.map(ToString::to_string));
@@ -103,7 +103,7 @@ fn sentences(
 /// Adds to each connection with a name what it lost.
 fn with_losses(
     mut connections: Vec<Connection>,
-    mut lost: HashMap<String, (Lost, u64)>,
+    mut lost: HashMap<String, (TimeBounds, u64)>,
 ) -> Vec<Connection> {
     for connection in &mut connections {
         connection.lost = connection.name.as_ref().and_then(|name| lost.remove(name));
@@ -112,7 +112,7 @@ fn with_losses(
 }
 
 /// Returns where the time went in the first verdict, if it is on whole requests, which come first.
-fn spent_on_whole(found: &[timeline::verdict::Verdict<'_>], source: &Source) -> Spent {
+fn spent_on_whole(found: &[timeline::verdict::Verdict<'_>], source: &Source) -> TimeCauses {
     found
         .first()
         .filter(|it| !it.subject.is_part)
@@ -124,7 +124,7 @@ fn spent_on_whole(found: &[timeline::verdict::Verdict<'_>], source: &Source) -> 
 fn whole_connections(
     mut connections: Vec<Connection>,
     groups: &[Group],
-    first: &First<'_>,
+    first: &FirstPass<'_>,
     source: &Source,
 ) -> Vec<Connection> {
     let is_part = |first_point: &str| {
@@ -144,7 +144,7 @@ fn whole_connections(
 }
 
 /// Runs both passes of the timeline; the second also collects the data of charts.
-fn passes(inputs: &Inputs, title: String, slowest: usize, figures: Found) -> Report {
+fn passes(inputs: &Inputs, title: String, slowest: usize, figures: TraceFigures) -> Report {
     let source = &inputs.source;
     let (mut first, passed) = survey(inputs, slowest);
     let usual = std::mem::take(&mut first.survey).finish();
@@ -175,7 +175,7 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: Found) -> Rep
         .collect();
     let left_out = left_out.iter().map(|text| as_sentence(text)).collect();
     let holes = gaps::holes(&gaps, &passed, axis);
-    let Found {
+    let TraceFigures {
         groups,
         connections,
         left_out: connections_left_out,
@@ -217,7 +217,7 @@ pub(crate) struct Axis {
 impl Axis {
     /// Starts at the first record, or at the kernel's first event if that is later: earlier
     /// requests are left out, because a ring may hold records that are hours old.
-    fn of(source: &Source, passed: &Passed) -> Self {
+    fn of(source: &Source, passed: &PassStats) -> Self {
         let begin = source
             .kernel
             .as_ref()

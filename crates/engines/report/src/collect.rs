@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use page::{Heat, Lost};
+use page::{Heat, TimeBounds};
 use scene::{Consumer, Interval, KernelEvent, Request, Tid};
-use timeline::first::{First, counts};
-use timeline::pass::Kept;
-use timeline::second::{Second, kernel_of_stage};
+use timeline::first::{FirstPass, counts};
+use timeline::pass::RequestLabels;
+use timeline::second::{SecondPass, kernel_of_stage};
 use timeline::source::Source;
 
 use super::build::Axis;
@@ -19,20 +19,20 @@ const MOST_CONNECTIONS: usize = 16_384;
 /// Consumer that passes everything on to `dptrace timeline`'s, and keeps the data of charts.
 pub(crate) struct Collector<'a> {
     source: &'a Source,
-    pub(crate) second: Second<'a>,
+    pub(crate) second: SecondPass<'a>,
     pub(crate) heat: Heat,
     pub(crate) threads: Threads,
     axis: Axis,
     /// Time that the kernel took of each connection's requests, and their total length.
-    lost: HashMap<Box<str>, (Lost, u64), RandomState>,
+    lost: HashMap<Box<str>, (TimeBounds, u64), RandomState>,
 }
 
 impl<'a> Collector<'a> {
-    pub(crate) fn new(first: &mut First<'a>, slowest: usize, axis: Axis) -> Self {
+    pub(crate) fn new(first: &mut FirstPass<'a>, slowest: usize, axis: Axis) -> Self {
         let source = first.source;
         Self {
             source,
-            second: Second::new(first, slowest, 0),
+            second: SecondPass::new(first, slowest, 0),
             heat: Heat::new(axis.span()),
             threads: Threads::new(source, axis),
             axis,
@@ -41,14 +41,14 @@ impl<'a> Collector<'a> {
     }
 
     /// Takes the kernel's share of each connection's requests; empty without events of the kernel.
-    pub(crate) fn take_lost(&mut self) -> HashMap<String, (Lost, u64)> {
+    pub(crate) fn take_lost(&mut self) -> HashMap<String, (TimeBounds, u64)> {
         let lost = std::mem::take(&mut self.lost);
         lost.into_iter()
             .map(|(name, lost)| (name.into(), lost))
             .collect()
     }
 
-    fn count_lost(&mut self, request: &Request<Kept>) {
+    fn count_lost(&mut self, request: &Request<RequestLabels>) {
         let Some(owner) = &request.kept.owner else {
             return;
         };
@@ -66,8 +66,8 @@ impl<'a> Collector<'a> {
     }
 }
 
-impl Consumer<Kept> for Collector<'_> {
-    fn request(&mut self, request: &Request<Kept>) {
+impl Consumer<RequestLabels> for Collector<'_> {
+    fn request(&mut self, request: &Request<RequestLabels>) {
         self.second.request(request);
         if request.related.is_some() || !counts(request, self.source) {
             return;

@@ -2,11 +2,11 @@
 
 use capture::Meta;
 use screen::{counted, time};
-use timeline::pass::Passed;
+use timeline::pass::PassStats;
 use timeline::source::Source;
 
 /// Returns pairs of name and value. The values come from files; the page escapes them.
-pub(crate) fn facts(source: &Source, passed: &Passed) -> Vec<(String, String)> {
+pub(crate) fn facts(source: &Source, passed: &PassStats) -> Vec<(String, String)> {
     let mut facts = Vec::new();
     let mut fact = |name: &str, value: String| {
         if !value.is_empty() {

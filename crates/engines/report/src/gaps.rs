@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use page::Hole;
 use scene::BootNanos;
 use spdk_trace::{Lcore, Trace};
-use timeline::pass::Passed;
+use timeline::pass::PassStats;
 use timeline::source::Source;
 
 use super::build::Axis;
@@ -40,7 +40,7 @@ pub(crate) fn of(source: &Source) -> Vec<Gap> {
 
 /// Returns the gaps for charts, with near ones joined, and the time after the trace's end, if the
 /// kernel's events went on.
-pub(crate) fn holes(gaps: &[Gap], passed: &Passed, axis: Axis) -> Vec<Hole> {
+pub(crate) fn holes(gaps: &[Gap], passed: &PassStats, axis: Axis) -> Vec<Hole> {
     let mut spans: Vec<(u64, u64, Lcore)> = gaps
         .iter()
         .map(|gap| (axis.at(gap.from), axis.at(gap.to), gap.lcore))

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use page::{Activity as Kind, Cause, Lost, Spent};
+use page::{Activity as Kind, Cause, TimeBounds, TimeCauses};
 use scene::StageKind;
-use timeline::causes::{self, What};
+use timeline::causes::{self, CauseKind};
 use timeline::second::Sum;
 use timeline::source::Source;
 use timeline::verdict::{DEVICE_OR_OWN_CODE, OWN_CODE, Verdict};
@@ -12,10 +12,10 @@ use timeline::verdict::{DEVICE_OR_OWN_CODE, OWN_CODE, Verdict};
 use super::threads::kind;
 
 /// Limit on the causes with a row of their own; the others share one.
-const MOST: usize = 6;
+const MAX_CAUSES: usize = 6;
 
 /// Returns the causes that took the time of a verdict's requests.
-pub(crate) fn spent(verdict: &Verdict, source: &Source) -> Spent {
+pub(crate) fn spent(verdict: &Verdict, source: &Source) -> TimeCauses {
     let sum = verdict.sum();
     let mut causes: Vec<Cause> = if source.kernel.is_some() {
         causes::of(sum)
@@ -26,7 +26,7 @@ pub(crate) fn spent(verdict: &Verdict, source: &Source) -> Spent {
         of_stages(sum, source)
     };
     together(&mut causes);
-    Spent {
+    TimeCauses {
         of: verdict.requests(source),
         requests: sum.requests,
         length: sum.length,
@@ -36,10 +36,10 @@ pub(crate) fn spent(verdict: &Verdict, source: &Source) -> Spent {
 
 /// Joins the last causes into one, if there are too many.
 fn together(causes: &mut Vec<Cause>) {
-    if causes.len() <= MOST + 1 {
+    if causes.len() <= MAX_CAUSES + 1 {
         return;
     }
-    let others = causes.split_off(MOST);
+    let others = causes.split_off(MAX_CAUSES);
     let took = others
         .iter()
         .fold((0, 0), |all, cause| plus(all, cause.took));
@@ -50,7 +50,7 @@ fn together(causes: &mut Vec<Cause>) {
     });
 }
 
-fn plus(a: Lost, b: Lost) -> Lost {
+fn plus(a: TimeBounds, b: TimeBounds) -> TimeBounds {
     (a.0.saturating_add(b.0), a.1.saturating_add(b.1))
 }
 
@@ -58,7 +58,7 @@ fn plus(a: Lost, b: Lost) -> Lost {
 fn of_kernel(cause: causes::Cause<'_>, source: &Source) -> Cause {
     let (took, stage) = (cause.took, cause.stage.map(|stage| named(stage, source)));
     let (name, activity, cpus) = match cause.what {
-        What::Culprit {
+        CauseKind::Culprit {
             name,
             activity,
             each,
@@ -77,9 +77,9 @@ fn of_kernel(cause: causes::Cause<'_>, source: &Source) -> Cause {
                 },
             )
         }
-        What::OwnCode => (OWN_CODE.to_owned(), Kind::Ran, Vec::new()),
-        What::DeviceOrOwnCode => (DEVICE_OR_OWN_CODE.to_owned(), Kind::Ran, Vec::new()),
-        What::Unknown => (
+        CauseKind::OwnCode => (OWN_CODE.to_owned(), Kind::Ran, Vec::new()),
+        CauseKind::DeviceOrOwnCode => (DEVICE_OR_OWN_CODE.to_owned(), Kind::Ran, Vec::new()),
+        CauseKind::Unknown => (
             "not known: no event explains it".to_owned(),
             Kind::Unknown,
             Vec::new(),

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
 
-use page::{Activity as Kind, Budget, Intruder, Lane, LaneStrip, Taken};
+use page::{AbsenceSpan, Activity as Kind, Budget, Intruder, Lane, LaneStrip};
 use scene::{Activity, BootNanos, Cpu, EventKind, Interval, KernelEvent, Tid};
 use timeline::source::Source;
 use timeline::words;
@@ -34,7 +34,7 @@ pub(crate) struct Threads {
     /// Threads that serve requests, in the order of their lcores.
     served: Vec<Tid>,
     each: BTreeMap<Tid, Thread>,
-    rivals: HashMap<(Activity, Option<Cpu>), Rival>,
+    rivals: HashMap<(Activity, Option<Cpu>), IntruderStats>,
     /// Longest absences, the shortest on top.
     taken: BinaryHeap<Reverse<Absence>>,
 }
@@ -50,7 +50,7 @@ struct Thread {
 }
 
 #[derive(Default)]
-struct Rival {
+struct IntruderStats {
     seen: BootNanos,
     times: u64,
     total: u64,
@@ -59,7 +59,7 @@ struct Rival {
 }
 
 /// Key of a row of the table: name, activity, and CPU.
-type Named = (String, Kind, Option<u32>);
+type RowKey = (String, Kind, Option<u32>);
 
 /// Absence of a thread from its CPU, ordered by length.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,32 +67,32 @@ struct Absence {
     length: u64,
     from: Reverse<BootNanos>,
     lane: usize,
-    activity: Ordered,
+    activity: UnorderedActivity,
 }
 
 /// Activity of an absence, ignored in its order.
 #[derive(Clone, Copy)]
-struct Ordered(Activity, Option<Cpu>);
+struct UnorderedActivity(Activity, Option<Cpu>);
 
-impl PartialEq for Ordered {
+impl PartialEq for UnorderedActivity {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
-impl Eq for Ordered {}
-impl PartialOrd for Ordered {
+impl Eq for UnorderedActivity {}
+impl PartialOrd for UnorderedActivity {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
-impl Ord for Ordered {
+impl Ord for UnorderedActivity {
     fn cmp(&self, _: &Self) -> std::cmp::Ordering {
         std::cmp::Ordering::Equal
     }
 }
 
 /// Result for the page.
-pub(crate) struct Shown {
+pub(crate) struct ThreadCharts {
     pub(crate) lanes: LaneStrip,
     pub(crate) budgets: Vec<Budget>,
     pub(crate) budgets_left_out: u64,
@@ -202,7 +202,7 @@ impl Threads {
                 length: to - from,
                 from: Reverse(interval.from),
                 lane,
-                activity: Ordered(interval.activity, cpu),
+                activity: UnorderedActivity(interval.activity, cpu),
             };
             if self.taken.len() < MOST_TAKEN
                 || self
@@ -224,9 +224,9 @@ impl Threads {
             return;
         }
         let length = interval.length();
-        let rival = self.rivals.entry(key).or_insert_with(|| Rival {
+        let rival = self.rivals.entry(key).or_insert_with(|| IntruderStats {
             seen: interval.from,
-            ..Rival::default()
+            ..IntruderStats::default()
         });
         rival.times += 1;
         rival.total = rival.total.saturating_add(length);
@@ -235,7 +235,7 @@ impl Threads {
     }
 
     /// Returns the collected data, with names.
-    pub(crate) fn finish(mut self, source: &Source, axis: Axis) -> Shown {
+    pub(crate) fn finish(mut self, source: &Source, axis: Axis) -> ThreadCharts {
         let (intruders, intruders_left_out) = self.intruders(source);
         let served = std::mem::take(&mut self.served);
         let lanes = served.iter().map(|tid| Lane {
@@ -249,7 +249,7 @@ impl Threads {
         let lanes: Vec<Lane> = lanes.collect();
         let has_any = lanes.iter().any(|lane| !lane.columns.is_empty());
         let taken = std::mem::take(&mut self.taken).into_vec().into_iter();
-        let mut taken: Vec<Taken> = taken
+        let mut taken: Vec<AbsenceSpan> = taken
             .map(|Reverse(absence)| absence.named(source, axis))
             .collect();
         taken.sort_by_key(|taken| (taken.at, taken.lane));
@@ -259,7 +259,7 @@ impl Threads {
             taken,
         };
         let (budgets, budgets_left_out) = self.budgets(source, &served, axis);
-        Shown {
+        ThreadCharts {
             lanes,
             budgets,
             budgets_left_out,
@@ -270,7 +270,7 @@ impl Threads {
 
     /// Returns the intruders. Threads of one name on one CPU count as one: a compiler has many.
     fn intruders(&mut self, source: &Source) -> (Vec<Intruder>, u64) {
-        let mut named: BTreeMap<Named, (Intruder, BTreeSet<Tid>)> = BTreeMap::new();
+        let mut named: BTreeMap<RowKey, (Intruder, BTreeSet<Tid>)> = BTreeMap::new();
         for ((activity, cpu), rival) in self.rivals.drain() {
             let (name, kind) = (
                 words::culprit(source, activity, None, rival.seen),
@@ -362,11 +362,11 @@ impl Thread {
 }
 
 impl Absence {
-    fn named(self, source: &Source, axis: Axis) -> Taken {
-        let (Reverse(from), Ordered(activity, cpu)) = (self.from, self.activity);
+    fn named(self, source: &Source, axis: Axis) -> AbsenceSpan {
+        let (Reverse(from), UnorderedActivity(activity, cpu)) = (self.from, self.activity);
         let on = cpu.map_or_else(String::new, |cpu| format!(" on CPU {}", cpu.0));
         let what = format!("{}{on}", words::did(source, activity, from));
-        Taken {
+        AbsenceSpan {
             lane: self.lane,
             at: axis.at(from),
             length: self.length,

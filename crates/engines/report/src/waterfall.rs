@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use page::{Activity as Kind, Span, WaterStage, Waterfall};
-use scene::{BootNanos, Ends, Interval, Request, StageOfRequest, Tid};
-use timeline::pass::Kept;
+use scene::{BootNanos, Interval, Request, StageEnd, StageOfRequest, Tid};
+use timeline::pass::RequestLabels;
 use timeline::second::{blamed, kernel_of, kernel_of_stage, unknown};
 use timeline::source::Source;
 use timeline::words;
@@ -23,7 +23,7 @@ const MOST_CULPRITS: usize = 6;
 /// Builds a waterfall. `begin` is the time of the first record, the origin of times.
 pub(crate) fn waterfall(
     rank: usize,
-    request: &Request<Kept>,
+    request: &Request<RequestLabels>,
     source: &Source,
     begin: BootNanos,
 ) -> Waterfall {
@@ -86,7 +86,11 @@ fn ran_on(stage: &StageOfRequest, source: &Source) -> String {
     )
 }
 
-fn one_stage(stage: &StageOfRequest, request: &Request<Kept>, source: &Source) -> WaterStage {
+fn one_stage(
+    stage: &StageOfRequest,
+    request: &Request<RequestLabels>,
+    source: &Source,
+) -> WaterStage {
     WaterStage {
         from: source.tpoint(stage.from).to_owned(),
         to: source.tpoint(stage.to).to_owned(),
@@ -94,8 +98,8 @@ fn one_stage(stage: &StageOfRequest, request: &Request<Kept>, source: &Source) -
         length: stage.length(),
         lost: kernel_of_stage(stage),
         ends: match stage.ends {
-            Ends::OwnWork => "the thread's own work",
-            Ends::Found { .. } => "a device or a peer found done, or not known",
+            StageEnd::OwnWork => "the thread's own work",
+            StageEnd::Found { .. } => "a device or a peer found done, or not known",
         },
     }
 }
@@ -103,7 +107,7 @@ fn one_stage(stage: &StageOfRequest, request: &Request<Kept>, source: &Source) -
 /// Returns the activities of the request's threads other than their own code, and the number of
 /// shorter intervals left out.
 fn threads(
-    request: &Request<Kept>,
+    request: &Request<RequestLabels>,
     source: &Source,
     most: usize,
 ) -> (Vec<(String, Vec<Span>)>, u64) {

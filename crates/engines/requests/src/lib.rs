@@ -11,11 +11,11 @@ mod tracker;
 mod unknown;
 
 pub use excluded::{Excluded, Queues};
-pub use reused::{Reused, is_numbered};
+pub use reused::{AddressHistory, is_numbered};
 pub use states::{Ending, is_host_request};
 pub use tpoints::{add_matching, pattern};
 pub use tracker::{AtEnd, ObjectTracker, Outcome, Step, TrackedObject};
-pub use unknown::{Known, known_of};
+pub use unknown::{KnownObjects, known_of};
 
 /// Field that a summary is grouped by if none is named, and that names the owner of a request.
 pub const CONNECTION: &str = "qpair";

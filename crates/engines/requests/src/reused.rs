@@ -25,7 +25,7 @@ struct Holder {
 
 /// Objects of each spec that had each address, so far in the trace.
 #[derive(Clone, Debug, Default)]
-pub struct Reused {
+pub struct AddressHistory {
     /// By tracepoint id: the index of a spec, and the event of its objects that the records report.
     changes: HashMap<u16, (usize, Change), RandomState>,
     /// Names of the specs.
@@ -33,7 +33,7 @@ pub struct Reused {
     holders: HashMap<(usize, u64), Holder, RandomState>,
 }
 
-impl Reused {
+impl AddressHistory {
     /// Creates it for a trace with these tracepoints.
     pub fn new(specs: &[ObjectSpec], tpoints: &[Tpoint]) -> Self {
         let mut changes = HashMap::default();

@@ -65,7 +65,7 @@ const RDMA_OWN_WORK: [(&str, &str); 11] = [
 ];
 
 /// Stages that external code ends, found by a poller of the thread, with full names.
-const FOUND: [(&str, &str); 19] = [
+const POLLED_STAGES: [(&str, &str); 19] = [
     // The zero-copy buffer of the block device (`nvmf_tcp_req_complete`).
     ("TCP_REQ_WAIT_ZCPY_START", "TCP_REQ_ZCPY_START_CPL"),
     ("TCP_REQ_WAIT_ZCPY_CMT", "TCP_REQ_EXECUTED"),
@@ -100,7 +100,7 @@ const FOUND: [(&str, &str); 19] = [
 /// `nvmf_tcp_request_free`, `nvmf_rdma_request_free`, `bdev_io_complete`, `iscsi_task_cpl`,
 /// `bs_request_set_complete`, `spdk_sock_request_complete`, ... For Fibre Channel, a response is
 /// the last record with the request's address (`nvmf_fc_request_set_state`).
-const LAST: [&str; 17] = [
+const LAST_TRACEPOINTS: [&str; 17] = [
     "TCP_REQ_COMPLETED",
     "RDMA_REQ_COMPLETED",
     "FC_READ_RSP",
@@ -138,7 +138,7 @@ impl Ending {
         };
         if OWN_WORK.iter().any(is_own) {
             Self::OwnWork
-        } else if FOUND.contains(&(from, to)) {
+        } else if POLLED_STAGES.contains(&(from, to)) {
             Self::Found
         } else {
             Self::Either
@@ -214,7 +214,7 @@ impl Roles {
             marks[id] = Some(mark);
         }
         Self {
-            last: named(&LAST),
+            last: named(&LAST_TRACEPOINTS),
             perhaps_last: named(&PERHAPS_LAST),
             marks,
             has_answers: false,

@@ -14,7 +14,7 @@ const CONNECTION: [&str; 4] = ["subnqn", "peer", "listener", "qid"];
 
 /// Sources from which a trace knows objects.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub struct Known<'a> {
+pub struct KnownObjects<'a> {
     /// Object specs.
     pub specs: &'a [ObjectSpec],
     /// Tracepoints of the trace.
@@ -32,7 +32,7 @@ pub struct Known<'a> {
     pub is_complete: bool,
 }
 
-impl Known<'_> {
+impl KnownObjects<'_> {
     /// Reports the fields that no record has.
     pub fn warn_missing<'f>(&self, fields: impl Iterator<Item = &'f Field>, observer: &Observer) {
         let missing: BTreeSet<String> = fields.filter_map(|field| self.missing(field)).collect();
@@ -158,8 +158,12 @@ impl Known<'_> {
 }
 
 /// Returns the sources from which a complete trace knows objects.
-pub fn known_of<'a>(trace: &'a Trace, specs: &'a [ObjectSpec], has_recording: bool) -> Known<'a> {
-    Known {
+pub fn known_of<'a>(
+    trace: &'a Trace,
+    specs: &'a [ObjectSpec],
+    has_recording: bool,
+) -> KnownObjects<'a> {
+    KnownObjects {
         specs,
         tpoints: trace.tpoints(),
         has_recording: has_recording || matches!(trace, Trace::Json(_)),

@@ -26,7 +26,7 @@ const MAX_TIMES: usize = 4_096;
 
 /// One time in which a thread was away.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Away {
+pub struct Absence {
     /// First nanosecond of it.
     pub from: BootNanos,
     /// First nanosecond after it.
@@ -39,7 +39,7 @@ pub struct Away {
     pub began_after: u64,
 }
 
-impl Away {
+impl Absence {
     /// Returns its length in nanoseconds.
     pub fn length(&self) -> u64 {
         self.to.0.saturating_sub(self.from.0)
@@ -48,7 +48,7 @@ impl Away {
 
 /// Finder of the times in which threads were away.
 #[derive(Clone, Debug, Default)]
-pub struct AwayTracker {
+pub struct AbsenceTracker {
     threads: BTreeMap<Tid, Thread>,
     idle_calls: Vec<u32>,
 }
@@ -56,13 +56,13 @@ pub struct AwayTracker {
 /// Thread with its absences so far.
 #[derive(Clone, Debug, Default)]
 struct Thread {
-    found: ThreadAway,
+    found: ThreadAbsences,
     present: Option<(BootNanos, BootNanos, ActivitySums)>,
     /// Time that it has run since the present absence, in nanoseconds.
     ran: u64,
 }
 
-impl AwayTracker {
+impl AbsenceTracker {
     /// Follows these threads, which are not away in the calls of these numbers: there they wait for
     /// work, or sleep by themselves.
     pub fn new(threads: impl IntoIterator<Item = Tid>, idle_calls: Vec<u32>) -> Self {
@@ -82,7 +82,7 @@ impl AwayTracker {
 
     /// Returns the times away that ended since the last call, in no order between threads and
     /// without counts of requests.
-    pub fn take(&mut self) -> Vec<(Tid, Away)> {
+    pub fn take(&mut self) -> Vec<(Tid, Absence)> {
         let mut taken = Vec::new();
         for (tid, thread) in &mut self.threads {
             taken.extend(thread.found.times.drain(..).map(|away| (*tid, away)));
@@ -115,13 +115,13 @@ impl AwayTracker {
     }
 
     /// Returns the times away of all threads.
-    pub fn finish(mut self) -> AwayTimes {
+    pub fn finish(mut self) -> AbsenceTimes {
         self.threads.values_mut().for_each(Thread::close);
         let threads = self
             .threads
             .into_iter()
             .map(|(tid, thread)| (tid, thread.found));
-        AwayTimes {
+        AbsenceTimes {
             threads: threads
                 .filter(|(_, found)| !found.times.is_empty())
                 .collect(),
@@ -134,7 +134,7 @@ impl Thread {
         let Some((from, to, sums)) = self.present.take() else {
             return;
         };
-        let away = Away {
+        let away = Absence {
             from,
             to,
             by: sums.finish(),
@@ -154,24 +154,24 @@ impl Thread {
 
 /// Times in which one thread was away.
 #[derive(Clone, Debug, Default)]
-pub struct ThreadAway {
+pub struct ThreadAbsences {
     /// Times away in their order.
-    pub times: Vec<Away>,
+    pub times: Vec<Absence>,
     /// Number of later times, for which there was no room.
     pub left_out: u64,
 }
 
 /// Times in which threads were away.
 #[derive(Clone, Debug, Default)]
-pub struct AwayTimes {
-    threads: BTreeMap<Tid, ThreadAway>,
+pub struct AbsenceTimes {
+    threads: BTreeMap<Tid, ThreadAbsences>,
 }
 
-impl AwayTimes {
+impl AbsenceTimes {
     /// Counts a request of a thread in the absences during which it was in flight, and in those
     /// that may have delayed its reading.
     pub fn request(&mut self, tid: Tid, begin: BootNanos, end: BootNanos) {
-        let Some(ThreadAway { times, .. }) = self.threads.get_mut(&tid) else {
+        let Some(ThreadAbsences { times, .. }) = self.threads.get_mut(&tid) else {
             return;
         };
         let first = times.partition_point(|away| away.to.0.saturating_add(FIRST_TURN) <= begin.0);
@@ -185,7 +185,7 @@ impl AwayTimes {
     }
 
     /// Returns the threads that were away.
-    pub fn threads(&self) -> impl Iterator<Item = (Tid, &ThreadAway)> {
+    pub fn threads(&self) -> impl Iterator<Item = (Tid, &ThreadAbsences)> {
         self.threads.iter().map(|(tid, found)| (*tid, found))
     }
 }
@@ -197,8 +197,8 @@ mod tests {
     const US: Tid = Tid(1);
     const MS: u64 = 1_000_000;
 
-    fn times(intervals: &[(u64, Activity)]) -> AwayTimes {
-        let mut tracker = AwayTracker::new([US], vec![232]);
+    fn times(intervals: &[(u64, Activity)]) -> AbsenceTimes {
+        let mut tracker = AbsenceTracker::new([US], vec![232]);
         let mut at = 0;
         for (length, activity) in intervals {
             let interval = Interval {
@@ -212,7 +212,7 @@ mod tests {
         tracker.finish()
     }
 
-    fn spans(times: &AwayTimes) -> Vec<(u64, u64)> {
+    fn spans(times: &AbsenceTimes) -> Vec<(u64, u64)> {
         times
             .threads()
             .flat_map(|(_, found)| &found.times)
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn times_are_taken_once_when_they_are_over() {
-        let mut tracker = AwayTracker::new([], Vec::new());
+        let mut tracker = AbsenceTracker::new([], Vec::new());
         tracker.follow(US);
         let mut at = 0;
         let mut pass = |length: u64, activity| {

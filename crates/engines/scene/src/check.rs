@@ -24,10 +24,10 @@ use crate::clock::{Anchor, BootNanos, Clock};
 const LEAST_HITS: u64 = 8;
 /// Limit on the times between two anchors that still take hits, which may come late: on a busy
 /// machine by a second.
-const OPEN: usize = 32;
+const MAX_OPEN_INTERVALS: usize = 32;
 /// Limit on the readings, the hits that wait for the next anchor, and the fastest hits that are
 /// kept: 24 bytes each at most.
-const MOST: usize = 1 << 16;
+const MAX_READINGS: usize = 1 << 16;
 
 /// Measurement of a clock while it is made. It keeps the newest anchors only, and sums.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +59,7 @@ struct Time {
 
 /// Results of the measurement, in nanoseconds.
 #[derive(Clone, Debug, Default)]
-pub struct Checked {
+pub struct ClockErrors {
     /// Distance of the clock from readings between its anchors, without the sign.
     pub between: Histogram,
     /// Distance of the clock from the kernel's time at hits, without the sign: with the cost of the
@@ -93,7 +93,7 @@ impl ClockCheck {
             });
         }
         self.readings.clear();
-        if self.open.len() > OPEN
+        if self.open.len() > MAX_OPEN_INTERVALS
             && let Some(time) = self.open.pop_front()
         {
             self.close(&time);
@@ -104,7 +104,7 @@ impl ClockCheck {
 
     /// Takes a reading of both clocks that is no anchor.
     pub fn reading(&mut self, reading: Anchor) {
-        if self.readings.len() < MOST {
+        if self.readings.len() < MAX_READINGS {
             self.readings.push(reading);
         }
     }
@@ -121,14 +121,16 @@ impl ClockCheck {
                     (time.fastest, time.hits) = (time.fastest.min(above), time.hits + 1);
                     self.at_hits.add(above.unsigned_abs());
                 }
-                None if is_later && self.hits.len() < MOST => self.hits.push((ticks, nanos)),
+                None if is_later && self.hits.len() < MAX_READINGS => {
+                    self.hits.push((ticks, nanos));
+                }
                 _ => {}
             }
         }
     }
 
     /// Returns the results, after the last anchor.
-    pub fn finish(mut self) -> Checked {
+    pub fn finish(mut self) -> ClockErrors {
         for time in std::mem::take(&mut self.open) {
             self.close(&time);
         }
@@ -137,7 +139,7 @@ impl ClockCheck {
         self.fastest
             .iter()
             .for_each(|above| fastest.add(above.abs_diff(least)));
-        Checked {
+        ClockErrors {
             between: self.between,
             at_hits: self.at_hits,
             fastest,
@@ -155,7 +157,7 @@ impl ClockCheck {
             return;
         }
         self.passed = 0;
-        if self.fastest.len() == MOST {
+        if self.fastest.len() == MAX_READINGS {
             let mut index = 0;
             self.fastest.retain(|_| {
                 index += 1;
@@ -190,7 +192,7 @@ mod tests {
 
     /// Returns the results for anchors each second, each with this error; readings in the middle,
     /// and hits with a trap of 700 ns.
-    fn checked(errors: &[i64], hits: u64) -> Checked {
+    fn checked(errors: &[i64], hits: u64) -> ClockErrors {
         let mut check = ClockCheck::default();
         for (n, error) in (1..).zip(errors) {
             let begin = n * SECOND;
@@ -211,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_clock_without_an_error_is_off_by_nothing_but_the_trap() {
-        let Checked {
+        let ClockErrors {
             between,
             at_hits,
             fastest,
@@ -225,7 +227,7 @@ mod tests {
     #[test]
     fn an_anchor_that_is_off_is_seen_by_both() {
         // The third one is 200 ns too late: so is half of that the clock on both sides of it.
-        let Checked {
+        let ClockErrors {
             between,
             fastest,
             least,
@@ -238,7 +240,7 @@ mod tests {
 
     #[test]
     fn few_hits_have_no_fastest_one() {
-        let Checked {
+        let ClockErrors {
             at_hits, fastest, ..
         } = checked(&[0; 5], LEAST_HITS - 1);
         assert_eq!((at_hits.count(), fastest.count()), (28, 0));
@@ -266,7 +268,7 @@ mod tests {
         );
         // Before the first anchor, and after the last one.
         check.hits([hit(5, 900), hit(7 * SECOND, 900)]);
-        let Checked {
+        let ClockErrors {
             at_hits,
             fastest,
             least,
@@ -281,10 +283,10 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded() {
         let mut check = ClockCheck::default();
-        check.hits((0..3 * MOST as u64).map(|n| (Ticks(n), BootNanos(n))));
-        assert_eq!(check.hits.len(), MOST);
+        check.hits((0..3 * MAX_READINGS as u64).map(|n| (Ticks(n), BootNanos(n))));
+        assert_eq!(check.hits.len(), MAX_READINGS);
         let clock = Clock::new(vec![at(0, 0), at(1, 1)]).unwrap();
-        let most = i64::try_from(MOST).unwrap();
+        let most = i64::try_from(MAX_READINGS).unwrap();
         for fastest in 0..3 * most {
             check.close(&Time {
                 end: Ticks(1),
@@ -293,7 +295,7 @@ mod tests {
                 hits: LEAST_HITS,
             });
         }
-        assert!((MOST / 2..=MOST).contains(&check.fastest.len()));
+        assert!((MAX_READINGS / 2..=MAX_READINGS).contains(&check.fastest.len()));
         assert!(
             check.fastest.is_sorted() && check.fastest.last().is_some_and(|last| *last > 2 * most)
         );
@@ -303,7 +305,7 @@ mod tests {
             check.anchor(at(ticks, ticks));
             check.reading(at(ticks, ticks));
         }
-        assert!(check.open.len() <= OPEN);
+        assert!(check.open.len() <= MAX_OPEN_INTERVALS);
         check.finish();
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use crate::BootNanos;
-use crate::foresight::Foreseen;
+use crate::foresight::LookaheadEvents;
 use crate::kernel::{Cpu, EventKind, KernelEvent};
 
 /// Limit on the late events that are kept: 40 MiB.
@@ -99,7 +99,7 @@ impl Disorder {
                     .as_ref()
                     .is_none_or(|hole| !hole.contains(&event.at))
         };
-        Foreseen::new(
+        LookaheadEvents::new(
             events.filter(move |event| event.as_ref().map_or(true, &mut has_place)),
             &self.late,
         )
@@ -112,20 +112,20 @@ mod tests {
 
     use super::*;
     use crate::activity::samples::{OURS, check_exactly, check_known, events, whole_events};
-    use crate::{Activities, Foresight, Interval, Tid};
+    use crate::{Activities, Interval, Lookahead, Tid};
 
     const START: BootNanos = BootNanos(5);
     const END: BootNanos = BootNanos(1_000_000);
 
     /// Returns what two passes over events show of each thread.
     fn shown(events: &[KernelEvent]) -> Vec<(Tid, Vec<Interval>)> {
-        let mut foresight = Foresight::new(OURS, START);
+        let mut foresight = Lookahead::new(OURS, START);
         for event in events {
             foresight.event(event);
         }
         let noted = foresight.finish();
         let mut activities = Activities::new(OURS, START);
-        for event in Foreseen::new(events.iter().copied().map(Ok::<_, ()>), &noted) {
+        for event in LookaheadEvents::new(events.iter().copied().map(Ok::<_, ()>), &noted) {
             activities.event(&event.unwrap());
         }
         let mut all: Vec<_> = activities.finish(END).into_iter().collect();

@@ -2,7 +2,7 @@
 //!
 //! An event can change the knowledge of the time before it: the first one of a thread shows what it
 //! did up to then, and a loss is reported after it happened. A single pass would have to keep
-//! everything until the end. So events of a capture are read twice: the first time, [`Foresight`]
+//! everything until the end. So events of a capture are read twice: the first time, [`Lookahead`]
 //! notes such cases as events of their own, which then come at the right time.
 
 use std::iter::{Copied, Peekable};
@@ -14,23 +14,23 @@ use crate::kernel::{KernelEvent, Tid};
 
 /// Limit on the noted cases: beyond it, the time before an event stays unknown. They take 40 bytes
 /// each.
-const MOST: usize = 1 << 20;
+const MAX_NOTES: usize = 1 << 20;
 /// Number of events after which intervals are dropped: nobody asks for them.
 const DROP_AFTER: u32 = 4096;
 
 /// First pass over all events of a capture, in the order of time: notes facts that must be known
 /// earlier.
 #[derive(Clone, Debug)]
-pub struct Foresight {
+pub struct Lookahead {
     activities: Activities,
     events: u32,
 }
 
-impl Foresight {
+impl Lookahead {
     /// Follows these threads, whose events are complete from that time on.
     pub fn new(threads: impl IntoIterator<Item = Tid>, start: BootNanos) -> Self {
         Self {
-            activities: Activities::new(threads, start).keeping(0).noting(MOST),
+            activities: Activities::new(threads, start).keeping(0).noting(MAX_NOTES),
             events: 0,
         }
     }
@@ -61,15 +61,15 @@ impl Foresight {
     }
 }
 
-/// Events with those that [`Foresight`] noted between them. At an error the notes come first, then
+/// Events with those that [`Lookahead`] noted between them. At an error the notes come first, then
 /// the error.
 #[expect(missing_debug_implementations, reason = "iterators of files have none")]
-pub struct Foreseen<'n, I: Iterator> {
+pub struct LookaheadEvents<'n, I: Iterator> {
     events: Peekable<I>,
     noted: Peekable<Copied<Iter<'n, KernelEvent>>>,
 }
 
-impl<'n, I, E> Foreseen<'n, I>
+impl<'n, I, E> LookaheadEvents<'n, I>
 where
     I: Iterator<Item = Result<KernelEvent, E>>,
 {
@@ -82,7 +82,7 @@ where
     }
 }
 
-impl<I, E> Iterator for Foreseen<'_, I>
+impl<I, E> Iterator for LookaheadEvents<'_, I>
 where
     I: Iterator<Item = Result<KernelEvent, E>>,
 {
@@ -101,7 +101,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Activity, Cpu, EventKind, Interrupt, Leaves};
+    use crate::{Activity, Cpu, EventKind, Interrupt, LeaveReason};
 
     const US: Tid = Tid(10);
 
@@ -141,19 +141,19 @@ mod tests {
                 70,
                 EventKind::Switch {
                     prev: US,
-                    leaves: Leaves::Preempted,
+                    leaves: LeaveReason::Preempted,
                     next: Tid(0),
                 },
             ),
         ];
-        let mut foresight = Foresight::new([US], BootNanos(5));
+        let mut foresight = Lookahead::new([US], BootNanos(5));
         for event in &events {
             foresight.event(event);
         }
         let noted = foresight.finish();
         let mut activities = Activities::new([US], BootNanos(5));
         let mut at = Vec::new();
-        for event in Foreseen::new(events.into_iter().map(Ok::<_, ()>), &noted) {
+        for event in LookaheadEvents::new(events.into_iter().map(Ok::<_, ()>), &noted) {
             let event = event.unwrap();
             activities.event(&event);
             let now = activities
@@ -184,7 +184,7 @@ mod tests {
                 10,
                 EventKind::Switch {
                     prev: US,
-                    leaves: Leaves::Preempted,
+                    leaves: LeaveReason::Preempted,
                     next: preemptor,
                 },
             ),
@@ -196,14 +196,14 @@ mod tests {
                 },
             ),
         ];
-        let mut foresight = Foresight::new([US], BootNanos(5));
+        let mut foresight = Lookahead::new([US], BootNanos(5));
         for event in &events {
             foresight.event(event);
         }
         let noted = foresight.finish_early();
         let mut activities = Activities::new([US], BootNanos(5));
         let (mut failed, cut) = (0, std::iter::once(Err("cut")));
-        for event in Foreseen::new(events.into_iter().map(Ok).chain(cut), &noted) {
+        for event in LookaheadEvents::new(events.into_iter().map(Ok).chain(cut), &noted) {
             match event {
                 Ok(event) => activities.event(&event),
                 Err(_) => failed += 1,

@@ -29,7 +29,7 @@ pub enum EventKind {
         /// Task that leaves.
         prev: Tid,
         /// Reason why it leaves.
-        leaves: Leaves,
+        leaves: LeaveReason,
         /// Task that comes.
         next: Tid,
     },
@@ -52,7 +52,7 @@ pub enum EventKind {
         /// Thread that was found.
         tid: Tid,
         /// Reason why it did not run; `None` if it ran, on the event's CPU.
-        off_cpu: Option<Leaves>,
+        off_cpu: Option<LeaveReason>,
     },
     /// An interrupt takes the CPU from a task (`irq_handler_entry`, `softirq_entry`,
     /// `local_timer_entry`, ...).
@@ -104,13 +104,13 @@ pub enum EventKind {
         /// Thread that is inside.
         tid: Tid,
         /// Part of the kernel's work that it is in.
-        what: Inside,
+        what: KernelContext,
     },
 }
 
 /// Part of the kernel's work that a thread can be inside of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Inside {
+pub enum KernelContext {
     /// System call.
     Call,
     /// Interrupt.
@@ -133,7 +133,7 @@ pub enum Interrupt {
 
 /// Reason why a task leaves its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Leaves {
+pub enum LeaveReason {
     /// It could go on, but another task was to run.
     Preempted,
     /// It waits for something.

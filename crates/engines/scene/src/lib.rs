@@ -5,7 +5,7 @@
 //! that. [`Activities`] turns the kernel's events into the activity of each thread at each time,
 //! and [`blame`] finds how much of a request's stage that cost. A [`Scene`] joins records and
 //! events while they come, and hands finished requests, intervals and events to a [`Consumer`]. In
-//! an earlier pass a [`Survey`] learns usual lengths, and [`Foresight`] notes what later events
+//! an earlier pass a [`Survey`] learns usual lengths, and [`Lookahead`] notes what later events
 //! show of earlier times. The crate opens no file and reads no clock: pairs of readings are data.
 #![forbid(unsafe_code)]
 
@@ -23,14 +23,14 @@ mod silences;
 mod usual;
 
 pub use activity::{Activities, Activity, ActivitySum, Interval};
-pub use away::{Away, AwayTimes, AwayTracker, MIN_AWAY, ThreadAway};
-pub use blame::{Ends, Reckoning, Share, Stage, blame, reckon, unknown};
-pub use check::{Checked, ClockCheck};
+pub use away::{Absence, AbsenceTimes, AbsenceTracker, MIN_AWAY, ThreadAbsences};
+pub use blame::{Share, Stage, StageEnd, StageLosses, blame, reckon, unknown};
+pub use check::{ClockCheck, ClockErrors};
 pub use clock::{Anchor, BootNanos, Clock, ClockError, parts_per_million};
 pub use disorder::Disorder;
-pub use foresight::{Foreseen, Foresight};
-pub use kernel::{Cpu, EventKind, Inside, Interrupt, KernelEvent, Leaves, Tid};
+pub use foresight::{Lookahead, LookaheadEvents};
+pub use kernel::{Cpu, EventKind, Interrupt, KernelContext, KernelEvent, LeaveReason, Tid};
 pub use request::{Consumer, Mark, Request, StageOfRequest};
-pub use scene::{LeftOut, Scene, Setting};
+pub use scene::{OmittedCounts, Scene, Setting};
 pub use silences::{Silence, Silences};
-pub use usual::{Experience, StageKind, Survey, Usual};
+pub use usual::{Experience, StageKind, Survey, UsualTimes};

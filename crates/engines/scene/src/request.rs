@@ -4,7 +4,7 @@ use requests::{Ending, Excluded};
 use spdk_trace::{Lcore, ObjectName, Record, Ticks};
 
 use crate::activity::{ActivitySum, Interval};
-use crate::blame::{Ends, Share};
+use crate::blame::{Share, StageEnd};
 use crate::clock::BootNanos;
 use crate::kernel::{Cpu, KernelEvent, Tid};
 
@@ -98,7 +98,7 @@ pub struct StageOfRequest {
     /// Kind of its ending, by its tracepoints.
     pub ending: Ending,
     /// Kind of its end, on which its bounds depend.
-    pub ends: Ends,
+    pub ends: StageEnd,
     /// Intervals of its thread, cut at its ends; if there are more than 2,048, the longest. Empty
     /// for requests that are not long enough ([`crate::Setting::detail_over`]).
     pub intervals: Vec<Interval>,

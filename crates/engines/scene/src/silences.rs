@@ -10,7 +10,7 @@ use crate::away::MIN_AWAY;
 
 /// Minimum length of a silence in mean times between two records: a shorter one is an ordinary
 /// pause.
-const MANY: u64 = 100;
+const MIN_SILENCE_FACTOR: u64 = 100;
 /// Denominator of the largest part of the ring's time in silences: a thread that is idle for longer
 /// is not busy.
 const MAX_PART: u64 = 2;
@@ -110,7 +110,7 @@ impl Silences {
             let span = last.0.saturating_sub(first.0);
             let mean = (span - silent.min(span)) / records;
             let is_busy = silent.saturating_mul(MAX_PART) <= span
-                && mean.saturating_mul(MANY) <= self.at_least;
+                && mean.saturating_mul(MIN_SILENCE_FACTOR) <= self.at_least;
             let lcore = Lcore(lcore);
             let (sum, longest, mean) = (nanos(silent), nanos(longest), nanos(mean));
             (count > 0 && is_busy).then_some(Silence {

@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use requests::Ending;
 use stats::{Histogram, Scale, of_sorted};
 
-use crate::blame::Ends;
+use crate::blame::StageEnd;
 use crate::request::{Consumer, Request, StageOfRequest};
 
 /// Pair of the tracepoints between which a stage lies.
@@ -16,7 +16,7 @@ pub type StageKind = (u16, u16);
 /// timer's tick is short.
 const DISTURBED: u64 = 20;
 /// Number of stages from which on one in that number may be longer than the usual length.
-const MANY: u64 = 1_000;
+const MIN_STAGES: u64 = 1_000;
 /// Limit on the kinds of stages that are looked at. The lengths of each take at most 30 KiB.
 const MOST_KINDS: usize = 512;
 /// Limit on the returns that are kept of each kind: 16 KiB.
@@ -30,13 +30,13 @@ const MOST_TURN: u64 = 1_000_000;
 
 /// Usual lengths of stages, and of a turn of the poll loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Usual {
+pub struct UsualTimes {
     stages: HashMap<StageKind, u64, RandomState>,
     /// Time that a thread needs from its return until it has found what was done, in nanoseconds.
     pub turn: u64,
 }
 
-impl Default for Usual {
+impl Default for UsualTimes {
     fn default() -> Self {
         Self {
             stages: HashMap::default(),
@@ -45,7 +45,7 @@ impl Default for Usual {
     }
 }
 
-impl Usual {
+impl UsualTimes {
     /// Returns the longest time that an undisturbed stage between these tracepoints took, in
     /// nanoseconds. From 1,000 stages on, one in 1,000 may be longer. `None` if there was none.
     pub fn of(&self, kind: StageKind) -> Option<u64> {
@@ -53,10 +53,10 @@ impl Usual {
     }
 
     /// Returns the kind of a stage's end, with its usual length.
-    pub(crate) fn ends(&self, kind: StageKind, ending: Ending) -> Ends {
+    pub(crate) fn ends(&self, kind: StageKind, ending: Ending) -> StageEnd {
         match ending {
-            Ending::OwnWork => Ends::OwnWork,
-            Ending::Found | Ending::Either => Ends::Found {
+            Ending::OwnWork => StageEnd::OwnWork,
+            Ending::Found | Ending::Either => StageEnd::Found {
                 usual: self.of(kind),
                 turn: self.turn,
             },
@@ -115,12 +115,12 @@ impl Survey {
     }
 
     /// Returns the usual lengths of all stages seen.
-    pub fn finish(self) -> Usual {
+    pub fn finish(self) -> UsualTimes {
         self.usual()
     }
 
     /// Returns the usual lengths of the stages seen so far.
-    pub fn usual(&self) -> Usual {
+    pub fn usual(&self) -> UsualTimes {
         let mut returns = Vec::new();
         let mut stages = HashMap::default();
         for (kind, seen) in &self.kinds {
@@ -141,13 +141,13 @@ impl Survey {
         // A few waited for something that was slow itself.
         let most = of_sorted(&returns, 0.95);
         let turn = most.map_or(TURN, |most| (2 * most).clamp(LEAST_TURN, MOST_TURN));
-        Usual { stages, turn }
+        UsualTimes { stages, turn }
     }
 }
 
 /// Returns the longest length, but for one in a thousand; `None` if there is none.
 fn usual(lengths: &Histogram) -> Option<u64> {
-    (lengths.count() > 0).then(|| lengths.all_but(lengths.count() / MANY))
+    (lengths.count() > 0).then(|| lengths.all_but(lengths.count() / MIN_STAGES))
 }
 
 /// Usual lengths learnt without end: of each kind of stages the newest count most, so that they
@@ -156,14 +156,14 @@ fn usual(lengths: &Histogram) -> Option<u64> {
 pub struct Experience(Survey);
 
 /// Number of undisturbed stages of a kind above which half of them is forgotten.
-const ENOUGH: u64 = 1 << 15;
+const HALVING_COUNT: u64 = 1 << 15;
 
 impl Experience {
     /// Takes a stage.
     pub fn stage(&mut self, stage: &StageOfRequest) {
         self.0.stage(stage);
         if let Some(kind) = self.0.kinds.get_mut(&(stage.from, stage.to))
-            && kind.undisturbed.count() > ENOUGH
+            && kind.undisturbed.count() > HALVING_COUNT
         {
             kind.undisturbed.halve();
         }
@@ -172,7 +172,7 @@ impl Experience {
     /// Returns the usual lengths at a time whose stages are in `now`. If nine of ten undisturbed
     /// stages in `now` give a longer time than ever, for example because a device is slow, that
     /// time counts.
-    pub fn usual(&self, now: &Survey) -> Usual {
+    pub fn usual(&self, now: &Survey) -> UsualTimes {
         let mut usual = self.0.usual();
         for (kind, seen) in now
             .kinds
@@ -213,7 +213,7 @@ mod tests {
             tid: None,
             cpu: None,
             ending: Ending::Found,
-            ends: Ends::OwnWork,
+            ends: StageEnd::OwnWork,
             intervals: Vec::new(),
             intervals_left_out: 0,
             sums: Vec::new(),

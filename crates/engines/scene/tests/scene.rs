@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use records::Context;
 use requests::Queues;
 use scene::{
-    Activities, Activity, BootNanos, Consumer, Cpu, Ends, EventKind, Foreseen, Foresight,
-    Interrupt, Interval, KernelEvent, Leaves, LeftOut, Request, Scene, Setting, Share, Stage,
-    Survey, Tid, reckon,
+    Activities, Activity, BootNanos, Consumer, Cpu, EventKind, Interrupt, Interval, KernelEvent,
+    LeaveReason, Lookahead, LookaheadEvents, OmittedCounts, Request, Scene, Setting, Share, Stage,
+    StageEnd, Survey, Tid, reckon,
 };
 use spdk_trace::{Args, Lcore, Object, ObjectName, OwnerLabel, Record, TickRate, Ticks, Tpoint};
 
@@ -98,7 +98,7 @@ fn event(at: u64, kind: EventKind) -> KernelEvent {
     }
 }
 
-fn switch(at: u64, prev: Tid, leaves: Leaves, next: Tid) -> KernelEvent {
+fn switch(at: u64, prev: Tid, leaves: LeaveReason, next: Tid) -> KernelEvent {
     event(at, EventKind::Switch { prev, leaves, next })
 }
 
@@ -125,13 +125,14 @@ fn queues() -> Queues {
 /// Joins events with records of the form (index of the tracepoint, number of the request, time).
 fn join(setting: Setting, events: &[KernelEvent], records: &[(usize, u64, u64)]) -> All {
     let tpoints = tpoints();
-    let mut foresight = Foresight::new(setting.threads.iter().copied(), setting.start);
+    let mut foresight = Lookahead::new(setting.threads.iter().copied(), setting.start);
     for event in events {
         foresight.event(event);
     }
     let (mut scene, mut all) = (Scene::new(setting, &tpoints, queues()), All::default());
     let noted = foresight.finish();
-    let mut events = Foreseen::new(events.iter().copied().map(Ok::<_, ()>), &noted).peekable();
+    let mut events =
+        LookaheadEvents::new(events.iter().copied().map(Ok::<_, ()>), &noted).peekable();
     let mut end = 0;
     for &(tpoint, number, at) in records {
         while let Some(Ok(event)) =
@@ -160,8 +161,8 @@ fn join(setting: Setting, events: &[KernelEvent], records: &[(usize, u64, u64)])
 #[test]
 fn a_stage_has_what_its_thread_did() {
     let events = [
-        switch(100, REACTOR, Leaves::Preempted, PREEMPTOR),
-        switch(400, PREEMPTOR, Leaves::Blocked, REACTOR),
+        switch(100, REACTOR, LeaveReason::Preempted, PREEMPTOR),
+        switch(400, PREEMPTOR, LeaveReason::Blocked, REACTOR),
         event(
             500,
             EventKind::Begin {
@@ -221,8 +222,8 @@ fn all_intervals_of_a_stage_are_summed_up() {
     let switches = |i: u64| {
         let at = 100 + 10 * i;
         [
-            switch(at, REACTOR, Leaves::Preempted, PREEMPTOR),
-            switch(at + 3, PREEMPTOR, Leaves::Blocked, REACTOR),
+            switch(at, REACTOR, LeaveReason::Preempted, PREEMPTOR),
+            switch(at + 3, PREEMPTOR, LeaveReason::Blocked, REACTOR),
         ]
     };
     let events: Vec<_> = (0..3_000).flat_map(switches).collect();
@@ -255,7 +256,7 @@ fn a_reactor_that_sleeps_is_woken_and_waits_for_the_cpu() {
                 number: 232,
             },
         ),
-        switch(20, REACTOR, Leaves::Blocked, IDLE),
+        switch(20, REACTOR, LeaveReason::Blocked, IDLE),
         event(
             700,
             EventKind::Wake {
@@ -263,7 +264,7 @@ fn a_reactor_that_sleeps_is_woken_and_waits_for_the_cpu() {
                 on: Cpu(1),
             },
         ),
-        switch(790, IDLE, Leaves::Preempted, REACTOR),
+        switch(790, IDLE, LeaveReason::Preempted, REACTOR),
         event(795, EventKind::CallExit { tid: REACTOR }),
     ];
     let usual = {
@@ -305,8 +306,8 @@ fn a_reactor_that_sleeps_is_woken_and_waits_for_the_cpu() {
 #[test]
 fn of_unknown_threads_nothing_is_blamed() {
     let events = [
-        switch(100, REACTOR, Leaves::Preempted, PREEMPTOR),
-        switch(400, PREEMPTOR, Leaves::Blocked, REACTOR),
+        switch(100, REACTOR, LeaveReason::Preempted, PREEMPTOR),
+        switch(400, PREEMPTOR, LeaveReason::Blocked, REACTOR),
     ];
     let all = join(
         Setting {
@@ -338,9 +339,9 @@ fn plausible() -> impl Strategy<Value = Vec<KernelEvent>> {
             let before = at;
             at += wait;
             let next = match (what, runs) {
-                (0 | 1, REACTOR) => Some((Leaves::Preempted, PREEMPTOR)),
-                (2, REACTOR) => Some((Leaves::Blocked, IDLE)),
-                (0..=2, _) => Some((Leaves::Blocked, REACTOR)),
+                (0 | 1, REACTOR) => Some((LeaveReason::Preempted, PREEMPTOR)),
+                (2, REACTOR) => Some((LeaveReason::Blocked, IDLE)),
+                (0..=2, _) => Some((LeaveReason::Blocked, REACTOR)),
                 _ => None,
             };
             match (next, what) {
@@ -440,9 +441,9 @@ proptest! {
         for (present, absent) in absences {
             at += present;
             gone.push((at, at + absent));
-            events.push(switch(at, REACTOR, Leaves::Preempted, PREEMPTOR));
+            events.push(switch(at, REACTOR, LeaveReason::Preempted, PREEMPTOR));
             at += absent;
-            events.push(switch(at, PREEMPTOR, Leaves::Blocked, REACTOR));
+            events.push(switch(at, PREEMPTOR, LeaveReason::Blocked, REACTOR));
         }
         let end = at + 1_000_000;
         events.push(event(end, EventKind::CallEnter { tid: REACTOR, number: 1 }));
@@ -490,7 +491,7 @@ proptest! {
                 (shares.iter().map(|it| it.at_least).sum::<u64>(), shares.iter().map(|it| it.at_most).sum::<u64>())
             };
             let (at_least, at_most) = sums(0);
-            let is_found = matches!(request.stages[0].ends, Ends::Found { .. });
+            let is_found = matches!(request.stages[0].ends, StageEnd::Found { .. });
             prop_assert!(is_found);
             prop_assert!(at_least <= waited && waited <= at_most + turn, "{at_least} <= {waited} <= {at_most}: {request:?}");
             prop_assert_eq!(sums(1), (worked, worked));
@@ -523,9 +524,9 @@ fn objects_without_an_end_are_left_out() {
     }
     assert_eq!(
         scene.left_out(),
-        LeftOut {
+        OmittedCounts {
             endless: 1,
-            ..LeftOut::default()
+            ..OmittedCounts::default()
         }
     );
     // 300,000 are more than are kept: the older half of these is left out, and the first object
@@ -533,7 +534,7 @@ fn objects_without_an_end_are_left_out() {
     for id in 2..300_002 {
         write(&mut scene, &mut all, 0, id);
     }
-    let LeftOut {
+    let OmittedCounts {
         endless,
         forgotten,
         torn,
@@ -586,9 +587,9 @@ fn requests_in_whose_time_records_were_lost_are_left_out() {
     // The third one has no more records, and is left out at the end.
     assert_eq!(
         still_open,
-        LeftOut {
+        OmittedCounts {
             torn: 1,
-            ..LeftOut::default()
+            ..OmittedCounts::default()
         }
     );
     assert_eq!(

@@ -10,11 +10,11 @@ use host::{HostError, Pid, Process};
 use observer::Observer;
 use text::printable;
 
-use super::intrusions::Who;
+use super::intrusions::IntruderKey;
 use super::store::Shared;
 
 /// Time between two looks for CPUs that have pollers.
-const LOOK: Duration = Duration::from_secs(10);
+const POLLER_SCAN_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Audit, if there are pollers.
 pub(crate) struct Auditor {
@@ -60,7 +60,9 @@ impl Auditor {
         if self.most == 0 || state.has_failed || self.begins.load(Ordering::Acquire) {
             return;
         }
-        let is_due = state.looked.is_none_or(|looked| looked.elapsed() >= LOOK);
+        let is_due = state
+            .looked
+            .is_none_or(|looked| looked.elapsed() >= POLLER_SCAN_INTERVAL);
         if state.pids != pids {
             // They are watched for a while before they are looked at.
             state.pollers = Some(Pollers::watch(&pids));
@@ -192,7 +194,7 @@ fn end(state: &mut State, observer: &Observer) {
 
 /// Returns the intruders on a CPU with the time that each took, except the threads of these
 /// processes.
-fn taken(report: &CpuReport, pids: &[u32]) -> Vec<(Who, u64)> {
+fn taken(report: &CpuReport, pids: &[u32]) -> Vec<(IntruderKey, u64)> {
     let is_own = |who: &Intruder| who.tid.is_some() && pids.iter().any(|&pid| is_of(who, pid));
     let others = report
         .intruders

@@ -1,14 +1,14 @@
 //! Times of the stages of one connection.
 
-use metrics::{Coarse, Recent};
+use metrics::{CoarseHistogram, RecentTimes};
 use spdk_trace::ObjectName;
 
-use super::groups::{Finished, OTHER_STAGE, StageId};
+use super::groups::{FinishedRequest, OTHER_STAGE, StageId};
 use super::limits::STAGES;
 
 /// One of the longest times lately.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Slow {
+pub(crate) struct SlowExemplar {
     pub(crate) nanos: u64,
     pub(crate) utc: u64,
     pub(crate) name: ObjectName,
@@ -17,17 +17,17 @@ pub(crate) struct Slow {
 /// Times of one stage of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Cell {
-    pub(crate) total: Coarse,
-    pub(crate) recent: Recent,
+    pub(crate) total: CoarseHistogram,
+    pub(crate) recent: RecentTimes,
     /// Slowest time of this turn, and of the one before.
-    slowest: [Option<Slow>; 2],
+    slowest: [Option<SlowExemplar>; 2],
 }
 
 impl Cell {
-    pub(crate) fn recent(&mut self, nanos: u64, finished: &Finished<'_>) {
+    pub(crate) fn recent(&mut self, nanos: u64, finished: &FinishedRequest<'_>) {
         self.recent.add(nanos);
         if self.slowest[0].is_none_or(|slowest| slowest.nanos <= nanos) {
-            self.slowest[0] = Some(Slow {
+            self.slowest[0] = Some(SlowExemplar {
                 nanos,
                 utc: finished.utc,
                 name: finished.name,
@@ -51,7 +51,7 @@ impl Cell {
     }
 
     /// Returns the slowest time of the last half minute; `None` if there is none.
-    pub(crate) fn slowest(&self) -> Option<Slow> {
+    pub(crate) fn slowest(&self) -> Option<SlowExemplar> {
         self.slowest
             .into_iter()
             .flatten()
@@ -125,7 +125,7 @@ impl Cells {
     pub(crate) fn forget_totals(&mut self) {
         self.cells
             .iter_mut()
-            .for_each(|(_, cell)| cell.total = Coarse::default());
+            .for_each(|(_, cell)| cell.total = CoarseHistogram::default());
     }
 
     /// Ends a turn of the recent times.

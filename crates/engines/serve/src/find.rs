@@ -15,7 +15,7 @@ use spdk_trace::Follower;
 use trace_source::{Application, FileSource, number_of};
 
 /// Time between two looks at a file that nobody has.
-const AGAIN: Duration = Duration::from_secs(20);
+const UNUSED_FILE_RETRY: Duration = Duration::from_secs(20);
 /// Time between the first two looks at a file that is no trace, or none yet. It doubles each time,
 /// up to [`LAST_RETRY`].
 const FIRST_RETRY: Duration = Duration::from_secs(2);
@@ -26,7 +26,7 @@ const MAX_OPENED: usize = 64;
 
 /// Choice of processes.
 #[derive(Clone, Debug)]
-pub enum Wanted {
+pub enum ProcessFilter {
     /// All processes that write a trace.
     All,
     /// These processes, whether they write a trace or not.
@@ -48,7 +48,7 @@ pub(crate) struct Identity {
 
 /// Process to follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct Candidate {
     pub(crate) process: Identity,
     /// Trace and its inode: another file of the same name may take its place.
     pub(crate) trace: Option<(PathBuf, u64)>,
@@ -65,7 +65,7 @@ struct Writer {
 }
 
 /// File that was looked at.
-struct Known {
+struct InspectedFile {
     file: FileIdentity,
     /// Processes that write it; `None` if it is no trace.
     writers: Option<Vec<Writer>>,
@@ -74,7 +74,7 @@ struct Known {
     retry: Duration,
 }
 
-impl Known {
+impl InspectedFile {
     /// Returns true if it is time for another look.
     fn is_due(&self, path: &Path) -> bool {
         match &self.writers {
@@ -82,7 +82,7 @@ impl Known {
             Some(writers) if writers.iter().any(|writer| writer.process.lives()) => false,
             // If the file's name has a process's number, only that process is of interest.
             Some(_) => {
-                self.looked.elapsed() >= AGAIN
+                self.looked.elapsed() >= UNUSED_FILE_RETRY
                     && number_of(path).is_none_or(|pid| Identity::of(pid).is_some())
             }
         }
@@ -104,12 +104,12 @@ fn identity_of(file: &Metadata) -> FileIdentity {
 }
 
 pub(crate) struct Finder {
-    wanted: Wanted,
-    known: HashMap<PathBuf, Known>,
+    wanted: ProcessFilter,
+    known: HashMap<PathBuf, InspectedFile>,
 }
 
 impl Finder {
-    pub(crate) fn new(wanted: Wanted) -> Self {
+    pub(crate) fn new(wanted: ProcessFilter) -> Self {
         Self {
             wanted,
             known: HashMap::new(),
@@ -117,15 +117,15 @@ impl Finder {
     }
 
     /// Returns the processes to follow now.
-    pub(crate) fn look(&mut self) -> Vec<Found> {
+    pub(crate) fn look(&mut self) -> Vec<Candidate> {
         match &self.wanted {
-            Wanted::All => self.writers(),
-            Wanted::These { pids, names } => {
+            ProcessFilter::All => self.writers(),
+            ProcessFilter::These { pids, names } => {
                 let named = names.iter().flat_map(|name| process_selector::called(name));
                 let mut pids: Vec<u32> = pids.iter().copied().chain(named).collect();
                 pids.sort_unstable();
                 pids.dedup();
-                let mut found: Vec<Found> = pids.into_iter().filter_map(Self::of).collect();
+                let mut found: Vec<Candidate> = pids.into_iter().filter_map(Self::of).collect();
                 follow_once(&mut found);
                 found
             }
@@ -133,13 +133,13 @@ impl Finder {
     }
 
     /// Returns a process that was named; `None` if it does not live.
-    fn of(pid: u32) -> Option<Found> {
+    fn of(pid: u32) -> Option<Candidate> {
         let process = Identity::of(pid)?;
         let trace = trace_source::trace_of(pid).ok().and_then(|path| {
             let inode = path.symlink_metadata().ok()?.ino();
             Some((path, inode))
         });
-        Some(Found {
+        Some(Candidate {
             process,
             trace,
             user: None,
@@ -174,7 +174,7 @@ impl Finder {
             let writers = Some(application.pids().filter_map(Writer::of).collect());
             self.known.insert(
                 path,
-                Known {
+                InspectedFile {
                     file,
                     writers,
                     looked: Instant::now(),
@@ -194,7 +194,7 @@ impl Finder {
             let retry = before.map_or(FIRST_RETRY, |known| (2 * known.retry).min(LAST_RETRY));
             self.known.insert(
                 path,
-                Known {
+                InspectedFile {
                     file,
                     writers: None,
                     looked: Instant::now(),
@@ -205,8 +205,8 @@ impl Finder {
     }
 
     /// Returns the processes that write the files, each with its newest one, which is last.
-    fn newest_of_each(&self, files: Vec<(PathBuf, FileIdentity)>) -> Vec<Found> {
-        let mut found: Vec<Found> = Vec::new();
+    fn newest_of_each(&self, files: Vec<(PathBuf, FileIdentity)>) -> Vec<Candidate> {
+        let mut found: Vec<Candidate> = Vec::new();
         for (path, file) in files.into_iter().rev() {
             let Some(known) = self.known.get(&path) else {
                 continue;
@@ -218,7 +218,7 @@ impl Finder {
                 .filter(|writer| writer.process.lives())
             {
                 if !found.iter().any(|it| it.process == process) {
-                    found.push(Found {
+                    found.push(Candidate {
                         process,
                         trace: Some((path.clone(), file.1)),
                         user: Some(user),
@@ -230,7 +230,7 @@ impl Finder {
     }
 
     /// Returns the processes that write traces.
-    fn writers(&mut self) -> Vec<Found> {
+    fn writers(&mut self) -> Vec<Candidate> {
         // If the files can't be listed, there are none.
         let files = trace_source::trace_files()
             .unwrap_or_default()
@@ -258,7 +258,7 @@ fn is_trace(path: &Path) -> bool {
 /// Leaves each trace to one process, since its requests would count several times. That is the
 /// process whose number is in the trace's name, or else the one that was started first: others have
 /// inherited it.
-fn follow_once(found: &mut [Found]) {
+fn follow_once(found: &mut [Candidate]) {
     let first = |trace: &(PathBuf, u64)| {
         let writers = found
             .iter()
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_trace_is_followed_once() {
-        let found = |pid, start, trace: &str| Found {
+        let found = |pid, start, trace: &str| Candidate {
             process: Identity { pid, start },
             trace: (!trace.is_empty()).then(|| (trace.into(), 7)),
             user: None,

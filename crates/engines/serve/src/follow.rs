@@ -18,30 +18,30 @@ use requests::Queues;
 use spdk_trace::{Follower, Record, TickRate, Ticks};
 use sys::clock::real_nanos;
 use text::printable;
-use trace_source::{Batch, FileSource, HOLD, Measuring, Reader};
+use trace_source::{Batch, FileSource, HOLD, RateMeasurement, Reader};
 
-use super::naming::Naming;
-use super::stages::{Now, Stages};
+use super::naming::ConnectionResolver;
+use super::stages::{ClockReading, Stages};
 use super::store::Shared;
 use super::{LOST_REQUESTS, LOST_SLOTS};
 
 /// Longest wait for records, after which the process is checked to be alive.
-const WAIT: Duration = Duration::from_millis(250);
+const BATCH_TIMEOUT: Duration = Duration::from_millis(250);
 /// Limit on the bytes of slots that wait: beyond it the rings are not polled.
-const WAITING: usize = 8 << 20;
-/// Time for which records are held back if half of [`WAITING`] waits.
-const HURRIED: Duration = Duration::from_millis(5);
+const MAX_QUEUED_BYTES: usize = 8 << 20;
+/// Time for which records are held back if half of [`MAX_QUEUED_BYTES`] waits.
+const BUSY_HOLD_TIME: Duration = Duration::from_millis(5);
 /// Time between two readings of the owners: records are held back for longer than that.
-const OWNERS: Duration = Duration::from_millis(25);
+const OWNER_REFRESH_INTERVAL: Duration = Duration::from_millis(25);
 /// Number of finished objects that are counted at once.
-const AT_ONCE: usize = 4096;
+const COUNT_BATCH: usize = 4096;
 /// Time between two measurements of the ticks' rate.
-const MEASURED: Duration = Duration::from_secs(1);
+const RATE_INTERVAL: Duration = Duration::from_secs(1);
 /// Age in seconds from which on objects may be forgotten.
-const LONG_AGO: u64 = 60;
+const FORGET_AGE_SECONDS: u64 = 60;
 
 /// Process and trace to follow.
-pub(crate) struct Following<'a> {
+pub(crate) struct FollowTask<'a> {
     pub(crate) pid: u32,
     pub(crate) path: &'a Path,
     /// Name under which it is counted.
@@ -69,7 +69,7 @@ struct Trace {
 }
 
 /// Knowledge of connections beside the trace.
-struct Known {
+struct ConnectionLookup {
     session: Option<Session>,
     annotator: Annotator,
     observer: Observer,
@@ -78,7 +78,7 @@ struct Known {
 /// Rate of the ticks, measured continuously.
 struct Rate {
     stated: TickRate,
-    measuring: Measuring,
+    measuring: RateMeasurement,
     measured: TickRate,
     at: Instant,
 }
@@ -89,7 +89,7 @@ struct Rate {
 ///
 /// Fails if the trace can't be read any more.
 pub(crate) fn follow(
-    what: &Following<'_>,
+    what: &FollowTask<'_>,
     specs: &[ObjectSpec],
     shared: &Shared,
     stop: &Arc<AtomicBool>,
@@ -98,7 +98,11 @@ pub(crate) fn follow(
     let source = FileSource::open(what.path).with_context(failing)?;
     let follower = Follower::new(&source).with_context(failing)?;
     let tpoints = follower.tpoints().all();
-    let mut stages = Stages::new(tpoints, Naming::new(specs, tpoints)?, Queues::new(specs)?);
+    let mut stages = Stages::new(
+        tpoints,
+        ConnectionResolver::new(specs, tpoints)?,
+        Queues::new(specs)?,
+    );
     let mut annotator = annotate_quietly("", specs.to_vec(), follower.tpoints());
     annotator.extend_from(Ticks(sys::clock::ticks()));
     // Before the first record is read: the objects found name all later records.
@@ -111,7 +115,7 @@ pub(crate) fn follow(
             shared.observer.explain(error)
         ));
     }
-    let mut known = Known {
+    let mut known = ConnectionLookup {
         session: session.ok(),
         annotator,
         observer: shared.observer.clone(),
@@ -144,13 +148,17 @@ pub(crate) fn follow(
 }
 
 impl Trace {
-    fn start(source: FileSource, follower: Follower, what: &Following<'_>) -> anyhow::Result<Self> {
+    fn start(
+        source: FileSource,
+        follower: Follower,
+        what: &FollowTask<'_>,
+    ) -> anyhow::Result<Self> {
         let mut tail = follower.tail();
         if !what.from_beginning {
             tail.skip(&source)?;
         }
         let rate = Rate::new(follower.tick_rate());
-        let reader = Reader::start_within(tail, source.again()?, what.is_prompt, WAITING)?;
+        let reader = Reader::start_within(tail, source.again()?, what.is_prompt, MAX_QUEUED_BYTES)?;
         let (refreshed, changes, until) = (None, 0, Duration::ZERO);
         Ok(Self {
             source,
@@ -166,7 +174,7 @@ impl Trace {
 
     /// Takes the next batch; returns the number of slots lost before it.
     fn next(&mut self) -> anyhow::Result<u64> {
-        let Some(batch) = self.reader.next(WAIT) else {
+        let Some(batch) = self.reader.next(BATCH_TIMEOUT) else {
             return Ok(0);
         };
         let Batch {
@@ -189,10 +197,10 @@ impl Trace {
     }
 
     /// Learns the owners of records.
-    fn learn(&mut self, known: &mut Known, stages: &mut Stages) -> anyhow::Result<()> {
+    fn learn(&mut self, known: &mut ConnectionLookup, stages: &mut Stages) -> anyhow::Result<()> {
         if self
             .refreshed
-            .is_none_or(|refreshed| refreshed.elapsed() >= OWNERS)
+            .is_none_or(|refreshed| refreshed.elapsed() >= OWNER_REFRESH_INTERVAL)
         {
             self.refreshed = Some(Instant::now());
             self.follower.refresh_owners(&self.source)?;
@@ -216,9 +224,15 @@ impl Trace {
     }
 
     /// Counts the records that were held back for long enough.
-    fn give(&mut self, known: &mut Known, stages: &mut Stages, shared: &Shared, process: &str) {
-        let hold = if self.reader.waiting() > WAITING / 2 {
-            HURRIED
+    fn give(
+        &mut self,
+        known: &mut ConnectionLookup,
+        stages: &mut Stages,
+        shared: &Shared,
+        process: &str,
+    ) {
+        let hold = if self.reader.waiting() > MAX_QUEUED_BYTES / 2 {
+            BUSY_HOLD_TIME
         } else {
             HOLD
         };
@@ -232,7 +246,7 @@ impl Trace {
             records += 1;
             known.annotator.observe(record);
             stages.record(record, &context, |key| shared.lock().groups.id(key));
-            if stages.waiting() >= AT_ONCE {
+            if stages.waiting() >= COUNT_BATCH {
                 count(stages, shared, process, now, &mut records);
             }
             ControlFlow::Continue(())
@@ -243,7 +257,7 @@ impl Trace {
             self.follower.give(hold, each)
         };
         count(stages, shared, process, now, &mut records);
-        let long_ago = self.rate.measured.get().saturating_mul(LONG_AGO);
+        let long_ago = self.rate.measured.get().saturating_mul(FORGET_AGE_SECONDS);
         stages.forget(Ticks(self.follower.given().0.saturating_sub(long_ago)));
         let reader = &self.reader;
         self.follower
@@ -253,7 +267,13 @@ impl Trace {
 }
 
 /// Counts the objects found since the last call.
-fn count(stages: &mut Stages, shared: &Shared, process: &str, now: Now, records: &mut u64) {
+fn count(
+    stages: &mut Stages,
+    shared: &Shared,
+    process: &str,
+    now: ClockReading,
+    records: &mut u64,
+) {
     if *records == 0 && stages.waiting() == 0 {
         return;
     }
@@ -265,7 +285,7 @@ fn count(stages: &mut Stages, shared: &Shared, process: &str, now: Now, records:
     counts.lost[LOST_REQUESTS] += aside.lost;
 }
 
-impl Known {
+impl ConnectionLookup {
     /// Takes what was found of objects; returns true if that was anything. Forgets objects that
     /// ended before `oldest` if there are many.
     fn learn(&mut self, oldest: Ticks) -> bool {
@@ -282,7 +302,7 @@ impl Known {
     }
 }
 
-impl Drop for Known {
+impl Drop for ConnectionLookup {
     fn drop(&mut self) {
         if let Some((_, Some(Err(error)))) = self.session.take().map(Session::finish) {
             self.observer.note(&format!("objects: {error}"));
@@ -294,7 +314,7 @@ impl Rate {
     fn new(stated: TickRate) -> Self {
         let mut rate = Self {
             stated,
-            measuring: Measuring::now(),
+            measuring: RateMeasurement::now(),
             measured: stated,
             at: Instant::now(),
         };
@@ -304,7 +324,7 @@ impl Rate {
 
     /// Measures the rate, if it is time for that.
     fn measure(&mut self) {
-        if self.at.elapsed() >= MEASURED {
+        if self.at.elapsed() >= RATE_INTERVAL {
             self.at = Instant::now();
             self.renew();
         }
@@ -314,14 +334,14 @@ impl Rate {
         let right = self.measuring.finish(self.stated);
         // After the counter fell back, as on a machine that slept, the measurement begins anew.
         if right.is_none() {
-            self.measuring = Measuring::now();
+            self.measuring = RateMeasurement::now();
         }
         self.measured = right.map_or(self.stated, |measured| measured.rate);
     }
 
     /// Returns the present ticks with the time of day.
-    fn now(&self) -> Now {
-        Now {
+    fn now(&self) -> ClockReading {
+        ClockReading {
             ticks: Ticks(sys::clock::ticks()),
             utc: real_nanos(),
             rate: self.measured,

@@ -17,7 +17,7 @@ const MAX_UNNAMED: usize = 64;
 const FORGOTTEN_PER_SECOND: u64 = 64;
 
 /// Intruder: its kind and its name.
-pub(crate) type Who = (&'static str, String);
+pub(crate) type IntruderKey = (&'static str, String);
 
 /// Counter of one intruder.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,10 +31,10 @@ struct Counter {
 /// Intruders on one CPU.
 #[derive(Debug, Default)]
 struct Cpu {
-    named: BTreeMap<Who, Counter>,
+    named: BTreeMap<IntruderKey, Counter>,
     /// Time in nanoseconds that intruders without a name took lately. All that they took is in
     /// `other`.
-    unnamed: BTreeMap<Who, u64>,
+    unnamed: BTreeMap<IntruderKey, u64>,
     other: Counter,
 }
 
@@ -57,7 +57,7 @@ impl Intrusions {
 
     /// Adds the time taken of a CPU, in nanoseconds. `unnamed` is the time for which no intruder
     /// was found.
-    pub(crate) fn add(&mut self, cpu: u32, taken: Vec<(Who, u64)>, unnamed: u64) {
+    pub(crate) fn add(&mut self, cpu: u32, taken: Vec<(IntruderKey, u64)>, unnamed: u64) {
         if !self.cpus.contains_key(&cpu) && self.cpus.len() >= self.most {
             return;
         }
@@ -102,7 +102,7 @@ impl Intrusions {
 }
 
 impl Cpu {
-    fn add(&mut self, who: Who, nanos: u64) {
+    fn add(&mut self, who: IntruderKey, nanos: u64) {
         if let Some(counter) = self.named.get_mut(&who) {
             counter.nanos += nanos;
             counter.lately += nanos;
@@ -172,7 +172,7 @@ mod tests {
         forget: 3,
     };
 
-    fn who(name: usize) -> Who {
+    fn who(name: usize) -> IntruderKey {
         ("thread", name.to_string())
     }
 
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn all_that_was_taken_is_counted_once_and_names_have_an_end() {
         let mut intrusions = Intrusions::new(LIMITS);
-        let all: Vec<(Who, u64)> = (0..100).map(|name| (who(name), NAMED)).collect();
+        let all: Vec<(IntruderKey, u64)> = (0..100).map(|name| (who(name), NAMED)).collect();
         intrusions.add(1, all.clone(), 7);
         intrusions.add(1, all, 0);
         assert_eq!(intrusions.shown().count(), INTRUDERS + 1);
@@ -204,7 +204,8 @@ mod tests {
             forget: 100,
             ..LIMITS
         });
-        let first: Vec<(Who, u64)> = (0..INTRUDERS).map(|name| (who(name), 2 * NAMED)).collect();
+        let first: Vec<(IntruderKey, u64)> =
+            (0..INTRUDERS).map(|name| (who(name), 2 * NAMED)).collect();
         intrusions.add(1, first, 0);
         let mut counters = BTreeMap::new();
         for second in 1..=10 {

@@ -3,9 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use kernel_delay::live::{self, AttachOptions, Facts, Lost, Tracer};
+use kernel_delay::live::{self, AttachOptions, Facts, LossCounts, Tracer};
 use kernel_delay::programs::Absences;
-use kernel_delay::{Advance, Running, check_namespace};
+use kernel_delay::{Advance, ThreadAccounts, check_namespace};
 use observer::Observer;
 use scene::MIN_AWAY;
 use timeline::source::calls_of_pollers;
@@ -18,9 +18,9 @@ const THREADS: u32 = 1024;
 /// Accounts of one process.
 pub(crate) struct Meter {
     tracer: Tracer,
-    running: Running,
+    running: ThreadAccounts,
     advanced: Instant,
-    lost: Lost,
+    lost: LossCounts,
 }
 
 /// Facts of this kernel that the programs need: read once, since that takes a while.
@@ -57,7 +57,7 @@ impl Kernel {
             tracer,
             running,
             advanced: Instant::now(),
-            lost: Lost::default(),
+            lost: LossCounts::default(),
         })
     }
 }

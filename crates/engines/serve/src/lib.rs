@@ -37,7 +37,7 @@ use text::printable::path as printable;
 use text::utc;
 
 use find::Finder;
-pub use find::Wanted;
+pub use find::ProcessFilter;
 use http::Server;
 pub use http::Token;
 use limits::CLIENTS;
@@ -66,7 +66,7 @@ const LOST_REQUESTS: usize = 1;
 const QUANTILES: [(&str, f64); 3] = [("50", 0.5), ("99", 0.99), ("99.9", 0.999)];
 
 /// Time between two looks for processes.
-const LOOK: Duration = Duration::from_secs(2);
+const PROCESS_SCAN_INTERVAL: Duration = Duration::from_secs(2);
 /// Time between two readings of the time of threads, if nobody asks for it.
 const ADVANCE: Duration = Duration::from_secs(5);
 /// Time between two looks for a signal.
@@ -83,7 +83,7 @@ pub struct Options {
     /// Limits on what is kept.
     pub limits: Limits,
     /// Processes that are followed.
-    pub wanted: Wanted,
+    pub wanted: ProcessFilter,
     /// True if programs of the kernel account for threads and CPUs.
     pub has_kernel: bool,
     /// True if probes of processes are attached to.
@@ -111,7 +111,7 @@ fn run(
     shared: &Shared,
     targets: &Arc<Targets>,
     tables: Option<&Tables>,
-    wanted: Wanted,
+    wanted: ProcessFilter,
     observer: &Observer,
 ) {
     let mut finder = Finder::new(wanted);
@@ -124,7 +124,7 @@ fn run(
             .unwrap_or_else(Instant::now),
     );
     while !observer.is_stop_requested() {
-        if looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
+        if looked.is_none_or(|looked| looked.elapsed() >= PROCESS_SCAN_INTERVAL) {
             looked = Some(Instant::now());
             targets.update(finder.look());
         }

@@ -1,7 +1,7 @@
 //! Limits on what is kept and shown. Each bucket of a histogram is a series for Prometheus, so the
 //! number of histograms must stay small.
 
-use kernel_delay::Place;
+use kernel_delay::TimeState;
 use metrics::LE;
 
 use super::{LOST, QUANTILES};
@@ -30,16 +30,16 @@ pub(crate) const STAGES: usize = 13;
 /// Limit on the names of stages.
 pub(crate) const STAGE_NAMES: usize = 256;
 /// Places where a thread's time can go.
-const PLACES: [Place; 9] = [
-    Place::User,
-    Place::Syscall,
-    Place::Blocked,
-    Place::Elsewhere,
-    Place::Ready,
-    Place::Hard,
-    Place::Soft,
-    Place::Stopped,
-    Place::Unknown,
+const PLACES: [TimeState; 9] = [
+    TimeState::User,
+    TimeState::Syscall,
+    TimeState::Blocked,
+    TimeState::Elsewhere,
+    TimeState::Ready,
+    TimeState::Hard,
+    TimeState::Soft,
+    TimeState::Stopped,
+    TimeState::Unknown,
 ];
 /// Limit on intruders on a CPU with a name of their own; further ones are one, "other".
 pub(crate) const INTRUDERS: usize = 7;
@@ -52,14 +52,14 @@ const OWN: usize = 16;
 
 /// Returns the limit on the names of causes of a thread's time, by its place; further ones are one,
 /// "other".
-pub(crate) fn names(place: Place) -> usize {
+pub(crate) fn names(place: TimeState) -> usize {
     match place {
-        Place::Ready => 6,
-        Place::Blocked => 4,
-        Place::Syscall => 3,
-        Place::Hard | Place::Soft => 2,
-        Place::Stopped => 1,
-        Place::User | Place::Elsewhere | Place::Unknown => 0,
+        TimeState::Ready => 6,
+        TimeState::Blocked => 4,
+        TimeState::Syscall => 3,
+        TimeState::Hard | TimeState::Soft => 2,
+        TimeState::Stopped => 1,
+        TimeState::User | TimeState::Elsewhere | TimeState::Unknown => 0,
     }
 }
 

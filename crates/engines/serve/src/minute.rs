@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use kernel_delay::{Advance, Place};
+use kernel_delay::{Advance, TimeState};
 use metrics::Histogram;
 use spdk_trace::ObjectName;
 
-use super::groups::{Finished, Key, Stage, StageId, StageName};
+use super::groups::{FinishedRequest, Key, Stage, StageId, StageName};
 
 /// Limit on the requests of a minute that are written: the slowest ones.
 pub(crate) const SLOWEST: usize = 50;
@@ -29,7 +29,7 @@ pub(crate) struct SlowRequest {
 }
 
 impl SlowRequest {
-    pub(crate) fn of(key: Arc<Key>, finished: &Finished<'_>, nanos: u64) -> Self {
+    pub(crate) fn of(key: Arc<Key>, finished: &FinishedRequest<'_>, nanos: u64) -> Self {
         let begin = finished.utc.saturating_sub(nanos);
         Self {
             key,
@@ -44,14 +44,14 @@ impl SlowRequest {
 
 /// Slowest requests of a minute, if they are kept.
 #[derive(Debug, Default)]
-pub(crate) struct Slowest {
+pub(crate) struct SlowestRequests {
     is_kept: bool,
     requests: Vec<SlowRequest>,
     /// Index and time of the shortest of them, once there is no more room.
     shortest: Option<(usize, u64)>,
 }
 
-impl Slowest {
+impl SlowestRequests {
     /// Returns true if a request that took this long is one of them.
     #[inline]
     pub(crate) fn wants(&self, nanos: u64) -> bool {
@@ -82,11 +82,11 @@ impl Slowest {
 
 /// Thread, place and cause of a time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Doing {
+pub(crate) struct TimeKey {
     pub(crate) pid: u32,
     pub(crate) tid: u32,
     pub(crate) thread: String,
-    pub(crate) place: Place,
+    pub(crate) place: TimeState,
     pub(crate) by: String,
 }
 
@@ -99,21 +99,21 @@ pub(crate) struct Minute {
     pub(crate) stages: Vec<StageName>,
     pub(crate) slowest: Vec<SlowRequest>,
     /// Nanoseconds by thread, place and cause.
-    pub(crate) threads: Vec<(Doing, u64)>,
+    pub(crate) threads: Vec<(TimeKey, u64)>,
     /// Number of sums of threads for which there was no room.
     pub(crate) left_out: u64,
 }
 
 /// Keeper of the present minute.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct MinuteBuilder {
     is_kept: bool,
     quarter: u64,
     /// Time of the minute's begin, in nanoseconds since 1970.
     begin: u64,
     /// Number of turns since then.
     turns: usize,
-    threads: HashMap<Doing, u64, RandomState>,
+    threads: HashMap<TimeKey, u64, RandomState>,
     left_out: u64,
 }
 
@@ -129,7 +129,7 @@ pub(crate) enum End {
     Minute(usize),
 }
 
-impl Keeper {
+impl MinuteBuilder {
     /// Creates a keeper. Minutes are those of UTC, so the first one is not complete.
     pub(crate) fn new(utc: u64, is_kept: bool) -> Self {
         let threads = HashMap::default();
@@ -144,10 +144,10 @@ impl Keeper {
     }
 
     /// Returns an empty list of the slowest requests.
-    pub(crate) fn slowest(&self) -> Slowest {
-        Slowest {
+    pub(crate) fn slowest(&self) -> SlowestRequests {
+        SlowestRequests {
             is_kept: self.is_kept,
-            ..Slowest::default()
+            ..SlowestRequests::default()
         }
     }
 
@@ -187,7 +187,7 @@ impl Keeper {
         for advance in advances {
             for part in advance.parts.iter().filter(|part| part.nanos > 0) {
                 let (thread, by) = (advance.name.clone(), part.by.clone());
-                let doing = Doing {
+                let doing = TimeKey {
                     pid: advance.pid,
                     tid: advance.tid,
                     thread,
@@ -206,7 +206,7 @@ impl Keeper {
     }
 
     /// Takes the minute that was kept, and begins the minute of this time.
-    pub(crate) fn take(&mut self, utc: u64, slowest: &mut Slowest) -> Minute {
+    pub(crate) fn take(&mut self, utc: u64, slowest: &mut SlowestRequests) -> Minute {
         let begin = std::mem::replace(&mut self.begin, utc - utc % MINUTE);
         self.turns = 0;
         let threads = std::mem::take(&mut self.threads).into_iter().collect();
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn the_slowest_are_kept() {
-        let mut slowest = Keeper::new(0, true).slowest();
+        let mut slowest = MinuteBuilder::new(0, true).slowest();
         let key = Arc::new(Key::default());
         for nanos in (0..1000u64).map(|i| i * 7919 % 1000) {
             if slowest.wants(nanos) {
@@ -243,7 +243,7 @@ mod tests {
                     prefix: 'r',
                     number: nanos,
                 };
-                let finished = Finished {
+                let finished = FinishedRequest {
                     group: 0,
                     utc: 5_000,
                     name,
@@ -256,20 +256,20 @@ mod tests {
         let mut times: Vec<u64> = slowest.take().iter().map(|request| request.nanos).collect();
         times.sort_unstable();
         assert!(times.into_iter().eq(950..1000));
-        assert!(slowest.wants(1) && !Keeper::new(0, false).slowest().wants(1));
+        assert!(slowest.wants(1) && !MinuteBuilder::new(0, false).slowest().wants(1));
     }
 
     #[test]
     fn minutes_are_those_of_the_clock_whatever_that_does() {
         const S: u64 = 1_000_000_000;
         let start = 1_000_000 * MINUTE + 50 * S;
-        let mut keeper = Keeper::new(start, true);
+        let mut keeper = MinuteBuilder::new(start, true);
         let mut ends = |times: &[u64]| {
             let mut found = Vec::new();
             for time in times {
                 let end = keeper.end(*time);
                 let begin = matches!(end, End::Minute(_))
-                    .then(|| keeper.take(*time, &mut Slowest::default()).begin);
+                    .then(|| keeper.take(*time, &mut SlowestRequests::default()).begin);
                 if end != End::Second {
                     found.push((end, begin.map(|begin| begin / MINUTE)));
                 }

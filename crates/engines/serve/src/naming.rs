@@ -18,10 +18,10 @@ const SUBSYSTEM: &str = "qpair.subnqn";
 /// Part of the names of all tracepoints of requests, after the transport's name.
 const REQUEST: &str = "_REQ_";
 /// Limit on the queue pairs that are remembered. Beyond it, all are looked up again.
-const MOST: usize = 1 << 14;
+const MAX_QPAIRS: usize = 1 << 14;
 
 /// Finder of the connections of records.
-pub(crate) struct Naming {
+pub(crate) struct ConnectionResolver {
     fields: [Field; 2],
     /// Names of arguments that point to queue pairs.
     args: Vec<String>,
@@ -32,7 +32,7 @@ pub(crate) struct Naming {
     forgotten: u64,
 }
 
-impl Naming {
+impl ConnectionResolver {
     /// Creates a finder for a trace with these tracepoints.
     pub(crate) fn new(specs: &[ObjectSpec], tpoints: &[Tpoint]) -> anyhow::Result<Self> {
         let field = |name| field::parse(name, specs);
@@ -96,7 +96,7 @@ impl Naming {
             return *named;
         }
         let named = self.look_up(record, context, groups);
-        if self.pointers.len() >= MOST {
+        if self.pointers.len() >= MAX_QPAIRS {
             self.pointers.clear();
         }
         self.pointers.insert(pointer, named);

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use metrics::text::{Exemplar, Family, Format, Kind, Text, Value};
 use text::printable;
 
-use super::cells::Slow;
-use super::groups::{Group, Groups, Rest, State, WHOLE};
+use super::cells::SlowExemplar;
+use super::groups::{Group, Groups, StageTimes, State, WHOLE};
 use super::parquet::WRITTEN;
 use super::store::Store;
-use super::targets::Standing;
+use super::targets::TargetStatus;
 use super::{LOST, QUANTILES};
 
 const SECONDS: Option<&str> = Some("seconds");
@@ -124,7 +124,7 @@ const ROWS_LOST: Family = Family {
 };
 
 /// Writes the page.
-pub(crate) fn page(format: Format, store: &Store, targets: &[Standing]) -> String {
+pub(crate) fn page(format: Format, store: &Store, targets: &[TargetStatus]) -> String {
     let mut text = Text::new(format);
     build(&mut text, store.build);
     processes(&mut text, targets);
@@ -147,7 +147,7 @@ fn build(text: &mut Text, (version, commit): (&'static str, &'static str)) {
     );
 }
 
-fn processes(text: &mut Text, targets: &[Standing]) {
+fn processes(text: &mut Text, targets: &[TargetStatus]) {
     text.family(&TARGET);
     for target in targets {
         let pid = target.identity.pid.to_string();
@@ -217,7 +217,7 @@ fn connections(text: &mut Text, store: &Store) {
     percentiles(text, groups, &shown, &rest);
 }
 
-fn percentiles(text: &mut Text, groups: &Groups, shown: &[&Group], rest: &Rest) {
+fn percentiles(text: &mut Text, groups: &Groups, shown: &[&Group], rest: &StageTimes) {
     text.family(&PERCENTILE);
     for group in shown {
         let is_shown = |stage| group.state == State::Detailed || stage == WHOLE;
@@ -246,7 +246,7 @@ fn percentiles(text: &mut Text, groups: &Groups, shown: &[&Group], rest: &Rest) 
 }
 
 /// Returns the exemplar of a slowest time.
-fn exemplar(slow: Slow) -> Exemplar {
+fn exemplar(slow: SlowExemplar) -> Exemplar {
     Exemplar {
         nanos: slow.nanos,
         utc: slow.utc,

@@ -10,8 +10,8 @@ use super::LOST;
 use super::groups::Groups;
 use super::intrusions::Intrusions;
 use super::limits::{Limits, PROCESSES};
-use super::minute::{End, Keeper, Minute};
-use super::parquet::Written;
+use super::minute::{End, Minute, MinuteBuilder};
+use super::parquet::RowCounts;
 use super::threads::Threads;
 
 /// Counters of the processes of one name.
@@ -36,9 +36,9 @@ pub(crate) struct Store {
     pub(crate) processes: BTreeMap<String, Counts>,
     /// Number of processes that would be followed, and have no place.
     pub(crate) targets_left_out: u64,
-    minute: Keeper,
+    minute: MinuteBuilder,
     /// Numbers of rows written as tables, if tables are asked for.
-    pub(crate) written: Option<Written>,
+    pub(crate) written: Option<RowCounts>,
 }
 
 /// Store that several threads share.
@@ -57,7 +57,7 @@ impl Shared {
         build: (&'static str, &'static str),
         observer: Observer,
     ) -> Self {
-        let minute = Keeper::new(utc, keeps_minutes);
+        let minute = MinuteBuilder::new(utc, keeps_minutes);
         let mut groups = Groups::new(limits);
         groups.slowest = minute.slowest();
         let store = Store {
@@ -69,7 +69,7 @@ impl Shared {
             processes: BTreeMap::new(),
             targets_left_out: 0,
             minute,
-            written: keeps_minutes.then(Written::default),
+            written: keeps_minutes.then(RowCounts::default),
         };
         Self {
             store: Mutex::new(store),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kernel_delay::{Advance, Place};
+use kernel_delay::{Advance, TimeState};
 use metrics::Places;
 
 use super::limits::{Limits, names};
@@ -16,9 +16,9 @@ pub(crate) type ThreadKey = (String, String);
 /// Time of the threads of one name.
 #[derive(Debug)]
 struct Unit {
-    parts: BTreeMap<(Place, String), u64>,
+    parts: BTreeMap<(TimeState, String), u64>,
     /// Time of causes that have no name of their own yet.
-    small: BTreeMap<(Place, String), u64>,
+    small: BTreeMap<(TimeState, String), u64>,
     /// Nanoseconds on a CPU, or waiting for one, since the last second, plus 1 for each report.
     did: u64,
     is_new: bool,
@@ -44,7 +44,7 @@ pub(crate) struct Threads {
     units: BTreeMap<ThreadKey, Unit>,
     places: Places<ThreadKey>,
     /// Time of threads that have no place.
-    other: BTreeMap<Place, u64>,
+    other: BTreeMap<TimeState, u64>,
     /// Threads that write traces: only these are known to be there all the time.
     writers: BTreeSet<ThreadKey>,
     /// Absences of writers that have no place.
@@ -152,7 +152,7 @@ impl Threads {
     }
 
     /// Returns all counters: the process, the thread, the place, the cause, and nanoseconds.
-    pub(crate) fn shown(&self) -> impl Iterator<Item = (&str, &str, Place, &str, u64)> {
+    pub(crate) fn shown(&self) -> impl Iterator<Item = (&str, &str, TimeState, &str, u64)> {
         let own = self
             .units
             .iter()
@@ -197,8 +197,8 @@ impl Threads {
 }
 
 /// Returns true if a thread that spends its time there is of interest.
-fn is_work(place: Place) -> bool {
-    !matches!(place, Place::Blocked)
+fn is_work(place: TimeState) -> bool {
+    !matches!(place, TimeState::Blocked)
 }
 
 impl Unit {
@@ -212,13 +212,13 @@ impl Unit {
         }
     }
 
-    fn add(&mut self, place: Place, by: &str, nanos: u64) {
+    fn add(&mut self, place: TimeState, by: &str, nanos: u64) {
         let key = (place, self.name(place, by, nanos));
         *self.parts.entry(key).or_default() += nanos;
     }
 
     /// Returns the name under which a part counts.
-    fn name(&mut self, place: Place, by: &str, nanos: u64) -> String {
+    fn name(&mut self, place: TimeState, by: &str, nanos: u64) -> String {
         let most = names(place);
         if most == 0 {
             return String::new();

@@ -4,12 +4,13 @@
 use std::fmt::Write as _;
 
 use scene::{
-    Activity, ActivitySum, Away, AwayTimes, AwayTracker, BootNanos, Request, ThreadAway, Tid,
+    Absence, AbsenceTimes, AbsenceTracker, Activity, ActivitySum, BootNanos, Request,
+    ThreadAbsences, Tid,
 };
 use screen::counted;
 
 use super::json::activity;
-use super::pass::Kept;
+use super::pass::RequestLabels;
 use super::source::{Source, calls_of_pollers};
 use super::words::{self, Share};
 use text::json::quoted;
@@ -20,18 +21,18 @@ const MAX_NAMED: usize = 4;
 const MAX_LISTED: usize = 100;
 
 /// Returns a tracker for the threads of a source that write rings.
-pub(crate) fn tracker(source: &Source) -> AwayTracker {
+pub(crate) fn tracker(source: &Source) -> AbsenceTracker {
     let calls = if source.calls_have_names {
         calls_of_pollers()
     } else {
         Vec::new()
     };
-    AwayTracker::new(source.lcores.values().copied(), calls)
+    AbsenceTracker::new(source.lcores.values().copied(), calls)
 }
 
 /// Counts a request in the times away of the thread that wrote its first record, unless it works
 /// for another request or waits by design.
-pub(crate) fn count(times: &mut AwayTimes, source: &Source, request: &Request<Kept>) {
+pub(crate) fn count(times: &mut AbsenceTimes, source: &Source, request: &Request<RequestLabels>) {
     let lcore = request
         .records
         .first()
@@ -42,7 +43,7 @@ pub(crate) fn count(times: &mut AwayTimes, source: &Source, request: &Request<Ke
 }
 
 /// Sums up what kept a thread away, by name, the longest first.
-fn takers(source: &Source, times: &[Away]) -> Vec<(String, u64)> {
+fn takers(source: &Source, times: &[Absence]) -> Vec<(String, u64)> {
     let mut by: Vec<(String, u64)> = Vec::new();
     for away in times {
         for &ActivitySum {
@@ -67,7 +68,7 @@ fn takers(source: &Source, times: &[Away]) -> Vec<(String, u64)> {
 
 /// Returns a sentence for each thread on how often it was away, with the longest sum first. No
 /// record shows these times.
-pub(crate) fn sentences(source: &Source, times: &AwayTimes) -> Vec<String> {
+pub(crate) fn sentences(source: &Source, times: &AbsenceTimes) -> Vec<String> {
     let mut threads: Vec<_> = times.threads().collect();
     threads.sort_by_key(|(_, found)| std::cmp::Reverse(length(&found.times)));
     let others = threads.split_off(threads.len().min(MAX_NAMED));
@@ -86,13 +87,17 @@ pub(crate) fn sentences(source: &Source, times: &AwayTimes) -> Vec<String> {
 }
 
 /// Returns the sum of these times in nanoseconds.
-fn length(times: &[Away]) -> u64 {
-    times.iter().map(Away::length).sum()
+fn length(times: &[Absence]) -> u64 {
+    times.iter().map(Absence::length).sum()
 }
 
-fn sentence(source: &Source, tid: Tid, ThreadAway { times, left_out }: &ThreadAway) -> String {
+fn sentence(
+    source: &Source,
+    tid: Tid,
+    ThreadAbsences { times, left_out }: &ThreadAbsences,
+) -> String {
     let all = length(times);
-    let longest = times.iter().map(Away::length).max().unwrap_or_default();
+    let longest = times.iter().map(Absence::length).max().unwrap_or_default();
     let lasted = words::lasted(times.len() as u64, all, longest);
     let by = takers(source, times);
     let mainly = by.first().map_or_else(String::new, |(name, nanos)| {
@@ -132,7 +137,7 @@ fn sentence(source: &Source, tid: Tid, ThreadAway { times, left_out }: &ThreadAw
 }
 
 /// Returns a JSON object for each thread, with its longest times away in time order.
-pub(crate) fn json(source: &Source, times: &AwayTimes, begin: BootNanos) -> Vec<String> {
+pub(crate) fn json(source: &Source, times: &AbsenceTimes, begin: BootNanos) -> Vec<String> {
     times
         .threads()
         .map(|(tid, found)| thread_json(source, tid, found, begin))
@@ -142,7 +147,7 @@ pub(crate) fn json(source: &Source, times: &AwayTimes, begin: BootNanos) -> Vec<
 fn thread_json(
     source: &Source,
     tid: Tid,
-    ThreadAway { times, left_out }: &ThreadAway,
+    ThreadAbsences { times, left_out }: &ThreadAbsences,
     begin: BootNanos,
 ) -> String {
     let (mut text, all) = (String::new(), length(times));
@@ -153,7 +158,7 @@ fn thread_json(
         text,
         "{envelope},\"away\":{name},\"tid\":{tid},\"count\":{count},\"ns\":{all},\"times\":["
     );
-    let mut listed: Vec<&Away> = times.iter().collect();
+    let mut listed: Vec<&Absence> = times.iter().collect();
     listed.sort_by_key(|away| std::cmp::Reverse(away.length()));
     listed.truncate(MAX_LISTED);
     listed.sort_by_key(|away| away.from);

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 
 use scene::{Activity, StageKind};
 
-use super::second::{Blamed, Culprit, Sum};
+use super::second::{BlamedTime, Culprit, Sum};
 
 /// Taker of a part of the time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What<'a> {
+pub enum CauseKind<'a> {
     /// A thread, an interrupt, or a call of the thread's own; the name has no CPU.
     Culprit {
         /// Subject of a sentence.
@@ -18,7 +18,7 @@ pub enum What<'a> {
         /// Activity of the thread.
         activity: Activity,
         /// One entry per CPU.
-        each: Vec<&'a (Culprit, Blamed)>,
+        each: Vec<&'a (Culprit, BlamedTime)>,
     },
     /// The code of the thread that serves the requests.
     OwnCode,
@@ -32,7 +32,7 @@ pub enum What<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause<'a> {
     /// Taker of the time.
-    pub what: What<'a>,
+    pub what: CauseKind<'a>,
     /// Nanoseconds that it took of all the requests together, at least and at most.
     pub took: (u64, u64),
     /// Stage with the largest part of that time, unless the cause is a culprit.
@@ -41,16 +41,19 @@ pub struct Cause<'a> {
 
 /// Returns the causes, the largest first.
 pub fn of(sum: &Sum) -> Vec<Cause<'_>> {
-    let mut by: BTreeMap<String, Vec<&(Culprit, Blamed)>> = BTreeMap::new();
+    let mut by: BTreeMap<String, Vec<&(Culprit, BlamedTime)>> = BTreeMap::new();
     for found in sum.by.values() {
         by.entry(without_cpu(&found.0)).or_default().push(found);
     }
-    let rests = [(true, What::OwnCode), (false, What::DeviceOrOwnCode)];
+    let rests = [
+        (true, CauseKind::OwnCode),
+        (false, CauseKind::DeviceOrOwnCode),
+    ];
     let rests = rests
         .into_iter()
         .filter_map(|(is_own, what)| of_rest(sum, is_own, what));
     let unknown = Cause {
-        what: What::Unknown,
+        what: CauseKind::Unknown,
         took: (sum.unknown, sum.unknown),
         stage: None,
     };
@@ -67,7 +70,7 @@ pub fn of(sum: &Sum) -> Vec<Cause<'_>> {
 }
 
 /// Sums up what one name took on all CPUs.
-fn culprit((name, mut each): (String, Vec<&(Culprit, Blamed)>)) -> Option<Cause<'_>> {
+fn culprit((name, mut each): (String, Vec<&(Culprit, BlamedTime)>)) -> Option<Cause<'_>> {
     each.sort_by_key(|(culprit, _)| culprit.cpu);
     let activity = each.first()?.0.activity;
     let took = each
@@ -79,7 +82,7 @@ fn culprit((name, mut each): (String, Vec<&(Culprit, Blamed)>)) -> Option<Cause<
             )
         });
     Some(Cause {
-        what: What::Culprit {
+        what: CauseKind::Culprit {
             name,
             activity,
             each,
@@ -99,7 +102,7 @@ fn without_cpu(culprit: &Culprit) -> String {
 
 /// Returns the time that nobody took in stages of one kind of end, with the stage that has the
 /// largest part of it.
-fn of_rest<'a>(sum: &'a Sum, is_own: bool, what: What<'a>) -> Option<Cause<'a>> {
+fn of_rest<'a>(sum: &'a Sum, is_own: bool, what: CauseKind<'a>) -> Option<Cause<'a>> {
     let of = || sum.rest.iter().filter(move |((_, own), _)| *own == is_own);
     let all = of().fold(0, |all: u64, (_, length)| all.saturating_add(*length));
     let ((stage, _), _) = of().max_by_key(|(_, length)| **length)?;
@@ -135,9 +138,9 @@ mod tests {
                 name,
                 (
                     culprit,
-                    Blamed {
+                    BlamedTime {
                         at_most,
-                        ..Blamed::default()
+                        ..BlamedTime::default()
                     },
                 ),
             );
@@ -159,11 +162,11 @@ mod tests {
             ]
         );
         assert!(
-            matches!(&causes[0].what, What::Culprit { name, each, .. } if name == "rustc" && each.len() == 2)
+            matches!(&causes[0].what, CauseKind::Culprit { name, each, .. } if name == "rustc" && each.len() == 2)
         );
         assert_eq!(
             (&causes[1].what, &causes[2].what),
-            (&What::OwnCode, &What::Unknown)
+            (&CauseKind::OwnCode, &CauseKind::Unknown)
         );
     }
 }

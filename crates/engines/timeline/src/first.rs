@@ -5,14 +5,14 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use foldhash::fast::RandomState;
-use scene::{AwayTimes, AwayTracker, Consumer, Interval, Request, StageKind, Survey, Tid};
+use scene::{AbsenceTimes, AbsenceTracker, Consumer, Interval, Request, StageKind, Survey, Tid};
 use stats::{Histogram, Scale};
 use trace_source::warn_problems;
 
 use super::inputs::Inputs;
-use super::pass::{Kept, Passed};
+use super::pass::{PassStats, RequestLabels};
 use super::source::Source;
-use super::still_open::StillOpen;
+use super::still_open::OpenRequests;
 use super::{away, missing};
 
 /// Subject of a table: objects of one group that one tracepoint creates.
@@ -30,7 +30,7 @@ pub struct Subject {
 
 impl Subject {
     /// Returns the subject of a request.
-    pub fn of(request: &Request<Kept>) -> Self {
+    pub fn of(request: &Request<RequestLabels>) -> Self {
         Self {
             group: request.kept.group.clone(),
             prefix: request.name.prefix,
@@ -50,7 +50,7 @@ pub struct Times {
 }
 
 /// Consumer of the first pass.
-pub struct First<'a> {
+pub struct FirstPass<'a> {
     /// Source of the pass.
     pub source: &'a Source,
     /// Usual lengths of stages.
@@ -69,11 +69,11 @@ pub struct First<'a> {
     /// Requests that wait by design.
     pub excluded: u64,
     /// Requests that had not ended.
-    pub still_open: StillOpen,
-    away: AwayTracker,
+    pub still_open: OpenRequests,
+    away: AbsenceTracker,
 }
 
-impl<'a> First<'a> {
+impl<'a> FirstPass<'a> {
     /// Creates a consumer that looks for the `most` slowest requests.
     fn new(source: &'a Source, most: usize) -> Self {
         Self {
@@ -86,13 +86,13 @@ impl<'a> First<'a> {
             left_out: 0,
             early: 0,
             excluded: 0,
-            still_open: StillOpen::default(),
+            still_open: OpenRequests::default(),
             away: away::tracker(source),
         }
     }
 
     /// Adds the times of a request to its group, if there is room for another one.
-    fn add(&mut self, request: &Request<Kept>) {
+    fn add(&mut self, request: &Request<RequestLabels>) {
         let (lengths, most) = (&mut self.lengths, MOST_LENGTHS);
         let subject = Subject::of(request);
         if *lengths >= most && !self.times.contains_key(&subject) {
@@ -120,7 +120,7 @@ impl<'a> First<'a> {
     }
 
     /// Takes the times in which threads that write rings were away; later calls return none.
-    pub fn take_away(&mut self) -> AwayTimes {
+    pub fn take_away(&mut self) -> AbsenceTimes {
         std::mem::take(&mut self.away).finish()
     }
 
@@ -141,9 +141,9 @@ impl<'a> First<'a> {
 const MOST_LENGTHS: usize = 8_192;
 
 /// Runs the first pass, which looks for the `most` slowest requests. Reports what is missing.
-pub fn survey(inputs: &Inputs, most: usize) -> (First<'_>, Passed) {
+pub fn survey(inputs: &Inputs, most: usize) -> (FirstPass<'_>, PassStats) {
     let source = &inputs.source;
-    let mut first = First::new(source, most);
+    let mut first = FirstPass::new(source, most);
     let passed = inputs.pass("first of two passes", source.setting(), &mut first);
     warn_problems(&passed.problems, &inputs.observer);
     missing::report(source, &passed, &inputs.observer);
@@ -152,27 +152,27 @@ pub fn survey(inputs: &Inputs, most: usize) -> (First<'_>, Passed) {
 
 /// Returns whether a request counts: it ended, does not wait by design, and began after the
 /// kernel's events, if there are any.
-pub fn counts(request: &Request<Kept>, source: &Source) -> bool {
+pub fn counts(request: &Request<RequestLabels>, source: &Source) -> bool {
     is_measured(request) && request.excluded.is_none() && !is_early(request, source)
 }
 
 /// Returns whether a request has a length: it ended, and has more than one record.
-pub fn is_measured(request: &Request<Kept>) -> bool {
+pub fn is_measured(request: &Request<RequestLabels>) -> bool {
     !request.unfinished && request.records.len() > 1
 }
 
 /// Returns whether a request began before the kernel's events: the cause of its delay is unknown.
 /// Rings hold such requests when a capture begins.
-pub fn is_early(request: &Request<Kept>, source: &Source) -> bool {
+pub fn is_early(request: &Request<RequestLabels>, source: &Source) -> bool {
     source.is_early(request.begin())
 }
 
-impl Consumer<Kept> for First<'_> {
+impl Consumer<RequestLabels> for FirstPass<'_> {
     fn interval(&mut self, tid: Tid, interval: Interval) {
         self.away.interval(tid, &interval);
     }
 
-    fn request(&mut self, request: &Request<Kept>) {
+    fn request(&mut self, request: &Request<RequestLabels>) {
         self.still_open.add(request);
         if !counts(request, self.source) {
             let is_whole = request.related.is_none() && is_measured(request);

@@ -16,7 +16,7 @@ use spdk_trace::{TickRate, Trace};
 use trace_source::{Place, beside, captures};
 
 use super::open;
-use super::pass::{Fields, Kept, Passed, pass};
+use super::pass::{Fields, PassStats, RequestLabels, pass};
 use super::source::Source;
 
 /// Field that requests are grouped by unless the user names others.
@@ -191,23 +191,23 @@ impl Inputs {
 
     /// Hands all records and events to a consumer in time order, and shows progress under the name
     /// `what`.
-    pub fn pass<C: Consumer<Kept>>(
+    pub fn pass<C: Consumer<RequestLabels>>(
         &self,
         what: &'static str,
         setting: Setting,
         consumer: &mut C,
-    ) -> Passed {
+    ) -> PassStats {
         self.pass_with(Progress::new(&self.observer), what, setting, consumer)
     }
 
     /// Does the same for a consumer that prints.
-    pub fn pass_with<C: Consumer<Kept>>(
+    pub fn pass_with<C: Consumer<RequestLabels>>(
         &self,
         progress: Progress,
         what: &'static str,
         setting: Setting,
         consumer: &mut C,
-    ) -> Passed {
+    ) -> PassStats {
         let context = Context {
             rate: self.rate,
             annotator: self.annotator.as_ref(),

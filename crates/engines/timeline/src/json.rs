@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use requests::Ending;
 use scene::{
-    Activity, ActivitySum, BootNanos, Consumer, Ends, Interval, Request, StageOfRequest, Tid,
+    Activity, ActivitySum, BootNanos, Consumer, Interval, Request, StageEnd, StageOfRequest, Tid,
 };
 use text::json::{begin, quoted};
 
-use super::pass::Kept;
+use super::pass::RequestLabels;
 use super::report::Report;
-use super::second::{BANDS, Band, Blamed, Sum, blamed, kernel_of};
+use super::second::{BANDS, Band, BlamedTime, Sum, blamed, kernel_of};
 use super::source::Source;
 use super::verdict::Verdict;
 use super::words;
@@ -56,7 +56,7 @@ fn group(text: &mut String, values: &[Option<Box<str>>], report: &Report<'_>) {
     let _ = write!(text, ",\"group\":{{{}}}", pairs.join(","));
 }
 
-fn one(text: &mut String, request: &Request<Kept>, report: &Report<'_>) {
+fn one(text: &mut String, request: &Request<RequestLabels>, report: &Report<'_>) {
     let source = report.source;
     let (object, first) = (
         quoted(&request.name.to_string()),
@@ -145,7 +145,7 @@ fn of_stage(text: &mut String, stage: &StageOfRequest, report: &Report<'_>) {
         Ending::Found => "found",
         Ending::Either => "either",
     };
-    let usual = if let Ends::Found { usual, .. } = stage.ends {
+    let usual = if let StageEnd::Found { usual, .. } = stage.ends {
         usual
     } else {
         None
@@ -299,8 +299,8 @@ fn stages(text: &mut String, verdict: &Verdict<'_>, source: &Source) {
     }
 }
 
-fn bounds(text: &mut String, blamed: &Blamed) {
-    let Blamed {
+fn bounds(text: &mut String, blamed: &BlamedTime) {
+    let BlamedTime {
         requests,
         at_least,
         at_most,
@@ -320,8 +320,8 @@ pub struct Intervals<'a, W> {
     pub write: W,
 }
 
-impl<W: FnMut(&str)> Consumer<Kept> for Intervals<'_, W> {
-    fn request(&mut self, _: &Request<Kept>) {}
+impl<W: FnMut(&str)> Consumer<RequestLabels> for Intervals<'_, W> {
+    fn request(&mut self, _: &Request<RequestLabels>) {}
 
     fn interval(&mut self, tid: Tid, interval: Interval) {
         let Interval {

@@ -7,21 +7,21 @@ use capture::Reader;
 use objects::ObjectSpec;
 use observer::Observer;
 use scene::{
-    AwayTimes, AwayTracker, BootNanos, Consumer, Experience, Interval, Request, Setting, Survey,
-    Tid,
+    AbsenceTimes, AbsenceTracker, BootNanos, Consumer, Experience, Interval, Request, Setting,
+    Survey, Tid,
 };
 use spdk_trace::{Lcore, Ticks};
 
 use super::away;
 use super::inputs::Inputs;
-use super::pass::Kept;
+use super::pass::RequestLabels;
 use super::second::{blamed, kernel_of, unknown};
 use super::source::Source;
 use super::words::{self, Share};
 
 /// Identity of a request: its first record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct RequestId {
     /// Time of the first record.
     pub begin: Ticks,
     /// Lcore of the first record.
@@ -32,16 +32,16 @@ pub struct Wanted {
 
 /// Findings of a capture.
 #[derive(Clone, Debug, Default)]
-pub struct Judgement {
+pub struct CaptureFindings {
     /// Wanted request, if the capture has it from its start.
-    pub request: Option<Judged>,
+    pub request: Option<RequestFindings>,
     /// Times in which threads that write rings were away.
-    pub away: AwayText,
+    pub away: AbsenceReport,
 }
 
 /// Times in which threads were away, with a text for each thread.
 #[derive(Clone, Debug, Default)]
-pub struct AwayText {
+pub struct AbsenceReport {
     /// Sentences, as `timeline` has them.
     pub sentences: Vec<String>,
     /// JSON objects, as `timeline` has them.
@@ -50,7 +50,7 @@ pub struct AwayText {
 
 /// Findings about a request. Foreign texts are escaped.
 #[derive(Clone, Debug, Default)]
-pub struct Judged {
+pub struct RequestFindings {
     /// Name of the request, as in listings of the capture.
     pub object: String,
     /// Kind of the request, such as `TCP_REQ`.
@@ -99,20 +99,20 @@ pub struct Culprit {
 pub fn judge(
     dir: &Path,
     specs: &[ObjectSpec],
-    wanted: Option<Wanted>,
+    wanted: Option<RequestId>,
     experience: &mut Experience,
     observer: &Observer,
-) -> anyhow::Result<Judgement> {
+) -> anyhow::Result<CaptureFindings> {
     let inputs = Inputs::open_to_judge(dir, specs, observer)?;
     let source = &inputs.source;
-    let mut learning = Learning {
+    let mut learning = LearningPass {
         experience,
         now: Survey::default(),
         away: away::tracker(source),
     };
     let passed = inputs.pass("judging a capture", source.setting(), &mut learning);
     let usual = learning.experience.usual(&learning.now);
-    let mut looking = Looking {
+    let mut looking = SearchPass {
         source,
         wanted,
         found: None,
@@ -126,15 +126,15 @@ pub fn judge(
         },
         &mut looking,
     );
-    let Looking { found, away, .. } = looking;
+    let SearchPass { found, away, .. } = looking;
     let request = found.map(|request| judged(&request, source));
     let (sentences, json) = (
         away::sentences(source, &away),
         away::json(source, &away, passed.begin),
     );
-    Ok(Judgement {
+    Ok(CaptureFindings {
         request,
-        away: AwayText { sentences, json },
+        away: AbsenceReport { sentences, json },
     })
 }
 
@@ -155,18 +155,18 @@ pub fn learn(
 }
 
 /// Consumer that learns usual lengths over all captures, and of this one.
-struct Learning<'a> {
+struct LearningPass<'a> {
     experience: &'a mut Experience,
     now: Survey,
-    away: AwayTracker,
+    away: AbsenceTracker,
 }
 
-impl Consumer<Kept> for Learning<'_> {
+impl Consumer<RequestLabels> for LearningPass<'_> {
     fn interval(&mut self, tid: Tid, interval: Interval) {
         self.away.interval(tid, &interval);
     }
 
-    fn request(&mut self, request: &Request<Kept>) {
+    fn request(&mut self, request: &Request<RequestLabels>) {
         for stage in &request.stages {
             self.experience.stage(stage);
             self.now.stage(stage);
@@ -175,19 +175,19 @@ impl Consumer<Kept> for Learning<'_> {
 }
 
 /// Consumer that waits for one request, and counts the requests hit by times away.
-struct Looking<'a> {
+struct SearchPass<'a> {
     source: &'a Source,
-    wanted: Option<Wanted>,
-    found: Option<Request<Kept>>,
-    away: AwayTimes,
+    wanted: Option<RequestId>,
+    found: Option<Request<RequestLabels>>,
+    away: AbsenceTimes,
 }
 
-impl Consumer<Kept> for Looking<'_> {
-    fn request(&mut self, request: &Request<Kept>) {
+impl Consumer<RequestLabels> for SearchPass<'_> {
+    fn request(&mut self, request: &Request<RequestLabels>) {
         away::count(&mut self.away, self.source, request);
         let first = request.records.first();
         let is_it = first.is_some_and(|mark| {
-            Some(Wanted {
+            Some(RequestId {
                 begin: mark.ticks,
                 lcore: mark.lcore,
                 first: mark.tpoint,
@@ -204,7 +204,7 @@ impl Consumer<Kept> for Looking<'_> {
     }
 }
 
-fn judged(request: &Request<Kept>, source: &Source) -> Judged {
+fn judged(request: &Request<RequestLabels>, source: &Source) -> RequestFindings {
     let by = blamed(request, source);
     let (at_least, at_most) = kernel_of(&by);
     let culprit = by.first().map(|(culprit, blamed)| Culprit {
@@ -215,7 +215,7 @@ fn judged(request: &Request<Kept>, source: &Source) -> Judged {
     });
     let stage = request.stages.iter().max_by_key(|stage| stage.length());
     let named = |id| source.tpoint(id).to_owned();
-    Judged {
+    RequestFindings {
         object: request.name.to_string(),
         kind: words::kind(source.tpoint(request.first())).to_owned(),
         subsystem: request
@@ -247,7 +247,7 @@ fn judged(request: &Request<Kept>, source: &Source) -> Judged {
     }
 }
 
-impl Judged {
+impl RequestFindings {
     /// Names the culprit in words, as the verdicts of `dptrace timeline` do.
     pub fn blame(&self) -> String {
         let Some(culprit) = self
@@ -304,14 +304,14 @@ mod tests {
             })
         };
         let stage = Some(("A".to_owned(), "B".to_owned(), 900_000));
-        let quiet = Judged {
+        let quiet = RequestFindings {
             length: 1_000_000,
             has_kernel: true,
             stage,
-            ..Judged::default()
+            ..RequestFindings::default()
         };
         let blamed = |at_least, at_most, culprit| {
-            Judged {
+            RequestFindings {
                 at_least,
                 at_most,
                 culprit,
@@ -342,7 +342,7 @@ mod tests {
             blamed(0, 0, own),
             "500 us of it its own call nanosleep, which blocked"
         );
-        let unknown = Judged {
+        let unknown = RequestFindings {
             unknown: 600_000,
             ..quiet.clone()
         };
@@ -350,7 +350,7 @@ mod tests {
             unknown.blame(),
             "no event explains 600 us of it; 900 us of it in A -> B"
         );
-        let none = Judged {
+        let none = RequestFindings {
             has_kernel: false,
             unfinished: true,
             ..quiet

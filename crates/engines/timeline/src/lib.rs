@@ -28,5 +28,5 @@ pub mod threads;
 pub mod verdict;
 pub mod words;
 
-pub use one::{Delayed, explain, slowest_of};
+pub use one::{KnownDelay, explain, slowest_of};
 pub use requests::{Options, requests};

@@ -2,22 +2,22 @@
 
 use observer::Observer;
 use requests::Excluded;
-use scene::LeftOut;
+use scene::OmittedCounts;
 use screen::{counted, time};
 
-use super::first::First;
-use super::pass::Passed;
+use super::first::FirstPass;
+use super::pass::PassStats;
 use super::source::Source;
 
 /// Reports the gaps of a pass.
-pub fn report(source: &Source, passed: &Passed, observer: &Observer) {
+pub fn report(source: &Source, passed: &PassStats, observer: &Observer) {
     for missing in of(source, passed) {
         observer.note(&missing);
     }
 }
 
 /// Returns notes on the gaps of a pass.
-pub fn of(source: &Source, passed: &Passed) -> Vec<String> {
+pub fn of(source: &Source, passed: &PassStats) -> Vec<String> {
     let mut notes = Vec::new();
     if passed.unseen > 0 {
         let are = if passed.unseen == 1 { "is" } else { "are" };
@@ -65,8 +65,8 @@ pub fn of(source: &Source, passed: &Passed) -> Vec<String> {
 
 /// Returns notes on objects that are left out; `most` is the limit on the records kept of one
 /// object.
-pub fn of_objects(left_out: LeftOut, most: usize) -> Vec<String> {
-    let LeftOut {
+pub fn of_objects(left_out: OmittedCounts, most: usize) -> Vec<String> {
+    let OmittedCounts {
         endless,
         forgotten,
         torn,
@@ -100,7 +100,7 @@ pub fn of_objects(left_out: LeftOut, most: usize) -> Vec<String> {
 
 /// Returns notes on requests that are left out: from before the kernel's events, waiting by design,
 /// or of groups for which there is no room.
-pub fn of_requests(source: &Source, passed: &Passed, first: &First<'_>) -> Vec<String> {
+pub fn of_requests(source: &Source, passed: &PassStats, first: &FirstPass<'_>) -> Vec<String> {
     let whole = first.times.iter().filter(|(subject, _)| !subject.is_part);
     let counted = whole.map(|(_, times)| times.whole.count()).sum::<u64>();
     let all = counted + first.early + first.excluded + first.left_out;

@@ -11,13 +11,13 @@ use spdk_trace::{Ticks, Trace};
 
 use super::first::{counts, survey};
 use super::inputs::Inputs;
-use super::pass::Kept;
+use super::pass::RequestLabels;
 use super::second::blamed;
 use super::source::Source;
 use super::{text, words};
 
 /// Known delay of a request, identified by the record that it follows.
-pub struct Delayed {
+pub struct KnownDelay {
     /// Tracepoint of the record.
     pub stage: String,
     /// Time of the record, at which the delayed stage begins.
@@ -29,7 +29,7 @@ pub struct Delayed {
 }
 
 /// Explanation of one of the delays.
-pub struct Explained {
+pub struct DelayExplanation {
     /// Index of the delay.
     pub which: usize,
     /// Waterfall and verdict of the request.
@@ -40,10 +40,10 @@ pub struct Explained {
 /// largest part. `None` if the capture has none of them complete.
 pub fn explain(
     dir: &Path,
-    delayed: &[&Delayed],
+    delayed: &[&KnownDelay],
     screen: Screen,
     observer: &Observer,
-) -> anyhow::Result<Option<Explained>> {
+) -> anyhow::Result<Option<DelayExplanation>> {
     let inputs = Inputs::open_quietly(dir, observer)?;
     let ids: HashMap<&str, u16> = inputs
         .source
@@ -51,10 +51,11 @@ pub fn explain(
         .iter()
         .map(|tpoint| (tpoint.name.as_str(), tpoint.id))
         .collect();
-    let place = |(at, it): (usize, &&Delayed)| Some(((*ids.get(it.stage.as_str())?, it.since), at));
+    let place =
+        |(at, it): (usize, &&KnownDelay)| Some(((*ids.get(it.stage.as_str())?, it.since), at));
     let places: HashMap<(u16, Ticks), usize> =
         delayed.iter().enumerate().filter_map(place).collect();
-    let rank = |request: &Request<Kept>| {
+    let rank = |request: &Request<RequestLabels>| {
         let at = request
             .records
             .iter()
@@ -66,7 +67,7 @@ pub fn explain(
     let (origin, best) = best(&inputs, rank);
     Ok(best.map(|((.., which), request)| {
         let title = text::waterfall(&inputs.source, origin, screen, "late on purpose", &request);
-        Explained {
+        DelayExplanation {
             which,
             text: format!("{title}{}", verdict(&inputs.source, &request)),
         }
@@ -91,8 +92,8 @@ pub fn slowest_of(
 /// Returns the start of the trace, and the complete request with the highest rank.
 fn best<R: Ord>(
     inputs: &Inputs,
-    rank: impl Fn(&Request<Kept>) -> Option<R>,
-) -> (BootNanos, Option<(R, Request<Kept>)>) {
+    rank: impl Fn(&Request<RequestLabels>) -> Option<R>,
+) -> (BootNanos, Option<(R, Request<RequestLabels>)>) {
     let (first, passed) = survey(inputs, 0);
     let source = &inputs.source;
     let mut best = Best {
@@ -115,11 +116,13 @@ fn best<R: Ord>(
 struct Best<'a, R, F> {
     source: &'a Source,
     rank: F,
-    found: Option<(R, Request<Kept>)>,
+    found: Option<(R, Request<RequestLabels>)>,
 }
 
-impl<R: Ord, F: Fn(&Request<Kept>) -> Option<R>> Consumer<Kept> for Best<'_, R, F> {
-    fn request(&mut self, request: &Request<Kept>) {
+impl<R: Ord, F: Fn(&Request<RequestLabels>) -> Option<R>> Consumer<RequestLabels>
+    for Best<'_, R, F>
+{
+    fn request(&mut self, request: &Request<RequestLabels>) {
         if request.related.is_some() || !counts(request, self.source) {
             return;
         }
@@ -133,7 +136,7 @@ impl<R: Ord, F: Fn(&Request<Kept>) -> Option<R>> Consumer<Kept> for Best<'_, R, 
 }
 
 /// Names the largest taker of a request's time.
-fn verdict(source: &Source, request: &Request<Kept>) -> String {
+fn verdict(source: &Source, request: &Request<RequestLabels>) -> String {
     let all = time(request.length());
     match blamed(request, source).first() {
         Some((culprit, blamed)) => {

@@ -13,12 +13,12 @@ use trace_source::{Place, captures};
 use super::source::{Events, Kernel, Source, Ticker};
 
 /// Events of a capture.
-struct Captured {
+struct CapturedEvents {
     reader: Reader,
     names: Names,
 }
 
-impl Events for Captured {
+impl Events for CapturedEvents {
     fn events(&self) -> Box<dyn Iterator<Item = Result<KernelEvent, String>> + '_> {
         match self.reader.events() {
             Ok(events) => Box::new(events.map(|event| event.map_err(|end| end.to_string()))),
@@ -162,7 +162,7 @@ fn kernel(reader: Reader) -> Kernel {
     threads.extend(reader.lcore_threads().into_values());
     threads.sort_unstable();
     threads.dedup();
-    let events = Captured {
+    let events = CapturedEvents {
         names: reader.names(),
         reader,
     };

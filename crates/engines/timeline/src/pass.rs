@@ -6,14 +6,14 @@ use std::ops::ControlFlow;
 use observer::Reading;
 use records::{Context, Field};
 use requests::Queues;
-use scene::{BootNanos, Consumer, Foreseen, KernelEvent, LeftOut, Scene, Setting};
+use scene::{BootNanos, Consumer, KernelEvent, LookaheadEvents, OmittedCounts, Scene, Setting};
 use spdk_trace::{Problems, Record};
 
 use super::source::{Kernel, Source};
 
 /// Data kept of each request.
 #[derive(Clone, Debug, Default)]
-pub struct Kept {
+pub struct RequestLabels {
     /// Values of the fields to group by.
     pub group: Vec<Option<Box<str>>>,
     /// Connection or owner.
@@ -31,7 +31,7 @@ pub struct Fields<'a> {
 }
 
 impl Fields<'_> {
-    fn note(&self, record: &Record<'_>, kept: &mut Kept, related: Option<&Kept>) {
+    fn note(&self, record: &Record<'_>, kept: &mut RequestLabels, related: Option<&RequestLabels>) {
         if kept.group.len() < self.by.len() {
             kept.group.resize(self.by.len(), None);
         }
@@ -58,7 +58,7 @@ impl Fields<'_> {
 
 /// Statistics of a pass.
 #[derive(Default)]
-pub struct Passed {
+pub struct PassStats {
     /// Problems of the trace.
     pub problems: Problems,
     /// Number of records of objects whose creation was not seen.
@@ -68,7 +68,7 @@ pub struct Passed {
     /// Number of events.
     pub events: u64,
     /// Objects that were left out to bound memory.
-    pub left_out: LeftOut,
+    pub left_out: OmittedCounts,
     /// Number of lost events.
     pub lost: u64,
     /// Time of the last event, if later ones are missing.
@@ -86,7 +86,7 @@ pub struct Passed {
 
 /// Hands all records and events to a consumer. `noted` are the facts about earlier times from later
 /// events.
-pub fn pass<C: Consumer<Kept>>(
+pub fn pass<C: Consumer<RequestLabels>>(
     source: &Source,
     mut reading: Reading,
     setting: Setting,
@@ -94,16 +94,16 @@ pub fn pass<C: Consumer<Kept>>(
     fields: &Fields<'_>,
     queues: Queues,
     consumer: &mut C,
-) -> Passed {
+) -> PassStats {
     let kernel = source.kernel.as_ref();
     let none = || Box::new(std::iter::empty()) as Box<dyn Iterator<Item = _>>;
     let events = kernel.map_or_else(none, |kernel| kernel.events.events());
-    let mut passing = Passing {
+    let mut passing = PassRun {
         scene: Scene::new(setting, source.tpoints(), queues),
-        events: Foreseen::new(events, noted).peekable(),
-        passed: Passed {
+        events: LookaheadEvents::new(events, noted).peekable(),
+        passed: PassStats {
             begin: kernel.map(|kernel| kernel.start).unwrap_or_default(),
-            ..Passed::default()
+            ..PassStats::default()
         },
         last_event: BootNanos(0),
     };
@@ -113,7 +113,9 @@ pub fn pass<C: Consumer<Kept>>(
             let at = source.ticker.at(record.tsc);
             passing.events_until(at, consumer);
             passing.count_record(at);
-            let keep = |kept: &mut Kept, related: Option<&Kept>| fields.note(record, kept, related);
+            let keep = |kept: &mut RequestLabels, related: Option<&RequestLabels>| {
+                fields.note(record, kept, related);
+            };
             passing
                 .scene
                 .record(record, &fields.context, at, consumer, keep);
@@ -125,16 +127,16 @@ pub fn pass<C: Consumer<Kept>>(
 }
 
 /// Pass in progress.
-struct Passing<E: Iterator<Item = Result<KernelEvent, String>>> {
-    scene: Scene<Kept>,
+struct PassRun<E: Iterator<Item = Result<KernelEvent, String>>> {
+    scene: Scene<RequestLabels>,
     events: Peekable<E>,
-    passed: Passed,
+    passed: PassStats,
     last_event: BootNanos,
 }
 
-impl<E: Iterator<Item = Result<KernelEvent, String>>> Passing<E> {
+impl<E: Iterator<Item = Result<KernelEvent, String>>> PassRun<E> {
     /// Hands out the events up to a time.
-    fn events_until(&mut self, at: BootNanos, consumer: &mut impl Consumer<Kept>) {
+    fn events_until(&mut self, at: BootNanos, consumer: &mut impl Consumer<RequestLabels>) {
         while let Some(Ok(event)) = self
             .events
             .next_if(|event| event.as_ref().is_ok_and(|event| event.at <= at))
@@ -143,7 +145,7 @@ impl<E: Iterator<Item = Result<KernelEvent, String>>> Passing<E> {
         }
     }
 
-    fn event(&mut self, event: &KernelEvent, consumer: &mut impl Consumer<Kept>) {
+    fn event(&mut self, event: &KernelEvent, consumer: &mut impl Consumer<RequestLabels>) {
         self.last_event = self.last_event.max(event.at);
         self.passed.count_event(event);
         self.scene.event(event, consumer);
@@ -166,8 +168,8 @@ impl<E: Iterator<Item = Result<KernelEvent, String>>> Passing<E> {
         mut self,
         kernel: Option<&Kernel>,
         mut reading: Option<Reading>,
-        consumer: &mut impl Consumer<Kept>,
-    ) -> Passed {
+        consumer: &mut impl Consumer<RequestLabels>,
+    ) -> PassStats {
         while let Some(event) = self.events.next() {
             reading.iter_mut().for_each(Reading::count);
             match event {
@@ -193,7 +195,7 @@ impl<E: Iterator<Item = Result<KernelEvent, String>>> Passing<E> {
     }
 }
 
-impl Passed {
+impl PassStats {
     fn count_event(&mut self, event: &KernelEvent) {
         self.events += 1;
         self.end = self.end.max(event.at);

@@ -2,13 +2,13 @@
 
 use std::cmp::Reverse;
 
-use scene::{BootNanos, Request, Usual};
+use scene::{BootNanos, Request, UsualTimes};
 use screen::Screen;
 
 use super::away;
-use super::first::First;
-use super::pass::{Kept, Passed};
-use super::second::Second;
+use super::first::FirstPass;
+use super::pass::{PassStats, RequestLabels};
+use super::second::SecondPass;
 use super::source::Source;
 use super::verdict::Verdict;
 
@@ -25,7 +25,7 @@ pub struct Report<'a> {
     /// Verdicts: those of whole requests first, the slowest first.
     pub verdicts: Vec<Verdict<'a>>,
     /// Slowest requests, slowest first.
-    pub slowest: Vec<Request<Kept>>,
+    pub slowest: Vec<Request<RequestLabels>>,
     /// True if the text has the stages of all of them.
     pub all: bool,
     /// Number of requests that took longer than `over`.
@@ -33,7 +33,7 @@ pub struct Report<'a> {
     /// Threshold for listed requests in nanoseconds; 0 if there is none.
     pub over: u64,
     /// Usual lengths of stages.
-    pub usual: Usual,
+    pub usual: UsualTimes,
     /// Sentences before the verdicts ([`unseen`]).
     pub sentences: Vec<String>,
     /// Sentences after the verdicts, on requests that are left out.
@@ -44,7 +44,7 @@ pub struct Report<'a> {
 
 /// Returns sentences on what no figure shows: requests that had not ended, and times away in which
 /// requests waited unread.
-pub fn unseen(first: &First<'_>, second: &Second<'_>, passed: &Passed) -> Vec<String> {
+pub fn unseen(first: &FirstPass<'_>, second: &SecondPass<'_>, passed: &PassStats) -> Vec<String> {
     let open = first.still_open.sentence(first.source, passed.end);
     open.into_iter()
         .chain(away::sentences(first.source, &second.away))
@@ -53,8 +53,8 @@ pub fn unseen(first: &First<'_>, second: &Second<'_>, passed: &Passed) -> Vec<St
 
 /// Returns the verdict of each group and object, ordered by the times in their sentences.
 pub fn verdicts<'a>(
-    first: &'a First<'_>,
-    second: &'a Second<'_>,
+    first: &'a FirstPass<'_>,
+    second: &'a SecondPass<'_>,
     by: &'a [String],
 ) -> Vec<Verdict<'a>> {
     let of = |(subject, times)| Some(Verdict::of(by, subject, times, second.losses.get(subject)?));

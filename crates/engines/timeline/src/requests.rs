@@ -5,7 +5,7 @@ use screen::Screen;
 
 use crate::inputs::Inputs;
 use crate::report::{Report, verdicts};
-use crate::second::Second;
+use crate::second::SecondPass;
 use crate::{away, first, json, missing, report, text};
 
 /// Selection of listed requests, and the form of the report.
@@ -38,7 +38,7 @@ pub fn requests(inputs: &Inputs, options: &Options) -> String {
         detail_over,
         ..source.setting()
     };
-    let mut second = Second::new(&mut first, options.slowest, over);
+    let mut second = SecondPass::new(&mut first, options.slowest, over);
     inputs.pass("second of two passes", setting, &mut second);
     let slowest = second.take_slowest();
     if first.times.is_empty() {

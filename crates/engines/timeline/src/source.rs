@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use capture::{Meta, expected_records};
 use observer::{Observer, Progress, Reading};
-use scene::{BootNanos, Clock, Foresight, KernelEvent, Setting, Tid};
+use scene::{BootNanos, Clock, KernelEvent, Lookahead, Setting, Tid};
 use spdk_trace::{Lcore, TickRate, Ticks, Tpoint, Trace};
 
 /// Calls in which a thread waits for work, possibly with a timeout. A thread that only sleeps
@@ -175,7 +175,7 @@ impl Source {
         let Some(kernel) = &self.kernel else {
             return Vec::new();
         };
-        let mut foresight = Foresight::new(kernel.threads.iter().copied(), kernel.start);
+        let mut foresight = Lookahead::new(kernel.threads.iter().copied(), kernel.start);
         let mut has_last = kernel.has_last;
         let mut reading =
             self.reading_events(Progress::new(observer), "reading the kernel's events");

@@ -6,25 +6,25 @@ use screen::{counted, time};
 
 use text::json::{begin, quoted};
 
-use super::pass::Kept;
+use super::pass::RequestLabels;
 use super::source::Source;
 use super::words;
 
 /// Requests of hosts that had not ended.
 #[derive(Debug, Default)]
-pub struct StillOpen {
+pub struct OpenRequests {
     /// Number of requests on a queue where none waits by design.
     count: u64,
     /// Number of requests on an unknown queue.
     unknown: u64,
     /// Oldest request on a known queue.
-    oldest: Option<Open>,
+    oldest: Option<OpenRequest>,
     /// Length of the longest ended request that counts, in nanoseconds.
     longest_ended: u64,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenRequest {
     begin: BootNanos,
     object: String,
     owner: Option<Box<str>>,
@@ -32,9 +32,9 @@ struct Open {
     first: u16,
 }
 
-impl StillOpen {
+impl OpenRequests {
     /// Adds a request, unless it has ended.
-    pub fn add(&mut self, request: &Request<Kept>) {
+    pub fn add(&mut self, request: &Request<RequestLabels>) {
         if !request.unfinished || request.is_perhaps_over || request.related.is_some() {
             return;
         }
@@ -52,7 +52,7 @@ impl StillOpen {
             .as_ref()
             .is_none_or(|oldest| begin < oldest.begin)
         {
-            self.oldest = Some(Open {
+            self.oldest = Some(OpenRequest {
                 begin,
                 object: request.name.to_string(),
                 owner: request.kept.owner.clone(),
@@ -67,7 +67,7 @@ impl StillOpen {
     }
 
     /// Notes the length of an ended request that counts.
-    pub fn compare(&mut self, request: &Request<Kept>) {
+    pub fn compare(&mut self, request: &Request<RequestLabels>) {
         self.longest_ended = self.longest_ended.max(request.length());
     }
 

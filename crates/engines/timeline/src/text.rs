@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use scene::{BootNanos, Request, StageOfRequest};
 use screen::{HEAD, LARGEST, NAME, QUIET, Screen, counted, pad, pad_left, shorten, time, wrap};
 
-use super::pass::Kept;
+use super::pass::RequestLabels;
 use super::report::Report;
 use super::second::{BANDS, blamed, kernel_of, kernel_of_stage, unknown};
 use super::source::Source;
@@ -44,7 +44,7 @@ pub fn waterfall(
     begin: BootNanos,
     screen: Screen,
     label: &str,
-    request: &Request<Kept>,
+    request: &Request<RequestLabels>,
 ) -> String {
     let mut page = Page {
         source,
@@ -196,7 +196,7 @@ impl Page<'_> {
     }
 
     /// Formats a request's name and kind: objects of two kinds may have the same name.
-    fn object(&self, request: &Request<Kept>) -> String {
+    fn object(&self, request: &Request<RequestLabels>) -> String {
         format!(
             "{} ({})",
             request.name,
@@ -205,7 +205,7 @@ impl Page<'_> {
     }
 
     /// Names the largest taker of a request's time, or else its longest stage.
-    fn taken(&self, request: &Request<Kept>) -> String {
+    fn taken(&self, request: &Request<RequestLabels>) -> String {
         let by = blamed(request, self.source);
         if let Some((culprit, blamed)) = by.first()
             && blamed.at_most.saturating_mul(20) >= request.length()
@@ -249,7 +249,7 @@ impl Page<'_> {
         format!("{} -> {}", short(stage.from), short(stage.to))
     }
 
-    fn waterfall(&mut self, label: &str, request: &Request<Kept>) {
+    fn waterfall(&mut self, label: &str, request: &Request<RequestLabels>) {
         let last = request.stages.last();
         let place = last.map_or_else(String::new, |stage| self.place(stage, request));
         let title = format!(
@@ -311,7 +311,7 @@ impl Page<'_> {
     }
 
     /// Formats the place of a request: thread, CPU, and time.
-    fn place(&self, stage: &StageOfRequest, request: &Request<Kept>) -> String {
+    fn place(&self, stage: &StageOfRequest, request: &Request<RequestLabels>) -> String {
         let thread = stage.tid.filter(|_| self.source.kernel.is_some());
         let thread = thread.map(|tid| format!(", {}", self.source.thread(tid, stage.end)));
         let cpu = stage
@@ -332,7 +332,12 @@ impl Page<'_> {
         format!("{}{cpu}{lcore}{when}", thread.unwrap_or_default())
     }
 
-    fn bar(&self, stage: &StageOfRequest, request: &Request<Kept>, width: usize) -> String {
+    fn bar(
+        &self,
+        stage: &StageOfRequest,
+        request: &Request<RequestLabels>,
+        width: usize,
+    ) -> String {
         let whole = request.length().max(1);
         let at = |time: u64| {
             usize::try_from(u128::from(time) * width as u128 / u128::from(whole)).unwrap_or(width)
@@ -350,7 +355,7 @@ impl Page<'_> {
     }
 
     /// Adds what the thread did in a stage, if it is worth a line.
-    fn did(&mut self, stage: &StageOfRequest, request: &Request<Kept>) {
+    fn did(&mut self, stage: &StageOfRequest, request: &Request<RequestLabels>) {
         let is_plain = stage
             .sums
             .iter()

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use scene::{Activity, BootNanos, Consumer, Interval, Request, Tid};
 use screen::{HEAD, QUIET, Screen, pad, pad_left, shorten, time, wrap};
 
-use super::pass::Kept;
+use super::pass::RequestLabels;
 use super::source::Source;
 use super::words;
 
@@ -216,8 +216,8 @@ fn column(name: &str) -> usize {
     name.len().max(TIME - 1)
 }
 
-impl Consumer<Kept> for Threads {
-    fn request(&mut self, _: &Request<Kept>) {}
+impl Consumer<RequestLabels> for Threads {
+    fn request(&mut self, _: &Request<RequestLabels>) {}
 
     fn interval(&mut self, tid: Tid, interval: Interval) {
         self.sums.entry(tid).or_default().add(interval);

@@ -3,9 +3,9 @@
 use scene::StageKind;
 use screen::{counted, time};
 
-use super::causes::{self, Cause, What};
+use super::causes::{self, Cause, CauseKind};
 use super::first::{Subject, Times};
-use super::second::{BANDS, Blamed, Loss, Sum, scaled};
+use super::second::{BANDS, BlamedTime, Loss, Sum, scaled};
 use super::source::Source;
 use super::words::{self, OTHERS, Share};
 
@@ -15,7 +15,7 @@ pub const OWN_CODE: &str = "its own code";
 pub const DEVICE_OR_OWN_CODE: &str = "waiting for a device or a peer, or its own code";
 
 /// Least number of requests in a band for a verdict on it.
-const FEW: u64 = 5;
+const MIN_REQUESTS: u64 = 5;
 
 /// Verdict on the requests of one group.
 pub struct Verdict<'a> {
@@ -36,7 +36,7 @@ impl<'a> Verdict<'a> {
     /// Creates the verdict on the slowest band with enough requests, or else on the slowest
     /// request.
     pub fn of(by: &'a [String], subject: &'a Subject, times: &'a Times, loss: &'a Loss) -> Self {
-        let enough = |band: &usize| loss.whole[*band].requests >= FEW;
+        let enough = |band: &usize| loss.whole[*band].requests >= MIN_REQUESTS;
         let band = (1..BANDS.len()).rev().find(enough);
         Self {
             by,
@@ -113,7 +113,7 @@ impl<'a> Verdict<'a> {
         let largest = causes.first().and_then(|cause| self.not_taken(cause));
         let culprit = causes
             .iter()
-            .find(|cause| matches!(cause.what, What::Culprit { .. }));
+            .find(|cause| matches!(cause.what, CauseKind::Culprit { .. }));
         let culprit = culprit.filter(|cause| words::explains(cause.took.1, self.late()));
         let (taken, explained) =
             culprit.map_or_else(|| (self.nothing(), 0), |cause| self.taken(cause));
@@ -121,7 +121,7 @@ impl<'a> Verdict<'a> {
         let is_unknown = culprit.is_none() && self.sum().unknown.saturating_mul(2) > self.late();
         let unknown = causes
             .iter()
-            .find(|cause| is_unknown && cause.what == What::Unknown);
+            .find(|cause| is_unknown && cause.what == CauseKind::Unknown);
         let said = if is_unknown {
             unknown.and_then(|cause| self.not_taken(cause))
         } else {
@@ -140,10 +140,10 @@ impl<'a> Verdict<'a> {
     fn not_taken(&self, cause: &Cause<'_>) -> Option<String> {
         let took = time(scaled(cause.took.1, self.sum().length, self.value()));
         match cause.what {
-            What::Culprit { .. } => None,
-            What::OwnCode => Some(format!("{took} of it {OWN_CODE}")),
-            What::DeviceOrOwnCode => Some(format!("{took} of it {DEVICE_OR_OWN_CODE}")),
-            What::Unknown => Some(format!("no event explains {took} of it")),
+            CauseKind::Culprit { .. } => None,
+            CauseKind::OwnCode => Some(format!("{took} of it {OWN_CODE}")),
+            CauseKind::DeviceOrOwnCode => Some(format!("{took} of it {DEVICE_OR_OWN_CODE}")),
+            CauseKind::Unknown => Some(format!("no event explains {took} of it")),
         }
     }
 
@@ -151,7 +151,7 @@ impl<'a> Verdict<'a> {
     /// explains.
     fn taken(&self, cause: &Cause<'_>) -> (String, u64) {
         let (sum, value) = (self.sum(), self.value());
-        let What::Culprit {
+        let CauseKind::Culprit {
             name,
             activity,
             each,
@@ -256,7 +256,7 @@ impl<'a> Verdict<'a> {
 }
 
 /// Returns in how many requests something was taken, in words; empty if there is only one.
-fn in_how_many(all: &Blamed, sum: &Sum) -> String {
+fn in_how_many(all: &BlamedTime, sum: &Sum) -> String {
     if sum.requests == 1 {
         String::new()
     } else {

@@ -26,14 +26,14 @@ pub(crate) enum Key {
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     by_key: HashMap<Key, u32, RandomState>,
-    all: Vec<Known>,
+    all: Vec<ConnectionEntry>,
     /// Names of arguments that point to connections.
     args: Vec<String>,
 }
 
 /// Connection with its identity as far as it is known.
 #[derive(Clone, Debug)]
-struct Known {
+struct ConnectionEntry {
     identity: Arc<Identity>,
     /// True if there is nothing more to find out.
     is_whole: bool,
@@ -74,7 +74,7 @@ impl Connections {
         if let Some(&found) = self.by_key.get(&key) {
             let known = &mut self.all[found as usize];
             if !known.is_whole && known.tried != second {
-                *known = Known::of(key, record, annotator, second);
+                *known = ConnectionEntry::of(key, record, annotator, second);
             }
             return Some(found);
         }
@@ -83,11 +83,12 @@ impl Connections {
             && let Some(found) = self.by_key.remove(&Key::Pointer(address, Ticks(0)))
         {
             self.by_key.insert(key, found);
-            self.all[found as usize] = Known::of(key, record, annotator, second);
+            self.all[found as usize] = ConnectionEntry::of(key, record, annotator, second);
             return Some(found);
         }
         let number = u32::try_from(self.all.len()).ok()?;
-        self.all.push(Known::of(key, record, annotator, second));
+        self.all
+            .push(ConnectionEntry::of(key, record, annotator, second));
         self.by_key.insert(key, number);
         Some(number)
     }
@@ -141,7 +142,7 @@ fn key(record: &Record<'_>, pointer: Option<usize>, annotator: Option<&Annotator
     Some(Key::Pointer(pointer, begin))
 }
 
-impl Known {
+impl ConnectionEntry {
     fn of(key: Key, record: &Record<'_>, annotator: Option<&Annotator>, tried: u64) -> Self {
         let object =
             annotator.and_then(|annotator| Some((annotator, annotator.find(record, SPEC)?)));

@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
 
-use cpus::audit::{CpuReport, Intruder, Pollers, USUAL, Victim, Windows, is_of};
+use cpus::audit::{CpuReport, Intruder, MIN_LISTED_WAIT_NANOS, Pollers, Victim, Windows, is_of};
 use host::{Pid, proc};
 use observer::Observer;
 use text::printable;
-use top::{Cpu, Share, Taker, Use};
+use top::{Cpu, CpuTask, CpuUse, Share};
 
 use super::{Beat, Part};
 
 /// Limit on the intruders and on the victims of a CPU.
-const MOST: usize = 12;
+const MAX_TASKS: usize = 12;
 
 /// Attaches the audit, and sends the CPUs of each second until the end.
 pub(crate) fn run(
@@ -74,7 +74,7 @@ fn printable(text: &str) -> String {
 /// Returns a CPU's second. Its owner is the poller, or if there is none, the thread of the process
 /// with most time: that thread is starved.
 fn cpu(mut report: CpuReport, pid: u32) -> Cpu {
-    let mut uses: Share<Use> = Share::default();
+    let mut uses: Share<CpuUse> = Share::default();
     for share in &report.budget {
         uses.add(of_part(share.what), share.total);
     }
@@ -85,16 +85,16 @@ fn cpu(mut report: CpuReport, pid: u32) -> Cpu {
     let owner = report.poller.take().or_else(|| {
         let owner = report.intruders.remove(own?);
         // Its time is in the budget as that of any other thread.
-        let threads = uses.get(Use::Threads).min(owner.total);
-        uses.take(Use::Threads, threads);
-        uses.add(Use::Owner, threads);
+        let threads = uses.get(CpuUse::Threads).min(owner.total);
+        uses.take(CpuUse::Threads, threads);
+        uses.add(CpuUse::Owner, threads);
         Some(owner)
     });
     let victims = report
         .victims
         .iter()
-        .filter(|victim| victim.who.longest >= USUAL)
-        .take(MOST);
+        .filter(|victim| victim.who.longest >= MIN_LISTED_WAIT_NANOS)
+        .take(MAX_TASKS);
     Cpu {
         number: report.cpu,
         window: report.window,
@@ -103,7 +103,7 @@ fn cpu(mut report: CpuReport, pid: u32) -> Cpu {
         intruders: report
             .intruders
             .iter()
-            .take(MOST)
+            .take(MAX_TASKS)
             .map(|intruder| taker(intruder, None))
             .collect(),
         victims: victims.map(victim).collect(),
@@ -112,25 +112,25 @@ fn cpu(mut report: CpuReport, pid: u32) -> Cpu {
 }
 
 /// Returns the use that corresponds to a part of an audit's budget.
-fn of_part(what: &str) -> Use {
+fn of_part(what: &str) -> CpuUse {
     match what {
-        "poller" => Use::Owner,
-        "threads" => Use::Threads,
-        "kworkers' work" => Use::Work,
-        "device interrupts" | "NMI" => Use::Devices,
-        "soft interrupts" => Use::Soft,
-        "timer interrupts" => Use::Timer,
-        "interrupts of CPUs" => Use::Calls,
-        "idle" => Use::Idle,
-        _ => Use::Rest,
+        "poller" => CpuUse::Owner,
+        "threads" => CpuUse::Threads,
+        "kworkers' work" => CpuUse::Work,
+        "device interrupts" | "NMI" => CpuUse::Devices,
+        "soft interrupts" => CpuUse::Soft,
+        "timer interrupts" => CpuUse::Timer,
+        "interrupts of CPUs" => CpuUse::Calls,
+        "idle" => CpuUse::Idle,
+        _ => CpuUse::Rest,
     }
 }
 
-fn victim(victim: &Victim) -> Taker {
+fn victim(victim: &Victim) -> CpuTask {
     taker(&victim.who, victim.still)
 }
 
-fn taker(who: &Intruder, still: Option<u64>) -> Taker {
+fn taker(who: &Intruder, still: Option<u64>) -> CpuTask {
     let process = who
         .thread
         .as_ref()
@@ -147,7 +147,7 @@ fn taker(who: &Intruder, still: Option<u64>) -> Taker {
                 thread.process.0
             )
         });
-    Taker {
+    CpuTask {
         kind: who.kind,
         name: printable(&who.name),
         cause: who.cause.as_deref().map(printable).or(process),
@@ -215,7 +215,10 @@ mod tests {
                 share("rest", 40),
             ],
             intruders: vec![thread("hog [9]", 9, 600), thread("reactor_3 [7]", 7, 300)],
-            victims: vec![waits(USUAL), waits(USUAL - 1)],
+            victims: vec![
+                waits(MIN_LISTED_WAIT_NANOS),
+                waits(MIN_LISTED_WAIT_NANOS - 1),
+            ],
             unnamed: 0,
             lost: 2,
             unsent: 0,
@@ -225,8 +228,13 @@ mod tests {
             (cpu.number, cpu.owner.as_deref(), cpu.lost),
             (3, Some("reactor_3 [7]"), 2)
         );
-        let uses =
-            [Use::Owner, Use::Threads, Use::Devices, Use::Rest].map(|part| cpu.uses.get(part));
+        let uses = [
+            CpuUse::Owner,
+            CpuUse::Threads,
+            CpuUse::Devices,
+            CpuUse::Rest,
+        ]
+        .map(|part| cpu.uses.get(part));
         assert_eq!(
             (uses, cpu.uses.sum(), cpu.taken()),
             ([300, 600, 60, 40], 1000, 0.66)

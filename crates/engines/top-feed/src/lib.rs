@@ -26,7 +26,7 @@ pub use trace::{ReadingOptions, Trace};
 /// Length of a sample.
 const SECOND: Duration = Duration::from_secs(1);
 /// Delay after which a late part is not waited for any longer.
-const PATIENCE: Duration = Duration::from_secs(3);
+const MAX_PART_DELAY: Duration = Duration::from_secs(3);
 
 /// Part of a second, or the end of a feed.
 pub enum Part {
@@ -217,7 +217,7 @@ fn over(sender: &Sender<Part>, source: Source, result: anyhow::Result<()>) {
 /// Parts of a second that have come: of the trace, with the writer of each connection's records, of
 /// the kernel, and of the CPUs.
 #[derive(Default)]
-struct Second {
+struct PendingSecond {
     traffic: Option<(Traffic, Vec<Option<Arc<str>>>)>,
     threads: Option<Vec<Thread>>,
     cpus: Option<Vec<Cpu>>,
@@ -235,7 +235,7 @@ struct Merger {
     latest: [u64; 3],
     /// Last second that was handed out.
     given: u64,
-    pending: BTreeMap<u64, Second>,
+    pending: BTreeMap<u64, PendingSecond>,
     observer: Observer,
 }
 
@@ -298,7 +298,7 @@ impl Merger {
     fn next(&mut self, elapsed: Duration) -> Option<Sample> {
         let (
             &number,
-            Second {
+            PendingSecond {
                 traffic,
                 threads,
                 cpus,
@@ -309,11 +309,12 @@ impl Merger {
         let is_whole = (traffic.is_some() || !self.has_trace || of_trace)
             && (threads.is_some() || !self.has_kernel || of_kernel)
             && (cpus.is_some() || !self.has_cpus || of_cpus);
-        let is_late = elapsed >= SECOND * u32::try_from(number).unwrap_or(u32::MAX) + PATIENCE;
+        let is_late =
+            elapsed >= SECOND * u32::try_from(number).unwrap_or(u32::MAX) + MAX_PART_DELAY;
         if !is_whole && !is_late {
             return None;
         }
-        let Second {
+        let PendingSecond {
             traffic,
             threads,
             cpus,

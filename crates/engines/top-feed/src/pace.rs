@@ -10,9 +10,9 @@ const SHORTEST: Duration = Duration::from_millis(2);
 /// is below 2 %.
 const BUDGET: Duration = Duration::from_millis(11);
 /// Minimum number of slots that are read in a second, at any cost: about 900 requests.
-const LEAST: u64 = 12_000;
+const MIN_SLOTS: u64 = 12_000;
 /// Maximum number of slots that are read in a second: about 15,000 requests.
-const MOST: u64 = 200_000;
+const MAX_SLOTS: u64 = 200_000;
 /// Limit on the slots that a poll copies of each ring, so that memory is bounded.
 const MOST_OF_RING: u64 = 1 << 14;
 
@@ -44,7 +44,7 @@ impl Pace {
             rings,
             all_records,
             // The cost of a slot is not known yet.
-            allowed: (2 * LEAST).max(rings),
+            allowed: (2 * MIN_SLOTS).max(rings),
             is_sampled: false,
             pause: LONGEST,
             used: 0,
@@ -141,7 +141,8 @@ impl Pace {
             let slot = whole.as_secs_f64() / self.used as f64;
             let affordable = (BUDGET.as_secs_f64() / slot.max(1e-9)) as u64;
             // The time of one second may be somebody else's doing.
-            self.allowed = ((3 * self.allowed + affordable.min(MOST)) / 4).clamp(LEAST, MOST);
+            self.allowed =
+                ((3 * self.allowed + affordable.min(MAX_SLOTS)) / 4).clamp(MIN_SLOTS, MAX_SLOTS);
         }
         self.is_sampled = !self.all_records
             && if self.is_sampled {
@@ -163,17 +164,17 @@ mod tests {
     #[test]
     fn what_is_too_much_is_sampled() {
         let mut pace = Pace::new(2, false);
-        assert_eq!((pace.is_sampled, pace.left()), (false, 3 * LEAST));
+        assert_eq!((pace.is_sampled, pace.left()), (false, 3 * MIN_SLOTS));
         pace.polled(10_000, 0.01);
         pace.learn(Duration::from_millis(2), 10_000);
-        assert!(!pace.is_sampled && pace.allowed > LEAST && !pace.is_used_up());
+        assert!(!pace.is_sampled && pace.allowed > MIN_SLOTS && !pace.is_used_up());
         // Records that cost much more, and many of them.
         for _ in 0..20 {
             pace.polled(pace.left(), 0.5);
             assert!(pace.is_used_up());
             pace.learn(Duration::from_millis(51), 1_000_000);
         }
-        assert_eq!((pace.is_sampled, pace.allowed), (true, LEAST));
+        assert_eq!((pace.is_sampled, pace.allowed), (true, MIN_SLOTS));
         for _ in 0..100 {
             assert!(
                 pace.wait(Instant::now() + Duration::from_secs(1)) <= Duration::from_millis(600)

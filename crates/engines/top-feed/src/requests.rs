@@ -49,7 +49,7 @@ struct Kind {
 
 /// Object that is at work.
 #[derive(Clone, Debug)]
-struct Live {
+struct OpenObject {
     is_request: bool,
     /// Tracepoint and time of its last record.
     last: (u16, Ticks),
@@ -60,7 +60,7 @@ struct Live {
 
 /// Connection's part of a second.
 #[derive(Clone, Debug)]
-struct Part {
+struct ConnectionStats {
     /// Numbers of requests that ended, and of blocks, by ring. A connection has one ring, or a few.
     ended: Vec<(Lcore, (u64, u64))>,
     depth: (u64, u64),
@@ -71,8 +71,8 @@ struct Part {
 
 /// Second under way.
 #[derive(Clone, Debug, Default)]
-struct Second {
-    parts: HashMap<u32, Part, RandomState>,
+struct CurrentSecond {
+    parts: HashMap<u32, ConnectionStats, RandomState>,
     stages: Vec<Histogram>,
 }
 
@@ -81,22 +81,22 @@ pub(crate) struct Requests {
     kinds: Vec<Option<Kind>>,
     tpoints: HashMap<u16, String, RandomState>,
     rate: TickRate,
-    objects: ObjectTracker<Live>,
+    objects: ObjectTracker<OpenObject>,
     connections: Connections,
     /// Memory for stages, to be used again.
     spare: Vec<Vec<(u16, u64)>>,
     /// Place of each stage, by its two tracepoints. Place 0 is the whole request's.
     stages: HashMap<(u16, u16), u16, RandomState>,
-    named: Vec<Named>,
+    named: Vec<StageInfo>,
     /// Present second, and the one after it.
-    seconds: [Second; 2],
+    seconds: [CurrentSecond; 2],
     number: u64,
     /// Tick at which the present second ends.
     end: Ticks,
 }
 
 /// Stage that was seen.
-struct Named {
+struct StageInfo {
     name: String,
     phase: Option<Phase>,
     /// Number of stages before it, summed over its occurrences, and number of these.
@@ -129,7 +129,7 @@ impl Requests {
             connections,
             spare: Vec::new(),
             stages: HashMap::default(),
-            named: vec![Named {
+            named: vec![StageInfo {
                 name: WHOLE.to_owned(),
                 phase: None,
                 order: (0, 1),
@@ -195,7 +195,7 @@ impl Requests {
             annotator,
         };
         let spare = &mut self.spare;
-        let step = self.objects.record(record, &context, |_| Live {
+        let step = self.objects.record(record, &context, |_| OpenObject {
             is_request: kind.is_request,
             last: (record.tpoint.id, record.tsc),
             connection: None,
@@ -239,7 +239,7 @@ impl Requests {
 
     /// Counts an object that is over, unless it has no time, or its time shows nothing of how fast
     /// requests are served.
-    fn over(&mut self, object: TrackedObject<Live>, at: usize) {
+    fn over(&mut self, object: TrackedObject<OpenObject>, at: usize) {
         let is_endless = object.kept.stages.len() >= MAX_STAGES_OF_OBJECT;
         let mut stages = match object.outcome() {
             Outcome::Timed if !is_endless => self.count(object, at),
@@ -255,7 +255,7 @@ impl Requests {
 
     /// Counts an object's stages, and a request's whole time. Returns memory for stages that is
     /// free.
-    fn count(&mut self, object: TrackedObject<Live>, at: usize) -> Vec<(u16, u64)> {
+    fn count(&mut self, object: TrackedObject<OpenObject>, at: usize) -> Vec<(u16, u64)> {
         let TrackedObject {
             name,
             begin,
@@ -264,7 +264,7 @@ impl Requests {
             kept: live,
             ..
         } = object;
-        let Live {
+        let OpenObject {
             connection,
             mut stages,
             is_request,
@@ -382,8 +382,8 @@ impl Requests {
         )
     }
 
-    fn stages_of(&self, second: &mut Second) -> Vec<Stage> {
-        let mut of = |(place, named): (usize, &Named)| Stage {
+    fn stages_of(&self, second: &mut CurrentSecond) -> Vec<Stage> {
+        let mut of = |(place, named): (usize, &StageInfo)| Stage {
             name: named.name.clone(),
             phase: named.phase,
             order: named.order.0 as f64 / named.order.1.max(1) as f64,
@@ -420,7 +420,7 @@ impl Requests {
     }
 }
 
-impl Default for Part {
+impl Default for ConnectionStats {
     fn default() -> Self {
         Self {
             ended: Vec::new(),
@@ -432,7 +432,7 @@ impl Default for Part {
     }
 }
 
-impl Part {
+impl ConnectionStats {
     /// Counts the blocks and the depth of an object's first record.
     fn begin(&mut self, kind: Kind, record: &Record<'_>) {
         if kind.has_blocks && is_transfer(record) {
@@ -461,7 +461,7 @@ impl Part {
     }
 }
 
-impl Second {
+impl CurrentSecond {
     fn stage(&mut self, place: u16, nanos: u64) {
         let place = usize::from(place);
         if self.stages.len() <= place {
@@ -475,7 +475,7 @@ impl Second {
 /// Returns the place of the stage between two tracepoints; `None` if there are too many stages.
 fn place(
     stages: &mut HashMap<(u16, u16), u16, RandomState>,
-    named: &mut Vec<Named>,
+    named: &mut Vec<StageInfo>,
     tpoints: &HashMap<u16, String, RandomState>,
     between: (u16, u16),
 ) -> Option<u16> {
@@ -488,7 +488,7 @@ fn place(
     let name = |id: u16| tpoints.get(&id).map_or("?", String::as_str);
     let (from, to) = (name(between.0), name(between.1));
     let text = printable::text(format!("{from} -> {to}").as_bytes()).into_owned();
-    named.push(Named {
+    named.push(StageInfo {
         name: text,
         phase: Some(Phase::of(from)),
         order: (0, 0),

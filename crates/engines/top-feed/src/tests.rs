@@ -11,7 +11,7 @@ fn a_second_is_given_when_it_is_whole() {
     merger.take(Part::Traffic(2, Box::default(), Vec::new()));
     assert_eq!(merger.next(SECOND).map(|sample| sample.number), Some(1));
     assert!(merger.next(SECOND).is_none());
-    let late = merger.next(SECOND * 2 + PATIENCE);
+    let late = merger.next(SECOND * 2 + MAX_PART_DELAY);
     assert!(late.is_some_and(|sample| sample.threads.is_none() && sample.traffic.is_some()));
     // The kernel had no time for the third.
     merger.take(Part::Traffic(3, Box::default(), Vec::new()));

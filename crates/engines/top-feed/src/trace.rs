@@ -15,7 +15,7 @@ use capture_recorder::facts::thread_name;
 use live_objects::Objects;
 use objects::ObjectSpec;
 use observer::Observer;
-use spdk_trace::{Copied, Follower, Lcore, RawTrace, Record, Tail, Ticks, Total};
+use spdk_trace::{CopiedSlots, Follower, Lcore, RawTrace, Record, Tail, Ticks, Total};
 use text::printable::{self, path as printable};
 use trace_source::{FileSource, trace_of};
 
@@ -28,7 +28,7 @@ const SPARE: usize = 8;
 /// Limit on the bytes of each kept buffer.
 const SPARE_BYTES: usize = 1 << 19;
 /// Time between two looks at the owners of a trace: reading all takes a millisecond.
-const OWNERS: Duration = Duration::from_millis(500);
+const OWNER_SCAN_INTERVAL: Duration = Duration::from_millis(500);
 /// Time between two readings of what probes have sent: a connection that is named a moment later is
 /// named in time.
 const PROBES: Duration = Duration::from_millis(40);
@@ -139,7 +139,7 @@ impl Reading {
     pub fn run(mut self, beat: &Beat, parts: &Sender<Part>) -> anyhow::Result<()> {
         // Records that are in the rings already are of the past.
         self.tail.keep_newest(0);
-        self.tail.poll(&self.source, &mut Copied::default())?;
+        self.tail.poll(&self.source, &mut CopiedSlots::default())?;
         self.objects.begin_now();
         let mut pace = Pace::new(self.tail.totals().count(), self.all_records);
         let (mut began, mut before) = (Instant::now(), self.totals());
@@ -222,7 +222,7 @@ impl Reading {
     /// Copies new slots, and hands out records that are old enough.
     fn poll(&mut self, beat: &Beat, pace: &mut Pace) -> anyhow::Result<()> {
         let started = Instant::now();
-        let mut copied = Copied::default();
+        let mut copied = CopiedSlots::default();
         let spare = &mut self.spare;
         copied.prepare(pace.rings(), || spare.pop());
         self.tail.keep_newest(pace.most_of_ring());
@@ -265,7 +265,11 @@ impl Reading {
     fn skip(&mut self) -> anyhow::Result<()> {
         self.hand_out_all();
         self.tail.keep_newest(0);
-        self.has_gap |= self.tail.poll(&self.source, &mut Copied::default())?.lost > 0;
+        self.has_gap |= self
+            .tail
+            .poll(&self.source, &mut CopiedSlots::default())?
+            .lost
+            > 0;
         Ok(())
     }
 
@@ -274,7 +278,10 @@ impl Reading {
         self.objects.learn(self.follower.given());
         self.objects
             .count_losses(self.follower.losses().map(|loss| loss.slots).sum());
-        if self.owners_read.is_none_or(|read| read.elapsed() >= OWNERS) {
+        if self
+            .owners_read
+            .is_none_or(|read| read.elapsed() >= OWNER_SCAN_INTERVAL)
+        {
             self.follower.refresh_owners(&self.source)?;
             self.owners_read = Some(Instant::now());
             self.objects

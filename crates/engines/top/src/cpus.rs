@@ -1,6 +1,6 @@
 //! The CPUs of a process's pollers: the table of their tab, and a summary of the second in words.
 
-use crate::sample::{Cpu, Sample, Taker, Use};
+use crate::sample::{Cpu, CpuTask, CpuUse, Sample};
 use crate::table::{Cell, Column, Row, Table, percent};
 use crate::views::{figure, matches, text, time};
 
@@ -57,9 +57,9 @@ fn is_wanted(cpu: &Cpu, filter: &str) -> bool {
 /// Returns the number by which a column is ordered, the largest first; 0 for columns ordered by the
 /// CPU's number.
 fn number(cpu: &Cpu, column: usize) -> f64 {
-    let nanos = |taker: Option<&Taker>| taker.map_or(0.0, |taker| taker.nanos as f64);
+    let nanos = |taker: Option<&CpuTask>| taker.map_or(0.0, |taker| taker.nanos as f64);
     match CPUS[column.min(CPUS.len() - 1)].head {
-        "TIME" => 1.0 - cpu.uses.share(Use::Idle),
+        "TIME" => 1.0 - cpu.uses.share(CpuUse::Idle),
         "TAKEN" => cpu.taken(),
         "LONGEST" => longest(cpu) as f64,
         "WORST INTRUDER" => nanos(cpu.intruders.first()),
@@ -85,7 +85,7 @@ pub(crate) fn cells(cpu: &Cpu) -> Vec<Cell> {
     let owner = cpu
         .owner
         .as_ref()
-        .map(|owner| Cell::Named(owner.clone(), percent(cpu.uses.share(Use::Owner))));
+        .map(|owner| Cell::Named(owner.clone(), percent(cpu.uses.share(CpuUse::Owner))));
     let intruder = cpu
         .intruders
         .first()
@@ -106,7 +106,7 @@ pub(crate) fn cells(cpu: &Cpu) -> Vec<Cell> {
 }
 
 /// Returns the name of an intruder or a victim: a thread by its name, any other with its kind.
-pub(crate) fn named(taker: &Taker) -> String {
+pub(crate) fn named(taker: &CpuTask) -> String {
     match taker.kind {
         "thread" => taker.name.clone(),
         // Without a name of its own, it is called by its kind.
@@ -142,14 +142,14 @@ mod tests {
     use crate::sample::Share;
 
     fn cpu(number: u32, taken: u64) -> Cpu {
-        let mut uses: Share<Use> = Share::default();
-        uses.add(Use::Owner, 1000 - taken);
-        uses.add(Use::Soft, taken);
-        let intruder = Taker {
+        let mut uses: Share<CpuUse> = Share::default();
+        uses.add(CpuUse::Owner, 1000 - taken);
+        uses.add(CpuUse::Soft, taken);
+        let intruder = CpuTask {
             kind: "soft interrupt",
             name: "NET_RX".into(),
             nanos: taken,
-            ..Taker::default()
+            ..CpuTask::default()
         };
         let owner = Some(format!("reactor_{number} [7]"));
         Cpu {

@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use stats::{Bucket, Histogram};
 
 use crate::cpus;
-use crate::sample::{Connection, Cpu, Identity, Request, Sample, Thread, Use};
+use crate::sample::{Connection, Cpu, CpuUse, Identity, Request, Sample, Thread};
 
 /// Number of seconds that are kept.
 pub(crate) const SECONDS: u64 = 256;
@@ -230,7 +230,7 @@ fn of_thread(thread: &Thread, second: u64) -> Point {
 }
 
 fn of_cpu(cpu: &Cpu, second: u64) -> Point {
-    let rate = cpu.uses.share(Use::Owner) as f32;
+    let rate = cpu.uses.share(CpuUse::Owner) as f32;
     Point {
         second: second as u32,
         rate,

@@ -5,7 +5,9 @@ use stats::Histogram;
 use text::json::document;
 use text::utc;
 
-use crate::sample::{Connection, Cpu, Kind, Request, Sample, Share, Stage, Taker, Thread, Traffic};
+use crate::sample::{
+    Connection, Cpu, CpuTask, Kind, Request, Sample, Share, Stage, Thread, Traffic,
+};
 
 /// Returns a second as a line of JSON: `connections`, `stages`, `threads` and `cpus` are each `null`
 /// if there is no source of them.
@@ -117,8 +119,8 @@ fn cpu(cpu: &Cpu) -> Value {
     })
 }
 
-fn taker(taker: &Taker) -> Value {
-    let Taker {
+fn taker(taker: &CpuTask) -> Value {
+    let CpuTask {
         kind,
         name,
         cause,

@@ -31,13 +31,13 @@ mod text;
 mod verdict;
 mod views;
 
-pub use draw::{Colours, Look, draw};
+pub use draw::{Colours, TerminalCaps, draw};
 pub use history::History;
 pub use json::json;
 pub use keys::{Key, Keys};
 pub use model::{Effect, Model, Tab};
 pub use sample::{
-    Connection, Cpu, Identity, Part, Phase, Request, Sample, Share, Stage, Taker, Thread, Traffic,
-    Use,
+    Connection, Cpu, CpuTask, CpuUse, Identity, Part, Phase, Request, Sample, Share, Stage, Thread,
+    Traffic,
 };
 pub use text::text;

@@ -1,7 +1,7 @@
 //! Effects of clicks and the wheel of the mouse, while the mouse is not the terminal's.
 
 use crate::keys::Key;
-use crate::model::{Effect, Model, Over, Tab};
+use crate::model::{Effect, Model, Overlay, Tab};
 use crate::table::Row;
 
 /// Positions of what was drawn and can be clicked.
@@ -40,10 +40,10 @@ impl Model {
                     .iter()
                     .find(|(columns, _)| columns.contains(&x))
                 {
-                    (self.tab, self.over) = (*tab, Over::Nothing);
+                    (self.tab, self.over) = (*tab, Overlay::Nothing);
                 }
             }
-            Key::Click(_, y) if self.over == Over::Nothing && self.places.rows.contains(&y) => {
+            Key::Click(_, y) if self.over == Overlay::Nothing && self.places.rows.contains(&y) => {
                 self.click_row(y);
             }
             Key::WheelUp => self.scroll(Key::Up),
@@ -62,13 +62,13 @@ impl Model {
         };
         self.selected[self.tab as usize] = Some(id);
         if is_selected {
-            self.open(Over::Details);
+            self.open(Overlay::Details);
         }
     }
 
     fn scroll(&mut self, step: Key) {
         for _ in 0..WHEEL {
-            if self.over == Over::Nothing {
+            if self.over == Overlay::Nothing {
                 self.move_selected(step);
             } else {
                 self.key_over(step);
@@ -128,10 +128,10 @@ mod tests {
         model.key(Key::Click(0, 8));
         assert_eq!(
             (model.tab(), selected(&model), model.over),
-            (Tab::Connections, 1, Over::Nothing)
+            (Tab::Connections, 1, Overlay::Nothing)
         );
         model.key(Key::Click(0, 8));
-        assert_eq!(model.over, Over::Details);
+        assert_eq!(model.over, Overlay::Details);
         model.key(Key::Escape);
         model.key(Key::WheelDown);
         assert_eq!(selected(&model), 2);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::sample::{Connection, Cpu, Identity, Part, Phase, Share, Thread, Traffic, Use};
+use crate::sample::{Connection, Cpu, CpuUse, Identity, Part, Phase, Share, Thread, Traffic};
 use crate::{cpus, views};
 
 /// Column of a table.
@@ -32,7 +32,7 @@ pub(crate) enum Cell {
     /// Bar of a thread's time.
     Parts(Share<Part>),
     /// Bar of a CPU's time.
-    Uses(Share<Use>),
+    Uses(Share<CpuUse>),
 }
 
 /// Subject of a row: stays the same while rows change their order.

@@ -6,7 +6,7 @@ use crate::views::short_name;
 
 /// Minimum share of a thread's time taken by the kernel for a line: a twentieth, as in the verdicts
 /// of `dptrace timeline`.
-const WORTH: f64 = 0.05;
+const MIN_REPORTED_SHARE: f64 = 0.05;
 
 /// Returns a line on the slowest connection, and one on a thread that lost time, if there are any.
 pub(crate) fn lines(sample: &Sample) -> Vec<String> {
@@ -72,7 +72,7 @@ fn worst_thread<'a>(sample: &'a Sample, slowest: Option<&Connection>) -> Option<
             .threads
             .iter()
             .flatten()
-            .filter(|thread| thread.taken() >= WORTH)
+            .filter(|thread| thread.taken() >= MIN_REPORTED_SHARE)
     };
     let of = |connection: &Connection, thread: &Thread| {
         connection.thread.as_deref() == Some(thread.name.as_str())

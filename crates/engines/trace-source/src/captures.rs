@@ -12,8 +12,8 @@ use screen::counted;
 use spdk_trace::Trace;
 use text::printable::path as printable;
 
-use crate::input::Loaded;
-use crate::{FileSource, Measured};
+use crate::input::LoadedTrace;
+use crate::{FileSource, MeasuredRate};
 
 /// Name of the file that describes a capture.
 pub const META: &str = "meta.json";
@@ -79,12 +79,12 @@ pub fn reader_quietly(dir: &Path) -> anyhow::Result<Reader> {
 }
 
 /// Loads the trace of a capture, with the rate of its ticks.
-pub fn load(dir: &Path, observer: &Observer) -> anyhow::Result<Loaded> {
+pub fn load(dir: &Path, observer: &Observer) -> anyhow::Result<LoadedTrace> {
     let reader = reader(dir, observer)?;
     let reading = || format!("reading the capture {}", printable(dir));
     let trace = reader.trace().with_context(reading)?;
     let measured = reader.clock().ok().map(|clock| measured(&clock, &trace));
-    Ok(Loaded {
+    Ok(LoadedTrace {
         trace: Trace::Captured(Box::new(trace)),
         name: printable(dir),
         measured,
@@ -92,9 +92,9 @@ pub fn load(dir: &Path, observer: &Observer) -> anyhow::Result<Loaded> {
     })
 }
 
-fn measured(clock: &Clock, trace: &spdk_trace::CapturedTrace) -> Measured {
+fn measured(clock: &Clock, trace: &spdk_trace::CapturedTrace) -> MeasuredRate {
     let rate = clock.rate();
-    Measured {
+    MeasuredRate {
         rate,
         stated_off: parts_per_million(trace.tick_rate(), rate),
         uncertainty: 0.0,

@@ -13,12 +13,12 @@ use host::proc::{self, Stat};
 use observer::Observer;
 
 /// Interval between checks for the end.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Time for which threads are watched to find the busy ones.
-const WATCHED: Duration = Duration::from_millis(20);
+const SAMPLING_TIME: Duration = Duration::from_millis(20);
 
 /// Age up to which a thread may turn out busy, though it has hardly run yet.
-const YOUNG: Duration = Duration::from_millis(500);
+const YOUNG_THREAD_AGE: Duration = Duration::from_millis(500);
 
 /// Thread of the application.
 #[derive(Clone, Debug)]
@@ -134,8 +134,8 @@ impl Placement {
 fn raise_at_end(after: Option<Duration>, observer: &Observer) {
     let begun = Instant::now();
     while !observer.is_end_coming() && after.is_none_or(|after| begun.elapsed() < after) {
-        let left = after.map_or(LOOK, |after| after.saturating_sub(begun.elapsed()));
-        std::thread::sleep(left.min(LOOK));
+        let left = after.map_or(POLL_INTERVAL, |after| after.saturating_sub(begun.elapsed()));
+        std::thread::sleep(left.min(POLL_INTERVAL));
     }
     // Twice: a thread that was just being started has the priority of its creator.
     for _ in 0..2 {
@@ -143,7 +143,7 @@ fn raise_at_end(after: Option<Duration>, observer: &Observer) {
             // SANITY: without the rights everything ends as late as it would otherwise.
             let _ = sys::sched::raise_from_lowest(tid.0);
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -203,12 +203,12 @@ fn threads(pids: &BTreeSet<u32>) -> Vec<Thread> {
         .collect();
     if !watched.is_empty() {
         let before: Vec<_> = watched.iter().map(|(path, _)| proc::ran(path)).collect();
-        std::thread::sleep(WATCHED);
+        std::thread::sleep(SAMPLING_TIME);
         for ((path, thread), before) in watched.iter_mut().zip(before) {
             let ran = proc::ran(path)
                 .zip(before)
                 .map_or(0, |(now, before)| now.saturating_sub(before));
-            if u128::from(ran) > WATCHED.as_nanos() / 2 {
+            if u128::from(ran) > SAMPLING_TIME.as_nanos() / 2 {
                 thread.busy_on = last_cpu(path);
             }
         }
@@ -226,7 +226,7 @@ fn is_idle(task: &Path) -> bool {
         return false;
     };
     let age = sys::clock::boot_nanos().saturating_sub(started.saturating_mul(proc::TICK_NANOS));
-    Duration::from_nanos(age) > YOUNG && ran.saturating_mul(100) < age
+    Duration::from_nanos(age) > YOUNG_THREAD_AGE && ran.saturating_mul(100) < age
 }
 
 /// Returns the nice value of the calling process (proc_pid_stat(5), field 19); `None` if it is
@@ -337,7 +337,7 @@ mod tests {
             task_of(receiver.recv().unwrap()),
             task_of(rustix::thread::gettid()),
         );
-        std::thread::sleep(YOUNG + Duration::from_millis(50));
+        std::thread::sleep(YOUNG_THREAD_AGE + Duration::from_millis(50));
         assert!(is_idle(&sleeps));
         let begun = Instant::now();
         while is_idle(&us) {

@@ -15,24 +15,24 @@ use whole_file::Access;
 
 use crate::captures;
 use crate::file::{FileSource, is_of_application};
-use crate::measured_rate::{Measured, Measuring};
+use crate::measured_rate::{MeasuredRate, RateMeasurement};
 
 /// Number of bytes that distinguish text from a raw trace file.
 const FIRST_BYTES: u64 = 512;
 
 /// Trace, and its origin.
-pub struct Loaded {
+pub struct LoadedTrace {
     /// Trace.
     pub trace: Trace,
     /// Name for messages: the file's path, or "standard input".
     pub name: String,
     /// Measured rate of its ticks, if the trace is written on this machine while it is read.
-    pub measured: Option<Measured>,
+    pub measured: Option<MeasuredRate>,
     /// Description of the capture, if it is one.
     pub capture: Option<Box<Meta>>,
 }
 
-impl Loaded {
+impl LoadedTrace {
     /// Returns the rate of its ticks: the measured one if there is one. The rate in a file is
     /// rounded, to 10 MHz by DPDK before v24.11 and to 100 kHz since.
     pub fn rate(&self) -> TickRate {
@@ -46,11 +46,11 @@ pub enum Place {
     /// File or folder.
     File(PathBuf),
     /// Standard input.
-    Piped(Piped),
+    Piped(PipedInput),
 }
 
 /// Stream that can be read only once, from its beginning to its end.
-pub struct Piped {
+pub struct PipedInput {
     /// First bytes, read to detect the format.
     start: Vec<u8>,
     rest: Box<dyn Read>,
@@ -99,7 +99,7 @@ impl Place {
 
     /// Reads the trace: a raw file whole, and only the tables of a JSON document. A document's
     /// records can be read once, or more often if `again`.
-    pub fn load(self, again: bool, observer: &Observer) -> anyhow::Result<Loaded> {
+    pub fn load(self, again: bool, observer: &Observer) -> anyhow::Result<LoadedTrace> {
         let name = self.name();
         let trace = match self {
             Self::File(path) if path.is_dir() => return captures::load(&path, observer),
@@ -108,7 +108,7 @@ impl Place {
             Self::Piped(piped) => piped.load(again),
         };
         let trace = trace.with_context(|| format!("reading {name}"))?;
-        Ok(Loaded {
+        Ok(LoadedTrace {
             trace,
             name,
             measured: None,
@@ -118,9 +118,9 @@ impl Place {
 
     /// Reads the trace, and meanwhile measures the rate of the ticks if a process of this machine
     /// writes them. That takes some milliseconds.
-    pub fn load_measured(self, observer: &Observer) -> anyhow::Result<Loaded> {
+    pub fn load_measured(self, observer: &Observer) -> anyhow::Result<LoadedTrace> {
         let measuring = match &self {
-            Self::File(path) if is_of_application(path) => Measuring::begin(path),
+            Self::File(path) if is_of_application(path) => RateMeasurement::begin(path),
             _ => None,
         };
         let loaded = self.load(false, observer)?;
@@ -128,7 +128,7 @@ impl Place {
             return Ok(loaded);
         };
         let measured = measuring.finish(loaded.trace.tick_rate());
-        Ok(Loaded { measured, ..loaded })
+        Ok(LoadedTrace { measured, ..loaded })
     }
 }
 
@@ -136,17 +136,17 @@ fn load_file(path: &Path, again: bool, observer: &Observer) -> anyhow::Result<Tr
     let source = FileSource::open(path)?;
     // A pipe, such as a shell's <(...), can't be read at a position.
     if !source.is_regular() {
-        return Piped::begin(source.into_file())?.load(again);
+        return PipedInput::begin(source.into_file())?.load(again);
     }
     if !source.is_text()? {
-        return Ok(Trace::Raw(RawTrace::read(&Watched::new(
+        return Ok(Trace::Raw(RawTrace::read(&ProgressSource::new(
             &source, observer,
         ))?));
     }
     document(JsonTrace::open(Box::new(source))?)
 }
 
-impl Piped {
+impl PipedInput {
     /// Returns true if it had no bytes.
     pub fn is_empty(&self) -> bool {
         self.start.is_empty()
@@ -197,7 +197,7 @@ impl Piped {
 }
 
 /// Source for a reader that requests consecutive ranges.
-struct PipedSource(RefCell<Piped>);
+struct PipedSource(RefCell<PipedInput>);
 
 impl ReadAt for PipedSource {
     /// Returns the maximum: the length is unknown.
@@ -247,13 +247,13 @@ pub fn tpoints_of(path: &Path) -> Option<Vec<Tpoint>> {
 }
 
 /// Source of bytes that shows the progress of reading.
-struct Watched<'a, S> {
+struct ProgressSource<'a, S> {
     source: &'a S,
     progress: RefCell<Progress>,
     read: Cell<u64>,
 }
 
-impl<'a, S: ReadAt> Watched<'a, S> {
+impl<'a, S: ReadAt> ProgressSource<'a, S> {
     fn new(source: &'a S, observer: &Observer) -> Self {
         Self {
             source,
@@ -263,15 +263,15 @@ impl<'a, S: ReadAt> Watched<'a, S> {
     }
 }
 
-impl<S: ReadAt> ReadAt for Watched<'_, S> {
+impl<S: ReadAt> ReadAt for ProgressSource<'_, S> {
     fn len(&self) -> u64 {
         self.source.len()
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         /// Limit on one read, in bytes, so that a slow disk is seen to make progress.
-        const PIECE: usize = 8 << 20;
-        let piece = buf.len().min(PIECE);
+        const READ_BYTES: usize = 8 << 20;
+        let piece = buf.len().min(READ_BYTES);
         let n = self.source.read_at(&mut buf[..piece], offset)?;
         self.read.set(self.read.get() + n as u64);
         let mut progress = self.progress.borrow_mut();

@@ -16,8 +16,8 @@ mod trace_files;
 
 pub use application::{Application, number_of};
 pub use file::{FileSource, is_of_application};
-pub use input::{Loaded, Piped, Place, named, tpoints_of};
-pub use measured_rate::{Measured, Measuring, anchor};
+pub use input::{LoadedTrace, PipedInput, Place, named, tpoints_of};
+pub use measured_rate::{MeasuredRate, RateMeasurement, anchor};
 pub use problems::{nothing_read, warn_problems};
 pub use reader::{Batch, HOLD, Pressure, Reader};
 pub use trace_files::{NAME_BASE, SHM, trace_files, trace_of, traces, what_is_there};

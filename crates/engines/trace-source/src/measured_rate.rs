@@ -11,21 +11,21 @@ use sys::clock::{Moment, boot_nanos};
 use crate::application::Application;
 
 /// Minimum time between both readings: their brackets of some 40 ns are then 2 millionths of it.
-const LEAST: Duration = Duration::from_millis(20);
+const MIN_MEASURED_TIME: Duration = Duration::from_millis(20);
 /// Limit on the difference to the stated rate, in millionths. Beyond it, the trace counts something
 /// else.
 const MOST_OFF: f64 = 10_000.0;
 
 /// Measurement in progress.
 #[derive(Clone, Copy)]
-pub struct Measuring {
+pub struct RateMeasurement {
     start: Moment,
     since: Instant,
 }
 
 /// Result of a measurement.
 #[derive(Clone, Copy, Debug)]
-pub struct Measured {
+pub struct MeasuredRate {
     /// Measured rate.
     pub rate: TickRate,
     /// Error of the stated rate, in millionths: positive if it is too high, and times computed with
@@ -35,7 +35,7 @@ pub struct Measured {
     pub uncertainty: f64,
 }
 
-impl Measuring {
+impl RateMeasurement {
     /// Starts to measure if a process of this machine writes this file: another machine's counter
     /// has another rate.
     pub fn begin(path: &Path) -> Option<Self> {
@@ -53,8 +53,8 @@ impl Measuring {
 
     /// Returns the result, some milliseconds after the start at least; `None` if the trace's ticks
     /// are not those of the counter.
-    pub fn finish(self, stated: TickRate) -> Option<Measured> {
-        std::thread::sleep(LEAST.saturating_sub(self.since.elapsed()));
+    pub fn finish(self, stated: TickRate) -> Option<MeasuredRate> {
+        std::thread::sleep(MIN_MEASURED_TIME.saturating_sub(self.since.elapsed()));
         let anchors = [self.start, Moment::now(boot_nanos)].map(anchor);
         // A counter that fell back, on a machine that slept, gives no rate.
         let rate = Clock::new(anchors.to_vec()).ok()?.rate();
@@ -62,7 +62,7 @@ impl Measuring {
         let brackets = anchors[0].bracket.0 + anchors[1].bracket.0;
         let uncertainty =
             brackets as f64 / 2.0 / (anchors[1].ticks.0 - anchors[0].ticks.0) as f64 * 1e6;
-        (stated_off.abs() <= MOST_OFF).then_some(Measured {
+        (stated_off.abs() <= MOST_OFF).then_some(MeasuredRate {
             rate,
             stated_off,
             uncertainty,
@@ -84,7 +84,7 @@ pub fn anchor(moment: Moment) -> Anchor {
     }
 }
 
-impl std::fmt::Display for Measured {
+impl std::fmt::Display for MeasuredRate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let off = self.stated_off.abs();
         if off <= self.uncertainty.max(1.0) {

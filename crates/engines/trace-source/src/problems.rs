@@ -4,7 +4,7 @@ use anyhow::bail;
 use observer::Observer;
 use spdk_trace::{Problems, Trace};
 
-use crate::input::Loaded;
+use crate::input::LoadedTrace;
 
 /// Limit on the kinds of damage reported one by one: a broken file can have some for each of 65,535
 /// lcores.
@@ -23,11 +23,11 @@ pub fn warn_problems(problems: &Problems, observer: &Observer) {
 
 /// Reports why a trace has no records. Returns an error if data was lost.
 pub fn nothing_read(
-    loaded: &Loaded,
+    loaded: &LoadedTrace,
     problems: &Problems,
     observer: &Observer,
 ) -> anyhow::Result<()> {
-    let Loaded { trace, name, .. } = loaded;
+    let LoadedTrace { trace, name, .. } = loaded;
     let cleared: u64 = match trace {
         Trace::Raw(raw) => raw.rings().map(|ring| ring.cleared).sum(),
         Trace::Json(_) | Trace::Captured(_) => 0,

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::file::FileSource;
-use spdk_trace::{Copied, Poll, Tail};
+use spdk_trace::{CopiedSlots, Poll, Tail};
 
 /// Time for which a record is held back, in case an older one of another lcore still arrives: its
 /// writer may have been held up between reading its clock and writing the record. In that time the
@@ -17,9 +17,9 @@ pub const HOLD: Duration = Duration::from_millis(50);
 /// Limit on the bytes of records that wait to be printed. Beyond it, the rings are not polled.
 const MOST_WAITING: usize = 256 << 20;
 /// Interval at which copies are handed over.
-const HAND_OVER: Duration = Duration::from_millis(10);
+const HANDOVER_INTERVAL: Duration = Duration::from_millis(10);
 /// Number of bytes that are handed over at once: the processor's cache still has them.
-const ENOUGH: usize = 1 << 20;
+const HANDOVER_BYTES: usize = 1 << 20;
 /// Pause between checks of a slow output.
 const WAIT_FOR_OUTPUT: Duration = Duration::from_millis(1);
 /// Divisor of the bytes that may wait: a batch has at most this part of them.
@@ -42,7 +42,7 @@ pub struct Reader {
 /// Copies of several polls.
 pub struct Batch {
     /// Copied slots.
-    pub copied: Copied,
+    pub copied: CopiedSlots,
     /// Start of the last poll in it, since the start of the reader.
     pub at: Duration,
     /// True if it is the last batch.
@@ -83,8 +83,12 @@ impl Reader {
         most: usize,
     ) -> anyhow::Result<Self> {
         let (sender, batches) = channel();
-        let enough = ENOUGH.min(most / PART);
-        let (spare, spares) = sync_channel(if enough < ENOUGH { FEW_SPARE } else { SPARE });
+        let enough = HANDOVER_BYTES.min(most / PART);
+        let (spare, spares) = sync_channel(if enough < HANDOVER_BYTES {
+            FEW_SPARE
+        } else {
+            SPARE
+        });
         let shared = Arc::new(Shared::default());
         let worker = Worker {
             pace: Pace::new(tail.rings().map(|(_, slots)| slots).min().unwrap_or(1)),
@@ -118,7 +122,7 @@ impl Reader {
             Err(RecvTimeoutError::Timeout) => None,
             // The thread has ended without a last batch: there is nothing to wait for.
             Err(RecvTimeoutError::Disconnected) => Some(Batch {
-                copied: Copied::default(),
+                copied: CopiedSlots::default(),
                 at: Duration::MAX,
                 is_last: true,
                 failed: None,
@@ -207,7 +211,7 @@ impl Worker {
         let (mut handed_over, mut news, mut before) =
             (Duration::ZERO, Duration::ZERO, Duration::ZERO);
         let (mut copied, mut bytes, mut was_full, mut has_begun) =
-            (Copied::default(), 0, false, false);
+            (CopiedSlots::default(), 0, false, false);
         loop {
             let stop = self.shared.stop.load(Ordering::Acquire);
             let at = start.elapsed();
@@ -225,7 +229,7 @@ impl Worker {
             // Empty ones are sent as well, until one releases the records held back, however late
             // that is.
             let is_wanted = !copied.is_empty() || handed_over < news + HOLD;
-            let is_due = is_wanted && at >= handed_over + HAND_OVER;
+            let is_due = is_wanted && at >= handed_over + HANDOVER_INTERVAL;
             if is_last || is_due || bytes >= self.enough {
                 if !copied.is_empty() {
                     news = at;

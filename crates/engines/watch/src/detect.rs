@@ -3,7 +3,7 @@
 use records::Context;
 use requests::{ObjectTracker, Outcome, Queues, TrackedObject};
 use spdk_trace::{Lcore, Record, Ticks, Tpoint, TpointSet};
-use timeline::judge::Wanted;
+use timeline::judge::RequestId;
 
 /// Limit on the followed objects; beyond it, those that began before the time that is kept are
 /// dropped.
@@ -11,9 +11,9 @@ const MAX_OPEN_OBJECTS: usize = 1 << 18;
 
 /// Request that took long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slow {
+pub struct SlowRequest {
     /// Identity of the request.
-    pub wanted: Wanted,
+    pub wanted: RequestId,
     /// Time of its last record; for a request that is still open, the time of the look.
     pub end: Ticks,
     /// True if it has not ended.
@@ -22,7 +22,7 @@ pub struct Slow {
     pub is_queue_known: bool,
 }
 
-impl Slow {
+impl SlowRequest {
     /// Returns its length in ticks.
     pub fn length(&self) -> u64 {
         self.end.0.saturating_sub(self.wanted.begin.0)
@@ -30,7 +30,7 @@ impl Slow {
 }
 
 /// Data that is kept of an object.
-struct Seen {
+struct OpenObject {
     lcore: Lcore,
     first: u16,
     /// True if it is not asked for: it belongs to another object, or another tracepoint creates it.
@@ -39,14 +39,14 @@ struct Seen {
 }
 
 /// Describes an object as a slow request.
-fn slow(object: &TrackedObject<Seen>, end: Ticks, is_open: bool) -> Slow {
-    let Seen { lcore, first, .. } = object.kept;
-    let wanted = Wanted {
+fn slow(object: &TrackedObject<OpenObject>, end: Ticks, is_open: bool) -> SlowRequest {
+    let OpenObject { lcore, first, .. } = object.kept;
+    let wanted = RequestId {
         begin: object.begin,
         lcore,
         first,
     };
-    Slow {
+    SlowRequest {
         wanted,
         end,
         is_open,
@@ -56,12 +56,12 @@ fn slow(object: &TrackedObject<Seen>, end: Ticks, is_open: bool) -> Slow {
 
 /// Tracker of all objects.
 pub struct Detector {
-    objects: ObjectTracker<Seen>,
+    objects: ObjectTracker<OpenObject>,
     /// Tracepoints whose objects are asked for; `None` for all.
     wanted: Option<TpointSet>,
     /// Minimum length of a slow request, in ticks.
     slow: u64,
-    found: Vec<Slow>,
+    found: Vec<SlowRequest>,
     /// Time of the newest beginning of an object that was asked for, by lcore.
     newest: Vec<Ticks>,
     /// Number of objects that have ended.
@@ -90,7 +90,7 @@ impl Detector {
     pub fn record(&mut self, record: &Record<'_>, context: &Context<'_>) {
         let wanted = &self.wanted;
         let is_wanted = |id: u16| wanted.as_ref().is_none_or(|wanted| wanted.contains(id));
-        let Some(step) = self.objects.record(record, context, |_| Seen {
+        let Some(step) = self.objects.record(record, context, |_| OpenObject {
             lcore: record.lcore,
             first: record.tpoint.id,
             is_ignored: !is_wanted(record.tpoint.id),
@@ -122,7 +122,7 @@ impl Detector {
     }
 
     /// Reports an object that has ended, if it took long and was not reported while it was open.
-    fn check(&mut self, object: &TrackedObject<Seen>) {
+    fn check(&mut self, object: &TrackedObject<OpenObject>) {
         self.ended += 1;
         let slow = slow(object, object.until, false);
         if slow.length() < self.slow || object.kept.is_ignored || object.kept.is_reported {
@@ -151,8 +151,8 @@ impl Detector {
     }
 
     /// Reports an open object once more at the next look, if it is still open then.
-    pub(crate) fn report_again(&mut self, request: &Slow) {
-        let is_it = |object: &&mut TrackedObject<Seen>| {
+    pub(crate) fn report_again(&mut self, request: &SlowRequest) {
+        let is_it = |object: &&mut TrackedObject<OpenObject>| {
             slow(object, request.end, request.is_open).wanted == request.wanted
         };
         if let Some(object) = self.objects.open().find(is_it) {
@@ -168,7 +168,7 @@ impl Detector {
     }
 
     /// Returns the slow requests found since the last call.
-    pub fn take(&mut self) -> Vec<Slow> {
+    pub fn take(&mut self) -> Vec<SlowRequest> {
         std::mem::take(&mut self.found)
     }
 }

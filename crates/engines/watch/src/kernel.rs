@@ -12,24 +12,24 @@ use std::time::{Duration, Instant};
 
 use capture::{EventsWriter, NamedThread};
 use capture_recorder::{Kernel, facts};
-use kernel_events::{Recorded, Recorder, Totals};
-use scene::{Activities, Away, AwayTracker, BootNanos, Cpu, EventKind, KernelEvent, Tid};
+use kernel_events::{RecordedEvent, Recorder, Totals};
+use scene::{Absence, AbsenceTracker, Activities, BootNanos, Cpu, EventKind, KernelEvent, Tid};
 use timeline::source::calls_of_pollers;
 
 /// Time between two readings of the process's threads.
-const ROSTER: Duration = Duration::from_secs(1);
+const ROSTER_INTERVAL: Duration = Duration::from_secs(1);
 /// Limit on the events that are kept: 32 MiB. A target that is busy on sockets has a million a
 /// second, and a reader may be late by half of one.
-const MOST: usize = 1 << 19;
+const MAX_EVENTS: usize = 1 << 19;
 /// Number of events that are dropped, or shared with the writer, at once.
 const BLOCK: usize = 1 << 11;
 
 type Name = [u8; 16];
 
 /// Events of the last moments.
-pub(crate) struct KernelPast {
+pub(crate) struct KernelHistory {
     recorder: Recorder,
-    past: EventsPast,
+    past: EventHistory,
     absences: Absences,
     pid: u32,
     looked: Instant,
@@ -42,11 +42,11 @@ pub(crate) struct KernelPast {
 /// Finder of the times in which threads that write rings were away, in events as they come.
 struct Absences {
     activities: Activities,
-    tracker: AwayTracker,
+    tracker: AbsenceTracker,
 }
 
 impl Absences {
-    fn take_in(&mut self, events: &[Recorded]) {
+    fn take_in(&mut self, events: &[RecordedEvent]) {
         for recorded in events {
             self.activities.event(&recorded.event);
         }
@@ -57,10 +57,10 @@ impl Absences {
 }
 
 /// Events, and the state at their beginning.
-struct EventsPast {
-    front: Front,
-    blocks: VecDeque<Arc<Vec<Recorded>>>,
-    newest: Vec<Recorded>,
+struct EventHistory {
+    front: KernelState,
+    blocks: VecDeque<Arc<Vec<RecordedEvent>>>,
+    newest: Vec<RecordedEvent>,
     kept: usize,
     /// Names of the process's threads.
     roster: HashMap<Tid, Name>,
@@ -68,7 +68,7 @@ struct EventsPast {
 
 /// State of threads and CPUs at a time.
 #[derive(Clone)]
-struct Front {
+struct KernelState {
     since: BootNanos,
     activities: Activities,
     /// Name of the thread on each CPU.
@@ -76,27 +76,27 @@ struct Front {
 }
 
 /// Part of the past, which can be written while the past goes on.
-pub(crate) struct EventsCut {
-    front: Front,
-    blocks: Vec<Arc<Vec<Recorded>>>,
+pub(crate) struct EventSlice {
+    front: KernelState,
+    blocks: Vec<Arc<Vec<RecordedEvent>>>,
     roster: Vec<NamedThread>,
 }
 
 /// Numbers of events that were written, and that were lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Written {
+pub(crate) struct EventCounts {
     pub(crate) events: u64,
     pub(crate) lost: u64,
 }
 
-impl KernelPast {
+impl KernelHistory {
     pub(crate) fn new(kernel: Kernel, pid: u32) -> Self {
         let since = kernel.recorder.started();
-        let (past, looked) = (EventsPast::new(since), Instant::now());
+        let (past, looked) = (EventHistory::new(since), Instant::now());
         let activities = Activities::new([], since).keeping(0);
         let absences = Absences {
             activities,
-            tracker: AwayTracker::new([], calls_of_pollers()),
+            tracker: AbsenceTracker::new([], calls_of_pollers()),
         };
         let mut this = Self {
             recorder: kernel.recorder,
@@ -118,7 +118,7 @@ impl KernelPast {
         self.lost += events.iter().map(lost).sum::<u64>();
         self.absences.take_in(&events);
         self.past.push(events, oldest);
-        if self.looked.elapsed() >= ROSTER {
+        if self.looked.elapsed() >= ROSTER_INTERVAL {
             self.looked = Instant::now();
             self.list_threads();
         }
@@ -134,7 +134,7 @@ impl KernelPast {
     }
 
     /// Returns the times away that are over since the last call.
-    pub(crate) fn take_away(&mut self) -> Vec<(Tid, Away)> {
+    pub(crate) fn take_away(&mut self) -> Vec<(Tid, Absence)> {
         self.absences.tracker.take()
     }
 
@@ -147,7 +147,7 @@ impl KernelPast {
         );
     }
 
-    pub(crate) fn cut(&self) -> EventsCut {
+    pub(crate) fn cut(&self) -> EventSlice {
         self.past.cut()
     }
 
@@ -162,7 +162,7 @@ impl KernelPast {
     }
 }
 
-fn lost(recorded: &Recorded) -> u64 {
+fn lost(recorded: &RecordedEvent) -> u64 {
     if let EventKind::Lost { count, .. } = recorded.event.kind {
         count
     } else {
@@ -170,9 +170,9 @@ fn lost(recorded: &Recorded) -> u64 {
     }
 }
 
-impl EventsPast {
+impl EventHistory {
     fn new(since: BootNanos) -> Self {
-        let front = Front {
+        let front = KernelState {
             since,
             activities: Activities::new([], since).keeping(0),
             names: HashMap::new(),
@@ -197,7 +197,7 @@ impl EventsPast {
         self.roster = threads;
     }
 
-    fn push(&mut self, events: Vec<Recorded>, oldest: BootNanos) {
+    fn push(&mut self, events: Vec<RecordedEvent>, oldest: BootNanos) {
         self.kept += events.len();
         for event in events {
             self.newest.push(event);
@@ -206,12 +206,13 @@ impl EventsPast {
                     .push_back(Arc::new(std::mem::take(&mut self.newest)));
             }
         }
-        let is_old =
-            |block: &Arc<Vec<Recorded>>| block.last().is_none_or(|last| last.event.at < oldest);
+        let is_old = |block: &Arc<Vec<RecordedEvent>>| {
+            block.last().is_none_or(|last| last.event.at < oldest)
+        };
         while self
             .blocks
             .front()
-            .is_some_and(|block| self.kept > MOST || is_old(block))
+            .is_some_and(|block| self.kept > MAX_EVENTS || is_old(block))
         {
             let Some(block) = self.blocks.pop_front() else {
                 break;
@@ -221,7 +222,7 @@ impl EventsPast {
         }
     }
 
-    fn cut(&self) -> EventsCut {
+    fn cut(&self) -> EventSlice {
         let newest = (!self.newest.is_empty()).then(|| Arc::new(self.newest.clone()));
         let blocks = self.blocks.iter().cloned().chain(newest).collect();
         let named = |(tid, name): (&Tid, &Name)| NamedThread {
@@ -229,7 +230,7 @@ impl EventsPast {
             tid: *tid,
             name: *name,
         };
-        EventsCut {
+        EventSlice {
             front: self.front.clone(),
             blocks,
             roster: self.roster.iter().map(named).collect(),
@@ -237,9 +238,9 @@ impl EventsPast {
     }
 }
 
-impl Front {
+impl KernelState {
     /// Applies an event to the state.
-    fn pass(&mut self, recorded: &Recorded) {
+    fn pass(&mut self, recorded: &RecordedEvent) {
         self.since = self.since.max(recorded.event.at);
         self.activities.event(&recorded.event);
         self.activities.settle(|_, _| ());
@@ -252,7 +253,7 @@ impl Front {
     }
 }
 
-impl EventsCut {
+impl EventSlice {
     /// Returns the time from which on every event is there.
     pub(crate) fn since(&self) -> BootNanos {
         self.front.since
@@ -270,7 +271,7 @@ impl EventsCut {
         mut self,
         from: BootNanos,
         writer: &mut EventsWriter<W>,
-    ) -> io::Result<Written> {
+    ) -> io::Result<EventCounts> {
         let events = self.blocks.iter().flat_map(|block| block.iter());
         for recorded in events
             .clone()
@@ -291,7 +292,7 @@ impl EventsCut {
         }))?;
         writer.names(self.front.names.values().copied().map(named))?;
         let standing = self.front.activities.standing();
-        let mut written = Written {
+        let mut written = EventCounts {
             events: standing.len() as u64,
             lost: 0,
         };
@@ -300,7 +301,7 @@ impl EventsCut {
                 .into_iter()
                 .map(|event| KernelEvent { at: begin, ..event }),
         )?;
-        let within: Vec<&Recorded> = events
+        let within: Vec<&RecordedEvent> = events
             .skip_while(|recorded| recorded.event.at < from)
             .collect();
         let mut known: HashMap<Tid, Name> = self.front.names.values().copied().collect();
@@ -326,14 +327,14 @@ mod tests {
     use std::sync::Arc;
 
     use capture::{FORMAT, Meta, Reader, Source};
-    use scene::Leaves;
+    use scene::LeaveReason;
 
     use super::*;
 
     const OURS: Tid = Tid(10);
 
     /// Returns an event: two threads take turns on a CPU.
-    fn event(number: u64) -> Recorded {
+    fn event(number: u64) -> RecordedEvent {
         let (ours, other) = (OURS, Tid(20));
         let (prev, next) = if number.is_multiple_of(2) {
             (ours, other)
@@ -342,7 +343,7 @@ mod tests {
         };
         let kind = EventKind::Switch {
             prev,
-            leaves: Leaves::Preempted,
+            leaves: LeaveReason::Preempted,
             next,
         };
         let event = KernelEvent {
@@ -350,7 +351,7 @@ mod tests {
             cpu: Cpu(1),
             kind,
         };
-        Recorded {
+        RecordedEvent {
             event,
             name: Some((
                 next,
@@ -363,8 +364,8 @@ mod tests {
         }
     }
 
-    fn past(events: u64, oldest: u64) -> EventsPast {
-        let mut past = EventsPast::new(BootNanos(900));
+    fn past(events: u64, oldest: u64) -> EventHistory {
+        let mut past = EventHistory::new(BootNanos(900));
         past.know([(OURS, *b"ours\0\0\0\0\0\0\0\0\0\0\0\0")].into());
         for piece in (0..events).collect::<Vec<_>>().chunks(100) {
             past.push(
@@ -375,7 +376,7 @@ mod tests {
         past
     }
 
-    fn written(cut: EventsCut, from: u64) -> (Written, Reader) {
+    fn written(cut: EventSlice, from: u64) -> (EventCounts, Reader) {
         let mut bytes = Vec::new();
         let most = cut.bytes();
         let mut writer = EventsWriter::begin(&mut bytes).unwrap();
@@ -396,15 +397,15 @@ mod tests {
 
     #[test]
     fn memory_has_its_bounds() {
-        let past = past(3 * MOST as u64, 0);
+        let past = past(3 * MAX_EVENTS as u64, 0);
         assert!(
-            past.kept <= MOST && past.kept > MOST - 2 * BLOCK,
+            past.kept <= MAX_EVENTS && past.kept > MAX_EVENTS - 2 * BLOCK,
             "{}",
             past.kept
         );
         assert_eq!(
             past.front.since.0 + past.kept as u64,
-            1_000 + 3 * MOST as u64 - 1
+            1_000 + 3 * MAX_EVENTS as u64 - 1
         );
         let past = self::past(3 * BLOCK as u64, 1_000 + 2 * BLOCK as u64);
         assert_eq!(past.kept, BLOCK);

@@ -12,7 +12,7 @@ use spdk_trace::{Owners, TickRate, Ticks, TpointTable};
 /// Number of lines after which the journal drops objects that have ended.
 const MANY_LINES: usize = 10_000;
 
-pub(crate) struct Known {
+pub(crate) struct ObjectNamer {
     session: Option<Session>,
     specs: Vec<ObjectSpec>,
     pub(crate) annotator: Annotator,
@@ -24,7 +24,7 @@ pub(crate) struct Known {
     observer: Observer,
 }
 
-impl Known {
+impl ObjectNamer {
     /// Creates it for a trace with these tracepoints. Without objects only the owners are known.
     pub(crate) fn new(
         objects: Option<Objects>,

@@ -35,24 +35,24 @@ use text::printable::path as printable;
 use trace_source::cpus;
 
 use detect::Detector;
-use kernel::KernelPast;
-use known::Known;
+use kernel::KernelHistory;
+use known::ObjectNamer;
 use sample::Sampling;
-use shelf::Shelf;
-use trace::Watched;
+use shelf::CaptureStore;
+use trace::WatchedTrace;
 pub use watching::Totals;
-use watching::{Setting, Watching};
+use watching::{Setting, WatchSession};
 use window::Gate;
-use writing::{Desk, Writer};
+use writing::{Writer, WriterContext};
 
 /// Multiple of the slow time after which an open request is hanging, if it is also open for
-/// [`LEAST_OPEN`].
-const OPEN: u32 = 10;
+/// [`MIN_HANGING_TIME`].
+const HANGING_FACTOR: u32 = 10;
 /// Minimum time after which an open request is hanging.
-const LEAST_OPEN: Duration = Duration::from_secs(1);
+const MIN_HANGING_TIME: Duration = Duration::from_secs(1);
 /// Minimum time between captures of hanging requests on unknown queues, where requests may wait by
 /// design.
-const EVERY_UNKNOWN: Duration = Duration::from_mins(1);
+const UNKNOWN_CAPTURE_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Options of a watch.
 #[derive(Clone, Debug)]
@@ -108,7 +108,7 @@ pub fn watch(
         .folder
         .clone()
         .unwrap_or_else(|| format!("{}.watch", process_name(pid)).into());
-    let shelf = Shelf::open(&dir, options.keep, options.max_bytes)?;
+    let shelf = CaptureStore::open(&dir, options.keep, options.max_bytes)?;
     shelf
         .clear_unfinished()
         .with_context(|| format!("reading the folder {}", printable(&dir)))?;
@@ -125,7 +125,7 @@ pub fn watch(
     let kernel = kernel
         .inspect_err(|error| missing(&mut meta, "kernel", error, observer))
         .ok();
-    meta.captured = ::capture::Captured {
+    meta.captured = ::capture::CapturedParts {
         trace: true,
         kernel: kernel.is_some(),
         objects: objects.is_some(),
@@ -137,12 +137,12 @@ pub fn watch(
         .lcores()
         .map(|(lcore, name)| (lcore, name.to_owned()))
         .collect();
-    let known = Known::new(objects, specs.clone(), rings.follower.tpoints(), observer);
+    let known = ObjectNamer::new(objects, specs.clone(), rings.follower.tpoints(), observer);
     let setting = options.setting();
     let slow = ticks(setting.slow, rings.follower.tick_rate());
     let queues = Queues::new(&specs)?;
     let source = rings.source.again()?;
-    let trace = Watched::start(rings, place.has_room())?;
+    let trace = WatchedTrace::start(rings, place.has_room())?;
     observer.handle_stop_requests()?;
     let process = Watch::new(pid, std::iter::empty())?;
     observer.note(&format!(
@@ -153,10 +153,10 @@ pub fn watch(
     // The reader of the rings has its priority by now.
     place.give_way_for(setting.after);
     meta.begin = facts::now();
-    let watching = Watching {
+    let watching = WatchSession {
         detector: Detector::new(&tpoints, wanted, queues, slow),
-        gate: Gate::new(setting.before, options.every, EVERY_UNKNOWN),
-        writer: Writer::start(Desk {
+        gate: Gate::new(setting.before, options.every, UNKNOWN_CAPTURE_INTERVAL),
+        writer: Writer::start(WriterContext {
             shelf,
             source,
             specs,
@@ -166,7 +166,7 @@ pub fn watch(
             observer: observer.clone(),
             experience: Experience::default(),
         })?,
-        kernel: kernel.map(|kernel| KernelPast::new(kernel, pid)),
+        kernel: kernel.map(|kernel| KernelHistory::new(kernel, pid)),
         tpoints: tpoints
             .into_iter()
             .map(|tpoint| (tpoint.id, tpoint.name))
@@ -188,7 +188,7 @@ pub fn watch(
 impl Options {
     fn setting(&self) -> Setting {
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let open = (self.slow.saturating_mul(OPEN)).max(LEAST_OPEN);
+        let open = (self.slow.saturating_mul(HANGING_FACTOR)).max(MIN_HANGING_TIME);
         Setting {
             pid: self.pid,
             slow: nanos(self.slow),

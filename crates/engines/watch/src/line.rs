@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use scene::BootNanos;
 use screen::{counted, shorten, time};
 use text::json::quoted;
-use timeline::judge::{AwayText, Judged};
+use timeline::judge::{AbsenceReport, RequestFindings};
 
-use super::window::Missed;
+use super::window::MissedRequests;
 
 /// Limit on the columns of a connection.
 const CONNECTION: usize = 60;
@@ -22,9 +22,9 @@ pub(crate) struct Line {
     /// Begin of the time away that the line is about; `None` if it is about a request.
     pub(crate) away_since: Option<BootNanos>,
     /// Times in which threads were away, from the capture.
-    pub(crate) away: AwayText,
+    pub(crate) away: AbsenceReport,
     /// Judgement of the request; `None` if its beginning is not in the capture.
-    pub(crate) judged: Option<Judged>,
+    pub(crate) judged: Option<RequestFindings>,
     /// Length in nanoseconds, as it was measured while the trace was followed.
     pub(crate) length: u64,
     pub(crate) kind: String,
@@ -32,7 +32,7 @@ pub(crate) struct Line {
     /// Number of other slow requests of the same time.
     pub(crate) more: u64,
     /// Slow requests since the last line that have no capture.
-    pub(crate) missed: Missed,
+    pub(crate) missed: MissedRequests,
     /// Numbers of slots of the trace and of events of the kernel that are missing in the capture.
     pub(crate) lost: (u64, u64),
     /// Time before the request that the capture has, in nanoseconds, if that is less than asked
@@ -151,7 +151,7 @@ impl Line {
     }
 
     pub(crate) fn json(&self) -> String {
-        let none = Judged::default();
+        let none = RequestFindings::default();
         let judged = self.judged.as_ref();
         let of = judged.unwrap_or(&none);
         let number = |number: u64| {
@@ -204,7 +204,7 @@ impl Line {
             maybe(
                 judged
                     .filter(|_| !self.is_open)
-                    .map(Judged::blame)
+                    .map(RequestFindings::blame)
                     .as_deref()
             ),
         );
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_line_says_it_all() {
-        let judged = Judged {
+        let judged = RequestFindings {
             object: "r57".to_owned(),
             kind: "TCP_REQ".to_owned(),
             subsystem: Some("cnode2".to_owned()),
@@ -263,18 +263,18 @@ mod tests {
                 at_most: 2_200_000,
             }),
             last: "TCP_REQ_EXECUTING".to_owned(),
-            ..Judged::default()
+            ..RequestFindings::default()
         };
         let line = Line {
             at: 1_795_403_564_123_456_789,
             away_since: None,
-            away: AwayText::default(),
+            away: AbsenceReport::default(),
             judged: Some(judged),
             length: 2_310_001,
             kind: "TCP_REQ".to_owned(),
             is_open: false,
             more: 12,
-            missed: Missed::default(),
+            missed: MissedRequests::default(),
             lost: (0, 0),
             short: None,
             folder: Ok("w/slow.capture".to_owned()),
@@ -292,7 +292,7 @@ mod tests {
         let open = Line {
             judged: None,
             is_open: true,
-            missed: Missed {
+            missed: MissedRequests {
                 count: 3,
                 longest: 4_000_000,
             },
@@ -312,7 +312,7 @@ mod tests {
             (&parsed["capture"], &parsed["error"]),
             (&serde_json::Value::Null, &"the disk is full".into())
         );
-        let text = |sentences: &[&str]| AwayText {
+        let text = |sentences: &[&str]| AbsenceReport {
             sentences: sentences.iter().map(|text| (*text).to_owned()).collect(),
             json: vec!["{\"away\":\"reactor_0\"}".to_owned()],
         };

@@ -4,18 +4,18 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use capture::{End, EventsWriter, Meta, PastCut, Reader, RingsWriter};
+use capture::{CaptureSummary, EventsWriter, Meta, Reader, RingSlice, RingsWriter};
 use scene::BootNanos;
 use trace_source::FileSource;
 
-use super::kernel::EventsCut;
+use super::kernel::EventSlice;
 
-/// Time between the first two samples; it doubles each time, up to [`LAST`].
+/// Time between the first two samples; it doubles each time, up to [`MAX_INTERVAL`].
 const FIRST: Duration = Duration::from_millis(250);
 /// Longest time between two samples.
-const LAST: Duration = Duration::from_secs(8);
+const MAX_INTERVAL: Duration = Duration::from_secs(8);
 /// Bytes of slots that a sample should have: some thousand requests.
-const ENOUGH: u64 = 512 << 10;
+const SAMPLE_BYTES: u64 = 512 << 10;
 /// Maximum length of a sample, in nanoseconds.
 const LONGEST: u64 = 2_000_000_000;
 /// Minimum length of a sample, in nanoseconds: a shorter one would have no complete request.
@@ -29,8 +29,8 @@ pub(crate) struct Sampling {
 
 /// Sample of the past.
 pub(crate) struct Sample {
-    pub(crate) rings: PastCut,
-    pub(crate) events: EventsCut,
+    pub(crate) rings: RingSlice,
+    pub(crate) events: EventSlice,
     pub(crate) meta: Meta,
     pub(crate) from: BootNanos,
     /// Time up to which all of both has come.
@@ -49,7 +49,7 @@ impl Sampling {
     pub(crate) fn is_due(&mut self) -> bool {
         let is_due = self.last.elapsed() >= self.pause;
         if is_due {
-            (self.last, self.pause) = (Instant::now(), (2 * self.pause).min(LAST));
+            (self.last, self.pause) = (Instant::now(), (2 * self.pause).min(MAX_INTERVAL));
         }
         is_due
     }
@@ -58,7 +58,7 @@ impl Sampling {
     /// bytes.
     pub(crate) fn from(until: BootNanos, since: BootNanos, bytes: u64) -> BootNanos {
         let covered = until.0.saturating_sub(since.0);
-        let wanted = u128::from(covered) * u128::from(ENOUGH) / u128::from(bytes.max(1));
+        let wanted = u128::from(covered) * u128::from(SAMPLE_BYTES) / u128::from(bytes.max(1));
         let span = u64::try_from(wanted)
             .unwrap_or(u64::MAX)
             .clamp(SHORTEST, LONGEST);
@@ -81,15 +81,15 @@ impl Sample {
         let rings = stream.finish()?;
         let mut stream = EventsWriter::begin(Vec::new())?;
         let written = events.write(from, &mut stream)?;
-        let at = capture::When {
+        let at = capture::Timestamp {
             boot_nanos: until.0,
-            ..capture::When::default()
+            ..capture::Timestamp::default()
         };
-        meta.end = Some(End {
+        meta.end = Some(CaptureSummary {
             at,
             events: written.events,
             events_until_boot_nanos: Some(until.0),
-            ..End::default()
+            ..CaptureSummary::default()
         });
         let meta = meta.to_json()?.into_bytes();
         Ok(Reader::open(

@@ -21,7 +21,7 @@ const PARTIAL: &str = ".partial";
 
 /// Folder of the captures.
 #[derive(Debug)]
-pub(crate) struct Shelf {
+pub(crate) struct CaptureStore {
     dir: PathBuf,
     keep: usize,
     max_bytes: u64,
@@ -29,12 +29,12 @@ pub(crate) struct Shelf {
 
 /// Capture on the shelf.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Kept {
+struct StoredCapture {
     name: String,
     bytes: u64,
 }
 
-impl Shelf {
+impl CaptureStore {
     /// Opens the folder; creates it if it is missing.
     pub(crate) fn open(dir: &Path, keep: usize, max_bytes: u64) -> anyhow::Result<Self> {
         match DirBuilder::new().mode(0o700).create(dir) {
@@ -100,7 +100,7 @@ impl Shelf {
         kept.sort();
         let mut sum: u64 = kept.iter().map(|kept| kept.bytes).sum();
         let mut count = kept.len();
-        for Kept { name, bytes: its } in kept {
+        for StoredCapture { name, bytes: its } in kept {
             if count < self.keep && sum.saturating_add(bytes) <= self.max_bytes {
                 break;
             }
@@ -111,7 +111,7 @@ impl Shelf {
     }
 
     /// Returns the captures: real folders of ours whose names are exactly as we make them.
-    fn kept(&self) -> io::Result<Vec<Kept>> {
+    fn kept(&self) -> io::Result<Vec<StoredCapture>> {
         let mut kept = Vec::new();
         for entry in fs::read_dir(&self.dir)? {
             let entry = entry?;
@@ -127,7 +127,7 @@ impl Shelf {
                 let size = |file| {
                     fs::symlink_metadata(entry.path().join(file)).map_or(0, |found| found.len())
                 };
-                kept.push(Kept {
+                kept.push(StoredCapture {
                     name: name.to_owned(),
                     bytes: FILES.map(size).iter().sum(),
                 });
@@ -189,13 +189,13 @@ mod tests {
         name((1_795_403_564_000 + ms) * 1_000_000, 4711)
     }
 
-    fn put(shelf: &Shelf, name: &str, bytes: usize) {
+    fn put(shelf: &CaptureStore, name: &str, bytes: usize) {
         fs::create_dir(shelf.dir.join(name)).unwrap();
         fs::write(shelf.dir.join(name).join(RINGS), vec![0; bytes]).unwrap();
         fs::write(shelf.dir.join(name).join(META), "{}").unwrap();
     }
 
-    fn there(shelf: &Shelf) -> Vec<String> {
+    fn there(shelf: &CaptureStore) -> Vec<String> {
         let mut all: Vec<_> = fs::read_dir(&shelf.dir)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn the_newest_remain_and_nothing_else_is_touched() {
         let temp = tempfile::tempdir().unwrap();
-        let shelf = Shelf::open(&temp.path().join("shelf"), 3, 1_000).unwrap();
+        let shelf = CaptureStore::open(&temp.path().join("shelf"), 3, 1_000).unwrap();
         (0..5).for_each(|ms| put(&shelf, &at(ms), 100));
         // Foreign entries: a file and a link with such names, another folder, and a capture with
         // somebody's file in it.
@@ -248,7 +248,7 @@ mod tests {
         );
         assert!(temp.path().exists() && shelf.dir.join("slow-mine.capture").join(META).exists());
         // By bytes: beside 900 there is room for none.
-        let shelf = Shelf::open(&shelf.dir, 100, 1_000).unwrap();
+        let shelf = CaptureStore::open(&shelf.dir, 100, 1_000).unwrap();
         assert!(shelf.make_room(900).unwrap() && !shelf.make_room(1_001).unwrap());
         assert!(!shelf.dir.join(at(3)).exists() && !shelf.dir.join(at(4)).exists());
     }
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn what_was_left_unfinished_long_ago_is_removed() {
         let temp = tempfile::tempdir().unwrap();
-        let shelf = Shelf::open(temp.path(), 3, 1_000).unwrap();
+        let shelf = CaptureStore::open(temp.path(), 3, 1_000).unwrap();
         let (old, new) = (
             format!(".{}{PARTIAL}", at(0)),
             format!(".{}{PARTIAL}", at(1)),
@@ -270,6 +270,6 @@ mod tests {
             .unwrap();
         shelf.clear_unfinished().unwrap();
         assert_eq!(there(&shelf), [new]);
-        assert!(Shelf::open(&temp.path().join("a/b"), 3, 1_000).is_err());
+        assert!(CaptureStore::open(&temp.path().join("a/b"), 3, 1_000).is_err());
     }
 }

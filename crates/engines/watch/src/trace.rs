@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use capture::{Past, PastCut};
+use capture::{RingHistory, RingSlice};
 use capture_recorder::{Rings, reading};
 use scene::{BootNanos, Clock};
 use spdk_trace::{Follower, Owners, Record, TickRate};
@@ -13,25 +13,25 @@ use text::printable;
 use trace_source::{Batch, FileSource, HOLD, Pressure, Reader};
 
 /// Limit on the bytes of slots that are kept.
-const PAST: usize = 8 << 20;
+const MAX_KEPT_BYTES: usize = 8 << 20;
 /// Limit on the bytes of slots that wait to be taken: beyond it the rings are not polled.
-const WAITING: usize = 8 << 20;
-/// Time for which records are held back if half of [`WAITING`] waits, since held-back slots wait,
+const MAX_QUEUED_BYTES: usize = 8 << 20;
+/// Time for which records are held back if half of [`MAX_QUEUED_BYTES`] waits, since held-back slots wait,
 /// too. Then more records may come in another order than their times.
-const HURRIED: Duration = Duration::from_millis(5);
+const BUSY_HOLD_TIME: Duration = Duration::from_millis(5);
 /// Longest time between two readings of both clocks.
-const ANCHORS: Duration = Duration::from_millis(100);
+const ANCHOR_INTERVAL: Duration = Duration::from_millis(100);
 /// Time between the first two readings of both clocks: a clock needs two.
 const FIRST_ANCHOR: Duration = Duration::from_millis(2);
 /// Time between two readings of the owners: records are held back for longer than that.
-const OWNERS: Duration = Duration::from_millis(25);
+const OWNER_REFRESH_INTERVAL: Duration = Duration::from_millis(25);
 
 /// Trace that is being watched.
-pub(crate) struct Watched {
+pub(crate) struct WatchedTrace {
     pub(crate) source: FileSource,
     follower: Follower,
     reader: Reader,
-    pub(crate) past: Past,
+    pub(crate) past: RingHistory,
     /// Time of the last reading of the clocks.
     anchored: Instant,
     /// Time until the next reading of the clocks.
@@ -49,14 +49,14 @@ pub(crate) struct Watched {
 
 /// Result of a step.
 #[derive(Debug, Default)]
-pub(crate) struct Came {
+pub(crate) struct StepOutcome {
     /// True if no more will come.
     pub(crate) is_last: bool,
     /// Error that kept the reader from reading on.
     pub(crate) failed: Option<anyhow::Error>,
 }
 
-impl Watched {
+impl WatchedTrace {
     /// Starts to follow the trace; skips what is in the rings now.
     pub(crate) fn start(rings: Rings, is_prompt: bool) -> anyhow::Result<Self> {
         let Rings {
@@ -66,17 +66,23 @@ impl Watched {
         } = rings;
         let failing = || format!("reading {}", printable::path(&path));
         let mut tail = follower.tail();
-        let around = capture::Around::read_now(&source, &follower).with_context(failing)?;
+        let around = capture::OwnerSnapshot::read_now(&source, &follower).with_context(failing)?;
         let lcores = follower.rings().map(|(lcore, _)| lcore).collect();
         let first = reading();
         let since = boot_nanos();
         tail.skip(&source).with_context(failing)?;
         let continuation_id = follower.tpoints().continuation_id();
-        let mut past = Past::new(around, lcores, continuation_id, BootNanos(since), PAST);
+        let mut past = RingHistory::new(
+            around,
+            lcores,
+            continuation_id,
+            BootNanos(since),
+            MAX_KEPT_BYTES,
+        );
         past.anchor(first);
         let again = source.again()?;
         let start = boot_nanos();
-        let reader = Reader::start_within(tail, again, is_prompt, WAITING)?;
+        let reader = Reader::start_within(tail, again, is_prompt, MAX_QUEUED_BYTES)?;
         let (anchored, pause) = (Instant::now(), FIRST_ANCHOR);
         Ok(Self {
             source,
@@ -98,17 +104,21 @@ impl Watched {
     }
 
     /// Takes the next batch, waiting at most `at_most`, and drops slots older than `oldest`.
-    pub(crate) fn next(&mut self, at_most: Duration, oldest: BootNanos) -> anyhow::Result<Came> {
+    pub(crate) fn next(
+        &mut self,
+        at_most: Duration,
+        oldest: BootNanos,
+    ) -> anyhow::Result<StepOutcome> {
         if self.anchored.elapsed() >= self.pause {
             self.anchored = Instant::now();
-            self.pause = (2 * self.pause).min(ANCHORS);
+            self.pause = (2 * self.pause).min(ANCHOR_INTERVAL);
             self.past.anchor(reading());
         }
         // Batches that were sent before this time are taken before `next` returns none.
         let quiet_until = self.boot_time(self.reader.quiet_until());
         let Some(batch) = self.reader.next(at_most) else {
             self.quiet_until = quiet_until;
-            return Ok(Came::default());
+            return Ok(StepOutcome::default());
         };
         let Batch {
             copied,
@@ -121,7 +131,7 @@ impl Watched {
             self.lost += self.past.push(&copied, at_boot, oldest)?;
         }
         self.follower.take(copied, at);
-        Ok(Came {
+        Ok(StepOutcome {
             is_last,
             failed: failed.map(Into::into),
         })
@@ -133,7 +143,7 @@ impl Watched {
         let is_first = self.refreshed.is_none();
         if self
             .refreshed
-            .is_some_and(|refreshed| refreshed.elapsed() < OWNERS)
+            .is_some_and(|refreshed| refreshed.elapsed() < OWNER_REFRESH_INTERVAL)
         {
             return Ok(());
         }
@@ -158,8 +168,8 @@ impl Watched {
             each(record);
             ControlFlow::Continue(())
         };
-        let hold = if self.reader.waiting() > WAITING / 2 {
-            HURRIED
+        let hold = if self.reader.waiting() > MAX_QUEUED_BYTES / 2 {
+            BUSY_HOLD_TIME
         } else {
             HOLD
         };
@@ -196,7 +206,7 @@ impl Watched {
     }
 
     /// Returns the records that are kept of the time between these two.
-    pub(crate) fn cut(&mut self, from: BootNanos, until: BootNanos) -> PastCut {
+    pub(crate) fn cut(&mut self, from: BootNanos, until: BootNanos) -> RingSlice {
         let mut cut = self.past.cut(from, until);
         cut.anchor(reading());
         cut

@@ -8,38 +8,38 @@ use capture_recorder::facts;
 use host::Watch;
 use observer::Observer;
 use records::Context;
-use scene::{Away, BootNanos, Clock, MIN_AWAY, Tid};
+use scene::{Absence, BootNanos, Clock, MIN_AWAY, Tid};
 use spdk_trace::{Lcore, Ticks};
 use sys::clock::boot_nanos;
 
-use super::detect::{Detector, Slow};
-use super::kernel::KernelPast;
-use super::known::Known;
+use super::detect::{Detector, SlowRequest};
+use super::kernel::KernelHistory;
+use super::known::ObjectNamer;
 use super::sample::{Sample, Sampling};
-use super::trace::{Came, Watched};
-use super::window::{Case, Gate, Reason};
-use super::writing::{Done, Job, Writer, utc_text};
+use super::trace::{StepOutcome, WatchedTrace};
+use super::window::{Gate, Incident, Reason};
+use super::writing::{Job, JobResult, Writer, utc_text};
 
 /// Longest wait for the next batch.
-const WAIT: Duration = Duration::from_millis(20);
+const BATCH_TIMEOUT: Duration = Duration::from_millis(20);
 /// Time between two looks at the process.
-const ALIVE: Duration = Duration::from_millis(100);
+const LIVENESS_INTERVAL: Duration = Duration::from_millis(100);
 /// Time between two looks at its threads, and for requests that are still open.
-const NOW_AND_THEN: Duration = Duration::from_millis(250);
+const THREAD_SCAN_INTERVAL: Duration = Duration::from_millis(250);
 /// Maximum delay of records and events of other CPUs, in nanoseconds.
-const LATE: u64 = 100_000_000;
+const MAX_DELAY_NANOS: u64 = 100_000_000;
 /// Longest wait at the end for the rest of the captures.
-const LAST: Duration = Duration::from_millis(400);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(400);
 /// Maximum time for which the recorder holds events back, in nanoseconds.
-const HELD: u64 = 60_000_000;
+const MAX_HOLD_NANOS: u64 = 60_000_000;
 /// Limit on the past that is kept before the oldest request of interest, in nanoseconds.
-const SLACK: u64 = 1_000_000_000;
+const MAX_EXTRA_PAST_NANOS: u64 = 1_000_000_000;
 
 /// State of a watch.
-pub(crate) struct Watching {
-    pub(crate) trace: Watched,
-    pub(crate) kernel: Option<KernelPast>,
-    pub(crate) known: Known,
+pub(crate) struct WatchSession {
+    pub(crate) trace: WatchedTrace,
+    pub(crate) kernel: Option<KernelHistory>,
+    pub(crate) known: ObjectNamer,
     pub(crate) detector: Detector,
     pub(crate) gate: Gate,
     pub(crate) writer: Writer,
@@ -50,7 +50,7 @@ pub(crate) struct Watching {
     pub(crate) setting: Setting,
     pub(crate) sampling: Sampling,
     /// Times away of threads that write rings, until the records after them have come.
-    pub(crate) pending: Vec<(Tid, Away)>,
+    pub(crate) pending: Vec<(Tid, Absence)>,
     pub(crate) observer: Observer,
 }
 
@@ -98,18 +98,18 @@ pub struct Totals {
 
 /// Notes that were made already, so that each is made once.
 #[derive(Default)]
-struct Said {
+struct ReportedNotes {
     slots_lost: u64,
     is_short: bool,
     has_few_events: bool,
     has_failed: bool,
 }
 
-impl Watching {
+impl WatchSession {
     /// Watches until there is a reason to stop.
     pub(crate) fn until_end(mut self, watch: &Watch) -> anyhow::Result<Totals> {
         let (started, mut alive, mut looked) = (Instant::now(), Instant::now(), Instant::now());
-        let (mut totals, mut said) = (Totals::default(), Said::default());
+        let (mut totals, mut said) = (Totals::default(), ReportedNotes::default());
         self.look_after_writers();
         let why = loop {
             let came = self.step()?;
@@ -133,13 +133,13 @@ impl Watching {
             {
                 break "the time is over".to_owned();
             }
-            if alive.elapsed() >= ALIVE {
+            if alive.elapsed() >= LIVENESS_INTERVAL {
                 alive = Instant::now();
                 if let Some(why) = watch.ended() {
                     break why;
                 }
             }
-            if looked.elapsed() >= NOW_AND_THEN {
+            if looked.elapsed() >= THREAD_SCAN_INTERVAL {
                 looked = Instant::now();
                 self.now_and_then();
             }
@@ -148,10 +148,12 @@ impl Watching {
     }
 
     /// Takes the next batch, and all that follows from it.
-    fn step(&mut self) -> anyhow::Result<Came> {
-        let oldest =
-            BootNanos(boot_nanos().saturating_sub(self.setting.before + self.setting.open + SLACK));
-        let came = self.trace.next(WAIT, oldest)?;
+    fn step(&mut self) -> anyhow::Result<StepOutcome> {
+        let oldest = BootNanos(
+            boot_nanos()
+                .saturating_sub(self.setting.before + self.setting.open + MAX_EXTRA_PAST_NANOS),
+        );
+        let came = self.trace.next(BATCH_TIMEOUT, oldest)?;
         self.learn()?;
         if let Some(kernel) = &mut self.kernel {
             kernel.next(Duration::ZERO, oldest)?;
@@ -220,7 +222,7 @@ impl Watching {
     /// records later than the events, so a time away waits until the records after it are read.
     fn take_absences(&mut self) {
         let now = boot_nanos();
-        let is_early = |away: &Away| away.to.0.saturating_add(LATE) > now;
+        let is_early = |away: &Absence| away.to.0.saturating_add(MAX_DELAY_NANOS) > now;
         if self.pending.iter().all(|(_, away)| is_early(away)) {
             return;
         }
@@ -238,12 +240,12 @@ impl Watching {
                 self.detector
                     .has_begun(Lcore(lcore.lcore), clock.ticks(away.to))
             });
-            let is_decided = is_used || given_until >= away.to.0.saturating_add(LATE);
+            let is_decided = is_used || given_until >= away.to.0.saturating_add(MAX_DELAY_NANOS);
             if is_early(&away) || !is_decided {
                 self.pending.push((tid, away));
                 continue;
             }
-            let case = Case {
+            let case = Incident {
                 reason: Reason::Away(tid),
                 begin: away.from,
                 end: away.to,
@@ -272,8 +274,8 @@ impl Watching {
         if let Some(clock) = self.trace.clock() {
             // One of these requests may have ended in records that have not been read, or are held
             // back.
-            let now =
-                BootNanos(boot_nanos().saturating_sub(LATE)).min(self.trace.given_until(&clock));
+            let now = BootNanos(boot_nanos().saturating_sub(MAX_DELAY_NANOS))
+                .min(self.trace.given_until(&clock));
             let open = clock.rate().ticks(self.setting.open).0;
             self.detector.still_open(clock.ticks(now), open);
             self.detector.forget(clock.ticks(self.trace.past.since()));
@@ -303,7 +305,7 @@ impl Watching {
             return;
         };
         let now = boot_nanos();
-        let has_events = now >= window.until.0.saturating_add(LATE);
+        let has_events = now >= window.until.0.saturating_add(MAX_DELAY_NANOS);
         let has_records = self.trace.copied_until() > window.until;
         let has_all = has_events && has_records;
         if !has_all && !is_end {
@@ -328,7 +330,7 @@ impl Watching {
             .trace
             .clock()
             .map_or(Ticks(0), |clock| clock.ticks(window.from));
-        let begin = capture::When {
+        let begin = capture::Timestamp {
             utc: utc_text(window.from),
             boot_nanos: window.from.0,
         };
@@ -338,8 +340,11 @@ impl Watching {
             ..self.meta.clone()
         };
         meta.captured.objects = !objects.is_empty();
-        let events = self.kernel.as_ref().map(KernelPast::cut);
-        let (before, known_until) = (self.setting.before, BootNanos(now.saturating_sub(HELD)));
+        let events = self.kernel.as_ref().map(KernelHistory::cut);
+        let (before, known_until) = (
+            self.setting.before,
+            BootNanos(now.saturating_sub(MAX_HOLD_NANOS)),
+        );
         self.writer.hand_over(Job {
             window,
             missed,
@@ -363,7 +368,7 @@ impl Watching {
             return;
         };
         let past = &self.trace.past;
-        let until = BootNanos(boot_nanos().saturating_sub(LATE)).min(past.until());
+        let until = BootNanos(boot_nanos().saturating_sub(MAX_DELAY_NANOS)).min(past.until());
         let from = Sampling::from(until, past.since(), past.bytes() as u64);
         if from >= until {
             return;
@@ -379,7 +384,7 @@ impl Watching {
     }
 
     /// Counts the writer's results, and makes each note once.
-    fn report(&mut self, totals: &mut Totals, said: &mut Said) {
+    fn report(&mut self, totals: &mut Totals, said: &mut ReportedNotes) {
         while let Some(done) = self.writer.done() {
             totals.count(done, said, &self.observer);
         }
@@ -394,8 +399,9 @@ impl Watching {
             self.meta.begin.boot_nanos,
             self.setting.before,
         );
-        let is_short =
-            |since: BootNanos| since.0 > started && now.saturating_sub(since.0) < before + LATE;
+        let is_short = |since: BootNanos| {
+            since.0 > started && now.saturating_sub(since.0) < before + MAX_DELAY_NANOS
+        };
         if !said.is_short && is_short(self.trace.past.since()) {
             said.is_short = true;
             self.observer.note(
@@ -417,10 +423,15 @@ impl Watching {
     }
 
     /// Ends all parts: examines what has come, and writes the rest of the captures.
-    fn finish(mut self, why: String, mut totals: Totals, mut said: Said) -> anyhow::Result<Totals> {
+    fn finish(
+        mut self,
+        why: String,
+        mut totals: Totals,
+        mut said: ReportedNotes,
+    ) -> anyhow::Result<Totals> {
         // Requests that were slow just now are still written: the events of their time come a
         // moment later.
-        let until = Instant::now() + LAST;
+        let until = Instant::now() + SHUTDOWN_TIMEOUT;
         while (self.gate.window().is_some() || !self.pending.is_empty()) && Instant::now() < until {
             self.observer.step();
             if self.step()?.is_last {
@@ -430,7 +441,7 @@ impl Watching {
         self.trace.stop();
         loop {
             self.observer.step();
-            if self.trace.next(WAIT, BootNanos(0))?.is_last {
+            if self.trace.next(BATCH_TIMEOUT, BootNanos(0))?.is_last {
                 break;
             }
         }
@@ -463,7 +474,7 @@ impl Watching {
 }
 
 impl Totals {
-    fn count(&mut self, done: Done, said: &mut Said, observer: &Observer) {
+    fn count(&mut self, done: JobResult, said: &mut ReportedNotes, observer: &Observer) {
         self.captures += u64::from(done.is_written);
         self.unheard = self.unheard.take().or(done.unheard);
         if let Some(error) = done.failed {
@@ -477,8 +488,8 @@ impl Totals {
     }
 }
 
-fn case(slow: Slow, clock: &Clock) -> Case {
-    Case {
+fn case(slow: SlowRequest, clock: &Clock) -> Incident {
+    Incident {
         reason: Reason::Slow(slow),
         begin: clock.nanos(slow.wanted.begin),
         end: clock.nanos(slow.end),

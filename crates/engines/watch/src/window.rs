@@ -5,26 +5,26 @@ use std::time::{Duration, Instant};
 
 use scene::{BootNanos, Tid};
 
-use super::detect::Slow;
+use super::detect::SlowRequest;
 
 /// Time after the end of a request that its capture has, in nanoseconds.
-const AFTER: u64 = 1_000_000;
+const TAIL_NANOS: u64 = 1_000_000;
 /// Time after the end of the first slow request within which others join its capture, in
 /// nanoseconds.
-const TOGETHER: u64 = 10_000_000;
+const MERGE_WINDOW_NANOS: u64 = 10_000_000;
 
 /// Reason for a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     /// Request that was slow.
-    Slow(Slow),
+    Slow(SlowRequest),
     /// Thread that writes a ring and was away.
     Away(Tid),
 }
 
 impl Reason {
     /// Returns the request that was slow, if one was.
-    pub(crate) fn slow(&self) -> Option<&Slow> {
+    pub(crate) fn slow(&self) -> Option<&SlowRequest> {
         match self {
             Self::Slow(slow) => Some(slow),
             Self::Away(_) => None,
@@ -45,13 +45,13 @@ impl Reason {
 
 /// A slow request or a time away, on the kernel's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Case {
+pub(crate) struct Incident {
     pub(crate) reason: Reason,
     pub(crate) begin: BootNanos,
     pub(crate) end: BootNanos,
 }
 
-impl Case {
+impl Incident {
     pub(crate) fn length(&self) -> u64 {
         self.end.0.saturating_sub(self.begin.0)
     }
@@ -65,32 +65,34 @@ pub(crate) struct Window {
     /// Latest end of a case that joins it.
     latest: BootNanos,
     /// Slowest request, an open one before others; without any, the longest time away.
-    pub(crate) subject: Case,
+    pub(crate) subject: Incident,
     /// Number of other slow requests.
     pub(crate) more: u64,
 }
 
 impl Window {
-    fn new(case: Case, before: u64) -> Self {
+    fn new(case: Incident, before: u64) -> Self {
         Self {
             from: BootNanos(case.begin.0.saturating_sub(before)),
-            until: BootNanos(case.end.0.saturating_add(AFTER)),
-            latest: BootNanos(case.end.0.saturating_add(TOGETHER)),
+            until: BootNanos(case.end.0.saturating_add(TAIL_NANOS)),
+            latest: BootNanos(case.end.0.saturating_add(MERGE_WINDOW_NANOS)),
             subject: case,
             more: 0,
         }
     }
 
     /// Joins one more case if it belongs to the same time; returns false if not.
-    fn join(&mut self, case: Case, before: u64) -> bool {
+    fn join(&mut self, case: Incident, before: u64) -> bool {
         if case.end > self.latest {
             return false;
         }
         self.from = self
             .from
             .min(BootNanos(case.begin.0.saturating_sub(before)));
-        self.until = self.until.max(BootNanos(case.end.0.saturating_add(AFTER)));
-        let rank = |it: &Case| {
+        self.until = self
+            .until
+            .max(BootNanos(case.end.0.saturating_add(TAIL_NANOS)));
+        let rank = |it: &Incident| {
             let reason = &it.reason;
             (reason.slow().is_some(), reason.is_open(), it.length())
         };
@@ -114,7 +116,7 @@ pub(crate) struct Gate {
     last_unknown: Option<Instant>,
     window: Option<Window>,
     /// Slow requests since the last capture that got none.
-    missed: Missed,
+    missed: MissedRequests,
     /// Number of all slow requests.
     pub(crate) slow: u64,
     /// Number of all times away, and nanoseconds of them.
@@ -123,14 +125,14 @@ pub(crate) struct Gate {
 
 /// Slow requests without a capture: their number, and the longest time in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Missed {
+pub(crate) struct MissedRequests {
     pub(crate) count: u64,
     pub(crate) longest: u64,
 }
 
 impl Gate {
     pub(crate) fn new(before: u64, every: Duration, every_unknown: Duration) -> Self {
-        let (last, last_unknown, window, missed) = (None, None, None, Missed::default());
+        let (last, last_unknown, window, missed) = (None, None, None, MissedRequests::default());
         Self {
             before,
             every,
@@ -147,7 +149,7 @@ impl Gate {
     /// Takes a slow request or a time away; `is_free` is true if a capture can be written now.
     /// Returns false if an open request must be handed over again: it hangs, and gets its capture
     /// when the one before is done.
-    pub(crate) fn case(&mut self, case: Case, is_free: bool, now: Instant) -> bool {
+    pub(crate) fn case(&mut self, case: Incident, is_free: bool, now: Instant) -> bool {
         let is_joined = self
             .window
             .as_mut()
@@ -179,7 +181,7 @@ impl Gate {
         true
     }
 
-    fn count(&mut self, case: &Case) {
+    fn count(&mut self, case: &Incident) {
         match case.reason {
             Reason::Slow(_) => self.slow += 1,
             Reason::Away(_) => {
@@ -189,7 +191,7 @@ impl Gate {
     }
 
     /// Counts a case that gets no capture.
-    fn miss(&mut self, case: &Case) {
+    fn miss(&mut self, case: &Incident) {
         self.count(case);
         if case.reason.slow().is_some() {
             self.missed.count += 1;
@@ -203,14 +205,14 @@ impl Gate {
     }
 
     /// Takes this window, with the slow requests since the last one that got no capture.
-    pub(crate) fn take(&mut self) -> Option<(Window, Missed)> {
+    pub(crate) fn take(&mut self) -> Option<(Window, MissedRequests)> {
         self.window
             .take()
             .map(|window| (window, std::mem::take(&mut self.missed)))
     }
 
     /// Returns the slow requests since the last capture that got none.
-    pub(crate) fn missed(&self) -> Missed {
+    pub(crate) fn missed(&self) -> MissedRequests {
         self.missed
     }
 }
@@ -220,29 +222,29 @@ mod tests {
     use spdk_trace::{Lcore, Ticks};
 
     use super::*;
-    use timeline::judge::Wanted;
+    use timeline::judge::RequestId;
 
-    fn case(begin: u64, end: u64, is_open: bool) -> Case {
-        let wanted = Wanted {
+    fn case(begin: u64, end: u64, is_open: bool) -> Incident {
+        let wanted = RequestId {
             begin: Ticks(begin),
             lcore: Lcore(0),
             first: 1,
         };
-        let slow = Slow {
+        let slow = SlowRequest {
             wanted,
             end: Ticks(end),
             is_open,
             is_queue_known: !is_open,
         };
-        Case {
+        Incident {
             reason: Reason::Slow(slow),
             begin: BootNanos(begin),
             end: BootNanos(end),
         }
     }
 
-    fn away(begin: u64, end: u64) -> Case {
-        Case {
+    fn away(begin: u64, end: u64) -> Incident {
+        Incident {
             reason: Reason::Away(Tid(7)),
             begin: BootNanos(begin),
             end: BootNanos(end),
@@ -267,7 +269,7 @@ mod tests {
         gate.case(away, false, now);
         assert_eq!(
             (gate.take(), gate.missed(), gate.away),
-            (None, Missed::default(), (1, 30 * MS))
+            (None, MissedRequests::default(), (1, 30 * MS))
         );
     }
 
@@ -290,7 +292,7 @@ mod tests {
         assert!(gate.case(open, true, start + Duration::from_secs(1)));
         let (window, missed) = gate.take().unwrap();
         assert_eq!((window.subject, gate.slow), (open, 2));
-        assert_eq!(missed, Missed::default());
+        assert_eq!(missed, MissedRequests::default());
     }
 
     const MS: u64 = 1_000_000;
@@ -314,14 +316,17 @@ mod tests {
         assert_eq!(
             (missed, gate.slow),
             (
-                Missed {
+                MissedRequests {
                     count: 1,
                     longest: 5 * MS
                 },
                 4
             )
         );
-        assert_eq!((gate.take(), gate.missed()), (None, Missed::default()));
+        assert_eq!(
+            (gate.take(), gate.missed()),
+            (None, MissedRequests::default())
+        );
     }
 
     #[test]

@@ -8,30 +8,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
-use capture::{End, EventsWriter, Meta, PastCut, RingsWriter};
+use capture::{CaptureSummary, EventsWriter, Meta, RingSlice, RingsWriter};
 use capture_recorder::Folder;
 use objects::ObjectSpec;
 use observer::Observer;
 use scene::{BootNanos, Experience};
 use text::printable::{self, path as printable};
 use text::utc;
-use timeline::judge::{Judgement, judge, learn};
+use timeline::judge::{CaptureFindings, judge, learn};
 use trace_source::FileSource;
 use trace_source::captures::{KERNEL, OBJECTS, RINGS};
 use whole_file::sync_folder;
 
-use super::kernel::{EventsCut, Written};
+use super::kernel::{EventCounts, EventSlice};
 use super::line::Line;
 use super::sample::Sample;
-use super::shelf::{self, Shelf};
-use super::window::{Case, Missed, Window};
+use super::shelf::{self, CaptureStore};
+use super::window::{Incident, MissedRequests, Window};
 
 /// Capture to write.
 pub(crate) struct Job {
     pub(crate) window: Window,
-    pub(crate) missed: Missed,
-    pub(crate) rings: PastCut,
-    pub(crate) events: Option<EventsCut>,
+    pub(crate) missed: MissedRequests,
+    pub(crate) rings: RingSlice,
+    pub(crate) events: Option<EventSlice>,
     pub(crate) objects: String,
     /// Metadata as far as it is known before.
     pub(crate) meta: Meta,
@@ -52,7 +52,7 @@ enum Task {
 }
 
 /// Result of a job.
-pub(crate) struct Done {
+pub(crate) struct JobResult {
     /// True if there is a capture.
     pub(crate) is_written: bool,
     pub(crate) failed: Option<anyhow::Error>,
@@ -63,7 +63,7 @@ pub(crate) struct Done {
 /// Handle of the thread.
 pub(crate) struct Writer {
     tasks: Option<Sender<Task>>,
-    done: Receiver<Done>,
+    done: Receiver<JobResult>,
     waiting: usize,
     is_learning: Arc<AtomicBool>,
 }
@@ -72,8 +72,8 @@ pub(crate) struct Writer {
 pub(crate) type Print = Box<dyn FnMut(&str) -> std::io::Result<()> + Send>;
 
 /// Data with which the thread works.
-pub(crate) struct Desk {
-    pub(crate) shelf: Shelf,
+pub(crate) struct WriterContext {
+    pub(crate) shelf: CaptureStore,
     pub(crate) source: FileSource,
     pub(crate) specs: Vec<ObjectSpec>,
     pub(crate) pid: u32,
@@ -86,7 +86,7 @@ pub(crate) struct Desk {
 }
 
 impl Writer {
-    pub(crate) fn start(mut desk: Desk) -> anyhow::Result<Self> {
+    pub(crate) fn start(mut desk: WriterContext) -> anyhow::Result<Self> {
         let (tasks, to_do) = channel::<Task>();
         let is_learning = Arc::new(AtomicBool::new(false));
         let learns = Arc::clone(&is_learning);
@@ -148,7 +148,7 @@ impl Writer {
     }
 
     /// Returns the next result, if there is one.
-    pub(crate) fn done(&mut self) -> Option<Done> {
+    pub(crate) fn done(&mut self) -> Option<JobResult> {
         match self.done.try_recv() {
             Ok(done) => {
                 self.waiting -= 1;
@@ -161,7 +161,7 @@ impl Writer {
     /// Waits for the captures that are still being written. The thread may go on with a sample
     /// until the process ends: it learns for captures that will not come, and on a busy CPU that
     /// would take seconds.
-    pub(crate) fn finish(mut self) -> Vec<Done> {
+    pub(crate) fn finish(mut self) -> Vec<JobResult> {
         drop(self.tasks.take());
         (0..self.waiting)
             .map_while(|_| self.done.recv().ok())
@@ -169,7 +169,7 @@ impl Writer {
     }
 }
 
-impl Desk {
+impl WriterContext {
     /// Learns usual lengths. A sample that can't be read, which would be a mistake of ours, teaches
     /// nothing.
     fn learn(&mut self, sample: Sample) {
@@ -179,7 +179,7 @@ impl Desk {
             .and_then(|reader| learn(reader, &self.specs, &mut self.experience, &self.observer));
     }
 
-    fn work(&mut self, job: Job) -> Done {
+    fn work(&mut self, job: Job) -> JobResult {
         self.observer.step();
         // Requests that end together are in one capture: no two have one name.
         let at = utc_of(job.window.subject.end);
@@ -206,12 +206,12 @@ impl Desk {
                 Some(error),
             ),
         };
-        let Judgement {
+        let CaptureFindings {
             request: judged,
             away,
         } = folder
             .as_ref()
-            .map_or_else(|_| Judgement::default(), |dir| self.judge(dir, &case));
+            .map_or_else(|_| CaptureFindings::default(), |dir| self.judge(dir, &case));
         let is_written = folder.is_ok();
         let folder = folder.map(printable);
         let (length, is_open) = (case.length(), case.reason.is_open());
@@ -231,7 +231,7 @@ impl Desk {
             folder,
         };
         let line = if self.json { line.json() } else { line.text() };
-        Done {
+        JobResult {
             is_written,
             failed,
             unheard: (self.print)(&line).err().map(Into::into),
@@ -240,9 +240,9 @@ impl Desk {
 
     /// Writes a capture under another name, and renames it when it is complete; `None` if there is
     /// no room for it.
-    fn write(&self, job: Job, name: &str) -> anyhow::Result<Option<Written>> {
+    fn write(&self, job: Job, name: &str) -> anyhow::Result<Option<EventCounts>> {
         let bytes = job.rings.bytes()
-            + job.events.as_ref().map_or(0, EventsCut::bytes)
+            + job.events.as_ref().map_or(0, EventSlice::bytes)
             + job.objects.len() as u64;
         if !self.shelf.make_room(bytes)? {
             return Ok(None);
@@ -268,7 +268,7 @@ impl Desk {
         }
     }
 
-    fn fill(&self, job: Job, partial: &Path) -> anyhow::Result<Written> {
+    fn fill(&self, job: Job, partial: &Path) -> anyhow::Result<EventCounts> {
         let Job {
             window,
             rings,
@@ -289,7 +289,7 @@ impl Desk {
         let mut stream = RingsWriter::begin(folder.file(RINGS)?)?;
         rings.write(&self.source, &mut stream)?;
         self.observer.step();
-        let (mut written, mut bytes) = (Written::default(), stream.bytes());
+        let (mut written, mut bytes) = (EventCounts::default(), stream.bytes());
         stream.finish()?.sync_data()?;
         if let Some(events) = events {
             let mut stream = EventsWriter::begin(folder.file(KERNEL)?)?;
@@ -303,8 +303,8 @@ impl Desk {
             file.sync_data()?;
             bytes += objects.len() as u64;
         }
-        meta.end = Some(End {
-            at: capture::When {
+        meta.end = Some(CaptureSummary {
+            at: capture::Timestamp {
                 utc: utc_text(until),
                 boot_nanos: until.0,
             },
@@ -316,7 +316,7 @@ impl Desk {
             events_until_boot_nanos: (has_kernel && until > known_until).then_some(known_until.0),
             object_lines: objects.lines().count() as u64,
             bytes,
-            ..End::default()
+            ..CaptureSummary::default()
         });
         folder.write_meta(&meta)?;
         Ok(written)
@@ -324,7 +324,7 @@ impl Desk {
 
     /// Judges the request and the times away of a capture; empty if the capture can't be read,
     /// which would be a mistake of ours.
-    fn judge(&mut self, dir: &Path, case: &Case) -> Judgement {
+    fn judge(&mut self, dir: &Path, case: &Incident) -> CaptureFindings {
         let wanted = case.reason.slow().map(|slow| slow.wanted);
         judge(
             dir,
@@ -345,7 +345,7 @@ impl Job {
         let since = self
             .rings
             .since
-            .max(self.events.as_ref().map_or(BootNanos(0), EventsCut::since));
+            .max(self.events.as_ref().map_or(BootNanos(0), EventSlice::since));
         let there = begin.0.saturating_sub(since.0);
         (there < self.before).then_some(there)
     }

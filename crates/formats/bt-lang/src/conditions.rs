@@ -9,7 +9,7 @@ use crate::ast::{Item, ItemKind, Program, Span};
 use crate::diag::{Diagnostic, Sink};
 
 /// A condition whose `#endif` has not been reached.
-struct Open {
+struct OpenCondition {
     span: Span,
     /// True if the enclosing conditions hold.
     outer: bool,
@@ -24,7 +24,7 @@ struct Open {
 pub fn apply(program: &mut Program, defined: &[&str]) -> Vec<Diagnostic> {
     let mut sink = Sink::default();
     let mut names: HashSet<String> = defined.iter().map(|name| (*name).to_owned()).collect();
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenCondition> = Vec::new();
     program
         .items
         .retain(|item| keeps(item, &mut names, &mut open, &mut sink));
@@ -38,12 +38,17 @@ pub fn apply(program: &mut Program, defined: &[&str]) -> Vec<Diagnostic> {
 }
 
 /// Returns whether all open conditions hold.
-fn counts(open: &[Open]) -> bool {
+fn counts(open: &[OpenCondition]) -> bool {
     open.last()
         .is_none_or(|condition| condition.outer && condition.holds)
 }
 
-fn keeps(item: &Item, names: &mut HashSet<String>, open: &mut Vec<Open>, sink: &mut Sink) -> bool {
+fn keeps(
+    item: &Item,
+    names: &mut HashSet<String>,
+    open: &mut Vec<OpenCondition>,
+    sink: &mut Sink,
+) -> bool {
     let counts = counts(open);
     match &item.kind {
         ItemKind::Directive(line) => {
@@ -62,7 +67,7 @@ fn directive(
     line: &str,
     span: Span,
     names: &mut HashSet<String>,
-    open: &mut Vec<Open>,
+    open: &mut Vec<OpenCondition>,
     sink: &mut Sink,
 ) {
     let mut words = line.split_whitespace();
@@ -72,13 +77,13 @@ fn directive(
     );
     let counts = counts(open);
     match keyword {
-        "ifdef" => open.push(Open {
+        "ifdef" => open.push(OpenCondition {
             span,
             outer: counts,
             holds: names.contains(name),
             turned: false,
         }),
-        "ifndef" => open.push(Open {
+        "ifndef" => open.push(OpenCondition {
             span,
             outer: counts,
             holds: !names.contains(name),
@@ -107,7 +112,7 @@ fn directive(
                 Diagnostic::error(format!("`#{keyword}` isn't supported"), span).with_hint(hint),
             );
             if keyword == "if" {
-                open.push(Open {
+                open.push(OpenCondition {
                     span,
                     outer: counts,
                     holds: true,

@@ -39,7 +39,7 @@ impl Value<'_> {
 
 /// Bytes with their layout and byte order.
 #[derive(Clone, Debug)]
-struct Laid<'b, B> {
+struct StructView<'b, B> {
     layout: &'b Layout,
     /// All bytes of the layout.
     bytes: B,
@@ -48,7 +48,7 @@ struct Laid<'b, B> {
 
 /// The head of a stream: the CPU on which its thread started, and the thread's name.
 #[derive(Clone, Debug)]
-pub struct Head<'b>(Laid<'b, Box<[u8]>>);
+pub struct Head<'b>(StructView<'b, Box<[u8]>>);
 
 /// An event.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ pub struct Event<'b> {
     pub nanos: i64,
     /// Kind of event.
     pub kind: &'b EventKind,
-    fields: Laid<'b, Box<[u8]>>,
+    fields: StructView<'b, Box<[u8]>>,
 }
 
 /// Reason for which a file is not a stream of this trace.
@@ -100,7 +100,7 @@ impl<'b> Stream<'b> {
         let (mut input, is_big_endian) = (Input::new(source), metadata.is_big_endian);
         let layout = &metadata.packet_header;
         let bytes = input.peek(layout.size).ok_or(StreamError::Short)?;
-        let begin = Laid {
+        let begin = StructView {
             layout,
             bytes,
             is_big_endian,
@@ -129,7 +129,7 @@ impl<'b> Stream<'b> {
             .peek(at)
             .and_then(|bytes| bytes.get(context..))
             .ok_or(StreamError::Short)?;
-        let head = Head(Laid {
+        let head = Head(StructView {
             layout,
             bytes: bytes.into(),
             is_big_endian,
@@ -162,7 +162,7 @@ impl<'b> Stream<'b> {
         let layout = &metadata.event_header;
         let at = layout.next(self.at);
         let bytes = part(&mut self.input, at - self.at, layout.size).ok_or(Problem::Cut(at));
-        let head = Laid {
+        let head = StructView {
             layout,
             bytes: bytes?,
             is_big_endian,
@@ -178,7 +178,7 @@ impl<'b> Stream<'b> {
         let begin = kind.fields.next(at + layout.size);
         let bytes =
             part(&mut self.input, begin - self.at, kind.fields.size).ok_or(Problem::Cut(at))?;
-        let fields = Laid {
+        let fields = StructView {
             layout: &kind.fields,
             bytes: bytes.into(),
             is_big_endian,
@@ -241,7 +241,7 @@ fn following(last: u64, low: u64, bytes: usize) -> u64 {
     }
 }
 
-impl<B: AsRef<[u8]>> Laid<'_, B> {
+impl<B: AsRef<[u8]>> StructView<'_, B> {
     fn of(&self, field: &Field) -> &[u8] {
         self.bytes.as_ref().get(field.at..).unwrap_or_default()
     }

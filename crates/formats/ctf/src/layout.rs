@@ -77,7 +77,7 @@ pub struct Layout {
 }
 
 /// Limit on the size of a structure, in bytes; those of DPDK have hundreds.
-const MOST: usize = 1 << 20;
+const MAX_STRUCT_BYTES: usize = 1 << 20;
 
 impl Layout {
     /// Iterates over the names of the fields.
@@ -106,9 +106,9 @@ impl Layout {
             .unwrap_or(1)
             .checked_mul(item.bytes())
             .and_then(|bytes| at.checked_add(bytes));
-        let Some(end) = end.filter(|end| *end <= MOST) else {
+        let Some(end) = end.filter(|end| *end <= MAX_STRUCT_BYTES) else {
             return Err(format!(
-                "with the field {name:?} a structure is longer than {MOST} bytes"
+                "with the field {name:?} a structure is longer than {MAX_STRUCT_BYTES} bytes"
             ));
         };
         let kind = match count {

@@ -5,7 +5,7 @@
 //! ```text
 //! metadata    -> Metadata: clock, layouts of the streams' heads and of each kind of event
 //! channel0_N  -> Stream -+
-//! channel0_M  -> Stream -+-> Merged: events of all threads in the order of time -> text, JSON
+//! channel0_M  -> Stream -+-> MergedStreams: events of all threads in the order of time -> text, JSON
 //! ```
 //!
 //! This covers the part of the format that DPDK has written since 20.05 (its
@@ -25,6 +25,6 @@ mod write;
 
 pub use event::{Event, Head, Problem, Stream, StreamError, Value};
 pub use layout::{Field, Layout};
-pub use merged::Merged;
+pub use merged::MergedStreams;
 pub use metadata::{Clock, EventKind, Metadata, MetadataError};
 pub use write::{Form, Writer, shown};

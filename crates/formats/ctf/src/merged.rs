@@ -7,7 +7,7 @@ use crate::event::{Event, Stream};
 
 /// Streams that are read together. Of simultaneous events, that of the earlier stream comes first.
 #[derive(Debug)]
-pub struct Merged<'b> {
+pub struct MergedStreams<'b> {
     streams: Vec<Stream<'b>>,
     /// The next event of each stream that has one.
     next: Vec<Option<Event<'b>>>,
@@ -15,7 +15,7 @@ pub struct Merged<'b> {
     order: BinaryHeap<Reverse<(i64, usize)>>,
 }
 
-impl<'b> Merged<'b> {
+impl<'b> MergedStreams<'b> {
     /// Merges these streams.
     pub fn new(mut streams: Vec<Stream<'b>>) -> Self {
         let next: Vec<_> = streams.iter_mut().map(Iterator::next).collect();
@@ -36,7 +36,7 @@ impl<'b> Merged<'b> {
     }
 }
 
-impl<'b> Iterator for Merged<'b> {
+impl<'b> Iterator for MergedStreams<'b> {
     /// Index of the stream, and the event.
     type Item = (usize, Event<'b>);
 

@@ -12,11 +12,11 @@ use std::collections::HashMap;
 
 use crate::layout::{Integer, Layout, Scalar};
 use crate::metadata::{EventKind, Metadata, MetadataError};
-use crate::token::{Placed, Token, tokens};
+use crate::token::{LocatedToken, Token, tokens};
 
 /// Parser of a sequence of tokens.
 pub(crate) struct Parser {
-    tokens: std::vec::IntoIter<Placed>,
+    tokens: std::vec::IntoIter<LocatedToken>,
     /// Line of the last token read.
     line: usize,
     types: HashMap<String, Scalar>,

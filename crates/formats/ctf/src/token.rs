@@ -16,10 +16,10 @@ pub(crate) enum Token {
 }
 
 /// A token and its line, from 1.
-pub(crate) type Placed = (Token, usize);
+pub(crate) type LocatedToken = (Token, usize);
 
 /// Splits a description into tokens, without comments.
-pub(crate) fn tokens(text: &str) -> Result<Vec<Placed>, MetadataError> {
+pub(crate) fn tokens(text: &str) -> Result<Vec<LocatedToken>, MetadataError> {
     let mut rest = text;
     let mut line = 1;
     let mut found = Vec::new();

@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ctf::{Form, Merged, Metadata, Problem, Stream, Writer};
+use ctf::{Form, MergedStreams, Metadata, Problem, Stream, Writer};
 
 /// Reads the description and the streams of a folder, in the order of their names.
 fn read(folder: &Path) -> (Vec<u8>, Vec<Vec<u8>>) {
@@ -28,7 +28,7 @@ fn written(metadata: &Metadata, streams: &[Vec<u8>], form: Form) -> (String, Vec
         .iter()
         .map(|bytes| Stream::new(metadata, bytes.as_slice()).unwrap())
         .collect();
-    let mut merged = Merged::new(streams);
+    let mut merged = MergedStreams::new(streams);
     let (mut out, mut writer) = (Vec::new(), Writer::new(form));
     while let Some((nth, event)) = merged.next() {
         writer.event(&mut out, merged.streams()[nth].head(), &event);

@@ -15,13 +15,13 @@ pub const LE: [u64; 11] = {
 
 /// Counts that only grow, as counters of Prometheus must.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Coarse {
+pub struct CoarseHistogram {
     /// Counts by bucket; the last one is for all that is longer.
     counts: [u64; LE.len() + 1],
     sum: u64,
 }
 
-impl Coarse {
+impl CoarseHistogram {
     /// Returns the bucket of a time in nanoseconds.
     pub fn index(nanos: u64) -> usize {
         let doublings = (u64::BITS - nanos.saturating_sub(1).leading_zeros()).saturating_sub(10);
@@ -87,9 +87,9 @@ mod tests {
             u64::MAX,
         ] {
             let index = LE.iter().position(|le| nanos <= *le).unwrap_or(LE.len());
-            assert_eq!(Coarse::index(nanos), index, "{nanos}");
+            assert_eq!(CoarseHistogram::index(nanos), index, "{nanos}");
         }
-        let mut coarse = Coarse::default();
+        let mut coarse = CoarseHistogram::default();
         for nanos in [1, 2000, 3000, 1 << 40] {
             coarse.add(nanos);
         }

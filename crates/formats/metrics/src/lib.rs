@@ -5,8 +5,8 @@
 //! |---|---|
 //! | [`bounds`] | the bounds of all histograms: written here and nowhere else |
 //! | [`Histogram`] | counts of times between these bounds, mergeable |
-//! | [`Recent`] | the same for the last minute |
-//! | [`Coarse`] | the few buckets that go to Prometheus |
+//! | [`RecentTimes`] | the same for the last minute |
+//! | [`CoarseHistogram`] | the few buckets that go to Prometheus |
 //! | [`Places`] | the choice of series to list, if there are too many |
 //! | [`text`] | OpenMetrics and Prometheus's older text format |
 //!
@@ -20,7 +20,7 @@ mod places;
 mod recent;
 pub mod text;
 
-pub use coarse::{Coarse, LE};
+pub use coarse::{CoarseHistogram, LE};
 pub use histogram::Histogram;
 pub use places::{Changes, Places};
-pub use recent::{Recent, TURNS};
+pub use recent::{RecentTimes, TURNS};

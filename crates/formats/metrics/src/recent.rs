@@ -7,12 +7,12 @@ pub const TURNS: usize = 4;
 
 /// Times of the last [`TURNS`] turns, including the present one.
 #[derive(Clone, Debug, Default)]
-pub struct Recent {
+pub struct RecentTimes {
     turns: [Histogram; TURNS],
     at: usize,
 }
 
-impl Recent {
+impl RecentTimes {
     /// Counts a time, in nanoseconds.
     pub fn add(&mut self, nanos: u64) {
         self.turns[self.at].add(nanos);
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_minute_later_it_is_forgotten() {
-        let mut recent = Recent::default();
+        let mut recent = RecentTimes::default();
         recent.add(1000);
         for turn in 1..TURNS {
             recent.turn();
@@ -75,7 +75,7 @@ mod tests {
             (TURNS as u64 - 1, 500)
         );
         // This one began later, and so has its turns at other places.
-        let mut other = Recent::default();
+        let mut other = RecentTimes::default();
         other.add(7);
         recent.turn();
         other.turn();

@@ -7,7 +7,7 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::{Coarse, LE};
+use crate::{CoarseHistogram, LE};
 
 /// Format of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,11 +184,11 @@ impl Text {
         &mut self,
         family: &Family,
         labels: Labels<'_>,
-        counts: &Coarse,
+        counts: &CoarseHistogram,
         exemplar: Option<&Exemplar>,
     ) {
         let bucket = format!("{}_bucket", family.name);
-        let place = exemplar.map(|exemplar| Coarse::index(exemplar.nanos));
+        let place = exemplar.map(|exemplar| CoarseHistogram::index(exemplar.nanos));
         let cumulative = counts.cumulative();
         for (index, count) in cumulative.into_iter().enumerate() {
             let le = LE
@@ -324,7 +324,7 @@ mod tests {
         text.family(&BUILD);
         text.sample(&BUILD, &[("version", "1")], Value::Whole(1));
         text.family(&TIMES);
-        let mut counts = Coarse::default();
+        let mut counts = CoarseHistogram::default();
         for nanos in [1000, 2_000_000_000] {
             counts.add(nanos);
         }

@@ -16,10 +16,10 @@ use crate::spec::ProbeArg;
 pub struct AliveSpec {
     /// Loops, from the outermost to the one over the objects: `$q : list(HEAD, struct TYPE, LINK)`,
     /// `tree(HEAD, struct TYPE, LEFT, RIGHT)` or `array(POINTER, COUNT)`.
-    pub walk: Vec<Located>,
+    pub walk: Vec<LocatedText>,
     /// Conditions that a valid object meets.
     #[serde(default)]
-    pub check: Vec<Located>,
+    pub check: Vec<LocatedText>,
     /// Values read from an object. The one named like the spec's key identifies it.
     pub values: Vec<AliveValue>,
     /// Globals that can be found from an object, for programs without symbols: `NAME = EXPRESSION`.
@@ -36,13 +36,13 @@ pub struct AliveValue {
     /// Name and type, as for a probe's argument.
     pub arg: ProbeArg,
     /// Expression of the value.
-    pub expression: Located,
+    pub expression: LocatedText,
 }
 
 /// A text in a spec, and its position.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(from = "Spanned<String>")]
-pub struct Located {
+pub struct LocatedText {
     /// Text.
     pub text: String,
     /// Line in the file, from 1.
@@ -63,7 +63,7 @@ pub struct RecordPair {
     pub end: String,
 }
 
-impl From<Spanned<String>> for Located {
+impl From<Spanned<String>> for LocatedText {
     fn from(spanned: Spanned<String>) -> Self {
         let at = spanned.span().start;
         Self {
@@ -78,7 +78,7 @@ impl TryFrom<Spanned<String>> for AliveValue {
     type Error = String;
 
     fn try_from(spanned: Spanned<String>) -> Result<Self, String> {
-        let Located { text, at, .. } = Located::from(spanned);
+        let LocatedText { text, at, .. } = LocatedText::from(spanned);
         // A name has no equal sign, so the first one separates it from its expression.
         let (name, expression) = text
             .split_once('=')
@@ -86,7 +86,7 @@ impl TryFrom<Spanned<String>> for AliveValue {
         let arg = ProbeArg::try_from(name.trim().to_owned())?;
         Ok(Self {
             arg,
-            expression: Located {
+            expression: LocatedText {
                 text: expression.trim().to_owned(),
                 line: 0,
                 at,
@@ -97,7 +97,7 @@ impl TryFrom<Spanned<String>> for AliveValue {
 
 impl AliveSpec {
     /// Iterates over all texts to be compiled.
-    fn texts(&mut self) -> impl Iterator<Item = &mut Located> {
+    fn texts(&mut self) -> impl Iterator<Item = &mut LocatedText> {
         let values = self
             .values
             .iter_mut()

@@ -20,7 +20,7 @@ pub struct Annotator {
     references: Vec<Vec<Reference>>,
     /// Cache of recently found objects, by a hash of the key: few objects are busy at a time, and
     /// each has many records.
-    recent: Vec<Cell<Recent>>,
+    recent: Vec<Cell<RecentObject>>,
     /// Owners that may be objects.
     joins: Joins,
     joined: RefCell<HashMap<u16, (Ticks, Option<u32>), RandomState>>,
@@ -29,13 +29,13 @@ pub struct Annotator {
 }
 
 /// Number of objects always kept, alive or not.
-const FEW: usize = 10_000;
+const MIN_KEPT_OBJECTS: usize = 10_000;
 /// Number of hash bits that index the cache.
 const RECENT_BITS: u32 = 10;
 
 /// A recently found object.
 #[derive(Clone, Copy, Debug)]
-struct Recent {
+struct RecentObject {
     spec: usize,
     key: u64,
     begin: Ticks,
@@ -44,7 +44,7 @@ struct Recent {
 }
 
 /// An empty cache entry: no time lies within it.
-const NOTHING: Recent = Recent {
+const EMPTY_ENTRY: RecentObject = RecentObject {
     spec: 0,
     key: 0,
     begin: Ticks(1),
@@ -63,7 +63,7 @@ struct Reference {
 
 /// An object that an argument points to.
 #[derive(Clone, Copy, Debug)]
-pub struct Found<'a> {
+pub struct ReferencedObject<'a> {
     /// The object.
     pub object: &'a Lifetime,
     /// True if the argument is named like the object's spec, so that the object's text is enough.
@@ -85,7 +85,7 @@ impl Annotator {
                 .collect();
         }
         lifetimes.witness.replace(Witness::new(&specs, tpoints));
-        let recent = vec![Cell::new(NOTHING); 1 << RECENT_BITS];
+        let recent = vec![Cell::new(EMPTY_ENTRY); 1 << RECENT_BITS];
         Self {
             specs,
             lifetimes,
@@ -93,7 +93,7 @@ impl Annotator {
             recent,
             joins: Joins::default(),
             joined: RefCell::default(),
-            enough: FEW,
+            enough: MIN_KEPT_OBJECTS,
         }
     }
 
@@ -169,7 +169,7 @@ impl Annotator {
         for line in lines {
             self.lifetimes.learn(&self.specs, line);
         }
-        self.recent.fill_with(|| Cell::new(NOTHING));
+        self.recent.fill_with(|| Cell::new(EMPTY_ENTRY));
         self.renew_owners();
     }
 
@@ -205,7 +205,7 @@ impl Annotator {
         let mut witness = self.lifetimes.witness.borrow_mut();
         witness.reach(record.tsc);
         if witness.reports(record.tpoint.id) && witness.observe(record) {
-            self.recent.iter().for_each(|slot| slot.set(NOTHING));
+            self.recent.iter().for_each(|slot| slot.set(EMPTY_ENTRY));
         }
     }
 
@@ -244,8 +244,8 @@ impl Annotator {
             return;
         }
         self.lifetimes.forget(tsc);
-        self.enough = FEW + 2 * self.lifetimes.all().len();
-        self.recent.fill_with(|| Cell::new(NOTHING));
+        self.enough = MIN_KEPT_OBJECTS + 2 * self.lifetimes.all().len();
+        self.recent.fill_with(|| Cell::new(EMPTY_ENTRY));
         self.renew_owners();
     }
 
@@ -257,7 +257,7 @@ impl Annotator {
         arg: usize,
         value: ArgValue<'_>,
         tsc: Ticks,
-    ) -> Option<Found<'_>> {
+    ) -> Option<ReferencedObject<'_>> {
         let references = self.references.get(usize::from(tpoint_id))?;
         let reference = references.iter().find(|r| r.arg == arg)?;
         let object = match value {
@@ -268,7 +268,7 @@ impl Annotator {
                 tsc,
             )?,
         };
-        Some(Found {
+        Some(ReferencedObject {
             object,
             same_name: reference.same_name,
         })
@@ -290,7 +290,7 @@ impl Annotator {
             // The proof holds for this time, not for the object's whole life.
             return Some(object);
         }
-        slot.set(Recent {
+        slot.set(RecentObject {
             spec,
             key,
             begin: object.begin,

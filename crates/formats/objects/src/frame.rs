@@ -2,7 +2,7 @@
 
 use spdk_trace::Ticks;
 
-use crate::alive::WATCHED;
+use crate::alive::WATCHED_ARG;
 use crate::recording::{Event, Value, events, write_line};
 use crate::spec::TSC;
 
@@ -77,7 +77,7 @@ impl Frame {
             BEGIN => Some(Self::Begin(Header {
                 pid: number("pid")?.try_into().ok()?,
                 since: Ticks(number("since")?),
-                watched: number(WATCHED).filter(|tsc| *tsc > 0).map(Ticks),
+                watched: number(WATCHED_ARG).filter(|tsc| *tsc > 0).map(Ticks),
             })),
             END => Some(Self::End {
                 at: Ticks(event.tsc),
@@ -103,7 +103,7 @@ impl Frame {
                         (TSC, 0),
                         ("pid", pid.into()),
                         ("since", since.0),
-                        (WATCHED, watched),
+                        (WATCHED_ARG, watched),
                     ],
                 )
             }

@@ -3,22 +3,22 @@
 
 use std::collections::BTreeMap;
 
-use crate::alive::Said;
+use crate::alive::LineKind;
 use crate::lifetimes::{Key, lines};
 use crate::spec::{ObjectSpec, Role};
 
 /// Number of last lines kept of an object, besides its first.
-const LAST: usize = 16;
+const MAX_LAST_LINES: usize = 16;
 /// Number of last lines kept of earlier objects with the same key.
 const ENDED: usize = 4;
 /// Limit on objects with lines; beyond it, the oldest are dropped.
-const MOST: usize = 1 << 16;
+const MAX_OBJECTS: usize = 1 << 16;
 
 /// Lines about objects that are alive or ended recently, in order of arrival.
 #[derive(Debug, Default)]
 pub struct Journal {
     /// Lines by spec and key, as text.
-    objects: BTreeMap<(usize, Box<str>), Known>,
+    objects: BTreeMap<(usize, Box<str>), JournalEntry>,
     /// The last line that ends a reading, by spec.
     readings: BTreeMap<usize, Line>,
     /// Time of the last line.
@@ -31,13 +31,13 @@ pub struct Journal {
 struct Line(u64, Box<str>);
 
 #[derive(Debug)]
-struct Known {
+struct JournalEntry {
     lines: Vec<Line>,
     /// Time of its end, if it has ended.
     end: Option<u64>,
 }
 
-impl Known {
+impl JournalEntry {
     /// Adds a line; if it is a beginning, drops all but the last lines of earlier objects with the
     /// same key.
     fn add(&mut self, line: Line, begins: bool) {
@@ -46,7 +46,7 @@ impl Known {
             self.lines.drain(..much);
         }
         self.lines.push(line);
-        if self.lines.len() > LAST + 1 {
+        if self.lines.len() > MAX_LAST_LINES + 1 {
             self.lines.remove(1);
         }
     }
@@ -61,7 +61,7 @@ impl Journal {
         self.last = event.tsc;
         self.count += 1;
         let line = || Line(self.count, text.into());
-        let reading = Said::parse(event.probe);
+        let reading = LineKind::parse(event.probe);
         for (number, spec) in specs.iter().enumerate() {
             let said = reading
                 .filter(|(_, name)| *name == spec.name)
@@ -71,14 +71,14 @@ impl Journal {
                 .iter()
                 .find(|probe| probe.name == event.probe)
                 .map(|probe| probe.role);
-            if said == Some(Said::Read) {
+            if said == Some(LineKind::Read) {
                 self.readings.insert(number, line());
             }
             let Some(key) = event.arg(&spec.key).map(Key::from) else {
                 continue;
             };
-            let begins = said == Some(Said::Alive) || matches!(role, Some(Role::Begin));
-            let ends = said == Some(Said::Gone) || matches!(role, Some(Role::End));
+            let begins = said == Some(LineKind::Alive) || matches!(role, Some(Role::Begin));
+            let ends = said == Some(LineKind::Gone) || matches!(role, Some(Role::End));
             if said.is_none() && role.is_none() {
                 continue;
             }
@@ -96,7 +96,7 @@ impl Journal {
                 // The object's beginning was not recorded, or the object is forgotten.
                 continue;
             }
-            let known = self.objects.entry(place).or_insert(Known {
+            let known = self.objects.entry(place).or_insert(JournalEntry {
                 lines: Vec::new(),
                 end: None,
             });
@@ -108,7 +108,7 @@ impl Journal {
             };
             known.add(line(), begins);
         }
-        if self.objects.len() > MOST {
+        if self.objects.len() > MAX_OBJECTS {
             self.drop_oldest();
         }
     }
@@ -116,7 +116,7 @@ impl Journal {
     /// Drops the quarter of the objects with the oldest last lines; a quarter, so that it is seldom
     /// done.
     fn drop_oldest(&mut self) {
-        let newest = |known: &Known| known.lines.last().map_or(0, |line| line.0);
+        let newest = |known: &JournalEntry| known.lines.last().map_or(0, |line| line.0);
         let mut all: Vec<u64> = self.objects.values().map(newest).collect();
         let quarter = all.len() / 4;
         let (_, from, _) = all.select_nth_unstable(quarter);

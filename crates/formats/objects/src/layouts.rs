@@ -80,15 +80,16 @@ impl VersionSearch {
     /// Searches the next block. Returns the first version found so far; must not be called again
     /// after that.
     pub fn feed(&mut self, block: &[u8]) -> Option<SpdkVersion> {
-        const KEPT: usize = STATED_LENGTH - 1;
-        self.tail.extend_from_slice(&block[..block.len().min(KEPT)]);
+        const OVERLAP_BYTES: usize = STATED_LENGTH - 1;
+        self.tail
+            .extend_from_slice(&block[..block.len().min(OVERLAP_BYTES)]);
         let found = first_version(&self.tail).or_else(|| first_version(block));
-        let last = if block.len() < KEPT {
+        let last = if block.len() < OVERLAP_BYTES {
             self.tail.as_slice()
         } else {
             block
         };
-        self.tail = last[last.len().saturating_sub(KEPT)..].to_vec();
+        self.tail = last[last.len().saturating_sub(OVERLAP_BYTES)..].to_vec();
         found
     }
 }

@@ -20,9 +20,9 @@ mod spec;
 mod wanted;
 mod witness;
 
-pub use alive::{ALIVE, GONE, READ, WATCHED};
-pub use alive_spec::{AliveSpec, AliveValue, Located, RecordPair};
-pub use annotate::{Annotator, Found};
+pub use alive::{ALIVE_PREFIX, GONE, READ, WATCHED_ARG};
+pub use alive_spec::{AliveSpec, AliveValue, LocatedText, RecordPair};
+pub use annotate::{Annotator, ReferencedObject};
 pub use frame::{Frame, Header, RECORDING, last_time};
 pub use journal::Journal;
 pub use lifetimes::{Key, Lifetime, Lifetimes};
@@ -32,4 +32,4 @@ pub use spec::{
     BUILT_IN, ObjectSpec, ProbeArg, ProbeSpec, PropertySpec, Role, Show, SpecError, TSC, built_in,
     parse_specs,
 };
-pub use wanted::WantedProbe;
+pub use wanted::ProbeRequest;

@@ -4,7 +4,7 @@ use crate::spec::{ObjectSpec, ProbeArg, SpecError};
 
 /// A probe to be recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WantedProbe<'a> {
+pub struct ProbeRequest<'a> {
     /// Provider of the probe.
     pub provider: &'a str,
     /// Name of the probe.
@@ -15,7 +15,7 @@ pub struct WantedProbe<'a> {
     pub ticks: bool,
 }
 
-impl<'a> WantedProbe<'a> {
+impl<'a> ProbeRequest<'a> {
     /// Returns the probes of these specs, in the order of the specs and of their probes.
     ///
     /// A recording names a hit only by its probe, and an argument only by its name, so specs that
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn a_probe_of_two_specs_is_recorded_once() {
         let specs = built_in().unwrap();
-        let wanted = WantedProbe::of(&specs).unwrap();
+        let wanted = ProbeRequest::of(&specs).unwrap();
         let mut names: Vec<_> = wanted.iter().map(|w| w.name).collect();
         names.sort_unstable();
         assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
@@ -99,8 +99,8 @@ mod tests {
             parse_specs(&(spec("one", "", ", \"q\"") + &spec("two", head, args))).unwrap()
         };
         let longer = both("", ", \"q\", \"r\"");
-        assert_eq!(WantedProbe::of(&longer).unwrap()[0].args.len(), 4);
-        let wrong = |head, args| WantedProbe::of(&both(head, args)).unwrap_err().to_string();
+        assert_eq!(ProbeRequest::of(&longer).unwrap()[0].args.len(), 4);
+        let wrong = |head, args| ProbeRequest::of(&both(head, args)).unwrap_err().to_string();
         assert_eq!(
             wrong("", ", \"q: string\""),
             "object \"two\": probe \"b\": another spec has the argument \"q\" in this place"

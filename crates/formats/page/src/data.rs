@@ -38,13 +38,13 @@ struct HeatData {
     per_doubling: u32,
     /// Flat triples: columns since the previous one, row, count.
     cells: Vec<u64>,
-    seen: Vec<SeenData>,
+    seen: Vec<NamedRequestData>,
     whose: Vec<String>,
     holes: Vec<(u64, u64, String)>,
 }
 
 /// End, length, name, index in `whose`, index of its waterfall.
-type SeenData = (u64, u64, String, Option<usize>, Option<usize>);
+type NamedRequestData = (u64, u64, String, Option<usize>, Option<usize>);
 
 #[derive(Serialize)]
 struct LanesData<'a> {
@@ -239,7 +239,7 @@ fn heat(map: &HeatMap, report: &Report) -> HeatData {
         ]);
         before = cell.column;
     }
-    let waterfall = |seen: &crate::heat::Seen| {
+    let waterfall = |seen: &crate::heat::NamedRequest| {
         let is_it = |it: &crate::model::Waterfall| {
             it.name == seen.name
                 && it.length == seen.length

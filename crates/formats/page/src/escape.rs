@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use text::printable;
 
 /// Limit on the shown length of a name, in characters.
-const MOST: usize = 512;
+const MAX_NAME_CHARS: usize = 512;
 
 /// Escapes text between tags and in double-quoted attributes, of HTML and of XML. Control
 /// characters, and those that change the writing direction, are shown as `\xNN`.
@@ -27,7 +27,7 @@ pub(crate) fn html(text: &str) -> String {
 /// Returns the text as one line of bounded length.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     let text = printable::text(text.as_bytes());
-    match text.char_indices().nth(MOST) {
+    match text.char_indices().nth(MAX_NAME_CHARS) {
         None => text,
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
     }
@@ -55,6 +55,9 @@ mod tests {
             script_data(r#"{"a":"</script><!--&"}"#),
             r#"{"a":"\u003c/script\u003e\u003c!--\u0026"}"#
         );
-        assert_eq!(shown(&"x".repeat(9_000)).chars().count(), MOST + 1);
+        assert_eq!(
+            shown(&"x".repeat(9_000)).chars().count(),
+            MAX_NAME_CHARS + 1
+        );
     }
 }

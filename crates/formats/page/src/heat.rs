@@ -28,8 +28,8 @@ pub struct HeatMap {
     /// Nonempty cells, by column and row.
     pub cells: Vec<Cell>,
     /// The slowest requests of the cells, slowest first.
-    pub seen: Vec<Seen>,
-    /// Names of the owners of requests, indexed by [`Seen::whose`].
+    pub seen: Vec<NamedRequest>,
+    /// Names of the owners of requests, indexed by [`NamedRequest::whose`].
     pub whose: Vec<String>,
     /// Time spans without data.
     pub holes: Vec<Hole>,
@@ -48,7 +48,7 @@ pub struct Cell {
 
 /// A named request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct NamedRequest {
     /// End time.
     pub end: u64,
     /// Latency.
@@ -64,15 +64,15 @@ pub struct Seen {
 pub struct Heat {
     column: u64,
     per_doubling: u32,
-    cells: HashMap<(u32, u32), Counted>,
+    cells: HashMap<(u32, u32), CellCounts>,
     whose: HashMap<Box<str>, usize>,
     names: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Counted {
+struct CellCounts {
     count: u64,
-    seen: Vec<Seen>,
+    seen: Vec<NamedRequest>,
 }
 
 impl Heat {
@@ -109,7 +109,7 @@ impl Heat {
                     names.len() - 1
                 })
             });
-            cell.keep([Seen {
+            cell.keep([NamedRequest {
                 end,
                 length,
                 name: name(),
@@ -154,7 +154,7 @@ impl Heat {
             seen.extend(counted.seen);
         }
         cells.sort_unstable();
-        seen.sort_unstable_by(|a: &Seen, b| {
+        seen.sort_unstable_by(|a: &NamedRequest, b| {
             (b.length, a.end, &a.name).cmp(&(a.length, b.end, &b.name))
         });
         seen.truncate(MOST_SEEN);
@@ -178,7 +178,7 @@ impl Heat {
 }
 
 /// Returns the owner names used by these requests, and updates the indices in the requests.
-fn named(seen: &mut [Seen], names: &[String]) -> Vec<String> {
+fn named(seen: &mut [NamedRequest], names: &[String]) -> Vec<String> {
     let (mut places, mut needed) = (HashMap::new(), Vec::new());
     for whose in seen.iter_mut().filter_map(|seen| seen.whose.as_mut()) {
         *whose = *places.entry(*whose).or_insert_with(|| {
@@ -189,8 +189,8 @@ fn named(seen: &mut [Seen], names: &[String]) -> Vec<String> {
     needed
 }
 
-impl Counted {
-    fn keep(&mut self, more: impl IntoIterator<Item = Seen>) {
+impl CellCounts {
+    fn keep(&mut self, more: impl IntoIterator<Item = NamedRequest>) {
         self.seen.extend(more);
         self.seen.sort_by_key(|seen| Reverse(seen.length));
         self.seen.truncate(MOST_OF_CELL);

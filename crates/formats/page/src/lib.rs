@@ -15,9 +15,10 @@ mod model;
 mod page;
 mod words;
 
-pub use heat::{Cell, Heat, HeatMap, Seen};
+pub use heat::{Cell, Heat, HeatMap, NamedRequest};
 pub use model::{
-    Activity, Budget, Cause, Connection, Curve, Figures, Group, Hole, Intruder, Lane, LaneStrip,
-    Lost, Report, Span, Spent, StageFigures, Summary, Taken, Verdict, WaterStage, Waterfall,
+    AbsenceSpan, Activity, Budget, Cause, Connection, Curve, Figures, Group, Hole, Intruder, Lane,
+    LaneStrip, Report, Span, StageFigures, Summary, TimeBounds, TimeCauses, Verdict, WaterStage,
+    Waterfall,
 };
 pub use page::page;

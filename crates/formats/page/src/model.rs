@@ -25,7 +25,7 @@ pub struct Report {
     /// Sentences about the requests excluded from the report.
     pub left_out: Vec<String>,
     /// Causes of the requests of the first verdict.
-    pub spent: Spent,
+    pub spent: TimeCauses,
     /// Sentences about missing or unknown data.
     pub notes: Vec<String>,
     /// Requests by end and latency.
@@ -61,7 +61,7 @@ pub struct Verdict {
 
 /// Causes of the time of the slowest requests.
 #[derive(Clone, Debug, Default)]
-pub struct Spent {
+pub struct TimeCauses {
     /// Name of their group, as in the verdict; empty if obvious.
     pub of: String,
     /// Number of these requests.
@@ -82,7 +82,7 @@ pub struct Cause {
     /// CPUs on which it took the time.
     pub cpus: Vec<u32>,
     /// Time taken, minimum and maximum.
-    pub took: Lost,
+    pub took: TimeBounds,
     /// Stage with the largest part of that time, by the tracepoints at its ends.
     pub stage: Option<(String, String)>,
 }
@@ -223,7 +223,7 @@ pub struct Summary {
 }
 
 /// Kernel time, minimum and maximum.
-pub type Lost = (u64, u64);
+pub type TimeBounds = (u64, u64);
 
 /// One connection.
 #[derive(Clone, Debug, Default)]
@@ -239,7 +239,7 @@ pub struct Connection {
     /// Summary of its slowest requests.
     pub summary: Summary,
     /// Kernel time of all its requests, and their total time.
-    pub lost: Option<(Lost, u64)>,
+    pub lost: Option<(TimeBounds, u64)>,
     /// Stages; empty if only the whole is needed.
     pub stages: Vec<StageFigures>,
 }
@@ -252,7 +252,7 @@ pub struct LaneStrip {
     /// One lane for each thread.
     pub lanes: Vec<Lane>,
     /// The longest spans in which threads lacked their CPU, in time order.
-    pub taken: Vec<Taken>,
+    pub taken: Vec<AbsenceSpan>,
 }
 
 /// Activities of one thread over time.
@@ -266,7 +266,7 @@ pub struct Lane {
 
 /// A span in which a thread lacked its CPU.
 #[derive(Clone, Debug, Default)]
-pub struct Taken {
+pub struct AbsenceSpan {
     /// Index of the thread in [`LaneStrip::lanes`].
     pub lane: usize,
     /// Start time.
@@ -338,7 +338,7 @@ pub struct Waterfall {
     /// Duration.
     pub length: u64,
     /// Kernel time in it.
-    pub lost: Option<Lost>,
+    pub lost: Option<TimeBounds>,
     /// Descriptions of the culprits with bounds, largest first.
     pub culprits: Vec<String>,
     /// Stages of the request.
@@ -361,7 +361,7 @@ pub struct WaterStage {
     /// Duration.
     pub length: u64,
     /// Kernel time in it.
-    pub lost: Lost,
+    pub lost: TimeBounds,
     /// Description of the event that ends it.
     pub ends: &'static str,
 }

@@ -2,10 +2,10 @@
 
 use screen::time;
 
-use crate::model::Lost;
+use crate::model::TimeBounds;
 
 /// Formats the kernel time; `None` if it is 0.
-pub(crate) fn lost((least, most): Lost) -> Option<String> {
+pub(crate) fn lost((least, most): TimeBounds) -> Option<String> {
     let (from, to) = (time(least), time(most));
     match (least, most) {
         (_, 0) => None,

@@ -18,7 +18,7 @@ pub struct Image {
 
 /// The slots that one record took.
 #[derive(Debug, Clone, Copy)]
-pub struct Written {
+pub struct SlotRange {
     /// Number of its first slot, counted since the start.
     pub first: u64,
     /// Number of slots.
@@ -166,7 +166,7 @@ impl Image {
     /// # Panics
     /// If the tracepoint was not declared, the arguments don't match its declaration, or the lcore
     /// has no history.
-    pub fn record(&mut self, lcore: u32, record: &Record) -> Written {
+    pub fn record(&mut self, lcore: u32, record: &Record) -> SlotRange {
         let written = self.record_part(lcore, record, usize::MAX);
         let at = self.file.layout.next_entry(lcore);
         self.file.set_u64(at, written.first + written.slots as u64);
@@ -174,7 +174,7 @@ impl Image {
     }
 
     /// Writes only the first `limit` slots of the record, and leaves `next_entry` unchanged.
-    pub(crate) fn record_part(&mut self, lcore: u32, record: &Record, limit: usize) -> Written {
+    pub(crate) fn record_part(&mut self, lcore: u32, record: &Record, limit: usize) -> SlotRange {
         let layout = &self.file.layout;
         let declared = self.tpoints.get(usize::from(record.tpoint));
         let Some(tpoint) = declared.and_then(Option::as_ref) else {
@@ -197,7 +197,7 @@ impl Image {
         self.file.set_u64(count_at, self.file.u64(count_at) + 1);
         let ring = &mut self.file.bytes[ring_at..ring_at + ring_size];
         record.write(ring, first, limit, tpoint, continuation);
-        Written { first, slots }
+        SlotRange { first, slots }
     }
 }
 

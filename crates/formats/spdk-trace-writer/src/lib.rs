@@ -36,7 +36,7 @@ mod trace_file;
 
 pub use builder::{LcoreBuilder, Step, TraceBuilder};
 pub use era::{Era, EraSpec, HeaderFields, HistoryFields};
-pub use image::{Image, Written};
+pub use image::{Image, SlotRange};
 pub use layout::{Layout, Section};
 pub use live::LiveTrace;
 pub use record::{Arg, Record};

@@ -13,7 +13,7 @@ use rustix::fs::OFlags;
 
 use crate::builder::TraceBuilder;
 use crate::era::SLOT_SIZE;
-use crate::image::{Image, Written};
+use crate::image::{Image, SlotRange};
 use crate::record::Record;
 use crate::trace_file::TraceFile;
 
@@ -100,7 +100,7 @@ impl LiveTrace {
     /// # Panics
     /// If the tracepoint was not declared, the arguments don't match its declaration, or the lcore
     /// has no history.
-    pub fn record(&mut self, lcore: u32, record: &Record) -> io::Result<Written> {
+    pub fn record(&mut self, lcore: u32, record: &Record) -> io::Result<SlotRange> {
         let written = self.image.record(lcore, record);
         self.write_slots(lcore, record, written, usize::MAX)?;
         let at = self.image.file.layout.next_entry(lcore);
@@ -112,7 +112,7 @@ impl LiveTrace {
     ///
     /// # Panics
     /// As [`LiveTrace::record`].
-    pub fn torn(&mut self, lcore: u32, record: &Record, slots: usize) -> io::Result<Written> {
+    pub fn torn(&mut self, lcore: u32, record: &Record, slots: usize) -> io::Result<SlotRange> {
         let written = self.image.record_part(lcore, record, slots);
         self.write_slots(lcore, record, written, slots)?;
         Ok(written)
@@ -155,7 +155,7 @@ impl LiveTrace {
         &self,
         lcore: u32,
         record: &Record,
-        written: Written,
+        written: SlotRange,
         limit: usize,
     ) -> io::Result<()> {
         let layout = &self.image.file.layout;

@@ -12,10 +12,10 @@ use crate::follow::Follower;
 use crate::header::TpointTable;
 use crate::owners::Owner;
 use crate::problems::{Problem, Problems};
-use crate::record::{Each, Record};
+use crate::record::{Record, RecordSink};
 use crate::slot::Slots;
 use crate::tables::Tables;
-use crate::tail::Copied;
+use crate::tail::CopiedSlots;
 use crate::units::{FileOffset, Lcore, TickRate, Ticks};
 
 /// Time a record is held back for an older one of another ring, as when following a live trace.
@@ -25,7 +25,7 @@ const HOLD: Duration = Duration::from_millis(50);
 #[derive(Debug, Default)]
 pub struct CapturedPoll {
     /// The slots.
-    pub copied: Copied,
+    pub copied: CopiedSlots,
     /// Changed bytes of the trace file outside the rings' slots, with their offsets.
     pub changes: Vec<(FileOffset, Vec<u8>)>,
     /// Start of the last of the polls, by any clock that does not stand still.
@@ -253,7 +253,7 @@ impl CapturedTrace {
         gaps
     }
 
-    fn walk(&self, each: &mut Each<'_>) -> (Option<Follower>, Problems) {
+    fn walk(&self, each: &mut RecordSink<'_>) -> (Option<Follower>, Problems) {
         // `open` has already read the header from the same bytes.
         let Ok(mut follower) = Follower::new(&self.tables) else {
             return (None, Problems::default());

@@ -9,15 +9,15 @@ use std::time::Duration;
 use crate::Error;
 use crate::era::{Era, read_header};
 use crate::header::TpointTable;
-use crate::held::Held;
+use crate::held::HeldSlots;
 use crate::order::Facts;
 use crate::owners::Owners;
 use crate::problems::Problems;
 use crate::raw::{Bounds, Context, RecordReader, check_header, disjoint};
-use crate::record::{Each, Record};
+use crate::record::{Record, RecordSink};
 use crate::slot::SLOT_SIZE;
 use crate::source::ReadAt;
-use crate::tail::{Copied, Tail};
+use crate::tail::{CopiedSlots, Tail};
 use crate::units::{FileOffset, Lcore, TickRate, Ticks};
 
 /// Reader that follows a live trace file.
@@ -34,7 +34,7 @@ pub struct Follower {
     cleared: Ticks,
     tpoints: TpointTable,
     owners: Owners,
-    rings: Vec<Held>,
+    rings: Vec<HeldSlots>,
     reader: RecordReader,
     tail: Tail,
     /// For each poll its time, and the time of the newest record up to then.
@@ -80,7 +80,7 @@ impl Follower {
             owners: header.owners,
             rings: rings
                 .into_iter()
-                .map(|place| Held::new(place, continuation_id))
+                .map(|place| HeldSlots::new(place, continuation_id))
                 .collect(),
             reader: RecordReader::new(),
             taken: VecDeque::new(),
@@ -129,7 +129,7 @@ impl Follower {
 
     /// Returns the parts of a file of `len` bytes outside the rings' slots, in file order.
     pub fn outside_of_slots(&self, len: u64) -> Vec<Range<u64>> {
-        let slots = |ring: &Held| {
+        let slots = |ring: &HeldSlots| {
             let (begin, slots) = (ring.place().slots.0, ring.num_slots());
             begin.min(len)
                 ..begin
@@ -193,7 +193,7 @@ impl Follower {
     }
 
     /// Takes the slots copied by one or more polls; the last of these began at `at`, by any clock.
-    pub fn take(&mut self, copied: Copied, at: Duration) {
+    pub fn take(&mut self, copied: CopiedSlots, at: Duration) {
         let facts = Facts {
             tpoints: &self.tpoints,
             cleared: self.cleared,
@@ -239,7 +239,7 @@ impl Follower {
         self.give_until(Ticks(u64::MAX), &mut each)
     }
 
-    /// Returns the buffers of records already passed on, for reuse ([`Copied::prepare`]).
+    /// Returns the buffers of records already passed on, for reuse ([`CopiedSlots::prepare`]).
     pub fn spare(&mut self) -> impl Iterator<Item = Vec<u8>> {
         self.spare.drain(..)
     }
@@ -253,7 +253,7 @@ impl Follower {
         each: impl FnMut(&Record<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, Error> {
         self.refresh_owners(source)?;
-        let mut copied = Copied::default();
+        let mut copied = CopiedSlots::default();
         self.tail.poll(source, &mut copied)?;
         self.polls += 1;
         self.take(copied, Duration::from_nanos(self.polls));
@@ -267,7 +267,7 @@ impl Follower {
     }
 
     /// Merges all rings by (tsc, lcore), up to the horizon.
-    fn give_until(&mut self, horizon: Ticks, each: &mut Each<'_>) -> ControlFlow<()> {
+    fn give_until(&mut self, horizon: Ticks, each: &mut RecordSink<'_>) -> ControlFlow<()> {
         let context = Context {
             era: self.era,
             tpoints: &self.tpoints,

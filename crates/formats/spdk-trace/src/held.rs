@@ -16,7 +16,7 @@ use crate::units::{FileOffset, Lcore, Ticks};
 
 /// Slots of one ring that are held back.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldSlots {
     place: RingPlace,
     continuation_id: u16,
     chunks: VecDeque<Chunk>,
@@ -32,7 +32,7 @@ pub(crate) struct Held {
     /// Tsc of the last record received, whose continuations may follow.
     chain: Option<Ticks>,
     is_cut: bool,
-    pub(crate) lost: Lost,
+    pub(crate) lost: LostSlots,
     /// Losses that the walk has not reached: the first slot after each, and the time of the newest
     /// record before it.
     losses: VecDeque<(Position, Ticks)>,
@@ -42,7 +42,7 @@ pub(crate) struct Held {
 
 /// Slots overwritten before they were copied.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Lost {
+pub(crate) struct LostSlots {
     /// Number of lost slots.
     pub(crate) slots: u64,
     /// Time of the last record before the first lost slot.
@@ -64,7 +64,7 @@ struct Position {
     index: usize,
 }
 
-impl Held {
+impl HeldSlots {
     pub(crate) fn new(place: RingPlace, continuation_id: u16) -> Self {
         Self {
             place,
@@ -77,7 +77,7 @@ impl Held {
             newest: Ticks(0),
             chain: None,
             is_cut: false,
-            lost: Lost::default(),
+            lost: LostSlots::default(),
             losses: VecDeque::new(),
             lost_since: None,
         }

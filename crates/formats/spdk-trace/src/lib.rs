@@ -46,12 +46,13 @@ pub use owners::{Owner, Owners};
 pub use problems::{Finding, Problem, Problems};
 pub use raw::{RawTrace, RingSummary};
 pub use record::{
-    ArgIter, ArgValue, Args, NoObjectName, Object, ObjectName, OwnerLabel, Poller, Record, Related,
+    ArgIter, ArgValue, Args, NoObjectName, Object, ObjectName, OwnerLabel, Poller, Record,
+    RelatedObject,
 };
 pub use source::ReadAt;
 pub use stream::CopiedRun;
 pub use tables::Tables;
-pub use tail::{Copied, Poll, Tail, Total};
+pub use tail::{CopiedSlots, Poll, Tail, Total};
 pub use tpoint::{ArgKind, ArgSpec, Relation, Tpoint, TpointSet};
 pub use trace::Trace;
 pub use units::{FileOffset, Lcore, Nanos, TickRate, Ticks};

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use crate::header::TpointTable;
-use crate::record::{ArgValue, Args, Object, ObjectName, Related};
+use crate::record::{ArgValue, Args, Object, ObjectName, RelatedObject};
 use crate::tpoint::Tpoint;
 use crate::units::Ticks;
 
 /// An object whose creation was recorded.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct CreatedObject {
     number: u64,
     created: Ticks,
 }
@@ -28,7 +28,7 @@ pub(crate) struct Numbering {
 struct Objects {
     created: u64,
     /// The newest object with each id.
-    by_id: HashMap<u64, Seen, RandomState>,
+    by_id: HashMap<u64, CreatedObject, RandomState>,
 }
 
 impl Numbering {
@@ -52,7 +52,7 @@ impl Numbering {
         }
         let objects = &mut self.types[usize::from(kind)];
         let seen = if tpoint.new_object {
-            let seen = Seen {
+            let seen = CreatedObject {
                 number: objects.created,
                 created: tsc,
             };
@@ -81,7 +81,7 @@ impl Numbering {
         tpoints: &TpointTable,
         tpoint: &Tpoint,
         args: Args<'_>,
-    ) -> Option<Related> {
+    ) -> Option<RelatedObject> {
         tpoint.relations.iter().find_map(|relation| {
             let (_, value) = args.iter().nth(usize::from(relation.arg))?;
             let (ArgValue::Int(id) | ArgValue::Pointer(id)) = value else {
@@ -91,7 +91,7 @@ impl Numbering {
                 .by_id
                 .get(&id)?;
             let prefix = tpoints.object_prefix(relation.object_type);
-            Some(Related {
+            Some(RelatedObject {
                 name: named(prefix, seen.number),
                 arg: Some(relation.arg),
             })

@@ -13,7 +13,7 @@ use crate::units::{FileOffset, Ticks};
 const HEAD_SIZE: usize = 9;
 
 /// Bytes per read.
-const PIECE: usize = 64 * 1024;
+const READ_BYTES: usize = 64 * 1024;
 /// First id that SPDK assigns (`trace_flags_init`, lib/trace/trace_flags.c).
 const FIRST_ID: usize = 256;
 /// Number of refreshes per refresh of the whole table, for a live file.
@@ -105,7 +105,7 @@ impl Owners {
             description_size,
         } = self.place;
         let size = HEAD_SIZE + usize::from(description_size);
-        let at_once = (PIECE / size).max(1);
+        let at_once = (READ_BYTES / size).max(1);
         let mut known = 0;
         while known < usize::from(count) {
             if !is_whole && known >= self.used + at_once {

@@ -8,7 +8,7 @@ use crate::units::{Lcore, Ticks};
 
 /// Receiver of records. It is a trait object, so that the loops that call it are compiled once
 /// rather than for each of its users.
-pub(crate) type Each<'e> = dyn FnMut(&Record<'_>) -> ControlFlow<()> + 'e;
+pub(crate) type RecordSink<'e> = dyn FnMut(&Record<'_>) -> ControlFlow<()> + 'e;
 
 /// Name of an object: the prefix of its type and its running number, as in `r10`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -103,7 +103,7 @@ impl Object {
 
 /// Another object that a record refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Related {
+pub struct RelatedObject {
     /// Name of the object.
     pub name: ObjectName,
     /// Index of the argument that points to it, if known.
@@ -155,7 +155,7 @@ pub struct Record<'a> {
     /// The object that the record is about.
     pub object: Object,
     /// Another object that the record refers to.
-    pub related: Option<Related>,
+    pub related: Option<RelatedObject>,
     /// The arguments.
     pub args: Args<'a>,
     /// Annotations from a JSON document, as JSON text.

@@ -13,7 +13,7 @@ use crate::source::{ReadAt, fill, read_u64};
 use crate::units::{FileOffset, Lcore, Ticks};
 
 /// Number of slots copied between two reads of the cursor: 256 KiB.
-const PIECE: usize = 8192;
+const SLOTS_PER_READ: usize = 8192;
 /// Number of slots at either end of a ring that are compared to find the newer end. More than one
 /// record takes, since a record may be written with the tsc of an earlier moment.
 const ENDS: usize = 32;
@@ -160,7 +160,7 @@ impl Ring {
         let mut done = 0;
         while done < count {
             let at = slot::place(place.slots, start + done);
-            let slots = (count - done).min(PIECE as u64);
+            let slots = (count - done).min(SLOTS_PER_READ as u64);
             let begin = self.bytes.len();
             self.bytes.resize(begin + slots as usize * SLOT_SIZE, 0);
             let got =

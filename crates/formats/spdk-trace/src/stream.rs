@@ -1,7 +1,7 @@
 //! Splits copied slots into runs for a stream, and joins runs again.
 
 use crate::slot::{SLOT_SIZE, Slots};
-use crate::tail::Copied;
+use crate::tail::CopiedSlots;
 use crate::units::Ticks;
 
 /// Slots of one ring that were written consecutively, as copied.
@@ -17,7 +17,7 @@ pub struct CopiedRun<'a> {
     pub slots: &'a [u8],
 }
 
-impl Copied {
+impl CopiedSlots {
     /// Iterates over the runs, ring by ring, in the order in which they were written.
     pub fn runs(&self) -> impl Iterator<Item = CopiedRun<'_>> {
         self.rings.iter().enumerate().flat_map(|(ring, copied)| {
@@ -54,7 +54,7 @@ impl Copied {
         ring.ran(run.seq, slots as u64, run.lost);
     }
 
-    /// Returns the buffers of its slots, for reuse ([`Copied::prepare`]).
+    /// Returns the buffers of its slots, for reuse ([`CopiedSlots::prepare`]).
     pub fn into_buffers(self) -> impl Iterator<Item = Vec<u8>> {
         self.rings.into_iter().map(|ring| ring.bytes)
     }
@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    fn whole(copied: &Copied) -> Vec<(usize, u64, u64, Vec<u8>)> {
+    fn whole(copied: &CopiedSlots) -> Vec<(usize, u64, u64, Vec<u8>)> {
         copied
             .runs()
             .map(|run| (run.ring, run.seq, run.lost, run.slots.to_vec()))
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn slots_without_a_gap_are_one_run() {
-        let mut copied = Copied::default();
+        let mut copied = CopiedSlots::default();
         let [first, second] = [[1; 64], [2; 64]];
         copied.push(&CopiedRun {
             ring: 1,
@@ -127,11 +127,11 @@ mod tests {
         fn runs_put_together_are_what_was_copied(
             runs in prop::collection::vec((0..3_usize, any::<u64>(), 0..3_u64, 0..5_usize), 0..20)
         ) {
-            let mut copied = Copied::default();
+            let mut copied = CopiedSlots::default();
             for (n, (ring, seq, lost, slots)) in runs.iter().enumerate() {
                 copied.push(&CopiedRun { ring: *ring, seq: *seq, lost: *lost, slots: &vec![n as u8; slots * SLOT_SIZE] });
             }
-            let mut again = Copied::default();
+            let mut again = CopiedSlots::default();
             copied.runs().for_each(|run| again.push(&run));
             prop_assert_eq!(whole(&again), whole(&copied));
             prop_assert_eq!(again.bytes(), copied.bytes());

@@ -14,7 +14,7 @@ use crate::source::{ReadAt, fill};
 use crate::units::{FileOffset, Lcore};
 
 /// Number of slots copied between two reads of the cursor: 256 KiB.
-const PIECE: u64 = 8192;
+const SLOTS_PER_READ: u64 = 8192;
 
 /// Reader of new slots from the rings of a live trace, for [`crate::Follower::take`]. The two can
 /// be in different threads.
@@ -48,7 +48,7 @@ pub struct Total {
 
 /// Raw slots copied by one or more polls, ring by ring.
 #[derive(Debug, Default)]
-pub struct Copied {
+pub struct CopiedSlots {
     pub(crate) rings: Vec<CopiedRing>,
 }
 
@@ -132,7 +132,7 @@ impl Tail {
     pub fn poll<S: ReadAt + ?Sized>(
         &mut self,
         source: &S,
-        into: &mut Copied,
+        into: &mut CopiedSlots,
     ) -> Result<Poll, Error> {
         into.rings
             .resize_with(self.rings.len(), CopiedRing::default);
@@ -165,7 +165,7 @@ impl TailRing {
         let mut seq = from.max(oldest);
         let mut lost = seq - from;
         while seq < written {
-            let piece = (written - seq).min(PIECE).min(n - seq % n);
+            let piece = (written - seq).min(SLOTS_PER_READ).min(n - seq % n);
             let copied = self.copy(source, seq, piece, into)?;
             // Slots that the writer may have reached meanwhile are not intact.
             let intact = cursor(&self.place, source)?
@@ -252,7 +252,7 @@ impl CopiedRing {
     }
 }
 
-impl Copied {
+impl CopiedSlots {
     /// Returns whether nothing was copied.
     pub fn is_empty(&self) -> bool {
         self.rings

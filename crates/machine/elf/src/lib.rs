@@ -15,7 +15,7 @@ pub mod instructions;
 pub mod symbols;
 
 pub use address::{ElfVaddr, FileOffset, ProcAddr};
-pub use code::{Aim, Code, CodeBytes, CodePlace, PlaceFault};
+pub use code::{Code, CodeBytes, CodePlace, PlaceFault, ProbePoint};
 pub use error::ElfError;
 pub use image::notes;
 pub use image::{

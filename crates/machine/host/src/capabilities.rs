@@ -113,14 +113,16 @@ pub fn hold_back_file_access() -> io::Result<()> {
 /// the right to read other users' files, if the program has it. `open` must not open files that the
 /// user names.
 pub fn with_file_access<T>(open: impl FnOnce() -> T) -> T {
-    let _raised = HELD_BACK.load(Ordering::Relaxed).then(Raised::now);
+    let _raised = HELD_BACK
+        .load(Ordering::Relaxed)
+        .then(RaisedCapabilities::now);
     open()
 }
 
 /// The right to read other users' files, for the lifetime of this value.
-struct Raised(Option<CapabilitySets>);
+struct RaisedCapabilities(Option<CapabilitySets>);
 
-impl Raised {
+impl RaisedCapabilities {
     fn now() -> Self {
         let before = capabilities(None).ok().filter(|sets| {
             let right = CapabilitySet::DAC_READ_SEARCH;
@@ -134,7 +136,7 @@ impl Raised {
     }
 }
 
-impl Drop for Raised {
+impl Drop for RaisedCapabilities {
     fn drop(&mut self) {
         // Continuing with the right could read any file that a user names. A right can always be
         // dropped (capset(2)).

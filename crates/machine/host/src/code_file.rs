@@ -8,12 +8,12 @@ use elf::CodeBytes;
 
 use crate::error::HostError;
 use crate::file::ElfFile;
-use crate::foreign::Opened;
+use crate::foreign::OpenedFile;
 
 /// A file that is open for reading.
 #[derive(Debug)]
 pub struct CodeFile {
-    file: Opened,
+    file: OpenedFile,
 }
 
 impl ElfFile {

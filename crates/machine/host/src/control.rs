@@ -31,7 +31,7 @@ use crate::process::Pid;
 pub const LONGEST_ANSWER: usize = 32 << 20;
 /// Bytes that are received at once: more than a message of DPDK's telemetry has (16 KiB;
 /// `MAX_OUTPUT_LEN`).
-const PIECE: usize = 256 << 10;
+const RECEIVE_BYTES: usize = 256 << 10;
 /// Flag of a listening socket in `/proc/net/unix` (`__SO_ACCEPTCON` in `include/uapi/linux/net.h`).
 const ACCEPTS: u32 = 1 << 16;
 
@@ -46,7 +46,7 @@ pub enum SocketKind {
 
 /// Owner that a socket must have to be connected to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Whose {
+pub enum SocketOwner {
     /// The process itself: it listens there now.
     Process,
     /// The process's user: another process of that user may listen there, as the database of Open
@@ -56,7 +56,7 @@ pub enum Whose {
 
 /// A listening socket of a process.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Listening {
+pub struct ListeningSocket {
     /// Path, as the process has bound it.
     pub path: PathBuf,
     /// Kind of the socket.
@@ -69,7 +69,7 @@ pub struct Listening {
 /// # Errors
 ///
 /// Returns an error if the process does not exist, or we may not see its open files.
-pub fn listening(pid: Pid) -> io::Result<Vec<Listening>> {
+pub fn listening(pid: Pid) -> io::Result<Vec<ListeningSocket>> {
     let folder = proc::folder(pid);
     let (table, open) = with_file_access(|| {
         let table = fs::read(folder.join("net/unix"))?;
@@ -98,12 +98,12 @@ fn inode(link: &Path) -> Option<u64> {
 
 /// Returns the listening sockets of these inodes in `/proc/net/unix`: `Num RefCount Protocol Flags
 /// Type St Inode Path`.
-fn listed(table: &[u8], open: &HashSet<u64>) -> Vec<Listening> {
+fn listed(table: &[u8], open: &HashSet<u64>) -> Vec<ListeningSocket> {
     let lines = table.split(|&byte| byte == b'\n');
     lines.filter_map(|line| socket(line, open)).collect()
 }
 
-fn socket(line: &[u8], open: &HashSet<u64>) -> Option<Listening> {
+fn socket(line: &[u8], open: &HashSet<u64>) -> Option<ListeningSocket> {
     let mut fields = line.splitn(8, |&byte| byte == b' ').skip(3);
     // The inode's field is padded to five columns.
     let mut next = || std::str::from_utf8(fields.next()?).ok();
@@ -123,7 +123,7 @@ fn socket(line: &[u8], open: &HashSet<u64>) -> Option<Listening> {
     let path = Path::new(OsStr::from_bytes(&rest[end + 1..]));
     // A name that begins with @ has no file.
     let is_wanted = flags & ACCEPTS != 0 && open.contains(&inode) && path.is_absolute();
-    is_wanted.then(|| Listening {
+    is_wanted.then(|| ListeningSocket {
         path: path.to_owned(),
         kind,
     })
@@ -148,12 +148,12 @@ impl Connection {
         pid: Pid,
         path: &Path,
         kind: SocketKind,
-        whose: Whose,
+        whose: SocketOwner,
         limit: Duration,
     ) -> io::Result<Self> {
         let until = Instant::now() + limit;
         let folder = proc::folder(pid);
-        if whose == Whose::Process
+        if whose == SocketOwner::Process
             && !listening(pid)?
                 .iter()
                 .any(|socket| socket.path == path && socket.kind == kind)
@@ -215,7 +215,7 @@ impl Connection {
             ));
         }
         let start = into.len();
-        into.resize(start + PIECE, 0);
+        into.resize(start + RECEIVE_BYTES, 0);
         let received = loop {
             self.limit(Timeout::Recv)?;
             match net::recv(&self.socket, into[start..].as_mut(), RecvFlags::empty()) {
@@ -279,7 +279,7 @@ mod tests {
         ];
         assert_eq!(
             found,
-            expected.map(|(path, kind)| Listening {
+            expected.map(|(path, kind)| ListeningSocket {
                 path: path.into(),
                 kind
             })
@@ -295,7 +295,7 @@ mod tests {
         let own = Pid(std::process::id());
         let found = listening(own).unwrap();
         assert!(
-            found.contains(&Listening {
+            found.contains(&ListeningSocket {
                 path: path.clone(),
                 kind: SocketKind::Stream
             }),
@@ -312,7 +312,7 @@ mod tests {
             own,
             &path,
             SocketKind::Stream,
-            Whose::Process,
+            SocketOwner::Process,
             Duration::from_mins(1),
         )
         .unwrap();
@@ -334,7 +334,7 @@ mod tests {
             own,
             &path,
             SocketKind::Stream,
-            Whose::User,
+            SocketOwner::User,
             Duration::from_millis(50),
         );
         let error = connection
@@ -349,7 +349,7 @@ mod tests {
                 own,
                 &file,
                 SocketKind::Stream,
-                Whose::User,
+                SocketOwner::User,
                 Duration::from_secs(1)
             )
             .is_err()
@@ -373,7 +373,7 @@ mod tests {
         };
         // A process that listens nowhere.
         let mut other = testkit::command("sleep").arg("60").spawn().unwrap();
-        let message = connect(Pid(other.id()), &theirs, Whose::Process);
+        let message = connect(Pid(other.id()), &theirs, SocketOwner::Process);
         other.kill().unwrap();
         other.wait().unwrap();
         assert!(message.contains("does not listen there"), "{message}");
@@ -385,7 +385,7 @@ mod tests {
         fs::remove_file(&mine).unwrap();
         std::os::unix::fs::symlink(&theirs, &mine).unwrap();
         std::os::unix::fs::chown(&theirs, Some(65_534), None).unwrap();
-        for whose in [Whose::Process, Whose::User] {
+        for whose in [SocketOwner::Process, SocketOwner::User] {
             let message = connect(Pid(std::process::id()), &mine, whose);
             assert!(
                 message.contains("does not belong to the socket's user"),

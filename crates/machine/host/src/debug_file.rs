@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use elf::{BuildId, ElfImage};
 
 use crate::file::{ElfFile, FilePlace, under};
-use crate::foreign::{self, Opened};
+use crate::foreign::{self, OpenedFile};
 use crate::parts::Parts;
 
 /// The global debug directory.
@@ -67,7 +67,7 @@ fn by_link(image: &ElfImage<'_>, file: &ElfFile, parts: Parts) -> Option<ElfFile
     let folder = path.parent()?;
     let global = under(Path::new(GLOBAL), folder);
     // The link of a file may name the file itself: then the checksum differs.
-    let is_it = |file: &Opened| file.checksum().is_ok_and(|crc| crc == link.crc);
+    let is_it = |file: &OpenedFile| file.checksum().is_ok_and(|crc| crc == link.crc);
     [folder.to_owned(), folder.join(".debug"), global]
         .into_iter()
         .find_map(|folder| load(file.place(), root, &folder.join(&link.name), parts, is_it))
@@ -96,7 +96,7 @@ fn load(
     root: &Path,
     path: &Path,
     parts: Parts,
-    is_it: impl Fn(&Opened) -> bool,
+    is_it: impl Fn(&OpenedFile) -> bool,
 ) -> Option<ElfFile> {
     let file = foreign::below(root, path).ok().filter(is_it)?;
     let place = of.related(root, path);

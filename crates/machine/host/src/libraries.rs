@@ -32,7 +32,7 @@ const MAX_INCLUDES: u32 = 8;
 const MAX_LIBRARIES: usize = 4096;
 
 /// A file whose libraries are still to be found.
-struct Waiting {
+struct PendingFile {
     place: FilePlace,
     /// The `DT_RPATH` folders of the files that need it.
     inherited: Vec<PathBuf>,
@@ -49,11 +49,11 @@ pub fn needed_by(program: &Path, library_path: Option<&OsStr>) -> Vec<FilePlace>
     system.extend(DEFAULT_FOLDERS.map(PathBuf::from));
     let mut known = HashSet::new();
     let mut found = Vec::new();
-    let mut waiting = VecDeque::from([Waiting {
+    let mut waiting = VecDeque::from([PendingFile {
         place: FilePlace::at(program),
         inherited: Vec::new(),
     }]);
-    while let Some(Waiting { place, inherited }) = waiting.pop_front() {
+    while let Some(PendingFile { place, inherited }) = waiting.pop_front() {
         let Ok(file) = place.load_dynamic() else {
             continue;
         };
@@ -92,7 +92,7 @@ pub fn needed_by(program: &Path, library_path: Option<&OsStr>) -> Vec<FilePlace>
                 .find(|place| fits(place, &file));
             if let Some(library) = library {
                 known.insert(name.clone());
-                waiting.push_back(Waiting {
+                waiting.push_back(PendingFile {
                     place: library.clone(),
                     inherited: rpath.clone(),
                 });

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::os::unix::fs::FileExt as _;
 
-use live_memory::{Cause, Memory, Piece, Unreadable};
+use live_memory::{Cause, Memory, MemoryError, Piece};
 use rustix::io::Errno;
 use sys::process::PidFd;
 use sys::remote;
@@ -23,12 +23,12 @@ pub struct ProcessMemory {
     /// Pidfd of the process, on kernels that have it (since Linux 5.3): its number is not given to
     /// another process before this reports its end.
     held: Option<PidFd>,
-    way: Way,
+    way: ReadMethod,
 }
 
 /// Way to read the memory.
 #[derive(Debug)]
-enum Way {
+enum ReadMethod {
     /// Call of process_vm_readv(2), with the number of a thread that is alive.
     Call(Pid),
     /// File `/proc/PID/mem`, if the call is refused: a sandbox may allow only one of the two.
@@ -78,8 +78,8 @@ impl ProcessMemory {
 
     fn read_pieces(&self, pieces: &mut [Piece<'_>]) {
         match &self.way {
-            Way::Call(thread) => read_by_call(*thread, pieces),
-            Way::File(file) => read_file(file, pieces),
+            ReadMethod::Call(thread) => read_by_call(*thread, pieces),
+            ReadMethod::File(file) => read_file(file, pieces),
         }
         // The bytes count only if the number was still this process's: this is checked afterwards.
         if !self.is_alive() {
@@ -89,7 +89,7 @@ impl ProcessMemory {
 }
 
 impl Memory for ProcessMemory {
-    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), MemoryError> {
         let mut piece = [Piece::new(address, into)];
         self.read_pieces(&mut piece);
         piece[0].result
@@ -101,27 +101,28 @@ impl Memory for ProcessMemory {
 }
 
 /// Finds a way to read a process.
-fn way(pid: Pid) -> Result<Way, HostError> {
+fn way(pid: Pid) -> Result<ReadMethod, HostError> {
     let thread = proc::stand_in(pid).unwrap_or(pid);
     // Nothing is mapped at address 0: the kernel reports that, or refuses the call.
     let tried = remote::read_ranges(thread.0, &[0], &mut [IoSliceMut::new(&mut [0])]);
     let Err(refused) = tried else {
-        return Ok(Way::Call(thread));
+        return Ok(ReadMethod::Call(thread));
     };
     match Errno::from_io_error(&refused) {
-        Some(Errno::FAULT) => return Ok(Way::Call(thread)),
+        Some(Errno::FAULT) => return Ok(ReadMethod::Call(thread)),
         Some(Errno::SRCH) => return Err(HostError::NoProcess { pid }),
         _ => {}
     }
     let file = with_file_access(|| File::open(proc::folder(pid).join("mem")));
-    file.map(Way::File).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => HostError::NoProcess { pid },
-        // The error of the call says more: the file needs rights to files, too.
-        _ => HostError::MemoryForbidden {
-            pid,
-            source: refused,
-        },
-    })
+    file.map(ReadMethod::File)
+        .map_err(|error| match error.kind() {
+            ErrorKind::NotFound => HostError::NoProcess { pid },
+            // The error of the call says more: the file needs rights to files, too.
+            _ => HostError::MemoryForbidden {
+                pid,
+                source: refused,
+            },
+        })
 }
 
 /// Reads by the system call. A call ends at a piece that can't be read; the next one begins behind
@@ -190,7 +191,7 @@ fn fail_all(pieces: &mut [Piece<'_>], cause: Cause) {
 }
 
 fn fail(piece: &mut Piece<'_>, cause: Cause) {
-    piece.result = Err(Unreadable::new(piece.address, piece.into.len(), cause));
+    piece.result = Err(MemoryError::new(piece.address, piece.into.len(), cause));
 }
 
 #[cfg(test)]
@@ -238,7 +239,7 @@ mod tests {
         let memory = ProcessMemory::open(Pid(child.id())).unwrap();
         let by_file = File::open(proc::folder(memory.pid).join("mem")).unwrap();
         let by_file = ProcessMemory {
-            way: Way::File(by_file),
+            way: ReadMethod::File(by_file),
             held: None,
             ..memory
         };

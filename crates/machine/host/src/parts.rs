@@ -4,9 +4,9 @@ use std::io;
 use std::ops::Range;
 
 use elf::{ElfImage, count_range, merged, table_ranges};
-use sys::memory::{Shared, Zeroed};
+use sys::memory::{Shared, ZeroedBuffer};
 
-use crate::foreign::Opened;
+use crate::foreign::OpenedFile;
 
 /// Bytes that are read first. Most files have their first table in them.
 const HEAD: usize = 4096;
@@ -35,14 +35,14 @@ pub(crate) enum Parts {
 /// Reads these parts of a file; returns the bytes, and the memory that they take at most. A file
 /// that claims to be much longer than on the disk is refused. Ranges that the tables name and the
 /// file does not have are left out; parsing will report them.
-pub(crate) fn read(file: &Opened, parts: Parts) -> io::Result<(Shared, u64)> {
+pub(crate) fn read(file: &OpenedFile, parts: Parts) -> io::Result<(Shared, u64)> {
     let head = file.head(HEAD)?;
     if !head.starts_with(b"\x7fELF") {
         return Ok((whole(&head)?.share(), head.len() as u64));
     }
     file.may_read(file.length)?;
     let length = usize::try_from(file.length).map_err(|_| io::ErrorKind::FileTooLarge)?;
-    let bytes = Zeroed::new(length).map_err(|error| {
+    let bytes = ZeroedBuffer::new(length).map_err(|error| {
         io::Error::new(
             error.kind(),
             format!("there is no room for a file of {length} bytes: {error}"),
@@ -87,8 +87,8 @@ pub(crate) fn read(file: &Opened, parts: Parts) -> io::Result<(Shared, u64)> {
 }
 
 /// Copies all the bytes.
-fn whole(bytes: &[u8]) -> io::Result<Zeroed> {
-    let mut all = Zeroed::new(bytes.len())?;
+fn whole(bytes: &[u8]) -> io::Result<ZeroedBuffer> {
+    let mut all = ZeroedBuffer::new(bytes.len())?;
     all.copy_from_slice(bytes);
     Ok(all)
 }
@@ -105,8 +105,8 @@ fn of<'data>(
 
 /// A file that is being read.
 struct Reading<'a> {
-    file: &'a Opened,
-    bytes: Zeroed,
+    file: &'a OpenedFile,
+    bytes: ZeroedBuffer,
     /// Memory that the bytes read so far take at most.
     wanted: u64,
 }

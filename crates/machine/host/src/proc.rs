@@ -330,7 +330,7 @@ pub fn ran(folder: &Path) -> Option<u64> {
 
 /// State and counters of a thread at one time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Standing {
+pub struct ThreadStatus {
     /// State, a letter (proc_pid_stat(5), field 3).
     pub state: char,
     /// Number of times that it came to a CPU (`schedstat`, the third number; 0 in kernels without
@@ -348,7 +348,7 @@ pub struct Standing {
 
 /// Reads the state and counters of a thread, by its folder. The counters are read last: if they are
 /// the same at two times, nothing changed in between.
-pub fn standing(folder: &Path) -> Option<Standing> {
+pub fn standing(folder: &Path) -> Option<ThreadStatus> {
     let stat = Stat::read(folder).ok()?;
     let (state, cpu) = (stat.state()?, u32::try_from(stat.number(39)?).ok()?);
     let schedstat = text(folder.join("schedstat")).unwrap_or_default();
@@ -364,7 +364,7 @@ pub fn standing(folder: &Path) -> Option<Standing> {
     };
     let switches =
         count("voluntary_ctxt_switches:")?.wrapping_add(count("nonvoluntary_ctxt_switches:")?);
-    Some(Standing {
+    Some(ThreadStatus {
         state,
         arrivals,
         switches,

@@ -61,7 +61,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// Opens a member of a folder, such as a capture, which others may have made: a regular file; links
 /// are followed. Opening never blocks, as it would on a pipe.
 pub fn open_member(path: &Path) -> io::Result<File> {
-    foreign::named(path).map(foreign::Opened::into_file).map_err(|error| {
+    foreign::named(path).map(foreign::OpenedFile::into_file).map_err(|error| {
         if foreign::is_no_file(&error) {
             let text = "it is not a regular file (a pipe, a device, a socket or a folder): only \
                         files are read here";

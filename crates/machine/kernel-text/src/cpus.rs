@@ -6,7 +6,7 @@ use std::fmt;
 
 /// Limit on CPU numbers: more CPUs than any kernel has (`CONFIG_NR_CPUS` ends at 8192 on x86-64,
 /// 4096 on aarch64).
-const MOST: u32 = 1 << 16;
+const MAX_CPUS: u32 = 1 << 16;
 /// Bits of a group of a mask (`CHUNKSZ` in lib/bitmap-str.c).
 const GROUP: u32 = 32;
 
@@ -42,7 +42,7 @@ impl CpuSet {
             if group.is_empty()
                 || group.len() > 8
                 || !group.bytes().all(|byte| byte.is_ascii_hexdigit())
-                || first >= MOST
+                || first >= MAX_CPUS
             {
                 return None;
             }
@@ -115,7 +115,7 @@ fn number(text: &str) -> Option<u32> {
     // `parse` accepts a sign.
     text.parse()
         .ok()
-        .filter(|&cpu| cpu < MOST && !text.starts_with('+'))
+        .filter(|&cpu| cpu < MAX_CPUS && !text.starts_with('+'))
 }
 
 impl FromIterator<u32> for CpuSet {

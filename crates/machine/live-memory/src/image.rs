@@ -1,6 +1,6 @@
 //! A memory made of given bytes.
 
-use crate::memory::{Cause, Memory, Unreadable};
+use crate::memory::{Cause, Memory, MemoryError};
 
 /// Segments of bytes at their addresses. A range can be read across segments that touch, but not
 /// into a gap.
@@ -70,12 +70,12 @@ impl Image {
 }
 
 impl Memory for Image {
-    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), MemoryError> {
         if into.is_empty() {
             return Ok(());
         }
         let bytes = self.bytes(address, into.len());
-        let bytes = bytes.ok_or_else(|| Unreadable::new(address, into.len(), Cause::NotMapped))?;
+        let bytes = bytes.ok_or_else(|| MemoryError::new(address, into.len(), Cause::NotMapped))?;
         into.copy_from_slice(bytes);
         Ok(())
     }
@@ -103,7 +103,7 @@ mod tests {
         for (at, length) in [(15, 1), (16, 5), (101, 1), (99, 2), (u64::MAX, 2)] {
             assert_eq!(
                 read(at, length),
-                Err(Unreadable::new(at, length, Cause::NotMapped)),
+                Err(MemoryError::new(at, length, Cause::NotMapped)),
                 "{at}"
             );
         }

@@ -2,7 +2,7 @@
 //!
 //! This crate opens no file and makes no system call: a source of bytes by address implements
 //! [`Memory`]. `host` does so for a running process, [`Image`] for bytes in our own memory (tests,
-//! fuzzing). A [`Limited`] memory bounds the reads of one walk, since lists in another process's
+//! fuzzing). A [`LimitedMemory`] memory bounds the reads of one walk, since lists in another process's
 //! memory may have no end.
 //!
 //! An [`Evaluator`] computes expressions of the script language over a memory, with types of `typeinfo` and names from
@@ -30,9 +30,9 @@ pub use eval::{
     Scalar, Scope, Value,
 };
 pub use image::Image;
-pub use limited::{Limited, Limits, Spent};
+pub use limited::{LimitedMemory, Limits, ReadCounts};
 pub use lists::ListWalk;
-pub use memory::{Cause, Memory, Piece, Unreadable};
+pub use memory::{Cause, Memory, MemoryError, Piece};
 pub use mentions::Mentions;
 pub use script::{Output, run};
 pub use tree::{Shape, Tree};

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use crate::memory::{Cause, Memory, Piece, Unreadable};
+use crate::memory::{Cause, Memory, MemoryError, Piece};
 
 /// Limits on one walk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,7 +25,7 @@ impl Default for Limits {
 
 /// Reads so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Spent {
+pub struct ReadCounts {
     /// Number of bytes.
     pub bytes: u64,
     /// Number of ranges, including unreadable ones.
@@ -37,13 +37,13 @@ pub struct Spent {
 /// Memory that counts the reads from it, up to a limit. A walk over another process's lists should
 /// always use one.
 #[derive(Debug)]
-pub struct Limited<M> {
+pub struct LimitedMemory<M> {
     memory: M,
     limits: Limits,
-    spent: Cell<Spent>,
+    spent: Cell<ReadCounts>,
 }
 
-impl<M: Memory> Limited<M> {
+impl<M: Memory> LimitedMemory<M> {
     /// Wraps a memory, for a walk with these limits.
     pub fn new(memory: M, limits: Limits) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl<M: Memory> Limited<M> {
     }
 
     /// Returns the reads so far.
-    pub fn spent(&self) -> Spent {
+    pub fn spent(&self) -> ReadCounts {
         self.spent.get()
     }
 
@@ -89,13 +89,13 @@ impl<M: Memory> Limited<M> {
         spent.refused += pieces.len() as u64;
         self.spent.set(spent);
         for piece in pieces {
-            piece.result = Err(Unreadable::new(piece.address, piece.into.len(), cause));
+            piece.result = Err(MemoryError::new(piece.address, piece.into.len(), cause));
         }
     }
 }
 
-impl<M: Memory> Memory for Limited<M> {
-    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+impl<M: Memory> Memory for LimitedMemory<M> {
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), MemoryError> {
         let mut piece = [Piece::new(address, into)];
         self.read_many(&mut piece);
         piece[0].result
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_walk_ends_at_its_limits() {
-        let memory = Limited::new(
+        let memory = LimitedMemory::new(
             Image::new().with(0, &[7; 100]),
             Limits {
                 bytes: 10,
@@ -145,7 +145,7 @@ mod tests {
         );
         assert_eq!(
             memory.spent(),
-            Spent {
+            ReadCounts {
                 bytes: 10,
                 reads: 3,
                 refused: 2
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_batch_is_read_up_to_the_limit() {
-        let memory = Limited::new(
+        let memory = LimitedMemory::new(
             Image::new().with(0, &[7; 100]),
             Limits {
                 bytes: 100,

@@ -8,7 +8,7 @@ use thiserror::Error;
 pub trait Memory {
     /// Fills `into` with the bytes at `address`, all of them or none: after an error its content is
     /// undefined.
-    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Unreadable>;
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), MemoryError>;
 
     /// Reads many ranges, with as few system calls as possible. Each piece has its own result: an
     /// unreadable one does not affect the others.
@@ -20,7 +20,7 @@ pub trait Memory {
 }
 
 impl<M: Memory + ?Sized> Memory for &M {
-    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), MemoryError> {
         (**self).read(address, into)
     }
 
@@ -37,7 +37,7 @@ pub struct Piece<'a> {
     /// Buffer for the bytes; it has the length of the range.
     pub into: &'a mut [u8],
     /// Result of the read; `Ok` if it was not tried yet.
-    pub result: Result<(), Unreadable>,
+    pub result: Result<(), MemoryError>,
 }
 
 impl<'a> Piece<'a> {
@@ -54,7 +54,7 @@ impl<'a> Piece<'a> {
 /// Error for a range that could not be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error("{length} bytes at {address:#x} can't be read: {cause}")]
-pub struct Unreadable {
+pub struct MemoryError {
     /// Start address of the range.
     pub address: u64,
     /// Number of bytes in the range.
@@ -63,7 +63,7 @@ pub struct Unreadable {
     pub cause: Cause,
 }
 
-impl Unreadable {
+impl MemoryError {
     /// Creates the error for this range.
     pub fn new(address: u64, length: usize, cause: Cause) -> Self {
         Self {

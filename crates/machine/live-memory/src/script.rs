@@ -8,7 +8,7 @@ use std::rc::Rc;
 use bt_lang::Span;
 use bt_lang::ast::{BinaryOp, Block, Expr, ExprKind, ForIter, If, Stmt, StmtKind, UnaryOp};
 
-use crate::eval::{Compiled, EvalError, Evaluator, Place, Value};
+use crate::eval::{CompiledExpr, EvalError, Evaluator, Place, Value};
 
 /// Receiver of the output of statements.
 pub trait Output {
@@ -56,7 +56,7 @@ struct Run<'r, 'a> {
     output: &'r mut dyn Output,
     steps: u64,
     /// Compiled expressions by their address: each is compiled once.
-    compiled: RefCell<HashMap<*const Expr, Rc<Compiled>>>,
+    compiled: RefCell<HashMap<*const Expr, Rc<CompiledExpr>>>,
 }
 
 impl Run<'_, '_> {

@@ -3,8 +3,8 @@
 
 use bt_lang::Span;
 use live_memory::{
-    EvalError, Evaluator, Global, Globals, Image, Limited, Limits, Output, Place, Shape, Value,
-    define_types, run,
+    EvalError, Evaluator, Global, Globals, Image, LimitedMemory, Limits, Output, Place, Shape,
+    Value, define_types, run,
 };
 use typeinfo::{Arch, NameKind, TypeStore};
 
@@ -315,7 +315,7 @@ fn hostile_lists_end() {
     let item = types.find(NameKind::Struct, "item").unwrap().unwrap();
     let head = types.find(NameKind::Struct, "head").unwrap().unwrap();
     let circle = image(&types).with(ITEM + 2 * STEP, &ITEM.to_le_bytes());
-    let memory = Limited::new(&circle, Limits::default());
+    let memory = LimitedMemory::new(&circle, Limits::default());
     let names = names();
     let evaluator = Evaluator::new(&memory, types, &names).with_max_elements(10);
     let head = Place::new(0x8000, head);
@@ -334,7 +334,7 @@ fn hostile_lists_end() {
     }
     let mut types = TypeStore::new(Arch::X86_64);
     define_types(&mut types, TYPES).unwrap();
-    let memory = Limited::new(
+    let memory = LimitedMemory::new(
         &long,
         Limits {
             bytes: 1 << 20,

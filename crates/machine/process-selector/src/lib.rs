@@ -23,14 +23,14 @@ pub struct Role {
     /// Name of the command, for messages.
     pub command: &'static str,
     /// Number of processes that the command takes.
-    pub takes: Takes,
+    pub takes: ProcessCount,
     /// True if it can start a program: `-- COMMAND`.
     pub starts: bool,
 }
 
 /// Number of processes that a command takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Takes {
+pub enum ProcessCount {
     /// One process.
     One,
     /// Several, if they all run one program: the first stands for the others.
@@ -41,7 +41,7 @@ pub enum Takes {
 
 /// A process as it is typed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Typed<'a> {
+enum TypedProcess<'a> {
     Number(u32),
     Name(&'a str),
 }
@@ -111,7 +111,7 @@ impl ProcessSelector {
         match pids.as_slice() {
             [pid] => return Ok(*pid),
             [first, others @ ..]
-                if role.takes == Takes::OneProgram
+                if role.takes == ProcessCount::OneProgram
                     && others.iter().all(|it| run_same_program(*first, *it)) =>
             {
                 observer.note(&format!(
@@ -124,7 +124,7 @@ impl ProcessSelector {
         }
         let name = match (&self.name, typed(&self.words)?.as_slice()) {
             (Some(name), _) => Some(name.as_str()),
-            (None, [Typed::Name(name)]) => Some(*name),
+            (None, [TypedProcess::Name(name)]) => Some(*name),
             _ => None,
         };
         Err(usage(message::too_many(name, &pids, role)))
@@ -143,8 +143,8 @@ impl ProcessSelector {
         }
         for word in typed(&self.words)? {
             match word {
-                Typed::Number(pid) => pids.push(pid),
-                Typed::Name(name) => {
+                TypedProcess::Number(pid) => pids.push(pid),
+                TypedProcess::Name(name) => {
                     pids.extend(processes_of(name, &self.words, role, observer)?);
                 }
             }
@@ -177,7 +177,7 @@ impl ProcessSelector {
         let pids = self.all(role, observer)?;
         // A process found by name may have ended by now, which is no mistake.
         for word in typed(&self.words)? {
-            if let Typed::Number(pid) = word {
+            if let TypedProcess::Number(pid) = word {
                 check_number(pid, and)?;
             }
         }
@@ -188,8 +188,8 @@ impl ProcessSelector {
     pub fn if_clear(&self) -> Option<u32> {
         match (&self.name, typed(&self.words).ok()?.as_slice()) {
             (Some(name), _) => called(name).first().copied(),
-            (None, [Typed::Number(pid)]) => Some(*pid),
-            (None, [Typed::Name(name)]) => called(name).first().copied(),
+            (None, [TypedProcess::Number(pid)]) => Some(*pid),
+            (None, [TypedProcess::Name(name)]) => called(name).first().copied(),
             _ => None,
         }
     }
@@ -207,7 +207,7 @@ fn processes_of<S: AsRef<str>>(
         let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
         return Err(message::not_there(name, &words, role));
     }
-    if let Takes::All(verb) = role.takes
+    if let ProcessCount::All(verb) = role.takes
         && found.len() > 1
     {
         observer.note(&message::several(name, &found, verb));
@@ -217,7 +217,7 @@ fn processes_of<S: AsRef<str>>(
 
 /// Splits the words at commas; numbers also at blanks and line ends, as `"$(pidof nginx)"` and
 /// `"$(pgrep nginx)"` give them. Names can have blanks.
-fn typed<S: AsRef<str>>(words: &[S]) -> anyhow::Result<Vec<Typed<'_>>> {
+fn typed<S: AsRef<str>>(words: &[S]) -> anyhow::Result<Vec<TypedProcess<'_>>> {
     let mut typed = Vec::new();
     for word in words {
         let word = word.as_ref();
@@ -236,9 +236,9 @@ fn typed<S: AsRef<str>>(words: &[S]) -> anyhow::Result<Vec<Typed<'_>>> {
             .filter(|part| !part.is_empty())
         {
             typed.push(if is_number(part) {
-                Typed::Number(number(part)?)
+                TypedProcess::Number(number(part)?)
             } else {
-                Typed::Name(part)
+                TypedProcess::Name(part)
             });
         }
     }
@@ -277,8 +277,8 @@ mod tests {
 
     #[test]
     fn words_are_numbers_and_names() {
-        use Typed::{Name, Number};
-        let check = |word: &str, expected: &[Typed<'_>]| {
+        use TypedProcess::{Name, Number};
+        let check = |word: &str, expected: &[TypedProcess<'_>]| {
             assert_eq!(typed(&[word]).unwrap(), expected, "{word:?}");
         };
         check("12", &[Number(12)]);

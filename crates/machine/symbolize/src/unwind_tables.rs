@@ -15,7 +15,7 @@ const MAX_BYTES: usize = 256 << 20;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct TableId(Arc<u64>);
 
-struct Kept {
+struct CachedTable {
     table: FrameTable<Arc<[u8]>>,
     id: TableId,
     bytes: usize,
@@ -23,7 +23,7 @@ struct Kept {
 
 /// Tables of all processes.
 pub(crate) struct UnwindTables {
-    kept: BTreeMap<u64, Kept>,
+    kept: BTreeMap<u64, CachedTable>,
     next: u64,
     bytes: usize,
     warn: Warn,
@@ -70,7 +70,7 @@ impl UnwindTables {
                 let id = TableId(Arc::new(self.next));
                 self.kept.insert(
                     self.next,
-                    Kept {
+                    CachedTable {
                         table,
                         id: id.clone(),
                         bytes,

@@ -18,7 +18,7 @@ const WALKING: Duration = Duration::from_secs(10);
 const READING: Duration = Duration::from_secs(1);
 
 /// A walker, and its last use.
-struct Kept {
+struct CachedWalker {
     walker: StackWalker,
     used: u64,
 }
@@ -28,7 +28,7 @@ pub struct StackWalkers {
     /// Limit on the bytes copied of a stack.
     copied: u32,
     most: usize,
-    kept: HashMap<u32, Kept>,
+    kept: HashMap<u32, CachedWalker>,
     /// Counter of the uses of walkers.
     used: u64,
     tables: UnwindTables,
@@ -74,7 +74,7 @@ impl StackWalkers {
                 let walker = StackWalker::new(pid, self.copied, &mut self.tables);
                 self.kept.insert(
                     pid,
-                    Kept {
+                    CachedWalker {
                         walker,
                         used: self.used,
                     },
@@ -111,7 +111,7 @@ impl StackWalkers {
         );
         self.kept.insert(
             pid,
-            Kept {
+            CachedWalker {
                 walker,
                 used: self.used,
             },

@@ -9,13 +9,13 @@ fn allowed(wanted: &str) -> usize {
 }
 
 /// Collector of the nearest names; it does not keep the others.
-pub(crate) struct Nearest<'w> {
+pub(crate) struct NearestNames<'w> {
     wanted: &'w str,
     count: usize,
     best: Vec<(usize, String)>,
 }
 
-impl<'w> Nearest<'w> {
+impl<'w> NearestNames<'w> {
     pub(crate) fn new(wanted: &'w str, count: usize) -> Self {
         Self {
             wanted,
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn nearest_come_first_and_far_ones_not_at_all() {
-        let mut nearest = Nearest::new("pdi", 2);
+        let mut nearest = NearestNames::new("pdi", 2);
         for name in ["comm", "pid", "mm", "pdis", "pid", "pdx"] {
             nearest.offer(name);
         }

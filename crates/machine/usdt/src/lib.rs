@@ -50,12 +50,12 @@ pub struct Probe {
     /// Name among those of the provider.
     pub name: Box<str>,
     /// Places of the probe, in file order; never empty.
-    pub places: Vec<Place>,
+    pub places: Vec<ProbeLocation>,
 }
 
 /// One place of a probe.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Place {
+pub struct ProbeLocation {
     /// Address of the instruction, corrected for prelink.
     pub vaddr: ElfVaddr,
     /// Place in the file where a uprobe is attached. It was verified to be an instruction without
@@ -160,7 +160,7 @@ impl<'data> Reader<'_, 'data> {
         &mut self,
         raw: &RawNote<'data>,
         base: Option<ElfVaddr>,
-    ) -> Result<((&'data str, &'data str), Place), NoteFault> {
+    ) -> Result<((&'data str, &'data str), ProbeLocation), NoteFault> {
         let note = Note::parse(raw)?;
         let parse =
             |args: &[u8]| args::parse_args(self.image.arch(), &String::from_utf8_lossy(args));
@@ -177,7 +177,7 @@ impl<'data> Reader<'_, 'data> {
         ))
     }
 
-    fn add(&mut self, (provider, name): (&'data str, &'data str), place: Place) {
+    fn add(&mut self, (provider, name): (&'data str, &'data str), place: ProbeLocation) {
         let known = self.probes.probes.len();
         let at = *self.index.entry((provider, name)).or_insert(known);
         if at == known {

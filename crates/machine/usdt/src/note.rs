@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Place, Semaphore};
+use super::{ProbeLocation, Semaphore};
 use crate::args::ArgSpec;
 use crate::error::NoteFault;
 use elf::Code;
@@ -67,7 +67,7 @@ impl<'data> Note<'data> {
         code: &Code<'_>,
         base: Option<ElfVaddr>,
         args: Arc<[ArgSpec]>,
-    ) -> Result<Place, NoteFault> {
+    ) -> Result<ProbeLocation, NoteFault> {
         // Prelink moves the loaded parts, and with them the section, but not the notes: all parts
         // move as far as the section (systemtap wiki, UserSpaceProbeImplementation).
         let shift = match base {
@@ -88,7 +88,7 @@ impl<'data> Note<'data> {
         let at = code
             .usdt(vaddr)
             .map_err(|fault| NoteFault::ProbePlace { fault })?;
-        Ok(Place {
+        Ok(ProbeLocation {
             vaddr,
             at,
             semaphore,

@@ -2,7 +2,7 @@
 
 use bt_lang::{Diagnostic, Span};
 
-use super::internal::Impossible;
+use super::internal::InternalError;
 
 /// Limit on the diagnostics kept, since a broken script can have any number of mistakes.
 pub(crate) const MAX_DIAGNOSTICS: usize = 100;
@@ -18,7 +18,7 @@ pub(crate) struct Diagnostics {
     /// one already.
     pub(crate) refused: usize,
     /// First state met that should be impossible.
-    impossible: Option<Impossible>,
+    impossible: Option<InternalError>,
 }
 
 impl Diagnostics {
@@ -51,7 +51,7 @@ impl Diagnostics {
 
     /// Keeps a mistake of the compiler's. Rounds before the last are ignored, since types are not
     /// known yet.
-    pub(crate) fn internal(&mut self, impossible: Impossible) {
+    pub(crate) fn internal(&mut self, impossible: InternalError) {
         if self.last_round && self.impossible.is_none() {
             self.all.push(impossible.diagnostic());
             self.impossible = Some(impossible);
@@ -81,7 +81,7 @@ impl Diagnostics {
     }
 
     /// Returns all diagnostics by place, and the impossible state that one of them reports.
-    pub(crate) fn finish(mut self) -> (Vec<Diagnostic>, Option<Impossible>) {
+    pub(crate) fn finish(mut self) -> (Vec<Diagnostic>, Option<InternalError>) {
         self.all.sort_by_key(|diagnostic| diagnostic.span);
         (self.all, self.impossible)
     }

@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use elf::{Aim, CodePlace, PlaceFault};
+use elf::{CodePlace, PlaceFault, ProbePoint};
 use kernel_text::tracefs::TracepointFormat;
 use uapi::Arch;
-use usdt::Place;
+use usdt::ProbeLocation;
 
 /// Kernel features that programs can do without. A kernel that lacks any other feature refuses the
 /// program.
@@ -94,7 +94,7 @@ pub struct UsdtPlaces {
     /// Name of the probe.
     pub name: String,
     /// Places of the probe in the file.
-    pub places: Vec<Place>,
+    pub places: Vec<ProbeLocation>,
 }
 
 /// Failed search, or one that was not possible.
@@ -138,7 +138,7 @@ pub trait TargetFacts {
         target: Option<&str>,
         function: &str,
         cpp: bool,
-        aim: Aim,
+        aim: ProbePoint,
     ) -> Result<Vec<FunctionPlace>, NotFound>;
     /// Finds the place of an address in a user file, as an offset in it. `aim` may ask for the
     /// return of a function that begins there.
@@ -146,7 +146,7 @@ pub trait TargetFacts {
         &self,
         target: Option<&str>,
         vaddr: u64,
-        aim: Aim,
+        aim: ProbePoint,
     ) -> Result<FunctionPlace, NotFound>;
     /// Finds the place of a source line in the file's debug information. `file` is the source
     /// file's name or the end of its path.

@@ -12,7 +12,7 @@ use bt_lang::{Diagnostic, Span};
 /// State that should be impossible.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("internal error, please report: {what} ({}:{})", .place.file(), .place.line())]
-pub(crate) struct Impossible {
+pub(crate) struct InternalError {
     /// Description of the state.
     what: &'static str,
     /// Part of the script that was being compiled.
@@ -21,7 +21,7 @@ pub(crate) struct Impossible {
     place: &'static Location<'static>,
 }
 
-impl Impossible {
+impl InternalError {
     /// Records the state with the caller's own line, which is part of the message.
     #[track_caller]
     pub(crate) fn new(what: &'static str, span: Span) -> Self {

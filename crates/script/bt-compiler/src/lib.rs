@@ -51,7 +51,7 @@ mod types;
 mod used_builtins;
 
 pub use bt_abi::Script;
-pub use compile::{Compiled, compile};
+pub use compile::{Compilation, compile};
 pub use facts::{
     ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, TracedProcess, UsdtPlaces,
 };

@@ -11,7 +11,7 @@ pub(crate) struct MapInfo {
     pub(crate) name: String,
     /// Type of the key: [`Ty::Void`] if the map has none, `None` while it is unknown.
     pub(crate) key: Option<Ty>,
-    pub(crate) value: Option<MapHolds>,
+    pub(crate) value: Option<MapValueKind>,
     /// Kind and number of entries of `let @map = kind(entries)`.
     pub(crate) declared: Option<(DeclaredKind, u32)>,
     /// Place where it first gets a value.
@@ -28,7 +28,7 @@ pub(crate) struct MapInfo {
 
 /// Value type of a map.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum MapHolds {
+pub(crate) enum MapValueKind {
     Scalar(Ty),
     Agg(Aggregation),
 }

@@ -7,10 +7,10 @@ use bpf_program::License;
 use bt_abi::{Config, MissingProbes, StackMode};
 
 /// Function that applies a setting; returns false if the value is invalid for it.
-type Take = fn(&mut Config, &str) -> bool;
+type ApplySetting = fn(&mut Config, &str) -> bool;
 
 /// All settings: name, description of the value, and function that applies it.
-pub(crate) const SETTINGS: &[(&str, &str, Take)] = &[
+pub(crate) const SETTINGS: &[(&str, &str, ApplySetting)] = &[
     (
         "max_strlen",
         "the longest string of str(), in bytes: 1 to 16384",

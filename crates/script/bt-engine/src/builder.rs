@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::facts::{Facts, Subject, Target};
-use crate::observe::{Nobody, Observer, SharedObserver};
+use crate::observe::{NullObserver, Observer, SharedObserver};
 use crate::script::ParsedScript;
 use crate::{Error, Script};
 
@@ -54,7 +54,7 @@ impl Builder {
             text: text.into(),
             target: Target::All,
             options,
-            observer: Arc::new(Nobody),
+            observer: Arc::new(NullObserver),
         }
     }
 

@@ -11,12 +11,12 @@ use crate::{Facts, TargetFacts as _};
 /// Types of the kernel and of files, read on first use.
 pub struct Declarations<'a> {
     facts: &'a Facts,
-    kernel: OnceCell<Option<Known<'a>>>,
-    files: RefCell<HashMap<String, Option<Rc<Known<'a>>>>>,
+    kernel: OnceCell<Option<SourceTypes<'a>>>,
+    files: RefCell<HashMap<String, Option<Rc<SourceTypes<'a>>>>>,
 }
 
 /// Types of one source.
-struct Known<'a> {
+struct SourceTypes<'a> {
     store: TypeStore<'a>,
     source: SourceId,
 }
@@ -68,18 +68,18 @@ impl<'a> Declarations<'a> {
         of_kernel.into_iter().chain(of_process).collect()
     }
 
-    fn kernel(&self) -> Option<&Known<'a>> {
+    fn kernel(&self) -> Option<&SourceTypes<'a>> {
         let read = || {
             let mut store = TypeStore::new(Arch::HOST);
             let source = store
                 .add_btf(Btf::parse(self.facts.kernel_btf()?).ok()?)
                 .ok()?;
-            Some(Known { store, source })
+            Some(SourceTypes { store, source })
         };
         self.kernel.get_or_init(read).as_ref()
     }
 
-    fn file(&self, path: &str) -> Option<Rc<Known<'a>>> {
+    fn file(&self, path: &str) -> Option<Rc<SourceTypes<'a>>> {
         if let Some(known) = self.files.borrow().get(path) {
             return known.clone();
         }
@@ -87,7 +87,7 @@ impl<'a> Declarations<'a> {
             let mut store = TypeStore::new(Arch::HOST);
             let sections = DwarfSections::from_elf(self.facts.debug_elf(path)?).ok()?;
             let source = store.add_dwarf(Dwarf::new(sections).ok()?).ok()?;
-            Some(Rc::new(Known { store, source }))
+            Some(Rc::new(SourceTypes { store, source }))
         };
         let known = read();
         self.files
@@ -97,7 +97,7 @@ impl<'a> Declarations<'a> {
     }
 }
 
-impl Known<'_> {
+impl SourceTypes<'_> {
     fn definition(&self, kind: NameKind, name: &str) -> Option<String> {
         let ty = self.store.find(kind, name).ok().flatten()?;
         self.store.definition(ty, false).ok()

@@ -50,7 +50,7 @@ pub use bt_runtime::series::{Point, Series};
 pub use bt_runtime::table::{Cell, Kind as TableKind, Table};
 pub use builder::Builder;
 pub use declarations::Declarations;
-pub use elf::Aim;
+pub use elf::ProbePoint;
 pub use error::{Diagnostics, Error};
 pub use event::Event;
 pub use facts::{Facts, Target};
@@ -58,6 +58,6 @@ pub use host::HostError;
 pub use observe::{Notice, Observer};
 pub use script::{ParsedScript, Script};
 pub use session::{
-    Attached, Benchmark, Events, FailureCount, Finished, RuntimeFailure, Session, TestResult,
-    Totals,
+    AttachSummary, Benchmark, Events, FailureCount, RuntimeFailure, Session, SessionResult,
+    TestResult, Totals,
 };

@@ -217,7 +217,7 @@ fn users() -> HashMap<u32, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::Nobody;
+    use crate::observe::NullObserver;
 
     fn machine() -> Machine {
         Machine::new(
@@ -225,7 +225,7 @@ mod tests {
             &Config::default(),
             Vec::new(),
             DebugFolders::default(),
-            Arc::new(Nobody),
+            Arc::new(NullObserver),
         )
     }
 
@@ -272,7 +272,7 @@ mod tests {
             &config,
             Vec::new(),
             DebugFolders::default(),
-            Arc::new(Nobody),
+            Arc::new(NullObserver),
         );
         let address = source_lines_are_found_where_they_are_wanted as fn() as usize as u64;
         let found = functions(&machine, std::process::id(), address);

@@ -86,7 +86,7 @@ pub(crate) fn put_in(
     program: &mut Program,
     mut known: impl FnMut(&str) -> Option<Vec<(String, i64)>>,
 ) {
-    let mut uses = Uses::default();
+    let mut uses = MapUses::default();
     program
         .items
         .iter_mut()
@@ -97,7 +97,7 @@ pub(crate) fn put_in(
             continue;
         }
         let values = known(table.source).unwrap_or_else(|| table.names.values());
-        let mut casts = Casts {
+        let mut casts = CastRewriter {
             table,
             reads: !uses.filled.contains(table.map),
         };
@@ -174,14 +174,14 @@ fn number(value: i64) -> Expr {
 
 /// Maps that are read by a key, and maps that are filled.
 #[derive(Default)]
-struct Uses {
+struct MapUses {
     read: HashSet<String>,
     filled: HashSet<String>,
     /// True if the script names system calls in another way.
     calls: bool,
 }
 
-impl VisitMut for Uses {
+impl VisitMut for MapUses {
     fn stmt(&mut self, stmt: &mut Stmt) {
         if let StmtKind::Assign {
             target:
@@ -218,13 +218,13 @@ const CALL_NAME: &str = "syscall_name";
 const NUMBER: &str = "__NR_";
 
 /// Turns reads of a table into casts, and names of system calls into their numbers.
-struct Casts {
+struct CastRewriter {
     table: &'static Table,
     /// True if reads of the map are the table's.
     reads: bool,
 }
 
-impl Casts {
+impl CastRewriter {
     /// Returns the number of a call such as `__NR_read`.
     fn call_number(&self, expr: &Expr) -> Option<Expr> {
         let ExprKind::Ident(name) = &expr.kind else {
@@ -241,7 +241,7 @@ impl Casts {
     }
 }
 
-impl VisitMut for Casts {
+impl VisitMut for CastRewriter {
     fn expr(&mut self, expr: &mut Expr) {
         walk_expr(self, expr);
         if let Some(number) = self.call_number(expr) {

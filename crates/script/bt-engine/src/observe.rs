@@ -25,9 +25,9 @@ pub trait Observer: Send + Sync {
 pub(crate) type SharedObserver = Arc<dyn Observer>;
 
 /// An observer that does nothing.
-pub(crate) struct Nobody;
+pub(crate) struct NullObserver;
 
-impl Observer for Nobody {}
+impl Observer for NullObserver {}
 
 /// A notice that does not keep a script from running. Its text is one line, in which foreign names
 /// are escaped.

@@ -33,6 +33,6 @@ pub mod value;
 
 pub use decode::Decoder;
 pub use lookups::{Frame, Lookups, SourcePlace, Symbol};
-pub use output::{Form, Place, Printer};
+pub use output::{Form, Printer, ScriptRange};
 pub use table::{Cell, Elements, Kind, Table};
 pub use value::Value;

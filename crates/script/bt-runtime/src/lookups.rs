@@ -86,7 +86,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// Machine that knows one function and no clock.
-    pub(crate) struct Nowhere;
+    pub(crate) struct EmptyLookups;
 
     fn known(name: &str, module: Option<&str>, address: u64) -> Vec<Symbol> {
         let offset = address.wrapping_sub(0x1000);
@@ -104,7 +104,7 @@ pub(crate) mod tests {
         }
     }
 
-    impl Lookups for Nowhere {
+    impl Lookups for EmptyLookups {
         fn kernel(&self, address: u64) -> Vec<Symbol> {
             known("known", None, address)
         }

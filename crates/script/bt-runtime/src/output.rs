@@ -19,7 +19,7 @@ pub enum Form {
 
 /// Range in a script that a message refers to.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Place {
+pub struct ScriptRange {
     /// Name of the script.
     pub file: String,
     /// Line and column of the first character, from 1.
@@ -28,7 +28,7 @@ pub struct Place {
     pub end: (usize, usize),
 }
 
-impl Place {
+impl ScriptRange {
     /// Formats the range as `stdin:1:9-62`, or as `stdin:1-2` if it spans several lines.
     pub fn shown(&self) -> String {
         let Self { file, start, end } = self;
@@ -141,7 +141,7 @@ impl Printer {
 
     /// Formats the message of `errorf` or `warnf`, in JSON only; in text mode it is printed
     /// elsewhere.
-    pub fn complaint(self, kind: &str, words: &str, place: &Place) -> String {
+    pub fn complaint(self, kind: &str, words: &str, place: &ScriptRange) -> String {
         match self.form {
             Form::Text => String::new(),
             Form::Json => {
@@ -153,7 +153,7 @@ impl Printer {
     }
 
     /// Formats a helper's error, in JSON only, as [`Self::lost_events`].
-    pub fn helper_error(self, words: &str, helper: &str, code: i64, place: &Place) -> String {
+    pub fn helper_error(self, words: &str, helper: &str, code: i64, place: &ScriptRange) -> String {
         match self.form {
             Form::Text => String::new(),
             Form::Json => {
@@ -167,7 +167,7 @@ impl Printer {
     }
 
     /// Formats any other failure of a program, in JSON only, as [`Self::lost_events`].
-    pub fn runtime_error(self, words: &str, place: &Place) -> String {
+    pub fn runtime_error(self, words: &str, place: &ScriptRange) -> String {
         match self.form {
             Form::Text => String::new(),
             Form::Json => {
@@ -290,7 +290,7 @@ fn message(kind: &str, data: impl FnOnce(&mut String)) -> String {
     out
 }
 
-fn at(place: &Place) -> String {
+fn at(place: &ScriptRange) -> String {
     let mut out = ", \"filename\": ".to_owned();
     push_string(&mut out, place.file.as_bytes());
     out + &format!(

@@ -3,7 +3,7 @@
 
 /// Script that is part of dptrace.
 #[derive(Clone, Copy, Debug)]
-pub struct Bundled {
+pub struct BundledScript {
     /// Name without the ending `.bt`.
     pub name: &'static str,
     /// Text of the script.
@@ -12,12 +12,12 @@ pub struct Bundled {
 
 macro_rules! bundled {
     ($($name:literal),* $(,)?) => {
-        &[$(Bundled { name: $name, text: include_str!(concat!("../../../../scripts/", $name, ".bt")) }),*]
+        &[$(BundledScript { name: $name, text: include_str!(concat!("../../../../scripts/", $name, ".bt")) }),*]
     };
 }
 
 /// All scripts by topic, in list order.
-const TOPICS: &[(&str, &[Bundled])] = &[
+const TOPICS: &[(&str, &[BundledScript])] = &[
     (
         "CPU and threads",
         bundled![
@@ -76,12 +76,12 @@ const TOPICS: &[(&str, &[Bundled])] = &[
 ];
 
 /// Returns the topics in the order of the list, each with its scripts.
-pub fn topics() -> &'static [(&'static str, &'static [Bundled])] {
+pub fn topics() -> &'static [(&'static str, &'static [BundledScript])] {
     TOPICS
 }
 
 /// Returns all scripts.
-pub fn all() -> impl Iterator<Item = Bundled> {
+pub fn all() -> impl Iterator<Item = BundledScript> {
     TOPICS
         .iter()
         .flat_map(|(_, scripts)| scripts.iter().copied())
@@ -92,7 +92,7 @@ pub fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
     all().map(|script| (script.name, script.about()))
 }
 
-impl Bundled {
+impl BundledScript {
     /// Returns its purpose: the first line of its first comment.
     pub fn about(self) -> &'static str {
         let comments = self.text.lines().filter_map(|line| line.strip_prefix("//"));
@@ -169,7 +169,7 @@ pub fn named(takes: &str) -> &str {
 }
 
 /// Returns the script of this name.
-pub fn find(name: &str) -> Option<Bundled> {
+pub fn find(name: &str) -> Option<BundledScript> {
     all().find(|script| script.name == name)
 }
 

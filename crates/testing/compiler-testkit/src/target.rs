@@ -6,11 +6,11 @@ use std::sync::Arc;
 use bt_compiler::{
     ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, TracedProcess, UsdtPlaces,
 };
-use elf::{Aim, CodePlace, ElfVaddr, FileOffset, PlaceFault};
+use elf::{CodePlace, ElfVaddr, FileOffset, PlaceFault, ProbePoint};
 use kernel_text::tracefs::TracepointFormat;
 use uapi::Arch;
 use usdt::args::parse_args;
-use usdt::{Place, Semaphore};
+use usdt::{ProbeLocation, Semaphore};
 
 /// Existing names.
 #[derive(Clone, Debug)]
@@ -127,7 +127,7 @@ impl FakeTarget {
     pub fn with_function(mut self, file: &str, name: &str, vaddr: u64) -> Self {
         let offset = vaddr & 0xffff;
         let (path, shown, name) = (PathBuf::from(file), file.to_owned(), name.to_owned());
-        let at = instruction(vaddr, Aim::Within(0));
+        let at = instruction(vaddr, ProbePoint::Within(0));
         self.functions.push(FunctionPlace {
             path,
             shown,
@@ -143,7 +143,7 @@ impl FakeTarget {
     /// Adds a USDT probe, with a location for each text of arguments, as in its note.
     #[must_use]
     pub fn with_usdt(mut self, file: &str, provider: &str, name: &str, places: &[&str]) -> Self {
-        let place = |(args, number): (&&str, u64)| Place {
+        let place = |(args, number): (&&str, u64)| ProbeLocation {
             vaddr: ElfVaddr(0x1234 * number),
             at: CodePlace::unverified(FileOffset(0x1234 * number)),
             semaphore: Some(Semaphore {
@@ -202,7 +202,7 @@ impl FakeTarget {
         &self,
         target: Option<&str>,
         vaddr: u64,
-        aim: Aim,
+        aim: ProbePoint,
         what: &str,
     ) -> Result<FunctionPlace, NotFound> {
         let place = self
@@ -222,9 +222,9 @@ impl FakeTarget {
 
 /// Returns the attach location. Every instruction has four bytes, addresses from 2^32 on belong to
 /// no function, and no function can be entered in the second half of 64 bytes.
-fn instruction(vaddr: u64, aim: Aim) -> Result<CodePlace, PlaceFault> {
+fn instruction(vaddr: u64, aim: ProbePoint) -> Result<CodePlace, PlaceFault> {
     let begin = ElfVaddr(vaddr);
-    let vaddr = ElfVaddr(if let Aim::Within(within) = aim {
+    let vaddr = ElfVaddr(if let ProbePoint::Within(within) = aim {
         vaddr.saturating_add(within)
     } else {
         vaddr
@@ -237,7 +237,7 @@ fn instruction(vaddr: u64, aim: Aim) -> Result<CodePlace, PlaceFault> {
             before,
             after,
         }),
-        _ if aim == Aim::Return && vaddr.0 & 32 != 0 => Err(PlaceFault::NotEntry { vaddr }),
+        _ if aim == ProbePoint::Return && vaddr.0 & 32 != 0 => Err(PlaceFault::NotEntry { vaddr }),
         _ => Ok(CodePlace::unverified(FileOffset(vaddr.0 & 0xffff))),
     }
 }
@@ -299,7 +299,7 @@ impl TargetFacts for FakeTarget {
         target: Option<&str>,
         name: &str,
         _: bool,
-        aim: Aim,
+        aim: ProbePoint,
     ) -> Result<Vec<FunctionPlace>, NotFound> {
         // A name without a path that matches no program.
         let is_name = target.is_some_and(|target| !target.contains(['/', '*']));
@@ -327,7 +327,7 @@ impl TargetFacts for FakeTarget {
         &self,
         target: Option<&str>,
         vaddr: u64,
-        aim: Aim,
+        aim: ProbePoint,
     ) -> Result<FunctionPlace, NotFound> {
         self.at(target, vaddr, aim, "address")
     }
@@ -339,7 +339,7 @@ impl TargetFacts for FakeTarget {
         line: u32,
         _: Option<u32>,
     ) -> Result<FunctionPlace, NotFound> {
-        self.at(Some(target), u64::from(line), Aim::Within(0), "line")
+        self.at(Some(target), u64::from(line), ProbePoint::Within(0), "line")
     }
 
     fn usdt(

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use spdk_trace_writer::{Arg, Record, Tpoint, TraceBuilder, Written};
+use spdk_trace_writer::{Arg, Record, SlotRange, Tpoint, TraceBuilder};
 
 /// A record whose first slot is still in its ring.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,7 +108,7 @@ impl Journal {
         &mut self,
         lcore: u32,
         record: &Record,
-        written: Written,
+        written: SlotRange,
         limit: Option<usize>,
     ) {
         let ring = self.slots;

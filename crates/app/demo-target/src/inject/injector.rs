@@ -10,7 +10,7 @@ use super::packets::Packets;
 use super::preemptor::Preemptor;
 use super::schedule::{LONGEST_BURST, Thread};
 use super::stopper::Stopper;
-use super::tools::{Means, Tools};
+use super::tools::{DelayMeans, Tools};
 use super::truth::{InjectionTruth, Moment};
 use super::watch::{SHORTEST_GAP_NANOS, Watch};
 use crate::clock::ticks;
@@ -18,11 +18,11 @@ use crate::options::Options;
 use crate::reactor::in_ticks;
 
 /// Time limit for a cause to take effect; after it, the truth holds what was measured.
-const GIVE_UP: Duration = Duration::from_secs(2);
+const EFFECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// State shared by all reactors.
 #[derive(Debug)]
-pub(crate) struct Common {
+pub(crate) struct InjectorState {
     /// True while one of them is being delayed.
     is_busy: AtomicBool,
     /// Wanted causes that are available here, as far as known.
@@ -31,10 +31,10 @@ pub(crate) struct Common {
     packets: Option<Packets>,
 }
 
-impl Common {
+impl InjectorState {
     /// Prepares the shared causes, before there are reactors.
     pub(crate) fn prepare(options: &Options) -> Self {
-        let mut usable = Usable {
+        let mut usable = UsableCauses {
             causes: options.inject.clone(),
             who: "the target".to_owned(),
         };
@@ -59,13 +59,13 @@ fn left_out(who: &str, cause: Cause, error: &dyn Display) {
 }
 
 /// Wanted causes that are available here.
-struct Usable {
+struct UsableCauses {
     causes: Vec<Cause>,
     /// Name of their user, for messages.
     who: String,
 }
 
-impl Usable {
+impl UsableCauses {
     /// Prepares a cause if it is wanted. If that fails, reports it, and drops the cause.
     fn prepare<T, E: Display>(
         &mut self,
@@ -87,7 +87,7 @@ impl Usable {
 /// Injector of delays into one reactor, on its thread.
 #[derive(Debug)]
 pub(crate) struct Injector<'a> {
-    common: &'a Common,
+    common: &'a InjectorState,
     thread: Thread,
     causes: Vec<Cause>,
     tools: Tools<'a>,
@@ -111,14 +111,14 @@ impl<'a> Injector<'a> {
     /// Prepares everything that the causes need, on the reactor's thread.
     pub(crate) fn prepare(
         options: &Options,
-        common: &'a Common,
+        common: &'a InjectorState,
         thread: Thread,
         tick_rate: u64,
     ) -> Option<Self> {
         let in_ticks = |time: Duration| in_ticks(time, tick_rate);
         let length = in_ticks(options.inject_for);
         let shortest = in_ticks(Duration::from_nanos(SHORTEST_GAP_NANOS));
-        let mut usable = Usable {
+        let mut usable = UsableCauses {
             causes: common.causes.clone(),
             who: format!("reactor_{}", thread.lcore),
         };
@@ -140,7 +140,7 @@ impl<'a> Injector<'a> {
             length: (options.inject_for, length),
             every: in_ticks(options.inject_every),
             shortest,
-            give_up: in_ticks(GIVE_UP + options.inject_for),
+            give_up: in_ticks(EFFECT_TIMEOUT + options.inject_for),
             longest_burst: in_ticks(LONGEST_BURST),
         })
     }
@@ -193,9 +193,9 @@ impl<'a> Injector<'a> {
         let Thread {
             lcore, tid, cpu, ..
         } = self.thread;
-        let Means { by, syscall } = delayed.unwrap_or_else(|error| {
+        let DelayMeans { by, syscall } = delayed.unwrap_or_else(|error| {
             left_out(&format!("reactor_{lcore}"), cause, &error);
-            Means::default()
+            DelayMeans::default()
         });
         let (syscall, calls) = syscall.unzip();
         let taken = if cause == Cause::Own {

@@ -18,7 +18,7 @@ mod truth;
 mod watch;
 
 pub use cause::{Cause, EndedBy};
-pub(crate) use injector::{Common, Injector};
+pub(crate) use injector::{Injector, InjectorState};
 pub(crate) use notes::{Notes, merged};
 pub(crate) use schedule::Thread;
 pub(crate) use stages::StageTable;

@@ -12,12 +12,12 @@ pub(crate) struct Notes {
     injections: Vec<InjectionTruth>,
     gaps: Vec<GapTruth>,
     /// Stages in the notes that have not ended.
-    open: Vec<Open>,
+    open: Vec<OpenStage>,
 }
 
 /// Stage that has not ended.
 #[derive(Debug)]
-struct Open {
+struct OpenStage {
     /// Index of the request among the reactor's.
     request: usize,
     /// True if `delay` is the index of an injected delay, false if it is that of a gap.
@@ -56,12 +56,13 @@ impl Notes {
         requests: Vec<(usize, DelayedRequest)>,
     ) -> Vec<DelayedRequest> {
         let numbers = requests.iter().enumerate();
-        self.open.extend(numbers.map(|(place, (request, _))| Open {
-            request: *request,
-            is_injected,
-            delay,
-            place,
-        }));
+        self.open
+            .extend(numbers.map(|(place, (request, _))| OpenStage {
+                request: *request,
+                is_injected,
+                delay,
+                place,
+            }));
         requests.into_iter().map(|(_, request)| request).collect()
     }
 

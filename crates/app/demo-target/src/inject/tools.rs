@@ -26,7 +26,7 @@ pub(crate) struct Tools<'a> {
 
 /// Means by which a reactor was delayed.
 #[derive(Debug, Default)]
-pub(crate) struct Means {
+pub(crate) struct DelayMeans {
     pub(crate) by: Option<Culprit>,
     /// Number of a system call, and the number of calls by the reactor.
     pub(crate) syscall: Option<(u32, u32)>,
@@ -42,14 +42,14 @@ impl Tools<'_> {
         watch: &mut Watch,
         length: (Duration, u64),
         give_up: u64,
-    ) -> io::Result<Means> {
+    ) -> io::Result<DelayMeans> {
         let begin = ticks();
         let (time, length) = length;
-        let called = |number: libc::c_long, times| Means {
+        let called = |number: libc::c_long, times| DelayMeans {
             syscall: Some((number as u32, times)),
             by: None,
         };
-        let by = |culprit| Means {
+        let by = |culprit| DelayMeans {
             by: Some(culprit),
             syscall: None,
         };
@@ -94,7 +94,7 @@ impl Tools<'_> {
                 while watch.look() < begin + length {
                     std::hint::spin_loop();
                 }
-                Ok(Means::default())
+                Ok(DelayMeans::default())
             }
         }
     }

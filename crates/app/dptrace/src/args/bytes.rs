@@ -2,7 +2,7 @@
 
 /// Parses a number of bytes: `500M`, `2G`.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
-    const LEAST: u64 = 1 << 20;
+    const MIN_BYTES: u64 = 1 << 20;
     let (digits, unit) = text.split_at(
         text.find(|c: char| !c.is_ascii_digit())
             .unwrap_or(text.len()),
@@ -21,7 +21,7 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     let bytes = number
         .checked_mul(1 << shift)
         .ok_or_else(|| "that is more than any disk has".to_owned())?;
-    if bytes < LEAST {
+    if bytes < MIN_BYTES {
         Err("a capture needs at least 1M".to_owned())
     } else {
         Ok(bytes)

@@ -9,10 +9,11 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use errors::usage;
 use host::user_file;
-use process_selector::{ProcessSelector, Role, Takes};
+use process_selector::{ProcessCount, ProcessSelector, Role};
 use text::printable::path as printable;
 use trace_source::{
-    Loaded, NAME_BASE, Piped, Place, SHM, captures, named, trace_of, traces, what_is_there,
+    LoadedTrace, NAME_BASE, PipedInput, Place, SHM, captures, named, trace_of, traces,
+    what_is_there,
 };
 
 use crate::args::objects::ObjectArgs;
@@ -90,7 +91,7 @@ impl InputArgs {
         let selector = bare.unwrap_or_else(|| self.process.selector());
         let role = Role {
             command,
-            takes: Takes::One,
+            takes: ProcessCount::One,
             starts: false,
         };
         let pid = if selector.is_empty() {
@@ -151,7 +152,7 @@ impl InputArgs {
         if let Some(path) = self.input.as_ref().or(self.file.as_ref()) {
             return if path.as_os_str() == "-" {
                 Ok(Place::Piped(
-                    Piped::begin(io::stdin()).context(READING_STDIN)?,
+                    PipedInput::begin(io::stdin()).context(READING_STDIN)?,
                 ))
             } else {
                 Ok(Place::File(named(path, &terminal::observer())))
@@ -174,7 +175,7 @@ impl InputArgs {
             return Ok(Place::File(path.into()));
         }
         if is_piped() {
-            let piped = Piped::begin(io::stdin()).context(READING_STDIN)?;
+            let piped = PipedInput::begin(io::stdin()).context(READING_STDIN)?;
             if !piped.is_empty() {
                 return Ok(Place::Piped(piped));
             }
@@ -214,7 +215,7 @@ pub(crate) fn explained(error: anyhow::Error, path: &Path) -> anyhow::Error {
 
 /// Loads a trace and measures its tick rate, as [`Place::load_measured`] does, and explains other
 /// files that users pass by mistake.
-pub(crate) fn load_measured(place: Place) -> anyhow::Result<Loaded> {
+pub(crate) fn load_measured(place: Place) -> anyhow::Result<LoadedTrace> {
     let path = place.path().map(Path::to_owned);
     let loaded = place.load_measured(&terminal::observer());
     loaded.map_err(|error| match path {
@@ -224,7 +225,7 @@ pub(crate) fn load_measured(place: Place) -> anyhow::Result<Loaded> {
 }
 
 /// Loads a trace, as [`Place::load`] does, and explains other files that users pass by mistake.
-pub(crate) fn load(place: Place, again: bool) -> anyhow::Result<Loaded> {
+pub(crate) fn load(place: Place, again: bool) -> anyhow::Result<LoadedTrace> {
     let path = place.path().map(Path::to_owned);
     let loaded = place.load(again, &terminal::observer());
     loaded.map_err(|error| match path {

@@ -10,7 +10,7 @@ use clap::Args;
 use doctor::rights;
 use errors::usage;
 use live_objects::probes::RING_BYTES;
-use process_selector::{Role, Takes, check_process};
+use process_selector::{ProcessCount, Role, check_process};
 use text::shell;
 use trace_source::cpus;
 
@@ -81,7 +81,7 @@ Examples:
 
 const ROLE: Role = Role {
     command: "capture",
-    takes: Takes::One,
+    takes: ProcessCount::One,
     starts: false,
 };
 
@@ -125,7 +125,7 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     let mut facts = capture_recorder::facts::gather(pid);
     // Must precede the start of any thread: threads inherit the affinity.
     let place = cpus::keep_off(std::iter::once(pid), &observer);
-    let mut missing = Missing::default();
+    let mut missing = MissingParts::default();
     let rings = missing.unless("trace", Rings::open(pid));
     check_room_for(rings.as_ref(), args)?;
     // Reading debug information takes time: nothing else is running yet.
@@ -181,9 +181,9 @@ fn most_bytes(folder: &Folder) -> Option<u64> {
 
 /// Parts that can't be captured, with the reasons.
 #[derive(Default)]
-struct Missing(Vec<(&'static str, anyhow::Error)>);
+struct MissingParts(Vec<(&'static str, anyhow::Error)>);
 
-impl Missing {
+impl MissingParts {
     fn unless<T>(&mut self, part: &'static str, result: anyhow::Result<T>) -> Option<T> {
         result.map_err(|error| self.0.push((part, error))).ok()
     }
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_known_by_its_part() {
-        let mut missing = Missing::default();
+        let mut missing = MissingParts::default();
         assert_eq!(missing.unless("trace", Ok(1)), Some(1));
         assert_eq!(
             missing.unless::<u8>("kernel", Err(anyhow::anyhow!("no rights"))),

@@ -19,7 +19,7 @@ use text::printable;
 
 use crate::cli::Cli;
 use crate::output::Output;
-use place::Place;
+use place::CursorContext;
 
 /// Width limit of a description, in columns: longer texts are for `--help`.
 const ABOUT: usize = 60;
@@ -109,7 +109,7 @@ impl Answer {
     /// front of them. A shell inserts values into the command line unquoted, and names come from
     /// other people's traces and processes: a value that a shell or a terminal would interpret is
     /// dropped.
-    fn narrowed(mut self, place: &Place<'_>) -> Self {
+    fn narrowed(mut self, place: &CursorContext<'_>) -> Self {
         let mut seen = std::collections::HashSet::new();
         self.candidates.retain(|candidate| {
             let value = &candidate.value;
@@ -160,7 +160,7 @@ pub(crate) fn complete(args: &CompleteArgs) -> anyhow::Result<()> {
 }
 
 fn answer(grammar: &clap::Command, words: &[String]) -> Answer {
-    let Some(place) = Place::of(grammar, words) else {
+    let Some(place) = CursorContext::of(grammar, words) else {
         return Answer::default();
     };
     values::answer(&place).narrowed(&place)

@@ -3,7 +3,7 @@
 use clap::{Arg, ArgAction, Command};
 
 /// Word to complete, with its role.
-pub(super) struct Place<'a> {
+pub(super) struct CursorContext<'a> {
     /// Command that the word belongs to.
     pub(super) command: &'a Command,
     pub(super) slot: Slot<'a>,
@@ -39,7 +39,7 @@ struct Walk<'a> {
     given: Vec<&'a Arg>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> CursorContext<'a> {
     /// Finds the role of the last of the words, which follow the program's name.
     pub(super) fn of(grammar: &'a Command, words: &'a [String]) -> Option<Self> {
         let (last, before) = words.split_last()?;

@@ -134,7 +134,7 @@ fn what_a_shell_would_obey_is_not_offered() {
     }
     let place_of = |words: &[String]| {
         let grammar = Cli::command();
-        let place = Place::of(&grammar, words).unwrap();
+        let place = CursorContext::of(&grammar, words).unwrap();
         let candidates = ["TCP_NEW", "TCP_$(id)", "TCP_NEW", "RDMA"]
             .map(|name| Candidate::new(name, "a\tb\u{1b}[m"));
         Answer::of_candidates(candidates.to_vec()).narrowed(&place)

@@ -6,14 +6,14 @@ use clap::{Arg, Command, CommandFactory as _, FromArgMatches};
 use host::{Pid, proc};
 use spdk_trace::Tpoint;
 
-use super::place::{Place, Slot};
+use super::place::{CursorContext, Slot};
 use super::{Answer, Candidate, Names};
 use crate::args::input::InputArgs;
 use crate::args::objects::ObjectArgs;
 use crate::cli::Cli;
 
 /// Returns the candidates, including those that do not begin with the typed text.
-pub(super) fn answer(place: &Place<'_>) -> Answer {
+pub(super) fn answer(place: &CursorContext<'_>) -> Answer {
     match place.slot {
         Slot::Command => commands(place.command),
         Slot::Option => options(place),
@@ -30,7 +30,7 @@ fn commands(command: &Command) -> Answer {
     Answer::of_candidates(shown.map(candidate).collect())
 }
 
-fn options(place: &Place<'_>) -> Answer {
+fn options(place: &CursorContext<'_>) -> Answer {
     let is_shown = |arg: &&Arg| !arg.is_positional() && !arg.is_hide_set() && place.may_have(arg);
     let mut candidates = Vec::new();
     for option in place.command.get_arguments().filter(is_shown) {
@@ -53,7 +53,7 @@ fn text(help: Option<&clap::builder::StyledStr>) -> String {
 }
 
 /// Returns the values of an option, or of a command's N-th word.
-fn value(place: &Place<'_>, arg: &Arg, nth: usize) -> Answer {
+fn value(place: &CursorContext<'_>, arg: &Arg, nth: usize) -> Answer {
     let known = arg.get_possible_values();
     if !known.is_empty() {
         let shown = known.iter().filter(|value| !value.is_hide_set());
@@ -98,7 +98,7 @@ fn value(place: &Place<'_>, arg: &Arg, nth: usize) -> Answer {
 }
 
 /// Derives the kind of value from its name in `--help`.
-fn by_value_name(place: &Place<'_>, arg: &Arg) -> Answer {
+fn by_value_name(place: &CursorContext<'_>, arg: &Arg) -> Answer {
     if arg.is_last_set() && place.command.get_name() != "run" {
         return Answer::of_names(Names::Commands);
     }
@@ -116,7 +116,7 @@ fn by_value_name(place: &Place<'_>, arg: &Arg) -> Answer {
 }
 
 /// Completes `list [PATH] [PATTERN]`: with -p or --tracepoints, the first word is a pattern.
-fn list_words(place: &Place<'_>, nth: usize) -> Answer {
+fn list_words(place: &CursorContext<'_>, nth: usize) -> Answer {
     let is_said = place
         .before
         .iter()
@@ -248,7 +248,7 @@ fn triggers() -> Answer {
 }
 
 /// Completes a condition: a field, an operator and a value; only values of tracepoints are known.
-fn condition(place: &Place<'_>) -> Answer {
+fn condition(place: &CursorContext<'_>) -> Answer {
     let Some(at) = place.typed.find(['=', '!', '<', '>']) else {
         return Answer {
             goes_on: true,
@@ -268,7 +268,7 @@ fn condition(place: &Place<'_>) -> Answer {
 }
 
 /// Returns the fields that records of the trace have.
-fn fields(place: &Place<'_>) -> Vec<Candidate> {
+fn fields(place: &CursorContext<'_>) -> Vec<Candidate> {
     let specs = parsed::<ObjectArgs>(place).and_then(|objects| objects.sources().specs().ok());
     let mut fields: Vec<Candidate> = records::known(&specs.unwrap_or_default())
         .into_iter()
@@ -284,7 +284,7 @@ fn fields(place: &Place<'_>) -> Vec<Candidate> {
     fields
 }
 
-fn tracepoints(place: &Place<'_>) -> Vec<Candidate> {
+fn tracepoints(place: &CursorContext<'_>) -> Vec<Candidate> {
     let arguments = |tpoint: &Tpoint| {
         tpoint
             .args
@@ -300,14 +300,14 @@ fn tracepoints(place: &Place<'_>) -> Vec<Candidate> {
 }
 
 /// Returns the tracepoints of the trace named by the earlier words, or of the newest trace.
-fn tpoints(place: &Place<'_>) -> Vec<Tpoint> {
+fn tpoints(place: &CursorContext<'_>) -> Vec<Tpoint> {
     let file = parsed::<InputArgs>(place).and_then(|input| input.file_named());
     file.and_then(|path| trace_source::tpoints_of(&path))
         .unwrap_or_default()
 }
 
 /// Parses a group of the options of `trace` or `latency` from the earlier words.
-fn parsed<T: FromArgMatches>(place: &Place<'_>) -> Option<T> {
+fn parsed<T: FromArgMatches>(place: &CursorContext<'_>) -> Option<T> {
     let words = std::iter::once("dptrace").chain(place.before.iter().map(String::as_str));
     let matches = Cli::command()
         .ignore_errors(true)

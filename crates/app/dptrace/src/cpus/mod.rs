@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use cpus::audit::Plan;
-use cpus::settings::Checked;
+use cpus::settings::CheckReport;
 use screen::Screen;
 
 use crate::args::process::{self, ProcessOptions};
@@ -123,7 +123,7 @@ fn check(args: &CpusArgs) -> anyhow::Result<u8> {
     if !subject.pids.is_empty() {
         trace_source::cpus::keep_off(subject.pids.iter().copied(), &terminal::observer());
     }
-    let checked = Checked::of(&subject, &terminal::observer())?;
+    let checked = CheckReport::of(&subject, &terminal::observer())?;
     let mut output = Output::open(None)?;
     if args.json {
         checked.json(&mut output.buffer)?;

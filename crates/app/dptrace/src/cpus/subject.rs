@@ -3,7 +3,7 @@
 use cpus::Subject;
 use errors::usage;
 use kernel_text::cpus::CpuSet;
-use process_selector::{Role, Takes};
+use process_selector::{ProcessCount, Role};
 use text::printable;
 
 use super::CpusArgs;
@@ -11,7 +11,7 @@ use crate::terminal;
 
 const ROLE: Role = Role {
     command: "cpus",
-    takes: Takes::All("checked"),
+    takes: ProcessCount::All("checked"),
     starts: false,
 };
 

@@ -13,7 +13,7 @@ use demo_target::{InjectionTruth, Truth};
 use screen::{counted, time};
 use spdk_trace::Ticks;
 use text::printable::{self, path as printable};
-use timeline::Delayed;
+use timeline::KnownDelay;
 
 use super::{POLL_INTERVAL, print};
 use crate::interrupt::Interrupt;
@@ -24,7 +24,7 @@ use crate::{output, terminal};
 const TARGET: [&str; 5] = ["demo-target", "--inject", "preempt", "--rate", "20000"];
 /// Further arguments used only here: the target waits until the capture has begun, and ends by
 /// itself.
-const HERE: [&str; 5] = [
+const EXTRA_TARGET_ARGS: [&str; 5] = [
     "--inject-every",
     "20ms",
     "--for",
@@ -67,19 +67,19 @@ fn text(interrupt: Interrupt) -> anyhow::Result<Option<String>> {
         let (stage, since) = (request.stage.clone(), Ticks(request.since));
         // Connections of TCP have names in the trace.
         let is_preferred = request.owner != 0;
-        Some(Delayed {
+        Some(KnownDelay {
             stage,
             since,
             is_preferred,
             nanos: ran(it).or_else(|| nanos(it.taken).ok())?,
         })
     };
-    let known: Vec<(Delayed, &InjectionTruth)> = truth
+    let known: Vec<(KnownDelay, &InjectionTruth)> = truth
         .injections
         .iter()
         .filter_map(|it| Some((delayed(it)?, it)))
         .collect();
-    let delays: Vec<&Delayed> = known.iter().map(|(delayed, _)| delayed).collect();
+    let delays: Vec<&KnownDelay> = known.iter().map(|(delayed, _)| delayed).collect();
     let Some(explained) = timeline::explain(
         &capture,
         &delays,
@@ -111,7 +111,7 @@ fn ran(injection: &InjectionTruth) -> Option<u64> {
 }
 
 /// Formats the target's own note of a delay.
-fn noted(delayed: &Delayed, injection: &InjectionTruth) -> String {
+fn noted(delayed: &KnownDelay, injection: &InjectionTruth) -> String {
     let who = injection.by.as_ref().map_or("it", |by| by.comm.as_str());
     let who = printable::text(who.as_bytes());
     let on = injection
@@ -132,16 +132,16 @@ fn record(
 ) -> anyhow::Result<bool> {
     let args = TARGET
         .iter()
-        .chain(&HERE)
+        .chain(&EXTRA_TARGET_ARGS)
         .map(OsStr::new)
         .chain(["--truth".as_ref(), truth.as_os_str()]);
-    let mut target = Part::start("target", folder, args, Stdio::piped())?;
+    let mut target = ChildProcess::start("target", folder, args, Stdio::piped())?;
     if !target.wait_for("demo-target: pid", interrupt)? {
         return Ok(false);
     }
     let pid = target.child.id().to_string();
     let args = ["capture", "-p", &pid, "--no-probes", "--for", AT_MOST, "-o"].map(OsStr::new);
-    let mut recorder = Part::start(
+    let mut recorder = ChildProcess::start(
         "capture",
         folder,
         args.into_iter().chain([capture.as_os_str()]),
@@ -156,13 +156,13 @@ fn record(
 }
 
 /// Process of this program that ends with us, with its messages in a file.
-struct Part {
+struct ChildProcess {
     what: &'static str,
     child: Child,
     messages: PathBuf,
 }
 
-impl Part {
+impl ChildProcess {
     fn start<'a>(
         what: &'static str,
         folder: &Scratch,
@@ -228,7 +228,7 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
             // SANITY: this can fail only if the process has already ended.

@@ -15,11 +15,11 @@ use flate2::read::GzDecoder;
 use host::Files;
 use live_objects::annotate;
 use live_objects::probes::{AttachPlan, RING_BYTES, Recorder, add_files, report_totals};
-use objects::{ObjectSpec, WantedProbe, built_in};
+use objects::{ObjectSpec, ProbeRequest, built_in};
 use screen::Screen;
 use spdk_trace::{RawTrace, Trace};
 use text::printable::path as printable;
-use trace_source::Loaded;
+use trace_source::LoadedTrace;
 use whole_file::{Access, Batch};
 
 use crate::args::filter::FilterArgs;
@@ -65,8 +65,8 @@ pub(crate) struct DemoArgs {
 
 /// A trace to show, with the recording of its objects and the commands that give a user the same
 /// output.
-struct Shown {
-    loaded: Loaded,
+struct DemoTrace {
+    loaded: LoadedTrace,
     recording: String,
     name: &'static str,
     commands: [String; 2],
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
         Ok(shown) => {
             show(&shown, args.head)?;
             late::show()?;
-            note(MORE);
+            note(NEXT_STEP_NOTE);
             Ok(())
         }
         Err(error) => {
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
 }
 
 /// Note on what to do next.
-const MORE: &str = "to get the sample files for more tries: dptrace demo --write DIR";
+const NEXT_STEP_NOTE: &str = "to get the sample files for more tries: dptrace demo --write DIR";
 
 /// Shows the sample, and the stages of its slowest request. Nothing more is known about that
 /// request.
@@ -117,7 +117,7 @@ fn show_sample(head: u64) -> anyhow::Result<()> {
         "the sample's slowest request has only stages; with the rights for BPF (as root), dptrace \
          demo also shows what the kernel did to its thread",
     );
-    note(MORE);
+    note(NEXT_STEP_NOTE);
     Ok(())
 }
 
@@ -145,8 +145,8 @@ fn write_sample(dir: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn show(shown: &Shown, head: u64) -> anyhow::Result<()> {
-    let Shown {
+fn show(shown: &DemoTrace, head: u64) -> anyhow::Result<()> {
+    let DemoTrace {
         loaded,
         recording,
         name,
@@ -198,14 +198,14 @@ fn sample_trace() -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn sample() -> anyhow::Result<Shown> {
+fn sample() -> anyhow::Result<DemoTrace> {
     let raw = RawTrace::read(&sample_trace()?).context("reading the sample")?;
     note(
         "a sample: two reactors of an NVMe-oF target; TCP connections are named by their owners, \
          RDMA connections by a recording",
     );
-    Ok(Shown {
-        loaded: Loaded {
+    Ok(DemoTrace {
+        loaded: LoadedTrace {
             trace: Trace::Raw(raw),
             name: "the sample".to_owned(),
             measured: None,
@@ -230,7 +230,7 @@ const AT_MOST: &str = "5s";
 
 /// Starts a target, records it from its first connection to its end, and reads the trace that it
 /// leaves.
-fn live() -> anyhow::Result<Shown> {
+fn live() -> anyhow::Result<DemoTrace> {
     let mut child = Command::new(host::proc::OWN_PROGRAM)
         .args([
             "demo-target",
@@ -259,8 +259,8 @@ fn live() -> anyhow::Result<Shown> {
     let recording = recorded?;
     let raw = RawTrace::read(&bytes?).context("reading the target's trace")?;
     note("live: a small NVMe-oF target (dptrace demo-target) was started, recorded and read");
-    Ok(Shown {
-        loaded: Loaded {
+    Ok(DemoTrace {
+        loaded: LoadedTrace {
             trace: Trace::Raw(raw),
             name: "the target's trace".to_owned(),
             measured: None,
@@ -280,7 +280,7 @@ fn record_all(child: &mut Child) -> anyhow::Result<String> {
         .filter(|spec| spec.name == "qpair")
         .collect();
     let mut plan = AttachPlan::new(
-        &WantedProbe::of(&specs)?,
+        &ProbeRequest::of(&specs)?,
         Features::of_probes()?,
         RING_BYTES,
     );

@@ -11,10 +11,10 @@ use bt_lang::ast::Block;
 use bt_lang::render::{Source, render};
 use clap::Args;
 use host::{Pid, Process, ProcessMemory, user_file};
-use live_memory::{Cause, Evaluator, Fault, Limited, Limits, MAX_ELEMENTS, Mentions, Shape};
+use live_memory::{Cause, Evaluator, Fault, LimitedMemory, Limits, MAX_ELEMENTS, Mentions, Shape};
 use live_objects::struct_layouts::{self, StructLayouts};
 use objects::layouts::SpdkVersion;
-use process_selector::{Role, Takes};
+use process_selector::{ProcessCount, Role};
 use symbolize::{DebugFolders, ProcessVariables};
 use text::printable;
 use typeinfo::TypeStore;
@@ -118,7 +118,7 @@ Examples:
 
 const ROLE: Role = Role {
     command: "inspect",
-    takes: Takes::One,
+    takes: ProcessCount::One,
     starts: false,
 };
 
@@ -158,7 +158,7 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
     let memory = ProcessMemory::open(pid)?;
     let process = Process::open(pid)?;
     process.is_first_thread()?;
-    let memory = Limited::new(memory, Limits::default());
+    let memory = LimitedMemory::new(memory, Limits::default());
     let variables = ProcessVariables::of(&process, DebugFolders(args.debug_dirs.clone()));
     let mut types = variables.types(&mentions);
     define(&mut types, args)?;
@@ -264,7 +264,7 @@ fn define(types: &mut TypeStore<'_>, args: &InspectArgs) -> anyhow::Result<()> {
             for diagnostic in &diagnostics {
                 report_in(&shown, &text, diagnostic);
             }
-            return Err(anyhow!(errors::Usage(format!(
+            return Err(anyhow!(errors::UsageError(format!(
                 "{shown} has definitions that can't be used"
             ))));
         }

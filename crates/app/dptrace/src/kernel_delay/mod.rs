@@ -10,12 +10,12 @@ use std::io::Write as _;
 use errors::usage;
 use host::stripped;
 use kernel_delay::layout::STACK_PIECE;
-use kernel_delay::live::Lost;
+use kernel_delay::live::LossCounts;
 use kernel_delay::programs::EventOptions;
 use kernel_delay::trigger::Trigger;
 use kernel_delay::{
-    EventCost, EventList, Events, FunctionNames, Header, Sampler, SamplingOptions, Show, Taken,
-    View, json, lines, process_sums, report, stamp, started, verdict,
+    EventCost, EventList, Events, FunctionNames, Header, SampleSink, Sampler, SamplingOptions,
+    View, WindowSample, json, lines, process_sums, report, stamp, started, verdict,
 };
 use screen::{Screen, counted};
 
@@ -27,7 +27,7 @@ pub(crate) use args::KernelDelayArgs;
 
 /// Note for a report without source lines, because reading the program's debug information took too
 /// long.
-const SHORT: &str = "looking up source lines took too long: some functions are shown without lines \
+const NO_LINES_NOTE: &str = "looking up source lines took too long: some functions are shown without lines \
                      and without inlined functions";
 
 /// Runs the command.
@@ -89,7 +89,7 @@ struct Printer<'a> {
     output: Output,
 }
 
-impl Show for Printer<'_> {
+impl SampleSink for Printer<'_> {
     /// Prints a line in text mode only.
     fn line(&mut self, text: &str) -> anyhow::Result<()> {
         if !self.args.json && !self.args.summary {
@@ -99,7 +99,7 @@ impl Show for Printer<'_> {
         Ok(())
     }
 
-    fn sample(&mut self, mut taken: Taken) -> anyhow::Result<()> {
+    fn sample(&mut self, mut taken: WindowSample) -> anyhow::Result<()> {
         let sample = &mut taken.sample;
         let shown = Some(taken.processes.as_slice()).filter(|_| self.args.command.is_empty());
         let hint = taken
@@ -134,7 +134,7 @@ impl Printer<'_> {
         move |name| threads.as_ref().is_none_or(|pattern| pattern.matches(name))
     }
 
-    fn write_json(&mut self, taken: Taken, cost: Option<&EventCost>) -> anyhow::Result<()> {
+    fn write_json(&mut self, taken: WindowSample, cost: Option<&EventCost>) -> anyhow::Result<()> {
         let trigger = |trigger: &Option<Trigger>| trigger.as_ref().map(Trigger::to_string);
         let mut object = json(&taken.sample);
         object["sample"] = taken.number.into();
@@ -160,7 +160,7 @@ impl Printer<'_> {
 
     fn write_text(
         &mut self,
-        taken: Taken,
+        taken: WindowSample,
         cost: Option<&EventCost>,
         hint: Option<String>,
     ) -> anyhow::Result<()> {
@@ -218,7 +218,7 @@ impl Printer<'_> {
             output.drain()
         })?;
         if names.are_short() {
-            note(SHORT);
+            note(NO_LINES_NOTE);
         }
         Ok(names.stripped_files())
     }
@@ -240,8 +240,8 @@ fn note_names(pattern: &glob::Pattern, names: &BTreeSet<String>) {
 const MORE_THREADS: &str = "did not fit (--max-threads makes more room)";
 
 /// Reports the parts missing from the report.
-fn warn_lost(lost: &Lost) {
-    let Lost {
+fn warn_lost(lost: &LossCounts) {
+    let LossCounts {
         threads,
         preemptors,
         interrupts,

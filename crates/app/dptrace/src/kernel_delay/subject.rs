@@ -7,7 +7,7 @@ use std::process::Child;
 use anyhow::{Context as _, anyhow};
 use errors::usage;
 use kernel_delay::{Subject, busiest_table, check_namespace};
-use process_selector::{ProcessSelector, Role, Takes, check_number, find_program};
+use process_selector::{ProcessCount, ProcessSelector, Role, check_number, find_program};
 use sys::process::HeldChild;
 use text::printable::path as printable;
 
@@ -19,7 +19,7 @@ use crate::{output, terminal};
 const DEFAULT_NAME: &str = "ovs-vswitchd";
 const ROLE: Role = Role {
     command: "kernel-delay",
-    takes: Takes::All("measured"),
+    takes: ProcessCount::All("measured"),
     starts: true,
 };
 

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use clap::Args;
 use latency::names::Names;
-use latency::next::Next;
-use latency::slowest::{self, Show};
-use latency::stages::{Latencies, Question};
-use latency::{Followed, follow_objects, json, plot, remarks, summary, tables as table};
-use live_objects::{AroundTrace, with_owners};
+use latency::next::NextStep;
+use latency::slowest::{self, ListCommand};
+use latency::stages::{Latencies, Query};
+use latency::{PassFindings, follow_objects, json, plot, remarks, summary, tables as table};
+use live_objects::{BracketingReadings, with_owners};
 use objects::ObjectSpec;
 use records::Field;
-use requests::{CONNECTION, Queues, Reused, field};
+use requests::{AddressHistory, CONNECTION, Queues, field};
 use spdk_trace::{TickRate, Ticks, Tpoint};
-use trace_source::{Loaded, Measured, Place, beside};
+use trace_source::{LoadedTrace, MeasuredRate, Place, beside};
 
 use crate::args::filter::FilterArgs;
 use crate::args::input::{self, Input, InputArgs, refuse_to_overwrite};
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
     refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
     mistaken::refuse(&place, args.objects.sources().recordings())?;
     let (show, access) = (
-        Show::of(&place, &args.objects.sources(), args.slowest > 0),
+        ListCommand::of(&place, &args.objects.sources(), args.slowest > 0),
         place.access(),
     );
     let path = if let Place::File(path) = &place {
@@ -125,16 +125,16 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
     };
     let around = match (process, &place) {
         (Some(pid), Place::File(path)) => {
-            AroundTrace::begin(pid, &args.objects.sources().specs()?, path)
+            BracketingReadings::begin(pid, &args.objects.sources().specs()?, path)
         }
         _ => None,
     };
     let loaded = input::load_measured(place)?;
-    let alive = around.map(AroundTrace::finish).unwrap_or_default();
+    let alive = around.map(BracketingReadings::finish).unwrap_or_default();
     let next = if args.json {
-        Next::Nothing
+        NextStep::Nothing
     } else {
-        Next::of(&loaded, path, process)
+        NextStep::of(&loaded, path, process)
     };
     let report = measure(args, &alive, &loaded, (show, &next))?;
     let mut output = Output::whole(args.output.as_deref(), access)?;
@@ -153,7 +153,7 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
 /// visibly different times.
 const VISIBLE: f64 = 500.0;
 
-fn note_rate(measured: &Measured, stated: TickRate) {
+fn note_rate(measured: &MeasuredRate, stated: TickRate) {
     if measured.stated_off.abs() >= VISIBLE {
         let (measured, stated) = (measured.rate.get(), stated.get());
         note(&format!(
@@ -185,7 +185,7 @@ impl LatencyArgs {
         by: &[String],
         specs: &[ObjectSpec],
         tpoints: &[Tpoint],
-    ) -> anyhow::Result<Question> {
+    ) -> anyhow::Result<Query> {
         let by = by
             .iter()
             .map(|field| field::parse(field, specs))
@@ -196,8 +196,8 @@ impl LatencyArgs {
         } else {
             Vec::new()
         };
-        let reused = Reused::new(specs, tpoints);
-        Ok(Question {
+        let reused = AddressHistory::new(specs, tpoints);
+        Ok(Query {
             by,
             owner,
             slowest: self.slowest,
@@ -227,8 +227,8 @@ fn tables(args: &LatencyArgs, latencies: &Latencies, names: &Names<'_>) -> Strin
 fn measure(
     args: &LatencyArgs,
     alive: &str,
-    loaded: &Loaded,
-    (show, next): (Show, &Next),
+    loaded: &LoadedTrace,
+    (show, next): (ListCommand, &NextStep),
 ) -> anyhow::Result<Report> {
     let trace = &loaded.trace;
     let specs = args.objects.sources().specs()?;
@@ -255,7 +255,7 @@ fn measure(
     } else {
         Ticks(0)
     };
-    let Followed {
+    let PassFindings {
         latencies,
         base,
         silences,

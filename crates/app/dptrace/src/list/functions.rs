@@ -15,7 +15,7 @@ use crate::messages::{note, note_left_out};
 use crate::output::Output;
 
 /// Function with its name as the author wrote it.
-type Named<'a> = (String, &'a Function<'a>);
+type NamedFunction<'a> = (String, &'a Function<'a>);
 
 /// Lists the functions that match the pattern.
 pub(super) fn list(
@@ -108,7 +108,10 @@ fn with_functions(
 }
 
 /// Returns the matching functions, by name and then in file order.
-fn fitting<'a>(functions: &'a Functions<'a>, pattern: Option<&'a NamePattern>) -> Vec<Named<'a>> {
+fn fitting<'a>(
+    functions: &'a Functions<'a>,
+    pattern: Option<&'a NamePattern>,
+) -> Vec<NamedFunction<'a>> {
     let name = |function: &'a Function<'a>| {
         let name = function.display_name();
         (printable::text(name.as_bytes()).into_owned(), function)
@@ -121,7 +124,11 @@ fn fitting<'a>(functions: &'a Functions<'a>, pattern: Option<&'a NamePattern>) -
     named
 }
 
-fn write_text(file: &ElfFile, named: &[Named<'_>], output: &mut Output) -> anyhow::Result<()> {
+fn write_text(
+    file: &ElfFile,
+    named: &[NamedFunction<'_>],
+    output: &mut Output,
+) -> anyhow::Result<()> {
     if named.is_empty() {
         return Ok(());
     }
@@ -148,7 +155,11 @@ fn write_text(file: &ElfFile, named: &[Named<'_>], output: &mut Output) -> anyho
     Ok(())
 }
 
-fn write_json(file: &ElfFile, named: &[Named<'_>], output: &mut Output) -> anyhow::Result<()> {
+fn write_json(
+    file: &ElfFile,
+    named: &[NamedFunction<'_>],
+    output: &mut Output,
+) -> anyhow::Result<()> {
     for (name, function) in named {
         let line = json!({
             "kind": "function",

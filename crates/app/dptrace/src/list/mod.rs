@@ -14,7 +14,7 @@ use whole_file::Access;
 
 use crate::args::process::{self, ProcessOptions};
 use crate::output::{self, Output};
-use target::{Request, What};
+use target::{ListedKind, Request};
 
 /// `dptrace list`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -92,11 +92,13 @@ pub(crate) fn run(args: &ListArgs) -> anyhow::Result<()> {
     output::refuse_inputs(args.output.as_deref(), read)?;
     let mut output = Output::whole(args.output.as_deref(), Access::Umask)?;
     match &request.what {
-        What::Tracepoints(pattern) => tracepoints::list(&request, pattern.as_ref(), &mut output)?,
-        What::Functions(files, pattern) => {
+        ListedKind::Tracepoints(pattern) => {
+            tracepoints::list(&request, pattern.as_ref(), &mut output)?;
+        }
+        ListedKind::Functions(files, pattern) => {
             functions::list(&request, files, pattern.as_ref(), &mut output)?;
         }
-        What::Probes(files, pattern) => {
+        ListedKind::Probes(files, pattern) => {
             probes::list(&request, files, pattern.as_ref(), &mut output)?;
         }
     }

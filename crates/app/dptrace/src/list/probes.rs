@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use text::patterns::ProbePattern;
 use text::printable::{self, path as printable};
 use usdt::args::ArgSpec;
-use usdt::{Place, Probe, UsdtProbes};
+use usdt::{Probe, ProbeLocation, UsdtProbes};
 
 use super::nothing_fits_in_groups;
 use super::target::Request;
@@ -162,7 +162,7 @@ fn first_args(probe: &Probe) -> String {
     format!("{}{more}", args_text(first))
 }
 
-fn args_text(place: &Place) -> String {
+fn args_text(place: &ProbeLocation) -> String {
     let args: Vec<_> = place.args.iter().map(arg_text).collect();
     args.join(", ")
 }
@@ -203,7 +203,7 @@ fn write_json(file: &ElfFile, probes: &[Probe], output: &mut Output) -> anyhow::
     Ok(())
 }
 
-fn place_json(place: &Place) -> Value {
+fn place_json(place: &ProbeLocation) -> Value {
     let args: Vec<_> = place.args.iter().map(arg_json).collect();
     json!({
         "offset": place.at.offset().to_string(),

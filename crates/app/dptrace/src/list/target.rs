@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use errors::usage;
 use host::Files;
-use process_selector::{ProcessSelector, Role, Takes};
+use process_selector::{ProcessCount, ProcessSelector, Role};
 use text::patterns::{NamePattern, PatternError, ProbePattern};
 use text::printable::path as printable;
 
@@ -15,7 +15,7 @@ use crate::terminal;
 
 /// The resolved request.
 pub(super) struct Request {
-    pub(super) what: What,
+    pub(super) what: ListedKind,
     /// Process, file or kernel, for messages.
     pub(super) place: String,
     /// Pattern as typed; empty if there is none.
@@ -28,12 +28,12 @@ pub(super) struct Request {
 
 const ROLE: Role = Role {
     command: "list",
-    takes: Takes::OneProgram,
+    takes: ProcessCount::OneProgram,
     starts: false,
 };
 
 /// Things to list.
-pub(super) enum What {
+pub(super) enum ListedKind {
     Probes(Files, Option<ProbePattern>),
     Functions(Files, Option<NamePattern>),
     Tracepoints(Option<ProbePattern>),
@@ -72,18 +72,21 @@ impl Request {
                 .map_err(usage_error)
         };
         let (what, place) = if args.tracepoints {
-            (What::Tracepoints(probe_pattern()?), "the kernel".to_owned())
+            (
+                ListedKind::Tracepoints(probe_pattern()?),
+                "the kernel".to_owned(),
+            )
         } else if args.functions {
             let pattern = typed
                 .map(NamePattern::parse)
                 .transpose()
                 .map_err(usage_error)?;
             let (files, place) = files(&selector, path)?;
-            (What::Functions(files, pattern), place)
+            (ListedKind::Functions(files, pattern), place)
         } else {
             let pattern = probe_pattern()?;
             let (files, place) = files(&selector, path)?;
-            (What::Probes(files, pattern), place)
+            (ListedKind::Probes(files, pattern), place)
         };
         let typed = typed.unwrap_or_default().to_owned();
         Ok(Self {

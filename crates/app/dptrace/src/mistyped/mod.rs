@@ -20,7 +20,7 @@ use crate::cli::Cli;
 pub(crate) fn explain(words: &[OsString], error: &clap::Error) -> String {
     let mut grammar = Cli::command();
     grammar.build();
-    let typed = Typed::new(words, &grammar);
+    let typed = CommandLine::new(words, &grammar);
     typed.explain(error).unwrap_or_else(|| plain(error))
 }
 
@@ -34,7 +34,7 @@ fn plain(error: &clap::Error) -> String {
 }
 
 /// Rejected command line.
-struct Typed<'a> {
+struct CommandLine<'a> {
     /// Words after the program's name. A word that is not UTF-8 matches none of ours.
     words: Vec<Cow<'a, str>>,
     grammar: &'a Command,
@@ -42,7 +42,7 @@ struct Typed<'a> {
     command: Option<&'a Command>,
 }
 
-impl<'a> Typed<'a> {
+impl<'a> CommandLine<'a> {
     fn new(words: &'a [OsString], grammar: &'a Command) -> Self {
         let words: Vec<_> = words
             .iter()

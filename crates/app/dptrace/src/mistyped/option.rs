@@ -7,10 +7,10 @@ use clap::{Arg, Command};
 use text::patterns::nearest;
 use text::printable;
 
-use super::{Context, Typed, value};
+use super::{CommandLine, Context, value};
 use crate::cli::Cli;
 
-impl Typed<'_> {
+impl CommandLine<'_> {
     /// Explains an unknown option: other commands that have it, and near names.
     pub(super) fn no_option(&self, option: &str) -> String {
         let shown = printable::text(option.as_bytes());

@@ -6,9 +6,9 @@ use clap::error::ContextKind;
 use text::patterns::nearest;
 use text::shell;
 
-use super::{Context, Typed};
+use super::{CommandLine, Context};
 
-impl Typed<'_> {
+impl CommandLine<'_> {
     /// Explains a value that is missing, or not among the possible ones.
     pub(super) fn not_among(&self, context: &Context<'_>) -> Option<String> {
         let arg = self.arg(context.one(ContextKind::InvalidArg)?)?;

@@ -9,7 +9,7 @@ use errors::usage;
 use live_objects::rpc::Answers;
 use live_objects::{Finder, Snapshot, read_files, table};
 use objects::{ObjectSpec, built_in};
-use process_selector::{ProcessSelector, Role, Takes};
+use process_selector::{ProcessCount, ProcessSelector, Role};
 use screen::counted;
 use whole_file::Access;
 
@@ -126,7 +126,7 @@ Examples:
 
 const ROLE: Role = Role {
     command: "objects",
-    takes: Takes::One,
+    takes: ProcessCount::One,
     starts: false,
 };
 

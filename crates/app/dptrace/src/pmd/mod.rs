@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use kernel_delay::check_namespace;
 use pmd::{Report, Sample, Subject, polls};
-use process_selector::{Role, Takes};
+use process_selector::{ProcessCount, Role};
 use timeline::words;
 
 use crate::args::process::{self, ProcessOptions};
@@ -18,7 +18,7 @@ use crate::terminal;
 
 const ROLE: Role = Role {
     command: "pmd",
-    takes: Takes::One,
+    takes: ProcessCount::One,
     starts: false,
 };
 /// Process that is meant if none is named.

@@ -16,9 +16,9 @@ use host::Watch;
 use live_objects::probes::{
     AttachPlan, Recorder, Totals, add_files, report_remarks, report_totals,
 };
-use live_objects::{Finder, Opening, Session};
-use objects::{Frame, Header, ObjectSpec, WantedProbe};
-use process_selector::{Role, Takes};
+use live_objects::{Finder, PendingFinder, Session};
+use objects::{Frame, Header, ObjectSpec, ProbeRequest};
+use process_selector::{ProcessCount, Role};
 use spdk_trace::Ticks;
 use sys::process::HeldChild;
 use whole_file::{Access, WholeFile};
@@ -101,21 +101,21 @@ Examples:
 
 const ROLE: Role = Role {
     command: "record",
-    takes: Takes::One,
+    takes: ProcessCount::One,
     starts: true,
 };
 /// Poll interval for the process.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Longest wait for events.
-const WAIT: Duration = Duration::from_millis(20);
+const BATCH_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// Plans the probes. If the program has none, what its memory has is recorded all the same.
 fn plan_or_memory(
     args: &RecordArgs,
-    wanted: &[WantedProbe<'_>],
+    wanted: &[ProbeRequest<'_>],
     subject: &Subject<'_>,
-    opening: Opening,
-) -> anyhow::Result<(Opening, Option<AttachPlan>)> {
+    opening: PendingFinder,
+) -> anyhow::Result<(PendingFinder, Option<AttachPlan>)> {
     if args.no_probes {
         let finder = opening.finish();
         if finder.is_none() {
@@ -125,7 +125,7 @@ fn plan_or_memory(
                 subject.name
             );
         }
-        return Ok((Opening::ready(finder), None));
+        return Ok((PendingFinder::ready(finder), None));
     }
     match plan(args, wanted, subject) {
         Ok(plan) => Ok((opening, plan)),
@@ -138,7 +138,7 @@ fn plan_or_memory(
             note(&format!(
                 "recording only the objects in its memory: {error:#}"
             ));
-            Ok((Opening::ready(finder), None))
+            Ok((PendingFinder::ready(finder), None))
         }
         Err(error) => Err(error),
     }
@@ -150,7 +150,7 @@ fn attach_and_record(
     args: &RecordArgs,
     subject: &Subject<'_>,
     plan: Option<&AttachPlan>,
-    opening: Opening,
+    opening: PendingFinder,
     mut output: Output,
 ) -> anyhow::Result<(Option<Child>, u32)> {
     let held = subject.start()?;
@@ -179,7 +179,7 @@ fn attach_and_record(
     if let Some(plan) = plan {
         report_attached(plan, pid);
     }
-    let mut session = Session::start(opening, recorder, PATIENCE);
+    let mut session = Session::start(opening, recorder, STARTUP_TIMEOUT);
     report_alive(&mut session, pid);
     let child = held
         .map(HeldChild::go)
@@ -213,7 +213,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
         )));
     }
     let specs = args.specs.resolve()?;
-    let wanted = WantedProbe::of(&specs).map_err(|error| usage(error.to_string()))?;
+    let wanted = ProbeRequest::of(&specs).map_err(|error| usage(error.to_string()))?;
     let subject = Subject::of(args)?;
     subject.check_output(args)?;
     let opening = open(args, subject.pid, &specs);
@@ -239,16 +239,16 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
 /// Time that lines of probes wait for the objects already alive: reading the debug information of a
 /// large program takes less. A signal is not noticed meanwhile, so this is shorter than the limit
 /// for that.
-const PATIENCE: Duration = Duration::from_millis(500);
+const STARTUP_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Opens the finder of objects that already exist.
-fn open(args: &RecordArgs, pid: Option<u32>, specs: &[ObjectSpec]) -> Opening {
+fn open(args: &RecordArgs, pid: Option<u32>, specs: &[ObjectSpec]) -> PendingFinder {
     let Some(pid) = pid.filter(|_| args.emit_object.is_none()) else {
-        return Opening::none();
+        return PendingFinder::none();
     };
     let (specs, debug_dirs) = (specs.to_vec(), args.debug_dirs.clone());
     let is_verbose = args.verbose || args.no_probes;
-    Opening::start(move || match Finder::open(pid, &specs, &debug_dirs) {
+    PendingFinder::start(move || match Finder::open(pid, &specs, &debug_dirs) {
         Ok(finder) => {
             if is_verbose {
                 finder
@@ -280,7 +280,7 @@ fn open(args: &RecordArgs, pid: Option<u32>, specs: &[ObjectSpec]) -> Opening {
 /// Returns the probes to attach to, if any are wanted.
 fn plan(
     args: &RecordArgs,
-    wanted: &[WantedProbe<'_>],
+    wanted: &[ProbeRequest<'_>],
     subject: &Subject<'_>,
 ) -> anyhow::Result<Option<AttachPlan>> {
     if args.no_probes {
@@ -322,7 +322,7 @@ fn record(
 ) -> anyhow::Result<(String, Option<Totals>)> {
     let mut looked = Instant::now();
     let why = loop {
-        write(output, &session.next(WAIT))?;
+        write(output, &session.next(BATCH_TIMEOUT))?;
         report_alive(&mut session, pid);
         if interrupt.is_requested() {
             break "stopped".to_owned();

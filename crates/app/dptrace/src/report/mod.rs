@@ -73,13 +73,13 @@ pub(crate) struct ReportArgs {
     png: Option<PathBuf>,
 
     /// The chart to write
-    #[arg(long, value_enum, default_value_t = Which::Heat, requires = "picture", help_heading = "Output")]
-    chart: Which,
+    #[arg(long, value_enum, default_value_t = ChartKind::Heat, requires = "picture", help_heading = "Output")]
+    chart: ChartKind,
 }
 
 /// A chart alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Which {
+enum ChartKind {
     /// When requests were slow, and what threads did meanwhile
     Heat,
     /// How long requests and their stages took, on a scale of nines
@@ -133,11 +133,11 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<()> {
     Ok(output.finish()?)
 }
 
-fn chart(which: Which, report: &Report) -> anyhow::Result<Chart> {
+fn chart(which: ChartKind, report: &Report) -> anyhow::Result<Chart> {
     Ok(match which {
-        Which::Heat => chart::heat(report),
-        Which::Percentiles => chart::percentiles(report),
-        Which::Waterfall => match report.waterfalls.first() {
+        ChartKind::Heat => chart::heat(report),
+        ChartKind::Percentiles => chart::percentiles(report),
+        ChartKind::Waterfall => match report.waterfalls.first() {
             Some(slowest) => chart::waterfall(report, slowest),
             None => {
                 anyhow::bail!("the trace has no complete request, so there is no waterfall to draw")

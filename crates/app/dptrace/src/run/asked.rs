@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use bundled_scripts::{Bundled, find};
+use bundled_scripts::{BundledScript, find};
 use errors::usage;
 use text::shell;
 
@@ -28,7 +28,7 @@ pub(super) fn check(args: &RunArgs) -> anyhow::Result<()> {
     }
 }
 
-fn check_bundled(bundled: Bundled, params: &[String], args: &RunArgs) -> anyhow::Result<()> {
+fn check_bundled(bundled: BundledScript, params: &[String], args: &RunArgs) -> anyhow::Result<()> {
     let is_help = params.iter().any(|param| param == "--help");
     if is_help || args.fmt || args.dump == Some(DumpName::Ast) {
         return Ok(());
@@ -50,7 +50,7 @@ fn check_bundled(bundled: Bundled, params: &[String], args: &RunArgs) -> anyhow:
 }
 
 /// Checks that arguments named in capital letters, such as `[MS]`, are numbers.
-fn check_numbers(bundled: Bundled, params: &[String]) -> anyhow::Result<()> {
+fn check_numbers(bundled: BundledScript, params: &[String]) -> anyhow::Result<()> {
     let given = params.iter().filter(|param| !param.starts_with("--"));
     for (named, word) in bundled.arguments().split_whitespace().zip(given) {
         let named = named.trim_matches(['[', ']']);

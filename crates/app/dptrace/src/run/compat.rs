@@ -46,7 +46,7 @@ const STAGES: [(&str, &str); 9] = [
 
 /// Request under the name `bpftrace`.
 #[derive(PartialEq, Eq, Debug)]
-pub(crate) enum Called {
+pub(crate) enum BpftraceRequest {
     /// Words of the equivalent `dptrace` command, the program's name first.
     Run(Vec<OsString>),
     /// Option `--version`.
@@ -55,7 +55,7 @@ pub(crate) enum Called {
     Info,
 }
 
-impl Called {
+impl BpftraceRequest {
     /// Parses the words of a command line, the program's name first.
     pub(crate) fn of(words: Vec<OsString>) -> Self {
         let mut words = words.into_iter();
@@ -239,8 +239,8 @@ pub(super) fn also(diagnostic: &Diagnostic) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn called(words: &str) -> Called {
-        Called::of(
+    fn called(words: &str) -> BpftraceRequest {
+        BpftraceRequest::of(
             std::iter::once("bpftrace")
                 .chain(words.split(' '))
                 .map(OsString::from)
@@ -248,9 +248,9 @@ mod tests {
         )
     }
 
-    fn run(words: &str) -> Called {
+    fn run(words: &str) -> BpftraceRequest {
         let words = words.split(' ').filter(|word| !word.is_empty());
-        Called::Run(
+        BpftraceRequest::Run(
             ["bpftrace", "run"]
                 .into_iter()
                 .chain(words)
@@ -283,7 +283,7 @@ mod tests {
         for (typed, ours) in cases {
             assert_eq!(called(typed), run(ours), "{typed}");
         }
-        assert_eq!(called("-q -V"), Called::Version);
-        assert_eq!(called("--info"), Called::Info);
+        assert_eq!(called("-q -V"), BpftraceRequest::Version);
+        assert_eq!(called("--info"), BpftraceRequest::Info);
     }
 }

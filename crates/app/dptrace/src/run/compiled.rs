@@ -6,13 +6,13 @@ use bt_abi::{Attach, ScriptProbe};
 use bt_engine::{
     Builder, Diagnostic, Diagnostics, Error, Notice, Observer, ParsedScript, Script, Target,
 };
-use bundled_scripts::Bundled;
+use bundled_scripts::BundledScript;
 use errors::{forbidden, unsupported, usage};
 use process_selector::find_program;
 
 use super::options::RunArgs;
 use super::source::ScriptText;
-use super::untraced::Untraced;
+use super::untraced::UntracedChildren;
 use crate::interrupt;
 use crate::messages::{is_bpftrace_compat, note};
 use crate::run::engine_error::engine_error;
@@ -23,11 +23,11 @@ const MOST_PIDS: u32 = 4 << 20;
 const SETTING: &str = "BPFTRACE_";
 
 /// Reports what the engine does.
-struct Reports {
+struct EngineReporter {
     verbose: bool,
 }
 
-impl Observer for Reports {
+impl Observer for EngineReporter {
     fn notice(&self, notice: &Notice) {
         if self.verbose || !matches!(notice, Notice::Attached { .. } | Notice::Ended { .. }) {
             note(&notice.to_string());
@@ -49,7 +49,7 @@ pub(super) fn builder(text: &str, params: &[String], args: &RunArgs) -> Builder 
         // bpftrace's -c limits user probes only.
         .command_limits_user_probes(is_bpftrace_compat())
         .ordered(!args.no_order)
-        .observer(Arc::new(Reports {
+        .observer(Arc::new(EngineReporter {
             verbose: args.verbose > 0,
         }));
     for folder in &args.debug_dirs {
@@ -129,7 +129,7 @@ pub(super) fn compile(
     text: &ScriptText,
     parsed: ParsedScript,
     args: &RunArgs,
-) -> anyhow::Result<(Script, Option<Untraced>)> {
+) -> anyhow::Result<(Script, Option<UntracedChildren>)> {
     let asks_for_target = parsed.asks_for_target();
     let mut script = match parsed.target(target(args)?).compile() {
         Ok(script) => script,
@@ -146,7 +146,7 @@ pub(super) fn compile(
         None => warn(text, script.warnings(), args),
     }
     let untraced = if asks_for_target || is_limited(&script) {
-        Untraced::report(args)
+        UntracedChildren::report(args)
     } else {
         None
     };
@@ -206,7 +206,7 @@ pub(super) fn unreadable(why: &str) -> anyhow::Error {
 
 /// Returns the error for a bundled script with arguments: either they are wrong or something is
 /// missing, so it states both.
-fn wrong_arguments(bundled: Bundled, why: &str) -> anyhow::Error {
+fn wrong_arguments(bundled: BundledScript, why: &str) -> anyhow::Error {
     let name = bundled.name;
     usage(format!(
         "{name} can't run with these arguments: {why}; dptrace run {name} -- --help lists those \
@@ -215,7 +215,7 @@ fn wrong_arguments(bundled: Bundled, why: &str) -> anyhow::Error {
     ))
 }
 
-fn missing_here(bundled: Bundled, why: &str) -> anyhow::Error {
+fn missing_here(bundled: BundledScript, why: &str) -> anyhow::Error {
     unsupported(format!(
         "{} can't run here: {why}. It needs {}",
         bundled.name,
@@ -226,7 +226,7 @@ fn missing_here(bundled: Bundled, why: &str) -> anyhow::Error {
 /// Prints the warnings for a bundled script. They are about missing probes: versions differ in
 /// them.
 fn warn_of_bundled(
-    bundled: Bundled,
+    bundled: BundledScript,
     text: &ScriptText,
     script: &Script,
     args: &RunArgs,
@@ -259,7 +259,7 @@ fn warn_of_bundled(
 
 /// Prints a note if a bundled script is about something that belongs to no process, such as the
 /// requests to a disk, but a process was named.
-fn warn_of_whole_machine(bundled: Bundled, script: &Script, args: &RunArgs) {
+fn warn_of_whole_machine(bundled: BundledScript, script: &Script, args: &RunArgs) {
     let (option, is_asked_for) = match (&args.pid, &args.command) {
         (Some(_), _) => ("-p", true),
         (None, command) => ("-c", command.is_some()),

@@ -13,13 +13,13 @@ use crate::messages::note;
 use crate::output::Output;
 
 /// Printer of events.
-pub(super) struct Shown<'a> {
+pub(super) struct EventPrinter<'a> {
     pub(super) text: &'a ScriptText,
     pub(super) printer: Printer,
     pub(super) warnings: bool,
 }
 
-impl Shown<'_> {
+impl EventPrinter<'_> {
     /// Carries out an event.
     pub(super) fn show(&self, event: Event, output: &mut Output) -> anyhow::Result<()> {
         let shown = match event {

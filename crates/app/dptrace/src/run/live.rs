@@ -4,17 +4,17 @@ use std::time::{Duration, Instant};
 
 use bt_engine::{Session, Totals};
 
-use super::events::Shown;
+use super::events::EventPrinter;
 use super::failures::{note_count, report_totals};
 use super::options::RunArgs;
 use super::signals::Signals;
-use super::untraced::Untraced;
+use super::untraced::UntracedChildren;
 use crate::interrupt::{self, Interrupt};
 use crate::output::{self, Output};
 use crate::run::engine_error::engine_error;
 
 /// Longest wait for events, and so the largest delay until the end of a process is noticed.
-const WAIT: Duration = Duration::from_millis(20);
+const BATCH_TIMEOUT: Duration = Duration::from_millis(20);
 /// Time limit for showing events that came before an interruption.
 const AFTER_INTERRUPT: Duration = Duration::from_millis(500);
 /// Environment variable that requests a line on standard output once probes are attached;
@@ -25,16 +25,16 @@ const RING_IS_FULL: &str = "lost: the ring buffer was full (config = { perf_rb_p
     BPFTRACE_PERF_RB_PAGES=N makes it larger)";
 
 /// A running script.
-pub(super) struct Live<'a> {
+pub(super) struct RunningScript<'a> {
     pub(super) session: Session,
-    pub(super) untraced: Option<Untraced>,
-    pub(super) shown: Shown<'a>,
+    pub(super) untraced: Option<UntracedChildren>,
+    pub(super) shown: EventPrinter<'a>,
     pub(super) output: Output,
     pub(super) interrupt: &'a Interrupt,
     pub(super) args: &'a RunArgs,
 }
 
-impl Live<'_> {
+impl RunningScript<'_> {
     /// Runs the script; returns the status that it requested, and the session, which may still have
     /// links to close.
     pub(super) fn run(mut self) -> anyhow::Result<(u8, Session)> {
@@ -122,7 +122,7 @@ impl Live<'_> {
 
     /// Shows the events that have waited long enough.
     fn show_ready(&mut self) -> anyhow::Result<()> {
-        for event in self.session.poll(WAIT).map_err(engine_error)? {
+        for event in self.session.poll(BATCH_TIMEOUT).map_err(engine_error)? {
             self.shown.show(event, &mut self.output)?;
             interrupt::step();
             self.output.drain()?;

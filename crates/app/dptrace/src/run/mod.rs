@@ -28,11 +28,11 @@ use crate::interrupt::Interrupt;
 use crate::messages::{is_bpftrace_compat, note};
 use crate::output::{self, Output};
 use engine_error::engine_error;
-use events::Shown;
-use live::Live;
-use params::Wanted;
+use events::EventPrinter;
+use live::RunningScript;
+use params::ScriptParams;
 use source::ScriptText;
-use untraced::Untraced;
+use untraced::UntracedChildren;
 
 pub(crate) use crate::bundled::{ScriptsArgs, scripts};
 pub(crate) use options::RunArgs;
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     }
     let text = ScriptText::of(args)?;
     let parsed = compiled::parse(&text, args)?;
-    let wanted = Wanted::of(parsed.syntax_tree());
+    let wanted = ScriptParams::of(parsed.syntax_tree());
     // Under bpftrace's name, an error lists them instead.
     if wanted.is_asked_for(&text.params) && !is_bpftrace_compat() {
         let help = wanted.help(&text);
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
 /// Runs the script.
 fn execute(
     mut session: Session,
-    untraced: Option<Untraced>,
+    untraced: Option<UntracedChildren>,
     text: &ScriptText,
     args: &RunArgs,
 ) -> anyhow::Result<u8> {
@@ -106,7 +106,7 @@ fn execute(
     }
     let printer = Printer::new(args.form()?);
     let output = Output::open(args.output.as_deref())?;
-    let shown = Shown {
+    let shown = EventPrinter {
         text,
         printer,
         warnings: !args.no_warnings,
@@ -118,7 +118,7 @@ fn execute(
     }
     // Not before there is something to finish: an earlier signal ends the process at once.
     let interrupt = &Interrupt::catch()?;
-    let (status, session) = Live {
+    let (status, session) = RunningScript {
         session,
         untraced,
         shown,
@@ -134,7 +134,7 @@ fn execute(
 }
 
 /// Runs `test:` probes. The status is 1 if one failed; a script without any is a mistake.
-fn test(mut session: Session, shown: &Shown<'_>, mut output: Output) -> anyhow::Result<u8> {
+fn test(mut session: Session, shown: &EventPrinter<'_>, mut output: Output) -> anyhow::Result<u8> {
     let printer = shown.printer;
     let results = session.test().map_err(engine_error)?;
     if results.is_empty() {
@@ -239,7 +239,7 @@ fn print(args: &RunArgs, text: &str) -> anyhow::Result<u8> {
 /// A long line, as in the script's comment, continues in the next, unless that begins with a word
 /// and a colon (`prints:`).
 fn paragraphs(text: &str) -> String {
-    const LONG: usize = 80;
+    const MAX_LINE_CHARS: usize = 80;
     let (mut lines, mut before): (Vec<String>, &str) = (Vec::new(), "");
     for line in text.split('\n') {
         let is_headed = line
@@ -247,7 +247,7 @@ fn paragraphs(text: &str) -> String {
             .next()
             .is_some_and(|word| word.ends_with(':'));
         match lines.last_mut() {
-            Some(last) if before.len() > LONG && !line.is_empty() && !is_headed => {
+            Some(last) if before.len() > MAX_LINE_CHARS && !line.is_empty() && !is_headed => {
                 last.extend([" ", line.trim_start()]);
             }
             _ => lines.push(line.to_owned()),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bt_runtime::Form;
 use clap::{ArgAction, Args, ValueEnum};
 use errors::usage;
-use process_selector::{ProcessSelector, Role, Takes};
+use process_selector::{ProcessCount, ProcessSelector, Role};
 
 use super::asked;
 use crate::messages::is_bpftrace_compat;
@@ -14,7 +14,7 @@ use crate::{bundled, terminal};
 
 const ROLE: Role = Role {
     command: "run",
-    takes: Takes::All("traced"),
+    takes: ProcessCount::All("traced"),
     starts: false,
 };
 

@@ -11,7 +11,7 @@ use super::source::ScriptText;
 
 /// Arguments and options that a script takes.
 #[derive(Default)]
-pub(super) struct Wanted {
+pub(super) struct ScriptParams {
     options: Vec<ScriptOption>,
     /// Numbers of the arguments that it reads.
     arguments: BTreeSet<u32>,
@@ -29,7 +29,7 @@ struct ScriptOption {
     about: Option<String>,
 }
 
-impl Wanted {
+impl ScriptParams {
     /// Finds the arguments and options in a script's syntax.
     pub(super) fn of(tree: &Program) -> Self {
         let mut wanted = Self::default();
@@ -161,7 +161,7 @@ impl Wanted {
     }
 }
 
-impl VisitMut for Wanted {
+impl VisitMut for ScriptParams {
     fn expr(&mut self, expr: &mut Expr) {
         match &expr.kind {
             ExprKind::Positional(number) => {

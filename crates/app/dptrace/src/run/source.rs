@@ -4,8 +4,8 @@ use std::path::Path;
 
 use bt_lang::Diagnostic;
 use bt_lang::render::{Source, render};
-use bt_runtime::Place;
-use bundled_scripts::{Bundled, all, find};
+use bt_runtime::ScriptRange;
+use bundled_scripts::{BundledScript, all, find};
 use errors::usage;
 use host::user_file;
 use text::printable::{self, path as printable};
@@ -31,7 +31,7 @@ pub(super) struct ScriptText {
     /// Words after it on the command line.
     pub(super) params: Vec<String>,
     /// Bundled script that it is, if any.
-    pub(super) bundled: Option<Bundled>,
+    pub(super) bundled: Option<BundledScript>,
 }
 
 impl ScriptText {
@@ -174,9 +174,9 @@ impl ScriptText {
     }
 
     /// Returns the lines and columns of a span.
-    pub(super) fn place(&self, span: bt_lang::Span) -> Place {
+    pub(super) fn place(&self, span: bt_lang::Span) -> ScriptRange {
         let (source, span) = (Source::new(&self.name, self.given()), self.in_given(span));
-        Place {
+        ScriptRange {
             file: self.name.clone(),
             start: source.position(span.start),
             end: source.position(span.end),
@@ -184,11 +184,11 @@ impl ScriptText {
     }
 
     /// Returns the place for JSON output, where a text without a file has bpftrace's name.
-    pub(super) fn in_json(&self, place: Place) -> Place {
+    pub(super) fn in_json(&self, place: ScriptRange) -> ScriptRange {
         if self.is_file() {
             place
         } else {
-            Place {
+            ScriptRange {
                 file: NO_FILE.to_owned(),
                 ..place
             }
@@ -196,7 +196,7 @@ impl ScriptText {
     }
 
     /// Returns the line of a place, with a mark under it, as bpftrace shows them.
-    pub(super) fn context(&self, place: &Place) -> String {
+    pub(super) fn context(&self, place: &ScriptRange) -> String {
         let line = self
             .given()
             .lines()
@@ -216,7 +216,7 @@ impl ScriptText {
     }
 }
 
-fn read(script: &str) -> anyhow::Result<(String, String, Option<Bundled>)> {
+fn read(script: &str) -> anyhow::Result<(String, String, Option<BundledScript>)> {
     let path = Path::new(script);
     let bytes = if script == "-" {
         user_file::read_stream(std::io::stdin().lock(), user_file::SCRIPT)

@@ -6,13 +6,13 @@ use super::options::RunArgs;
 use crate::messages::{is_bpftrace_compat, note};
 
 /// Processes whose children are not traced.
-pub(super) struct Untraced {
+pub(super) struct UntracedChildren {
     pids: Vec<u32>,
     /// Children they had when the run began.
     known: HashSet<u32>,
 }
 
-impl Untraced {
+impl UntracedChildren {
     /// Reports that the children of the named processes, which may do all the work, are not traced.
     /// `None` if they are, or if nothing is traced.
     pub(super) fn report(args: &RunArgs) -> Option<Self> {

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use clap::Args;
 use errors::usage;
 use host::user_file;
-use serve::{Limits, Options, Place, Token, Wanted};
+use serve::{Limits, Options, Place, ProcessFilter, Token};
 use text::printable::path as printable;
 
 use crate::terminal;
@@ -138,11 +138,11 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
 }
 
 impl ServeArgs {
-    fn wanted(&self) -> Wanted {
+    fn wanted(&self) -> ProcessFilter {
         if self.pid.is_empty() && self.name.is_empty() {
-            Wanted::All
+            ProcessFilter::All
         } else {
-            Wanted::These {
+            ProcessFilter::These {
                 pids: self.pid.clone(),
                 names: self.name.clone(),
             }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use errors::usage;
 use host::Pid;
-use process_selector::{Role, Takes};
+use process_selector::{ProcessCount, Role};
 use screen::Screen;
 use sys::process::PidFd;
 use text::printable;
@@ -23,10 +23,10 @@ use crate::messages::{explained, note};
 use crate::output::Output;
 
 /// How often it is asked whether to stop.
-const ASK: Duration = Duration::from_millis(100);
+const STOP_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How many seconds after the end of the process its last one is waited for.
-const PATIENCE: u64 = 15;
+const FINAL_WAIT_SECONDS: u64 = 15;
 
 /// `dptrace top`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -98,7 +98,7 @@ Examples:
 
 const ROLE: Role = Role {
     command: "top",
-    takes: Takes::One,
+    takes: ProcessCount::One,
     starts: false,
 };
 
@@ -242,7 +242,7 @@ fn batch(subject: &Subject, mut feeds: Feeds, seconds: u64, args: &TopArgs) -> a
             note(&format!("no CPUs: {why}"));
             waits = false;
         }
-        if let Some(sample) = feeds.next(ASK)? {
+        if let Some(sample) = feeds.next(STOP_POLL_INTERVAL)? {
             waits &= sample.cpus.is_none() && sample.number < last;
             if waits {
                 continue;
@@ -262,7 +262,7 @@ fn batch(subject: &Subject, mut feeds: Feeds, seconds: u64, args: &TopArgs) -> a
             if sample.number >= last {
                 break Some("the process has ended");
             }
-        } else if feeds.second() > last.saturating_add(PATIENCE) {
+        } else if feeds.second() > last.saturating_add(FINAL_WAIT_SECONDS) {
             break Some("the process has ended");
         }
     };

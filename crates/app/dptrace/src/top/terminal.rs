@@ -12,7 +12,7 @@ use ratatui_core::layout::{Position, Size};
 use ratatui_core::style::{Color, Modifier};
 use rustix::termios::{self, OptionalActions, Termios};
 use screen::Screen;
-use top::{Colours, Look};
+use top::{Colours, TerminalCaps};
 
 use crate::interrupt;
 
@@ -26,13 +26,13 @@ const NO_MOUSE: &str = "\u{1b}[?1006l\u{1b}[?1000l";
 /// the cursor, the usual screen.
 const LEAVE: &str = "\u{1b}[?1006l\u{1b}[?1000l\u{1b}[0m\u{1b}[2J\u{1b}[?25h\u{1b}[?1049l";
 /// The size of a terminal that does not say.
-const USUAL: Size = Size {
+const DEFAULT_SIZE: Size = Size {
     width: 80,
     height: 24,
 };
 
 /// How the terminal was, while it is ours.
-static FOUND: Mutex<Option<Termios>> = Mutex::new(None);
+static SAVED_TERMIOS: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// That there is a terminal on which a screen can be drawn.
 pub(super) fn check() -> anyhow::Result<()> {
@@ -52,7 +52,7 @@ pub(super) fn check() -> anyhow::Result<()> {
 }
 
 /// What the terminal can show.
-pub(super) fn look() -> Look {
+pub(super) fn look() -> TerminalCaps {
     let screen = Screen::stdout();
     let says = |name: &str, word: &str| std::env::var(name).is_ok_and(|value| value.contains(word));
     let colours = match () {
@@ -66,7 +66,7 @@ pub(super) fn look() -> Look {
         }
         () => Colours::Sixteen,
     };
-    Look {
+    TerminalCaps {
         colours,
         unicode: screen.has_unicode(),
         eighths: std::env::var("TERM").is_ok_and(|term| term != "linux"),
@@ -75,9 +75,9 @@ pub(super) fn look() -> Look {
 
 /// The terminal as ours: keys come one by one, and the screen is another one. It is given back with
 /// this, and before a panic or a signal ends the process.
-pub(super) struct Ours(());
+pub(super) struct TerminalGuard(());
 
-impl Ours {
+impl TerminalGuard {
     pub(super) fn take() -> io::Result<Self> {
         let stdin = io::stdin();
         let found = termios::tcgetattr(stdin.as_fd())?;
@@ -99,14 +99,14 @@ impl Ours {
     }
 }
 
-impl Drop for Ours {
+impl Drop for TerminalGuard {
     fn drop(&mut self) {
         give_back();
     }
 }
 
 fn lock() -> std::sync::MutexGuard<'static, Option<Termios>> {
-    FOUND.lock().unwrap_or_else(PoisonError::into_inner)
+    SAVED_TERMIOS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Makes the terminal what it was, once.
@@ -130,7 +130,7 @@ pub(super) fn size() -> Size {
             width: size.ws_col,
             height: size.ws_row,
         },
-        _ => USUAL,
+        _ => DEFAULT_SIZE,
     }
 }
 

@@ -10,15 +10,15 @@ use top::{Effect, Keys, Model, Tab};
 use top_feed::Feeds;
 use whole_file::Access;
 
-use super::terminal::{self, Cells, Ours};
+use super::terminal::{self, Cells, TerminalGuard};
 use super::{Audit, Subject};
 use crate::messages::{hold_notes, print_notes};
 use crate::output::Output;
 
 /// How long a key is waited for.
-const WAIT: Duration = Duration::from_millis(100);
+const KEY_TIMEOUT: Duration = Duration::from_millis(100);
 /// A byte that could begin a sequence is the key Escape after this time.
-const ESCAPE: Duration = Duration::from_millis(25);
+const ESCAPE_TIMEOUT: Duration = Duration::from_millis(25);
 
 /// Shows the process until a key ends it, or a signal, or the end of the terminal.
 pub(super) fn watch(
@@ -39,7 +39,7 @@ fn show(
     audit: Audit,
     start: impl FnOnce() -> anyhow::Result<Feeds>,
 ) -> anyhow::Result<()> {
-    let ours = Ours::take().context("taking the terminal")?;
+    let ours = TerminalGuard::take().context("taking the terminal")?;
     let mut terminal = Terminal::new(Cells::default()).context("looking at the terminal")?;
     let mut model = Model::new(&subject.title(), missing);
     if audit == Audit::Never {
@@ -96,7 +96,11 @@ fn follow(
         if subject.interrupt.is_requested() {
             return Ok(());
         }
-        let Some(bytes) = terminal::read_keys(if keys.is_waiting() { ESCAPE } else { WAIT })?
+        let Some(bytes) = terminal::read_keys(if keys.is_waiting() {
+            ESCAPE_TIMEOUT
+        } else {
+            KEY_TIMEOUT
+        })?
         else {
             return Ok(());
         };

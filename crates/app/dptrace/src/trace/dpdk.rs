@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use ctf::{Event, Form, Merged, Metadata, Stream, Value, Writer};
+use ctf::{Event, Form, MergedStreams, Metadata, Stream, Value, Writer};
 use errors::usage;
 use host::user_file;
 use records::{Test, parse_number};
@@ -61,7 +61,7 @@ pub(super) fn run(args: &TraceArgs, folder: &Path) -> anyhow::Result<()> {
     list(
         args,
         &filter,
-        (Merged::new(streams), &files),
+        (MergedStreams::new(streams), &files),
         form,
         &mut output,
     )?;
@@ -210,12 +210,12 @@ fn holds(test: &Test, value: Option<&Value<'_>>) -> bool {
 }
 
 /// Size of buffered output, in bytes, at which it is written.
-const GATHERED: usize = 128 << 10;
+const FLUSH_BYTES: usize = 128 << 10;
 
 fn list(
     args: &TraceArgs,
     filter: &EventFilter,
-    (mut events, files): (Merged<'_>, &[PathBuf]),
+    (mut events, files): (MergedStreams<'_>, &[PathBuf]),
     form: Form,
     output: &mut Output,
 ) -> anyhow::Result<()> {
@@ -241,7 +241,7 @@ fn list(
         }
         shown += 1;
         writer.event(&mut output.buffer, stream.head(), &event);
-        if output.buffer.len() >= GATHERED {
+        if output.buffer.len() >= FLUSH_BYTES {
             output.drain()?;
         }
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use live_objects::{Objects, Unknown};
+use live_objects::{Objects, UnknownCounts};
 use records::{Filter, Form, Format, Head, View};
 use screen::{Screen, counted};
 use spdk_trace::{Follower, Record, Ticks};
@@ -19,12 +19,12 @@ use crate::terminal;
 /// Number of lcores whose losses are reported one by one.
 const MAX_REPORTED_LOSSES: usize = 8;
 /// Interval at which the end is checked.
-const ASK: Duration = Duration::from_millis(50);
+const STOP_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Liveness poll interval for the application.
-const ALIVE: Duration = Duration::from_millis(500);
+const LIVENESS_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Trace to follow, and the form of its listing.
-pub(crate) struct Following {
+pub(crate) struct FollowRequest {
     pub(crate) source: FileSource,
     /// Application that writes it.
     pub(crate) application: Application,
@@ -48,7 +48,7 @@ pub(crate) struct Stop {
 /// Follows a trace file: one thread reads ([`Reader`]), this one does the rest.
 pub(crate) fn follow(
     mut follower: Follower,
-    what: &Following,
+    what: &FollowRequest,
     objects: &mut Objects,
     filter: &mut Filter,
     output: &mut Output,
@@ -61,10 +61,10 @@ pub(crate) fn follow(
     let mut lister = what.lister(&follower);
     format.begin(&mut output.buffer, &head, &lister.view);
     let reader = Reader::start(follower.tail(), what.source.again()?, what.has_room)?;
-    let mut end = End::new(what);
+    let mut end = EndTracker::new(what);
     let mut owners = FreshOwners::new(what.source.again()?);
     let why = loop {
-        let batch = reader.next(ASK);
+        let batch = reader.next(STOP_POLL_INTERVAL);
         if let Some(why) = end.reached() {
             reader.stop();
             end.why = Some(why);
@@ -87,7 +87,7 @@ pub(crate) fn follow(
             filter,
             format: format.as_mut(),
             output,
-            unknown: Unknown::default(),
+            unknown: UnknownCounts::default(),
         };
         let flow = poll.run(&mut follower, is_last, objects)?;
         let unknown = poll.unknown;
@@ -153,16 +153,16 @@ impl FreshOwners {
 }
 
 /// Tracks whether the following is over.
-struct End<'a> {
-    what: &'a Following,
+struct EndTracker<'a> {
+    what: &'a FollowRequest,
     started: Instant,
     last_alive: Instant,
     gone: bool,
     why: Option<&'static str>,
 }
 
-impl<'a> End<'a> {
-    fn new(what: &'a Following) -> Self {
+impl<'a> EndTracker<'a> {
+    fn new(what: &'a FollowRequest) -> Self {
         let now = Instant::now();
         Self {
             what,
@@ -178,7 +178,7 @@ impl<'a> End<'a> {
         if self.why.is_some() {
             return None;
         }
-        if self.last_alive.elapsed() >= ALIVE {
+        if self.last_alive.elapsed() >= LIVENESS_INTERVAL {
             self.gone = self.what.application.is_gone();
             self.last_alive = Instant::now();
         }
@@ -240,7 +240,7 @@ fn report_losses(follower: &Follower, base: Ticks, pressure: Pressure) {
     }
 }
 
-impl Following {
+impl FollowRequest {
     fn lister(&self, follower: &Follower) -> Lister<'static> {
         let mut lister = Lister::new(View {
             rate: follower.tick_rate(),
@@ -265,7 +265,7 @@ struct Poll<'a, 'l> {
     filter: &'a mut Filter,
     format: &'a mut dyn Format,
     output: &'a mut Output,
-    unknown: Unknown,
+    unknown: UnknownCounts,
 }
 
 impl Poll<'_, '_> {

@@ -13,12 +13,12 @@ use clap::Args;
 use errors::usage;
 use live_objects::{Objects, with_owners};
 use records::{Filter, Head};
-use requests::Known;
+use requests::KnownObjects;
 use screen::Screen;
 use spdk_trace::{Follower, RawTrace, TickRate, Ticks, TpointTable, Trace};
 use text::printable::path as printable;
 use trace_source::{
-    Application, FileSource, Loaded, Place, beside, cpus, info, nothing_read, warn_problems,
+    Application, FileSource, LoadedTrace, Place, beside, cpus, info, nothing_read, warn_problems,
 };
 use whole_file::Access;
 
@@ -31,7 +31,7 @@ use crate::listing::{self, ListOptions};
 use crate::messages::note;
 use crate::output::{self, Output};
 use crate::terminal;
-use follow::{Following, Stop};
+use follow::{FollowRequest, Stop};
 use format::FormatName;
 
 /// `dptrace trace`, as typed.
@@ -184,7 +184,7 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
 }
 
 /// Prints the output of `--info` or `--list-tpoints`.
-fn describe(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Result<()> {
+fn describe(args: &TraceArgs, loaded: &LoadedTrace, access: Access) -> anyhow::Result<()> {
     let mut output = Output::whole(args.output.as_deref(), access)?;
     let screen = args.screen();
     let known = match (args.info, args.json) {
@@ -270,7 +270,7 @@ struct Resolved {
     filter: Filter,
 }
 
-fn list_records(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Result<()> {
+fn list_records(args: &TraceArgs, loaded: &LoadedTrace, access: Access) -> anyhow::Result<()> {
     let trace = &loaded.trace;
     let Resolved {
         specs,
@@ -327,8 +327,12 @@ fn open_followed(path: &Path) -> anyhow::Result<FileSource> {
 }
 
 /// Returns what the records of a followed trace can have.
-fn known_of<'a>(follower: &'a Follower, specs: &'a [ObjectSpec], has_recording: bool) -> Known<'a> {
-    Known {
+fn known_of<'a>(
+    follower: &'a Follower,
+    specs: &'a [ObjectSpec],
+    has_recording: bool,
+) -> KnownObjects<'a> {
+    KnownObjects {
         specs,
         tpoints: follower.tpoints(),
         has_recording,
@@ -405,7 +409,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
         interrupt: Interrupt::catch()?,
         after: args.duration,
     };
-    let what = Following {
+    let what = FollowRequest {
         source,
         application,
         has_room,

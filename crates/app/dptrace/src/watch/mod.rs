@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use errors::usage;
-use process_selector::{Role, Takes, check_process};
+use process_selector::{ProcessCount, Role, check_process};
 use watch::Options;
 
 use crate::args::bytes;
@@ -101,7 +101,7 @@ Examples:
 
 const ROLE: Role = Role {
     command: "watch",
-    takes: Takes::One,
+    takes: ProcessCount::One,
     starts: false,
 };
 

@@ -128,9 +128,9 @@ fn topped(real: &RealTrace) -> Requests {
 /// Returns the requests of hosts as tables and the list of the slowest have them.
 fn tabled(real: &RealTrace) -> Requests {
     let queues = Queues::new(&real.specs).unwrap();
-    let question = latency::stages::Question {
+    let question = latency::stages::Query {
         slowest: usize::MAX,
-        ..latency::stages::Question::default()
+        ..latency::stages::Query::default()
     };
     let (tpoints, rate) = (real.trace.tpoints().all(), real.trace.tick_rate());
     let mut tracker = latency::stages::Tracker::new(question, queues, tpoints, rate);
@@ -204,7 +204,7 @@ fn joined(real: &RealTrace) -> Requests {
     )
     .unwrap();
     let (mut first, _) = timeline::first::survey(&inputs, usize::MAX);
-    let mut second = timeline::second::Second::new(&mut first, usize::MAX, 0);
+    let mut second = timeline::second::SecondPass::new(&mut first, usize::MAX, 0);
     inputs.pass("second of two passes", inputs.source.setting(), &mut second);
     let tpoint = real.first_tpoint();
     let times: Vec<_> = first

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use capture::When;
+use capture::Timestamp;
 use serde_json::Value;
 
 use crate::common::scenes::{dptrace, printed, sample};
@@ -133,7 +133,7 @@ fn a_trace_alone_has_stages_and_no_kernel() {
 fn a_capture_without_a_trace_has_threads() {
     let dir = tempfile::tempdir().unwrap();
     let mut meta =
-        crate::common::scenes::write_absences(dir.path(), When::default(), b"\x1b[31mother");
+        crate::common::scenes::write_absences(dir.path(), Timestamp::default(), b"\x1b[31mother");
     let (out, messages) = printed(&["timeline", "."], dir.path());
     assert!(
         messages.contains("no trace") && messages.contains("threads only"),
@@ -222,15 +222,15 @@ fn a_capture_without_a_trace_has_threads() {
     }
     std::fs::remove_file(dir.path().join("trace.rings")).unwrap();
     // The state at the last event lasts until the end only if no event is missing.
-    let at = When {
+    let at = Timestamp {
         boot_nanos: 9_001_000,
-        ..When::default()
+        ..Timestamp::default()
     };
-    let end = |events, until| capture::End {
+    let end = |events, until| capture::CaptureSummary {
         at: at.clone(),
         events,
         events_until_boot_nanos: until,
-        ..capture::End::default()
+        ..capture::CaptureSummary::default()
     };
     for (end, last) in [
         (end(5, None), "blocked"),
@@ -264,9 +264,9 @@ fn a_file_of_a_capture_stands_for_the_capture() {
         format: 1,
         ..capture::Meta::default()
     };
-    meta.captured = capture::Captured {
+    meta.captured = capture::CapturedParts {
         kernel: true,
-        ..capture::Captured::default()
+        ..capture::CapturedParts::default()
     };
     std::fs::write(folder.join("meta.json"), meta.to_json().unwrap()).unwrap();
     let mut writer =

@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
-use capture::When;
+use capture::Timestamp;
 use rustix::fs::{CWD, Mode, mkfifoat};
 
 use crate::common::kernel::{PROGRAM, kernel, until};
@@ -195,7 +195,7 @@ fn what_is_made_of_a_capture_is_for_its_user_alone() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("x.capture");
     fs::create_dir(&folder).unwrap();
-    let begin = When {
+    let begin = Timestamp {
         utc: "2026-11-23T06:32:00Z".to_owned(),
         boot_nanos: 1_000_000,
     };

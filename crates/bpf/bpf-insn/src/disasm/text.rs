@@ -19,7 +19,7 @@ impl Display for Insn {
                 dst,
                 src,
             } => arithmetic(f, (op, width), dst, src),
-            Self::Neg { width, dst } => write!(f, "{0} = -{0}", Named(width, dst)),
+            Self::Neg { width, dst } => write!(f, "{0} = -{0}", RegisterName(width, dst)),
             Self::MovSx { extend, dst, src } => mov_sx(f, extend, dst, src),
             Self::Swap { order, bits, dst } => write!(f, "{dst} = {order}{} {dst}", bits.code()),
             Self::LoadImm64 { dst, imm } => load_imm64(f, dst, imm),
@@ -32,8 +32,8 @@ impl Display for Insn {
                 addr,
                 src,
             } => atomic(f, op, width, addr, src),
-            Self::Jump { off } => write!(f, "goto {}", Distance(i32::from(off))),
-            Self::JumpLong { off } => write!(f, "gotol {}", Distance(off)),
+            Self::Jump { off } => write!(f, "goto {}", JumpDistance(i32::from(off))),
+            Self::JumpLong { off } => write!(f, "gotol {}", JumpDistance(off)),
             Self::JumpIf {
                 op,
                 width,
@@ -61,9 +61,9 @@ impl Display for Addr {
 }
 
 /// Register by its name at this width.
-struct Named(Width, Reg);
+struct RegisterName(Width, Reg);
 
-impl Display for Named {
+impl Display for RegisterName {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let letter = match self.0 {
             Width::W32 => 'w',
@@ -79,16 +79,16 @@ struct Operand(Width, Src);
 impl Display for Operand {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.1 {
-            Src::Reg(reg) => Named(self.0, reg).fmt(f),
+            Src::Reg(reg) => RegisterName(self.0, reg).fmt(f),
             Src::Imm(imm) => Hex(i64::from(imm)).fmt(f),
         }
     }
 }
 
 /// Place in memory with its type.
-struct Place(Size, Addr);
+struct MemoryOperand(Size, Addr);
 
-impl Display for Place {
+impl Display for MemoryOperand {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "*(u{} *)({})", u32::from(self.0.bytes()) * 8, self.1)
     }
@@ -105,9 +105,9 @@ impl Display for Hex {
 }
 
 /// Distance of a jump, always with its sign.
-struct Distance(i32);
+struct JumpDistance(i32);
 
-impl Display for Distance {
+impl Display for JumpDistance {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let sign = if self.0 < 0 { '-' } else { '+' };
         write!(f, "{sign}{:#x}", self.0.unsigned_abs())
@@ -183,19 +183,24 @@ fn arithmetic(
     dst: Reg,
     src: Src,
 ) -> fmt::Result {
-    let (dst, src) = (Named(width, dst), Operand(width, src));
+    let (dst, src) = (RegisterName(width, dst), Operand(width, src));
     write!(f, "{dst} {} {src}", alu_sign(op))
 }
 
 fn load(f: &mut Formatter<'_>, size: Size, dst: Reg, addr: Addr) -> fmt::Result {
-    write!(f, "{} = {}", Named(reg_width(size), dst), Place(size, addr))
+    write!(
+        f,
+        "{} = {}",
+        RegisterName(reg_width(size), dst),
+        MemoryOperand(size, addr)
+    )
 }
 
 fn store(f: &mut Formatter<'_>, size: Size, addr: Addr, src: Src) -> fmt::Result {
     write!(
         f,
         "{} = {}",
-        Place(size, addr),
+        MemoryOperand(size, addr),
         Operand(reg_width(size), src)
     )
 }
@@ -208,9 +213,9 @@ fn jump_if(
     off: i16,
 ) -> fmt::Result {
     let (dst, src, off) = (
-        Named(width, dst),
+        RegisterName(width, dst),
         Operand(width, src),
-        Distance(i32::from(off)),
+        JumpDistance(i32::from(off)),
     );
     write!(f, "if {dst} {} {src} goto {off}", jump_sign(op))
 }
@@ -218,7 +223,12 @@ fn jump_if(
 fn mov_sx(f: &mut Formatter<'_>, extend: Extend, dst: Reg, src: Reg) -> fmt::Result {
     let (wide, bits) = extend.code();
     let width = if wide { Width::W64 } else { Width::W32 };
-    write!(f, "{} = (s{bits}){}", Named(width, dst), Named(width, src))
+    write!(
+        f,
+        "{} = (s{bits}){}",
+        RegisterName(width, dst),
+        RegisterName(width, src)
+    )
 }
 
 fn load_imm64(f: &mut Formatter<'_>, dst: Reg, imm: Imm64) -> fmt::Result {
@@ -235,7 +245,7 @@ fn load_imm64(f: &mut Formatter<'_>, dst: Reg, imm: Imm64) -> fmt::Result {
 }
 
 fn atomic(f: &mut Formatter<'_>, op: AtomicOp, width: Width, addr: Addr, src: Reg) -> fmt::Result {
-    let src = Named(width, src);
+    let src = RegisterName(width, src);
     let bits = match width {
         Width::W32 => 32,
         Width::W64 => 64,
@@ -277,7 +287,7 @@ impl Insn {
         match self {
             Self::Call(callee) => Some(match callee {
                 Callee::Helper(helper) => helper.to_string(),
-                Callee::Subprogram(distance) => format!("subprogram {}", Distance(distance)),
+                Callee::Subprogram(distance) => format!("subprogram {}", JumpDistance(distance)),
                 Callee::Kfunc { btf_id, module: 0 } => format!("kfunc {btf_id}"),
                 Callee::Kfunc { btf_id, module } => format!("kfunc {btf_id} of module {module}"),
             }),
@@ -285,14 +295,14 @@ impl Insn {
                 Imm64::Value(_) => None,
                 Imm64::MapFd(fd) => Some(format!("map fd {fd}")),
                 Imm64::MapValue { fd, off } => {
-                    Some(format!("value of map fd {fd} {}", Distance(off)))
+                    Some(format!("value of map fd {fd} {}", JumpDistance(off)))
                 }
                 Imm64::BtfVar { id, btf_fd: 0 } => Some(format!("kernel variable {id}")),
                 Imm64::BtfVar { id, btf_fd } => Some(format!("variable {id} of BTF fd {btf_fd}")),
-                Imm64::Func(distance) => Some(format!("subprogram {}", Distance(distance))),
+                Imm64::Func(distance) => Some(format!("subprogram {}", JumpDistance(distance))),
                 Imm64::MapIndex(index) => Some(format!("map index {index}")),
                 Imm64::MapIndexValue { index, off } => {
-                    Some(format!("value of map index {index} {}", Distance(off)))
+                    Some(format!("value of map index {index} {}", JumpDistance(off)))
                 }
             },
             _ => None,

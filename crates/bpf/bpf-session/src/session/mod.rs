@@ -40,7 +40,7 @@ const CLOSER_STACK: usize = 32 * 1024;
 pub struct Session {
     features: Features,
     maps: HashMap<String, Map>,
-    programs: Vec<Loaded>,
+    programs: Vec<LoadedProgram>,
     pub(crate) links: Vec<Link>,
     /// Links that are disabled and closed with the session: their programs no longer run.
     disabled: Vec<Link>,
@@ -58,7 +58,7 @@ impl Drop for Session {
 }
 
 #[derive(Debug)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedProgram {
     pub(crate) kind: ProgramKind,
     pub(crate) program: Program,
 }
@@ -103,7 +103,7 @@ impl Session {
         }
         for def in &module.programs {
             let program = session.program(def, module.license.name())?;
-            session.programs.push(Loaded {
+            session.programs.push(LoadedProgram {
                 kind: def.kind,
                 program,
             });
@@ -129,7 +129,7 @@ impl Session {
     /// Returns the number of runs that the kernel skipped because a program was running on that
     /// CPU.
     pub fn misses(&self) -> u64 {
-        let of = |loaded: &Loaded| loaded.program.stats().map_or(0, |stats| stats.misses);
+        let of = |loaded: &LoadedProgram| loaded.program.stats().map_or(0, |stats| stats.misses);
         self.misses + self.programs.iter().map(of).sum::<u64>()
     }
 
@@ -203,7 +203,7 @@ impl Session {
             .is_some_and(|loaded| loaded.program.run_on(cpu).is_ok())
     }
 
-    pub(crate) fn loaded(&self, index: usize) -> &Loaded {
+    pub(crate) fn loaded(&self, index: usize) -> &LoadedProgram {
         &self.programs[index]
     }
 

@@ -8,7 +8,8 @@ use bpf_program::emit::program;
 use bpf_program::{Emit as _, Member, Place, argument};
 use sched_programs::processes::{self, PROCESSES, Task};
 use sched_programs::{
-    Hook, Ours, ProcessStack, Processes, Reasons, SchedError, Switch, TaskFacts, Tracepoints, hooks,
+    Hook, OwnTaskCheck, ProcessStack, Processes, Reasons, SchedError, Switch, TaskFacts,
+    Tracepoints, hooks,
 };
 
 /// Address of the task that programs are given.
@@ -73,8 +74,8 @@ fn question(body: impl FnOnce(&mut Asm, Label)) -> Code {
     program(ask).unwrap()
 }
 
-fn ours(processes: Processes) -> Ours {
-    Ours {
+fn ours(processes: Processes) -> OwnTaskCheck {
+    OwnTaskCheck {
         processes,
         task: facts(true),
         stack: Place::<ProcessStack>::stack(),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
-use capture::{Captured, End, Meta};
+use capture::{CaptureSummary, CapturedParts, Meta};
 use host::Watch;
 use observer::Observer;
 use spdk_trace::Lcore;
@@ -21,12 +21,12 @@ use super::objects::Objects;
 use super::rings::Rings;
 use super::stored::Marks;
 use super::summary::{self, Result as Came};
-use crate::recording::running::Running;
+use crate::recording::running::ActiveParts;
 
 /// Limit on one wait for the next batch.
-pub(crate) const WAIT: Duration = Duration::from_millis(20);
+pub(crate) const BATCH_TIMEOUT: Duration = Duration::from_millis(20);
 /// Interval between checks whether the process still lives.
-const ALIVE: Duration = Duration::from_millis(100);
+const LIVENESS_INTERVAL: Duration = Duration::from_millis(100);
 /// Time between the first two readings of its threads while a ring's writer is unknown; it doubles
 /// up to [`THREADS_LAST`].
 const THREADS: Duration = Duration::from_millis(500);
@@ -38,10 +38,10 @@ const RESERVED: u64 = 16;
 /// and `meta.json`.
 const RESERVED_LAST: u64 = 64;
 /// Bytes reserved for the last `meta.json` on a full disk.
-const ROOM: u64 = 1 << 18;
+const RESERVED_META_BYTES: u64 = 1 << 18;
 
 /// Startup timeout: every source should have delivered by then.
-const FLOWS: Duration = Duration::from_secs(5);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Sources of a capture.
 pub struct Parts {
@@ -83,9 +83,9 @@ pub fn record(
     // It is written first, so that an interrupted folder still is a capture.
     folder.write_meta(&meta)?;
     // Held until the end, which must be described on a full disk, too.
-    let reserve = folder.reserve(ROOM);
+    let reserve = folder.reserve(RESERVED_META_BYTES);
     let mut lcores = Lcores::of(&parts, pid);
-    let mut running = Running::begin(parts, folder, pid, place.has_room(), observer)?;
+    let mut running = ActiveParts::begin(parts, folder, pid, place.has_room(), observer)?;
     observer.handle_stop_requests()?;
     let watch = Watch::new(pid, std::iter::empty())?;
     let flows = running.until_it_flows(limits);
@@ -122,7 +122,7 @@ pub fn record(
     } else {
         why
     };
-    meta.end = Some(End {
+    meta.end = Some(CaptureSummary {
         why: why.clone(),
         ..end
     });
@@ -139,7 +139,7 @@ pub fn record(
 
 /// Describes the parts before the capture starts.
 fn describe(parts: &Parts, meta: &mut Meta) {
-    meta.captured = Captured {
+    meta.captured = CapturedParts {
         trace: parts.rings.is_some(),
         kernel: parts.kernel.is_some(),
         objects: parts.objects.is_some(),
@@ -205,7 +205,7 @@ impl Lcores {
 fn write_end(folder: &Folder, meta: &mut Meta, marks: &Marks) -> io::Result<()> {
     match folder.write_meta(meta) {
         Err(error) if error.kind() == ErrorKind::StorageFull => {
-            let shorter = marks.shorter_by(ROOM);
+            let shorter = marks.shorter_by(RESERVED_META_BYTES);
             folder.shorten(RINGS, shorter.bytes)?;
             if let Some(end) = &mut meta.end {
                 end.bytes -= marks.last().bytes - shorter.bytes;
@@ -230,4 +230,4 @@ fn is_full(error: &anyhow::Error) -> bool {
 }
 
 /// Reason to stop at `--max-bytes`.
-const LARGE: &str = "--max-bytes is reached";
+const SIZE_LIMIT_REACHED: &str = "--max-bytes is reached";

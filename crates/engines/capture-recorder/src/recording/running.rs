@@ -1,12 +1,14 @@
 //! Sources of a capture while it goes on, each with its stream.
 
 use crate::clocks::Clocks;
-use crate::ending::{Ending, sync};
+use crate::ending::{ShutdownResult, sync};
 use crate::folder::Folder;
-use crate::kernel::Watching;
-use crate::objects::Recording;
-use crate::recording::{ALIVE, FLOWS, LARGE, RESERVED_LAST, WAIT};
-use crate::rings::Following;
+use crate::kernel::KernelRecorder;
+use crate::objects::ObjectRecorder;
+use crate::recording::{
+    BATCH_TIMEOUT, LIVENESS_INTERVAL, RESERVED_LAST, SIZE_LIMIT_REACHED, STARTUP_TIMEOUT,
+};
+use crate::rings::RingRecorder;
 use crate::summary::{self, Result as Came};
 use crate::{Limits, Parts, facts};
 use host::Watch;
@@ -20,10 +22,10 @@ use sys::clock::boot_nanos;
 use trace_source::captures::{KERNEL, OBJECTS, RINGS};
 
 /// Parts that are being written.
-pub(super) struct Running {
-    rings: Option<Following>,
-    kernel: Option<Watching>,
-    objects: Option<Recording>,
+pub(super) struct ActiveParts {
+    rings: Option<RingRecorder>,
+    kernel: Option<KernelRecorder>,
+    objects: Option<ObjectRecorder>,
     /// Clocks, read if there is a trace: its ticks are put on the kernel's clock.
     clocks: Option<Clocks>,
     observer: Observer,
@@ -35,7 +37,7 @@ pub(super) struct Running {
     streams: [Option<File>; 3],
 }
 
-impl Running {
+impl ActiveParts {
     pub(super) fn begin(
         parts: Parts,
         folder: &Folder,
@@ -88,9 +90,12 @@ impl Running {
             this.rings
                 .as_ref()
                 .is_none_or(|rings| rings.reached > BootNanos(0))
-                && this.kernel.as_ref().is_none_or(Watching::flows)
+                && this.kernel.as_ref().is_none_or(KernelRecorder::flows)
         };
-        while !flows(self) && started.elapsed() < FLOWS && !self.observer.is_stop_requested() {
+        while !flows(self)
+            && started.elapsed() < STARTUP_TIMEOUT
+            && !self.observer.is_stop_requested()
+        {
             if let Some(why) = self.step(most)? {
                 return Ok(Some(why));
             }
@@ -111,7 +116,7 @@ impl Running {
         let Some(until) = self.until else {
             return false;
         };
-        let has_records = |rings: &Following| rings.is_idle || rings.reached >= until;
+        let has_records = |rings: &RingRecorder| rings.is_idle || rings.reached >= until;
         BootNanos(boot_nanos()) >= until && self.rings.as_ref().is_none_or(has_records)
     }
 
@@ -133,7 +138,7 @@ impl Running {
             if self.is_over() {
                 return Ok("the time is over".to_owned());
             }
-            if asked.elapsed() >= ALIVE {
+            if asked.elapsed() >= LIVENESS_INTERVAL {
                 asked = Instant::now();
                 if let Some(why) = watch.ended() {
                     return Ok(why);
@@ -150,14 +155,14 @@ impl Running {
     fn step(&mut self, most: u64) -> anyhow::Result<Option<String>> {
         let before = self.bytes();
         if let Some(rings) = &mut self.rings {
-            let batch = rings.next(WAIT);
+            let batch = rings.next(BATCH_TIMEOUT);
             rings.is_idle = batch.is_none();
             if let Some(batch) = batch {
                 if let Some(error) = &batch.failed {
                     return Ok(Some(format!("the trace can no longer be read: {error}")));
                 }
                 if before + batch.copied.bytes() as u64 > most {
-                    return Ok(Some(LARGE.to_owned()));
+                    return Ok(Some(SIZE_LIMIT_REACHED.to_owned()));
                 }
                 rings.write(batch)?;
             }
@@ -173,12 +178,12 @@ impl Running {
                 if self.rings.is_some() {
                     Duration::ZERO
                 } else {
-                    WAIT
+                    BATCH_TIMEOUT
                 },
                 room,
             )?
         {
-            return Ok(Some(LARGE.to_owned()));
+            return Ok(Some(SIZE_LIMIT_REACHED.to_owned()));
         }
         if let Some(objects) = &mut self.objects {
             objects.next()?;
@@ -186,7 +191,7 @@ impl Running {
                 clocks.hits(objects.take_hits());
             }
         }
-        Ok((self.bytes() > most).then(|| LARGE.to_owned()))
+        Ok((self.bytes() > most).then(|| SIZE_LIMIT_REACHED.to_owned()))
     }
 
     /// Shows the elapsed time, and the amount captured.
@@ -216,7 +221,7 @@ impl Running {
 
     fn bytes(&self) -> u64 {
         let rings = self.rings.as_ref().map_or(0, |rings| rings.writer.bytes());
-        let kernel = self.kernel.as_ref().map_or(0, Watching::bytes);
+        let kernel = self.kernel.as_ref().map_or(0, KernelRecorder::bytes);
         rings
             + kernel
             + self
@@ -229,9 +234,9 @@ impl Running {
     /// Writes the rest, if `works`.
     pub(super) fn finish(mut self, works: bool, limits: Limits) -> (Came, Option<anyhow::Error>) {
         drop(self.progress.take());
-        let mut ending = Ending {
+        let mut ending = ShutdownResult {
             works,
-            ..Ending::default()
+            ..ShutdownResult::default()
         };
         // Half of it is for the kernel's events, which come later than the records of the same
         // time.

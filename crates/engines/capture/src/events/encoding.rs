@@ -3,7 +3,7 @@
 use crate::NamedThread;
 use crate::events::event;
 use crate::layout::{self};
-use scene::{BootNanos, Cpu, EventKind, Inside, Interrupt, KernelEvent, Leaves, Tid};
+use scene::{BootNanos, Cpu, EventKind, Interrupt, KernelContext, KernelEvent, LeaveReason, Tid};
 use zerocopy::little_endian::U32;
 
 pub(super) fn encode(event: &KernelEvent) -> layout::Event {
@@ -28,11 +28,11 @@ pub(super) fn encode(event: &KernelEvent) -> layout::Event {
         EventKind::Unseen { tid, since } => (event::UNSEEN, since.0, tid.0, 0),
         EventKind::Inside {
             tid,
-            what: Inside::Call,
+            what: KernelContext::Call,
         } => (event::INSIDE, event::IN_CALL, tid.0, 0),
         EventKind::Inside {
             tid,
-            what: Inside::Interrupt,
+            what: KernelContext::Interrupt,
         } => (event::INSIDE, event::IN_INTERRUPT, tid.0, 0),
     };
     layout::Event {
@@ -100,22 +100,22 @@ pub(super) fn decode(event: &layout::Event) -> Option<KernelEvent> {
     Some(KernelEvent { at, cpu, kind })
 }
 
-fn inside(number: u64) -> Option<Inside> {
+fn inside(number: u64) -> Option<KernelContext> {
     match number {
-        event::IN_CALL => Some(Inside::Call),
-        event::IN_INTERRUPT => Some(Inside::Interrupt),
+        event::IN_CALL => Some(KernelContext::Call),
+        event::IN_INTERRUPT => Some(KernelContext::Interrupt),
         _ => None,
     }
 }
 
 /// Encodes the reason; 0 for a thread that runs.
-fn leaves_number(leaves: Option<Leaves>) -> u64 {
+fn leaves_number(leaves: Option<LeaveReason>) -> u64 {
     match leaves {
         None => 0,
-        Some(Leaves::Preempted) => event::PREEMPTED,
-        Some(Leaves::Blocked) => event::BLOCKED,
-        Some(Leaves::Stopped) => event::STOPPED,
-        Some(Leaves::Ended) => event::ENDED,
+        Some(LeaveReason::Preempted) => event::PREEMPTED,
+        Some(LeaveReason::Blocked) => event::BLOCKED,
+        Some(LeaveReason::Stopped) => event::STOPPED,
+        Some(LeaveReason::Ended) => event::ENDED,
     }
 }
 
@@ -123,13 +123,13 @@ fn leaves_number(leaves: Option<Leaves>) -> u64 {
     clippy::option_option,
     reason = "an unknown number is another thing than a thread that runs"
 )]
-fn leaves(number: u64) -> Option<Option<Leaves>> {
+fn leaves(number: u64) -> Option<Option<LeaveReason>> {
     Some(match number {
         0 => None,
-        event::PREEMPTED => Some(Leaves::Preempted),
-        event::BLOCKED => Some(Leaves::Blocked),
-        event::STOPPED => Some(Leaves::Stopped),
-        event::ENDED => Some(Leaves::Ended),
+        event::PREEMPTED => Some(LeaveReason::Preempted),
+        event::BLOCKED => Some(LeaveReason::Blocked),
+        event::STOPPED => Some(LeaveReason::Stopped),
+        event::ENDED => Some(LeaveReason::Ended),
         _ => return None,
     })
 }

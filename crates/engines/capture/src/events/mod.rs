@@ -70,7 +70,7 @@ mod event {
     pub(super) const STOPPED: u64 = 3;
     pub(super) const ENDED: u64 = 4;
 
-    /// Kinds of [`Inside`]: the detail of a thread found in one.
+    /// Kinds of [`KernelContext`]: the detail of a thread found in one.
     pub(super) const IN_CALL: u64 = 1;
     pub(super) const IN_INTERRUPT: u64 = 2;
 
@@ -85,7 +85,7 @@ mod event {
 /// Size of an event in the stream, and of a name, in bytes.
 pub const EVENT_BYTES: u64 = ENTRY as u64;
 /// Number of events or names written as one chunk.
-const AT_ONCE: usize = 32_768;
+const CHUNK_ENTRIES: usize = 32_768;
 
 /// Thread and its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +142,7 @@ impl<W: Write> EventsWriter<W> {
         let mut bytes = Vec::new();
         for entry in entries {
             bytes.extend_from_slice(entry.as_bytes());
-            if bytes.len() >= AT_ONCE * ENTRY {
+            if bytes.len() >= CHUNK_ENTRIES * ENTRY {
                 self.chunk(kind, &[&bytes])?;
                 bytes.clear();
             }
@@ -226,7 +226,7 @@ pub(crate) const MOST_THREADS: usize = 1 << 16;
 
 /// Result of one pass over the stream, without its events.
 #[derive(Debug, Default)]
-pub(crate) struct Roll {
+pub(crate) struct StreamSummary {
     /// True if the file is such a stream, even a damaged one.
     pub(crate) is_stream: bool,
     pub(crate) started: Option<BootNanos>,
@@ -241,7 +241,7 @@ pub(crate) struct Roll {
     pub(crate) end: Option<StreamEnd>,
 }
 
-impl Roll {
+impl StreamSummary {
     pub(crate) fn of(source: &dyn ReadAt) -> Self {
         let mut this = Self {
             is_stream: check_magic::<Events>(source).is_ok(),

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use capture::{
-    ClockOff, End, EventsWriter, FORMAT, FastestHits, LcoreThread, MAX_META, MOST_PARTS, Meta,
-    NamedThread, Reader, Source,
+    CaptureSummary, ClockOff, EventsWriter, FORMAT, FastestHits, LcoreThread, MAX_META, MOST_PARTS,
+    Meta, NamedThread, Reader, Source,
 };
 use proptest::prelude::*;
 use scene::{
-    Anchor, BootNanos, ClockCheck, Cpu, EventKind, Inside, Interrupt, KernelEvent, Leaves, Tid,
+    Anchor, BootNanos, ClockCheck, Cpu, EventKind, Interrupt, KernelContext, KernelEvent,
+    LeaveReason, Tid,
 };
 use spdk_trace::{Lcore, Ticks};
 
@@ -39,10 +40,10 @@ fn any_event() -> impl Strategy<Value = EventKind> {
     let cpu = || any::<u32>().prop_map(Cpu);
     let leaves = || {
         prop::sample::select(vec![
-            Leaves::Preempted,
-            Leaves::Blocked,
-            Leaves::Stopped,
-            Leaves::Ended,
+            LeaveReason::Preempted,
+            LeaveReason::Blocked,
+            LeaveReason::Stopped,
+            LeaveReason::Ended,
         ])
     };
     let interrupt = || {
@@ -77,7 +78,7 @@ fn any_event() -> impl Strategy<Value = EventKind> {
         }),
         (
             tid(),
-            prop_oneof![Just(Inside::Call), Just(Inside::Interrupt)]
+            prop_oneof![Just(KernelContext::Call), Just(KernelContext::Interrupt)]
         )
             .prop_map(|(tid, what)| EventKind::Inside { tid, what }),
     ]
@@ -221,9 +222,9 @@ fn what_was_measured_of_the_clock_is_stated() {
         nanos: BootNanos(ticks),
         bracket: Ticks(4),
     };
-    let mut end = End::default();
+    let mut end = CaptureSummary::default();
     end.state_clock(&ClockCheck::default().finish());
-    assert_eq!(end, End::default());
+    assert_eq!(end, CaptureSummary::default());
     let mut check = ClockCheck::default();
     check.anchor(at(0));
     (1..=200).for_each(|n| {

@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use capture::{Around, FORMAT, Meta, Past, Reader, RingsWriter, Source};
+use capture::{FORMAT, Meta, OwnerSnapshot, Reader, RingHistory, RingsWriter, Source};
 use proptest::prelude::*;
 use scene::{Anchor, BootNanos};
-use spdk_trace::{Copied, FileOffset, Follower, Lcore, Problem, Record, Ticks};
+use spdk_trace::{CopiedSlots, FileOffset, Follower, Lcore, Problem, Record, Ticks};
 use testkit::{Era, LiveTrace, Rng, Tpoint, TraceBuilder};
 
 const SHORT: u16 = 64;
@@ -103,7 +103,7 @@ impl Scene {
         let mut bytes = Vec::new();
         let mut writer = RingsWriter::begin(&mut bytes).unwrap();
         let mut around =
-            Around::begin(&self.live.snapshot().bytes, &follower, &mut writer).unwrap();
+            OwnerSnapshot::begin(&self.live.snapshot().bytes, &follower, &mut writer).unwrap();
         let (mut expected, mut marks, mut come) = (Vec::new(), Vec::new(), 0);
         let mut each = |record: &Record<'_>| {
             expected.push(seen(record));
@@ -112,7 +112,7 @@ impl Scene {
         for _ in 0..polls {
             self.write(records, lcores);
             self.nanos += 30_000_000;
-            let mut copied = Copied::default();
+            let mut copied = CopiedSlots::default();
             tail.poll(&self.live.snapshot().bytes, &mut copied).unwrap();
             around
                 .refresh(&self.live.snapshot().bytes, &mut writer)
@@ -150,13 +150,13 @@ fn past(
     polls: u64,
     most: usize,
     kept: u64,
-) -> (Past, Vec<Seen>, Vec<(u64, usize)>) {
+) -> (RingHistory, Vec<Seen>, Vec<(u64, usize)>) {
     let mut follower = Follower::new(&scene.live.snapshot().bytes).unwrap();
     let of: Vec<Lcore> = follower.rings().map(|(lcore, _)| lcore).collect();
     let mut tail = follower.tail();
     tail.skip(&scene.live.snapshot().bytes).unwrap();
-    let around = Around::read_now(&scene.live.snapshot().bytes, &follower).unwrap();
-    let mut past = Past::new(
+    let around = OwnerSnapshot::read_now(&scene.live.snapshot().bytes, &follower).unwrap();
+    let mut past = RingHistory::new(
         around,
         of,
         follower.tpoints().continuation_id(),
@@ -167,7 +167,7 @@ fn past(
     for _ in 0..polls {
         scene.write(20, 3);
         scene.nanos += 30_000_000;
-        let mut copied = Copied::default();
+        let mut copied = CopiedSlots::default();
         tail.poll(&scene.live.snapshot().bytes, &mut copied)
             .unwrap();
         past.refresh(&scene.live.snapshot().bytes, |at, owner| {
@@ -252,7 +252,7 @@ fn the_past_has_its_bounds() {
         "{}",
         past.bytes()
     );
-    let has = |past: &Past| (past.until().0 - past.since().0) / 30_000_000;
+    let has = |past: &RingHistory| (past.until().0 - past.since().0) / 30_000_000;
     assert!((2..30).contains(&has(&past)), "{}", has(&past));
     let (past, ..) = self::past(&mut Scene::new(Era::F, 256, 3), 60, usize::MAX, 150_000_000);
     assert_eq!(has(&past), 6);

@@ -14,7 +14,7 @@ const FUNCTIONS: usize = 4096;
 /// Limit on cached threads; the cache is cleared when it is full.
 const THREADS: usize = 512;
 /// Limit on threads looked up per window; each takes some files of `/proc`.
-const ASKED: u32 = 16;
+const MAX_LOOKUPS: u32 = 16;
 /// Initial interval between two reads of the kernel's symbols, which take a tenth of a second; it
 /// doubles up to [`MOST_PAUSE`].
 const PAUSE: Duration = Duration::from_secs(5);
@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 const MOST_PAUSE: Duration = Duration::from_mins(5);
 
 /// Cache of names, with the addresses still to look up.
-pub(super) struct FewNames {
+pub(super) struct NameCache {
     functions: RefCell<HashMap<u64, String>>,
     unknown: RefCell<BTreeSet<u64>>,
     threads: RefCell<HashMap<u32, Option<ThreadFacts>>>,
@@ -33,23 +33,23 @@ pub(super) struct FewNames {
     pause: Duration,
 }
 
-impl Default for FewNames {
+impl Default for NameCache {
     fn default() -> Self {
         Self {
             functions: RefCell::default(),
             unknown: RefCell::default(),
             threads: RefCell::default(),
-            may_ask: Cell::new(ASKED),
+            may_ask: Cell::new(MAX_LOOKUPS),
             next: None,
             pause: PAUSE,
         }
     }
 }
 
-impl FewNames {
+impl NameCache {
     /// Begins a new window, with its own limit on lookups.
     pub(super) fn begin_window(&self) {
-        self.may_ask.set(ASKED);
+        self.may_ask.set(MAX_LOOKUPS);
     }
 
     /// Looks up the unknown functions if it is time to; returns whether there are new names.
@@ -83,7 +83,7 @@ fn hex(address: u64) -> String {
     format!("{address:#x}")
 }
 
-impl Names for FewNames {
+impl Names for NameCache {
     fn function(&self, address: u64) -> String {
         if let Some(name) = self.functions.borrow().get(&address) {
             return name.clone();
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn functions_get_their_names_a_moment_later() {
-        let mut names = FewNames::default();
+        let mut names = NameCache::default();
         assert!(!names.learn(), "nothing was asked for");
         assert_eq!(names.function(0x10), "0x10");
         assert!(names.learn() && !names.learn());
@@ -131,10 +131,10 @@ mod tests {
 
     #[test]
     fn few_threads_are_asked_for_at_a_time() {
-        let names = FewNames::default();
+        let names = NameCache::default();
         let own = std::process::id();
         assert_eq!(names.thread(own).map(|facts| facts.process.0), Some(own));
-        (0..ASKED).for_each(|n| drop(names.thread(u32::MAX - n)));
+        (0..MAX_LOOKUPS).for_each(|n| drop(names.thread(u32::MAX - n)));
         assert_eq!(names.may_ask.get(), 0);
         assert!(names.thread(own).is_some(), "it is known");
         names.threads.borrow_mut().clear();

@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::layout::FIRST_CLASS;
-use super::run::Found;
+use super::run::AuditResult;
 use super::{CpuReport, Intruder, Share, Victim, name_of};
 
 /// Formats the report, one JSON object per line.
-pub(super) fn lines(found: &Found) -> String {
+pub(super) fn lines(found: &AuditResult) -> String {
     let cpus = found.cpus.iter().map(|cpu| of_cpu(found, cpu));
     let start = found.cpus.iter().map(|cpu| cpu.start).min().unwrap_or(0);
     let each = found.each.kept.iter().map(|one| {
@@ -29,7 +29,7 @@ pub(super) fn lines(found: &Found) -> String {
     lines
 }
 
-fn of_cpu(found: &Found, cpu: &CpuReport) -> Value {
+fn of_cpu(found: &AuditResult, cpu: &CpuReport) -> Value {
     let share = |share: &Share| json!({"what": share.what, "count": share.count, "ns": share.total, "longest_ns": share.longest});
     let left_out = found.each.left_out.get(&cpu.cpu).copied().unwrap_or(0);
     json!({

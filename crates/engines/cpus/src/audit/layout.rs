@@ -116,7 +116,7 @@ pub struct Total {
     Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 #[repr(C)]
-pub struct Raised {
+pub struct RaisedSoftirq {
     /// Time of raising; 0 if it is not raised.
     pub at: u64,
     /// Id of the raiser: the current level of the CPU then.
@@ -164,7 +164,7 @@ pub struct State {
     /// Sums by kind.
     pub totals: [Total; KINDS],
     /// Raised soft interrupts, by vector.
-    pub raised: [Raised; VECTORS],
+    pub raised: [RaisedSoftirq; VECTORS],
     /// Sums by kind at the last turn.
     pub turned: [Total; KINDS],
 }
@@ -238,7 +238,7 @@ pub struct Tally {
     Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 #[repr(C)]
-pub struct Waiting {
+pub struct WaitingThread {
     /// CPU that it waits for.
     pub cpu: u32,
     /// Thread group.
@@ -254,7 +254,7 @@ pub struct Waiting {
     Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 #[repr(C)]
-pub struct Queued {
+pub struct QueuedWork {
     /// Time of queueing, in nanoseconds of the monotonic clock.
     pub since: u64,
     /// Address of its function.
@@ -274,10 +274,10 @@ pub struct Queued {
     Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 #[repr(C)]
-pub struct Running {
+pub struct RunningWork {
     /// Address of its function.
     pub function: u64,
-    /// See [`Queued::stack`].
+    /// See [`QueuedWork::stack`].
     pub stack: u64,
     /// Name of the workqueue, as far as a level has room for it.
     pub queue: Comm,
@@ -302,11 +302,11 @@ pub const FRAMES: usize = 12;
 pub const STATES: &str = "states";
 /// Name of the map from [`Key`] to [`Tally`].
 pub const TALLIES: &str = "tallies";
-/// Name of the map from thread to [`Waiting`].
+/// Name of the map from thread to [`WaitingThread`].
 pub const WAITING: &str = "waiting";
-/// Name of the map from the address of a work item to [`Queued`].
+/// Name of the map from the address of a work item to [`QueuedWork`].
 pub const QUEUED: &str = "queued";
-/// Name of the map from thread to [`Running`].
+/// Name of the map from thread to [`RunningWork`].
 pub const RUNNING: &str = "running";
 /// Name of the map from the address of a call's data (`csd`) to [`Sender`].
 pub const SENDERS: &str = "senders";
@@ -328,9 +328,9 @@ pub(crate) fn maps(cpus: u32, ring_bytes: u32) -> Vec<MapDef> {
     let mut maps = vec![
         MapDef::new(STATES, MapKind::Array, 4, size::<State>(), cpus),
         hash(TALLIES, size::<Key>(), size::<Tally>(), MOST_TALLIES),
-        hash(WAITING, 4, size::<Waiting>(), MOST_WAITING),
-        hash(QUEUED, 8, size::<Queued>(), MOST_WAITING),
-        hash(RUNNING, 4, size::<Running>(), MOST_WAITING),
+        hash(WAITING, 4, size::<WaitingThread>(), MOST_WAITING),
+        hash(QUEUED, 8, size::<QueuedWork>(), MOST_WAITING),
+        hash(RUNNING, 4, size::<RunningWork>(), MOST_WAITING),
         hash(SENDERS, 8, size::<Sender>(), MOST_WAITING),
         MapDef::new(
             STACKS,

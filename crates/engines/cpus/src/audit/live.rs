@@ -11,7 +11,7 @@ use sys::clock::monotonic_nanos;
 
 use crate::audit::facts::Facts;
 use crate::audit::layout::{
-    self, Episode, Queued, RING, STACKS, STATES, State, TALLIES, Waiting, kind,
+    self, Episode, QueuedWork, RING, STACKS, STATES, State, TALLIES, WaitingThread, kind,
 };
 use crate::audit::programs;
 use crate::audit::sums::{CpuSums, Sums, since};
@@ -55,12 +55,12 @@ pub struct Audit {
     /// Start of the audit, in nanoseconds of the monotonic clock; nothing before it is known.
     began: u64,
     /// States at the last turn, and stacks already read.
-    turns: Turns,
+    turns: TurnState,
 }
 
 /// State that is kept from one turn to the next.
 #[derive(Default)]
-struct Turns {
+struct TurnState {
     states: HashMap<u32, State>,
     stacks: HashMap<u64, Vec<u64>>,
     skipped: u64,
@@ -99,7 +99,7 @@ impl Audit {
             cpus: options.cpus.clone(),
             start,
             began: monotonic_nanos(),
-            turns: Turns::default(),
+            turns: TurnState::default(),
         };
         audit.run_on_all(audit.start)?;
         Ok(audit)
@@ -120,11 +120,11 @@ impl Audit {
             name,
         } in threads
         {
-            let mut waiting = Waiting {
+            let mut waiting = WaitingThread {
                 cpu: *cpu,
                 tgid: *pid,
                 since: self.began,
-                ..Waiting::default()
+                ..WaitingThread::default()
             };
             waiting
                 .name
@@ -142,7 +142,7 @@ impl Audit {
     /// # Errors
     ///
     /// Returns an error if the map can't be read.
-    pub fn waiting(&self) -> Result<Vec<(u32, Waiting)>, SchedError> {
+    pub fn waiting(&self) -> Result<Vec<(u32, WaitingThread)>, SchedError> {
         self.map(layout::WAITING)?.pairs()
     }
 
@@ -160,8 +160,8 @@ impl Audit {
     /// # Errors
     ///
     /// Returns an error if the map can't be read.
-    pub fn queued(&self) -> Result<Vec<(u64, Queued)>, SchedError> {
-        let mut queued: Vec<(u64, Queued)> = self.map(layout::QUEUED)?.pairs()?;
+    pub fn queued(&self) -> Result<Vec<(u64, QueuedWork)>, SchedError> {
+        let mut queued: Vec<(u64, QueuedWork)> = self.map(layout::QUEUED)?.pairs()?;
         queued
             .retain(|(_, item)| u32::try_from(item.cpu).is_ok_and(|cpu| self.cpus.contains(&cpu)));
         Ok(queued)

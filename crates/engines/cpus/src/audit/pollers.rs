@@ -10,7 +10,7 @@ use host::cpus::allowed;
 use host::proc::{task, threads};
 
 /// Shortest time for which threads are watched.
-const WATCHED: Duration = Duration::from_millis(100);
+const MIN_SAMPLING_TIME: Duration = Duration::from_millis(100);
 
 /// Snapshot of threads, to compare with the next one.
 pub struct Pollers {
@@ -33,7 +33,7 @@ impl Pollers {
 
     /// Returns the time for which they must still be watched.
     pub fn wait(&self) -> Duration {
-        WATCHED.saturating_sub(self.at.elapsed())
+        MIN_SAMPLING_TIME.saturating_sub(self.at.elapsed())
     }
 
     /// Returns the CPUs of the pollers of these processes since the last snapshot, and of threads
@@ -57,7 +57,7 @@ impl Pollers {
 pub(super) fn pollers(pids: &[u32]) -> Vec<BusyThread> {
     let pids = if pids.is_empty() { None } else { Some(pids) };
     let (from, first) = (Instant::now(), busy_threads(pids));
-    std::thread::sleep(WATCHED);
+    std::thread::sleep(MIN_SAMPLING_TIME);
     let first: HashMap<u32, BusyThread> = first
         .into_iter()
         .map(|thread| (thread.tid, thread))

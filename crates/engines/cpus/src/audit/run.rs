@@ -13,14 +13,14 @@ use sys::clock::monotonic_nanos;
 use super::layout::Episode;
 use super::names::KernelNames;
 use super::pollers::pollers;
-use super::windows::{DETACH, LONG, stuck};
+use super::windows::{DETACH, LONG_WAIT_NANOS, stuck};
 use super::{Audit, CpuReport, Facts, Names as _, Options, Sums, json, report, text};
 use crate::Subject;
 
 /// Interval between two checks of the waits, and of whether to end.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Limit on kept individual intrusions: 7 MiB of them.
-pub(super) const MOST_EACH: usize = 100_000;
+pub(super) const MAX_INTRUSIONS: usize = 100_000;
 
 /// Audit that has not begun: its CPUs are known, and the calling thread is off them if possible.
 pub struct Plan {
@@ -31,33 +31,33 @@ pub struct Plan {
 }
 
 /// Results of an audit.
-pub struct Found {
+pub struct AuditResult {
     pub(super) cpus: Vec<CpuReport>,
     /// Nanoseconds that a hypervisor took of each CPU, in steps of ten milliseconds.
     pub(super) stolen: HashMap<u32, u64>,
     /// Individual intrusions, in the order of time.
-    pub(super) each: Singles,
+    pub(super) each: IntrusionLog,
     pub(super) sums: Sums,
     pub(super) names: KernelNames,
     /// Facts that this kernel does not show.
     pub(super) missing: Vec<&'static str>,
-    /// The programs, attached until [`Found::end`].
+    /// The programs, attached until [`AuditResult::end`].
     audit: Audit,
 }
 
-/// Individual intrusions: the first ones, up to [`MOST_EACH`].
+/// Individual intrusions: the first ones, up to [`MAX_INTRUSIONS`].
 #[derive(Default)]
-pub(super) struct Singles {
+pub(super) struct IntrusionLog {
     /// Kept intrusions.
     pub(super) kept: Vec<Episode>,
     /// Number of further intrusions, by CPU.
     pub(super) left_out: HashMap<u32, u64>,
 }
 
-impl Singles {
+impl IntrusionLog {
     fn add(&mut self, more: Vec<Episode>) {
         for episode in more {
-            if self.kept.len() < MOST_EACH {
+            if self.kept.len() < MAX_INTRUSIONS {
                 self.kept.push(episode);
             } else {
                 *self.left_out.entry(episode.key.cpu).or_default() += 1;
@@ -89,7 +89,7 @@ impl Plan {
         duration: Duration,
         each: Option<u64>,
         observer: &Observer,
-    ) -> anyhow::Result<Found> {
+    ) -> anyhow::Result<AuditResult> {
         let Self {
             cpus,
             threads,
@@ -111,7 +111,7 @@ impl Plan {
         each.add(audit.rest_of_each()?);
         each.kept.sort_by_key(|episode| episode.began);
         sums.waiting.retain(|(tid, waits)| {
-            monotonic_nanos().saturating_sub(waits.since) < LONG || busy::is_busy(*tid)
+            monotonic_nanos().saturating_sub(waits.since) < LONG_WAIT_NANOS || busy::is_busy(*tid)
         });
         let after = busy::stolen();
         let stolen = |cpu: u32| {
@@ -123,7 +123,7 @@ impl Plan {
                     .saturating_sub(*before.get(&cpu).unwrap_or(&0)),
             )
         };
-        Ok(Found {
+        Ok(AuditResult {
             cpus: report(&sums, threads.as_ref(), &names),
             stolen: cpus
                 .iter()
@@ -139,7 +139,7 @@ impl Plan {
     }
 }
 
-impl Found {
+impl AuditResult {
     /// Returns the report as text; `summary` gives one line for each CPU.
     pub fn text(&self, summary: bool) -> String {
         text::report(self, summary)
@@ -217,11 +217,11 @@ fn watch(
     duration: Duration,
     names: &KernelNames,
     observer: &Observer,
-) -> anyhow::Result<Singles> {
+) -> anyhow::Result<IntrusionLog> {
     let (end, mut reported, mut each) = (
         Instant::now() + duration,
         HashSet::new(),
-        Singles::default(),
+        IntrusionLog::default(),
     );
     while let Some(left) = end
         .checked_duration_since(Instant::now())
@@ -230,13 +230,15 @@ fn watch(
         if observer.is_stop_requested() {
             break;
         }
-        each.add(audit.each(left.min(LOOK))?);
+        each.add(audit.each(left.min(POLL_INTERVAL))?);
         let now = monotonic_nanos();
         for (tid, waits) in audit.waiting()? {
             let nanos = now.saturating_sub(waits.since);
-            if nanos >= LONG && !busy::is_busy(tid) {
+            if nanos >= LONG_WAIT_NANOS && !busy::is_busy(tid) {
                 audit.forget(tid)?;
-            } else if nanos >= LONG && reported.insert((tid.into(), i128::from(waits.since))) {
+            } else if nanos >= LONG_WAIT_NANOS
+                && reported.insert((tid.into(), i128::from(waits.since)))
+            {
                 let name = waits
                     .name
                     .split(|&byte| byte == 0)
@@ -252,7 +254,7 @@ fn watch(
         for (_, item) in audit.queued()? {
             let nanos = now.saturating_sub(item.since);
             // Several items of one function may wait: the report has their number.
-            if nanos >= LONG && reported.insert((item.function, item.cpu.into())) {
+            if nanos >= LONG_WAIT_NANOS && reported.insert((item.function, item.cpu.into())) {
                 let (function, time) = (names.function(item.function), screen::time(nanos));
                 observer.note(&format!(
                     "CPU {}: work {function} has been queued for {time} and has not begun",
@@ -284,13 +286,13 @@ mod tests {
                 count
             ]
         };
-        let mut singles = Singles::default();
-        singles.add(of(0, MOST_EACH - 1));
+        let mut singles = IntrusionLog::default();
+        singles.add(of(0, MAX_INTRUSIONS - 1));
         assert!(singles.left_out.is_empty());
         singles.add([of(1, 3), of(0, 1)].concat());
         assert_eq!(
             (singles.kept.len(), singles.left_out),
-            (MOST_EACH, [(1, 2), (0, 1)].into())
+            (MAX_INTRUSIONS, [(1, 2), (0, 1)].into())
         );
     }
 }

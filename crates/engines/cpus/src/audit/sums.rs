@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::audit::layout::{
-    CLASSES, FIRST_CLASS, Key, Level, Queued, State, Tally, Waiting, detail, kind,
+    CLASSES, FIRST_CLASS, Key, Level, QueuedWork, State, Tally, WaitingThread, detail, kind,
 };
 
 /// Sums of one CPU.
@@ -23,9 +23,9 @@ pub struct Sums {
     /// Sums of what ran and what waited, by key.
     pub tallies: HashMap<Key, Tally>,
     /// Threads that still wait.
-    pub waiting: Vec<(u32, Waiting)>,
+    pub waiting: Vec<(u32, WaitingThread)>,
     /// Work items that are still queued, by their address.
-    pub queued: Vec<(u64, Queued)>,
+    pub queued: Vec<(u64, QueuedWork)>,
     /// Stacks that queued work, by number.
     pub stacks: HashMap<u64, Vec<u64>>,
     /// Number of times that the kernel skipped a program because it was already running on that

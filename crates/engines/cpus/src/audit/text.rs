@@ -6,15 +6,15 @@ use ::text::printable;
 use screen::{pad, pad_left, time};
 
 use super::layout::FIRST_CLASS;
-use super::run::{Found, MOST_EACH};
-use super::windows::USUAL;
+use super::run::{AuditResult, MAX_INTRUSIONS};
+use super::windows::MIN_LISTED_WAIT_NANOS;
 use super::{CpuReport, Intruder, Victim, name_of};
 
 /// Limit on listed intruders, and on listed victims, per CPU.
 const LISTED: usize = 20;
 
 /// Formats the whole report; `summary` gives one line for each CPU.
-pub(super) fn report(found: &Found, summary: bool) -> String {
+pub(super) fn report(found: &AuditResult, summary: bool) -> String {
     let mut text = String::new();
     for (nth, cpu) in found.cpus.iter().enumerate() {
         if summary {
@@ -138,7 +138,7 @@ fn intruders(text: &mut String, cpu: &CpuReport) {
     }
 }
 
-fn of_cpu(text: &mut String, found: &Found, cpu: &CpuReport) {
+fn of_cpu(text: &mut String, found: &AuditResult, cpu: &CpuReport) {
     let poller = match &cpu.poller {
         Some(poller) => format!(
             "{} has it for {}",
@@ -243,7 +243,7 @@ fn histogram(classes: &[u64]) -> String {
 fn listed_victims(cpu: &CpuReport) -> impl Iterator<Item = &Victim> {
     cpu.victims
         .iter()
-        .filter(|victim| victim.who.longest >= USUAL)
+        .filter(|victim| victim.who.longest >= MIN_LISTED_WAIT_NANOS)
 }
 
 fn victims(text: &mut String, cpu: &CpuReport) {
@@ -306,7 +306,7 @@ fn losses(text: &mut String, cpu: &CpuReport) {
 }
 
 /// Appends the individual intrusions, in the order of time.
-fn each(text: &mut String, found: &Found) {
+fn each(text: &mut String, found: &AuditResult) {
     let start = found.cpus.iter().map(|cpu| cpu.start).min().unwrap_or(0);
     if !found.each.kept.is_empty() {
         line(text, "\n  time since the start  CPU    length");
@@ -335,7 +335,7 @@ fn each(text: &mut String, found: &Found) {
         line(
             text,
             &format!(
-                "  and {left_out} later ones: at most {MOST_EACH} are listed (a greater --each \
+                "  and {left_out} later ones: at most {MAX_INTRUSIONS} are listed (a greater --each \
                  leaves out the short ones)"
             ),
         );

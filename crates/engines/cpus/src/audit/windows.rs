@@ -7,21 +7,21 @@ use std::time::Duration;
 use host::busy::{self, BusyThread};
 use sys::clock::monotonic_nanos;
 
-use super::few_names::FewNames;
+use super::few_names::NameCache;
 use super::{Audit, CpuReport, Facts, Intruder, Options, StuckThread, report};
 
 /// Wait in nanoseconds from which `/proc` decides whether a thread still waits: it may have been
 /// woken without an event.
-pub(super) const LONG: u64 = 1_000_000_000;
+pub(super) const LONG_WAIT_NANOS: u64 = 1_000_000_000;
 /// Limit on the time that the kernel takes to release the programs.
 pub(super) const DETACH: Duration = Duration::from_secs(3);
 /// Shortest wait to list, in nanoseconds; shorter ones are usual, and only counted.
-pub const USUAL: u64 = 1_000_000;
+pub const MIN_LISTED_WAIT_NANOS: u64 = 1_000_000;
 
 /// The attached programs, with a cache of names.
 pub struct Windows {
     audit: Audit,
-    names: FewNames,
+    names: NameCache,
 }
 
 impl Windows {
@@ -31,7 +31,7 @@ impl Windows {
         let audit = Audit::start(&Facts::read()?, &Options { cpus, each: None })?;
         let windows = Self {
             audit,
-            names: FewNames::default(),
+            names: NameCache::default(),
         };
         windows.add_stuck(windows.audit.cpus())?;
         Ok(windows)
@@ -63,7 +63,7 @@ impl Windows {
         let now = monotonic_nanos();
         let mut gone = Vec::new();
         sums.waiting.retain(|(tid, waits)| {
-            let waits = now.saturating_sub(waits.since) < LONG || busy::is_busy(*tid);
+            let waits = now.saturating_sub(waits.since) < LONG_WAIT_NANOS || busy::is_busy(*tid);
             gone.extend((!waits).then_some(*tid));
             waits
         });

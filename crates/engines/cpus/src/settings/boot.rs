@@ -1,6 +1,6 @@
 //! Settings of the kernel's command line: isolation, the tick, RCU's callbacks.
 
-use host::settings::Why;
+use host::settings::UnreadReason;
 use kernel_text::cpus::CpuSet;
 
 use crate::settings::finding::{Finding, Key, Level};
@@ -42,7 +42,7 @@ pub(crate) fn nohz_full(context: &Context<'_>) -> Vec<Finding> {
     let full = match &context.facts.nohz_full {
         Ok(full) => full,
         // The file exists if the kernel was built with CONFIG_NO_HZ_FULL (drivers/base/cpu.c).
-        Err(unread) if unread.why == Why::Absent => {
+        Err(unread) if unread.why == UnreadReason::Absent => {
             let reason = "the tick interrupts these CPUs, and this kernel can't stop it: it was \
                           built without CONFIG_NO_HZ_FULL";
             return vec![

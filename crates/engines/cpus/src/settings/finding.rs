@@ -1,6 +1,6 @@
 //! Findings of the checks.
 
-use host::settings::Unread;
+use host::settings::UnreadFile;
 use kernel_text::cpus::CpuSet;
 
 /// Severity of a finding; the worst first.
@@ -155,7 +155,7 @@ impl Finding {
     }
 
     /// Creates a finding about something that could not be read.
-    pub(crate) fn unread(key: Key, cpus: &CpuSet, unread: &Unread) -> Self {
+    pub(crate) fn unread(key: Key, cpus: &CpuSet, unread: &UnreadFile) -> Self {
         Self::new(key, Level::Unknown, cpus, unread.to_string())
     }
 

@@ -6,7 +6,7 @@ use crate::settings::Context;
 use crate::settings::finding::{Finding, Key, Level};
 
 /// Seconds between two updates of statistics, from which they count as rare.
-const RARE: i64 = 60;
+const RARE_INTERVAL_SECONDS: i64 = 60;
 /// First release in which isolated CPUs are left out of the updates (commit "vmstat: skip periodic
 /// vmstat update for isolated CPUs").
 const LEAVES_ISOLATED_OUT: (u32, u32) = (6, 5);
@@ -61,7 +61,7 @@ pub(crate) fn statistics(context: &Context<'_>) -> Vec<Finding> {
         .release
         .is_some_and(|release| release >= LEAVES_ISOLATED_OUT)
         && cpus.without(&kept).is_empty();
-    if seconds >= RARE || is_left_out {
+    if seconds >= RARE_INTERVAL_SECONDS || is_left_out {
         let reason = if is_left_out {
             "the kernel leaves isolated CPUs out"
         } else {

@@ -26,7 +26,7 @@ use kernel_text::cpus::CpuSet;
 pub use advice::{Intruder, advice};
 pub use finding::{Finding, Key, Level, Subject};
 pub use pollers::{Poller, pollers};
-pub use report::Checked;
+pub use report::CheckReport;
 
 /// Input of the checks.
 struct Context<'a> {

@@ -12,10 +12,10 @@ use super::{Finding, Level, Poller, Subject};
 /// Width before a reason, for the level and the key.
 const MARGIN: usize = 24;
 /// Minimum width of a reason.
-const LEAST: usize = 30;
+const MIN_REASON_WIDTH: usize = 30;
 
 /// Result of the checks.
-pub struct Checked {
+pub struct CheckReport {
     pub(super) cpus: CpuSet,
     pub(super) pollers: Vec<Poller>,
     /// Findings, worst first.
@@ -24,7 +24,7 @@ pub struct Checked {
     pub(super) window: u64,
 }
 
-impl Checked {
+impl CheckReport {
     /// Returns true if a finding is red.
     pub fn is_red(&self) -> bool {
         self.findings
@@ -95,9 +95,9 @@ impl Checked {
 /// Writes one finding: level, key and reason; the setting and its value; and the lines that change
 /// it, unwrapped, so that they can be pasted.
 fn print(finding: &Finding, to: &mut impl Write, screen: Screen) -> io::Result<()> {
-    let width = screen
-        .width()
-        .map_or(usize::MAX, |width| width.saturating_sub(MARGIN).max(LEAST));
+    let width = screen.width().map_or(usize::MAX, |width| {
+        width.saturating_sub(MARGIN).max(MIN_REASON_WIDTH)
+    });
     let mut lines = wrap(&finding.reason, width).into_iter();
     let (level, key) = (finding.level.as_str(), finding.key.as_str());
     let first = lines.next().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Other threads on the CPUs, and threads that starve there.
 
-use host::settings::{Thread, Why};
+use host::settings::{Thread, UnreadReason};
 use kernel_text::cpus::CpuSet;
 use text::printable;
 
@@ -210,7 +210,7 @@ fn with_fair_server(
                 .change(on)
         }
         Err(unread) => {
-            let why = if unread.why == Why::Absent {
+            let why = if unread.why == UnreadReason::Absent {
                 "debugfs is not mounted"
             } else {
                 "only root may read it"
@@ -318,7 +318,7 @@ pub(crate) fn watchdogs(context: &Context<'_>) -> Vec<Finding> {
     let (facts, cpus) = (context.facts, context.cpus);
     let (runs, on) = match (&facts.watchdog, &facts.watchdog_cpus) {
         (Ok(runs), Ok(on)) => (*runs != 0, on),
-        (Err(unread), _) | (_, Err(unread)) if unread.why == Why::Absent => {
+        (Err(unread), _) | (_, Err(unread)) if unread.why == UnreadReason::Absent => {
             return vec![Finding::new(
                 Key::Watchdog,
                 Level::Green,

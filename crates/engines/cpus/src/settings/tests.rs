@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use host::settings::{
-    Clock, Core, Facts, Group, IdleState, Interrupt, Placement, Queue, Thread, Unread, Why,
+    Clock, Core, Facts, Group, IdleState, Interrupt, Placement, Queue, Thread, UnreadFile,
+    UnreadReason,
 };
 use kernel_text::cpus::CpuSet;
 use kernel_text::interrupts::Counts;
@@ -14,10 +15,10 @@ fn set(list: &str) -> CpuSet {
     CpuSet::from_list(list).unwrap()
 }
 
-fn absent<T>(path: &str) -> Result<T, Unread> {
-    Err(Unread {
+fn absent<T>(path: &str) -> Result<T, UnreadFile> {
+    Err(UnreadFile {
         path: path.to_owned(),
-        why: Why::Absent,
+        why: UnreadReason::Absent,
     })
 }
 
@@ -320,7 +321,7 @@ fn what_a_real_time_poller_does_depends_on_the_kernel() {
         (level, change[0].as_str()),
         (Level::Red, "sysctl -w kernel.sched_rt_runtime_us=950000")
     );
-    let new = |servers: Result<BTreeMap<u32, u64>, Unread>| {
+    let new = |servers: Result<BTreeMap<u32, u64>, UnreadFile>| {
         first(Key::RealTime, |facts| {
             real_time(facts);
             facts.rt_runtime = Ok(-1);
@@ -402,9 +403,9 @@ fn limits_memory_and_the_rest() {
         level == Level::Yellow && reason.starts_with("60% of the memory"),
         "{reason}"
     );
-    let too_large = Unread {
+    let too_large = UnreadFile {
         path: "/proc/100/numa_maps".into(),
-        why: Why::TooLarge,
+        why: UnreadReason::TooLarge,
     };
     assert_eq!(
         first(Key::NumaMemory, |facts| facts.processes[0].memory =

@@ -7,7 +7,7 @@ use host::settings::{Facts, Root, Snapshot};
 use kernel_text::cpus::CpuSet;
 use observer::Observer;
 
-use super::{Checked, Poller, check, pollers};
+use super::{CheckReport, Poller, check, pollers};
 use crate::Subject;
 
 /// Time for which the machine is watched for running threads and interrupts.
@@ -16,7 +16,7 @@ const WINDOW: Duration = Duration::from_millis(400);
 /// up once a second.
 const WINDOW_WITHOUT_TICK: Duration = Duration::from_millis(2200);
 
-impl Checked {
+impl CheckReport {
     /// Watches the machine, and runs the checks for the subject's CPUs, or for those of its
     /// processes' pollers. The calling thread moves off the subject's CPUs, if there are others.
     pub fn of(subject: &Subject, observer: &Observer) -> anyhow::Result<Self> {

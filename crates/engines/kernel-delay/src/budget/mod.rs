@@ -93,7 +93,7 @@ impl Budget {
         fallback: &ProcFallback,
         window: &Window,
     ) -> Self {
-        let mut raw = Raw::of(before, after);
+        let mut raw = RawBudget::of(before, after);
         raw.close(after, window);
         raw.settle(after, fallback, window);
         let nobodys = after.thread.nobody.wrapping_sub(before.thread.nobody);
@@ -113,7 +113,7 @@ fn lifetime(after: &Snapshot, window: &Window) -> u64 {
 }
 
 /// Sums before the nature of some of them is known.
-pub(crate) struct Raw {
+pub(crate) struct RawBudget {
     /// Time on the CPU and time blocked, by slot.
     calls: Vec<(u64, u64)>,
     unsure: u64,
@@ -125,7 +125,7 @@ pub(crate) struct Raw {
     traced: u64,
 }
 
-impl Raw {
+impl RawBudget {
     pub(crate) fn of(before: &Snapshot, after: &Snapshot) -> Self {
         let call = |slot| {
             let (before, after) = (before.call(slot), after.call(slot));

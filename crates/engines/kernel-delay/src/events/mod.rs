@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use zerocopy::FromBytes as _;
 
 use crate::events::lines::{each_head, each_line, folded_head, folded_line, indented};
-use crate::events::stacks::{Shown, stacks};
+use crate::events::stacks::{StackCache, stacks};
 use crate::names::call_name;
 use crate::sample::Stat;
 use crate::selection::View;
@@ -60,7 +60,7 @@ pub enum EventList {
 /// Maximum number of folded stacks listed by default.
 const FOLDED: usize = 20;
 /// Maximum number of events a second that a user can read.
-const ENOUGH: u64 = 1000;
+const MAX_EVENTS_PER_SECOND: u64 = 1000;
 
 /// Limits on the events and stacks kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -187,7 +187,7 @@ impl Events {
     ) -> Result<(), E> {
         self.kept.sort_by_key(|event| event.entry);
         take(&each_head())?;
-        let mut shown = Shown::default();
+        let mut shown = StackCache::default();
         for event in &self.kept {
             let comm = name(&event.comm);
             if wanted(&comm) {
@@ -210,7 +210,7 @@ impl Events {
         view: View,
         take: &mut impl FnMut(&str) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut shown = Shown::default();
+        let mut shown = StackCache::default();
         // The same function has different addresses in two processes, and a terminal cuts long
         // lines.
         let rows = self.folded(wanted).into_iter().map(|(stacks, stat)| {
@@ -259,11 +259,11 @@ impl Events {
         worst_first(merged(calls))
     }
 
-    /// Proposes a minimum length in nanoseconds that leaves at most [`ENOUGH`] events a second, and
+    /// Proposes a minimum length in nanoseconds that leaves at most [`MAX_EVENTS_PER_SECOND`] events a second, and
     /// returns about how many calls are at least as long, assuming that lost events are like those
     /// kept. `None` if there are few enough already.
     pub(crate) fn proposed(&self, window: u64, lost: u64) -> Option<(u64, u64)> {
-        let enough = (ENOUGH as f64 * window as f64 / 1e9).max(1.0) as u64;
+        let enough = (MAX_EVENTS_PER_SECOND as f64 * window as f64 / 1e9).max(1.0) as u64;
         let kept = self.kept.len() as u64;
         let with_lost = |count: u64| {
             (count as f64 * (kept + self.dropped + lost) as f64 / kept.max(1) as f64) as u64
@@ -294,9 +294,9 @@ impl Events {
         mut take: impl FnMut(String) -> Result<(), E>,
     ) -> Result<(), E> {
         self.kept.sort_by_key(|event| event.entry);
-        let mut shown = Shown {
+        let mut shown = StackCache {
             whole: true,
-            ..Shown::default()
+            ..StackCache::default()
         };
         let mut before = '[';
         for event in self.kept.iter().filter(|event| wanted(&name(&event.comm))) {
@@ -314,9 +314,9 @@ impl Events {
     /// Returns everything except [`Self::json_list`] as JSON. Its text has a place for the list,
     /// which [`split_at_list`] finds.
     pub fn json(&self, symbols: &dyn Symbols, wanted: impl Fn(&str) -> bool) -> Value {
-        let mut shown = Shown {
+        let mut shown = StackCache {
             whole: true,
-            ..Shown::default()
+            ..StackCache::default()
         };
         let rows = self.folded(wanted).into_iter();
         let rows = rows.map(|(stacks, stat)| {

@@ -9,7 +9,7 @@ use zerocopy::FromBytes as _;
 
 /// Cache of the lines of stacks.
 #[derive(Default)]
-pub(super) struct Shown {
+pub(super) struct StackCache {
     /// True to include the kernel's entry code of a system call.
     pub(super) whole: bool,
     pub(super) kernel: HashMap<StackId, Vec<String>>,
@@ -17,7 +17,7 @@ pub(super) struct Shown {
     pub(super) user: HashMap<(u32, StackId), Vec<String>>,
 }
 
-impl Shown {
+impl StackCache {
     pub(super) fn of(
         &mut self,
         stacks: &EventStacks,

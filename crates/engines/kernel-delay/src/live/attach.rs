@@ -7,7 +7,7 @@ use sched_programs::SchedError;
 use sys::process::make_room_for_files;
 use uapi::perf::Counter;
 
-use super::triggers::{self, PlacedTrigger, Prepared};
+use super::triggers::{self, PlacedTrigger, PreparedTrigger};
 use super::{Facts, Tracer, upcall_counter};
 use crate::error::DelayError;
 use crate::layout;
@@ -40,7 +40,7 @@ pub struct AttachOptions<'a> {
 }
 
 /// Attached programs.
-pub struct Attached<'a> {
+pub struct AttachedPrograms<'a> {
     /// Tracer that makes windows with them.
     pub tracer: Tracer,
     /// Each trigger, and the processes for which it fires.
@@ -53,7 +53,10 @@ pub struct Attached<'a> {
 }
 
 /// Makes the programs, of triggers too, and attaches them all.
-pub fn attach<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<'a>, DelayError> {
+pub fn attach<'a>(
+    facts: &Facts,
+    options: AttachOptions<'a>,
+) -> Result<AttachedPrograms<'a>, DelayError> {
     let named: Vec<&Trigger> = options
         .triggers
         .iter()
@@ -107,7 +110,7 @@ fn attach_in_order(
     tracer: &mut Tracer,
     module: &Module,
     own: usize,
-    (prepared, pid): (&[Prepared<'_>], u32),
+    (prepared, pid): (&[PreparedTrigger<'_>], u32),
 ) -> Result<(), DelayError> {
     // At one place the kernel runs programs in the order in which they were attached.
     let (first, last): (Vec<_>, Vec<_>) =
@@ -122,7 +125,10 @@ fn attach_in_order(
     Ok(())
 }
 
-fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<'a>, DelayError> {
+fn attach_all<'a>(
+    facts: &Facts,
+    options: AttachOptions<'a>,
+) -> Result<AttachedPrograms<'a>, DelayError> {
     // Triggers are for one process, the first one.
     let pid = options.pids.first().copied().unwrap_or_default();
     let features = Features::detect()?;
@@ -138,8 +144,8 @@ fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<
     if turn == Turn::Key && !options.triggers.is_empty() {
         module.maps.push(layout::turns());
     }
-    let prepare = |placed| Prepared::add(pid, placed, facts, turn, &mut module);
-    let prepared: Vec<Prepared<'a>> = options
+    let prepare = |placed| PreparedTrigger::add(pid, placed, facts, turn, &mut module);
+    let prepared: Vec<PreparedTrigger<'a>> = options
         .triggers
         .into_iter()
         .map(prepare)
@@ -176,7 +182,7 @@ fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<
         .map(|prepared| (prepared.trigger, prepared.whose))
         .collect();
     let unseen_faults = attach_counted(tracer.session(), &faults).err();
-    Ok(Attached {
+    Ok(AttachedPrograms {
         tracer,
         triggers,
         uncounted_upcalls: upcalls.err(),

@@ -18,7 +18,7 @@ const EVENTS: usize = 1 << 16;
 pub type Unwinder = Box<dyn FnMut(CopiedStack<'_>) -> Stack + Send>;
 
 /// Events kept, and the first error.
-struct Kept {
+struct CollectedEvents {
     events: Events,
     /// First malformed event.
     wrong: Option<WrongSize>,
@@ -27,7 +27,7 @@ struct Kept {
 /// Thread that takes the events out, and the events kept.
 pub struct Collector {
     reader: RingReader<()>,
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<CollectedEvents>>,
 }
 
 impl Collector {
@@ -39,7 +39,7 @@ impl Collector {
         mut unwinder: Option<Unwinder>,
         observer: Observer,
     ) -> Result<Self, DelayError> {
-        let kept = Kept {
+        let kept = CollectedEvents {
             events: Events::new(Limits {
                 events: EVENTS,
                 stacks,

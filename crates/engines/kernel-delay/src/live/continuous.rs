@@ -1,4 +1,4 @@
-//! Repeated readings of one window without end, for [`Running`].
+//! Repeated readings of one window without end, for [`ThreadAccounts`].
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::proc_thread;
 use super::tracer::{Tracer, fallback};
 use crate::error::DelayError;
 use crate::layout::{INTERRUPTS, PREEMPTORS, THREADS, ThreadValue, armed, first};
-use crate::running::{Advance, Causes, Running, ThreadReading};
+use crate::running::{Advance, Causes, ThreadAccounts, ThreadReading};
 use crate::snapshot::Snapshot;
 
 /// Maximum number of readings of a thread whose time does not add up because a program is changing
@@ -19,15 +19,15 @@ const PAUSE: Duration = Duration::from_micros(300);
 
 impl Tracer {
     /// Opens the window.
-    pub fn begin(&mut self) -> Result<Running, DelayError> {
+    pub fn begin(&mut self) -> Result<ThreadAccounts, DelayError> {
         self.prepare()?;
         let window = self.open(None, armed::NO)?;
-        Ok(Running::new(window.start))
+        Ok(ThreadAccounts::new(window.start))
     }
 
     /// Returns the parts of all threads' time since the last call, and forgets threads that have
     /// ended.
-    pub fn advance(&mut self, running: &mut Running) -> Result<Vec<Advance>, DelayError> {
+    pub fn advance(&mut self, running: &mut ThreadAccounts) -> Result<Vec<Advance>, DelayError> {
         let mut readings = Vec::new();
         for tid in self.tids()? {
             let mut reading = self.thread(tid)?;

@@ -29,9 +29,9 @@ mod triggers;
 mod upcall_counter;
 mod window;
 
-pub use attach::{AttachOptions, Attached, attach};
+pub use attach::{AttachOptions, AttachedPrograms, attach};
 pub use collector::{Collector, Unwinder};
 pub use facts::Facts;
-pub use tracer::{Lost, Tracer};
+pub use tracer::{LossCounts, Tracer};
 pub use triggers::{PlacedTrigger, UserPlaces};
 pub use window::WindowState;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// Nanoseconds of a tick: the kernel counts stolen time in hundredths of a second.
 const TICK: u64 = 1_000_000_000 / 100;
 /// Minimum share of a CPU's time, in percent, that is reported.
-const WORTH_A_WORD: u64 = 1;
+const MIN_REPORTED_PERCENT: u64 = 1;
 /// Maximum number of CPUs named.
 const NAMED: usize = 3;
 
@@ -50,9 +50,9 @@ fn grown(before: &HashMap<u32, u64>, after: &HashMap<u32, u64>) -> Vec<(u32, u64
 /// Returns a line, if one of the CPUs lost at least a hundredth of a window of `window`
 /// nanoseconds.
 pub fn line(stolen: &[(u32, u64)], window: u64) -> Option<String> {
-    stolen
-        .first()
-        .filter(|(_, most)| most.saturating_mul(100) >= window.saturating_mul(WORTH_A_WORD))?;
+    stolen.first().filter(|(_, most)| {
+        most.saturating_mul(100) >= window.saturating_mul(MIN_REPORTED_PERCENT)
+    })?;
     let named = stolen
         .iter()
         .take(NAMED)

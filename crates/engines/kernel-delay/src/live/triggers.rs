@@ -28,7 +28,7 @@ pub struct PlacedTrigger<'a> {
 }
 
 /// Place of a trigger's program.
-enum Place {
+enum TriggerTarget {
     /// Places in files of the process.
     User(UserPlaces),
     /// Target for which the program was loaded.
@@ -40,9 +40,9 @@ enum Place {
 }
 
 /// Trigger with its program.
-pub(super) struct Prepared<'a> {
+pub(super) struct PreparedTrigger<'a> {
     pub(super) trigger: &'a Trigger,
-    place: Place,
+    place: TriggerTarget,
     /// Index of the program in the module.
     program: usize,
     /// Processes for which it fires.
@@ -57,7 +57,7 @@ struct TriggerProgram {
     kind: TriggerKind,
     program: ProgramKind,
     target: Option<BtfTarget>,
-    place: Place,
+    place: TriggerTarget,
 }
 
 impl TriggerProgram {
@@ -70,14 +70,14 @@ impl TriggerProgram {
     ) -> Result<Self, DelayError> {
         let own = TriggerKind::Process(pid);
         let (kind, program, target, place) = match wanted {
-            Trigger::Usdt { .. } => (own, ProgramKind::Uprobe, None, Place::User(places)),
+            Trigger::Usdt { .. } => (own, ProgramKind::Uprobe, None, TriggerTarget::User(places)),
             Trigger::User { on_return, .. } => {
                 let kind = if *on_return {
                     ProgramKind::UprobeReturn
                 } else {
                     ProgramKind::Uprobe
                 };
-                (own, kind, None, Place::User(places))
+                (own, kind, None, TriggerTarget::User(places))
             }
             Trigger::Tracepoint { system, event } => {
                 let (kind, name) = tracepoint(pid, system, event, facts)?;
@@ -91,10 +91,10 @@ impl TriggerProgram {
                             kind,
                             ProgramKind::BtfTracepoint,
                             Some(target),
-                            Place::Loaded,
+                            TriggerTarget::Loaded,
                         )
                     }
-                    None => (kind, ProgramKind::RawTracepoint, None, Place::Named),
+                    None => (kind, ProgramKind::RawTracepoint, None, TriggerTarget::Named),
                 }
             }
             Trigger::Kernel {
@@ -114,7 +114,7 @@ impl TriggerProgram {
     }
 }
 
-impl<'a> Prepared<'a> {
+impl<'a> PreparedTrigger<'a> {
     /// Adds a trigger's program to the module.
     pub(super) fn add(
         pid: u32,
@@ -180,10 +180,10 @@ impl<'a> Prepared<'a> {
     /// Attaches the program.
     pub(super) fn attach(&self, session: &mut Session, pid: u32) -> Result<(), SessionError> {
         match &self.place {
-            Place::Loaded => {
+            TriggerTarget::Loaded => {
                 session.attach_loaded_target(self.program, &self.trigger.to_string())?;
             }
-            Place::User(files) => {
+            TriggerTarget::User(files) => {
                 for (path, places) in files {
                     session.attach_uprobes(
                         self.program,
@@ -195,12 +195,12 @@ impl<'a> Prepared<'a> {
                     )?;
                 }
             }
-            Place::Named => {
+            TriggerTarget::Named => {
                 if let Trigger::Tracepoint { event, .. } = self.trigger {
                     session.attach_raw_tracepoint(self.program, event)?;
                 }
             }
-            Place::Kernel => {
+            TriggerTarget::Kernel => {
                 if let Trigger::Kernel { function, .. } = self.trigger {
                     session.attach_kprobe(self.program, function, 0)?;
                 }
@@ -252,14 +252,14 @@ fn kernel(
     function: &str,
     on_return: bool,
     facts: &Facts,
-) -> (ProgramKind, Option<BtfTarget>, Place) {
+) -> (ProgramKind, Option<BtfTarget>, TriggerTarget) {
     if facts.has_kprobes {
         let kind = if on_return {
             ProgramKind::KprobeReturn
         } else {
             ProgramKind::Kprobe
         };
-        return (kind, None, Place::Kernel);
+        return (kind, None, TriggerTarget::Kernel);
     }
     let btf_id = facts.functions.get(function).copied().unwrap_or_default();
     let kind = if on_return {
@@ -273,7 +273,7 @@ fn kernel(
             name: function.to_owned(),
             btf_id,
         }),
-        Place::Loaded,
+        TriggerTarget::Loaded,
     )
 }
 /// Explains an error that comes from a missing kernel feature, and leaves others as they are. A

@@ -11,14 +11,17 @@ use crate::programs::upcalls::{FUNCTION, TRACEPOINT, map, program};
 const MODULE: &str = "openvswitch";
 
 /// Program for the counter, in a module.
-pub(super) struct Prepared {
+pub(super) struct PreparedCounter {
     program: usize,
     /// True if it is at the function's return, which shows errors.
     with_errors: bool,
 }
 
 /// Adds the program to a module; `None` if Open vSwitch is not loaded.
-pub(super) fn add(facts: &Facts, module: &mut Module) -> Result<Option<Prepared>, DelayError> {
+pub(super) fn add(
+    facts: &Facts,
+    module: &mut Module,
+) -> Result<Option<PreparedCounter>, DelayError> {
     if !host::system::has_module(MODULE) {
         return Ok(None);
     }
@@ -27,13 +30,13 @@ pub(super) fn add(facts: &Facts, module: &mut Module) -> Result<Option<Prepared>
     module
         .programs
         .push(program(with_errors.then_some(facts.registers.result))?);
-    Ok(Some(Prepared {
+    Ok(Some(PreparedCounter {
         program: module.programs.len() - 1,
         with_errors,
     }))
 }
 
-impl Prepared {
+impl PreparedCounter {
     /// Attaches the program; returns whether it shows errors.
     pub(super) fn attach(&self, session: &mut Session) -> Result<bool, SessionError> {
         if self.with_errors {

@@ -10,7 +10,7 @@ use crate::sample::Window;
 
 /// Lead of an announced time, in nanoseconds: all CPUs must be able to read it before it comes,
 /// even if dptrace loses its CPU.
-const AHEAD: u64 = 2_000_000;
+const LEAD_NANOS: u64 = 2_000_000;
 /// Maximum number of repeated announcements of a window, each with twice the lead, if it could be
 /// read too late.
 const ANNOUNCEMENTS: u32 = 8;
@@ -32,7 +32,7 @@ impl Tracer {
     /// Announces a window of this length, which starts at once. If its start came before it could
     /// be read, the time between would be lost: then it is announced again.
     pub fn open(&mut self, length: Option<u64>, armed: u32) -> Result<Window, DelayError> {
-        let mut ahead = AHEAD;
+        let mut ahead = LEAD_NANOS;
         loop {
             let start = monotonic_nanos() + ahead;
             let stop = length.map_or(NEVER, |length| start.saturating_add(length));
@@ -44,7 +44,7 @@ impl Tracer {
             };
             let value = window_value(&window, armed);
             self.put_window(&value)?;
-            if monotonic_nanos() < start || ahead >= AHEAD << ANNOUNCEMENTS {
+            if monotonic_nanos() < start || ahead >= LEAD_NANOS << ANNOUNCEMENTS {
                 return Ok(window);
             }
             self.put_window(&WindowValue {
@@ -105,7 +105,7 @@ impl Tracer {
     /// Ends the window very soon, unless it has ended or never began.
     pub fn cut(&self) -> Result<Window, DelayError> {
         let WindowState { mut window, .. } = self.window()?;
-        let stop = monotonic_nanos() + AHEAD;
+        let stop = monotonic_nanos() + LEAD_NANOS;
         window.stop = window.stop.min(stop.max(window.start));
         self.put_window(&window_value(&window, armed::NO))?;
         Ok(window)

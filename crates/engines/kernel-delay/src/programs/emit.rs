@@ -6,7 +6,7 @@ use bpf_insn::Reg::{R0, R1, R2, R3, R4, R5, R6, R7, R8};
 use bpf_insn::{Asm, AtomicOp, Helper, JumpOp, Label, Reg, Width};
 use bpf_program::{Emit as _, Member, Place, Word, bytes_of, field, offset};
 use sched_programs::processes::Task;
-use sched_programs::{Ours, ProcessStack, Processes};
+use sched_programs::{OwnTaskCheck, ProcessStack, Processes};
 
 use super::marks::{self, Level};
 use super::{Setting, places};
@@ -31,7 +31,7 @@ pub(super) struct Stack {
     pub(super) call: u64,
     /// Time of entry to that call.
     pub(super) entered: u64,
-    /// Stack of [`Ours`].
+    /// Stack of [`OwnTaskCheck`].
     pub(super) processes: ProcessStack,
     /// Thread that ran instead of another one, as a key.
     pub(super) preemptor: PreemptorKey,
@@ -99,8 +99,8 @@ const BUCKET_MASK: i32 = 0x7ff8;
 
 impl Setting {
     /// Returns the check whether a task is one of ours.
-    pub(super) fn ours(&self) -> Ours {
-        Ours {
+    pub(super) fn ours(&self) -> OwnTaskCheck {
+        OwnTaskCheck {
             processes: self.processes,
             task: self.task,
             stack: slot!(processes),

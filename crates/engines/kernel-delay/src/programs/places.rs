@@ -29,9 +29,9 @@ use crate::layout::{PLACES, PLACES_OF_CPU, Place, Places};
 /// Mask of a place's offset, which keeps the alignment that atomic operations require.
 const OFFSET_MASK: i32 = 0xf8;
 /// Offset of the last place of a CPU.
-const LAST: i16 = bytes_of!(Places) - bytes_of!(Place);
+const LAST_OFFSET: i16 = bytes_of!(Places) - bytes_of!(Place);
 
-const _: () = assert!(LAST as i32 <= OFFSET_MASK && offset!(Places, places) == 0);
+const _: () = assert!(LAST_OFFSET as i32 <= OFFSET_MASK && offset!(Places, places) == 0);
 
 /// Sets r0 to the places of the CPU r1, or goes to `none`.
 fn find(asm: &mut Asm, none: Label) {
@@ -83,7 +83,7 @@ fn of_thread(asm: &mut Asm, none: Label) {
     find(asm, none);
     asm.get(R3, thread!(place))
         .and(R3, OFFSET_MASK)
-        .jump_if(R3, JumpOp::Gt, LAST, none)
+        .jump_if(R3, JumpOp::Gt, LAST_OFFSET, none)
         .add(R3, R0);
     asm.get(R2, field!(R3, Place, tid))
         .get(R1, slot!(key))

@@ -27,7 +27,7 @@ macro_rules! entry {
 /// `init/main.c`).
 const KTHREADD: i32 = 2;
 /// Greatest number of an entry: the log's length is a power of two, so this is also a mask.
-const LAST: u32 = LOG_LENGTH as u32 - 1;
+const ENTRY_MASK: u32 = LOG_LENGTH as u32 - 1;
 /// Shift that multiplies by an entry's size.
 const ENTRY_SHIFT: u32 = size_of::<LogEntry>().trailing_zeros();
 
@@ -49,7 +49,7 @@ fn next_entry(asm: &mut Asm, none: Label, number: impl FnOnce(&mut Asm)) {
         .mov(R2, R1)
         .add(R2, 1)
         .put(field!(R0, Log, head), R2);
-    asm.and(R1, LAST)
+    asm.and(R1, ENTRY_MASK)
         .lsh(R1, ENTRY_SHIFT)
         .add(R0, R1)
         .put(entry!(R0, end), R8)
@@ -129,7 +129,7 @@ pub(super) fn attribute(asm: &mut Asm) {
         .put(slot!(head), R1);
     asm.get(R1, slot!(key))
         .put(slot!(preemptor.waiter), R1)
-        .put(slot!(left), LAST)
+        .put(slot!(left), ENTRY_MASK)
         .bind(walk);
     step(asm, out);
     asm.get(R1, slot!(left))
@@ -183,7 +183,7 @@ fn step(asm: &mut Asm, out: Label) {
 fn entry(asm: &mut Asm, dst: Reg, back: i32) {
     asm.get(dst, slot!(head))
         .sub(dst, back)
-        .and(dst, LAST)
+        .and(dst, ENTRY_MASK)
         .lsh(dst, ENTRY_SHIFT)
         .add(dst, R6);
 }

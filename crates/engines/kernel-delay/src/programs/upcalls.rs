@@ -17,7 +17,7 @@ pub const FUNCTION: &str = "ovs_dp_upcall";
 pub const TRACEPOINT: &str = "ovs_dp_upcall";
 
 /// Maximum number of keys: 64 CPUs with 64 different errors each, or more CPUs with fewer.
-const ROOM: u32 = 4096;
+const MAX_KEYS: u32 = 4096;
 
 #[repr(C)]
 struct Stack {
@@ -37,7 +37,7 @@ pub fn map() -> MapDef {
         MapKind::Hash,
         size_of::<UpcallKey>() as u32,
         size_of::<u64>() as u32,
-        ROOM,
+        MAX_KEYS,
     )
 }
 

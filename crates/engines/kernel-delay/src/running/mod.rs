@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::budget::{Budget, Raw};
+use crate::budget::{Budget, RawBudget};
 use crate::by_thread::ByThread;
 use crate::layout::{InterruptKey, PreemptorKey, SLOT_FAULT, SLOT_RECLAIM, Tally};
 use crate::names::call_name;
@@ -18,7 +18,7 @@ use crate::snapshot::Snapshot;
 
 /// State that time was spent in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Place {
+pub enum TimeState {
     /// Running the thread's own code.
     User,
     /// On the CPU in a system call, in reclaim of memory, or in a page fault.
@@ -39,7 +39,7 @@ pub enum Place {
     Unknown,
 }
 
-impl Place {
+impl TimeState {
     /// Returns the word for labels.
     pub fn word(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ const FROZEN: &str = "frozen cgroup";
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Part {
     /// State that the time was spent in.
-    pub place: Place,
+    pub place: TimeState,
     /// Cause: the system call, the task that ran instead, the interrupt. Empty if no cause is
     /// known.
     pub by: String,
@@ -113,20 +113,20 @@ pub(crate) struct Causes {
 
 /// Maximum number of successive readings that may be left to the next one because they do not add
 /// up.
-const PATIENCE: u32 = 3;
+const MAX_DEFERRED_READINGS: u32 = 3;
 /// Nanoseconds that a reading may be off, in addition to a hundredth of its length.
 const TOLERANCE: u64 = 50_000;
 
 /// All threads, with the time up to which they are accounted for.
 #[derive(Debug, Default)]
-pub struct Running {
+pub struct ThreadAccounts {
     /// Start of the window.
     start: u64,
-    threads: HashMap<u32, Known>,
+    threads: HashMap<u32, ThreadAccount>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct ThreadAccount {
     before: Snapshot,
     /// Time until which the thread is accounted for.
     until: u64,
@@ -134,7 +134,7 @@ struct Known {
     failed: u32,
 }
 
-impl Running {
+impl ThreadAccounts {
     /// Starts at this time, in nanoseconds of `CLOCK_MONOTONIC`.
     pub fn new(start: u64) -> Self {
         Self {
@@ -173,13 +173,13 @@ impl Running {
     }
 
     /// Returns the record of a thread from before; `None` if another thread had its number.
-    fn known(&self, tid: u32, after: &Snapshot) -> Option<&Known> {
+    fn known(&self, tid: u32, after: &Snapshot) -> Option<&ThreadAccount> {
         self.threads
             .get(&tid)
             .filter(|known| known.before.start_time() == after.start_time())
     }
 
-    fn budget(&self, reading: &ThreadReading) -> Option<Found> {
+    fn budget(&self, reading: &ThreadReading) -> Option<BudgetUpdate> {
         let after = &reading.after;
         let nothing = Snapshot::default();
         let (before, from) = match self.known(reading.tid, after) {
@@ -191,7 +191,7 @@ impl Running {
         } else {
             reading.at.max(after.mark())
         };
-        let mut raw = Raw::of(before, after);
+        let mut raw = RawBudget::of(before, after);
         raw.close(
             after,
             &Window {
@@ -219,7 +219,7 @@ impl Running {
         );
         let nobodys = after.thread.nobody.wrapping_sub(before.thread.nobody);
         let passed = until.saturating_sub(from).saturating_sub(nobodys);
-        Some(Found {
+        Some(BudgetUpdate {
             budget: raw.into_budget(passed),
             until,
         })
@@ -234,23 +234,23 @@ impl Running {
         start: u64,
         at: u64,
     ) -> Option<(u64, Vec<Part>)> {
-        let known = self.threads.entry(tid).or_insert(Known {
+        let known = self.threads.entry(tid).or_insert(ThreadAccount {
             before: Snapshot::default(),
             until: start,
             failed: 0,
         });
         known.failed += 1;
-        if known.failed <= PATIENCE {
+        if known.failed <= MAX_DEFERRED_READINGS {
             return None;
         }
         let nanos = at.saturating_sub(known.until);
-        *known = Known {
+        *known = ThreadAccount {
             before: after,
             until: known.until + nanos,
             failed: 0,
         };
         let parts = vec![Part {
-            place: Place::Unknown,
+            place: TimeState::Unknown,
             by: String::new(),
             nanos,
         }];
@@ -258,7 +258,7 @@ impl Running {
     }
 
     fn thread(&mut self, reading: ThreadReading, causes: &ByThread<'_>) -> Option<Advance> {
-        let found = self.budget(&reading).filter(Found::adds_up);
+        let found = self.budget(&reading).filter(BudgetUpdate::adds_up);
         let ThreadReading {
             tid,
             after,
@@ -279,13 +279,13 @@ impl Running {
             after.thread.absent.wrapping_sub(before.1),
         );
         let (nanos, parts) = match found {
-            Some(Found { budget, until }) => {
+            Some(BudgetUpdate { budget, until }) => {
                 // Excess time from an event at the very edge is taken from the time after it.
                 let over = budget.sum().saturating_sub(budget.window);
                 let parts = parts(tid, pid, &budget, causes);
                 self.threads.insert(
                     tid,
-                    Known {
+                    ThreadAccount {
                         before: after,
                         until: until + over,
                         failed: 0,
@@ -308,12 +308,12 @@ impl Running {
 }
 
 /// Budget since the last reading, and its end.
-struct Found {
+struct BudgetUpdate {
     budget: Budget,
     until: u64,
 }
 
-impl Found {
+impl BudgetUpdate {
     fn adds_up(&self) -> bool {
         let window = self.budget.window;
         self.budget.sum().abs_diff(window) <= window / 100 + TOLERANCE
@@ -328,24 +328,28 @@ fn parts(tid: u32, pid: u32, budget: &Budget, causes: &ByThread<'_>) -> Vec<Part
             parts.push(Part { place, by, nanos });
         }
     };
-    add(Place::User, String::new(), budget.user + budget.traced);
+    add(TimeState::User, String::new(), budget.user + budget.traced);
     for call in &budget.calls {
         let name = call_name(call.slot);
-        add(Place::Syscall, name.clone(), call.cpu);
-        add(Place::Blocked, name, call.blocked);
+        add(TimeState::Syscall, name.clone(), call.cpu);
+        add(TimeState::Blocked, name, call.blocked);
     }
     for (slot, cpu, blocked) in [
         (SLOT_FAULT, budget.fault_cpu, budget.fault_blocked),
         (SLOT_RECLAIM, budget.reclaim_cpu, budget.reclaim_blocked),
     ] {
-        add(Place::Syscall, call_name(slot), cpu);
-        add(Place::Blocked, call_name(slot), blocked);
+        add(TimeState::Syscall, call_name(slot), cpu);
+        add(TimeState::Blocked, call_name(slot), blocked);
     }
-    add(Place::Elsewhere, String::new(), budget.blocked_elsewhere);
-    add(Place::Stopped, FROZEN.to_owned(), budget.frozen);
-    add(Place::Stopped, String::new(), budget.stopped);
     add(
-        Place::Unknown,
+        TimeState::Elsewhere,
+        String::new(),
+        budget.blocked_elsewhere,
+    );
+    add(TimeState::Stopped, FROZEN.to_owned(), budget.frozen);
+    add(TimeState::Stopped, String::new(), budget.stopped);
+    add(
+        TimeState::Unknown,
         String::new(),
         budget.window.saturating_sub(budget.sum()),
     );
@@ -354,14 +358,16 @@ fn parts(tid: u32, pid: u32, budget: &Budget, causes: &ByThread<'_>) -> Vec<Part
         .map(|it| (who(&it.name, it.relation), it.nanos));
     let [hard, vectors, soft] = interrupts_of(tid, causes);
     let named = |all: Vec<Interrupt>| all.into_iter().map(|it| (it.name, it.stat.total));
-    split(budget.ready, ran, |by, nanos| add(Place::Ready, by, nanos));
+    split(budget.ready, ran, |by, nanos| {
+        add(TimeState::Ready, by, nanos);
+    });
     split(
         budget.hard,
         named(hard).chain(named(vectors)),
-        |by, nanos| add(Place::Hard, by, nanos),
+        |by, nanos| add(TimeState::Hard, by, nanos),
     );
     split(budget.soft, named(soft), |by, nanos| {
-        add(Place::Soft, by, nanos);
+        add(TimeState::Soft, by, nanos);
     });
     parts
 }

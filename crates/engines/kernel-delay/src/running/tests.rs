@@ -24,11 +24,11 @@ fn reading(at: u64, value: &ThreadValue) -> ThreadReading {
 
 #[track_caller]
 fn next(
-    running: &mut Running,
+    running: &mut ThreadAccounts,
     at: u64,
     value: &ThreadValue,
     causes: Causes,
-) -> Vec<(Place, String, u64)> {
+) -> Vec<(TimeState, String, u64)> {
     let mut advances = running.advance(vec![reading(at, value)], causes);
     assert_eq!(advances.len(), 1);
     let advance = advances.remove(0);
@@ -48,8 +48,11 @@ fn next(
 /// attributed once.
 #[test]
 fn readings_go_on_where_the_last_one_ended() {
-    let (user, none) = (|nanos| (Place::User, String::new(), nanos), Causes::default);
-    let mut running = Running::new(1_000);
+    let (user, none) = (
+        |nanos| (TimeState::User, String::new(), nanos),
+        Causes::default,
+    );
+    let mut running = ThreadAccounts::new(1_000);
     let mut value = found_thread(7, b"");
     // No event yet: the state from /proc.
     assert_eq!(next(&mut running, 101_000, &value, none()), [user(100_000)]);
@@ -58,7 +61,7 @@ fn readings_go_on_where_the_last_one_ended() {
     (thread.first, thread.resolved, thread.state) =
         (first::RUNNING, entry_of(SLOT_NONE), state::BLOCKED);
     (thread.unsure, thread.mark, thread.bucket) = (149_000, 150_000, entry_of(202) + BLOCKED);
-    let blocked = |nanos| (Place::Blocked, "futex".to_owned(), nanos);
+    let blocked = |nanos| (TimeState::Blocked, "futex".to_owned(), nanos);
     assert_eq!(
         next(&mut running, 201_000, &value, none()),
         [user(49_000), blocked(51_000)]
@@ -80,7 +83,7 @@ fn readings_go_on_where_the_last_one_ended() {
 
 #[test]
 fn waits_have_names_as_far_as_they_are_known() {
-    let mut running = Running::new(1_000);
+    let mut running = ThreadAccounts::new(1_000);
     let mut value = found_thread(7, b"");
     let thread = &mut value.thread;
     (thread.first, thread.resolved, thread.state, thread.tgid) =
@@ -108,7 +111,7 @@ fn waits_have_names_as_far_as_they_are_known() {
         preemptors,
         ..Causes::default()
     };
-    let ready = |by: &str, nanos| (Place::Ready, by.to_owned(), nanos);
+    let ready = |by: &str, nanos| (TimeState::Ready, by.to_owned(), nanos);
     let parts = next(&mut running, 101_000, &value, causes);
     assert_eq!(
         parts,
@@ -124,7 +127,7 @@ fn waits_have_names_as_far_as_they_are_known() {
 /// left for ever.
 #[test]
 fn what_does_not_add_up_waits() {
-    let mut running = Running::new(0);
+    let mut running = ThreadAccounts::new(0);
     let mut value = found_thread(7, b"");
     (value.thread.first, value.thread.state) = (first::RUNNING, state::RUNNING);
     (
@@ -134,7 +137,7 @@ fn what_does_not_add_up_waits() {
     ) = (900_000, 0, entry_of(SLOT_NONE));
     let at = |at| reading(at, &value);
     assert!(!running.adds_up(&at(1_000_000)));
-    for round in 1..=u64::from(PATIENCE) {
+    for round in 1..=u64::from(MAX_DEFERRED_READINGS) {
         assert!(
             running
                 .advance(vec![at(round * 1_000_000)], Causes::default())
@@ -144,7 +147,7 @@ fn what_does_not_add_up_waits() {
     let advance = running.advance(vec![at(9_000_000)], Causes::default());
     assert_eq!(
         (advance[0].nanos, advance[0].parts[0].place),
-        (9_000_000, Place::Unknown)
+        (9_000_000, TimeState::Unknown)
     );
     assert!(
         running.advance(Vec::new(), Causes::default()).is_empty() && running.threads.is_empty()

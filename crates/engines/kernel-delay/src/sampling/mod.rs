@@ -16,14 +16,14 @@ use sys::clock::monotonic_nanos;
 use sys::process::{HeldChild, PidFd};
 
 use crate::layout::armed;
-use crate::live::{Collector, Facts, Lost, Tracer, WindowState};
+use crate::live::{Collector, Facts, LossCounts, Tracer, WindowState};
 use crate::programs::EventOptions;
 use crate::sampling::attaching::{attach, hold};
 use crate::sampling::waiting::sleep_until;
 use crate::trigger::Trigger;
 use crate::{
-    Around, Before, Children, Events, FunctionNames, Sample, StackWalkers, Subject, Used, Window,
-    stamp,
+    Children, ChildrenUsage, Events, FunctionNames, Sample, StackWalkers, Subject, Window,
+    WindowBaseline, WindowContext, stamp,
 };
 
 /// Time between two checks of the processes and of requests to stop.
@@ -59,7 +59,7 @@ pub struct SamplingOptions {
 }
 
 /// Sample with the facts about its window.
-pub struct Taken {
+pub struct WindowSample {
     /// Number of the sample, from 1 on.
     pub number: u32,
     /// Start and end of the sample.
@@ -67,9 +67,9 @@ pub struct Taken {
     /// Threads of the sample.
     pub sample: Sample,
     /// Limits and stolen time.
-    pub around: Around,
+    pub around: WindowContext,
     /// CPU time of unmeasured children, if it was read.
-    pub children: Option<Used>,
+    pub children: Option<ChildrenUsage>,
     /// First of the requested processes.
     pub pid: u32,
     /// All processes.
@@ -77,19 +77,19 @@ pub struct Taken {
     /// Single system calls, if requested, and the names for them.
     pub events: Option<(Events, FunctionNames)>,
     /// Everything lost up to now.
-    pub lost: Lost,
+    pub lost: LossCounts,
     /// Number of events lost in this sample.
     pub lost_events: u64,
 }
 
 /// Display of samples as they come.
-pub trait Show {
+pub trait SampleSink {
     /// Shows one line of progress: a window begins, ends, or is left out; or an empty line between
     /// two samples.
     fn line(&mut self, line: &str) -> anyhow::Result<()>;
 
     /// Shows a sample.
-    fn sample(&mut self, taken: Taken) -> anyhow::Result<()>;
+    fn sample(&mut self, taken: WindowSample) -> anyhow::Result<()>;
 }
 
 /// Attached programs, and the samples made with them.
@@ -160,7 +160,7 @@ impl Sampler {
     pub fn run(
         &mut self,
         held: Option<HeldChild>,
-        show: &mut impl Show,
+        show: &mut impl SampleSink,
     ) -> anyhow::Result<Option<Child>> {
         let mut held = held;
         let mut child = None;
@@ -172,7 +172,7 @@ impl Sampler {
                 break;
             }
             self.tracer.prepare()?;
-            let before = Before::read(&self.tracer.processes()?);
+            let before = WindowBaseline::read(&self.tracer.processes()?);
             let collector = self.collector()?;
             self.children = self.unmeasured()?;
             let begun = self.begin(show)?;
@@ -205,7 +205,7 @@ impl Sampler {
     }
 
     /// Returns the losses since the start.
-    pub fn lost(&self) -> anyhow::Result<Lost> {
+    pub fn lost(&self) -> anyhow::Result<LossCounts> {
         Ok(self.tracer.lost()?)
     }
 
@@ -270,7 +270,7 @@ impl Sampler {
     }
 
     /// Opens a window, or leaves that to the start trigger.
-    fn begin(&mut self, show: &mut impl Show) -> anyhow::Result<Option<Window>> {
+    fn begin(&mut self, show: &mut impl SampleSink) -> anyhow::Result<Option<Window>> {
         let length = self
             .options
             .stop_trigger
@@ -299,7 +299,7 @@ impl Sampler {
     fn window(
         &mut self,
         begun: Option<Window>,
-        show: &mut impl Show,
+        show: &mut impl SampleSink,
     ) -> anyhow::Result<Option<Window>> {
         if begun.is_none() {
             self.until(|state| state.has_begun)?;
@@ -349,8 +349,8 @@ impl Sampler {
         &mut self,
         window: Window,
         collector: Option<(Collector, FunctionNames)>,
-        around: Around,
-    ) -> anyhow::Result<Taken> {
+        around: WindowContext,
+    ) -> anyhow::Result<WindowSample> {
         let children = self.children.take().map(|children| children.since());
         let mut sample = self.tracer.sample(window)?;
         around.limit(&mut sample);
@@ -364,7 +364,7 @@ impl Sampler {
         let lost = self.tracer.lost()?;
         let lost_events = lost.events - std::mem::replace(&mut self.lost_events, lost.events);
         let (number, pid) = (self.made, self.tracer.pid());
-        Ok(Taken {
+        Ok(WindowSample {
             number,
             window,
             sample,

@@ -4,15 +4,15 @@ use bpf_insn::Reg::{R0, R1, R2, R8, R9};
 use bpf_insn::{Asm, Helper, JumpOp};
 use bpf_program::event::output;
 use bpf_program::{Emit as _, field};
-use sched_programs::{Ours, ProcessStack, Processes};
+use sched_programs::{OwnTaskCheck, ProcessStack, Processes};
 
 use super::Setting;
-use crate::layout::{Event, LOST, Lost, LostEvent, kind};
+use crate::layout::{Event, LOST, LossRecord, LostEvent, kind};
 
 /// Stack of all programs.
 #[repr(C)]
 pub(super) struct Stack {
-    /// Slots for [`Ours`]; unused for a single process.
+    /// Slots for [`OwnTaskCheck`]; unused for a single process.
     pub(super) processes: ProcessStack,
     /// CPU number used as a key.
     pub(super) cpu: u32,
@@ -20,7 +20,7 @@ pub(super) struct Stack {
     pub(super) key: u32,
     /// New value of a map.
     pub(super) value: u64,
-    /// Address of this CPU's [`Lost`].
+    /// Address of this CPU's [`LossRecord`].
     pub(super) kept: u64,
     /// Event that reports a loss.
     pub(super) loss: LostEvent,
@@ -42,8 +42,8 @@ pub(super) use event;
 
 impl Setting {
     /// Returns the test whether a task belongs to the process.
-    pub(super) fn ours(&self) -> Ours {
-        Ours {
+    pub(super) fn ours(&self) -> OwnTaskCheck {
+        OwnTaskCheck {
             processes: Processes::One(self.tgid),
             task: self.task,
             stack: slot!(processes),
@@ -80,7 +80,7 @@ pub(super) fn begin(asm: &mut Asm, kind: u32) {
 /// but no hole is.
 pub(super) fn send(asm: &mut Asm, setting: &Setting) {
     let [whole, failed, done] = ["whole", "failed", "sent"].map(|name| asm.label(name));
-    let lost = |at| field!(at, Lost, count);
+    let lost = |at| field!(at, LossRecord, count);
     asm.comment("is there a loss to report?")
         .put(slot!(key), 0)
         .lookup_or(LOST, slot!(key), done);
@@ -103,7 +103,7 @@ pub(super) fn send(asm: &mut Asm, setting: &Setting) {
         .get(R1, slot!(kept))
         .get(R2, lost(R1));
     asm.if_(R2, JumpOp::Eq, 0, |asm| {
-        _ = asm.put(field!(R1, Lost, since), R8);
+        _ = asm.put(field!(R1, LossRecord, since), R8);
     });
     asm.add(R2, 1).put(lost(R1), R2).bind(done);
 }

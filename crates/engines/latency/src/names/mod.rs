@@ -7,7 +7,7 @@ use screen::{Screen, columns, shorten};
 use spdk_trace::{Nanos, TickRate, Ticks, TpointTable};
 use text::json::quoted;
 
-use super::slowest::Show;
+use super::slowest::ListCommand;
 
 /// Facts that a report needs besides the times.
 pub struct Names<'a> {
@@ -24,7 +24,7 @@ pub struct Names<'a> {
     /// Time of the first record, from which `dptrace trace` counts.
     pub base: Ticks,
     /// Command that lists an object.
-    pub show: Show,
+    pub show: ListCommand,
     /// True if all rows are printed.
     pub all: bool,
 }
@@ -111,7 +111,7 @@ fn common_bytes(one: &str, other: &str) -> usize {
 }
 
 /// Names of groups without their common parts, and those parts.
-pub struct Short {
+pub struct ShortNames {
     /// Names of the fields.
     pub names: Vec<String>,
     /// For each number of words, if anything was left out: the common parts, with `…` for the
@@ -124,7 +124,7 @@ const LEAST_START: usize = 6;
 
 /// Leaves out the words that all names share, and common prefixes of words. Only names with the
 /// same number of words are compared: those of owners, of a recording, and addresses.
-pub fn shortened(names: &[String]) -> Short {
+pub fn shortened(names: &[String]) -> ShortNames {
     let mut by_words: BTreeMap<(usize, bool), Vec<usize>> = BTreeMap::new();
     for (index, name) in names.iter().enumerate() {
         by_words
@@ -132,7 +132,7 @@ pub fn shortened(names: &[String]) -> Short {
             .or_default()
             .push(index);
     }
-    let mut short = Short {
+    let mut short = ShortNames {
         names: names.to_vec(),
         shared: Vec::new(),
     };
@@ -189,10 +189,10 @@ fn shortened_alike(count: usize, alike: &[Vec<&str>]) -> Option<(Vec<String>, St
 }
 
 /// Name of a part, and a test whether the word at an index belongs to it.
-type Part = (&'static str, fn(&[&str], usize) -> bool);
+type NamePart = (&'static str, fn(&[&str], usize) -> bool);
 
 /// Parts that names of connections can omit, the least significant first.
-const LEAVE_OUT: [Part; 3] = [
+const LEAVE_OUT: [NamePart; 3] = [
     ("thread", |words, at| {
         let key = words[at].split_once(':').map_or("", |(key, _)| key);
         !key.is_empty() && key != "qid" && key.bytes().all(|byte| byte.is_ascii_alphabetic())

@@ -4,10 +4,10 @@ use stats::{Bucket, Histogram};
 
 /// Shortest time on an axis, in nanoseconds. Two readings of the processor's counter differ by
 /// about as much: shorter times mean nothing, and would take room from longer ones.
-const LEAST: u64 = 10;
+const MIN_AXIS_NANOS: u64 = 10;
 /// Threshold in nanoseconds: if the longest time reaches it, the axis starts no lower than
-/// [`LEAST`].
-const MUCH: u64 = 1_000;
+/// [`MIN_AXIS_NANOS`].
+const LONG_AXIS_NANOS: u64 = 1_000;
 /// Steps in a decade: 1, 2, 5.
 const STEPS: usize = 3;
 /// Steps up to the longest time in nanoseconds.
@@ -42,8 +42,8 @@ impl Axis {
             }
         }
         let least = least.min(longest);
-        let begin = if longest >= MUCH {
-            least.max(LEAST)
+        let begin = if longest >= LONG_AXIS_NANOS {
+            least.max(MIN_AXIS_NANOS)
         } else {
             least
         };

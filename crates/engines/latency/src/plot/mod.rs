@@ -12,7 +12,7 @@ use screen::{HEAD, QUIET, WARN, columns};
 
 use super::names::Names;
 use super::stages::{Latencies, Subject, Times};
-use super::tables::{Shown, in_order, share, titled};
+use super::tables::{TableSelection, in_order, share, titled};
 use axis::Axis;
 use marks::Marks;
 use stats::Histogram;
@@ -26,7 +26,7 @@ const WIDTH: usize = 80;
 /// Limit on the columns for times: more would show no more.
 const MOST_CELLS: usize = 180;
 /// Least count that makes a column non-empty; columns that share a time each count part of it.
-const NOTHING: f64 = 0.01;
+const MIN_VISIBLE_COUNT: f64 = 0.01;
 
 /// Signs for the filled part of a row, from none to all.
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -38,7 +38,7 @@ pub fn plots(latencies: &Latencies, names: &Names<'_>) -> String {
     let (width, cells) = room(names);
     // Groups can be compared only on one axis.
     let mut kinds: BTreeMap<(char, u16), Vec<&Histogram>> = BTreeMap::new();
-    let shown = Shown::of(latencies, names);
+    let shown = TableSelection::of(latencies, names);
     for (subject, times) in &shown.subjects {
         kinds
             .entry(kind(subject))
@@ -294,7 +294,7 @@ const LEAST_TOP: f64 = 10.0;
 
 /// Returns the height of a column: 1 for one time, `levels` for the highest.
 fn level(count: f64, top: f64, levels: usize) -> usize {
-    if count < NOTHING {
+    if count < MIN_VISIBLE_COUNT {
         return 0;
     }
     let part = count.max(1.0).ln() / top.max(LEAST_TOP).ln();

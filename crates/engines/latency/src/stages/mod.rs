@@ -5,17 +5,17 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use records::{Context, Field};
-use requests::{AtEnd, Excluded, ObjectTracker, Outcome, Queues, Reused, TrackedObject};
-use scene::LeftOut;
+use requests::{AddressHistory, AtEnd, Excluded, ObjectTracker, Outcome, Queues, TrackedObject};
+use scene::OmittedCounts;
 use spdk_trace::{ObjectName, Record, TickRate, Ticks, Tpoint};
 use stats::{Histogram, Scale};
 
-use super::longest::Longest;
+use super::longest::LongestObjects;
 use super::tail::Tail;
 
 /// Life of one object, as far as it was traced.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Life {
+pub struct TracedObject {
     /// Name of the object.
     pub name: ObjectName,
     /// Id (usually an address). Unlike the name, it is the same in each reading of a trace that is
@@ -36,12 +36,12 @@ pub struct Life {
     is_endless: bool,
 }
 
-/// Owner of a life: the index of the field in [`Question::owner`], and its value.
+/// Owner of a life: the index of the field in [`Query::owner`], and its value.
 type Owner = Option<(usize, Box<str>)>;
 
 /// Values that an object takes from its related object.
 #[derive(Clone, Debug, Default)]
-struct Inherited {
+struct InheritedValues {
     group: Vec<Option<Box<str>>>,
     owner: Owner,
 }
@@ -90,7 +90,7 @@ impl Stage {
 
 /// Query on the objects of a trace.
 #[derive(Clone, Debug, Default)]
-pub struct Question {
+pub struct Query {
     /// Fields to group by.
     pub by: Vec<Field>,
     /// Owner fields in order of preference.
@@ -102,16 +102,16 @@ pub struct Question {
     /// Set to skip stages, except those of the longest lives: only total times are kept.
     pub only_whole: bool,
     /// Tracker of connections at reused addresses.
-    pub reused: Reused,
+    pub reused: AddressHistory,
 }
 
 /// Limit on the records of one object, of 16 bytes each: an object with more is no request, but
 /// lives on, as a connection does.
-pub const MOST_OF_OBJECT: usize = 1 << 16;
+pub const MAX_RECORDS_PER_OBJECT: usize = 1 << 16;
 /// Limit on the records of all open objects.
-const MOST_OPEN: usize = 1 << 20;
+const MAX_OPEN_RECORDS: usize = 1 << 20;
 /// Limit on the number of open objects.
-const MOST_LIVES: usize = 1 << 18;
+const MAX_OPEN_OBJECTS: usize = 1 << 18;
 /// Limit on the number of groups.
 const MOST_SUBJECTS: usize = 1 << 16;
 /// Limit on the number of histograms of all groups, each of about a KiB or more.
@@ -124,12 +124,12 @@ const MOST_TAILS: usize = 1 << 18;
 ///
 /// Memory is bounded: [`Latencies::left_out_objects`] counts the objects left out for that.
 pub struct Tracker {
-    question: Question,
+    question: Query,
     rate: TickRate,
-    objects: ObjectTracker<Life>,
+    objects: ObjectTracker<TracedObject>,
     /// Number of records kept of open objects.
     open: usize,
-    left_out: LeftOut,
+    left_out: OmittedCounts,
     times: HashMap<Subject, Times, RandomState>,
     /// Number of histograms in `times`.
     spreads: usize,
@@ -140,9 +140,9 @@ pub struct Tracker {
     /// Number of lives that are in no table because there are too many groups.
     in_no_table: u64,
     /// Longest lives.
-    slowest: Longest,
+    slowest: LongestObjects,
     /// Longest lives among the excluded ones.
-    excluded: Longest,
+    excluded: LongestObjects,
     /// Number of unanswered requests on known I/O queues.
     unanswered_on_io: u64,
 }
@@ -152,13 +152,13 @@ pub struct Latencies {
     /// Times by group, then by object.
     pub subjects: Vec<(Subject, Times)>,
     /// Longest lives, longest first: excluded ones only if there are no others.
-    pub slowest: Vec<Life>,
+    pub slowest: Vec<TracedObject>,
     /// Longest excluded life, if it would be among the slowest, and the number of excluded ones.
-    pub left_out: Option<(Life, u64)>,
+    pub left_out: Option<(TracedObject, u64)>,
     /// Number of unanswered requests on known I/O queues.
     pub unanswered_on_io: u64,
     /// Objects that were left out to bound memory, or because records were lost.
-    pub left_out_objects: LeftOut,
+    pub left_out_objects: OmittedCounts,
     /// Number of objects that are in no table because there are too many groups.
     pub in_no_table: u64,
 }
@@ -166,15 +166,15 @@ pub struct Latencies {
 impl Tracker {
     /// Creates a tracker for a query on a trace with these tracepoints. `queues` finds requests
     /// that wait by design.
-    pub fn new(question: Question, queues: Queues, tpoints: &[Tpoint], rate: TickRate) -> Self {
-        let longest = || Longest::new(question.slowest, rate);
+    pub fn new(question: Query, queues: Queues, tpoints: &[Tpoint], rate: TickRate) -> Self {
+        let longest = || LongestObjects::new(question.slowest, rate);
         let (slowest, excluded) = (longest(), longest());
         Self {
             question,
             rate,
             objects: ObjectTracker::new(tpoints, queues),
             open: 0,
-            left_out: LeftOut::default(),
+            left_out: OmittedCounts::default(),
             times: HashMap::default(),
             spreads: 0,
             tails: 0,
@@ -199,7 +199,7 @@ impl Tracker {
             self.question.by.len(),
             record.object.id().unwrap_or_default(),
         );
-        let first = |name| Life::new(name, id, groups);
+        let first = |name| TracedObject::new(name, id, groups);
         let Some(step) = self.objects.record(record, context, first) else {
             return;
         };
@@ -214,13 +214,13 @@ impl Tracker {
                 inherited.unwrap_or_default(),
             );
         }
-        if life.records.len() > MOST_OF_OBJECT {
+        if life.records.len() > MAX_RECORDS_PER_OBJECT {
             life.is_endless = true;
             self.left_out.endless += 1;
             self.open -= std::mem::take(&mut life.records).len();
         }
         self.take_ended();
-        if self.open > MOST_OPEN || self.objects.len() > MOST_LIVES {
+        if self.open > MAX_OPEN_RECORDS || self.objects.len() > MAX_OPEN_OBJECTS {
             let (open, left_out) = (&mut self.open, &mut self.left_out);
             self.objects.forget_half(|object| {
                 *open -= object.kept.records.len();
@@ -249,20 +249,20 @@ impl Tracker {
 
     /// Returns the group and the owner of the object that the record names: an I/O belongs to the
     /// connection of its request.
-    fn inherited(&self, record: &Record<'_>) -> Option<Inherited> {
-        let Question { by, owner, .. } = &self.question;
+    fn inherited(&self, record: &Record<'_>) -> Option<InheritedValues> {
+        let Query { by, owner, .. } = &self.question;
         if by.is_empty() && owner.is_empty() {
             return None;
         }
-        let Life { group, owner, .. } = &self.objects.related(record)?.kept;
-        Some(Inherited {
+        let TracedObject { group, owner, .. } = &self.objects.related(record)?.kept;
+        Some(InheritedValues {
             group: group.clone(),
             owner: owner.clone(),
         })
     }
 
     /// Counts the stages of an object that has ended, unless it is torn or a single point.
-    fn over(&mut self, object: TrackedObject<Life>, unfinished: bool) {
+    fn over(&mut self, object: TrackedObject<TracedObject>, unfinished: bool) {
         self.open -= object.kept.records.len();
         if object.kept.is_endless {
             return;
@@ -278,7 +278,7 @@ impl Tracker {
         }
         self.unanswered_on_io +=
             u64::from(object.is_unanswered() && object.is_admin == Some(false));
-        let life = Life {
+        let life = TracedObject {
             unfinished,
             excluded: object.excluded(),
             ..object.kept
@@ -287,7 +287,7 @@ impl Tracker {
         self.keep(life);
     }
 
-    fn count(&mut self, life: &Life) {
+    fn count(&mut self, life: &TracedObject) {
         let Some(&(first, _)) = life.records.first() else {
             return;
         };
@@ -345,7 +345,7 @@ impl Tracker {
         }
     }
 
-    fn keep(&mut self, life: Life) {
+    fn keep(&mut self, life: TracedObject) {
         if life.excluded.is_some() {
             self.excluded.add(life);
         } else {
@@ -367,7 +367,7 @@ impl Tracker {
                 .zip(&question.by)
                 .for_each(|(value, field)| question.reused.number_first(field, value));
         };
-        let number_life = |mut life: Life| {
+        let number_life = |mut life: TracedObject| {
             number_group(&mut life.group);
             if let Some((place, owner)) = life.owner.take() {
                 let mut owner = Some(owner);
@@ -386,7 +386,8 @@ impl Tracker {
         let (slowest, excluded, unanswered_on_io) =
             (self.slowest, self.excluded, self.unanswered_on_io);
         let (left_out_objects, in_no_table) = (self.left_out, self.in_no_table);
-        let numbered = |lives: Vec<Life>| lives.into_iter().map(number_life).collect::<Vec<_>>();
+        let numbered =
+            |lives: Vec<TracedObject>| lives.into_iter().map(number_life).collect::<Vec<_>>();
         let (count, left) = (excluded.count(), numbered(excluded.into_lives()));
         if slowest.count() == 0 {
             return Latencies {
@@ -415,7 +416,7 @@ impl Tracker {
     }
 }
 
-impl Life {
+impl TracedObject {
     fn new(name: ObjectName, id: u64, groups: usize) -> Self {
         Self {
             name,
@@ -434,10 +435,10 @@ impl Life {
         &mut self,
         record: &Record<'_>,
         context: &Context<'_>,
-        question: &mut Question,
-        inherited: Inherited,
+        question: &mut Query,
+        inherited: InheritedValues,
     ) {
-        let Question {
+        let Query {
             by, owner, reused, ..
         } = question;
         let mut value = |field: &Field| reused.value(field, record, context);
@@ -474,7 +475,7 @@ impl Life {
 }
 
 /// Returns the nanoseconds from the first record to the last.
-pub fn length(life: &Life, rate: TickRate) -> u64 {
+pub fn length(life: &TracedObject, rate: TickRate) -> u64 {
     let (first, last) = life.span();
     rate.nanos(Ticks(last.0.saturating_sub(first.0))).0
 }

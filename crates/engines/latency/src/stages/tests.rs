@@ -50,7 +50,7 @@ fn what_never_ends_and_what_lost_records_is_left_out() {
     };
     let [new, next] = [(0, "NEW"), (1, "NEXT")].map(tpoint);
     let rate = TickRate::ticks_as_micros();
-    let mut tracker = Tracker::new(Question::default(), queues(), &[], rate);
+    let mut tracker = Tracker::new(Query::default(), queues(), &[], rate);
     let context = Context {
         rate,
         annotator: None,
@@ -65,7 +65,7 @@ fn what_never_ends_and_what_lost_records_is_left_out() {
         tracker.record(&record, &context);
         at
     };
-    for n in 0..MOST_OF_OBJECT + 10 {
+    for n in 0..MAX_RECORDS_PER_OBJECT + 10 {
         write(if n == 0 { &new } else { &next }, 1, None);
     }
     write(&new, 2, None);
@@ -78,7 +78,7 @@ fn what_never_ends_and_what_lost_records_is_left_out() {
     let latencies = tracker.finish_all();
     assert_eq!(
         latencies.left_out_objects,
-        LeftOut {
+        OmittedCounts {
             endless: 1,
             torn: 1,
             forgotten: 0
@@ -91,9 +91,9 @@ fn what_never_ends_and_what_lost_records_is_left_out() {
         .collect();
     assert_eq!(counts, [3]);
     // If too many objects do not end, the older half is left out.
-    let mut tracker = Tracker::new(Question::default(), queues(), &[], rate);
-    for id in 0..=MOST_LIVES as u64 {
+    let mut tracker = Tracker::new(Query::default(), queues(), &[], rate);
+    for id in 0..=MAX_OPEN_OBJECTS as u64 {
         tracker.record(&record(&new, id, id), &context);
     }
-    assert!(tracker.finish_all().left_out_objects.forgotten >= MOST_LIVES as u64 / 2);
+    assert!(tracker.finish_all().left_out_objects.forgotten >= MAX_OPEN_OBJECTS as u64 / 2);
 }

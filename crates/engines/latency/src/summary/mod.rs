@@ -12,7 +12,7 @@ use text::json::{begin, quoted};
 use super::names::Names;
 use super::plot::Strips;
 use super::stages::{Latencies, Subject, Times};
-use super::tail::Largest;
+use super::tail::LargestStage;
 use table::{Table, group};
 
 /// Kind of objects, created by one tracepoint.
@@ -25,14 +25,14 @@ struct Row<'a> {
     p50: u64,
     p99: u64,
     /// Stage with the largest part of the slowest hundredth.
-    most: Option<Largest>,
+    most: Option<LargestStage>,
     /// True if there are too few requests for a percentile, while other groups have enough.
     is_few: bool,
 }
 
 /// Number of requests below which a 99th percentile is one request. A group is then not compared by
 /// it, unless it has at least a tenth of the requests of the largest group of its kind.
-const FEW: u64 = 20;
+const MIN_P99_REQUESTS: u64 = 20;
 /// Headline above the rows of such groups.
 const FEW_HEADLINE: &str = "fewer than 20 requests, too few for a p99";
 
@@ -73,7 +73,7 @@ fn mark_few(rows: &mut [Row<'_>]) {
         .unwrap_or(0);
     for row in rows.iter_mut().filter(|row| is_compared(row)) {
         let count = row.times.whole.count();
-        row.is_few = count < FEW && count.saturating_mul(10) < most;
+        row.is_few = count < MIN_P99_REQUESTS && count.saturating_mul(10) < most;
     }
 }
 
@@ -173,7 +173,7 @@ fn answer(kinds: &[(Kind, Vec<Row<'_>>)], names: &Names<'_>) -> String {
     };
     let most = row
         .most
-        .map_or_else(String::new, |Largest { stage, share }| {
+        .map_or_else(String::new, |LargestStage { stage, share }| {
             let start = names.common_start(std::iter::once(stage)).len();
             let [from, to] = [stage.0, stage.1].map(|tpoint| &names.tpoint(tpoint)[start..]);
             format!(" ({} of it {from} -> {to})", screen::percent(share, 0))
@@ -231,7 +231,7 @@ pub fn json(latencies: &Latencies, names: &Names<'_>) -> String {
                 ",\"p50_ns\":{p50},\"p99_ns\":{p99},\"max_ns\":{max},\"most_of_p99\":"
             );
             let _ = match row.most {
-                Some(Largest {
+                Some(LargestStage {
                     stage: (from, to),
                     share,
                 }) => {

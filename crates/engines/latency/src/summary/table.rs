@@ -8,7 +8,7 @@ use crate::plot::Strips;
 use crate::tables::{SHORT_TIME, TIME_WIDTH};
 
 /// Headline of the last column.
-const MOST: &str = "most of p99";
+const P99_HEADLINE: &str = "most of p99";
 
 /// Columns of numbers, in display order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,7 +203,7 @@ impl<'a> Table<'a> {
             .map(|stage| columns(stage))
             .max()
             .unwrap_or(0)
-            .max(MOST.len())
+            .max(P99_HEADLINE.len())
     }
 
     fn width_of(&self, column: Column) -> usize {
@@ -249,7 +249,9 @@ impl<'a> Table<'a> {
         }
         self.line(
             text,
-            &screen.paint(HEAD, format!("{head}  {MOST}")).to_string(),
+            &screen
+                .paint(HEAD, format!("{head}  {P99_HEADLINE}"))
+                .to_string(),
         );
         if let Some(strips) = strips {
             strips.ruler(text);

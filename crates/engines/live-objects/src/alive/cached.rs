@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use live_memory::{Memory, Unreadable};
+use live_memory::{Memory, MemoryError};
 
 /// Size of a cached piece, in bytes. The page size of every supported machine is a multiple of it.
 const PAGE: u64 = 4096;
@@ -13,12 +13,12 @@ const MAX_PAGES: usize = 16 << 10;
 
 /// Memory of which each page is read once.
 #[derive(Debug)]
-pub struct Cached<M> {
+pub struct CachedMemory<M> {
     memory: M,
     pages: RefCell<HashMap<u64, Option<Box<[u8]>>>>,
 }
 
-impl<M: Memory> Cached<M> {
+impl<M: Memory> CachedMemory<M> {
     /// Wraps a memory; nothing is cached yet.
     pub fn new(memory: M) -> Self {
         Self {
@@ -48,8 +48,8 @@ impl<M: Memory> Cached<M> {
     }
 }
 
-impl<M: Memory> Memory for Cached<M> {
-    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+impl<M: Memory> Memory for CachedMemory<M> {
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), MemoryError> {
         let length = into.len();
         let mut done = 0;
         while done < length {

@@ -16,10 +16,10 @@ mod walk;
 
 use thiserror::Error;
 
-pub use cached::Cached;
-pub use compile::{Addresses, Compiled, Program, compile};
+pub use cached::CachedMemory;
+pub use compile::{Addresses, CompiledSpec, Program, compile};
 pub use roots::roots;
-pub use walk::{AliveObject, Counts, Found, MAX_ELEMENTS, Reading, agree};
+pub use walk::{AliveObject, Counts, MAX_ELEMENTS, Reading, WalkResult, agree};
 
 #[doc(no_inline)]
 pub use live_memory::{Memory, Scalar as Value};

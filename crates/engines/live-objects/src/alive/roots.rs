@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use live_memory::{Memory, Scalar as Value, Unreadable};
+use live_memory::{Memory, MemoryError, Scalar as Value};
 use objects::{AliveSpec, ObjectSpec};
 
 use crate::alive::agree;
-use crate::alive::compile::{Compiled, Program};
+use crate::alive::compile::{CompiledSpec, Program};
 use crate::alive::walk::MAX_ELEMENTS;
 
 /// Limit on the objects asked for the same global. Others outvote one that is misread while it
@@ -26,7 +26,7 @@ pub fn roots(
     let Some(leading) = leading(spec) else {
         return BTreeMap::new();
     };
-    let Ok(compiled) = Compiled::of_pointers(&leading, program) else {
+    let Ok(compiled) = CompiledSpec::of_pointers(&leading, program) else {
         return BTreeMap::new();
     };
     let reading = compiled.read_at(pointers, memory);
@@ -83,7 +83,7 @@ fn list_head(mut link: u64, memory: &dyn Memory) -> Option<u64> {
     None
 }
 
-fn word(at: u64, memory: &dyn Memory) -> Result<u64, Unreadable> {
+fn word(at: u64, memory: &dyn Memory) -> Result<u64, MemoryError> {
     let mut bytes = [0; 8];
     memory.read(at, &mut bytes)?;
     Ok(u64::from_le_bytes(bytes))

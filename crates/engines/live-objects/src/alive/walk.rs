@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use live_memory::{Cause, EvalError, Expression, Memory, Scalar as Value, Unreadable};
+use live_memory::{Cause, EvalError, Expression, Memory, MemoryError, Scalar as Value};
 
-use crate::alive::compile::{Compiled, LoopKind};
+use crate::alive::compile::{CompiledSpec, LoopKind};
 
 /// Limit on the elements of one reading, of all lists together. It ends the reading of a list that
 /// is longer, or endless.
@@ -37,13 +37,13 @@ pub struct Counts {
 /// Object that was alive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AliveObject {
-    /// Values, in the order of [`Compiled::names`].
+    /// Values, in the order of [`CompiledSpec::names`].
     pub values: Vec<Value>,
 }
 
 /// Result on which two readings agree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct WalkResult {
     /// Objects, sorted by key.
     pub objects: Vec<AliveObject>,
     /// Counts of what was left out.
@@ -52,7 +52,7 @@ pub struct Found {
 
 /// Compares two consecutive readings. An object that is equal in both had these values at the
 /// moment between them; others count as torn.
-pub fn agree(first: &Reading, second: Reading) -> Found {
+pub fn agree(first: &Reading, second: Reading) -> WalkResult {
     let mut counts = second.counts;
     let mut objects = Vec::new();
     for (key, values) in second.objects {
@@ -62,7 +62,7 @@ pub fn agree(first: &Reading, second: Reading) -> Found {
             counts.torn += 1;
         }
     }
-    Found { objects, counts }
+    WalkResult { objects, counts }
 }
 
 impl Reading {
@@ -77,7 +77,7 @@ impl Reading {
     }
 }
 
-impl Compiled {
+impl CompiledSpec {
     /// Reads the objects once.
     pub fn read(&self, memory: &dyn Memory) -> Reading {
         let mut walk = Walk::new(self, memory);
@@ -96,7 +96,7 @@ impl Compiled {
     }
 
     /// Reads the objects at these addresses, as far as they meet the conditions: for
-    /// [`Compiled::of_pointers`].
+    /// [`CompiledSpec::of_pointers`].
     pub fn read_at(&self, addresses: &[u64], memory: &dyn Memory) -> Reading {
         let mut walk = Walk::new(self, memory);
         for &address in addresses.iter().take(MAX_ELEMENTS as usize) {
@@ -122,14 +122,14 @@ impl From<EvalError> for Fault {
     }
 }
 
-impl From<Unreadable> for Fault {
-    fn from(unreadable: Unreadable) -> Self {
+impl From<MemoryError> for Fault {
+    fn from(unreadable: MemoryError) -> Self {
         Self(Some(unreadable.cause).filter(|cause| cause.is_final()))
     }
 }
 
 struct Walk<'w> {
-    of: &'w Compiled,
+    of: &'w CompiledSpec,
     memory: &'w dyn Memory,
     reading: Reading,
     vars: Vec<u64>,
@@ -139,7 +139,7 @@ struct Walk<'w> {
 }
 
 impl<'w> Walk<'w> {
-    fn new(of: &'w Compiled, memory: &'w dyn Memory) -> Self {
+    fn new(of: &'w CompiledSpec, memory: &'w dyn Memory) -> Self {
         let reading = Reading::default();
         Self {
             of,

@@ -7,9 +7,9 @@ use bpf_program::event::{self, EventId, Setting, Source};
 use bpf_program::{FieldKind, Layout, Module, ProgramDef, ProgramKind};
 use bpf_session::{Features, UprobePlace};
 use host::ElfFile;
-use objects::{ProbeArg, WantedProbe};
+use objects::{ProbeArg, ProbeRequest};
 use text::printable;
-use usdt::{Place, Probe, UsdtProbes};
+use usdt::{Probe, ProbeLocation, UsdtProbes};
 
 use crate::probes::Error;
 
@@ -71,7 +71,7 @@ struct ProgramKey {
 impl AttachPlan {
     /// Creates a plan for these probes, without any file yet. `ring_bytes` is the ring buffer's
     /// size, a power of two.
-    pub fn new(wanted: &[WantedProbe<'_>], features: Features, ring_bytes: u32) -> Self {
+    pub fn new(wanted: &[ProbeRequest<'_>], features: Features, ring_bytes: u32) -> Self {
         let forms = wanted.iter().map(EventSchema::of).collect();
         Self {
             features,
@@ -205,7 +205,7 @@ impl AttachPlan {
     }
 
     /// Returns the index of the program that reads this probe's arguments at this place.
-    fn program(&mut self, id: usize, place: &Place, name: &str) -> Result<usize, Error> {
+    fn program(&mut self, id: usize, place: &ProbeLocation, name: &str) -> Result<usize, Error> {
         let form = &self.forms[id];
         let mut sources = Vec::new();
         for (arg, number) in form.args.iter().zip(0..form.layout.len()) {
@@ -267,7 +267,7 @@ fn escaped(file: &ElfFile) -> String {
 }
 
 impl EventSchema {
-    fn of(wanted: &WantedProbe<'_>) -> Self {
+    fn of(wanted: &ProbeRequest<'_>) -> Self {
         let kind = |arg: &ProbeArg| {
             if arg.string {
                 FieldKind::Text {

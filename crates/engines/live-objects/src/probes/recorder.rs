@@ -19,7 +19,7 @@ use crate::probes::ticks::TickClock;
 
 /// Limit on the distance between a probe's own ticks and the kernel's time of its hit, in ticks: a
 /// thread that was held up in between for some minutes at most. A value further off is no time.
-const PLAUSIBLE: u64 = 1 << 40;
+const MAX_TICK_DISTANCE: u64 = 1 << 40;
 /// Limit on pairs of ticks and nanoseconds that wait for [`Recorder::take_pairs`].
 const MOST_PAIRS: usize = 1 << 16;
 
@@ -65,12 +65,12 @@ struct Event {
     /// Sort key and, if the probe passes no ticks, its ticks: set when it is taken from the ring.
     tsc: u64,
     form: usize,
-    values: Vec<Owned>,
+    values: Vec<OwnedValue>,
 }
 
 /// Value copied from the ring.
 #[derive(Debug)]
-enum Owned {
+enum OwnedValue {
     Number(u64),
     Text { bytes: Box<[u8]>, cut: bool },
     Unreadable,
@@ -218,18 +218,18 @@ impl Recorder {
         let computed = self.clock.ticks_at(event.time, now);
         let args = self.forms[event.form].args.iter().zip(&event.values);
         let own = args.into_iter().find_map(|(arg, value)| match value {
-            Owned::Number(ticks) if arg.name == TSC => Some(*ticks),
+            OwnedValue::Number(ticks) if arg.name == TSC => Some(*ticks),
             _ => None,
         });
         // On a machine that has just booted, 0 is near the current ticks, too.
-        let own = own.filter(|&own| own != 0 && own.abs_diff(computed) < PLAUSIBLE);
+        let own = own.filter(|&own| own != 0 && own.abs_diff(computed) < MAX_TICK_DISTANCE);
         (own.unwrap_or(computed), own.is_some())
     }
 
     fn line(&mut self, event: &Event) -> String {
         let tsc = event.tsc;
         let form = &self.forms[event.form];
-        let texts: Vec<_> = event.values.iter().map(Owned::text).collect();
+        let texts: Vec<_> = event.values.iter().map(OwnedValue::text).collect();
         let values = form
             .args
             .iter()
@@ -237,8 +237,8 @@ impl Recorder {
             .zip(&texts)
             .map(|((arg, value), text)| {
                 let value = match (value, text) {
-                    (Owned::Number(_), _) if arg.name == TSC => objects::Value::Int(tsc),
-                    (Owned::Number(number), _) => objects::Value::Int(*number),
+                    (OwnedValue::Number(_), _) if arg.name == TSC => objects::Value::Int(tsc),
+                    (OwnedValue::Number(number), _) => objects::Value::Int(*number),
                     (_, Some(text)) => objects::Value::Str(text),
                     (_, None) if arg.string => objects::Value::Str(""),
                     (_, None) => objects::Value::Int(0),
@@ -250,8 +250,8 @@ impl Recorder {
         let _ = objects::write_line(&mut text, &form.probe, values);
         self.totals.events += 1;
         for value in &event.values {
-            self.totals.unreadable += u64::from(matches!(value, Owned::Unreadable));
-            self.totals.cut += u64::from(matches!(value, Owned::Text { cut: true, .. }));
+            self.totals.unreadable += u64::from(matches!(value, OwnedValue::Unreadable));
+            self.totals.cut += u64::from(matches!(value, OwnedValue::Text { cut: true, .. }));
         }
         text
     }
@@ -272,7 +272,7 @@ impl Event {
         let payload = Payload::new(bytes)?;
         let form = payload.id() as usize;
         let layout = &forms.get(form)?.layout;
-        let values = payload.values(layout)?.map(Owned::of).collect();
+        let values = payload.values(layout)?.map(OwnedValue::of).collect();
         Some(Self {
             time: payload.time(),
             tsc: 0,
@@ -282,7 +282,7 @@ impl Event {
     }
 }
 
-impl Owned {
+impl OwnedValue {
     fn of(value: Value<'_>) -> Self {
         match value {
             Value::Number(number) => Self::Number(number),

@@ -16,13 +16,13 @@ use serde_json::de::IoRead;
 use serde_json::{Deserializer, Value, json};
 use text::printable::{self, path as printable};
 
-use super::trimmed::{MAX_VALUES, Trimmed};
+use super::trimmed::{MAX_VALUES, TrimmedValue};
 
 /// Time limit for all answers together.
-const PATIENCE: Duration = Duration::from_secs(10);
+const RPC_TIMEOUT: Duration = Duration::from_secs(10);
 /// Size limit of all answers, in bytes: some tens of thousands of connections. SPDK itself sends at
 /// most 32 MiB (`SPDK_JSONRPC_SEND_BUF_SIZE_MAX`).
-const MOST: u64 = 8 << 20;
+const MAX_ANSWER_BYTES: u64 = 8 << 20;
 /// Members of each answer.
 const OF_ANSWERS: [&str; 5] = ["id", "result", "error", "message", "code"];
 /// Limit on the characters shown of an error's text.
@@ -30,7 +30,7 @@ const LONGEST_MESSAGE: usize = 200;
 
 /// Connection to an application.
 pub(crate) struct Client {
-    answers: Deserializer<IoRead<BufReader<Bounded>>>,
+    answers: Deserializer<IoRead<BufReader<LimitedReader>>>,
     requests: UnixStream,
     last: u64,
     /// Number of values that may still be kept.
@@ -39,40 +39,40 @@ pub(crate) struct Client {
 
 /// Error reported by the application; other methods may still work.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct RpcError {
     method: &'static str,
     message: String,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for RpcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.method, self.message)
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for RpcError {}
 
 impl Client {
     /// Connects to the application that listens on this socket.
     pub(crate) fn connect(path: &Path) -> anyhow::Result<Self> {
         let name = || format!("--rpc {}", printable(path));
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + RPC_TIMEOUT;
         let (sender, connected) = channel();
         let place = path.to_owned();
         // Connecting blocks if the listener does not accept. The caller may be gone by then.
         std::thread::spawn(move || drop(sender.send(UnixStream::connect(place))));
         let late = || io::Error::from(ErrorKind::TimedOut);
         let requests = connected
-            .recv_timeout(PATIENCE)
+            .recv_timeout(RPC_TIMEOUT)
             .unwrap_or_else(|_| Err(late()))
             .with_context(name)?;
         requests
-            .set_write_timeout(Some(PATIENCE))
+            .set_write_timeout(Some(RPC_TIMEOUT))
             .with_context(name)?;
         let stream = requests.try_clone().with_context(name)?;
-        let answers = BufReader::new(Bounded {
+        let answers = BufReader::new(LimitedReader {
             stream,
-            left: MOST,
+            left: MAX_ANSWER_BYTES,
             deadline,
         });
         Ok(Self {
@@ -86,7 +86,7 @@ impl Client {
     /// Calls a method and returns its result, with only the members of these names.
     ///
     /// # Errors
-    /// Returns [`Refused`] if the application reports an error; after any other error the
+    /// Returns [`RpcError`] if the application reports an error; after any other error the
     /// connection is unusable.
     pub(crate) fn call(
         &mut self,
@@ -106,7 +106,7 @@ impl Client {
             .map_err(io::Error::other);
         sent.with_context(|| format!("the answer to {method}: the connection was closed"))?;
         let names = [names, &OF_ANSWERS].concat();
-        let answer = match (Trimmed {
+        let answer = match (TrimmedValue {
             names: &names,
             left: &mut self.left,
         })
@@ -131,7 +131,7 @@ impl Client {
             .chars()
             .take(LONGEST_MESSAGE)
             .collect();
-        Err(Refused {
+        Err(RpcError {
             method,
             message: format!("{message} (code {})", error["code"].as_i64().unwrap_or(0)),
         }
@@ -140,18 +140,18 @@ impl Client {
 }
 
 /// Reader of the socket, limited in time and size.
-struct Bounded {
+struct LimitedReader {
     stream: UnixStream,
     left: u64,
     deadline: Instant,
 }
 
-impl Read for Bounded {
+impl Read for LimitedReader {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let late = || {
             io::Error::new(
                 ErrorKind::TimedOut,
-                format!("not there within {} s", PATIENCE.as_secs()),
+                format!("not there within {} s", RPC_TIMEOUT.as_secs()),
             )
         };
         let left = self
@@ -160,7 +160,10 @@ impl Read for Bounded {
             .filter(|left| !left.is_zero());
         self.stream.set_read_timeout(Some(left.ok_or_else(late)?))?;
         if self.left == 0 {
-            return Err(io::Error::other(format!("longer than {} MiB", MOST >> 20)));
+            return Err(io::Error::other(format!(
+                "longer than {} MiB",
+                MAX_ANSWER_BYTES >> 20
+            )));
         }
         let room = buf
             .len()

@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use super::finder::Kind;
 use crate::alive::AliveObject;
-use client::{Client, Refused};
+use client::{Client, RpcError};
 
 /// Query about the objects of a spec.
-struct Question {
+struct RpcQuery {
     spec: &'static str,
     method: &'static str,
     /// Path of the objects in the result.
@@ -29,8 +29,8 @@ struct Question {
 /// Queries, with methods and members as SPDK v21.07 and later have them (doc/jsonrpc.md;
 /// `lib/nvmf/nvmf_rpc.c`, `lib/bdev/bdev_rpc.c`, `lib/event/app_rpc.c`). None of these pauses
 /// anything.
-const QUESTIONS: [Question; 3] = [
-    Question {
+const QUESTIONS: [RpcQuery; 3] = [
+    RpcQuery {
         spec: "thread",
         method: "thread_get_stats",
         list: "/threads",
@@ -41,14 +41,14 @@ const QUESTIONS: [Question; 3] = [
             ("cpumask", "/cpumask"),
         ],
     },
-    Question {
+    RpcQuery {
         spec: "bdev",
         method: "bdev_get_bdevs",
         list: "",
         identity: &[("name", "/name")],
         values: &[("uuid", "/uuid"), ("claimed", "/claimed")],
     },
-    Question {
+    RpcQuery {
         spec: "subsystem",
         method: "nvmf_get_subsystems",
         list: "",
@@ -63,7 +63,7 @@ const QUESTIONS: [Question; 3] = [
 
 /// Query for connections. It pauses the subsystem's admin queues for a moment. Its answers lack the
 /// subsystem, which is a parameter.
-const CONNECTIONS: Question = Question {
+const CONNECTIONS: RpcQuery = RpcQuery {
     spec: "qpair",
     method: "nvmf_subsystem_get_qpairs",
     list: "",
@@ -83,7 +83,7 @@ const CONNECTIONS: Question = Question {
 /// Members of an address, and the kind of a subsystem.
 const OF_ALL: [&str; 4] = ["trtype", "traddr", "trsvcid", "subtype"];
 
-impl Question {
+impl RpcQuery {
     /// Returns the names of all members needed from an answer.
     fn names(&self) -> Vec<&'static str> {
         let places = self
@@ -109,12 +109,12 @@ pub struct Answers(BTreeMap<&'static str, Rows>);
 
 /// Results for the objects of a spec.
 pub struct Rows {
-    question: &'static Question,
+    question: &'static RpcQuery,
     by_identity: BTreeMap<Vec<String>, Vec<Value>>,
 }
 
 /// Object known only to the RPC.
-pub struct Other<'r> {
+pub struct RpcOnlyObject<'r> {
     /// Values that identify it, with their names.
     pub identity: Vec<(&'static str, &'r str)>,
     /// Values from the RPC.
@@ -183,7 +183,7 @@ impl Answers {
         Ok(())
     }
 
-    fn take(&mut self, question: &'static Question, objects: &[Value]) {
+    fn take(&mut self, question: &'static RpcQuery, objects: &[Value]) {
         let rows = self.0.entry(question.spec).or_insert_with(|| Rows {
             question,
             by_identity: BTreeMap::new(),
@@ -223,7 +223,7 @@ impl Rows {
     }
 
     /// Returns the RPC's objects that are not among these.
-    pub fn others<'r>(&'r self, kind: &Kind, objects: &[AliveObject]) -> Vec<Other<'r>> {
+    pub fn others<'r>(&'r self, kind: &Kind, objects: &[AliveObject]) -> Vec<RpcOnlyObject<'r>> {
         let known: BTreeSet<_> = objects
             .iter()
             .filter_map(|object| self.identity(kind, object))
@@ -241,7 +241,7 @@ impl Rows {
                 .collect()
         };
         others
-            .map(|(identity, values)| Other {
+            .map(|(identity, values)| RpcOnlyObject {
                 identity: named(identity),
                 values,
             })
@@ -265,7 +265,7 @@ impl Rows {
 fn answered(result: anyhow::Result<Value>, observer: &Observer) -> anyhow::Result<Option<Value>> {
     match result {
         Ok(result) => Ok(Some(result)),
-        Err(error) if error.is::<Refused>() => {
+        Err(error) if error.is::<RpcError>() => {
             observer.note(&format!("--rpc: {error}"));
             Ok(None)
         }

@@ -11,14 +11,14 @@ use serde_json::{Map, Value};
 pub(crate) const MAX_VALUES: u32 = 1 << 18;
 
 /// Deserializer seed for one value.
-pub(crate) struct Trimmed<'a> {
+pub(crate) struct TrimmedValue<'a> {
     /// Names of the members to keep, at any depth.
     pub names: &'a [&'a str],
     /// Number of values that may still be kept.
     pub left: &'a mut u32,
 }
 
-impl Trimmed<'_> {
+impl TrimmedValue<'_> {
     fn count<E: Error>(&mut self) -> Result<(), E> {
         let left = self.left.checked_sub(1);
         *self.left = left
@@ -26,15 +26,15 @@ impl Trimmed<'_> {
         Ok(())
     }
 
-    fn part(&mut self) -> Trimmed<'_> {
-        Trimmed {
+    fn part(&mut self) -> TrimmedValue<'_> {
+        TrimmedValue {
             names: self.names,
             left: self.left,
         }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Trimmed<'_> {
+impl<'de> DeserializeSeed<'de> for TrimmedValue<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(mut self, deserializer: D) -> Result<Value, D::Error> {
@@ -43,7 +43,7 @@ impl<'de> DeserializeSeed<'de> for Trimmed<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Trimmed<'_> {
+impl<'de> Visitor<'de> for TrimmedValue<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -127,7 +127,7 @@ mod tests {
 
     fn read(text: &str, mut left: u32) -> Result<(Value, u32), String> {
         let mut json = serde_json::Deserializer::from_str(text);
-        let value = Trimmed {
+        let value = TrimmedValue {
             names: &["id", "list"],
             left: &mut left,
         }

@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 
-use live_memory::{Image, Memory, Unreadable, define_types};
-use live_objects::alive::{Addresses, Compiled, Program, Reading, Value, agree, compile};
+use live_memory::{Image, Memory, MemoryError, define_types};
+use live_objects::alive::{Addresses, CompiledSpec, Program, Reading, Value, agree, compile};
 use objects::{ObjectSpec, parse_specs};
 use typeinfo::{Arch, TypeStore};
 
@@ -57,7 +57,7 @@ fn globals(name: &str) -> Option<u64> {
     (name == "g_groups").then_some(ROOT)
 }
 
-fn compiled() -> Compiled {
+fn compiled() -> CompiledSpec {
     compile(&spec(), &Program::new(types(), &Addresses(globals))).unwrap()
 }
 
@@ -147,7 +147,7 @@ struct Watched {
 }
 
 impl Memory for Watched {
-    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), MemoryError> {
         self.read.borrow_mut().push(address);
         self.memory.read(address, into)
     }
@@ -184,7 +184,8 @@ fn what_changes_between_the_readings_is_left_out() {
 #[test]
 fn addresses_are_checked_before_they_are_believed() {
     let compiled =
-        Compiled::of_pointers(&spec(), &Program::new(types(), &Addresses(|_: &str| None))).unwrap();
+        CompiledSpec::of_pointers(&spec(), &Program::new(types(), &Addresses(|_: &str| None)))
+            .unwrap();
     let reading = compiled.read_at(&[0x5000, 0x5200, 0x5008, 0x9999, 0, u64::MAX], &memory());
     assert_eq!(shown(&reading).len(), 1);
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use text::json;
 
 use super::{Report, ThreadNames, ThreadReport};
-use crate::{Cause, Explained, Names as _, Reason};
+use crate::{Cause, ExplainedStretch, Names as _, Reason};
 
 /// Open vSwitch counts its history in milliseconds.
 const NANOS_PER_MS: u64 = 1_000_000;
@@ -78,7 +78,7 @@ fn of_thread(thread: &ThreadReport, names: &ThreadNames) -> Value {
     })
 }
 
-fn of_stretch(explained: &Explained, names: &ThreadNames) -> Value {
+fn of_stretch(explained: &ExplainedStretch, names: &ThreadNames) -> Value {
     let stretch = &explained.stretch;
     let share = |(cause, nanos): &(Cause, u64)| json!({"reason": reason(*cause), "who": who(*cause, names), "ns": nanos});
     json!({

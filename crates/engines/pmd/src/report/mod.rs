@@ -7,15 +7,15 @@ mod text;
 use std::collections::HashMap;
 
 use ::text::printable;
-use kernel_events::{Found, ThreadIntervals};
+use kernel_events::{RecordedIntervals, ThreadIntervals};
 use scene::{Activity, Interrupt, Interval, Tid};
 
-use crate::ask::{Answers, Shown};
+use crate::ask::{Answers, TimedAnswer};
 use crate::subject::PollThread;
 use crate::telemetry::Ports;
 use crate::{
-    Cause, Counters, Explained, Figures, History, Names, OffCpu, Queue, Sample, Section, Subject,
-    Text, explain, sentence,
+    Cause, Counters, ExplainedStretch, Figures, History, Names, OffCpu, Queue, Sample, Section,
+    Subject, Text, explain, sentence,
 };
 
 const MILLISECOND: u64 = 1_000_000;
@@ -43,7 +43,7 @@ pub struct Report {
 pub(crate) struct ThreadReport {
     pub(crate) thread: PollThread,
     /// Slow stretches; `None` if the thread has no history of milliseconds.
-    pub(crate) slow: Option<Vec<Explained>>,
+    pub(crate) slow: Option<Vec<ExplainedStretch>>,
     /// Number of the history's milliseconds within the sample.
     pub(crate) milliseconds: usize,
     pub(crate) holes: usize,
@@ -89,7 +89,7 @@ impl Report {
             answers,
             offset,
         } = sample;
-        let joined = Joined {
+        let joined = JoinedData {
             found: &found,
             answers: &answers,
             offset,
@@ -147,14 +147,14 @@ impl Report {
     }
 }
 
-struct Joined<'a> {
-    found: &'a Found,
+struct JoinedData<'a> {
+    found: &'a RecordedIntervals,
     answers: &'a Answers,
     offset: u64,
     over: u64,
 }
 
-impl Joined<'_> {
+impl JoinedData<'_> {
     fn thread(&self, thread: &PollThread) -> ThreadReport {
         let none = ThreadIntervals::default();
         let seen = self.found.threads.get(&Tid(thread.tid)).unwrap_or(&none);
@@ -209,7 +209,7 @@ impl Joined<'_> {
     /// Returns the joined history of a thread; `None` if no answer has one.
     fn history(&self, core: u32) -> Option<History> {
         let mut history: Option<History> = None;
-        for Shown { asked, text } in &self.answers.perf {
+        for TimedAnswer { asked, text } in &self.answers.perf {
             if let Some(rows) =
                 section(text, core).and_then(|section| section.milliseconds.as_ref())
             {
@@ -224,8 +224,9 @@ impl Joined<'_> {
     /// Returns the thread's figures: the difference between the end and the begin.
     fn figures(&self, core: u32, off: &OffCpu) -> Option<Figures> {
         let (first, last) = (self.answers.stats.first()?, self.answers.stats.last()?);
-        let perf =
-            |shown: Option<&Shown>| shown.and_then(|shown| section(&shown.text, core)).cloned();
+        let perf = |shown: Option<&TimedAnswer>| {
+            shown.and_then(|shown| section(&shown.text, core)).cloned()
+        };
         let (before, after) = (
             perf(self.answers.perf.first()),
             perf(self.answers.perf.last()),
@@ -248,7 +249,7 @@ fn section(text: &Text, core: u32) -> Option<&Section> {
 }
 
 /// Returns the threads that had the CPU while the thread waited for it, by name.
-fn takers(seen: &ThreadIntervals, found: &Found) -> Vec<(String, u64)> {
+fn takers(seen: &ThreadIntervals, found: &RecordedIntervals) -> Vec<(String, u64)> {
     let mut named: HashMap<String, u64> = HashMap::new();
     for (activity, nanos) in &seen.sums {
         if let Activity::Waits(by) | Activity::Woken(by) = activity {
@@ -260,7 +261,7 @@ fn takers(seen: &ThreadIntervals, found: &Found) -> Vec<(String, u64)> {
     named
 }
 
-fn losses(found: &Found) -> Vec<String> {
+fn losses(found: &RecordedIntervals) -> Vec<String> {
     let (totals, mut notes) = (&found.totals, Vec::new());
     if totals.lost + totals.skipped > 0 {
         notes.push(format!(

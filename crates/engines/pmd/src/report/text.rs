@@ -6,7 +6,7 @@ use screen::{counted, time};
 use text::printable;
 
 use super::{Report, ThreadReport};
-use crate::{Explained, Figures, Queue};
+use crate::{ExplainedStretch, Figures, Queue};
 
 /// Limit on the stretches listed of each thread.
 const LONGEST: usize = 3;
@@ -67,7 +67,7 @@ fn write_thread(out: &mut String, thread: &ThreadReport, report: &Report) -> std
         thread.thread.tid,
         time(report.nanos)
     )?;
-    let mut slow: Vec<&Explained> = thread.slow.iter().flatten().collect();
+    let mut slow: Vec<&ExplainedStretch> = thread.slow.iter().flatten().collect();
     slow.sort_by_key(|explained| std::cmp::Reverse(explained.stretch.length()));
     for explained in slow.iter().take(LONGEST) {
         write_stretch(out, explained, report)?;
@@ -89,7 +89,11 @@ fn write_thread(out: &mut String, thread: &ThreadReport, report: &Report) -> std
 }
 
 /// Writes a stretch with its causes.
-fn write_stretch(out: &mut String, explained: &Explained, report: &Report) -> std::fmt::Result {
+fn write_stretch(
+    out: &mut String,
+    explained: &ExplainedStretch,
+    report: &Report,
+) -> std::fmt::Result {
     // Threads of one name count as one.
     let mut named: Vec<(String, u64)> = Vec::new();
     for (cause, nanos) in &explained.shares {

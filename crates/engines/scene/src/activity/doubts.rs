@@ -7,18 +7,18 @@
 use super::{Activities, Activity, Interval, Thread};
 use crate::BootNanos;
 use crate::activity::thread::State;
-use crate::kernel::{Cpu, EventKind, Inside, Interrupt, KernelEvent, Tid};
+use crate::kernel::{Cpu, EventKind, Interrupt, KernelContext, KernelEvent, Tid};
 
 /// Call or interrupt that a thread may be in without an event of its beginning.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Hidden {
+pub(super) struct HiddenEntry {
     /// Earliest time at which it can have begun.
     since: BootNanos,
     /// True if the thread is in it: an event ends it later ([`crate::Foresight`]).
     pub(super) is_inside: bool,
 }
 
-impl Hidden {
+impl HiddenEntry {
     /// Creates one that can have begun since then, but is not known to have begun.
     pub(super) fn since(since: BootNanos) -> Self {
         Self {
@@ -139,13 +139,13 @@ impl Activities {
         &mut self,
         cpu: Cpu,
         tid: Tid,
-        what: Inside,
+        what: KernelContext,
         leave: impl FnOnce(&mut Thread) -> bool,
     ) {
         let (now, mut since) = (self.last, None);
         self.runs(cpu, tid, |thread| {
             if !leave(thread) {
-                let hidden = std::mem::replace(thread.hidden(what), Hidden::since(now));
+                let hidden = std::mem::replace(thread.hidden(what), HiddenEntry::since(now));
                 thread.doubt(hidden.since, what);
                 since = Some(hidden.since).filter(|since| *since < now);
             }
@@ -162,15 +162,15 @@ impl Activities {
 
 impl Thread {
     /// Returns the call or the interrupt that it may be in.
-    pub(super) fn hidden(&mut self, what: Inside) -> &mut Hidden {
+    pub(super) fn hidden(&mut self, what: KernelContext) -> &mut HiddenEntry {
         match what {
-            Inside::Call => &mut self.hidden_call,
-            Inside::Interrupt => &mut self.hidden_interrupt,
+            KernelContext::Call => &mut self.hidden_call,
+            KernelContext::Interrupt => &mut self.hidden_interrupt,
         }
     }
 
     /// Makes the time since then unknown in which it seemed to be in nothing of that kind.
-    fn doubt(&mut self, since: BootNanos, what: Inside) {
+    fn doubt(&mut self, since: BootNanos, what: KernelContext) {
         let first = self
             .done
             .partition_point(|interval| interval.to <= since)
@@ -183,7 +183,7 @@ impl Thread {
         for interval in rest {
             let is_doubtful = match interval.activity {
                 Activity::Runs => true,
-                Activity::Calls(_) => what == Inside::Interrupt,
+                Activity::Calls(_) => what == KernelContext::Interrupt,
                 _ => false,
             };
             if is_doubtful {

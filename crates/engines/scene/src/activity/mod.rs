@@ -13,8 +13,8 @@ use foldhash::fast::RandomState;
 
 use crate::BootNanos;
 use crate::activity::thread::{State, Thread};
-use crate::kernel::{Cpu, EventKind, Inside, Interrupt, KernelEvent, Leaves, Tid};
-use doubts::Hidden;
+use crate::kernel::{Cpu, EventKind, Interrupt, KernelContext, KernelEvent, LeaveReason, Tid};
+use doubts::HiddenEntry;
 pub use sums::ActivitySum;
 pub(crate) use sums::ActivitySums;
 
@@ -240,7 +240,7 @@ impl Activities {
                 self.begin_interrupt(event.cpu, tid, interrupt);
             }
             EventKind::End { tid, interrupt } => {
-                self.leaves(event.cpu, tid, Inside::Interrupt, |thread| {
+                self.leaves(event.cpu, tid, KernelContext::Interrupt, |thread| {
                     let place = thread.interrupts.iter().rposition(|it| it.0 == interrupt);
                     place.map(|place| thread.interrupts.remove(place)).is_some()
                 });
@@ -250,15 +250,15 @@ impl Activities {
                 let now = self.last;
                 self.runs(event.cpu, tid, |thread| {
                     (thread.call, thread.call_since, thread.hidden_call) =
-                        (Some(number), now, Hidden::since(now));
+                        (Some(number), now, HiddenEntry::since(now));
                 });
             }
             EventKind::CallExit { tid } => {
                 let now = self.last;
-                self.leaves(event.cpu, tid, Inside::Call, |thread| {
+                self.leaves(event.cpu, tid, KernelContext::Call, |thread| {
                     let is_known = thread.call.take().is_some();
                     if is_known {
-                        thread.hidden_call = Hidden::since(now);
+                        thread.hidden_call = HiddenEntry::since(now);
                     }
                     is_known
                 });
@@ -287,7 +287,7 @@ impl Activities {
         self.threads.drain().map(rest).collect()
     }
 
-    fn switch(&mut self, cpu: Cpu, prev: Tid, leaves: Leaves, next: Tid) {
+    fn switch(&mut self, cpu: Cpu, prev: Tid, leaves: LeaveReason, next: Tid) {
         // The thread that has the CPU has left it, or the next one has left another one, without an
         // event.
         let other = self
@@ -303,7 +303,7 @@ impl Activities {
             thread.state = leaves.into();
             // Interrupts end before a switch.
             thread.interrupts.clear();
-            thread.hidden_interrupt = Hidden::since(now);
+            thread.hidden_interrupt = HiddenEntry::since(now);
         });
         // A thread that waits for this CPU has waited for the one that had it up to now.
         let waits = |thread: &Thread| {
@@ -323,7 +323,7 @@ impl Activities {
                 thread.call_since = now;
             }
             (thread.state, thread.cpu) = (State::OnCpu, Some(cpu));
-            thread.hidden_interrupt = Hidden::since(now);
+            thread.hidden_interrupt = HiddenEntry::since(now);
         });
         self.current.insert(cpu, next);
     }

@@ -7,7 +7,7 @@ use proptest::test_runner::TestCaseError;
 
 use super::{Activity, Interval};
 use crate::BootNanos;
-use crate::kernel::{Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
+use crate::kernel::{Cpu, EventKind, Interrupt, KernelEvent, LeaveReason, Tid};
 
 /// Followed threads.
 pub(crate) const OURS: [Tid; 3] = [Tid(1), Tid(2), Tid(3)];
@@ -20,7 +20,11 @@ pub(crate) fn events() -> impl Strategy<Value = Vec<KernelEvent>> {
         let (mut at, mut current) = (10, [Tid(4), Tid(0)]);
         let event = |(what, cpu, leaves, other, after): (u8, usize, usize, u32, u64)| {
             let (has, elsewhere, other) = (current[cpu], current[1 - cpu], Tid(other));
-            let leaves = [Leaves::Preempted, Leaves::Blocked, Leaves::Stopped][leaves];
+            let leaves = [
+                LeaveReason::Preempted,
+                LeaveReason::Blocked,
+                LeaveReason::Stopped,
+            ][leaves];
             let interrupt = Interrupt::Hard(leaves as u32);
             let kind = match what {
                 0..=2 if other != has && (other != elsewhere || other == Tid(0)) => {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{Activities, Thread};
 use crate::activity::thread::State;
-use crate::kernel::{Cpu, EventKind, KernelEvent, Leaves, Tid};
+use crate::kernel::{Cpu, EventKind, KernelEvent, LeaveReason, Tid};
 
 /// Idle task of each CPU.
 const IDLE: Tid = Tid(0);
@@ -64,7 +64,7 @@ impl Activities {
                     cpu,
                     EventKind::Switch {
                         prev: IDLE,
-                        leaves: Leaves::Preempted,
+                        leaves: LeaveReason::Preempted,
                         next: tid,
                     },
                 );
@@ -87,7 +87,7 @@ impl Thread {
     fn stands(&self, tid: Tid, cpu: Cpu, add: &mut impl FnMut(Cpu, EventKind)) {
         // A woken thread was blocked before.
         let off_cpu = if self.state == State::Woken {
-            Some(Leaves::Blocked)
+            Some(LeaveReason::Blocked)
         } else {
             self.state.leaves()
         };
@@ -107,7 +107,7 @@ mod tests {
 
     use super::*;
     use crate::activity::samples::{OURS, check_known, events, whole_events};
-    use crate::{BootNanos, Foreseen, Foresight, Interval};
+    use crate::{BootNanos, Interval, Lookahead, LookaheadEvents};
 
     /// Returns what the events show from that time on.
     fn shown(
@@ -115,12 +115,14 @@ mod tests {
         start: BootNanos,
         from: BootNanos,
     ) -> Vec<(Tid, Vec<Interval>)> {
-        let mut foresight = Foresight::new(OURS, start);
+        let mut foresight = Lookahead::new(OURS, start);
         for event in events {
             foresight.event(event);
         }
         let mut activities = Activities::new(OURS, start);
-        for event in Foreseen::new(events.iter().copied().map(Ok::<_, ()>), &foresight.finish()) {
+        for event in
+            LookaheadEvents::new(events.iter().copied().map(Ok::<_, ()>), &foresight.finish())
+        {
             activities.event(&event.unwrap());
         }
         let mut all: Vec<_> = activities

@@ -24,16 +24,16 @@ fn done(events: &[(u64, EventKind)], end: u64) -> Vec<(u64, u64, Activity)> {
         .collect()
 }
 
-fn switch(prev: Tid, leaves: Leaves, next: Tid) -> EventKind {
+fn switch(prev: Tid, leaves: LeaveReason, next: Tid) -> EventKind {
     EventKind::Switch { prev, leaves, next }
 }
 
 #[test]
 fn whoever_has_the_cpu_is_waited_for() {
     let events = [
-        (10, switch(US, Leaves::Preempted, PREEMPTOR)),
-        (15, switch(PREEMPTOR, Leaves::Blocked, OTHER)),
-        (30, switch(OTHER, Leaves::Preempted, US)),
+        (10, switch(US, LeaveReason::Preempted, PREEMPTOR)),
+        (15, switch(PREEMPTOR, LeaveReason::Blocked, OTHER)),
+        (30, switch(OTHER, LeaveReason::Preempted, US)),
     ];
     let expected = [
         (0, 10, Activity::Runs),
@@ -50,13 +50,13 @@ fn interrupts_and_calls_are_nested() {
     let begin = |interrupt| EventKind::Begin { tid: US, interrupt };
     let end = |interrupt| EventKind::End { tid: US, interrupt };
     let events = [
-        (0, switch(IDLE, Leaves::Preempted, US)),
+        (0, switch(IDLE, LeaveReason::Preempted, US)),
         (10, EventKind::CallEnter { tid: US, number: 1 }),
         (20, begin(soft)),
         (25, begin(hard)),
         (26, end(hard)),
         (30, end(soft)),
-        (40, switch(US, Leaves::Blocked, IDLE)),
+        (40, switch(US, LeaveReason::Blocked, IDLE)),
         (
             51,
             EventKind::Wake {
@@ -64,7 +64,7 @@ fn interrupts_and_calls_are_nested() {
                 on: Cpu(0),
             },
         ),
-        (55, switch(IDLE, Leaves::Preempted, US)),
+        (55, switch(IDLE, LeaveReason::Preempted, US)),
         (60, EventKind::CallExit { tid: US }),
     ];
     let expected = [
@@ -86,7 +86,7 @@ fn interrupts_and_calls_are_nested() {
 #[test]
 fn a_loss_is_a_hole_that_the_next_event_ends() {
     let events = [
-        (0, switch(IDLE, Leaves::Preempted, US)),
+        (0, switch(IDLE, LeaveReason::Preempted, US)),
         (10, EventKind::CallEnter { tid: US, number: 1 }),
         (
             40,
@@ -95,7 +95,7 @@ fn a_loss_is_a_hole_that_the_next_event_ends() {
                 count: 3,
             },
         ),
-        (50, switch(US, Leaves::Stopped, IDLE)),
+        (50, switch(US, LeaveReason::Stopped, IDLE)),
     ];
     let expected = [
         (0, 10, Activity::Runs),
@@ -141,17 +141,17 @@ fn the_first_event_shows_what_was_before() {
     );
     let asleep = EventKind::Found {
         tid: US,
-        off_cpu: Some(Leaves::Blocked),
+        off_cpu: Some(LeaveReason::Blocked),
     };
     assert_eq!(done(&[(3, asleep)], 5), [(0, 5, Activity::Blocked(None))]);
-    let ended = [(2, switch(US, Leaves::Ended, IDLE))];
+    let ended = [(2, switch(US, LeaveReason::Ended, IDLE))];
     assert_eq!(
         done(&ended, 5),
         [(0, 2, Activity::Runs), (2, 5, Activity::Ended)]
     );
     // It waited, or was woken and waited; for whom is unknown.
     assert_eq!(
-        done(&[(2, switch(IDLE, Leaves::Preempted, US))], 3),
+        done(&[(2, switch(IDLE, LeaveReason::Preempted, US))], 3),
         [(0, 2, Activity::Unknown), (2, 3, Activity::Runs)]
     );
     assert_eq!(done(&[], 5), [(0, 5, Activity::Unknown)]);
@@ -161,8 +161,8 @@ fn the_first_event_shows_what_was_before() {
 fn a_switch_that_is_missing_is_a_hole() {
     // It is interrupted though it seems to wait: it came to its CPU in between.
     let events = [
-        (10, switch(US, Leaves::Preempted, PREEMPTOR)),
-        (15, switch(PREEMPTOR, Leaves::Blocked, OTHER)),
+        (10, switch(US, LeaveReason::Preempted, PREEMPTOR)),
+        (15, switch(PREEMPTOR, LeaveReason::Blocked, OTHER)),
         (30, EventKind::CallEnter { tid: US, number: 1 }),
     ];
     let expected = [
@@ -174,10 +174,10 @@ fn a_switch_that_is_missing_is_a_hole() {
     assert_eq!(done(&events, 40), expected);
     // Another one leaves its CPU, though it seems to have that.
     let events = [
-        (10, switch(IDLE, Leaves::Preempted, US)),
+        (10, switch(IDLE, LeaveReason::Preempted, US)),
         (20, EventKind::CallEnter { tid: US, number: 1 }),
-        (30, switch(PREEMPTOR, Leaves::Blocked, OTHER)),
-        (40, switch(OTHER, Leaves::Blocked, US)),
+        (30, switch(PREEMPTOR, LeaveReason::Blocked, OTHER)),
+        (40, switch(OTHER, LeaveReason::Blocked, US)),
     ];
     let (unknown, runs) = (Activity::Unknown, Activity::Runs);
     assert_eq!(
@@ -191,8 +191,8 @@ fn a_switch_that_is_missing_is_a_hole() {
     );
     // It comes though it seems to run.
     let events = [
-        (10, switch(IDLE, Leaves::Preempted, US)),
-        (30, switch(PREEMPTOR, Leaves::Blocked, US)),
+        (10, switch(IDLE, LeaveReason::Preempted, US)),
+        (30, switch(PREEMPTOR, LeaveReason::Blocked, US)),
     ];
     assert_eq!(
         done(&events, 50),
@@ -204,9 +204,9 @@ fn a_switch_that_is_missing_is_a_hole() {
 fn a_calls_end_that_is_missing_is_a_hole() {
     let enter = |number| EventKind::CallEnter { tid: US, number };
     let events = [
-        (0, switch(IDLE, Leaves::Preempted, US)),
+        (0, switch(IDLE, LeaveReason::Preempted, US)),
         (10, enter(1)),
-        (12, switch(US, Leaves::Blocked, IDLE)),
+        (12, switch(US, LeaveReason::Blocked, IDLE)),
         (
             20,
             EventKind::Wake {
@@ -214,7 +214,7 @@ fn a_calls_end_that_is_missing_is_a_hole() {
                 on: Cpu(0),
             },
         ),
-        (21, switch(IDLE, Leaves::Preempted, US)),
+        (21, switch(IDLE, LeaveReason::Preempted, US)),
         (50, enter(2)),
         (60, EventKind::CallExit { tid: US }),
     ];
@@ -239,10 +239,10 @@ fn a_switch_that_is_missing_is_of_one_thread() {
             5,
             EventKind::Found {
                 tid: OTHER,
-                off_cpu: Some(Leaves::Blocked),
+                off_cpu: Some(LeaveReason::Blocked),
             },
         ),
-        (10, switch(US, Leaves::Preempted, PREEMPTOR)),
+        (10, switch(US, LeaveReason::Preempted, PREEMPTOR)),
         (30, EventKind::CallEnter { tid: US, number: 1 }),
     ];
     for (at, kind) in events {
@@ -264,7 +264,7 @@ fn a_switch_that_is_missing_is_of_one_thread() {
 fn what_is_found_is_older_than_what_events_show() {
     // It was looked at while it ran, and has left its CPU since.
     let events = [
-        (10, switch(US, Leaves::Preempted, PREEMPTOR)),
+        (10, switch(US, LeaveReason::Preempted, PREEMPTOR)),
         (
             11,
             EventKind::Found {
@@ -272,7 +272,7 @@ fn what_is_found_is_older_than_what_events_show() {
                 off_cpu: None,
             },
         ),
-        (20, switch(PREEMPTOR, Leaves::Blocked, US)),
+        (20, switch(PREEMPTOR, LeaveReason::Blocked, US)),
     ];
     let expected = [
         (0, 10, Activity::Runs),
@@ -285,7 +285,7 @@ fn what_is_found_is_older_than_what_events_show() {
 #[test]
 fn what_is_found_after_a_loss_was_so_since_it() {
     let events = [
-        (0, switch(IDLE, Leaves::Preempted, US)),
+        (0, switch(IDLE, LeaveReason::Preempted, US)),
         (
             40,
             EventKind::Lost {
@@ -319,10 +319,10 @@ fn any_event() -> impl Strategy<Value = (u64, u32, EventKind)> {
         ])
     };
     let leaves = prop::sample::select(vec![
-        Leaves::Preempted,
-        Leaves::Blocked,
-        Leaves::Stopped,
-        Leaves::Ended,
+        LeaveReason::Preempted,
+        LeaveReason::Blocked,
+        LeaveReason::Stopped,
+        LeaveReason::Ended,
     ]);
     let kind = prop_oneof![
         (tid(), leaves.clone(), tid()).prop_map(|(prev, leaves, next)| EventKind::Switch {
@@ -379,8 +379,8 @@ fn what_ends_without_a_beginning_is_unknown_since_the_hole() {
         // It was in one within the other, and within an unknown call.
         (50, end(hard)),
         (60, end(soft)),
-        (70, switch(US, Leaves::Blocked, IDLE)),
-        (80, switch(IDLE, Leaves::Preempted, US)),
+        (70, switch(US, LeaveReason::Blocked, IDLE)),
+        (80, switch(IDLE, LeaveReason::Preempted, US)),
         (85, EventKind::CallExit { tid: US }),
         // All later ones are seen again.
         (90, EventKind::CallExit { tid: US }),

@@ -1,7 +1,7 @@
 //! State of a thread, and its intervals.
 
-use super::doubts::Hidden;
-use crate::kernel::{Cpu, Interrupt, Leaves, Tid};
+use super::doubts::HiddenEntry;
+use crate::kernel::{Cpu, Interrupt, LeaveReason, Tid};
 use crate::{Activity, BootNanos, Interval};
 
 #[derive(Clone, Debug)]
@@ -15,11 +15,11 @@ pub(super) struct Thread {
     /// thread's last sleep in it.
     pub(super) call_since: BootNanos,
     /// Call that it may be in beside that.
-    pub(super) hidden_call: Hidden,
+    pub(super) hidden_call: HiddenEntry,
     /// Interrupts that it is in, with their begin, the innermost last.
     pub(super) interrupts: Vec<(Interrupt, BootNanos)>,
     /// Interrupt that it may be in beside these.
-    pub(super) hidden_interrupt: Hidden,
+    pub(super) hidden_interrupt: HiddenEntry,
     /// Time since which nothing is known of it, if nothing is.
     pub(super) unknown_since: BootNanos,
     pub(super) done: Vec<Interval>,
@@ -39,26 +39,26 @@ pub(super) enum State {
     Ended,
 }
 
-impl From<Leaves> for State {
-    fn from(leaves: Leaves) -> Self {
+impl From<LeaveReason> for State {
+    fn from(leaves: LeaveReason) -> Self {
         match leaves {
-            Leaves::Preempted => Self::Ready,
-            Leaves::Blocked => Self::Blocked,
-            Leaves::Stopped => Self::Stopped,
-            Leaves::Ended => Self::Ended,
+            LeaveReason::Preempted => Self::Ready,
+            LeaveReason::Blocked => Self::Blocked,
+            LeaveReason::Stopped => Self::Stopped,
+            LeaveReason::Ended => Self::Ended,
         }
     }
 }
 
 impl State {
     /// Returns why a thread in this state left its CPU; `None` if it did not.
-    pub(super) fn leaves(self) -> Option<Leaves> {
+    pub(super) fn leaves(self) -> Option<LeaveReason> {
         match self {
             Self::Unknown | Self::OnCpu => None,
-            Self::Ready | Self::Woken => Some(Leaves::Preempted),
-            Self::Blocked => Some(Leaves::Blocked),
-            Self::Stopped => Some(Leaves::Stopped),
-            Self::Ended => Some(Leaves::Ended),
+            Self::Ready | Self::Woken => Some(LeaveReason::Preempted),
+            Self::Blocked => Some(LeaveReason::Blocked),
+            Self::Stopped => Some(LeaveReason::Stopped),
+            Self::Ended => Some(LeaveReason::Ended),
         }
     }
 }
@@ -71,9 +71,9 @@ impl Thread {
             cpu: None,
             call: None,
             call_since: start,
-            hidden_call: Hidden::since(start),
+            hidden_call: HiddenEntry::since(start),
             interrupts: Vec::new(),
-            hidden_interrupt: Hidden::since(start),
+            hidden_interrupt: HiddenEntry::since(start),
             unknown_since: start,
             done: Vec::new(),
             given: 0,
@@ -129,7 +129,8 @@ impl Thread {
         self.unknown_since = now;
         self.call = None;
         self.interrupts.clear();
-        (self.hidden_call, self.hidden_interrupt) = (Hidden::since(now), Hidden::since(now));
+        (self.hidden_call, self.hidden_interrupt) =
+            (HiddenEntry::since(now), HiddenEntry::since(now));
     }
 
     /// Makes its time from `since` to `to` unknown.

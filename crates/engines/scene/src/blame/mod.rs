@@ -43,12 +43,12 @@ pub struct Stage {
     /// Time of the record that ends it.
     pub end: BootNanos,
     /// Kind of its end.
-    pub ends: Ends,
+    pub ends: StageEnd,
 }
 
 /// Kind of a stage's end, as far as bounds depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ends {
+pub enum StageEnd {
     /// The thread's own work.
     OwnWork,
     /// A poll that finds something done, or possibly so.
@@ -68,7 +68,7 @@ const LONG_CALL: u64 = 100_000;
 
 /// Losses of a stage, with its absent and its unknown time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reckoning {
+pub struct StageLosses {
     /// Share of each activity, in the order of time.
     pub shares: Vec<Share>,
     /// Time that the thread was absent in the stage, in nanoseconds.
@@ -81,7 +81,7 @@ pub struct Reckoning {
 }
 
 /// Returns the shares, the absences and the unknown time of a stage: see [`blame`] and [`unknown`].
-pub fn reckon(stage: &Stage, intervals: &[Interval], idle: &[u32]) -> Reckoning {
+pub fn reckon(stage: &Stage, intervals: &[Interval], idle: &[u32]) -> StageLosses {
     // Most stages: the thread ran all the time.
     let first = intervals.partition_point(|interval| interval.to <= stage.begin);
     if let Some(interval) = intervals.get(first)
@@ -89,12 +89,12 @@ pub fn reckon(stage: &Stage, intervals: &[Interval], idle: &[u32]) -> Reckoning 
         && interval.to >= stage.end
         && interval.activity == Activity::Runs
     {
-        return Reckoning::default();
+        return StageLosses::default();
     }
-    let mut reckoning = Reckoning {
+    let mut reckoning = StageLosses {
         shares: blame(stage, intervals, idle),
         unknown: unknown(stage, intervals),
-        ..Reckoning::default()
+        ..StageLosses::default()
     };
     let mut present = 0;
     for interval in clipped(intervals, stage.begin, stage.end) {
@@ -142,7 +142,13 @@ pub struct Share {
 /// see [`unknown`].
 pub fn blame(stage: &Stage, intervals: &[Interval], idle: &[u32]) -> Vec<Share> {
     let mut shares = Vec::new();
-    let at_least = |took| if stage.ends == Ends::OwnWork { took } else { 0 };
+    let at_least = |took| {
+        if stage.ends == StageEnd::OwnWork {
+            took
+        } else {
+            0
+        }
+    };
     for absence in absences(intervals, stage.begin, stage.end, idle) {
         let took = absence.length();
         add(
@@ -154,7 +160,7 @@ pub fn blame(stage: &Stage, intervals: &[Interval], idle: &[u32]) -> Vec<Share> 
             },
         );
     }
-    if let Ends::Found { usual, turn } = stage.ends {
+    if let StageEnd::Found { usual, turn } = stage.ends {
         // Latest time at which it was done; the stage's end if nothing is usual.
         let done = usual.map_or(stage.end.0, |usual| stage.begin.0.saturating_add(usual));
         for absence in last_absences(stage, intervals, turn, idle) {

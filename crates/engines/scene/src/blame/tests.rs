@@ -38,7 +38,7 @@ fn bounds(stage: &Stage, intervals: &[Interval]) -> (u64, u64) {
         .map_or((0, 0), |share| (share.at_least, share.at_most))
 }
 
-fn stage(begin: u64, end: u64, ends: Ends) -> Stage {
+fn stage(begin: u64, end: u64, ends: StageEnd) -> Stage {
     Stage {
         begin: BootNanos(begin),
         end: BootNanos(end),
@@ -50,16 +50,19 @@ fn stage(begin: u64, end: u64, ends: Ends) -> Stage {
 fn own_work_is_late_by_all_absences_in_it() {
     let intervals = by_turns(&[100, 50, 100, 30, 100]);
     assert_eq!(
-        bounds(&stage(120, 300, Ends::OwnWork), &intervals),
+        bounds(&stage(120, 300, StageEnd::OwnWork), &intervals),
         (60, 60)
     );
-    assert_eq!(bounds(&stage(0, 100, Ends::OwnWork), &intervals), (0, 0));
+    assert_eq!(
+        bounds(&stage(0, 100, StageEnd::OwnWork), &intervals),
+        (0, 0)
+    );
 }
 
 #[test]
 fn what_is_found_is_late_by_all_absences_at_most_and_the_last_ones_at_least() {
     let intervals = by_turns(&[100, 500, 100, 300, 100]);
-    let found = |usual| Ends::Found { usual, turn: 10 };
+    let found = |usual| StageEnd::Found { usual, turn: 10 };
     // Between both absences the thread may have polled, or not.
     assert_eq!(bounds(&stage(50, 1_005, found(None)), &intervals), (0, 800));
     // Done by 800 at the latest.
@@ -78,9 +81,12 @@ fn what_is_found_is_late_by_all_absences_at_most_and_the_last_ones_at_least() {
 fn what_is_not_known_is_blamed_on_nobody() {
     let mut intervals = by_turns(&[100, 50, 100]);
     intervals[1].activity = Activity::Unknown;
-    assert_eq!(blame(&stage(0, 400, Ends::OwnWork), &intervals, &[]), []);
     assert_eq!(
-        unknown(&stage(50, 400, Ends::OwnWork), &intervals),
+        blame(&stage(0, 400, StageEnd::OwnWork), &intervals, &[]),
+        []
+    );
+    assert_eq!(
+        unknown(&stage(50, 400, StageEnd::OwnWork), &intervals),
         50 + 150
     );
 }
@@ -141,7 +147,7 @@ proptest! {
         let loss = end.saturating_sub(undisturbed);
         // The slowest of the undisturbed stages took such a spin, too.
         let usual = if spin.1 > 0 { undisturbed.max(device) } else { device };
-        let found = Ends::Found { usual: Some(usual + slack), turn };
+        let found = StageEnd::Found { usual: Some(usual + slack), turn };
         let (at_least, at_most) = bounds(&stage(0, end, found), &by_turns(&lengths));
         prop_assert!(at_least <= loss + turn, "at least {at_least}, lost {loss}");
         prop_assert!(loss <= at_most + turn, "at most {at_most}, lost {loss}");
@@ -150,7 +156,7 @@ proptest! {
     #[test]
     fn own_work_loses_exactly_its_absences(lengths in prop::collection::vec(0u64..3_000, 1..12), work in 1u64..20_000) {
         let end = after_work(&lengths, work);
-        let (at_least, at_most) = bounds(&stage(0, end, Ends::OwnWork), &by_turns(&lengths));
+        let (at_least, at_most) = bounds(&stage(0, end, StageEnd::OwnWork), &by_turns(&lengths));
         prop_assert_eq!((at_least, at_most), (end - work, end - work));
     }
 }

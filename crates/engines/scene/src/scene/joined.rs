@@ -2,19 +2,19 @@
 
 use crate::Setting;
 use crate::activity::{Activities, ActivitySums, Interval};
-use crate::blame::{Reckoning, Stage, clipped, reckon};
+use crate::blame::{Stage, StageLosses, clipped, reckon};
 use crate::clock::BootNanos;
 use crate::request::{Mark, StageOfRequest};
-use crate::scene::{MOST_OF_STAGE, Open};
+use crate::scene::{MOST_OF_STAGE, OpenRequest};
 use requests::Ending;
 
 /// Setting and activities with which stages are joined.
-pub(super) struct Joined<'a> {
+pub(super) struct JoinContext<'a> {
     pub(super) setting: &'a Setting,
     pub(super) activities: &'a mut Activities,
 }
 
-impl Joined<'_> {
+impl JoinContext<'_> {
     /// Returns the stage between two records.
     pub(super) fn stage(&mut self, before: Mark, mark: Mark, ending: Ending) -> StageOfRequest {
         let kind = (before.tpoint, mark.tpoint);
@@ -24,9 +24,9 @@ impl Joined<'_> {
         let tid = self.setting.lcores.get(&mark.lcore).copied();
         let intervals = tid.map_or(&[][..], |tid| self.activities.until(tid, end));
         let reckoning = if intervals.is_empty() {
-            Reckoning {
+            StageLosses {
                 unknown: end.0 - begin.0,
-                ..Reckoning::default()
+                ..StageLosses::default()
             }
         } else {
             reckon(
@@ -35,7 +35,7 @@ impl Joined<'_> {
                 &self.setting.idle_calls,
             )
         };
-        let Reckoning {
+        let StageLosses {
             shares,
             absent,
             unknown,
@@ -64,7 +64,7 @@ impl Joined<'_> {
     }
 
     /// Adds the intervals of its stages to a request that is long enough.
-    pub(super) fn detail<K>(&mut self, open: &mut Open<K>, now: BootNanos) {
+    pub(super) fn detail<K>(&mut self, open: &mut OpenRequest<K>, now: BootNanos) {
         let begin = open.records.first().map_or(now, |mark| mark.at);
         if now.0.saturating_sub(begin.0) < self.setting.detail_over {
             return;

@@ -14,8 +14,8 @@ use crate::activity::Activities;
 use crate::clock::BootNanos;
 use crate::kernel::{KernelEvent, Tid};
 use crate::request::{Consumer, Mark, Request, StageOfRequest};
-use crate::scene::joined::Joined;
-use crate::usual::{StageKind, Usual};
+use crate::scene::joined::JoinContext;
+use crate::usual::{StageKind, UsualTimes};
 
 /// Number of events and records after which finished intervals are handed out and old ones dropped.
 const SETTLE_AFTER: u32 = 1_024;
@@ -23,10 +23,10 @@ const SETTLE_AFTER: u32 = 1_024;
 const MOST_OF_STAGE: usize = 2_048;
 /// Limit on the records of one object. An object with more is no request, but lives on, as a
 /// connection does.
-const MOST_OF_OBJECT: usize = 4_096;
+const MAX_RECORDS_PER_OBJECT: usize = 4_096;
 /// Limit on the records of all open objects together, of about 250 bytes each with the stage that
 /// they end.
-const MOST_OPEN: usize = 1 << 18;
+const MAX_OPEN_RECORDS: usize = 1 << 18;
 
 /// Facts that a scene must know beforehand.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub struct Setting {
     /// Time from which on no event is missing.
     pub start: BootNanos,
     /// Usual lengths from a first pass: see [`crate::Survey`].
-    pub usual: Usual,
+    pub usual: UsualTimes,
     /// Numbers of the system calls in which a thread waits for work.
     pub idle_calls: Vec<u32>,
     /// Length in nanoseconds from which on a request gets the intervals of its threads.
@@ -56,7 +56,7 @@ impl Default for Setting {
             threads: Vec::new(),
             lcores: HashMap::new(),
             start: BootNanos(0),
-            usual: Usual::default(),
+            usual: UsualTimes::default(),
             idle_calls: Vec::new(),
             detail_over: u64::MAX,
             intervals: 1 << 20,
@@ -75,16 +75,16 @@ pub struct Scene<K> {
     names: HashMap<u16, Box<str>, RandomState>,
     endings: HashMap<StageKind, Ending, RandomState>,
     activities: Activities,
-    objects: ObjectTracker<Open<K>>,
+    objects: ObjectTracker<OpenRequest<K>>,
     /// Number of records kept of all objects together.
     open: usize,
-    left_out: LeftOut,
+    left_out: OmittedCounts,
     steps: u32,
 }
 
 /// Numbers of objects that were left out so that memory is bounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct OmittedCounts {
     /// Objects with more than 4,096 records.
     pub endless: u64,
     /// Open objects that were dropped when there were too many, those with the oldest last records
@@ -96,7 +96,7 @@ pub struct LeftOut {
 
 /// Request that has not ended.
 #[derive(Clone, Debug)]
-struct Open<K> {
+struct OpenRequest<K> {
     records: Vec<Mark>,
     stages: Vec<StageOfRequest>,
     related: Option<ObjectName>,
@@ -127,7 +127,7 @@ impl<K: Default + Clone> Scene<K> {
             activities,
             objects: ObjectTracker::new(tpoints, queues),
             open: 0,
-            left_out: LeftOut::default(),
+            left_out: OmittedCounts::default(),
             steps: 0,
         }
     }
@@ -155,7 +155,7 @@ impl<K: Default + Clone> Scene<K> {
             .objects
             .related(record)
             .map(|object| (object.number, object.kept.kept.clone()));
-        let Some(step) = self.objects.record(record, context, |_| Open::new()) else {
+        let Some(step) = self.objects.record(record, context, |_| OpenRequest::new()) else {
             return;
         };
         let open = &mut step.object.kept;
@@ -176,7 +176,7 @@ impl<K: Default + Clone> Scene<K> {
                     .endings
                     .entry(kind)
                     .or_insert_with(|| ending(names, kind));
-                let mut joined = Joined {
+                let mut joined = JoinContext {
                     setting: &self.setting,
                     activities: &mut self.activities,
                 };
@@ -185,7 +185,7 @@ impl<K: Default + Clone> Scene<K> {
             }
             open.records.push(mark);
             self.open += 1;
-            if open.records.len() > MOST_OF_OBJECT {
+            if open.records.len() > MAX_RECORDS_PER_OBJECT {
                 self.left_out.endless += 1;
                 self.open -= open.give_up();
             }
@@ -193,7 +193,7 @@ impl<K: Default + Clone> Scene<K> {
         while let Some(object) = self.objects.pop_ended() {
             self.over(object, false, consumer);
         }
-        if self.open > MOST_OPEN {
+        if self.open > MAX_OPEN_RECORDS {
             self.forget();
         }
         self.step(consumer);
@@ -202,7 +202,7 @@ impl<K: Default + Clone> Scene<K> {
     /// Hands out an object whose life is over, unless it is left out.
     fn over(
         &mut self,
-        object: TrackedObject<Open<K>>,
+        object: TrackedObject<OpenRequest<K>>,
         unfinished: bool,
         consumer: &mut impl Consumer<K>,
     ) {
@@ -243,7 +243,7 @@ impl<K: Default + Clone> Scene<K> {
     }
 
     /// Returns the numbers of objects that were left out so that memory is bounded.
-    pub fn left_out(&self) -> LeftOut {
+    pub fn left_out(&self) -> OmittedCounts {
         self.left_out
     }
 
@@ -261,7 +261,7 @@ fn ending(names: &HashMap<u16, Box<str>, RandomState>, (from, to): StageKind) ->
     Ending::of(name(from), name(to))
 }
 
-impl<K: Default> Open<K> {
+impl<K: Default> OpenRequest<K> {
     fn new() -> Self {
         let kept = K::default();
         Self {
@@ -298,7 +298,7 @@ impl<K: Default> Open<K> {
 }
 
 /// Makes a request of an object that is over.
-fn finished<K>(object: TrackedObject<Open<K>>, unfinished: bool) -> Request<K> {
+fn finished<K>(object: TrackedObject<OpenRequest<K>>, unfinished: bool) -> Request<K> {
     let (excluded, is_perhaps_over) = (object.excluded(), object.is_perhaps_over());
     let TrackedObject {
         name,
@@ -307,7 +307,7 @@ fn finished<K>(object: TrackedObject<Open<K>>, unfinished: bool) -> Request<K> {
         kept: open,
         ..
     } = object;
-    let Open {
+    let OpenRequest {
         records,
         stages,
         related,

@@ -12,9 +12,9 @@ use foldhash::fast::RandomState;
 use metrics::{Histogram, Places};
 use spdk_trace::{Lcore, ObjectName};
 
-use super::cells::{Cell, Cells, Slow};
+use super::cells::{Cell, Cells, SlowExemplar};
 use super::limits::{Limits, STAGE_NAMES};
-use super::minute::{SlowRequest, Slowest};
+use super::minute::{SlowRequest, SlowestRequests};
 
 /// Connection id; never reused.
 pub(crate) type GroupId = u32;
@@ -37,7 +37,7 @@ pub(crate) struct Key {
 
 /// Request that is over.
 #[derive(Debug)]
-pub(crate) struct Finished<'a> {
+pub(crate) struct FinishedRequest<'a> {
     pub(crate) group: GroupId,
     /// Time of its end, in nanoseconds since 1970.
     pub(crate) utc: u64,
@@ -67,7 +67,7 @@ pub(crate) struct StageName {
 }
 
 /// Recent times by stage, and the slowest of them.
-pub(crate) type Rest = HashMap<StageId, (Histogram, Option<Slow>), RandomState>;
+pub(crate) type StageTimes = HashMap<StageId, (Histogram, Option<SlowExemplar>), RandomState>;
 
 /// Extent to which a connection is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +108,7 @@ pub(crate) struct Groups {
     detailed: Places<GroupId>,
     stages: Vec<StageName>,
     /// Slowest requests of this minute, if they are kept.
-    pub(crate) slowest: Slowest,
+    pub(crate) slowest: SlowestRequests,
     /// Number of connections that were forgotten: ids noted before may be invalid.
     pub(crate) forgotten: u64,
 }
@@ -139,7 +139,7 @@ impl Groups {
                     kind: other(),
                 },
             ],
-            slowest: Slowest::default(),
+            slowest: SlowestRequests::default(),
             forgotten: 0,
         }
     }
@@ -192,7 +192,7 @@ impl Groups {
     }
 
     /// Counts a request, or another object that belongs to one.
-    pub(crate) fn finish(&mut self, finished: &Finished<'_>) {
+    pub(crate) fn finish(&mut self, finished: &FinishedRequest<'_>) {
         let other = &mut self.other;
         let group = self.known.get_mut(&finished.group);
         let whole = finished.stages.last().filter(|stage| stage.id == WHOLE);
@@ -289,9 +289,9 @@ impl Groups {
 
     /// Returns the recent times of `other` and of all connections whose histograms are in it, by
     /// the stages of `other`.
-    pub(crate) fn rest(&self) -> Rest {
+    pub(crate) fn rest(&self) -> StageTimes {
         let of = |cell: &Cell| (cell.recent.all(), cell.slowest());
-        let mut rest: Rest = self
+        let mut rest: StageTimes = self
             .other
             .cells
             .iter()
@@ -369,7 +369,7 @@ impl Group {
         }
     }
 
-    fn add(&mut self, finished: &Finished<'_>, is_request: bool) {
+    fn add(&mut self, finished: &FinishedRequest<'_>, is_request: bool) {
         self.requests += u64::from(is_request);
         for stage in finished.stages {
             let cell = self.cells.of(stage.id);

@@ -41,7 +41,7 @@ fn second(groups: &mut Groups, hosts: std::ops::Range<usize>) {
                 stage(groups.stage("A -> B", "A"), 500),
                 stage(WHOLE, 1_000 * host as u64),
             ];
-            groups.finish(&Finished {
+            groups.finish(&FinishedRequest {
                 group,
                 utc: 0,
                 name: NAME,
@@ -153,7 +153,7 @@ fn stages_and_connections_have_an_end() {
     let group = groups.id(key(1));
     for number in 0..1000 {
         let stages = [stage(groups.stage(&format!("stage {number}"), "stage"), 10)];
-        groups.finish(&Finished {
+        groups.finish(&FinishedRequest {
             group,
             utc: 0,
             name: NAME,

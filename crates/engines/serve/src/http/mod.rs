@@ -23,13 +23,13 @@ pub use request::Token;
 use request::{Method, Refusal, Request};
 
 /// Time that a client has for its request, and again for taking its answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const IO_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum age of the time of threads when it is shown.
-const FRESH: Duration = Duration::from_millis(100);
+const MAX_AGE: Duration = Duration::from_millis(100);
 /// Limit on the bytes of a request's head.
 const MOST_HEAD: usize = 8 << 10;
 /// Number of bytes that are written at once.
-const PIECE: usize = 64 << 10;
+const CHUNK_BYTES: usize = 64 << 10;
 /// Wait after an error of the listening socket, for example if there are no descriptors left. Also
 /// the wait for the rest of a request.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -119,14 +119,14 @@ impl Server {
     /// Answers one request.
     fn serve(&self, stream: &TcpStream) -> io::Result<()> {
         let mut head = Vec::new();
-        let request = read(stream, &mut head, Instant::now() + PATIENCE);
+        let request = read(stream, &mut head, Instant::now() + IO_TIMEOUT);
         let is_head = matches!(&request, Ok(request) if request.method == Method::Head);
         let answer = match request {
             Ok(request) => self.answer(&request),
             Err(Refusal::Gone) => return Ok(()),
             Err(refusal) => Answer::error(refusal.status()),
         };
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + IO_TIMEOUT;
         write(stream, answer.head(answer.body.len()).as_bytes(), until)?;
         if !is_head {
             write(stream, answer.body.as_bytes(), until)?;
@@ -167,7 +167,7 @@ impl Server {
         match request.path {
             "/metrics" => {
                 let format = Format::accepted(&request.accept);
-                self.targets.advance(FRESH);
+                self.targets.advance(MAX_AGE);
                 let standing = self.targets.standing();
                 let body = page::page(format, &self.shared.lock(), &standing);
                 Answer::ok(format.content_type(), body)
@@ -260,7 +260,7 @@ fn write(mut stream: &TcpStream, bytes: &[u8], until: Instant) -> io::Result<()>
             return Err(io::ErrorKind::TimedOut.into());
         }
         stream.set_write_timeout(Some(time))?;
-        match stream.write(&left[..left.len().min(PIECE)]) {
+        match stream.write(&left[..left.len().min(CHUNK_BYTES)]) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(count) => left = &left[count..],
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -17,7 +17,7 @@ use tables::{Row as _, Table};
 
 use super::minute::Minute;
 use super::store::Shared;
-use shelf::Shelf;
+use shelf::TableStore;
 
 /// Tables that are written.
 pub(crate) const WRITTEN: [&Table; 4] = [
@@ -27,16 +27,16 @@ pub(crate) const WRITTEN: [&Table; 4] = [
     &tables::rows::RequestStage::TABLE,
 ];
 /// Limit on the minutes that wait for a slow disk.
-const WAITING: usize = 2;
+const MAX_QUEUED_MINUTES: usize = 2;
 /// Time limit for writing the last minute.
-const LAST: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Rows of each of the tables [`WRITTEN`].
 pub(crate) type Rows = [u64; WRITTEN.len()];
 
 /// Numbers of rows that were written, and that could not be.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct RowCounts {
     pub(crate) rows: Rows,
     pub(crate) lost: Rows,
 }
@@ -61,7 +61,7 @@ pub(crate) struct Tables {
 
 /// Writer of minutes, on its thread.
 struct Writer {
-    shelf: Shelf,
+    shelf: TableStore,
     source: rows::Source,
     shared: Arc<Shared>,
     /// Reason why the last minute could not be written, if so.
@@ -75,7 +75,7 @@ impl Tables {
     ///
     /// Fails if the folder can't be created or read, or if another `dptrace serve` writes to it.
     pub(crate) fn start(place: &Place, run: String, shared: Arc<Shared>) -> anyhow::Result<Self> {
-        let shelf = Shelf::open(place)?;
+        let shelf = TableStore::open(place)?;
         let source = rows::Source {
             host: place.host.clone(),
             run,
@@ -87,7 +87,7 @@ impl Tables {
             shared: Arc::clone(&shared),
             failed: None,
         };
-        let (sender, minutes) = sync_channel::<Minute>(WAITING);
+        let (sender, minutes) = sync_channel::<Minute>(MAX_QUEUED_MINUTES);
         let thread = std::thread::Builder::new()
             .name("tables".into())
             .spawn(move || minutes.iter().for_each(|minute| writer.write(&minute)))
@@ -123,7 +123,7 @@ impl Tables {
     pub(crate) fn finish(self) {
         let Self { sender, thread, .. } = self;
         drop(sender);
-        let until = Instant::now() + LAST;
+        let until = Instant::now() + SHUTDOWN_TIMEOUT;
         while !thread.is_finished() && Instant::now() < until {
             self.shared.observer.step();
             std::thread::sleep(Duration::from_millis(5));
@@ -195,11 +195,11 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
-    use kernel_delay::Place as Where;
+    use kernel_delay::TimeState;
 
     use super::*;
     use crate::limits::Limits;
-    use crate::minute::Doing;
+    use crate::minute::TimeKey;
 
     /// Checks that a disk on which nothing can be written costs only the rows.
     #[test]
@@ -230,18 +230,18 @@ mod tests {
             run: "serve".into(),
             requests: 0,
         };
-        let shelf = Shelf::open(&place).unwrap();
+        let shelf = TableStore::open(&place).unwrap();
         let mut writer = Writer {
             shelf,
             source,
             shared: Arc::clone(&shared),
             failed: None,
         };
-        let doing = Doing {
+        let doing = TimeKey {
             pid: 1,
             tid: 2,
             thread: "t".into(),
-            place: Where::User,
+            place: TimeState::User,
             by: String::new(),
         };
         let (times, stages, slowest) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,7 +1,7 @@
 //! Rows of a minute.
 
-use export::part::Part;
-use kernel_delay::Place;
+use export::part::PartialFile;
+use kernel_delay::TimeState;
 use metrics::bounds;
 use tables::rows;
 
@@ -66,7 +66,7 @@ impl Source {
         &self,
         table: usize,
         minute: &Minute,
-        part: &mut Part,
+        part: &mut PartialFile,
     ) -> anyhow::Result<()> {
         match table {
             0 => self.histograms(minute, part),
@@ -76,7 +76,7 @@ impl Source {
         }
     }
 
-    fn histograms(&self, minute: &Minute, part: &mut Part) -> anyhow::Result<()> {
+    fn histograms(&self, minute: &Minute, part: &mut PartialFile) -> anyhow::Result<()> {
         for (key, stage, times) in &minute.times {
             let (from, to) = points(minute, *stage);
             let is_whole = *stage == WHOLE;
@@ -111,10 +111,10 @@ impl Source {
         Ok(())
     }
 
-    fn threads(&self, minute: &Minute, part: &mut Part) -> anyhow::Result<()> {
+    fn threads(&self, minute: &Minute, part: &mut PartialFile) -> anyhow::Result<()> {
         for (doing, nanos) in &minute.threads {
             let (activity, taken) = activity(doing.place);
-            let by = if doing.place == Place::Elsewhere {
+            let by = if doing.place == TimeState::Elsewhere {
                 "no call"
             } else {
                 &doing.by
@@ -137,7 +137,7 @@ impl Source {
         Ok(())
     }
 
-    fn requests(&self, minute: &Minute, part: &mut Part) -> anyhow::Result<()> {
+    fn requests(&self, minute: &Minute, part: &mut PartialFile) -> anyhow::Result<()> {
         for (request, number) in minute.slowest.iter().zip(self.requests..) {
             let object = request.name.to_string();
             let kind = request.stages.first().filter(|stage| stage.id != WHOLE);
@@ -167,7 +167,7 @@ impl Source {
         Ok(())
     }
 
-    fn stages(&self, minute: &Minute, part: &mut Part) -> anyhow::Result<()> {
+    fn stages(&self, minute: &Minute, part: &mut PartialFile) -> anyhow::Result<()> {
         for (request, number) in minute.slowest.iter().zip(self.requests..) {
             self.stages_of(minute, request, number, part)?;
         }
@@ -179,7 +179,7 @@ impl Source {
         minute: &Minute,
         request: &SlowRequest,
         number: u64,
-        part: &mut Part,
+        part: &mut PartialFile,
     ) -> anyhow::Result<()> {
         let mut start = request.begin;
         for (stage, stage_no) in request
@@ -208,15 +208,15 @@ impl Source {
 }
 
 /// Returns a thread's activity in the words of `thread_budgets`, and true if it could not go on.
-fn activity(place: Place) -> (&'static str, bool) {
+fn activity(place: TimeState) -> (&'static str, bool) {
     match place {
-        Place::User => ("runs", false),
-        Place::Syscall => ("calls", false),
-        Place::Blocked | Place::Elsewhere => ("blocked", false),
+        TimeState::User => ("runs", false),
+        TimeState::Syscall => ("calls", false),
+        TimeState::Blocked | TimeState::Elsewhere => ("blocked", false),
         // The state does not record if it had been woken before.
-        Place::Ready => ("preempted", true),
-        Place::Hard | Place::Soft => ("interrupted", true),
-        Place::Stopped => ("stopped", true),
-        Place::Unknown => ("unknown", false),
+        TimeState::Ready => ("preempted", true),
+        TimeState::Hard | TimeState::Soft => ("interrupted", true),
+        TimeState::Stopped => ("stopped", true),
+        TimeState::Unknown => ("unknown", false),
     }
 }

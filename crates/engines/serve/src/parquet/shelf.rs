@@ -10,7 +10,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use export::part::Part;
+use export::part::PartialFile;
 use tables::{Table, escaped, hour_of, partition};
 use text::printable::path as printable;
 use text::utc;
@@ -35,7 +35,7 @@ struct Id {
 }
 
 /// Folder with the files.
-pub(crate) struct Shelf {
+pub(crate) struct TableStore {
     dir: PathBuf,
     host: String,
     keep_bytes: u64,
@@ -86,7 +86,7 @@ fn time_of(text: &str) -> Option<i64> {
     utc::read(&format!("{}T{}", date.join("-"), time.join(":"))).ok()
 }
 
-impl Shelf {
+impl TableStore {
     /// Finds the files of earlier runs. Creates the folder if it is missing.
     pub(crate) fn open(place: &Place) -> anyhow::Result<Self> {
         let Place {
@@ -161,7 +161,7 @@ impl Shelf {
         &mut self,
         table: usize,
         minute: i64,
-        rows: impl FnOnce(&mut Part) -> anyhow::Result<()>,
+        rows: impl FnOnce(&mut PartialFile) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let of = |number| Id {
             minute,
@@ -173,8 +173,9 @@ impl Shelf {
             .map(of)
             .find(is_free)
             .context("the clock shows this minute again and again")?;
-        let mut part = Part::create(&self.folder(id), &id.name(), id.table(), Access::Umask)?
-            .with_group_rows(GROUP_ROWS);
+        let mut part =
+            PartialFile::create(&self.folder(id), &id.name(), id.table(), Access::Umask)?
+                .with_group_rows(GROUP_ROWS);
         rows(&mut part)?;
         let (file, bytes) = part.finish()?;
         file.commit()
@@ -220,7 +221,7 @@ impl Shelf {
     }
 }
 
-impl Drop for Shelf {
+impl Drop for TableStore {
     /// Unlocks the folder. Closing it would not do: a child that was forked and has not yet called
     /// `exec` has a copy of the descriptor, and the lock with it (flock(2)).
     fn drop(&mut self) {
@@ -244,7 +245,7 @@ mod tests {
 
     const MINUTE: i64 = 60_000_000_000;
 
-    fn write(shelf: &mut Shelf, minute: i64) {
+    fn write(shelf: &mut TableStore, minute: i64) {
         let row = ThreadBudget {
             hostname: "h",
             ..ThreadBudget::default()
@@ -267,9 +268,9 @@ mod tests {
             host: "a/b".into(),
             keep_bytes: u64::MAX,
         };
-        let mut shelf = Shelf::open(&place).unwrap();
+        let mut shelf = TableStore::open(&place).unwrap();
         assert!(
-            Shelf::open(&place)
+            TableStore::open(&place)
                 .is_err_and(|error| error.to_string().contains("another dptrace serve"))
         );
         // Minute 10 twice, as after a clock that was set back.
@@ -298,7 +299,7 @@ mod tests {
         )
         .unwrap();
         drop(shelf);
-        let mut shelf = Shelf::open(&Place {
+        let mut shelf = TableStore::open(&Place {
             keep_bytes: 4 * each + 3,
             ..place.clone()
         })
@@ -311,7 +312,7 @@ mod tests {
         drop(shelf);
         // All files are removed, and so are the folders that are empty then.
         assert_eq!(
-            Shelf::open(&Place {
+            TableStore::open(&Place {
                 keep_bytes: 0,
                 ..place
             })

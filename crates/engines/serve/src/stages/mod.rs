@@ -13,8 +13,8 @@ use spdk_trace::{Lcore, ObjectName, Record, TickRate, Ticks, Tpoint, Trace};
 use text::printable;
 use timeline::words::kind;
 
-use super::groups::{Finished, GroupId, Groups, Key, Stage, StageId, WHOLE};
-use super::naming::{Naming, unknown};
+use super::groups::{FinishedRequest, GroupId, Groups, Key, Stage, StageId, WHOLE};
+use super::naming::{ConnectionResolver, unknown};
 
 /// Limit on the followed objects; beyond it, those that began longest ago are dropped.
 const MAX_OPEN_OBJECTS: usize = 1 << 15;
@@ -22,7 +22,7 @@ const MAX_OPEN_OBJECTS: usize = 1 << 15;
 const MOST_RECORDS: usize = 64;
 
 /// Data that is kept of an object.
-struct Seen {
+struct OpenObject {
     first: u16,
     group: Option<GroupId>,
     size: u32,
@@ -33,7 +33,7 @@ struct Seen {
 type Mark = (u16, Lcore, Ticks);
 
 /// Object that is over.
-struct Over {
+struct FinishedObject {
     group: Option<GroupId>,
     first: u16,
     end: Ticks,
@@ -45,8 +45,8 @@ struct Over {
 
 /// Finished objects that are not counted yet.
 #[derive(Default)]
-struct Found {
-    objects: Vec<Over>,
+struct FinishedBatch {
+    objects: Vec<FinishedObject>,
     /// Tracepoints, lcore and length in ticks of each stage.
     stages: Vec<((u16, u16), Lcore, u64)>,
     excluded: u64,
@@ -55,7 +55,7 @@ struct Found {
 
 /// Numbers that are counted beside the times.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Aside {
+pub(crate) struct ExcludedCounts {
     /// Requests that are excluded ([`requests::Excluded`]).
     pub(crate) excluded: u64,
     /// Objects in whose time slots were lost.
@@ -64,7 +64,7 @@ pub(crate) struct Aside {
 
 /// One moment in ticks and in time of day.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Now {
+pub(crate) struct ClockReading {
     pub(crate) ticks: Ticks,
     /// Nanoseconds since 1970.
     pub(crate) utc: u64,
@@ -73,18 +73,18 @@ pub(crate) struct Now {
 
 /// Tracker of all objects of a trace.
 pub(crate) struct Stages {
-    objects: ObjectTracker<Seen>,
-    naming: Naming,
+    objects: ObjectTracker<OpenObject>,
+    naming: ConnectionResolver,
     names: Vec<(u16, String)>,
     /// Numbers of stages, by their tracepoints.
     ids: HashMap<(u16, u16), StageId, RandomState>,
     spare: Vec<Vec<Mark>>,
-    found: Found,
+    found: FinishedBatch,
 }
 
 impl Stages {
     /// Creates a tracker for a trace with these tracepoints.
-    pub(crate) fn new(tpoints: &[Tpoint], naming: Naming, queues: Queues) -> Self {
+    pub(crate) fn new(tpoints: &[Tpoint], naming: ConnectionResolver, queues: Queues) -> Self {
         Self {
             objects: ObjectTracker::new(tpoints, queues),
             naming,
@@ -94,7 +94,7 @@ impl Stages {
                 .collect(),
             ids: HashMap::default(),
             spare: Vec::new(),
-            found: Found::default(),
+            found: FinishedBatch::default(),
         }
     }
 
@@ -115,7 +115,7 @@ impl Stages {
             .related(record)
             .and_then(|object| object.kept.group);
         let spare = &mut self.spare;
-        let Some(step) = self.objects.record(record, context, |_| Seen {
+        let Some(step) = self.objects.record(record, context, |_| OpenObject {
             first: record.tpoint.id,
             group: None,
             size: 0,
@@ -138,7 +138,7 @@ impl Stages {
     }
 
     /// Takes the stages of an object that is over.
-    fn over(&mut self, object: TrackedObject<Seen>) {
+    fn over(&mut self, object: TrackedObject<OpenObject>) {
         match object.outcome() {
             Outcome::Torn => self.found.lost += 1,
             Outcome::Excluded(_) => self.found.excluded += u64::from(!object.is_part),
@@ -156,7 +156,7 @@ impl Stages {
     }
 
     /// Counts the finished objects.
-    pub(crate) fn count(&mut self, groups: &mut Groups, now: Now) -> Aside {
+    pub(crate) fn count(&mut self, groups: &mut Groups, now: ClockReading) -> ExcludedCounts {
         let found = std::mem::take(&mut self.found);
         let (mut begin, mut stages) = (0, Vec::new());
         for over in &found.objects {
@@ -185,7 +185,7 @@ impl Stages {
                 .nanos(Ticks(now.ticks.0.saturating_sub(over.end.0)))
                 .0;
             let utc = now.utc.saturating_sub(ago);
-            groups.finish(&Finished {
+            groups.finish(&FinishedRequest {
                 group,
                 utc,
                 name: over.name,
@@ -193,7 +193,7 @@ impl Stages {
                 stages: &stages,
             });
         }
-        let aside = Aside {
+        let aside = ExcludedCounts {
             excluded: found.excluded,
             lost: found.lost,
         };
@@ -214,9 +214,9 @@ impl Stages {
     }
 }
 
-impl Found {
+impl FinishedBatch {
     /// Adds the stages of an object that has a time.
-    fn add(&mut self, object: &TrackedObject<Seen>) {
+    fn add(&mut self, object: &TrackedObject<OpenObject>) {
         let TrackedObject {
             name,
             begin,
@@ -240,7 +240,7 @@ impl Found {
         }
         let (group, first, size) = (seen.group, seen.first, seen.size);
         let until = self.stages.len();
-        self.objects.push(Over {
+        self.objects.push(FinishedObject {
             group,
             first,
             end: *end,
@@ -297,7 +297,11 @@ pub fn requests_of(
         forget: 10,
     };
     let mut groups = Groups::new(limits);
-    let mut stages = Stages::new(tpoints, Naming::new(specs, tpoints)?, Queues::new(specs)?);
+    let mut stages = Stages::new(
+        tpoints,
+        ConnectionResolver::new(specs, tpoints)?,
+        Queues::new(specs)?,
+    );
     let context = Context {
         rate,
         annotator: Some(annotator),
@@ -308,7 +312,7 @@ pub fn requests_of(
     });
     stages.count(
         &mut groups,
-        Now {
+        ClockReading {
             ticks: Ticks(0),
             utc: 0,
             rate,

@@ -33,7 +33,7 @@ fn percentiles_are_those_of_latency() {
     let mut groups = Groups::new(limits);
     let mut stages = Stages::new(
         tpoints,
-        Naming::new(&specs, tpoints).unwrap(),
+        ConnectionResolver::new(&specs, tpoints).unwrap(),
         Queues::new(&specs).unwrap(),
     );
     let context = Context {
@@ -46,7 +46,7 @@ fn percentiles_are_those_of_latency() {
     });
     stages.count(
         &mut groups,
-        Now {
+        ClockReading {
             ticks: Ticks(0),
             utc: 0,
             rate,

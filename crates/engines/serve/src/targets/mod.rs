@@ -14,13 +14,13 @@ use text::printable;
 use trace_source::cpus;
 
 use super::audit::Auditor;
-use super::find::{Found, Identity};
-use super::follow::{Following, follow};
+use super::find::{Candidate, Identity};
+use super::follow::{FollowTask, follow};
 use super::kernel::{Kernel, Meter};
 use super::store::Shared;
 
 /// Time after which a trace that could not be read is tried again.
-const AGAIN: Duration = Duration::from_secs(10);
+const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 /// Time limit for a follower to end.
 const END: Duration = Duration::from_millis(500);
 
@@ -74,7 +74,7 @@ pub(crate) struct Targets {
 }
 
 /// State of a followed process, for the page.
-pub(crate) struct Standing {
+pub(crate) struct TargetStatus {
     pub(crate) identity: Identity,
     pub(crate) name: String,
     pub(crate) path: Option<PathBuf>,
@@ -100,7 +100,7 @@ impl Targets {
     }
 
     /// Begins to follow new processes, and lets go of those that have ended.
-    pub(crate) fn update(self: &Arc<Self>, found: Vec<Found>) {
+    pub(crate) fn update(self: &Arc<Self>, found: Vec<Candidate>) {
         let ended: Vec<Arc<Target>> = lock(&self.all)
             .iter()
             .filter(|target| target.watch.ended().is_some())
@@ -140,7 +140,7 @@ impl Targets {
 
     /// Makes a place for one more process: lets one go if none is free ([`gives_way`]). Returns
     /// false if none gives way.
-    fn make_place(&self, found: &Found) -> bool {
+    fn make_place(&self, found: &Candidate) -> bool {
         let (limit, all) = (self.shared.lock().limits.targets, lock(&self.all).clone());
         if all.len() < limit {
             return true;
@@ -165,7 +165,7 @@ impl Targets {
     }
 
     /// Begins to follow a process; `None` if it has ended.
-    fn begin(self: &Arc<Self>, found: &Found) -> Option<Arc<Target>> {
+    fn begin(self: &Arc<Self>, found: &Candidate) -> Option<Arc<Target>> {
         let (identity, user) = (found.process, found.user);
         // It may have ended by now.
         let watch = Watch::new(identity.pid, std::iter::empty()).ok()?;
@@ -226,7 +226,10 @@ impl Targets {
             }
             return;
         }
-        if state.tried.is_some_and(|tried| tried.elapsed() < AGAIN) {
+        if state
+            .tried
+            .is_some_and(|tried| tried.elapsed() < RETRY_INTERVAL)
+        {
             return;
         }
         let is_first = state.path.is_none();
@@ -250,7 +253,7 @@ impl Targets {
         // This thread and the reader, which inherits it.
         let place = cpus::keep_off(std::iter::once(pid), &self.shared.observer);
         place.give_way();
-        let what = Following {
+        let what = FollowTask {
             pid,
             path,
             process: &target.process,
@@ -346,9 +349,9 @@ impl Targets {
     }
 
     /// Returns the state of each followed process.
-    pub(crate) fn standing(&self) -> Vec<Standing> {
+    pub(crate) fn standing(&self) -> Vec<TargetStatus> {
         let all = lock(&self.all).clone();
-        let standing = |target: &Arc<Target>| Standing {
+        let standing = |target: &Arc<Target>| TargetStatus {
             identity: target.identity,
             name: target.name.clone(),
             path: lock(&target.trace)

@@ -13,10 +13,10 @@ use text::printable::path as printable;
 use whole_file::{Access, WholeFile};
 
 use super::requests::Limits;
-use super::{Export, Facts, Whose, Window, Written};
+use super::{Export, ExportOutcome, Facts, HasConnection, Window};
 use crate::first::survey;
 use crate::inputs::Inputs;
-use crate::pass::{Kept, Passed};
+use crate::pass::{PassStats, RequestLabels};
 use crate::source::Source;
 
 /// Time range from the first record or event on.
@@ -46,7 +46,7 @@ pub fn span(text: &str) -> Result<Span, String> {
     Ok(Span { from, to })
 }
 
-impl Whose for Kept {
+impl HasConnection for RequestLabels {
     fn connection(&self) -> Option<&str> {
         self.owner.as_deref()
     }
@@ -79,7 +79,7 @@ pub fn write(
     };
     inputs.pass("writing the trace", setting, &mut export);
     let limits = export.limits();
-    let Written {
+    let ExportOutcome {
         out: file,
         requests,
         events,
@@ -122,7 +122,7 @@ fn report_limits(
 
 /// Reports that the kernel's events begin later than the written range: rings hold records from
 /// before a capture begins.
-fn report_begin(source: &Source, passed: &Passed, window: Window, observer: &Observer) {
+fn report_begin(source: &Source, passed: &PassStats, window: Window, observer: &Observer) {
     let start = source.kernel.as_ref().map(|kernel| kernel.start);
     if let Some(start) = start.filter(|start| passed.begin.max(window.from) < *start) {
         let after = time(passed.after_begin(start));
@@ -136,7 +136,7 @@ fn report_begin(source: &Source, passed: &Passed, window: Window, observer: &Obs
 impl Span {
     /// Converts the span to times of the kernel's clock. Returns an error if it begins after the
     /// end of the capture.
-    fn window(self, passed: &Passed) -> anyhow::Result<Window> {
+    fn window(self, passed: &PassStats) -> anyhow::Result<Window> {
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let after = |time: Duration| BootNanos(passed.begin.0.saturating_add(nanos(time)));
         let window = Window {
@@ -156,7 +156,7 @@ impl Span {
 
 fn facts<'a>(
     source: &'a Source,
-    passed: &Passed,
+    passed: &PassStats,
     name: &'a dyn Fn(Tid, BootNanos) -> Option<String>,
 ) -> Facts<'a> {
     let meta = source.meta.as_ref();

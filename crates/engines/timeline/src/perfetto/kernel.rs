@@ -7,7 +7,7 @@ use perfetto::Writer;
 use perfetto::proto::{
     Ftrace, Ipi, IrqEntry, IrqExit, LocalTimer, SchedSwitch, SchedWaking, Softirq, SysCall,
 };
-use scene::{BootNanos, Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
+use scene::{BootNanos, Cpu, EventKind, Interrupt, KernelEvent, LeaveReason, Tid};
 
 use super::Facts;
 
@@ -41,13 +41,13 @@ pub(crate) struct Kernel {
 
 /// Returns `prev_state` of `sched_switch`, in the bits of its format (`trace_sched_switch` in
 /// include/trace/events/sched.h; 0x100 is `TASK_REPORT_MAX`, which stands for preempted).
-fn state(leaves: Leaves) -> i64 {
+fn state(leaves: LeaveReason) -> i64 {
     match leaves {
-        Leaves::Preempted => 0x100,
+        LeaveReason::Preempted => 0x100,
         // Whether the wait is interruptible is not reported.
-        Leaves::Blocked => 0x1,
-        Leaves::Stopped => 0x4,
-        Leaves::Ended => 0x10,
+        LeaveReason::Blocked => 0x1,
+        LeaveReason::Stopped => 0x4,
+        LeaveReason::Ended => 0x10,
     }
 }
 
@@ -151,7 +151,7 @@ impl Kernel {
             cpu.0,
             from.0,
             0,
-            switch(facts, from, (Tid(0), state(Leaves::Preempted)), tid),
+            switch(facts, from, (Tid(0), state(LeaveReason::Preempted)), tid),
         )
     }
 

@@ -28,7 +28,7 @@ use kernel::Kernel;
 use requests::{Limits, Requests};
 
 /// Connection of a request, from the data that a scene keeps of it.
-pub trait Whose {
+pub trait HasConnection {
     /// Returns the connection, as text.
     fn connection(&self) -> Option<&str>;
 }
@@ -100,7 +100,7 @@ pub struct Export<'a, W> {
 
 /// Outcome of an export.
 #[derive(Debug)]
-pub struct Written<W> {
+pub struct ExportOutcome<W> {
     /// Destination.
     pub out: W,
     /// Number of requests.
@@ -155,14 +155,14 @@ impl<'a, W: Write> Export<'a, W> {
     }
 
     /// Writes the remaining data. Returns the first error of the export, if there was one.
-    pub fn finish(mut self) -> io::Result<Written<W>> {
+    pub fn finish(mut self) -> io::Result<ExportOutcome<W>> {
         if let Some(failed) = self.failed {
             return Err(failed);
         }
         self.requests.finish(&mut self.writer)?;
         self.kernel.finish(&mut self.writer, self.facts)?;
         let (requests, events) = self.written;
-        Ok(Written {
+        Ok(ExportOutcome {
             out: self.writer.finish()?,
             requests,
             events,
@@ -207,7 +207,7 @@ impl<'a, W: Write> Export<'a, W> {
     }
 }
 
-impl<K: Whose, W: Write> Consumer<K> for Export<'_, W> {
+impl<K: HasConnection, W: Write> Consumer<K> for Export<'_, W> {
     fn request(&mut self, request: &Request<K>) {
         if self.facts.window.overlaps(request.begin(), request.end()) {
             self.written.0 += 1;

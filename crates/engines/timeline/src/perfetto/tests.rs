@@ -2,7 +2,7 @@
 
 use ::requests::Ending;
 use perfetto::proto::{Data, Ftrace, event_type, read};
-use scene::{Cpu, Ends, EventKind, Leaves, Mark, Share, StageOfRequest};
+use scene::{Cpu, EventKind, LeaveReason, Mark, Share, StageEnd, StageOfRequest};
 use spdk_trace::{ObjectName, Ticks};
 
 use super::*;
@@ -10,7 +10,7 @@ use super::*;
 /// Connection of the test requests.
 struct Queue(Option<&'static str>);
 
-impl Whose for Queue {
+impl HasConnection for Queue {
     fn connection(&self) -> Option<&str> {
         self.0
     }
@@ -64,7 +64,7 @@ fn request(name: &str, related: Option<&str>, records: &[(u16, u64)]) -> Request
         tid: Some(REACTOR),
         cpu: Some(Cpu(1)),
         ending: Ending::OwnWork,
-        ends: Ends::OwnWork,
+        ends: StageEnd::OwnWork,
         intervals: Vec::new(),
         intervals_left_out: 0,
         sums: Vec::new(),
@@ -311,7 +311,7 @@ fn switches(data: &[(Option<u64>, Data)]) -> Vec<(u64, i32, i64, String)> {
 fn a_poller_that_nobody_disturbs_is_seen_from_the_beginning() {
     let switch = EventKind::Switch {
         prev: REACTOR,
-        leaves: Leaves::Preempted,
+        leaves: LeaveReason::Preempted,
         next: KWORKER,
     };
     let data = exported(Window::ALL, &[], &[(500, switch)]);
@@ -326,7 +326,7 @@ fn a_poller_that_nobody_disturbs_is_seen_from_the_beginning() {
 fn where_the_events_end_nobody_has_the_cpu_any_more() {
     let switch = |prev, next| EventKind::Switch {
         prev,
-        leaves: Leaves::Preempted,
+        leaves: LeaveReason::Preempted,
         next,
     };
     let window = Window {
@@ -361,7 +361,7 @@ fn a_thread_that_sleeps_in_a_call_has_no_cpu() {
         tid: REACTOR,
         number: 0,
     };
-    let asleep = [(200, found(Some(Leaves::Blocked))), (200, call)];
+    let asleep = [(200, found(Some(LeaveReason::Blocked))), (200, call)];
     assert_eq!(switches(&exported(window, &[], &asleep)), []);
     assert_ne!(
         switches(&exported(window, &[], &[(200, found(None)), (200, call)])),

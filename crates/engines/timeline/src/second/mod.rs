@@ -5,11 +5,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use foldhash::fast::RandomState;
-use scene::{Activity, AwayTimes, Consumer, Cpu, Ends, Request, StageKind, StageOfRequest};
+use scene::{AbsenceTimes, Activity, Consumer, Cpu, Request, StageEnd, StageKind, StageOfRequest};
 use stats::Histogram;
 
-use super::first::{First, Subject, Times, counts};
-use super::pass::Kept;
+use super::first::{FirstPass, Subject, Times, counts};
+use super::pass::RequestLabels;
 use super::source::Source;
 use super::{away, words};
 
@@ -58,7 +58,7 @@ pub struct Culprit {
 
 /// Time that one taker took of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Blamed {
+pub struct BlamedTime {
     /// Number of requests of which it took time.
     pub requests: u64,
     /// Total length of these requests in nanoseconds.
@@ -69,7 +69,7 @@ pub struct Blamed {
     pub at_most: u64,
 }
 
-impl Blamed {
+impl BlamedTime {
     fn add(&mut self, at_least: u64, at_most: u64) {
         self.at_least = self.at_least.saturating_add(at_least);
         self.at_most = self.at_most.saturating_add(at_most);
@@ -111,7 +111,7 @@ pub fn kernel_took(of: impl Iterator<Item = (Activity, u64, u64)>) -> (u64, u64)
 }
 
 /// Returns the same for the result of [`blamed`].
-pub fn kernel_of(by: &[(Culprit, Blamed)]) -> (u64, u64) {
+pub fn kernel_of(by: &[(Culprit, BlamedTime)]) -> (u64, u64) {
     kernel_took(
         by.iter()
             .map(|(culprit, blamed)| (culprit.activity, blamed.at_least, blamed.at_most)),
@@ -129,7 +129,7 @@ pub fn kernel_of_stage(stage: &StageOfRequest) -> (u64, u64) {
 }
 
 /// Returns the nanoseconds of a request that no event explains.
-pub fn unknown(request: &Request<Kept>) -> u64 {
+pub fn unknown(request: &Request<RequestLabels>) -> u64 {
     request
         .stages
         .iter()
@@ -144,7 +144,7 @@ pub struct Sum {
     /// Total length in nanoseconds.
     pub length: u64,
     /// Time that the kernel took.
-    pub kernel: Blamed,
+    pub kernel: BlamedTime,
     /// Nanoseconds that no event explains.
     pub unknown: u64,
     /// Number of requests that the kernel explains: it took at least half of their excess over the
@@ -153,7 +153,7 @@ pub struct Sum {
     /// Number of requests that the kernel possibly explains, by its upper bound.
     pub perhaps: u64,
     /// Losses by culprit's name.
-    pub by: HashMap<String, (Culprit, Blamed), RandomState>,
+    pub by: HashMap<String, (Culprit, BlamedTime), RandomState>,
     /// Nanoseconds of each stage.
     pub stages: BTreeMap<StageKind, u64>,
     /// Nanoseconds of each stage that the kernel's events attribute to nobody, by whether the
@@ -163,7 +163,7 @@ pub struct Sum {
 
 impl Sum {
     /// Returns the culprits by upper bound, largest first; equal ones by lower bound.
-    pub fn culprits(&self) -> Vec<&(Culprit, Blamed)> {
+    pub fn culprits(&self) -> Vec<&(Culprit, BlamedTime)> {
         let mut by: Vec<_> = self.by.values().collect();
         by.sort_by_key(|(culprit, blamed)| {
             (
@@ -192,7 +192,7 @@ pub struct Loss {
 pub struct StageLoss {
     limits: [(u64, u64); BANDS.len()],
     /// Time that the kernel took, by band.
-    pub bands: [Blamed; BANDS.len()],
+    pub bands: [BlamedTime; BANDS.len()],
 }
 
 impl Loss {
@@ -224,7 +224,7 @@ impl Loss {
         }
     }
 
-    fn add(&mut self, request: &Request<Kept>, source: &Source) {
+    fn add(&mut self, request: &Request<RequestLabels>, source: &Source) {
         let length = request.length();
         let in_band = |(from, to): &(u64, u64)| (*from..=*to).contains(&length);
         let by = if self.limits.iter().any(in_band) {
@@ -251,7 +251,7 @@ impl Loss {
                 let (_, all) = sum
                     .by
                     .entry(culprit.name.clone())
-                    .or_insert_with(|| (culprit.clone(), Blamed::default()));
+                    .or_insert_with(|| (culprit.clone(), BlamedTime::default()));
                 all.of(length);
                 all.add(blamed.at_least, blamed.at_most);
             }
@@ -264,7 +264,7 @@ impl Loss {
                 });
                 let rest = sum
                     .rest
-                    .entry((kind, stage.ends == Ends::OwnWork))
+                    .entry((kind, stage.ends == StageEnd::OwnWork))
                     .or_default();
                 *rest = rest.saturating_add(stage.length().saturating_sub(taken));
             }
@@ -285,8 +285,8 @@ impl Loss {
 }
 
 /// Returns the share of each culprit in one request, largest first.
-pub fn blamed(request: &Request<Kept>, source: &Source) -> Vec<(Culprit, Blamed)> {
-    let mut by: Vec<(Culprit, Blamed)> = Vec::new();
+pub fn blamed(request: &Request<RequestLabels>, source: &Source) -> Vec<(Culprit, BlamedTime)> {
+    let mut by: Vec<(Culprit, BlamedTime)> = Vec::new();
     for stage in &request.stages {
         for share in &stage.shares {
             let (activity, cpu) = (share.activity, stage.cpu);
@@ -302,7 +302,7 @@ pub fn blamed(request: &Request<Kept>, source: &Source) -> Vec<(Culprit, Blamed)
                         activity,
                         cpu,
                     },
-                    Blamed::default(),
+                    BlamedTime::default(),
                 ));
             }
             by[place].1.add(share.at_least, share.at_most);
@@ -313,47 +313,47 @@ pub fn blamed(request: &Request<Kept>, source: &Source) -> Vec<(Culprit, Blamed)
 }
 
 /// Consumer of the second pass.
-pub struct Second<'a> {
+pub struct SecondPass<'a> {
     source: &'a Source,
     /// Losses by subject.
     pub losses: HashMap<Subject, Loss, RandomState>,
-    slowest: BinaryHeap<Slow>,
+    slowest: BinaryHeap<SlowRequest>,
     most: usize,
     over: u64,
     /// Number of requests longer than the threshold.
     pub beyond: u64,
     /// Times in which threads were away, with the requests that they hit.
-    pub away: AwayTimes,
+    pub away: AbsenceTimes,
 }
 
-struct Slow(Request<Kept>);
+struct SlowRequest(Request<RequestLabels>);
 
-impl Slow {
+impl SlowRequest {
     fn key(&self) -> (Reverse<u64>, u64, spdk_trace::ObjectName) {
         (Reverse(self.0.length()), self.0.begin().0, self.0.name)
     }
 }
-impl PartialEq for Slow {
+impl PartialEq for SlowRequest {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
-impl Eq for Slow {}
-impl PartialOrd for Slow {
+impl Eq for SlowRequest {}
+impl PartialOrd for SlowRequest {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
-impl Ord for Slow {
+impl Ord for SlowRequest {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.key().cmp(&other.key())
     }
 }
 
-impl<'a> Second<'a> {
+impl<'a> SecondPass<'a> {
     /// Continues after the first pass, and takes over its times away. Keeps at most `most` of the
     /// slowest requests that take longer than `over` nanoseconds.
-    pub fn new(first: &mut First<'a>, most: usize, over: u64) -> Self {
+    pub fn new(first: &mut FirstPass<'a>, most: usize, over: u64) -> Self {
         let losses = first
             .times
             .iter()
@@ -372,7 +372,7 @@ impl<'a> Second<'a> {
     }
 
     /// Takes the slowest requests, slowest first.
-    pub fn take_slowest(&mut self) -> Vec<Request<Kept>> {
+    pub fn take_slowest(&mut self) -> Vec<Request<RequestLabels>> {
         std::mem::take(&mut self.slowest)
             .into_sorted_vec()
             .into_iter()
@@ -381,8 +381,8 @@ impl<'a> Second<'a> {
     }
 }
 
-impl Consumer<Kept> for Second<'_> {
-    fn request(&mut self, request: &Request<Kept>) {
+impl Consumer<RequestLabels> for SecondPass<'_> {
+    fn request(&mut self, request: &Request<RequestLabels>) {
         away::count(&mut self.away, self.source, request);
         if !counts(request, self.source) {
             return;
@@ -398,9 +398,9 @@ impl Consumer<Kept> for Second<'_> {
         let is_longer = self
             .slowest
             .peek()
-            .is_none_or(|Slow(shortest)| shortest.length() < length);
+            .is_none_or(|SlowRequest(shortest)| shortest.length() < length);
         if self.most > 0 && (self.slowest.len() < self.most || is_longer) {
-            self.slowest.push(Slow(request.clone()));
+            self.slowest.push(SlowRequest(request.clone()));
             if self.slowest.len() > self.most {
                 self.slowest.pop();
             }

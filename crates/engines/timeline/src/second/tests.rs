@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn what_was_taken_is_scaled_and_never_more_than_the_whole() {
-    let mut blamed = Blamed::default();
+    let mut blamed = BlamedTime::default();
     for (length, taken) in [(2_000_000, 1_000_000), (18_000_000, 14_000_000)] {
         blamed.of(length);
         blamed.add(0, taken);

@@ -2,15 +2,20 @@
 
 use ratatui_core::text::{Line, Span};
 
-use super::look::{HEAD, Look, QUIET};
+use super::look::{HEAD, QUIET, TerminalCaps};
 use super::rows;
 use crate::cpus::named;
 use crate::model::Model;
-use crate::sample::{Kind as _, Taker, Use};
+use crate::sample::{CpuTask, CpuUse, Kind as _};
 use crate::table::percent;
 
 /// Returns the lines of the details.
-pub(super) fn lines<'a>(model: &Model, look: Look, number: u32, width: usize) -> Vec<Line<'a>> {
+pub(super) fn lines<'a>(
+    model: &Model,
+    look: TerminalCaps,
+    number: u32,
+    width: usize,
+) -> Vec<Line<'a>> {
     let Some(cpu) = model
         .sample()
         .cpus
@@ -22,7 +27,12 @@ pub(super) fn lines<'a>(model: &Model, look: Look, number: u32, width: usize) ->
     };
     let owner = cpu.owner.as_ref().map_or(
         "no thread of the process has it to itself".to_owned(),
-        |owner| format!("{owner} has it for {}", percent(cpu.uses.share(Use::Owner))),
+        |owner| {
+            format!(
+                "{owner} has it for {}",
+                percent(cpu.uses.share(CpuUse::Owner))
+            )
+        },
     );
     let mut bar = vec![Span::raw("now           ")];
     bar.extend(rows::bar(&cpu.uses, width.saturating_sub(15), |part, c| {
@@ -31,9 +41,9 @@ pub(super) fn lines<'a>(model: &Model, look: Look, number: u32, width: usize) ->
     let mut lines = vec![
         Line::raw(owner),
         Line::from(bar),
-        rows::legend::<Use>(|part, c| look.use_of(part, c)),
+        rows::legend::<CpuUse>(|part, c| look.use_of(part, c)),
     ];
-    for (part, _, name) in Use::ALL {
+    for (part, _, name) in CpuUse::ALL {
         let nanos = cpu.uses.get(*part);
         if nanos > 0 {
             let share = percent(cpu.uses.share(*part));
@@ -59,7 +69,7 @@ pub(super) fn lines<'a>(model: &Model, look: Look, number: u32, width: usize) ->
 }
 
 /// Returns a list with a title. The cause of each line follows on a line of its own.
-fn takers<'a>(title: &'static str, all: &[Taker], width: usize) -> Vec<Line<'a>> {
+fn takers<'a>(title: &'static str, all: &[CpuTask], width: usize) -> Vec<Line<'a>> {
     if all.is_empty() {
         return Vec::new();
     }

@@ -4,7 +4,7 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::text::{Line, Span};
 
-use super::look::{HEAD, Look, QUIET};
+use super::look::{HEAD, QUIET, TerminalCaps};
 use super::{cpu, heat, put, put_lines, rows, title};
 use crate::history::Point;
 use crate::model::Model;
@@ -13,7 +13,7 @@ use crate::table::{Id, number, percent};
 use crate::views::stage_name;
 
 /// Draws the details of the selected line.
-pub(super) fn draw(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffer) {
+pub(super) fn draw(model: &mut Model, look: TerminalCaps, area: Rect, buffer: &mut Buffer) {
     let Some(id) = model.selected_id() else {
         return put(buffer, area.y, Line::styled("nothing is selected", QUIET));
     };
@@ -42,12 +42,12 @@ pub(super) fn draw(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffe
 /// Width of a figure's name, in columns.
 const NAME: usize = 14;
 /// Width of its largest value, in columns.
-const MOST: usize = 9;
+const VALUE_WIDTH: usize = 9;
 
 /// Figure over time: its name, its value in a second, and its format.
 type Figure = (&'static str, fn(&Point) -> f64, fn(f64) -> String);
 
-fn over_time<'a>(model: &Model, look: Look, id: &Id, width: usize) -> Vec<Line<'a>> {
+fn over_time<'a>(model: &Model, look: TerminalCaps, id: &Id, width: usize) -> Vec<Line<'a>> {
     let time: fn(f64) -> String = |nanos| screen::time(nanos as u64);
     let taken: Figure = ("kernel", |point| point.taken.into(), percent);
     let (line, figures): (_, [Figure; 3]) = match id {
@@ -80,7 +80,7 @@ fn over_time<'a>(model: &Model, look: Look, id: &Id, width: usize) -> Vec<Line<'
     let Some(line) = line else {
         return vec![Line::styled("no history", QUIET)];
     };
-    let room = width.saturating_sub(NAME + MOST + 1);
+    let room = width.saturating_sub(NAME + VALUE_WIDTH + 1);
     let mut lines = Vec::new();
     for (name, of, written) in figures {
         let values = line.last(model.sample().number, room, of);
@@ -92,7 +92,7 @@ fn over_time<'a>(model: &Model, look: Look, id: &Id, width: usize) -> Vec<Line<'
         let text = format!(
             "{}{spark} {}",
             screen::pad(name, NAME),
-            screen::pad_left(&written(most), MOST - 1)
+            screen::pad_left(&written(most), VALUE_WIDTH - 1)
         );
         lines.push(Line::raw(text));
     }
@@ -107,7 +107,7 @@ fn over_time<'a>(model: &Model, look: Look, id: &Id, width: usize) -> Vec<Line<'
 }
 
 /// Returns the sign for the height of a value.
-fn height(value: Option<f64>, most: f64, look: Look) -> char {
+fn height(value: Option<f64>, most: f64, look: TerminalCaps) -> char {
     let heights = look.heights();
     match value {
         None => ' ',
@@ -119,7 +119,7 @@ fn height(value: Option<f64>, most: f64, look: Look) -> char {
     }
 }
 
-fn requests<'a>(model: &Model, look: Look, id: &Id, width: usize) -> Vec<Line<'a>> {
+fn requests<'a>(model: &Model, look: TerminalCaps, id: &Id, width: usize) -> Vec<Line<'a>> {
     let Id::Connection(identity) = id else {
         return Vec::new();
     };
@@ -147,10 +147,15 @@ fn requests<'a>(model: &Model, look: Look, id: &Id, width: usize) -> Vec<Line<'a
 /// Number of the slowest requests that are shown stage by stage.
 const WATERFALLS: usize = 3;
 /// Denominator of the part of a request below which a stage has no line.
-const WORTH: u64 = 100;
+const MIN_STAGE_DIVISOR: u64 = 100;
 
 /// Returns a request in one line: its stages in their order as one bar.
-fn request_line<'a>(model: &Model, look: Look, request: &Request, width: usize) -> Line<'a> {
+fn request_line<'a>(
+    model: &Model,
+    look: TerminalCaps,
+    request: &Request,
+    width: usize,
+) -> Line<'a> {
     let ago = model.sample().number.saturating_sub(request.second);
     let start = format!(
         "{:>8} {:<8} {ago:>3} s ago ",
@@ -168,19 +173,24 @@ fn request_line<'a>(model: &Model, look: Look, request: &Request, width: usize) 
 }
 
 /// Returns a request's stages below each other, each at its place in the request's time.
-fn waterfall<'a>(model: &Model, look: Look, request: &Request, width: usize) -> Vec<Line<'a>> {
+fn waterfall<'a>(
+    model: &Model,
+    look: TerminalCaps,
+    request: &Request,
+    width: usize,
+) -> Vec<Line<'a>> {
     const NAME: usize = 34;
-    let room = width.saturating_sub(NAME + 2 + MOST + 1);
+    let room = width.saturating_sub(NAME + 2 + VALUE_WIDTH + 1);
     let (mut lines, mut rest) = (Vec::new(), (0, 0));
     for piece in pieces(model, request, room) {
-        if piece.nanos.saturating_mul(WORTH) < request.nanos {
+        if piece.nanos.saturating_mul(MIN_STAGE_DIVISOR) < request.nanos {
             rest = (rest.0 + 1, rest.1 + piece.nanos);
             continue;
         }
         let name = screen::pad(&screen::shorten(&piece.name, NAME), NAME);
         let start = format!(
             "  {name} {} ",
-            screen::pad_left(&screen::time(piece.nanos), MOST - 1)
+            screen::pad_left(&screen::time(piece.nanos), VALUE_WIDTH - 1)
         );
         let before = " ".repeat(piece.from);
         // A stage that is long enough for a line has at least one sign in it.
@@ -214,7 +224,7 @@ struct Piece {
 }
 
 impl Piece {
-    fn span<'a>(&self, look: Look) -> Span<'a> {
+    fn span<'a>(&self, look: TerminalCaps) -> Span<'a> {
         let letter = Phase::ALL
             .iter()
             .find(|(phase, ..)| *phase == self.phase)
@@ -265,7 +275,7 @@ fn pieces(model: &Model, request: &Request, width: usize) -> Vec<Piece> {
         .collect()
 }
 
-fn thread<'a>(model: &Model, look: Look, tid: u32, width: usize) -> Vec<Line<'a>> {
+fn thread<'a>(model: &Model, look: TerminalCaps, tid: u32, width: usize) -> Vec<Line<'a>> {
     let Some(thread) = model
         .sample()
         .threads

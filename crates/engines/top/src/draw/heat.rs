@@ -4,7 +4,7 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
-use super::look::{Colours, HEAD, Look, QUIET};
+use super::look::{Colours, HEAD, QUIET, TerminalCaps};
 use super::{put, rows, title};
 use crate::history::{HeatColumn, row_begins};
 use crate::model::Model;
@@ -17,7 +17,7 @@ const SCALE: u16 = 9;
 const LEAST_TABLE: u16 = 5;
 
 /// Draws the map above the table.
-pub(super) fn draw(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffer) {
+pub(super) fn draw(model: &mut Model, look: TerminalCaps, area: Rect, buffer: &mut Buffer) {
     let stages = u16::try_from(model.table().rows.len()).unwrap_or(u16::MAX);
     let table = (stages + 1)
         .max(2)
@@ -45,7 +45,13 @@ pub(super) fn draw(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffe
 }
 
 /// Draws the heat map of a stage with its title, its scale, and the seconds below.
-pub(super) fn map(model: &Model, look: Look, place: usize, area: Rect, buffer: &mut Buffer) {
+pub(super) fn map(
+    model: &Model,
+    look: TerminalCaps,
+    place: usize,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
     if area.height < 4 || area.width <= SCALE + 2 {
         return;
     }
@@ -110,7 +116,7 @@ struct Scale {
 
 impl Scale {
     /// Returns the scale from the shortest to the longest time; `None` if there are none.
-    fn of(columns: &[Option<&HeatColumn>], look: Look, height: u16) -> Option<Self> {
+    fn of(columns: &[Option<&HeatColumn>], look: TerminalCaps, height: u16) -> Option<Self> {
         let met = || columns.iter().flatten().flat_map(|column| column.iter());
         let first = met().map(|(row, _)| *row).min()?;
         let last = met().map(|(row, _)| *row).max()?;
@@ -153,7 +159,7 @@ impl Scale {
     }
 
     /// Returns sign and style of a cell; its lower half comes first.
-    fn cell(&self, halves: &[u32], look: Look) -> (char, Style) {
+    fn cell(&self, halves: &[u32], look: TerminalCaps) -> (char, Style) {
         let share = |count: u32| logarithm(count) / self.most.max(f64::MIN_POSITIVE);
         let [lower, upper] = match halves {
             [one] => return single(share(*one), look),
@@ -170,7 +176,7 @@ impl Scale {
 }
 
 /// Returns sign and style of an undivided cell.
-fn single(share: f64, look: Look) -> (char, Style) {
+fn single(share: f64, look: TerminalCaps) -> (char, Style) {
     let style = look
         .shade(share)
         .map_or_else(Style::new, |colour| Style::new().fg(colour));

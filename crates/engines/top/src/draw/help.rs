@@ -4,7 +4,7 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::text::{Line, Span};
 
-use super::look::{HEAD, Look};
+use super::look::{HEAD, TerminalCaps};
 use super::{put_lines, rows};
 use crate::model::Model;
 
@@ -76,7 +76,7 @@ const COLUMNS: &[(&str, &str)] = &[
 const NAME: usize = 25;
 
 /// Draws the help.
-pub(super) fn draw(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffer) {
+pub(super) fn draw(model: &mut Model, look: TerminalCaps, area: Rect, buffer: &mut Buffer) {
     let width = usize::from(area.width).saturating_sub(NAME).max(20);
     let mut lines = Vec::new();
     for (title, table) in [("keys", KEYS), ("columns", COLUMNS)] {

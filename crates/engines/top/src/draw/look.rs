@@ -2,7 +2,7 @@
 
 use ratatui_core::style::{Color, Modifier, Style};
 
-use crate::sample::{Part, Phase, Use};
+use crate::sample::{CpuUse, Part, Phase};
 
 /// Colours of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum Colours {
 
 /// Abilities of a terminal.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct TerminalCaps {
     /// Colours of the terminal.
     pub colours: Colours,
     /// True if it shows more than ASCII.
@@ -44,7 +44,7 @@ const FEW_SHADES: [Color; 4] = [
     Color::LightYellow,
 ];
 
-impl Look {
+impl TerminalCaps {
     fn coloured(self, colour: Color) -> Style {
         if self.colours == Colours::None {
             Style::new()
@@ -92,21 +92,21 @@ impl Look {
         )
     }
 
-    pub(super) fn use_of(self, part: Use, letter: char) -> (char, Style) {
-        if part == Use::Idle {
+    pub(super) fn use_of(self, part: CpuUse, letter: char) -> (char, Style) {
+        if part == CpuUse::Idle {
             return (if self.is_drawn() { '·' } else { letter }, QUIET);
         }
         self.bar(
             letter,
             match part {
-                Use::Owner => Color::Green,
-                Use::Threads => Color::Red,
-                Use::Work => Color::LightRed,
-                Use::Devices => Color::Magenta,
-                Use::Soft => Color::Cyan,
-                Use::Timer => Color::Yellow,
-                Use::Calls => Color::Blue,
-                Use::Rest | Use::Idle => Color::DarkGray,
+                CpuUse::Owner => Color::Green,
+                CpuUse::Threads => Color::Red,
+                CpuUse::Work => Color::LightRed,
+                CpuUse::Devices => Color::Magenta,
+                CpuUse::Soft => Color::Cyan,
+                CpuUse::Timer => Color::Yellow,
+                CpuUse::Calls => Color::Blue,
+                CpuUse::Rest | CpuUse::Idle => Color::DarkGray,
             },
         )
     }

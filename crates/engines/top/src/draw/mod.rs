@@ -15,9 +15,9 @@ use ratatui_core::text::{Line, Span};
 use ratatui_core::widgets::Widget as _;
 
 use look::{CHOSEN, HEAD, QUIET};
-pub use look::{Colours, Look};
+pub use look::{Colours, TerminalCaps};
 
-use crate::model::{Model, Over, Tab};
+use crate::model::{Model, Overlay, Tab};
 use crate::mouse::Places;
 use crate::table::Id;
 use crate::{cpus, verdict, views};
@@ -36,7 +36,7 @@ const LONG_VERDICT: usize = 3;
 const HIGH_ENOUGH: u16 = 16;
 
 /// Draws the model into the cells.
-pub fn draw(model: &mut Model, look: Look, buffer: &mut Buffer) {
+pub fn draw(model: &mut Model, look: TerminalCaps, buffer: &mut Buffer) {
     let area = buffer.area;
     if area.width < LEAST_WIDTH || area.height < LEAST_HEIGHT {
         return put(buffer, 0, Line::raw("too small"));
@@ -44,7 +44,7 @@ pub fn draw(model: &mut Model, look: Look, buffer: &mut Buffer) {
     head(model, look, buffer);
     let foot = area.height - 1;
     let mut above = ABOVE;
-    if area.height >= HIGH_ENOUGH && model.over == Over::Nothing {
+    if area.height >= HIGH_ENOUGH && model.over == Overlay::Nothing {
         // The line ends with the culprit, which must not be cut off.
         let wrapped = verdict::lines(model.sample())
             .into_iter()
@@ -73,10 +73,10 @@ pub fn draw(model: &mut Model, look: Look, buffer: &mut Buffer) {
         height: foot - above,
     };
     match (model.over, model.tab) {
-        (Over::Help, _) => help::draw(model, look, body, buffer),
-        (Over::Details, _) => details::draw(model, look, body, buffer),
-        (Over::Nothing, Tab::Stages) => heat::draw(model, look, body, buffer),
-        (Over::Nothing, _) => rows::draw(model, look, body, buffer),
+        (Overlay::Help, _) => help::draw(model, look, body, buffer),
+        (Overlay::Details, _) => details::draw(model, look, body, buffer),
+        (Overlay::Nothing, Tab::Stages) => heat::draw(model, look, body, buffer),
+        (Overlay::Nothing, _) => rows::draw(model, look, body, buffer),
     }
     put(buffer, foot, footer(model, look));
 }
@@ -99,7 +99,7 @@ fn put_lines(buffer: &mut Buffer, area: Rect, lines: Vec<Line<'_>>, skipped: usi
     }
 }
 
-fn head(model: &mut Model, look: Look, buffer: &mut Buffer) {
+fn head(model: &mut Model, look: TerminalCaps, buffer: &mut Buffer) {
     model.places = Places {
         tabs: tabs().collect(),
         ..Places::default()
@@ -177,7 +177,7 @@ fn tabs() -> impl Iterator<Item = (std::ops::Range<u16>, Tab)> {
         })
 }
 
-fn footer(model: &Model, look: Look) -> Line<'_> {
+fn footer(model: &Model, look: TerminalCaps) -> Line<'_> {
     if let Some(message) = &model.message {
         return Line::styled(message.as_str(), look.warn());
     }
@@ -186,7 +186,7 @@ fn footer(model: &Model, look: Look) -> Line<'_> {
         return Line::from(vec![Span::raw(format!("/{}", model.filter)), cursor]);
     }
     let keys: &[(&str, &str)] = match model.over {
-        Over::Nothing => &[
+        Overlay::Nothing => &[
             ("?", "help"),
             ("Tab", "next"),
             ("Enter", "more"),
@@ -196,7 +196,7 @@ fn footer(model: &Model, look: Look) -> Line<'_> {
             ("w", "write"),
             ("q", "quit"),
         ],
-        Over::Details | Over::Help => {
+        Overlay::Details | Overlay::Help => {
             &[("Esc", "back"), ("up, down", "scroll"), ("Space", "freeze")]
         }
     };

@@ -5,14 +5,14 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::{Modifier, Style};
 use ratatui_core::text::{Line, Span};
 
-use super::look::{HEAD, Look, QUIET};
+use super::look::{HEAD, QUIET, TerminalCaps};
 use super::put;
 use crate::model::{Model, Tab};
-use crate::sample::{Kind, Part, Phase, Share, Use};
+use crate::sample::{CpuUse, Kind, Part, Phase, Share};
 use crate::table::{Cell, Row, Table, fitted, fitted_name};
 
 /// Draws legend, head and rows.
-pub(super) fn draw(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffer) {
+pub(super) fn draw(model: &mut Model, look: TerminalCaps, area: Rect, buffer: &mut Buffer) {
     let legend = match model.tab {
         Tab::Threads => legend(|p, c| look.part(p, c)),
         Tab::Cpus => legend(|p, c| look.use_of(p, c)),
@@ -28,7 +28,7 @@ pub(super) fn draw(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffe
 }
 
 /// Draws a table with its head, scrolled so that the selected row is seen.
-pub(super) fn table(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffer) {
+pub(super) fn table(model: &mut Model, look: TerminalCaps, area: Rect, buffer: &mut Buffer) {
     let room = usize::from(area.height.saturating_sub(1));
     let table = model.table();
     let selected = model.selected(&table.rows);
@@ -89,7 +89,12 @@ fn head<'a>(table: &Table<'_>, columns: &[(usize, usize)]) -> Line<'a> {
     Line::from(spans)
 }
 
-fn cells<'a>(table: &Table<'_>, row: &[Cell], columns: &[(usize, usize)], look: Look) -> Line<'a> {
+fn cells<'a>(
+    table: &Table<'_>,
+    row: &[Cell],
+    columns: &[(usize, usize)],
+    look: TerminalCaps,
+) -> Line<'a> {
     let mut spans = Vec::new();
     for &(index, width) in columns {
         match &row[index] {
@@ -140,10 +145,10 @@ pub(super) fn legend<'a, K: Kind>(of: impl Fn(K, char) -> (char, Style)) -> Line
 }
 
 /// Returns all legends, for the help.
-pub(super) fn legends<'a>(look: Look) -> [Line<'a>; 3] {
+pub(super) fn legends<'a>(look: TerminalCaps) -> [Line<'a>; 3] {
     [
         legend::<Phase>(|phase, c| look.phase(phase, c)),
         legend::<Part>(|part, c| look.part(part, c)),
-        legend::<Use>(|part, c| look.use_of(part, c)),
+        legend::<CpuUse>(|part, c| look.use_of(part, c)),
     ]
 }

@@ -7,11 +7,11 @@ use stats::Histogram;
 use super::*;
 use crate::keys::Key;
 use crate::sample::{
-    Connection, Cpu, Identity, Part, Phase, Request, Sample, Share, Stage, Taker, Thread, Traffic,
-    Use,
+    Connection, Cpu, CpuTask, CpuUse, Identity, Part, Phase, Request, Sample, Share, Stage, Thread,
+    Traffic,
 };
 
-const PLAIN: Look = Look {
+const PLAIN: TerminalCaps = TerminalCaps {
     colours: Colours::None,
     unicode: false,
     eighths: false,
@@ -81,16 +81,16 @@ fn thread(tid: u32) -> Thread {
 }
 
 fn cpu(number: u32) -> Cpu {
-    let mut uses: Share<Use> = Share::default();
+    let mut uses: Share<CpuUse> = Share::default();
     for (part, nanos) in [
-        (Use::Owner, 900),
-        (Use::Threads, 60),
-        (Use::Soft, 30),
-        (Use::Timer, 10),
+        (CpuUse::Owner, 900),
+        (CpuUse::Threads, 60),
+        (CpuUse::Soft, 30),
+        (CpuUse::Timer, 10),
     ] {
         uses.add(part, nanos * 1_000_000);
     }
-    let thread = Taker {
+    let thread = CpuTask {
         kind: "thread",
         name: "yes [4711]".to_owned(),
         cause: Some("process yes [4711], nice 0".to_owned()),
@@ -99,7 +99,7 @@ fn cpu(number: u32) -> Cpu {
         longest: 8_000_000,
         still: None,
     };
-    let packets = Taker {
+    let packets = CpuTask {
         kind: "soft interrupt",
         name: "NET_RX".to_owned(),
         cause: Some("raised by interrupt irq 42 virtio3-rx".to_owned()),
@@ -108,7 +108,7 @@ fn cpu(number: u32) -> Cpu {
         longest: 400_000,
         still: None,
     };
-    let victim = Taker {
+    let victim = CpuTask {
         kind: "work",
         name: "vmstat_update".to_owned(),
         count: 1,
@@ -176,7 +176,7 @@ fn model(connections: u32) -> Model {
 }
 
 /// Returns the screen as text.
-fn screen(model: &mut Model, look: Look, (width, height): (u16, u16)) -> String {
+fn screen(model: &mut Model, look: TerminalCaps, (width, height): (u16, u16)) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("in memory");
     terminal
         .draw(|frame| draw(model, look, frame.buffer_mut()))
@@ -340,17 +340,17 @@ fn details_have_history_and_slowest_requests() {
 fn every_size_and_state_can_be_drawn() {
     let looks = [
         PLAIN,
-        Look {
+        TerminalCaps {
             colours: Colours::Sixteen,
             unicode: true,
             eighths: false,
         },
-        Look {
+        TerminalCaps {
             colours: Colours::Many,
             unicode: true,
             eighths: true,
         },
-        Look {
+        TerminalCaps {
             colours: Colours::Sixteen,
             unicode: false,
             eighths: false,
@@ -448,7 +448,7 @@ fn colours_are_those_that_there_are() {
         for tab in ['1', '2', '3', '4'] {
             model.key(Key::Char(tab));
             let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("in memory");
-            let look = Look {
+            let look = TerminalCaps {
                 colours,
                 unicode: true,
                 eighths: true,

@@ -46,7 +46,7 @@ pub enum Effect {
 
 /// View on top of the tab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) enum Over {
+pub(crate) enum Overlay {
     #[default]
     Nothing,
     /// Selected line with its history and its slowest requests.
@@ -64,7 +64,7 @@ pub struct Model {
     pub(crate) missing: [Option<String>; 3],
     has_ended: bool,
     pub(crate) tab: Tab,
-    pub(crate) over: Over,
+    pub(crate) over: Overlay,
     history: History,
     /// Newest second.
     newest: Sample,
@@ -204,17 +204,17 @@ impl Model {
             Key::Char('w') => return Effect::Write,
             Key::Char('m') => return self.take_mouse(),
             Key::Click(..) | Key::WheelUp | Key::WheelDown => self.use_mouse(key),
-            Key::Char('q') if self.over != Over::Nothing => self.over = Over::Nothing,
+            Key::Char('q') if self.over != Overlay::Nothing => self.over = Overlay::Nothing,
             Key::Char('q' | 'Q') | Key::F(10) => return Effect::Quit,
             // Any key without a meaning quits: there is nothing more to come.
             _ if self.has_ended() && self.is_unknown(key) => return Effect::Quit,
-            Key::Char('?' | 'h') | Key::F(1) if self.over == Over::Help => {
-                self.over = Over::Nothing;
+            Key::Char('?' | 'h') | Key::F(1) if self.over == Overlay::Help => {
+                self.over = Overlay::Nothing;
             }
-            Key::Char('?' | 'h') | Key::F(1) => self.open(Over::Help),
+            Key::Char('?' | 'h') | Key::F(1) => self.open(Overlay::Help),
             Key::Char(' ' | 'z' | 'Z') => self.freeze(),
             Key::Escape => self.leave(),
-            _ if self.over == Over::Nothing => self.key_of_tab(key),
+            _ if self.over == Overlay::Nothing => self.key_of_tab(key),
             _ => self.key_over(key),
         }
         Effect::None
@@ -226,14 +226,14 @@ impl Model {
         match key {
             Key::Char(c) => !is_letter(c),
             Key::Escape => {
-                self.over == Over::Nothing && self.filter.is_empty() && !self.is_frozen()
+                self.over == Overlay::Nothing && self.filter.is_empty() && !self.is_frozen()
             }
             Key::Ctrl(_) => true,
             _ => false,
         }
     }
 
-    pub(crate) fn open(&mut self, over: Over) {
+    pub(crate) fn open(&mut self, over: Overlay) {
         (self.over, self.scrolled_over) = (over, 0);
     }
 
@@ -248,8 +248,8 @@ impl Model {
     /// Closes the view on top of the tab; without one clears the filter; without a filter ends the
     /// freeze.
     fn leave(&mut self) {
-        if self.over != Over::Nothing {
-            self.over = Over::Nothing;
+        if self.over != Overlay::Nothing {
+            self.over = Overlay::Nothing;
         } else if !self.filter.is_empty() {
             self.filter.clear();
         } else {
@@ -273,7 +273,7 @@ impl Model {
             Key::Enter => {
                 // From now on this item stays selected, wherever its line goes.
                 self.selected[self.index()] = self.selected_id();
-                self.open(Over::Details);
+                self.open(Overlay::Details);
             }
             _ => self.move_selected(key),
         }
@@ -315,7 +315,7 @@ impl Model {
 
     pub(crate) fn key_over(&mut self, key: Key) {
         if key == Key::Enter {
-            self.over = Over::Nothing;
+            self.over = Overlay::Nothing;
         } else if let Some(at) = self.moved(key, self.scrolled_over, usize::MAX) {
             self.scrolled_over = if at == usize::MAX - 1 {
                 self.scrolled_over

@@ -191,18 +191,18 @@ pub struct Cpu {
     /// Thread that has it: `reactor_1 [4711]`.
     pub owner: Option<String>,
     /// Time by user.
-    pub uses: Share<Use>,
+    pub uses: Share<CpuUse>,
     /// Others than its owner that took time of it, the most first.
-    pub intruders: Vec<Taker>,
+    pub intruders: Vec<CpuTask>,
     /// Tasks that could run there and waited, the longest first.
-    pub victims: Vec<Taker>,
+    pub victims: Vec<CpuTask>,
     /// Number of events for which the kernel's maps had no room.
     pub lost: u64,
 }
 
 /// Task or activity that took time of a CPU, or waited for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Taker {
+pub struct CpuTask {
     /// Kind: `thread`, `soft interrupt`, ...
     pub kind: &'static str,
     /// Name without the kind.
@@ -221,7 +221,7 @@ pub struct Taker {
 
 /// User of a CPU's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Use {
+pub enum CpuUse {
     /// Thread that has the CPU.
     Owner,
     /// Other threads.

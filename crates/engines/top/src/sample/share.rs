@@ -1,6 +1,6 @@
 //! Shares of a time, by kind.
 
-use crate::{Part, Phase, Use};
+use crate::{CpuUse, Part, Phase};
 
 /// Nanoseconds by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,11 +84,11 @@ impl Share<Part> {
     }
 }
 
-impl Share<Use> {
+impl Share<CpuUse> {
     /// Returns the time that others than the owner took, in nanoseconds.
     pub fn taken(&self) -> u64 {
-        let own = [Use::Owner, Use::Idle, Use::Rest];
-        Use::ALL
+        let own = [CpuUse::Owner, CpuUse::Idle, CpuUse::Rest];
+        CpuUse::ALL
             .iter()
             .filter(|(part, ..)| !own.contains(part))
             .map(|(part, ..)| self.get(*part))
@@ -139,7 +139,7 @@ impl Kind for Part {
     }
 }
 
-impl Kind for Use {
+impl Kind for CpuUse {
     const ALL: &'static [(Self, char, &'static str)] = &[
         (Self::Owner, 'o', "owner"),
         (Self::Threads, 'T', "threads"),

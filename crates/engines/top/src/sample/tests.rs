@@ -25,10 +25,10 @@ fn each_kind_has_its_place() {
     for (index, (phase, ..)) in Phase::ALL.iter().enumerate() {
         assert_eq!(phase.index(), index);
     }
-    for (index, (part, ..)) in Use::ALL.iter().enumerate() {
+    for (index, (part, ..)) in CpuUse::ALL.iter().enumerate() {
         assert_eq!(part.index(), index);
     }
-    assert!(Part::ALL.len() <= KINDS && Phase::ALL.len() <= KINDS && Use::ALL.len() <= KINDS);
+    assert!(Part::ALL.len() <= KINDS && Phase::ALL.len() <= KINDS && CpuUse::ALL.len() <= KINDS);
 }
 
 #[test]

@@ -10,13 +10,13 @@ use spdk_trace::{CapturedRing, CapturedTrace, Problems, Ticks};
 use text::printable::path as printable;
 
 use super::{json, line};
-use crate::{Measured, captures};
+use crate::{MeasuredRate, captures};
 
 /// Describes a captured trace; returns the number of records, and the problems found.
 pub(crate) fn info(
     text: &mut String,
     (trace, meta): (&CapturedTrace, Option<&Meta>),
-    measured: Option<Measured>,
+    measured: Option<MeasuredRate>,
     screen: Screen,
 ) -> (u64, Problems) {
     let summary = trace.summary();

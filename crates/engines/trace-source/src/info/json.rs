@@ -8,12 +8,12 @@ use spdk_trace::{
 use text::json::{begin, string};
 
 use super::{Info, lcores_of};
-use crate::{Loaded, Measured};
+use crate::{LoadedTrace, MeasuredRate};
 
 /// Formats one object that describes the trace. Times are in nanoseconds from the first record of
 /// all lcores.
-pub fn info(loaded: &Loaded) -> Info {
-    let Loaded {
+pub fn info(loaded: &LoadedTrace) -> Info {
+    let LoadedTrace {
         trace,
         name,
         measured,
@@ -73,7 +73,7 @@ fn list<T>(
     out.push(b']');
 }
 
-fn head(out: &mut Vec<u8>, trace: &Trace, records: u64, measured: Option<Measured>) {
+fn head(out: &mut Vec<u8>, trace: &Trace, records: u64, measured: Option<MeasuredRate>) {
     number_member(out, "tick_rate", trace.tick_rate().get());
     if let Some(measured) = measured {
         number_member(out, "measured_tick_rate", measured.rate.get());
@@ -178,7 +178,7 @@ fn of_capture(
     out: &mut Vec<u8>,
     trace: &Trace,
     captured: &CapturedTrace,
-    measured: Option<Measured>,
+    measured: Option<MeasuredRate>,
 ) -> (u64, Problems) {
     let summary = captured.summary();
     let records = summary.rings.iter().map(|ring| ring.records).sum();
@@ -208,7 +208,7 @@ fn of_capture(
 
 /// Appends a description of a JSON document. It has no rings, so it does not state whether they
 /// wrapped.
-fn document(out: &mut Vec<u8>, trace: &Trace, measured: Option<Measured>) -> (u64, Problems) {
+fn document(out: &mut Vec<u8>, trace: &Trace, measured: Option<MeasuredRate>) -> (u64, Problems) {
     string_member(out, "form", "json");
     let (found, problems) = lcores_of(trace);
     let records = found.values().map(|(records, ..)| records).sum();
@@ -225,7 +225,7 @@ fn document(out: &mut Vec<u8>, trace: &Trace, measured: Option<Measured>) -> (u6
 }
 
 /// Formats an object for each tracepoint.
-pub fn tpoints(loaded: &Loaded) -> String {
+pub fn tpoints(loaded: &LoadedTrace) -> String {
     let mut out = Vec::new();
     for tpoint in loaded.trace.tpoints().all() {
         one(&mut out, tpoint);

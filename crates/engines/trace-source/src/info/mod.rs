@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use screen::{Screen, counted, shorten, wrap};
 use spdk_trace::{Lcore, Problems, RawTrace, RingSummary, Ticks, Trace};
 
-use crate::{Loaded, Measured};
+use crate::{LoadedTrace, MeasuredRate};
 
 pub use captured::without_trace;
 pub use tpoints::tpoints;
@@ -30,9 +30,9 @@ pub struct Info {
 const MOST_OWNERS: usize = 20;
 
 /// Describes a trace for `--info`; `all` lists all its owners.
-pub fn info(loaded: &Loaded, screen: Screen, all: bool) -> Info {
+pub fn info(loaded: &LoadedTrace, screen: Screen, all: bool) -> Info {
     let mut text = String::new();
-    let Loaded {
+    let LoadedTrace {
         trace,
         name,
         measured,
@@ -107,7 +107,7 @@ const RING: [(&str, usize); 9] = [
 /// Index of the column of names, which are aligned to the left.
 const THREAD: usize = 1;
 /// Index of the column of records that are not in time order: few rings have any.
-const LATE: usize = 6;
+const LATE_COLUMN: usize = 6;
 /// Minimum width of the column of names.
 const LEAST_NAME: usize = 8;
 
@@ -116,7 +116,9 @@ const LEAST_NAME: usize = 8;
 fn ring_table(text: &mut String, rows: &[[String; RING.len()]], screen: Screen) {
     let head = RING.map(|(head, _)| head.to_owned());
     let is_shown = |column: usize| {
-        !screen.is_terminal() || column != LATE || rows.iter().any(|row| row[LATE] != "0")
+        !screen.is_terminal()
+            || column != LATE_COLUMN
+            || rows.iter().any(|row| row[LATE_COLUMN] != "0")
     };
     let columns: Vec<usize> = (0..RING.len()).filter(|&column| is_shown(column)).collect();
     let mut widths = RING.map(|(_, width)| width);
@@ -152,7 +154,7 @@ fn ring_table(text: &mut String, rows: &[[String; RING.len()]], screen: Screen) 
     }
 }
 
-fn raw_info(text: &mut String, raw: &RawTrace, measured: Option<Measured>, screen: Screen) {
+fn raw_info(text: &mut String, raw: &RawTrace, measured: Option<MeasuredRate>, screen: Screen) {
     line(
         text,
         "era",

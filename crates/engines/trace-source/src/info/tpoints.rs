@@ -1,12 +1,12 @@
 //! List of the tracepoints of a trace.
 
-use crate::Loaded;
+use crate::LoadedTrace;
 use screen::Screen;
 use spdk_trace::{ArgKind, ArgSpec, Tpoint};
 use std::fmt::Write as _;
 
 /// Formats the text of `--list-tpoints`.
-pub fn tpoints(loaded: &Loaded, screen: Screen) -> String {
+pub fn tpoints(loaded: &LoadedTrace, screen: Screen) -> String {
     let all = loaded.trace.tpoints().all();
     let longest = all
         .iter()

@@ -1,7 +1,7 @@
 //! C definitions: structs, unions, enums, typedefs.
 
 use super::types::record_kind;
-use super::{Failed, Parse, Parser};
+use super::{Parse, ParseFailure, Parser};
 use crate::ast::{CEnum, CRecord, CVariant, Expr, Item, ItemKind, Name, RecordKind, Span};
 use crate::diag::Diagnostic;
 use crate::lexer::Kind;
@@ -97,7 +97,7 @@ impl Parser<'_> {
                 self.sink.push(
                     Diagnostic::error(message, self.token.span).with_label(open, "it begins here"),
                 );
-                return Err(Failed);
+                return Err(ParseFailure);
             }
             if self.at("#") {
                 self.directive_in_fields(start);
@@ -129,7 +129,7 @@ impl Parser<'_> {
                         .with_hint(hint),
                 );
             }
-            Err(Failed) => {}
+            Err(ParseFailure) => {}
         }
     }
 

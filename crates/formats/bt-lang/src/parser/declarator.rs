@@ -7,7 +7,7 @@ use crate::lexer::Kind;
 use crate::names;
 
 /// A declared name and its type.
-pub(super) struct Declared {
+pub(super) struct Declaration {
     pub(super) name: Option<Name>,
     pub(super) ty: Type,
 }
@@ -23,7 +23,7 @@ impl Parser<'_> {
             self.height = base_height;
             let anonymous = self.at(";");
             let declared = if anonymous {
-                Declared {
+                Declaration {
                     name: None,
                     ty: base.clone(),
                 }
@@ -111,7 +111,7 @@ impl Parser<'_> {
     }
 
     /// Parses a name with `*` before it and `[N]` after it.
-    pub(super) fn declarator(&mut self, base: Type) -> Parse<Declared> {
+    pub(super) fn declarator(&mut self, base: Type) -> Parse<Declaration> {
         let ty = self.pointers(base)?;
         if self.at("(") {
             return self.nested(|parser| parser.grouped_declarator(ty));
@@ -121,7 +121,7 @@ impl Parser<'_> {
             declared_name = Some(self.name("a name")?);
         }
         let ty = self.dimensions(ty)?;
-        Ok(Declared {
+        Ok(Declaration {
             name: declared_name,
             ty,
         })
@@ -141,7 +141,7 @@ impl Parser<'_> {
 
     /// Parses `(*name)(arguments)` and `(*name)[N]`: the pointer points to the type after the
     /// group.
-    fn grouped_declarator(&mut self, base: Type) -> Parse<Declared> {
+    fn grouped_declarator(&mut self, base: Type) -> Parse<Declaration> {
         let open = self.advance().span;
         let mut stars = 0_u32;
         while self.take("*") {
@@ -168,7 +168,7 @@ impl Parser<'_> {
             ty = Type::new(TypeKind::Pointer(Box::new(ty)), span);
         }
         self.height = self.height.max(inner_height);
-        Ok(Declared {
+        Ok(Declaration {
             name,
             ty: self.in_arrays(ty, inner)?,
         })

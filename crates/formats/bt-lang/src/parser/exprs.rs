@@ -1,6 +1,6 @@
 //! Operators, by precedence.
 
-use super::{Failed, Parse, Parser};
+use super::{Parse, ParseFailure, Parser};
 use crate::ast::{BinaryOp, Expr, ExprKind, Span, UnaryOp};
 use crate::diag::Diagnostic;
 use crate::lexer::{Kind, number};
@@ -41,7 +41,7 @@ impl Parser<'_> {
             self.sink.push(
                 Diagnostic::error(message, self.token.span).with_label(question, "of this `?`"),
             );
-            return Err(Failed);
+            return Err(ParseFailure);
         }
         self.advance();
         let otherwise = Box::new(self.expression()?);
@@ -219,7 +219,7 @@ impl Parser<'_> {
                 format!("`{text}` isn't the number of an element"),
                 token.span,
             );
-            return Err(Failed);
+            return Err(ParseFailure);
         };
         Ok(Expr::new(
             ExprKind::TupleField {

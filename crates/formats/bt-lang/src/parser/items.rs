@@ -1,6 +1,6 @@
 //! The top level of a script.
 
-use super::{Failed, Parse, Parser};
+use super::{Parse, ParseFailure, Parser};
 use crate::ast::{
     Config, ConfigEntry, ConfigValue, Expr, ExprKind, Fn, FnParam, Item, ItemKind, Macro,
     MacroParam, MapDecl, Name, Probe, Program, Span,
@@ -20,7 +20,7 @@ impl Parser<'_> {
             }
             let start = self.token.span.start;
             self.depth = 0;
-            let kind = self.item().unwrap_or_else(|Failed| {
+            let kind = self.item().unwrap_or_else(|ParseFailure| {
                 self.skip_item(start);
                 ItemKind::Error
             });
@@ -145,7 +145,7 @@ impl Parser<'_> {
                 Diagnostic::error("a variable lives within a probe", self.token.span)
                     .with_hint(hint),
             );
-            return Err(Failed);
+            return Err(ParseFailure);
         }
         let map = self.sigiled(Kind::Map, "a map (`@name`) after `let`")?;
         self.expect("=", "and the map's kind")?;
@@ -270,7 +270,7 @@ impl Parser<'_> {
     /// reported.
     fn predicate_or_error(&mut self) -> Expr {
         let start = self.token.span.start;
-        self.predicate().unwrap_or_else(|Failed| {
+        self.predicate().unwrap_or_else(|ParseFailure| {
             while !(self.at("{") || self.at_end() || self.begins_probe()) {
                 self.advance();
             }
@@ -284,7 +284,7 @@ impl Parser<'_> {
         if self.at("=") {
             let diagnostic = Diagnostic::error("a predicate sets nothing", self.token.span);
             self.sink.push(diagnostic.with_hint("`==` compares"));
-            return Err(Failed);
+            return Err(ParseFailure);
         }
         self.close("/", open)?;
         Ok(expr)

@@ -1,7 +1,7 @@
 //! The parser: from text to a tree and diagnostics. It never fails.
 //!
 //! It is a recursive-descent parser with one function for each rule. If a rule does not match, it
-//! reports a diagnostic and returns `Failed`. The statement, field or item around it becomes an
+//! reports a diagnostic and returns `ParseFailure`. The statement, field or item around it becomes an
 //! `Error` node, and parsing continues after it. So each error is reported once, and all errors in
 //! one run.
 //!
@@ -134,10 +134,10 @@ pub const MAX_DEPTH: u32 = 100;
 
 /// Something could not be parsed, and its diagnostic has been reported.
 #[derive(Debug, Clone, Copy)]
-struct Failed;
+struct ParseFailure;
 
 /// The result of a rule.
-type Parse<T> = Result<T, Failed>;
+type Parse<T> = Result<T, ParseFailure>;
 
 struct Parser<'a> {
     source: &'a str,
@@ -286,10 +286,10 @@ impl<'a> Parser<'a> {
     }
 
     /// Reports that something else was expected here.
-    fn expected(&mut self, what: &str) -> Failed {
+    fn expected(&mut self, what: &str) -> ParseFailure {
         let message = format!("expected {what}, found {}", self.found());
         self.error(message, self.token.span);
-        Failed
+        ParseFailure
     }
 
     /// Takes a required sign.
@@ -309,7 +309,7 @@ impl<'a> Parser<'a> {
         let message = format!("expected `{sign}`, found {}", self.found());
         self.sink
             .push(Diagnostic::error(message, self.token.span).with_label(open, "opened here"));
-        Err(Failed)
+        Err(ParseFailure)
     }
 
     /// Takes a required name.
@@ -334,7 +334,7 @@ impl<'a> Parser<'a> {
     fn nested<T>(&mut self, rule: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         if self.depth >= MAX_DEPTH {
             self.too_deep(self.token.span);
-            return Err(Failed);
+            return Err(ParseFailure);
         }
         self.depth += 1;
         let result = rule(self);
@@ -350,7 +350,7 @@ impl<'a> Parser<'a> {
             return Ok(());
         }
         self.too_deep(span);
-        Err(Failed)
+        Err(ParseFailure)
     }
 
     fn too_deep(&mut self, span: Span) {

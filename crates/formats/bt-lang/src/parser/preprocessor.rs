@@ -1,6 +1,6 @@
 //! Lines of the C preprocessor.
 
-use super::{Failed, Parse, Parser};
+use super::{Parse, ParseFailure, Parser};
 use crate::ast::{Define, ItemKind, Name, Span};
 use crate::lexer::{begins_word, comment_length, quoted_length};
 
@@ -25,7 +25,7 @@ impl Parser<'_> {
                     "expected a word after `#`",
                     Span::new(start as u32, end as u32),
                 );
-                Err(Failed)
+                Err(ParseFailure)
             }
             _ => Ok(ItemKind::Directive(joined(
                 &self.source[keyword.span.start as usize..end],
@@ -44,7 +44,7 @@ impl Parser<'_> {
         let Some(close) = close else {
             let span = Span::new(from as u32, end.max(from) as u32);
             self.error("expected a file in `<>` or quotes after `#include`", span);
-            return Err(Failed);
+            return Err(ParseFailure);
         };
         let path = &text[..=close];
         Ok(ItemKind::Include(Name::new(
@@ -60,7 +60,7 @@ impl Parser<'_> {
                 "expected a name after `#define`",
                 Span::new(start as u32, end as u32),
             );
-            return Err(Failed);
+            return Err(ParseFailure);
         }
         let rest = name.span.end as usize;
         let text = joined(&self.source[rest..end]);

@@ -1,6 +1,6 @@
 //! Operands: literals, names, calls, parentheses, blocks.
 
-use super::{Failed, Parse, Parser};
+use super::{Parse, ParseFailure, Parser};
 use crate::ast::{Base, Block, Expr, ExprKind, If, IntLit, IntSuffix, MapRef, RecordField, Span};
 use crate::diag::Diagnostic;
 use crate::lexer::{Kind, number, text};
@@ -31,7 +31,7 @@ impl Parser<'_> {
                 let message = format!("{} has no meaning here", self.found());
                 self.error(message, span);
                 self.advance();
-                return Err(Failed);
+                return Err(ParseFailure);
             }
             _ => return Err(self.expected("an expression")),
         };
@@ -68,7 +68,7 @@ impl Parser<'_> {
             self.sink.push(
                 Diagnostic::error("a character constant holds one byte", span).with_hint(hint),
             );
-            return Err(Failed);
+            return Err(ParseFailure);
         };
         let text = self.text(span).to_owned();
         Ok(ExprKind::Int(IntLit {
@@ -100,7 +100,7 @@ impl Parser<'_> {
             "the script's arguments are `$1`, `$2` and so on, and `$#` is their count",
             span,
         );
-        Err(Failed)
+        Err(ParseFailure)
     }
 
     fn map(&mut self) -> Parse<Expr> {
@@ -155,7 +155,7 @@ impl Parser<'_> {
                 let hint = "`typeof` names a type: in `let $x : typeof(...)`, a cast, `sizeof`, or a macro's argument";
                 self.sink
                     .push(Diagnostic::error("a type isn't an expression", start).with_hint(hint));
-                return Err(Failed);
+                return Err(ParseFailure);
             }
             _ if names::is_reserved(word) => return Err(self.expected("an expression")),
             _ if called => self.call()?,
@@ -232,7 +232,7 @@ impl Parser<'_> {
         let hint = "braces are needed, unlike in C";
         self.sink
             .push(Diagnostic::error(message, self.token.span).with_hint(hint));
-        Err(Failed)
+        Err(ParseFailure)
     }
 
     /// Parses `(`: a cast, a record, a tuple, or a group.

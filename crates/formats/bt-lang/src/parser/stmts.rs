@@ -1,6 +1,6 @@
 //! Blocks and statements.
 
-use super::{Failed, Parse, Parser};
+use super::{Parse, ParseFailure, Parser};
 use crate::ast::{BinaryOp, Block, Expr, ExprKind, ForIter, Name, Stmt, StmtKind};
 use crate::diag::Diagnostic;
 use crate::lexer::Kind;
@@ -103,7 +103,7 @@ impl Parser<'_> {
                 }
                 Stmt::new(kind, span)
             }
-            Err(Failed) => {
+            Err(ParseFailure) => {
                 self.height = 0;
                 self.skip_statement(start);
                 Stmt::new(StmtKind::Error, self.since(start))
@@ -173,7 +173,7 @@ impl Parser<'_> {
             let message =
                 "a map is declared outside of probes, and a map that isn't declared needs no `let`";
             self.error(message, self.token.span);
-            return Err(Failed);
+            return Err(ParseFailure);
         }
         let var = self.sigiled(Kind::Var, "a variable (`$name`) after `let`")?;
         let mut height = 0;
@@ -246,7 +246,7 @@ impl Parser<'_> {
                 let hint = "write `for ($kv : @map)` or `for ($i : 0..10)`";
                 self.sink
                     .push(Diagnostic::error(what, expr.span).with_hint(hint));
-                Err(Failed)
+                Err(ParseFailure)
             }
         }
     }

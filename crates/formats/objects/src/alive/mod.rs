@@ -23,7 +23,7 @@ use crate::recording::{Event, Value};
 use crate::spec::{ObjectSpec, TSC};
 
 /// Prefix of the line of an object found alive, followed by the spec's name.
-pub const ALIVE: &str = "alive_";
+pub const ALIVE_PREFIX: &str = "alive_";
 /// Prefix of the line of an object found earlier and no longer there.
 pub const GONE: &str = "gone_";
 /// Prefix of the line that ends a reading: all objects found earlier and not reported otherwise are
@@ -31,11 +31,11 @@ pub const GONE: &str = "gone_";
 pub const READ: &str = "read_";
 /// Argument of these lines with the time from which probes report each beginning and end; 0 if none
 /// do.
-pub const WATCHED: &str = "watched";
+pub const WATCHED_ARG: &str = "watched";
 
 /// Results of readings for an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Alive {
+pub(crate) struct ObjectReadings {
     /// Time of the first reading that found it.
     pub(crate) first: Ticks,
     /// Time of the last reading that found it unchanged.
@@ -50,16 +50,20 @@ pub(crate) struct Alive {
 
 /// Kind of a line of a reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Said {
+pub(crate) enum LineKind {
     Alive,
     Gone,
     Read,
 }
 
-impl Said {
+impl LineKind {
     /// Parses the name of a line; returns its kind and the name of its spec.
     pub(crate) fn parse(name: &str) -> Option<(Self, &str)> {
-        let said = [(ALIVE, Self::Alive), (GONE, Self::Gone), (READ, Self::Read)];
+        let said = [
+            (ALIVE_PREFIX, Self::Alive),
+            (GONE, Self::Gone),
+            (READ, Self::Read),
+        ];
         said.into_iter()
             .find_map(|(start, said)| Some((said, name.strip_prefix(start)?)))
     }
@@ -71,24 +75,24 @@ impl Lifetimes {
         &mut self,
         number: usize,
         spec: &ObjectSpec,
-        said: Said,
+        said: LineKind,
         event: &Event<'_>,
     ) {
         let now = Ticks(event.tsc);
-        let watched = match event.arg(WATCHED) {
+        let watched = match event.arg(WATCHED_ARG) {
             Some(Value::Int(since @ 1..)) => Some(Ticks(since)),
             _ => None,
         };
         if watched.is_some() {
             self.whole.watch(watched);
-        } else if said == Said::Read {
+        } else if said == LineKind::Read {
             self.whole.end(now);
         }
         match (said, event.arg(&spec.key).map(Key::from)) {
-            (Said::Read, _) => self.confirm(number, now, watched.is_some()),
-            (Said::Alive, Some(key)) => self.found((number, spec), key, watched, event),
-            (Said::Gone, Some(key)) => self.close_at_last_reading(number, key),
-            (Said::Alive | Said::Gone, None) => {}
+            (LineKind::Read, _) => self.confirm(number, now, watched.is_some()),
+            (LineKind::Alive, Some(key)) => self.found((number, spec), key, watched, event),
+            (LineKind::Gone, Some(key)) => self.close_at_last_reading(number, key),
+            (LineKind::Alive | LineKind::Gone, None) => {}
         }
     }
 
@@ -98,7 +102,7 @@ impl Lifetimes {
         &mut self,
         life: Interval,
         spec: &ObjectSpec,
-        fresh: Alive,
+        fresh: ObjectReadings,
         watched: Option<Ticks>,
         event: &Event<'_>,
     ) -> bool {
@@ -106,7 +110,7 @@ impl Lifetimes {
         let is_open = life.end == Ticks(u64::MAX);
         match object.alive {
             Some(alive) if is_open && alive.print == fresh.print => {
-                object.alive = Some(Alive {
+                object.alive = Some(ObjectReadings {
                     last: fresh.last,
                     watched: alive.watched || watched.is_some(),
                     ..alive
@@ -141,7 +145,7 @@ impl Lifetimes {
                 Value::Int(id) => Some(id),
                 Value::Str(_) => None,
             });
-        let fresh = Alive {
+        let fresh = ObjectReadings {
             first: now,
             last: now,
             watched: watched.is_some(),
@@ -315,8 +319,9 @@ impl Lifetime {
 /// Hashes all values of an object in a line, except times and values that change during its life.
 fn print_of(spec: &ObjectSpec, event: &Event<'_>) -> u64 {
     let mut hasher = FixedState::default().build_hasher();
-    let is_lasting =
-        |name: &str| ![TSC, WATCHED].contains(&name) && !spec.changing.iter().any(|it| it == name);
+    let is_lasting = |name: &str| {
+        ![TSC, WATCHED_ARG].contains(&name) && !spec.changing.iter().any(|it| it == name)
+    };
     for (name, value) in event.args.iter().filter(|(name, _)| is_lasting(name)) {
         hasher.write(name.as_bytes());
         match value {

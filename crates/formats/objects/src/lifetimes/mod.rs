@@ -9,7 +9,7 @@ use foldhash::fast::RandomState;
 use spdk_trace::Ticks;
 use text::printable;
 
-use crate::alive::{Alive, Said};
+use crate::alive::{LineKind, ObjectReadings};
 use crate::frame::{Frame, WholeTimes};
 use crate::recording::{BrokenLine, Event, Recording, Value, events};
 use crate::spec::{ObjectSpec, Role, Show};
@@ -48,7 +48,7 @@ pub struct Lifetime {
     /// known.
     values: Box<[(u32, u32)]>,
     /// Results of readings, if no probe has reported its beginning.
-    pub(crate) alive: Option<Alive>,
+    pub(crate) alive: Option<ObjectReadings>,
     /// Id of the owner of its records, if a reading has found one.
     pub(crate) owner: Option<u64>,
 }
@@ -176,7 +176,7 @@ impl Lifetimes {
         if let Some(frame) = Frame::parse(event) {
             return self.whole.frame(frame);
         }
-        if let Some((said, name)) = Said::parse(event.probe)
+        if let Some((said, name)) = LineKind::parse(event.probe)
             && let Some(number) = specs.iter().position(|spec| spec.name == name)
         {
             return self.apply_reading(number, &specs[number], said, event);
@@ -372,7 +372,7 @@ pub(crate) fn lines<'a>(
     before: u64,
 ) -> impl Iterator<Item = Result<(&'a str, Event<'a>), BrokenLine>> {
     let wanted = move |probe: &str| {
-        let read = Said::parse(probe).map(|(_, name)| name);
+        let read = LineKind::parse(probe).map(|(_, name)| name);
         Frame::is(probe)
             || specs
                 .iter()

@@ -14,7 +14,7 @@ const RIGHT: f64 = 20.0;
 const HEIGHT: f64 = 320.0;
 const LANE: f64 = 14.0;
 /// Minimum width and height of a cell, in pixels.
-const LEAST: f64 = 3.0;
+const MIN_CELL_PIXELS: f64 = 3.0;
 /// Limit on the ticks of the time axis.
 const MOST_TICKS: u32 = 8;
 /// Number of colour steps.
@@ -32,7 +32,7 @@ pub fn heat(report: &Report) -> Chart {
 }
 
 /// Scales of the chart.
-struct Place {
+struct Scales {
     offset: f64,
     span: f64,
     /// The lowest row.
@@ -41,7 +41,7 @@ struct Place {
     per_doubling: u32,
 }
 
-impl Place {
+impl Scales {
     fn x(&self, at: f64) -> f64 {
         LEFT + at / self.span * (WIDTH - LEFT - RIGHT)
     }
@@ -59,7 +59,7 @@ fn drawing(report: &Report) -> Drawing {
         rows().max().unwrap_or(0).saturating_add(2),
     );
     let span = report.span.max(map.column).max(1) as f64;
-    let place = Place {
+    let place = Scales {
         offset: report.offset as f64,
         span,
         first: low,
@@ -99,7 +99,7 @@ fn drawing(report: &Report) -> Drawing {
     it
 }
 
-fn axes(it: &mut Drawing, place: &Place, (high, bottom): (u32, f64)) {
+fn axes(it: &mut Drawing, place: &Scales, (high, bottom): (u32, f64)) {
     let (low, high) = (
         row_begin(place.first, place.per_doubling),
         row_begin(high, place.per_doubling),
@@ -132,12 +132,12 @@ fn axes(it: &mut Drawing, place: &Place, (high, bottom): (u32, f64)) {
 }
 
 /// Draws the cells grouped by colour. Returns the largest number of requests in a cell.
-fn cells(it: &mut Drawing, report: &Report, place: &Place) -> u64 {
+fn cells(it: &mut Drawing, report: &Report, place: &Scales) -> u64 {
     let map = &report.heat;
-    let columns = (LEAST / (place.x(map.column as f64) - LEFT))
+    let columns = (MIN_CELL_PIXELS / (place.x(map.column as f64) - LEFT))
         .ceil()
         .max(1.0) as u32;
-    let rows = (LEAST / (HEIGHT / place.rows)).ceil().max(1.0) as u32;
+    let rows = (MIN_CELL_PIXELS / (HEIGHT / place.rows)).ceil().max(1.0) as u32;
     let mut counts: BTreeMap<(u32, u32), u64> = BTreeMap::new();
     for cell in &map.cells {
         let sum = counts
@@ -184,7 +184,7 @@ fn ramp(part: f64) -> [u8; 3] {
     [mix(0), mix(1), mix(2)]
 }
 
-fn one_lane(it: &mut Drawing, column: u64, lane: &Lane, place: &Place, y: f64) {
+fn one_lane(it: &mut Drawing, column: u64, lane: &Lane, place: &Scales, y: f64) {
     it.words(
         (LEFT - 8.0, y + LANE - 3.0),
         "",

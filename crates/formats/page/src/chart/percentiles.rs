@@ -9,7 +9,7 @@ const LEFT: f64 = 80.0;
 const RIGHT: f64 = 20.0;
 const HEIGHT: f64 = 320.0;
 /// Limit on the curves, so that they can be distinguished.
-const MOST: usize = 8;
+const MAX_CURVES: usize = 8;
 /// Percentiles with a grid line, and their number of nines.
 const LINES: [(&str, f64); 7] = [
     ("p50", std::f64::consts::LOG10_2),
@@ -44,7 +44,7 @@ pub fn percentiles(report: &Report) -> Chart {
     curves.extend(
         stages
             .into_iter()
-            .take(MOST - 1)
+            .take(MAX_CURVES - 1)
             .map(|stage| (format!("{} → {}", stage.from, stage.to), &stage.figures)),
     );
     curves.retain(|(_, figures)| !figures.curve.is_empty());

@@ -16,7 +16,7 @@ const LANE: f64 = 18.0;
 /// Width of a stage name, in characters.
 const NAME: usize = 34;
 /// Minimum width of a visible bar.
-const LEAST: f64 = 1.0;
+const MIN_BAR_PIXELS: f64 = 1.0;
 
 pub(super) fn drawing(request: &Waterfall) -> Drawing {
     let mut it = Drawing::default();
@@ -101,7 +101,7 @@ fn one_stage(it: &mut Drawing, scale: &Scale, stage: &WaterStage, start: &str, y
         stage.ends
     );
     it.rectangle(
-        [from, y + 4.0, (to - from).max(LEAST), ROW - 7.0],
+        [from, y + 4.0, (to - from).max(MIN_BAR_PIXELS), ROW - 7.0],
         "stage",
         &title,
     );
@@ -126,7 +126,7 @@ fn thread(it: &mut Drawing, scale: &Scale, (name, spans): (&str, &[Span]), y: f6
         );
         let title = format!("{}, {}", span.what, time(span.length));
         it.rectangle(
-            [from, y, (to - from).max(LEAST), LANE],
+            [from, y, (to - from).max(MIN_BAR_PIXELS), LANE],
             span.activity.key(),
             &title,
         );

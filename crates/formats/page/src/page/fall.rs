@@ -19,9 +19,9 @@ const THREAD: u32 = 36;
 /// Room above the rows, in pixels.
 const TOP: u32 = 6;
 /// Percentage of the width below which a bar has a fixed width of 1.5 pixels.
-const NARROW: f64 = 0.2;
+const NARROW_PERCENT: f64 = 0.2;
 /// Assumed width of the bars, in pixels, for placing labels below a strip.
-const USUAL: f64 = 780.0;
+const ASSUMED_WIDTH: f64 = 780.0;
 /// Width of a letter of these labels, in pixels.
 const LETTER: f64 = 6.6;
 
@@ -148,8 +148,8 @@ fn rectangle(
     let x = (at as f64 / all).min(1.0) * 100.0;
     let width = (length as f64 / all * 100.0).min(100.0 - x);
     // A narrow bar at the right end moves left to stay visible.
-    let (x, width) = if width < NARROW {
-        (x.min(100.0 - NARROW), "1.5".to_owned())
+    let (x, width) = if width < NARROW_PERCENT {
+        (x.min(100.0 - NARROW_PERCENT), "1.5".to_owned())
     } else {
         (x, format!("{width:.2}%"))
     };
@@ -181,7 +181,7 @@ fn strip(text: &mut String, spans: &[Span], all: f64, y: u32) {
     let mut used: Vec<(f64, f64)> = Vec::new();
     for span in longest.into_iter().take(4) {
         let label = format!("{} {}", shorten(&span.what, 32), time(span.length));
-        let half = label.chars().count() as f64 * LETTER / 2.0 / USUAL * 100.0;
+        let half = label.chars().count() as f64 * LETTER / 2.0 / ASSUMED_WIDTH * 100.0;
         let middle = (span.at as f64 + span.length as f64 / 2.0) / all * 100.0;
         let middle = middle.clamp(half, (100.0 - half).max(half));
         if used

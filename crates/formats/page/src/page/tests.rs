@@ -1,8 +1,8 @@
 use super::*;
 use crate::heat::Heat;
 use crate::model::{
-    Activity, Budget, Connection, Figures, Group, Intruder, Lane, LaneStrip, Span, StageFigures,
-    Taken, Verdict, WaterStage, Waterfall,
+    AbsenceSpan, Activity, Budget, Connection, Figures, Group, Intruder, Lane, LaneStrip, Span,
+    StageFigures, Verdict, WaterStage, Waterfall,
 };
 
 /// Names that would do harm in an unescaped page.
@@ -213,7 +213,7 @@ fn a_page_is_smaller_than_a_megabyte_whatever_is_in_it() {
         name: format!("reactor_{n}"),
         columns: vec![[123_456; 8]; 2_160 / 16],
     };
-    let taken = |n: u64| Taken {
+    let taken = |n: u64| AbsenceSpan {
         lane: 0,
         at: n * 3_000_000,
         length: 2_999_999,

@@ -23,7 +23,7 @@ const PACKET: u8 = 1 << 3 | 2;
 /// Number of buffered events of a CPU that triggers a write.
 const BUNDLE: usize = 512;
 /// Number of buffered bytes that triggers a write.
-const ENOUGH: usize = 1 << 16;
+const FLUSH_BYTES: usize = 1 << 16;
 
 /// Id of a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -118,7 +118,7 @@ impl<W: Write> Writer<W> {
     pub fn new(out: W) -> io::Result<Self> {
         let mut writer = Self {
             out,
-            buffer: Vec::with_capacity(2 * ENOUGH),
+            buffer: Vec::with_capacity(2 * FLUSH_BYTES),
             names: Interner::default(),
             keys: Interner::default(),
             texts: Interner::default(),
@@ -376,7 +376,7 @@ impl<W: Write> Writer<W> {
         self.buffer.push(PACKET);
         encode_varint(packet.encoded_len() as u64, &mut self.buffer);
         packet.encode_raw(&mut self.buffer);
-        if self.buffer.len() >= ENOUGH {
+        if self.buffer.len() >= FLUSH_BYTES {
             self.out.write_all(&self.buffer)?;
             self.buffer.clear();
         }

@@ -1,7 +1,7 @@
 //! One document with the fields of `spdk_trace -j` (`app/trace/trace.cpp`, `print_event_json`), in
 //! its order, and `annotations`: those of the owners once, those of the objects in each entry.
 
-use objects::{Annotator, Found};
+use objects::{Annotator, ReferencedObject};
 use spdk_trace::{Object, Record, TpointTable};
 
 use text::json::string;
@@ -182,7 +182,7 @@ pub(super) fn annotations(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_
         object_members(
             out,
             annotator,
-            Found {
+            ReferencedObject {
                 object,
                 same_name: true,
             },
@@ -193,7 +193,7 @@ pub(super) fn annotations(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_
     }
 }
 
-fn object_members(out: &mut Vec<u8>, annotator: &Annotator, found: Found<'_>) {
+fn object_members(out: &mut Vec<u8>, annotator: &Annotator, found: ReferencedObject<'_>) {
     out.push(b'{');
     if !found.same_name {
         string(out, TYPE_MEMBER.as_bytes());

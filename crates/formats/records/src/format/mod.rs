@@ -8,7 +8,7 @@ mod spdk;
 mod terminal;
 mod text;
 
-use objects::{Annotator, Found, Lifetime, ObjectSpec};
+use objects::{Annotator, Lifetime, ObjectSpec, ReferencedObject};
 use screen::Screen;
 use spdk_trace::{
     ArgSpec, ArgValue, Follower, Lcore, Nanos, Record, TickRate, Ticks, TpointTable, Trace,
@@ -195,7 +195,7 @@ impl<'a> View<'a> {
         record: &Record<'_>,
         index: usize,
         value: ArgValue<'_>,
-    ) -> Option<Found<'a>> {
+    ) -> Option<ReferencedObject<'a>> {
         self.annotator?
             .object(record.tpoint.id, index, value, record.tsc)
     }

@@ -7,7 +7,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::era::{Era, EraSpec};
-use crate::image::{Image, Written};
+use crate::image::{Image, SlotRange};
 use crate::layout::{Layout, Shape};
 use crate::record::Record;
 use crate::tpoint::Tpoint;
@@ -261,7 +261,7 @@ impl TraceBuilder {
 
     /// Records everything, in order, into an image made by this trace's
     /// [`TraceBuilder::empty_image`]. Calls `seen` with each step and the slots that it took.
-    pub fn replay(&self, image: &mut Image, mut seen: impl FnMut(&Step, Written)) {
+    pub fn replay(&self, image: &mut Image, mut seen: impl FnMut(&Step, SlotRange)) {
         for step in &self.steps {
             let written = match step.limit {
                 None => image.record(step.lcore, &step.record),

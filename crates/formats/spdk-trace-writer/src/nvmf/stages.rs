@@ -32,7 +32,7 @@ const TCP: u16 = 320;
 
 /// Direction of the requests that pass a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Direction {
     Both,
     Read,
     Write,
@@ -58,7 +58,7 @@ struct Row {
     name: &'static str,
     /// Index in its group: up to v22.05, from v22.09 to v24.05, from v24.09 on.
     index: [Option<u8>; 3],
-    way: Way,
+    way: Direction,
     kind: Kind,
     /// Mean time since the stage before, in ticks.
     wait: u64,
@@ -75,7 +75,13 @@ pub struct Stage {
     pub wait: u64,
 }
 
-const fn row(name: &'static str, index: [Option<u8>; 3], way: Way, kind: Kind, wait: u64) -> Row {
+const fn row(
+    name: &'static str,
+    index: [Option<u8>; 3],
+    way: Direction,
+    kind: Kind,
+    wait: u64,
+) -> Row {
     Row {
         name,
         index,
@@ -94,43 +100,43 @@ const fn each(index: [u8; 3]) -> [Option<u8>; 3] {
 }
 
 /// Rows of the bdev layer's own two tracepoints.
-const SUBMIT: Row = row("", same(0), Way::Both, Kind::Submit, 200);
-const COMPLETE: Row = row("", same(1), Way::Both, Kind::Complete, 40_000);
+const SUBMIT: Row = row("", same(0), Direction::Both, Kind::Submit, 200);
+const COMPLETE: Row = row("", same(1), Direction::Both, Kind::Complete, 40_000);
 
 #[rustfmt::skip]
 const TCP_ROWS: [Row; 14] = [
-    row("TCP_READ_DONE",           each([0xb, 0xf, 0xf]),       Way::Both,  Kind::Socket, 0),
-    row("TCP_REQ_NEW",             same(0),                     Way::Both,  Kind::Depth,  150),
-    row("TCP_REQ_NEED_BUFFER",     same(1),                     Way::Both,  Kind::State,  400),
-    row("TCP_REQ_HAVE_BUFFER",     [None, None, Some(2)],       Way::Both,  Kind::State,  300),
-    row("TCP_REQ_AWAIT_R2T_ACK",   each([0xc, 0x10, 0x10]),     Way::Write, Kind::State,  600),
-    row("TCP_REQ_TX_H_TO_C",       each([2, 4, 5]),             Way::Write, Kind::State,  15_000),
-    row("TCP_REQ_RDY_TO_EXECUTE",  each([3, 5, 6]),             Way::Both,  Kind::State,  500),
+    row("TCP_READ_DONE",           each([0xb, 0xf, 0xf]),       Direction::Both,  Kind::Socket, 0),
+    row("TCP_REQ_NEW",             same(0),                     Direction::Both,  Kind::Depth,  150),
+    row("TCP_REQ_NEED_BUFFER",     same(1),                     Direction::Both,  Kind::State,  400),
+    row("TCP_REQ_HAVE_BUFFER",     [None, None, Some(2)],       Direction::Both,  Kind::State,  300),
+    row("TCP_REQ_AWAIT_R2T_ACK",   each([0xc, 0x10, 0x10]),     Direction::Write, Kind::State,  600),
+    row("TCP_REQ_TX_H_TO_C",       each([2, 4, 5]),             Direction::Write, Kind::State,  15_000),
+    row("TCP_REQ_RDY_TO_EXECUTE",  each([3, 5, 6]),             Direction::Both,  Kind::State,  500),
     SUBMIT,
-    row("TCP_REQ_EXECUTING",       each([4, 6, 7]),             Way::Both,  Kind::State,  300),
+    row("TCP_REQ_EXECUTING",       each([4, 6, 7]),             Direction::Both,  Kind::State,  300),
     COMPLETE,
-    row("TCP_REQ_EXECUTED",        each([5, 8, 9]),             Way::Both,  Kind::State,  800),
-    row("TCP_REQ_RDY_TO_COMPLETE", each([6, 9, 0xa]),           Way::Both,  Kind::State,  120),
-    row("TCP_REQ_TRANSFER_C2H",    each([7, 0xa, 0xb]),         Way::Both,  Kind::State,  700),
-    row("TCP_REQ_COMPLETED",       each([8, 0xc, 0xd]),         Way::Both,  Kind::Depth,  20_000),
+    row("TCP_REQ_EXECUTED",        each([5, 8, 9]),             Direction::Both,  Kind::State,  800),
+    row("TCP_REQ_RDY_TO_COMPLETE", each([6, 9, 0xa]),           Direction::Both,  Kind::State,  120),
+    row("TCP_REQ_TRANSFER_C2H",    each([7, 0xa, 0xb]),         Direction::Both,  Kind::State,  700),
+    row("TCP_REQ_COMPLETED",       each([8, 0xc, 0xd]),         Direction::Both,  Kind::Depth,  20_000),
 ];
 
 #[rustfmt::skip]
 const RDMA_ROWS: [Row; 14] = [
-    row("RDMA_REQ_NEW",            same(0),    Way::Both,  Kind::Depth, 0),
-    row("RDMA_REQ_NEED_BUFFER",    same(1),    Way::Both,  Kind::State, 250),
-    row("RDMA_REQ_TX_PENDING_H2C", same(2),    Way::Write, Kind::State, 300),
-    row("RDMA_REQ_TX_H2C",         same(3),    Way::Write, Kind::State, 200),
-    row("RDMA_REQ_RDY_TO_EXECUTE", same(4),    Way::Both,  Kind::State, 4_000),
+    row("RDMA_REQ_NEW",            same(0),    Direction::Both,  Kind::Depth, 0),
+    row("RDMA_REQ_NEED_BUFFER",    same(1),    Direction::Both,  Kind::State, 250),
+    row("RDMA_REQ_TX_PENDING_H2C", same(2),    Direction::Write, Kind::State, 300),
+    row("RDMA_REQ_TX_H2C",         same(3),    Direction::Write, Kind::State, 200),
+    row("RDMA_REQ_RDY_TO_EXECUTE", same(4),    Direction::Both,  Kind::State, 4_000),
     SUBMIT,
-    row("RDMA_REQ_EXECUTING",      same(5),    Way::Both,  Kind::State, 250),
+    row("RDMA_REQ_EXECUTING",      same(5),    Direction::Both,  Kind::State, 250),
     COMPLETE,
-    row("RDMA_REQ_EXECUTED",       same(6),    Way::Both,  Kind::State, 500),
-    row("RDMA_REQ_TX_PENDING_C2H", same(7),    Way::Read,  Kind::State, 200),
-    row("RDMA_REQ_RDY_TO_COMPL",   same(8),    Way::Both,  Kind::State, 200),
-    row("RDMA_REQ_COMPLETING_C2H", same(9),    Way::Read,  Kind::State, 300),
-    row("RDMA_REQ_COMPLETING",     same(0xa),  Way::Write, Kind::State, 300),
-    row("RDMA_REQ_COMPLETED",      same(0xb),  Way::Both,  Kind::Depth, 6_000),
+    row("RDMA_REQ_EXECUTED",       same(6),    Direction::Both,  Kind::State, 500),
+    row("RDMA_REQ_TX_PENDING_C2H", same(7),    Direction::Read,  Kind::State, 200),
+    row("RDMA_REQ_RDY_TO_COMPL",   same(8),    Direction::Both,  Kind::State, 200),
+    row("RDMA_REQ_COMPLETING_C2H", same(9),    Direction::Read,  Kind::State, 300),
+    row("RDMA_REQ_COMPLETING",     same(0xa),  Direction::Write, Kind::State, 300),
+    row("RDMA_REQ_COMPLETED",      same(0xb),  Direction::Both,  Kind::Depth, 6_000),
 ];
 
 /// The connection's own tracepoints: they have no object type, and in the old eras their object is
@@ -183,10 +189,10 @@ impl Stages {
     #[must_use]
     pub fn new(era: Era) -> Self {
         let ways = [
-            stages(era, Transport::Tcp, Way::Read),
-            stages(era, Transport::Tcp, Way::Write),
-            stages(era, Transport::Rdma, Way::Read),
-            stages(era, Transport::Rdma, Way::Write),
+            stages(era, Transport::Tcp, Direction::Read),
+            stages(era, Transport::Tcp, Direction::Write),
+            stages(era, Transport::Rdma, Direction::Read),
+            stages(era, Transport::Rdma, Direction::Write),
         ];
         Self { era, ways }
     }
@@ -312,11 +318,11 @@ const fn owner_type(transport: Transport) -> u8 {
     }
 }
 
-fn stages(era: Era, transport: Transport, way: Way) -> Vec<Stage> {
+fn stages(era: Era, transport: Transport, way: Direction) -> Vec<Stage> {
     let rows = transport
         .rows()
         .iter()
-        .filter(|row| row.way == Way::Both || row.way == way);
+        .filter(|row| row.way == Direction::Both || row.way == way);
     let group = transport.group().0;
     rows.filter_map(|row| {
         let tpoint = match row.kind {

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::lexer::{Broken, Lexer, StringToken, contents, unescape};
+use super::lexer::{Lexer, StringToken, SyntaxError, contents, unescape};
 use crate::header::TpointTable;
 use crate::record::{
-    ArgData, Args, Object, ObjectName, OwnerLabel, ParsedArg, Poller, Record, Related,
+    ArgData, Args, Object, ObjectName, OwnerLabel, ParsedArg, Poller, Record, RelatedObject,
 };
 use crate::units::{Lcore, Ticks};
 
@@ -58,15 +58,15 @@ pub(super) enum OwnerColumn {
 /// Reason for which an entry is not a record.
 pub(super) enum NoRecord {
     /// The text is not JSON from here on.
-    Broken(Broken),
+    Broken(SyntaxError),
     /// The entry is JSON, but of the wrong shape.
     Shape(&'static str),
     /// The tracepoint has no definition.
     UnknownTpoint,
 }
 
-impl From<Broken> for NoRecord {
-    fn from(broken: Broken) -> Self {
+impl From<SyntaxError> for NoRecord {
+    fn from(broken: SyntaxError) -> Self {
         Self::Broken(broken)
     }
 }
@@ -219,7 +219,7 @@ impl EntryReader {
         std::str::from_utf8(bytes).map_err(|_| NoRecord::Shape("its owner is not UTF-8"))
     }
 
-    fn related(&self, text: &[u8], token: StringToken) -> Option<Related> {
+    fn related(&self, text: &[u8], token: StringToken) -> Option<RelatedObject> {
         let name = object_name(text, token)?;
         let id = self.created.get(&name);
         let arg = id.and_then(|id| {
@@ -227,7 +227,7 @@ impl EntryReader {
                 .iter()
                 .position(|arg| matches!(arg, ParsedArg::Number(n) if n == id))
         });
-        Some(Related {
+        Some(RelatedObject {
             name,
             arg: arg.map(|index| index as u8),
         })

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 /// A syntax error: its offset, and the token expected there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Broken {
+pub(super) struct SyntaxError {
     pub(super) at: usize,
     pub(super) expected: &'static str,
 }
@@ -29,8 +29,8 @@ impl<'a> Lexer<'a> {
         Self { text, pos }
     }
 
-    pub(super) fn broken<T>(&self, expected: &'static str) -> Result<T, Broken> {
-        Err(Broken {
+    pub(super) fn broken<T>(&self, expected: &'static str) -> Result<T, SyntaxError> {
+        Err(SyntaxError {
             at: self.pos,
             expected,
         })
@@ -57,7 +57,7 @@ impl<'a> Lexer<'a> {
     }
 
     #[inline]
-    pub(super) fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), Broken> {
+    pub(super) fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), SyntaxError> {
         if self.take(byte) {
             Ok(())
         } else {
@@ -66,7 +66,7 @@ impl<'a> Lexer<'a> {
     }
 
     #[inline]
-    pub(super) fn string(&mut self) -> Result<StringToken, Broken> {
+    pub(super) fn string(&mut self) -> Result<StringToken, SyntaxError> {
         self.expect(b'"', "a string")?;
         let start = self.pos;
         let mut escaped = false;
@@ -93,7 +93,7 @@ impl<'a> Lexer<'a> {
 
     /// Parses a key and its colon.
     #[inline]
-    pub(super) fn key(&mut self) -> Result<&'a [u8], Broken> {
+    pub(super) fn key(&mut self) -> Result<&'a [u8], SyntaxError> {
         let key = self.string()?;
         self.expect(b':', "a colon")?;
         Ok(&self.text[key.start..key.end])
@@ -102,7 +102,7 @@ impl<'a> Lexer<'a> {
     /// Parses a number. One outside `u64` becomes the nearest `u64`: `jq` rounds large numbers to
     /// doubles, and some writers print a 4-byte -1 signed.
     #[inline]
-    pub(super) fn number(&mut self) -> Result<u64, Broken> {
+    pub(super) fn number(&mut self) -> Result<u64, SyntaxError> {
         self.peek();
         let start = self.pos;
         let mut number: u64 = 0;
@@ -131,7 +131,7 @@ impl<'a> Lexer<'a> {
     }
 
     #[cold]
-    fn odd_number(&mut self, start: usize) -> Result<u64, Broken> {
+    fn odd_number(&mut self, start: usize) -> Result<u64, SyntaxError> {
         let rest = &self.text[start..];
         let is_part = |b: &u8| matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
         let len = rest.iter().position(|b| !is_part(b)).unwrap_or(rest.len());
@@ -149,7 +149,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Parses `true` or `false`.
-    pub(super) fn boolean(&mut self) -> Result<bool, Broken> {
+    pub(super) fn boolean(&mut self) -> Result<bool, SyntaxError> {
         self.peek();
         let rest = &self.text[self.pos..];
         for (word, value) in [(&b"true"[..], true), (&b"false"[..], false)] {
@@ -162,7 +162,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Skips a value of any kind, and returns its range. Brackets are counted, not matched.
-    pub(super) fn skip(&mut self) -> Result<std::ops::Range<usize>, Broken> {
+    pub(super) fn skip(&mut self) -> Result<std::ops::Range<usize>, SyntaxError> {
         let Some(first) = self.peek() else {
             return self.broken("a value");
         };
@@ -186,7 +186,7 @@ impl<'a> Lexer<'a> {
         Ok(start..self.pos)
     }
 
-    fn skip_nested(&mut self) -> Result<(), Broken> {
+    fn skip_nested(&mut self) -> Result<(), SyntaxError> {
         let mut depth = 0usize;
         while let Some(&byte) = self.text.get(self.pos) {
             match byte {
@@ -208,7 +208,7 @@ impl<'a> Lexer<'a> {
 
     /// Returns true if another item follows, false at the closing `end`.
     #[inline]
-    pub(super) fn more(&mut self, end: u8) -> Result<bool, Broken> {
+    pub(super) fn more(&mut self, end: u8) -> Result<bool, SyntaxError> {
         if self.take(b',') {
             return Ok(true);
         }

@@ -4,7 +4,7 @@ use super::entry::{EntryReader, NoRecord, OwnerColumn};
 use super::lexer::Lexer;
 use crate::header::TpointTable;
 use crate::problems::{Problem, Problems};
-use crate::record::Each;
+use crate::record::RecordSink;
 use crate::units::FileOffset;
 
 /// A token cut off by the end of the window is reported at most this far before the end: `false` is
@@ -31,7 +31,7 @@ pub(super) struct Walk<'a> {
 }
 
 /// Result of skipping an entry that is not a record.
-enum Passed {
+enum SkipResult {
     /// The entry was skipped and reported.
     Over,
     /// The document ends within the entry.
@@ -61,7 +61,7 @@ impl<'a> Walk<'a> {
         pos: usize,
         base: usize,
         is_end: bool,
-        each: &mut Each<'_>,
+        each: &mut RecordSink<'_>,
     ) -> Option<usize> {
         let mut lexer = Lexer::new(text, pos);
         // An apparent error close to the window's end may only be a cut.
@@ -92,9 +92,9 @@ impl<'a> Walk<'a> {
                 Err(why) => {
                     lexer.pos = start;
                     match self.pass_over(&why, &mut lexer, base, is_cut) {
-                        Passed::Over => {}
-                        Passed::Cut(at) => return self.cut(at),
-                        Passed::More => {
+                        SkipResult::Over => {}
+                        SkipResult::Cut(at) => return self.cut(at),
+                        SkipResult::More => {
                             self.expected = Expected::Entry;
                             return Some(start);
                         }
@@ -110,7 +110,7 @@ impl<'a> Walk<'a> {
         lexer: &mut Lexer<'_>,
         base: usize,
         is_cut: impl Fn(usize) -> bool,
-    ) -> Passed {
+    ) -> SkipResult {
         let start = lexer.pos;
         let broke = if let NoRecord::Broken(broken) = why {
             broken.at
@@ -119,10 +119,10 @@ impl<'a> Walk<'a> {
         };
         match lexer.skip() {
             Ok(_) if !is_cut(broke) => report(why, base + start, &mut self.problems),
-            Err(cut) if !is_cut(cut.at) => return Passed::Cut(base + cut.at),
-            _ => return Passed::More,
+            Err(cut) if !is_cut(cut.at) => return SkipResult::Cut(base + cut.at),
+            _ => return SkipResult::More,
         }
-        Passed::Over
+        SkipResult::Over
     }
 
     fn cut(&mut self, at: usize) -> Option<usize> {

@@ -12,7 +12,7 @@ use crate::header::{Header, RingPlace, TpointTable};
 use crate::order::{self, Order, Walk};
 use crate::owners::Owners;
 use crate::problems::{Problem, Problems};
-use crate::record::{Each, Record};
+use crate::record::{Record, RecordSink};
 use crate::ring::Ring;
 use crate::slot::{SLOT_SIZE, Slot, Slots};
 use crate::source::ReadAt;
@@ -152,7 +152,7 @@ impl RawTrace {
         self.walk(&mut each);
     }
 
-    fn walk(&self, each: &mut Each<'_>) {
+    fn walk(&self, each: &mut RecordSink<'_>) {
         let rings: Vec<_> = self
             .rings
             .iter()
@@ -190,7 +190,7 @@ fn merge(
     rings: &[(&Ring, &Order)],
     context: &Context<'_>,
     reader: &mut RecordReader,
-    each: &mut Each<'_>,
+    each: &mut RecordSink<'_>,
 ) -> ControlFlow<()> {
     let continuation = context.tpoints.continuation_id();
     let mut walks = vec![Walk::default(); rings.len()];

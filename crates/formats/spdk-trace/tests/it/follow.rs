@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::live::{Place, check_record, empty, record};
 use crate::common::racing::Racing;
-use spdk_trace::{Copied, Follower, Problem};
+use spdk_trace::{CopiedSlots, Follower, Problem};
 use testkit::{Era, LiveTrace};
 
 /// Returns the lcore and tsc of the records of one poll.
@@ -127,7 +127,7 @@ fn records_behind_a_loss_know_it() {
             writer.record(0, &record(tsc)).unwrap();
         }
         writer.record(1, &record(to)).unwrap();
-        let mut copied = Copied::default();
+        let mut copied = CopiedSlots::default();
         tail.poll(&file, &mut copied).unwrap();
         follower.take(copied, Duration::from_secs(number as u64));
     }
@@ -182,7 +182,7 @@ fn a_late_record_waits_for_its_place() {
         for &(lcore, tsc) in *look {
             writer.record(lcore, &record(tsc)).unwrap();
         }
-        let mut copied = Copied::default();
+        let mut copied = CopiedSlots::default();
         tail.poll(&file, &mut copied).unwrap();
         follower.take(copied, Duration::from_secs(number as u64));
         let _ = follower.give(Duration::from_secs(2), |record| {
@@ -218,10 +218,10 @@ fn what_is_left_out_is_counted() {
         written
     };
     write(30);
-    tail.poll(&file, &mut Copied::default()).unwrap();
+    tail.poll(&file, &mut CopiedSlots::default()).unwrap();
     tail.keep_newest(8);
     let written = write(20);
-    let mut copied = Copied::default();
+    let mut copied = CopiedSlots::default();
     let poll = tail.poll(&file, &mut copied).unwrap();
     assert_eq!((poll.slots, poll.lost), (8, 12));
     follower.take(copied, Duration::ZERO);
@@ -233,7 +233,7 @@ fn what_is_left_out_is_counted() {
     assert_eq!(seen, written[12..]);
     tail.keep_newest(0);
     write(10);
-    let poll = tail.poll(&file, &mut Copied::default()).unwrap();
+    let poll = tail.poll(&file, &mut CopiedSlots::default()).unwrap();
     assert_eq!((poll.slots, poll.lost), (0, 10));
     let totals: Vec<_> = tail
         .totals()
@@ -261,7 +261,7 @@ fn nothing_is_torn_or_given_twice_and_what_is_lost_is_counted() {
         let mut seen: [Vec<u64>; 2] = [Vec::new(), Vec::new()];
         let (mut newest, mut lost, mut late) = (0, 0, 0);
         // Records overwritten before the first poll don't count as lost.
-        tail.poll(&file, &mut Copied::default()).unwrap();
+        tail.poll(&file, &mut CopiedSlots::default()).unwrap();
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for tsc in short_ones().take(RECORDS) {
@@ -280,7 +280,7 @@ fn nothing_is_torn_or_given_twice_and_what_is_lost_is_counted() {
             };
             loop {
                 let is_over = done.load(Ordering::Acquire);
-                let mut copied = Copied::default();
+                let mut copied = CopiedSlots::default();
                 let at = began.elapsed();
                 lost += tail.poll(&file, &mut copied).unwrap().lost;
                 follower.take(copied, at);

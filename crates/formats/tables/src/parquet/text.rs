@@ -19,12 +19,12 @@ pub(crate) struct Texts {
     known: HashMap<u64, Vec<u32>, RandomState>,
     hasher: RandomState,
     /// Cache by address: the text last seen there. The same text recurs often.
-    remembered: Box<[Remembered; REMEMBERED]>,
+    remembered: Box<[CachedText; REMEMBERED]>,
 }
 
 /// A text seen at an address: its range in the texts, and its number.
 #[derive(Clone, Copy, Debug)]
-struct Remembered {
+struct CachedText {
     start: usize,
     len: usize,
     number: u32,
@@ -32,7 +32,7 @@ struct Remembered {
 
 /// An empty cache entry. Its number belongs to no text, since an empty text would match any range
 /// of length 0.
-const NOTHING: Remembered = Remembered {
+const EMPTY_ENTRY: CachedText = CachedText {
     start: 0,
     len: 0,
     number: u32::MAX,
@@ -45,7 +45,7 @@ impl Default for Texts {
             ends: Vec::new(),
             known: HashMap::default(),
             hasher: RandomState::default(),
-            remembered: Box::new([NOTHING; REMEMBERED]),
+            remembered: Box::new([EMPTY_ENTRY; REMEMBERED]),
         }
     }
 }
@@ -74,7 +74,7 @@ impl Texts {
     #[cold]
     fn look_up(&mut self, text: &str, place: usize) -> u32 {
         let number = self.find(text);
-        self.remembered[place] = Remembered {
+        self.remembered[place] = CachedText {
             start: self.range(number as usize).start,
             len: text.len(),
             number,
@@ -123,7 +123,7 @@ impl Texts {
         self.bytes.clear();
         self.ends.clear();
         self.known.clear();
-        self.remembered.fill(NOTHING);
+        self.remembered.fill(EMPTY_ENTRY);
     }
 
     /// Returns the rank of each text in sorted order.

@@ -65,7 +65,7 @@ impl CodePlace {
 
 /// Part of a function that is probed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Aim {
+pub enum ProbePoint {
     /// The instruction that begins N bytes behind the first one.
     Within(u64),
     /// The return. The kernel replaces the return address when the function is entered, at its
@@ -204,7 +204,11 @@ impl<'a> Code<'a> {
     }
 
     /// Returns a place in a function.
-    pub fn function(&self, function: &Function<'_>, aim: Aim) -> Result<CodePlace, PlaceFault> {
+    pub fn function(
+        &self,
+        function: &Function<'_>,
+        aim: ProbePoint,
+    ) -> Result<CodePlace, PlaceFault> {
         let size = if function.size == 0 {
             UNSIZED_FUNCTION
         } else {
@@ -215,7 +219,7 @@ impl<'a> Code<'a> {
     }
 
     /// Returns a place at or behind an address in some function.
-    pub fn address(&self, vaddr: ElfVaddr, aim: Aim) -> Result<CodePlace, PlaceFault> {
+    pub fn address(&self, vaddr: ElfVaddr, aim: ProbePoint) -> Result<CodePlace, PlaceFault> {
         self.aimed(vaddr, None, aim)
     }
 
@@ -223,9 +227,9 @@ impl<'a> Code<'a> {
         &self,
         vaddr: ElfVaddr,
         function: Option<Range<u64>>,
-        aim: Aim,
+        aim: ProbePoint,
     ) -> Result<CodePlace, PlaceFault> {
-        let within = if let Aim::Within(within) = aim {
+        let within = if let ProbePoint::Within(within) = aim {
             within
         } else {
             0
@@ -234,7 +238,7 @@ impl<'a> Code<'a> {
             .checked_add(within)
             .ok_or(PlaceFault::NotCode { vaddr })?;
         let place = self.instruction(vaddr, function)?;
-        if aim == Aim::Return && !self.is_entry(vaddr) {
+        if aim == ProbePoint::Return && !self.is_entry(vaddr) {
             return Err(PlaceFault::NotEntry { vaddr });
         }
         Ok(place)

@@ -10,7 +10,7 @@ use crate::image::ElfImage;
 
 /// Result of a look-up by a symbol's name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum SymbolFound {
+pub enum SymbolLookup {
     /// One symbol, at this address.
     At(ElfVaddr),
     /// Several symbols, at different addresses.
@@ -22,11 +22,11 @@ pub enum SymbolFound {
 /// Addresses by name.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SymbolAddresses {
-    found: HashMap<Box<str>, Found>,
+    found: HashMap<Box<str>, SymbolMatch>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Found {
+struct SymbolMatch {
     /// True for a global symbol, which a name means when files are linked; local ones of the same
     /// name do not count beside it.
     global: bool,
@@ -48,19 +48,19 @@ impl SymbolAddresses {
     }
 
     /// Returns the address of a name, if there is only one.
-    pub fn get(&self, name: &str) -> SymbolFound {
+    pub fn get(&self, name: &str) -> SymbolLookup {
         match self.found.get(name) {
-            None => SymbolFound::Missing,
-            Some(Found {
+            None => SymbolLookup::Missing,
+            Some(SymbolMatch {
                 address: Some(address),
                 ..
-            }) => SymbolFound::At(*address),
-            Some(Found { address: None, .. }) => SymbolFound::Ambiguous,
+            }) => SymbolLookup::At(*address),
+            Some(SymbolMatch { address: None, .. }) => SymbolLookup::Ambiguous,
         }
     }
 
     fn add(&mut self, name: &str, address: ElfVaddr, global: bool) {
-        let new = Found {
+        let new = SymbolMatch {
             global,
             address: Some(address),
         };
@@ -77,7 +77,7 @@ impl SymbolAddresses {
 mod tests {
     use super::*;
 
-    fn found(symbols: &[(u64, bool)]) -> SymbolFound {
+    fn found(symbols: &[(u64, bool)]) -> SymbolLookup {
         let mut addresses = SymbolAddresses::default();
         for &(address, global) in symbols {
             addresses.add("counter", ElfVaddr(address), global);
@@ -87,20 +87,20 @@ mod tests {
 
     #[test]
     fn a_global_symbol_wins_over_local_ones() {
-        assert_eq!(found(&[]), SymbolFound::Missing);
+        assert_eq!(found(&[]), SymbolLookup::Missing);
         assert_eq!(
             found(&[(1, false), (1, false)]),
-            SymbolFound::At(ElfVaddr(1))
+            SymbolLookup::At(ElfVaddr(1))
         );
-        assert_eq!(found(&[(1, false), (2, false)]), SymbolFound::Ambiguous);
+        assert_eq!(found(&[(1, false), (2, false)]), SymbolLookup::Ambiguous);
         assert_eq!(
             found(&[(1, false), (2, false), (3, true)]),
-            SymbolFound::At(ElfVaddr(3))
+            SymbolLookup::At(ElfVaddr(3))
         );
         assert_eq!(
             found(&[(3, true), (1, false)]),
-            SymbolFound::At(ElfVaddr(3))
+            SymbolLookup::At(ElfVaddr(3))
         );
-        assert_eq!(found(&[(3, true), (4, true)]), SymbolFound::Ambiguous);
+        assert_eq!(found(&[(3, true), (4, true)]), SymbolLookup::Ambiguous);
     }
 }

@@ -21,7 +21,7 @@ pub fn demangle(name: &str) -> Option<String> {
     if !(name.starts_with("_Z") || name.starts_with("_R")) {
         return None;
     }
-    let mut text = Bounded {
+    let mut text = BoundedText {
         text: String::new(),
     };
     let rust = rustc_demangle::try_demangle(name).ok();
@@ -32,7 +32,7 @@ pub fn demangle(name: &str) -> Option<String> {
     written.ok().map(|()| text.text)
 }
 
-fn cpp(name: &str, text: &mut Bounded) -> fmt::Result {
+fn cpp(name: &str, text: &mut BoundedText) -> fmt::Result {
     let options = ParseOptions::default().recursion_limit(MAX_DEPTH);
     let (symbol, tail) =
         BorrowedSymbol::with_tail_and_options(name.as_bytes(), &options).map_err(|_| fmt::Error)?;
@@ -47,11 +47,11 @@ fn cpp(name: &str, text: &mut Bounded) -> fmt::Result {
 }
 
 /// Text that refuses to grow beyond [`MAX_DEMANGLED`].
-struct Bounded {
+struct BoundedText {
     text: String,
 }
 
-impl Write for Bounded {
+impl Write for BoundedText {
     fn write_str(&mut self, piece: &str) -> fmt::Result {
         if self.text.len().saturating_add(piece.len()) > MAX_DEMANGLED {
             return Err(fmt::Error);

@@ -15,7 +15,7 @@ use text::patterns::NamePattern;
 use crate::address::{ElfVaddr, FileOffset};
 use crate::image::{AddressMap, ElfImage};
 
-pub use addresses::{SymbolAddresses, SymbolFound};
+pub use addresses::{SymbolAddresses, SymbolLookup};
 pub use demangle::demangle;
 use table::RawSymbol;
 pub(crate) use table::function_ranges;

@@ -1,8 +1,8 @@
 //! ELF files that were read, and their debug files.
 
 use crate::error::HostError;
-use crate::file::Unread;
-use crate::foreign::Opened;
+use crate::file::FileReadError;
+use crate::foreign::OpenedFile;
 use crate::parts::{self, Parts};
 use crate::{FilePlace, debug_file};
 use elf::ElfImage;
@@ -24,12 +24,12 @@ impl ElfFile {
     pub(crate) fn read(
         place: FilePlace,
         opened: PathBuf,
-        file: &Opened,
+        file: &OpenedFile,
         parts: Parts,
-    ) -> Result<Self, Unread> {
+    ) -> Result<Self, FileReadError> {
         let (bytes, taken) = parts::read(file, parts)?;
         if !bytes.starts_with(b"\x7fELF") {
-            ElfImage::parse(&bytes).map_err(Unread::Elf)?;
+            ElfImage::parse(&bytes).map_err(FileReadError::Elf)?;
         }
         Ok(Self {
             place,

@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use crate::capabilities::with_file_access;
 use crate::error::HostError;
-use crate::foreign::{self, Opened};
+use crate::foreign::{self, OpenedFile};
 use crate::parts::Parts;
 pub use elf_file::ElfFile;
 pub(crate) use readable::Readable;
-use readable::{Held, is_our_root, through_root};
+use readable::{HeldFile, is_our_root, through_root};
 
 /// Location of a file: the name that its user knows, and the names that we can open.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -112,7 +112,7 @@ impl FilePlace {
     /// it exists, even after the process ended through which it was found. If that process has our
     /// own view of the file system, debug files are found without it, too.
     pub fn hold(&self) -> Result<Self, HostError> {
-        let readable_at = vec![Readable::Held(Held(Arc::new(self.open()?)))];
+        let readable_at = vec![Readable::Held(HeldFile(Arc::new(self.open()?)))];
         let root = if is_our_root(&self.root) {
             PathBuf::from("/")
         } else {
@@ -193,7 +193,7 @@ impl FilePlace {
     }
 
     /// Opens the file.
-    pub(crate) fn open(&self) -> Result<Opened, HostError> {
+    pub(crate) fn open(&self) -> Result<OpenedFile, HostError> {
         self.open_with(|readable| Ok(readable.open()?.0))
     }
 
@@ -210,7 +210,10 @@ impl FilePlace {
     }
 
     /// Tries the names of the file in order; returns the first success.
-    fn open_with<T>(&self, open: impl Fn(&Readable) -> Result<T, Unread>) -> Result<T, HostError> {
+    fn open_with<T>(
+        &self,
+        open: impl Fn(&Readable) -> Result<T, FileReadError>,
+    ) -> Result<T, HostError> {
         let mut failed = None;
         for readable in &self.readable_at {
             match self.with_access(|| open(readable)) {
@@ -267,7 +270,7 @@ impl FilePlace {
 
 /// An open file.
 #[derive(Debug)]
-pub struct FileReader(Opened);
+pub struct FileReader(OpenedFile);
 
 impl FileReader {
     /// Fills `into` from this byte offset of the file on.
@@ -277,20 +280,20 @@ impl FileReader {
 }
 
 /// Reason why a file was not read.
-pub(crate) enum Unread {
+pub(crate) enum FileReadError {
     /// An I/O error.
     Io(io::Error),
     /// The file is not an ELF file.
     Elf(elf::ElfError),
 }
 
-impl From<io::Error> for Unread {
+impl From<io::Error> for FileReadError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-impl Unread {
+impl FileReadError {
     fn at(self, path: PathBuf) -> HostError {
         match self {
             Self::Io(error) if foreign::is_no_file(&error) => HostError::NotAFile { path },

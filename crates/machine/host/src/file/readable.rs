@@ -1,7 +1,7 @@
 //! Ways to a file: a path of ours, one below the root of a process, or a held file.
 
 use crate::file::under;
-use crate::foreign::{self, Opened};
+use crate::foreign::{self, OpenedFile};
 use crate::proc;
 use std::hash::{Hash, Hasher};
 use std::io;
@@ -30,22 +30,22 @@ pub(crate) enum Readable {
         inode: u64,
     },
     /// The file itself, held open.
-    Held(Held),
+    Held(HeldFile),
 }
 
 /// A file that is kept open.
 #[derive(Clone, Debug)]
-pub(crate) struct Held(pub(super) Arc<Opened>);
+pub(crate) struct HeldFile(pub(super) Arc<OpenedFile>);
 
-impl PartialEq for Held {
+impl PartialEq for HeldFile {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl Eq for Held {}
+impl Eq for HeldFile {}
 
-impl Hash for Held {
+impl Hash for HeldFile {
     fn hash<H: Hasher>(&self, state: &mut H) {
         Arc::as_ptr(&self.0).hash(state);
     }
@@ -70,7 +70,7 @@ impl Readable {
     }
 
     /// Opens the file; returns it with a path in our view where it can be found.
-    pub(super) fn open(&self) -> io::Result<(Opened, PathBuf)> {
+    pub(super) fn open(&self) -> io::Result<(OpenedFile, PathBuf)> {
         match self {
             Self::Named(path) => foreign::named(path).map(|file| (file, path.clone())),
             Self::Below { root, path } => {

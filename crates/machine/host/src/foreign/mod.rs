@@ -25,7 +25,7 @@ const HOLD: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 /// Attempts to resolve a path if something is renamed meanwhile (openat2(2): `EAGAIN`).
 const ATTEMPTS: u32 = 16;
 /// Bytes that may be read of a file beyond a multiple of its size on the disk.
-const SLACK: u64 = 16 << 20;
+const EXTRA_BYTES: u64 = 16 << 20;
 /// Limit on a file's contents as a multiple of its size on the disk: file systems compress, and a
 /// hole reads as zeros.
 const MOST_COMPRESSED: u64 = 16;
@@ -36,7 +36,7 @@ const LARGEST: u64 = 8 << 30;
 
 /// A regular file that was opened for reading.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedFile {
     file: File,
     /// Path without symbolic links, as seen from the root below which it was opened.
     pub(crate) real: PathBuf,
@@ -52,12 +52,12 @@ pub(crate) struct Opened {
 
 /// Opens a file by a path in our own view: one that the user named, or a link of the kernel to a
 /// process's file (`/proc/PID/exe`, `/proc/PID/map_files/..`). Follows links.
-pub(crate) fn named(path: &Path) -> io::Result<Opened> {
+pub(crate) fn named(path: &Path) -> io::Result<OpenedFile> {
     open(&openat(CWD, path, HOLD, Mode::empty())?, path.to_owned())
 }
 
 /// Opens a file by its path below a root directory. No link leads out of that directory.
-pub(crate) fn below(root: &Path, path: &Path) -> io::Result<Opened> {
+pub(crate) fn below(root: &Path, path: &Path) -> io::Result<OpenedFile> {
     let root = hold_root(root)?;
     let inside = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     let held = resolve(&root, path, inside, walk::Links::Follow)?;
@@ -82,7 +82,7 @@ pub(crate) fn socket_below(root: &Path, path: &Path) -> io::Result<(OwnedFd, u32
 }
 
 /// Opens a file of ours by a path that the kernel reported: there are no links in it.
-pub(crate) fn reported(path: &Path) -> io::Result<Opened> {
+pub(crate) fn reported(path: &Path) -> io::Result<OpenedFile> {
     let root = hold_root(Path::new("/"))?;
     let plain = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS;
     open(
@@ -124,7 +124,7 @@ fn inside_of(root: &OwnedFd, held: &OwnedFd) -> Option<PathBuf> {
 }
 
 /// Opens a held file, if it is a regular one.
-fn open(held: &OwnedFd, real: PathBuf) -> io::Result<Opened> {
+fn open(held: &OwnedFd, real: PathBuf) -> io::Result<OpenedFile> {
     let stat = fstat(held)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(NotAFile.into());
@@ -146,7 +146,7 @@ fn open(held: &OwnedFd, real: PathBuf) -> io::Result<Opened> {
     )?);
     let [length, blocks] =
         [stat.st_size, stat.st_blocks].map(|number| u64::try_from(number).unwrap_or_default());
-    Ok(Opened {
+    Ok(OpenedFile {
         file,
         real,
         length,
@@ -156,7 +156,7 @@ fn open(held: &OwnedFd, real: PathBuf) -> io::Result<Opened> {
     })
 }
 
-impl Opened {
+impl OpenedFile {
     /// Returns the file itself.
     pub(crate) fn into_file(self) -> File {
         self.file
@@ -205,7 +205,7 @@ impl Opened {
         } else {
             self.on_disk.saturating_mul(MOST_COMPRESSED)
         };
-        let most = there.saturating_add(SLACK).min(LARGEST);
+        let most = there.saturating_add(EXTRA_BYTES).min(LARGEST);
         if wanted <= most {
             return Ok(());
         }
@@ -219,13 +219,13 @@ impl Opened {
     /// Returns the CRC-32 of all its bytes, without keeping them in memory.
     pub(crate) fn checksum(&self) -> io::Result<u32> {
         /// Bytes per read.
-        const PIECE: u64 = 1 << 18;
+        const READ_BYTES: u64 = 1 << 18;
         self.may_read(self.length)?;
         let mut hasher = crc32fast::Hasher::new();
-        let mut piece = vec![0; PIECE.min(self.length) as usize];
+        let mut piece = vec![0; READ_BYTES.min(self.length) as usize];
         let mut offset = 0;
         while offset < self.length {
-            let length = PIECE.min(self.length - offset) as usize;
+            let length = READ_BYTES.min(self.length - offset) as usize;
             self.read_exact_at(&mut piece[..length], offset)?;
             hasher.update(&piece[..length]);
             offset += length as u64;

@@ -20,12 +20,12 @@ fn root() -> (tempfile::TempDir, PathBuf) {
     (dir, root)
 }
 
-fn text(opened: &Opened) -> String {
+fn text(opened: &OpenedFile) -> String {
     String::from_utf8(opened.text(100).unwrap()).unwrap()
 }
 
 /// Does the same as [`below`], on every kernel in the way of one without openat2.
-fn walked(root: &Path, path: &str) -> io::Result<Opened> {
+fn walked(root: &Path, path: &str) -> io::Result<OpenedFile> {
     let root = hold_root(root)?;
     let held = walk::walk(&root, Path::new(path), walk::Links::Follow)?;
     let real = inside_of(&root, &held).unwrap();

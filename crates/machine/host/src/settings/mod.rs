@@ -19,7 +19,7 @@ use kernel_text::interrupts::Counts;
 pub use cpus::{Clock, Core, IdleState};
 pub use devices::{Interrupt, Queue};
 pub use process::{Group, Placement};
-pub use root::{Reading, Root, Unread, Why};
+pub use root::{Reading, Root, UnreadFile, UnreadReason};
 pub use threads::{Snapshot, Thread};
 
 /// Facts that were read of a machine.

@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 
 use kernel_text::cpus::CpuSet;
 
-use super::root::{Reading, Root, Unread, Why};
+use super::root::{Reading, Root, UnreadFile, UnreadReason};
 use crate::capabilities::with_file_access;
 use crate::proc;
 
@@ -85,7 +85,7 @@ impl Placement {
 }
 
 /// Place of a process in one hierarchy.
-struct Place {
+struct CgroupMembership {
     /// Controllers, separated by commas; `None` for version 2, which has all of them.
     controllers: Option<String>,
     /// Mount point of the hierarchy.
@@ -96,7 +96,7 @@ struct Place {
 
 /// Returns the process's place in each mounted hierarchy (cgroups(7)). Only mounts of a whole
 /// hierarchy are of use.
-fn places(root: &Root, pid: u32) -> Vec<Place> {
+fn places(root: &Root, pid: u32) -> Vec<CgroupMembership> {
     let mounts = root.text("/proc/self/mounts").unwrap_or_default();
     let mounts: Vec<(&str, &str, &str)> = mounts
         .lines()
@@ -127,7 +127,7 @@ fn places(root: &Root, pid: u32) -> Vec<Place> {
         };
         let (mount, _, _) = mounts.iter().find(is_it)?;
         let controllers = Some(controllers.to_owned()).filter(|it| !it.is_empty());
-        Some(Place {
+        Some(CgroupMembership {
             controllers,
             mount: (*mount).to_owned(),
             path: path.to_owned(),
@@ -136,7 +136,7 @@ fn places(root: &Root, pid: u32) -> Vec<Place> {
     text.lines().filter_map(place).collect()
 }
 
-impl Place {
+impl CgroupMembership {
     fn has(&self, controller: &str) -> bool {
         self.controllers
             .as_ref()
@@ -208,7 +208,7 @@ impl Place {
     }
 }
 
-impl Place {
+impl CgroupMembership {
     /// Returns true if the scheduler leaves the threads of the group where they are:
     /// `cpuset.cpus.partition` of the group with the cpuset (since Linux 6.1), or
     /// `cpuset.sched_load_balance` of the group and of all above it (cpuset(7)).
@@ -232,7 +232,7 @@ impl Place {
 /// Reads the kilobytes of memory by node (`numa_maps`; numa(7)).
 fn memory(root: &Root, pid: u32) -> Reading<BTreeMap<u32, u64>> {
     let path = format!("/proc/{pid}/numa_maps");
-    let unread = |why| Unread {
+    let unread = |why| UnreadFile {
         path: path.clone(),
         why,
     };
@@ -245,20 +245,20 @@ fn memory(root: &Root, pid: u32) -> Reading<BTreeMap<u32, u64>> {
             .ok()
     });
     if resident.unwrap_or(0u64) > MOST_MEMORY_KB {
-        return Err(unread(Why::TooLarge));
+        return Err(unread(UnreadReason::TooLarge));
     }
     let file = with_file_access(|| fs::File::open(root.path(&path)));
     let file = file.map_err(|error| {
         let is_forbidden = error.kind() == std::io::ErrorKind::PermissionDenied;
         unread(if is_forbidden {
-            Why::Forbidden
+            UnreadReason::Forbidden
         } else {
-            Why::Absent
+            UnreadReason::Absent
         })
     })?;
     let mut nodes = BTreeMap::new();
     for line in BufReader::new(file.take(MOST_TEXT)).split(b'\n') {
-        let line = line.map_err(|_| unread(Why::Strange))?;
+        let line = line.map_err(|_| unread(UnreadReason::Strange))?;
         let line = String::from_utf8_lossy(&line);
         let page = line
             .split(' ')

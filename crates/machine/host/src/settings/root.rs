@@ -30,37 +30,37 @@ impl Root {
 
     /// Reads a file's text.
     pub(super) fn text(&self, path: &str) -> Reading<String> {
-        proc::text(self.path(path)).map_err(|error| Unread::of(path, &error))
+        proc::text(self.path(path)).map_err(|error| UnreadFile::of(path, &error))
     }
 
     /// Reads a file that is one number.
     pub(super) fn number(&self, path: &str) -> Reading<i64> {
-        self.text(path)?.trim().parse().map_err(|_| Unread {
+        self.text(path)?.trim().parse().map_err(|_| UnreadFile {
             path: path.to_owned(),
-            why: Why::Strange,
+            why: UnreadReason::Strange,
         })
     }
 
     /// Reads a file that is a list of CPUs.
     pub(super) fn list(&self, path: &str) -> Reading<CpuSet> {
-        CpuSet::from_list(&self.text(path)?).ok_or_else(|| Unread {
+        CpuSet::from_list(&self.text(path)?).ok_or_else(|| UnreadFile {
             path: path.to_owned(),
-            why: Why::Strange,
+            why: UnreadReason::Strange,
         })
     }
 
     /// Reads a file that is a mask of CPUs.
     pub(super) fn mask(&self, path: &str) -> Reading<CpuSet> {
-        CpuSet::from_mask(&self.text(path)?).ok_or_else(|| Unread {
+        CpuSet::from_mask(&self.text(path)?).ok_or_else(|| UnreadFile {
             path: path.to_owned(),
-            why: Why::Strange,
+            why: UnreadReason::Strange,
         })
     }
 
     /// Returns the names in a folder, in order.
     pub(super) fn names(&self, path: &str) -> Reading<Vec<String>> {
         let entries =
-            std::fs::read_dir(self.path(path)).map_err(|error| Unread::of(path, &error))?;
+            std::fs::read_dir(self.path(path)).map_err(|error| UnreadFile::of(path, &error))?;
         let mut names: Vec<String> = entries
             .flatten()
             .filter_map(|entry| entry.file_name().into_string().ok())
@@ -71,20 +71,20 @@ impl Root {
 }
 
 /// A value that was read, or the reason why it was not.
-pub type Reading<T> = Result<T, Unread>;
+pub type Reading<T> = Result<T, UnreadFile>;
 
 /// A file that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unread {
+pub struct UnreadFile {
     /// The file, as the kernel names it.
     pub path: String,
     /// Reason.
-    pub why: Why,
+    pub why: UnreadReason,
 }
 
 /// Reason why a file could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum UnreadReason {
     /// No such file: the kernel does not have it.
     Absent,
     /// No permission for this user.
@@ -95,12 +95,12 @@ pub enum Why {
     Strange,
 }
 
-impl Unread {
+impl UnreadFile {
     fn of(path: &str, error: &io::Error) -> Self {
         let why = match error.kind() {
-            ErrorKind::NotFound | ErrorKind::NotADirectory => Why::Absent,
-            ErrorKind::PermissionDenied => Why::Forbidden,
-            _ => Why::Strange,
+            ErrorKind::NotFound | ErrorKind::NotADirectory => UnreadReason::Absent,
+            ErrorKind::PermissionDenied => UnreadReason::Forbidden,
+            _ => UnreadReason::Strange,
         };
         Self {
             path: path.to_owned(),
@@ -109,13 +109,13 @@ impl Unread {
     }
 }
 
-impl fmt::Display for Unread {
+impl fmt::Display for UnreadFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = match self.why {
-            Why::Absent => "there is no such file here",
-            Why::Forbidden => "only root may read it",
-            Why::TooLarge => "the process has too much memory to read it quickly",
-            Why::Strange => "it has an unknown format",
+            UnreadReason::Absent => "there is no such file here",
+            UnreadReason::Forbidden => "only root may read it",
+            UnreadReason::TooLarge => "the process has too much memory to read it quickly",
+            UnreadReason::Strange => "it has an unknown format",
         };
         write!(f, "{}: {why}", self.path)
     }

@@ -77,7 +77,7 @@ fn a_made_machine_is_read() {
         (Some((5, 10)), set("0-1"))
     );
     assert_eq!(facts.isolated, Ok(set("")));
-    assert_eq!(facts.nohz_full.unwrap_err().why, Why::Absent);
+    assert_eq!(facts.nohz_full.unwrap_err().why, UnreadReason::Absent);
     let [interrupt] = &facts.interrupts[..] else {
         panic!("{:?}", facts.interrupts)
     };
@@ -144,7 +144,7 @@ fn memory_is_added_up_by_node() {
             .memory
             .unwrap_err()
             .why,
-        Why::TooLarge
+        UnreadReason::TooLarge
     );
 }
 

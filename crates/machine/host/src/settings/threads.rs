@@ -12,7 +12,7 @@ use crate::machine;
 use crate::proc::{self, Stat};
 
 /// Limit on threads that are read. One takes some 30 us.
-const MOST: usize = 20_000;
+const MAX_THREADS: usize = 20_000;
 /// Flag of a kernel thread (`include/linux/sched.h`), in field 9 of `stat` (proc_pid_stat(5)).
 const KERNEL_THREAD: u64 = 0x0020_0000;
 /// Flag of a thread whose affinity can't be changed from outside, in the same field.
@@ -94,7 +94,7 @@ fn thread(pid: u32, tid: u32, folder: &Path, before: &Snapshot) -> Option<Thread
     })
 }
 
-/// Returns the folders of all threads, at most `MOST`, and the number of the others.
+/// Returns the folders of all threads, at most `MAX_THREADS`, and the number of the others.
 fn tasks(root: &Root) -> (Vec<(u32, u32, PathBuf)>, usize) {
     let folder = root.path("/proc");
     let mut tasks = Vec::new();
@@ -102,7 +102,7 @@ fn tasks(root: &Root) -> (Vec<(u32, u32, PathBuf)>, usize) {
     for pid in proc::numbers(&folder) {
         let inner = folder.join(pid.to_string()).join("task");
         for tid in proc::numbers(&inner) {
-            if tasks.len() < MOST {
+            if tasks.len() < MAX_THREADS {
                 tasks.push((pid, tid, inner.join(tid.to_string())));
             } else {
                 left_out += 1;

@@ -6,7 +6,7 @@ use typeinfo::{IntClass, TypeKind};
 
 use super::error::{EvalError, Fault};
 use super::value::Value;
-use super::{Compiled, Evaluator};
+use super::{CompiledExpr, Evaluator};
 use crate::memory::Cause;
 
 /// Limit on the bytes that `str()` reads of a pointer if no length is given, as in scripts.
@@ -36,7 +36,7 @@ const FUNCTIONS: [(&str, &str); 7] = [
 
 impl Evaluator<'_> {
     /// Computes a number of bytes; `None` if it is not given.
-    pub(crate) fn length(&self, length: Option<&Compiled>) -> Result<Option<u64>, EvalError> {
+    pub(crate) fn length(&self, length: Option<&CompiledExpr>) -> Result<Option<u64>, EvalError> {
         let Some(length) = length else {
             return Ok(None);
         };

@@ -292,7 +292,7 @@ fn text_at(at: u64, memory: &dyn Memory) -> Result<Vec<u8>, EvalError> {
     if at == 0 { Ok(text) } else { Err(endless(at)) }
 }
 
-fn unreadable_text(source: crate::memory::Unreadable) -> EvalError {
+fn unreadable_text(source: crate::memory::MemoryError) -> EvalError {
     EvalError::new(
         Span::default(),
         Fault::Unreadable {

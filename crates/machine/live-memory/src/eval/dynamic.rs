@@ -6,7 +6,7 @@ use typeinfo::TypeRef;
 
 use super::Evaluator;
 use super::code::Machine;
-use super::compile::{Compiled, Compiler, Node};
+use super::compile::{CompiledExpr, Compiler, Node};
 use super::error::{EvalError, Fault};
 use super::value::{Operand, Place, Value};
 
@@ -23,37 +23,37 @@ pub(crate) enum Dynamic {
     Fail(EvalError),
     /// An expression that names the type of something whose type only the value shows.
     Late(Expr),
-    Member(Compiled, Name),
-    Deref(Compiled),
-    AddressOf(Compiled),
-    Element(Compiled, Compiled),
-    Unary(UnaryOp, Compiled),
-    Binary(BinaryOp, Compiled, Compiled, Span),
-    Cast(TypeRef, Compiled, Span),
+    Member(CompiledExpr, Name),
+    Deref(CompiledExpr),
+    AddressOf(CompiledExpr),
+    Element(CompiledExpr, CompiledExpr),
+    Unary(UnaryOp, CompiledExpr),
+    Binary(BinaryOp, CompiledExpr, CompiledExpr, Span),
+    Cast(TypeRef, CompiledExpr, Span),
     If {
-        cond: Compiled,
-        then: Option<Compiled>,
-        otherwise: Compiled,
+        cond: CompiledExpr,
+        then: Option<CompiledExpr>,
+        otherwise: CompiledExpr,
     },
-    Tuple(Vec<Compiled>),
-    Part(Compiled, usize),
-    Str(Compiled, Option<Compiled>),
-    Buf(Compiled, Option<Compiled>),
-    Len(Compiled),
+    Tuple(Vec<CompiledExpr>),
+    Part(CompiledExpr, usize),
+    Str(CompiledExpr, Option<CompiledExpr>),
+    Buf(CompiledExpr, Option<CompiledExpr>),
+    Len(CompiledExpr),
     List {
-        head: Compiled,
+        head: CompiledExpr,
         element: Option<TypeRef>,
         link: String,
         link_span: Span,
     },
     /// The struct that has the target of a pointer as a member, this number of bytes behind its
     /// beginning.
-    ContainerOf(Compiled, TypeRef, u64),
+    ContainerOf(CompiledExpr, TypeRef, u64),
 }
 
 impl Evaluator<'_> {
     /// Runs a compiled expression; a place that it leads to is not read yet.
-    pub(crate) fn run(&self, compiled: &Compiled) -> Result<Operand, EvalError> {
+    pub(crate) fn run(&self, compiled: &CompiledExpr) -> Result<Operand, EvalError> {
         let machine = Machine {
             memory: self.memory,
             vars: &[],
@@ -74,7 +74,7 @@ impl Evaluator<'_> {
     }
 
     /// Computes the value of a compiled expression.
-    pub(crate) fn value_of(&self, compiled: &Compiled) -> Result<Value, EvalError> {
+    pub(crate) fn value_of(&self, compiled: &CompiledExpr) -> Result<Value, EvalError> {
         let operand = self.run(compiled)?;
         self.value(operand, compiled.span)
     }

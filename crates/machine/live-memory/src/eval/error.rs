@@ -4,7 +4,7 @@ use bt_lang::{Diagnostic, Span};
 use thiserror::Error;
 use typeinfo::TypeError;
 
-use crate::memory::Unreadable;
+use crate::memory::MemoryError;
 
 /// Reason why an expression has no value, and the part of it to blame.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -35,7 +35,7 @@ pub enum Fault {
         /// Expected content, as C writes its type.
         what: String,
         /// Reason why it was not read.
-        source: Unreadable,
+        source: MemoryError,
     },
     /// A failed query about types: no such member, only declared.
     #[error("{0}")]
@@ -85,7 +85,7 @@ impl EvalError {
     }
 
     /// Returns the memory that could not be read, if that is the reason.
-    pub fn unreadable(&self) -> Option<&Unreadable> {
+    pub fn unreadable(&self) -> Option<&MemoryError> {
         if let Fault::Unreadable { source, .. } = &self.fault {
             Some(source)
         } else {

@@ -28,7 +28,7 @@ use bt_lang::Span;
 use bt_lang::ast::Expr;
 use typeinfo::{TypeKind, TypeRef, TypeStore};
 
-pub(crate) use compile::Compiled;
+pub(crate) use compile::CompiledExpr;
 use compile::Compiler;
 pub use error::{EvalError, Fault};
 pub use globals::{Global, Globals, NoGlobals};
@@ -143,7 +143,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Compiles an expression, to be run as often as needed.
-    pub(crate) fn compiled(&self, expr: &Expr) -> Result<Compiled, EvalError> {
+    pub(crate) fn compiled(&self, expr: &Expr) -> Result<CompiledExpr, EvalError> {
         Compiler {
             evaluator: self,
             scope: None,

@@ -10,7 +10,7 @@ use typeinfo::{TypeKind, TypeRef};
 use super::error::EvalError;
 use super::load::{extend, is_signed};
 use super::value::Value;
-use super::{Compiled, Evaluator, code};
+use super::{CompiledExpr, Evaluator, code};
 
 /// An operand as a number.
 struct Number {
@@ -141,8 +141,8 @@ impl Evaluator<'_> {
     pub(crate) fn binary(
         &self,
         op: BinaryOp,
-        left: &Compiled,
-        right: &Compiled,
+        left: &CompiledExpr,
+        right: &CompiledExpr,
         span: Span,
     ) -> Result<Value, EvalError> {
         let first = self.value_of(left)?;

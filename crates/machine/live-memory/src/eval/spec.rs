@@ -9,7 +9,7 @@ use typeinfo::{NameKind, TypeRef};
 
 use super::Evaluator;
 use super::code::{Code, Machine};
-use super::compile::{Compiled, Compiler, Node};
+use super::compile::{CompiledExpr, Compiler, Node};
 use super::error::EvalError;
 use crate::memory::Memory;
 
@@ -89,7 +89,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn finished(&self, scope: &Scope, compiled: Compiled) -> Result<Expression, EvalError> {
+    fn finished(&self, scope: &Scope, compiled: CompiledExpr) -> Result<Expression, EvalError> {
         let span = compiled.span;
         match compiled.node {
             Node::Number { code, ty } => Ok(Expression {
@@ -127,7 +127,7 @@ impl<'a> Evaluator<'a> {
     /// Compiles an expression to an address: of a place, or a number.
     pub fn compile_address(&self, expr: &Expr, scope: &Scope) -> Result<Expression, EvalError> {
         match self.strict(scope).compile(expr)? {
-            Compiled {
+            CompiledExpr {
                 node: Node::Place { at, .. },
                 ..
             } => Ok(Expression {

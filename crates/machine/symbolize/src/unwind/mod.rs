@@ -56,7 +56,7 @@ pub(crate) struct StackWalker {
     /// Limit on the bytes copied of a stack.
     copied: u32,
     /// Places where its files are mapped, by the first address.
-    known: BTreeMap<u64, Known>,
+    known: BTreeMap<u64, CodeMapping>,
     /// All its mappings of code, in order; empty if they can't be read.
     code: Vec<Range<u64>>,
     /// Inodes of these mappings.
@@ -95,7 +95,7 @@ pub enum StackEnd {
 }
 
 /// A place where code of a file is mapped.
-struct Known {
+struct CodeMapping {
     end: u64,
     inode: u64,
     name: Arc<str>,
@@ -191,7 +191,7 @@ impl StackWalker {
     }
 
     /// Returns the place that holds an address.
-    fn place(&self, address: u64) -> Option<(u64, &Known)> {
+    fn place(&self, address: u64) -> Option<(u64, &CodeMapping)> {
         let (start, known) = self.known.range(..=address).next_back()?;
         (address < known.end).then_some((*start, known))
     }
@@ -220,7 +220,7 @@ impl StackWalker {
     ) -> Result<(), Warning> {
         let Some((
             _,
-            Known {
+            CodeMapping {
                 name,
                 table: Some((base, table)),
                 ..
@@ -352,7 +352,7 @@ impl StackWalker {
             }
             self.known.insert(
                 range.start,
-                Known {
+                CodeMapping {
                     end: range.end,
                     inode: *inode,
                     name: Arc::clone(&name),

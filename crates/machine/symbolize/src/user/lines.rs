@@ -12,7 +12,7 @@ use gimli::{Dwarf, EndianReader, LittleEndian, SectionId};
 use host::{ElfFile, FilePlace};
 use object::read::elf::ElfFile64;
 use object::{CompressionFormat, Object as _, ObjectSection as _};
-use sys::memory::{Shared, Zeroed};
+use sys::memory::{Shared, ZeroedBuffer};
 use typeinfo::{DebugSection, InflateBudget, LineBounds, SectionFormat, TypeError};
 
 use crate::warning::printable;
@@ -147,9 +147,9 @@ impl Inflated {
 }
 
 /// Error for a section that can't be read: then there are no lines.
-struct Unread;
+struct UnreadableSection;
 
-impl From<object::Error> for Unread {
+impl From<object::Error> for UnreadableSection {
     fn from(_: object::Error) -> Self {
         Self
     }
@@ -157,7 +157,11 @@ impl From<object::Error> for Unread {
 
 /// Returns a section of debug information, inflated if it is compressed; empty if the file has
 /// none.
-fn section(file: &ElfFile, id: SectionId, inflated: &mut Inflated) -> Result<Reader, Unread> {
+fn section(
+    file: &ElfFile,
+    id: SectionId,
+    inflated: &mut Inflated,
+) -> Result<Reader, UnreadableSection> {
     let bytes = file.bytes();
     let elf = ElfFile64::<object::LittleEndian>::parse(&**bytes)?;
     let whole = Reader::new(bytes.clone(), LittleEndian);
@@ -170,7 +174,7 @@ fn section(file: &ElfFile, id: SectionId, inflated: &mut Inflated) -> Result<Rea
         CompressionFormat::None => return Ok(whole.range(start..start + data.data.len())),
         CompressionFormat::Zlib => SectionFormat::Zlib,
         CompressionFormat::Zstandard => SectionFormat::Zstd,
-        _ => return Err(Unread),
+        _ => return Err(UnreadableSection),
     };
     let section = DebugSection {
         name: id.name(),
@@ -178,8 +182,8 @@ fn section(file: &ElfFile, id: SectionId, inflated: &mut Inflated) -> Result<Rea
         format,
         size: data.uncompressed_size,
     };
-    let plain = typeinfo::inflate(&section, &mut inflated.budget).map_err(|_| Unread)?;
-    let mut kept = Zeroed::new(plain.len()).map_err(|_| Unread)?;
+    let plain = typeinfo::inflate(&section, &mut inflated.budget).map_err(|_| UnreadableSection)?;
+    let mut kept = ZeroedBuffer::new(plain.len()).map_err(|_| UnreadableSection)?;
     kept.copy_from_slice(&plain);
     inflated.bytes += plain.len();
     Ok(Reader::new(kept.share(), LittleEndian))

@@ -14,7 +14,7 @@ const MAX_PROCESSES: usize = 4_096;
 const MAX_MAPPINGS: usize = 4_096;
 
 /// Code that processes have mapped, as far as the log was read.
-pub(super) struct Logged {
+pub(super) struct MappingLog {
     log: CodeLog,
     mapped: HashMap<u32, Code>,
     /// Numbers of these processes, the earliest one at the front.
@@ -31,7 +31,7 @@ struct Code {
     process: Option<Rc<Process>>,
 }
 
-impl Logged {
+impl MappingLog {
     pub(super) fn new(log: CodeLog) -> Self {
         Self {
             log,
@@ -153,7 +153,7 @@ mod tests {
         };
         let mut child = held.go().unwrap();
         assert!(child.wait().unwrap().success());
-        let mut logged = Logged::new(log);
+        let mut logged = MappingLog::new(log);
         logged.read();
         let process = logged.process(pid).unwrap();
         let files: Vec<_> = process

@@ -26,8 +26,8 @@ use crate::{CodeAt, Symbol, Warn};
 pub use folders::DebugFolders;
 use jit::JitNames;
 use lines::Lines;
-use logged::Logged;
-use recent::Recent;
+use logged::MappingLog;
+use recent::LruCache;
 use table::Table;
 
 /// Limit on the memory of remembered processes, in bytes.
@@ -68,16 +68,16 @@ pub struct UserSymbols {
     warn: Warn,
     /// Time that source lines have taken.
     spent: Cell<Duration>,
-    processes: RefCell<Recent<u32, CachedProcess>>,
-    files: RefCell<Recent<FileName, Table>>,
+    processes: RefCell<LruCache<u32, CachedProcess>>,
+    files: RefCell<LruCache<FileName, Table>>,
     /// Source lines of files, by our names of them; `None` if a file has none.
-    debug: RefCell<Recent<FilePlace, Option<Lines>>>,
+    debug: RefCell<LruCache<FilePlace, Option<Lines>>>,
     /// Names of code that processes make at run time.
-    jit: RefCell<Recent<u32, JitNames>>,
+    jit: RefCell<LruCache<u32, JitNames>>,
     /// Earlier states of processes: see [`UserSymbols::adopt`].
     adopted: RefCell<HashMap<u32, Vec<Process>>>,
     /// Log of mappings: see [`UserSymbols::read_log`].
-    logged: RefCell<Option<Logged>>,
+    logged: RefCell<Option<MappingLog>>,
     /// Files without names: see [`UserSymbols::stripped_files`].
     stripped: RefCell<BTreeSet<PathBuf>>,
 }
@@ -132,10 +132,10 @@ impl UserSymbols {
             options,
             warn,
             spent: Cell::default(),
-            processes: RefCell::new(Recent::new(PROCESSES)),
-            files: RefCell::new(Recent::new(FUNCTIONS)),
-            debug: RefCell::new(Recent::new(LINES)),
-            jit: RefCell::new(Recent::new(JIT_NAMES)),
+            processes: RefCell::new(LruCache::new(PROCESSES)),
+            files: RefCell::new(LruCache::new(FUNCTIONS)),
+            debug: RefCell::new(LruCache::new(LINES)),
+            jit: RefCell::new(LruCache::new(JIT_NAMES)),
             adopted: RefCell::default(),
             logged: RefCell::default(),
             stripped: RefCell::default(),
@@ -150,7 +150,7 @@ impl UserSymbols {
 
     /// Finds the symbols of processes that are gone, or have another program now, in this log, too.
     pub fn read_log(&self, log: CodeLog) {
-        *self.logged.borrow_mut() = Some(Logged::new(log));
+        *self.logged.borrow_mut() = Some(MappingLog::new(log));
     }
 
     /// Returns the code at an address of a process. The address of a `caller` in a stack is the one

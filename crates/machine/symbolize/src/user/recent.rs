@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 /// Values by key. If all together weigh more than the limit, the least recently used ones go; the
 /// last one always stays.
-pub(super) struct Recent<K, V> {
+pub(super) struct LruCache<K, V> {
     most: usize,
     weight: usize,
     /// Counter of look-ups and insertions.
@@ -22,7 +22,7 @@ struct Entry<V> {
     asked: u64,
 }
 
-impl<K: Clone + Eq + Hash, V> Recent<K, V> {
+impl<K: Clone + Eq + Hash, V> LruCache<K, V> {
     /// Creates a cache for values of at most `most` bytes in all.
     pub(super) fn new(most: usize) -> Self {
         Self {
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn what_was_not_asked_for_goes_first() {
-        let mut recent = Recent::new(100);
+        let mut recent = LruCache::new(100);
         for key in 0..10 {
             recent.insert(key, Rc::new(key), 10);
         }
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_last_one_stays() {
-        let mut recent = Recent::new(100);
+        let mut recent = LruCache::new(100);
         recent.insert('a', Rc::new(1), 10);
         recent.insert('b', Rc::new(2), 1000);
         assert!(recent.get(&'a').is_none() && recent.get(&'b').is_some());

@@ -37,7 +37,7 @@ struct Function {
 }
 
 /// The function at a place of a file.
-pub(super) struct Found<'a> {
+pub(super) struct FunctionMatch<'a> {
     pub(super) name: &'a str,
     /// Offset of the place from the function's first byte.
     pub(super) distance: u64,
@@ -110,7 +110,7 @@ impl Table {
     }
 
     /// Returns the function that holds an offset in the file.
-    pub(super) fn at(&self, offset: u64) -> Option<Found<'_>> {
+    pub(super) fn at(&self, offset: u64) -> Option<FunctionMatch<'_>> {
         let above = self
             .functions
             .partition_point(|function| function.offset <= offset);
@@ -122,7 +122,7 @@ impl Table {
         let name = self
             .names
             .get(function.name_end - function.name_length..function.name_end)?;
-        Some(Found {
+        Some(FunctionMatch {
             name,
             distance,
             vaddr: function.vaddr.checked_add(distance)?,

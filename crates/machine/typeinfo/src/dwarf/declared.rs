@@ -16,11 +16,11 @@ const DECLARED: u8 = 2;
 
 /// Flags of a unit's abbreviations, by their numbers.
 #[derive(Debug, Default)]
-pub(super) struct Declared {
+pub(super) struct AbbrevFlags {
     codes: Vec<u8>,
 }
 
-impl Declared {
+impl AbbrevFlags {
     /// Reads a table of abbreviations (DWARF 5, 7.5.3). Nothing is known if it is broken, or if a
     /// type's name is not always first.
     pub(super) fn read<R: Reader<Offset = usize>>(table: R) -> Self {
@@ -125,8 +125,8 @@ mod tests {
         0x0b, 0x0b, 3, 8, 0, 0, 0x82, 2, 0x0b, 0, 3, 0x0e, 0, 0, 0,
     ];
 
-    fn declared(table: &[u8]) -> Declared {
-        Declared::read(EndianSlice::new(table, LittleEndian))
+    fn declared(table: &[u8]) -> AbbrevFlags {
+        AbbrevFlags::read(EndianSlice::new(table, LittleEndian))
     }
 
     #[test]

@@ -9,7 +9,7 @@ use gimli::{EndianSlice, LittleEndian};
 use memchr::memmem;
 
 use super::Dwarf;
-use super::declared::Declared;
+use super::declared::AbbrevFlags;
 use super::patterns::Patterns;
 
 /// Limit on the places of one name, since each is searched for. A linker writes each string once,
@@ -17,7 +17,7 @@ use super::patterns::Patterns;
 const MAX_PLACES: usize = 16;
 
 /// Byte patterns of a name in entries.
-struct Written {
+struct NamePatterns {
     patterns: Vec<Vec<u8>>,
     /// Offsets of the name in `.debug_str`.
     strings: Vec<u32>,
@@ -26,7 +26,7 @@ struct Written {
 impl Dwarf<'_> {
     /// Returns the indexes of the units that may have an entry of this name.
     pub(super) fn units_with(&self, name: &[u8]) -> Vec<usize> {
-        let Some(Written { patterns, strings }) = self.written(name) else {
+        let Some(NamePatterns { patterns, strings }) = self.written(name) else {
             return (0..self.units.all().len()).collect();
         };
         let mut units = Vec::new();
@@ -51,7 +51,7 @@ impl Dwarf<'_> {
                 .map(|name| self.units_with(name.as_bytes()))
                 .collect();
         };
-        let written: Vec<Option<Written>> = names
+        let written: Vec<Option<NamePatterns>> = names
             .iter()
             .map(|name| self.written(name.as_bytes()))
             .collect();
@@ -79,7 +79,7 @@ impl Dwarf<'_> {
             return false;
         };
         let read = || {
-            Declared::read(EndianSlice::new(
+            AbbrevFlags::read(EndianSlice::new(
                 self.units.abbrev_bytes(unit),
                 LittleEndian,
             ))
@@ -88,7 +88,7 @@ impl Dwarf<'_> {
     }
 
     /// Returns the byte patterns of a name; `None` if there are too many to search for.
-    fn written(&self, name: &[u8]) -> Option<Written> {
+    fn written(&self, name: &[u8]) -> Option<NamePatterns> {
         let strings = places(self.sections.strings, name)?;
         let line_strings = places(self.sections.line_strings, name)?;
         let mut terminated = name.to_vec();
@@ -98,7 +98,7 @@ impl Dwarf<'_> {
             .chain(&line_strings)
             .map(|place| place.to_le_bytes().to_vec());
         let patterns = std::iter::once(terminated).chain(places).collect();
-        Some(Written { patterns, strings })
+        Some(NamePatterns { patterns, strings })
     }
 
     /// Adds the units whose table of strings has one of these offsets; returns all units in order.

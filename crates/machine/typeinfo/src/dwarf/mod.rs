@@ -27,7 +27,7 @@ use crate::error::TypeError;
 use crate::model::{Enumerator, Member, NameKind, Param, SourceId, Type, TypeRef, Variable};
 use crate::source::{Source, Visit};
 pub use bounds::LineBounds;
-use declared::Declared;
+use declared::AbbrevFlags;
 use index::Index;
 pub use lazy::{LazyInfo, ReadSection};
 pub use lines::SourceLine;
@@ -42,10 +42,10 @@ pub struct Dwarf<'data> {
     /// Names of all units.
     index: OnceLock<Index>,
     /// Names of the units read so far, until all are.
-    partial: Mutex<Partial>,
+    partial: Mutex<PartialIndex>,
     string_tables: OnceLock<Vec<(usize, usize)>>,
     /// Per unit, the abbreviations whose entries are declarations.
-    declared: Vec<OnceLock<Declared>>,
+    declared: Vec<OnceLock<AbbrevFlags>>,
     here: SourceId,
 }
 
@@ -111,7 +111,7 @@ impl<'data> Dwarf<'data> {
 
     /// Returns the names of some units, or as `Err` the index of all units, if it exists or is
     /// cheaper by now.
-    fn parts_for_look_up(&self) -> Result<MutexGuard<'_, Partial>, &Index> {
+    fn parts_for_look_up(&self) -> Result<MutexGuard<'_, PartialIndex>, &Index> {
         if let Some(all) = self.index.get() {
             return Err(all);
         }
@@ -126,10 +126,12 @@ impl<'data> Dwarf<'data> {
 
     /// Returns true if it is too large to read all of it for a list of names.
     fn is_kept_in_parts(&self) -> bool {
-        self.sections.lazy.is_some_and(|info| info.len() > LARGE)
+        self.sections
+            .lazy
+            .is_some_and(|info| info.len() > MAX_WHOLE_BYTES)
     }
 
-    fn partial(&self) -> MutexGuard<'_, Partial> {
+    fn partial(&self) -> MutexGuard<'_, PartialIndex> {
         // A panic while the index grew left out names at worst.
         self.partial.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -246,11 +248,11 @@ const MAX_PARTIAL: usize = 64;
 
 /// Length in bytes above which lazily read debug information is never read whole: 64 MiB. Near
 /// names are then those of the units that were read.
-const LARGE: usize = 64 << 20;
+const MAX_WHOLE_BYTES: usize = 64 << 20;
 
 /// Names of some units.
 #[derive(Debug, Default)]
-struct Partial {
+struct PartialIndex {
     index: Index,
     scanned: HashSet<usize>,
     looked_up: usize,
@@ -258,7 +260,7 @@ struct Partial {
     mentions: HashMap<String, Arc<[usize]>>,
 }
 
-impl Partial {
+impl PartialIndex {
     fn add_unit(&mut self, dwarf: &Dwarf<'_>, unit: usize) {
         if self.scanned.insert(unit) {
             self.index.add_unit(dwarf, unit);

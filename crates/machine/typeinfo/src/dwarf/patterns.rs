@@ -4,7 +4,7 @@ use memchr::memmem::Finder;
 
 /// Number of patterns up to which each has a search of its own, which then takes less time than one
 /// pass for all.
-const FEW: usize = 4;
+const MAX_SEPARATE_SEARCHES: usize = 4;
 
 /// Groups of patterns.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Patterns {
 
     /// Calls a function with the offset and the group of each match.
     pub(super) fn find(&self, bytes: &[u8], mut found: impl FnMut(usize, usize)) {
-        if self.all.len() <= FEW {
+        if self.all.len() <= MAX_SEPARATE_SEARCHES {
             for (pattern, group) in &self.all {
                 let finder = Finder::new(pattern);
                 finder.find_iter(bytes).for_each(|at| found(at, *group));

@@ -81,7 +81,7 @@ pub(crate) const ALL: [&str; 11] = [
 ];
 
 /// A section, and the place of its header.
-pub(crate) struct Found<'data> {
+pub(crate) struct LocatedSection<'data> {
     pub(crate) section: DebugSection<'data>,
     /// Load address, as the file states it; 0 if it is not loaded.
     pub(crate) address: u64,
@@ -93,7 +93,7 @@ pub(crate) struct Found<'data> {
 pub(crate) fn find<'data>(
     elf: &'data [u8],
     wanted: &[&'static str],
-) -> Result<Vec<Found<'data>>, TypeError> {
+) -> Result<Vec<LocatedSection<'data>>, TypeError> {
     let broken = |error: object::Error| TypeError::NoDwarf {
         detail: format!("a broken ELF file: {error}"),
     };
@@ -110,7 +110,7 @@ pub(crate) fn find<'data>(
         .nth(index)
         .and_then(|section| section.data(LE, elf).ok())
         .unwrap_or_default();
-    let mut found: Vec<Found<'data>> = Vec::new();
+    let mut found: Vec<LocatedSection<'data>> = Vec::new();
     for (index, section) in table.iter().enumerate() {
         // Compared in place: looking for a name's end would cost the length of all names for each section.
         let rest = names
@@ -128,7 +128,7 @@ pub(crate) fn find<'data>(
         }
         let at = header.e_shoff(LE) as usize + index * size_of::<SectionHeader64<LittleEndian>>();
         let address = section.sh_addr(LE);
-        found.push(Found {
+        found.push(LocatedSection {
             section: read(elf, section, name).map_err(broken)??,
             address,
             header: at,

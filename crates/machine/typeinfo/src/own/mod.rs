@@ -101,19 +101,19 @@ struct OwnType {
 
 /// The store's own types.
 #[derive(Debug)]
-pub(crate) struct Own {
+pub(crate) struct OwnTypes {
     types: Vec<OwnType>,
     named: HashMap<(NameKind, String), u32>,
     made: HashMap<TypeKind, u32>,
 }
 
 /// A member with its offset.
-pub(crate) struct Placed {
+pub(crate) struct PlacedMember {
     pub(crate) def: MemberDef,
     pub(crate) bit_offset: u64,
 }
 
-impl Own {
+impl OwnTypes {
     pub(crate) fn new() -> Self {
         let void = OwnType {
             kind: Some(TypeKind::Void),
@@ -210,7 +210,7 @@ impl Own {
         name: Option<String>,
         kind: TypeKind,
         align: u64,
-        members: Vec<Placed>,
+        members: Vec<PlacedMember>,
     ) -> Result<Option<TypeRef>, TypeError> {
         let tag = if matches!(kind, TypeKind::Union { .. }) {
             Tag::Union
@@ -256,7 +256,7 @@ impl Own {
     }
 }
 
-impl Source for Own {
+impl Source for OwnTypes {
     fn get(&self, ty: TypeRef) -> Result<Type<'_>, TypeError> {
         // A reference from another store means nothing here.
         let own = self.at(ty);

@@ -4,7 +4,7 @@ use super::TypeStore;
 use crate::error::TypeError;
 use crate::layout::{Item, lay_out};
 use crate::model::{NameKind, Qualifier, SourceId, Tag, TypeKind, TypeRef};
-use crate::own::{EnumDef, MemberDef, Placed, RecordDef};
+use crate::own::{EnumDef, MemberDef, PlacedMember, RecordDef};
 use crate::source::Source as _;
 
 /// Limit on types visited for one alignment. No real struct has nearly as many members within
@@ -69,7 +69,7 @@ impl TypeStore<'_> {
         };
         // Bit-fields without a name only take up space.
         let placed = def.members.into_iter().zip(laid.bit_offsets);
-        let placed = placed.map(|(def, bit_offset)| Placed { def, bit_offset });
+        let placed = placed.map(|(def, bit_offset)| PlacedMember { def, bit_offset });
         let placed = placed
             .filter(|member| member.def.name.is_some() || member.def.bits.is_none())
             .collect();

@@ -3,7 +3,7 @@
 use super::TypeStore;
 use crate::error::TypeError;
 use crate::model::{Function, NameKind, RawTracepoint, SourceId, TypeKind, TypeRef, Variable};
-use crate::names::Nearest;
+use crate::names::NearestNames;
 
 /// Limit on near names in a message.
 const HINTS: usize = 3;
@@ -34,7 +34,7 @@ impl TypeStore<'_> {
 
     /// Returns the names of this kind that are most like the given one, nearest first.
     pub fn nearest(&self, kind: NameKind, name: &str) -> Vec<String> {
-        let mut nearest = Nearest::new(name, HINTS);
+        let mut nearest = NearestNames::new(name, HINTS);
         for id in self.ids() {
             // A malformed source has no hints; looking up the type itself has reported the error.
             let _ = self.each_name(id, kind, &mut |known, _| {

@@ -3,7 +3,7 @@
 use super::{MAX_CHAIN, TypeStore};
 use crate::error::TypeError;
 use crate::model::{Field, TypeKind, TypeRef};
-use crate::names::Nearest;
+use crate::names::NearestNames;
 
 /// Limit on members visited by one search: a broken file can nest exponentially many.
 const MAX_VISITED: usize = 1 << 16;
@@ -16,7 +16,7 @@ impl TypeStore<'_> {
         if let Some(field) = self.find_member(ty, name)? {
             return Ok(field);
         }
-        let mut nearest = Nearest::new(name, HINTS);
+        let mut nearest = NearestNames::new(name, HINTS);
         self.each_member(ty, &mut |known, _| {
             nearest.offer(known);
             true

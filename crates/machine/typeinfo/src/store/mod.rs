@@ -8,7 +8,7 @@ use crate::btf::Btf;
 use crate::dwarf::Dwarf;
 use crate::error::TypeError;
 use crate::model::{BtfId, Enumerator, Member, NameKind, Param, SourceId, Type, TypeKind, TypeRef};
-use crate::own::Own;
+use crate::own::OwnTypes;
 use crate::source::Source;
 use uapi::Arch;
 
@@ -21,7 +21,7 @@ const MAX_SOURCES: usize = 4096;
 /// All the types that a script can name. `'data` is the lifetime of the sources' bytes.
 pub struct TypeStore<'data> {
     abi: Arch,
-    own: Own,
+    own: OwnTypes,
     sources: Vec<Box<dyn Source + 'data>>,
     /// Each source, with true if module BTF can build on it.
     bases: Vec<(SourceId, bool)>,
@@ -41,7 +41,7 @@ impl<'data> TypeStore<'data> {
     pub fn new(abi: Arch) -> Self {
         Self {
             abi,
-            own: Own::new(),
+            own: OwnTypes::new(),
             sources: Vec::new(),
             bases: Vec::new(),
         }

@@ -13,7 +13,7 @@ use crate::registers::{Arm64Register, Register};
 const WORD: u32 = 8;
 
 /// Meaning of a register's name.
-enum Named {
+enum NamedRegister {
     /// A register of the context, with the width of the name in bytes.
     Register(Register, u32),
     /// `xzr` or `wzr`, which reads as zero.
@@ -28,8 +28,10 @@ pub(super) fn operand(text: &str) -> (Operand, u32) {
         return (memory, WORD);
     }
     match named(text) {
-        Some(Named::Register(register, size)) => (Operand::Register { register, shift: 0 }, size),
-        Some(Named::Zero(size)) => (Operand::Constant(0), size),
+        Some(NamedRegister::Register(register, size)) => {
+            (Operand::Register { register, shift: 0 }, size)
+        }
+        Some(NamedRegister::Zero(size)) => (Operand::Constant(0), size),
         None if is_vector(text) => (
             Operand::Unreadable(Unreadable::VectorRegister { name: text.into() }),
             WORD,
@@ -50,7 +52,7 @@ fn constant(mut cursor: Cursor<'_>) -> Option<Operand> {
 /// Reads an address, after its opening bracket. Forms that change the base (`[x0, 8]!`) are
 /// refused: a probe changes nothing.
 fn memory(mut cursor: Cursor<'_>) -> Option<Operand> {
-    let Named::Register(base, WORD) = named(cursor.word())? else {
+    let NamedRegister::Register(base, WORD) = named(cursor.word())? else {
         return None;
     };
     let operand = if cursor.take(",") {
@@ -90,7 +92,7 @@ fn offset(base: Register, cursor: &mut Cursor<'_>) -> Option<Operand> {
 
 /// Reads an index: `x2`, `x2, lsl 3`, `w2, sxtw 3`, `w2, uxtw`.
 fn index(cursor: &mut Cursor<'_>) -> Option<Index> {
-    let Named::Register(register, size) = named(cursor.word())? else {
+    let NamedRegister::Register(register, size) = named(cursor.word())? else {
         return None;
     };
     let mut extend = if size == WORD {
@@ -122,20 +124,45 @@ fn index(cursor: &mut Cursor<'_>) -> Option<Index> {
 
 /// Returns the register that a name means: `x0` to `x30`, `w0` to `w30`, and the named ones (Arm
 /// ARM, section B1.2).
-fn named(name: &str) -> Option<Named> {
+fn named(name: &str) -> Option<NamedRegister> {
     let (letter, size) = match name {
-        "sp" => return Some(Named::Register(Register::Arm64(Arm64Register::Sp), WORD)),
-        "wsp" => return Some(Named::Register(Register::Arm64(Arm64Register::Sp), 4)),
-        "fp" => return Some(Named::Register(Register::Arm64(Arm64Register::X(29)), WORD)),
-        "lr" => return Some(Named::Register(Register::Arm64(Arm64Register::X(30)), WORD)),
-        "pc" => return Some(Named::Register(Register::Arm64(Arm64Register::Pc), WORD)),
-        "xzr" => return Some(Named::Zero(WORD)),
-        "wzr" => return Some(Named::Zero(4)),
+        "sp" => {
+            return Some(NamedRegister::Register(
+                Register::Arm64(Arm64Register::Sp),
+                WORD,
+            ));
+        }
+        "wsp" => {
+            return Some(NamedRegister::Register(
+                Register::Arm64(Arm64Register::Sp),
+                4,
+            ));
+        }
+        "fp" => {
+            return Some(NamedRegister::Register(
+                Register::Arm64(Arm64Register::X(29)),
+                WORD,
+            ));
+        }
+        "lr" => {
+            return Some(NamedRegister::Register(
+                Register::Arm64(Arm64Register::X(30)),
+                WORD,
+            ));
+        }
+        "pc" => {
+            return Some(NamedRegister::Register(
+                Register::Arm64(Arm64Register::Pc),
+                WORD,
+            ));
+        }
+        "xzr" => return Some(NamedRegister::Zero(WORD)),
+        "wzr" => return Some(NamedRegister::Zero(4)),
         _ if name.starts_with('x') => ('x', WORD),
         _ => ('w', 4),
     };
     let number = register_number(name.strip_prefix(letter)?)?;
-    (number <= 30).then_some(Named::Register(
+    (number <= 30).then_some(NamedRegister::Register(
         Register::Arm64(Arm64Register::X(number)),
         size,
     ))

@@ -5,7 +5,7 @@ use super::operand::{MemoryOperand, Operand, SymbolAccess, SymbolOperand, Unread
 use crate::registers::Register;
 use elf::ElfKind;
 use elf::ElfVaddr;
-use elf::symbols::SymbolFound;
+use elf::symbols::SymbolLookup;
 use uapi::Arch;
 
 /// Mask of the address bits that name a byte of a 4096-byte page: the meaning of `:lo12:` (ELF for
@@ -23,16 +23,16 @@ impl ArgSpec {
 
     /// Puts the symbol's address in its place, if it is found. The probe's own address serves as the origin, so that the
     /// result holds wherever the file is loaded: a hit's instruction pointer is that address in the process.
-    pub fn resolve(&mut self, arch: Arch, kind: ElfKind, probe: ElfVaddr, found: SymbolFound) {
+    pub fn resolve(&mut self, arch: Arch, kind: ElfKind, probe: ElfVaddr, found: SymbolLookup) {
         let Operand::Symbol(symbol) = &self.operand else {
             return;
         };
         self.operand = match found {
-            SymbolFound::At(address) => resolved(symbol, arch, kind, probe, address),
-            SymbolFound::Ambiguous => Operand::Unreadable(Unreadable::SymbolAmbiguous {
+            SymbolLookup::At(address) => resolved(symbol, arch, kind, probe, address),
+            SymbolLookup::Ambiguous => Operand::Unreadable(Unreadable::SymbolAmbiguous {
                 name: symbol.name.clone(),
             }),
-            SymbolFound::Missing => return,
+            SymbolLookup::Missing => return,
         };
     }
 }

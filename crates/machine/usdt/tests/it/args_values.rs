@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use elf::ElfKind;
-use elf::symbols::SymbolFound;
+use elf::symbols::SymbolLookup;
 use elf::{ElfVaddr, ProcAddr};
 use uapi::Arch;
 use usdt::Register;
@@ -132,7 +132,7 @@ fn what_is_missing_is_named() {
 }
 
 /// Returns an argument of a probe at 0x1234, after its symbol was found or not.
-fn resolved(arch: Arch, kind: ElfKind, text: &str, found: SymbolFound) -> ArgSpec {
+fn resolved(arch: Arch, kind: ElfKind, text: &str, found: SymbolLookup) -> ArgSpec {
     let mut arg = parse_args(arch, text).unwrap().remove(0);
     arg.resolve(arch, kind, ElfVaddr(0x1234), found);
     arg
@@ -143,7 +143,7 @@ fn symbols_hold_wherever_the_file_is_loaded() {
     // The probe is hit at 0x5555_0000_1234, so that the file lies 0x5555_0000_0000 above its own addresses.
     let mut thread = thread();
     thread.memory_at = 0x5555_0000_4000;
-    let at = SymbolFound::At(ElfVaddr(0x4000));
+    let at = SymbolLookup::At(ElfVaddr(0x4000));
     let check = |kind, text, wanted| {
         let arg = resolved(Arch::X86_64, kind, text, at);
         assert_eq!(
@@ -165,7 +165,7 @@ fn symbols_hold_wherever_the_file_is_loaded() {
 
 #[test]
 fn symbols_beside_a_register_need_a_fixed_address() {
-    let at = SymbolFound::At(ElfVaddr(0x7000_0000));
+    let at = SymbolLookup::At(ElfVaddr(0x7000_0000));
     let arg = resolved(Arch::X86_64, ElfKind::Fixed, "1@counter+1(%rcx)", at);
     assert_eq!(
         value(&arg, &thread(), &thread()),
@@ -187,7 +187,7 @@ fn symbols_beside_a_register_need_a_fixed_address() {
 
 #[test]
 fn places_in_a_page_take_the_lower_bits() {
-    let at = SymbolFound::At(ElfVaddr(0x5_0008));
+    let at = SymbolLookup::At(ElfVaddr(0x5_0008));
     let arg = resolved(
         Arch::Aarch64,
         ElfKind::PositionIndependent,
@@ -206,7 +206,7 @@ fn symbols_that_are_not_found() {
         Arch::X86_64,
         ElfKind::Fixed,
         "1@counter(%rip)",
-        SymbolFound::Missing,
+        SymbolLookup::Missing,
     );
     assert!(matches!(arg.operand, Operand::Symbol(_)));
     let reason = arg.unreadable().unwrap().to_string();
@@ -218,7 +218,7 @@ fn symbols_that_are_not_found() {
         Arch::X86_64,
         ElfKind::Fixed,
         "1@counter(%rip)",
-        SymbolFound::Ambiguous,
+        SymbolLookup::Ambiguous,
     );
     assert_eq!(
         arg.unreadable().unwrap().to_string(),

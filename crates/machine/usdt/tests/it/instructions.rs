@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use elf::ElfImage;
 use elf::symbols::Functions;
-use elf::{Aim, Code, CodePlace, ElfVaddr, FileOffset, PlaceFault};
+use elf::{Code, CodePlace, ElfVaddr, FileOffset, PlaceFault, ProbePoint};
 use tempfile::TempDir;
 use usdt::NoteFault;
 use usdt::UsdtError;
@@ -112,7 +112,7 @@ fn compare(program: &Path, names: &[&str]) {
         assert!(function.size > 8, "{name}");
         for within in 0..function.size {
             let vaddr = ElfVaddr(function.vaddr.0 + within);
-            let by_name = code.function(function, Aim::Within(within));
+            let by_name = code.function(function, ProbePoint::Within(within));
             assert_eq!(
                 by_name.is_ok(),
                 listed.contains(&vaddr.0),
@@ -120,7 +120,7 @@ fn compare(program: &Path, names: &[&str]) {
             );
             assert_eq!(
                 by_name,
-                code.address(vaddr, Aim::Within(0)),
+                code.address(vaddr, ProbePoint::Within(0)),
                 "{name}+{within}"
             );
             match by_name {
@@ -177,13 +177,13 @@ fn a_stripped_program_s_functions_are_known_by_its_unwind_information() {
     let mixed = functions.named("mixed").next().unwrap();
     let places = || (0..mixed.size).map(|within| ElfVaddr(mixed.vaddr.0 + within));
     let wanted: Vec<_> = places()
-        .map(|vaddr| code.address(vaddr, Aim::Within(0)))
+        .map(|vaddr| code.address(vaddr, ProbePoint::Within(0)))
         .collect();
     let none = Functions::default();
     let stripped = Code::with_functions(&image, &image, &none);
     assert_eq!(
         places()
-            .map(|vaddr| stripped.address(vaddr, Aim::Within(0)))
+            .map(|vaddr| stripped.address(vaddr, ProbePoint::Within(0)))
             .collect::<Vec<_>>(),
         wanted
     );
@@ -201,7 +201,7 @@ fn a_stripped_program_s_functions_are_known_by_its_unwind_information() {
     let vaddr = functions.named("mixed").next().unwrap().vaddr;
     let stripped = Code::with_functions(&image, &image, &none);
     assert_eq!(
-        stripped.address(vaddr, Aim::Within(0)),
+        stripped.address(vaddr, ProbePoint::Within(0)),
         Err(PlaceFault::NoFunction { vaddr })
     );
     let message = PlaceFault::NoFunction { vaddr }.to_string();
@@ -244,10 +244,10 @@ fn unwind_information_may_say_anything() {
             bytes[at..][..4].copy_from_slice(&word.to_le_bytes());
             let image = ElfImage::parse(&bytes).unwrap();
             let code = Code::with_functions(&image, &image, &none);
-            // It may still be found there, or not; `Aim::Return` reads the entry's rows, too.
+            // It may still be found there, or not; `ProbePoint::Return` reads the entry's rows, too.
             let _ = (
-                code.address(mixed, Aim::Within(0)),
-                code.address(mixed, Aim::Return),
+                code.address(mixed, ProbePoint::Within(0)),
+                code.address(mixed, ProbePoint::Return),
             );
         }
     }
@@ -266,19 +266,19 @@ fn a_return_is_probed_at_entries_only() {
     for name in ["mixed", "checked", "rare", "main"] {
         let function = functions.named(name).next().unwrap();
         assert_eq!(
-            code.function(function, Aim::Return),
+            code.function(function, ProbePoint::Return),
             Ok(CodePlace::unverified(function.offset)),
             "{name}"
         );
         // Behind `endbr64; push rbp; mov rbp, rsp`, the first of which may be missing.
         let inside = (8..24).map(|within| ElfVaddr(function.vaddr.0 + within));
         let inside: Vec<_> = inside
-            .filter(|&vaddr| code.address(vaddr, Aim::Within(0)).is_ok())
+            .filter(|&vaddr| code.address(vaddr, ProbePoint::Within(0)).is_ok())
             .collect();
         assert!(!inside.is_empty(), "{name}");
         for vaddr in inside {
             assert_eq!(
-                code.address(vaddr, Aim::Return),
+                code.address(vaddr, ProbePoint::Return),
                 Err(PlaceFault::NotEntry { vaddr }),
                 "{name}"
             );
@@ -297,11 +297,11 @@ fn a_return_is_probed_at_entries_only() {
         .iter()
         .filter(|function| function.name.ends_with(".cold"))
     {
-        let first = code.function(part, Aim::Within(0));
+        let first = code.function(part, ProbePoint::Within(0));
         assert!(first.is_ok(), "{}: {first:?}", part.name);
         if &*part.name == "checked.cold" {
             assert_eq!(
-                code.function(part, Aim::Return),
+                code.function(part, ProbePoint::Return),
                 Err(PlaceFault::NotEntry { vaddr: part.vaddr })
             );
         }
@@ -324,7 +324,8 @@ int main(void) { return 0; }
     let image = ElfImage::parse(&bytes).unwrap();
     let functions = Functions::read(&image, None);
     let code = Code::with_functions(&image, &image, &functions);
-    let first = |name: &str| code.function(functions.named(name).next().unwrap(), Aim::Within(0));
+    let first =
+        |name: &str| code.function(functions.named(name).next().unwrap(), ProbePoint::Within(0));
     assert!(first("outer").is_ok() && first("inner").is_ok());
     let outer = functions.named("outer").next().unwrap().vaddr.0;
     let (before, after) = (ElfVaddr(outer), Some(ElfVaddr(outer + 5)));
@@ -423,7 +424,7 @@ int main(void) { return 0; }
     };
     let none = Functions::default();
     let code = Code::with_functions(&image, &image, &none);
-    let at = |within| code.function(&mixed, Aim::Within(within));
+    let at = |within| code.function(&mixed, ProbePoint::Within(within));
     let vaddr = |within| ElfVaddr(mixed.vaddr.0 + within);
     assert!(at(0).is_ok() && at(1).is_ok());
     assert_eq!(
@@ -434,11 +435,11 @@ int main(void) { return 0; }
         })
     );
     // A size beyond the file is cut to that of the file.
-    let far = code.function(named("endless"), Aim::Within(1));
+    let far = code.function(named("endless"), ProbePoint::Within(1));
     assert!(matches!(far, Err(PlaceFault::Inside { .. })), "{far:?}");
     let nowhere = ElfVaddr(u64::MAX);
     assert_eq!(
-        code.address(nowhere, Aim::Within(1)),
+        code.address(nowhere, ProbePoint::Within(1)),
         Err(PlaceFault::NotCode { vaddr: nowhere })
     );
     assert_eq!(CodePlace::unverified(FileOffset(7)).offset(), FileOffset(7));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use elf::ElfImage;
 use elf::symbols::Functions;
-use elf::{Aim, Code};
+use elf::{Code, ProbePoint};
 use usdt::UsdtProbes;
 
 /// Files with probes that most machines have; more can be named in `DPTRACE_PROBE_FILES`, separated by colons.
@@ -224,7 +224,7 @@ fn the_functions_of_real_files_begin_with_an_instruction() {
         let code = Code::with_functions(&image, &image, &functions);
         let mut refused = Vec::new();
         for function in functions.all() {
-            if let Err(fault) = code.function(function, Aim::Within(0)) {
+            if let Err(fault) = code.function(function, ProbePoint::Within(0)) {
                 refused.push(format!("{}: {fault}", function.name));
             }
         }

@@ -6,9 +6,9 @@ use elf::notes::NoteFrameFault;
 use elf::{ElfVaddr, FileOffset};
 use usdt::NoteFault;
 use usdt::UsdtError;
-use usdt::{MAX_DESCRIBED, Place, Semaphore, UsdtProbes};
+use usdt::{MAX_DESCRIBED, ProbeLocation, Semaphore, UsdtProbes};
 
-fn places(probes: &UsdtProbes, name: &str) -> Vec<Place> {
+fn places(probes: &UsdtProbes, name: &str) -> Vec<ProbeLocation> {
     probes.get("spdk", name).unwrap().places.clone()
 }
 

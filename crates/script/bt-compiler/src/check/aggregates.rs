@@ -5,7 +5,7 @@ use bt_lang::ast;
 
 use super::Check;
 use crate::hir::{Expr, MapId, Stmt};
-use crate::map::MapHolds;
+use crate::map::MapValueKind;
 use bt_abi::Aggregation;
 use bt_abi::SeriesOp;
 
@@ -143,15 +143,15 @@ impl Check<'_, '_> {
         let name = self.map(map).name.clone();
         let joined = match &self.map(map).value {
             None => Some(agg),
-            Some(MapHolds::Agg(known)) => known.join(&agg),
-            Some(MapHolds::Scalar(_)) => None,
+            Some(MapValueKind::Agg(known)) => known.join(&agg),
+            Some(MapValueKind::Scalar(_)) => None,
         };
         if let Some(agg) = joined {
-            self.tables.maps[map].value = Some(MapHolds::Agg(agg));
+            self.tables.maps[map].value = Some(MapValueKind::Agg(agg));
         } else {
             let old = match &self.map(map).value {
-                Some(MapHolds::Agg(known)) => known.name().to_owned(),
-                Some(MapHolds::Scalar(ty)) => self.type_name(ty),
+                Some(MapValueKind::Agg(known)) => known.name().to_owned(),
+                Some(MapValueKind::Scalar(ty)) => self.type_name(ty),
                 None => String::new(),
             };
             let message = format!(

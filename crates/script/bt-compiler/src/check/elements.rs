@@ -3,7 +3,7 @@
 use super::Check;
 use super::calls::Call;
 use crate::hir::{Expr, ExprKind, Stmt};
-use crate::map::MapHolds;
+use crate::map::MapValueKind;
 use crate::ty::{I64, Ty};
 use bt_abi::ActionKind;
 use bt_lang::ast::{self, Name};
@@ -100,7 +100,7 @@ impl Check<'_, '_> {
         let Some(ty) = self.map_read_type(map) else {
             return self.unreadable(map, call.span);
         };
-        let is_scalar = matches!(self.map(map).value, Some(MapHolds::Scalar(_)));
+        let is_scalar = matches!(self.map(map).value, Some(MapValueKind::Scalar(_)));
         let there = Expr::new(
             Ty::Bool,
             ExprKind::HasKey {
@@ -144,7 +144,7 @@ impl Check<'_, '_> {
                 .is_some_and(|key| *key != Ty::Void);
             let stack = matches!(
                 &self.map(id).value,
-                Some(MapHolds::Scalar(Ty::Stack { .. }))
+                Some(MapValueKind::Scalar(Ty::Stack { .. }))
             );
             if !stack || keyed {
                 if !self.require_map(id, call.args[0].span) {

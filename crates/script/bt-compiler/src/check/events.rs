@@ -7,7 +7,7 @@ use super::calls::Call;
 use super::{Check, format};
 use crate::check::elements::cast_kind;
 use crate::hir::{Expr, ExprKind, Stmt};
-use crate::map::MapHolds;
+use crate::map::MapValueKind;
 use crate::ty::{I64, Ty, U64};
 use bt_abi::{Action, ActionKind, FormatPiece, FormatSize, FormatSpec, PrintTo};
 
@@ -294,7 +294,7 @@ impl Check<'_, '_> {
                 kind: cast_kind(key),
                 ..shown
             }];
-            if let Some(MapHolds::Scalar(_)) = self.map(id).value {
+            if let Some(MapValueKind::Scalar(_)) = self.map(id).value {
                 args.push(self.map_read(map, arg.span));
             }
             return self.event(ActionKind::PrintElement { map: id }, args, span);

@@ -5,7 +5,7 @@ use bt_lang::ast::{self, BinaryOp, MapRef};
 
 use super::Check;
 use crate::hir::{Expr, ExprKind, MapId, Stmt};
-use crate::map::{MapHolds, MapInfo};
+use crate::map::{MapInfo, MapValueKind};
 use crate::ty::{I64, Ty, U64, read_type};
 
 impl Check<'_, '_> {
@@ -81,8 +81,8 @@ impl Check<'_, '_> {
     /// Returns the type of a read from the map; `None` if it is unknown or can't be read.
     pub(super) fn map_read_type(&self, map: MapId) -> Option<Ty> {
         match &self.map(map).value {
-            Some(MapHolds::Scalar(ty)) => Some(ty.clone()),
-            Some(MapHolds::Agg(agg)) => read_type(agg),
+            Some(MapValueKind::Scalar(ty)) => Some(ty.clone()),
+            Some(MapValueKind::Agg(agg)) => read_type(agg),
             None => None,
         }
     }
@@ -117,8 +117,10 @@ impl Check<'_, '_> {
         }
         let key = Box::new(key);
         match self.map(id).value.clone() {
-            Some(MapHolds::Scalar(ty)) => Expr::new(ty, ExprKind::MapGet { map: id, key }, span),
-            Some(MapHolds::Agg(agg)) => match read_type(&agg) {
+            Some(MapValueKind::Scalar(ty)) => {
+                Expr::new(ty, ExprKind::MapGet { map: id, key }, span)
+            }
+            Some(MapValueKind::Agg(agg)) => match read_type(&agg) {
                 Some(ty) => Expr::new(ty, ExprKind::AggGet { map: id, key }, span),
                 None => self.unreadable(id, span),
             },
@@ -128,7 +130,7 @@ impl Check<'_, '_> {
 
     /// Reports that the map's contents are no single value.
     pub(super) fn unreadable(&mut self, map: MapId, span: Span) -> Expr {
-        let Some(MapHolds::Agg(agg)) = &self.map(map).value else {
+        let Some(MapValueKind::Agg(agg)) = &self.map(map).value else {
             return self.impossible(
                 span,
                 "a map whose value can't be read and is no aggregation",
@@ -195,7 +197,7 @@ impl Check<'_, '_> {
         };
         let key = self.key(id, &map.keys, span);
         self.give_value(id, &value, span);
-        if let Some(MapHolds::Agg(_)) = self.map(id).value {
+        if let Some(MapValueKind::Agg(_)) = self.map(id).value {
             return;
         }
         out.push(Stmt::SetMap {
@@ -236,8 +238,8 @@ impl Check<'_, '_> {
         let name = self.map(map).name.clone();
         let joined = match &self.map(map).value {
             None => Some(ty.clone()),
-            Some(MapHolds::Scalar(known)) => known.join(ty),
-            Some(MapHolds::Agg(agg)) => {
+            Some(MapValueKind::Scalar(known)) => known.join(ty),
+            Some(MapValueKind::Agg(agg)) => {
                 let holds = agg.name();
                 let new = self.type_name(ty);
                 self.wrong(
@@ -255,7 +257,7 @@ impl Check<'_, '_> {
             if self.map(map).value.is_none() {
                 self.tables.maps[map].span = span;
             }
-            self.tables.maps[map].value = Some(MapHolds::Scalar(ty));
+            self.tables.maps[map].value = Some(MapValueKind::Scalar(ty));
         } else {
             let old = self
                 .map_read_type(map)
@@ -272,8 +274,8 @@ impl Check<'_, '_> {
     /// Checks `@map++` and the like.
     pub(super) fn step_map(&mut self, map: &MapRef, by: i64, post: bool, span: Span) -> Expr {
         let id = self.map_id(&map.name.text, map.name.span);
-        let signed =
-            by < 0 || matches!(&self.map(id).value, Some(MapHolds::Scalar(ty)) if ty.is_signed());
+        let signed = by < 0
+            || matches!(&self.map(id).value, Some(MapValueKind::Scalar(ty)) if ty.is_signed());
         let key = self.key(id, &map.keys, span);
         match self.map_read_type(id) {
             Some(ty) if !matches!(ty, Ty::Int { .. } | Ty::Ptr { .. } | Ty::Bool) => {

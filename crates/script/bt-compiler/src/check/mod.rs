@@ -44,7 +44,7 @@ use bt_lang::{Diagnostic, Span, ast};
 use super::ctx::{CompileCtx, Inputs, Tables};
 use super::diagnostics::Diagnostics;
 use super::hir::{Expr, MapId, Stmt, VarId};
-use super::internal::Impossible;
+use super::internal::InternalError;
 use super::map::MapInfo;
 use super::probe::Context;
 use super::ty::Ty;
@@ -181,7 +181,7 @@ impl<'c, 'f> Check<'c, 'f> {
     /// in its place.
     #[track_caller]
     fn impossible(&mut self, span: Span, what: &'static str) -> Expr {
-        self.diagnostics.internal(Impossible::new(what, span));
+        self.diagnostics.internal(InternalError::new(what, span));
         Expr::error(span)
     }
 

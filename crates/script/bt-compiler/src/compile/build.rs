@@ -8,8 +8,8 @@ use uapi::bpf::NO_PREALLOC;
 use super::ProgramInstance;
 use crate::ctx::{CompileCtx, Inputs};
 use crate::emit::scratch::{self, ScratchSizes};
-use crate::emit::{self, EmitError, Emitted, aggregate, key_table};
-use crate::map::{DeclaredKind, MapHolds, MapInfo};
+use crate::emit::{self, EmitError, EmittedProgram, aggregate, key_table};
+use crate::map::{DeclaredKind, MapInfo, MapValueKind};
 use crate::process;
 use crate::ty::Ty;
 use bpf_program::ProgramDef;
@@ -24,7 +24,7 @@ use bt_abi::{Action, ActionKind, KeyTable, MapValue, Script, ScriptMap, ScriptPr
 fn report_scratch(ctx: &mut CompileCtx<'_>, instance: &ProgramInstance<'_>, needed: u32) {
     let message = format!(
         "this probe needs {needed} bytes of memory at once, but at most {} are possible",
-        scratch::MOST
+        scratch::MAX_AREA_BYTES
     );
     let hint = "use shorter strings: str(address, length), or config = { max_strlen = N }";
     let diagnostic = Diagnostic::error(message, instance.probe.body.span).with_hint(hint);
@@ -63,7 +63,7 @@ fn add_program(
     script: &mut Script,
     instance: &ProgramInstance<'_>,
     name: String,
-    emitted: Emitted,
+    emitted: EmittedProgram,
 ) {
     let subprograms = emitted.subs.into_iter().map(|sub| Subprogram {
         name: sub.name,
@@ -94,7 +94,7 @@ pub(super) fn build(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>])
             &name,
             &mut failures,
         ) {
-            Ok(emitted) if emitted.scratch <= scratch::MOST => emitted,
+            Ok(emitted) if emitted.scratch <= scratch::MAX_AREA_BYTES => emitted,
             Ok(emitted) => {
                 report_scratch(ctx, instance, emitted.scratch);
                 continue;
@@ -168,8 +168,8 @@ fn attach(script: &mut Script, instance: &ProgramInstance<'_>) {
 fn script_map(ctx: &CompileCtx<'_>, map: &MapInfo) -> ScriptMap {
     let key = map.key.clone().unwrap_or(Ty::Void);
     let value = match &map.value {
-        Some(MapHolds::Agg(agg)) => MapValue::Aggregation(agg.clone()),
-        Some(MapHolds::Scalar(ty)) => MapValue::Scalar(ctx.types.value_type(ty)),
+        Some(MapValueKind::Agg(agg)) => MapValue::Aggregation(agg.clone()),
+        Some(MapValueKind::Scalar(ty)) => MapValue::Scalar(ctx.types.value_type(ty)),
         None => MapValue::Scalar(ValueType::None),
     };
     ScriptMap {
@@ -187,7 +187,7 @@ fn script_map(ctx: &CompileCtx<'_>, map: &MapInfo) -> ScriptMap {
 }
 
 fn is_per_cpu(map: &MapInfo) -> bool {
-    matches!(map.value, Some(MapHolds::Agg(_)))
+    matches!(map.value, Some(MapValueKind::Agg(_)))
 }
 
 fn maps(ctx: &CompileCtx<'_>, scratch: ScratchSizes, wants_zeros: bool) -> Vec<MapDef> {
@@ -214,8 +214,8 @@ fn maps(ctx: &CompileCtx<'_>, scratch: ScratchSizes, wants_zeros: bool) -> Vec<M
 
 fn map_def(inputs: &Inputs<'_>, map: &MapInfo) -> MapDef {
     let value_size = match &map.value {
-        Some(MapHolds::Agg(agg)) => agg.size(),
-        Some(MapHolds::Scalar(ty)) => ty.size().next_multiple_of(8).max(8),
+        Some(MapValueKind::Agg(agg)) => agg.size(),
+        Some(MapValueKind::Scalar(ty)) => ty.size().next_multiple_of(8).max(8),
         None => 8,
     };
     let key = map.key.clone().unwrap_or(Ty::Void);
@@ -237,7 +237,8 @@ fn map_def(inputs: &Inputs<'_>, map: &MapInfo) -> MapDef {
     // One value for each CPU would be set aside for the full number of entries. Large entries are
     // allocated when added.
     let large = is_per_cpu(map)
-        || key_table::entry_bytes(entries, key_size, value_size) > key_table::SET_ASIDE;
+        || key_table::entry_bytes(entries, key_size, value_size)
+            > key_table::MAX_PREALLOCATED_BYTES;
     let flags = if large && !lru && entries > 1 {
         NO_PREALLOC
     } else {

@@ -3,7 +3,7 @@
 use crate::check::Body;
 use crate::compile::{MAX_ROUNDS, ProgramInstance};
 use crate::ctx::CompileCtx;
-use crate::map::{MapHolds, MapInfo};
+use crate::map::{MapInfo, MapValueKind};
 use crate::ty::Ty;
 use bt_abi::Config;
 use bt_lang::{Diagnostic, Span};
@@ -147,7 +147,8 @@ pub(super) fn check_series_clock(ctx: &mut CompileCtx<'_>) {
     let map = ctx.tables.maps.iter().find(|map| map.name == name);
     let number = |ty: &Ty| matches!(ty, Ty::Int { signed: false, .. });
     let fits = |map: &MapInfo| {
-        map.key == Some(Ty::Void) && matches!(&map.value, Some(MapHolds::Scalar(ty)) if number(ty))
+        map.key == Some(Ty::Void)
+            && matches!(&map.value, Some(MapValueKind::Scalar(ty)) if number(ty))
     };
     if !map.is_some_and(fits) {
         let message =

@@ -12,7 +12,7 @@ use bt_lang::{Diagnostic, Span, conditions, macros};
 use super::check::{Body, Check, NodeBudget};
 use super::ctx::{CompileCtx, Inputs, Tables};
 use super::diagnostics::Diagnostics;
-use super::internal::Impossible;
+use super::internal::InternalError;
 use super::map::{DeclaredKind, MapInfo};
 use super::resolve::{self, Resolver, Target};
 use super::types::{Definer, Types};
@@ -28,7 +28,7 @@ use bt_abi::{Config, Script};
 
 /// Result of compiling a script.
 #[derive(Debug)]
-pub struct Compiled {
+pub struct Compilation {
     /// Compiled script; `None` if there are errors.
     pub script: Option<Script>,
     /// Errors and warnings, by place.
@@ -60,7 +60,7 @@ struct ProgramInstance<'p> {
 /// # Panics
 /// Panics with debug assertions if a pass meets a state that should be impossible. Without them,
 /// that is an error diagnostic.
-pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
+pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compilation {
     let mut program = program.clone();
     let outside = defined(&program, facts);
     let mut diagnostics = conditions::apply(&mut program, outside);
@@ -79,7 +79,7 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
 }
 
 /// Returns the result; with debug assertions, panics in place of an internal error.
-fn report((compiled, impossible): (Compiled, Option<Impossible>)) -> Compiled {
+fn report((compiled, impossible): (Compilation, Option<InternalError>)) -> Compilation {
     if let Some(impossible) = impossible {
         debug_assert!(false, "{impossible}");
     }
@@ -122,7 +122,7 @@ fn check_program<'p>(
 fn finish(
     mut ctx: CompileCtx<'_>,
     instances: &[ProgramInstance<'_>],
-) -> (Compiled, Option<Impossible>) {
+) -> (Compilation, Option<InternalError>) {
     let script = if ctx.diagnostics.has_errors() {
         None
     } else {
@@ -131,7 +131,7 @@ fn finish(
     let script = script.filter(|_| !ctx.diagnostics.has_errors());
     let (diagnostics, impossible) = ctx.diagnostics.finish();
     (
-        Compiled {
+        Compilation {
             script,
             diagnostics,
         },

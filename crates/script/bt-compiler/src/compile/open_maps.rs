@@ -4,7 +4,7 @@ use bt_lang::ast::{Probe, ProbeKind};
 
 use crate::check::{Body, Check, NodeBudget};
 use crate::ctx::CompileCtx;
-use crate::map::{MapHolds, MapInfo};
+use crate::map::{MapInfo, MapValueKind};
 use crate::resolve;
 use crate::ty::I64;
 
@@ -28,7 +28,7 @@ pub(super) fn settle(ctx: &mut CompileCtx<'_>, dropped: &[&Probe]) -> bool {
         .iter_mut()
         .filter(|map| map.value.is_none() && map.feeds_itself)
     {
-        map.value = Some(MapHolds::Scalar(I64));
+        map.value = Some(MapValueKind::Scalar(I64));
         settled = true;
     }
     settled
@@ -50,7 +50,7 @@ fn take_from(ctx: &mut CompileCtx<'_>, probe: &Probe) -> bool {
     for (map, found) in ctx.tables.maps.iter_mut().zip(after) {
         let value = found
             .value
-            .or_else(|| found.given.then_some(MapHolds::Scalar(I64)));
+            .or_else(|| found.given.then_some(MapValueKind::Scalar(I64)));
         if map.value.is_none() && value.is_some() {
             (map.value, map.span, settled) = (value, found.span, true);
             // A key of unknown type is taken for a number, since there are no keys.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use elf::Aim;
+use elf::ProbePoint;
 use kernel_text::tracefs::TracepointFormat;
 use uapi::Arch;
 
@@ -41,11 +41,11 @@ impl TargetFacts for Nothing {
         _: Option<&str>,
         _: &str,
         _: bool,
-        _: Aim,
+        _: ProbePoint,
     ) -> Result<Vec<FunctionPlace>, NotFound> {
         absent()
     }
-    fn address(&self, _: Option<&str>, _: u64, _: Aim) -> Result<FunctionPlace, NotFound> {
+    fn address(&self, _: Option<&str>, _: u64, _: ProbePoint) -> Result<FunctionPlace, NotFound> {
         absent()
     }
     fn source_line(
@@ -121,7 +121,7 @@ fn span_of(text: &str) -> Span {
 }
 
 /// Compiles [`SCRIPT`] with extra statements behind its own, which the checker would refuse.
-fn compiled_with(stmts: Vec<Stmt>) -> (Compiled, Option<Impossible>) {
+fn compiled_with(stmts: Vec<Stmt>) -> (Compilation, Option<InternalError>) {
     let mut program = bt_lang::parse(SCRIPT).program;
     let used: Vec<UsedBuiltins> = program.items.iter_mut().map(UsedBuiltins::of).collect();
     let (ctx, mut instances) =

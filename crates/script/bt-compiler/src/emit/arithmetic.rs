@@ -1,6 +1,6 @@
 //! Operators with two operands: comparisons, arithmetic, division.
 
-use super::{Emitter, Saved};
+use super::{Emitter, SavedNumber};
 use crate::hir::Expr;
 use bpf_insn::Reg::{R0, R1, R2};
 use bpf_insn::{AluOp, JumpOp, Label, Reg};
@@ -68,8 +68,8 @@ impl Emitter<'_> {
         self.scalar(right);
         self.release(saved);
         match saved {
-            Saved::Reg(left) => (left, R0),
-            Saved::Slot(_) => {
+            SavedNumber::Reg(left) => (left, R0),
+            SavedNumber::Slot(_) => {
                 self.asm.mov(R1, R0);
                 self.reload(saved, R0);
                 (R0, R1)

@@ -4,8 +4,8 @@ use bpf_insn::Reg::{R0, R1, R2, R3};
 use bpf_insn::{Helper, JumpOp, Size};
 
 use super::foreign::Foreign;
-use super::place::Place;
-use super::{Emitter, Saved};
+use super::place::MemoryRef;
+use super::{Emitter, SavedNumber};
 use crate::hir::Expr;
 use crate::ty::{Space, U64};
 use bpf_program::event::RING;
@@ -14,11 +14,11 @@ use bt_abi::{ActionKind, EventHead, LostCounters};
 use uapi::bpf::{RB_AVAIL_DATA, RB_FORCE_WAKEUP, RB_NO_WAKEUP};
 
 /// Value on its way into an event.
-enum Ready<'e> {
+enum EventValue<'e> {
     /// Value computed when it is written.
     Later(&'e Expr),
     /// Value computed already.
-    Done(Place),
+    Done(MemoryRef),
 }
 
 impl Emitter<'_> {
@@ -36,7 +36,7 @@ impl Emitter<'_> {
             .iter()
             .rposition(Expr::is_complex)
             .map_or(0, |last| last + 1);
-        let ready: Vec<Ready<'_>> = args
+        let ready: Vec<EventValue<'_>> = args
             .iter()
             .enumerate()
             .map(|(index, arg)| self.make_ready(arg, index < early))
@@ -58,25 +58,27 @@ impl Emitter<'_> {
             for ((field, arg), ready) in action.fields.iter().zip(args).zip(&ready) {
                 let to = event.at(field.offset);
                 match ready {
-                    Ready::Later(ex) => emitter.temporary(|emitter| emitter.write(ex, &arg.ty, to)),
-                    Ready::Done(place) => emitter.copy(to, *place, arg.ty.size()),
+                    EventValue::Later(ex) => {
+                        emitter.temporary(|emitter| emitter.write(ex, &arg.ty, to));
+                    }
+                    EventValue::Done(place) => emitter.copy(to, *place, arg.ty.size()),
                 }
             }
             emitter.shown = None;
         });
     }
 
-    fn make_ready<'e>(&mut self, arg: &'e Expr, early: bool) -> Ready<'e> {
+    fn make_ready<'e>(&mut self, arg: &'e Expr, early: bool) -> EventValue<'e> {
         if !early || arg.constant().is_some() {
-            return Ready::Later(arg);
+            return EventValue::Later(arg);
         }
         let place = self.mem(Self::room(&arg.ty));
         self.write(arg, &arg.ty, place);
-        Ready::Done(place)
+        EventValue::Done(place)
     }
 
     /// Reserves an event, calls `write` to fill it, and sends it.
-    fn send(&mut self, number: usize, write: impl FnOnce(&mut Self, Place)) {
+    fn send(&mut self, number: usize, write: impl FnOnce(&mut Self, MemoryRef)) {
         let (full, done) = (self.asm.label("full"), self.asm.label("sent"));
         let size = self.tables.actions[number].size;
         self.asm
@@ -88,7 +90,7 @@ impl Emitter<'_> {
             .call(Helper::RINGBUF_RESERVE)
             .jump_if(R0, JumpOp::Eq, 0, full);
         let saved = self.save();
-        let event = Place {
+        let event = MemoryRef {
             base: Self::as_base(saved),
             off: 0,
         };
@@ -113,7 +115,7 @@ impl Emitter<'_> {
     /// Submits an event. The reader polls the ring many times a second. So it is woken only when a
     /// quarter of the ring is full, or, with `at_once`, when the script ends: other probes go on
     /// until the reader knows that.
-    fn submit(&mut self, event: Saved, at_once: bool) {
+    fn submit(&mut self, event: SavedNumber, at_once: bool) {
         let send = self.asm.label("send");
         if at_once {
             self.reload(event, R1);
@@ -186,7 +188,7 @@ impl Emitter<'_> {
                 emitter.asm.jump_if(R3, JumpOp::Ne, 0, next);
                 emitter.store(list, Size::DW, 0);
                 emitter.asm.jump(end).bind(next);
-                let addr = Saved::Slot(pointer.off as i16);
+                let addr = SavedNumber::Slot(pointer.off as i16);
                 let from = Foreign {
                     addr,
                     space,

@@ -5,7 +5,7 @@ use bpf_insn::{AtomicOp, Helper, JumpOp, Size, Width};
 use bt_lang::Span;
 
 use super::Emitter;
-use super::place::Place;
+use super::place::MemoryRef;
 use crate::hir::MapId;
 use bpf_program::offset;
 use bt_abi::failure::FAILURES;
@@ -100,7 +100,7 @@ impl Emitter<'_> {
 
     /// Counts a key without a value of an aggregation, under `-k`. bpftrace names the helper that
     /// reads one CPU's value.
-    pub(super) fn missing_key(&mut self, map: MapId, key: Place) {
+    pub(super) fn missing_key(&mut self, map: MapId, key: MemoryRef) {
         if !self.inputs.facts.reports_reads() {
             return;
         }

@@ -5,8 +5,8 @@
 use bpf_insn::Reg::{R0, R1, R2, R3};
 use bpf_insn::{Helper, JumpOp, Size};
 
-use super::place::Place;
-use super::{Emitter, Saved, failures, reads};
+use super::place::MemoryRef;
+use super::{Emitter, SavedNumber, failures, reads};
 use crate::ty::{Space, Ty};
 use bt_abi::FailureKind;
 
@@ -16,15 +16,15 @@ const LEAST_PAGE: u32 = 4096;
 /// Source and destination of a read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Foreign {
-    pub(super) addr: Saved,
+    pub(super) addr: SavedNumber,
     pub(super) space: Space,
     /// True if the read ends where a string does.
     pub(super) text: bool,
-    pub(super) to: Place,
+    pub(super) to: MemoryRef,
     /// Limit on the bytes read.
     pub(super) room: u32,
     /// Lower limit on the bytes, known only at run time.
-    pub(super) limit: Option<Place>,
+    pub(super) limit: Option<MemoryRef>,
 }
 
 impl Emitter<'_> {
@@ -159,7 +159,7 @@ impl Emitter<'_> {
     }
 
     /// Reads the last byte that there is room for; returns its place.
-    fn last_byte(&mut self, from: &Foreign) -> Place {
+    fn last_byte(&mut self, from: &Foreign) -> MemoryRef {
         let last = from.room - 1;
         let end = from.to.at(last);
         self.reload(from.addr, R3);
@@ -219,7 +219,7 @@ impl Emitter<'_> {
     }
 
     /// Stores a limit known only at run time, or `most` if it is larger; returns its place.
-    pub(super) fn limit(&mut self, limit: &crate::hir::Expr, most: u32) -> Place {
+    pub(super) fn limit(&mut self, limit: &crate::hir::Expr, most: u32) -> MemoryRef {
         let place = self.stack(8);
         let small = self.asm.label("small");
         self.scalar(limit);

@@ -1,20 +1,20 @@
 //! Memory of a program: its frame, scratch memory, and values that are kept across calls.
 
 use super::MAX_FRAMES;
-use super::place::{Base, Place};
+use super::place::{Base, MemoryRef};
 use crate::emit::{
-    CONTEXT, EmitError, Emitter, FRAME_STEP, KEPT, ON_STACK, SCRATCH, STACK, Saved, WHOLE_STACK,
-    scratch,
+    CONTEXT, EmitError, Emitter, FRAME_STEP, ON_STACK, PRESERVED_REGISTERS, SCRATCH, STACK,
+    SavedNumber, WHOLE_STACK, scratch,
 };
 use crate::ty::Ty;
 use bpf_insn::Reg::{R0, R6};
 use bpf_insn::{Reg, Size};
 
 impl Emitter<'_> {
-    pub(super) fn stack(&mut self, size: u32) -> Place {
+    pub(super) fn stack(&mut self, size: u32) -> MemoryRef {
         self.used += size.next_multiple_of(8) as i32;
         self.check_stack();
-        Place {
+        MemoryRef {
             base: Base::Frame,
             off: -self.used,
         }
@@ -33,20 +33,20 @@ impl Emitter<'_> {
         }
     }
 
-    pub(super) fn scratch_mem(&mut self, size: u32) -> Place {
+    pub(super) fn scratch_mem(&mut self, size: u32) -> MemoryRef {
         self.needed.scratch = true;
         let off = self.scratch_used;
         self.scratch_used = off.saturating_add(size.next_multiple_of(8));
         self.scratch_most = self.scratch_most.max(self.scratch_used);
         self.needed.large_scratch |= self.scratch_most > scratch::PER_CPU_MOST;
-        Place {
+        MemoryRef {
             base: Base::Slot(SCRATCH),
             off: i32::try_from(off).unwrap_or(i32::MAX),
         }
     }
 
     /// Takes memory for a value.
-    pub(super) fn mem(&mut self, size: u32) -> Place {
+    pub(super) fn mem(&mut self, size: u32) -> MemoryRef {
         if size <= ON_STACK && self.used + size as i32 <= STACK {
             self.stack(size)
         } else {
@@ -60,38 +60,38 @@ impl Emitter<'_> {
     }
 
     /// Saves r0 where calls preserve it: in r7 to r9, or in a slot of the frame.
-    pub(super) fn save(&mut self) -> Saved {
+    pub(super) fn save(&mut self) -> SavedNumber {
         if let Some(free) = self.taken.iter().position(|taken| !taken) {
             self.taken[free] = true;
-            self.asm.mov(KEPT[free], R0);
-            return Saved::Reg(KEPT[free]);
+            self.asm.mov(PRESERVED_REGISTERS[free], R0);
+            return SavedNumber::Reg(PRESERVED_REGISTERS[free]);
         }
         let slot = self.slot();
         self.asm.store(Size::DW, self.frame.at(slot), R0);
-        Saved::Slot(slot)
+        SavedNumber::Slot(slot)
     }
 
     /// Loads a saved number into a register.
-    pub(super) fn reload(&mut self, saved: Saved, to: Reg) {
+    pub(super) fn reload(&mut self, saved: SavedNumber, to: Reg) {
         match saved {
-            Saved::Reg(reg) => self.asm.mov(to, reg),
-            Saved::Slot(slot) => self.asm.load(Size::DW, to, self.frame.at(slot)),
+            SavedNumber::Reg(reg) => self.asm.mov(to, reg),
+            SavedNumber::Slot(slot) => self.asm.load(Size::DW, to, self.frame.at(slot)),
         };
     }
 
-    pub(super) fn release(&mut self, saved: Saved) {
-        if let Saved::Reg(reg) = saved
-            && let Some(index) = KEPT.iter().position(|kept| *kept == reg)
+    pub(super) fn release(&mut self, saved: SavedNumber) {
+        if let SavedNumber::Reg(reg) = saved
+            && let Some(index) = PRESERVED_REGISTERS.iter().position(|kept| *kept == reg)
         {
             self.taken[index] = false;
         }
     }
 
     /// Returns a saved address as a base for reads and writes.
-    pub(super) fn as_base(saved: Saved) -> Base {
+    pub(super) fn as_base(saved: SavedNumber) -> Base {
         match saved {
-            Saved::Reg(reg) => Base::Reg(reg),
-            Saved::Slot(slot) => Base::Slot(slot),
+            SavedNumber::Reg(reg) => Base::Reg(reg),
+            SavedNumber::Slot(slot) => Base::Slot(slot),
         }
     }
 

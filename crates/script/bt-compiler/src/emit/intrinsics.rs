@@ -4,7 +4,7 @@
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R10};
 use bpf_insn::{ByteOrder, Helper, JumpOp, Reg, Size, SwapBits};
 
-use super::place::Place;
+use super::place::MemoryRef;
 use super::{Emitter, failures};
 use crate::hir::{Expr, Intrinsic};
 use crate::ty::Ty;
@@ -126,7 +126,7 @@ impl Emitter<'_> {
 
     /// Sets r0 to the process's or thread's id in a PID namespace, 0 if it is in another one. Uses
     /// 8 bytes at `info`.
-    pub(super) fn id_in(&mut self, (device, inode): (u64, u64), process: bool, info: Place) {
+    pub(super) fn id_in(&mut self, (device, inode): (u64, u64), process: bool, info: MemoryRef) {
         // struct bpf_pidns_info: u32 pid (the thread), u32 tgid (the process).
         self.zero(info, 8);
         self.asm.constant(R1, device).constant(R2, inode);
@@ -227,7 +227,7 @@ impl Emitter<'_> {
         intrinsic: Intrinsic,
         args: &[Expr],
         to: &Ty,
-        place: Place,
+        place: MemoryRef,
     ) {
         match intrinsic {
             Intrinsic::Comm => {
@@ -264,7 +264,7 @@ impl Emitter<'_> {
     }
 
     /// Writes a [`TaskId`]: the two halves of the helper's result, swapped.
-    fn task_id(&mut self, place: Place) {
+    fn task_id(&mut self, place: MemoryRef) {
         const { assert!(offset!(TaskId, pid) == 0 && offset!(TaskId, tid) == 4) };
         self.asm
             .call(Helper::GET_CURRENT_PID_TGID)
@@ -282,7 +282,7 @@ impl Emitter<'_> {
     /// r0 = get_stack(context, place + head + 8, depth * frame, flags)
     /// [place + head] = r0; count an error
     /// ```
-    fn stack_trace(&mut self, to: &Ty, place: Place) {
+    fn stack_trace(&mut self, to: &Ty, place: MemoryRef) {
         let Ty::Stack { user, mode, depth } = to else {
             self.impossible("a stack that is no stack");
             return;
@@ -345,7 +345,7 @@ impl Emitter<'_> {
     }
 
     /// Writes an [`Inet`].
-    fn inet(&mut self, intrinsic: Intrinsic, args: &[Expr], place: Place) {
+    fn inet(&mut self, intrinsic: Intrinsic, args: &[Expr], place: MemoryRef) {
         let (version, address) = (
             place.part(offset!(Inet, version)),
             place.part(offset!(Inet, address)),

@@ -6,7 +6,7 @@ use bpf_insn::Reg::{R0, R1, R2, R3, R6, R10};
 use bpf_insn::{Helper, JumpOp, Size};
 use bt_lang::ast::BinaryOp;
 
-use super::place::Place;
+use super::place::MemoryRef;
 use super::{Emitter, failures};
 use crate::hir::{Expr, ExprKind, Intrinsic};
 
@@ -75,7 +75,7 @@ impl Emitter<'_> {
     /// if r0 > size: name += r0 - size
     /// read_kernel_str(place, size, name)
     /// ```
-    pub(super) fn path(&mut self, args: &[Expr], size: u32, place: Place) {
+    pub(super) fn path(&mut self, args: &[Expr], size: u32, place: MemoryRef) {
         let Some(ex) = self.first(args) else {
             return;
         };

@@ -4,11 +4,11 @@ use bpf_insn::Reg::{R0, R1, R2, R3, R4};
 use bpf_insn::{AtomicOp, Helper, JumpOp, Label, MapDef, MapKind, Size, Width};
 
 use super::aggregate::ZEROS;
-use super::place::Place;
-use super::{Emitter, Saved, failures};
+use super::place::MemoryRef;
+use super::{Emitter, SavedNumber, failures};
 use crate::ctx::Inputs;
 use crate::hir::MapId;
-use crate::map::{DeclaredKind, MapHolds, MapInfo};
+use crate::map::{DeclaredKind, MapInfo, MapValueKind};
 use crate::ty::Ty;
 use bpf_program::{bytes_of, offset};
 use bt_abi::Aggregation;
@@ -17,7 +17,7 @@ use bt_abi::map::Lock;
 use uapi::bpf::NOEXIST;
 
 /// Limit on the bytes of memory allocated in advance for a map's entries.
-pub(crate) const SET_ASIDE: u64 = 128 << 20;
+pub(crate) const MAX_PREALLOCATED_BYTES: u64 = 128 << 20;
 /// Bytes that the kernel needs for an entry besides its key and value (`struct htab_elem` of
 /// `kernel/bpf/hashtab.c`, and a bucket), rounded up.
 const ENTRY_HEAD: u64 = 64;
@@ -56,7 +56,7 @@ pub(crate) fn key_table_offset(value: &MapValue) -> u32 {
 
 /// Returns the definition of a map's key table, if it has one.
 pub(crate) fn key_table_def(inputs: &Inputs<'_>, map: &MapInfo) -> Option<MapDef> {
-    let Some(MapHolds::Agg(agg)) = &map.value else {
+    let Some(MapValueKind::Agg(agg)) = &map.value else {
         return None;
     };
     let key = map.key.as_ref().filter(|key| **key != Ty::Void)?;
@@ -72,7 +72,7 @@ pub(crate) fn key_table_def(inputs: &Inputs<'_>, map: &MapInfo) -> Option<MapDef
         declared,
         DeclaredKind::LruHash | DeclaredKind::PercpuLruHash
     );
-    let fits = entry_bytes(entries, key_size, value_size) <= SET_ASIDE;
+    let fits = entry_bytes(entries, key_size, value_size) <= MAX_PREALLOCATED_BYTES;
     let wanted = inputs.facts.kernel().allocation && fits && !drops_oldest && entries > 1;
     wanted.then(|| {
         MapDef::new(
@@ -96,7 +96,7 @@ impl Emitter<'_> {
     }
 
     /// Sets r0 to the address of a key's entry in the key table, or 0.
-    pub(super) fn lookup_key_table(&mut self, map: MapId, key: Place) {
+    pub(super) fn lookup_key_table(&mut self, map: MapId, key: MemoryRef) {
         self.address(key, R2);
         self.load_key_table(map);
         self.asm.call(Helper::MAP_LOOKUP_ELEM);
@@ -119,9 +119,9 @@ impl Emitter<'_> {
     pub(super) fn aggregate_keyed(
         &mut self,
         map: MapId,
-        key: Place,
+        key: MemoryRef,
         agg: &Aggregation,
-        saved: Option<Saved>,
+        saved: Option<SavedNumber>,
         done: Label,
     ) {
         let (there, known) = (self.asm.label("there"), self.asm.label("known"));
@@ -155,7 +155,7 @@ impl Emitter<'_> {
     }
 
     /// Sets r0 to 0, or to the error of inserting a new key into a map or its key table.
-    fn put_zeros(&mut self, map: MapId, key: Place, in_key_table: bool) {
+    fn put_zeros(&mut self, map: MapId, key: MemoryRef, in_key_table: bool) {
         self.address(key, R2);
         self.asm.load_data(R3, ZEROS, 0);
         if in_key_table {
@@ -170,7 +170,7 @@ impl Emitter<'_> {
 
     /// Updates a value that all CPUs share as [`Emitter::apply`] does, under a lock if it changes
     /// in several steps.
-    fn apply_shared(&mut self, agg: &Aggregation, saved: Option<Saved>, done: Label) {
+    fn apply_shared(&mut self, agg: &Aggregation, saved: Option<SavedNumber>, done: Label) {
         if !agg.takes_steps() {
             self.apply(agg, saved, true);
             return;

@@ -5,10 +5,10 @@ use bpf_insn::Reg::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9};
 use bpf_insn::asm::MAX_SLOTS;
 use bpf_insn::{Asm, AsmError, AtomicOp, Helper, JumpOp, Label, Reg, Size, Width};
 
-use super::place::{Base, Place};
+use super::place::{Base, MemoryRef};
 use super::{EmitError, Emitter, MAX_SUBS, RETURNED, Sub, Turn};
 use crate::hir::{Expr, ExprKind, MapId, Stmt, VarId};
-use crate::map::MapHolds;
+use crate::map::MapValueKind;
 use crate::ty::Ty;
 use bt_abi::FailureKind;
 
@@ -233,7 +233,7 @@ impl Emitter<'_> {
                 emitter.zero(place, whole);
                 emitter.copy(place.at(*key_offset), Self::behind(R7), key.size());
                 let target = place.at(*value_offset);
-                if let Some(MapHolds::Agg(_)) = emitter.tables.maps[map].value {
+                if let Some(MapValueKind::Agg(_)) = emitter.tables.maps[map].value {
                     emitter.temporary(|emitter| emitter.read_aggregate(map, Self::behind(R7)));
                     emitter.store(target, Size::DW, R0);
                 } else {
@@ -357,7 +357,13 @@ impl Emitter<'_> {
 
     /// Compares the string at `other` with the text at r8, which is r7 bytes into the text of
     /// `size` at `text`.
-    fn match_text(&mut self, text: Place, other: Place, (room, size): (u32, u32), no: Label) {
+    fn match_text(
+        &mut self,
+        text: MemoryRef,
+        other: MemoryRef,
+        (room, size): (u32, u32),
+        no: Label,
+    ) {
         let (again, yes) = (self.asm.label("again"), self.asm.label("ended"));
         self.address(other, R3);
         self.address(text, R9);

@@ -4,9 +4,9 @@ use bpf_insn::Reg::{R0, R1, R2, R3, R4};
 use bpf_insn::{AtomicOp, Helper, JumpOp, Size, Width};
 
 use super::Emitter;
-use super::place::{Base, Place};
+use super::place::{Base, MemoryRef};
 use crate::hir::{Expr, MapId};
-use crate::map::MapHolds;
+use crate::map::MapValueKind;
 use crate::ty::{Ty, U64};
 
 /// Returns the kernel's name of a script's map.
@@ -34,7 +34,7 @@ impl Emitter<'_> {
     }
 
     /// Writes a key to memory, with all padding set.
-    pub(super) fn key(&mut self, map: MapId, key: &Expr) -> Place {
+    pub(super) fn key(&mut self, map: MapId, key: &Expr) -> MemoryRef {
         let ty = self.key_type(map);
         let size = key_size(&ty);
         let place = self.mem(size);
@@ -54,7 +54,7 @@ impl Emitter<'_> {
     }
 
     /// Sets r0 to the address of a key's value, or 0.
-    pub(super) fn lookup(&mut self, map: MapId, key: Place) {
+    pub(super) fn lookup(&mut self, map: MapId, key: MemoryRef) {
         self.address(key, R2);
         self.load_map(map);
         self.asm.call(Helper::MAP_LOOKUP_ELEM);
@@ -86,13 +86,13 @@ impl Emitter<'_> {
     }
 
     /// Copies a map's value to `place`; writes zeros if there is none.
-    pub(super) fn get_value(&mut self, map: MapId, key: &Expr, to: &Ty, place: Place) {
+    pub(super) fn get_value(&mut self, map: MapId, key: &Expr, to: &Ty, place: MemoryRef) {
         let (none, done) = (self.asm.label("none"), self.asm.label("got"));
         let key = self.key(map, key);
         self.lookup(map, key);
         self.asm.jump_if(R0, JumpOp::Eq, 0, none);
         let saved = self.save();
-        let from = Place {
+        let from = MemoryRef {
             base: Self::as_base(saved),
             off: 0,
         };
@@ -106,7 +106,7 @@ impl Emitter<'_> {
     }
 
     pub(super) fn value_type(&mut self, map: MapId) -> Ty {
-        if let Some(MapHolds::Scalar(ty)) = &self.tables.maps[map].value {
+        if let Some(MapValueKind::Scalar(ty)) = &self.tables.maps[map].value {
             return ty.clone();
         }
         self.impossible("a value of a map that holds an aggregation, or nothing");
@@ -158,7 +158,7 @@ impl Emitter<'_> {
     }
 
     /// Stores an element; counts the error if the map refuses it.
-    fn update(&mut self, map: MapId, key: Place, value: Place) {
+    fn update(&mut self, map: MapId, key: MemoryRef, value: MemoryRef) {
         let done = self.asm.label("put");
         self.address(key, R2);
         self.address(value, R3);
@@ -266,8 +266,8 @@ impl Emitter<'_> {
     }
 
     /// Returns the place that a register points to. Calls must preserve that register.
-    pub(super) fn behind(reg: bpf_insn::Reg) -> Place {
-        Place {
+    pub(super) fn behind(reg: bpf_insn::Reg) -> MemoryRef {
+        MemoryRef {
             base: Base::Reg(reg),
             off: 0,
         }

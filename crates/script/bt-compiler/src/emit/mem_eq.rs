@@ -4,7 +4,7 @@ use bpf_insn::Reg::{R0, R1, R2, R3};
 use bpf_insn::{JumpOp, Label, Reg, Size};
 
 use super::Emitter;
-use super::place::{Base, Place};
+use super::place::{Base, MemoryRef};
 use crate::hir::{Expr, ExprKind};
 use crate::ty::Ty;
 
@@ -114,7 +114,7 @@ impl Emitter<'_> {
     }
 
     /// Returns a value's place, which computing `other` does not change.
-    fn before(&mut self, ex: &Expr, ty: &Ty, other: &Expr) -> Place {
+    fn before(&mut self, ex: &Expr, ty: &Ty, other: &Expr) -> MemoryRef {
         if other.is_complex() {
             self.copied(ex, ty)
         } else {
@@ -122,7 +122,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn as_type(&mut self, ex: &Expr, ty: &Ty) -> Place {
+    fn as_type(&mut self, ex: &Expr, ty: &Ty) -> MemoryRef {
         // Behind the NUL of a struct's text are bytes that the program left there.
         if ex.ty == *ty && !ex.is_text_of_struct() {
             return self.place_of(ex);
@@ -130,7 +130,7 @@ impl Emitter<'_> {
         self.copied(ex, ty)
     }
 
-    fn copied(&mut self, ex: &Expr, ty: &Ty) -> Place {
+    fn copied(&mut self, ex: &Expr, ty: &Ty) -> MemoryRef {
         let place = self.mem(ty.size());
         self.write(ex, ty, place);
         place
@@ -191,7 +191,7 @@ impl Emitter<'_> {
     }
 
     /// Jumps to `differ` unless the bytes at `place` are those of `text`.
-    pub(super) fn bytes_eq(&mut self, place: Place, text: &[u8], differ: Label) {
+    pub(super) fn bytes_eq(&mut self, place: MemoryRef, text: &[u8], differ: Label) {
         let mut at = 0;
         let place = self.fixed(place);
         while at < text.len() {
@@ -220,10 +220,10 @@ impl Emitter<'_> {
 
     /// Returns the same place with its address in r2, if it would otherwise be loaded for each
     /// access.
-    fn fixed(&mut self, place: Place) -> Place {
+    fn fixed(&mut self, place: MemoryRef) -> MemoryRef {
         if let Base::Slot(_) = place.base {
-            self.address(Place { off: 0, ..place }, R2);
-            return Place {
+            self.address(MemoryRef { off: 0, ..place }, R2);
+            return MemoryRef {
                 base: Base::Reg(R2),
                 off: place.off,
             };
@@ -232,7 +232,7 @@ impl Emitter<'_> {
     }
 
     /// Jumps to `differ` if the first `size` bytes of two places differ.
-    fn memory_eq(&mut self, a: Place, b: Place, size: u32, differ: Label) {
+    fn memory_eq(&mut self, a: MemoryRef, b: MemoryRef, size: u32, differ: Label) {
         if size > INLINE {
             self.memory_loop_eq(a, b, size, differ);
             return;
@@ -255,7 +255,7 @@ impl Emitter<'_> {
 
     /// Compares like [`Emitter::memory_eq`], in a loop over words. Large values are in scratch
     /// memory or maps, where the verifier allows computed addresses.
-    fn memory_loop_eq(&mut self, a: Place, b: Place, size: u32, differ: Label) {
+    fn memory_loop_eq(&mut self, a: MemoryRef, b: MemoryRef, size: u32, differ: Label) {
         let again = self.asm.label("again");
         let words = size / 8;
         self.address(a, R2);
@@ -284,7 +284,7 @@ impl Emitter<'_> {
     }
 
     /// Jumps to `differ` unless two values of one type are equal; padding is ignored.
-    fn value_eq(&mut self, ty: &Ty, a: Place, b: Place, differ: Label) {
+    fn value_eq(&mut self, ty: &Ty, a: MemoryRef, b: MemoryRef, differ: Label) {
         let parts = ty.parts();
         if !parts.is_empty() {
             for (_, offset, part) in parts {
@@ -301,7 +301,7 @@ impl Emitter<'_> {
 }
 
 /// Returns the number of bytes to compare at once.
-fn step(place: Place, at: u32, left: u32) -> u32 {
+fn step(place: MemoryRef, at: u32, left: u32) -> u32 {
     let off = place.off.saturating_add_unsigned(at);
     let fits = |size: i32| off % size == 0 && left >= size.unsigned_abs();
     let size = [8, 4, 2].into_iter().find(|size| fits(*size)).unwrap_or(1);

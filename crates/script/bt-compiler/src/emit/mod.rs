@@ -38,12 +38,12 @@ use bt_lang::Span;
 use super::check::Body;
 use super::ctx::{Inputs, Tables};
 use super::hir::Expr;
-use super::internal::Impossible;
+use super::internal::InternalError;
 use super::probe::Context;
 use bpf_program::offset;
 use bt_abi::LostCounters;
 use bt_abi::failure::Failures;
-use place::{Base, Place};
+use place::{Base, MemoryRef};
 
 pub(crate) use key_table::{has_key_table, key_table_def, key_table_name, key_table_offset};
 pub(crate) use maps::{bpf_name, key_size};
@@ -57,7 +57,7 @@ pub(crate) struct Sub {
 
 /// Code of a program and its callbacks.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Emitted {
+pub(crate) struct EmittedProgram {
     pub(crate) code: Code,
     pub(crate) subs: Vec<Sub>,
     /// Bytes of scratch memory that it needs; 0 for none.
@@ -91,7 +91,7 @@ const ON_STACK: u32 = 64;
 
 /// Location of a saved number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Saved {
+enum SavedNumber {
     Reg(Reg),
     Slot(i16),
 }
@@ -130,7 +130,7 @@ pub(crate) struct Emitter<'a> {
     used: i32,
     scratch_used: u32,
     scratch_most: u32,
-    vars: Vec<Place>,
+    vars: Vec<MemoryRef>,
     subs: Vec<Sub>,
     turns: Vec<Turn>,
     end: Label,
@@ -180,14 +180,14 @@ pub(crate) enum EmitError {
     Loops,
     /// Mistake of the compiler.
     #[error(transparent)]
-    Internal(#[from] Impossible),
+    Internal(#[from] InternalError),
 }
 
 /// Limit on the callbacks of a program.
 const MAX_SUBS: usize = 255;
 
 /// Registers that calls preserve.
-const KEPT: [Reg; 3] = [R7, R8, R9];
+const PRESERVED_REGISTERS: [Reg; 3] = [R7, R8, R9];
 
 /// Emits a program. It is emitted again with the needs found by the previous attempt, until these
 /// no longer change.
@@ -202,7 +202,7 @@ pub(crate) fn emit(
     body: &Body,
     name: &str,
     failures: &mut Failures,
-) -> Result<Emitted, EmitError> {
+) -> Result<EmittedProgram, EmitError> {
     let mut needs = Needs::default();
     loop {
         let mut emitter = Emitter::new((inputs, tables), context, body, name, needs, failures);
@@ -217,7 +217,7 @@ pub(crate) fn emit(
         let (scratch, sleepable) = (emitter.scratch_most, emitter.sleepable);
         let code = emitter.asm.finish_optimized()?;
         let subs = referenced(&code, emitter.subs);
-        return Ok(Emitted {
+        return Ok(EmittedProgram {
             code,
             subs,
             scratch,
@@ -344,7 +344,7 @@ impl<'a> Emitter<'a> {
     /// emitted from here on does not matter.
     #[track_caller]
     fn impossible(&mut self, what: &'static str) {
-        self.fail(Impossible::new(what, self.at).into());
+        self.fail(InternalError::new(what, self.at).into());
     }
 
     /// Runs `run`, and then frees the memory taken meanwhile.

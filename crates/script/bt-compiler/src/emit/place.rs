@@ -19,7 +19,7 @@ pub(super) enum Base {
 
 /// Place in our own memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place {
+pub(super) struct MemoryRef {
     pub(super) base: Base,
     pub(super) off: i32,
 }
@@ -27,7 +27,7 @@ pub(super) struct Place {
 /// Limit on the bytes moved by loads and stores; a helper moves more.
 const INLINE: u32 = 64;
 
-impl Place {
+impl MemoryRef {
     pub(super) fn at(self, offset: u32) -> Self {
         Self {
             off: self.off.saturating_add_unsigned(offset),
@@ -82,7 +82,7 @@ impl Emitter<'_> {
     }
 
     /// Sets a register to the place's address.
-    pub(super) fn address(&mut self, place: Place, to: Reg) {
+    pub(super) fn address(&mut self, place: MemoryRef, to: Reg) {
         match place.base {
             Base::Frame => self.asm.mov(to, self.frame),
             Base::Slot(slot) => self.asm.load(Size::DW, to, self.frame.at(slot)),
@@ -95,7 +95,7 @@ impl Emitter<'_> {
 
     /// Returns a register and an offset that lead to the place. `spare` is used if the place needs
     /// it.
-    fn base(&mut self, place: Place, spare: Reg) -> (Reg, i16) {
+    fn base(&mut self, place: MemoryRef, spare: Reg) -> (Reg, i16) {
         let reg = match place.base {
             Base::Frame => self.frame,
             Base::Reg(reg) => reg,
@@ -116,13 +116,13 @@ impl Emitter<'_> {
     }
 
     /// Stores r0 or a constant. Uses r1.
-    pub(super) fn store(&mut self, place: Place, size: Size, value: impl Into<bpf_insn::Src>) {
+    pub(super) fn store(&mut self, place: MemoryRef, size: Size, value: impl Into<bpf_insn::Src>) {
         let (base, off) = self.base(place, R1);
         self.asm.store(size, base.at(off), value);
     }
 
     /// Loads a number of a type. The register `to` may be used for the address.
-    pub(super) fn load(&mut self, place: Place, ty: &Ty, to: Reg) {
+    pub(super) fn load(&mut self, place: MemoryRef, ty: &Ty, to: Reg) {
         let (base, off) = self.base(place, to);
         self.load_at(base, off, ty, to);
     }
@@ -147,7 +147,7 @@ impl Emitter<'_> {
     }
 
     /// Fills a place with zeros.
-    pub(super) fn zero(&mut self, place: Place, size: u32) {
+    pub(super) fn zero(&mut self, place: MemoryRef, size: u32) {
         if size > INLINE {
             // A failed read fills its room with zeros (bpf_probe_read_kernel_common), and address 0
             // can't be read.
@@ -169,7 +169,7 @@ impl Emitter<'_> {
     }
 
     /// Copies a value. Uses r0 to r3.
-    pub(super) fn copy(&mut self, to: Place, from: Place, size: u32) {
+    pub(super) fn copy(&mut self, to: MemoryRef, from: MemoryRef, size: u32) {
         if size == 0 || to == from {
             return;
         }
@@ -202,7 +202,7 @@ impl Emitter<'_> {
     /// zeros behind the last word of the text
     /// for each word of the text, as large as alignment allows: store it as a constant
     /// ```
-    pub(super) fn literal(&mut self, place: Place, text: &[u8], size: u32) {
+    pub(super) fn literal(&mut self, place: MemoryRef, text: &[u8], size: u32) {
         let size = size as usize;
         let text = &text[..text.len().min(size)];
         let words = (text.len() + 8) / 8 * 8;

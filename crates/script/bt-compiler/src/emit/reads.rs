@@ -5,7 +5,7 @@ use bpf_insn::{AluOp, Helper, JumpOp, Size};
 use typeinfo::BitAccess;
 use usdt::args::ArgSpec;
 
-use super::place::{Base, Place};
+use super::place::{Base, MemoryRef};
 use super::{CONTEXT, Emitter};
 use crate::hir::{Expr, ExprKind};
 use crate::ty::{Space, Ty};
@@ -192,7 +192,7 @@ impl Emitter<'_> {
                 let frame = emitter.frame;
                 emitter.asm.load(Size::DW, R0, frame.at(CONTEXT));
                 let saved = emitter.save();
-                if let super::Saved::Reg(reg) = saved {
+                if let super::SavedNumber::Reg(reg) = saved {
                     operand::store(&mut emitter.asm, reg, spec, slot, failed);
                 } else {
                     // All registers are taken, so r9 is borrowed.
@@ -213,7 +213,7 @@ impl Emitter<'_> {
     }
 
     /// Returns the place of a value in memory: its own, or that of a copy.
-    pub(super) fn place_of(&mut self, ex: &Expr) -> Place {
+    pub(super) fn place_of(&mut self, ex: &Expr) -> MemoryRef {
         match &ex.kind {
             ExprKind::Var(var) => self.vars[*var],
             ExprKind::Subobject { base, offset, .. } => self.place_of(base).at(*offset),
@@ -226,7 +226,7 @@ impl Emitter<'_> {
     }
 
     /// Copies a value from the kernel's or a process's memory.
-    pub(super) fn read_value(&mut self, addr: &Expr, space: Space, size: u32, to: Place) {
+    pub(super) fn read_value(&mut self, addr: &Expr, space: Space, size: u32, to: MemoryRef) {
         if size == 0 {
             return;
         }
@@ -238,7 +238,7 @@ impl Emitter<'_> {
     }
 
     /// Writes the first bytes of a value.
-    pub(super) fn write_bytes(&mut self, ex: &Expr, size: u32, to: Place) {
+    pub(super) fn write_bytes(&mut self, ex: &Expr, size: u32, to: MemoryRef) {
         match &ex.kind {
             ExprKind::MemRef { addr, space } => self.read_value(addr, *space, size, to),
             _ if ex.ty.is_scalar() => {

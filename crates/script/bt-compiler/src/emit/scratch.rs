@@ -22,7 +22,7 @@ pub(super) const HEAD: u32 = 8;
 /// Limit in bytes on an area of a per-CPU map: its largest value (`PCPU_MIN_UNIT_SIZE`).
 pub(super) const PER_CPU_MOST: u32 = 32 << 10;
 /// Limit in bytes on an area. Each CPU has [`AREAS`] of them.
-pub(crate) const MOST: u32 = 256 << 10;
+pub(crate) const MAX_AREA_BYTES: u32 = 256 << 10;
 
 /// Greatest sizes in bytes of scratch memory that a script's programs need: programs with small
 /// areas, and programs with large ones.

@@ -5,7 +5,7 @@ use bpf_insn::{Helper, JumpOp, Size};
 
 use super::Emitter;
 use super::foreign::Foreign;
-use super::place::Place;
+use super::place::MemoryRef;
 use crate::hir::{Expr, ExprKind};
 use crate::ty::{Space, Ty};
 use bpf_program::offset;
@@ -16,7 +16,7 @@ const DATA: u32 = size_of::<BufferHead>() as u32;
 
 impl Emitter<'_> {
     /// Writes `str(addr[, limit])`.
-    pub(super) fn read_str(&mut self, args: &[Expr], space: Space, to: &Ty, place: Place) {
+    pub(super) fn read_str(&mut self, args: &[Expr], space: Space, to: &Ty, place: MemoryRef) {
         let Some(addr) = self.first(args) else {
             return;
         };
@@ -49,7 +49,7 @@ impl Emitter<'_> {
     }
 
     /// Writes `buf(addr, length)`.
-    pub(super) fn read_buf(&mut self, args: &[Expr], space: Space, to: &Ty, place: Place) {
+    pub(super) fn read_buf(&mut self, args: &[Expr], space: Space, to: &Ty, place: MemoryRef) {
         let (Some(addr), Ty::Buf(room)) = (args.first(), to) else {
             self.impossible("buf without its address, or of a type that is no buffer");
             return;
@@ -73,7 +73,7 @@ impl Emitter<'_> {
         self.release(addr);
     }
 
-    fn store_length(&mut self, limit: Option<Place>, room: u32, buffer: Place) {
+    fn store_length(&mut self, limit: Option<MemoryRef>, room: u32, buffer: MemoryRef) {
         let place = buffer.part(offset!(BufferHead, length));
         match limit {
             Some(limit) => {
@@ -97,7 +97,7 @@ impl Emitter<'_> {
     /// a field's text that may become a key: read up to its NUL, zeros behind
     /// zeros behind the value; the value, cut; for a buffer its length, for a string its NUL
     /// ```
-    pub(super) fn cut(&mut self, args: &[Expr], to: &Ty, place: Place) {
+    pub(super) fn cut(&mut self, args: &[Expr], to: &Ty, place: MemoryRef) {
         let Some(value) = self.first(args) else {
             return;
         };
@@ -147,7 +147,7 @@ impl Emitter<'_> {
 
     /// Truncates a string to a length known only at run time, by copying it and reading the copy
     /// with `bpf_probe_read_kernel_str`.
-    fn cut_at(&mut self, value: &Expr, limit: Place, room: u32, place: Place) {
+    fn cut_at(&mut self, value: &Expr, limit: MemoryRef, room: u32, place: MemoryRef) {
         let size = value.ty.size();
         let copy = self.mem(size.next_multiple_of(8) + 8);
         self.zero(copy, size.next_multiple_of(8) + 8);
@@ -177,7 +177,7 @@ impl Emitter<'_> {
     /// r0 = read_str(whole, the first); r1 = whole + r0 - 1         # without its NUL
     /// read_str(r1, the second); the result is cut to the destination's room
     /// ```
-    pub(super) fn concat(&mut self, args: &[Expr], to: &Ty, place: Place) {
+    pub(super) fn concat(&mut self, args: &[Expr], to: &Ty, place: MemoryRef) {
         let [left, right] = args else {
             self.impossible("str_concat without its two arguments");
             return;
@@ -211,7 +211,7 @@ impl Emitter<'_> {
     }
 
     /// Copies a string; the copy always has a NUL behind it.
-    fn ended_copy(&mut self, text: &Expr) -> Place {
+    fn ended_copy(&mut self, text: &Expr) -> MemoryRef {
         let size = text.ty.size();
         let copy = self.mem(size.next_multiple_of(8) + 8);
         self.zero(copy, size.next_multiple_of(8) + 8);

@@ -5,19 +5,19 @@ use bpf_insn::{JumpOp, Size};
 
 use super::Emitter;
 use super::foreign::Foreign;
-use super::place::Place;
+use super::place::MemoryRef;
 use crate::hir::{Expr, ExprKind};
 use crate::ty::{Space, Ty};
 use bt_abi::FailureKind;
 
 impl Emitter<'_> {
     /// Writes a value as one of type `to`. All of its bytes are set then, padding included.
-    pub(super) fn write(&mut self, ex: &Expr, to: &Ty, place: Place) {
+    pub(super) fn write(&mut self, ex: &Expr, to: &Ty, place: MemoryRef) {
         self.within(ex.span, |emitter| emitter.write_value(ex, to, place));
     }
 
     /// Reads a value from foreign memory.
-    fn write_foreign(&mut self, from: &Ty, addr: &Expr, space: Space, to: &Ty, place: Place) {
+    fn write_foreign(&mut self, from: &Ty, addr: &Expr, space: Space, to: &Ty, place: MemoryRef) {
         if self.is_kept_text(from, to, place) {
             self.scalar(addr);
             self.write_field(from, space, to, place);
@@ -37,7 +37,7 @@ impl Emitter<'_> {
     /// foreign memory: read it; a text that may become a key only up to its NUL
     /// variables and parts of values: copy, converted to the type
     /// ```
-    fn write_value(&mut self, ex: &Expr, to: &Ty, place: Place) {
+    fn write_value(&mut self, ex: &Expr, to: &Ty, place: MemoryRef) {
         if to.is_scalar() {
             self.write_scalar(ex, to, place);
             return;
@@ -98,12 +98,12 @@ impl Emitter<'_> {
 
     /// Returns true for a string whose bytes behind the NUL matter, since it may become a key or be
     /// compared.
-    pub(super) fn is_kept_text(&self, from: &Ty, to: &Ty, place: Place) -> bool {
+    pub(super) fn is_kept_text(&self, from: &Ty, to: &Ty, place: MemoryRef) -> bool {
         matches!((from, to), (Ty::Str(1..), Ty::Str(1..))) && self.shown != Some(place.base)
     }
 
     /// Writes the text of a field at the address in r0, with zeros behind its NUL.
-    pub(super) fn write_field(&mut self, from: &Ty, space: Space, to: &Ty, place: Place) {
+    pub(super) fn write_field(&mut self, from: &Ty, space: Space, to: &Ty, place: MemoryRef) {
         let addr = self.save();
         let room = from.size().min(to.size());
         self.zero(place, to.size());
@@ -119,7 +119,7 @@ impl Emitter<'_> {
         self.end_text(from, to, place);
     }
 
-    fn write_scalar(&mut self, ex: &Expr, to: &Ty, place: Place) {
+    fn write_scalar(&mut self, ex: &Expr, to: &Ty, place: MemoryRef) {
         let size = self.size_of(to.size());
         if let Some(number) = ex
             .constant()
@@ -139,14 +139,14 @@ impl Emitter<'_> {
     }
 
     /// Writes zeros behind the first `size` bytes.
-    pub(super) fn pad(&mut self, place: Place, size: u32, whole: u32) {
+    pub(super) fn pad(&mut self, place: MemoryRef, size: u32, whole: u32) {
         if size < whole {
             self.zero(place.at(size), whole - size);
         }
     }
 
     /// Ends a string that was cut: its last byte becomes the NUL.
-    fn end_text(&mut self, from: &Ty, to: &Ty, place: Place) {
+    fn end_text(&mut self, from: &Ty, to: &Ty, place: MemoryRef) {
         if let (Ty::Str(a), Ty::Str(b)) = (from, to)
             && a > b
             && *b > 0
@@ -155,7 +155,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn write_tuple(&mut self, ex: &Expr, items: &[Expr], to: &Ty, place: Place) {
+    fn write_tuple(&mut self, ex: &Expr, items: &[Expr], to: &Ty, place: MemoryRef) {
         let parts = to.parts();
         self.zero_between(&parts, to.size(), place);
         // A record's fields are matched by name.
@@ -176,7 +176,7 @@ impl Emitter<'_> {
     }
 
     /// Writes zeros between the parts of a tuple and behind the last one.
-    fn zero_between(&mut self, parts: &[(Option<&str>, u32, &Ty)], whole: u32, place: Place) {
+    fn zero_between(&mut self, parts: &[(Option<&str>, u32, &Ty)], whole: u32, place: MemoryRef) {
         let starts = parts.iter().map(|part| part.1).skip(1).chain([whole]);
         for ((_, offset, ty), next) in parts.iter().zip(starts) {
             let end = offset + ty.size();
@@ -193,7 +193,13 @@ impl Emitter<'_> {
     /// numbers: load, convert, store
     /// else: copy the bytes that both have room for, zeros behind, NUL
     /// ```
-    pub(super) fn convert_copy(&mut self, from_ty: &Ty, from: Place, to: &Ty, place: Place) {
+    pub(super) fn convert_copy(
+        &mut self,
+        from_ty: &Ty,
+        from: MemoryRef,
+        to: &Ty,
+        place: MemoryRef,
+    ) {
         if from_ty == to {
             self.copy(place, from, to.size());
             return;
@@ -241,7 +247,7 @@ impl Emitter<'_> {
     }
 
     /// Writes an element that is itself in memory.
-    fn write_element(&mut self, base: &Expr, index: &Expr, to: &Ty, place: Place) {
+    fn write_element(&mut self, base: &Expr, index: &Expr, to: &Ty, place: MemoryRef) {
         let (none, done) = (self.asm.label("outside"), self.asm.label("element"));
         let from = self.place_of(base);
         let (size, whole) = (to.size(), base.ty.size());

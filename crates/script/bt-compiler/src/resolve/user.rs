@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use bt_lang::Diagnostic;
 use bt_lang::ast::{AttachPoint, Part, PointForm, ProbeKind, SourceLine};
 use elf::code::nearest_text;
-use elf::{Aim, CodePlace, ElfVaddr, FileOffset, PlaceFault};
+use elf::{CodePlace, ElfVaddr, FileOffset, PlaceFault, ProbePoint};
 use usdt::args::ArgSpec;
 
 use super::{Resolver, Target, context, is_pattern, refused, unsupported};
@@ -76,9 +76,9 @@ fn functions(
     let facts = resolver.inputs.facts;
     let returns = point.kind == ProbeKind::Uretprobe;
     let aim = if returns {
-        Aim::Return
+        ProbePoint::Return
     } else {
-        Aim::Within(*offset)
+        ProbePoint::Within(*offset)
     };
     let mut places = match (function, address) {
         (_, Some(address)) => vec![facts.address(target, *address, aim)?],

@@ -13,7 +13,7 @@ use bpf_session::Features;
 use bt_compiler::{
     ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, TracedProcess, UsdtPlaces,
 };
-use elf::Aim;
+use elf::ProbePoint;
 use host::KernelSymbols;
 use kernel_text::tracefs::TracepointFormat;
 use text::patterns::{NamePattern, nearest, nearest_in_groups};
@@ -140,7 +140,7 @@ impl TargetFacts for Facts {
         target: Option<&str>,
         function: &str,
         cpp: bool,
-        aim: Aim,
+        aim: ProbePoint,
     ) -> Result<Vec<FunctionPlace>, NotFound> {
         self.files.functions(target, function, cpp, aim)
     }
@@ -149,7 +149,7 @@ impl TargetFacts for Facts {
         &self,
         target: Option<&str>,
         vaddr: u64,
-        aim: Aim,
+        aim: ProbePoint,
     ) -> Result<FunctionPlace, NotFound> {
         self.files.address(target, vaddr, aim)
     }

@@ -8,7 +8,7 @@ use host::FilePlace;
 
 /// A file that a target means.
 #[derive(Clone)]
-pub(super) struct Found {
+pub(super) struct TargetFile {
     pub(super) place: FilePlace,
     /// Name for display.
     pub(super) shown: String,
@@ -16,13 +16,13 @@ pub(super) struct Found {
 
 /// The files that a target means.
 pub(super) struct Targets {
-    pub(super) files: Vec<Found>,
+    pub(super) files: Vec<TargetFile>,
     /// Files of each process, if only the first with a match counts; else nothing.
-    pub(super) first_of: Vec<Vec<Found>>,
+    pub(super) first_of: Vec<Vec<TargetFile>>,
 }
 
-impl From<Vec<Found>> for Targets {
-    fn from(files: Vec<Found>) -> Self {
+impl From<Vec<TargetFile>> for Targets {
+    fn from(files: Vec<TargetFile>) -> Self {
         Self {
             files,
             first_of: Vec::new(),
@@ -34,10 +34,10 @@ impl Targets {
     /// Looks into each file, once; errors count only if there is one file.
     pub(super) fn each<T>(
         &self,
-        mut look: impl FnMut(&Found) -> Result<Vec<T>, NotFound>,
+        mut look: impl FnMut(&TargetFile) -> Result<Vec<T>, NotFound>,
     ) -> Result<Vec<T>, NotFound> {
         let mut all = Vec::new();
-        let mut into = |found: &Found| -> Result<bool, NotFound> {
+        let mut into = |found: &TargetFile| -> Result<bool, NotFound> {
             match look(found) {
                 Ok(some) => {
                     let before = all.len();

@@ -30,7 +30,7 @@ pub struct Totals {
 /// Results of a session.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
-pub struct Finished {
+pub struct SessionResult {
     /// Events that had not been handed out, with those of `end` probes.
     pub events: Vec<Event>,
     /// Maps of the script, by name.
@@ -165,14 +165,14 @@ impl Session {
     }
 
     /// Ends the session: detaches, runs `end` probes and reads the maps.
-    pub fn finish(mut self) -> Result<Finished, Error> {
+    pub fn finish(mut self) -> Result<SessionResult, Error> {
         self.disable();
         let mut events: Vec<Event> = self.pending().collect();
         self.detach();
         events.extend(self.pending());
         events.extend(self.end()?);
         let maps = self.maps().collect::<Result<_, _>>()?;
-        Ok(Finished {
+        Ok(SessionResult {
             events,
             maps,
             totals: self.totals()?,

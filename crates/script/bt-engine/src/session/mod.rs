@@ -28,7 +28,7 @@ use command::Command;
 pub use events::Events;
 use failures::Failures;
 pub use failures::{FailureCount, RuntimeFailure};
-pub use finish::{Benchmark, Finished, TestResult, Totals};
+pub use finish::{Benchmark, SessionResult, TestResult, Totals};
 
 /// A script whose programs are in the kernel. Dropping it detaches everything and ends a command
 /// that it started.
@@ -66,7 +66,7 @@ pub struct Session {
 /// Result of attaching.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub struct Attached {
+pub struct AttachSummary {
     /// Number of probes, including those that are run rather than attached (`begin`, `end`).
     pub probes: usize,
     /// True if anything may still come. If not, there are only `begin` and `end` probes, or `begin`
@@ -134,13 +134,13 @@ impl Session {
 
     /// Runs `begin` probes, then attaches all others. The output of `begin` probes is then
     /// [pending](Self::pending).
-    pub fn attach(&mut self) -> Result<Attached, Error> {
+    pub fn attach(&mut self) -> Result<AttachSummary, Error> {
         self.watch_processes()?;
         self.run_all(|attach| matches!(attach, Attach::Begin))?;
         let first = self.bpf.drain_now(RING, RawEvent::copy)?;
         self.take(first)?;
         let by_hand = attach::run_by_hand(&self.script);
-        let idle = Attached {
+        let idle = AttachSummary {
             probes: by_hand,
             is_live: false,
         };
@@ -162,7 +162,7 @@ impl Session {
                 .map_or_else(|| self.pids.clone(), |held| vec![held.pid()]),
         )?;
         self.reader = Some(RingReader::start(&self.bpf, RING, RawEvent::copy)?);
-        Ok(Attached {
+        Ok(AttachSummary {
             probes: self.attach_only()? + by_hand,
             is_live: true,
         })

@@ -176,7 +176,7 @@ fn script() -> Script {
 }
 
 /// Runs a script to its end; `None` if this user may not load programs.
-fn finished(script: &Script, builder: &Builder) -> Option<Finished> {
+fn finished(script: &Script, builder: &Builder) -> Option<SessionResult> {
     let _turn = testkit::kernel::may_run("a session")?;
     if !Capabilities::own()
         .missing(&[Capability::Bpf, Capability::Perfmon])

@@ -4,11 +4,11 @@ use bt_abi::ActionKind;
 use bt_lang::Span;
 
 use super::*;
-use crate::lookups::tests::Nowhere;
+use crate::lookups::tests::EmptyLookups;
 use crate::text;
 
 fn shown(ty: &ValueType, bytes: &[u8]) -> String {
-    text::value(&Decoder::new(&Nowhere, "..").value(ty, bytes).unwrap())
+    text::value(&Decoder::new(&EmptyLookups, "..").value(ty, bytes).unwrap())
 }
 
 fn field(name: Option<&str>, offset: u32, ty: ValueType, bits: Option<(u8, u8)>) -> Field {
@@ -65,7 +65,7 @@ fn enumerators_have_names() {
 
 #[test]
 fn strings_end_at_their_zero_and_say_when_they_were_cut() {
-    let decoder = Decoder::new(&Nowhere, "..");
+    let decoder = Decoder::new(&EmptyLookups, "..");
     assert_eq!(
         decoder.value(&ValueType::Str { size: 4 }, b"ab\0d"),
         Ok(Value::text("ab"))
@@ -121,7 +121,7 @@ fn parts_of_structs() {
     assert_eq!(shown(&array, &bytes), "[2,3]");
     let bits = |signed, bits| {
         let ty = ValueType::Int { size: 4, signed };
-        Decoder::new(&Nowhere, "")
+        Decoder::new(&EmptyLookups, "")
             .field(&field(None, 0, ty, Some(bits)), &[0b1011_0110, 0, 0, 0])
             .unwrap()
     };
@@ -172,7 +172,7 @@ fn symbols_and_stacks() {
         "own9"
     );
     // A negative length is an error.
-    let decoder = Decoder::new(&Nowhere, "");
+    let decoder = Decoder::new(&EmptyLookups, "");
     let bytes = [(-14_i64).to_ne_bytes(), [0; 8], [0; 8]].concat();
     let missing = decoder.value(
         &ValueType::KernelStack {
@@ -247,7 +247,7 @@ fn another_size_is_an_internal_error() {
     ];
     for ty in types {
         for bytes in [&[][..], &[0xff; 21]] {
-            let error = Decoder::new(&Nowhere, "")
+            let error = Decoder::new(&EmptyLookups, "")
                 .value(&ty, bytes)
                 .unwrap_err()
                 .to_string();
@@ -266,7 +266,7 @@ fn another_size_is_an_internal_error() {
 #[test]
 fn an_event_has_the_size_of_its_action() {
     let action = Action::new(ActionKind::PrintValue, &[I32], Span::default());
-    let decoder = Decoder::new(&Nowhere, "");
+    let decoder = Decoder::new(&EmptyLookups, "");
     let event = [[0; 16].as_slice(), &[5, 0, 0, 0, 0, 0, 0, 0]].concat();
     assert_eq!(decoder.event(&action, &event), Ok(vec![Value::Int(5)]));
     let error = decoder

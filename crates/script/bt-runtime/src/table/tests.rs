@@ -4,7 +4,7 @@ use bt_abi::map::{hist_buckets, lhist_buckets};
 use bt_abi::{Aggregation, Field, Layout, LayoutKind, SeriesOp};
 
 use super::*;
-use crate::lookups::tests::Nowhere;
+use crate::lookups::tests::EmptyLookups;
 use crate::output::{Form, Printer};
 
 const U64: ValueType = ValueType::Int {
@@ -43,7 +43,7 @@ fn text(text: &str) -> Vec<u8> {
 
 fn show(map: &ScriptMap, elements: &Elements, args: PrintArgs, form: Form) -> String {
     Printer::new(form)
-        .map(&Table::printed(map, elements, args, &Decoder::new(&Nowhere, "..")).unwrap())
+        .map(&Table::printed(map, elements, args, &Decoder::new(&EmptyLookups, "..")).unwrap())
 }
 
 fn plain(map: &ScriptMap, elements: &Elements) -> String {
@@ -313,7 +313,7 @@ fn a_time_series_has_its_first_epoch() {
 #[test]
 fn another_size_is_an_internal_error_with_its_map() {
     let error = |map: &ScriptMap, elements: &Elements| {
-        let decoder = Decoder::new(&Nowhere, "..");
+        let decoder = Decoder::new(&EmptyLookups, "..");
         Table::of(map, elements, PrintArgs::default(), &decoder)
             .unwrap_err()
             .to_string()

@@ -1,7 +1,7 @@
 //! Kinds of probes, and the functions that find the probes of each.
 
 use bt_engine::{Facts, NotFound, TargetFacts as _};
-use elf::Aim;
+use elf::ProbePoint;
 use text::patterns::{self, nearest};
 
 use super::fits;
@@ -192,7 +192,7 @@ fn user_functions(rest: &str, facts: &Facts) -> Found {
         Some(target) => (Some(target), true),
         None => (target, false),
     };
-    let found = facts.functions(target, name, cpp, Aim::Within(0))?;
+    let found = facts.functions(target, name, cpp, ProbePoint::Within(0))?;
     let found = found.into_iter().filter(|place| place.at.is_ok());
     let mut names: Vec<String> = found
         .map(|place| format!("{}:{}", place.shown, place.name))

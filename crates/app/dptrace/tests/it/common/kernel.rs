@@ -244,7 +244,7 @@ pub(crate) fn until<T: std::fmt::Debug>(attempt: impl Fn() -> T, is_so: impl Fn(
 /// reading, and the recording itself.
 pub(crate) fn probe_lines(text: &str) -> Vec<String> {
     let others = [
-        objects::ALIVE,
+        objects::ALIVE_PREFIX,
         objects::GONE,
         objects::READ,
         objects::RECORDING,

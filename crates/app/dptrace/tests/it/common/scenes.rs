@@ -4,9 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use capture::{Around, Captured, EventsWriter, Meta, NamedThread, RingsWriter, Thread, When};
-use scene::{Anchor, BootNanos, Cpu, EventKind, KernelEvent, Leaves, Tid};
-use spdk_trace::{Copied, Follower, Lcore, Ticks};
+use capture::{
+    CapturedParts, EventsWriter, Meta, NamedThread, OwnerSnapshot, RingsWriter, Thread, Timestamp,
+};
+use scene::{Anchor, BootNanos, Cpu, EventKind, KernelEvent, LeaveReason, Tid};
+use spdk_trace::{CopiedSlots, Follower, Lcore, Ticks};
 use tempfile::TempDir;
 
 use super::small;
@@ -47,14 +49,14 @@ pub(crate) fn sample() -> TempDir {
 /// Writes a capture without a trace, of one thread: a thread with the name `other` takes 3 ms of
 /// its time, and a thread of another process with the same name as its own 0.3 ms. Returns the
 /// contents of its `meta.json`.
-pub(crate) fn write_absences(folder: &Path, begin: When, other: &[u8]) -> Meta {
+pub(crate) fn write_absences(folder: &Path, begin: Timestamp, other: &[u8]) -> Meta {
     let mut meta = Meta {
         format: 1,
         ..Meta::default()
     };
-    meta.captured = Captured {
+    meta.captured = CapturedParts {
         kernel: true,
-        ..Captured::default()
+        ..CapturedParts::default()
     };
     meta.process.threads = vec![Thread {
         tid: 10,
@@ -89,15 +91,15 @@ pub(crate) fn write_absences(folder: &Path, begin: When, other: &[u8]) -> Meta {
         },
     };
     let away = [
-        switch(2_001_000, 10, Leaves::Preempted, 20),
-        switch(5_001_000, 20, Leaves::Blocked, 10),
+        switch(2_001_000, 10, LeaveReason::Preempted, 20),
+        switch(5_001_000, 20, LeaveReason::Blocked, 10),
     ];
     // A thread of another process with the same name.
     let again = [
-        switch(5_501_000, 10, Leaves::Preempted, 30),
-        switch(5_801_000, 30, Leaves::Blocked, 10),
+        switch(5_501_000, 10, LeaveReason::Preempted, 30),
+        switch(5_801_000, 30, LeaveReason::Blocked, 10),
     ];
-    let last = switch(6_001_000, 10, Leaves::Blocked, 0);
+    let last = switch(6_001_000, 10, LeaveReason::Blocked, 0);
     writer
         .events(away.into_iter().chain(again).chain([last]))
         .unwrap();
@@ -111,11 +113,11 @@ pub(crate) fn add_rings(folder: &Path) {
     let follower = Follower::new(&trace).unwrap();
     let mut writer =
         RingsWriter::begin(fs::File::create(folder.join("trace.rings")).unwrap()).unwrap();
-    Around::begin(&trace, &follower, &mut writer).unwrap();
+    OwnerSnapshot::begin(&trace, &follower, &mut writer).unwrap();
     let lcores: Vec<Lcore> = follower.rings().map(|(lcore, _)| lcore).collect();
     for at in [1_000_000, 9_000_000] {
         writer
-            .poll(&Copied::default(), &lcores, BootNanos(at))
+            .poll(&CopiedSlots::default(), &lcores, BootNanos(at))
             .unwrap();
         writer
             .anchor(Anchor {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::common::scenes::{dptrace, printed, sample, write_absences};
 use crate::common::shared::Sample;
-use capture::When;
+use capture::Timestamp;
 use engines::{python, with_engines};
 use serde_json::Value;
 
@@ -164,7 +164,7 @@ fn an_export_replaces_its_own_files_and_no_others() {
 fn threads(folder: &Path) {
     fs::create_dir(folder).unwrap();
     // A minute ends 3 ms after the start.
-    let begin = When {
+    let begin = Timestamp {
         utc: "2026-11-23T06:59:59.997000Z".into(),
         boot_nanos: 1_000_000,
     };

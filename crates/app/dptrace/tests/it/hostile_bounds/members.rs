@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use capture::When;
+use capture::Timestamp;
 use rustix::fs::{CWD, Mode, mkfifoat};
 use tempfile::TempDir;
 
@@ -36,7 +36,7 @@ fn capture() -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("x.capture");
     fs::create_dir(&folder).unwrap();
-    let begin = When {
+    let begin = Timestamp {
         utc: "2026-11-23T06:32:00Z".to_owned(),
         boot_nanos: 1_000_000,
     };

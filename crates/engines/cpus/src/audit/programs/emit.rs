@@ -9,16 +9,16 @@ use bpf_program::Emit as _;
 
 use super::Setting;
 use crate::audit::layout::{
-    Episode, LEVELS, Level, Queued, Running, STATES, Sender, Tally, Waiting, kind,
+    Episode, LEVELS, Level, QueuedWork, RunningWork, STATES, Sender, Tally, WaitingThread, kind,
 };
 
 /// Stack of all programs. All use the last slots, some the first ones.
 #[repr(C)]
 pub(super) struct Stack {
     /// Work item that the current kworker begins.
-    pub(super) running: Running,
+    pub(super) running: RunningWork,
     /// Work item of the event.
-    pub(super) item: Queued,
+    pub(super) item: QueuedWork,
     /// Current thread, if it sends an interrupt.
     pub(super) sender: Sender,
     /// Eight bytes for any program.
@@ -26,7 +26,7 @@ pub(super) struct Stack {
     /// Address used as a key.
     pub(super) address: u64,
     /// New value of the map of waiting threads.
-    pub(super) waits: Waiting,
+    pub(super) waits: WaitingThread,
     /// New tally.
     pub(super) new: Tally,
     /// Finished episode, with the key of its tally.

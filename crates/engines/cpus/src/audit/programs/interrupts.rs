@@ -10,7 +10,7 @@ use sched_programs::Comm;
 use super::emit::{self, episode, level, slot, state};
 use super::sched::since;
 use super::{Setting, tally};
-use crate::audit::layout::{Raised, SENDERS, STATES, Sender, Total, VECTORS, kind};
+use crate::audit::layout::{RaisedSoftirq, SENDERS, STATES, Sender, Total, VECTORS, kind};
 
 /// Arguments at the start of an interrupt.
 #[derive(Clone, Copy)]
@@ -32,12 +32,12 @@ pub(super) enum Id {
     Reschedule,
 }
 
-/// Field of a [`Raised`] in the CPU's state. r2 is the state, moved by whole ones of them.
+/// Field of a [`RaisedSoftirq`] in the CPU's state. r2 is the state, moved by whole ones of them.
 macro_rules! raised {
     ($field:ident) => {
         field!(
             field!(R2, crate::audit::layout::State, raised).element(0),
-            Raised,
+            RaisedSoftirq,
             $field
         )
     };
@@ -96,11 +96,11 @@ fn read_name(asm: &mut Asm) {
         .call(Helper::PROBE_READ_KERNEL_STR);
 }
 
-/// Sets r2 to the state, moved to the [`Raised`] of the event's soft interrupt. r1 is lost.
+/// Sets r2 to the state, moved to the [`RaisedSoftirq`] of the event's soft interrupt. r1 is lost.
 fn vector(asm: &mut Asm) {
     asm.get(R1, argument(R6, 0))
         .and(R1, VECTORS as u32 - 1)
-        .lsh(R1, size_of::<Raised>().trailing_zeros());
+        .lsh(R1, size_of::<RaisedSoftirq>().trailing_zeros());
     asm.mov(R2, R7).add(R2, R1);
 }
 

@@ -9,7 +9,7 @@ use uapi::bpf::NOEXIST;
 
 use super::emit::{self, episode, level, slot, state};
 use super::{Setting, tally};
-use crate::audit::layout::{LEVELS, RUNNING, Running, WAITING, Waiting, detail, kind};
+use crate::audit::layout::{LEVELS, RUNNING, RunningWork, WAITING, WaitingThread, detail, kind};
 
 /// `PF_WQ_WORKER` of `include/linux/sched.h`.
 const WORKER: i32 = 0x20;
@@ -98,17 +98,17 @@ fn base(asm: &mut Asm, setting: &Setting, task: Reg) {
     asm.copy(of.comm.of(task), level!(R7, name));
 }
 
-/// Goes a level up for the work function of the [`Running`] whose address is in the slot `saved`;
+/// Goes a level up for the work function of the [`RunningWork`] whose address is in the slot `saved`;
 /// goes to `out` if there is no level left. r8 is the current time.
 pub(super) fn work(asm: &mut Asm, out: Label, goes_on: bool) {
     emit::push(asm, kind::WORK, out, |asm| {
         asm.get(R2, slot!(saved))
-            .get(R1, field!(R2, Running, function));
+            .get(R1, field!(R2, RunningWork, function));
     });
     asm.get(R2, slot!(saved))
-        .copy(field!(R2, Running, stack), level!(by))
+        .copy(field!(R2, RunningWork, stack), level!(by))
         .put(level!(by_kind), kind::STACK);
-    asm.copy(field!(R2, Running, queue), level!(name));
+    asm.copy(field!(R2, RunningWork, queue), level!(name));
     if goes_on {
         asm.put(level!(detail), detail::RESUMED);
     }
@@ -144,9 +144,9 @@ fn ended_wait(asm: &mut Asm, setting: &Setting, out: Label) {
     emit::waited(asm, kind::THREAD);
     asm.get(R1, slot!(tid))
         .put(episode!(key.id), R1)
-        .copy(field!(R9, Waiting, tgid), episode!(tgid));
-    asm.copy(field!(R9, Waiting, name), episode!(name));
-    since(asm, field!(R9, Waiting, since));
+        .copy(field!(R9, WaitingThread, tgid), episode!(tgid));
+    asm.copy(field!(R9, WaitingThread, name), episode!(name));
+    since(asm, field!(R9, WaitingThread, since));
     asm.delete(WAITING, slot!(tid));
     tally::add(asm, setting);
 }
@@ -196,10 +196,11 @@ pub(super) fn migrate(setting: &Setting) -> Result<Code, AsmError> {
             .lookup_or(WAITING, slot!(tid), new)
             .mov(R9, R0);
         emit::state_of(asm, away);
-        asm.copy(slot!(cpu), field!(R9, Waiting, cpu)).jump(out);
+        asm.copy(slot!(cpu), field!(R9, WaitingThread, cpu))
+            .jump(out);
         asm.bind(away)
             .comment("leaves the audited CPUs")
-            .copy(field!(R9, Waiting, cpu), slot!(cpu));
+            .copy(field!(R9, WaitingThread, cpu), slot!(cpu));
         emit::state_of(asm, out);
         asm.now(R8);
         ended_wait(asm, setting, out);

@@ -10,7 +10,7 @@ use super::emit::{self, episode, level, slot};
 use super::interrupts::pop;
 use super::sched::{since, work};
 use super::{Setting, tally};
-use crate::audit::layout::{QUEUED, QueueName, Queued, RUNNING, STACKS, kind};
+use crate::audit::layout::{QUEUED, QueueName, QueuedWork, RUNNING, STACKS, kind};
 
 /// Makes the program for queueing a work item:
 ///
@@ -75,9 +75,9 @@ pub(super) fn execute(setting: &Setting) -> Result<Code, AsmError> {
         asm.copy(setting.task.work_function.of(R1), slot!(running.function))
             .put(slot!(item.since), 0);
         asm.lookup_or(QUEUED, slot!(address), unknown)
-            .copy(field!(R0, Queued, since), slot!(item.since));
-        asm.copy(field!(R0, Queued, stack), slot!(running.stack));
-        asm.copy(field!(R0, Queued, queue).plus(0), slot!(running.queue))
+            .copy(field!(R0, QueuedWork, since), slot!(item.since));
+        asm.copy(field!(R0, QueuedWork, stack), slot!(running.stack));
+        asm.copy(field!(R0, QueuedWork, queue).plus(0), slot!(running.queue))
             .delete(QUEUED, slot!(address))
             .jump(known);
         asm.bind(unknown)

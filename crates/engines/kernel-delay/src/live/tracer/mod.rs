@@ -43,7 +43,7 @@ const RETRY_STEP: Duration = Duration::from_millis(1);
 
 /// Losses since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Lost {
+pub struct LossCounts {
     /// Number of threads without room.
     pub threads: u64,
     /// Number of times of tasks that ran instead.
@@ -62,7 +62,7 @@ pub struct Lost {
     pub skipped: u64,
 }
 
-impl Lost {
+impl LossCounts {
     /// Returns the losses as JSON.
     pub fn json(&self) -> serde_json::Value {
         let Self {
@@ -313,9 +313,9 @@ impl Tracer {
     }
 
     /// Returns the losses since the start.
-    pub fn lost(&self) -> Result<Lost, DelayError> {
+    pub fn lost(&self) -> Result<LossCounts, DelayError> {
         let counts: Counts = self.get(COUNTS)?;
-        Ok(Lost {
+        Ok(LossCounts {
             threads: self.no_room + counts.no_thread,
             preemptors: counts.no_preemptor,
             interrupts: counts.no_interrupt,

@@ -2,8 +2,8 @@
 
 mod steps;
 
-use live_memory::{Cause, Evaluator, Expression, Global, Globals, Memory, Scope, Unreadable};
-use objects::{AliveSpec, Located, ObjectSpec};
+use live_memory::{Cause, Evaluator, Expression, Global, Globals, Memory, MemoryError, Scope};
+use objects::{AliveSpec, LocatedText, ObjectSpec};
 use typeinfo::TypeStore;
 
 use crate::alive::Misfit;
@@ -19,7 +19,7 @@ impl<'p> Program<'p> {
     /// Creates a program with these types and globals.
     pub fn new(types: TypeStore<'p>, globals: &'p dyn Globals) -> Self {
         Self {
-            evaluator: Evaluator::new(&Nothing, types, globals),
+            evaluator: Evaluator::new(&EmptyMemory, types, globals),
         }
     }
 }
@@ -40,11 +40,11 @@ impl<F: Fn(&str) -> Option<u64>> Globals for Addresses<F> {
 }
 
 /// Memory without content: nothing is read while specs are compiled.
-struct Nothing;
+struct EmptyMemory;
 
-impl Memory for Nothing {
-    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Unreadable> {
-        Err(Unreadable::new(address, into.len(), Cause::NotMapped))
+impl Memory for EmptyMemory {
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), MemoryError> {
+        Err(MemoryError::new(address, into.len(), Cause::NotMapped))
     }
 }
 
@@ -57,9 +57,9 @@ struct Compiler<'c, 'p> {
 
 /// Compiled spec: finds the objects in a program's memory.
 #[derive(Clone, Debug, Default)]
-pub struct Compiled {
+pub struct CompiledSpec {
     pub(crate) loops: Vec<Loop>,
-    pub(crate) checks: Vec<(Expression, Located)>,
+    pub(crate) checks: Vec<(Expression, LocatedText)>,
     pub(crate) values: Vec<Expression>,
     /// Names of the values that the program has; others are in `left_out`.
     names: Vec<String>,
@@ -78,7 +78,7 @@ enum Shape {
     Text,
 }
 
-impl Compiled {
+impl CompiledSpec {
     /// Returns true if this value is a pointer.
     pub fn is_pointer(&self, value: usize) -> bool {
         self.shapes.get(value) == Some(&Shape::Pointer)
@@ -109,11 +109,11 @@ impl Compiled {
 ///
 /// # Errors
 /// Returns the reason why each of the ways does not fit; an empty list if the spec has no ways.
-pub fn compile(spec: &ObjectSpec, program: &Program<'_>) -> Result<Compiled, Vec<Misfit>> {
+pub fn compile(spec: &ObjectSpec, program: &Program<'_>) -> Result<CompiledSpec, Vec<Misfit>> {
     first_that_fits(spec, program, false)
 }
 
-impl Compiled {
+impl CompiledSpec {
     /// Compiles a spec for objects at known addresses, without a way to them. The last loop's
     /// variable is the address.
     ///
@@ -128,7 +128,7 @@ fn first_that_fits(
     spec: &ObjectSpec,
     program: &Program<'_>,
     of_pointers: bool,
-) -> Result<Compiled, Vec<Misfit>> {
+) -> Result<CompiledSpec, Vec<Misfit>> {
     let mut misfits = Vec::new();
     for alive in &spec.alive {
         match compile_one(alive, &spec.key, program, of_pointers) {
@@ -144,7 +144,7 @@ fn compile_one(
     key: &str,
     program: &Program<'_>,
     of_pointers: bool,
-) -> Result<Compiled, Misfit> {
+) -> Result<CompiledSpec, Misfit> {
     let mut compiler = Compiler {
         evaluator: &program.evaluator,
         scope: Scope::default(),
@@ -163,7 +163,7 @@ fn compile_one(
         };
         loops.extend(parsed);
     }
-    let condition = |check: &Located| {
+    let condition = |check: &LocatedText| {
         let value = compiler.value(&check.text);
         value
             .map(|value| (value, check.clone()))
@@ -174,10 +174,10 @@ fn compile_one(
         .iter()
         .map(condition)
         .collect::<Result<Vec<_>, _>>()?;
-    let mut this = Compiled {
+    let mut this = CompiledSpec {
         loops,
         checks,
-        ..Compiled::default()
+        ..CompiledSpec::default()
     };
     for value in &alive.values {
         match compiler.shaped(&value.expression.text, value.arg.string) {
@@ -237,7 +237,7 @@ fn parsed(text: &str) -> Result<bt_lang::ast::Expr, String> {
     })
 }
 
-fn misfit(of: &Located, what: &str) -> Misfit {
+fn misfit(of: &LocatedText, what: &str) -> Misfit {
     Misfit {
         line: of.line,
         what: format!("{}: {what}", of.text),

@@ -8,7 +8,7 @@ use perfetto::{Key, Lanes, Name, Slice, Text, Track, TrackKind, TrackSpec, Value
 use scene::{BootNanos, Request, Share, StageOfRequest};
 use spdk_trace::Lcore;
 
-use super::{Facts, Whose};
+use super::{Facts, HasConnection};
 
 /// Name of the track of requests without a connection.
 const NO_CONNECTION: &str = "no connection known";
@@ -162,7 +162,7 @@ impl Requests {
     }
 
     /// Writes a request that has ended.
-    pub(crate) fn write<W: Write, K: Whose>(
+    pub(crate) fn write<W: Write, K: HasConnection>(
         &mut self,
         writer: &mut Writer<W>,
         facts: &Facts<'_>,

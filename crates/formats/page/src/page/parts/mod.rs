@@ -9,13 +9,13 @@ use screen::{grouped, time};
 
 use super::Part;
 use crate::escape::html;
-use crate::model::{Activity, Cause, Report, Spent, Verdict};
+use crate::model::{Activity, Cause, Report, TimeCauses, Verdict};
 use crate::page::parts::requests::{connections, figures, slowest, stages};
 use crate::page::parts::threads::{budgets, intruders};
 use crate::words::{lost, percent};
 
 /// Number of requests whose waterfall is initially open.
-const OPEN: usize = 3;
+const INITIALLY_OPEN: usize = 3;
 /// Limit on the slowest requests, in bytes.
 const MOST_OF_REQUESTS: usize = 220_000;
 /// Number of unfolded rows in the table of intruders.
@@ -118,7 +118,11 @@ fn verdict(report: &Report) -> Part {
 
 /// Formats the verdicts on the other groups.
 fn others(verdicts: &[Verdict]) -> String {
-    let open = if verdicts.len() <= OPEN { " open" } else { "" };
+    let open = if verdicts.len() <= INITIALLY_OPEN {
+        " open"
+    } else {
+        ""
+    };
     let lines = joined(verdicts, |it| format!("<li>{}</li>", html(&it.sentence)));
     match verdicts.len() {
         0 => String::new(),
@@ -145,7 +149,7 @@ fn meter(part: u64, of: u64, class: &str) -> String {
 }
 
 /// Formats the causes of the slowest requests, with a bar for each.
-fn spent(spent: &Spent, has_kernel: bool) -> String {
+fn spent(spent: &TimeCauses, has_kernel: bool) -> String {
     if spent.causes.is_empty() {
         return String::new();
     }

@@ -2,7 +2,7 @@
 
 use crate::escape::html;
 use crate::model::{Report, Waterfall};
-use crate::page::parts::{MOST_OF_REQUESTS, OPEN, joined, section, table};
+use crate::page::parts::{INITIALLY_OPEN, MOST_OF_REQUESTS, joined, section, table};
 use crate::page::{Part, fall};
 use crate::words::lost;
 use screen::{grouped, time};
@@ -81,7 +81,7 @@ pub(super) fn slowest(report: &Report) -> Part {
 }
 
 fn of_request(rank: usize, it: &Waterfall) -> String {
-    let open = if rank < OPEN { " open" } else { "" };
+    let open = if rank < INITIALLY_OPEN { " open" } else { "" };
     let took = it
         .lost
         .and_then(lost)

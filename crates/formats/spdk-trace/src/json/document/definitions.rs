@@ -1,11 +1,11 @@
 //! Definitions at the head of a document: tracepoints and owners.
 
-use crate::json::lexer::{Broken, Lexer, contents};
+use crate::json::lexer::{Lexer, SyntaxError, contents};
 use crate::tpoint::{ArgKind, ArgSpec, Tpoint};
 use text::printable;
 
 /// Parses the definition of a tracepoint; `None` if something required is missing or out of range.
-pub(super) fn definition(lexer: &mut Lexer<'_>) -> Result<Option<Tpoint>, Broken> {
+pub(super) fn definition(lexer: &mut Lexer<'_>) -> Result<Option<Tpoint>, SyntaxError> {
     let (mut name, mut id, mut new_object, mut args) = (None, None, false, Some(Vec::new()));
     lexer.expect(b'{', "a tracepoint")?;
     loop {
@@ -38,7 +38,7 @@ pub(super) fn definition(lexer: &mut Lexer<'_>) -> Result<Option<Tpoint>, Broken
     }))
 }
 
-fn arg_specs(lexer: &mut Lexer<'_>) -> Result<Option<Vec<ArgSpec>>, Broken> {
+fn arg_specs(lexer: &mut Lexer<'_>) -> Result<Option<Vec<ArgSpec>>, SyntaxError> {
     let mut specs = Some(Vec::new());
     lexer.expect(b'[', "an array of arguments")?;
     if lexer.take(b']') {
@@ -73,7 +73,7 @@ fn arg_specs(lexer: &mut Lexer<'_>) -> Result<Option<Vec<ArgSpec>>, Broken> {
     }
 }
 
-pub(super) fn owners(lexer: &mut Lexer<'_>) -> Result<Vec<(String, String)>, Broken> {
+pub(super) fn owners(lexer: &mut Lexer<'_>) -> Result<Vec<(String, String)>, SyntaxError> {
     let mut owners = Vec::new();
     lexer.expect(b'{', "a table of owners")?;
     if lexer.take(b'}') {
@@ -88,7 +88,7 @@ pub(super) fn owners(lexer: &mut Lexer<'_>) -> Result<Vec<(String, String)>, Bro
     }
 }
 
-fn text(lexer: &mut Lexer<'_>) -> Result<String, Broken> {
+fn text(lexer: &mut Lexer<'_>) -> Result<String, SyntaxError> {
     let token = lexer.string()?;
     Ok(printable::text(&contents(lexer.text, token)).into_owned())
 }

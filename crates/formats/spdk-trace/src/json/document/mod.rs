@@ -7,13 +7,13 @@ use std::ops::ControlFlow;
 use text::printable;
 
 use super::entry::OwnerColumn;
-use super::lexer::{Broken, Lexer};
+use super::lexer::{Lexer, SyntaxError};
 use super::walk::Walk;
 use crate::Error;
 use crate::header::TpointTable;
 use crate::json::document::definitions::{definition, owners};
 use crate::problems::{Problem, Problems};
-use crate::record::{Each, Record};
+use crate::record::{Record, RecordSink};
 use crate::source::ReadAt;
 use crate::units::{FileOffset, TickRate};
 
@@ -155,7 +155,7 @@ impl JsonTrace {
         start: usize,
         is_end: bool,
         rate: &mut Option<u64>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), SyntaxError> {
         let mut lexer = Lexer::new(text, start);
         lexer.expect(b'{', "a document")?;
         if lexer.take(b'}') {
@@ -188,7 +188,7 @@ impl JsonTrace {
         }
     }
 
-    fn definitions(&mut self, lexer: &mut Lexer<'_>) -> Result<(), Broken> {
+    fn definitions(&mut self, lexer: &mut Lexer<'_>) -> Result<(), SyntaxError> {
         lexer.expect(b'[', "an array of tracepoints")?;
         if lexer.take(b']') {
             return Ok(());
@@ -263,7 +263,7 @@ impl JsonTrace {
         self.walk(&mut each)
     }
 
-    fn walk(&self, each: &mut Each<'_>) -> Problems {
+    fn walk(&self, each: &mut RecordSink<'_>) -> Problems {
         let Some(entries) = self.entries else {
             return Problems::default();
         };
@@ -333,8 +333,8 @@ fn read_on(
 /// Returns the value, or skips it and returns `None` if it is of another kind.
 fn or_skip<'a, T>(
     lexer: &mut Lexer<'a>,
-    read: impl FnOnce(&mut Lexer<'a>) -> Result<T, Broken>,
-) -> Result<Option<T>, Broken> {
+    read: impl FnOnce(&mut Lexer<'a>) -> Result<T, SyntaxError>,
+) -> Result<Option<T>, SyntaxError> {
     let before = *lexer;
     if let Ok(value) = read(lexer) {
         return Ok(Some(value));

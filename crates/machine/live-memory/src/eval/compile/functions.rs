@@ -3,7 +3,7 @@
 use bt_lang::ast::{Expr, ExprKind, Name, TypeOrExpr};
 use typeinfo::TypeRef;
 
-use super::{Compiled, Compiler, Node};
+use super::{CompiledExpr, Compiler, Node};
 use crate::eval::calls;
 use crate::eval::code::Code;
 use crate::eval::dynamic::Dynamic;
@@ -11,7 +11,7 @@ use crate::eval::error::{EvalError, Fault};
 
 impl Compiler<'_, '_> {
     /// Compiles the text of a value: the value itself, or the text that it points to.
-    pub(crate) fn text(&self, compiled: Compiled) -> Result<Code, EvalError> {
+    pub(crate) fn text(&self, compiled: CompiledExpr) -> Result<Code, EvalError> {
         let compiled = self.value(compiled)?;
         let span = compiled.span;
         match compiled.node {

@@ -19,7 +19,7 @@ use super::{Evaluator, Scope};
 
 /// A compiled expression.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Compiled {
+pub(crate) struct CompiledExpr {
     pub(crate) node: Node,
     pub(crate) span: Span,
 }
@@ -73,8 +73,8 @@ pub(crate) struct Compiler<'c, 'a> {
 }
 
 impl Compiler<'_, '_> {
-    pub(crate) fn compile(&self, expr: &Expr) -> Result<Compiled, EvalError> {
-        Ok(Compiled {
+    pub(crate) fn compile(&self, expr: &Expr) -> Result<CompiledExpr, EvalError> {
+        Ok(CompiledExpr {
             node: self.node(expr)?,
             span: expr.span,
         })
@@ -89,7 +89,7 @@ impl Compiler<'_, '_> {
         otherwise: &Expr,
     ) -> Result<Node, EvalError> {
         let arm = |expr: &Expr| {
-            let failed = |error| Compiled {
+            let failed = |error| CompiledExpr {
                 node: Node::dynamic(Dynamic::Fail(error)),
                 span: expr.span,
             };
@@ -195,7 +195,7 @@ impl Compiler<'_, '_> {
     }
 
     /// Loads an object in memory as a number or a text, if it is one.
-    pub(crate) fn value(&self, compiled: Compiled) -> Result<Compiled, EvalError> {
+    pub(crate) fn value(&self, compiled: CompiledExpr) -> Result<CompiledExpr, EvalError> {
         let span = compiled.span;
         let Node::Place { at, ty, bits } = compiled.node else {
             return Ok(compiled);
@@ -243,11 +243,11 @@ impl Compiler<'_, '_> {
             }
             _ => Node::Place { at, ty, bits },
         };
-        Ok(Compiled { node, span })
+        Ok(CompiledExpr { node, span })
     }
 
     /// Compiles a member of a struct, or of the struct that a pointer points to.
-    fn field(&self, base: Compiled, name: &Name) -> Result<Node, EvalError> {
+    fn field(&self, base: CompiledExpr, name: &Name) -> Result<Node, EvalError> {
         let span = base.span;
         if matches!(base.node, Node::Dynamic(_)) {
             return Ok(Node::dynamic(Dynamic::Member(base, name.clone())));

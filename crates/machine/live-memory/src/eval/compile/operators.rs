@@ -5,7 +5,7 @@ use bt_lang::Span;
 use bt_lang::ast::{self, BinaryOp, Expr, UnaryOp};
 use typeinfo::{IntClass, TypeKind, TypeRef};
 
-use super::{Compiled, Compiler, Node};
+use super::{CompiledExpr, Compiler, Node};
 use crate::eval::code::{Binary, Code, Element, check_index, is_comparison, is_result_signed};
 use crate::eval::dynamic::Dynamic;
 use crate::eval::error::EvalError;
@@ -17,8 +17,8 @@ pub(super) type Elements = (Code, TypeRef, Option<u64>);
 impl Compiler<'_, '_> {
     pub(super) fn index(
         &self,
-        base: Compiled,
-        index: Compiled,
+        base: CompiledExpr,
+        index: CompiledExpr,
         span: Span,
     ) -> Result<Node, EvalError> {
         let (index, base_span) = (self.value(index)?, base.span);
@@ -27,7 +27,7 @@ impl Compiler<'_, '_> {
             Ok((at, element, count)) => {
                 let node = self.array(at, element, count, base_span)?;
                 return Ok(Node::dynamic(Dynamic::Element(
-                    Compiled {
+                    CompiledExpr {
                         node,
                         span: base_span,
                     },
@@ -68,7 +68,10 @@ impl Compiler<'_, '_> {
 
     /// Returns the elements of an array or behind a pointer. Returns the operand if it is neither,
     /// or if its type is known only once it has a value.
-    pub(super) fn elements(&self, base: Compiled) -> Result<Result<Elements, Compiled>, EvalError> {
+    pub(super) fn elements(
+        &self,
+        base: CompiledExpr,
+    ) -> Result<Result<Elements, CompiledExpr>, EvalError> {
         let span = base.span;
         if let Node::Place { ty, .. } = &base.node
             && let TypeKind::Array { element, count } = self.evaluator.kind(*ty, span)?
@@ -80,12 +83,12 @@ impl Compiler<'_, '_> {
         Ok(match base.node {
             Node::Number { code, ty } => match self.target(ty, span)? {
                 Some(target) => Ok((code, target, None)),
-                None => Err(Compiled {
+                None => Err(CompiledExpr {
                     node: Node::Number { code, ty },
                     span,
                 }),
             },
-            node => Err(Compiled { node, span }),
+            node => Err(CompiledExpr { node, span }),
         })
     }
 
@@ -111,7 +114,7 @@ impl Compiler<'_, '_> {
     pub(super) fn unary(
         &self,
         op: UnaryOp,
-        operand: Compiled,
+        operand: CompiledExpr,
         span: Span,
     ) -> Result<Node, EvalError> {
         match op {
@@ -131,7 +134,7 @@ impl Compiler<'_, '_> {
             }
             _ => {}
         }
-        let Compiled {
+        let CompiledExpr {
             node,
             span: operand_span,
         } = self.value(operand)?;
@@ -152,7 +155,7 @@ impl Compiler<'_, '_> {
             }
             (_, node) => Node::dynamic(Dynamic::Unary(
                 op,
-                Compiled {
+                CompiledExpr {
                     node,
                     span: operand_span,
                 },
@@ -160,7 +163,7 @@ impl Compiler<'_, '_> {
         })
     }
 
-    fn deref(&self, operand: Compiled) -> Result<Node, EvalError> {
+    fn deref(&self, operand: CompiledExpr) -> Result<Node, EvalError> {
         let span = operand.span;
         match self.elements(operand)? {
             Ok((at, ty, _)) => Ok(Node::Place { at, ty, bits: None }),
@@ -179,8 +182,8 @@ impl Compiler<'_, '_> {
     pub(super) fn binary(
         &self,
         op: BinaryOp,
-        left: Compiled,
-        right: Compiled,
+        left: CompiledExpr,
+        right: CompiledExpr,
         span: Span,
     ) -> Result<Node, EvalError> {
         let (left, right) = (self.value(left)?, self.value(right)?);
@@ -216,11 +219,11 @@ impl Compiler<'_, '_> {
             ) => self.numbers(op, (one, ty, left.span), (other, other_ty, right.span)),
             (one, other) => {
                 let (left, right) = (
-                    Compiled {
+                    CompiledExpr {
                         node: one,
                         span: left.span,
                     },
-                    Compiled {
+                    CompiledExpr {
                         node: other,
                         span: right.span,
                     },
@@ -340,7 +343,7 @@ impl Compiler<'_, '_> {
             },
             (node, _) => Node::dynamic(Dynamic::Cast(
                 target,
-                Compiled {
+                CompiledExpr {
                     node,
                     span: value.span,
                 },

@@ -30,7 +30,7 @@ const RANGE: u64 = 40;
 
 /// Remaining budget in bytes.
 #[derive(Debug)]
-struct Left(u64);
+struct RemainingBytes(u64);
 
 /// Reason why no lines are looked up.
 enum Stop {
@@ -45,7 +45,7 @@ impl From<gimli::Error> for Stop {
     }
 }
 
-impl Left {
+impl RemainingBytes {
     fn charge(&mut self, cost: u64, offset: usize) -> Result<(), Stop> {
         let detail = || "its functions and lines would take many times its size".to_owned();
         let too_much = || {
@@ -62,7 +62,7 @@ impl Left {
 
 /// A unit, and the verdict once it is checked.
 #[derive(Debug)]
-struct Known<R: Reader<Offset = usize>> {
+struct CheckedUnit<R: Reader<Offset = usize>> {
     header: UnitHeader<R>,
     verdict: Option<Result<(), TypeError>>,
 }
@@ -80,12 +80,12 @@ struct Range {
 /// The bounds of a file's debug information.
 #[derive(Debug)]
 pub struct LineBounds<R: Reader<Offset = usize>> {
-    units: Vec<Known<R>>,
+    units: Vec<CheckedUnit<R>>,
     /// Address ranges, sorted by the first address.
     ranges: Vec<Range>,
     /// Units that may have any address.
     everywhere: Vec<usize>,
-    left: Left,
+    left: RemainingBytes,
 }
 
 impl<R: Reader<Offset = usize>> LineBounds<R> {
@@ -99,7 +99,7 @@ impl<R: Reader<Offset = usize>> LineBounds<R> {
             units: Vec::new(),
             ranges: Vec::new(),
             everywhere: Vec::new(),
-            left: Left(budget(dwarf)),
+            left: RemainingBytes(budget(dwarf)),
         };
         check_abbreviations(dwarf)?;
         if let Some(shared) = dwarf.sup() {
@@ -140,7 +140,7 @@ impl<R: Reader<Offset = usize>> LineBounds<R> {
     }
 
     fn check_unit(&mut self, dwarf: &Dwarf<R>, number: usize) -> Result<(), TypeError> {
-        let Some(Known { header, verdict }) = self.units.get_mut(number) else {
+        let Some(CheckedUnit { header, verdict }) = self.units.get_mut(number) else {
             return Ok(());
         };
         if verdict.is_none() {
@@ -191,7 +191,7 @@ impl<R: Reader<Offset = usize>> LineBounds<R> {
             .charge(file_names(dwarf, &header)?.saturating_mul(FILE_NAMES), at)?;
         let unit = dwarf.unit(header.clone())?;
         let number = self.units.len();
-        self.units.push(Known {
+        self.units.push(CheckedUnit {
             header,
             verdict: None,
         });

@@ -1,6 +1,6 @@
 //! Walks over the entries and line tables of a unit, within the budget.
 
-use crate::dwarf::bounds::{Left, MAX_INLINED, RANGE, ROW, Stop};
+use crate::dwarf::bounds::{MAX_INLINED, RANGE, ROW, RemainingBytes, Stop};
 use crate::error::TypeError;
 use gimli::{
     AttributeValue, DebugLineOffset, Dwarf, EntriesRaw, RangeListsOffset, Reader, Section as _,
@@ -38,7 +38,7 @@ pub(super) fn file_names<R: Reader<Offset = usize>>(
 pub(super) fn walk<R: Reader<Offset = usize>>(
     unit: UnitRef<'_, R>,
     at: usize,
-    left: &mut Left,
+    left: &mut RemainingBytes,
 ) -> Result<(), Stop> {
     let mut entries = unit.entries_raw(None)?;
     // Depths of the inlined functions around this entry.
@@ -76,7 +76,7 @@ fn function<R: Reader<Offset = usize>>(
     entries: &mut EntriesRaw<'_, R>,
     attributes: &[gimli::AttributeSpecification],
     at: usize,
-    left: &mut Left,
+    left: &mut RemainingBytes,
 ) -> Result<(), Stop> {
     for spec in attributes {
         let attribute = entries.read_attribute(*spec)?;
@@ -100,7 +100,7 @@ fn ranges<R: Reader<Offset = usize>>(
     unit: UnitRef<'_, R>,
     offset: RangeListsOffset<usize>,
     at: usize,
-    left: &mut Left,
+    left: &mut RemainingBytes,
 ) -> Result<(), Stop> {
     let mut ranges = unit.ranges(offset)?;
     while ranges.next()?.is_some() {
@@ -114,7 +114,7 @@ pub(super) fn lines<R: Reader<Offset = usize>>(
     dwarf: &Dwarf<R>,
     unit: &Unit<R>,
     at: usize,
-    left: &mut Left,
+    left: &mut RemainingBytes,
 ) -> Result<(), Stop> {
     let Some(program) = &unit.line_program else {
         return Ok(());

@@ -1,15 +1,15 @@
 //! Bit streams: forward for the descriptions of tables, backward for all else (RFC 8878, section
 //! 4.1).
 
-use super::Broken;
+use super::MalformedStream;
 
 /// Reader of bits from the first byte on, the lowest bit of a byte first.
-pub(super) struct Forward<'data> {
+pub(super) struct ForwardBits<'data> {
     bytes: &'data [u8],
     at: usize,
 }
 
-impl<'data> Forward<'data> {
+impl<'data> ForwardBits<'data> {
     pub(super) fn new(bytes: &'data [u8]) -> Self {
         Self { bytes, at: 0 }
     }
@@ -35,27 +35,27 @@ impl<'data> Forward<'data> {
     }
 
     /// Returns the bytes behind the last one that was read.
-    pub(super) fn rest(&self) -> Result<&'data [u8], Broken> {
+    pub(super) fn rest(&self) -> Result<&'data [u8], MalformedStream> {
         self.bytes
             .get(self.at.div_ceil(8)..)
-            .ok_or(Broken("all of a table's description"))
+            .ok_or(MalformedStream("all of a table's description"))
     }
 }
 
 /// Reader of bits from the last byte to the first, the highest first. The highest set bit of the
 /// last byte ends the stream.
-pub(super) struct Backward<'data> {
+pub(super) struct BackwardBits<'data> {
     bytes: &'data [u8],
     /// Number of bits left; negative if more were read than there are.
     left: i64,
 }
 
-impl<'data> Backward<'data> {
-    pub(super) fn new(bytes: &'data [u8]) -> Result<Self, Broken> {
+impl<'data> BackwardBits<'data> {
+    pub(super) fn new(bytes: &'data [u8]) -> Result<Self, MalformedStream> {
         let last = bytes
             .last()
             .filter(|last| **last != 0)
-            .ok_or(Broken("the bit that ends a stream"))?;
+            .ok_or(MalformedStream("the bit that ends a stream"))?;
         let left = (bytes.len() as u64 * 8).cast_signed() - i64::from(last.leading_zeros()) - 1;
         Ok(Self { bytes, left })
     }

@@ -1,8 +1,8 @@
 //! Tables of finite state entropy (RFC 8878, section 4.1.1): a state has a symbol, and the way to
 //! read the next state.
 
-use super::Broken;
-use super::bits::{Backward, Forward};
+use super::MalformedStream;
+use super::bits::{BackwardBits, ForwardBits};
 
 /// Entry of a table: a symbol, and the way to read the next state.
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,23 +71,23 @@ impl FseTable {
         data: &[u8],
         max_log: u32,
         max_symbol: usize,
-    ) -> Result<(Self, &[u8]), Broken> {
-        let mut bits = Forward::new(data);
+    ) -> Result<(Self, &[u8]), MalformedStream> {
+        let mut bits = ForwardBits::new(data);
         let log = bits.read(4) + 5;
         if log > max_log {
-            return Err(Broken("a table of states that is not too large"));
+            return Err(MalformedStream("a table of states that is not too large"));
         }
         let mut counts = Vec::new();
         let mut left = 1_u32 << log;
         while left > 0 {
             if counts.len() > max_symbol || bits.is_over() {
-                return Err(Broken("the chances of symbols that there are"));
+                return Err(MalformedStream("the chances of symbols that there are"));
             }
             let count = count(&mut bits, left);
             counts.push(count);
             left = left
                 .checked_sub(u32::from(count.unsigned_abs()))
-                .ok_or(Broken("chances that add up"))?;
+                .ok_or(MalformedStream("chances that add up"))?;
             let mut repeat = if count == 0 { 3 } else { 0 };
             while repeat == 3 && counts.len() <= max_symbol && !bits.is_over() {
                 repeat = bits.read(2);
@@ -96,13 +96,13 @@ impl FseTable {
         }
         let rest = bits.rest()?;
         if counts.len() > max_symbol + 1 {
-            return Err(Broken("the chances of symbols that there are"));
+            return Err(MalformedStream("the chances of symbols that there are"));
         }
         Ok((Self::new(&counts, log), rest))
     }
 
     /// Reads the first state of a stream.
-    pub(super) fn first(&self, bits: &mut Backward<'_>) -> usize {
+    pub(super) fn first(&self, bits: &mut BackwardBits<'_>) -> usize {
         bits.read(self.log) as usize
     }
 
@@ -111,7 +111,7 @@ impl FseTable {
     }
 
     /// Reads the state behind this one.
-    pub(super) fn next(&self, state: usize, bits: &mut Backward<'_>) -> usize {
+    pub(super) fn next(&self, state: usize, bits: &mut BackwardBits<'_>) -> usize {
         let State {
             bits: count, base, ..
         } = self.states.get(state).copied().unwrap_or_default();
@@ -121,7 +121,7 @@ impl FseTable {
 
 /// Reads the expected count of a symbol, in as few bits as `left` needs; small counts take one bit
 /// less.
-fn count(bits: &mut Forward<'_>, left: u32) -> i16 {
+fn count(bits: &mut ForwardBits<'_>, left: u32) -> i16 {
     let wide = (left + 1).ilog2() + 1;
     let short = (1_u32 << wide) - 1 - (left + 1);
     let half = (1_u32 << (wide - 1)) - 1;

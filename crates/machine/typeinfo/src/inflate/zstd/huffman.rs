@@ -1,7 +1,7 @@
 //! Huffman codes of literals (RFC 8878, section 4.2).
 
-use super::Broken;
-use super::bits::Backward;
+use super::MalformedStream;
+use super::bits::BackwardBits;
 use super::fse::FseTable;
 
 /// Length of the longest code in bits (section 4.2.1).
@@ -21,8 +21,8 @@ pub(super) struct HuffmanTable {
 
 impl HuffmanTable {
     /// Reads a table from its description; returns it with the bytes behind it.
-    pub(super) fn read(data: &[u8]) -> Result<(Self, &[u8]), Broken> {
-        let cut = Broken("all of a Huffman table");
+    pub(super) fn read(data: &[u8]) -> Result<(Self, &[u8]), MalformedStream> {
+        let cut = MalformedStream("all of a Huffman table");
         let (&first, data) = data.split_first().ok_or(cut)?;
         let (weights, rest) = if first >= 128 {
             let count = usize::from(first) - 127;
@@ -40,8 +40,8 @@ impl HuffmanTable {
         Ok((Self::of_weights(weights)?, rest))
     }
 
-    fn of_weights(mut weights: Vec<u8>) -> Result<Self, Broken> {
-        let broken = Broken("weights of Huffman codes that add up");
+    fn of_weights(mut weights: Vec<u8>) -> Result<Self, MalformedStream> {
+        let broken = MalformedStream("weights of Huffman codes that add up");
         if weights.iter().any(|weight| u32::from(*weight) > MAX_BITS) {
             return Err(broken);
         }
@@ -85,8 +85,8 @@ impl HuffmanTable {
         data: &[u8],
         count: usize,
         out: &mut Vec<u8>,
-    ) -> Result<(), Broken> {
-        let mut stream = Backward::new(data)?;
+    ) -> Result<(), MalformedStream> {
+        let mut stream = BackwardBits::new(data)?;
         for _ in 0..count {
             let (symbol, bits) = self
                 .codes
@@ -99,16 +99,16 @@ impl HuffmanTable {
         if stream.left() == 0 {
             Ok(())
         } else {
-            Err(Broken("as many literals as a block states"))
+            Err(MalformedStream("as many literals as a block states"))
         }
     }
 }
 
 /// Decodes weights that are compressed themselves: two states take turns until the bits are used up
 /// (section 4.2.1.2).
-fn weights(data: &[u8]) -> Result<Vec<u8>, Broken> {
+fn weights(data: &[u8]) -> Result<Vec<u8>, MalformedStream> {
     let (table, stream) = FseTable::read(data, MAX_WEIGHT_LOG, MAX_BITS as usize)?;
-    let mut bits = Backward::new(stream)?;
+    let mut bits = BackwardBits::new(stream)?;
     let mut weights = Vec::new();
     let mut states = [table.first(&mut bits), table.first(&mut bits)];
     for turn in (0..2).cycle() {
@@ -119,11 +119,11 @@ fn weights(data: &[u8]) -> Result<Vec<u8>, Broken> {
             break;
         }
         if weights.len() >= MAX_WEIGHTS {
-            return Err(Broken("at most 255 weights of Huffman codes"));
+            return Err(MalformedStream("at most 255 weights of Huffman codes"));
         }
     }
     if weights.len() > MAX_WEIGHTS {
-        Err(Broken("at most 255 weights of Huffman codes"))
+        Err(MalformedStream("at most 255 weights of Huffman codes"))
     } else {
         Ok(weights)
     }

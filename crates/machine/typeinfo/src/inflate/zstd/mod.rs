@@ -26,16 +26,16 @@ const FREE_BLOCKS: usize = 1024;
 
 /// Error for a malformed stream: the expectation that it breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Broken(pub(super) &'static str);
+pub(super) struct MalformedStream(pub(super) &'static str);
 
-impl fmt::Display for Broken {
+impl fmt::Display for MalformedStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "expected {}", self.0)
     }
 }
 
 /// Output, which can't grow beyond its limit.
-struct Out<'out> {
+struct OutputBuffer<'out> {
     bytes: &'out mut Vec<u8>,
     /// Start of the frame: matches do not reach before it.
     frame: usize,
@@ -45,34 +45,34 @@ struct Out<'out> {
     end: usize,
 }
 
-impl Out<'_> {
-    fn room(&self, count: usize) -> Result<(), Broken> {
+impl OutputBuffer<'_> {
+    fn room(&self, count: usize) -> Result<(), MalformedStream> {
         let limit = self.end.min(self.block_end);
         if count <= limit.saturating_sub(self.bytes.len()) {
             Ok(())
         } else {
-            Err(Broken("no more than it states"))
+            Err(MalformedStream("no more than it states"))
         }
     }
 
-    fn push(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+    fn push(&mut self, bytes: &[u8]) -> Result<(), MalformedStream> {
         self.room(bytes.len())?;
         self.bytes.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn fill(&mut self, byte: u8, count: usize) -> Result<(), Broken> {
+    fn fill(&mut self, byte: u8, count: usize) -> Result<(), MalformedStream> {
         self.room(count)?;
         self.bytes.resize(self.bytes.len() + count, byte);
         Ok(())
     }
 
     /// Repeats the bytes written `offset` bytes ago; the copy may read bytes that it has written.
-    fn repeat(&mut self, offset: usize, count: usize) -> Result<(), Broken> {
+    fn repeat(&mut self, offset: usize, count: usize) -> Result<(), MalformedStream> {
         self.room(count)?;
         let written = self.bytes.len() - self.frame;
         if offset == 0 || offset > written {
-            return Err(Broken("a match within the frame"));
+            return Err(MalformedStream("a match within the frame"));
         }
         let mut left = count;
         while left > 0 {
@@ -95,30 +95,38 @@ struct Tables {
 }
 
 /// Appends the contents of all frames, at most `size` bytes.
-pub(super) fn decode(mut data: &[u8], size: usize, out: &mut Vec<u8>) -> Result<(), Broken> {
+pub(super) fn decode(
+    mut data: &[u8],
+    size: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), MalformedStream> {
     let end = out.len().saturating_add(size);
     let mut blocks = FREE_BLOCKS.saturating_add(size / 1024);
     while !data.is_empty() {
-        let magic = u32::from_le_bytes(*data.first_chunk().ok_or(Broken("a frame's first bytes"))?);
+        let magic = u32::from_le_bytes(
+            *data
+                .first_chunk()
+                .ok_or(MalformedStream("a frame's first bytes"))?,
+        );
         data = &data[4..];
         if magic & !0xf == MAGIC_SKIPPED {
             let length = u32::from_le_bytes(
                 *data
                     .first_chunk()
-                    .ok_or(Broken("a skipped frame's length"))?,
+                    .ok_or(MalformedStream("a skipped frame's length"))?,
             );
             data = data
                 .get(4 + length as usize..)
-                .ok_or(Broken("all of a skipped frame"))?;
+                .ok_or(MalformedStream("all of a skipped frame"))?;
             continue;
         }
         if magic != MAGIC {
-            return Err(Broken("a Zstandard frame"));
+            return Err(MalformedStream("a Zstandard frame"));
         }
         let frame = out.len();
         data = decode_frame(
             data,
-            Out {
+            OutputBuffer {
                 bytes: out,
                 frame,
                 block_end: end,
@@ -133,51 +141,55 @@ pub(super) fn decode(mut data: &[u8], size: usize, out: &mut Vec<u8>) -> Result<
 /// Decodes a frame; returns the bytes behind it.
 fn decode_frame<'data>(
     data: &'data [u8],
-    mut out: Out<'_>,
+    mut out: OutputBuffer<'_>,
     blocks: &mut usize,
-) -> Result<&'data [u8], Broken> {
+) -> Result<&'data [u8], MalformedStream> {
     let (mut data, checksum) = skip_header(data)?;
     let mut tables = Tables::default();
     let mut history = sequences::FIRST_OFFSETS;
     loop {
         *blocks = blocks
             .checked_sub(1)
-            .ok_or(Broken("blocks of some length"))?;
-        let header = data.first_chunk::<3>().ok_or(Broken("a block's header"))?;
+            .ok_or(MalformedStream("blocks of some length"))?;
+        let header = data
+            .first_chunk::<3>()
+            .ok_or(MalformedStream("a block's header"))?;
         let header = u32::from_le_bytes([header[0], header[1], header[2], 0]);
         data = &data[3..];
         let length = (header >> 3) as usize;
         if length > MAX_BLOCK {
-            return Err(Broken("a block of at most 128 KiB"));
+            return Err(MalformedStream("a block of at most 128 KiB"));
         }
         out.block_end = out.bytes.len().saturating_add(MAX_BLOCK);
         let kind = header >> 1 & 3;
         let stored = if kind == 1 { 1 } else { length };
         let (content, rest) = data
             .split_at_checked(stored)
-            .ok_or(Broken("all of a block"))?;
+            .ok_or(MalformedStream("all of a block"))?;
         data = rest;
         match (kind, content) {
             (0, content) => out.push(content)?,
             (1, [byte]) => out.fill(*byte, length)?,
             (2, content) => sequences::decode_block(content, &mut tables, &mut history, &mut out)?,
-            _ => return Err(Broken("a kind of block that there is")),
+            _ => return Err(MalformedStream("a kind of block that there is")),
         }
         if header & 1 == 1 {
             return data
                 .get(if checksum { 4 } else { 0 }..)
-                .ok_or(Broken("the frame's checksum"));
+                .ok_or(MalformedStream("the frame's checksum"));
         }
     }
 }
 
 /// Skips the frame's header; returns the bytes behind it, and true if a checksum ends the frame
 /// (section 3.1.1.1).
-fn skip_header(data: &[u8]) -> Result<(&[u8], bool), Broken> {
-    let (&descriptor, data) = data.split_first().ok_or(Broken("a frame's descriptor"))?;
+fn skip_header(data: &[u8]) -> Result<(&[u8], bool), MalformedStream> {
+    let (&descriptor, data) = data
+        .split_first()
+        .ok_or(MalformedStream("a frame's descriptor"))?;
     let single = descriptor & 0x20 != 0;
     if descriptor & 8 != 0 {
-        return Err(Broken("a frame of a version that there is"));
+        return Err(MalformedStream("a frame of a version that there is"));
     }
     let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
     let content_size = match descriptor >> 6 {
@@ -187,13 +199,13 @@ fn skip_header(data: &[u8]) -> Result<(&[u8], bool), Broken> {
     let at = usize::from(!single);
     let id = data
         .get(at..at + dictionary)
-        .ok_or(Broken("a frame's header"))?;
+        .ok_or(MalformedStream("a frame's header"))?;
     if id.iter().any(|byte| *byte != 0) {
-        return Err(Broken("a frame without a dictionary"));
+        return Err(MalformedStream("a frame without a dictionary"));
     }
     let rest = data
         .get(at + dictionary + content_size..)
-        .ok_or(Broken("a frame's header"))?;
+        .ok_or(MalformedStream("a frame's header"))?;
     Ok((rest, descriptor & 4 != 0))
 }
 

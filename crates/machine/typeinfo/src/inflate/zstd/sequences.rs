@@ -1,10 +1,10 @@
 //! Compressed blocks: literals, and sequences that give the number of literals and the match that is repeated after them
 //! (RFC 8878, section 3.1.1.3).
 
-use super::bits::Backward;
+use super::bits::BackwardBits;
 use super::fse::FseTable;
 use super::huffman::HuffmanTable;
-use super::{Broken, MAX_BLOCK, Out, Tables};
+use super::{MAX_BLOCK, MalformedStream, OutputBuffer, Tables};
 
 /// The offsets that a frame begins with (section 3.1.1.5).
 pub(super) const FIRST_OFFSETS: [usize; 3] = [1, 4, 8];
@@ -99,8 +99,8 @@ pub(super) fn decode_block(
     data: &[u8],
     tables: &mut Tables,
     history: &mut [usize; 3],
-    out: &mut Out<'_>,
-) -> Result<(), Broken> {
+    out: &mut OutputBuffer<'_>,
+) -> Result<(), MalformedStream> {
     let (literals, data) = literals(data, &mut tables.huffman)?;
     let (count, data) = sequence_count(data)?;
     if count == 0 {
@@ -108,7 +108,7 @@ pub(super) fn decode_block(
     }
     let (&modes, mut data) = data
         .split_first()
-        .ok_or(Broken("how sequences are coded"))?;
+        .ok_or(MalformedStream("how sequences are coded"))?;
     let slots = [
         (&mut tables.literal_lengths, &LITERAL_CODES, modes >> 6),
         (&mut tables.offsets, &OFFSET_CODES, modes >> 4 & 3),
@@ -122,9 +122,9 @@ pub(super) fn decode_block(
         &tables.offsets,
         &tables.match_lengths,
     ) else {
-        return Err(Broken("tables of a block before"));
+        return Err(MalformedStream("tables of a block before"));
     };
-    let mut bits = Backward::new(data)?;
+    let mut bits = BackwardBits::new(data)?;
     let (mut length, mut offset) = (lengths.first(&mut bits), offsets.first(&mut bits));
     let mut repeat = matches.first(&mut bits);
     let mut literals = literals.as_slice();
@@ -139,17 +139,17 @@ pub(super) fn decode_block(
             offset = offsets.next(offset, &mut bits);
         }
         if bits.left() < 0 {
-            return Err(Broken("as many sequences as a block states"));
+            return Err(MalformedStream("as many sequences as a block states"));
         }
         let (now, later) = literals
             .split_at_checked(copied)
-            .ok_or(Broken("as many literals as sequences use"))?;
+            .ok_or(MalformedStream("as many literals as sequences use"))?;
         literals = later;
         out.push(now)?;
         out.repeat(resolve(far, copied == 0, history), repeated)?;
     }
     if bits.left() != 0 {
-        return Err(Broken("as many sequences as a block states"));
+        return Err(MalformedStream("as many sequences as a block states"));
     }
     out.push(literals)
 }
@@ -178,15 +178,15 @@ fn value(
     from: u8,
     least: u32,
     table: &[(u32, u8)],
-    bits: &mut Backward<'_>,
-) -> Result<usize, Broken> {
+    bits: &mut BackwardBits<'_>,
+) -> Result<usize, MalformedStream> {
     let Some(index) = code.checked_sub(from) else {
         return Ok((u32::from(code) + least) as usize);
     };
     let (base, more) = table
         .get(usize::from(index))
         .copied()
-        .ok_or(Broken("a length's code that there is"))?;
+        .ok_or(MalformedStream("a length's code that there is"))?;
     Ok(base as usize + bits.read(u32::from(more)) as usize)
 }
 
@@ -196,13 +196,13 @@ fn update<'data>(
     codes: &Codes,
     mode: u8,
     data: &'data [u8],
-) -> Result<&'data [u8], Broken> {
+) -> Result<&'data [u8], MalformedStream> {
     match mode {
         0 => *slot = Some(FseTable::new(codes.counts, codes.log)),
         1 => {
-            let (&symbol, rest) = data.split_first().ok_or(Broken("the only code"))?;
+            let (&symbol, rest) = data.split_first().ok_or(MalformedStream("the only code"))?;
             if symbol > codes.max_symbol {
-                return Err(Broken("a code that there is"));
+                return Err(MalformedStream("a code that there is"));
             }
             *slot = Some(FseTable::single(symbol));
             return Ok(rest);
@@ -218,7 +218,7 @@ fn update<'data>(
     Ok(data)
 }
 
-fn sequence_count(data: &[u8]) -> Result<(usize, &[u8]), Broken> {
+fn sequence_count(data: &[u8]) -> Result<(usize, &[u8]), MalformedStream> {
     match *data {
         [first @ 0..128, ref rest @ ..] => Ok((usize::from(first), rest)),
         [255, low, high, ref rest @ ..] => {
@@ -227,7 +227,7 @@ fn sequence_count(data: &[u8]) -> Result<(usize, &[u8]), Broken> {
         [first @ 128..=254, second, ref rest @ ..] => {
             Ok(((usize::from(first) - 128) << 8 | usize::from(second), rest))
         }
-        _ => Err(Broken("how many sequences a block has")),
+        _ => Err(MalformedStream("how many sequences a block has")),
     }
 }
 
@@ -235,8 +235,8 @@ fn sequence_count(data: &[u8]) -> Result<(usize, &[u8]), Broken> {
 fn literals<'data>(
     data: &'data [u8],
     known: &mut Option<HuffmanTable>,
-) -> Result<(Vec<u8>, &'data [u8]), Broken> {
-    let cut = Broken("all of a block's literals");
+) -> Result<(Vec<u8>, &'data [u8]), MalformedStream> {
+    let cut = MalformedStream("all of a block's literals");
     let first = *data.first().ok_or(cut)?;
     let (kind, format) = (first & 3, first >> 2 & 3);
     let header = |length: usize| {
@@ -267,7 +267,7 @@ fn literals<'data>(
     }
     let table = known
         .as_ref()
-        .ok_or(Broken("the Huffman table of a block before"))?;
+        .ok_or(MalformedStream("the Huffman table of a block before"))?;
     let mut literals = Vec::with_capacity(size);
     if format == 0 {
         table.decode(stored, size, &mut literals)?;
@@ -277,11 +277,11 @@ fn literals<'data>(
     Ok((literals, rest))
 }
 
-fn checked_size(size: u64) -> Result<usize, Broken> {
+fn checked_size(size: u64) -> Result<usize, MalformedStream> {
     usize::try_from(size)
         .ok()
         .filter(|size| *size <= MAX_BLOCK)
-        .ok_or(Broken("a block of at most 128 KiB"))
+        .ok_or(MalformedStream("a block of at most 128 KiB"))
 }
 
 /// Decodes literals in four parts; the lengths of the first three precede them (section
@@ -291,8 +291,8 @@ fn four_streams(
     data: &[u8],
     size: usize,
     out: &mut Vec<u8>,
-) -> Result<(), Broken> {
-    let cut = Broken("four streams of literals");
+) -> Result<(), MalformedStream> {
+    let cut = MalformedStream("four streams of literals");
     let (lengths, mut data) = data.split_at_checked(6).ok_or(cut)?;
     let part = size.div_ceil(4);
     for length in lengths.chunks_exact(2) {

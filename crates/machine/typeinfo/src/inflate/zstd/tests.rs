@@ -50,7 +50,7 @@ fn compressed(bytes: &[u8], options: &[&str]) -> Option<Vec<u8>> {
     Some(output.stdout)
 }
 
-fn decoded(data: &[u8], size: usize) -> Result<Vec<u8>, Broken> {
+fn decoded(data: &[u8], size: usize) -> Result<Vec<u8>, MalformedStream> {
     let mut out = b"before".to_vec();
     decode(data, size, &mut out)?;
     Ok(out.split_off(6))
@@ -122,7 +122,7 @@ fn nothing_is_written_beyond_what_is_allowed() {
     let mut out = Vec::new();
     assert_eq!(
         decode(&bomb, 1 << 20, &mut out),
-        Err(Broken("no more than it states"))
+        Err(MalformedStream("no more than it states"))
     );
     assert!(
         out.len() <= 1 << 20 && out.capacity() <= 2 << 20,
@@ -145,7 +145,7 @@ fn a_block_gives_no_more_than_the_format_allows() {
     let whole = frame(&[(2, block.len() as u32, &block)]);
     assert_eq!(
         decoded(&whole, 1 << 20),
-        Err(Broken("no more than it states"))
+        Err(MalformedStream("no more than it states"))
     );
     let block = [1 << 3, b'x', 1, 0b0101_0100, 1, 0, 52, 0, 0, 1];
     assert_eq!(
@@ -157,7 +157,10 @@ fn a_block_gives_no_more_than_the_format_allows() {
 #[test]
 fn blocks_of_nothing_come_to_an_end() {
     let empty = frame(&vec![(0, 0, &b""[..]); FREE_BLOCKS + 1]);
-    assert_eq!(decoded(&empty, 0), Err(Broken("blocks of some length")));
+    assert_eq!(
+        decoded(&empty, 0),
+        Err(MalformedStream("blocks of some length"))
+    );
     assert_eq!(
         decoded(&frame(&vec![(0, 0, &b""[..]); FREE_BLOCKS]), 0).unwrap(),
         b""

@@ -6,10 +6,10 @@ mod series;
 use bpf_insn::Reg::{R0, R1, R2, R3, R4};
 use bpf_insn::{AtomicOp, Helper, JumpOp, Reg, Size, Src, Width};
 
-use super::place::Place;
-use super::{Emitter, Saved};
+use super::place::MemoryRef;
+use super::{Emitter, SavedNumber};
 use crate::hir::{Expr, MapId};
-use crate::map::MapHolds;
+use crate::map::MapValueKind;
 use crate::ty::Ty;
 use bpf_program::offset;
 use bt_abi::Aggregation;
@@ -22,7 +22,7 @@ pub(crate) const ZEROS: &str = "zeros";
 
 impl Emitter<'_> {
     fn agg(&mut self, map: MapId) -> Aggregation {
-        if let Some(MapHolds::Agg(agg)) = &self.tables.maps[map].value {
+        if let Some(MapValueKind::Agg(agg)) = &self.tables.maps[map].value {
             return agg.clone();
         }
         self.impossible("an aggregation of a map that holds none");
@@ -74,7 +74,7 @@ impl Emitter<'_> {
     /// full: count the error; goto failed
     /// there:
     /// ```
-    pub(super) fn find_or_make(&mut self, map: MapId, key: Place, failed: bpf_insn::Label) {
+    pub(super) fn find_or_make(&mut self, map: MapId, key: MemoryRef, failed: bpf_insn::Label) {
         let (again, there, full) = (
             self.asm.label("look"),
             self.asm.label("there"),
@@ -87,8 +87,8 @@ impl Emitter<'_> {
         self.lookup(map, key);
         self.asm.jump_if(R0, JumpOp::Ne, 0, there);
         let flag = match made {
-            Saved::Reg(reg) => reg,
-            Saved::Slot(slot) => {
+            SavedNumber::Reg(reg) => reg,
+            SavedNumber::Slot(slot) => {
                 self.asm.load(Size::DW, R1, frame.at(slot));
                 R1
             }
@@ -120,15 +120,15 @@ impl Emitter<'_> {
     }
 
     /// Saves a 0. The verifier tracks the saved value, and sees from it that a loop ends.
-    fn flag(&mut self) -> Saved {
+    fn flag(&mut self) -> SavedNumber {
         self.asm.mov(R0, 0);
         self.save()
     }
 
-    fn overwrite(&mut self, saved: Saved, from: bpf_insn::Reg) {
+    fn overwrite(&mut self, saved: SavedNumber, from: bpf_insn::Reg) {
         match saved {
-            Saved::Reg(reg) => self.asm.mov(reg, from),
-            Saved::Slot(slot) => self.asm.store(Size::DW, self.frame.at(slot), from),
+            SavedNumber::Reg(reg) => self.asm.mov(reg, from),
+            SavedNumber::Slot(slot) => self.asm.store(Size::DW, self.frame.at(slot), from),
         };
     }
 
@@ -163,9 +163,9 @@ impl Emitter<'_> {
     /// avg, stats: [r0] += value, [r0 + 8] += 1
     /// hist:       [r0 + 8 * bucket] += 1
     /// ```
-    pub(super) fn apply(&mut self, agg: &Aggregation, saved: Option<Saved>, shared: bool) {
+    pub(super) fn apply(&mut self, agg: &Aggregation, saved: Option<SavedNumber>, shared: bool) {
         let value = match saved {
-            Some(Saved::Reg(reg)) => reg,
+            Some(SavedNumber::Reg(reg)) => reg,
             Some(saved) => {
                 self.reload(saved, R1);
                 R1

@@ -7,7 +7,7 @@ use bt_abi::Aggregation;
 use bt_abi::map::{Average, Extreme, Lock};
 
 use super::Emitter;
-use crate::emit::place::Place;
+use crate::emit::place::MemoryRef;
 use crate::hir::MapId;
 
 impl Emitter<'_> {
@@ -21,7 +21,7 @@ impl Emitter<'_> {
     ///     cpu += 1; repeat below CPUS, with the key table up to CPUS
     /// r0 = first; for avg, first / second
     /// ```
-    pub(in crate::emit) fn read_aggregate(&mut self, map: MapId, key: Place) {
+    pub(in crate::emit) fn read_aggregate(&mut self, map: MapId, key: MemoryRef) {
         let agg = self.agg(map);
         let (cpu, first, second) = (self.slot(), self.slot(), self.slot());
         let frame = self.frame;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bt_compiler::{FunctionPlace, NotFound};
 use elf::symbols::{Function, Functions};
-use elf::{Aim, Code, ElfVaddr};
+use elf::{Code, ElfVaddr, ProbePoint};
 use host::ElfFile;
 use text::patterns::NamePattern;
 use typeinfo::{DwarfSections, SourceLine};
@@ -18,7 +18,7 @@ impl UserFiles {
         target: Option<&str>,
         function: &str,
         cpp: bool,
-        aim: Aim,
+        aim: ProbePoint,
     ) -> Result<Vec<FunctionPlace>, NotFound> {
         let names = pattern(function)?;
         let targets = self.targets(target)?;
@@ -84,7 +84,7 @@ impl UserFiles {
         &self,
         target: Option<&str>,
         vaddr: u64,
-        aim: Aim,
+        aim: ProbePoint,
     ) -> Result<FunctionPlace, NotFound> {
         let targets = self.targets(target)?;
         let found = targets.each(|found| {
@@ -144,7 +144,7 @@ impl UserFiles {
                 .debug(&found.shown)
                 .and_then(|elf| DwarfSections::from_elf(elf).ok());
             if let Some(vaddr) = sections.and_then(|sections| sections.line_address(wanted)) {
-                return self.address(Some(target), vaddr, Aim::Within(0));
+                return self.address(Some(target), vaddr, ProbePoint::Within(0));
             }
         }
         let message = format!("{target} has no code of {}:{}", wanted.file, wanted.line);

@@ -17,7 +17,7 @@ use host::{ElfFile, FilePlace};
 use symbolize::DebugFolders;
 
 use super::subject::Subject;
-use super::targets::{Found, Targets};
+use super::targets::{TargetFile, Targets};
 use crate::observe::{SharedObserver, printable};
 use debug::DebugFile;
 use paths::{by_name, by_pattern};
@@ -33,7 +33,7 @@ const MAX_FILES: usize = 4096;
 pub(crate) struct UserFiles {
     subject: Subject,
     /// Program and libraries of each of the target's processes.
-    own: Vec<Vec<Found>>,
+    own: Vec<Vec<TargetFile>>,
     whole: RefCell<HashMap<PathBuf, Rc<ElfFile>>>,
     /// Further directories of debug files.
     debug_folders: DebugFolders,
@@ -51,7 +51,7 @@ impl UserFiles {
         debug_folders: Vec<PathBuf>,
         observer: SharedObserver,
     ) -> Self {
-        let found = |place: FilePlace| Found {
+        let found = |place: FilePlace| TargetFile {
             shown: printable(place.path()),
             place,
         };
@@ -101,7 +101,7 @@ impl UserFiles {
     }
 
     /// Returns the programs and the libraries of the processes, each once.
-    fn of_subject(&self) -> Vec<Found> {
+    fn of_subject(&self) -> Vec<TargetFile> {
         if let [only] = self.own.as_slice() {
             return only.clone();
         }
@@ -179,7 +179,7 @@ impl UserFiles {
         missing
     }
 
-    fn load(&self, found: &Found) -> Result<Rc<ElfFile>, NotFound> {
+    fn load(&self, found: &TargetFile) -> Result<Rc<ElfFile>, NotFound> {
         let key = found.place.path().to_owned();
         if let Some(known) = self.whole.borrow().get(&key) {
             return Ok(Rc::clone(known));

@@ -11,32 +11,36 @@ use host::library_cache::is_called;
 
 use super::MAX_FILES;
 use crate::facts::pattern;
-use crate::facts::targets::{Found, Targets};
+use crate::facts::targets::{TargetFile, Targets};
 use crate::observe::printable;
 
 /// Returns the files of a process that fit; with `maps_more`, all files that fit, since it may come
 /// to map them.
-pub(super) fn by_pattern(text: &str, own: &[Found], maps_more: bool) -> Result<Targets, NotFound> {
+pub(super) fn by_pattern(
+    text: &str,
+    own: &[TargetFile],
+    maps_more: bool,
+) -> Result<Targets, NotFound> {
     let fits = pattern(text)?;
     // If /lib is a link to /usr/lib, a process has the latter mapped.
     let is_merged = Path::new("/lib").is_symlink();
-    let without_usr = |found: &&Found| {
+    let without_usr = |found: &&TargetFile| {
         found
             .shown
             .strip_prefix("/usr")
             .is_some_and(|rest| fits.matches(rest))
     };
-    let inside = |found: &&Found| {
+    let inside = |found: &&TargetFile| {
         found
             .place
             .path_inside()
             .is_some_and(|path| fits.matches(&path.to_string_lossy()))
     };
-    let fits_one = |found: &&Found| {
+    let fits_one = |found: &&TargetFile| {
         fits.matches(&found.shown) || is_merged && without_usr(found) || inside(found)
     };
     let fitting = own.iter().filter(fits_one);
-    let mut files: Vec<Found> = fitting.cloned().collect();
+    let mut files: Vec<TargetFile> = fitting.cloned().collect();
     if maps_more {
         let paths = glob::glob(text).into_iter().flatten().flatten();
         // The crate `glob` leaves it out.
@@ -52,7 +56,7 @@ pub(super) fn by_pattern(text: &str, own: &[Found], maps_more: bool) -> Result<T
         let own = own
             .iter()
             .filter_map(|found| Some((identity(found.place.path())?, found)));
-        let own: HashMap<_, &Found> = own.collect();
+        let own: HashMap<_, &TargetFile> = own.collect();
         let mut seen: HashSet<_> = files
             .iter()
             .filter_map(|found| identity(found.place.path()))
@@ -61,7 +65,7 @@ pub(super) fn by_pattern(text: &str, own: &[Found], maps_more: bool) -> Result<T
             .filter_map(|path| Some((identity(&path)?, path)))
             .filter(|(file, _)| seen.insert(*file));
         files.extend(new.take(MAX_FILES).map(|(file, path)| {
-            let found = || Found {
+            let found = || TargetFile {
                 shown: format!("{prefix}{}", printable(&path)),
                 place: FilePlace::at(&path),
             };
@@ -81,19 +85,19 @@ pub(super) fn by_pattern(text: &str, own: &[Found], maps_more: bool) -> Result<T
 }
 
 /// Finds a path, a library of the process or of the machine, or a program of PATH.
-pub(super) fn by_name(text: &str, own: &[Found]) -> Result<Vec<Found>, NotFound> {
-    let found = |path: &Path| Found {
+pub(super) fn by_name(text: &str, own: &[TargetFile]) -> Result<Vec<TargetFile>, NotFound> {
+    let found = |path: &Path| TargetFile {
         shown: printable(path),
         place: FilePlace::at(path),
     };
     if text.contains('/') {
         let path = Path::new(text);
-        let same = |own: &&Found| {
+        let same = |own: &&TargetFile| {
             own.place.path() == path || own.place.path_inside().is_some_and(|inside| inside == path)
         };
         return match own.iter().find(same) {
             Some(own) => Ok(vec![own.clone()]),
-            None if path.exists() => Ok(vec![Found {
+            None if path.exists() => Ok(vec![TargetFile {
                 shown: text.to_owned(),
                 ..found(path)
             }]),
@@ -104,14 +108,14 @@ pub(super) fn by_name(text: &str, own: &[Found]) -> Result<Vec<Found>, NotFound>
             }),
         };
     }
-    let name = |found: &Found| {
+    let name = |found: &TargetFile| {
         found
             .place
             .path()
             .file_name()
             .map(|name| name.to_string_lossy().into_owned())
     };
-    let of_process: Vec<Found> = own
+    let of_process: Vec<TargetFile> = own
         .iter()
         .filter(|own| name(own).is_some_and(|name| is_called(&name, text)))
         .cloned()

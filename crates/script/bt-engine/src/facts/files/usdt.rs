@@ -7,7 +7,7 @@ use bt_compiler::{NotFound, UsdtPlaces};
 use usdt::UsdtProbes;
 
 use super::{UserFiles, not_read, place_text};
-use crate::facts::targets::Found;
+use crate::facts::targets::TargetFile;
 use crate::facts::{missing_in_groups, pattern};
 
 impl UserFiles {
@@ -77,7 +77,7 @@ impl UserFiles {
 
     /// Returns a file's probes. Only the notes are read: scripts name many probes of one large
     /// file.
-    fn usdt_of(&self, found: &Found) -> Result<Rc<(UsdtProbes, PathBuf)>, NotFound> {
+    fn usdt_of(&self, found: &TargetFile) -> Result<Rc<(UsdtProbes, PathBuf)>, NotFound> {
         let key = found.place.path();
         if let Some(known) = self.usdt.borrow().get(key) {
             return Ok(Rc::clone(known));
