@@ -44,12 +44,12 @@ pub(crate) struct InputArgs {
         long,
         value_name = "FILE",
         short_alias = 'f',
-        conflicts_with = "ProcessOptions"
+        conflicts_with_all = ["pid", "name"]
     )]
     pub(crate) input: Option<PathBuf>,
 
     /// The same as -i FILE; if there is no such file, a PID or process name, as with -p
-    #[arg(value_name = "FILE", conflicts_with_all = ["input", "app", "ProcessOptions"])]
+    #[arg(value_name = "FILE", conflicts_with_all = ["input", "app", "pid", "name"])]
     file: Option<PathBuf>,
 
     /// Read the trace of this application (nvmf, ...)
@@ -71,7 +71,7 @@ pub(crate) struct InputArgs {
     #[arg(
         long,
         requires = "app",
-        conflicts_with = "ProcessOptions",
+        conflicts_with_all = ["pid", "name"],
         value_name = "ID"
     )]
     shm_id: Option<u32>,

@@ -105,11 +105,17 @@ impl<'a> CommandLine<'a> {
         self.command.unwrap_or(self.grammar)
     }
 
-    /// Finds an option or word by clap's name for it, such as `--pid <PID>`.
+    /// Finds an option or word by clap's name for it, such as `--pid <PID>`, or the first one of a
+    /// group, such as `<--pid <PID>|--name <NAME>>`.
     fn arg(&self, shown: &str) -> Option<&'a Arg> {
-        self.of()
-            .get_arguments()
-            .find(|arg| arg.to_string() == shown)
+        let is_it = |arg: &&Arg| {
+            let name = arg.to_string();
+            let group = shown
+                .strip_prefix('<')
+                .and_then(|it| it.strip_prefix(&name));
+            shown == name || group.is_some_and(|rest| rest.starts_with('|'))
+        };
+        self.of().get_arguments().find(is_it)
     }
 
     /// Returns an option's name for messages: as it was typed.

@@ -67,6 +67,14 @@ fn each_mistake_says_what_to_do() {
         ),
         ("trace --for", "--for needs a value: --for DURATION ("),
         (
+            "trace --no-probes",
+            "--no-probes needs --pid PID|NAME as well",
+        ),
+        (
+            "trace x --name y",
+            "FILE and --name cannot be used together",
+        ),
+        (
             "record --buffer 0",
             "--buffer 0: expected a whole number from 1 to 1024",
         ),
