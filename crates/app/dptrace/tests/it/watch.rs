@@ -358,6 +358,7 @@ fn a_request_that_does_not_end_gets_a_line_once() {
 /// Requests that come while a reactor is stopped wait unread. By its records none of them is slow;
 /// the watcher reports the thread instead.
 #[test]
+#[ignore = "deep truth: a debug build beside busy tests does not keep up with the kernel's events"]
 fn a_thread_that_was_away_gets_a_line_and_a_capture() {
     let Some(_guard) = kernel() else { return };
     let target = target(&["--rate", "2000"]);
