@@ -90,7 +90,7 @@ pub enum EventKind {
         count: u64,
     },
     /// The activity of this thread from `since` up to [`KernelEvent::at`] is not known: a later
-    /// event contradicts what it seemed to do. No recorder writes this event; [`crate::Foresight`]
+    /// event contradicts what it seemed to do. No recorder writes this event; [`crate::Lookahead`]
     /// adds it.
     Unseen {
         /// Thread whose activity is not known.

@@ -24,7 +24,7 @@ pub struct Budget {
     /// Part of the window in which the thread lived.
     pub window: u64,
     /// Nanoseconds in its own code; with its page faults, if these are not seen
-    /// ([`Attached::unseen_faults`](crate::live::Attached::unseen_faults)).
+    /// ([`AttachedPrograms::unseen_faults`](crate::live::AttachedPrograms::unseen_faults)).
     pub user: u64,
     /// System calls that took time, longest first.
     pub calls: Vec<CallTime>,

@@ -61,7 +61,7 @@ impl std::fmt::Debug for Evaluator<'_> {
 }
 
 impl<'a> Evaluator<'a> {
-    /// Creates an evaluator. The memory itself limits what it may cost ([`crate::Limited`]).
+    /// Creates an evaluator. The memory itself limits what it may cost ([`crate::LimitedMemory`]).
     pub fn new(memory: &'a dyn Memory, types: TypeStore<'a>, globals: &'a dyn Globals) -> Self {
         Self {
             memory,

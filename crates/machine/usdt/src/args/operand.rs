@@ -34,7 +34,7 @@ pub enum Operand {
 pub struct MemoryOperand {
     /// Register to begin with. For a symbol relative to the code it is the instruction pointer,
     /// which in the context of a uprobe's program holds the address of the uprobe (`handle_swbp` in
-    /// `kernel/events/uprobes.c`). That must be [`crate::Place::at`] itself; a uprobe a few bytes
+    /// `kernel/events/uprobes.c`). That must be [`crate::ProbeLocation::at`] itself; a uprobe a few bytes
     /// further makes the result as much wrong.
     pub base: Option<Register>,
     /// Register to add after scaling.
