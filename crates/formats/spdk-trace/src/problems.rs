@@ -232,3 +232,51 @@ impl fmt::Display for Finding {
         f.write_str(&text)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The compiler does not see a misspelt name in braces: they are replaced when a finding is
+    /// printed.
+    #[test]
+    fn every_sentence_is_filled() {
+        let all = [
+            Problem::WrongSize {
+                stated: 1,
+                actual: 2,
+            },
+            Problem::NoTickRate,
+            Problem::Descriptor("cause"),
+            Problem::HistoryOutside,
+            Problem::HistoryOverlaps,
+            Problem::SlotsMissing,
+            Problem::OwnerOutside,
+            Problem::UnknownTpoint,
+            Problem::OrphanContinuation,
+            Problem::ImplausibleTime,
+            Problem::ArgumentsLost,
+            Problem::HalfWritten,
+            Problem::Overwritten,
+            Problem::NotCaptured,
+            Problem::CaptureCut,
+            Problem::CaptureBroken("cause"),
+            Problem::CaptureFailed(std::io::ErrorKind::NotFound),
+            Problem::BrokenEntry("cause"),
+            Problem::DocumentCut,
+            Problem::BrokenDefinition,
+        ];
+        for problem in all {
+            for count in [1, 2] {
+                let finding = Finding {
+                    problem,
+                    lcore: None,
+                    first: FileOffset(64),
+                    count,
+                };
+                let text = finding.to_string();
+                assert!(!text.contains(['{', '}']), "{text}");
+            }
+        }
+    }
+}

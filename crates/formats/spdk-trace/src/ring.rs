@@ -175,8 +175,9 @@ impl Ring {
                 problems.add_many(Problem::SlotsMissing, Some(self.lcore), at, count - done);
                 return Ok(());
             }
+            let is_changed = self.changed_since_copied(source, begin, seq + done, max_slots, at)?;
             let now = self::cursor(place, source)?;
-            if now != self.cursor {
+            if now != self.cursor || is_changed {
                 self.drop_overwritten(
                     begin / SLOT_SIZE,
                     seq + done,
@@ -188,6 +189,37 @@ impl Ring {
             done += slots;
         }
         Ok(())
+    }
+
+    /// Returns whether the slots of the writer's next record changed since they were copied. The
+    /// writer fills them before it moves the cursor, and in a full ring they are the oldest ones.
+    ///
+    /// They are compared because a file that nobody writes to must not lose its oldest records.
+    /// The copy starts at byte `begin` with the slot numbered `seq`, which is at `at` in the file.
+    fn changed_since_copied<S: ReadAt + ?Sized>(
+        &self,
+        source: &S,
+        begin: usize,
+        seq: u64,
+        max_slots: u64,
+        at: FileOffset,
+    ) -> Result<bool, Error> {
+        let end = self
+            .cursor
+            .saturating_add(max_slots)
+            .saturating_sub(self.num_slots);
+        let copied = &self.bytes[begin..];
+        let in_reach = end
+            .saturating_sub(seq)
+            .min((copied.len() / SLOT_SIZE) as u64) as usize;
+        let mut now = vec![0; in_reach * SLOT_SIZE];
+        let failed = |source| Error::Read {
+            what: "a ring",
+            at,
+            source,
+        };
+        let got = fill(source, &mut now, at.0).map_err(failed)?;
+        Ok(now[..got] != copied[..got])
     }
 
     /// Erases the slots from index `begin` on that the writer, now at `writer`, may have touched.

@@ -19,6 +19,8 @@ pub(crate) struct Racing {
     pub(crate) burst: u64,
     /// True if the writer stops within the next record during a read.
     pub(crate) stops_within: bool,
+    /// Number of reads of slots before the writer begins the record within which it stops.
+    pub(crate) reads_before: Cell<u64>,
     /// Maximum number of bytes per read.
     pub(crate) most: usize,
 }
@@ -35,6 +37,7 @@ impl Racing {
             next: Cell::new(1),
             burst: 0,
             stops_within: false,
+            reads_before: Cell::new(0),
             most: usize::MAX,
         }
     }
@@ -74,7 +77,10 @@ impl ReadAt for Racing {
         if !(self.stops_within && is_cursor) {
             self.write(self.burst);
         }
-        if self.stops_within && !is_cursor {
+        let reads_before = self.reads_before.get();
+        if self.stops_within && !is_cursor && reads_before > 0 {
+            self.reads_before.set(reads_before - 1);
+        } else if self.stops_within && !is_cursor {
             // The next call writes the complete record at the same place.
             let tsc = self.next.get();
             let slots = 1 + (tsc / 7) as usize % 2;
