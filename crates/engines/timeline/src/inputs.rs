@@ -96,13 +96,7 @@ impl Inputs {
     /// Opens a capture, without groups, and without a report on its objects.
     pub fn open_quietly(dir: &Path, observer: &Observer) -> anyhow::Result<Self> {
         let source = open::source(dir, observer)?;
-        let recording =
-            captures::objects(dir).map(|path| user_file::read_member(&path, user_file::RECORDING));
-        let recording = recording
-            .transpose()
-            .context("reading the capture's recording")?
-            .unwrap_or_default();
-        Self::quietly(source, &String::from_utf8_lossy(&recording), observer)
+        Self::quietly(source, &recording(dir)?, observer)
     }
 
     /// Wraps a trace alone, with the text of a recording, without groups.
@@ -117,20 +111,9 @@ impl Inputs {
         specs: &[ObjectSpec],
         observer: &Observer,
     ) -> anyhow::Result<Self> {
-        let recording =
-            captures::objects(dir).map(|path| user_file::read_member(&path, user_file::RECORDING));
-        let recording = recording
-            .transpose()
-            .context("reading the capture's recording")?
-            .unwrap_or_default();
         let by = vec![SUBSYSTEM.to_owned()];
-        Self::with_recording(
-            open::captured_quietly(dir)?,
-            &String::from_utf8_lossy(&recording),
-            specs,
-            by,
-            observer,
-        )
+        let source = open::captured_quietly(dir)?;
+        Self::with_recording(source, &recording(dir)?, specs, by, observer)
     }
 
     /// Opens a capture in memory in the same way, without groups.
@@ -230,6 +213,16 @@ impl Inputs {
             consumer,
         )
     }
+}
+
+/// Returns the text of a capture's recording; empty if it has none.
+fn recording(dir: &Path) -> anyhow::Result<String> {
+    let Some(path) = captures::objects(dir) else {
+        return Ok(String::new());
+    };
+    let bytes = user_file::read_member(&path, user_file::RECORDING)
+        .context("reading the capture's recording")?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Returns the fields to group by. By default that is the subsystem, if the trace knows subsystems.

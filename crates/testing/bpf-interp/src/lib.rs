@@ -32,10 +32,12 @@
 //! | `exec` | registers, frames, instructions |
 //! | `alu` | arithmetic and comparisons |
 //! | `helpers` | the kernel's helper functions |
+//! | `counts` | the number of instructions of programs, held against a file |
 //! | `fault` | what a program did wrong, and where |
 #![forbid(unsafe_code)]
 
 mod alu;
+mod counts;
 mod exec;
 mod fault;
 mod foreign;
@@ -44,6 +46,7 @@ mod machine;
 mod maps;
 mod memory;
 
+pub use counts::check_counts;
 pub use exec::Program;
 pub use fault::{Fault, Place, Wrong};
 pub use machine::{Machine, Printed, Task};

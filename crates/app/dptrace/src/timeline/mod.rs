@@ -101,7 +101,7 @@ pub(crate) fn run(args: &TimelineArgs) -> anyhow::Result<()> {
     let path = input::capture_or_trace(&args.dir)?;
     let written = args.output.as_deref().or(args.perfetto.as_deref());
     let place = Place::File(path.clone());
-    crate::args::input::refuse_to_overwrite(&place, &args.objects, written)?;
+    input::refuse_to_overwrite(&place, &args.objects, written)?;
     let inputs = Inputs::open(
         &path,
         &args.objects.sources(),

@@ -1,19 +1,12 @@
 //! Tests of the number of instructions of each program: a change must not make events dearer
 //! unnoticed.
-//!
-//! If the variable `DPTRACE_LISTINGS` names a folder, the listings are written there for
-//! comparison.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-
-use bpf_insn::{Code, Listing};
+use bpf_insn::Code;
+use bpf_interp::check_counts;
 use bpf_program::Member;
 use sched_programs::{Facts, TaskFacts};
 
 use super::{module, tracepoints};
-
-const EXPECTED: &str = include_str!("instructions.txt");
 
 fn facts(passes_state: bool) -> Facts {
     let task = TaskFacts {
@@ -55,29 +48,9 @@ fn programs() -> impl Iterator<Item = (&'static str, String, Code)> {
 
 #[test]
 fn programs_have_as_many_instructions_as_before() {
-    let (mut table, folder) = (
-        BTreeMap::<String, String>::new(),
-        std::env::var("DPTRACE_LISTINGS"),
-    );
-    for (setting, program, code) in programs() {
-        write!(
-            table.entry(program.clone()).or_default(),
-            " {setting} {}",
-            code.slots()
-        )
-        .unwrap();
-        if let Ok(folder) = &folder {
-            let path = format!("{folder}/kernel-events {setting} {program}.txt");
-            std::fs::write(path, Listing::new(&code).to_string()).unwrap();
-        }
-    }
-    let lines: Vec<String> = table
-        .iter()
-        .map(|(program, counts)| format!("{program}:{counts}"))
-        .collect();
-    let table = lines.join("\n");
-    assert!(
-        table == EXPECTED.trim_end(),
-        "programs/instructions.txt should be:\n{table}"
+    check_counts(
+        "kernel-events",
+        programs(),
+        include_str!("instructions.txt"),
     );
 }
