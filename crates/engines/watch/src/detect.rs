@@ -135,28 +135,22 @@ impl Detector {
         }
     }
 
-    /// Reports objects that are still open at `now`, and have been for at least `since` ticks, each
-    /// once.
-    pub(crate) fn still_open(&mut self, now: Ticks, since: u64) {
+    /// Passes objects to `report` that are still open at `now`, and have been for at least `since`
+    /// ticks, until `report` returns true for them.
+    pub(crate) fn still_open(
+        &mut self,
+        now: Ticks,
+        since: u64,
+        mut report: impl FnMut(SlowRequest) -> bool,
+    ) {
         for object in self.objects.open() {
             // Its end may be among the lost records.
             let is_over = object.is_torn || object.is_perhaps_over();
             let is_long = now.0.saturating_sub(object.begin.0) >= since && !is_over;
             let seen = &object.kept;
             if is_long && !seen.is_ignored && object.is_admin != Some(true) && !seen.is_reported {
-                object.kept.is_reported = true;
-                self.found.push(slow(object, now, true));
+                object.kept.is_reported = report(slow(object, now, true));
             }
-        }
-    }
-
-    /// Reports an open object once more at the next look, if it is still open then.
-    pub(crate) fn report_again(&mut self, request: &SlowRequest) {
-        let is_it = |object: &&mut TrackedObject<OpenObject>| {
-            slow(object, request.end, request.is_open).wanted == request.wanted
-        };
-        if let Some(object) = self.objects.open().find(is_it) {
-            object.kept.is_reported = false;
         }
     }
 

@@ -196,7 +196,7 @@ impl WatchSession {
         self.take_cases();
     }
 
-    /// Hands slow requests to the gate.
+    /// Hands slow requests that have ended to the gate.
     fn take_cases(&mut self) {
         let found = self.detector.take();
         if found.is_empty() {
@@ -209,10 +209,7 @@ impl WatchSession {
         for slow in found {
             let case = case(slow, &clock);
             if case.length() >= self.setting.slow {
-                let is_settled = self.gate.case(case, self.writer.is_free(), Instant::now());
-                if !is_settled {
-                    self.detector.report_again(&slow);
-                }
+                self.gate.case(case, self.writer.is_free(), Instant::now());
             }
         }
     }
@@ -277,9 +274,12 @@ impl WatchSession {
             let now = BootNanos(boot_nanos().saturating_sub(MAX_DELAY_NANOS))
                 .min(self.trace.given_until(&clock));
             let open = clock.rate().ticks(self.setting.open).0;
-            self.detector.still_open(clock.ticks(now), open);
+            self.detector.still_open(clock.ticks(now), open, |slow| {
+                let case = case(slow, &clock);
+                case.length() >= self.setting.slow
+                    && self.gate.case(case, self.writer.is_free(), Instant::now())
+            });
             self.detector.forget(clock.ticks(self.trace.past.since()));
-            self.take_cases();
         }
         let known = |meta: &Meta| {
             meta.lcores
