@@ -50,8 +50,8 @@ enum TypedProcess<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct ProcessSelector {
     words: Vec<String>,
-    /// Name that is never a number.
-    name: Option<String>,
+    /// True if the word is a name even if it looks like a number (`--name`).
+    is_name: bool,
     with_children: bool,
 }
 
@@ -68,8 +68,8 @@ impl ProcessSelector {
     /// Creates a selector of all processes with this name, which may look like a number.
     pub fn of_name(name: impl Into<String>) -> Self {
         Self {
-            name: Some(name.into()),
-            ..Self::default()
+            is_name: true,
+            ..Self::new([name])
         }
     }
 
@@ -97,7 +97,7 @@ impl ProcessSelector {
 
     /// Returns true if the user has named no process.
     pub fn is_empty(&self) -> bool {
-        self.words.is_empty() && self.name.is_none()
+        self.words.is_empty()
     }
 
     /// Returns the one process that is named, or the one that stands for all of them.
@@ -122,9 +122,8 @@ impl ProcessSelector {
             }
             _ => {}
         }
-        let name = match (&self.name, typed(&self.words)?.as_slice()) {
-            (Some(name), _) => Some(name.as_str()),
-            (None, [TypedProcess::Name(name)]) => Some(*name),
+        let name = match self.typed()?.as_slice() {
+            [TypedProcess::Name(name)] => Some(*name),
             _ => None,
         };
         Err(usage(message::too_many(name, &pids, role)))
@@ -138,10 +137,7 @@ impl ProcessSelector {
     /// Fails if there is no process of a name, or a number is too large for one.
     pub fn all(&self, role: Role, observer: &Observer) -> anyhow::Result<Vec<u32>> {
         let mut pids = Vec::new();
-        if let Some(name) = &self.name {
-            pids = processes_of(name, &[name], role, observer)?;
-        }
-        for word in typed(&self.words)? {
+        for word in self.typed()? {
             match word {
                 TypedProcess::Number(pid) => pids.push(pid),
                 TypedProcess::Name(name) => {
@@ -176,7 +172,7 @@ impl ProcessSelector {
     ) -> anyhow::Result<Vec<u32>> {
         let pids = self.all(role, observer)?;
         // A process found by name may have ended by now, which is no mistake.
-        for word in typed(&self.words)? {
+        for word in self.typed()? {
             if let TypedProcess::Number(pid) = word {
                 check_number(pid, and)?;
             }
@@ -186,11 +182,22 @@ impl ProcessSelector {
 
     /// Returns the process that is named, if that is clear; nothing is reported.
     pub fn if_clear(&self) -> Option<u32> {
-        match (&self.name, typed(&self.words).ok()?.as_slice()) {
-            (Some(name), _) => called(name).first().copied(),
-            (None, [TypedProcess::Number(pid)]) => Some(*pid),
-            (None, [TypedProcess::Name(name)]) => called(name).first().copied(),
+        match self.typed().ok()?.as_slice() {
+            [TypedProcess::Number(pid)] => Some(*pid),
+            [TypedProcess::Name(name)] => called(name).first().copied(),
             _ => None,
+        }
+    }
+
+    fn typed(&self) -> anyhow::Result<Vec<TypedProcess<'_>>> {
+        if self.is_name {
+            Ok(self
+                .words
+                .iter()
+                .map(|name| TypedProcess::Name(name))
+                .collect())
+        } else {
+            typed(&self.words)
         }
     }
 }
