@@ -1,5 +1,19 @@
 //! Numbers of bytes, as users type them.
 
+use errors::usage;
+
+/// Checks the size of a ring buffer (`--buffer`).
+///
+/// # Errors
+///
+/// Fails if it is not a power of two: the kernel accepts no other size.
+pub(crate) fn check_buffer(mib: u32) -> anyhow::Result<()> {
+    if mib.is_power_of_two() {
+        return Ok(());
+    }
+    Err(usage(format!("--buffer {mib} is not a power of two")))
+}
+
 /// Parses a number of bytes: `500M`, `2G`.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     const MIN_BYTES: u64 = 1 << 20;
@@ -22,7 +36,7 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
         .checked_mul(1 << shift)
         .ok_or_else(|| "that is more than any disk has".to_owned())?;
     if bytes < MIN_BYTES {
-        Err("a capture needs at least 1M".to_owned())
+        Err("expected at least 1M".to_owned())
     } else {
         Ok(bytes)
     }

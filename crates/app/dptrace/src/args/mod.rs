@@ -8,4 +8,4 @@ pub(crate) mod objects;
 pub(crate) mod process;
 pub(crate) mod specs;
 
-pub(crate) use bytes::bytes;
+pub(crate) use bytes::{bytes, check_buffer};

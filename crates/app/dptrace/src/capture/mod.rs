@@ -14,9 +14,9 @@ use process_selector::{ProcessCount, Role, check_process};
 use text::shell;
 use trace_source::cpus;
 
-use crate::args::bytes;
 use crate::args::process::ProcessArgs;
 use crate::args::specs::SpecArgs;
+use crate::args::{bytes, check_buffer};
 use crate::messages::note;
 use crate::terminal;
 
@@ -108,12 +108,7 @@ fn check_room_for(rings: Option<&Rings>, args: &CaptureArgs) -> anyhow::Result<(
 
 /// Runs the command.
 pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
-    if !args.buffer.is_power_of_two() {
-        return Err(usage(format!(
-            "--buffer {} is not a power of two",
-            args.buffer
-        )));
-    }
+    check_buffer(args.buffer)?;
     let selector = args.process.selector();
     if selector.is_empty() {
         return Err(usage("nothing to capture: give -p PID or -p NAME"));

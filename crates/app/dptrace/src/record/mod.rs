@@ -23,6 +23,7 @@ use spdk_trace::Ticks;
 use sys::process::HeldChild;
 use whole_file::{Access, WholeFile};
 
+use crate::args::check_buffer;
 use crate::args::process::ProcessArgs;
 use crate::args::specs::SpecArgs;
 use crate::interrupt::Interrupt;
@@ -206,12 +207,7 @@ fn attach_and_record(
 
 /// Runs the command.
 pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
-    if !args.buffer.is_power_of_two() {
-        return Err(usage(format!(
-            "--buffer {} is not a power of two",
-            args.buffer
-        )));
-    }
+    check_buffer(args.buffer)?;
     let specs = args.specs.resolve()?;
     let wanted = ProbeRequest::of(&specs).map_err(|error| usage(error.to_string()))?;
     let subject = Subject::of(args)?;

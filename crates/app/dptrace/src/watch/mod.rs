@@ -10,9 +10,9 @@ use errors::usage;
 use process_selector::{ProcessCount, Role, check_process};
 use watch::Options;
 
-use crate::args::bytes;
 use crate::args::process::ProcessArgs;
 use crate::args::specs::SpecArgs;
+use crate::args::{bytes, check_buffer};
 use crate::{interrupt, terminal};
 
 /// `dptrace watch`, as typed.
@@ -107,12 +107,7 @@ const ROLE: Role = Role {
 
 /// Runs the command.
 pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<()> {
-    if !args.buffer.is_power_of_two() {
-        return Err(usage(format!(
-            "--buffer {} is not a power of two",
-            args.buffer
-        )));
-    }
+    check_buffer(args.buffer)?;
     let selector = args.process.selector();
     if selector.is_empty() {
         return Err(usage("nothing to watch: give -p PID or -p NAME"));
