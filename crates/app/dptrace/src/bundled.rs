@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 
 use bundled_scripts::{BundledScript, all, find, topics};
 use clap::Args;
+use console::output::Output;
 use errors::usage;
 use screen::wrap;
 use serde_json::json;
 use whole_file::Access;
-
-use crate::output::Output;
 
 /// Width limit of the list, in columns.
 const LIST_WIDTH: usize = 80;

@@ -6,13 +6,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use console::messages::note;
+use console::output::{self, Output};
 use errors::usage;
 use objects::{ProbeArg, ProbeRequest};
 use whole_file::Access;
 
 use crate::args::specs::SpecArgs;
-use crate::messages::note;
-use crate::output::{self, Output};
 
 /// `dptrace generate`, as typed.
 #[derive(Args, Clone, Debug)]

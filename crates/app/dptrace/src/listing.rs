@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::ops::ControlFlow;
 
+use console::output::Output;
+use console::terminal::{self, READING};
 use objects::Annotator;
 use observer::{Progress, Reading};
 use records::{Context, Filter, Form, Format, Head, View};
@@ -12,8 +14,6 @@ use spdk_trace::{Problems, Record, Ticks, Trace};
 use trace_source::LoadedTrace;
 
 use crate::args::filter::FilterArgs;
-use crate::output::Output;
-use crate::terminal::{self, READING};
 
 /// Options of a listing.
 #[derive(Clone, Copy, Debug, Default)]

@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
+use console::output::Output;
 use errors::usage;
 use serde_json::json;
 use text::patterns;
 use whole_file::Access;
-
-use crate::output::Output;
 
 /// Form in which specs are printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use console::messages::note;
 use errors::usage;
 use glob::Pattern;
 use objects::ObjectSpec;
@@ -11,8 +12,6 @@ use records::{Condition, Filter, Objects, OwnerFilter, Test, parse_number};
 use requests::{add_matching, field, pattern};
 use spdk_trace::{TickRate, Tpoint, TpointSet};
 use text::patterns;
-
-use crate::messages::note;
 
 /// The filters, as typed. A record must pass all of them.
 #[derive(Args, Clone, Debug, Default)]

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use console::messages::note;
+use console::{output, terminal};
 use errors::usage;
 use host::user_file;
 use process_selector::{ProcessCount, ProcessSelector, Role};
@@ -18,8 +20,6 @@ use trace_source::{
 
 use crate::args::objects::ObjectArgs;
 use crate::args::process::{self, ProcessOptions};
-use crate::messages::note;
-use crate::{output, terminal};
 
 /// Context of an error at standard input.
 const READING_STDIN: &str = "reading standard input";

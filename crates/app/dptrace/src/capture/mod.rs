@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use capture_recorder::{Folder, Kernel, Limits, Objects, Parts, Rings, check_room};
 use clap::Args;
+use console::messages::note;
+use console::terminal;
 use doctor::rights;
 use errors::usage;
 use live_objects::probes::RING_BYTES;
@@ -17,8 +19,6 @@ use trace_source::cpus;
 use crate::args::process::ProcessArgs;
 use crate::args::specs::SpecArgs;
 use crate::args::{bytes, check_buffer};
-use crate::messages::note;
-use crate::terminal;
 
 /// `dptrace capture`, as typed.
 #[derive(Args, Clone, Debug)]

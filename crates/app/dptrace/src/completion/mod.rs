@@ -15,10 +15,10 @@ use std::io::Write as _;
 
 use clap::{Args, CommandFactory as _, ValueEnum};
 use clap_complete::Shell;
+use console::output::Output;
 use text::printable;
 
 use crate::cli::Cli;
-use crate::output::Output;
 use place::CursorContext;
 
 /// Width limit of a description, in columns: longer texts are for `--help`.

@@ -6,15 +6,16 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use clap::Args;
+use console::interrupt::Interrupt;
+use console::messages::note;
+use console::output::Output;
+use console::terminal;
 use cpus::audit::Plan;
 use cpus::settings::CheckReport;
 use screen::Screen;
 
 use crate::args::process::{self, ProcessOptions};
-use crate::interrupt::Interrupt;
-use crate::messages::note;
-use crate::output::Output;
-use crate::{exit, terminal};
+use crate::exit;
 
 /// `dptrace cpus`, as typed.
 #[derive(Args, Clone, Debug)]

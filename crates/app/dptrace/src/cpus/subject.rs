@@ -1,5 +1,6 @@
 //! The CPUs and processes that the options select.
 
+use console::terminal;
 use cpus::Subject;
 use errors::usage;
 use kernel_text::cpus::CpuSet;
@@ -7,7 +8,6 @@ use process_selector::{ProcessCount, Role};
 use text::printable;
 
 use super::CpusArgs;
-use crate::terminal;
 
 const ROLE: Role = Role {
     command: "cpus",

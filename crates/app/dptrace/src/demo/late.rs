@@ -9,6 +9,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use anyhow::{Context as _, bail};
+use console::interrupt::Interrupt;
+use console::messages::{explained, note};
+use console::{output, terminal};
 use demo_target::{InjectionTruth, Truth};
 use screen::{counted, time};
 use spdk_trace::Ticks;
@@ -16,9 +19,6 @@ use text::printable::{self, path as printable};
 use timeline::KnownDelay;
 
 use super::{POLL_INTERVAL, print};
-use crate::interrupt::Interrupt;
-use crate::messages::{explained, note};
-use crate::{output, terminal};
 
 /// Arguments of the target; a user repeats the demo with the same ones, for a longer time.
 const TARGET: [&str; 5] = ["demo-target", "--inject", "preempt", "--rate", "20000"];

@@ -11,6 +11,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bpf_session::Features;
 use clap::Args;
+use console::messages::{explained, note};
+use console::output::{self, Output};
+use console::terminal;
 use flate2::read::GzDecoder;
 use host::Files;
 use live_objects::annotate;
@@ -23,9 +26,7 @@ use trace_source::LoadedTrace;
 use whole_file::{Access, Batch};
 
 use crate::args::filter::FilterArgs;
-use crate::messages::{explained, note};
-use crate::output::{self, Output};
-use crate::{listing, terminal};
+use crate::listing;
 
 /// Generated trace of an NVMe-oF target, era F (`gen-trace --sample`, crates/testing/testkit),
 /// packed by `gzip -9 -n`: most of its bytes are zero.

@@ -4,13 +4,12 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use console::output::{self, Output};
 use doctor::report::{Finding, Report};
 use doctor::{checks, commands};
 use errors::unsupported;
 use host::system;
 use whole_file::Access;
-
-use crate::output::{self, Output};
 
 /// `dptrace doctor`, as typed.
 #[derive(Args, Clone, Debug)]

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use console::output::Output;
+use console::terminal;
 use export::{Options, export};
 use screen::counted;
 use tables::TABLES;
@@ -14,8 +16,6 @@ use whole_file::Batch;
 
 use crate::args::input;
 use crate::args::objects::ObjectArgs;
-use crate::output::Output;
-use crate::terminal;
 
 /// `dptrace export`, as typed.
 #[derive(Args, Clone, Debug)]

@@ -10,6 +10,8 @@ use bt_lang::Diagnostic;
 use bt_lang::ast::Block;
 use bt_lang::render::{Source, render};
 use clap::Args;
+use console::messages::note;
+use console::{output, terminal};
 use host::{Pid, Process, ProcessMemory, user_file};
 use live_memory::{Cause, Evaluator, Fault, LimitedMemory, Limits, MAX_ELEMENTS, Mentions, Shape};
 use live_objects::struct_layouts::{self, StructLayouts};
@@ -21,8 +23,6 @@ use typeinfo::TypeStore;
 
 use crate::args::process::{self, ProcessOptions};
 use crate::exit::{DONE, FAILED, NOT_PERMITTED, USAGE};
-use crate::messages::note;
-use crate::{output, terminal};
 use print::Printer;
 
 /// `dptrace inspect`, as typed.

@@ -4,12 +4,11 @@ use std::path::Path;
 
 use bt_lang::Span;
 use bt_lang::ast::{Block, ExprKind, StmtKind};
+use console::output::Output;
 use live_memory::{EvalError, Evaluator, Output as Values, Shape, Tree, Value};
 use text::json::{begin, quoted};
 use text::printable;
 use whole_file::Access;
-
-use crate::output::Output;
 
 /// Prints the values of one expression after another.
 pub(super) struct Printer {
@@ -82,7 +81,7 @@ impl Values for Printer {
         value: &Value,
         expr: Span,
     ) -> Result<(), EvalError> {
-        crate::interrupt::step();
+        console::interrupt::step();
         let tree = evaluator.tree(value, self.shape, expr)?;
         let labelled = self.labelled.iter().find(|(span, _)| *span == expr);
         let text = labelled.map_or(expr, |(_, whole)| *whole).text(&self.text);

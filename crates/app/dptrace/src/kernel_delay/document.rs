@@ -3,11 +3,10 @@
 
 use std::io::Write as _;
 
+use console::output::Output;
 use kernel_delay::{Events, FunctionNames, split_at_list};
 use serde_json::Value;
 use text::{json, printable};
-
-use crate::output::Output;
 
 /// Writes the object as one line, with the events at their place in it.
 pub(super) fn write(

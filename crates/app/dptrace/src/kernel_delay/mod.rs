@@ -7,6 +7,10 @@ mod subject;
 use std::collections::BTreeSet;
 use std::io::Write as _;
 
+use console::interrupt::Interrupt;
+use console::messages::note;
+use console::output::{self, Output};
+use console::terminal;
 use errors::usage;
 use host::stripped;
 use kernel_delay::layout::STACK_PIECE;
@@ -19,10 +23,6 @@ use kernel_delay::{
 };
 use screen::{Screen, counted};
 
-use crate::interrupt::Interrupt;
-use crate::messages::note;
-use crate::output::{self, Output};
-use crate::terminal;
 pub(crate) use args::KernelDelayArgs;
 
 /// Note for a report without source lines, because reading the program's debug information took too

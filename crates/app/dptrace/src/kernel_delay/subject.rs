@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::Child;
 
 use anyhow::{Context as _, anyhow};
+use console::messages::note;
+use console::{output, terminal};
 use errors::usage;
 use kernel_delay::{Subject, busiest_table, check_namespace};
 use process_selector::{ProcessCount, ProcessSelector, Role, check_number, find_program};
@@ -12,8 +14,6 @@ use sys::process::HeldChild;
 use text::printable::path as printable;
 
 use super::args::KernelDelayArgs;
-use crate::messages::note;
-use crate::{output, terminal};
 
 /// Process that is meant if none is named.
 const DEFAULT_NAME: &str = "ovs-vswitchd";

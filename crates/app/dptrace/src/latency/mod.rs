@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use console::messages::note;
+use console::output::{self, Output};
+use console::terminal;
 use latency::names::Names;
 use latency::next::NextStep;
 use latency::slowest::{self, ListCommand};
@@ -19,9 +22,6 @@ use crate::args::filter::FilterArgs;
 use crate::args::input::{self, Input, InputArgs, refuse_to_overwrite};
 use crate::args::mistaken;
 use crate::args::objects::ObjectArgs;
-use crate::messages::note;
-use crate::output::{self, Output};
-use crate::terminal;
 
 /// `dptrace latency`, as typed.
 #[derive(Args, Clone, Debug)]

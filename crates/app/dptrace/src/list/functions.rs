@@ -3,6 +3,8 @@
 use std::io::Write as _;
 
 use anyhow::anyhow;
+use console::messages::{note, note_left_out};
+use console::output::Output;
 use elf::symbols::{Function, Functions};
 use host::{Depth, ElfFile, Files, stripped};
 use serde_json::json;
@@ -11,8 +13,6 @@ use text::printable::{self, path as printable};
 
 use super::target::Request;
 use super::{NEAR, nothing_fits};
-use crate::messages::{note, note_left_out};
-use crate::output::Output;
 
 /// Function with its name as the author wrote it.
 type NamedFunction<'a> = (String, &'a Function<'a>);

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::Args;
+use console::output::{self, Output};
 use whole_file::Access;
 
 use crate::args::process::{self, ProcessOptions};
-use crate::output::{self, Output};
 use target::{ListedKind, Request};
 
 /// `dptrace list`, as typed.

@@ -2,6 +2,8 @@
 
 use std::io::Write as _;
 
+use console::messages::{note, note_left_out};
+use console::output::Output;
 use host::{Depth, ElfFile, Files};
 use serde_json::{Value, json};
 use text::patterns::ProbePattern;
@@ -11,8 +13,6 @@ use usdt::{Probe, ProbeLocation, UsdtProbes};
 
 use super::nothing_fits_in_groups;
 use super::target::Request;
-use crate::messages::{note, note_left_out};
-use crate::output::Output;
 
 /// Lists the probes that match the pattern.
 pub(super) fn list(

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use anyhow::Context as _;
+use console::terminal;
 use errors::usage;
 use host::Files;
 use process_selector::{ProcessCount, ProcessSelector, Role};
@@ -11,7 +12,6 @@ use text::patterns::{NamePattern, PatternError, ProbePattern};
 use text::printable::path as printable;
 
 use super::ListArgs;
-use crate::terminal;
 
 /// The resolved request.
 pub(super) struct Request {

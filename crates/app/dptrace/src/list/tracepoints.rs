@@ -2,6 +2,8 @@
 
 use std::io::Write as _;
 
+use console::messages::note;
+use console::output::Output;
 use host::{HostError, Tracefs, TracepointName};
 use kernel_text::tracefs::{Array, Field, TracepointFormat};
 use serde_json::{Value, json};
@@ -10,9 +12,6 @@ use text::patterns::ProbePattern;
 use super::nothing_fits_in_groups;
 use super::target::Request;
 use text::json::document;
-
-use crate::messages::note;
-use crate::output::Output;
 
 /// Lists the tracepoints that match the pattern; their fields only with `--json`, since each is in
 /// a file of its own.

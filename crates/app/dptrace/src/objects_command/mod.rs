@@ -5,6 +5,9 @@ use std::time::Instant;
 
 use anyhow::bail;
 use clap::Args;
+use console::messages::note;
+use console::output::{self, Output};
+use console::terminal;
 use errors::usage;
 use live_objects::rpc::Answers;
 use live_objects::{Finder, Snapshot, read_files, table};
@@ -14,10 +17,7 @@ use screen::counted;
 use whole_file::Access;
 
 use crate::args::process::{self, ProcessOptions};
-use crate::messages::note;
 use crate::meta::{self, SpecForm};
-use crate::output::{self, Output};
-use crate::terminal;
 
 /// Heading of the options that need a process.
 const PROCESS_HEADING: &str = "Objects of a process";

@@ -5,16 +5,16 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use clap::Args;
+use console::interrupt::Interrupt;
+use console::messages::note;
+use console::output::Output;
+use console::terminal;
 use kernel_delay::check_namespace;
 use pmd::{Report, Sample, Subject, polls};
 use process_selector::{ProcessCount, Role};
 use timeline::words;
 
 use crate::args::process::{self, ProcessOptions};
-use crate::interrupt::Interrupt;
-use crate::messages::note;
-use crate::output::Output;
-use crate::terminal;
 
 const ROLE: Role = Role {
     command: "pmd",

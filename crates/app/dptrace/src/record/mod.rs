@@ -11,6 +11,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use bpf_session::Features;
 use clap::Args;
+use console::interrupt::Interrupt;
+use console::messages::note;
+use console::output::Output;
+use console::terminal;
 use errors::usage;
 use host::Watch;
 use live_objects::probes::{
@@ -26,10 +30,7 @@ use whole_file::{Access, WholeFile};
 use crate::args::check_buffer;
 use crate::args::process::ProcessArgs;
 use crate::args::specs::SpecArgs;
-use crate::interrupt::Interrupt;
-use crate::messages::note;
-use crate::output::Output;
-use crate::{exit, terminal};
+use crate::exit;
 use subject::Subject;
 
 /// `dptrace record`, as typed.

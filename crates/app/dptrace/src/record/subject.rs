@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use console::{output, terminal};
 use errors::usage;
 use host::{Files, Pid, Process};
 use process_selector::find_program;
@@ -11,7 +12,6 @@ use sys::process::HeldChild;
 use text::printable::path as printable;
 
 use super::{ROLE, RecordArgs};
-use crate::{output, terminal};
 
 /// Process or command to record.
 pub(super) struct Subject<'a> {

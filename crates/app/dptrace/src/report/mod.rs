@@ -4,6 +4,8 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use console::output::Output;
+use console::terminal;
 use errors::usage;
 use page::Report;
 use page::chart::{self, Chart};
@@ -11,8 +13,6 @@ use trace_source::Place;
 
 use crate::args::input::{self, refuse_to_overwrite};
 use crate::args::objects::ObjectArgs;
-use crate::output::Output;
-use crate::terminal;
 
 /// `dptrace report`, as typed.
 #[derive(Args, Clone, Debug)]

@@ -4,12 +4,12 @@
 use std::path::Path;
 
 use bundled_scripts::{BundledScript, find};
+use console::messages::is_bpftrace_compat;
 use errors::usage;
 use text::shell;
 
 use super::options::{DumpName, RunArgs};
 use super::source;
-use crate::messages::is_bpftrace_compat;
 
 /// Returns an error if the script does not exist, or if it is a bundled one that can't run with
 /// these words.

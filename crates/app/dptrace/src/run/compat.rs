@@ -5,8 +5,7 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 
 use bt_engine::{Diagnostic, FailureKind, NOTHING_LEFT, RuntimeFailure};
-
-use crate::output::Output;
+use console::output::Output;
 
 /// Version of the language, for scripts. Tools read the number after `v`.
 const VERSION: &str = concat!("bpftrace v0.27.1 (dptrace ", env!("CARGO_PKG_VERSION"), ")");

@@ -7,14 +7,14 @@ use bt_engine::{
     Builder, Diagnostic, Diagnostics, Error, Notice, Observer, ParsedScript, Script, Target,
 };
 use bundled_scripts::BundledScript;
+use console::interrupt;
+use console::messages::{is_bpftrace_compat, note};
 use errors::{forbidden, unsupported, usage};
 use process_selector::find_program;
 
 use super::options::RunArgs;
 use super::source::ScriptText;
 use super::untraced::UntracedChildren;
-use crate::interrupt;
-use crate::messages::{is_bpftrace_compat, note};
 use crate::run::engine_error::engine_error;
 
 /// Largest possible number of processes: `PID_MAX_LIMIT` of `linux/threads.h`.

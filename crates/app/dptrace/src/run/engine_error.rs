@@ -1,8 +1,7 @@
 //! Errors of the script engine in this program's words.
 
+use console::messages::{NO_PROBES, is_bpftrace_compat};
 use errors::{unsupported, usage};
-
-use crate::messages::{NO_PROBES, is_bpftrace_compat};
 
 /// Converts an error of the engine.
 pub(crate) fn engine_error(error: bt_engine::Error) -> anyhow::Error {

@@ -5,12 +5,12 @@ use std::process::{Command, Stdio};
 
 use bt_engine::{Event, PrintTo, Span};
 use bt_runtime::Printer;
+use console::interrupt::commanding;
+use console::messages::note;
+use console::output::Output;
 
 use super::failures;
 use super::source::ScriptText;
-use crate::interrupt::commanding;
-use crate::messages::note;
-use crate::output::Output;
 
 /// Printer of events.
 pub(super) struct EventPrinter<'a> {

@@ -3,11 +3,11 @@
 
 use bt_engine::{FailureCount, FailureKind, RuntimeFailure};
 use bt_runtime::Printer;
+use console::messages::{is_bpftrace_compat, note};
 
 use super::compat;
 use super::events::print_error;
 use super::source::ScriptText;
-use crate::messages::{is_bpftrace_compat, note};
 
 /// Helper that puts keys into maps.
 const MAP_UPDATE: &str = "map_update_elem";

@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 use bt_engine::{Session, Totals};
+use console::interrupt::{self, Interrupt};
+use console::output::{self, Output};
 
 use super::events::EventPrinter;
 use super::failures::{note_count, report_totals};
 use super::options::RunArgs;
 use super::signals::Signals;
 use super::untraced::UntracedChildren;
-use crate::interrupt::{self, Interrupt};
-use crate::output::{self, Output};
 use crate::run::engine_error::engine_error;
 
 /// Longest wait for events, and so the largest delay until the end of a process is noticed.

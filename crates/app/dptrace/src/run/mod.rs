@@ -21,12 +21,12 @@ use std::time::Duration;
 use bt_engine::{Benchmark, ParsedScript, Session, TestResult};
 use bt_lang::ast::{Item, ItemKind};
 use bt_runtime::Printer;
+use console::interrupt::Interrupt;
+use console::messages::{is_bpftrace_compat, note};
+use console::output::{self, Output};
 use errors::{unsupported, usage};
 use whole_file::{Access, WholeFile};
 
-use crate::interrupt::Interrupt;
-use crate::messages::{is_bpftrace_compat, note};
-use crate::output::{self, Output};
 use engine_error::engine_error;
 use events::EventPrinter;
 use live::RunningScript;

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use bt_runtime::Form;
 use clap::{ArgAction, Args, ValueEnum};
+use console::messages::is_bpftrace_compat;
+use console::terminal;
 use errors::usage;
 use process_selector::{ProcessCount, ProcessSelector, Role};
 
 use super::asked;
-use crate::messages::is_bpftrace_compat;
-use crate::{bundled, terminal};
+use crate::bundled;
 
 const ROLE: Role = Role {
     command: "run",

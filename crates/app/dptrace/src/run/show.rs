@@ -2,12 +2,12 @@
 
 use bpf_insn::Listing;
 use bt_abi::Script;
+use console::output::Output;
 use text::printable;
 use whole_file::Access;
 
 use super::Lines;
 use super::options::{DumpName, RunArgs};
-use crate::output::Output;
 
 /// Prints one of the forms.
 pub(super) fn dump(script: &Script, what: DumpName, args: &RunArgs) -> anyhow::Result<()> {

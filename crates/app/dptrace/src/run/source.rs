@@ -6,13 +6,13 @@ use bt_lang::Diagnostic;
 use bt_lang::render::{Source, render};
 use bt_runtime::ScriptRange;
 use bundled_scripts::{BundledScript, all, find};
+use console::messages::{capitalized, is_bpftrace_compat, without_error_numbers};
 use errors::usage;
 use host::user_file;
 use text::printable::{self, path as printable};
 
 use super::compat;
 use super::options::RunArgs;
-use crate::messages::{capitalized, is_bpftrace_compat, without_error_numbers};
 
 /// bpftrace's name for a program without a file, in messages and in JSON.
 const NO_FILE: &str = "stdin";

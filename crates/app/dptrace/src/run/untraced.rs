@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
+use console::messages::{is_bpftrace_compat, note};
+
 use super::options::RunArgs;
-use crate::messages::{is_bpftrace_compat, note};
 
 /// Processes whose children are not traced.
 pub(super) struct UntracedChildren {

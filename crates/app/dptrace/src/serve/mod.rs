@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use console::terminal;
 use errors::usage;
 use host::user_file;
 use serve::{Limits, Options, Place, ProcessFilter, Token};
 use text::printable::path as printable;
-
-use crate::terminal;
 
 /// `dptrace serve`, as typed.
 #[derive(Args, Clone, Debug)]

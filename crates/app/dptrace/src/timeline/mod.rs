@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use console::output::{self, Output};
+use console::terminal::{self, READING};
 use errors::usage;
 use observer::Progress;
 use timeline::inputs::Inputs;
@@ -13,8 +15,6 @@ use trace_source::Place;
 
 use crate::args::input;
 use crate::args::objects::ObjectArgs;
-use crate::output::{self, Output};
-use crate::terminal::{self, READING};
 
 /// `dptrace timeline`, as typed.
 #[derive(Args, Clone, Debug)]

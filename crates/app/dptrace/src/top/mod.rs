@@ -7,6 +7,9 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use clap::Args;
+use console::interrupt::Interrupt;
+use console::messages::{explained, note};
+use console::output::Output;
 use errors::usage;
 use host::Pid;
 use process_selector::{ProcessCount, Role};
@@ -18,9 +21,6 @@ use trace_source::cpus;
 
 use crate::args::process::ProcessArgs;
 use crate::args::specs::SpecArgs;
-use crate::interrupt::Interrupt;
-use crate::messages::{explained, note};
-use crate::output::Output;
 
 /// How often it is asked whether to stop.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -119,13 +119,13 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<()> {
         all_records: args.all_records,
     };
     // Before any thread is started: they inherit it.
-    let place = cpus::keep_off(std::iter::once(pid), &crate::terminal::observer());
+    let place = cpus::keep_off(std::iter::once(pid), &console::terminal::observer());
     sys::allocator::keep_little();
     let trace = Trace::find(pid);
     let kernel = if args.no_kernel {
         Err(anyhow::anyhow!("--no-kernel was given"))
     } else {
-        Kernel::attach(pid, &crate::terminal::observer())
+        Kernel::attach(pid, &console::terminal::observer())
     };
     let missing = [
         trace.as_ref().err().map(explained),
@@ -155,14 +155,14 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<()> {
                     note(&format!("no {what}: {why}"));
                 }
             }
-            let mut feeds = Feeds::start(trace, kernel, reading, &crate::terminal::observer())?;
+            let mut feeds = Feeds::start(trace, kernel, reading, &console::terminal::observer())?;
             if args.cpus {
                 feeds.audit(pid)?;
             }
             batch(&subject, feeds, seconds, args)
         }
         None => watch::watch(&subject, missing, Audit::of(args), || {
-            Feeds::start(trace, kernel, reading, &crate::terminal::observer())
+            Feeds::start(trace, kernel, reading, &console::terminal::observer())
         }),
     }
 }
@@ -212,7 +212,7 @@ fn find(args: &TopArgs) -> anyhow::Result<u32> {
     if selector.is_empty() {
         return Err(usage("nothing to show: give -p PID or -p NAME"));
     }
-    selector.one(ROLE, &crate::terminal::observer())
+    selector.one(ROLE, &console::terminal::observer())
 }
 
 fn name(pid: u32) -> String {

@@ -5,6 +5,7 @@ use std::os::fd::AsFd as _;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use console::interrupt;
 use errors::usage;
 use ratatui_core::backend::{Backend, ClearType, WindowSize};
 use ratatui_core::buffer::Cell;
@@ -13,8 +14,6 @@ use ratatui_core::style::{Color, Modifier};
 use rustix::termios::{self, OptionalActions, Termios};
 use screen::Screen;
 use top::{Colours, TerminalCaps};
-
-use crate::interrupt;
 
 /// The alternate screen, without a cursor (xterm's control sequences, `DECSET` 1049 and 25).
 const ENTER: &str = "\u{1b}[?1049h\u{1b}[?25l\u{1b}[2J";

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use console::messages::{hold_notes, print_notes};
+use console::output::Output;
 use ratatui_core::terminal::Terminal;
 use text::printable;
 use top::{Effect, Keys, Model, Tab};
@@ -12,8 +14,6 @@ use whole_file::Access;
 
 use super::terminal::{self, Cells, TerminalGuard};
 use super::{Audit, Subject};
-use crate::messages::{hold_notes, print_notes};
-use crate::output::Output;
 
 /// How long a key is waited for.
 const KEY_TIMEOUT: Duration = Duration::from_millis(100);

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use console::messages::note;
+use console::output::Output;
 use ctf::{Event, Form, MergedStreams, Metadata, Stream, Value, Writer};
 use errors::usage;
 use host::user_file;
@@ -19,8 +21,6 @@ use whole_file::Access;
 use super::TraceArgs;
 use super::format::FormatName;
 use crate::args::filter::EventFilter;
-use crate::messages::note;
-use crate::output::Output;
 
 /// Name of the file that describes the others.
 const METADATA: &str = "metadata";

@@ -4,17 +4,17 @@ use std::io;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use console::interrupt::Interrupt;
+use console::messages::note;
+use console::output::Output;
+use console::terminal;
 use live_objects::{Objects, UnknownCounts};
 use records::{Filter, Form, Format, Head, View};
 use screen::{Screen, counted};
 use spdk_trace::{Follower, Record, Ticks};
 use trace_source::{Application, FileSource, HOLD, Pressure, Reader, warn_problems};
 
-use crate::interrupt::Interrupt;
 use crate::listing::{ListOptions, Lister};
-use crate::messages::note;
-use crate::output::Output;
-use crate::terminal;
 
 /// Number of lcores whose losses are reported one by one.
 const MAX_REPORTED_LOSSES: usize = 8;

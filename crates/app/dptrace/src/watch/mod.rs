@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use console::{interrupt, terminal};
 use errors::usage;
 use process_selector::{ProcessCount, Role, check_process};
 use watch::Options;
@@ -13,7 +14,6 @@ use watch::Options;
 use crate::args::process::ProcessArgs;
 use crate::args::specs::SpecArgs;
 use crate::args::{bytes, check_buffer};
-use crate::{interrupt, terminal};
 
 /// `dptrace watch`, as typed.
 #[derive(Args, Clone, Debug)]

@@ -4,6 +4,8 @@ mod kinds;
 
 use anyhow::anyhow;
 use bt_engine::{Declarations, Facts, NotFound};
+use console::messages::{is_bpftrace_compat, note};
+use console::output::Output;
 use errors::forbidden;
 use text::patterns::{self, nearest};
 use text::printable;
@@ -13,8 +15,6 @@ use whole_file::Access;
 use super::options::RunArgs;
 use super::source::ScriptText;
 use super::{Lines, compiled};
-use crate::messages::{is_bpftrace_compat, note};
-use crate::output::Output;
 use crate::run::engine_error::engine_error;
 use kinds::KINDS;
 

@@ -7,7 +7,7 @@ use crate::output::Output;
 use crate::{interrupt, messages, status_line};
 
 /// Name of a pass that is the only one.
-pub(crate) const READING: &str = "reading";
+pub const READING: &str = "reading";
 
 /// This process's standard error and signals.
 struct Terminal {
@@ -15,7 +15,7 @@ struct Terminal {
 }
 
 /// Returns the observer for work that prints only at its end.
-pub(crate) fn observer() -> Observer {
+pub fn observer() -> Observer {
     Observer::new(Terminal {
         shows_progress: status_line::is_wanted(),
     })
@@ -23,7 +23,7 @@ pub(crate) fn observer() -> Observer {
 
 /// Returns the observer for work that writes its output as it goes. If that goes to a terminal, or
 /// to a program that may share the terminal, no progress is shown.
-pub(crate) fn observer_beside(output: &Output) -> Observer {
+pub fn observer_beside(output: &Output) -> Observer {
     Observer::new(Terminal {
         shows_progress: output.is_file() && status_line::is_wanted(),
     })

@@ -14,17 +14,17 @@ use crate::{interrupt, status_line};
 static AS_BPFTRACE: AtomicBool = AtomicBool::new(false);
 
 /// Switches messages to bpftrace's format.
-pub(crate) fn set_bpftrace_compat() {
+pub fn set_bpftrace_compat() {
     AS_BPFTRACE.store(true, Ordering::Relaxed);
 }
 
 /// Returns whether messages have bpftrace's format.
-pub(crate) fn is_bpftrace_compat() -> bool {
+pub fn is_bpftrace_compat() -> bool {
     AS_BPFTRACE.load(Ordering::Relaxed)
 }
 
 /// bpftrace's message, on a line without `ERROR`, for a script that has nothing to attach.
-pub(crate) const NO_PROBES: &str = "no probes to attach";
+pub const NO_PROBES: &str = "no probes to attach";
 
 /// Prefixes of bpftrace's messages that begin with a small letter.
 const SMALL: [&str; 5] = [
@@ -36,7 +36,7 @@ const SMALL: [&str; 5] = [
 ];
 
 /// Capitalizes a message, as bpftrace does, unless it begins with a name of the language.
-pub(crate) fn capitalized(text: &str) -> String {
+pub fn capitalized(text: &str) -> String {
     if SMALL.iter().any(|small| text.starts_with(small)) {
         return text.to_owned();
     }
@@ -54,12 +54,12 @@ pub(crate) fn capitalized(text: &str) -> String {
 }
 
 /// Prints an error on standard error.
-pub(crate) fn print_error(error: &anyhow::Error) {
+pub fn print_error(error: &anyhow::Error) {
     print_message("error", AnsiColor::Red, &explained(error));
 }
 
 /// Formats an error with its causes; if rights are missing, adds how to get them.
-pub(crate) fn explained(error: &anyhow::Error) -> String {
+pub fn explained(error: &anyhow::Error) -> String {
     match doctor::rights::advice(error) {
         Some(advice) => format!("{error:#}{advice}"),
         None => format!("{error:#}"),
@@ -70,7 +70,7 @@ pub(crate) fn explained(error: &anyhow::Error) -> String {
 static HELD_NOTES: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
 /// Prints a note on standard error, about something that does not stop the command.
-pub(crate) fn note(text: &str) {
+pub fn note(text: &str) {
     if let Some(held) = HELD_NOTES
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
@@ -83,12 +83,12 @@ pub(crate) fn note(text: &str) {
 }
 
 /// Prints a note that a file is left out.
-pub(crate) fn note_left_out(error: host::HostError) {
+pub fn note_left_out(error: host::HostError) {
     note(&format!("left out: {:#}", anyhow::Error::new(error)));
 }
 
 /// Holds back notes from now on, until [`print_notes`].
-pub(crate) fn hold_notes() {
+pub fn hold_notes() {
     HELD_NOTES
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
@@ -96,7 +96,7 @@ pub(crate) fn hold_notes() {
 }
 
 /// Prints the notes that were held back, each once, and lets later ones through.
-pub(crate) fn print_notes() {
+pub fn print_notes() {
     let held = HELD_NOTES
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
@@ -119,7 +119,7 @@ fn print_message(word: &str, colour: AnsiColor, text: &str) {
 
 /// Removes Rust's addition to system errors: `No such file or directory (os error 2)`. It happens
 /// here because any message of any crate may contain a system error.
-pub(crate) fn without_error_numbers(text: &str) -> Cow<'_, str> {
+pub fn without_error_numbers(text: &str) -> Cow<'_, str> {
     const MARK: &str = " (os error ";
     let mut pieces = text.split(MARK);
     let mut plain = Cow::Borrowed(pieces.next().unwrap_or_default());

@@ -24,9 +24,9 @@ const BUFFER: usize = 256 * 1024;
 const MAX_QUEUED_BUFFERS: usize = 2;
 
 /// Buffer that formats append to, and its destination.
-pub(crate) struct Output {
+pub struct Output {
     /// Bytes to be written.
-    pub(crate) buffer: Vec<u8>,
+    pub buffer: Vec<u8>,
     sink: Sink,
     /// Name of the destination, for messages.
     name: String,
@@ -58,13 +58,13 @@ impl Output {
     /// for the input), or the file of that name. An old file is replaced with the first bytes, so a
     /// command that fails before that leaves it alone. After that, the written part stays, however
     /// the command ends.
-    pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Self> {
+    pub fn open(path: Option<&Path>) -> anyhow::Result<Self> {
         Self::to(path, Access::Umask, Writer::Growing)
     }
 
     /// Opens standard output, or a file that is complete or absent: [`Self::finish`] puts it in
     /// place.
-    pub(crate) fn whole(path: Option<&Path>, access: Access) -> anyhow::Result<Self> {
+    pub fn whole(path: Option<&Path>, access: Access) -> anyhow::Result<Self> {
         Self::to(path, access, Writer::Whole)
     }
 
@@ -94,7 +94,7 @@ impl Output {
     }
 
     /// Opens an output that is discarded: only the unflushed buffer is of interest.
-    pub(crate) fn discarded() -> Self {
+    pub fn discarded() -> Self {
         let (sink, name) = (
             Sink::Here(Writer::Stream(Box::new(io::sink()))),
             String::new(),
@@ -108,13 +108,13 @@ impl Output {
     }
 
     /// Returns whether the output is known to go to a regular file.
-    pub(crate) fn is_file(&self) -> bool {
+    pub fn is_file(&self) -> bool {
         self.is_file
     }
 
     /// Empties the buffer if it is full.
     #[inline]
-    pub(crate) fn drain(&mut self) -> io::Result<()> {
+    pub fn drain(&mut self) -> io::Result<()> {
         if self.buffer.len() < BUFFER {
             return Ok(());
         }
@@ -122,7 +122,7 @@ impl Output {
     }
 
     /// Empties the buffer.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
+    pub fn flush(&mut self) -> io::Result<()> {
         match &mut self.sink {
             Sink::Here(writer) => {
                 if !self.is_file {
@@ -143,7 +143,7 @@ impl Output {
     }
 
     /// Empties the buffer, and puts a file in place once the disk has all of it.
-    pub(crate) fn finish(mut self) -> io::Result<()> {
+    pub fn finish(mut self) -> io::Result<()> {
         self.flush()?;
         match self.sink {
             Sink::Here(Writer::Whole(file) | Writer::Growing(file)) => {
@@ -155,7 +155,7 @@ impl Output {
 
     /// Runs `gather` with a thread that writes its output, so that it need not wait for the kernel.
     /// Everything is written when this returns.
-    pub(crate) fn in_background<T>(
+    pub fn in_background<T>(
         &mut self,
         gather: impl FnOnce(&mut Self) -> io::Result<T>,
     ) -> io::Result<T> {
@@ -191,7 +191,7 @@ fn file(path: Option<&Path>) -> Option<&Path> {
 
 /// Returns an error if `-o` names one of the inputs, which it would destroy. Each input comes with
 /// its description.
-pub(crate) fn refuse_inputs<'a>(
+pub fn refuse_inputs<'a>(
     output: Option<&Path>,
     inputs: impl IntoIterator<Item = (&'static str, &'a Path)>,
 ) -> anyhow::Result<()> {
@@ -212,7 +212,7 @@ pub(crate) fn refuse_inputs<'a>(
 }
 
 /// Returns the screen that output to that path will have, before the file is created.
-pub(crate) fn screen(path: Option<&Path>) -> Screen {
+pub fn screen(path: Option<&Path>) -> Screen {
     if file(path).is_none() {
         Screen::stdout()
     } else {

@@ -70,17 +70,17 @@ static MAY_WAIT: AtomicU64 = AtomicU64::new(0);
 static SIGNAL_HOOK: OnceLock<fn()> = OnceLock::new();
 
 /// Registers an action before a signal ends the process without the command's own cleanup.
-pub(crate) fn before_killed(give_back: fn()) {
+pub fn before_killed(give_back: fn()) {
     SIGNAL_HOOK.get_or_init(|| give_back);
 }
 
 /// Handle of a command that catches the signals.
 #[derive(Clone, Copy)]
-pub(crate) struct Interrupt(());
+pub struct Interrupt(());
 
 impl Interrupt {
     /// Catches the signals from now on. May be called once per process.
-    pub(crate) fn catch() -> anyhow::Result<Self> {
+    pub fn catch() -> anyhow::Result<Self> {
         CAUGHT.store(true, Ordering::Release);
         let (came, notify) = std::io::pipe().context("making a pipe for signals")?;
         let last = Arc::new(AtomicUsize::new(0));
@@ -104,14 +104,13 @@ impl Interrupt {
     }
 
     /// Returns whether a signal came. The caller must then end.
-    #[expect(clippy::unused_self, reason = "whoever asks has caught the signals")]
-    pub(crate) fn is_requested(self) -> bool {
+    pub fn is_requested(self) -> bool {
         is_requested()
     }
 }
 
 /// Returns whether a signal came. The caller must then end.
-pub(crate) fn is_requested() -> bool {
+pub fn is_requested() -> bool {
     let is_requested = REQUESTED.load(Ordering::Acquire);
     if is_requested {
         SEEN.store(true, Ordering::Release);
@@ -121,13 +120,13 @@ pub(crate) fn is_requested() -> bool {
 }
 
 /// Returns whether a signal came, for threads that do not end the command themselves.
-pub(crate) fn is_signalled() -> bool {
+pub fn is_signalled() -> bool {
     REQUESTED.load(Ordering::Acquire)
 }
 
 /// Makes sure that a signal erases the line on the terminal before it ends the process: starts a
 /// thread that waits for signals, unless a command catches them.
-pub(crate) fn erase_at_signal() {
+pub fn erase_at_signal() {
     if CAUGHT.load(Ordering::Acquire) || ERASES.swap(true, Ordering::Relaxed) {
         return;
     }
@@ -165,13 +164,13 @@ fn end_by(signal: i32) -> ! {
 }
 
 /// Counts a step of progress towards the requested end.
-pub(crate) fn step() {
+pub fn step() {
     STEPS.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Returns the number of bytes to write at a time. After a signal it is small, so that a slow
 /// reader differs from one that no longer reads.
-pub(crate) fn piece() -> usize {
+pub fn piece() -> usize {
     if REQUESTED.load(Ordering::Relaxed) {
         4096
     } else {
@@ -180,12 +179,12 @@ pub(crate) fn piece() -> usize {
 }
 
 /// Runs a write of output, which may block for ever if nobody reads it.
-pub(crate) fn writing<T>(write: impl FnOnce() -> T) -> T {
+pub fn writing<T>(write: impl FnOnce() -> T) -> T {
     waiting(GRACE, write)
 }
 
 /// Runs a command of the user's, which may never end.
-pub(crate) fn commanding<T>(run: impl FnOnce() -> T) -> T {
+pub fn commanding<T>(run: impl FnOnce() -> T) -> T {
     waiting(COMMAND, run)
 }
 

@@ -35,7 +35,7 @@ impl Line {
 
 /// Prints something on standard error or on this terminal: erases the line, and draws none before
 /// `print` has returned.
-pub(crate) fn without<T>(print: impl FnOnce() -> T) -> T {
+pub fn without<T>(print: impl FnOnce() -> T) -> T {
     let mut line = lock();
     if std::mem::take(&mut line.is_shown) {
         // The output waits for the terminal too. If it can't be written, nobody sees the line.
@@ -45,12 +45,12 @@ pub(crate) fn without<T>(print: impl FnOnce() -> T) -> T {
 }
 
 /// Erases the line.
-pub(crate) fn erase() {
+pub fn erase() {
     lock().erase();
 }
 
 /// Erases the line before the process ends, and prevents another one. Never waits long.
-pub(crate) fn end() {
+pub fn end() {
     const TRIES: usize = 10;
     for _ in 0..TRIES {
         if let Ok(mut line) = LINE.try_lock() {
@@ -69,14 +69,14 @@ fn lock() -> MutexGuard<'static, Line> {
 }
 
 /// Returns whether standard error is a terminal for which the line is meant.
-pub(crate) fn is_wanted() -> bool {
+pub fn is_wanted() -> bool {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let erases = set("TERM").is_some_and(|term| term != "dumb");
     erases && set("CI").is_none() && Screen::stderr().is_terminal()
 }
 
 /// Replaces the line by this text.
-pub(crate) fn draw(text: &str) {
+pub fn draw(text: &str) {
     let screen = Screen::stderr();
     // In the background, the terminal belongs to another program.
     if !screen.is_terminal() || !screen::is_foreground(io::stderr()) {
