@@ -129,7 +129,7 @@ fn run_command(command: &Command) -> anyhow::Result<u8> {
         Command::DemoTarget(options) => demo_target::run(options).map_err(Into::into),
         Command::Objects(args) => objects_command::run(args),
         Command::Completions { shell } => completion::completions(*shell),
-        Command::Complete(args) => completion::complete(args),
+        Command::Complete(args) => completion::print(args),
         Command::Man { dir } => manual::write(dir),
     }?;
     Ok(exit::DONE)

@@ -2,66 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use clap::{Arg, Command, CommandFactory as _, FromArgMatches};
+use clap::{Arg, CommandFactory as _, FromArgMatches};
+use grammar::complete::{Answer, Candidate, CursorContext, Names};
 use host::{Pid, proc};
 use spdk_trace::Tpoint;
 
-use super::place::{CursorContext, Slot};
-use super::{Answer, Candidate, Names};
 use crate::args::input::InputArgs;
 use crate::args::objects::ObjectArgs;
 use crate::cli::Cli;
 
-/// Returns the candidates, including those that do not begin with the typed text.
-pub(super) fn answer(place: &CursorContext<'_>) -> Answer {
-    match place.slot {
-        Slot::Command => commands(place.command),
-        Slot::Option => options(place),
-        Slot::Value(arg, nth) => value(place, arg, nth),
-    }
-}
-
-fn commands(command: &Command) -> Answer {
-    let shown = command
-        .get_subcommands()
-        .filter(|command| !command.is_hide_set());
-    let candidate =
-        |command: &Command| Candidate::new(command.get_name(), text(command.get_about()));
-    Answer::of_candidates(shown.map(candidate).collect())
-}
-
-fn options(place: &CursorContext<'_>) -> Answer {
-    let is_shown = |arg: &&Arg| !arg.is_positional() && !arg.is_hide_set() && place.may_have(arg);
-    let mut candidates = Vec::new();
-    for option in place.command.get_arguments().filter(is_shown) {
-        let about = text(option.get_help());
-        let short = option.get_short().map(|letter| format!("-{letter}"));
-        match (option.get_long(), short) {
-            // A typed letter is already complete.
-            (Some(long), short) if short.as_ref() != Some(&place.typed) => {
-                candidates.push(Candidate::new(format!("--{long}"), about));
-            }
-            (_, Some(short)) => candidates.push(Candidate::new(short, about)),
-            (_, None) => {}
-        }
-    }
-    Answer::of_candidates(candidates)
-}
-
-fn text(help: Option<&clap::builder::StyledStr>) -> String {
-    help.map(ToString::to_string).unwrap_or_default()
-}
-
 /// Returns the values of an option, or of a command's N-th word.
-fn value(place: &CursorContext<'_>, arg: &Arg, nth: usize) -> Answer {
-    let known = arg.get_possible_values();
-    if !known.is_empty() {
-        let shown = known.iter().filter(|value| !value.is_hide_set());
-        let candidate = |value: &clap::builder::PossibleValue| {
-            Candidate::new(value.get_name(), text(value.get_help()))
-        };
-        return Answer::of_candidates(shown.map(candidate).collect());
-    }
+pub(super) fn value(place: &CursorContext<'_>, arg: &Arg, nth: usize) -> Answer {
     let of_word = |candidates: Vec<Candidate>| Answer {
         candidates,
         names: Names::Files,

@@ -14,8 +14,9 @@ const NAMES: usize = 28;
 /// Least width of a text to be worth its line, in columns.
 const LEAST_TEXT: usize = 12;
 
-/// Returns the help for a terminal of this width, with styles.
-pub(super) fn text(command: &mut Command, width: usize) -> String {
+/// Returns the help of a command, a line for each option, with styles, for a terminal of this width
+/// in columns.
+pub fn short(command: &mut Command, width: usize) -> String {
     let usage = command.render_usage().to_string();
     let command = &*command;
     let mut text = format!(
@@ -67,8 +68,8 @@ pub(super) fn text(command: &mut Command, width: usize) -> String {
     } else {
         let _ = writeln!(
             text,
-            "\ndptrace {} --help explains more, with examples.",
-            command.get_name()
+            "\n{} --help explains more, with examples.",
+            command.get_bin_name().unwrap_or_default()
         );
     }
     text

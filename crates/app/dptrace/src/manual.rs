@@ -1,19 +1,39 @@
-//! Parts of man pages beyond the options: exit status, environment, files, other pages.
+//! `dptrace man`: the parts of its pages beyond the options: exit status, environment, files, other
+//! pages.
 
-/// Particulars of a command.
-pub(super) struct Facts {
-    /// Additions to [`STATUS`].
-    status: Lines,
-    /// Additions to [`ENVIRONMENT`].
-    environment: Lines,
-    pub(super) files: Lines,
-    pub(super) see: Vec<&'static str>,
+use std::path::Path;
+
+use anyhow::Context as _;
+use grammar::man::{self, Facts, Manual};
+use text::printable::path as printable;
+use whole_file::{Access, Batch};
+
+use crate::help;
+
+/// Writes the pages into a directory.
+pub(crate) fn write(dir: &Path) -> anyhow::Result<()> {
+    let writing = || format!("writing man pages into {}", printable(dir));
+    let manual = Manual {
+        version: env!("CARGO_PKG_VERSION"),
+        date: env!("DPTRACE_DATE"),
+        description: DESCRIPTION,
+        examples: help::FIRST,
+        groups: help::GROUPS,
+        facts,
+    };
+    let mut pages = Batch::default();
+    for (file, text) in man::pages(help::grammar(), &manual) {
+        pages
+            .add_whole(&dir.join(file), Access::Umask, text.as_bytes())
+            .with_context(writing)?;
+    }
+    pages.commit().with_context(writing)
 }
 
 type Lines = &'static [(&'static str, &'static str)];
 
 /// Description of the program.
-pub(super) const DESCRIPTION: &str = "dptrace shows where a userspace data plane's time goes, on \
+const DESCRIPTION: &str = "dptrace shows where a userspace data plane's time goes, on \
     both sides of the system call. It prints SPDK traces with the names of their objects, records \
     static probes (USDT), runs scripts in bpftrace's language, and accounts for the time of every \
     thread of a process. Data goes to standard output, everything else to standard error.";
@@ -210,33 +230,26 @@ fn row<T: Copy>(table: ByCommand<T>, command: &str) -> Option<T> {
     row.map(|(_, what)| *what)
 }
 
-/// Returns the facts of a command, or of the program.
-pub(super) fn of(command: &str) -> Facts {
+/// Returns the facts of a command, or of the program. Its own exit statuses replace those of all
+/// commands.
+fn facts(command: &str) -> Facts {
+    let special = row(STATUS_OF, command).unwrap_or_default();
+    let is_usual = |(status, _): &&(&str, &str)| !special.iter().any(|(own, _)| own == status);
+    let mut status: Vec<_> = STATUS
+        .iter()
+        .filter(is_usual)
+        .chain(special)
+        .copied()
+        .collect();
+    status.sort_unstable();
+    let environment = row(ENVIRONMENT_OF, command).unwrap_or_default();
     Facts {
-        status: row(STATUS_OF, command).unwrap_or_default(),
-        environment: row(ENVIRONMENT_OF, command).unwrap_or_default(),
-        files: row(FILES_OF, command).unwrap_or_default(),
+        status,
+        environment: environment.iter().chain(&ENVIRONMENT).copied().collect(),
+        files: row(FILES_OF, command).unwrap_or_default().to_vec(),
         see: row(PAGES_OF, command)
             .unwrap_or("dptrace(1)")
             .split(' ')
             .collect(),
-    }
-}
-
-impl Facts {
-    /// Returns the exit statuses; special ones replace those of all commands.
-    pub(super) fn status(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        let special = self.status;
-        let usual = STATUS
-            .iter()
-            .filter(move |(status, _)| !special.iter().any(|(known, _)| known == status));
-        let mut all: Vec<_> = usual.chain(special).copied().collect();
-        all.sort_unstable();
-        all.into_iter()
-    }
-
-    /// Returns the environment variables.
-    pub(super) fn environment(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        self.environment.iter().chain(&ENVIRONMENT).copied()
     }
 }

@@ -2,7 +2,7 @@
 
 /// Removes quotes and backslashes from a word; a quote may still be open. Variables and commands in
 /// it are not expanded.
-pub(super) fn removed(word: &str) -> String {
+pub fn removed(word: &str) -> String {
     let mut plain = String::with_capacity(word.len());
     let mut quote = None;
     let mut chars = word.chars();
@@ -18,7 +18,7 @@ pub(super) fn removed(word: &str) -> String {
 }
 
 /// Replaces a leading `~` by the user's home directory.
-pub(super) fn home(word: &str) -> String {
+pub fn home(word: &str) -> String {
     match (word.strip_prefix("~/"), std::env::var("HOME")) {
         (Some(rest), Ok(home)) => format!("{home}/{rest}"),
         _ => word.to_owned(),

@@ -13,14 +13,13 @@ pub(super) struct Page {
 
 impl Page {
     /// Starts a page with its title and name.
-    pub(super) fn new(name: &str, about: &str) -> Self {
-        let version = env!("CARGO_PKG_VERSION");
-        let date = env!("DPTRACE_DATE");
+    pub(super) fn new(name: &str, about: &str, date: &str, version: &str) -> Self {
+        let program = name.split('-').next().unwrap_or_default();
         let mut page = Self {
             text: String::new(),
         };
         page.line(format_args!(
-            ".TH {} 1 \"{date}\" \"dptrace {version}\" \"User Commands\"",
+            ".TH {} 1 \"{date}\" \"{program} {version}\" \"User Commands\"",
             escaped(&name.to_uppercase())
         ));
         // No hyphenation and no adjustment: much of the text is names and words to type.

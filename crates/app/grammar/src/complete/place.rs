@@ -3,16 +3,16 @@
 use clap::{Arg, ArgAction, Command};
 
 /// Word to complete, with its role.
-pub(super) struct CursorContext<'a> {
+pub struct CursorContext<'a> {
     /// Command that the word belongs to.
-    pub(super) command: &'a Command,
+    pub command: &'a Command,
     pub(super) slot: Slot<'a>,
     /// Part of the word before the text to complete: `--by=lcore,`.
     pub(super) lead: String,
     /// Typed part of the text to complete.
-    pub(super) typed: String,
+    pub typed: String,
     /// Words before it, except an option that waits for this word as its value.
-    pub(super) before: &'a [String],
+    pub before: &'a [String],
     /// Options that the command has been given so far.
     given: Vec<&'a Arg>,
 }
