@@ -95,6 +95,12 @@ fn spinners_have_a_whole_budget_and_rivals() {
         );
     }
     target.signal(Signal::CONT);
+    right_runs_instead_of_left(pid);
+}
+
+/// Waits for a sample in which `right` ran while `left` waited.
+#[track_caller]
+fn right_runs_instead_of_left(pid: u32) {
     let is_right =
         |preemptor: &&Value| preemptor["name"] == "right" && number(&preemptor["ns"]) > 0;
     eventually(&pid.to_string(), |sample| {

@@ -8,21 +8,7 @@ use serde_json::{Value, json};
 #[test]
 fn the_rpc_adds_what_memory_does_not_show() {
     let target = Target::start(&["--connections", "8"]);
-    let truth = target.truth();
-    let connections = truth["qpairs"].clone();
-    let server = Server::start(
-        target.file("spdk.sock"),
-        move |method, params| match method {
-            "thread_get_stats" => Ok(
-                json!({ "tick_rate": 1, "threads": [{ "name": "x", "id": 2, "busy": 70, "idle": 30 }] }),
-            ),
-            "nvmf_get_subsystems" => Ok(subsystems(&connections)),
-            "nvmf_subsystem_get_qpairs" => {
-                Ok(qpairs(&connections, params["nqn"].as_str().unwrap()))
-            }
-            _ => Err("Method not found"),
-        },
-    );
+    let server = rpc_server(&target);
     let socket = server.path().display().to_string();
     let rows = |kinds: &str| {
         let (rows, messages) = printed(&[
@@ -42,26 +28,7 @@ fn the_rpc_adds_what_memory_does_not_show() {
         )
     };
     let (found, _) = rows("qpair");
-    let (both, rpc_only): (Vec<_>, Vec<_>) = found.iter().partition(|row| row["qpair"].is_string());
-    assert_eq!(both.len(), 8);
-    for row in both {
-        assert_eq!(
-            row["rpc"]["peer"],
-            format!(
-                "TCP 10.0.0.{}:{}",
-                row["cntlid"],
-                4000 + row["qid"].as_u64().unwrap()
-            )
-        );
-        assert_eq!(
-            (&row["rpc"]["state"], &row["rpc"]["listener"]),
-            (&json!("enabled"), &Value::Null)
-        );
-    }
-    assert!(
-        !rpc_only.is_empty() && rpc_only.iter().all(|row| row["cntlid"] == "999"),
-        "{rpc_only:#?}"
-    );
+    check_qpairs(&found);
     let (threads, _) = rows("thread");
     let busy: Vec<_> = threads
         .iter()
@@ -88,6 +55,50 @@ fn the_rpc_adds_what_memory_does_not_show() {
             .count(),
         1,
         "{asked:?}"
+    );
+}
+
+/// Starts an RPC server with the connections of a target.
+fn rpc_server(target: &Target) -> Server {
+    let truth = target.truth();
+    let connections = truth["qpairs"].clone();
+    Server::start(
+        target.file("spdk.sock"),
+        move |method, params| match method {
+            "thread_get_stats" => Ok(
+                json!({ "tick_rate": 1, "threads": [{ "name": "x", "id": 2, "busy": 70, "idle": 30 }] }),
+            ),
+            "nvmf_get_subsystems" => Ok(subsystems(&connections)),
+            "nvmf_subsystem_get_qpairs" => {
+                Ok(qpairs(&connections, params["nqn"].as_str().unwrap()))
+            }
+            _ => Err("Method not found"),
+        },
+    )
+}
+
+/// Checks that all connections have the facts of the RPC, which has some that memory lacks.
+#[track_caller]
+fn check_qpairs(found: &[Value]) {
+    let (both, rpc_only): (Vec<_>, Vec<_>) = found.iter().partition(|row| row["qpair"].is_string());
+    assert_eq!(both.len(), 8);
+    for row in both {
+        assert_eq!(
+            row["rpc"]["peer"],
+            format!(
+                "TCP 10.0.0.{}:{}",
+                row["cntlid"],
+                4000 + row["qid"].as_u64().unwrap()
+            )
+        );
+        assert_eq!(
+            (&row["rpc"]["state"], &row["rpc"]["listener"]),
+            (&json!("enabled"), &Value::Null)
+        );
+    }
+    assert!(
+        !rpc_only.is_empty() && rpc_only.iter().all(|row| row["cntlid"] == "999"),
+        "{rpc_only:#?}"
     );
 }
 

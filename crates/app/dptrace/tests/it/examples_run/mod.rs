@@ -53,7 +53,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ),
     (
         "dptrace pmd",
-        "it needs Open vSwitch with DPDK, which `tests/it/pmd.rs` starts",
+        "it needs Open vSwitch with DPDK, which `tests/it/pmd` starts",
     ),
     (
         "dptrace report CAPTURE",

@@ -6,6 +6,45 @@ use std::os::unix::ffi::OsStrExt as _;
 use super::{EVIL, harmless};
 use crate::common::kernel::PROGRAM;
 
+/// Commands that print a message. A word in capitals stands for a file of that content, or for one
+/// that is missing.
+const COMMANDS: &[&[&str]] = &[
+    &["MISSING"],
+    &["list", "MISSING"],
+    &["list", "NOT_TEXT"],
+    &["list", "-p", "MISSING"],
+    &["run", "MISSING"],
+    &["run", "SCRIPT"],
+    &["run", "--check", "SCRIPT"],
+    &["run", "NOT_TEXT"],
+    &["run", "-c", "MISSING", "-e", "begin { }"],
+    &["run", "--include", "MISSING", "-e", "begin { }"],
+    &[
+        "run",
+        "-e",
+        "begin { @x = foo\u{1b}[31m\u{9b}; } uprobe:/no\u{1b}/\u{7f}:f { }",
+    ],
+    &["run", "-l", "uprobe:/no\u{1b}\u{9b}:*"],
+    &["trace", "-i", "MISSING"],
+    &["trace", "-i", "JSON"],
+    &["trace", "-i", "NOT_TEXT"],
+    &["trace", "-i", "JSON", "-b", "MISSING"],
+    &["trace", "--follow", "-i", "JSON"],
+    &["trace", "-s", "a\u{1b}[31m\n", "-p1"],
+    &["latency", "-i", "MISSING"],
+    &["latency", "-i", "JSON"],
+    &["generate", "--objects", "SPEC"],
+    &["generate", "--objects", "BROKEN"],
+    &["generate", "--objects", "NOT_TEXT"],
+    &["record", "--objects", "SPEC", "-p1"],
+    &["record", "--", "MISSING"],
+    &["kernel-delay", "--", "MISSING"],
+    &["kernel-delay", "--thread", "[\u{1b}[31m"],
+    &["objects", "a\u{1b}[31m\u{9b}"],
+    &["man", "MISSING"],
+    &["--\u{1b}[31m"],
+];
+
 #[test]
 fn names_in_messages_are_not_obeyed() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -28,66 +67,20 @@ fn names_in_messages_are_not_obeyed() {
     let spec = evil(b"spec", b"[[object]]\nname = \"\\u001b[31m\\u009b\\u007f\\n\"\nkey = \"k\"\n[[object.probe]]\nname = \"\\u001b[31m\"\nrole = \"begin\"\nargs = [\"tsc\", \"k\"]\n");
     let broken = evil(b"broken", b"[[object]]\nname = \xc2\x9b \x7f\x1b\n");
     let json = evil(b"json", b"{\"\x1b[31m\": \xc2\x9b}");
-    let dash = |word: &str| OsString::from(word);
-    for args in [
-        vec![missing.clone()],
-        vec![dash("list"), missing.clone()],
-        vec![dash("list"), not_text.clone()],
-        vec![dash("list"), dash("-p"), missing.clone()],
-        vec![dash("run"), missing.clone()],
-        vec![dash("run"), script.clone()],
-        vec![dash("run"), dash("--check"), script.clone()],
-        vec![dash("run"), not_text.clone()],
-        vec![
-            dash("run"),
-            dash("-c"),
-            missing.clone(),
-            dash("-e"),
-            dash("begin { }"),
-        ],
-        vec![
-            dash("run"),
-            dash("--include"),
-            missing.clone(),
-            dash("-e"),
-            dash("begin { }"),
-        ],
-        vec![
-            dash("run"),
-            dash("-e"),
-            dash("begin { @x = foo\u{1b}[31m\u{9b}; } uprobe:/no\u{1b}/\u{7f}:f { }"),
-        ],
-        vec![dash("run"), dash("-l"), dash("uprobe:/no\u{1b}\u{9b}:*")],
-        vec![dash("trace"), dash("-i"), missing.clone()],
-        vec![dash("trace"), dash("-i"), json.clone()],
-        vec![dash("trace"), dash("-i"), not_text.clone()],
-        vec![
-            dash("trace"),
-            dash("-i"),
-            json.clone(),
-            dash("-b"),
-            missing.clone(),
-        ],
-        vec![dash("trace"), dash("--follow"), dash("-i"), json.clone()],
-        vec![
-            dash("trace"),
-            dash("-s"),
-            dash("a\u{1b}[31m\n"),
-            dash("-p1"),
-        ],
-        vec![dash("latency"), dash("-i"), missing.clone()],
-        vec![dash("latency"), dash("-i"), json.clone()],
-        vec![dash("generate"), dash("--objects"), spec.clone()],
-        vec![dash("generate"), dash("--objects"), broken],
-        vec![dash("generate"), dash("--objects"), not_text],
-        vec![dash("record"), dash("--objects"), spec, dash("-p1")],
-        vec![dash("record"), dash("--"), missing.clone()],
-        vec![dash("kernel-delay"), dash("--"), missing.clone()],
-        vec![dash("kernel-delay"), dash("--thread"), dash("[\u{1b}[31m")],
-        vec![dash("objects"), dash("a\u{1b}[31m\u{9b}")],
-        vec![dash("man"), missing.clone()],
-        vec![dash("--\u{1b}[31m")],
-    ] {
+    let files = [
+        ("MISSING", missing),
+        ("SCRIPT", script.clone()),
+        ("NOT_TEXT", not_text),
+        ("SPEC", spec),
+        ("BROKEN", broken),
+        ("JSON", json),
+    ];
+    let word = |word: &&str| {
+        let file = files.iter().find(|(name, _)| name == word);
+        file.map_or_else(|| OsString::from(word), |(_, path)| path.clone())
+    };
+    for command in COMMANDS {
+        let args: Vec<OsString> = command.iter().map(word).collect();
         let (output, all) = harmless(&args);
         assert!(
             !output.status.success() || all.is_empty() || args[0] != "trace",

@@ -211,6 +211,12 @@ g_all[1] = (struct conn) {
     // A variable of a shared library.
     assert!(target.output(&["stdout != NULL"]).ends_with("= true\n"));
 
+    check_json(&target);
+}
+
+/// Checks values as JSON.
+#[track_caller]
+fn check_json(target: &Target) {
     let json = target.output(&[
         "--json",
         "g_all[0].peer",

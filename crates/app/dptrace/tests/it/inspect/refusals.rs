@@ -6,12 +6,51 @@ use std::path::Path;
 use super::{PROGRAM, Target, run};
 use testkit::kernel::skip;
 
+/// Expressions that are wrong, with the exit status and the words of the message.
+const WRONG: &[(&str, i32, &[&str])] = &[
+    (
+        "counter",
+        2,
+        &[
+            "there are 2 variables counter, in main.c, other.c",
+            "uaddr(\"other.c:counter\")",
+        ],
+    ),
+    (
+        "g_cons",
+        2,
+        &["there is no variable or enumerator g_cons", "near: g_conns"],
+    ),
+    (
+        "g_all[0].pear",
+        2,
+        &["has no member pear: did you mean peer?", "          ^^^^"],
+    ),
+    ("g_null->id", 1, &["the pointer is NULL"]),
+    (
+        "g_wild->id",
+        1,
+        &["0x123456789010 can't be read: not mapped"],
+    ),
+    (
+        "list(g_circle, link)",
+        2,
+        &["leads back to", "after 1 elements"],
+    ),
+    ("g_all[", 2, &["expected an expression"]),
+    (
+        "g_all[4]",
+        2,
+        &["the index 4 is beyond the array, which has 4 elements"],
+    ),
+];
+
 #[test]
 fn what_is_wrong_is_shown_at_its_place() {
     let Some(target) = Target::start("whole", &[]) else {
         return;
     };
-    let check = |expr: &str, status: i32, words: &[&str]| {
+    for &(expr, status, words) in WRONG {
         let (out, errors, found) = target.inspect(&[expr]);
         assert_eq!(
             (out.as_str(), found),
@@ -21,42 +60,7 @@ fn what_is_wrong_is_shown_at_its_place() {
         for word in words {
             assert!(errors.contains(word), "{expr}: {errors}");
         }
-    };
-    check(
-        "counter",
-        2,
-        &[
-            "there are 2 variables counter, in main.c, other.c",
-            "uaddr(\"other.c:counter\")",
-        ],
-    );
-    check(
-        "g_cons",
-        2,
-        &["there is no variable or enumerator g_cons", "near: g_conns"],
-    );
-    check(
-        "g_all[0].pear",
-        2,
-        &["has no member pear: did you mean peer?", "          ^^^^"],
-    );
-    check("g_null->id", 1, &["the pointer is NULL"]);
-    check(
-        "g_wild->id",
-        1,
-        &["0x123456789010 can't be read: not mapped"],
-    );
-    check(
-        "list(g_circle, link)",
-        2,
-        &["leads back to", "after 1 elements"],
-    );
-    check("g_all[", 2, &["expected an expression"]);
-    check(
-        "g_all[4]",
-        2,
-        &["the index 4 is beyond the array, which has 4 elements"],
-    );
+    }
     // The other expressions are printed.
     let (out, _, status) = target.inspect(&["g_null->id", "1 + 1"]);
     assert_eq!((out.as_str(), status), ("1 + 1 = 2\n", Some(1)));

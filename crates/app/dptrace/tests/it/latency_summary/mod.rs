@@ -113,38 +113,7 @@ fn a_qpair_is_known_by_the_best_that_there_is() {
 /// one connection.
 #[test]
 fn connections_at_one_address_are_kept_apart() {
-    let mut t = crate::common::small::declared();
-    t.tpoint(Tpoint::new(258, "RDMA_QP_CREATE"))
-        .tpoint(Tpoint::new(259, "RDMA_QP_DESTROY"));
-    let mut at = START;
-    let mut record = |t: &mut TraceBuilder, tpoint, object, qpair: Option<u64>| {
-        at += 1_000;
-        let record = Record::new(tpoint, at).object(object);
-        let record = qpair.map_or(record.clone(), |pointer| record.ptr(pointer));
-        t.record(
-            0,
-            if tpoint == 192 {
-                record.str("n1")
-            } else {
-                record
-            },
-        );
-    };
-    for n in 0..3 {
-        if n > 0 {
-            record(&mut t, 258, 0xc0, None);
-        }
-        for _ in 0..=n {
-            record(&mut t, 256, 0xa2, Some(0xc0));
-            record(&mut t, 192, 0xb0, Some(0xa2));
-            record(&mut t, 193, 0xb0, Some(0xa2));
-            record(&mut t, 257, 0xa2, Some(0xc0));
-        }
-        record(&mut t, 259, 0xc0, None);
-    }
-    record(&mut t, 258, 0xd0, None);
-    record(&mut t, 256, 0xa3, Some(0xd0));
-    record(&mut t, 257, 0xa3, Some(0xd0));
+    let t = connections_at_one_address();
     let rows = lines(&summary(&t, &["--json"]));
     let mut found: Vec<_> = rows
         .iter()
@@ -188,6 +157,44 @@ fn connections_at_one_address_are_kept_apart() {
         &["--by", "qpair", "-b", "@t.recording", "--tpoint", "RDMA_*"],
     );
     assert!(text.contains("qpair=0xc0 thread:3 qid:5 "), "{text}");
+}
+
+/// Returns a trace in which three connections share an address, the first from before the trace;
+/// another address has only one connection.
+fn connections_at_one_address() -> TraceBuilder {
+    let mut t = crate::common::small::declared();
+    t.tpoint(Tpoint::new(258, "RDMA_QP_CREATE"))
+        .tpoint(Tpoint::new(259, "RDMA_QP_DESTROY"));
+    let mut at = START;
+    let mut record = |t: &mut TraceBuilder, tpoint, object, qpair: Option<u64>| {
+        at += 1_000;
+        let record = Record::new(tpoint, at).object(object);
+        let record = qpair.map_or(record.clone(), |pointer| record.ptr(pointer));
+        t.record(
+            0,
+            if tpoint == 192 {
+                record.str("n1")
+            } else {
+                record
+            },
+        );
+    };
+    for n in 0..3 {
+        if n > 0 {
+            record(&mut t, 258, 0xc0, None);
+        }
+        for _ in 0..=n {
+            record(&mut t, 256, 0xa2, Some(0xc0));
+            record(&mut t, 192, 0xb0, Some(0xa2));
+            record(&mut t, 193, 0xb0, Some(0xa2));
+            record(&mut t, 257, 0xa2, Some(0xc0));
+        }
+        record(&mut t, 259, 0xc0, None);
+    }
+    record(&mut t, 258, 0xd0, None);
+    record(&mut t, 256, 0xa3, Some(0xd0));
+    record(&mut t, 257, 0xa3, Some(0xd0));
+    t
 }
 
 /// Returns a request that is served in 5 us on queue 1, one for asynchronous events that waits for

@@ -10,9 +10,6 @@ fn lists_are_json_for_programs() {
             .map(|line| serde_json::from_str(line).expect("an object"))
             .collect()
     };
-    let has = |object: &serde_json::Value, field: &str| {
-        object[field].as_str().is_some_and(|text| !text.is_empty())
-    };
     let scripts = lines(&["scripts", "--json"]);
     assert!(scripts.iter().all(|it| {
         ["name", "topic", "about", "needs"]
@@ -30,6 +27,15 @@ fn lists_are_json_for_programs() {
         "{specs:?}"
     );
     assert_eq!(lines(&["objects", "--json", "qpair"])[0]["name"], "qpair");
+}
+
+/// Returns whether an object has a text in this field.
+fn has(object: &serde_json::Value, field: &str) -> bool {
+    object[field].as_str().is_some_and(|text| !text.is_empty())
+}
+
+#[test]
+fn a_trace_and_its_facts_are_json_for_programs() {
     let dir = tempfile::tempdir().expect("a directory");
     printed(["demo".as_ref(), "--write".as_ref(), dir.path().as_os_str()]);
     let trace = |more: &[&str]| {
@@ -156,18 +162,7 @@ fn an_input_is_not_written_over() {
         (&["run", &script, "--emit-object", &script], "the script"),
         (&["list", &kept, "-o", &kept], "the file that is listed"),
     ] {
-        let output = dptrace().args(args).output().expect("it runs");
-        let messages = String::from_utf8_lossy(&output.stderr);
-        let is_elsewhere = messages.contains("namespace of process numbers");
-        assert!(
-            messages.contains(&format!(" is {what}\n")) || is_elsewhere,
-            "{args:?}: {messages}"
-        );
-        assert_eq!(
-            output.status.code(),
-            Some(if is_elsewhere { 3 } else { 2 }),
-            "{args:?}: {messages}"
-        );
+        check_is_refused(args, what);
     }
     // An empty list leaves the file of an earlier run alone.
     dptrace()
@@ -191,4 +186,21 @@ fn an_input_is_not_written_over() {
         .assert()
         .success();
     assert_eq!(read(&script), printed(["run", "--fmt", &script]));
+}
+
+/// Checks that a command refuses to write over this input of its own.
+#[track_caller]
+fn check_is_refused(args: &[&str], what: &str) {
+    let output = dptrace().args(args).output().expect("it runs");
+    let messages = String::from_utf8_lossy(&output.stderr);
+    let is_elsewhere = messages.contains("namespace of process numbers");
+    assert!(
+        messages.contains(&format!(" is {what}\n")) || is_elsewhere,
+        "{args:?}: {messages}"
+    );
+    assert_eq!(
+        output.status.code(),
+        Some(if is_elsewhere { 3 } else { 2 }),
+        "{args:?}: {messages}"
+    );
 }

@@ -239,41 +239,7 @@ fn a_capture_shows_who_ran_instead() {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
-    let mut command = testkit::command(PROGRAM);
-    command.args([
-        "demo-target",
-        "--inject",
-        "preempt",
-        "--inject-every",
-        "20ms",
-        "--rate",
-        "5000",
-        "--for",
-        "2m",
-    ]);
-    let mut target = Process::start(
-        command
-            .args(["--app", "reported"])
-            .current_dir(dir.path())
-            .stdout(Stdio::null()),
-    );
-    target.wait_for("trace file");
-    let pid = target.pid().to_string();
-    printed(
-        &[
-            "capture",
-            "-p",
-            &pid,
-            "--for",
-            "1s",
-            "--no-probes",
-            "-o",
-            "it",
-        ],
-        dir.path(),
-    );
-    target.signal("INT");
-    target.end();
+    capture_with_preemptor(dir.path());
     printed(&["report", "it", "-o", "report.html"], dir.path());
     let page = page(dir.path());
     let data = data(&page);
@@ -291,23 +257,7 @@ fn a_capture_shows_who_ran_instead() {
             .contains("preemptor_"),
         "{who}"
     );
-    let sentences = lines(&printed(&["timeline", "it", "--json"], dir.path()));
-    let sentence = sentences.iter().find(|line| line["summary"] == 1).unwrap()["sentence"]
-        .as_str()
-        .unwrap();
-    // The first letter may differ. A sentence about an absent reactor may come first: other
-    // processes may take its CPU for that long.
-    let verdict = page
-        .split_once("id=\"verdict\"")
-        .unwrap()
-        .1
-        .split_once("</section>")
-        .unwrap()
-        .0;
-    assert!(
-        verdict.contains(&format!("{}.</p>", &sentence.replace('>', "&gt;")[1..])),
-        "{sentence}: {verdict}"
-    );
+    check_verdict(&page, dir.path());
     // The largest share may be another's on a machine where other processes run.
     let spent = page
         .split_once("class=\"causes\"")
@@ -322,7 +272,19 @@ fn a_capture_shows_who_ran_instead() {
     };
     browser.open(&dir.path().join("report.html"), 1400);
     heat_map(&mut browser);
-    // The strip of a thread, at its longest absence.
+    check_strip(&mut browser);
+    assert!(
+        browser
+            .value("document.querySelectorAll('details.request .fall rect.preempted').length")
+            .as_u64()
+            > Some(0)
+    );
+    quiet(&mut browser);
+}
+
+/// Checks the strip of a thread, at its longest absence.
+#[track_caller]
+fn check_strip(browser: &mut Browser) {
     let at = browser.value(
         "(() => { const box = document.getElementById('heat').getBoundingClientRect(); const { drawn } = heat.state();
          let at = 0, longest = [0, 0, 0]; for (const [lane, after, length] of data.lanes.taken) {
@@ -339,11 +301,65 @@ fn a_capture_shows_who_ran_instead() {
         tip.as_str().unwrap().contains(" on CPU ") || tip.as_str().unwrap().contains("stopped"),
         "{tip}"
     );
+}
+
+/// Checks that the page's verdict is the summary of `timeline`.
+#[track_caller]
+fn check_verdict(page: &str, dir: &Path) {
+    let sentences = lines(&printed(&["timeline", "it", "--json"], dir));
+    let sentence = sentences.iter().find(|line| line["summary"] == 1).unwrap()["sentence"]
+        .as_str()
+        .unwrap();
+    // The first letter may differ. A sentence about an absent reactor may come first: other
+    // processes may take its CPU for that long.
+    let verdict = page
+        .split_once("id=\"verdict\"")
+        .unwrap()
+        .1
+        .split_once("</section>")
+        .unwrap()
+        .0;
     assert!(
-        browser
-            .value("document.querySelectorAll('details.request .fall rect.preempted').length")
-            .as_u64()
-            > Some(0)
+        verdict.contains(&format!("{}.</p>", &sentence.replace('>', "&gt;")[1..])),
+        "{sentence}: {verdict}"
     );
-    quiet(&mut browser);
+}
+
+/// Captures a target that a thread of higher priority keeps off its CPU, to the folder `it`.
+fn capture_with_preemptor(dir: &Path) {
+    let mut command = testkit::command(PROGRAM);
+    command.args([
+        "demo-target",
+        "--inject",
+        "preempt",
+        "--inject-every",
+        "20ms",
+        "--rate",
+        "5000",
+        "--for",
+        "2m",
+    ]);
+    let mut target = Process::start(
+        command
+            .args(["--app", "reported"])
+            .current_dir(dir)
+            .stdout(Stdio::null()),
+    );
+    target.wait_for("trace file");
+    let pid = target.pid().to_string();
+    printed(
+        &[
+            "capture",
+            "-p",
+            &pid,
+            "--for",
+            "1s",
+            "--no-probes",
+            "-o",
+            "it",
+        ],
+        dir,
+    );
+    target.signal("INT");
+    target.end();
 }

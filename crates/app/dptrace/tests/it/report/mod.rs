@@ -103,7 +103,6 @@ fn compare(data: &Value, file: &str, dir: &Path) {
             dir,
         ))
     };
-    let stage = |place: &Value| data["stages"][place.as_u64().unwrap() as usize].clone();
     let groups = data["groups"].as_array().unwrap();
     let printed_lines = of(&[]);
     let mut compared = 0;
@@ -122,7 +121,11 @@ fn compare(data: &Value, file: &str, dir: &Path) {
         } else {
             let wanted = serde_json::json!([line["stage"]["from"], line["stage"]["to"]]);
             let stages = group["stages"].as_array().unwrap();
-            stages.iter().find(|it| stage(&it[0]) == wanted).unwrap()[1].clone()
+            stages
+                .iter()
+                .find(|it| stage(data, &it[0]) == wanted)
+                .unwrap()[1]
+                .clone()
         };
         if line["count"] != 0 {
             assert_eq!(shown(&found), figures(line), "{line}");
@@ -134,7 +137,18 @@ fn compare(data: &Value, file: &str, dir: &Path) {
         .map(|group| group["stages"].as_array().unwrap().len() + 1)
         .sum::<usize>();
     assert_eq!(compared, count, "nothing else is in the page");
-    let rows = of(&["--summary"]);
+    compare_connections(data, &of(&["--summary"]));
+}
+
+/// Returns a stage by its number in a page.
+fn stage(data: &Value, number: &Value) -> Value {
+    data["stages"][number.as_u64().unwrap() as usize].clone()
+}
+
+/// Compares the connections of a page with the rows of `latency --summary`.
+#[track_caller]
+fn compare_connections(data: &Value, rows: &[Value]) {
+    let groups = data["groups"].as_array().unwrap();
     let connections = data["connections"].as_array().unwrap();
     assert!(!connections.is_empty());
     for connection in connections {
@@ -160,7 +174,7 @@ fn compare(data: &Value, file: &str, dir: &Path) {
         let most = &row["most_of_p99"];
         if !most.is_null() {
             assert_eq!(
-                stage(&connection["most"][0]),
+                stage(data, &connection["most"][0]),
                 serde_json::json!([most["from"], most["to"]])
             );
         }

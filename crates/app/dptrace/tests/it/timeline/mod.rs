@@ -2,6 +2,8 @@
 
 mod perfetto;
 
+use std::path::Path;
+
 use capture::Timestamp;
 use serde_json::Value;
 
@@ -11,6 +13,26 @@ fn lines(text: &str) -> Vec<Value> {
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect()
+}
+
+/// Checks that three requests are shown with their stages, and all of them with `--all`.
+#[track_caller]
+fn check_shown(dir: &Path) {
+    // The others have only a line.
+    let (few, _) = printed(&["timeline", "demo.trace", "--slowest", "8"], dir);
+    assert!(
+        few.contains("the 8 slowest") && few.matches("\nslowest ").count() == 3,
+        "{few}"
+    );
+    assert!(
+        few.contains("\nthe stages of 5 more requests are not shown: --all\n"),
+        "{few}"
+    );
+    let (all, _) = printed(&["timeline", "demo.trace", "--slowest", "8", "--all"], dir);
+    assert!(
+        all.matches("\nslowest ").count() == 8 && !all.contains("--all"),
+        "{all}"
+    );
 }
 
 #[test]
@@ -32,24 +54,7 @@ fn a_trace_alone_has_stages_and_no_kernel() {
             .any(|line| line.starts_with("slowest 1: r") && line.contains("_REQ), ")),
         "{out}"
     );
-    // Beyond three requests, the others have only a line.
-    let (few, _) = printed(&["timeline", "demo.trace", "--slowest", "8"], dir.path());
-    assert!(
-        few.contains("the 8 slowest") && few.matches("\nslowest ").count() == 3,
-        "{few}"
-    );
-    assert!(
-        few.contains("\nthe stages of 5 more requests are not shown: --all\n"),
-        "{few}"
-    );
-    let (all, _) = printed(
-        &["timeline", "demo.trace", "--slowest", "8", "--all"],
-        dir.path(),
-    );
-    assert!(
-        all.matches("\nslowest ").count() == 8 && !all.contains("--all"),
-        "{all}"
-    );
+    check_shown(dir.path());
     let (json, _) = printed(
         &[
             "timeline",
@@ -76,17 +81,7 @@ fn a_trace_alone_has_stages_and_no_kernel() {
         "{lengths:?}"
     );
     for request in slowest {
-        let stages = request["stages"].as_array().unwrap();
-        let sum: u64 = stages
-            .iter()
-            .map(|stage| stage["length_ns"].as_u64().unwrap())
-            .sum();
-        assert_eq!(sum, request["length_ns"].as_u64().unwrap());
-        assert_eq!(request["kernel_at_most_ns"], 0);
-        assert!(
-            request["first"].as_str().unwrap().ends_with("_REQ_NEW"),
-            "{request}"
-        );
+        check_stages(request);
     }
     assert!(
         lines
@@ -95,44 +90,72 @@ fn a_trace_alone_has_stages_and_no_kernel() {
         "{json}"
     );
     for summary in lines.iter().filter(|line| line["is_part"] == false) {
-        let (sentence, lcore) = (
-            summary["sentence"].as_str().unwrap(),
-            summary["group"]["lcore"].as_str().unwrap(),
-        );
-        assert!(
-            sentence.contains(&format!("_REQ of lcore {lcore}")),
-            "{sentence}"
-        );
-        // A percentile is described from 5 requests on.
-        let slow =
-            summary["bands"].as_array().unwrap().iter().find(|band| {
-                sentence.starts_with(&format!("{} of", band["name"].as_str().unwrap()))
-            });
-        assert!(
-            slow.map_or(sentence.starts_with("the "), |band| band["requests"]
-                .as_u64()
-                >= Some(5)),
-            "{summary}"
-        );
+        check_sentence(summary);
     }
-    // Strictly longer: a request that took exactly this time is left out.
-    let longest = format!("{}ns", lengths[0]);
+    check_over(dir.path(), lengths[0]);
+    let none = dptrace(&["timeline", "demo.trace", "--ndjson"], dir.path());
+    assert_eq!(none.status.code(), Some(2));
+}
+
+/// Checks that a request that took exactly the time of `--over` is left out.
+#[track_caller]
+fn check_over(dir: &Path, length_ns: u64) {
+    let longest = format!("{length_ns}ns");
     let (over, messages) = printed(
         &["timeline", "demo.trace", "--json", "--over", &longest],
-        dir.path(),
+        dir,
     );
     assert!(
         messages.contains("no request took longer than") && !over.contains("\"slowest\""),
         "{over}{messages}"
     );
-    let none = dptrace(&["timeline", "demo.trace", "--ndjson"], dir.path());
-    assert_eq!(none.status.code(), Some(2));
+}
+
+/// Checks that the stages of a request add up, without any time of the kernel.
+#[track_caller]
+fn check_stages(request: &Value) {
+    let stages = request["stages"].as_array().unwrap();
+    let sum: u64 = stages
+        .iter()
+        .map(|stage| stage["length_ns"].as_u64().unwrap())
+        .sum();
+    assert_eq!(sum, request["length_ns"].as_u64().unwrap());
+    assert_eq!(request["kernel_at_most_ns"], 0);
+    assert!(
+        request["first"].as_str().unwrap().ends_with("_REQ_NEW"),
+        "{request}"
+    );
+}
+
+/// Checks that a sentence names its group, and a percentile only of enough requests.
+#[track_caller]
+fn check_sentence(summary: &Value) {
+    let (sentence, lcore) = (
+        summary["sentence"].as_str().unwrap(),
+        summary["group"]["lcore"].as_str().unwrap(),
+    );
+    assert!(
+        sentence.contains(&format!("_REQ of lcore {lcore}")),
+        "{sentence}"
+    );
+    // A percentile is described from 5 requests on.
+    let slow = summary["bands"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|band| sentence.starts_with(&format!("{} of", band["name"].as_str().unwrap())));
+    assert!(
+        slow.map_or(sentence.starts_with("the "), |band| band["requests"]
+            .as_u64()
+            >= Some(5)),
+        "{summary}"
+    );
 }
 
 #[test]
 fn a_capture_without_a_trace_has_threads() {
     let dir = tempfile::tempdir().unwrap();
-    let mut meta =
+    let meta =
         crate::common::scenes::write_absences(dir.path(), Timestamp::default(), b"\x1b[31mother");
     let (out, messages) = printed(&["timeline", "."], dir.path());
     assert!(
@@ -151,30 +174,7 @@ fn a_capture_without_a_trace_has_threads() {
         out.contains(r"preempted by \x1b[31mother") && !out.contains('\x1b'),
         "{out}"
     );
-    for columns in [60, 80] {
-        let (text, _) = crate::common::pty::on_terminal_in(
-            dir.path(),
-            columns,
-            &[("NO_COLOR", "1")],
-            &["timeline", "."],
-        );
-        assert!(
-            crate::common::pty::widest(&text) <= usize::from(columns),
-            "{text}"
-        );
-        // Columns without any time are dropped first, and no text is cut.
-        let table: Vec<&str> = text.lines().take(2).collect();
-        assert!(
-            table[0].contains(" ran ")
-                && table[0].contains(" preempted")
-                && table[1].contains("poller"),
-            "{text}"
-        );
-        assert!(
-            !table.concat().contains('…') && !text.contains("not shown"),
-            "{text}"
-        );
-    }
+    check_widths(dir.path());
     let intervals = lines(&printed(&["timeline", ".", "--ndjson"], dir.path()).0);
     let what: Vec<&str> = intervals
         .iter()
@@ -198,7 +198,42 @@ fn a_capture_without_a_trace_has_threads() {
             .contains("no trace.rings"),
         "{info:?}"
     );
-    // A file with a damaged header is reported, with the offset.
+    check_damaged(dir.path());
+    check_ends(dir.path(), meta);
+}
+
+/// Checks that the table fits a terminal without a cut text.
+#[track_caller]
+fn check_widths(dir: &Path) {
+    for columns in [60, 80] {
+        let (text, _) = crate::common::pty::on_terminal_in(
+            dir,
+            columns,
+            &[("NO_COLOR", "1")],
+            &["timeline", "."],
+        );
+        assert!(
+            crate::common::pty::widest(&text) <= usize::from(columns),
+            "{text}"
+        );
+        // Columns without any time are dropped first, and no text is cut.
+        let table: Vec<&str> = text.lines().take(2).collect();
+        assert!(
+            table[0].contains(" ran ")
+                && table[0].contains(" preempted")
+                && table[1].contains("poller"),
+            "{text}"
+        );
+        assert!(
+            !table.concat().contains('…') && !text.contains("not shown"),
+            "{text}"
+        );
+    }
+}
+
+/// Checks that a file with a damaged header is reported, with the offset.
+#[track_caller]
+fn check_damaged(dir: &Path) {
     for (damaged, why) in [
         (
             &b"dpRINGS\x01\x09\0\0\0\0\0\0\0"[..],
@@ -210,18 +245,22 @@ fn a_capture_without_a_trace_has_threads() {
         ),
         (b"", "it is cut off at 0x0"),
     ] {
-        std::fs::write(dir.path().join("trace.rings"), damaged).unwrap();
-        let (out, messages) = printed(&["timeline", "."], dir.path());
+        std::fs::write(dir.join("trace.rings"), damaged).unwrap();
+        let (out, messages) = printed(&["timeline", "."], dir);
         assert!(
             messages.contains(&format!("trace.rings can't be read: {why}: threads only")),
             "{messages}"
         );
         assert!(out.contains("poller"), "{out}");
-        let (info, _) = printed(&["trace", "--info", "-i", "."], dir.path());
+        let (info, _) = printed(&["trace", "--info", "-i", "."], dir);
         assert!(info.contains(why), "{info}");
     }
-    std::fs::remove_file(dir.path().join("trace.rings")).unwrap();
-    // The state at the last event lasts until the end only if no event is missing.
+    std::fs::remove_file(dir.join("trace.rings")).unwrap();
+}
+
+/// Checks that the state at the last event lasts until the end only if no event is missing.
+#[track_caller]
+fn check_ends(dir: &Path, mut meta: capture::Meta) {
     let at = Timestamp {
         boot_nanos: 9_001_000,
         ..Timestamp::default()
@@ -238,8 +277,8 @@ fn a_capture_without_a_trace_has_threads() {
         (end(5, Some(6_001_000)), "unknown"),
     ] {
         meta.end = Some(end);
-        std::fs::write(dir.path().join("meta.json"), meta.to_json().unwrap()).unwrap();
-        let (out, messages) = printed(&["timeline", ".", "--ndjson"], dir.path());
+        std::fs::write(dir.join("meta.json"), meta.to_json().unwrap()).unwrap();
+        let (out, messages) = printed(&["timeline", ".", "--ndjson"], dir);
         let intervals = lines(&out);
         let it = intervals.last().unwrap();
         assert_eq!(

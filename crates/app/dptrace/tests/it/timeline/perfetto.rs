@@ -76,6 +76,12 @@ fn perfetto_gets_each_request_and_each_stage() {
     );
     let (slices, _) = of_perfetto(&dir.path().join("part.pftrace"));
     assert!((1..requests.len() + stages).contains(&slices), "{slices}");
+    check_refusals(dir.path());
+}
+
+/// Checks that wrong windows and files are refused.
+#[track_caller]
+fn check_refusals(dir: &Path) {
     // A window after the end contains nothing: that is an error, and no file is written.
     let beyond = dptrace(
         &[
@@ -86,14 +92,14 @@ fn perfetto_gets_each_request_and_each_stage() {
             "--window",
             "1m..2m",
         ],
-        dir.path(),
+        dir,
     );
     let said = String::from_utf8(beyond.stderr).unwrap();
     assert!(
         beyond.status.code() == Some(2) && said.contains("--window begins at 60.0 s"),
         "{said}"
     );
-    assert!(!dir.path().join("x").exists());
+    assert!(!dir.join("x").exists());
     let wrong = dptrace(
         &[
             "timeline",
@@ -103,12 +109,9 @@ fn perfetto_gets_each_request_and_each_stage() {
             "--window",
             "5ms..1ms",
         ],
-        dir.path(),
+        dir,
     );
     assert_eq!(wrong.status.code(), Some(2));
-    let itself = dptrace(
-        &["timeline", "demo.trace", "--perfetto", "demo.trace"],
-        dir.path(),
-    );
+    let itself = dptrace(&["timeline", "demo.trace", "--perfetto", "demo.trace"], dir);
     assert!(!itself.status.success());
 }

@@ -235,28 +235,7 @@ fn a_person_looks_around() {
     terminal.keys(&["?"]);
     terminal.wait("the help", |screen| screen.contains("another tab"));
     terminal.keys(&["Escape"]);
-    // The frozen screen is what gets written.
-    terminal.keys(&["Space"]);
-    terminal.wait("the standstill", |screen| screen.contains("FROZEN"));
-    terminal.keys(&["w"]);
-    let screen = terminal.wait("the file", |screen| screen.contains("written: "));
-    let name = screen
-        .split("written: ")
-        .nth(1)
-        .and_then(|rest| rest.split_whitespace().next())
-        .expect("a name");
-    let written = std::fs::read_to_string(dir.path().join(name)).expect("written");
-    let written: Value = serde_json::from_str(&written).expect("JSON");
-    let shown = screen
-        .split(" IOPS, ")
-        .next()
-        .and_then(|before| before.split(' ').next_back())
-        .expect("a number");
-    assert!(
-        (number(shown) / iops(&written) - 1.0).abs() < 0.05,
-        "{shown}: {}",
-        iops(&written)
-    );
+    check_written(&terminal, dir.path());
     // A filter that nothing passes, then one that some rows pass.
     terminal.keys(&["/", "n", "o", "n", "e"]);
     terminal.wait("nothing", |screen| {
@@ -271,6 +250,42 @@ fn a_person_looks_around() {
         screen.contains("the slowest requests") || screen.contains("no request ended")
     });
     terminal.keys(&["Escape", "Space"]);
+    check_sizes(&terminal);
+    check_mouse(&terminal);
+    terminal.keys(&["q"]);
+    terminal.wait("the end", is_given_back);
+    assert!(!terminal.has_mouse());
+}
+
+/// Freezes the screen, and checks that the frozen screen is what gets written.
+#[track_caller]
+fn check_written(terminal: &Terminal, dir: &Path) {
+    terminal.keys(&["Space"]);
+    terminal.wait("the standstill", |screen| screen.contains("FROZEN"));
+    terminal.keys(&["w"]);
+    let screen = terminal.wait("the file", |screen| screen.contains("written: "));
+    let name = screen
+        .split("written: ")
+        .nth(1)
+        .and_then(|rest| rest.split_whitespace().next())
+        .expect("a name");
+    let written = std::fs::read_to_string(dir.join(name)).expect("written");
+    let written: Value = serde_json::from_str(&written).expect("JSON");
+    let shown = screen
+        .split(" IOPS, ")
+        .next()
+        .and_then(|before| before.split(' ').next_back())
+        .expect("a number");
+    assert!(
+        (number(shown) / iops(&written) - 1.0).abs() < 0.05,
+        "{shown}: {}",
+        iops(&written)
+    );
+}
+
+/// Checks that the screen fills the terminal at other sizes.
+#[track_caller]
+fn check_sizes(terminal: &Terminal) {
     for (columns, rows) in [(50, 12), (120, 40)] {
         terminal.resize(columns, rows);
         let is_whole = |screen: &str| {
@@ -285,7 +300,11 @@ fn a_person_looks_around() {
             "{screen}"
         );
     }
-    // The mouse belongs to the terminal until `m`, and again at the end.
+}
+
+/// Checks that the mouse belongs to the terminal until `m` is pressed.
+#[track_caller]
+fn check_mouse(terminal: &Terminal) {
     assert!(!terminal.has_mouse());
     terminal.keys(&["m"]);
     terminal.wait("the mouse", |screen| {
@@ -297,9 +316,6 @@ fn a_person_looks_around() {
         screen.contains("how long whole request took")
     });
     terminal.bytes("\x1b[<65;10;20M");
-    terminal.keys(&["q"]);
-    terminal.wait("the end", is_given_back);
-    assert!(!terminal.has_mouse());
 }
 
 #[test]

@@ -71,6 +71,10 @@ fn info_reports_what_the_file_is() {
         OWNERS.iter().all(|owner| messages.contains(owner)),
         "{messages}"
     );
+}
+
+#[test]
+fn info_reports_a_ring_that_was_overwritten() {
     let mut wrapped = crate::common::small::declared().slots(4);
     for n in 0..9 {
         wrapped.record(

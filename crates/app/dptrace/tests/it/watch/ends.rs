@@ -1,9 +1,10 @@
 //! Watches without events of the kernel, without slow requests, and without room.
 
 use std::fs;
+use std::path::Path;
 use std::process::Stdio;
 
-use super::{start, stopped, target, wait_for_captures, watch};
+use super::{PREEMPTED, start, stopped, target, wait_for_captures, watch};
 use crate::common::kernel::{PROGRAM, Process, kernel, needs};
 
 #[test]
@@ -12,16 +13,7 @@ fn without_the_right_to_bpf_the_trace_is_watched() {
     if !needs("setpriv") {
         return;
     }
-    let target = target(&[
-        "--inject",
-        "preempt",
-        "--inject-every",
-        "50ms",
-        "--inject-for",
-        "3ms",
-        "--rate",
-        "4000",
-    ]);
+    let target = target(&PREEMPTED);
     let temp = tempfile::tempdir().expect("a directory");
     let dir = temp.path().join("box");
     let mut command = testkit::command("setpriv");
@@ -115,25 +107,10 @@ fn a_full_disk_is_reported_and_the_watch_goes_on() {
         return;
     }
     let temp = tempfile::tempdir().expect("a directory");
-    let script = "mount -t tmpfs -o size=40k none \"$1\" && echo mounted >&2 || echo not mounted >&2; exec sleep 300";
-    let mut disk = testkit::command("unshare");
-    let mut disk = Process::start(
-        disk.args(["--mount", "sh", "-c", script, "sh"])
-            .arg(temp.path()),
-    );
-    if disk.wait_for("mounted").contains("not mounted") {
-        return crate::common::kernel::skip("mount", "nothing can be mounted here");
-    }
-    let target = target(&[
-        "--inject",
-        "preempt",
-        "--inject-every",
-        "50ms",
-        "--inject-for",
-        "3ms",
-        "--rate",
-        "4000",
-    ]);
+    let Some(disk) = small_disk(temp.path()) else {
+        return;
+    };
+    let target = target(&PREEMPTED);
     let mut command = testkit::command("nsenter");
     command
         .arg(format!("--mount=/proc/{}/ns/mnt", disk.pid()))
@@ -173,6 +150,18 @@ fn a_full_disk_is_reported_and_the_watch_goes_on() {
         "{kept:?}"
     );
     target.signal("TERM");
+}
+
+/// Mounts a disk of 40 KiB in a mount namespace of its own. `None` if nothing can be mounted.
+fn small_disk(folder: &Path) -> Option<Process> {
+    let script = "mount -t tmpfs -o size=40k none \"$1\" && echo mounted >&2 || echo not mounted >&2; exec sleep 300";
+    let mut disk = testkit::command("unshare");
+    let mut disk = Process::start(disk.args(["--mount", "sh", "-c", script, "sh"]).arg(folder));
+    if disk.wait_for("mounted").contains("not mounted") {
+        crate::common::kernel::skip("mount", "nothing can be mounted here");
+        return None;
+    }
+    Some(disk)
 }
 
 #[test]

@@ -16,6 +16,18 @@ use serde_json::Value;
 const PATIENCE: Duration = Duration::from_mins(1);
 const KEEP: usize = 2;
 
+/// Options of a target that delays some of its requests by 3 ms.
+const PREEMPTED: [&str; 8] = [
+    "--inject",
+    "preempt",
+    "--inject-every",
+    "50ms",
+    "--inject-for",
+    "3ms",
+    "--rate",
+    "4000",
+];
+
 /// Starts a demo target.
 fn target(args: &[&str]) -> Process {
     let mut command = testkit::command(PROGRAM);
@@ -123,19 +135,38 @@ fn check_line(line: &Value) {
     );
 }
 
+/// Waits until twice as many captures have come as are kept.
+fn wait_for_turnover(dir: &Path) {
+    let (begin, mut seen) = (Instant::now(), std::collections::BTreeSet::new());
+    while seen.len() < 2 * KEEP {
+        assert!(begin.elapsed() < PATIENCE, "{} captures", seen.len());
+        let captures = captures(dir);
+        // One capture that is being removed, and the new one.
+        assert!(captures.len() <= KEEP + 1, "{captures:?}");
+        seen.extend(captures);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Checks that the captures that are left are those of the last lines.
+#[track_caller]
+fn check_captures(lines: &[Value], captures: &[PathBuf]) {
+    assert_eq!(captures.len(), KEEP, "{captures:?}");
+    assert!(captures.iter().map(|dir| bytes_of(dir)).sum::<u64>() <= 50 << 20);
+    for (line, dir) in lines.iter().rev().zip(captures.iter().rev()) {
+        assert_eq!(
+            line["capture"].as_str().map(Path::new),
+            Some(dir.as_path()),
+            "{lines:#?}"
+        );
+        check_line(line);
+    }
+}
+
 #[test]
 fn slow_requests_have_captures_and_nothing_else_is_touched() {
     let Some(_guard) = kernel() else { return };
-    let target = target(&[
-        "--inject",
-        "preempt",
-        "--inject-every",
-        "50ms",
-        "--inject-for",
-        "3ms",
-        "--rate",
-        "4000",
-    ]);
+    let target = target(&PREEMPTED);
     let temp = tempfile::tempdir().expect("a directory");
     let dir = temp.path().join("box");
     // Other people's files: a folder with nearly such a name, and a link with exactly such a name.
@@ -162,15 +193,7 @@ fn slow_requests_have_captures_and_nothing_else_is_touched() {
     let printed = temp.path().join("lines");
     let mut tracer = start(watch(target.pid(), &dir, &args), &printed);
     tracer.wait_for("watching process");
-    let (begin, mut seen) = (Instant::now(), std::collections::BTreeSet::new());
-    while seen.len() < 2 * KEEP {
-        assert!(begin.elapsed() < PATIENCE, "{} captures", seen.len());
-        let captures = captures(&dir);
-        // One capture that is being removed, and the new one.
-        assert!(captures.len() <= KEEP + 1, "{captures:?}");
-        seen.extend(captures);
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_for_turnover(&dir);
     let (lines, messages) = stopped(tracer, &printed);
     assert!(
         messages.iter().any(|line| line.contains("note: stopped: ")),
@@ -183,17 +206,7 @@ fn slow_requests_have_captures_and_nothing_else_is_touched() {
             .all(|line| line["length_ns"].as_u64() >= Some(1_000_000)),
         "{lines:#?}"
     );
-    let captures = captures(&dir);
-    assert_eq!(captures.len(), KEEP, "{captures:?}");
-    assert!(captures.iter().map(|dir| bytes_of(dir)).sum::<u64>() <= 50 << 20);
-    for (line, dir) in lines.iter().rev().zip(captures.iter().rev()) {
-        assert_eq!(
-            line["capture"].as_str().map(Path::new),
-            Some(dir.as_path()),
-            "{lines:#?}"
-        );
-        check_line(line);
-    }
+    check_captures(&lines, &captures(&dir));
     let text = |path: &Path| fs::read_to_string(path.join("meta.json")).ok();
     assert_eq!(
         (text(&kept).as_deref(), text(&link).as_deref()),

@@ -57,6 +57,19 @@ fn every_call_is_an_event_with_its_stacks() {
         "{cost}"
     );
     assert!(budget(thread(&sample, "born"), "tracing_ns") > 0);
+    check_blocked(events);
+    let stack: Vec<&str> = calls[0]["stack"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|line| line.as_str().unwrap())
+        .collect();
+    check_stack(&sample, &stack);
+}
+
+/// Checks the stacks of calls that blocked.
+#[track_caller]
+fn check_blocked(events: &[serde_json::Value]) {
     let lines = |event: &serde_json::Value| event["stack"].to_string();
     // A blocked call has the kernel stack of where it blocked. On a slow machine the timer may
     // expire before the call blocks.
@@ -73,12 +86,11 @@ fn every_call_is_an_event_with_its_stacks() {
         !blocked.is_empty() && blocked.iter().all(|stack| stack.contains("do_nanosleep+")),
         "{sleeps:#?}"
     );
-    let stack: Vec<&str> = calls[0]["stack"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|line| line.as_str().unwrap())
-        .collect();
+}
+
+/// Checks the stack of `getppid`, with its inlined function if that can be known.
+#[track_caller]
+fn check_stack(sample: &serde_json::Value, stack: &[&str]) {
     // `do_syscall_64` of Linux 5.10 ends in a tail call, and is then missing from the stack.
     let entries = ["do_syscall_64+", "entry_SYSCALL_64", "el0_svc"];
     assert!(

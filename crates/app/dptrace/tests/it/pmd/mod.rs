@@ -1,6 +1,8 @@
 //! `dptrace pmd` on a real Open vSwitch with DPDK, from Debian's packages. Its PMD thread forwards
 //! packets that DPDK's null device makes without end, which takes neither huge pages nor devices.
 
+mod silent;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -109,6 +111,12 @@ impl OpenVSwitch {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         self.daemon = Some(daemon.spawn().expect("it starts"));
+        self.add_bridge();
+        until("the PMD thread is there", || self.pmd().is_some());
+    }
+
+    /// Adds a bridge whose first port forwards to the second one.
+    fn add_bridge(&self) {
         self.vsctl(&[
             "add-br",
             "br0",
@@ -136,13 +144,13 @@ impl OpenVSwitch {
                 &options,
             ]);
         }
-        let bridge = format!("unix:{}", file("br0.mgmt"));
+        let bridge = self.folder.path().join("br0.mgmt");
+        let bridge = format!("unix:{}", bridge.display());
         run(testkit::command("ovs-ofctl").args([
             "add-flow",
             &bridge,
             "priority=9,in_port=null0,actions=output:null1",
         ]));
-        until("the PMD thread is there", || self.pmd().is_some());
     }
 
     fn vsctl(&self, words: &[&str]) {
@@ -317,83 +325,4 @@ fn a_stop_is_one_slow_stretch() {
         .as_str()
         .expect("a sentence");
     assert!(sentence.contains("1 stopped"), "{sentence}");
-}
-
-#[test]
-#[ignore = "deep peers: it needs Open vSwitch with DPDK"]
-fn without_metrics_it_says_what_to_switch_on() {
-    let Some(_guard) = kernel() else { return };
-    let Some(switch) = OpenVSwitch::start(false) else {
-        return;
-    };
-    let pid = switch.pid().to_string();
-    let output = testkit::command(PROGRAM)
-        .args(["pmd", "-p", &pid, "--for", "1s", "--json"])
-        .output()
-        .expect("it starts");
-    let report = report(&output);
-    let thread = &report["threads"][0];
-    assert!(
-        thread["slow"].is_null() && number(&thread["budget_ns"]["own"]) > 0,
-        "{report:#}"
-    );
-    assert!(number(&thread["figures"]["packets"]) > 0, "{report:#}");
-    let advice = report["advice"].to_string();
-    assert!(
-        advice.contains("other_config:pmd-perf-metrics=true"),
-        "{advice}"
-    );
-    assert_eq!(
-        report["settings"]["pmd-cpu-mask"],
-        format!("{:#x}", 1 << CPU)
-    );
-    // As text, and with the process found by the name that users know.
-    let output = testkit::command(PROGRAM)
-        .args(["pmd", "--for", "200ms", "--name", "ovs-vswitchd"])
-        .output()
-        .expect("it starts");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    assert!(
-        text.starts_with("pmd-c01: its slow milliseconds are not known\n"),
-        "{text}"
-    );
-    assert!(text.contains("true") && text.contains("null0:0"), "{text}");
-}
-
-#[test]
-#[ignore = "deep peers: it needs Open vSwitch with DPDK, and judges a share of the window"]
-fn a_daemon_that_does_not_answer_keeps_nobody_from_the_rest() {
-    let Some(_guard) = kernel() else { return };
-    let Some(switch) = OpenVSwitch::start(true) else {
-        return;
-    };
-    switch.signal(Signal::STOP);
-    let pid = switch.pid().to_string();
-    let begun = Instant::now();
-    let output = testkit::command(PROGRAM)
-        .args(["pmd", "-p", &pid, "--for", "1s", "--json"])
-        .output()
-        .expect("it starts");
-    assert!(begun.elapsed() < PATIENCE);
-    switch.signal(Signal::CONT);
-    let report = report(&output);
-    let notes = report["notes"].to_string();
-    assert!(
-        notes.contains("does not answer (nothing came within 2 s)"),
-        "{report:#}"
-    );
-    let budget = &report["threads"][0]["budget_ns"];
-    assert!(
-        number(&budget["stopped"]) * 10 >= number(&report["ns"]) * 9,
-        "{report:#}"
-    );
-    assert!(
-        report["threads"][0]["slow"].is_null() && report["threads"][0]["figures"].is_null(),
-        "{report:#}"
-    );
 }
