@@ -3,27 +3,22 @@
 mod dpdk;
 mod follow;
 mod format;
-use std::path::{Path, PathBuf};
+mod live;
+
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ::objects::{Annotator, ObjectSpec};
-use anyhow::Context as _;
-use bpf_session::POLL_INTERVAL;
 use clap::Args;
-use console::interrupt::Interrupt;
 use console::messages::note;
 use console::output::{self, Output};
 use console::terminal;
 use errors::usage;
-use live_objects::{Objects, with_owners};
+use live_objects::with_owners;
 use records::{Filter, Head};
-use requests::KnownObjects;
 use screen::Screen;
-use spdk_trace::{Follower, RawTrace, TickRate, Ticks, TpointTable, Trace};
-use text::printable::path as printable;
-use trace_source::{
-    Application, FileSource, LoadedTrace, Place, beside, cpus, info, nothing_read, warn_problems,
-};
+use spdk_trace::{TickRate, Ticks, TpointTable};
+use trace_source::{LoadedTrace, Place, beside, info, nothing_read, warn_problems};
 use whole_file::Access;
 
 use crate::args::filter::FilterArgs;
@@ -31,8 +26,8 @@ use crate::args::input::{self, Input, InputArgs, refuse_to_overwrite};
 use crate::args::mistaken;
 use crate::args::objects::ObjectArgs;
 use crate::listing::{self, ListOptions};
-use follow::{FollowRequest, Stop};
 use format::FormatName;
+use live::follow_file;
 
 /// `dptrace trace`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -305,122 +300,4 @@ fn list_records(args: &TraceArgs, loaded: &LoadedTrace, access: Access) -> anyho
         });
     }
     Ok(output.finish()?)
-}
-
-/// Opens a raw trace file that is to be followed.
-fn open_followed(path: &Path) -> anyhow::Result<FileSource> {
-    if path.is_dir() {
-        return Err(usage(format!(
-            "--follow needs a trace that is being written, and {} is a capture",
-            printable(path)
-        )));
-    }
-    let reading = || format!("reading {}", printable(path));
-    let source = FileSource::open(path).with_context(reading)?;
-    if source.is_text().with_context(reading)? {
-        return Err(usage(format!(
-            "--follow needs a raw trace file, and {} is text",
-            printable(path)
-        )));
-    }
-    Ok(source)
-}
-
-/// Returns what the records of a followed trace can have.
-fn known_of<'a>(
-    follower: &'a Follower,
-    specs: &'a [ObjectSpec],
-    has_recording: bool,
-) -> KnownObjects<'a> {
-    KnownObjects {
-        specs,
-        tpoints: follower.tpoints(),
-        has_recording,
-        has_owners: follower.era().has_owners(),
-        has_joins: follower.era().has_owners(),
-        owners: follower
-            .owners()
-            .all()
-            .map(|(_, owner)| owner.description.as_str())
-            .collect(),
-        is_complete: false,
-    }
-}
-
-/// Begins to look for objects in the memory of the process that writes the trace.
-fn start_objects(
-    args: &TraceArgs,
-    pid: u32,
-    specs: Vec<ObjectSpec>,
-    (source, path): (&FileSource, &Path),
-) -> anyhow::Result<Objects> {
-    let text = args.objects.sources().text()?;
-    let trace = RawTrace::read(source).with_context(|| format!("reading {}", printable(path)))?;
-    Ok(Objects::start(
-        pid,
-        specs,
-        &text,
-        &trace,
-        (!args.no_probes).then_some(POLL_INTERVAL),
-        &terminal::observer(),
-    ))
-}
-
-fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Result<()> {
-    let Place::File(path) = place else {
-        return Err(usage("--follow needs a trace file, not standard input"));
-    };
-    let reading = || format!("reading {}", printable(path));
-    let source = open_followed(path)?;
-    let follower = Follower::new(&source).with_context(reading)?;
-    let span = || beside::span(&Trace::Raw(RawTrace::read(&source).ok()?));
-    let Resolved {
-        annotator,
-        mut filter,
-        specs,
-    } = args.resolve(follower.tpoints(), follower.tick_rate(), span)?;
-    let known = known_of(&follower, &specs, live.is_some() || annotator.is_some());
-    known.warn_missing(filter.fields(), &terminal::observer());
-    let application = Application::of(path);
-    // Must precede the start of any thread: threads inherit the affinity.
-    let place = cpus::keep_off(application.pids().chain(live), &terminal::observer());
-    place.give_way_for(args.duration);
-    let has_room = place.has_room();
-    let without_pointers = annotator
-        .as_ref()
-        .and_then(|annotator| live_objects::without_pointers(annotator, follower.tpoints()));
-    let mut objects = match live {
-        None => Objects::Known(annotator.map(Box::new)),
-        Some(pid) => start_objects(args, pid, specs, (&source, path))?,
-    };
-    objects.begin(&source).with_context(reading)?;
-    if let Some(annotator) = objects.annotator() {
-        live_objects::report_unwitnessed(annotator, follower.tpoints(), &terminal::observer());
-    }
-    let start = if args.filter.common {
-        RawTrace::read(&source)
-            .with_context(reading)?
-            .common_start()
-    } else {
-        Ticks(0)
-    };
-    let mut output = Output::open(args.output.as_deref())?;
-    let stop = Stop {
-        interrupt: Interrupt::catch()?,
-        after: args.duration,
-    };
-    let what = FollowRequest {
-        source,
-        application,
-        has_room,
-        start,
-        form: args.format().form(),
-        screen: args.screen(),
-        options: args.list_options(),
-        stop,
-    };
-    follow::follow(follower, &what, &mut objects, &mut filter, &mut output)?;
-    output.finish()?;
-    objects.report(without_pointers.as_deref(), &terminal::observer());
-    Ok(())
 }

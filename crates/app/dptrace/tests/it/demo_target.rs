@@ -80,28 +80,7 @@ fn the_slowest_of_a_live_trace_is_shown_by_what_does_not_change() {
         .stderr(Stdio::null());
     let target = Running(command.spawn().expect("started"));
     let path = format!("/dev/shm/dptrace-live_trace.pid{}", target.0.id());
-    let until = Instant::now() + Duration::from_mins(1);
-    let (slowest, messages) = loop {
-        let done = dptrace()
-            .args(["latency", &path, "--slowest", "1", "--json"])
-            .output()
-            .expect("it runs");
-        let last = String::from_utf8_lossy(&done.stdout)
-            .lines()
-            .last()
-            .unwrap_or_default()
-            .to_owned();
-        let last: serde_json::Value = serde_json::from_str(&last).unwrap_or_default();
-        if last["slowest"] == 1 {
-            break (last, String::from_utf8_lossy(&done.stderr).into_owned());
-        }
-        assert!(
-            Instant::now() < until,
-            "{}",
-            String::from_utf8_lossy(&done.stderr)
-        );
-        std::thread::sleep(Duration::from_millis(50));
-    };
+    let (slowest, messages) = slowest_of(&path);
     assert!(
         messages.contains(&format!("copy it first (cp {path} /tmp/")),
         "{messages}"
@@ -126,5 +105,31 @@ fn the_slowest_of_a_live_trace_is_shown_by_what_does_not_change() {
             ["tsc", "tpoint"].iter().all(|it| listed[it] == record[it])
         };
         assert!(listed.iter().any(is_it), "{show}: {record} in {listing}");
+    }
+}
+
+/// Returns the slowest request of a trace once there is one, and the messages.
+fn slowest_of(path: &str) -> (serde_json::Value, String) {
+    let until = Instant::now() + Duration::from_mins(1);
+    loop {
+        let done = dptrace()
+            .args(["latency", path, "--slowest", "1", "--json"])
+            .output()
+            .expect("it runs");
+        let last = String::from_utf8_lossy(&done.stdout)
+            .lines()
+            .last()
+            .unwrap_or_default()
+            .to_owned();
+        let last: serde_json::Value = serde_json::from_str(&last).unwrap_or_default();
+        if last["slowest"] == 1 {
+            break (last, String::from_utf8_lossy(&done.stderr).into_owned());
+        }
+        assert!(
+            Instant::now() < until,
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+        std::thread::sleep(Duration::from_millis(50));
     }
 }

@@ -210,39 +210,45 @@ fn bounds_hold_where_events_are_late() {
         if end > off.end {
             continue;
         }
-        let (stages, truth) = (list(request, "stages"), off.within(begin, end));
-        // All events are there, so that no time is unknown.
-        assert!(
-            stages.iter().all(|stage| number(stage, "unknown_ns") == 0),
-            "{request}"
-        );
-        let most = number(request, "kernel_at_most_ns");
-        assert!(
-            most + TOLERANCE >= truth,
-            "off the CPU for {truth} ns: {request}"
-        );
-        let is_off = |share: &&Value| {
-            ["preempted", "woken", "blocked"]
-                .iter()
-                .any(|it| share["activity"] == *it)
-        };
-        let shares = stages
-            .iter()
-            .flat_map(|stage| list(stage, "shares"))
-            .filter(is_off);
-        let least: u64 = shares.map(|share| number(share, "at_least_ns")).sum();
-        assert!(
-            least <= truth + TOLERANCE,
-            "off the CPU for {truth} ns: {request}"
-        );
-        // The longest stage has 4,186 intervals.
-        for stage in stages {
-            let did: u64 = list(stage, "did").iter().map(|sum| number(sum, "ns")).sum();
-            assert_eq!(did, number(stage, "length_ns"), "{stage}");
-        }
+        check_request(request, &off, (begin, end));
         requests += 1;
     }
     assert_eq!(requests, 1_543);
     let note = "19662 events of the kernel were written out of order, and are sorted";
     assert!(messages.contains(note), "{messages}");
+}
+
+/// Compares the times of a request off the CPU with those in the log of `ftrace`.
+#[track_caller]
+fn check_request(request: &Value, off: &OffCpu, (begin, end): (u64, u64)) {
+    let (stages, truth) = (list(request, "stages"), off.within(begin, end));
+    // All events are there, so that no time is unknown.
+    assert!(
+        stages.iter().all(|stage| number(stage, "unknown_ns") == 0),
+        "{request}"
+    );
+    let most = number(request, "kernel_at_most_ns");
+    assert!(
+        most + TOLERANCE >= truth,
+        "off the CPU for {truth} ns: {request}"
+    );
+    let is_off = |share: &&Value| {
+        ["preempted", "woken", "blocked"]
+            .iter()
+            .any(|it| share["activity"] == *it)
+    };
+    let shares = stages
+        .iter()
+        .flat_map(|stage| list(stage, "shares"))
+        .filter(is_off);
+    let least: u64 = shares.map(|share| number(share, "at_least_ns")).sum();
+    assert!(
+        least <= truth + TOLERANCE,
+        "off the CPU for {truth} ns: {request}"
+    );
+    // The longest stage has 4,186 intervals.
+    for stage in stages {
+        let did: u64 = list(stage, "did").iter().map(|sum| number(sum, "ns")).sum();
+        assert_eq!(did, number(stage, "length_ns"), "{stage}");
+    }
 }

@@ -262,6 +262,69 @@ fn readers_of_what_never_ends_are_ended() {
     });
 }
 
+/// Returns tracers of a process with many threads, and of a demo target, that end only by a signal.
+fn tracers(pid: &str, target_pid: &str, output: &Path) -> Vec<Case> {
+    let text = "x".repeat(100);
+    let prints =
+        format!("interval:ms:1 {{ printf(\"{text}\"); printf(\"{text}\"); printf(\"{text}\"); }}");
+    let ends = "interval:ms:20 { exit() } END { system(\"sleep 60\"); }";
+    vec![
+        Case::new("run -p to a full pipe", ["run", "-p", pid, "-e", &prints]).unread(),
+        Case::new(
+            "run that waits for a command",
+            ["run", "--unsafe", "-e", "BEGIN { system(\"sleep 60\"); }"],
+        ),
+        Case::new(
+            "run whose END waits for a command",
+            ["run", "--unsafe", "-e", ends],
+        ),
+        Case::new(
+            "run of timers",
+            ["run", "-e", "interval:s:1 { @ = count(); }"],
+        ),
+        Case::new(
+            "run -c",
+            [
+                "run",
+                "-c",
+                "sleep 60",
+                "-e",
+                "interval:s:1 { @ = count(); }",
+            ],
+        ),
+        Case::new(
+            "kernel-delay of many threads",
+            ["kernel-delay", "-p", pid, "--sample-time", "60"],
+        ),
+        Case::new(
+            "kernel-delay to a full pipe",
+            [
+                "kernel-delay",
+                "-p",
+                pid,
+                "--sample-time",
+                "0.05",
+                "--sample-count",
+                "1000",
+            ],
+        )
+        .unread(),
+        Case::new(
+            "record -o to a full pipe",
+            [
+                OsString::from("record"),
+                "-p".into(),
+                target_pid.into(),
+                "-o".into(),
+                output.as_os_str().to_owned(),
+            ],
+        )
+        .keep(opened(output)),
+        Case::new("record -p", ["record", "-p", target_pid]),
+        Case::new("demo-target", ["demo-target", "--no-trace-file"]),
+    ]
+}
+
 #[test]
 fn tracers_are_ended() {
     let Some(_guard) = kernel() else { return };
@@ -280,68 +343,7 @@ fn tracers_are_ended() {
         .spawn();
     let target = Running(target.expect("it starts"));
     let target_pid = target.0.id().to_string();
-    all_end(|| {
-        let text = "x".repeat(100);
-        let prints = format!(
-            "interval:ms:1 {{ printf(\"{text}\"); printf(\"{text}\"); printf(\"{text}\"); }}"
-        );
-        let ends = "interval:ms:20 { exit() } END { system(\"sleep 60\"); }";
-        vec![
-            Case::new("run -p to a full pipe", ["run", "-p", &pid, "-e", &prints]).unread(),
-            Case::new(
-                "run that waits for a command",
-                ["run", "--unsafe", "-e", "BEGIN { system(\"sleep 60\"); }"],
-            ),
-            Case::new(
-                "run whose END waits for a command",
-                ["run", "--unsafe", "-e", ends],
-            ),
-            Case::new(
-                "run of timers",
-                ["run", "-e", "interval:s:1 { @ = count(); }"],
-            ),
-            Case::new(
-                "run -c",
-                [
-                    "run",
-                    "-c",
-                    "sleep 60",
-                    "-e",
-                    "interval:s:1 { @ = count(); }",
-                ],
-            ),
-            Case::new(
-                "kernel-delay of many threads",
-                ["kernel-delay", "-p", &pid, "--sample-time", "60"],
-            ),
-            Case::new(
-                "kernel-delay to a full pipe",
-                [
-                    "kernel-delay",
-                    "-p",
-                    &pid,
-                    "--sample-time",
-                    "0.05",
-                    "--sample-count",
-                    "1000",
-                ],
-            )
-            .unread(),
-            Case::new(
-                "record -o to a full pipe",
-                [
-                    OsString::from("record"),
-                    "-p".into(),
-                    (&target_pid).into(),
-                    "-o".into(),
-                    output.as_os_str().to_owned(),
-                ],
-            )
-            .keep(opened(&output)),
-            Case::new("record -p", ["record", "-p", &target_pid]),
-            Case::new("demo-target", ["demo-target", "--no-trace-file"]),
-        ]
-    });
+    all_end(|| tracers(&pid, &target_pid, &output));
 }
 
 #[test]

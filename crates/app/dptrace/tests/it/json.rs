@@ -78,43 +78,8 @@ fn what_lists_itself_is_as_the_schema_has_it() {
     assert_eq!(function[0]["name"], "main");
 }
 
-#[test]
-fn a_target_and_its_capture_are_as_the_schema_has_them() {
-    let Some(_guard) = kernel() else { return };
-    let dir = tempfile::tempdir().expect("a folder");
-    let mut command = testkit::command(PROGRAM);
-    command.args([
-        "demo-target",
-        "--for",
-        "2m",
-        "--rate",
-        "3000",
-        "--inject",
-        "preempt",
-        "--inject-every",
-        "50ms",
-    ]);
-    command
-        .args(["--inject-for", "3ms"])
-        .current_dir(dir.path());
-    let mut target = testkit::on_last_cpu(|| Process::start(command.stdout(Stdio::null())));
-    target.wait_for("demo-target: pid");
-    let pid = &target.pid().to_string()[..];
-    let path = |name: &str| dir.path().join(name).to_str().expect("UTF-8").to_owned();
-    let (capture, folder) = (&path("capture")[..], &path("box")[..]);
-    printed(["capture", "-p", pid, "--for", "1s", "-o", capture]);
-    let requests = validated(&printed(["timeline", capture, "--json"]));
-    assert!(
-        ["timeline.request", "timeline.summary"]
-            .iter()
-            .all(|ty| types(&requests).contains(ty)),
-        "{requests:?}"
-    );
-    lines(&["timeline", capture, "--ndjson"], &["timeline.interval"]);
-    lines(
-        &["trace", "-i", capture, "--info", "--json"],
-        &["trace.info"],
-    );
+/// Checks the output of commands that look at a running process and at a CPU.
+fn check_live(pid: &str, folder: &str) {
     validated(&printed([
         "watch", "-p", pid, "--slow", "1ms", "--for", "1s", "--json", "-o", folder,
     ]));
@@ -154,6 +119,46 @@ fn a_target_and_its_capture_are_as_the_schema_has_them() {
         ],
         &["inspect.text", "inspect.value"],
     );
+}
+
+#[test]
+fn a_target_and_its_capture_are_as_the_schema_has_them() {
+    let Some(_guard) = kernel() else { return };
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut command = testkit::command(PROGRAM);
+    command.args([
+        "demo-target",
+        "--for",
+        "2m",
+        "--rate",
+        "3000",
+        "--inject",
+        "preempt",
+        "--inject-every",
+        "50ms",
+    ]);
+    command
+        .args(["--inject-for", "3ms"])
+        .current_dir(dir.path());
+    let mut target = testkit::on_last_cpu(|| Process::start(command.stdout(Stdio::null())));
+    target.wait_for("demo-target: pid");
+    let pid = &target.pid().to_string()[..];
+    let path = |name: &str| dir.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (capture, folder) = (&path("capture")[..], &path("box")[..]);
+    printed(["capture", "-p", pid, "--for", "1s", "-o", capture]);
+    let requests = validated(&printed(["timeline", capture, "--json"]));
+    assert!(
+        ["timeline.request", "timeline.summary"]
+            .iter()
+            .all(|ty| types(&requests).contains(ty)),
+        "{requests:?}"
+    );
+    lines(&["timeline", capture, "--ndjson"], &["timeline.interval"]);
+    lines(
+        &["trace", "-i", capture, "--info", "--json"],
+        &["trace.info"],
+    );
+    check_live(pid, folder);
     target.signal("TERM");
 }
 

@@ -134,8 +134,13 @@ fn a_debug_file_in_another_folder_has_names_of_functions_too() {
         status == Some(2) && err.contains("has no function hidden"),
         "{err}"
     );
-    // A debug file of another build is not used.
-    testkit::copy_program(&bare, folder.path().join("other"));
+    check_other_build(folder.path(), (&bare, &debug), &script);
+}
+
+/// Checks that a debug file of another build is not used.
+#[track_caller]
+fn check_other_build(folder: &Path, (bare, debug): (&str, &str), script: &str) {
+    testkit::copy_program(bare, folder.join("other"));
     let step = [
         "-O2",
         "-g",
@@ -147,18 +152,18 @@ fn a_debug_file_in_another_folder_has_names_of_functions_too() {
     assert!(
         testkit::command("cc")
             .args(step)
-            .current_dir(folder.path())
+            .current_dir(folder)
             .status()
             .unwrap()
             .success()
     );
-    let other = folder.path().join("other").display().to_string();
+    let other = folder.join("other").display().to_string();
     let (_, err, status) = run(&[
         "run",
         "--debuginfo",
-        &debug,
+        debug,
         "-e",
-        &script.replace(&bare, &other),
+        &script.replace(bare, &other),
         "-c",
         &other,
     ]);

@@ -45,7 +45,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ),
     (
         "dptrace inspect -p ",
-        "its program is one that `tests/it/inspect.rs` compiles",
+        "its program is one that `tests/it/inspect` compiles",
     ),
     (
         "dptrace cpus ",
@@ -53,7 +53,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ),
     (
         "dptrace pmd",
-        "it needs Open vSwitch with DPDK, which `tests/it/pmd.rs` starts",
+        "it needs Open vSwitch with DPDK, which `tests/it/pmd` starts",
     ),
     (
         "dptrace report CAPTURE",
@@ -61,7 +61,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ),
     (
         "dptrace top ",
-        "`tests/it/top.rs` runs it, on a terminal and on none",
+        "`tests/it/top` runs it, on a terminal and on none",
     ),
     (
         "dptrace serve",
@@ -69,7 +69,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ),
     (
         "dptrace timeline ",
-        "the captures of `tests/it/timeline.rs` are of a target that delays itself",
+        "the captures of `tests/it/timeline` are of a target that delays itself",
     ),
     (
         " --tpoint 'lib.ethdev.*'",
@@ -77,7 +77,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ),
     (
         "dptrace watch ",
-        "it waits for a slow request: `tests/it/watch.rs` makes some",
+        "it waits for a slow request: `tests/it/watch` makes some",
     ),
     ("dpif_run", "it is a function of ovs-vswitchd"),
     (

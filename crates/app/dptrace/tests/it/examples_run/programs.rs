@@ -95,6 +95,28 @@ pub(crate) fn environment(socket: &Path) -> Vec<(String, String)> {
         .into()
 }
 
+/// Creates the files of a database in a folder. Returns their folder.
+fn database_files(dir: &Path) -> PathBuf {
+    let owned = testkit::command("chown")
+        .arg("postgres:")
+        .arg(dir)
+        .status()
+        .expect("chown runs");
+    assert!(owned.success(), "there is a user postgres");
+    let data = dir.join("data");
+    let made = postgres("initdb")
+        .args(["--no-sync", "--auth=trust", "-D"])
+        .arg(&data)
+        .output()
+        .expect("it runs");
+    assert!(
+        made.status.success(),
+        "{}",
+        String::from_utf8_lossy(&made.stderr)
+    );
+    data
+}
+
 impl Database {
     /// Starts the server, and runs the setup of the tutorial's section. `None` without PostgreSQL.
     pub(crate) fn start(story: &[&Example], folder: &Path) -> Option<(Self, PathBuf)> {
@@ -102,23 +124,7 @@ impl Database {
             return None;
         }
         let dir = tempfile::tempdir().expect("a directory");
-        let owned = testkit::command("chown")
-            .arg("postgres:")
-            .arg(dir.path())
-            .status()
-            .expect("chown runs");
-        assert!(owned.success(), "there is a user postgres");
-        let data = dir.path().join("data");
-        let made = postgres("initdb")
-            .args(["--no-sync", "--auth=trust", "-D"])
-            .arg(&data)
-            .output()
-            .expect("it runs");
-        assert!(
-            made.status.success(),
-            "{}",
-            String::from_utf8_lossy(&made.stderr)
-        );
+        let data = database_files(dir.path());
         let mut server = postgres("postgres");
         // Its shared memory is in files of its folder: files in /dev/shm would remain when it is
         // killed.

@@ -267,33 +267,7 @@ fn files(folder: &Path) -> Process {
     assert!(stripped.expect("strip runs").success());
     symlink(PROGRAM, folder.join("PATH")).expect("a link");
     symlink("/bin/true", folder.join("build/bin/app")).expect("a link");
-    let sample = testkit::command(PROGRAM)
-        .args(["demo", "--write"])
-        .arg(folder)
-        .output()
-        .expect("it runs");
-    assert!(
-        sample.status.success(),
-        "{}",
-        String::from_utf8_lossy(&sample.stderr)
-    );
-    for (name, from) in [
-        ("FILE", "demo.trace"),
-        ("RECORDING", "demo.recording"),
-        ("qpairs.txt", "demo.recording"),
-    ] {
-        fs::copy(folder.join(from), folder.join(name)).expect("a copy");
-    }
-    fs::write(
-        folder.join("own.bt"),
-        "begin { printf(\"%d\\n\", $1); exit(); }\n",
-    )
-    .expect("written");
-    let own = testkit::command(PROGRAM)
-        .args(["objects", "qpair"])
-        .output()
-        .expect("it runs");
-    fs::write(folder.join("own.toml"), own.stdout).expect("written");
+    write_samples(folder);
     let mut target = testkit::command(bin.join("nvmf_tgt"));
     target
         .args([
@@ -337,6 +311,37 @@ fn files(folder: &Path) -> Process {
     script(&bin.join("jq"), "exec cat");
     script(&bin.join("man"), "exec cat \"$1\"");
     target
+}
+
+/// Writes the samples of traces, recordings, scripts and specs.
+fn write_samples(folder: &Path) {
+    let sample = testkit::command(PROGRAM)
+        .args(["demo", "--write"])
+        .arg(folder)
+        .output()
+        .expect("it runs");
+    assert!(
+        sample.status.success(),
+        "{}",
+        String::from_utf8_lossy(&sample.stderr)
+    );
+    for (name, from) in [
+        ("FILE", "demo.trace"),
+        ("RECORDING", "demo.recording"),
+        ("qpairs.txt", "demo.recording"),
+    ] {
+        fs::copy(folder.join(from), folder.join(name)).expect("a copy");
+    }
+    fs::write(
+        folder.join("own.bt"),
+        "begin { printf(\"%d\\n\", $1); exit(); }\n",
+    )
+    .expect("written");
+    let own = testkit::command(PROGRAM)
+        .args(["objects", "qpair"])
+        .output()
+        .expect("it runs");
+    fs::write(folder.join("own.toml"), own.stdout).expect("written");
 }
 
 fn script(path: &PathBuf, text: &str) {

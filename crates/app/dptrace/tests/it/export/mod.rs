@@ -131,6 +131,11 @@ fn an_export_replaces_its_own_files_and_no_others() {
     );
     let (_, messages) = printed(&[&export[..], &["demo.trace"]].concat(), dir.path());
     assert!(messages.contains("has already been exported"), "{messages}");
+}
+
+#[test]
+fn tables_and_folders_that_cannot_be_written_are_refused() {
+    let dir = sample();
     let none = dptrace(
         &[
             "export",

@@ -86,39 +86,10 @@ pub(crate) fn file(sections: &[Section]) -> Vec<u8> {
     ]);
     body.extend_from_slice(&names);
     body.resize(body.len().next_multiple_of(8), 0);
-    let machine: u16 = if cfg!(target_arch = "aarch64") {
-        183
-    } else {
-        62
-    };
-    let mut file = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
-    let half = |file: &mut Vec<u8>, value: u16| file.extend_from_slice(&value.to_le_bytes());
-    let word = |file: &mut Vec<u8>, value: u64| file.extend_from_slice(&value.to_le_bytes());
-    half(&mut file, 3);
-    half(&mut file, machine);
-    file.extend_from_slice(&1_u32.to_le_bytes());
-    for value in [CODE, 64, (PARTS + body.len()) as u64] {
-        word(&mut file, value);
-    }
-    file.extend_from_slice(&[0; 4]);
-    for value in [
-        64,
-        56,
-        1,
-        64,
-        headers.len() as u16,
-        headers.len() as u16 - 1,
-    ] {
-        half(&mut file, value);
-    }
-    // One segment: PT_LOAD, readable and executable.
-    let code = CODE_BYTES as u64;
-    for value in [1 | 5 << 32, PARTS as u64, CODE, CODE, code, code, 0x1000] {
-        word(&mut file, value);
-    }
+    let mut file = file_header(headers.len() as u16, body.len());
     file.extend_from_slice(&body);
     for value in headers.iter().flatten() {
-        word(&mut file, *value);
+        file.extend_from_slice(&value.to_le_bytes());
     }
     file
 }
@@ -138,4 +109,33 @@ pub(crate) fn note(name: &str, args: &str) -> Vec<u8> {
     note.extend_from_slice(&text);
     note.resize(note.len().next_multiple_of(4), 0);
     note
+}
+
+/// Returns the header of a file with this number of section headers after its body, and the header
+/// of its only segment.
+fn file_header(headers: u16, body_size: usize) -> Vec<u8> {
+    let machine: u16 = if cfg!(target_arch = "aarch64") {
+        183
+    } else {
+        62
+    };
+    let mut file = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+    let half = |file: &mut Vec<u8>, value: u16| file.extend_from_slice(&value.to_le_bytes());
+    let word = |file: &mut Vec<u8>, value: u64| file.extend_from_slice(&value.to_le_bytes());
+    half(&mut file, 3);
+    half(&mut file, machine);
+    file.extend_from_slice(&1_u32.to_le_bytes());
+    for value in [CODE, 64, (PARTS + body_size) as u64] {
+        word(&mut file, value);
+    }
+    file.extend_from_slice(&[0; 4]);
+    for value in [64, 56, 1, 64, headers, headers - 1] {
+        half(&mut file, value);
+    }
+    // One segment: PT_LOAD, readable and executable.
+    let code = CODE_BYTES as u64;
+    for value in [1 | 5 << 32, PARTS as u64, CODE, CODE, code, code, 0x1000] {
+        word(&mut file, value);
+    }
+    file
 }

@@ -60,34 +60,7 @@ impl Browser {
             return None;
         };
         let profile = tempfile::tempdir().unwrap();
-        let mut command = testkit::command("sh");
-        // The protocol's pipes are descriptors 3 and 4.
-        command.args([
-            "-c",
-            &format!(r#"{RAISE}; exec "$@" 3<&0 4>&1 </dev/null >/dev/null"#),
-            "sh",
-            name,
-        ]);
-        command.args([
-            "--headless=new",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-dev-shm-usage",
-            "--no-first-run",
-        ]);
-        command.args([
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--remote-debugging-pipe",
-        ]);
-        command
-            .arg(format!("--user-data-dir={}", profile.path().display()))
-            .arg("about:blank");
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
+        let mut child = launch(name, profile.path());
         let (commands, answers) = (
             child.stdin.take().unwrap(),
             BufReader::new(child.stdout.take().unwrap()),
@@ -280,6 +253,39 @@ impl Browser {
             &json!({"media": medium, "features": features}),
         );
     }
+}
+
+/// Starts a browser with a profile, without a window. It speaks the protocol on its standard input
+/// and output.
+fn launch(name: &str, profile: &Path) -> Child {
+    let mut command = testkit::command("sh");
+    // The protocol's pipes are descriptors 3 and 4.
+    command.args([
+        "-c",
+        &format!(r#"{RAISE}; exec "$@" 3<&0 4>&1 </dev/null >/dev/null"#),
+        "sh",
+        name,
+    ]);
+    command.args([
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--no-first-run",
+    ]);
+    command.args([
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--remote-debugging-pipe",
+    ]);
+    command
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .arg("about:blank");
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    command.spawn().unwrap()
 }
 
 impl Drop for Browser {

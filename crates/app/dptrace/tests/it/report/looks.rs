@@ -4,7 +4,8 @@
 use serde_json::{Value, json};
 
 use super::browser::Browser;
-use super::{quiet, sample};
+use super::browsing::quiet;
+use super::sample;
 
 /// Minimum contrast of text (WCAG 2.2, success criterion 1.4.3).
 const LEAST_CONTRAST: f64 = 4.5;

@@ -86,6 +86,17 @@ fn thread_seconds() -> Option<(f64, f64)> {
     assert_eq!(found["wrong"], serde_json::json!([]), "{found:#}");
     assert_eq!(found["torn"], serde_json::json!([]), "{found:#}");
     assert_eq!(found["folders"][0]["host"], HOST);
+    check_stages(&found, &metrics);
+    check_requests(&found);
+    let threads = &found["threads"][0];
+    assert_eq!(threads["pids"], serde_json::json!([pid]));
+    let written = threads["total_ns"].as_f64().expect("a number") / 1e9;
+    Some((metrics.sum("dptrace_thread_seconds_total", &[]), written))
+}
+
+/// Compares the stages in the tables with those on the page.
+#[track_caller]
+fn check_stages(found: &Value, metrics: &Metrics) {
     let stages = found["stages"].as_array().expect("rows");
     for stage in stages {
         let name = stage["stage"].as_str().expect("a name");
@@ -111,6 +122,12 @@ fn thread_seconds() -> Option<(f64, f64)> {
         );
     }
     assert!(stages.len() >= metrics.values("stage").len(), "{found:#}");
+}
+
+/// Checks the requests that the tables have one by one.
+#[track_caller]
+fn check_requests(found: &Value) {
+    let stages = found["stages"].as_array().expect("rows");
     let whole = stages
         .iter()
         .find(|stage| stage["stage"] == "whole")
@@ -134,8 +151,4 @@ fn thread_seconds() -> Option<(f64, f64)> {
         "{requests}"
     );
     assert_eq!(requests["hosts"], serde_json::json!([HOST]));
-    let threads = &found["threads"][0];
-    assert_eq!(threads["pids"], serde_json::json!([pid]));
-    let written = threads["total_ns"].as_f64().expect("a number") / 1e9;
-    Some((metrics.sum("dptrace_thread_seconds_total", &[]), written))
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use crate::common::kernel;
-use crate::timeline_truth::story::{Story, Target, Times, number};
+use crate::timeline_truth::story::{Stage, Story, Target, Times, number};
 
 /// All eras of SPDK's trace file.
 const ERAS: [&str; 7] = ["A", "B", "C", "D0", "D", "E", "F"];
@@ -14,6 +14,20 @@ const TRANSPORTS: [&str; 2] = ["TCP_REQ", "RDMA_REQ"];
 /// Number of captures of a target beyond the first.
 const MORE_TRIES: usize = 8;
 
+/// Starts a target with a trace of an era.
+fn start(era: &'static str) -> (&'static str, Target) {
+    let args = [
+        "--trace-era",
+        era,
+        "--interrupt-mode",
+        "--rate",
+        "150",
+        "--connections",
+        "32",
+    ];
+    (era, Target::start(&format!("era-{era}"), &args))
+}
+
 #[test]
 #[ignore = "deep truth: the reader must know 95 % of the stages, in one of nine tries"]
 fn requests_of_every_era_and_transport_are_explained() {
@@ -21,18 +35,6 @@ fn requests_of_every_era_and_transport_are_explained() {
         return;
     };
     // All at once: they sleep most of the time.
-    let start = |era: &'static str| {
-        let args = [
-            "--trace-era",
-            era,
-            "--interrupt-mode",
-            "--rate",
-            "150",
-            "--connections",
-            "32",
-        ];
-        (era, Target::start(&format!("era-{era}"), &args))
-    };
     let targets: Vec<_> = testkit::on_last_cpu(|| ERAS.into_iter().map(start).collect());
     let capture = |(era, target): (&'static str, Target)| {
         let mut captured = target.captured("1s");
@@ -135,6 +137,24 @@ fn of_transport(story: &Story, era: &str, transport: &str, unknown: &mut Vec<Str
     all
 }
 
+/// Checks that the preemptors are blamed for no more of a stage than they were ordered to take.
+#[track_caller]
+fn check_preemptors(stage: &Stage<'_>, preemptors: &HashSet<u64>, ordered: &Times) {
+    let is_preemptor = |share: &Value| {
+        share["by"]["tid"]
+            .as_u64()
+            .is_some_and(|tid| preemptors.contains(&tid))
+    };
+    let [least, most] = stage.blamed(|share| is_preemptor(share) && share["activity"] == "woken");
+    assert!(least <= most, "{}", stage.value);
+    let ordered = if most > 0 { ordered.within(stage) } else { 0 };
+    assert!(
+        most <= ordered + 50_000,
+        "{most} of {ordered} ns: {}",
+        stage.value
+    );
+}
+
 #[test]
 #[ignore = "deep truth: it compares waits with the orders of a rival within 50 us"]
 fn who_keeps_a_reactor_from_waking_up_is_blamed_and_sleep_is_not() {
@@ -169,20 +189,7 @@ fn who_keeps_a_reactor_from_waking_up_is_blamed_and_sleep_is_not() {
     let ordered = Times::of(&injections.iter().collect::<Vec<_>>());
     let mut woken = 0;
     for stage in story.stages() {
-        let is_preemptor = |share: &Value| {
-            share["by"]["tid"]
-                .as_u64()
-                .is_some_and(|tid| preemptors.contains(&tid))
-        };
-        let [least, most] =
-            stage.blamed(|share| is_preemptor(share) && share["activity"] == "woken");
-        assert!(least <= most, "{}", stage.value);
-        let ordered = if most > 0 { ordered.within(&stage) } else { 0 };
-        assert!(
-            most <= ordered + 50_000,
-            "{most} of {ordered} ns: {}",
-            stage.value
-        );
+        check_preemptors(&stage, &preemptors, &ordered);
         // By any thread: on a busy machine the preemptors may seldom be the cause.
         let [_, most] = stage.blamed(|share| share["activity"] == "woken");
         woken += u64::from(most > 0);

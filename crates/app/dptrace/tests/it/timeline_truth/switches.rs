@@ -90,6 +90,24 @@ fn perf(dir: &std::path::Path) -> Process {
     Process::start(&mut command)
 }
 
+/// Returns the time of stages off the CPU and the number of such times, both by `perf`, and our
+/// bounds of that time.
+fn off_cpu(stages: &[Stage<'_>], off: &OffCpu) -> (u64, u64, [u64; 2]) {
+    let (mut truth, mut times, mut bounds) = (0, 0, [0, 0]);
+    for stage in stages {
+        let (off_cpu, count) = off.within(number(stage.value, "tid"), stage.begin, stage.end);
+        (truth, times) = (truth + off_cpu, times + count);
+        let is_off = |share: &serde_json::Value| {
+            ["preempted", "woken", "blocked", "stopped"]
+                .iter()
+                .any(|it| share["activity"] == *it)
+        };
+        let blamed = stage.blamed(is_off);
+        bounds = [bounds[0] + blamed[0], bounds[1] + blamed[1]];
+    }
+    (truth, times, bounds)
+}
+
 #[test]
 #[ignore = "deep truth: it captures a target for 9 s, and needs perf"]
 fn bounds_hold_for_ten_thousand_requests() {
@@ -133,18 +151,7 @@ fn bounds_hold_for_ten_thousand_requests() {
         if !is_seen || !stages.iter().all(is_known) {
             continue;
         }
-        let (mut truth, mut times, mut bounds) = (0, 0, [0, 0]);
-        for stage in &stages {
-            let (off_cpu, count) = off.within(number(stage.value, "tid"), stage.begin, stage.end);
-            (truth, times) = (truth + off_cpu, times + count);
-            let is_off = |share: &serde_json::Value| {
-                ["preempted", "woken", "blocked", "stopped"]
-                    .iter()
-                    .any(|it| share["activity"] == *it)
-            };
-            let blamed = stage.blamed(is_off);
-            bounds = [bounds[0] + blamed[0], bounds[1] + blamed[1]];
-        }
+        let (truth, times, bounds) = off_cpu(&stages, &off);
         let tolerance = 1_000 + SWITCH * times;
         assert!(
             bounds[1] + tolerance >= truth,

@@ -1,0 +1,142 @@
+//! Traces that are followed while they are written.
+
+use std::path::Path;
+
+use ::objects::ObjectSpec;
+use anyhow::Context as _;
+use bpf_session::POLL_INTERVAL;
+use console::interrupt::Interrupt;
+use console::output::Output;
+use console::terminal;
+use errors::usage;
+use live_objects::Objects;
+use requests::KnownObjects;
+use spdk_trace::{Follower, RawTrace, Ticks, Trace};
+use text::printable::path as printable;
+use trace_source::{Application, FileSource, Place, beside, cpus};
+
+use super::follow::{FollowRequest, Stop, follow};
+use super::{Resolved, TraceArgs};
+
+/// Opens a raw trace file that is to be followed.
+fn open_followed(path: &Path) -> anyhow::Result<FileSource> {
+    if path.is_dir() {
+        return Err(usage(format!(
+            "--follow needs a trace that is being written, and {} is a capture",
+            printable(path)
+        )));
+    }
+    let reading = || format!("reading {}", printable(path));
+    let source = FileSource::open(path).with_context(reading)?;
+    if source.is_text().with_context(reading)? {
+        return Err(usage(format!(
+            "--follow needs a raw trace file, and {} is text",
+            printable(path)
+        )));
+    }
+    Ok(source)
+}
+
+/// Returns what the records of a followed trace can have.
+fn known_of<'a>(
+    follower: &'a Follower,
+    specs: &'a [ObjectSpec],
+    has_recording: bool,
+) -> KnownObjects<'a> {
+    KnownObjects {
+        specs,
+        tpoints: follower.tpoints(),
+        has_recording,
+        has_owners: follower.era().has_owners(),
+        has_joins: follower.era().has_owners(),
+        owners: follower
+            .owners()
+            .all()
+            .map(|(_, owner)| owner.description.as_str())
+            .collect(),
+        is_complete: false,
+    }
+}
+
+/// Begins to look for objects in the memory of the process that writes the trace.
+fn start_objects(
+    args: &TraceArgs,
+    pid: u32,
+    specs: Vec<ObjectSpec>,
+    (source, path): (&FileSource, &Path),
+) -> anyhow::Result<Objects> {
+    let text = args.objects.sources().text()?;
+    let trace = RawTrace::read(source).with_context(|| format!("reading {}", printable(path)))?;
+    Ok(Objects::start(
+        pid,
+        specs,
+        &text,
+        &trace,
+        (!args.no_probes).then_some(POLL_INTERVAL),
+        &terminal::observer(),
+    ))
+}
+
+/// Prints the records of a trace while they are written.
+pub(super) fn follow_file(
+    args: &TraceArgs,
+    place: &Place,
+    live: Option<u32>,
+) -> anyhow::Result<()> {
+    let Place::File(path) = place else {
+        return Err(usage("--follow needs a trace file, not standard input"));
+    };
+    let reading = || format!("reading {}", printable(path));
+    let source = open_followed(path)?;
+    let follower = Follower::new(&source).with_context(reading)?;
+    let span = || beside::span(&Trace::Raw(RawTrace::read(&source).ok()?));
+    let Resolved {
+        annotator,
+        mut filter,
+        specs,
+    } = args.resolve(follower.tpoints(), follower.tick_rate(), span)?;
+    let known = known_of(&follower, &specs, live.is_some() || annotator.is_some());
+    known.warn_missing(filter.fields(), &terminal::observer());
+    let application = Application::of(path);
+    // Must precede the start of any thread: threads inherit the affinity.
+    let place = cpus::keep_off(application.pids().chain(live), &terminal::observer());
+    place.give_way_for(args.duration);
+    let has_room = place.has_room();
+    let without_pointers = annotator
+        .as_ref()
+        .and_then(|annotator| live_objects::without_pointers(annotator, follower.tpoints()));
+    let mut objects = match live {
+        None => Objects::Known(annotator.map(Box::new)),
+        Some(pid) => start_objects(args, pid, specs, (&source, path))?,
+    };
+    objects.begin(&source).with_context(reading)?;
+    if let Some(annotator) = objects.annotator() {
+        live_objects::report_unwitnessed(annotator, follower.tpoints(), &terminal::observer());
+    }
+    let start = if args.filter.common {
+        RawTrace::read(&source)
+            .with_context(reading)?
+            .common_start()
+    } else {
+        Ticks(0)
+    };
+    let mut output = Output::open(args.output.as_deref())?;
+    let stop = Stop {
+        interrupt: Interrupt::catch()?,
+        after: args.duration,
+    };
+    let what = FollowRequest {
+        source,
+        application,
+        has_room,
+        start,
+        form: args.format().form(),
+        screen: args.screen(),
+        options: args.list_options(),
+        stop,
+    };
+    follow(follower, &what, &mut objects, &mut filter, &mut output)?;
+    output.finish()?;
+    objects.report(without_pointers.as_deref(), &terminal::observer());
+    Ok(())
+}

@@ -1,0 +1,360 @@
+//! The screen of `top` in a terminal, and what its keys do.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use super::{PATIENCE, dir, iops, pinned_target, target, text};
+use crate::common::kernel::{PROGRAM, Process, has_two_cpus, kernel, needs};
+use serde_json::Value;
+
+/// Opening the tab is what attaches to the CPUs.
+#[test]
+fn the_tab_of_cpus_attaches_when_it_is_opened() {
+    let Some(_alone) = kernel() else { return };
+    if !needs("tmux") || !needs("taskset") || !has_two_cpus() {
+        return;
+    }
+    let dir = dir();
+    let target = pinned_target(&["--rate", "500"], dir.path());
+    let command = in_shell(&target, "").replace(" --no-kernel", "");
+    let terminal = Terminal::run(&command, dir.path(), 120, 30);
+    terminal.wait("a second", |screen| screen.contains(" IOPS, "));
+    terminal.keys(&["4"]);
+    let screen = terminal.wait("the CPUs", |screen| {
+        screen.contains("1 CPU of pollers; most was taken of CPU 1")
+    });
+    assert!(
+        screen.contains("WORST VICTIM") && screen.contains(" owner") && screen.contains("TAKEN"),
+        "{screen}"
+    );
+    terminal.keys(&["Enter"]);
+    let screen = terminal.wait("the details", |screen| {
+        screen.contains("intruders") && screen.contains("longest other")
+    });
+    assert!(screen.contains("CPU 1"), "{screen}");
+    terminal.keys(&["Escape", "?"]);
+    terminal.wait("the help", |screen| {
+        screen.contains("CPUs are audited once their tab has been opened")
+    });
+    terminal.keys(&["Escape", "q"]);
+    terminal.wait("the end", is_given_back);
+    // If nothing may be attached, the tab shows the reason.
+    let terminal = Terminal::run(&in_shell(&target, ""), dir.path(), 100, 24);
+    terminal.wait("a second", |screen| screen.contains(" IOPS, "));
+    terminal.keys(&["4"]);
+    terminal.wait("the reason", |screen| {
+        screen.contains("nothing here: --no-kernel was given")
+    });
+    terminal.keys(&["q"]);
+    terminal.wait("the end", is_given_back);
+}
+
+/// A terminal in tmux, on a server of its own.
+struct Terminal {
+    socket: String,
+}
+
+impl Terminal {
+    /// Runs a shell command in a terminal of that size.
+    fn run(command: &str, dir: &Path, columns: u16, rows: u16) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let this = Self {
+            socket: format!("dptrace-test-{}-{number}", std::process::id()),
+        };
+        let (columns, rows) = (columns.to_string(), rows.to_string());
+        let start = [
+            "-f",
+            "/dev/null",
+            "-u",
+            "new-session",
+            "-d",
+            "-s",
+            "it",
+            "-x",
+            &columns,
+            "-y",
+            &rows,
+            command,
+        ];
+        let mut tmux = this.tmux(&start);
+        // Variables that a test's environment may have, unlike a user's terminal.
+        for unset in ["CI", "NO_COLOR", "TMUX", "COLUMNS", "LINES", "LC_ALL"] {
+            tmux.env_remove(unset);
+        }
+        let done = tmux
+            .env("TERM", "xterm-256color")
+            .env("LANG", "C.UTF-8")
+            .current_dir(dir)
+            .output()
+            .expect("tmux");
+        assert!(done.status.success(), "{}", text(&done.stderr));
+        this
+    }
+
+    fn tmux(&self, args: &[&str]) -> Command {
+        let mut command = testkit::command("tmux");
+        command
+            .args(["-L", &self.socket])
+            .args(args)
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn keys(&self, keys: &[&str]) {
+        let done = self
+            .tmux(&["send-keys", "-t", "it"])
+            .args(keys)
+            .status()
+            .expect("tmux");
+        assert!(done.success());
+    }
+
+    /// Sends bytes, in hexadecimal digits, as a terminal does.
+    fn bytes(&self, text: &str) {
+        let bytes: Vec<String> = text.bytes().map(|byte| format!("{byte:x}")).collect();
+        let done = self
+            .tmux(&["send-keys", "-t", "it", "-H"])
+            .args(bytes)
+            .status()
+            .expect("tmux");
+        assert!(done.success());
+    }
+
+    /// Returns whether the program has asked the terminal for mouse reports.
+    fn has_mouse(&self) -> bool {
+        let done = self
+            .tmux(&[
+                "display-message",
+                "-p",
+                "-t",
+                "it",
+                "#{mouse_standard_flag}#{mouse_sgr_flag}",
+            ])
+            .output();
+        text(&done.expect("tmux").stdout).trim() == "11"
+    }
+
+    fn resize(&self, columns: u16, rows: u16) {
+        let done = self.tmux(&[
+            "resize-window",
+            "-t",
+            "it",
+            "-x",
+            &columns.to_string(),
+            "-y",
+            &rows.to_string(),
+        ]);
+        assert!({ done }.status().expect("tmux").success());
+    }
+
+    fn screen(&self) -> String {
+        text(
+            &self
+                .tmux(&["capture-pane", "-p", "-t", "it"])
+                .output()
+                .expect("tmux")
+                .stdout,
+        )
+    }
+
+    /// Waits until the screen satisfies the predicate; returns it.
+    #[track_caller]
+    fn wait(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
+        let started = Instant::now();
+        loop {
+            let screen = self.screen();
+            if is_so(&screen) {
+                return screen;
+            }
+            assert!(
+                started.elapsed() < PATIENCE,
+                "{what} does not come:\n{screen}"
+            );
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // The server ends by itself when its only program does.
+        let _ = self.tmux(&["kill-server"]).stderr(Stdio::null()).status();
+    }
+}
+
+/// Returns a shell line that runs `top`, and then prints its status if the terminal's settings are
+/// as before.
+fn in_shell(target: &Process, more: &str) -> String {
+    let top = format!(
+        "{PROGRAM} top -p {} --no-kernel --no-probes {more}",
+        target.pid()
+    );
+    format!(
+        "before=$(stty -g); {top}; status=$?; [ \"$before\" = \"$(stty -g)\" ] && echo given back $status; exec cat"
+    )
+}
+
+/// Returns whether the terminal's settings are as before, and the status was 0.
+fn is_given_back(screen: &str) -> bool {
+    screen.lines().any(|line| line.ends_with("given back 0"))
+}
+
+/// Parses `12` or `1.23k` as a number.
+fn number(text: &str) -> f64 {
+    let scale = if text.ends_with('k') { 1000.0 } else { 1.0 };
+    text.trim_end_matches('k')
+        .parse::<f64>()
+        .map_or(f64::NAN, |value| value * scale)
+}
+
+#[test]
+fn a_person_looks_around() {
+    if !needs("tmux") {
+        return;
+    }
+    let dir = dir();
+    let target = target(&["--rate", "1500", "--connections", "8"], dir.path());
+    let terminal = Terminal::run(&in_shell(&target, ""), dir.path(), 80, 24);
+    let screen = terminal.wait("a second", |screen| {
+        screen.contains(" IOPS, ") && !screen.contains("; 0 IOPS")
+    });
+    assert!(
+        screen.contains("SUBSYSTEM") && screen.contains("P99") && screen.contains("q quit"),
+        "{screen}"
+    );
+    // Opens another tab, and returns.
+    terminal.keys(&["3"]);
+    terminal.wait("the heat map", |screen| {
+        screen.contains("how long whole request took") && screen.contains(" now")
+    });
+    terminal.keys(&["Left", "Left"]);
+    terminal.wait("the connections", |screen| screen.contains("SUBSYSTEM"));
+    terminal.keys(&["?"]);
+    terminal.wait("the help", |screen| screen.contains("another tab"));
+    terminal.keys(&["Escape"]);
+    check_written(&terminal, dir.path());
+    // A filter that nothing passes, then one that some rows pass.
+    terminal.keys(&["/", "n", "o", "n", "e"]);
+    terminal.wait("nothing", |screen| {
+        screen.contains("nothing matches the filter")
+    });
+    terminal.keys(&["Escape"]);
+    terminal.wait("all", |screen| {
+        !screen.contains("nothing matches the filter")
+    });
+    terminal.keys(&["Enter"]);
+    terminal.wait("details", |screen| {
+        screen.contains("the slowest requests") || screen.contains("no request ended")
+    });
+    terminal.keys(&["Escape", "Space"]);
+    check_sizes(&terminal);
+    check_mouse(&terminal);
+    terminal.keys(&["q"]);
+    terminal.wait("the end", is_given_back);
+    assert!(!terminal.has_mouse());
+}
+
+/// Freezes the screen, and checks that the frozen screen is what gets written.
+#[track_caller]
+fn check_written(terminal: &Terminal, dir: &Path) {
+    terminal.keys(&["Space"]);
+    terminal.wait("the standstill", |screen| screen.contains("FROZEN"));
+    terminal.keys(&["w"]);
+    let screen = terminal.wait("the file", |screen| screen.contains("written: "));
+    let name = screen
+        .split("written: ")
+        .nth(1)
+        .and_then(|rest| rest.split_whitespace().next())
+        .expect("a name");
+    let written = std::fs::read_to_string(dir.join(name)).expect("written");
+    let written: Value = serde_json::from_str(&written).expect("JSON");
+    let shown = screen
+        .split(" IOPS, ")
+        .next()
+        .and_then(|before| before.split(' ').next_back())
+        .expect("a number");
+    assert!(
+        (number(shown) / iops(&written) - 1.0).abs() < 0.05,
+        "{shown}: {}",
+        iops(&written)
+    );
+}
+
+/// Checks that the screen fills the terminal at other sizes.
+#[track_caller]
+fn check_sizes(terminal: &Terminal) {
+    for (columns, rows) in [(50, 12), (120, 40)] {
+        terminal.resize(columns, rows);
+        let is_whole = |screen: &str| {
+            let lines: Vec<&str> = screen.lines().collect();
+            lines.len() == usize::from(rows) && lines[usize::from(rows) - 1].starts_with("? help")
+        };
+        let screen = terminal.wait("the other size", is_whole);
+        assert!(
+            screen
+                .lines()
+                .all(|line| line.chars().count() <= usize::from(columns)),
+            "{screen}"
+        );
+    }
+}
+
+/// Checks that the mouse belongs to the terminal until `m` is pressed.
+#[track_caller]
+fn check_mouse(terminal: &Terminal) {
+    assert!(!terminal.has_mouse());
+    terminal.keys(&["m"]);
+    terminal.wait("the mouse", |screen| {
+        screen.contains("m gives the mouse back")
+    });
+    assert!(terminal.has_mouse());
+    terminal.bytes("\x1b[<0;38;2M\x1b[<0;38;2m");
+    terminal.wait("the heat map", |screen| {
+        screen.contains("how long whole request took")
+    });
+    terminal.bytes("\x1b[<65;10;20M");
+}
+
+#[test]
+fn the_end_of_the_target_is_shown() {
+    if !needs("tmux") {
+        return;
+    }
+    let dir = dir();
+    let target = target(&["--rate", "500"], dir.path());
+    let terminal = Terminal::run(&in_shell(&target, ""), dir.path(), 100, 24);
+    terminal.wait("a second", |screen| screen.contains(" IOPS, "));
+    target.signal("INT");
+    target.end();
+    let screen = terminal.wait("the end", |screen| screen.contains("the process has ended"));
+    assert!(
+        screen.contains("SUBSYSTEM"),
+        "what was there stays: {screen}"
+    );
+    terminal.keys(&["x"]);
+    terminal.wait("the shell", is_given_back);
+}
+
+#[test]
+fn a_signal_gives_the_terminal_back() {
+    if !needs("tmux") {
+        return;
+    }
+    let dir = dir();
+    let target = target(&["--rate", "500"], dir.path());
+    let command = in_shell(&target, "").replacen("before=", "echo $$ > shell; before=", 1);
+    let terminal = Terminal::run(&command, dir.path(), 100, 24);
+    terminal.wait("a second", |screen| screen.contains(" IOPS, "));
+    let shell = std::fs::read_to_string(dir.path().join("shell")).expect("its number");
+    let children = format!("/proc/{0}/task/{0}/children", shell.trim());
+    let child = std::fs::read_to_string(children).expect("the shell lives");
+    let done = testkit::command("kill")
+        .args(["-TERM", child.trim()])
+        .status()
+        .expect("kill");
+    assert!(done.success());
+    terminal.wait("the shell", is_given_back);
+}
