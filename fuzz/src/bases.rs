@@ -173,17 +173,19 @@ fn late_and_torn(trace: &mut TraceBuilder) {
     trace.torn(0, step(1_100), 2);
 }
 
+/// Adds the places of numbers with these widths, one after the other.
+fn add_places(places: &mut Vec<Place>, mut at: usize, widths: &[usize]) {
+    for &width in widths {
+        places.push(Place { at, width });
+        at += width;
+    }
+}
+
 /// Everything that a number stands at and the reader looks at.
 fn places(file: &TraceFile) -> Vec<Place> {
     let layout = &file.layout;
     let (mut places, spec) = (Vec::new(), layout.era.spec());
-    let mut place = |at: usize, widths: &[usize]| {
-        let mut at = at;
-        for &width in widths {
-            places.push(Place { at, width });
-            at += width;
-        }
-    };
+    let mut place = |at, widths: &[usize]| add_places(&mut places, at, widths);
     place(layout.header.tsc_rate, &[8, 8]);
     place(0, &[8]);
     if spec.header.is_none() {

@@ -145,6 +145,56 @@ impl Source<'_> {
         }
     }
 
+    fn hole(&mut self) -> Hole {
+        Hole {
+            at: self.number(),
+            length: self.number(),
+            why: self.name(),
+        }
+    }
+
+    fn cause(&mut self) -> Cause {
+        Cause {
+            name: self.name(),
+            activity: Some(self.activity()),
+            cpus: vec![7],
+            took: (self.number(), self.number()),
+            stage: Some((self.name(), self.name())),
+        }
+    }
+
+    fn budget(&mut self) -> Budget {
+        Budget {
+            name: self.name(),
+            tid: 7,
+            cpus: vec![1, 2],
+            sums: std::array::from_fn(|_| self.number()),
+        }
+    }
+
+    fn intruder(&mut self) -> Intruder {
+        Intruder {
+            name: self.name(),
+            activity: self.activity(),
+            cpu: Some(7),
+            victims: self.list(Self::name),
+            times: self.number(),
+            total: self.number(),
+            longest: self.number(),
+        }
+    }
+
+    fn group(&mut self) -> Group {
+        Group {
+            name: self.name(),
+            first: self.name(),
+            prefix: 'r',
+            whole: self.figures(),
+            unfinished: self.number(),
+            stages: self.list(Self::stage),
+        }
+    }
+
     fn report(&mut self) -> Report {
         let span = self.number();
         let mut heat = Heat::new(span);
@@ -152,42 +202,7 @@ impl Source<'_> {
             let (end, length, whose) = (self.number(), self.number(), self.name());
             heat.add(end, length, Some(&whose), || "r1".to_owned());
         }
-        let hole = |it: &mut Self| Hole {
-            at: it.number(),
-            length: it.number(),
-            why: it.name(),
-        };
-        let holes = self.list(hole);
-        let cause = |it: &mut Self| Cause {
-            name: it.name(),
-            activity: Some(it.activity()),
-            cpus: vec![7],
-            took: (it.number(), it.number()),
-            stage: Some((it.name(), it.name())),
-        };
-        let budget = |it: &mut Self| Budget {
-            name: it.name(),
-            tid: 7,
-            cpus: vec![1, 2],
-            sums: std::array::from_fn(|_| it.number()),
-        };
-        let intruder = |it: &mut Self| Intruder {
-            name: it.name(),
-            activity: it.activity(),
-            cpu: Some(7),
-            victims: it.list(Self::name),
-            times: it.number(),
-            total: it.number(),
-            longest: it.number(),
-        };
-        let group = |it: &mut Self| Group {
-            name: it.name(),
-            first: it.name(),
-            prefix: 'r',
-            whole: it.figures(),
-            unfinished: it.number(),
-            stages: it.list(Self::stage),
-        };
+        let holes = self.list(Self::hole);
         Report {
             title: self.name(),
             maker: self.name(),
@@ -205,17 +220,17 @@ impl Source<'_> {
                 of: self.name(),
                 requests: self.number(),
                 length: self.number(),
-                causes: self.list(cause),
+                causes: self.list(Self::cause),
             },
             notes: self.list(Self::name),
             heat: heat.finish(span, holes),
             lanes: self.lanes(),
-            budgets: self.list(budget),
+            budgets: self.list(Self::budget),
             budgets_left_out: self.number(),
-            intruders: self.list(intruder),
+            intruders: self.list(Self::intruder),
             intruders_left_out: self.number(),
             waterfalls: self.list(Self::waterfall),
-            groups: self.list(group),
+            groups: self.list(Self::group),
             connections: self.list(Self::connection),
             connections_left_out: self.number(),
         }

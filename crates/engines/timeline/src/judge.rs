@@ -293,16 +293,17 @@ impl RequestFindings {
 mod tests {
     use super::*;
 
+    fn culprit(name: &str, is_taken: bool, at_least: u64, at_most: u64) -> Culprit {
+        Culprit {
+            name: name.to_owned(),
+            is_taken,
+            at_least,
+            at_most,
+        }
+    }
+
     #[test]
     fn blame_is_in_words() {
-        let culprit = |name: &str, is_taken, at_least, at_most| {
-            Some(Culprit {
-                name: name.to_owned(),
-                is_taken,
-                at_least,
-                at_most,
-            })
-        };
         let stage = Some(("A".to_owned(), "B".to_owned(), 900_000));
         let quiet = RequestFindings {
             length: 1_000_000,
@@ -314,7 +315,7 @@ mod tests {
             RequestFindings {
                 at_least,
                 at_most,
-                culprit,
+                culprit: Some(culprit),
                 ..quiet.clone()
             }
             .blame()

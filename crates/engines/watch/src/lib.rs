@@ -17,7 +17,7 @@ mod window;
 mod writing;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -104,32 +104,9 @@ pub fn watch(
     let rings = Rings::open(pid).context("there is nothing to watch: no trace of SPDK")?;
     let tpoints = rings.follower.tpoints().all().to_vec();
     let wanted = wanted(&options.tpoints, &tpoints)?;
-    let dir = options
-        .folder
-        .clone()
-        .unwrap_or_else(|| format!("{}.watch", process_name(pid)).into());
-    let shelf = CaptureStore::open(&dir, options.keep, options.max_bytes)?;
-    shelf
-        .clear_unfinished()
-        .with_context(|| format!("reading the folder {}", printable(&dir)))?;
+    let (dir, shelf) = open_store(options)?;
     let mut meta = facts::gather(pid);
-    // Reading debug information takes its time: nothing else goes on meanwhile.
-    let objects = Objects::start(pid, &specs, options.has_probes, SMALL_RING, observer);
-    let objects = objects
-        .inspect_err(|error| missing(&mut meta, "objects", error, observer))
-        .ok();
-    let kernel = match options.kernel_ring {
-        None => Err(anyhow::anyhow!("--no-kernel was given")),
-        Some(bytes) => Kernel::start(pid, bytes),
-    };
-    let kernel = kernel
-        .inspect_err(|error| missing(&mut meta, "kernel", error, observer))
-        .ok();
-    meta.captured = ::capture::CapturedParts {
-        trace: true,
-        kernel: kernel.is_some(),
-        objects: objects.is_some(),
-    };
+    let (objects, kernel) = start_recorders(options, &mut meta, observer);
     meta.process.trace_file = Some(facts::path(&rings.path));
     meta.lcores = facts::lcore_threads(rings.follower.lcores(), &meta.process.threads);
     let lcores = rings
@@ -145,11 +122,7 @@ pub fn watch(
     let trace = WatchedTrace::start(rings, place.has_room())?;
     observer.handle_stop_requests()?;
     let process = Watch::new(pid, std::iter::empty())?;
-    observer.note(&format!(
-        "watching process {pid} for requests of {} and more: captures go to {}; Ctrl-C ends it",
-        screen::time(setting.slow),
-        printable(&dir)
-    ));
+    announce(pid, setting.slow, &dir, observer);
     // The reader of the rings has its priority by now.
     place.give_way_for(setting.after);
     meta.begin = facts::now();
@@ -183,6 +156,56 @@ pub fn watch(
     // Memory that was used for attaching is not needed any more.
     sys::allocator::trim();
     watching.until_end(&process)
+}
+
+/// Notes that the watch begins.
+fn announce(pid: u32, slow: u64, dir: &Path, observer: &Observer) {
+    observer.note(&format!(
+        "watching process {pid} for requests of {} and more: captures go to {}; Ctrl-C ends it",
+        screen::time(slow),
+        printable(dir)
+    ));
+}
+
+/// Opens the folder of the captures, without those that were left unfinished.
+fn open_store(options: &Options) -> anyhow::Result<(PathBuf, CaptureStore)> {
+    let dir = options
+        .folder
+        .clone()
+        .unwrap_or_else(|| format!("{}.watch", process_name(options.pid)).into());
+    let shelf = CaptureStore::open(&dir, options.keep, options.max_bytes)?;
+    shelf
+        .clear_unfinished()
+        .with_context(|| format!("reading the folder {}", printable(&dir)))?;
+    Ok((dir, shelf))
+}
+
+/// Starts to record objects and the kernel's events, and states in the facts for captures which of
+/// them are missing.
+fn start_recorders(
+    options: &Options,
+    meta: &mut capture::Meta,
+    observer: &Observer,
+) -> (Option<Objects>, Option<Kernel>) {
+    let Options { pid, specs, .. } = options;
+    // Reading debug information takes its time: nothing else goes on meanwhile.
+    let objects = Objects::start(*pid, specs, options.has_probes, SMALL_RING, observer);
+    let objects = objects
+        .inspect_err(|error| missing(meta, "objects", error, observer))
+        .ok();
+    let kernel = match options.kernel_ring {
+        None => Err(anyhow::anyhow!("--no-kernel was given")),
+        Some(bytes) => Kernel::start(*pid, bytes),
+    };
+    let kernel = kernel
+        .inspect_err(|error| missing(meta, "kernel", error, observer))
+        .ok();
+    meta.captured = ::capture::CapturedParts {
+        trace: true,
+        kernel: kernel.is_some(),
+        objects: objects.is_some(),
+    };
+    (objects, kernel)
 }
 
 impl Options {

@@ -151,6 +151,14 @@ impl Line {
     }
 
     pub(crate) fn json(&self) -> String {
+        let mut line = String::new();
+        self.write_request(&mut line);
+        self.write_capture(&mut line);
+        line
+    }
+
+    /// Writes the request as JSON: its length, and its cause.
+    fn write_request(&self, line: &mut String) {
         let none = RequestFindings::default();
         let judged = self.judged.as_ref();
         let of = judged.unwrap_or(&none);
@@ -171,17 +179,7 @@ impl Line {
             .or(self.away_since.is_none().then_some(&self.kind));
         let begin = self.away_since.or(judged.map(|judged| judged.begin));
         let culprit = of.culprit.as_ref();
-        let stage = match &of.stage {
-            Some((from, to, length)) => {
-                format!(
-                    "{{\"from\":{},\"to\":{},\"length_ns\":{length}}}",
-                    quoted(from),
-                    quoted(to)
-                )
-            }
-            None => "null".to_owned(),
-        };
-        let mut line = String::new();
+        let stage = stage_json(of.stage.as_ref());
         let _ = write!(
             line,
             "{},\"utc\":\"{}\",\"boot_ns\":{},\"object\":{},\"kind\":{},\"subsystem\":{},\"whose\":{},\"length_ns\":{length},\
@@ -208,6 +206,11 @@ impl Line {
                     .as_deref()
             ),
         );
+    }
+
+    /// Writes the rest of the JSON: times away, other requests, losses, and the place of the
+    /// capture.
+    fn write_capture(&self, line: &mut String) {
         let _ = write!(
             line,
             ",\"away\":[{}],\"more\":{},\"missed\":{},\"missed_longest_ns\":{},\"slots_lost\":{},\"events_lost\":{},\"before_ns\":{},\
@@ -223,7 +226,20 @@ impl Line {
             maybe(self.folder.as_deref().ok()),
             maybe(self.folder.as_ref().err().map(String::as_str)),
         );
-        line
+    }
+}
+
+/// Formats a stage as JSON: its tracepoints and its length.
+fn stage_json(stage: Option<&(String, String, u64)>) -> String {
+    match stage {
+        Some((from, to, length)) => {
+            format!(
+                "{{\"from\":{},\"to\":{},\"length_ns\":{length}}}",
+                quoted(from),
+                quoted(to)
+            )
+        }
+        None => "null".to_owned(),
     }
 }
 
@@ -245,8 +261,8 @@ mod tests {
     use super::*;
     use timeline::judge::Culprit;
 
-    #[test]
-    fn a_line_says_it_all() {
+    /// Returns the line of a request that has ended.
+    fn line() -> Line {
         let judged = RequestFindings {
             object: "r57".to_owned(),
             kind: "TCP_REQ".to_owned(),
@@ -265,7 +281,7 @@ mod tests {
             last: "TCP_REQ_EXECUTING".to_owned(),
             ..RequestFindings::default()
         };
-        let line = Line {
+        Line {
             at: 1_795_403_564_123_456_789,
             away_since: None,
             away: AbsenceReport::default(),
@@ -278,7 +294,28 @@ mod tests {
             lost: (0, 0),
             short: None,
             folder: Ok("w/slow.capture".to_owned()),
-        };
+        }
+    }
+
+    /// Returns the line of an open request without a capture.
+    fn open_line() -> Line {
+        Line {
+            judged: None,
+            is_open: true,
+            missed: MissedRequests {
+                count: 3,
+                longest: 4_000_000,
+            },
+            lost: (7, 1),
+            short: Some(3_000_000),
+            folder: Err("the disk is full".to_owned()),
+            ..line()
+        }
+    }
+
+    #[test]
+    fn a_line_says_it_all() {
+        let line = line();
         assert_eq!(
             line.text(),
             "03:12:44.123 r57 (TCP_REQ) of cnode2, 10.0.0.3:4420 qid:1 took 2.31 ms: at least 2.10 ms, at most 2.20 ms of it rustc \
@@ -289,18 +326,7 @@ mod tests {
             (&parsed["length_ns"], &parsed["who"]),
             (&2_310_000.into(), &"rustc on CPU 0".into())
         );
-        let open = Line {
-            judged: None,
-            is_open: true,
-            missed: MissedRequests {
-                count: 3,
-                longest: 4_000_000,
-            },
-            lost: (7, 1),
-            short: Some(3_000_000),
-            folder: Err("the disk is full".to_owned()),
-            ..line
-        };
+        let open = open_line();
         assert_eq!(
             open.text(),
             "03:12:44.123 TCP_REQ is still open after 2.31 ms: its beginning is not in the capture; and 12 more at that time; \
@@ -312,6 +338,10 @@ mod tests {
             (&parsed["capture"], &parsed["error"]),
             (&serde_json::Value::Null, &"the disk is full".into())
         );
+    }
+
+    #[test]
+    fn a_line_about_a_time_away_names_the_thread() {
         let text = |sentences: &[&str]| AbsenceReport {
             sentences: sentences.iter().map(|text| (*text).to_owned()).collect(),
             json: vec!["{\"away\":\"reactor_0\"}".to_owned()],
@@ -320,7 +350,7 @@ mod tests {
             away_since: Some(BootNanos(7)),
             away: text(&["reactor_0 was away"]),
             is_open: false,
-            ..open
+            ..open_line()
         };
         assert!(
             away.text()

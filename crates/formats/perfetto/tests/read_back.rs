@@ -13,14 +13,14 @@ use std::process::Stdio;
 use perfetto::proto::{
     Data, Ftrace, IrqEntry, IrqExit, LocalTimer, SchedSwitch, SchedWaking, Softirq, SysCall, read,
 };
-use perfetto::{Slice, TrackKind, TrackSpec, Value, Writer};
+use perfetto::{Slice, Track, TrackKind, TrackSpec, Value, Writer};
 
 /// Output of [`one_of_everything`].
 const EVERYTHING: &[u8] = include_bytes!("everything.pftrace");
 
-/// Writes a trace with one of everything.
-fn one_of_everything() -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new()).unwrap();
+/// Writes the clocks, the machine and the process, and creates two tracks: of slices, and of a
+/// counter.
+fn write_head(writer: &mut Writer<Vec<u8>>) -> (Track, Track) {
     writer.clocks(1_000, 1_700_000_000_000_000_000).unwrap();
     writer.machine("6.18.0", "x86_64").unwrap();
     writer
@@ -52,6 +52,11 @@ fn one_of_everything() -> Vec<u8> {
         kind: TrackKind::Counter,
     };
     let depth = writer.track(&spec).unwrap();
+    (queue, depth)
+}
+
+/// Writes a request with a stage, a counter and an instant.
+fn write_request(writer: &mut Writer<Vec<u8>>, queue: Track, depth: Track) {
     let (request, stage, subnqn) = (
         writer.name("r1"),
         writer.name("EXECUTING"),
@@ -87,6 +92,10 @@ fn one_of_everything() -> Vec<u8> {
     writer.end(queue, 3_000).unwrap();
     writer.counter(depth, 2_000, 1).unwrap();
     writer.instant(queue, request, 2_500, &[]).unwrap();
+}
+
+/// Writes switches and wake-ups, with a loss between them.
+fn write_scheduling(writer: &mut Writer<Vec<u8>>) {
     let switch = SchedSwitch {
         prev_pid: Some(43),
         next_pid: Some(99),
@@ -105,6 +114,10 @@ fn one_of_everything() -> Vec<u8> {
     writer
         .kernel(1, 2_300, 99, Ftrace::SchedWaking(waking))
         .unwrap();
+}
+
+/// Writes interrupts and a system call.
+fn write_interrupts(writer: &mut Writer<Vec<u8>>) {
     writer
         .kernel(
             0,
@@ -147,6 +160,15 @@ fn one_of_everything() -> Vec<u8> {
             Ftrace::TimerExit(LocalTimer { vector: Some(236) }),
         )
         .unwrap();
+}
+
+/// Writes a trace with one of everything.
+fn one_of_everything() -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    let (queue, depth) = write_head(&mut writer);
+    write_request(&mut writer, queue, depth);
+    write_scheduling(&mut writer);
+    write_interrupts(&mut writer);
     let bytes = writer.finish().unwrap();
     if let Some(path) = std::env::var_os("WRITE_EVERYTHING") {
         std::fs::write(path, &bytes).unwrap();

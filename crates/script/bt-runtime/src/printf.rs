@@ -232,6 +232,11 @@ mod tests {
             ),
             "-0005"
         );
+    }
+
+    #[test]
+    fn signs_prefixes_and_precisions() {
+        let width = |width| Some(FormatSize::Fixed(width));
         assert_eq!(
             shown(
                 FormatSpec {

@@ -3,7 +3,7 @@
 use bt_abi::bytes::{BufferHead, Inet, StackHead, UserStackHead, UserSymbol};
 use bt_abi::map::{Average, Extreme, SeriesSlot};
 use bt_abi::{
-    Action, ActionKind, Aggregation, EventHead, FormatPiece, LayoutKind, MapValue, Script,
+    Action, ActionKind, Aggregation, EventHead, FormatPiece, Layout, LayoutKind, MapValue, Script,
     ScriptMap, ValueType,
 };
 use zerocopy::FromBytes;
@@ -77,32 +77,7 @@ pub fn value(ty: &ValueType, bytes: &[u8]) -> String {
             let items = (0..*count as usize).map(|index| value(element, &bytes[index * size..]));
             format!("[{}]", items.collect::<Vec<_>>().join(","))
         }
-        ValueType::Tuple(layout) => {
-            let fields = layout.fields.iter().map(|field| {
-                let mut inner = value(&field.ty, &bytes[field.offset as usize..]);
-                if let Some((shift, bits)) = field.bits {
-                    let number = word(
-                        &bytes[field.offset as usize..],
-                        field.ty.size() as usize,
-                        false,
-                    ) as u64;
-                    let number = number >> shift & ((1 << bits) - 1);
-                    let negative = matches!(field.ty, ValueType::Int { signed: true, .. })
-                        && number >> (bits - 1) == 1;
-                    inner = (i128::from(number) - if negative { 1 << bits } else { 0 }).to_string();
-                }
-                match &field.name {
-                    Some(name) => format!("{name}={inner}"),
-                    None => inner,
-                }
-            });
-            let fields = fields.collect::<Vec<_>>().join(", ");
-            if layout.kind == LayoutKind::Struct {
-                format!("{{{fields}}}")
-            } else {
-                format!("({fields})")
-            }
-        }
+        ValueType::Tuple(layout) => tuple(layout, bytes),
         ValueType::KernelStack { .. } => format!("{} frames", head::<StackHead>(bytes).length / 8),
         ValueType::UserStack { .. } => {
             format!("{} frames", head::<UserStackHead>(bytes).stack.length / 8)
@@ -111,15 +86,7 @@ pub fn value(ty: &ValueType, bytes: &[u8]) -> String {
             let UserSymbol { address, task } = head(bytes);
             format!("{address:#x}@{}", task.pid)
         }
-        ValueType::Inet => {
-            let Inet { version, address } = head(bytes);
-            let [a, b, c, d, ..] = address;
-            if version == Inet::V4 {
-                std::net::Ipv4Addr::new(a, b, c, d).to_string()
-            } else {
-                std::net::Ipv6Addr::from(address).to_string()
-            }
-        }
+        ValueType::Inet => inet(&head(bytes)),
         ValueType::MacAddress => bytes[..6]
             .iter()
             .map(|byte| format!("{byte:02X}"))
@@ -131,6 +98,44 @@ pub fn value(ty: &ValueType, bytes: &[u8]) -> String {
         ValueType::Username | ValueType::ErrorText | ValueType::SignalText => {
             word(bytes, 4, true).to_string()
         }
+    }
+}
+
+/// Formats a tuple or a struct.
+fn tuple(layout: &Layout, bytes: &[u8]) -> String {
+    let fields = layout.fields.iter().map(|field| {
+        let mut inner = value(&field.ty, &bytes[field.offset as usize..]);
+        if let Some((shift, bits)) = field.bits {
+            let number = word(
+                &bytes[field.offset as usize..],
+                field.ty.size() as usize,
+                false,
+            ) as u64;
+            let number = number >> shift & ((1 << bits) - 1);
+            let negative = matches!(field.ty, ValueType::Int { signed: true, .. })
+                && number >> (bits - 1) == 1;
+            inner = (i128::from(number) - if negative { 1 << bits } else { 0 }).to_string();
+        }
+        match &field.name {
+            Some(name) => format!("{name}={inner}"),
+            None => inner,
+        }
+    });
+    let fields = fields.collect::<Vec<_>>().join(", ");
+    if layout.kind == LayoutKind::Struct {
+        format!("{{{fields}}}")
+    } else {
+        format!("({fields})")
+    }
+}
+
+/// Formats an address of version 4 or 6.
+fn inet(Inet { version, address }: &Inet) -> String {
+    let [a, b, c, d, ..] = *address;
+    if *version == Inet::V4 {
+        std::net::Ipv4Addr::new(a, b, c, d).to_string()
+    } else {
+        std::net::Ipv6Addr::from(*address).to_string()
     }
 }
 

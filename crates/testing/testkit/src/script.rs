@@ -145,6 +145,13 @@ impl<'a> Generator<'a> {
             ),
             7 => format!("print(({}, {}));", self.integer(2), self.string()),
             8 => format!("@t = (({}), {});", self.integer(1), self.string()),
+            choice => self.nested(choice),
+        }
+    }
+
+    /// Generates a statement with blocks of its own, or one that leaves its block.
+    fn nested(&mut self, choice: u64) -> String {
+        match choice {
             9 => format!(
                 "if ({}) {} else {}",
                 self.condition(),

@@ -1,8 +1,8 @@
 //! Tests that inject known numbers of events on an audited CPU: each is counted under its own name,
 //! with its cause.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::Stdio;
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use crate::common::{
     Poller, beside_a_poller, close, count, counted, cpu, keep_off, started, stopped, tallies,
@@ -209,18 +209,9 @@ fn handed() -> u64 {
     u64::from_str_radix(line.split_whitespace().nth(9).unwrap(), 16).unwrap()
 }
 
-#[test]
-#[ignore = "deep truth: the CPU must not be idle when a packet comes, and the poller has it for two seconds only"]
-fn packets_that_are_handed_to_the_cpu_are_soft_interrupts_raised_for_that() {
-    let Some(_turn) = kernel::may_run("packets for an audited CPU") else {
-        return;
-    };
-    if !keep_off("packets for an audited CPU") || !shows_calls() {
-        return;
-    }
-    let Some(trigger) = function("rps_trigger_softirq") else {
-        return;
-    };
+/// Starts the program that sends packets, and waits until it is ready; `None`, with a note, if no
+/// pair of devices could be made.
+fn start_sender() -> Option<(Child, ChildStdin, Lines<BufReader<ChildStdout>>)> {
     let mut sender = testkit::command("unshare")
         .args([
             "--net",
@@ -236,7 +227,7 @@ fn packets_that_are_handed_to_the_cpu_are_soft_interrupts_raised_for_that() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let (mut to, mut from) = (
+    let (to, mut from) = (
         sender.stdin.take().unwrap(),
         BufReader::new(sender.stdout.take().unwrap()).lines(),
     );
@@ -246,8 +237,26 @@ fn packets_that_are_handed_to_the_cpu_are_soft_interrupts_raised_for_that() {
             "packets for an audited CPU",
             "no pair of devices could be made: it needs bash and ip",
         );
+        return None;
+    }
+    Some((sender, to, from))
+}
+
+#[test]
+#[ignore = "deep truth: the CPU must not be idle when a packet comes, and the poller has it for two seconds only"]
+fn packets_that_are_handed_to_the_cpu_are_soft_interrupts_raised_for_that() {
+    let Some(_turn) = kernel::may_run("packets for an audited CPU") else {
+        return;
+    };
+    if !keep_off("packets for an audited CPU") || !shows_calls() {
         return;
     }
+    let Some(trigger) = function("rps_trigger_softirq") else {
+        return;
+    };
+    let Some((mut sender, mut to, mut from)) = start_sender() else {
+        return;
+    };
     let (around, audit, inside, inside_end, sums, around_end) =
         beside_a_poller(Poller::Ordinary, || {
             let around = handed();

@@ -1,92 +1,24 @@
 //! From records to stages: every object is followed from the record that creates it to its last,
 //! and the time between two of its records belongs to the stage between their tracepoints.
 
+mod object;
+mod tables;
+
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use records::{Context, Field};
-use requests::{AddressHistory, AtEnd, Excluded, ObjectTracker, Outcome, Queues, TrackedObject};
+use requests::{AddressHistory, AtEnd, ObjectTracker, Outcome, Queues, TrackedObject};
 use scene::OmittedCounts;
-use spdk_trace::{ObjectName, Record, TickRate, Ticks, Tpoint};
+use spdk_trace::{Record, TickRate, Tpoint};
 use stats::{Histogram, Scale};
 
 use super::longest::LongestObjects;
 use super::tail::Tail;
 
-/// Life of one object, as far as it was traced.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TracedObject {
-    /// Name of the object.
-    pub name: ObjectName,
-    /// Id (usually an address). Unlike the name, it is the same in each reading of a trace that is
-    /// being written.
-    pub id: u64,
-    /// True if the trace ends before the object does.
-    pub unfinished: bool,
-    /// Tracepoint id and time of each of its records. The first is the one that creates it, unless
-    /// that was filtered out.
-    pub records: Vec<(u16, Ticks)>,
-    /// Values of the fields to group by.
-    pub group: Vec<Option<Box<str>>>,
-    /// Owner, if requested.
-    pub owner: Owner,
-    /// Reason that its time does not count among those of other requests, if so.
-    pub excluded: Option<Excluded>,
-    /// Set if it has too many records, which are then not kept.
-    is_endless: bool,
-}
-
-/// Owner of a life: the index of the field in [`Query::owner`], and its value.
-type Owner = Option<(usize, Box<str>)>;
-
-/// Values that an object takes from its related object.
-#[derive(Clone, Debug, Default)]
-struct InheritedValues {
-    group: Vec<Option<Box<str>>>,
-    owner: Owner,
-}
-
-/// Subject of a table: objects of one group that one tracepoint creates.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Subject {
-    /// Reason that these are not among the others of their group, if so.
-    pub excluded: Option<Excluded>,
-    /// Values of the fields grouped by; `None` if an object has none.
-    pub group: Vec<Option<Box<str>>>,
-    /// Prefix of the objects' names.
-    pub prefix: char,
-    /// Tracepoint that creates the objects, or their first one in this trace.
-    pub first: u16,
-}
-
-/// Times of one subject's objects.
-#[derive(Clone, Debug, Default)]
-pub struct Times {
-    /// Times of the stages, by the tracepoints that begin and end them.
-    pub stages: HashMap<(u16, u16), Stage, RandomState>,
-    /// Times from an object's first record to its last.
-    pub whole: Histogram,
-    /// Number of objects whose last record in the trace does not end objects.
-    pub unfinished: u64,
-    /// Stages of the longest lives, if requested.
-    pub tail: Tail,
-}
-
-/// Times of one stage.
-#[derive(Clone, Debug, Default)]
-pub struct Stage {
-    /// Distribution of its lengths.
-    pub spread: Histogram,
-    /// Total number of earlier stages of each object: stages are shown in the order of the means.
-    before: u64,
-}
-
-impl Stage {
-    /// Returns the mean number of earlier stages, in thousandths.
-    pub fn place(&self) -> u64 {
-        self.before * 1000 / self.spread.count().max(1)
-    }
-}
+use object::InheritedValues;
+pub use object::{TracedObject, length};
+pub use tables::{Stage, Subject, Times};
 
 /// Query on the objects of a trace.
 #[derive(Clone, Debug, Default)]
@@ -414,70 +346,6 @@ impl Tracker {
             in_no_table,
         }
     }
-}
-
-impl TracedObject {
-    fn new(name: ObjectName, id: u64, groups: usize) -> Self {
-        Self {
-            name,
-            id,
-            unfinished: false,
-            records: Vec::new(),
-            group: vec![None; groups],
-            owner: None,
-            excluded: None,
-            is_endless: false,
-        }
-    }
-
-    /// Takes the wanted values that are still unknown from one of its records.
-    fn learn(
-        &mut self,
-        record: &Record<'_>,
-        context: &Context<'_>,
-        question: &mut Query,
-        inherited: InheritedValues,
-    ) {
-        let Query {
-            by, owner, reused, ..
-        } = question;
-        let mut value = |field: &Field| reused.value(field, record, context);
-        for (i, (found, field)) in self.group.iter_mut().zip(&*by).enumerate() {
-            if found.is_none() {
-                *found = value(field).or_else(|| inherited.group.get(i).cloned().flatten());
-            }
-        }
-        self.owner = self.owner.take().or(inherited.owner);
-        // Another record may have a preferred owner.
-        let better = self.owner.as_ref().map_or(owner.len(), |(place, _)| *place);
-        let mut better = owner[..better].iter().enumerate();
-        if let Some(found) = better.find_map(|(place, field)| Some((place, value(field)?))) {
-            self.owner = Some(found);
-        }
-    }
-
-    /// Returns the times of its first and its last record.
-    pub fn span(&self) -> (Ticks, Ticks) {
-        let time = |record: Option<&(u16, Ticks)>| record.map(|&(_, tsc)| tsc).unwrap_or_default();
-        (time(self.records.first()), time(self.records.last()))
-    }
-
-    /// Returns its stages: the tracepoints that begin and end each, and its nanoseconds.
-    pub fn stages(&self, rate: TickRate) -> impl Iterator<Item = ((u16, u16), u64)> {
-        self.records.windows(2).map(move |pair| {
-            let [(from, began), (to, ended)] = [pair[0], pair[1]];
-            (
-                (from, to),
-                rate.nanos(Ticks(ended.0.saturating_sub(began.0))).0,
-            )
-        })
-    }
-}
-
-/// Returns the nanoseconds from the first record to the last.
-pub fn length(life: &TracedObject, rate: TickRate) -> u64 {
-    let (first, last) = life.span();
-    rate.nanos(Ticks(last.0.saturating_sub(first.0))).0
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Tests of the stages of artificial records.
 
-use spdk_trace::{Args, Lcore, Object, OwnerLabel};
+use spdk_trace::{Args, Lcore, Object, ObjectName, OwnerLabel, Ticks};
 
 use super::*;
 

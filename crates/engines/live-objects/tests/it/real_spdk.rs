@@ -124,6 +124,30 @@ fn connections_are_those_of_the_rpc() {
     }
 }
 
+/// Checks the subsystems with their namespaces and block devices, which all targets have.
+fn check_storage(found: &Found, version: &str) {
+    let subsystems = [
+        "nqn.2014-08.org.nvmexpress.discovery",
+        "nqn.2016-06.io.spdk:cnode1",
+        "nqn.2016-06.io.spdk:cnode2",
+    ];
+    assert_eq!(found.of("subsystem", &["subnqn"]), subsystems, "{version}");
+    assert_eq!(
+        found.of("bdev", &["name"]),
+        ["Malloc0", "Malloc1"],
+        "{version}"
+    );
+    let namespaces = [
+        "nqn.2016-06.io.spdk:cnode1 1 Malloc0",
+        "nqn.2016-06.io.spdk:cnode2 1 Malloc1",
+    ];
+    assert_eq!(
+        found.of("namespace", &["subnqn", "nsid", "bdev"]),
+        namespaces,
+        "{version}"
+    );
+}
+
 #[test]
 fn all_else_is_there_too() {
     for (image, version, group, itself) in [
@@ -132,26 +156,7 @@ fn all_else_is_there_too() {
         (V26_09, "v26.09", "000", true),
     ] {
         let found = Found::read(image, version);
-        let subsystems = [
-            "nqn.2014-08.org.nvmexpress.discovery",
-            "nqn.2016-06.io.spdk:cnode1",
-            "nqn.2016-06.io.spdk:cnode2",
-        ];
-        assert_eq!(found.of("subsystem", &["subnqn"]), subsystems, "{version}");
-        assert_eq!(
-            found.of("bdev", &["name"]),
-            ["Malloc0", "Malloc1"],
-            "{version}"
-        );
-        let namespaces = [
-            "nqn.2016-06.io.spdk:cnode1 1 Malloc0",
-            "nqn.2016-06.io.spdk:cnode2 1 Malloc1",
-        ];
-        assert_eq!(
-            found.of("namespace", &["subnqn", "nsid", "bdev"]),
-            namespaces,
-            "{version}"
-        );
+        check_storage(&found, version);
         let threads = [
             "1 app_thread".to_owned(),
             format!("2 nvmf_tgt_poll_group_{group}"),

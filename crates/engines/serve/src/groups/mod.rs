@@ -5,6 +5,8 @@
 //! busiest get the free places. The requests of the others go to `other`, whose counts only grow,
 //! like those of all others.
 
+mod group;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -12,9 +14,11 @@ use foldhash::fast::RandomState;
 use metrics::{Histogram, Places};
 use spdk_trace::{Lcore, ObjectName};
 
-use super::cells::{Cell, Cells, SlowExemplar};
+use super::cells::{Cell, SlowExemplar};
 use super::limits::{Limits, STAGE_NAMES};
 use super::minute::{SlowRequest, SlowestRequests};
+
+pub(crate) use group::{Group, State};
 
 /// Connection id; never reused.
 pub(crate) type GroupId = u32;
@@ -68,33 +72,6 @@ pub(crate) struct StageName {
 
 /// Recent times by stage, and the slowest of them.
 pub(crate) type StageTimes = HashMap<StageId, (Histogram, Option<SlowExemplar>), RandomState>;
-
-/// Extent to which a connection is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    /// Not decided until the end of this second.
-    New,
-    /// Not shown: its requests go to `other`.
-    Waiting,
-    /// Shown with the number of its requests, and percentiles of whole ones. The histograms of its
-    /// stages go to `other`.
-    Listed,
-    /// Shown with everything.
-    Detailed,
-}
-
-/// One connection.
-#[derive(Debug)]
-pub(crate) struct Group {
-    pub(crate) key: Arc<Key>,
-    pub(crate) state: State,
-    pub(crate) requests: u64,
-    pub(crate) cells: Cells,
-    /// Number of requests in this second.
-    did: u64,
-    /// Number of seconds without any.
-    idle: u32,
-}
 
 /// All connections.
 #[derive(Debug)]
@@ -354,55 +331,6 @@ impl Groups {
         shown.sort_by(|a, b| a.key.cmp(&b.key));
         shown.push(&self.other);
         shown
-    }
-}
-
-impl Group {
-    fn new(key: Arc<Key>, state: State) -> Self {
-        Self {
-            key,
-            state,
-            requests: 0,
-            cells: Cells::default(),
-            did: 0,
-            idle: 0,
-        }
-    }
-
-    fn add(&mut self, finished: &FinishedRequest<'_>, is_request: bool) {
-        self.requests += u64::from(is_request);
-        for stage in finished.stages {
-            let cell = self.cells.of(stage.id);
-            cell.total.add(stage.nanos);
-            cell.recent(stage.nanos, finished);
-        }
-    }
-
-    fn become_state(&mut self, state: State, other: &mut Self) {
-        let was = std::mem::replace(&mut self.state, state);
-        match (was, state) {
-            (State::New, State::Waiting) => {
-                other.cells.merge(&self.cells);
-                other.requests += std::mem::take(&mut self.requests);
-                self.cells = Cells::default();
-            }
-            (State::New, State::Listed) => {
-                other.cells.merge_totals(&self.cells);
-                self.cells.forget_totals();
-            }
-            _ => {}
-        }
-    }
-
-    /// Ends a second; returns the id if the second had no request.
-    fn idle(&mut self, id: GroupId) -> Option<GroupId> {
-        let did = std::mem::take(&mut self.did);
-        self.idle = if did == 0 {
-            self.idle.saturating_add(1)
-        } else {
-            0
-        };
-        (did == 0).then_some(id)
     }
 }
 

@@ -195,16 +195,15 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use kernel_delay::TimeState;
 
     use super::*;
     use crate::limits::Limits;
     use crate::minute::TimeKey;
 
-    /// Checks that a disk on which nothing can be written costs only the rows.
-    #[test]
-    fn what_cant_be_written_is_counted() {
-        let temp = tempfile::tempdir().unwrap();
+    fn shared() -> Arc<Shared> {
         let limits = Limits {
             connections: 1,
             with_stages: 1,
@@ -213,15 +212,18 @@ mod tests {
             cpus: 1,
             forget: 3,
         };
-        let shared = Arc::new(Shared::new(
+        Arc::new(Shared::new(
             limits,
             0,
             true,
             ("", ""),
             observer::Observer::silent(),
-        ));
+        ))
+    }
+
+    fn writer(dir: &Path, shared: &Arc<Shared>) -> Writer {
         let place = Place {
-            dir: temp.path().to_owned(),
+            dir: dir.to_owned(),
             host: "h".into(),
             keep_bytes: u64::MAX,
         };
@@ -231,12 +233,16 @@ mod tests {
             requests: 0,
         };
         let shelf = TableStore::open(&place).unwrap();
-        let mut writer = Writer {
+        Writer {
             shelf,
             source,
-            shared: Arc::clone(&shared),
+            shared: Arc::clone(shared),
             failed: None,
-        };
+        }
+    }
+
+    /// Returns a minute with one row, and one that was left out.
+    fn minute() -> Minute {
         let doing = TimeKey {
             pid: 1,
             tid: 2,
@@ -246,14 +252,23 @@ mod tests {
         };
         let (times, stages, slowest) = (Vec::new(), Vec::new(), Vec::new());
         let threads = vec![(doing, 3)];
-        let minute = Minute {
+        Minute {
             begin: 0,
             times,
             stages,
             slowest,
             threads,
             left_out: 1,
-        };
+        }
+    }
+
+    /// Checks that a disk on which nothing can be written costs only the rows.
+    #[test]
+    fn what_cant_be_written_is_counted() {
+        let temp = tempfile::tempdir().unwrap();
+        let shared = shared();
+        let mut writer = writer(temp.path(), &shared);
+        let minute = minute();
         let obstacle = temp.path().join("thread_budgets");
         std::fs::write(&obstacle, "").unwrap();
         writer.write(&minute);

@@ -260,6 +260,26 @@ mod tests {
         entries(dir).iter().map(of).sum()
     }
 
+    /// Files of others, and one of ours in a wrong place.
+    const OTHERS: [&str; 4] = [
+        "serve-19700101T001000Z-1.parquet",
+        "serve-19700101T091000Z-001.parquet",
+        "x.parquet",
+        ".x.unfinished",
+    ];
+
+    /// Writes [`OTHERS`], and an unfinished file of ours.
+    fn write_others(folder: &Path) {
+        for name in OTHERS {
+            fs::write(folder.join(name), "theirs").unwrap();
+        }
+        fs::write(
+            folder.join(".serve-19700101T001000Z-004.unfinished"),
+            "ours",
+        )
+        .unwrap();
+    }
+
     #[test]
     fn the_oldest_files_go_and_only_our_own() {
         let temp = tempfile::tempdir().unwrap();
@@ -283,21 +303,7 @@ mod tests {
             .join("thread_budgets/date=1970-01-01/hour=00/host=a%2Fb");
         assert_eq!(count(&folder), 3);
         assert!(folder.join("serve-19700101T001000Z-002.parquet").exists());
-        // Files of others, and one of ours in a wrong place.
-        let others = [
-            "serve-19700101T001000Z-1.parquet",
-            "serve-19700101T091000Z-001.parquet",
-            "x.parquet",
-            ".x.unfinished",
-        ];
-        for name in others {
-            fs::write(folder.join(name), "theirs").unwrap();
-        }
-        fs::write(
-            folder.join(".serve-19700101T001000Z-004.unfinished"),
-            "ours",
-        )
-        .unwrap();
+        write_others(&folder);
         drop(shelf);
         let mut shelf = TableStore::open(&Place {
             keep_bytes: 4 * each + 3,
@@ -305,10 +311,10 @@ mod tests {
         })
         .unwrap();
         assert_eq!((shelf.files.len(), shelf.bytes), (4, all - 2 * each));
-        assert_eq!(count(&folder), 1 + others.len());
+        assert_eq!(count(&folder), 1 + OTHERS.len());
         write(&mut shelf, 73);
         assert_eq!(shelf.tidy_up(), None);
-        assert_eq!(count(&folder), others.len());
+        assert_eq!(count(&folder), OTHERS.len());
         drop(shelf);
         // All files are removed, and so are the folders that are empty then.
         assert_eq!(

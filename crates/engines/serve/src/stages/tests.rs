@@ -1,27 +1,15 @@
 //! Tests of the stages of requests, on a written trace.
 
-use objects::built_in;
+use objects::{ObjectSpec, built_in};
 use spdk_trace::RawTrace;
 use testkit::{Era, Workload};
 
 use super::*;
 use latency::figures::figures;
 
-/// Checks against the times of the same trace from `dptrace latency`, which have three digits.
-#[test]
-fn percentiles_are_those_of_latency() {
-    let load = Workload {
-        requests: 3_000,
-        connections: 8,
-        ..Workload::new(Era::F)
-    };
-    let trace =
-        spdk_trace::Trace::Raw(RawTrace::read(load.generate().file.bytes.as_slice()).unwrap());
-    let (specs, tpoints, rate) = (
-        built_in().unwrap(),
-        trace.tpoints().all(),
-        trace.tick_rate(),
-    );
+/// Counts the stages of a trace.
+fn counted(trace: &spdk_trace::Trace, specs: &[ObjectSpec]) -> Groups {
+    let (tpoints, rate) = (trace.tpoints().all(), trace.tick_rate());
     let limits = crate::limits::Limits {
         connections: 100,
         with_stages: 100,
@@ -33,8 +21,8 @@ fn percentiles_are_those_of_latency() {
     let mut groups = Groups::new(limits);
     let mut stages = Stages::new(
         tpoints,
-        ConnectionResolver::new(&specs, tpoints).unwrap(),
-        Queues::new(&specs).unwrap(),
+        ConnectionResolver::new(specs, tpoints).unwrap(),
+        Queues::new(specs).unwrap(),
     );
     let context = Context {
         rate,
@@ -53,6 +41,34 @@ fn percentiles_are_those_of_latency() {
         },
     );
     groups.second();
+    groups
+}
+
+/// Returns the times of all stages of that name.
+fn times_of(groups: &Groups, name: &str) -> metrics::Histogram {
+    let mut times = metrics::Histogram::default();
+    for group in groups.shown() {
+        let of_stage = group
+            .cells
+            .iter()
+            .filter(|(id, _)| groups.stage_name(*id) == name);
+        of_stage.for_each(|(_, cell)| times.merge(&cell.recent.all()));
+    }
+    times
+}
+
+/// Checks against the times of the same trace from `dptrace latency`, which have three digits.
+#[test]
+fn percentiles_are_those_of_latency() {
+    let load = Workload {
+        requests: 3_000,
+        connections: 8,
+        ..Workload::new(Era::F)
+    };
+    let trace =
+        spdk_trace::Trace::Raw(RawTrace::read(load.generate().file.bytes.as_slice()).unwrap());
+    let (specs, rate) = (built_in().unwrap(), trace.tick_rate());
+    let groups = counted(&trace, &specs);
     let mut compared = 0;
     for kind in figures(
         &trace,
@@ -68,14 +84,7 @@ fn percentiles_are_those_of_latency() {
     {
         for stage in kind.stages {
             let name = format!("{} -> {}", stage.from, stage.to);
-            let mut ours = metrics::Histogram::default();
-            for group in groups.shown() {
-                let of_stage = group
-                    .cells
-                    .iter()
-                    .filter(|(id, _)| groups.stage_name(*id) == name);
-                of_stage.for_each(|(_, cell)| ours.merge(&cell.recent.all()));
-            }
+            let ours = times_of(&groups, &name);
             // Requests that wait by design are in `latency`'s numbers, and so are stages beyond
             // those that have names.
             if ours.count().abs_diff(stage.figures.count) * 50 > stage.figures.count

@@ -1,17 +1,23 @@
 //! The second pass: the losses of slow requests by culprit, and the slowest requests in full
 //! detail.
 
+mod blame;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use foldhash::fast::RandomState;
-use scene::{AbsenceTimes, Activity, Consumer, Cpu, Request, StageEnd, StageKind, StageOfRequest};
+use scene::{AbsenceTimes, Consumer, Request, StageEnd, StageKind};
 use stats::Histogram;
 
+use super::away;
 use super::first::{FirstPass, Subject, Times, counts};
 use super::pass::RequestLabels;
 use super::source::Source;
-use super::{away, words};
+
+pub use blame::{
+    BlamedTime, Culprit, blamed, kernel_of, kernel_of_stage, kernel_took, scaled, unknown,
+};
 
 /// Bands of requests, by their lengths.
 pub const BANDS: [Band; 3] = [
@@ -43,97 +49,6 @@ pub struct Band {
     to: Option<f64>,
     /// Quantile that it stands for.
     pub part: f64,
-}
-
-/// Taker of a request's time. Threads with one name on one CPU count as one: a compiler has many.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Culprit {
-    /// Name, as the subject of a sentence.
-    pub name: String,
-    /// Activity of the thread.
-    pub activity: Activity,
-    /// CPU on which the time was taken, if known.
-    pub cpu: Option<Cpu>,
-}
-
-/// Time that one taker took of requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BlamedTime {
-    /// Number of requests of which it took time.
-    pub requests: u64,
-    /// Total length of these requests in nanoseconds.
-    pub length: u64,
-    /// Total nanoseconds that it took, at least.
-    pub at_least: u64,
-    /// Total nanoseconds that it took, at most.
-    pub at_most: u64,
-}
-
-impl BlamedTime {
-    fn add(&mut self, at_least: u64, at_most: u64) {
-        self.at_least = self.at_least.saturating_add(at_least);
-        self.at_most = self.at_most.saturating_add(at_most);
-    }
-
-    /// Counts a request of that length.
-    fn of(&mut self, length: u64) {
-        self.requests += 1;
-        self.length = self.length.saturating_add(length);
-    }
-
-    /// Returns what it took of a request of that length, at least and at most, at the average share
-    /// over the counted requests.
-    pub fn of_one(&self, length: u64) -> (u64, u64) {
-        (
-            scaled(self.at_least, self.length, length),
-            scaled(self.at_most, self.length, length),
-        )
-    }
-
-    /// Returns the mean over `of` requests, at least and at most.
-    pub fn mean(&self, of: u64) -> (u64, u64) {
-        (self.at_least / of.max(1), self.at_most / of.max(1))
-    }
-}
-
-/// Scales a part of a sum of lengths to one of these lengths; the result never exceeds that length.
-pub fn scaled(part: u64, sum: u64, length: u64) -> u64 {
-    let one = u128::from(part) * u128::from(length) / u128::from(sum.max(1));
-    u64::try_from(one).map_or(length, |one| one.min(length))
-}
-
-/// Returns what the kernel took of these shares in total, at least and at most.
-pub fn kernel_took(of: impl Iterator<Item = (Activity, u64, u64)>) -> (u64, u64) {
-    let taken = of.filter(|(activity, ..)| activity.is_taken());
-    taken.fold((0, 0), |sum: (u64, u64), (_, least, most)| {
-        (sum.0.saturating_add(least), sum.1.saturating_add(most))
-    })
-}
-
-/// Returns the same for the result of [`blamed`].
-pub fn kernel_of(by: &[(Culprit, BlamedTime)]) -> (u64, u64) {
-    kernel_took(
-        by.iter()
-            .map(|(culprit, blamed)| (culprit.activity, blamed.at_least, blamed.at_most)),
-    )
-}
-
-/// Returns the same for a stage.
-pub fn kernel_of_stage(stage: &StageOfRequest) -> (u64, u64) {
-    kernel_took(
-        stage
-            .shares
-            .iter()
-            .map(|share| (share.activity, share.at_least, share.at_most)),
-    )
-}
-
-/// Returns the nanoseconds of a request that no event explains.
-pub fn unknown(request: &Request<RequestLabels>) -> u64 {
-    request
-        .stages
-        .iter()
-        .fold(0, |sum: u64, stage| sum.saturating_add(stage.unknown))
 }
 
 /// Losses of the requests of one band.
@@ -282,34 +197,6 @@ impl Loss {
             }
         }
     }
-}
-
-/// Returns the share of each culprit in one request, largest first.
-pub fn blamed(request: &Request<RequestLabels>, source: &Source) -> Vec<(Culprit, BlamedTime)> {
-    let mut by: Vec<(Culprit, BlamedTime)> = Vec::new();
-    for stage in &request.stages {
-        for share in &stage.shares {
-            let (activity, cpu) = (share.activity, stage.cpu);
-            let name = words::culprit(source, activity, cpu, stage.end);
-            let place = by
-                .iter()
-                .position(|(known, _)| known.name == name)
-                .unwrap_or(by.len());
-            if place == by.len() {
-                by.push((
-                    Culprit {
-                        name,
-                        activity,
-                        cpu,
-                    },
-                    BlamedTime::default(),
-                ));
-            }
-            by[place].1.add(share.at_least, share.at_most);
-        }
-    }
-    by.sort_by_key(|(_, blamed)| Reverse((blamed.at_most, blamed.at_least)));
-    by
 }
 
 /// Consumer of the second pass.

@@ -193,10 +193,11 @@ fn waterfall(n: u64) -> Waterfall {
     }
 }
 
-/// Fills every part to its limit, with long names that need more room in HTML than in the trace.
-#[test]
-fn a_page_is_smaller_than_a_megabyte_whatever_is_in_it() {
-    const SPAN: u64 = 3_600_000_000_000;
+/// Time of the full report, in nanoseconds.
+const SPAN: u64 = 3_600_000_000_000;
+
+/// Returns a heat map of a million requests.
+fn full_heat() -> Heat {
     let mut heat = Heat::new(SPAN);
     for n in 0..1_000_000u64 {
         let length = 1_000 + n.wrapping_mul(2_654_435_761) % 90_000_000;
@@ -209,18 +210,12 @@ fn a_page_is_smaller_than_a_megabyte_whatever_is_in_it() {
             format!("r{n}")
         });
     }
-    let lane = |n: u64| Lane {
-        name: format!("reactor_{n}"),
-        columns: vec![[123_456; 8]; 2_160 / 16],
-    };
-    let taken = |n: u64| AbsenceSpan {
-        lane: 0,
-        at: n * 3_000_000,
-        length: 2_999_999,
-        activity: Activity::Preempted,
-        what: long(n),
-    };
-    let connection = |n: u64| Connection {
+    heat
+}
+
+/// Returns a connection; only the first 40 have curves and stages.
+fn connection(n: u64) -> Connection {
+    Connection {
         name: Some(long(n)),
         whole: Figures {
             curve: if n < 40 {
@@ -232,6 +227,22 @@ fn a_page_is_smaller_than_a_megabyte_whatever_is_in_it() {
         },
         stages: if n < 40 { without_curves() } else { Vec::new() },
         ..Connection::default()
+    }
+}
+
+/// Returns a report whose parts are all filled to their limits, with long names that need more
+/// room in HTML than in the trace.
+fn full_report() -> Report {
+    let lane = |n: u64| Lane {
+        name: format!("reactor_{n}"),
+        columns: vec![[123_456; 8]; 2_160 / 16],
+    };
+    let taken = |n: u64| AbsenceSpan {
+        lane: 0,
+        at: n * 3_000_000,
+        length: 2_999_999,
+        activity: Activity::Preempted,
+        what: long(n),
     };
     let group = |n: u64| Group {
         name: format!("TCP_REQ{n}"),
@@ -245,7 +256,7 @@ fn a_page_is_smaller_than_a_megabyte_whatever_is_in_it() {
         victims: vec!["reactor_0".into(); 16],
         ..Intruder::default()
     };
-    let report = Report {
+    Report {
         span: SPAN,
         has_kernel: true,
         verdicts: vec![
@@ -256,7 +267,7 @@ fn a_page_is_smaller_than_a_megabyte_whatever_is_in_it() {
             8
         ],
         notes: (0..16).map(long).collect(),
-        heat: heat.finish(SPAN, Vec::new()),
+        heat: full_heat().finish(SPAN, Vec::new()),
         lanes: LaneStrip {
             column: 1_000_000,
             lanes: (0..16).map(lane).collect(),
@@ -275,8 +286,12 @@ fn a_page_is_smaller_than_a_megabyte_whatever_is_in_it() {
         groups: (0..6).map(group).collect(),
         connections: (0..2_000).map(connection).collect(),
         ..Report::default()
-    };
-    let page = page(&report);
+    }
+}
+
+#[test]
+fn a_page_is_smaller_than_a_megabyte_whatever_is_in_it() {
+    let page = page(&full_report());
     assert!(page.len() < 1_000_000, "{} bytes", page.len());
     assert!(page.contains("did not fit into this file") && page.contains("r1 "));
 }

@@ -89,6 +89,19 @@ struct Section {
     entry: u64,
 }
 
+/// Returns a section without contents.
+fn empty(name: &'static str, kind: u32) -> Section {
+    Section {
+        name,
+        kind,
+        vaddr: 0,
+        offset: 0,
+        size: 0,
+        link: 0,
+        entry: 0,
+    }
+}
+
 impl ElfBuilder<'_> {
     pub(crate) fn build(&self) -> Vec<u8> {
         let mut file = vec![0; NOTES];
@@ -120,15 +133,6 @@ impl ElfBuilder<'_> {
 
     /// Appends the contents of the sections.
     fn sections(&self, file: &mut Vec<u8>) -> Vec<Section> {
-        let empty = |name, kind| Section {
-            name,
-            kind,
-            vaddr: 0,
-            offset: 0,
-            size: 0,
-            link: 0,
-            entry: 0,
-        };
         let notes = self.notes.len() as u64;
         let mut sections = vec![empty("", 0)];
         if !self.notes.is_empty() {

@@ -13,60 +13,63 @@ pub(super) fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
     dir
 }
 
+/// Files of a small machine with one process, by path.
+const MACHINE: &[(&str, &str)] = &[
+    ("proc/sys/kernel/osrelease", "5.10.0-9-amd64\n"),
+    (
+        "proc/interrupts",
+        "   CPU0 CPU1\n 5: 1 2 IO-APIC 5-edge nic\n",
+    ),
+    ("proc/irq/5/smp_affinity_list", "0-1\n"),
+    ("proc/irq/5/effective_affinity_list", "1\n"),
+    ("proc/irq/7/smp_affinity_list", "0-1\n"),
+    ("proc/cmdline", "quiet nohz_full=1\n"),
+    ("sys/devices/system/cpu/online", "0-1\n"),
+    ("sys/devices/system/cpu/isolated", "\n"),
+    (
+        "sys/devices/system/cpu/cpu1/topology/thread_siblings_list",
+        "0-1\n",
+    ),
+    ("sys/devices/system/cpu/cpu1/node0/x", ""),
+    ("sys/devices/system/cpu/cpu1/cpuidle/state2/name", "C6\n"),
+    (
+        "sys/devices/system/cpu/cpu1/cpuidle/state2/latency",
+        "133\n",
+    ),
+    ("sys/devices/system/cpu/cpu1/cpuidle/state2/disable", "0\n"),
+    ("sys/class/net/eth0/queues/rx-0/rps_cpus", "2\n"),
+    ("sys/class/net/eth0/queues/rx-1/rps_cpus", "0\n"),
+    ("sys/devices/virtual/workqueue/cpumask", "3\n"),
+    (
+        "sys/kernel/mm/transparent_hugepage/enabled",
+        "[always] madvise never\n",
+    ),
+    (
+        "proc/7/task/7/stat",
+        "7 (a b) R 1 7 7 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 5 1 0 0 0 0 0 0 0 0 0 0\n",
+    ),
+    (
+        "proc/7/task/7/status",
+        "Name:\ta b\nCpus_allowed_list:\t1\n",
+    ),
+    ("proc/7/task/7/schedstat", "900 0 1\n"),
+    ("proc/7/status", "THP_enabled:\t1\n"),
+    ("proc/7/comm", "a b\n"),
+    ("proc/7/cgroup", "2:cpu,cpuacct:/x\n0::/pod/y\n"),
+    (
+        "proc/self/mounts",
+        "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\ncgroup /sys/fs/cpu cgroup rw,cpu,cpuacct 0 0\n",
+    ),
+    ("sys/fs/cgroup/pod/cpu.max", "50000 100000\n"),
+    ("sys/fs/cgroup/pod/cpuset.cpus.effective", "1\n"),
+    ("sys/fs/cgroup/pod/cpuset.cpus.partition", "isolated\n"),
+    ("sys/fs/cgroup/pod/y/cpu.max", "max 100000\n"),
+    ("sys/fs/cpu/x/cpu.cfs_quota_us", "-1\n"),
+];
+
 #[test]
 fn a_made_machine_is_read() {
-    let dir = tree(&[
-        ("proc/sys/kernel/osrelease", "5.10.0-9-amd64\n"),
-        (
-            "proc/interrupts",
-            "   CPU0 CPU1\n 5: 1 2 IO-APIC 5-edge nic\n",
-        ),
-        ("proc/irq/5/smp_affinity_list", "0-1\n"),
-        ("proc/irq/5/effective_affinity_list", "1\n"),
-        ("proc/irq/7/smp_affinity_list", "0-1\n"),
-        ("proc/cmdline", "quiet nohz_full=1\n"),
-        ("sys/devices/system/cpu/online", "0-1\n"),
-        ("sys/devices/system/cpu/isolated", "\n"),
-        (
-            "sys/devices/system/cpu/cpu1/topology/thread_siblings_list",
-            "0-1\n",
-        ),
-        ("sys/devices/system/cpu/cpu1/node0/x", ""),
-        ("sys/devices/system/cpu/cpu1/cpuidle/state2/name", "C6\n"),
-        (
-            "sys/devices/system/cpu/cpu1/cpuidle/state2/latency",
-            "133\n",
-        ),
-        ("sys/devices/system/cpu/cpu1/cpuidle/state2/disable", "0\n"),
-        ("sys/class/net/eth0/queues/rx-0/rps_cpus", "2\n"),
-        ("sys/class/net/eth0/queues/rx-1/rps_cpus", "0\n"),
-        ("sys/devices/virtual/workqueue/cpumask", "3\n"),
-        (
-            "sys/kernel/mm/transparent_hugepage/enabled",
-            "[always] madvise never\n",
-        ),
-        (
-            "proc/7/task/7/stat",
-            "7 (a b) R 1 7 7 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 5 1 0 0 0 0 0 0 0 0 0 0\n",
-        ),
-        (
-            "proc/7/task/7/status",
-            "Name:\ta b\nCpus_allowed_list:\t1\n",
-        ),
-        ("proc/7/task/7/schedstat", "900 0 1\n"),
-        ("proc/7/status", "THP_enabled:\t1\n"),
-        ("proc/7/comm", "a b\n"),
-        ("proc/7/cgroup", "2:cpu,cpuacct:/x\n0::/pod/y\n"),
-        (
-            "proc/self/mounts",
-            "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\ncgroup /sys/fs/cpu cgroup rw,cpu,cpuacct 0 0\n",
-        ),
-        ("sys/fs/cgroup/pod/cpu.max", "50000 100000\n"),
-        ("sys/fs/cgroup/pod/cpuset.cpus.effective", "1\n"),
-        ("sys/fs/cgroup/pod/cpuset.cpus.partition", "isolated\n"),
-        ("sys/fs/cgroup/pod/y/cpu.max", "max 100000\n"),
-        ("sys/fs/cpu/x/cpu.cfs_quota_us", "-1\n"),
-    ]);
+    let dir = tree(MACHINE);
     let root = Root::at(dir.path());
     let before = Snapshot::read(&root);
     std::fs::write(dir.path().join("proc/7/task/7/schedstat"), "1900 0 1\n").unwrap();

@@ -45,9 +45,78 @@ fn reads_a_whole_format() {
     assert_eq!(format.field("none"), None);
 }
 
+type Declaration = (
+    &'static str,
+    &'static str,
+    &'static str,
+    Option<Array>,
+    Location,
+);
+
+/// Declarations of fields: the text, its type, name and array, and the place of the value.
+const DECLARATIONS: [Declaration; 9] = [
+    (
+        "char comm[16]",
+        "char",
+        "comm",
+        Some(Array::Count(16)),
+        Location::Inline,
+    ),
+    (
+        "char comm[TASK_COMM_LEN]",
+        "char",
+        "comm",
+        Some(Array::Unstated),
+        Location::Inline,
+    ),
+    (
+        "__data_loc char[] cmd",
+        "char",
+        "cmd",
+        Some(Array::Unstated),
+        Location::DataLoc,
+    ),
+    (
+        "__rel_loc u8[] data",
+        "u8",
+        "data",
+        Some(Array::Unstated),
+        Location::RelLoc,
+    ),
+    (
+        "const char * name",
+        "const char *",
+        "name",
+        None,
+        Location::Inline,
+    ),
+    ("void *ptr", "void *", "ptr", None, Location::Inline),
+    (
+        "struct sock * sk",
+        "struct sock *",
+        "sk",
+        None,
+        Location::Inline,
+    ),
+    (
+        "enum mode mode",
+        "enum mode",
+        "mode",
+        None,
+        Location::Inline,
+    ),
+    (
+        "__u8 daddr_v6[16]",
+        "__u8",
+        "daddr_v6",
+        Some(Array::Count(16)),
+        Location::Inline,
+    ),
+];
+
 #[test]
 fn declarations() {
-    let check = |declaration: &str, kind: &str, name: &str, array, location| {
+    for (declaration, kind, name, array, location) in DECLARATIONS {
         let field = field(&format!(
             "field:{declaration};\toffset:8;\tsize:4;\tsigned:0;"
         ))
@@ -56,64 +125,7 @@ fn declarations() {
             (&*field.type_text, &*field.name, field.array, field.location),
             (kind, name, array, location)
         );
-    };
-    check(
-        "char comm[16]",
-        "char",
-        "comm",
-        Some(Array::Count(16)),
-        Location::Inline,
-    );
-    check(
-        "char comm[TASK_COMM_LEN]",
-        "char",
-        "comm",
-        Some(Array::Unstated),
-        Location::Inline,
-    );
-    check(
-        "__data_loc char[] cmd",
-        "char",
-        "cmd",
-        Some(Array::Unstated),
-        Location::DataLoc,
-    );
-    check(
-        "__rel_loc u8[] data",
-        "u8",
-        "data",
-        Some(Array::Unstated),
-        Location::RelLoc,
-    );
-    check(
-        "const char * name",
-        "const char *",
-        "name",
-        None,
-        Location::Inline,
-    );
-    check("void *ptr", "void *", "ptr", None, Location::Inline);
-    check(
-        "struct sock * sk",
-        "struct sock *",
-        "sk",
-        None,
-        Location::Inline,
-    );
-    check(
-        "enum mode mode",
-        "enum mode",
-        "mode",
-        None,
-        Location::Inline,
-    );
-    check(
-        "__u8 daddr_v6[16]",
-        "__u8",
-        "daddr_v6",
-        Some(Array::Count(16)),
-        Location::Inline,
-    );
+    }
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use crate::common::gcc;
-use typeinfo::{Arch, Dwarf, DwarfSections, MemberDef, NameKind, RecordDef, TypeRef, TypeStore};
+use typeinfo::{
+    Arch, Dwarf, DwarfSections, MemberDef, NameKind, RecordDef, SourceId, TypeRef, TypeStore,
+};
 
 /// C types, with the number of elements for arrays.
 const TYPES: [(&str, Option<u64>); 9] = [
@@ -23,6 +25,18 @@ const TYPES: [(&str, Option<u64>); 9] = [
 struct Case {
     c: String,
     def: RecordDef,
+}
+
+/// Returns the attributes of a struct, as GCC's C.
+fn attributes(packed: bool, align: Option<u64>) -> String {
+    let mut attributes = String::new();
+    if packed {
+        attributes.push_str("__attribute__((packed)) ");
+    }
+    if let Some(align) = align {
+        let _ = write!(attributes, "__attribute__((aligned({align}))) ");
+    }
+    attributes
 }
 
 /// Builds a struct of random members: a third of them bit-fields, some without a name, some that
@@ -75,14 +89,8 @@ fn case(
             });
         }
     }
-    let mut attributes = String::new();
-    if packed {
-        attributes.push_str("__attribute__((packed)) ");
-    }
-    if let Some(align) = align {
-        let _ = write!(attributes, "__attribute__((aligned({align}))) ");
-    }
     let name = format!("s{number}");
+    let attributes = attributes(packed, align);
     let c = format!("{word} {attributes}{name} {{ {text}}};");
     Case {
         c,
@@ -254,6 +262,76 @@ static inline __attribute__((always_inline)) long inlined(long x, char y) { retu
 int printed(const char *format, ...) { return *format; }
 int main(int argc, char **argv) { return open_it(&g, argv[0], inlined(argc, 3)); }";
 
+/// Checks the functions of [`PROGRAM`].
+fn check_functions(types: &TypeStore<'_>, source: SourceId) {
+    let open = types.function(source, "open_it").unwrap().unwrap();
+    assert_eq!(
+        types.display(open.ty),
+        "int open_it(struct in *first, const char *path, long unsigned int flags)"
+    );
+    assert_eq!(open.params[1].name, Some("path"));
+    let inlined = types.function(source, "inlined").unwrap().unwrap();
+    assert_eq!(
+        types.display(inlined.ty),
+        "long int inlined(long int x, char y)"
+    );
+    assert!(types.function(source, "printed").unwrap().unwrap().variadic);
+}
+
+/// Checks the enums of [`PROGRAM`].
+fn check_enums(types: &TypeStore<'_>) {
+    let state = types.require(NameKind::Enum, "nvmf_tgt_state").unwrap();
+    assert_eq!(types.enum_name(state, 200), Ok(Some("RUNNING")));
+    assert_eq!(types.enum_value(state, "ERROR"), Ok(Some(255)));
+    assert_eq!(
+        types
+            .find_enumerator("BELOW")
+            .unwrap()
+            .map(|(_, value)| value),
+        Some(-3)
+    );
+    assert_eq!(
+        types
+            .find_enumerator("WIDE")
+            .unwrap()
+            .map(|(_, value)| value),
+        Some(-1)
+    );
+}
+
+/// Checks the structs of [`PROGRAM`].
+fn check_structs(types: &TypeStore<'_>) {
+    let inner = types.require(NameKind::Typedef, "in_t").unwrap();
+    assert_eq!(types.path(inner, "hi").unwrap().byte_offset(), 18);
+    assert_eq!(
+        types.path(inner, "rows[1][2]").unwrap().byte_offset(),
+        32 + 20
+    );
+    assert_eq!(
+        types.size_of(types.member(inner, "tail").unwrap().ty),
+        Ok(0)
+    );
+    let definition = types
+        .definition(types.require(NameKind::Struct, "later").unwrap(), true)
+        .unwrap();
+    assert!(
+        definition.contains("int (*call)(const char *, ...); /* 24 8 */"),
+        "{definition}"
+    );
+    assert!(
+        definition.contains("const volatile int *p;")
+            || definition.contains("volatile const int *p;"),
+        "{definition}"
+    );
+    let text = types.definition(inner, false).unwrap();
+    assert!(
+        text.contains("int rows[2][3];") && text.contains("char tail[];"),
+        "{text}"
+    );
+    assert!(types.find(NameKind::Struct, "nosuch").unwrap().is_none());
+    assert_eq!(types.nearest(NameKind::Struct, "latr"), ["later"]);
+}
+
 #[test]
 fn what_a_program_has() {
     for options in [
@@ -269,65 +347,8 @@ fn what_a_program_has() {
         let source = types
             .add_dwarf(Dwarf::new(DwarfSections::from_elf(&elf).unwrap()).unwrap())
             .unwrap();
-        let open = types.function(source, "open_it").unwrap().unwrap();
-        assert_eq!(
-            types.display(open.ty),
-            "int open_it(struct in *first, const char *path, long unsigned int flags)"
-        );
-        assert_eq!(open.params[1].name, Some("path"));
-        let inlined = types.function(source, "inlined").unwrap().unwrap();
-        assert_eq!(
-            types.display(inlined.ty),
-            "long int inlined(long int x, char y)"
-        );
-        assert!(types.function(source, "printed").unwrap().unwrap().variadic);
-
-        let state = types.require(NameKind::Enum, "nvmf_tgt_state").unwrap();
-        assert_eq!(types.enum_name(state, 200), Ok(Some("RUNNING")));
-        assert_eq!(types.enum_value(state, "ERROR"), Ok(Some(255)));
-        assert_eq!(
-            types
-                .find_enumerator("BELOW")
-                .unwrap()
-                .map(|(_, value)| value),
-            Some(-3)
-        );
-        assert_eq!(
-            types
-                .find_enumerator("WIDE")
-                .unwrap()
-                .map(|(_, value)| value),
-            Some(-1)
-        );
-
-        let inner = types.require(NameKind::Typedef, "in_t").unwrap();
-        assert_eq!(types.path(inner, "hi").unwrap().byte_offset(), 18);
-        assert_eq!(
-            types.path(inner, "rows[1][2]").unwrap().byte_offset(),
-            32 + 20
-        );
-        assert_eq!(
-            types.size_of(types.member(inner, "tail").unwrap().ty),
-            Ok(0)
-        );
-        let definition = types
-            .definition(types.require(NameKind::Struct, "later").unwrap(), true)
-            .unwrap();
-        assert!(
-            definition.contains("int (*call)(const char *, ...); /* 24 8 */"),
-            "{definition}"
-        );
-        assert!(
-            definition.contains("const volatile int *p;")
-                || definition.contains("volatile const int *p;"),
-            "{definition}"
-        );
-        let text = types.definition(inner, false).unwrap();
-        assert!(
-            text.contains("int rows[2][3];") && text.contains("char tail[];"),
-            "{text}"
-        );
-        assert!(types.find(NameKind::Struct, "nosuch").unwrap().is_none());
-        assert_eq!(types.nearest(NameKind::Struct, "latr"), ["later"]);
+        check_functions(&types, source);
+        check_enums(&types);
+        check_structs(&types);
     }
 }

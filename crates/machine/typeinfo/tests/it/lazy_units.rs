@@ -3,7 +3,9 @@
 use std::sync::Mutex;
 
 use crate::common::gcc_of_files;
-use typeinfo::{Arch, Dwarf, DwarfSections, LazyInfo, NameKind, ReadSection, TypeKind, TypeStore};
+use typeinfo::{
+    Arch, Dwarf, DwarfSections, LazyInfo, NameKind, ReadSection, TypeKind, TypeRef, TypeStore,
+};
 
 /// A section that records the reads from it.
 struct Section<'s> {
@@ -25,8 +27,9 @@ impl ReadSection for Section<'_> {
 /// Least length of a read that is longer than the header of a unit, in bytes.
 const WHOLE_UNIT: usize = 25;
 
-#[test]
-fn units_that_only_declare_a_struct_are_not_read() {
+/// Returns the source files of a program: all use two structs, of which one file has the
+/// definition.
+fn files() -> Vec<String> {
     let user = |number: u32| {
         format!(
             "struct wanted; struct inner; struct own{number} {{ struct wanted *w; struct inner *i; int n; }} own{number};\n"
@@ -44,6 +47,20 @@ fn units_that_only_declare_a_struct_are_not_read() {
         &format!("enum names {{ {} }} names;\n", names.join(", ")),
     );
     files[4].push_str("int main(void) { return 0; }\n");
+    files
+}
+
+/// Returns the type that a member of a struct points to.
+fn pointed_to(types: &TypeStore<'_>, of: TypeRef, member: &str) -> TypeRef {
+    match types.kind(types.member(of, member).unwrap().ty).unwrap() {
+        TypeKind::Pointer { target, .. } => target,
+        _ => panic!("a pointer"),
+    }
+}
+
+#[test]
+fn units_that_only_declare_a_struct_are_not_read() {
+    let files = files();
     for options in [["-g", "-gdwarf-5"], ["-g", "-gdwarf-4"]] {
         let Some(elf) = gcc_of_files(&files, &options) else {
             return;
@@ -75,37 +92,15 @@ fn units_that_only_declare_a_struct_are_not_read() {
         };
         assert_eq!(of_units(), 0, "all names are searched for in one pass");
 
-        let wanted = types
-            .find_in(source, NameKind::Struct, "wanted")
-            .unwrap()
-            .unwrap();
+        let find = |name| types.find_in(source, NameKind::Struct, name).unwrap();
+        let wanted = find("wanted").unwrap();
         assert_eq!(types.size_of(wanted).unwrap(), 16);
-        let TypeKind::Pointer { target, .. } = types
-            .kind(types.member(wanted, "inner").unwrap().ty)
-            .unwrap()
-        else {
-            panic!("a pointer");
-        };
-        assert_eq!(types.size_of(target).unwrap(), 4);
-        assert_eq!(
-            types.find_in(source, NameKind::Struct, "nowhere").unwrap(),
-            None
-        );
-        assert_eq!(
-            types.find_in(source, NameKind::Struct, "missing").unwrap(),
-            None
-        );
+        let inner = pointed_to(&types, wanted, "inner");
+        assert_eq!(types.size_of(inner).unwrap(), 4);
+        assert_eq!((find("nowhere"), find("missing")), (None, None));
         assert_eq!(of_units(), 1, "{options:?}: {:?}", read.lock().unwrap());
         // A member in the unit that declares the type leads to the definition in the other unit.
-        let own = types
-            .find_in(source, NameKind::Struct, "own0")
-            .unwrap()
-            .unwrap();
-        let TypeKind::Pointer { target, .. } =
-            types.kind(types.member(own, "w").unwrap().ty).unwrap()
-        else {
-            panic!("a pointer");
-        };
+        let target = pointed_to(&types, find("own0").unwrap(), "w");
         assert_eq!(types.strip(target).unwrap(), wanted);
         assert_eq!(of_units(), 2);
         let passes = read

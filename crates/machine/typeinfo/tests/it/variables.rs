@@ -122,6 +122,26 @@ impl typeinfo::ReadSection for Section {
     }
 }
 
+/// Reads debug information that is cut or damaged, at many places.
+fn read_damaged(without: &[u8], info: &[u8]) {
+    for cut in (0..info.len()).step_by(7) {
+        let mut damaged = info.to_vec();
+        damaged[cut] ^= 0x55;
+        for bytes in [damaged, info[..cut].to_vec()] {
+            let length = bytes.len() as u64;
+            let Ok(lazy) = typeinfo::LazyInfo::new(Box::new(Section(bytes)), length) else {
+                continue;
+            };
+            let mut types = TypeStore::new(Arch::HOST);
+            let Ok(dwarf) = Dwarf::new(DwarfSections::lazy(without, &lazy).unwrap()) else {
+                continue;
+            };
+            let source = types.add_dwarf(dwarf).unwrap();
+            crate::common::ask_everything(&types, source);
+        }
+    }
+}
+
 /// Read unit by unit, debug information gives the same answers as when read at once; cut or
 /// damaged, it causes no panic.
 #[test]
@@ -172,21 +192,6 @@ fn units_are_read_when_they_are_needed() {
                 "{name}"
             );
         }
-        for cut in (0..info.len()).step_by(7) {
-            let mut damaged = info.clone();
-            damaged[cut] ^= 0x55;
-            for bytes in [damaged, info[..cut].to_vec()] {
-                let length = bytes.len() as u64;
-                let Ok(lazy) = typeinfo::LazyInfo::new(Box::new(Section(bytes)), length) else {
-                    continue;
-                };
-                let mut types = TypeStore::new(Arch::HOST);
-                let Ok(dwarf) = Dwarf::new(DwarfSections::lazy(&without, &lazy).unwrap()) else {
-                    continue;
-                };
-                let source = types.add_dwarf(dwarf).unwrap();
-                crate::common::ask_everything(&types, source);
-            }
-        }
+        read_damaged(&without, &info);
     }
 }

@@ -201,7 +201,6 @@ fn symbols_are_looked_up_in_both_files() {
 
 #[test]
 fn broken_notes_say_why() {
-    let good = |probe, semaphore| note("spdk", "x", "", probe, 0, semaphore);
     let with = |descriptor: &[u8]| raw_note(b"stapsdt\0", 3, descriptor);
     let words = [TEXT.to_le_bytes(), [0; 8], [0; 8]].concat();
     let text = |text: &[u8]| with(&[&words, text].concat());
@@ -235,6 +234,13 @@ fn broken_notes_say_why() {
         fault(&[text(b"\xff\xfe\0name\0\0")]),
         NoteFault::NotText { which: "provider" }
     );
+    let many = note("spdk", "x", &"8@%rdi ".repeat(33), TEXT, 0, 0);
+    assert_eq!(fault(&[many]), NoteFault::TooManyArguments { limit: 32 });
+}
+
+#[test]
+fn probes_and_semaphores_in_wrong_places_say_why() {
+    let good = |probe, semaphore| note("spdk", "x", "", probe, 0, semaphore);
     assert_eq!(
         fault(&[good(0x10, 0)]),
         NoteFault::ProbeUnmapped {
@@ -266,8 +272,6 @@ fn broken_notes_say_why() {
             vaddr: ElfVaddr(TEXT)
         }
     );
-    let many = note("spdk", "x", &"8@%rdi ".repeat(33), TEXT, 0, 0);
-    assert_eq!(fault(&[many]), NoteFault::TooManyArguments { limit: 32 });
 }
 
 #[test]

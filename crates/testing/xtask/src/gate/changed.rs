@@ -25,7 +25,39 @@ pub(super) fn run() -> anyhow::Result<()> {
         println!("no test was added or edited");
         return Ok(());
     }
-    let (since, load) = (Instant::now(), LoadSample::now());
+    let load = LoadSample::now();
+    let (begun, failed) = run_rounds(&tests)?;
+    let all = tests.len() * TIMES;
+    println!(
+        "{} tests were added or edited: {begun} runs ({})",
+        tests.len(),
+        load.until_now()
+    );
+    if begun < all {
+        println!(
+            "{} runs did not fit into {} min",
+            all - begun,
+            TOTAL_LIMIT.as_secs() / 60
+        );
+    }
+    let failed: Vec<String> = failed
+        .into_iter()
+        .map(|(test, reason)| format!("{test}\n{reason}"))
+        .collect();
+    ensure!(
+        failed.is_empty(),
+        "failed at least once in {begun} runs:\n  {}",
+        failed.join("\n  ")
+    );
+    Ok(())
+}
+
+/// Runs the tests round by round. Returns the number of runs that were begun, and the reason of a
+/// failure by test.
+fn run_rounds(
+    tests: &[(TestProgram, String)],
+) -> anyhow::Result<(usize, BTreeMap<String, String>)> {
+    let since = Instant::now();
     let (next, failed) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     // Round by round, so that each test has about as many runs when the time is up.
     let work = || -> anyhow::Result<()> {
@@ -62,35 +94,8 @@ pub(super) fn run() -> anyhow::Result<()> {
                 .unwrap_or_else(|_| bail!("a worker broke off"))
         })
     })?;
-    let (all, begun) = (
-        tests.len() * TIMES,
-        next.into_inner().min(tests.len() * TIMES),
-    );
-    println!(
-        "{} tests were added or edited: {begun} runs ({})",
-        tests.len(),
-        load.until_now()
-    );
-    if begun < all {
-        println!(
-            "{} runs did not fit into {} min",
-            all - begun,
-            TOTAL_LIMIT.as_secs() / 60
-        );
-    }
-    let failed = failed
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner)
-        .into_iter();
-    let failed: Vec<String> = failed
-        .map(|(test, reason)| format!("{test}\n{reason}"))
-        .collect();
-    ensure!(
-        failed.is_empty(),
-        "failed at least once in {begun} runs:\n  {}",
-        failed.join("\n  ")
-    );
-    Ok(())
+    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok((next.into_inner().min(tests.len() * TIMES), failed))
 }
 
 /// Returns the tests of the gate that HEAD added or edited, with their programs.

@@ -46,14 +46,10 @@ pub(super) fn boot(
     }
 }
 
-fn boot_once(kernel: &Kernel, initrd: &Path, work: &Path) -> anyhow::Result<Vec<GuestAnswer>> {
-    let (console, answers) = (work.join("console"), work.join("answers"));
-    for file in [&console, &answers] {
-        std::fs::write(file, "").with_context(|| format!("writing {}", file.display()))?;
-    }
+/// Returns the command that starts the machine, with the files for its console and its answers.
+fn machine(kernel: &Kernel, initrd: &Path, console: &Path, answers: &Path) -> Command {
     let hardware = kernel.hardware;
-    let (program, package) = hardware.qemu;
-    let mut machine = Command::new(program);
+    let mut machine = Command::new(hardware.qemu.0);
     machine
         .args(hardware.parts)
         .args(["-accel", "tcg,thread=single", "-smp", "2", "-m", "1024"]);
@@ -92,6 +88,16 @@ fn boot_once(kernel: &Kernel, initrd: &Path, work: &Path) -> anyhow::Result<Vec<
                 .arg(format!("{device},chardev=answers"));
         }
     }
+    machine
+}
+
+fn boot_once(kernel: &Kernel, initrd: &Path, work: &Path) -> anyhow::Result<Vec<GuestAnswer>> {
+    let (console, answers) = (work.join("console"), work.join("answers"));
+    for file in [&console, &answers] {
+        std::fs::write(file, "").with_context(|| format!("writing {}", file.display()))?;
+    }
+    let (program, package) = kernel.hardware.qemu;
+    let mut machine = machine(kernel, initrd, &console, &answers);
     sys::process::bind_to_starter(&mut machine, PATIENCE + Duration::from_mins(1));
     let started = machine.stdin(Stdio::null()).spawn();
     let ended = wait(started.with_context(|| format!("running {program} (package {package})"))?)?;

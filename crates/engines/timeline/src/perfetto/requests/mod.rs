@@ -1,21 +1,23 @@
 //! Requests as slices with their stages inside, under their connection and lcore.
 
+mod changes;
+mod group;
+
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
 use foldhash::fast::RandomState;
-use perfetto::{Key, Lanes, Name, Slice, Text, Track, TrackKind, TrackSpec, Value, Writer};
-use scene::{BootNanos, Request, Share, StageOfRequest};
+use perfetto::{Key, Name, Slice, Text, Track, TrackKind, TrackSpec, Value, Writer};
+use scene::{Request, Share, StageOfRequest};
 use spdk_trace::Lcore;
 
 use super::{Facts, HasConnection};
 
+use changes::Changes;
+use group::Group;
+
 /// Name of the track of requests without a connection.
 const NO_CONNECTION: &str = "no connection known";
-
-/// Number of track ranks reserved for the slots of one kind of requests: the next kind follows
-/// them.
-const LANES_OF_KIND: usize = 4096;
 
 /// Limit on the starts and ends kept for the counters of requests in flight, of 16 bytes each.
 const MOST_CHANGES: usize = 1 << 20;
@@ -54,17 +56,6 @@ pub(crate) struct Requests {
     arrows_left_out: u64,
 }
 
-/// Connection on one lcore.
-#[derive(Debug)]
-struct Group {
-    track: Track,
-    /// Slots and their tracks by kind of request, whose name the slices have.
-    lanes: HashMap<u64, (Lanes, Vec<Track>), RandomState>,
-    in_flight: Track,
-    depth: Option<Track>,
-    in_flight_changes: Changes,
-}
-
 /// Names of a tracepoint, its stage, and the requests that begin with it.
 #[derive(Clone, Copy, Debug)]
 struct Names {
@@ -86,36 +77,6 @@ struct Keys {
     at_least: Key,
     at_most: Key,
     unknown: Key,
-}
-
-/// Starts and ends of a group's requests: times with the change in the number of requests in
-/// flight.
-#[derive(Debug, Default)]
-struct Changes(Vec<(BootNanos, i64)>);
-
-impl Changes {
-    /// Adds a request, in steps of that length.
-    fn add(&mut self, step: u64, begin: BootNanos, end: BootNanos) {
-        self.0
-            .extend([(floor(begin, step), 1), (floor(end, step), -1)]);
-    }
-
-    /// Merges the changes within each step, in time order. A request that starts as another ends is
-    /// no change.
-    fn merge(&mut self, step: u64) {
-        self.0.iter_mut().for_each(|(at, _)| *at = floor(*at, step));
-        self.0.sort_unstable();
-        self.0.dedup_by(|next, all| {
-            let is_same = next.0 == all.0;
-            all.1 += if is_same { next.1 } else { 0 };
-            is_same
-        });
-        self.0.retain(|(_, change)| *change != 0);
-    }
-}
-
-fn floor(at: BootNanos, step: u64) -> BootNanos {
-    BootNanos(at.0 - at.0 % step)
 }
 
 impl Requests {
@@ -377,57 +338,6 @@ impl Requests {
         })?;
         self.lcores.insert(lcore, track);
         Ok(track)
-    }
-}
-
-impl Group {
-    /// Returns the track of a slot that is free for a request of that kind.
-    fn lane<W: Write>(
-        &mut self,
-        writer: &mut Writer<W>,
-        facts: &Facts<'_>,
-        names: Names,
-        begin: BootNanos,
-        end: BootNanos,
-        first: u16,
-    ) -> io::Result<Track> {
-        let (lanes, tracks) = self.lanes.entry(names.number).or_default();
-        let lane = lanes.place(begin.0, end.0);
-        if let Some(track) = tracks.get(lane) {
-            return Ok(*track);
-        }
-        let tpoint = facts.tpoints.iter().find(|tpoint| tpoint.id == first);
-        let name = tpoint.map_or("?", |tpoint| parts(&tpoint.name).0);
-        // After the counters, with the slots of each kind together.
-        let rank = rank(2 + (names.number as usize * LANES_OF_KIND).saturating_add(lane));
-        let track = writer.track(&TrackSpec {
-            name,
-            parent: Some(self.track),
-            rank,
-            kind: TrackKind::Slices,
-        })?;
-        tracks.push(track);
-        Ok(track)
-    }
-
-    fn depth<W: Write>(
-        &mut self,
-        writer: &mut Writer<W>,
-        at: BootNanos,
-        depth: u64,
-    ) -> io::Result<()> {
-        let track = if let Some(track) = self.depth {
-            track
-        } else {
-            let spec = TrackSpec {
-                name: "queue depth",
-                parent: Some(self.track),
-                rank: 1,
-                kind: TrackKind::Counter,
-            };
-            *self.depth.insert(writer.track(&spec)?)
-        };
-        writer.counter(track, at.0, depth.cast_signed())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Tests of counters in longer steps.
 
+use scene::BootNanos;
+
 use super::*;
 
 #[test]

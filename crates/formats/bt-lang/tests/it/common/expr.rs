@@ -37,6 +37,24 @@ impl Chance {
         }
         let depth = depth - 1;
         let kind = match self.below(19) {
+            choice @ 0..=6 => self.operation(choice, depth),
+            choice @ 7..=12 => self.access_or_list(choice, depth),
+            13 => ExprKind::If(self.chain(depth, true)),
+            14 => ExprKind::Block(self.block(depth, true)),
+            15 => ExprKind::Sizeof(Box::new(self.of_type(depth))),
+            16 => ExprKind::Offsetof {
+                of: Box::new(self.of_type(depth)),
+                path: vec![self.name(), self.name()],
+            },
+            17 => ExprKind::Typeinfo(Box::new(self.of_type(depth))),
+            _ => ExprKind::Comptime(self.boxed(depth)),
+        };
+        expr(kind)
+    }
+
+    /// Generates an expression with an operator, one of seven kinds.
+    fn operation(&mut self, choice: usize, depth: u32) -> ExprKind {
+        match choice {
             0 | 1 => {
                 let op = self.of(&BinaryOp::TABLE).0;
                 let (left, right) = (self.boxed(depth), self.boxed(depth));
@@ -67,10 +85,16 @@ impl Chance {
                     otherwise: self.boxed(depth),
                 }
             }
-            6 => ExprKind::Cast {
+            _ => ExprKind::Cast {
                 ty: Box::new(self.ty(depth.min(3))),
                 operand: self.boxed(depth),
             },
+        }
+    }
+
+    /// Generates a call, an access, or a list of values, by a number from 7 to 12.
+    fn access_or_list(&mut self, choice: usize, depth: u32) -> ExprKind {
+        match choice {
             7 => ExprKind::Call {
                 func: self.name(),
                 args: self.many(3, |chance| chance.argument(depth)),
@@ -89,18 +113,8 @@ impl Chance {
                 index: self.boxed(depth),
             },
             11 => ExprKind::Tuple(self.many(3, |chance| chance.expr(depth))),
-            12 => ExprKind::Record(self.fields(depth)),
-            13 => ExprKind::If(self.chain(depth, true)),
-            14 => ExprKind::Block(self.block(depth, true)),
-            15 => ExprKind::Sizeof(Box::new(self.of_type(depth))),
-            16 => ExprKind::Offsetof {
-                of: Box::new(self.of_type(depth)),
-                path: vec![self.name(), self.name()],
-            },
-            17 => ExprKind::Typeinfo(Box::new(self.of_type(depth))),
-            _ => ExprKind::Comptime(self.boxed(depth)),
-        };
-        expr(kind)
+            _ => ExprKind::Record(self.fields(depth)),
+        }
     }
 
     fn leaf(&mut self) -> Expr {
