@@ -10,9 +10,11 @@
 //! | `messages` | errors, warnings and notes |
 //! | `status_line` | the progress of work, on a terminal |
 //! | `interrupt` | signals: a command's time to finish, and its end |
-//! | `terminal` | all of these as engines see them |
+//! | `full_screen` | a screen of cells, keys and the mouse |
+//! | `terminal` | output, messages and signals as engines see them |
 #![forbid(unsafe_code)]
 
+pub mod full_screen;
 pub mod interrupt;
 pub mod messages;
 pub mod output;

@@ -10,7 +10,7 @@ use spdk_trace_writer::Era;
 use crate::inject::Cause;
 use crate::memory::{LAYOUTS, Layout, layout};
 
-/// What the target does, and for how long.
+/// Work of the target, and its duration.
 #[derive(Args, Clone, Debug)]
 #[expect(
     clippy::struct_excessive_bools,

@@ -1,4 +1,4 @@
-//! Which CPUs are meant, and whose threads.
+//! The CPUs that are meant, and the processes whose threads count.
 
 use std::collections::BTreeSet;
 

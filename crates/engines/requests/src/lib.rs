@@ -5,15 +5,15 @@
 mod excluded;
 pub mod field;
 mod reused;
+pub mod select;
 mod states;
-mod tpoints;
 mod tracker;
 mod unknown;
 
 pub use excluded::{Excluded, Queues};
 pub use reused::{AddressHistory, is_numbered};
+pub use select::{add_matching, pattern};
 pub use states::{Ending, is_host_request};
-pub use tpoints::{add_matching, pattern};
 pub use tracker::{AtEnd, ObjectTracker, Outcome, Step, TrackedObject};
 pub use unknown::{KnownObjects, known_of};
 

@@ -67,7 +67,7 @@ pub struct ClockErrors {
     pub at_hits: Histogram,
     /// Distance of the fastest hit of each time between two anchors from the least of all these.
     pub fastest: Histogram,
-    /// That least difference, with its sign: about the cost of the trap.
+    /// The least difference, with its sign: about the cost of the trap.
     pub least: i64,
 }
 

@@ -235,7 +235,7 @@ fn summary(text: &mut String, verdict: &Verdict<'_>, report: &Report<'_>) {
     let _ = write!(text, "],\"sentence\":{}", quoted(&verdict.sentence(source)));
 }
 
-/// What the requests of a band lost.
+/// Losses of the requests of a band.
 fn of_band(text: &mut String, (band, value): (&Band, u64), sum: &Sum, report: &Report<'_>) {
     let (name, mean, requests) = (band.name, sum.length / sum.requests.max(1), sum.requests);
     let _ = write!(

@@ -6,7 +6,9 @@ mod application;
 pub mod beside;
 pub mod captures;
 pub mod cpus;
+pub mod dpdk;
 mod file;
+mod first_bytes;
 pub mod info;
 mod input;
 mod measured_rate;
@@ -16,6 +18,7 @@ mod trace_files;
 
 pub use application::{Application, number_of};
 pub use file::{FileSource, is_of_application};
+pub use first_bytes::{looks_like_recording, looks_like_trace};
 pub use input::{LoadedTrace, PipedInput, Place, named, tpoints_of};
 pub use measured_rate::{MeasuredRate, RateMeasurement, anchor};
 pub use problems::{nothing_read, warn_problems};

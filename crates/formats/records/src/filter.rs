@@ -45,6 +45,7 @@ pub struct Condition {
 }
 
 /// Test of a field's value.
+#[derive(Debug)]
 pub enum Test {
     /// The pattern matches.
     Matches(Pattern),

@@ -168,7 +168,7 @@ fn at_most_a_day(time: Duration) -> Result<Duration, &'static str> {
     }
 }
 
-/// Which system calls are shown one by one.
+/// Selection of the system calls that are shown one by one.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct EventArgs {
     /// Print each system call, or each that took at least this time (20us, 1ms, or nanoseconds),

@@ -1,15 +1,16 @@
 //! `dptrace top`: a process's connections, threads and stages, second by second.
 
-mod terminal;
 mod watch;
 
 use std::io::Write as _;
 use std::time::Duration;
 
 use clap::Args;
+use console::full_screen;
 use console::interrupt::Interrupt;
 use console::messages::{explained, note};
 use console::output::Output;
+use console::terminal;
 use errors::usage;
 use host::Pid;
 use process_selector::{ProcessCount, Role};
@@ -22,10 +23,10 @@ use trace_source::cpus;
 use crate::args::process::ProcessArgs;
 use crate::args::specs::SpecArgs;
 
-/// How often it is asked whether to stop.
+/// Interval between checks for a stop request.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How many seconds after the end of the process its last one is waited for.
+/// Seconds to wait for the last second of a process that has ended.
 const FINAL_WAIT_SECONDS: u64 = 15;
 
 /// `dptrace top`, as typed.
@@ -109,7 +110,8 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<()> {
         .or(args.once.then_some(1))
         .or(args.json.then_some(u64::MAX));
     if seconds.is_none() {
-        terminal::check()?;
+        let advice = "--once or --batch N prints text, --json a line each second";
+        full_screen::check("top", advice)?;
     }
     let pid = find(args)?;
     process_selector::check_process(pid)?;
@@ -119,13 +121,13 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<()> {
         all_records: args.all_records,
     };
     // Before any thread is started: they inherit it.
-    let place = cpus::keep_off(std::iter::once(pid), &console::terminal::observer());
+    let place = cpus::keep_off(std::iter::once(pid), &terminal::observer());
     sys::allocator::keep_little();
     let trace = Trace::find(pid);
     let kernel = if args.no_kernel {
         Err(anyhow::anyhow!("--no-kernel was given"))
     } else {
-        Kernel::attach(pid, &console::terminal::observer())
+        Kernel::attach(pid, &terminal::observer())
     };
     let missing = [
         trace.as_ref().err().map(explained),
@@ -155,14 +157,14 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<()> {
                     note(&format!("no {what}: {why}"));
                 }
             }
-            let mut feeds = Feeds::start(trace, kernel, reading, &console::terminal::observer())?;
+            let mut feeds = Feeds::start(trace, kernel, reading, &terminal::observer())?;
             if args.cpus {
                 feeds.audit(pid)?;
             }
             batch(&subject, feeds, seconds, args)
         }
         None => watch::watch(&subject, missing, Audit::of(args), || {
-            Feeds::start(trace, kernel, reading, &console::terminal::observer())
+            Feeds::start(trace, kernel, reading, &terminal::observer())
         }),
     }
 }
@@ -186,7 +188,7 @@ impl Audit {
     }
 }
 
-/// Whose seconds they are, and what ends them.
+/// The process, and the reasons to end.
 struct Subject {
     name: String,
     pid: u32,
@@ -200,19 +202,19 @@ impl Subject {
         format!("{} [{}]", self.name, self.pid)
     }
 
-    /// Whether the process has ended.
+    /// Returns whether the process has ended.
     fn has_ended(&self) -> bool {
         self.process.has_ended().unwrap_or(false)
     }
 }
 
-/// The process that is meant.
+/// Finds the process to show.
 fn find(args: &TopArgs) -> anyhow::Result<u32> {
     let selector = args.process.selector();
     if selector.is_empty() {
         return Err(usage("nothing to show: give -p PID or -p NAME"));
     }
-    selector.one(ROLE, &console::terminal::observer())
+    selector.one(ROLE, &terminal::observer())
 }
 
 fn name(pid: u32) -> String {

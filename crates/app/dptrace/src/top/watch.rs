@@ -1,9 +1,10 @@
-//! The screen: seconds come, keys come, both are drawn.
+//! The screen: draws each second, and reacts to keys.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use console::full_screen::{self, Cells, TerminalGuard};
 use console::messages::{hold_notes, print_notes};
 use console::output::Output;
 use ratatui_core::terminal::Terminal;
@@ -12,10 +13,9 @@ use top::{Effect, Keys, Model, Tab};
 use top_feed::Feeds;
 use whole_file::Access;
 
-use super::terminal::{self, Cells, TerminalGuard};
 use super::{Audit, Subject};
 
-/// How long a key is waited for.
+/// Time to wait for a key.
 const KEY_TIMEOUT: Duration = Duration::from_millis(100);
 /// A byte that could begin a sequence is the key Escape after this time.
 const ESCAPE_TIMEOUT: Duration = Duration::from_millis(25);
@@ -45,7 +45,7 @@ fn show(
     if audit == Audit::Never {
         model.no_cpus("--no-kernel was given".to_owned());
     }
-    let look = terminal::look();
+    let look = full_screen::capabilities();
     let mut draw = |model: &mut Model| -> anyhow::Result<()> {
         terminal
             .draw(|frame| top::draw(model, look, frame.buffer_mut()))
@@ -71,7 +71,7 @@ fn follow(
     audit: Audit,
     draw: &mut impl FnMut(&mut Model) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let (mut keys, mut size) = (Keys::default(), terminal::size());
+    let (mut keys, mut size) = (Keys::default(), full_screen::size());
     loop {
         let mut is_new = false;
         while let Some(sample) = feeds.next(Duration::ZERO)? {
@@ -89,14 +89,14 @@ fn follow(
             model.end();
             is_new = true;
         }
-        let before = std::mem::replace(&mut size, terminal::size());
+        let before = std::mem::replace(&mut size, full_screen::size());
         if is_new || size != before {
             draw(model)?;
         }
         if subject.interrupt.is_requested() {
             return Ok(());
         }
-        let Some(bytes) = terminal::read_keys(if keys.is_waiting() {
+        let Some(bytes) = full_screen::read_keys(if keys.is_waiting() {
             ESCAPE_TIMEOUT
         } else {
             KEY_TIMEOUT
@@ -114,7 +114,7 @@ fn follow(
                 Effect::None => {}
                 Effect::Quit => return Ok(()),
                 Effect::Mouse => {
-                    terminal::take_mouse(model.has_mouse()).context("taking the mouse")?;
+                    full_screen::take_mouse(model.has_mouse()).context("taking the mouse")?;
                 }
                 Effect::Write => {
                     let written = write(subject, model)

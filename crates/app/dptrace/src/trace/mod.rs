@@ -137,7 +137,7 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
     let Input { place, process } = args.input.resolve("trace")?;
     refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
     if let Place::File(path) = &place
-        && dpdk::is_trace(path)
+        && trace_source::dpdk::is_trace(path)
     {
         return dpdk::run(args, path);
     }

@@ -1,3 +1,5 @@
+use clap::Command as Grammar;
+
 use super::*;
 
 /// Names from other people's traces and processes must not become commands.
@@ -21,7 +23,7 @@ fn what_a_shell_would_obey_is_not_offered() {
     }
     let place_of = |words: &[String]| {
         let tpoint = Arg::new("tpoint").long("tpoint").value_delimiter(',');
-        let grammar = Command::new("program").subcommand(Command::new("trace").arg(tpoint));
+        let grammar = Grammar::new("program").subcommand(Grammar::new("trace").arg(tpoint));
         let place = CursorContext::of(&grammar, words).unwrap();
         let candidates = ["TCP_NEW", "TCP_$(id)", "TCP_NEW", "RDMA"]
             .map(|name| Candidate::new(name, "a\tb\u{1b}[m"));

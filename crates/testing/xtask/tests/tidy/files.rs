@@ -138,7 +138,7 @@ const NAMERS: &[(&str, &str)] = &[
         "findings name settings; nothing is opened",
     ),
     (
-        "dptrace/src/manual/facts.rs",
+        "dptrace/src/manual.rs",
         "man pages name them; nothing is opened",
     ),
     (

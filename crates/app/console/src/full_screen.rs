@@ -1,11 +1,11 @@
-//! The terminal: given back as it was found, whatever ends us but kill -9.
+//! A full screen on the terminal, as `dptrace top` has. The terminal is given back as it was found,
+//! however the process ends, except by SIGKILL.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use console::interrupt;
 use errors::usage;
 use ratatui_core::backend::{Backend, ClearType, WindowSize};
 use ratatui_core::buffer::Cell;
@@ -15,43 +15,50 @@ use rustix::termios::{self, OptionalActions, Termios};
 use screen::Screen;
 use top::{Colours, TerminalCaps};
 
+use crate::interrupt;
+
 /// The alternate screen, without a cursor (xterm's control sequences, `DECSET` 1049 and 25).
 const ENTER: &str = "\u{1b}[?1049h\u{1b}[?25l\u{1b}[2J";
-/// Reports of the mouse's buttons and wheel, as numbers (xterm's control sequences, `DECSET` 1000
-/// and 1006); and no more of them.
+/// Starts reports of the mouse's buttons and wheel, as numbers (xterm's control sequences, `DECSET`
+/// 1000 and 1006).
 const MOUSE: &str = "\u{1b}[?1000h\u{1b}[?1006h";
+/// Ends the reports of the mouse.
 const NO_MOUSE: &str = "\u{1b}[?1006l\u{1b}[?1000l";
-/// No mouse, no style, nothing on the screen (tmux keeps lines of it where the size has changed),
-/// the cursor, the usual screen.
+/// Ends the reports of the mouse, resets the style, clears the screen (tmux keeps lines of it after a
+/// change of size), shows the cursor, and returns to the usual screen.
 const LEAVE: &str = "\u{1b}[?1006l\u{1b}[?1000l\u{1b}[0m\u{1b}[2J\u{1b}[?25h\u{1b}[?1049l";
-/// The size of a terminal that does not say.
+/// Size of a terminal that does not report its own.
 const DEFAULT_SIZE: Size = Size {
     width: 80,
     height: 24,
 };
 
-/// How the terminal was, while it is ours.
+/// State of the terminal before the full screen, while there is one.
 static SAVED_TERMIOS: Mutex<Option<Termios>> = Mutex::new(None);
 
-/// That there is a terminal on which a screen can be drawn.
-pub(super) fn check() -> anyhow::Result<()> {
-    let advice = "--once or --batch N prints text, --json a line each second";
+/// Checks that there is a terminal on which `command` can draw a screen. `advice` says what the
+/// command can do instead.
+///
+/// # Errors
+///
+/// Fails if standard input or output is no terminal, or `TERM` names one without a cursor.
+pub fn check(command: &str, advice: &str) -> anyhow::Result<()> {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Err(usage(format!(
-            "top needs a terminal for its screen, and this is not one: {advice}"
+            "{command} needs a terminal for its screen, and this is not one: {advice}"
         )));
     }
     if std::env::var("TERM").is_ok_and(|term| term == "dumb" || term == "unknown") {
         return Err(usage(format!(
-            "top needs a terminal that can position the cursor, which this one can't, according to \
+            "{command} needs a terminal that can position the cursor, which this one can't, according to \
              TERM: {advice}"
         )));
     }
     Ok(())
 }
 
-/// What the terminal can show.
-pub(super) fn look() -> TerminalCaps {
+/// Returns what the terminal can show.
+pub fn capabilities() -> TerminalCaps {
     let screen = Screen::stdout();
     let says = |name: &str, word: &str| std::env::var(name).is_ok_and(|value| value.contains(word));
     let colours = match () {
@@ -72,17 +79,23 @@ pub(super) fn look() -> TerminalCaps {
     }
 }
 
-/// The terminal as ours: keys come one by one, and the screen is another one. It is given back with
-/// this, and before a panic or a signal ends the process.
-pub(super) struct TerminalGuard(());
+/// Guard of the full screen: keys arrive one by one, and the screen is the alternate one. The
+/// terminal is given back when the guard is dropped, and before a panic or a signal ends the process.
+#[derive(Debug)]
+pub struct TerminalGuard(());
 
 impl TerminalGuard {
-    pub(super) fn take() -> io::Result<Self> {
+    /// Takes the terminal.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the terminal can't be set up or written to.
+    pub fn take() -> io::Result<Self> {
         let stdin = io::stdin();
         let found = termios::tcgetattr(stdin.as_fd())?;
         let mut raw = found.clone();
         raw.make_raw();
-        // Line ends of messages that come meanwhile stay line ends.
+        // Messages may be printed meanwhile: their line ends stay line ends.
         raw.output_modes = found.output_modes;
         *lock() = Some(found);
         termios::tcsetattr(stdin.as_fd(), OptionalActions::Flush, &raw)?;
@@ -108,22 +121,26 @@ fn lock() -> std::sync::MutexGuard<'static, Option<Termios>> {
     SAVED_TERMIOS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes the terminal what it was, once.
+/// Restores the terminal, once.
 fn give_back() {
     let Some(found) = lock().take() else { return };
-    // What can't be done now can't be done at all: it may be gone.
+    // The terminal may be gone: there is nobody left to report an error to.
     let _ = write_out(LEAVE.as_bytes());
     let _ = termios::tcsetattr(io::stdin().as_fd(), OptionalActions::Drain, &found);
 }
 
 /// Takes the mouse from the terminal, or gives it back.
-pub(super) fn take_mouse(is_ours: bool) -> io::Result<()> {
+///
+/// # Errors
+///
+/// Fails if the terminal can't be written to.
+pub fn take_mouse(is_ours: bool) -> io::Result<()> {
     write_out(if is_ours { MOUSE } else { NO_MOUSE }.as_bytes())
 }
 
-/// How large the terminal is now.
-pub(super) fn size() -> Size {
-    // Both are 0 where nobody has set them (ioctl_tty(2), TIOCGWINSZ).
+/// Returns the current size of the terminal.
+pub fn size() -> Size {
+    // Both are 0 if nobody has set them (ioctl_tty(2), TIOCGWINSZ).
     match termios::tcgetwinsize(io::stdout().as_fd()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Size {
             width: size.ws_col,
@@ -141,8 +158,13 @@ fn write_out(bytes: &[u8]) -> io::Result<()> {
     })
 }
 
-/// What was typed, if anything was within this time; nothing at all if the terminal is gone.
-pub(super) fn read_keys(at_most: Duration) -> io::Result<Option<Vec<u8>>> {
+/// Returns the typed bytes, which are empty if nothing was typed within `at_most`; `None` if the
+/// terminal is gone.
+///
+/// # Errors
+///
+/// Fails if the terminal can't be read.
+pub fn read_keys(at_most: Duration) -> io::Result<Option<Vec<u8>>> {
     let stdin = io::stdin();
     if !sys::process::wait_readable(stdin.as_fd(), at_most)? {
         return Ok(Some(Vec::new()));
@@ -158,9 +180,9 @@ pub(super) fn read_keys(at_most: Duration) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Standard output as a terminal of cells.
-#[derive(Default)]
-pub(super) struct Cells {
-    /// What is not written yet.
+#[derive(Debug, Default)]
+pub struct Cells {
+    /// Bytes to write at the next flush.
     bytes: Vec<u8>,
     position: Position,
 }
@@ -195,7 +217,7 @@ impl Cells {
     }
 }
 
-/// The parameters that set a colour (ECMA-48, SGR; the bright ones and those of 256 are xterm's).
+/// Returns the parameters that set a colour (ECMA-48, SGR; bright colours and the 256 are xterm's).
 fn code(colour: Color, base: u8) -> Option<String> {
     let named = |number: u8| Some((base + number).to_string());
     let bright = |number: u8| Some((base + 60 + number).to_string());
@@ -239,7 +261,7 @@ impl Backend for Cells {
             }
             let symbol = cell.symbol();
             self.bytes.extend_from_slice(symbol.as_bytes());
-            // Where a sign takes another width than one column, the next place is set anew.
+            // A symbol may be wider than one column: the next position is then set again.
             next = (symbol.len() == 1).then_some((x + 1, y));
         }
         self.bytes.extend_from_slice(b"\x1b[0m");
