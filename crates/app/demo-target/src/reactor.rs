@@ -214,7 +214,7 @@ impl<'a> Reactor<'a> {
         self.shared.connected.wait();
     }
 
-    /// Runs until the time is over, the requests are sent, or a stop is requested.
+    /// Runs until the time is up, the requests are sent, or a stop is requested.
     pub(crate) fn run(&mut self) {
         let real_time = self.shared.options.is_real_time();
         self.begin_polling();

@@ -101,7 +101,7 @@ impl Placement {
         }
     }
 
-    /// Gives way ([`Self::give_way`]) until the time is over or a signal arrives. Then all threads
+    /// Gives way ([`Self::give_way`]) until the time is up or a signal arrives. Then all threads
     /// that gave way get the usual priority back, if that is permitted: with the lowest one, a
     /// thread may not even notice its end in time.
     pub fn give_way_for(&self, after: Option<Duration>) {
@@ -130,7 +130,7 @@ impl Placement {
     }
 }
 
-/// Raises this process's threads when the time is over or a signal has arrived.
+/// Raises this process's threads when the time is up or a signal has arrived.
 fn raise_at_end(after: Option<Duration>, observer: &Observer) {
     let begun = Instant::now();
     while !observer.is_end_coming() && after.is_none_or(|after| begun.elapsed() < after) {

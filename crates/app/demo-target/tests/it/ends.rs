@@ -85,7 +85,7 @@ fn without_teardown_some_live_to_the_end() {
     assert_eq!(truth.hits["spdk:nvmf_destroy_poll_group"], 0);
 }
 
-/// Requests under way when the time is over are drained.
+/// Requests under way when the time is up are drained.
 #[test]
 fn every_count_is_kept_when_it_is_cut_short() {
     // On a busy machine it may not get a CPU in that time.

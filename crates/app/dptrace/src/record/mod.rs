@@ -325,7 +325,7 @@ fn record(
             break "stopped".to_owned();
         }
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            break "the time is over".to_owned();
+            break "the time is up".to_owned();
         }
         if looked.elapsed() >= POLL_INTERVAL {
             looked = Instant::now();

@@ -190,7 +190,7 @@ impl<'a> EndTracker<'a> {
             .after
             .is_some_and(|after| self.started.elapsed() >= after)
         {
-            Some("the time is over")
+            Some("the time is up")
         } else {
             self.what.stop.interrupt.is_requested().then_some("stopped")
         }

@@ -87,7 +87,7 @@ fn gives_way_and_ends_in_time(args: &[&str], dir: &Path, last: &str) {
         &[args, &["--for", "1s", "--no-probes", "-o", dir]].concat(),
         last,
     );
-    for expected in ["the time is over", "with the lowest priority (nice 19)"] {
+    for expected in ["the time is up", "with the lowest priority (nice 19)"] {
         assert!(
             messages.iter().any(|line| line.contains(expected)),
             "{expected}: {messages:#?}"
@@ -109,7 +109,7 @@ fn what_does_not_give_way_ends_in_time() {
     assert!(
         messages
             .iter()
-            .any(|line| line.contains("the time is over")),
+            .any(|line| line.contains("the time is up")),
         "{messages:#?}"
     );
     ends_in_time(

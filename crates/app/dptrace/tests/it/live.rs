@@ -180,7 +180,7 @@ fn a_live_trace_names_what_comes_and_counts_what_was_there() {
         unnamed == 0 || messages.contains(&said),
         "{unnamed}: {messages}"
     );
-    assert!(messages.contains("the time is over"), "{messages}");
+    assert!(messages.contains("the time is up"), "{messages}");
 
     let last = || {
         dptrace(&[

@@ -136,7 +136,7 @@ impl ActiveParts {
                 return Ok("stopped".to_owned());
             }
             if self.is_over() {
-                return Ok("the time is over".to_owned());
+                return Ok("the time is up".to_owned());
             }
             if asked.elapsed() >= LIVENESS_INTERVAL {
                 asked = Instant::now();

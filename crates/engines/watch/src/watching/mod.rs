@@ -96,7 +96,7 @@ impl WatchSession {
                 .after
                 .is_some_and(|after| started.elapsed() >= after)
             {
-                break "the time is over".to_owned();
+                break "the time is up".to_owned();
             }
             if alive.elapsed() >= LIVENESS_INTERVAL {
                 alive = Instant::now();

@@ -169,7 +169,7 @@ impl Check<'_, '_> {
         })
     }
 
-    /// Checks a number that must be known when compiling.
+    /// Checks a number that must be known at compile time.
     fn known(&mut self, arg: &ast::Expr, what: &str) -> Option<u64> {
         let value = self.expr(arg);
         if value.ty.is_unknown() {

@@ -17,7 +17,7 @@ impl Check<'_, '_> {
             Some(_) => Expr::statement(Vec::new(), call.span),
             None => self.wrong(
                 call.span,
-                "static_assert() needs a condition that is known when compiling",
+                "static_assert() needs a condition that is known at compile time",
             ),
         }
     }

@@ -1,4 +1,4 @@
-//! Questions answered when compiling: sizes, offsets and properties of types.
+//! Questions answered at compile time: sizes, offsets and properties of types.
 
 use bt_lang::Span;
 use bt_lang::ast::{self, Name, TypeOrExpr};
@@ -190,7 +190,7 @@ impl Check<'_, '_> {
         let value = self.expr(operand);
         match value.kind {
             ExprKind::Int(_) | ExprKind::Str(_) | ExprKind::Error => value,
-            _ => self.wrong(span, "comptime needs a value that is known when compiling"),
+            _ => self.wrong(span, "comptime needs a value that is known at compile time"),
         }
     }
 

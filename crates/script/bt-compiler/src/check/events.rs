@@ -132,7 +132,7 @@ impl Check<'_, '_> {
     }
 
     /// Checks `fail(format, ...)`: reports a mistake in the script's own words, with values known
-    /// when compiling.
+    /// at compile time.
     pub(super) fn fail(&mut self, call: &Call<'_>) -> Expr {
         let Some((format, values)) = self.formatted(call) else {
             return Expr::new(Ty::Void, ExprKind::Error, call.span);
@@ -154,7 +154,7 @@ impl Check<'_, '_> {
                 _ => {
                     return self.wrong(
                         call.span,
-                        "fail() shows only what is known when compiling: literals, parameters",
+                        "fail() shows only what is known at compile time: literals, parameters",
                     );
                 }
             };

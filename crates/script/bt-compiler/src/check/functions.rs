@@ -1,4 +1,4 @@
-//! Functions that give numbers, and functions answered when compiling.
+//! Functions that give numbers, and functions answered at compile time.
 
 use bt_lang::Span;
 use bt_lang::ast::{self, BinaryOp};
@@ -42,7 +42,7 @@ impl Check<'_, '_> {
                 return self.wrong_hint(
                     arg.span,
                     format!("unknown stack mode: {name}"),
-                    "known are bpftrace, perf, raw, build_id and folded",
+                    "expected bpftrace, perf, raw, build_id or folded",
                 );
             }
             let value = self.integer(arg);
@@ -186,7 +186,7 @@ impl Check<'_, '_> {
                     return self.wrong_hint(
                         span,
                         format!("invalid timestamp mode: {name}"),
-                        "known are boot, monotonic, tai and sw_tai",
+                        "expected boot, monotonic, tai or sw_tai",
                     );
                 }
             },
@@ -208,7 +208,7 @@ impl Check<'_, '_> {
                 return self.wrong_hint(
                     call.args[0].span,
                     format!("invalid PID namespace mode for {}()", call.name),
-                    "known are init and curr_ns",
+                    "expected init or curr_ns",
                 );
             }
         };

@@ -95,7 +95,7 @@ impl Check<'_, '_> {
                 Some(number) => self.tuple_part(base, number, span),
                 None => self.wrong(
                     index.span,
-                    "the index of a tuple must be known when compiling",
+                    "the index of a tuple must be known at compile time",
                 ),
             },
             Ty::Str(size) => self.element(

@@ -237,7 +237,7 @@ impl Check<'_, '_> {
         let Some(times) = number.constant() else {
             self.wrong_hint(
                 count.span,
-                "unroll needs a number that is known when compiling",
+                "unroll needs a number that is known at compile time",
                 "use `for` or `while`",
             );
             return;

@@ -64,7 +64,7 @@ impl Check<'_, '_> {
                 } else {
                     self.wrong(
                         count.span,
-                        "an array's length must be a number that is known when compiling",
+                        "an array's length must be a number that is known at compile time",
                     );
                     return Ty::Unknown;
                 }

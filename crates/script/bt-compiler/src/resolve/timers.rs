@@ -146,7 +146,7 @@ fn counter(
         let known: Vec<&str> = table.iter().map(|(names, ..)| names[0]).collect();
         let near = bt_lang::nearest(event, known.iter().copied());
         let hint = if near.is_empty() {
-            format!("known are {}", known.join(", "))
+            format!("expected one of {}", known.join(", "))
         } else {
             format!("did you mean {}?", near.join(", "))
         };

@@ -54,7 +54,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes until the time is over, and returns the number of records.
+    /// Writes until the time is up, and returns the number of records.
     fn run(&self, start: Instant) -> io::Result<u64> {
         let (records, slots) = (self.args.records as u64, self.args.slots as u64);
         let each = Duration::from_nanos(

@@ -85,21 +85,21 @@ fn times_are_refused_in_our_own_words() {
 #[test]
 fn what_is_typed_wrongly_has_one_form() {
     for (args, words) in [
-        (&["kerneldelay"][..], "near: kernel-delay"),
-        (&["-p", "1"], "put it after the command"),
-        (&["trace", "--tial", "3"], "near: --tail"),
+        (&["kerneldelay"][..], "did you mean kernel-delay?"),
+        (&["-p", "1"], "put it after a command"),
+        (&["trace", "--tial", "3"], "did you mean --tail?"),
         (
             &["trace", "--head", "x"],
-            "--head x: expected a whole number",
+            "invalid value 'x' for '--head <N>'",
         ),
-        (&["trace", "--head"], "--head needs a value: --head N ("),
+        (&["trace", "--head"], "a value is required for '--head <N>'"),
         (
             &["run", "syslat", "--top", "3"],
             "after --: dptrace run SCRIPT -- --top",
         ),
         (
             &["run", "-p", "1", "-c", "x"],
-            "-p and -c cannot be used together",
+            "'--pid <PID|NAME>' cannot be used with",
         ),
         (&["completions"], "usage: dptrace completions"),
     ] {

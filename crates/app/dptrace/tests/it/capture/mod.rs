@@ -197,7 +197,7 @@ fn all_parts_of_a_capture_end_at_the_time_that_was_asked_for() {
         status.success()
             && messages
                 .iter()
-                .any(|line| line.contains("the time is over")),
+                .any(|line| line.contains("the time is up")),
         "{messages:#?}"
     );
     let reader = open(&dir);

@@ -326,7 +326,7 @@ fn a_process_lives_as_long_as_one_of_its_threads() {
     let spec = spec.to_str().expect("it is UTF-8");
     let record = ["record", "-p", pid, "--objects", spec, "--for", "300ms"];
     let recorded = until(|| works(record), |recorded| recorded.contains("tick: "));
-    assert!(recorded.contains("the time is over"), "{recorded}");
+    assert!(recorded.contains("the time is up"), "{recorded}");
     let (output, said) = harmless(["trace", "-p", pid]);
     assert!(
         !output.status.success() && said.contains("has no trace file"),
@@ -342,5 +342,5 @@ fn a_process_lives_as_long_as_one_of_its_threads() {
         trace.as_os_str(),
     ];
     let said = works(follow);
-    assert!(said.contains("the time is over"), "{said}");
+    assert!(said.contains("the time is up"), "{said}");
 }

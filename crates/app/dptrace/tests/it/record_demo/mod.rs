@@ -243,7 +243,7 @@ fn it_ends_when_it_is_asked_to() {
     let tracer = attached(demo.process.pid(), ["--for", "10ms"]);
     assert_eq!(
         recorded(tracer).last,
-        "note: the time is over: 0 events, none lost"
+        "note: the time is up: 0 events, none lost"
     );
     crate::common::code::assert_code_is_the_files(demo.process.pid());
     drop(demo);

@@ -34,7 +34,7 @@ fn without_rights_to_files_tracepoints_are_not_permitted() {
     assert!(
         granted
             .works(["record", "-p", &other.pid(), "--for", "200ms"])
-            .contains("the time is over")
+            .contains("the time is up")
     );
     let tracing = Path::new("/sys/kernel/tracing");
     let is_open = tracing

@@ -250,7 +250,7 @@ fn what_is_reached_through_a_process_can_be_read() {
     assert!(
         granted
             .works(["record", "-p", pid, "--for", "200ms"])
-            .contains("the time is over")
+            .contains("the time is up")
     );
     let script = "usdt:__EXE__:spdk:* { @[ustack(1)] = count(); } interval:ms:100 { exit() }";
     granted.works(["run", "-p", pid, "-e", script]);

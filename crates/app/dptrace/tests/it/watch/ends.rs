@@ -73,7 +73,7 @@ fn nothing_is_written_of_requests_that_are_fast_enough() {
     assert!(
         messages
             .iter()
-            .any(|line| line.contains("the time is over: 0 slow of ")),
+            .any(|line| line.contains("the time is up: 0 slow of ")),
         "{messages:#?}"
     );
     assert_eq!(fs::read_dir(&dir).expect("a folder").count(), 0);
