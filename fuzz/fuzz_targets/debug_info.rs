@@ -18,7 +18,7 @@ use typeinfo::{
 use usdt::UsdtProbes;
 
 /// How long a file may take, in nanoseconds.
-const TIME: u64 = 1_000_000_000;
+const TIME_LIMIT_NS: u64 = 1_000_000_000;
 /// Addresses that are looked up: a function's first, and others.
 const ADDRESSES: [u64; 4] = [CODE, CODE + 0x10, CODE + 0x31, 0];
 
@@ -110,5 +110,9 @@ fuzz_target!(|bytes: &[u8]| {
         }
     });
     let took = processor_time() - before;
-    assert!(took <= TIME, "{took} ns for a file of {} bytes", file.len());
+    assert!(
+        took <= TIME_LIMIT_NS,
+        "{took} ns for a file of {} bytes",
+        file.len()
+    );
 });

@@ -8,8 +8,8 @@ use bt_lang::Span;
 use dptrace_fuzz::within_more;
 use libfuzzer_sys::fuzz_target;
 use live_memory::{
-    EvalError, Evaluator, Global, Globals, Image, LimitedMemory, Limits, Memory as _, Mentions, Output,
-    Shape, Value, define_types, run,
+    EvalError, Evaluator, Global, Globals, Image, LimitedMemory, Limits, Memory as _, Mentions,
+    Output, Shape, Value, define_types, run,
 };
 use typeinfo::{Arch, NameKind, TypeStore};
 

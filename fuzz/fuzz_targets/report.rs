@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 use page::{Report, chart};
 
 /// A page and its charts are at most that large, and take some times as much memory while they are made.
-const MOST: usize = 1 << 20;
+const MAX_PAGE_BYTES: usize = 1 << 20;
 
 fn documents(report: &Report) -> Vec<String> {
     let mut charts = vec![chart::heat(report), chart::percentiles(report)];
@@ -47,12 +47,12 @@ fuzz_target!(|data: &[u8]| {
     let (numbers, text) = data.split_at(data.len().min(256));
     let text = String::from_utf8_lossy(text);
     plain();
-    let made = within_more(data.len(), 64, 8 * MOST, || {
+    let made = within_more(data.len(), 64, 8 * MAX_PAGE_BYTES, || {
         let report = made_of(&text, numbers);
         documents(&report)
     });
     for document in &made {
-        assert!(document.len() < MOST, "{} bytes", document.len());
+        assert!(document.len() < MAX_PAGE_BYTES, "{} bytes", document.len());
         let found = elements(document);
         let strange: Vec<_> = found.difference(plain()).collect();
         assert!(strange.is_empty(), "{strange:?}");

@@ -10,7 +10,7 @@ use dptrace_fuzz::within;
 use libfuzzer_sys::fuzz_target;
 
 /// A node of the tree for a byte or two, a few hundred bytes each.
-const TIMES: usize = 600;
+const MEMORY_RATIO: usize = 600;
 
 fn check_format(parsed: &Parsed, text: &str) {
     let tree = dump(&parsed.program);
@@ -25,7 +25,7 @@ fn check_format(parsed: &Parsed, text: &str) {
 }
 
 fuzz_target!(|text: &str| {
-    let parsed = within(text.len(), TIMES, || parse(text));
+    let parsed = within(text.len(), MEMORY_RATIO, || parse(text));
     check_diagnostics(&parsed.diagnostics, text);
     if parsed.is_ok() {
         check_format(&parsed, text);

@@ -11,9 +11,9 @@ use compiler_testkit::FakeTarget;
 use crate::within;
 
 /// A node of the tree for a byte or two, a few hundred bytes each, and what is made of it.
-const TIMES: usize = 4000;
+const MEMORY_RATIO: usize = 4000;
 /// A few bytes can stand for much: macros and unrolled loops. That has limits of its own.
-const EXPANDED: usize = 192 << 20;
+const MAX_EXPANDED_BYTES: usize = 192 << 20;
 /// No program that the kernel takes is longer (`BPF_COMPLEXITY_LIMIT_INSNS` of `linux/bpf.h`).
 const MAX_SLOTS: u32 = 1_000_000;
 
@@ -53,9 +53,11 @@ pub fn check_compile(text: &str, machine: &FakeTarget) -> bool {
         check_diagnostics(&parsed.diagnostics, text);
         return false;
     }
-    let compiled = within(text.len() + EXPANDED / TIMES, TIMES, || {
-        compile(&parsed.program, machine)
-    });
+    let compiled = within(
+        text.len() + MAX_EXPANDED_BYTES / MEMORY_RATIO,
+        MEMORY_RATIO,
+        || compile(&parsed.program, machine),
+    );
     check_diagnostics(&compiled.diagnostics, text);
     let wrong = compiled.diagnostics.iter().any(Diagnostic::is_error);
     assert_eq!(

@@ -5,7 +5,7 @@
 pub struct Script<'a>(pub &'a [u8]);
 
 /// How often anything is repeated at most: enough that what is done for each pair of two would be seen.
-const MOST: usize = 2048;
+const MAX_REPEATS: usize = 2048;
 
 impl Script<'_> {
     fn byte(&mut self) -> u8 {
@@ -26,7 +26,7 @@ impl Script<'_> {
         if byte < 0xf0 {
             byte % 8
         } else {
-            MOST >> (byte - 0xf0)
+            MAX_REPEATS >> (byte - 0xf0)
         }
     }
 
@@ -108,7 +108,11 @@ fn units(script: &mut Script<'_>) -> Vec<u8> {
             body.extend(vec![0; usize::from(script.byte() % 4)]);
         }
         let unit = with_length(&body);
-        info.extend(unit.repeat(if script.byte() > 0xf0 { MOST / 8 } else { 1 }));
+        info.extend(unit.repeat(if script.byte() > 0xf0 {
+            MAX_REPEATS / 8
+        } else {
+            1
+        }));
     }
     info
 }

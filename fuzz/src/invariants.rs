@@ -12,7 +12,7 @@ use text::printable;
 /// The most bytes a slot takes.
 const SLOT_SIZE: u64 = 32;
 /// Memory that the reader may take, in sizes of the file: its tables can all lie on the same bytes.
-const TIMES: usize = 16;
+const MEMORY_RATIO: usize = 16;
 
 /// What was seen of one lcore.
 #[derive(Clone, Copy, Debug)]
@@ -24,12 +24,12 @@ struct Seen {
 
 /// Reads the trace and everything in it. `size` is the largest that the source ever is, in bytes.
 pub fn check_raw(source: &impl ReadAt, size: usize) {
-    let trace = match crate::within(size, TIMES, || RawTrace::read(source)) {
+    let trace = match crate::within(size, MEMORY_RATIO, || RawTrace::read(source)) {
         Ok(trace) => trace,
         // The sources here never fail, so no offset may be asked for that can't be.
         Err(error) => return assert!(!matches!(error, Error::Read { .. }), "{error}"),
     };
-    let seen = crate::within(size, TIMES, || walk(&trace));
+    let seen = crate::within(size, MEMORY_RATIO, || walk(&trace));
     check_rings(&trace, &seen, size as u64);
     check_problems(trace.problems());
     check_break(&trace);
@@ -191,13 +191,13 @@ fn check_break(trace: &RawTrace) {
 
 /// Follows the trace for a few looks; each tells its records in order.
 pub fn check_follower(source: &impl ReadAt, size: usize) {
-    let Ok(mut follower) = crate::within(size, TIMES, || Follower::new(source)) else {
+    let Ok(mut follower) = crate::within(size, MEMORY_RATIO, || Follower::new(source)) else {
         return;
     };
     let tpoints = follower.tpoints().clone();
     for all in [false, false, false, true] {
         let (mut before, mut records) = (None, 0);
-        let look = crate::within(size, TIMES, || {
+        let look = crate::within(size, MEMORY_RATIO, || {
             follower.poll(source, all, |record| {
                 let now = (record.tsc, record.lcore);
                 assert!(before <= Some(now), "{before:?} is told before {now:?}");

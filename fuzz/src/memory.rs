@@ -6,11 +6,11 @@ use peak_alloc::PeakAlloc;
 static MEMORY: PeakAlloc = PeakAlloc;
 
 /// What a reader may take besides a multiple of its input: tables whose size is fixed.
-const FIXED: usize = 2 << 20;
+const FIXED_BYTES: usize = 2 << 20;
 
 /// Runs `reader` over an input of `size` bytes; it may take `times` as much memory, and a little.
 pub fn within<T>(size: usize, times: usize, reader: impl FnOnce() -> T) -> T {
-    within_more(size, times, FIXED, reader)
+    within_more(size, times, FIXED_BYTES, reader)
 }
 
 /// How long this thread has been on a processor, in nanoseconds (Documentation/scheduler/sched-stats.rst): other processes

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use page::{
-    Activity, Budget, Cause, Connection, Figures, Group, Heat, Hole, Intruder, Lane, LaneStrip,
-    Report, Span, TimeCauses, StageFigures, Summary, AbsenceSpan, Verdict, WaterStage, Waterfall,
+    AbsenceSpan, Activity, Budget, Cause, Connection, Figures, Group, Heat, Hole, Intruder, Lane,
+    LaneStrip, Report, Span, StageFigures, Summary, TimeCauses, Verdict, WaterStage, Waterfall,
 };
 
 /// Names and numbers from the input; behind its end, the same ones over and over.

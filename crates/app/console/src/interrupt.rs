@@ -6,7 +6,7 @@
 //! watches the end. It ends the process with the signal's default action in four cases: no loop has
 //! checked within [`GRACE`], or the output takes nothing for as long; a command of the user's takes
 //! longer than [`COMMAND`]; an end that has begun does nothing for [`STALL`]; or it computes for
-//! [`BUSY`] without a step. A second signal ends the process at once.
+//! [`MAX_STEP_CPU_TIME`] without a step. A second signal ends the process at once.
 //!
 //! The limit depends on the reason for the wait. A reader or a command may never finish. The kernel
 //! always does: it releases the programs when all CPUs have passed a certain point, which takes
@@ -42,7 +42,7 @@ const STALL: Duration = Duration::from_mins(1);
 /// Time without progress after which a line on the terminal reports it.
 const NOTICE: Duration = Duration::from_secs(3);
 /// Limit on CPU time without a step: reading the symbols of a large program is one step.
-const BUSY: Duration = Duration::from_secs(5);
+const MAX_STEP_CPU_TIME: Duration = Duration::from_secs(5);
 /// Interval at which the end is watched.
 const WATCH: Duration = Duration::from_millis(100);
 /// Time after the first signal in which another one counts as the same request: timeout(1) signals
@@ -59,7 +59,7 @@ static ERASES: AtomicBool = AtomicBool::new(false);
 /// Set once a signal came. The state belongs to the process, as signals do.
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 /// Set once a command has seen the signal.
-static SEEN: AtomicBool = AtomicBool::new(false);
+static SIGNAL_SEEN: AtomicBool = AtomicBool::new(false);
 /// Number of steps on the way to the end.
 static STEPS: AtomicU64 = AtomicU64::new(0);
 /// Limit in milliseconds on the time without a step while the command waits for a reader or for
@@ -113,7 +113,7 @@ impl Interrupt {
 pub fn is_requested() -> bool {
     let is_requested = REQUESTED.load(Ordering::Acquire);
     if is_requested {
-        SEEN.store(true, Ordering::Release);
+        SIGNAL_SEEN.store(true, Ordering::Release);
         step();
     }
     is_requested
@@ -235,7 +235,7 @@ fn watch(mut signals: Signals) {
         {
             end_by(second);
         }
-        if !SEEN.load(Ordering::Acquire) {
+        if !SIGNAL_SEEN.load(Ordering::Acquire) {
             let ElapsedTimes { worked, idle, .. } = unseen.since(main_thread_ran(), 0);
             if worked.max(idle) >= GRACE {
                 end_by(first);
@@ -278,7 +278,7 @@ impl ElapsedTimes {
     /// Returns whether the end makes no progress; `may_wait` is the limit while it waits for a
     /// reader or for a command.
     fn is_stuck(&self, may_wait: Option<Duration>) -> bool {
-        self.worked >= BUSY
+        self.worked >= MAX_STEP_CPU_TIME
             || self.idle >= STALL
             || may_wait.is_some_and(|limit| self.step >= limit)
     }

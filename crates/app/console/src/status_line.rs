@@ -51,8 +51,8 @@ pub fn erase() {
 
 /// Erases the line before the process ends, and prevents another one. Never waits long.
 pub fn end() {
-    const TRIES: usize = 10;
-    for _ in 0..TRIES {
+    const MAX_TRIES: usize = 10;
+    for _ in 0..MAX_TRIES {
         if let Ok(mut line) = LINE.try_lock() {
             line.is_over = true;
             line.erase();

@@ -17,7 +17,7 @@ use crate::clock::ticks;
 use crate::reactor::scale;
 
 /// Limit on one sleep, so that the end is prompt.
-const NAP: Timespec = Timespec {
+const MAX_SLEEP: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 20_000_000,
 };
@@ -65,7 +65,7 @@ impl Doorbell {
         self.order(target);
         let mut events = [MaybeUninit::<epoll::Event>::uninit()];
         // A signal or an error only ends the sleep early: the caller checks the time.
-        let _ = epoll::wait(&self.epoll, &mut events, Some(&NAP));
+        let _ = epoll::wait(&self.epoll, &mut events, Some(&MAX_SLEEP));
         let _ = rustix::io::read(&*self.event, &mut [0; 8]);
     }
 

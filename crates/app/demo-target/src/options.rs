@@ -132,23 +132,23 @@ pub struct Options {
 }
 
 /// Limit on the duration of a run.
-const LONGEST: Duration = Duration::from_hours(24);
+const MAX_RUN_TIME: Duration = Duration::from_hours(24);
 
 /// Parses a duration as on all commands, up to the limit.
 fn duration(text: &str) -> Result<Duration, &'static str> {
     match ::text::duration::parse(text)? {
-        time if time > LONGEST => Err("the time must be at most 24h"),
+        time if time > MAX_RUN_TIME => Err("the time must be at most 24h"),
         time => Ok(time),
     }
 }
 
 /// Limit on a delay: the kernel throttles a real-time thread that runs longer (sched(7),
 /// `sched_rt_runtime_us`).
-const LONGEST_DELAY: Duration = Duration::from_millis(100);
+const MAX_DELAY: Duration = Duration::from_millis(100);
 
 fn delay(text: &str) -> Result<Duration, &'static str> {
     match ::text::duration::parse(text)? {
-        time if time > LONGEST_DELAY => Err("a delay must be at most 100ms"),
+        time if time > MAX_DELAY => Err("a delay must be at most 100ms"),
         time => Ok(time),
     }
 }
@@ -210,7 +210,7 @@ mod tests {
     fn durations_have_units_and_bounds() {
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("24h"), Ok(LONGEST));
+        assert_eq!(duration("24h"), Ok(MAX_RUN_TIME));
         for wrong in ["", "s", "0s", "2d", "-1s", "25h", "99999999999999999999s"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }

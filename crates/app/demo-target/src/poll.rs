@@ -89,7 +89,7 @@ impl Reactor<'_> {
         let way = self
             .shared
             .stages
-            .of(request.facts.transport, request.facts.write);
+            .for_request(request.facts.transport, request.facts.write);
         let reached = request
             .stage
             .checked_sub(1)
@@ -170,7 +170,7 @@ impl Reactor<'_> {
         let way = self
             .shared
             .stages
-            .of(request.facts.transport, request.facts.write);
+            .for_request(request.facts.transport, request.facts.write);
         let reached = way
             .get(request.stage.checked_sub(1)?)
             .filter(|reached| reached.kind != Kind::Socket)?;

@@ -38,7 +38,7 @@ const SCHEDULE_FLAT_OUT: u64 = 200_000;
 /// Limit on waits that are spent spinning: a sleep takes longer than the stages of a request.
 const SPIN: Duration = Duration::from_micros(150);
 /// Limit on one sleep, so that the end is prompt.
-const NAP: Duration = Duration::from_millis(20);
+const MAX_SLEEP: Duration = Duration::from_millis(20);
 /// Number of owner ids of a file (`SPDK_TRACE_MAX_OWNER`, 16 Ki).
 const MAX_OWNERS: u16 = 16 * 1024;
 
@@ -273,7 +273,7 @@ impl<'a> Reactor<'a> {
             }
             let left = Duration::from_nanos(scale(target - now, 1_000_000_000, shared.tick_rate));
             if left > SPIN {
-                std::thread::sleep(left.saturating_sub(SPIN / 2).min(NAP));
+                std::thread::sleep(left.saturating_sub(SPIN / 2).min(MAX_SLEEP));
             } else {
                 std::hint::spin_loop();
             }

@@ -134,7 +134,7 @@ impl Reactor<'_> {
             seat, qpair, stage, ..
         } = self.requests[at];
         let facts = &mut self.requests[at].facts;
-        let way = shared.stages.of(facts.transport, facts.write);
+        let way = shared.stages.for_request(facts.transport, facts.write);
         let depth = &mut self.bdev_depth[facts.bdev];
         match way[stage].kind {
             Kind::Submit => *depth += 1,

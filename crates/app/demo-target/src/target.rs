@@ -156,7 +156,7 @@ fn measure(options: &Options, wanted: u64, stop: &Stop) -> Result<Outcome, DemoE
         })?;
         started.join().map_err(|_| DemoError::Panic { name })?
     })?;
-    let ended = why(stop, in_time);
+    let ended = end_reason(stop, in_time);
     Ok(Outcome {
         hits,
         ended,
@@ -166,7 +166,7 @@ fn measure(options: &Options, wanted: u64, stop: &Stop) -> Result<Outcome, DemoE
 }
 
 /// Returns the reason for the end; `done` means that all the requested work was done.
-fn why(stop: &Stop, done: bool) -> End {
+fn end_reason(stop: &Stop, done: bool) -> End {
     match (done, stop.is_asked()) {
         (true, _) => End::Requests,
         (false, true) => End::Signal,
@@ -213,7 +213,7 @@ fn behave(run: &Run<'_>, stop: &Stop) -> Result<Outcome, DemoError> {
 
     let done = reactors.iter().all(Reactor::is_done);
     let mut outcome = Outcome {
-        ended: why(stop, done),
+        ended: end_reason(stop, done),
         ..Outcome::early(options, &shared.world)
     };
     let mut notes = Vec::new();

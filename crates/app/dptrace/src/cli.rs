@@ -72,7 +72,7 @@ Examples:
 
 impl Cli {
     /// Parses the words of a command line, the program's name first.
-    pub(crate) fn of(words: &[OsString]) -> Result<Self, clap::Error> {
+    pub(crate) fn parse_words(words: &[OsString]) -> Result<Self, clap::Error> {
         Self::try_parse_from(words)
     }
 }

@@ -43,7 +43,7 @@ const SPDK: &str = "spdk";
 /// Runs the command.
 pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<()> {
     let specs = args.specs.resolve()?;
-    let wanted = ProbeRequest::of(&specs).map_err(|error| usage(error.to_string()))?;
+    let wanted = ProbeRequest::from_specs(&specs).map_err(|error| usage(error.to_string()))?;
     output::refuse_inputs(args.output.as_deref(), args.specs.files())?;
     let mut output = Output::whole(args.output.as_deref(), Access::Umask)?;
     for probe in &wanted {

@@ -12,7 +12,7 @@ use crate::cli::Cli;
 use crate::exit::{DONE, USAGE};
 
 /// Width limit of help, in columns: longer lines are hard to read.
-const WIDEST: usize = 100;
+const MAX_WIDTH: usize = 100;
 
 /// Examples to try first.
 pub(crate) const FIRST: &str = "\
@@ -59,7 +59,7 @@ pub(crate) fn print(words: &[OsString], error: clap::Error) -> ExitCode {
     let mut grammar = grammar();
     // clap ignores the size of a terminal that has columns but no lines.
     if let Some(columns) = Screen::stdout().width() {
-        grammar = grammar.term_width(columns.min(WIDEST));
+        grammar = grammar.term_width(columns.min(MAX_WIDTH));
     }
     grammar.build();
     let command = words
@@ -72,7 +72,7 @@ pub(crate) fn print(words: &[OsString], error: clap::Error) -> ExitCode {
             .or_else(|| std::env::var("COLUMNS").ok()?.parse().ok());
         write(
             &mut anstream::stdout(),
-            &help::short(command, columns.unwrap_or(WIDEST).min(WIDEST)),
+            &help::short(command, columns.unwrap_or(MAX_WIDTH).min(MAX_WIDTH)),
         );
         return ExitCode::from(DONE);
     }
@@ -94,5 +94,5 @@ fn write(to: &mut impl std::io::Write, text: &str) {
 
 /// Returns the command line with all texts. Text printed from it must go through [`restored`].
 pub(crate) fn grammar() -> Command {
-    help::prepared(Cli::command(), FIRST, GROUPS, WIDEST)
+    help::prepared(Cli::command(), FIRST, GROUPS, MAX_WIDTH)
 }

@@ -283,7 +283,7 @@ pub(crate) fn first_records(
         head: Some(head),
         ..ListOptions::default()
     };
-    let head = Head::of_trace(trace, Form::Text, &[])?;
+    let head = Head::from_trace(trace, Form::Text, &[])?;
     let mut format = records::writer(Form::Text, &head, Screen::stdout());
     list(
         (trace, &head, annotator),

@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         BpftraceRequest::Version => return exit(run::compat::version().map(|()| exit::DONE)),
         BpftraceRequest::Info => return exit(run::compat::info().map(|()| exit::DONE)),
     };
-    let cli = match Cli::of(&words) {
+    let cli = match Cli::parse_words(&words) {
         Ok(cli) => cli,
         Err(error) => return not_understood(&words, error),
     };
@@ -98,7 +98,7 @@ fn words() -> BpftraceRequest {
     let name = words.first().map(Path::new).and_then(Path::file_name);
     if name.is_some_and(|name| name == "bpftrace") {
         messages::set_bpftrace_compat();
-        return BpftraceRequest::of(words);
+        return BpftraceRequest::parse(words);
     }
     BpftraceRequest::Run(process_selector::join_pids(words))
 }

@@ -220,7 +220,7 @@ fn intr_wakeups_names_functions() {
 }
 
 #[test]
-fn what_the_kernel_did_is_reported() {
+fn kernel_activity_is_reported() {
     let Some(_alone) = kernel() else { return };
     for (script, part) in [
         ("syscalls", "@calls[clock_nanosleep]: "),

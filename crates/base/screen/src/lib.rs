@@ -22,7 +22,7 @@ pub use text::{columns, cut, pad, pad_left, shorten, wrap, wrap_message};
 /// Width of a terminal that reports none (a serial line, a pseudo-terminal without a size).
 const USUAL_WIDTH: usize = 80;
 /// Minimum width: no report can be cut to less, so the terminal breaks the lines then.
-const LEAST_WIDTH: usize = 20;
+const MIN_WIDTH: usize = 20;
 
 /// Destination of output. The default is a file or a pipe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,24 +35,24 @@ pub struct Screen {
 impl Screen {
     /// Returns the screen of standard output.
     pub fn stdout() -> Self {
-        Self::of(&io::stdout())
+        Self::for_stream(&io::stdout())
     }
 
     /// Returns the screen of standard error.
     pub fn stderr() -> Self {
-        Self::of(&io::stderr())
+        Self::for_stream(&io::stderr())
     }
 
     /// Returns a terminal of that number of columns, at least 20: for tests.
     pub fn terminal(width: usize, has_colour: bool) -> Self {
         Self {
-            width: Some(width.max(LEAST_WIDTH)),
+            width: Some(width.max(MIN_WIDTH)),
             has_colour,
             has_unicode: true,
         }
     }
 
-    fn of(stream: &(impl RawStream + AsFd)) -> Self {
+    fn for_stream(stream: &(impl RawStream + AsFd)) -> Self {
         if !stream.is_terminal() {
             return Self::default();
         }
@@ -128,7 +128,7 @@ fn terminal_width(stream: impl AsFd) -> usize {
     } else {
         exported().unwrap_or(USUAL_WIDTH)
     };
-    width.max(LEAST_WIDTH)
+    width.max(MIN_WIDTH)
 }
 
 /// Returns true if the user's locale has UTF-8 (locale(7)): the first of these variables that is

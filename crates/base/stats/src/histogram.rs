@@ -1,7 +1,7 @@
 //! The histogram.
 
 use crate::counts::Counts;
-use crate::quantile::{of_sorted, rank};
+use crate::quantile::{rank, sorted_quantile};
 use crate::scale::Scale;
 
 /// Distribution of values, in bounded memory.
@@ -165,7 +165,7 @@ impl Histogram {
 
     fn nth(&self, sorted: &[u64], quantile: f64) -> u64 {
         if self.counts.is_empty() {
-            return of_sorted(sorted, quantile).unwrap_or_default();
+            return sorted_quantile(sorted, quantile).unwrap_or_default();
         }
         // From above, where the quantiles lie that are asked for.
         let beyond = self.count - rank(quantile, self.count);
@@ -320,7 +320,7 @@ mod tests {
         }
 
         #[test]
-        fn two_together_are_what_one_would_be(
+        fn merged_histograms_equal_a_single_one(
             values in proptest::collection::vec((any::<bool>(), 0_u64..1 << 40), 0..3_000),
         ) {
             let of = |wanted: Option<bool>| {

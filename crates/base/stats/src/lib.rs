@@ -22,5 +22,5 @@ mod scale;
 
 pub use counts::Counts;
 pub use histogram::{Bucket, Histogram};
-pub use quantile::{WideBucket, estimate, of_sorted, rank};
+pub use quantile::{WideBucket, estimate, rank, sorted_quantile};
 pub use scale::Scale;

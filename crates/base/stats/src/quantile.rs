@@ -11,7 +11,7 @@ pub fn rank(quantile: f64, count: u64) -> u64 {
 }
 
 /// Returns a quantile (0 to 1) of values in ascending order, if there are any.
-pub fn of_sorted<T: Copy>(sorted: &[T], quantile: f64) -> Option<T> {
+pub fn sorted_quantile<T: Copy>(sorted: &[T], quantile: f64) -> Option<T> {
     let at = rank(quantile, sorted.len() as u64) - 1;
     sorted.get(at as usize).copied()
 }
@@ -79,7 +79,10 @@ mod tests {
             }
         }
         assert_eq!(
-            (of_sorted(&[3, 5, 8, 9], 0.5), of_sorted::<u64>(&[], 0.5)),
+            (
+                sorted_quantile(&[3, 5, 8, 9], 0.5),
+                sorted_quantile::<u64>(&[], 0.5)
+            ),
             (Some(5), None)
         );
     }

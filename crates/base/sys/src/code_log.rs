@@ -116,7 +116,7 @@ impl CodeLog {
         let page = rustix::param::page_size();
         let ring = |cpu: &u32| {
             let event = PerfEvent::code_log(tid, *cpu)?;
-            let memory = Mapping::of(&event, page + DATA, 0, ProtFlags::READ | ProtFlags::WRITE)?;
+            let memory = Mapping::new(&event, page + DATA, 0, ProtFlags::READ | ProtFlags::WRITE)?;
             Ok(Ring {
                 memory,
                 _event: event,
@@ -180,7 +180,7 @@ impl Ring {
             }
             let mut body = vec![0; size - header.len()];
             self.copy(tail + header.len() as u64, &mut body);
-            if let Some(event) = CodeEvent::of(kind, &body) {
+            if let Some(event) = CodeEvent::parse(kind, &body) {
                 each(event);
             }
             tail += size as u64;
@@ -191,9 +191,9 @@ impl Ring {
 
 impl CodeEvent {
     /// Parses a record of this kind; `None` for other kinds.
-    fn of(kind: u32, body: &[u8]) -> Option<Self> {
+    fn parse(kind: u32, body: &[u8]) -> Option<Self> {
         match kind {
-            RECORD_MMAP2 => MappedCode::of(body).map(Self::Mapped),
+            RECORD_MMAP2 => MappedCode::parse(body).map(Self::Mapped),
             RECORD_FORK => {
                 let (Fork { pid, parent }, _) = Fork::read_from_prefix(body).ok()?;
                 (pid != parent).then_some(Self::Started { pid, parent })
@@ -205,7 +205,7 @@ impl CodeEvent {
 }
 
 impl MappedCode {
-    fn of(body: &[u8]) -> Option<Self> {
+    fn parse(body: &[u8]) -> Option<Self> {
         let (fixed, path) = Code::read_from_prefix(body).ok()?;
         let path = path.split(|byte| *byte == 0).next().unwrap_or_default();
         let Code {

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_written_is_zero_and_takes_nothing() {
+    fn unwritten_memory_is_zero_and_takes_nothing() {
         // Four times the memory that a test may use.
         let mut large = ZeroedBuffer::new(1 << 32).unwrap();
         assert_eq!(large.len(), 1 << 32);

@@ -125,7 +125,7 @@ impl PerfEvent {
     pub fn uprobe(uprobe: &Uprobe<'_>, scope: Scope) -> io::Result<Self> {
         let path = CString::new(uprobe.path.as_os_str().as_bytes())?;
         let semaphore = u32::try_from(uprobe.semaphore).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let mut attr = Attr::of(uprobe.kind);
+        let mut attr = Attr::new(uprobe.kind);
         attr.config = u64::from(semaphore) << SEMAPHORE_SHIFT
             | uprobe.return_bit.map_or(0, |bit| 1 << (bit & 31));
         attr.config1 = path.as_ptr() as u64;
@@ -144,7 +144,7 @@ impl PerfEvent {
         scope: Scope,
     ) -> io::Result<Self> {
         let function = CString::new(function)?;
-        let mut attr = Attr::of(kind);
+        let mut attr = Attr::new(kind);
         attr.config = return_bit.map_or(0, |bit| 1 << (bit & 31));
         attr.config1 = function.as_ptr() as u64;
         attr.config2 = offset;
@@ -154,7 +154,7 @@ impl PerfEvent {
 
     /// Opens a tracepoint by its number in tracefs.
     pub fn tracepoint(id: u64, scope: Scope) -> io::Result<Self> {
-        let mut attr = Attr::of(TYPE_TRACEPOINT);
+        let mut attr = Attr::new(TYPE_TRACEPOINT);
         attr.config = id;
         attr.sample = 1;
         // SAFETY: this kind has no pointers.
@@ -163,21 +163,21 @@ impl PerfEvent {
 
     /// Opens a counter of the kernel or the processor, sampled once per `period` events.
     pub fn counter((kind, config): Counter, period: u64, scope: Scope) -> io::Result<Self> {
-        let mut attr = Attr::of(kind);
+        let mut attr = Attr::new(kind);
         (attr.config, attr.sample) = (config, period);
         attr.open_counter(scope)
     }
 
     /// Opens a counter of events in user code, excluding the kernel's, and samples each one.
     pub fn user_counter((kind, config): Counter, scope: Scope) -> io::Result<Self> {
-        let mut attr = Attr::of(kind);
+        let mut attr = Attr::new(kind);
         (attr.config, attr.sample, attr.flags) = (config, 1, attr.flags | EXCLUDE_KERNEL);
         attr.open_counter(scope)
     }
 
     /// Opens a counter like [`PerfEvent::counter`], sampled `hertz` times per second.
     pub fn frequency((kind, config): Counter, hertz: u64, scope: Scope) -> io::Result<Self> {
-        let mut attr = Attr::of(kind);
+        let mut attr = Attr::new(kind);
         (attr.config, attr.sample, attr.flags) = (config, hertz, attr.flags | FREQUENCY);
         attr.open_counter(scope)
     }
@@ -186,7 +186,7 @@ impl PerfEvent {
     /// `BREAKPOINT_READ` and its like. For a process, watches one thread, and those that it starts
     /// later.
     pub fn breakpoint(address: u64, length: u64, access: u32, scope: Scope) -> io::Result<Self> {
-        let mut attr = Attr::of(TYPE_BREAKPOINT);
+        let mut attr = Attr::new(TYPE_BREAKPOINT);
         (
             attr.config1,
             attr.config2,
@@ -207,7 +207,7 @@ impl PerfEvent {
     /// Opens an event that reports the code mapped on a CPU by a thread, and by all threads and
     /// processes that it starts.
     pub(crate) fn code_log(tid: u32, cpu: u32) -> io::Result<Self> {
-        let mut attr = Attr::of(DUMMY.0);
+        let mut attr = Attr::new(DUMMY.0);
         (attr.config, attr.flags) = (DUMMY.1, INHERIT | EXCLUDE_KERNEL | CODE);
         // SAFETY: this kind has no pointers.
         unsafe { open_on(&attr, tid.cast_signed(), cpu.cast_signed()) }
@@ -259,7 +259,7 @@ const IOC_DISABLE: libc::Ioctl = 0x2401;
 const IOC_SET_BPF: libc::Ioctl = 0x4004_2408;
 
 impl Attr {
-    fn of(kind: u32) -> Self {
+    fn new(kind: u32) -> Self {
         let mut attr = Self::new_zeroed();
         attr.kind = kind;
         attr.size = size_of::<Self>() as u32;
@@ -296,7 +296,7 @@ impl Attr {
 /// # Safety
 /// As for [`open`].
 unsafe fn open_apart(attr: &Attr, scope: Scope) -> io::Result<PerfEvent> {
-    let (pid, cpu) = of_scope(scope);
+    let (pid, cpu) = scope_args(scope);
     let attr = std::ptr::from_ref(attr) as libc::c_long;
     let arguments = [
         attr,
@@ -318,7 +318,7 @@ unsafe fn open_apart(attr: &Attr, scope: Scope) -> io::Result<PerfEvent> {
 }
 
 /// Returns the process and the CPU as arguments of the call.
-fn of_scope(scope: Scope) -> (i32, i32) {
+fn scope_args(scope: Scope) -> (i32, i32) {
     match scope {
         Scope::Process(pid) | Scope::Threads { tid: pid, .. } => (pid.cast_signed(), -1),
         Scope::Cpu(cpu) => (-1, cpu.cast_signed()),
@@ -330,7 +330,7 @@ fn of_scope(scope: Scope) -> (i32, i32) {
 /// # Safety
 /// The pointers in `attr` must be to strings that end with a NUL.
 unsafe fn open(attr: &Attr, scope: Scope) -> io::Result<PerfEvent> {
-    let (pid, cpu) = of_scope(scope);
+    let (pid, cpu) = scope_args(scope);
     // SAFETY: the caller answers for the pointers.
     unsafe { open_on(attr, pid, cpu) }
 }

@@ -175,7 +175,7 @@ unsafe fn wait_for_parent(parent: libc::pid_t) {
 /// The descriptors must not be used any more. Makes system calls only.
 unsafe fn close_together(slow: &[libc::c_int]) {
     let (none, shared) = (0_usize, (libc::CLONE_FILES | libc::SIGCHLD) as usize);
-    for part in slow.chunks(slow.len().div_ceil(MOST_CLOSERS).max(1)) {
+    for part in slow.chunks(slow.len().div_ceil(MAX_CLOSERS).max(1)) {
         // SAFETY: without a separate stack, the child has a copy of this one, as after fork(2).
         let child = unsafe { libc::syscall(libc::SYS_clone, shared, none, none, none, none) };
         if child > 0 {
@@ -196,7 +196,7 @@ unsafe fn close_together(slow: &[libc::c_int]) {
 }
 
 /// Limit on processes that close descriptors concurrently.
-const MOST_CLOSERS: usize = 128;
+const MAX_CLOSERS: usize = 128;
 
 /// Makes the child of this command end by itself: with SIGKILL when the thread that starts it ends,
 /// for any reason (`PR_SET_PDEATHSIG`, prctl(2)), and with SIGALRM after `longest`, which is

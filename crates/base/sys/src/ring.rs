@@ -46,8 +46,8 @@ impl RingBuffer {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let page = rustix::param::page_size();
-        let consumer = Mapping::of(map, page, 0, ProtFlags::READ | ProtFlags::WRITE)?;
-        let producer = Mapping::of(map, page + 2 * size, page as u64, ProtFlags::READ)?;
+        let consumer = Mapping::new(map, page, 0, ProtFlags::READ | ProtFlags::WRITE)?;
+        let producer = Mapping::new(map, page + 2 * size, page as u64, ProtFlags::READ)?;
         let mut ring = Self {
             consumer,
             producer,
@@ -141,7 +141,7 @@ pub(crate) struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    pub(crate) fn of(
+    pub(crate) fn new(
         shared: &impl AsFd,
         length: usize,
         offset: u64,

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_would_obey_is_escaped() {
+    fn control_characters_are_escaped() {
         assert_eq!(text(b"Malloc0"), "Malloc0");
         assert_eq!(text("größe".as_bytes()), "größe");
         assert_eq!(text(b"a\x1b[31mb"), "a\\x1b[31mb");

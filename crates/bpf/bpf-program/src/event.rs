@@ -23,7 +23,7 @@ pub const RING: &str = "events";
 pub const UNSENT: &str = "unsent";
 
 /// Smallest page size of the machines that we run on.
-const LEAST_PAGE: i32 = 4096;
+const MIN_PAGE_BYTES: i32 = 4096;
 
 /// Source of the number of the event that a program sends.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -222,7 +222,7 @@ fn fetch_pages(asm: &mut Asm, slot: Addr) {
         .add(R1, -8)
         .mov(R2, 1)
         .load(Size::DW, R3, slot)
-        .or(R3, LEAST_PAGE - 1)
+        .or(R3, MIN_PAGE_BYTES - 1)
         .add(R3, 1);
     asm.call(Helper::COPY_FROM_USER);
 }

@@ -107,7 +107,7 @@ impl ProgramDef {
 
     /// Makes the program of a typed tracepoint, from the tracepoint's name, which it shares, and id
     /// in the kernel's BTF.
-    pub fn of_tracepoint(name: &str, btf_id: u32, code: Code) -> Self {
+    pub fn for_tracepoint(name: &str, btf_id: u32, code: Code) -> Self {
         let target = Some(BtfTarget {
             name: name.to_owned(),
             btf_id,
@@ -214,9 +214,9 @@ impl Module {
     /// Returns whether programs address the map's only value directly; loaders know such a map as
     /// data.
     pub fn is_data(&self, map: &str) -> bool {
-        let is_it =
+        let matches =
             |line: &Line| matches!(&line.reference, Some(Reference::Data(name)) if name == map);
-        let in_code = |code: &Code| code.lines().iter().any(is_it);
+        let in_code = |code: &Code| code.lines().iter().any(matches);
         self.programs.iter().any(|program| {
             in_code(&program.code) || program.subprograms.iter().any(|sub| in_code(&sub.code))
         })

@@ -35,7 +35,7 @@ pub(crate) const FAULTS: i16 = offset!(Head, faults);
 /// Bit of the id that marks the small form.
 pub(crate) const SMALL: u32 = 1 << 31;
 /// Longest text of the small form. Most NQNs fit: those with a UUID have 68 bytes.
-const SMALL_TEXT: u32 = 127;
+const MAX_SMALL_TEXT_BYTES: u32 = 127;
 /// Offset of the first field.
 const HEAD_BYTES: u32 = size_of::<Head>() as u32;
 /// Limit on the size of an event: `RINGBUF_MAX_RECORD_SZ` is far higher, but a store's offset has
@@ -76,7 +76,7 @@ impl Layout {
         let fields = whole.fields.iter().map(|&(kind, _)| kind);
         let small = Form::new(fields.map(|kind| match kind {
             FieldKind::Text { capacity } => FieldKind::Text {
-                capacity: capacity.min(SMALL_TEXT),
+                capacity: capacity.min(MAX_SMALL_TEXT_BYTES),
             },
             FieldKind::Number => FieldKind::Number,
         }));
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_not_in_the_layout() {
+    fn oversized_fields_are_not_in_the_layout() {
         let layout = Layout::new(&[FieldKind::Text { capacity: 20_000 }; 3]);
         assert_eq!(layout.len(), 1);
         assert_eq!(Layout::new(&[FieldKind::Number; 40]).len(), 32);

@@ -199,7 +199,7 @@ impl<T> Member<T> {
     }
 
     /// Returns the member's place in the structure at an address.
-    pub const fn of(self, base: Reg) -> Place<T> {
+    pub const fn at(self, base: Reg) -> Place<T> {
         Place::new(Addr {
             base,
             off: self.offset,

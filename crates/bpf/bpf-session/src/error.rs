@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_parts_are_named() {
         let message = |missing: &[Capability]| {
             SessionError::NotPermitted {
                 missing: missing.to_vec(),

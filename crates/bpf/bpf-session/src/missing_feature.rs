@@ -32,18 +32,18 @@ impl MissingFeature {
 }
 
 /// Limit on the size of a map's key on every kernel, in bytes: the size of a program's stack.
-pub(crate) const SMALL_KEY: u32 = 512;
+pub(crate) const MAX_PORTABLE_KEY_BYTES: u32 = 512;
 
 /// Returns the feature of larger keys ("bpf: Lift hashtab key_size limit").
-pub(crate) fn of_keys() -> MissingFeature {
+pub(crate) fn large_keys() -> MissingFeature {
     MissingFeature {
-        what: format!("map keys of more than {SMALL_KEY} bytes"),
+        what: format!("map keys of more than {MAX_PORTABLE_KEY_BYTES} bytes"),
         since: KernelVersion::new(5, 11),
     }
 }
 
 /// Returns the feature of `bpf_d_path` for iterators ("bpf: Allow bpf_d_path in bpf_iter program").
-pub(crate) fn of_path_in_iterators() -> MissingFeature {
+pub(crate) fn path_in_iterators() -> MissingFeature {
     MissingFeature {
         what: "bpf_d_path for iterators".into(),
         since: KernelVersion::new(5, 12),
@@ -58,7 +58,7 @@ fn since_in_tracing(helper: Helper) -> Option<KernelVersion> {
 
 /// Returns the first feature that the program needs and the kernel lacks, found by trying; `None`
 /// if the kernel has them all.
-pub(crate) fn of(
+pub(crate) fn find(
     def: &ProgramDef,
     kind: ProgramType,
     attach: AttachType,

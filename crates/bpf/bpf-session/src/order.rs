@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Time for which an event waits for an earlier one, in nanoseconds.
-const WINDOW: u64 = 50_000_000;
+const REORDER_WINDOW_NS: u64 = 50_000_000;
 
 /// Waiting events.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl<T> Reorder<T> {
     /// Returns the next event, unless an earlier one can still be in the ring.
     pub fn pop(&mut self) -> Option<T> {
         let Reverse(first) = self.waiting.peek()?;
-        if first.time.saturating_add(WINDOW) > self.reached {
+        if first.time.saturating_add(REORDER_WINDOW_NS) > self.reached {
             return None;
         }
         self.pop_any()
@@ -125,9 +125,9 @@ mod tests {
         let mut order = Reorder::new();
         order.push(20, 1_000, 'b');
         order.push(10, 2_000, 'a');
-        order.reach(WINDOW + 1_999);
+        order.reach(REORDER_WINDOW_NS + 1_999);
         assert_eq!(order.pop(), None);
-        order.reach(WINDOW + 2_000);
+        order.reach(REORDER_WINDOW_NS + 2_000);
         assert_eq!(order.pop(), Some('a'));
         assert_eq!(order.pop(), Some('b'));
         order.push(15, 3_000, 'c');
@@ -147,12 +147,16 @@ mod tests {
         order.push(10, 10, "old");
         // The reader had no CPU for ten windows; it looks at something now, and then goes on with
         // the ring.
-        let now = 10 * WINDOW;
+        let now = 10 * REORDER_WINDOW_NS;
         order.insert(now, now, "its own");
         assert_eq!(order.pop(), None);
-        order.push(3 * WINDOW, 3 * WINDOW, "in the ring meanwhile");
+        order.push(
+            3 * REORDER_WINDOW_NS,
+            3 * REORDER_WINDOW_NS,
+            "in the ring meanwhile",
+        );
         assert_eq!([order.pop(), order.pop()], [Some("old"), None]);
-        order.reach(now + WINDOW);
+        order.reach(now + REORDER_WINDOW_NS);
         assert_eq!(
             [order.pop(), order.pop()],
             [Some("in the ring meanwhile"), Some("its own")]

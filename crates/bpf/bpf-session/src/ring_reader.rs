@@ -18,7 +18,7 @@ pub const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Limit on the events in a batch.
 const BATCH: usize = 512;
 /// Minimum size of an event in the ring, with its header.
-const LEAST_EVENT: usize = 16;
+const MIN_EVENT_BYTES: usize = 16;
 /// Limit on the batches queued for a slow receiver. When the queue is full, the ring fills up, and
 /// events that do not fit are counted as lost.
 const MAX_QUEUED_BATCHES: usize = 16;
@@ -122,7 +122,7 @@ impl<T: Send + 'static> RingReader<T> {
         let (sender, batches) = sync_channel(MAX_QUEUED_BATCHES);
         let stop = Arc::new(AtomicBool::new(false));
         let (woken, wake) = std::io::pipe().map_err(mapped)?;
-        let left = map.max_entries() as usize / LEAST_EVENT / BATCH + 1;
+        let left = map.max_entries() as usize / MIN_EVENT_BYTES / BATCH + 1;
         let emptied = Arc::new(AtomicU64::new(0));
         let (stopped, seen) = (Arc::clone(&stop), Arc::clone(&emptied));
         let worker = Worker {

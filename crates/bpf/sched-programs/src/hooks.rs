@@ -63,7 +63,7 @@ pub fn programs<'h, S: 'h>(
         programs.push(if *is_raw {
             ProgramDef::new(tracepoint, ProgramKind::RawTracepoint, code)
         } else {
-            ProgramDef::of_tracepoint(tracepoint, btf_id, code)
+            ProgramDef::for_tracepoint(tracepoint, btf_id, code)
         });
     }
     Ok(programs)

@@ -63,7 +63,7 @@ impl Task {
     /// that cannot be read.
     pub fn get<T: Word>(self, asm: &mut Asm, to: Reg, of: Member<T>, stack: Place<ProcessStack>) {
         match self {
-            Self::Typed(task) => asm.get(to, of.of(task)),
+            Self::Typed(task) => asm.get(to, of.at(task)),
             Self::Address(task) => {
                 let read = field!(stack, ProcessStack, read);
                 asm.mov(R3, task)
@@ -92,7 +92,7 @@ pub struct OwnTaskCheck {
 impl OwnTaskCheck {
     /// Goes to `others` unless the task is ours.
     pub fn unless(&self, asm: &mut Asm, task: Reg, others: Label) {
-        asm.get(R1, self.task.tgid.of(task));
+        asm.get(R1, self.task.tgid.at(task));
         self.unless_group(asm, Task::Typed(task), others);
     }
 
@@ -106,7 +106,7 @@ impl OwnTaskCheck {
 
     /// Goes to `ours` if the task is ours.
     pub fn if_(&self, asm: &mut Asm, task: Reg, ours: Label) {
-        asm.get(R1, self.task.tgid.of(task));
+        asm.get(R1, self.task.tgid.at(task));
         match self.processes {
             Processes::One(tgid) => _ = asm.jump_if32(R1, JumpOp::Eq, tgid, ours),
             Processes::Several { .. } => {
@@ -144,8 +144,8 @@ impl OwnTaskCheck {
             .comment("the same process?");
         match task {
             Task::Typed(task) => {
-                asm.get(R1, self.task.leader.of(task))
-                    .get(R1, self.task.started.of(R1));
+                asm.get(R1, self.task.leader.at(task))
+                    .get(R1, self.task.started.at(R1));
             }
             Task::Address(_) => {
                 task.get(asm, R3, self.task.leader, self.stack);
@@ -165,8 +165,8 @@ impl OwnTaskCheck {
     /// Enters the process of a task that has just begun. r0 is 0 if there was room.
     pub fn enter(&self, asm: &mut Asm, task: Reg) {
         let (number, started) = self.slots();
-        asm.copy(self.task.tgid.of(task), number)
-            .copy(self.task.started.of(task), started);
+        asm.copy(self.task.tgid.at(task), number)
+            .copy(self.task.started.at(task), started);
         asm.update(PROCESSES, number, started, 0);
     }
 }

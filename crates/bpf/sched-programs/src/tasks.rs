@@ -36,7 +36,7 @@ impl Switch {
         if facts.passes_state {
             asm.get(R1, argument(self.0, 3));
         } else {
-            asm.get(R1, facts.state.of(prev));
+            asm.get(R1, facts.state.at(prev));
         }
     }
 
@@ -90,7 +90,7 @@ impl TaskFacts {
     /// sleeps. r1 is lost.
     pub fn if_on_cpu(&self, asm: &mut Asm, task: Reg, running: Label) {
         if let Some(on_cpu) = self.on_cpu {
-            asm.get(R1, on_cpu.of(task))
+            asm.get(R1, on_cpu.at(task))
                 .jump_if(R1, JumpOp::Ne, 0, running);
         }
     }
@@ -98,7 +98,7 @@ impl TaskFacts {
     /// Loads the number of the CPU in whose queue the task is.
     pub fn queue(&self, asm: &mut Asm, to: Reg, task: Reg) {
         match self.cpu {
-            Some(cpu) => asm.get(to, cpu.of(task)),
+            Some(cpu) => asm.get(to, cpu.at(task)),
             None => asm.mov(to, 0),
         };
     }

@@ -20,12 +20,12 @@ use trace_source::anchor;
 const ANCHOR_INTERVAL: Duration = Duration::from_millis(100);
 /// Time between the first two anchors, which then doubles up to [`ANCHOR_INTERVAL`]: a clock needs two, and a
 /// capture may be killed soon.
-const FIRST: Duration = Duration::from_millis(2);
+const INITIAL_INTERVAL: Duration = Duration::from_millis(2);
 /// Time between two readings that only check the clock.
 const CHECK: Duration = Duration::from_millis(10);
 /// Number of tries for a reading, of which the one with the narrowest bracket counts. A `Moment`
 /// tries several times itself.
-const TRIES: usize = 4;
+const MAX_TRIES: usize = 4;
 
 /// Reader of both clocks.
 pub(crate) struct Clocks {
@@ -115,7 +115,7 @@ impl Clocks {
 
 /// Reads until requested to stop, or until the receiver is gone.
 fn read(send: &Sender<Reading>, stop: &AtomicBool) {
-    let (mut pause, mut due) = (FIRST, Instant::now() + FIRST);
+    let (mut pause, mut due) = (INITIAL_INTERVAL, Instant::now() + INITIAL_INTERVAL);
     loop {
         std::thread::sleep(CHECK.min(due.saturating_duration_since(Instant::now())));
         if stop.load(Ordering::Acquire) {
@@ -137,7 +137,7 @@ fn read(send: &Sender<Reading>, stop: &AtomicBool) {
 
 /// Reads both clocks now.
 pub fn reading() -> Anchor {
-    let tries = [(); TRIES].map(|()| Moment::now(boot_nanos));
+    let tries = [(); MAX_TRIES].map(|()| Moment::now(boot_nanos));
     let best = tries.into_iter().reduce(|best, next| {
         if next.bracket < best.bracket {
             next

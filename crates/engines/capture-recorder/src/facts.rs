@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use capture::{
-    FORMAT, LcoreThread, MOST_PARTS, Machine, Meta, NamedThread, Process, Thread, Timestamp,
+    FORMAT, LcoreThread, MAX_PARTS, Machine, Meta, NamedThread, Process, Thread, Timestamp,
 };
 use host::machine::{self, Scheduling};
 use host::{Pid, proc, system};
@@ -18,8 +18,8 @@ pub fn gather(pid: u32) -> Meta {
         format: FORMAT,
         dptrace: env!("CARGO_PKG_VERSION").to_owned(),
         begin: now(),
-        machine: of_machine(),
-        process: of_process(pid),
+        machine: describe_machine(),
+        process: describe_process(pid),
         ..Meta::default()
     }
 }
@@ -43,7 +43,7 @@ pub(crate) fn at(boot: BootNanos) -> Timestamp {
     }
 }
 
-fn of_machine() -> Machine {
+fn describe_machine() -> Machine {
     let shown = |text: Option<String>| shown(text.unwrap_or_default().as_bytes());
     Machine {
         hostname: shown(machine::hostname()),
@@ -58,7 +58,7 @@ fn of_machine() -> Machine {
     }
 }
 
-fn of_process(pid: u32) -> Process {
+fn describe_process(pid: u32) -> Process {
     let mut words = proc::command_line(Pid(pid));
     // The last word is followed by a zero, too.
     words.pop_if(|word| word.is_empty());
@@ -70,25 +70,25 @@ fn of_process(pid: u32) -> Process {
             .unwrap_or_default(),
         command_line: words
             .iter()
-            .take(MOST_PARTS)
+            .take(MAX_PARTS)
             .map(|word| shown(word))
             .collect(),
-        threads: of_threads(pid),
+        threads: describe_threads(pid),
         trace_file: None,
     }
 }
 
 /// Returns the process's current threads, up to the limit of a capture.
-pub fn of_threads(pid: u32) -> Vec<Thread> {
+pub fn describe_threads(pid: u32) -> Vec<Thread> {
     proc::threads(Pid(pid))
         .into_iter()
-        .filter_map(|tid| of_thread(pid, tid))
-        .take(MOST_PARTS)
+        .filter_map(|tid| describe_thread(pid, tid))
+        .take(MAX_PARTS)
         .collect()
 }
 
 /// Describes a thread, unless it has ended since it was listed.
-fn of_thread(pid: u32, tid: Pid) -> Option<Thread> {
+fn describe_thread(pid: u32, tid: Pid) -> Option<Thread> {
     let folder = proc::task(Pid(pid), tid);
     let Scheduling {
         affinity,
@@ -147,8 +147,8 @@ pub fn lcore_threads<'a>(
     rings: impl Iterator<Item = (Lcore, &'a str)>,
     threads: &[Thread],
 ) -> Vec<LcoreThread> {
-    let only = |is_it: &dyn Fn(&&Thread) -> bool| {
-        let mut found = threads.iter().filter(is_it);
+    let only = |matches: &dyn Fn(&&Thread) -> bool| {
+        let mut found = threads.iter().filter(matches);
         found
             .next()
             .filter(|_| found.next().is_none())

@@ -16,7 +16,7 @@ use super::facts;
 /// Time between two readings of the process's threads.
 const ROSTER_INTERVAL: Duration = Duration::from_secs(1);
 /// Limit on the names remembered as written.
-const NAMES: usize = 1 << 20;
+const MAX_NAMES: usize = 1 << 20;
 /// Bytes reserved for the heads of chunks, of 8 bytes each.
 const HEADS: u64 = 4096;
 
@@ -198,7 +198,7 @@ impl EventFile {
     /// Writes the first events, with the names that they mention, as far as there is room. Returns
     /// their number.
     fn write(&mut self, events: &[RecordedEvent], room: u64) -> usize {
-        if self.names.len() > NAMES {
+        if self.names.len() > MAX_NAMES {
             self.names.clear();
         }
         let (mut named, mut fitted, mut left) = (Vec::new(), 0, room.saturating_sub(HEADS));

@@ -33,7 +33,7 @@ impl Objects {
     ) -> anyhow::Result<Self> {
         let to_find = specs.to_vec();
         let opening = PendingFinder::start(move || {
-            find(pid, &to_find, |specs| Pointers::of_process(specs, pid))
+            find(pid, &to_find, |specs| Pointers::from_process(specs, pid))
         });
         let recorder = if probes {
             attach(pid, specs, ring_bytes, bpf_session::POLL_INTERVAL, observer)

@@ -21,9 +21,9 @@ use super::stored::{Checkpoint, Marks};
 const OWNER_REFRESH_INTERVAL: Duration = Duration::from_millis(25);
 
 /// Number of attempts to open the trace file.
-const TRIES: usize = 5;
+const MAX_TRIES: usize = 5;
 /// Time between two attempts.
-const PAUSE: Duration = Duration::from_millis(20);
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Trace file that can be captured.
 pub struct Rings {
@@ -39,11 +39,11 @@ impl Rings {
     /// Opens the trace file that the process writes. If the process has just been started, the file
     /// may be incomplete at first.
     pub fn open(pid: u32) -> anyhow::Result<Self> {
-        for _ in 1..TRIES {
+        for _ in 1..MAX_TRIES {
             if let Ok(rings) = Self::open_once(pid) {
                 return Ok(rings);
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(RETRY_INTERVAL);
         }
         Self::open_once(pid)
     }

@@ -21,7 +21,7 @@ pub const FORMAT: u32 = 1;
 pub const MAX_META: u64 = 1 << 23;
 /// Limit on the threads, rings and other parts of each list that a reader keeps, and a writer
 /// should write.
-pub const MOST_PARTS: usize = 1 << 14;
+pub const MAX_PARTS: usize = 1 << 14;
 
 /// Content of `meta.json`. Unknown values are 0, empty or missing. Foreign texts are escaped, as
 /// dptrace prints them.
@@ -270,7 +270,7 @@ impl CaptureSummary {
     }
 }
 
-/// Deserializes the first [`MOST_PARTS`] of a list, and skips the rest.
+/// Deserializes the first [`MAX_PARTS`] of a list, and skips the rest.
 fn first_parts<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -286,7 +286,7 @@ where
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
             let mut parts = Vec::new();
-            while parts.len() < MOST_PARTS
+            while parts.len() < MAX_PARTS
                 && let Some(part) = list.next_element()?
             {
                 parts.push(part);
@@ -299,7 +299,7 @@ where
 }
 
 /// Returns the number of list parts that a reader of this text leaves out: those after the first
-/// [`MOST_PARTS`] of each list.
+/// [`MAX_PARTS`] of each list.
 pub(crate) fn parts_left_out(json: &[u8]) -> Result<u64, serde_json::Error> {
     /// Lengths of the lists of [`Meta`].
     #[derive(Default, Deserialize)]
@@ -321,7 +321,7 @@ pub(crate) fn parts_left_out(json: &[u8]) -> Result<u64, serde_json::Error> {
         threads: List,
     }
     // Each part takes at least two bytes.
-    if json.len() <= 2 * MOST_PARTS {
+    if json.len() <= 2 * MAX_PARTS {
         return Ok(0);
     }
     let Lists {
@@ -337,7 +337,7 @@ pub(crate) fn parts_left_out(json: &[u8]) -> Result<u64, serde_json::Error> {
     ];
     Ok(lists
         .iter()
-        .map(|List(parts)| parts.saturating_sub(MOST_PARTS as u64))
+        .map(|List(parts)| parts.saturating_sub(MAX_PARTS as u64))
         .sum())
 }
 

@@ -15,7 +15,7 @@ use crate::rings::{RingsWriter, poll_chunks};
 const MAX_ANCHORS: usize = 256;
 /// Limit on the dropped pieces that keep their memory: usually as many as are dropped for a new
 /// one.
-const SPARE: usize = 2;
+const MAX_SPARE_CHUNKS: usize = 2;
 /// Approximate overhead of a piece, in bytes.
 const BATCH_OVERHEAD_BYTES: usize = 128;
 
@@ -245,7 +245,7 @@ impl RingHistory {
         self.since = self.pieces.front().map_or(piece.at, |next| next.at);
         // Memory that a cut still shares is freed with it.
         if let Ok(chunks) = Arc::try_unwrap(piece.chunks)
-            && self.spare.len() < SPARE
+            && self.spare.len() < MAX_SPARE_CHUNKS
         {
             self.spare.push(chunks);
         }

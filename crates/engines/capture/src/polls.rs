@@ -35,7 +35,7 @@ const MAX_CHANGES: usize = 1 << 25;
 const CHANGE_HEAD: usize = 48;
 /// Limit on the anchors kept, of 24 bytes each: those of 7 hours. Beyond it, every second one is
 /// dropped.
-const MOST_ANCHORS: usize = 1 << 18;
+const MAX_POLL_ANCHORS: usize = 1 << 18;
 
 /// Result of one pass over the heads of all chunks.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ pub(crate) struct Scan {
 
 impl Scan {
     /// Reads the heads of all chunks, and the content of the small ones.
-    pub(crate) fn of(source: &dyn ReadAt) -> Self {
+    pub(crate) fn read(source: &dyn ReadAt) -> Self {
         let mut this = Self::default();
         this.end = Chunks::each(source, |chunks, chunk| this.take(chunks, chunk));
         this
@@ -134,7 +134,7 @@ impl Scan {
         if !is_kept {
             return Ok(());
         }
-        if self.anchors.len() == MOST_ANCHORS {
+        if self.anchors.len() == MAX_POLL_ANCHORS {
             let mut index = 0;
             self.anchors.retain(|_| {
                 index += 1;

@@ -45,11 +45,11 @@ impl Reader {
     ) -> Result<Self, CaptureError> {
         let (meta, parts_left_out) = read_meta(meta)?;
         let rings = rings.map(|source| {
-            let scan = Scan::of(source.as_ref());
+            let scan = Scan::read(source.as_ref());
             (source, scan)
         });
         let kernel = kernel.map(|source| {
-            let roll = StreamSummary::of(source.as_ref());
+            let roll = StreamSummary::read(source.as_ref());
             (source, roll)
         });
         Ok(Self {

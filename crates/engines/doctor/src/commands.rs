@@ -93,7 +93,7 @@ pub fn is_required(check: &str) -> bool {
 
 /// Names the commands among `record` and `run` that cannot work: `record`, `run`, or `record and
 /// run`.
-pub fn that_cannot_work(findings: &[Finding]) -> Option<String> {
+pub fn unusable_commands(findings: &[Finding]) -> Option<String> {
     let lacks = |name: &&str| {
         findings
             .iter()

@@ -13,6 +13,6 @@ use report::Finding;
 /// Runs all checks; returns each one's name, and `yes`, `no` or `unknown`.
 pub fn answers() -> impl Iterator<Item = (&'static str, &'static str)> {
     checks::all()
-        .map(Finding::of)
+        .map(Finding::run)
         .map(|finding| (finding.check.name, finding.word()))
 }

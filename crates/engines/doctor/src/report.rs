@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::checks::{Check, GRANT};
 use super::commands::{self, CommandState, CommandStatus};
-use crate::rights::how_to_get;
+use crate::rights::rights_advice;
 
 /// Returns how to get the rights for a trial that was denied; `None` if no right is missing.
 fn rights() -> Option<String> {
@@ -20,7 +20,7 @@ fn rights() -> Option<String> {
             .missing(&[Capability::Bpf, Capability::Perfmon])
             .is_empty()
     {
-        Some(how_to_get())
+        Some(rights_advice())
     } else if !own.has(Capability::SysAdmin) {
         let text = "run as root: CAP_BPF and CAP_PERFMON are not enough for it here (under lockdown, root is not enough either)";
         Some(text.to_owned())
@@ -39,7 +39,7 @@ pub struct Finding {
 
 impl Finding {
     /// Runs the check.
-    pub fn of(check: &'static Check) -> Self {
+    pub fn run(check: &'static Check) -> Self {
         Self {
             check,
             answer: (check.ask)(),
@@ -68,11 +68,11 @@ impl Finding {
     }
 
     /// Returns how to get the feature, if it is missing.
-    fn how(&self) -> Option<String> {
+    fn remedy(&self) -> Option<String> {
         match self.answer {
             Answer::Yes(_) => None,
             Answer::No { denied: true, .. } if rights().is_some() => rights(),
-            _ if self.check.how == GRANT => Some(how_to_get()),
+            _ if self.check.how == GRANT => Some(rights_advice()),
             _ => Some(self.check.how.to_owned()).filter(|how| !how.is_empty()),
         }
     }
@@ -108,7 +108,7 @@ const NARROW_NAME: usize = 26;
 impl Report<'_> {
     /// Writes the verdict, and the state of each command.
     pub fn verdict(&self, to: &mut impl Write) -> io::Result<()> {
-        let (can, style) = match commands::that_cannot_work(self.findings) {
+        let (can, style) = match commands::unusable_commands(self.findings) {
             None => ("record and run can".to_owned(), GOOD),
             Some(commands) => (format!("{commands} cannot"), WRONG),
         };
@@ -197,7 +197,7 @@ impl Report<'_> {
                 Style::new(),
             )?;
         }
-        match finding.how() {
+        match finding.remedy() {
             Some(how) => self.hanging(to, "             get: ", &how, Style::new()),
             None => Ok(()),
         }
@@ -236,7 +236,7 @@ pub fn json(findings: &[Finding], to: &mut impl Write) -> io::Result<()> {
             "answer": finding.word(),
             "said": finding.said(),
             "needed_for": finding.check.needed_for,
-            "get": finding.how(),
+            "get": finding.remedy(),
             "required": commands::is_required(finding.check.name),
         });
         writeln!(to, "{}", text::json::document("doctor.check", &object))?;

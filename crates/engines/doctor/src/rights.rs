@@ -26,13 +26,13 @@ struct Situation {
 
 /// Returns advice on an error, if rights are missing: further lines of its message.
 pub fn advice(error: &anyhow::Error) -> Option<String> {
-    let lack = error.chain().find_map(MissingRight::of)?;
+    let lack = error.chain().find_map(MissingRight::from_error)?;
     let own = Capabilities::own();
     Some(Situation::here().advice(lack, own.has(Capability::SysPtrace)))
 }
 
 /// Returns how to get the rights that dptrace can use, in one line.
-pub fn how_to_get() -> String {
+pub fn rights_advice() -> String {
     let situation = Situation::here();
     situation
         .in_container("")
@@ -58,7 +58,7 @@ enum MissingRight {
 }
 
 impl MissingRight {
-    fn of(cause: &(dyn std::error::Error + 'static)) -> Option<Self> {
+    fn from_error(cause: &(dyn std::error::Error + 'static)) -> Option<Self> {
         // A `DelayError` passes on another error's message as its own, so that error is not in the
         // chain.
         let session = match cause.downcast_ref() {

@@ -94,7 +94,7 @@ impl Histograms {
             self.minute = self.minute.max(minute);
         }
         // The device is not part of a connection.
-        let group = request.kept.group.get(..4).unwrap_or_default();
+        let group = request.data.group.get(..4).unwrap_or_default();
         let connection = self.connections.get(group).copied().unwrap_or_else(|| {
             let number = self.connections.len() as u32;
             self.connections.insert(group.to_vec(), number);
@@ -130,7 +130,7 @@ impl Histograms {
         }
         let source = facts.source;
         for (whose, histogram) in self.counted.drain() {
-            let of = Connection::of(&by_number[whose.connection as usize]);
+            let of = Connection::from_labels(&by_number[whose.connection as usize]);
             let stage = whose
                 .stage
                 .map(|(from, to)| format!("{} > {}", source.tpoint(from), source.tpoint(to)));

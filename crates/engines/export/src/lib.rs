@@ -58,7 +58,7 @@ pub fn export(
 ) -> anyhow::Result<Vec<(u64, u64)>> {
     let inputs = Inputs::open_for(path, &options.objects, &requests::FIELDS, observer)?;
     let source = &inputs.source;
-    let times = Times::of(source, path, options.at, observer)?;
+    let times = Times::for_source(source, path, options.at, observer)?;
     let host = options
         .host
         .clone()

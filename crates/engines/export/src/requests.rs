@@ -8,7 +8,7 @@ use scene::Request;
 use tables::rows;
 use timeline::first::is_early;
 use timeline::pass::RequestLabels;
-use timeline::second::{blamed, kernel_of, kernel_of_stage, unknown};
+use timeline::second::{blamed, kernel_of_stage, kernel_time, unknown};
 use timeline::words;
 
 use super::consumer::Facts;
@@ -23,7 +23,7 @@ pub(crate) const FIELDS: [&[&str]; 5] = [
     &["owner.bdev"],
 ];
 /// Limit on the requests whose devices are known from their parts before they end.
-const MOST_DEVICES: usize = 1 << 16;
+const MAX_DEVICES: usize = 1 << 16;
 
 /// Values of [`FIELDS`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,8 +36,8 @@ pub(crate) struct Connection<'a> {
 }
 
 impl<'a> Connection<'a> {
-    pub(crate) fn of(kept: &'a RequestLabels) -> Self {
-        let value = |at: usize| kept.group.get(at).and_then(|value| value.as_deref());
+    pub(crate) fn from_labels(data: &'a RequestLabels) -> Self {
+        let value = |at: usize| data.group.get(at).and_then(|value| value.as_deref());
         Self {
             subnqn: value(0),
             hostnqn: value(1),
@@ -57,13 +57,13 @@ struct KernelDelay {
 }
 
 impl KernelDelay {
-    fn of(request: &Request<RequestLabels>, facts: &Facts<'_>) -> Option<Self> {
+    fn from_request(request: &Request<RequestLabels>, facts: &Facts<'_>) -> Option<Self> {
         facts.source.kernel.as_ref()?;
         if is_early(request, facts.source) {
             return None;
         }
         let by = blamed(request, facts.source);
-        let (at_least, at_most) = kernel_of(&by);
+        let (at_least, at_most) = kernel_time(&by);
         let first = by
             .into_iter()
             .find(|(culprit, _)| culprit.activity.is_taken());
@@ -97,14 +97,14 @@ impl Requests {
         request: &Request<RequestLabels>,
         facts: &Facts<'_>,
     ) -> anyhow::Result<()> {
-        let of = Connection::of(&request.kept);
+        let of = Connection::from_labels(&request.data);
         let known = self.devices.remove(&request.number);
         if let (Some(whole), Some(bdev)) = (request.related_number, of.bdev)
-            && self.devices.len() < MOST_DEVICES
+            && self.devices.len() < MAX_DEVICES
         {
             self.devices.insert(whole, bdev.into());
         }
-        let late = KernelDelay::of(request, facts);
+        let late = KernelDelay::from_request(request, facts);
         let object = request.name.to_string();
         let lcore = request.records.first().map(|mark| mark.lcore);
         let thread = lcore

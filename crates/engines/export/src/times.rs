@@ -23,7 +23,7 @@ pub(crate) struct Times {
 impl Times {
     /// Finds the offset of a source. A capture has noted its start. A trace file has no such note:
     /// its last record counts as written at `at`, or else at the file's last change.
-    pub(crate) fn of(
+    pub(crate) fn for_source(
         source: &Source,
         path: &Path,
         at: Option<i64>,

@@ -10,7 +10,7 @@ use host::proc::{self, Stat, TICK_NANOS, shown_command_line};
 /// Time over which CPU use is measured.
 const SAMPLING_TIME: Duration = Duration::from_millis(500);
 /// Maximum number of processes listed.
-const LISTED: usize = 10;
+const MAX_LISTED: usize = 10;
 /// Maximum number of characters of a command line, so that a line fits 80 columns.
 const COMMAND: usize = 50;
 
@@ -58,7 +58,7 @@ fn busiest() -> Vec<BusyProcess> {
             .iter()
             .any(|word| !word.is_empty())
     });
-    busy.truncate(LISTED);
+    busy.truncate(MAX_LISTED);
     busy
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct ByThread<'s> {
 
 impl<'s> ByThread<'s> {
     /// Indexes a snapshot.
-    pub(crate) fn of(snapshot: &'s WindowSnapshot) -> Self {
+    pub(crate) fn from_snapshot(snapshot: &'s WindowSnapshot) -> Self {
         let mut preemptors: HashMap<u64, Vec<_>> = HashMap::new();
         for entry in &snapshot.preemptors {
             preemptors.entry(entry.0.waiter).or_default().push(entry);

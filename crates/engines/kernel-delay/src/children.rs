@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_children_used_is_theirs_alone() {
+    fn the_time_of_children_is_theirs_alone() {
         let before = family(&[(1, 100, 500), (2, 50, 0), (3, 70, 7)]);
         // The second goes on, the third (with its own waited-for children) has ended after two more
         // ticks, the fourth is new.
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_idle_while_its_children_work_is_shown_where_to_look() {
+    fn an_idle_parent_of_busy_children_gets_advice() {
         let sample = |user| {
             let budget = Budget {
                 window: 1000,

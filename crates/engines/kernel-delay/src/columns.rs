@@ -16,7 +16,7 @@ const SHORT_TIME_WIDTH: usize = 8;
 /// Width of a time in nanoseconds.
 const NANOS: usize = 16;
 /// Maximum length of a bar.
-const LONGEST_BAR: usize = 40;
+const MAX_BAR_WIDTH: usize = 40;
 
 /// Form of a report's columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,7 +48,7 @@ pub(crate) enum Cell<'a> {
 
 impl Columns {
     /// Chooses the form for a terminal, or for output without one.
-    pub(crate) fn of(screen: Screen) -> Self {
+    pub(crate) fn for_screen(screen: Screen) -> Self {
         let width = screen.width();
         Self {
             exact: width.is_none_or(|width| width >= WIDE),
@@ -159,7 +159,7 @@ impl Columns {
             + 1
             + 7
             + 1;
-        let room = width.saturating_sub(before + 1).min(LONGEST_BAR);
+        let room = width.saturating_sub(before + 1).min(MAX_BAR_WIDTH);
         let eighths = (percent / 100.0 * room as f64 * 8.0).round() as usize;
         let eighths = eighths.min(room * 8);
         let mut bar = EIGHTHS[7].to_string().repeat(eighths / 8);
@@ -184,21 +184,21 @@ mod tests {
             Cell::Time(99_900_000),
             Cell::Time(86_400_000_000_000),
         ];
-        let short = Columns::of(Screen::terminal(80, false)).row(&cells);
+        let short = Columns::for_screen(Screen::terminal(80, false)).row(&cells);
         assert_eq!(
             short,
             "  a_system_call_wi 12345678 123456   1.23 s   999 ns   999 us  99.9 ms  86400 s"
         );
         assert!(short.len() < 80, "{}", short.len());
-        let exact = Columns::of(Screen::default()).row(&cells[2..4]);
+        let exact = Columns::for_screen(Screen::default()).row(&cells[2..4]);
         assert_eq!(exact, format!("{:28}123456     1,234,567,890", ""));
-        let exact = |width| Columns::of(Screen::terminal(width, false)).exact;
+        let exact = |width| Columns::for_screen(Screen::terminal(width, false)).exact;
         assert!(exact(WIDE) && !exact(WIDE - 1));
     }
 
     #[test]
     fn bars_are_as_long_as_their_part() {
-        let columns = Columns::of(Screen::terminal(80, false));
+        let columns = Columns::for_screen(Screen::terminal(80, false));
         let [whole, half, none] =
             [100.0, 50.0, 0.0].map(|part| columns.bar(part, 34).chars().count());
         assert!(
@@ -206,6 +206,6 @@ mod tests {
             "{whole} {half} {none}"
         );
         assert_eq!(columns.bar(250.0, 34).chars().count(), whole);
-        assert_eq!(Columns::of(Screen::default()).bar(50.0, 34), "");
+        assert_eq!(Columns::for_screen(Screen::default()).bar(50.0, 34), "");
     }
 }

@@ -28,7 +28,7 @@ impl EventCost {
     /// Sums the cost in a window in which `lost` events were lost. Our programs measured it
     /// themselves in the threads. It excludes the later walking of stacks in our own process, and
     /// the slowdown because our programs used the CPU's caches.
-    pub fn of(sample: &Sample, events: &Events, lost: u64) -> Self {
+    pub fn from_sample(sample: &Sample, events: &Events, lost: u64) -> Self {
         let sum = |of: fn(&crate::ThreadSample) -> u64| sample.threads.iter().map(of).sum();
         let nanos = sum(|thread| thread.budget.traced);
         let on_cpu = sum(|thread| thread.budget.on_cpu()) + nanos;

@@ -14,7 +14,7 @@ use crate::Symbols;
 
 /// Time limit for finding inlined functions and source lines in a report: a large program's debug
 /// information takes a second and more, and stays in memory once read.
-const LINES: Duration = Duration::from_secs(5);
+const LINES_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Names of functions of the kernel and of processes.
 pub struct FunctionNames {
@@ -31,10 +31,10 @@ type Lines = Option<Vec<String>>;
 
 impl FunctionNames {
     /// Reads the processes' current mappings; symbols are read on first use.
-    pub fn of(pids: &[u32], warn: Warn, observer: Observer) -> Self {
+    pub fn for_processes(pids: &[u32], warn: Warn, observer: Observer) -> Self {
         let options = SymbolOptions {
             demangle: true,
-            lines: Some(LINES),
+            lines: Some(LINES_TIMEOUT),
             ..SymbolOptions::default()
         };
         let user = UserSymbols::new(options, warn);
@@ -151,7 +151,7 @@ fn line(symbol: &Symbol, module: &str) -> String {
 
 /// Prefixes of the functions between a tracepoint and our programs in a stack: they are not the
 /// thread's.
-const OURS: [&str; 4] = ["bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_"];
+const OWN_PREFIXES: [&str; 4] = ["bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_"];
 
 impl Symbols for FunctionNames {
     fn kernel(&self, address: u64) -> Vec<String> {
@@ -159,7 +159,9 @@ impl Symbols for FunctionNames {
             .kernel
             .get_or_init(|| KernelSymbols::read().unwrap_or_default());
         match kernel.code_at(address) {
-            Some((name, ..)) if OURS.iter().any(|ours| name.starts_with(ours)) => Vec::new(),
+            Some((name, ..)) if OWN_PREFIXES.iter().any(|ours| name.starts_with(ours)) => {
+                Vec::new()
+            }
             Some((name, offset, module)) => vec![format!(
                 "{name}+{offset:#x} [{}]",
                 module.unwrap_or("kernel")

@@ -5,7 +5,7 @@ use syscalls::Sysno;
 use text::patterns::nearest;
 
 /// Maximum number of near names listed.
-pub(crate) const NEAR: usize = 3;
+pub(crate) const MAX_NEAR_NAMES: usize = 3;
 
 /// Returns the name of a call's slot; a call without a name is shown by its number.
 pub fn call_name(slot: u32) -> String {
@@ -33,7 +33,7 @@ pub fn call_number(name: &str) -> Option<u32> {
 /// Returns the names of system calls that are near to this one.
 pub(crate) fn calls_near(name: &str) -> Vec<String> {
     let known: Vec<&str> = Sysno::iter().map(|call| call.name()).collect();
-    nearest(name, known, NEAR)
+    nearest(name, known, MAX_NEAR_NAMES)
         .into_iter()
         .map(str::to_owned)
         .collect()

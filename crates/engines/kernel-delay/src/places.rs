@@ -77,7 +77,12 @@ fn usdt(
         let names = known
             .iter()
             .map(|(provider, name)| (provider.as_str(), name.as_str()));
-        let near = hint(&nearest_in_groups(Some(provider), probe, names, NEAR));
+        let near = hint(&nearest_in_groups(
+            Some(provider),
+            probe,
+            names,
+            MAX_NEAR_NAMES,
+        ));
         let broken = broken.unwrap_or_default();
         return Err(usage(format!(
             "the process has no USDT probe {wanted}{none}{near}{broken} (a function is up:FUNCTION)"
@@ -168,7 +173,11 @@ fn function(
         },
     )?;
     if found.is_empty() {
-        let near = hint(&nearest(name, known.iter().map(String::as_str), NEAR));
+        let near = hint(&nearest(
+            name,
+            known.iter().map(String::as_str),
+            MAX_NEAR_NAMES,
+        ));
         // The program comes first, so it is the file to name.
         let stripped = without
             .first()
@@ -186,7 +195,7 @@ fn note_left_out(error: HostError, observer: &Observer) {
 }
 
 /// Maximum number of near names listed.
-const NEAR: usize = 3;
+const MAX_NEAR_NAMES: usize = 3;
 
 fn hint(near: &[impl AsRef<str>]) -> String {
     let near: Vec<&str> = near.iter().map(AsRef::as_ref).collect();

@@ -197,7 +197,7 @@ mod tests {
             functions: HashMap::from([(64, "vmstat_update".to_owned())]),
             ..WindowSnapshot::default()
         };
-        let causes = ByThread::of(&snapshot);
+        let causes = ByThread::from_snapshot(&snapshot);
         let mut labels: Vec<String> = preemptors(7, 100, &causes)
             .iter()
             .map(Preemptor::label)

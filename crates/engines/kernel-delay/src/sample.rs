@@ -219,7 +219,7 @@ pub struct Sample {
 
 impl Sample {
     /// Compares the two snapshots, without threads that ended before the window began.
-    pub fn of(snapshot: &WindowSnapshot) -> Self {
+    pub fn from_snapshot(snapshot: &WindowSnapshot) -> Self {
         let window = snapshot.window;
         let lived = |pair: &&ThreadPair| {
             let thread = &pair.after.thread;
@@ -227,9 +227,10 @@ impl Sample {
                 && thread.start_time < window.stop
         };
         let lived = snapshot.threads.iter().filter(lived);
-        let causes = ByThread::of(snapshot);
-        let mut threads: Vec<ThreadSample> =
-            lived.map(|pair| ThreadSample::of(pair, &causes)).collect();
+        let causes = ByThread::from_snapshot(snapshot);
+        let mut threads: Vec<ThreadSample> = lived
+            .map(|pair| ThreadSample::from_pair(pair, &causes))
+            .collect();
         threads.sort_by(|a, b| (&a.name, a.tid).cmp(&(&b.name, b.tid)));
         Self {
             window,
@@ -259,7 +260,7 @@ impl ThreadSample {
         self.budget.ready.saturating_sub(known)
     }
 
-    fn of(pair: &ThreadPair, causes: &ByThread<'_>) -> Self {
+    fn from_pair(pair: &ThreadPair, causes: &ByThread<'_>) -> Self {
         let ThreadPair {
             tid,
             before,
@@ -289,7 +290,7 @@ impl ThreadSample {
             tid: *tid,
             pid: is.tgid,
             name: name.clone().or(comm).unwrap_or_else(|| "?".to_owned()),
-            budget: Budget::of(before, after, fallback, window),
+            budget: Budget::between(before, after, fallback, window),
             started_in_window: is.start_time > window.start,
             ended_in_window: is.end_time > window.start && is.end_time <= window.stop,
             faults: grown(

@@ -22,7 +22,7 @@ pub struct View {
 /// Part of its time as 1/n: a thread is idle if it was blocked for all but this part.
 const IDLE_PART: u64 = 1000;
 /// Maximum number of calls named in which idle threads were blocked.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// Returns the time taken from a thread: waiting for a CPU, interrupts, stops, frozen.
 pub(crate) fn taken(budget: &Budget) -> u64 {
@@ -39,7 +39,7 @@ pub(crate) struct Selection<'a> {
 
 impl<'a> Selection<'a> {
     /// Selects the threads of a sample; at least one is shown, even if all were idle.
-    pub(crate) fn of(sample: &'a Sample, view: View) -> Self {
+    pub(crate) fn from_sample(sample: &'a Sample, view: View) -> Self {
         let mut shown: Vec<&ThreadSample> = sample.threads.iter().collect();
         shown.sort_by_key(|thread| {
             let budget = &thread.budget;
@@ -74,10 +74,14 @@ impl<'a> Selection<'a> {
         }
         let mut by_call: Vec<(String, usize)> = by_call.into_iter().collect();
         by_call.sort_by_key(|(_, count)| Reverse(*count));
-        let more = if by_call.len() > NAMED { ", ..." } else { "" };
+        let more = if by_call.len() > MAX_NAMED {
+            ", ..."
+        } else {
+            ""
+        };
         let calls: Vec<String> = by_call
             .iter()
-            .take(NAMED)
+            .take(MAX_NAMED)
             .map(|(call, count)| format!("{count} in {call}"))
             .collect();
         let count = self.idle.len();
@@ -139,7 +143,7 @@ mod tests {
             threads,
             ..Sample::default()
         };
-        let folded = Selection::of(&sample, View::default());
+        let folded = Selection::from_sample(&sample, View::default());
         assert_eq!(tids(&folded), [3, 2]);
         let call = call_name(202);
         assert_eq!(
@@ -148,7 +152,7 @@ mod tests {
                 "2 more threads were idle: 2 in {call} (--all shows each)"
             ))
         );
-        let all = Selection::of(
+        let all = Selection::from_sample(
             &sample,
             View {
                 all: true,
@@ -164,7 +168,7 @@ mod tests {
             threads: vec![thread(1, 0, 10_000), thread(2, 1, 9_999)],
             ..Sample::default()
         };
-        let selection = Selection::of(&sample, View::default());
+        let selection = Selection::from_sample(&sample, View::default());
         assert_eq!(tids(&selection), [2]);
         assert!(
             selection
@@ -173,7 +177,7 @@ mod tests {
                 .starts_with("1 more thread was idle: 1 in ")
         );
         assert!(
-            Selection::of(&Sample::default(), View::default())
+            Selection::from_sample(&Sample::default(), View::default())
                 .shown
                 .is_empty()
         );

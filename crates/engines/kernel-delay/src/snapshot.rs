@@ -33,7 +33,7 @@ impl Default for Snapshot {
 
 impl Snapshot {
     /// Takes the map's value.
-    pub fn of(value: &ThreadValue) -> Self {
+    pub fn from_value(value: &ThreadValue) -> Self {
         let none = CallEntry::default();
         let calls = (0..SLOTS)
             .zip(&value.calls)
@@ -134,7 +134,7 @@ mod tests {
         let snapshot = |changes| {
             let mut value = ThreadValue::new_zeroed();
             value.thread.changes = changes;
-            Snapshot::of(&value)
+            Snapshot::from_value(&value)
         };
         assert_eq!(
             [0, 1, u32::MAX].map(|changes| snapshot(changes).is_changing()),

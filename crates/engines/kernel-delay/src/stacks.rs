@@ -62,7 +62,7 @@ pub trait Symbols {
 
 impl Stack {
     /// Creates a stack of addresses that the kernel walked in itself.
-    pub(crate) fn of_kernel(addresses: Vec<u64>) -> Self {
+    pub(crate) fn from_kernel(addresses: Vec<u64>) -> Self {
         let full = addresses.len() >= STACK_DEPTH;
         Self {
             addresses,
@@ -75,7 +75,7 @@ impl Stack {
     }
 
     /// Creates a stack of process addresses that the kernel found by frame pointers.
-    pub(crate) fn of_frame_pointers(addresses: Vec<u64>) -> Self {
+    pub(crate) fn from_frame_pointers(addresses: Vec<u64>) -> Self {
         Self {
             end: StackEnd::FramePointers,
             addresses,

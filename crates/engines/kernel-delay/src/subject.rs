@@ -32,7 +32,7 @@ pub fn check_namespace() -> anyhow::Result<()> {
 
 impl Subject {
     /// Takes running processes.
-    pub fn of_processes(pids: Vec<u32>, children: bool) -> Self {
+    pub fn from_processes(pids: Vec<u32>, children: bool) -> Self {
         Self {
             pids,
             children,
@@ -42,7 +42,7 @@ impl Subject {
     }
 
     /// Takes a process that waits to run this program.
-    pub fn of_command(program: PathBuf, held: HeldChild, children: bool) -> Self {
+    pub fn from_command(program: PathBuf, held: HeldChild, children: bool) -> Self {
         Self {
             pids: vec![held.pid()],
             children,
@@ -60,8 +60,8 @@ impl Subject {
     /// going to load.
     pub(crate) fn files(&self) -> Result<Files, HostError> {
         match &self.program {
-            Some(program) => Ok(Files::of_program(program)),
-            None => Ok(Files::of_process(self.pid())?.0),
+            Some(program) => Ok(Files::from_program(program)),
+            None => Ok(Files::from_process(self.pid())?.0),
         }
     }
 }

@@ -23,7 +23,7 @@ pub struct Upcalls {
 
 impl Upcalls {
     /// Sums the map's keys and values.
-    pub fn of(pairs: &[(UpcallKey, u64)], with_errors: bool) -> Self {
+    pub fn from_pairs(pairs: &[(UpcallKey, u64)], with_errors: bool) -> Self {
         let mut counts: BTreeMap<u32, ByCpu> = BTreeMap::new();
         for (UpcallKey { cpu, error }, count) in pairs {
             *counts.entry(*error).or_default().entry(*cpu).or_default() += count;
@@ -119,7 +119,7 @@ mod tests {
     fn upcalls_are_printed_by_cpu_and_error() {
         let pairs = [pair(1, 0, 1200), pair(0, 0, 3), pair(1, 107, 2)];
         let mut text = String::new();
-        Upcalls::of(&pairs, true).write(&mut text).unwrap();
+        Upcalls::from_pairs(&pairs, true).write(&mut text).unwrap();
         let printed: Vec<&str> = text.lines().skip(3).collect();
         assert_eq!(
             printed,
@@ -130,7 +130,7 @@ mod tests {
                 "    ENOTCONN          :            2 [1: 2]",
             ]
         );
-        let json = Upcalls::of(&pairs, true).json();
+        let json = Upcalls::from_pairs(&pairs, true).json();
         assert_eq!(
             (&json["total"], &json["failed"], &json["errors"][0]["error"]),
             (&1205.into(), &2.into(), &107.into())
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn without_errors_only_the_sum_is_printed() {
         let mut text = String::new();
-        let upcalls = Upcalls::of(&[], false);
+        let upcalls = Upcalls::from_pairs(&[], false);
         upcalls.write(&mut text).unwrap();
         assert!(
             text.contains("Total upcalls       :            0 []") && !text.contains("Failed"),

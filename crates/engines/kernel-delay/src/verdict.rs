@@ -16,7 +16,7 @@ const MIN_REPORTED_SHARE: f64 = 0.01;
 /// Maximum number of kernel functions named for a stuck thread.
 const MAX_STUCK_FRAMES: usize = 4;
 /// Maximum number of tasks named that ran instead.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 /// Smallest share of a wait for which other causes are mentioned.
 const MIN_CAUSE_SHARE: f64 = 0.05;
 
@@ -24,7 +24,7 @@ const MIN_CAUSE_SHARE: f64 = 0.05;
 /// threads. Before a report only threads with a section there get a line, unless `view` asks for
 /// all; a summary has all.
 pub fn verdict(sample: &Sample, view: View, is_summary: bool) -> Vec<String> {
-    let selection = Selection::of(sample, view);
+    let selection = Selection::from_sample(sample, view);
     let several = sample
         .threads
         .windows(2)
@@ -145,7 +145,7 @@ fn waited(thread: &ThreadSample) -> String {
 fn ran_instead(thread: &ThreadSample) -> Vec<String> {
     let (named, others) = thread
         .preemptors
-        .split_at(NAMED.min(thread.preemptors.len()));
+        .split_at(MAX_NAMED.min(thread.preemptors.len()));
     let mut who: Vec<String> = named
         .iter()
         .map(|task| format!("{} {}", task.label(), time(task.nanos)))
@@ -224,7 +224,7 @@ mod tests {
     use crate::preemptors::{Preemptor, Relation};
 
     #[test]
-    fn what_the_names_do_not_explain_is_said() {
+    fn the_unnamed_rest_is_stated() {
         let task = |name: &str, nanos| Preemptor {
             name: name.to_owned(),
             relation: Relation::Kernel,

@@ -11,7 +11,7 @@ use sched_programs::{Facts, SchedError};
 use crate::recorder::{RecordedEvent, Recorder, Totals};
 
 /// Limit on remembered thread names.
-const NAMES: usize = 1 << 20;
+const MAX_NAMES: usize = 1 << 20;
 
 /// Limits on the kept intervals.
 #[derive(Clone, Copy, Debug)]
@@ -144,7 +144,7 @@ impl Intervals {
         for RecordedEvent { event, name } in events {
             self.activities.event(event);
             if let Some((tid, name)) = *name
-                && (self.names.len() < NAMES || self.names.contains_key(&tid))
+                && (self.names.len() < MAX_NAMES || self.names.contains_key(&tid))
             {
                 self.names.insert(tid, name);
             }

@@ -20,7 +20,7 @@ const POLLS: Duration = Duration::from_millis(600);
 const GAP: u64 = 300_000;
 const RING: u32 = 1 << 22;
 /// Limit on the wait for an event that must come.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Not a test but the traced program. It polls its clock on the last CPU, and reports gaps.
 #[test]
@@ -256,7 +256,7 @@ fn gaps_of_a_poller_are_explained_by_who_ran_instead() {
 }
 
 #[test]
-fn what_does_not_fit_is_a_hole() {
+fn lost_events_are_a_hole() {
     let Some(_alone) = kernel::may_run("losses of the kernel's events") else {
         return;
     };
@@ -311,10 +311,10 @@ fn a_thread_that_sleeps_is_found_again_after_a_loss() {
         1 << 16,
     )
     .unwrap();
-    let mut wait_for = |what: &str, is_it: &dyn Fn(&EventKind) -> bool| {
-        let until = Instant::now() + PATIENCE;
+    let mut wait_for = |what: &str, matches: &dyn Fn(&EventKind) -> bool| {
+        let until = Instant::now() + TIMEOUT;
         let mut next = || recorder.next(Duration::from_millis(10)).unwrap();
-        while !next().iter().any(|recorded| is_it(&recorded.event.kind)) {
+        while !next().iter().any(|recorded| matches(&recorded.event.kind)) {
             assert!(Instant::now() < until, "{what} does not come");
         }
     };

@@ -20,9 +20,9 @@ use super::stages::{Latencies, Query, Subject, Times, Tracker};
 use super::tables::in_order;
 
 /// Limit on the connections kept.
-const MOST_CONNECTIONS: usize = 2_000;
+const MAX_CONNECTIONS: usize = 2_000;
 /// Limit on the connections kept with their stages.
-const MOST_WITH_STAGES: usize = 40;
+const MAX_CONNECTIONS_WITH_STAGES: usize = 40;
 
 /// Figures of a trace.
 #[derive(Default)]
@@ -112,19 +112,24 @@ impl TracepointNamer<'_> {
                 Reverse((p99(times), times.whole.max(), Reverse(subject.clone()))),
             )
         });
-        let left_out = rows.len().saturating_sub(MOST_CONNECTIONS) as u64;
-        rows.truncate(MOST_CONNECTIONS);
+        let left_out = rows.len().saturating_sub(MAX_CONNECTIONS) as u64;
+        rows.truncate(MAX_CONNECTIONS);
         let place = |subject: &Subject| {
-            let is_it = |(of, _): &(Subject, Times)| {
+            let matches = |(of, _): &(Subject, Times)| {
                 (of.prefix, of.first) == (subject.prefix, subject.first)
             };
-            subjects.iter().position(is_it)
+            subjects.iter().position(matches)
         };
         let rows = rows
             .iter()
             .enumerate()
             .filter_map(|(rank, (subject, times))| {
-                Some(self.connection(subject, times, place(subject)?, rank < MOST_WITH_STAGES))
+                Some(self.connection(
+                    subject,
+                    times,
+                    place(subject)?,
+                    rank < MAX_CONNECTIONS_WITH_STAGES,
+                ))
             });
         TraceFigures {
             groups,

@@ -83,7 +83,7 @@ pub fn follow_objects(
     if read > 0 && latencies.subjects.is_empty() {
         observer.note(&format!(
             "the filtered trace creates no object: there is nothing to measure{}",
-            filter.why_nothing()
+            filter.empty_reason()
         ));
     }
     Ok(PassFindings {

@@ -22,18 +22,18 @@ pub enum NextStep {
 /// Least number of requests that have a 99th percentile.
 const MIN_P99_REQUESTS: u64 = 20;
 /// Least slow percentile, in nanoseconds.
-const SLOW: u64 = 50_000;
+const MIN_SLOW_NS: u64 = 50_000;
 /// Least ratio of a slow percentile to the median.
 const MEDIANS: u64 = 5;
 
 impl NextStep {
     /// Finds the next step for a trace that was read from `path`, of this process if one was named.
-    pub fn of(loaded: &LoadedTrace, path: Option<PathBuf>, process: Option<u32>) -> Self {
+    pub fn find(loaded: &LoadedTrace, path: Option<PathBuf>, process: Option<u32>) -> Self {
         match (path, loaded.capture.as_deref()) {
             (Some(path), Some(meta)) if meta.captured.kernel => Self::Capture(path),
             // The tick rate is measured only while somebody writes the trace.
             (Some(path), None) if loaded.measured.is_some() => process
-                .or_else(|| Application::of(&path).pids().next())
+                .or_else(|| Application::find(&path).pids().next())
                 .map_or(Self::Nothing, Self::Live),
             _ => Self::Nothing,
         }
@@ -44,7 +44,7 @@ impl NextStep {
         let is_slow = |times: &Times| {
             let [p50, p99] = times.whole.quantiles(&[0.5, 0.99]);
             times.whole.count() >= MIN_P99_REQUESTS
-                && p99 >= SLOW
+                && p99 >= MIN_SLOW_NS
                 && p99 >= p50.saturating_mul(MEDIANS)
         };
         let mut subjects = latencies

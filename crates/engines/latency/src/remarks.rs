@@ -13,8 +13,8 @@ use super::stages::{Latencies, MAX_RECORDS_PER_OBJECT};
 
 /// Returns the notes.
 pub fn remarks(latencies: &Latencies, names: &Names<'_>) -> Vec<String> {
-    let mut remarks = missing::of_objects(latencies.left_out_objects, MAX_RECORDS_PER_OBJECT);
-    remarks.extend(missing::of_groups(latencies.in_no_table));
+    let mut remarks = missing::object_notes(latencies.left_out_objects, MAX_RECORDS_PER_OBJECT);
+    remarks.extend(missing::group_note(latencies.in_no_table));
     let of_io = latencies.unanswered_on_io;
     if of_io > 0 {
         remarks.push(format!(

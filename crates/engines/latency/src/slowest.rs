@@ -41,7 +41,7 @@ pub enum ListCommand {
 impl ListCommand {
     /// Returns the command for this trace. Whether it is being written matters only for the
     /// slowest.
-    pub fn of(place: &Place, objects: &ObjectSources, has_slowest: bool) -> Self {
+    pub fn for_trace(place: &Place, objects: &ObjectSources, has_slowest: bool) -> Self {
         let Place::File(path) = place else {
             return Self::Piped;
         };
@@ -50,7 +50,7 @@ impl ListCommand {
             shell::word(path),
             objects.command_line()
         );
-        let is_written = has_slowest && Application::of(path).pids().next().is_some();
+        let is_written = has_slowest && Application::find(path).pids().next().is_some();
         if is_written {
             Self::Live(command, path.clone())
         } else {

@@ -13,15 +13,15 @@ use super::stages::{Latencies, Stage, Subject, Times};
 /// Width of a time in microseconds with three decimals, in columns.
 pub const TIME_WIDTH: usize = 12;
 /// Width of a time with its unit and the blank before it, in columns.
-pub const SHORT_TIME: usize = 8;
+pub const SHORT_TIME_WIDTH: usize = 8;
 
 /// Limit on the tables printed, unless all are wanted.
-const MOST_TABLES: usize = 20;
+const MAX_TABLES: usize = 20;
 
 /// Formats tables, one for each group and object. If there are too many, only those of the slowest
 /// objects, the slowest first.
 pub fn tables(latencies: &Latencies, names: &Names<'_>) -> String {
-    let shown = TableSelection::of(latencies, names);
+    let shown = TableSelection::new(latencies, names);
     let mut text = String::new();
     for (i, (subject, times)) in shown.subjects.iter().enumerate() {
         if i > 0 {
@@ -45,15 +45,15 @@ pub struct TableSelection<'a> {
 
 impl<'a> TableSelection<'a> {
     /// Chooses the subjects to show.
-    pub fn of(latencies: &'a Latencies, names: &Names<'_>) -> Self {
+    pub fn new(latencies: &'a Latencies, names: &Names<'_>) -> Self {
         let mut subjects: Vec<&(Subject, Times)> = latencies.subjects.iter().collect();
         let all = subjects.len();
-        if !names.all && all > MOST_TABLES {
+        if !names.all && all > MAX_TABLES {
             // Requests that wait by design do not answer who is slow.
             subjects.sort_by_key(|(subject, times)| {
                 (subject.excluded, Reverse(times.whole.quantile(0.99)))
             });
-            subjects.truncate(MOST_TABLES);
+            subjects.truncate(MAX_TABLES);
         }
         Self {
             left_out: all - subjects.len(),
@@ -197,7 +197,7 @@ const COLUMNS: [Column; 6] = [
 /// Display order of the columns.
 const ORDER: [&str; 6] = ["mean", "p50", "p90", "p99", "p99.9", "max"];
 /// Least number of columns.
-const LEAST_COLUMNS: usize = 3;
+const MIN_COLUMNS: usize = 3;
 /// Width of `100.0%` and the blank before it, in columns.
 const SHARE_WIDTH: usize = 7;
 
@@ -227,20 +227,21 @@ impl<'a> FittedTable<'a> {
             .unwrap_or(0)
             .max("count".len());
         let room = width.saturating_sub("  ".len() + 1 + counts + SHARE_WIDTH);
-        let whole = room >= longest(0) + COLUMNS.len() * SHORT_TIME;
+        let whole = room >= longest(0) + COLUMNS.len() * SHORT_TIME_WIDTH;
         let start = if whole {
             ""
         } else {
             names.common_start(stages())
         };
         let wanted = longest(start.len()).max(columns(&head(start)));
-        let shown = (room.saturating_sub(wanted) / SHORT_TIME).clamp(LEAST_COLUMNS, COLUMNS.len());
+        let shown =
+            (room.saturating_sub(wanted) / SHORT_TIME_WIDTH).clamp(MIN_COLUMNS, COLUMNS.len());
         let mut columns = COLUMNS[..shown].to_vec();
         columns.sort_by_key(|(name, _)| ORDER.iter().position(|it| it == name));
         Self {
             names,
             start,
-            label: wanted.min(room.saturating_sub(shown * SHORT_TIME)),
+            label: wanted.min(room.saturating_sub(shown * SHORT_TIME_WIDTH)),
             count: counts,
             columns,
         }
@@ -258,7 +259,7 @@ impl<'a> FittedTable<'a> {
             "share"
         );
         for (name, _) in &self.columns {
-            let _ = write!(line, "{name:>SHORT_TIME$}");
+            let _ = write!(line, "{name:>SHORT_TIME_WIDTH$}");
         }
         self.line(text, &screen.paint(HEAD, line).to_string());
         let stages = in_order(times);
@@ -296,7 +297,7 @@ impl<'a> FittedTable<'a> {
             spread.count()
         );
         for (_, value) in &self.columns {
-            let _ = write!(row, "{:>SHORT_TIME$}", screen::time(value(spread)));
+            let _ = write!(row, "{:>SHORT_TIME_WIDTH$}", screen::time(value(spread)));
         }
         row
     }

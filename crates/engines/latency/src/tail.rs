@@ -11,7 +11,7 @@ use super::stages::{TracedObject, length};
 /// them if there are more.
 const MAX_OBJECTS: usize = 256;
 /// Number of lives of a group that are always kept.
-const FEWEST: usize = 4;
+const MIN_KEPT: usize = 4;
 
 /// Stages of the longest lives, which are beyond the 99th percentile. Each takes no more memory
 /// than its records, so that all together take no more than the trace.
@@ -68,7 +68,7 @@ impl Tail {
         if is_scarce {
             usize::try_from(count / 25)
                 .unwrap_or(MAX_OBJECTS)
-                .clamp(FEWEST, MAX_OBJECTS)
+                .clamp(MIN_KEPT, MAX_OBJECTS)
         } else {
             MAX_OBJECTS
         }

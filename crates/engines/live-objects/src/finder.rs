@@ -46,7 +46,7 @@ impl Finder {
     /// can have; without these, the addresses in its trace do.
     pub fn open(pid: u32, specs: &[ObjectSpec], debug_dirs: &[PathBuf]) -> anyhow::Result<Self> {
         Self::open_with(pid, specs, debug_dirs, &|specs| {
-            Pointers::of_process(specs, pid)
+            Pointers::from_process(specs, pid)
         })
     }
 
@@ -116,7 +116,7 @@ impl Finder {
             let kind = |kind: &Kind| match &self.pointers {
                 Some(pointers) => kind
                     .compiled
-                    .read_at(&pointers.borrow().of(&kind.spec.name), &memory),
+                    .read_at(&pointers.borrow().addresses(&kind.spec.name), &memory),
                 None => kind.compiled.read(&memory),
             };
             self.kinds.iter().map(kind).collect::<Vec<_>>()

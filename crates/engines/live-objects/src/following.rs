@@ -12,7 +12,7 @@ use objects::{Annotator, ObjectSpec, ProbeRequest};
 use observer::Observer;
 use screen::counted;
 use spdk_trace::{CapturedTrace, Owners, Problem, RawTrace, Record, TickRate, Ticks, TpointTable};
-use trace_source::{FileSource, HOLD};
+use trace_source::{FileSource, HOLD_TIME};
 
 use crate::annotate::{annotate_quietly, report_named};
 use crate::find;
@@ -67,7 +67,7 @@ impl Objects {
     ) -> Self {
         let (tpoints, has_owners) = (trace.tpoints(), trace.era().has_owners());
         let referred = referred(&specs, tpoints, has_owners);
-        let pointers = Pointers::of_trace(&referred, trace);
+        let pointers = Pointers::from_trace(&referred, trace);
         let specs_to_find = referred.clone();
         let opening = PendingFinder::start(move || find(pid, &specs_to_find, |_| pointers.clone()));
         let recorder = match probes {
@@ -116,7 +116,7 @@ impl Objects {
             return Ok(());
         }
         let trace = RawTrace::read(source)?;
-        observe_all(annotator, &trace, last_of(&trace));
+        observe_all(annotator, &trace, last_tsc(&trace));
         if let Some(session) =
             session.filter(|session| session.is_unwatched() && !annotator.is_covered())
         {
@@ -155,9 +155,9 @@ impl Objects {
                 if live.session.as_ref().is_some_and(Session::is_unwatched)
                     && !live.annotator.is_covered() =>
             {
-                HOLD + 2 * SHORT_INTERVAL
+                HOLD_TIME + 2 * SHORT_INTERVAL
             }
-            _ => HOLD,
+            _ => HOLD_TIME,
         }
     }
 
@@ -287,7 +287,7 @@ fn report_alive(session: &mut Session, observer: &Observer) {
 }
 
 /// Returns the time of the last record.
-pub fn last_of(trace: &RawTrace) -> Ticks {
+pub fn last_tsc(trace: &RawTrace) -> Ticks {
     trace
         .rings()
         .filter_map(|ring| ring.span)
@@ -352,16 +352,16 @@ pub fn attach(
     interval: Duration,
     observer: &Observer,
 ) -> anyhow::Result<Recorder> {
-    let wanted = ProbeRequest::of(referred)?;
+    let wanted = ProbeRequest::from_specs(referred)?;
     if wanted.is_empty() {
         anyhow::bail!("no tracepoint of this trace has an argument that points to an object");
     }
     let mut plan = AttachPlan::new(
         &wanted,
-        Features::of_probes()?.for_process(Some(pid)),
+        Features::for_probes()?.for_process(Some(pid)),
         ring_bytes,
     );
-    let (files, place) = Files::of_process(pid)?;
+    let (files, place) = Files::from_process(pid)?;
     add_files(&mut plan, &files, &place, observer)?;
     report_remarks(&plan, observer);
     Ok(Recorder::start_every(&plan, pid, interval)?)

@@ -106,7 +106,7 @@ impl LayoutSearch<'_> {
         };
         match way {
             StartingPoints::Pointers(pointers) => compiled
-                .read_at(&pointers.of(&spec.name), self.memory)
+                .read_at(&pointers.addresses(&spec.name), self.memory)
                 .len(),
             StartingPoints::Symbols | StartingPoints::Roots => compiled.read(self.memory).len(),
         }
@@ -129,7 +129,7 @@ impl LayoutSearch<'_> {
         let mut leads = false;
         for spec in self.judges {
             for (name, address) in
-                crate::alive::roots(spec, &program, &pointers.of(&spec.name), self.memory)
+                crate::alive::roots(spec, &program, &pointers.addresses(&spec.name), self.memory)
             {
                 leads = true;
                 addresses.entry(name).or_insert(address);
@@ -177,7 +177,7 @@ pub(crate) fn compile_spec(
     way: &StartingPoints,
 ) -> Result<CompiledSpec, Vec<Misfit>> {
     match way {
-        StartingPoints::Pointers(_) => CompiledSpec::of_pointers(spec, program),
+        StartingPoints::Pointers(_) => CompiledSpec::compile_pointers(spec, program),
         StartingPoints::Symbols | StartingPoints::Roots => crate::alive::compile(spec, program),
     }
 }
@@ -238,7 +238,7 @@ pub fn version_of(
         .best(&judges, &Pointers::default())
         .filter(|fit| fit.found > 0);
     if fit.is_none() {
-        let pointers = Pointers::of_process(&judges, pid);
+        let pointers = Pointers::from_process(&judges, pid);
         fit = (!pointers.is_empty())
             .then(|| tried.best(&judges, &pointers))
             .flatten()

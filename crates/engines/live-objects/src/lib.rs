@@ -42,7 +42,7 @@ pub use annotate::{
 };
 pub use finder::{Finder, Kind, Snapshot};
 pub use following::{
-    LiveObjects, Objects, STARTUP_TIMEOUT, UnknownCounts, attach, last_of, observe_all,
+    LiveObjects, Objects, STARTUP_TIMEOUT, UnknownCounts, attach, last_tsc, observe_all,
     observe_captured, referred,
 };
 pub use layout::version_of;
@@ -70,7 +70,7 @@ impl BracketingReadings {
             .cloned()
             .collect();
         let of_trace = |specs: &[&ObjectSpec]| {
-            Pointers::of_file(specs.iter().copied(), trace).unwrap_or_default()
+            Pointers::from_file(specs.iter().copied(), trace).unwrap_or_default()
         };
         let finder = find(pid, &named, of_trace)?;
         let mut readings = Readings::default();

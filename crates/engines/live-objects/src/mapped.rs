@@ -8,7 +8,7 @@ use spdk_trace::ReadAt;
 use trace_source::is_of_application;
 
 /// Size limit of a trace, in bytes: 32,768 slots of 64 bytes for each of 512 lcores.
-const LONGEST: u64 = 1 << 30;
+const MAX_TRACE_BYTES: u64 = 1 << 30;
 
 /// Trace file in the memory of the process that writes it.
 pub(crate) struct MappedTrace {
@@ -23,15 +23,15 @@ impl MappedTrace {
     pub(crate) fn find(pid: u32) -> Option<Self> {
         let process = Process::open(Pid(pid)).ok()?;
         let memory = ProcessMemory::open(Pid(pid)).ok()?;
-        let is_it = |mapping: &&kernel_text::maps::Mapping| {
+        let matches = |mapping: &&kernel_text::maps::Mapping| {
             mapping.offset.0 == 0 && mapping.file().is_some_and(is_of_application)
         };
-        let mapping = process.maps().all().iter().find(is_it)?;
+        let mapping = process.maps().all().iter().find(matches)?;
         let len = mapping
             .end
             .0
             .checked_sub(mapping.start.0)
-            .filter(|len| *len <= LONGEST)?;
+            .filter(|len| *len <= MAX_TRACE_BYTES)?;
         Some(Self {
             memory,
             start: mapping.start.0,

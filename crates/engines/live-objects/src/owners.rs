@@ -6,7 +6,7 @@ use observer::Observer;
 use spdk_trace::{Ticks, Trace};
 
 use crate::annotate::{report_named, report_unwitnessed, without_pointers};
-use crate::following::{last_of, observe_all, observe_captured};
+use crate::following::{last_tsc, observe_all, observe_captured};
 
 /// Adds to the annotator the owners of a complete trace, and the beginnings and ends of objects in
 /// its records. A live trace was read after the objects were.
@@ -41,7 +41,7 @@ pub fn know_owners(annotator: &mut Annotator, trace: &Trace, is_live: bool) {
                     if is_live {
                         Ticks(u64::MAX)
                     } else {
-                        last_of(raw)
+                        last_tsc(raw)
                     },
                 );
             }

@@ -22,7 +22,10 @@ pub struct Pointers(BTreeMap<String, BTreeSet<u64>>);
 
 impl Pointers {
     /// Collects the addresses that the records of a trace have of the objects of these specs.
-    pub fn of_trace<'s>(specs: impl IntoIterator<Item = &'s ObjectSpec>, trace: &RawTrace) -> Self {
+    pub fn from_trace<'s>(
+        specs: impl IntoIterator<Item = &'s ObjectSpec>,
+        trace: &RawTrace,
+    ) -> Self {
         let mut this = Self::default();
         for spec in specs
             .into_iter()
@@ -40,26 +43,26 @@ impl Pointers {
     }
 
     /// Does the same for the trace in this file; `None` if it can't be read.
-    pub fn of_file<'s>(
+    pub fn from_file<'s>(
         specs: impl IntoIterator<Item = &'s ObjectSpec>,
         path: &Path,
     ) -> Option<Self> {
-        Self::of_source(specs, &FileSource::open(path).ok()?)
+        Self::from_source(specs, &FileSource::open(path).ok()?)
     }
 
     /// Does the same for the trace that a process writes, if there is one. Reads it from its file,
     /// or from the process's memory if the file is in another container or may not be read.
-    pub fn of_process(specs: &[&ObjectSpec], pid: u32) -> Self {
-        let of_file = || Self::of_file(specs.iter().copied(), &trace_of(pid).ok()?);
-        let of_memory = || Self::of_source(specs.iter().copied(), &MappedTrace::find(pid)?);
+    pub fn from_process(specs: &[&ObjectSpec], pid: u32) -> Self {
+        let of_file = || Self::from_file(specs.iter().copied(), &trace_of(pid).ok()?);
+        let of_memory = || Self::from_source(specs.iter().copied(), &MappedTrace::find(pid)?);
         of_file().or_else(of_memory).unwrap_or_default()
     }
 
-    fn of_source<'s>(
+    fn from_source<'s>(
         specs: impl IntoIterator<Item = &'s ObjectSpec>,
         source: &impl ReadAt,
     ) -> Option<Self> {
-        Some(Self::of_trace(specs, &RawTrace::read(source).ok()?))
+        Some(Self::from_trace(specs, &RawTrace::read(source).ok()?))
     }
 
     /// Adds an address, unless it is too low. Returns false if there are too many already.
@@ -112,7 +115,7 @@ impl Pointers {
     }
 
     /// Returns the addresses of this spec.
-    pub fn of(&self, spec: &str) -> Vec<u64> {
+    pub fn addresses(&self, spec: &str) -> Vec<u64> {
         self.0.get(spec).into_iter().flatten().copied().collect()
     }
 }
@@ -156,16 +159,20 @@ mod tests {
         all.extend(&pointers);
         all.retain("qpair", |address| address > 0x7000);
         assert_eq!(
-            (all.of("qpair"), all.of("ctrlr"), all.is_empty()),
+            (
+                all.addresses("qpair"),
+                all.addresses("ctrlr"),
+                all.is_empty()
+            ),
             (vec![0x8000], vec![], false)
         );
     }
 
     #[test]
-    fn their_number_has_a_bound() {
+    fn the_number_of_pointers_is_bounded() {
         let mut pointers = Pointers::default();
         assert!((0..MAX_ADDRESSES as u64).all(|at| pointers.add("qpair", LOWEST + at)));
-        assert!(!pointers.add("qpair", 1) || pointers.of("qpair").len() == MAX_ADDRESSES);
+        assert!(!pointers.add("qpair", 1) || pointers.addresses("qpair").len() == MAX_ADDRESSES);
         assert!(!pointers.add("qpair", u64::MAX));
     }
 }

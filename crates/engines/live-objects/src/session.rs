@@ -13,7 +13,7 @@ use super::pointers::Pointers;
 use crate::probes::{Error, Recorder, Totals};
 
 /// Delay of a reading's lines, for events from before it: events can arrive as late as this.
-const SETTLE: Duration = Duration::from_millis(60);
+const SETTLE_TIME: Duration = Duration::from_millis(60);
 /// Time between two readings if nothing else reports ends.
 const INTERVAL: Duration = Duration::from_millis(500);
 /// Time between two readings if records wait for the next one to be named.
@@ -21,13 +21,13 @@ pub const SHORT_INTERVAL: Duration = Duration::from_millis(100);
 /// Time between two checks for lost hits.
 const LOSS_INTERVAL: Duration = Duration::from_millis(100);
 /// Pause after a reading, as a multiple of its duration: readings take at most 1/50 of the time.
-const SHARE: u32 = 50;
+const PAUSE_FACTOR: u32 = 50;
 
 /// First delay between attempts to find objects by addresses. It doubles with each attempt that
 /// finds nothing.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 /// Limit of that delay.
-const LONGEST_WAIT: Duration = Duration::from_mins(1);
+const MAX_WAIT: Duration = Duration::from_mins(1);
 
 /// Finder that is being opened: the debug information of a large program takes its time, and probes
 /// are attached meanwhile.
@@ -178,7 +178,7 @@ impl Session {
             (Some(finder), _) => finder.add(&pointers),
             (None, Some(again)) if self.opening.is_idle() => {
                 again.next = Instant::now() + again.wait;
-                again.wait = LONGEST_WAIT.min(2 * again.wait);
+                again.wait = MAX_WAIT.min(2 * again.wait);
                 let open = Arc::clone(&again.open);
                 self.opening = PendingFinder::start(move || open(&pointers));
             }
@@ -205,7 +205,7 @@ impl Session {
     /// Waits until the first reading may be used.
     pub fn settle(&self) {
         if !self.pending.is_empty() {
-            std::thread::sleep(SETTLE);
+            std::thread::sleep(SETTLE_TIME);
         }
     }
 
@@ -272,8 +272,9 @@ impl Session {
         let snapshot = finder.read();
         let lines = self.readings.lines(finder, &snapshot, self.watched);
         let now = Instant::now();
-        self.pending.push((now + SETTLE, lines));
-        self.next = (self.watched == 0).then(|| now + self.interval.max(SHARE * (now - begun)));
+        self.pending.push((now + SETTLE_TIME, lines));
+        self.next =
+            (self.watched == 0).then(|| now + self.interval.max(PAUSE_FACTOR * (now - begun)));
     }
 
     /// Takes the ticks and nanoseconds (`CLOCK_MONOTONIC`) of hits with their own ticks since the

@@ -47,7 +47,7 @@ impl ObjectSources {
     /// Returns the sources for a trace at this place: a capture has its own recording, and one may
     /// lie beside a trace. Both are used only if no other one is named.
     #[must_use]
-    pub fn of(&self, place: &Place) -> Self {
+    pub fn for_place(&self, place: &Place) -> Self {
         let mut this = self.clone();
         if let Place::File(path) = place
             && self.recordings.is_empty()

@@ -16,7 +16,7 @@ use crate::{Finder, Kind, Snapshot};
 pub fn text(finder: &Finder, snapshot: &Snapshot, answers: &Answers, screen: Screen) -> String {
     let mut text = String::new();
     for (kind, found) in finder.kinds().iter().zip(&snapshot.found) {
-        let said = answers.of(&kind.spec.name);
+        let said = answers.rows(&kind.spec.name);
         let table = Table::new(kind, &found.objects, said);
         if table.rows.is_empty() {
             continue;
@@ -53,7 +53,7 @@ impl Table {
             let none = || vec!["-".to_owned(); said.names().count()];
             let cells = |values: &[Json]| values.iter().map(rpc_cell).collect::<Vec<_>>();
             for (row, object) in rows.iter_mut().zip(objects) {
-                row.extend(said.of(kind, object).map_or_else(none, cells));
+                row.extend(said.values(kind, object).map_or_else(none, cells));
             }
             for RpcOnlyObject { identity, values } in said.others(kind, objects) {
                 let of_identity = |name: &String| identity.iter().find(|(known, _)| known == name);
@@ -126,7 +126,7 @@ fn rpc_cell(value: &Json) -> String {
 }
 
 /// Minimum width of a shortened text, in columns.
-const SHORTEST: usize = 16;
+const MIN_SHORTENED_WIDTH: usize = 16;
 
 /// Returns the widths of the first columns that fit a terminal. Texts are shortened until the last
 /// of them fits; later columns are dropped if there is no room.
@@ -141,7 +141,7 @@ fn fit(widths: &[usize], is_text: &[bool], room: usize) -> Vec<usize> {
             continue;
         }
         // The longest text is shortened first.
-        let texts = (0..fitted.len()).filter(|&at| is_text[at] && fitted[at] > SHORTEST);
+        let texts = (0..fitted.len()).filter(|&at| is_text[at] && fitted[at] > MIN_SHORTENED_WIDTH);
         match texts.max_by_key(|&at| fitted[at]) {
             Some(longest) => fitted[longest] -= 1,
             None => break,
@@ -162,7 +162,7 @@ fn row(kind: &Kind, values: &[Value]) -> Vec<String> {
 /// Writes a JSON object on a line for each object. Values from the RPC are in its member `rpc`.
 pub fn json(finder: &Finder, snapshot: &Snapshot, answers: &Answers, out: &mut Vec<u8>) {
     for (kind, found) in finder.kinds().iter().zip(&snapshot.found) {
-        let said = answers.of(&kind.spec.name);
+        let said = answers.rows(&kind.spec.name);
         for object in &found.objects {
             begin(out, kind);
             for (at, (name, value)) in kind.compiled.names().iter().zip(&object.values).enumerate()
@@ -176,7 +176,8 @@ pub fn json(finder: &Finder, snapshot: &Snapshot, answers: &Answers, out: &mut V
                     Value::Int(number) => out.extend_from_slice(number.to_string().as_bytes()),
                 }
             }
-            if let Some((said, values)) = said.and_then(|said| Some((said, said.of(kind, object)?)))
+            if let Some((said, values)) =
+                said.and_then(|said| Some((said, said.values(kind, object)?)))
             {
                 json_said(said, values, out);
             }
@@ -233,7 +234,7 @@ mod tests {
         );
         assert_eq!(
             fit(&widths, &is_text, 20),
-            [14, 3, SHORTEST, SHORTEST],
+            [14, 3, MIN_SHORTENED_WIDTH, MIN_SHORTENED_WIDTH],
             "the rest is cut"
         );
         assert_eq!(fit(&[9, 9], &[false, false], 12), [9]);

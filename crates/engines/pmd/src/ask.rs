@@ -16,7 +16,7 @@ use crate::telemetry::Ports;
 use crate::{Framer, Query, QueryError, Text, answered_text, database, parse};
 
 /// Time limit for one answer.
-pub(crate) const LIMIT: Duration = Duration::from_secs(2);
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Interval between two queries of the history, which holds one second.
 const HISTORY_INTERVAL: Duration = Duration::from_millis(800);
 
@@ -76,7 +76,7 @@ pub(crate) struct QueryTarget {
 
 impl QueryTarget {
     /// Finds the sockets to query among those at which the process listens.
-    pub(crate) fn of(pid: u32, sockets: &[ListeningSocket]) -> Self {
+    pub(crate) fn find(pid: u32, sockets: &[ListeningSocket]) -> Self {
         let find = |kind: SocketKind, end: &str| {
             let mut of_kind = sockets.iter().filter(|socket| socket.kind == kind);
             of_kind
@@ -202,7 +202,8 @@ pub(crate) fn ask(
     question: Query,
 ) -> Result<Vec<u8>, String> {
     let asked = || {
-        let connection = Connection::open(Pid(pid), path, SocketKind::Stream, whose, LIMIT)?;
+        let connection =
+            Connection::open(Pid(pid), path, SocketKind::Stream, whose, ANSWER_TIMEOUT)?;
         connection.send(question.request().as_bytes())?;
         let (mut answer, mut framer) = (Vec::new(), Framer::default());
         loop {
@@ -216,7 +217,9 @@ pub(crate) fn ask(
         }
     };
     asked().map_err(|error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::TimedOut => format!("nothing came within {} s", LIMIT.as_secs()),
+        std::io::ErrorKind::TimedOut => {
+            format!("nothing came within {} s", ANSWER_TIMEOUT.as_secs())
+        }
         _ => error.to_string(),
     })
 }

@@ -53,7 +53,7 @@ pub enum Cause {
 
 impl Cause {
     /// Converts an activity; `None` if the thread runs its own code.
-    fn of(activity: Activity) -> Option<Self> {
+    fn from_activity(activity: Activity) -> Option<Self> {
         match activity {
             Activity::Runs => None,
             Activity::Calls(number) => Some(Self::InCall(number)),
@@ -106,7 +106,7 @@ pub fn explain(
     let (from, to) = (at(stretch.from), at(stretch.to));
     let mut shares = Shares::new();
     for interval in beginning_in(intervals, from, to, stretch.goes_on) {
-        if let Some(cause) = Cause::of(interval.activity) {
+        if let Some(cause) = Cause::from_activity(interval.activity) {
             add(&mut shares, cause, interval.length());
         }
     }
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_took_most_is_the_cause() {
+    fn the_largest_share_is_the_cause() {
         let (waits, tick) = (
             Activity::Waits(Tid(5)),
             Activity::Interrupted(Interrupt::Tick),

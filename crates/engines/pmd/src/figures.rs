@@ -31,7 +31,7 @@ pub struct Counters {
 impl Counters {
     /// Reads the counters from a thread's sections of the answers to `pmd-stats-show` and
     /// `pmd-perf-show`.
-    pub fn of(stats: Option<&Section>, perf: Option<&Section>) -> Self {
+    pub fn from_sections(stats: Option<&Section>, perf: Option<&Section>) -> Self {
         let in_stats = |name: &str| stats.and_then(|section| section.number(name));
         let in_perf = |name: &str| perf.and_then(|section| section.number(name));
         Self {
@@ -178,7 +178,7 @@ pub struct Figures {
 impl Figures {
     /// Computes the figures from counters that have grown for `nanos`, and the processor's cycles
     /// per second. The time of `off` may be a little longer or shorter: only its shares count.
-    pub fn of(counters: Counters, nanos: u64, hertz: f64, off: &OffCpu) -> Self {
+    pub fn from_counters(counters: Counters, nanos: u64, hertz: f64, off: &OffCpu) -> Self {
         // The thread adds up its cycles between two answers, not when it is queried: it can have
         // counted more than have passed. Then its count is used as the time, or it would be busier
         // than possible.
@@ -259,7 +259,7 @@ mod tests {
             stopped: 50_000_000,
             ..OffCpu::default()
         };
-        let figures = Figures::of(counters, 1_000_000_000, 2e9, &off);
+        let figures = Figures::from_counters(counters, 1_000_000_000, 2e9, &off);
         assert_eq!(
             (figures.said_busy(), figures.said_cycles_per_packet()),
             (Some(0.75), Some(1500.0))
@@ -274,7 +274,7 @@ mod tests {
             packets: Some(0),
             ..counters
         };
-        let figures = Figures::of(
+        let figures = Figures::from_counters(
             idle,
             1_000_000_000,
             2e9,
@@ -303,7 +303,7 @@ mod tests {
             waited: 400_000_000,
             ..OffCpu::default()
         };
-        let figures = Figures::of(counters, 1_000_000_000, 2e9, &off);
+        let figures = Figures::from_counters(counters, 1_000_000_000, 2e9, &off);
         assert_eq!(figures.said_busy(), Some(1.0));
         assert!(
             (figures.true_busy().unwrap() - 0.6).abs() < 1e-9,

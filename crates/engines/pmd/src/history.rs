@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_up_is_left_out() {
+    fn implausible_rows_are_left_out() {
         let mut history = History::default();
         history.add(&rows(&[u64::MAX, 10]), 10);
         history.add(&rows(&[10, 11]), 11);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_the_oldest_go_and_are_counted() {
+    fn excess_rows_are_dropped_oldest_first_and_counted() {
         let mut history = History::default();
         let all: Vec<u64> = (0..MAX_MILLISECONDS as u64 + 2).collect();
         history.add(&rows(&all), 1 << 20);

@@ -13,7 +13,7 @@ use crate::ask::{Answers, QueryTarget};
 /// Size of the ring between the kernel and us, in bytes.
 const RING: u32 = 4 << 20;
 /// Limit on one wait for events.
-const TURN: Duration = Duration::from_millis(50);
+const MAX_POLL_WAIT: Duration = Duration::from_millis(50);
 /// Limit on the intervals kept of a thread: 25 MiB.
 const MAX_INTERVALS: usize = 1 << 20;
 
@@ -42,10 +42,10 @@ impl Sample {
         let mut intervals = Intervals::start(&facts, subject.pid, &tids, RING, keep)?;
         let offset = boot_nanos().saturating_sub(monotonic_nanos());
         let is_ovs = subject.threads.iter().any(|thread| thread.core.is_some());
-        let asking = QueryTarget::of(subject.pid, &subject.sockets).start(is_ovs)?;
+        let asking = QueryTarget::find(subject.pid, &subject.sockets).start(is_ovs)?;
         let (begun, mut progress) = (Instant::now(), Progress::expected(observer, length));
         while begun.elapsed() < length && !observer.is_stop_requested() {
-            intervals.next(TURN.min(length.saturating_sub(begun.elapsed())))?;
+            intervals.next(MAX_POLL_WAIT.min(length.saturating_sub(begun.elapsed())))?;
             progress.show(|since| {
                 format!(
                     "looking, {:.1} s left",
@@ -55,7 +55,7 @@ impl Sample {
         }
         asking.end();
         while !asking.is_over() {
-            intervals.next(TURN)?;
+            intervals.next(MAX_POLL_WAIT)?;
             observer.step();
         }
         let answers = asking.answers();

@@ -6,7 +6,7 @@ use screen::counted;
 use crate::cause::{Cause, ExplainedStretch, Reason};
 
 /// Limit on the culprits named for one reason.
-const MOST_NAMED: usize = 4;
+const MAX_NAMED_CULPRITS: usize = 4;
 
 /// Names for numbers; the sentence uses them verbatim.
 pub trait Names {
@@ -85,12 +85,12 @@ fn described(reason: Reason, of: &[&ExplainedStretch], names: &impl Names) -> St
     let culprits = shares_of(of.iter().copied(), names);
     let mut shown: Vec<String> = culprits
         .iter()
-        .take(MOST_NAMED)
+        .take(MAX_NAMED_CULPRITS)
         .map(|(name, count)| format!("{name} {count}"))
         .collect();
     let others: usize = culprits
         .iter()
-        .skip(MOST_NAMED)
+        .skip(MAX_NAMED_CULPRITS)
         .map(|(_, count)| count)
         .sum();
     if others > 0 {
@@ -143,7 +143,7 @@ mod tests {
         }
     }
 
-    fn of(cause: Cause, upcalls: u64) -> ExplainedStretch {
+    fn explained_stretch(cause: Cause, upcalls: u64) -> ExplainedStretch {
         let row = Millisecond {
             upcalls,
             packets: 32,
@@ -162,12 +162,12 @@ mod tests {
     #[test]
     fn reasons_are_counted_and_named() {
         let mut slow = vec![
-            of(Cause::OwnWork, 200),
-            of(Cause::OwnWork, 12),
-            of(Cause::Stopped, 0),
+            explained_stretch(Cause::OwnWork, 200),
+            explained_stretch(Cause::OwnWork, 12),
+            explained_stretch(Cause::Stopped, 0),
         ];
-        slow.extend((0..3).map(|_| of(Cause::Waited(Tid(7)), 0)));
-        slow.push(of(Cause::Waited(Tid(8)), 0));
+        slow.extend((0..3).map(|_| explained_stretch(Cause::Waited(Tid(7)), 0)));
+        slow.push(explained_stretch(Cause::Waited(Tid(8)), 0));
         assert_eq!(
             sentence("pmd-c01", &slow, &Numbers),
             "pmd-c01: 7 slow milliseconds: 4 waited for the CPU (t7 3, t8 1), 2 its own work (212 upcalls), 1 stopped"
@@ -176,7 +176,7 @@ mod tests {
             sentence("pmd-c01", &[], &Numbers),
             "pmd-c01: no slow milliseconds"
         );
-        let one = sentence("p", &[of(Cause::OwnWork, 0)], &Numbers);
+        let one = sentence("p", &[explained_stretch(Cause::OwnWork, 0)], &Numbers);
         assert_eq!(
             one,
             "p: 1 slow millisecond: 1 its own work (32 packets, no upcalls)"
@@ -184,9 +184,10 @@ mod tests {
     }
 
     #[test]
-    fn of_many_only_some_are_named() {
-        let slow: Vec<ExplainedStretch> =
-            (0..6).map(|tid| of(Cause::Waited(Tid(tid)), 0)).collect();
+    fn only_some_of_many_culprits_are_named() {
+        let slow: Vec<ExplainedStretch> = (0..6)
+            .map(|tid| explained_stretch(Cause::Waited(Tid(tid)), 0))
+            .collect();
         let sentence = sentence("p", &slow, &Numbers);
         assert!(
             sentence.ends_with("(t0 1, t1 1, t2 1, t3 1, others 2)"),

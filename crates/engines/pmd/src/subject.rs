@@ -38,7 +38,7 @@ pub(crate) struct PollThread {
 
 impl Subject {
     /// Finds the polling threads of a process. Returns an error if there are none.
-    pub fn of(pid: u32) -> anyhow::Result<Self> {
+    pub fn from_pid(pid: u32) -> anyhow::Result<Self> {
         let mut found: Vec<PollThread> = threads(Pid(pid))
             .into_iter()
             .filter_map(|tid| poll_thread(pid, tid))

@@ -8,7 +8,7 @@ use host::Pid;
 use host::control::{Connection, SocketKind, SocketOwner};
 use serde_json::Value;
 
-use crate::ask::LIMIT;
+use crate::ask::ANSWER_TIMEOUT;
 use crate::rpc::telemetry;
 
 /// Limit on the ports queried (`RTE_MAX_ETHPORTS` is 32).
@@ -28,7 +28,7 @@ impl Ports {
             socket,
             SocketKind::Packets,
             SocketOwner::Process,
-            LIMIT,
+            ANSWER_TIMEOUT,
         )
         .ok()?;
         // DPDK greets with its version.

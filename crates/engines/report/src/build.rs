@@ -24,9 +24,9 @@ use super::collect::Collector;
 use super::{facts, gaps, spent, waterfall};
 
 /// Limit on the problems of a trace named.
-const MOST_PROBLEMS: usize = 8;
+const MAX_PROBLEMS: usize = 8;
 /// Limit on the sentences at the top.
-const MOST_VERDICTS: usize = 8;
+const MAX_VERDICTS: usize = 8;
 
 /// Reads a capture or a trace and collects the data of its page; `by` are the fields that verdicts
 /// are grouped by, and `slowest` the number of waterfalls.
@@ -41,7 +41,7 @@ pub fn build(
     observer: &Observer,
 ) -> anyhow::Result<Report> {
     let inputs = Inputs::open(path, objects, by, observer)?;
-    let specs = objects.of(&Place::File(path.to_owned())).specs()?;
+    let specs = objects.for_place(&Place::File(path.to_owned())).specs()?;
     let source = &inputs.source;
     let figures = match &source.trace {
         Some(trace) => {
@@ -78,9 +78,9 @@ fn rate(source: &Source) -> TickRate {
 /// Returns the notes of the source, and what is missing in it.
 fn notes(source: &Source, passed: &PassStats) -> Vec<String> {
     let mut notes = source.notes.clone();
-    let problems = passed.problems.iter().take(MOST_PROBLEMS);
+    let problems = passed.problems.iter().take(MAX_PROBLEMS);
     notes.extend(problems.map(ToString::to_string));
-    notes.extend(missing::of(source, passed));
+    notes.extend(missing::notes(source, passed));
     notes
 }
 
@@ -97,7 +97,7 @@ fn sentences(
         sentence: as_sentence(&it.sentence(source)),
         explained: explained(&it.explained(), source),
     };
-    found.iter().take(MOST_VERDICTS).map(sentence).collect()
+    found.iter().take(MAX_VERDICTS).map(sentence).collect()
 }
 
 /// Adds to each connection with a name what it lost.
@@ -153,12 +153,12 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: TraceFigures)
         detail_over: first.slowest_from(),
         ..source.setting()
     };
-    let axis = Axis::of(source, &passed);
+    let axis = Axis::from_source(source, &passed);
     let mut collector = Collector::new(&mut first, slowest, axis);
     inputs.pass("second of two passes", setting, &mut collector);
     let notes = notes(source, &passed);
-    let left_out = missing::of_requests(source, &passed, &first);
-    let gaps = gaps::of(source);
+    let left_out = missing::request_notes(source, &passed, &first);
+    let gaps = gaps::find(source);
     let slow = collector.second.take_slowest();
     let waterfalls = slow
         .iter()
@@ -217,7 +217,7 @@ pub(crate) struct Axis {
 impl Axis {
     /// Starts at the first record, or at the kernel's first event if that is later: earlier
     /// requests are left out, because a ring may hold records that are hours old.
-    fn of(source: &Source, passed: &PassStats) -> Self {
+    fn from_source(source: &Source, passed: &PassStats) -> Self {
         let begin = source
             .kernel
             .as_ref()
@@ -271,7 +271,7 @@ fn without_requests(intruders: &[Intruder]) -> Vec<Verdict> {
         .cpu
         .map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));
     let all = intruders.iter().map(|it| it.total).sum();
-    let how = match Share::of(true, most.total, all) {
+    let how = match Share::new(true, most.total, all) {
         Share::Largest => "the largest part ",
         _ if intruders.len() > 1 => "mainly ",
         _ => "",

@@ -14,7 +14,7 @@ use super::build::Axis;
 use super::threads::Threads;
 
 /// Limit on the connections with their own losses.
-const MOST_CONNECTIONS: usize = 16_384;
+const MAX_CONNECTIONS: usize = 16_384;
 
 /// Consumer that passes everything on to `dptrace timeline`'s, and keeps the data of charts.
 pub(crate) struct Collector<'a> {
@@ -49,11 +49,11 @@ impl<'a> Collector<'a> {
     }
 
     fn count_lost(&mut self, request: &Request<RequestLabels>) {
-        let Some(owner) = &request.kept.owner else {
+        let Some(owner) = &request.data.owner else {
             return;
         };
         if self.source.kernel.is_none()
-            || self.lost.len() >= MOST_CONNECTIONS && !self.lost.contains_key(owner)
+            || self.lost.len() >= MAX_CONNECTIONS && !self.lost.contains_key(owner)
         {
             return;
         }
@@ -72,7 +72,7 @@ impl Consumer<RequestLabels> for Collector<'_> {
         if request.related.is_some() || !counts(request, self.source) {
             return;
         }
-        let whose = request.kept.owner.as_deref();
+        let whose = request.data.owner.as_deref();
         self.heat
             .add(self.axis.at(request.end()), request.length(), whose, || {
                 request.name.to_string()

@@ -14,7 +14,7 @@ pub(crate) fn facts(source: &Source, passed: &PassStats) -> Vec<(String, String)
         }
     };
     if let Some(meta) = &source.meta {
-        of_meta(meta, &mut fact);
+        add_meta(meta, &mut fact);
     }
     if source.trace.is_some() {
         fact("records", counted(passed.records, "record"));
@@ -33,7 +33,7 @@ pub(crate) fn facts(source: &Source, passed: &PassStats) -> Vec<(String, String)
     facts
 }
 
-fn of_meta(meta: &Meta, fact: &mut impl FnMut(&str, String)) {
+fn add_meta(meta: &Meta, fact: &mut impl FnMut(&str, String)) {
     let Meta {
         process,
         machine,

@@ -11,7 +11,7 @@ use timeline::source::Source;
 use super::build::Axis;
 
 /// Limit on the holes that can be distinguished in a chart.
-const MOST_HOLES: u64 = 240;
+const MAX_HOLES: u64 = 240;
 
 /// Time range with missing records.
 pub(crate) struct Gap {
@@ -22,7 +22,7 @@ pub(crate) struct Gap {
 
 /// Returns the gaps of a capture; none for a trace file, which does not state when its records were
 /// overwritten.
-pub(crate) fn of(source: &Source) -> Vec<Gap> {
+pub(crate) fn find(source: &Source) -> Vec<Gap> {
     let Some(Trace::Captured(trace)) = &source.trace else {
         return Vec::new();
     };
@@ -47,7 +47,7 @@ pub(crate) fn holes(gaps: &[Gap], passed: &PassStats, axis: Axis) -> Vec<Hole> {
         .filter(|(from, to, _)| from < to)
         .collect();
     spans.sort_unstable();
-    let near = axis.span() / MOST_HOLES;
+    let near = axis.span() / MAX_HOLES;
     let mut together: Vec<(u64, u64, BTreeSet<Lcore>)> = Vec::new();
     for (from, to, lcore) in spans {
         match together.last_mut() {

@@ -18,12 +18,12 @@ const MAX_CAUSES: usize = 6;
 pub(crate) fn spent(verdict: &Verdict, source: &Source) -> TimeCauses {
     let sum = verdict.sum();
     let mut causes: Vec<Cause> = if source.kernel.is_some() {
-        causes::of(sum)
+        causes::ranked(sum)
             .into_iter()
-            .map(|cause| of_kernel(cause, source))
+            .map(|cause| kernel_cause(cause, source))
             .collect()
     } else {
-        of_stages(sum, source)
+        stage_causes(sum, source)
     };
     together(&mut causes);
     TimeCauses {
@@ -55,7 +55,7 @@ fn plus(a: TimeBounds, b: TimeBounds) -> TimeBounds {
 }
 
 /// Converts a cause: adds its name, and the activity of the thread.
-fn of_kernel(cause: causes::Cause<'_>, source: &Source) -> Cause {
+fn kernel_cause(cause: causes::Cause<'_>, source: &Source) -> Cause {
     let (took, stage) = (cause.took, cause.stage.map(|stage| named(stage, source)));
     let (name, activity, cpus) = match cause.what {
         CauseKind::Culprit {
@@ -99,7 +99,7 @@ fn named((from, to): StageKind, source: &Source) -> (String, String) {
 }
 
 /// Returns the stages as causes: without the kernel's events nothing else is known.
-fn of_stages(sum: &Sum, source: &Source) -> Vec<Cause> {
+fn stage_causes(sum: &Sum, source: &Source) -> Vec<Cause> {
     let mut stages: BTreeMap<StageKind, u64> = BTreeMap::new();
     for ((stage, _), length) in &sum.rest {
         let all = stages.entry(*stage).or_default();

@@ -16,15 +16,15 @@ const COLUMNS: u64 = 360;
 /// Limit on the columns of all lanes together.
 const ALL_COLUMNS: u64 = 2_160;
 /// Limit on the threads with a lane.
-const MOST_LANES: usize = 16;
+const MAX_LANES: usize = 16;
 /// Limit on the threads with a bar.
-const MOST_BUDGETS: usize = 24;
+const MAX_BUDGETS: usize = 24;
 /// Limit on the absences kept.
-const MOST_TAKEN: usize = 1_200;
+const MAX_ABSENCES: usize = 1_200;
 /// Limit on the rows of the table of intruders.
-const MOST_INTRUDERS: usize = 20;
+const MAX_INTRUDER_ROWS: usize = 20;
 /// Limit on the intruders collected, by thread and CPU.
-const MOST_RIVALS: usize = 65_536;
+const MAX_INTRUDERS: usize = 65_536;
 
 /// Collector of the activities.
 #[derive(Default)]
@@ -142,7 +142,7 @@ impl Threads {
         if served.is_empty() {
             served = known;
         }
-        served.truncate(MOST_LANES);
+        served.truncate(MAX_LANES);
         let columns = (ALL_COLUMNS / served.len().max(1) as u64).min(COLUMNS);
         let column = axis.span().div_ceil(columns).max(1);
         Self {
@@ -204,14 +204,14 @@ impl Threads {
                 lane,
                 activity: UnorderedActivity(interval.activity, cpu),
             };
-            if self.taken.len() < MOST_TAKEN
+            if self.taken.len() < MAX_ABSENCES
                 || self
                     .taken
                     .peek()
                     .is_some_and(|Reverse(least)| absence > *least)
             {
                 self.taken.push(Reverse(absence));
-                if self.taken.len() > MOST_TAKEN {
+                if self.taken.len() > MAX_ABSENCES {
                     self.taken.pop();
                 }
             }
@@ -220,7 +220,7 @@ impl Threads {
 
     fn rival(&mut self, tid: Tid, interval: Interval, cpu: Option<Cpu>) {
         let key = (interval.activity, cpu);
-        if self.rivals.len() >= MOST_RIVALS && !self.rivals.contains_key(&key) {
+        if self.rivals.len() >= MAX_INTRUDERS && !self.rivals.contains_key(&key) {
             return;
         }
         let length = interval.length();
@@ -302,8 +302,8 @@ impl Threads {
             intruders.push(intruder);
         }
         intruders.sort_by_key(|it| (Reverse((it.total, it.longest)), it.name.clone(), it.cpu));
-        let left_out = intruders.len().saturating_sub(MOST_INTRUDERS) as u64;
-        intruders.truncate(MOST_INTRUDERS);
+        let left_out = intruders.len().saturating_sub(MAX_INTRUDER_ROWS) as u64;
+        intruders.truncate(MAX_INTRUDER_ROWS);
         (intruders, left_out)
     }
 
@@ -319,10 +319,10 @@ impl Threads {
                 .unwrap_or(usize::MAX);
             (lane, Reverse(used(thread)), **tid)
         });
-        let left_out = threads.len().saturating_sub(MOST_BUDGETS) as u64;
+        let left_out = threads.len().saturating_sub(MAX_BUDGETS) as u64;
         let budgets = threads
             .into_iter()
-            .take(MOST_BUDGETS)
+            .take(MAX_BUDGETS)
             .map(|(tid, thread)| Budget {
                 name: source.thread(*tid, axis.begin),
                 tid: tid.0,

@@ -5,20 +5,20 @@ use std::cmp::Reverse;
 use page::{Activity as Kind, Span, WaterStage, Waterfall};
 use scene::{BootNanos, Interval, Request, StageEnd, StageOfRequest, Tid};
 use timeline::pass::RequestLabels;
-use timeline::second::{blamed, kernel_of, kernel_of_stage, unknown};
+use timeline::second::{blamed, kernel_of_stage, kernel_time, unknown};
 use timeline::source::Source;
 use timeline::words;
 
 use super::threads::kind;
 
 /// Limit on the intervals drawn of each thread, the longest, for the first requests.
-const MOST_SPANS: usize = 80;
+const MAX_SPANS: usize = 80;
 /// Limit on the intervals drawn of each thread for later requests.
-const FEW_SPANS: usize = 32;
-/// Number of requests drawn with `MOST_SPANS` intervals.
-const FIRST: usize = 5;
+const MAX_LATER_SPANS: usize = 32;
+/// Number of requests drawn with `MAX_SPANS` intervals.
+const DETAILED_REQUESTS: usize = 5;
 /// Limit on the culprits named.
-const MOST_CULPRITS: usize = 6;
+const MAX_CULPRITS: usize = 6;
 
 /// Builds a waterfall. `begin` is the time of the first record, the origin of times.
 pub(crate) fn waterfall(
@@ -31,7 +31,7 @@ pub(crate) fn waterfall(
     let mut culprits: Vec<String> = by
         .iter()
         .filter(|(_, blamed)| blamed.at_most > 0)
-        .take(MOST_CULPRITS)
+        .take(MAX_CULPRITS)
         .map(|(culprit, blamed)| {
             format!(
                 "{}: {}",
@@ -41,7 +41,11 @@ pub(crate) fn waterfall(
         })
         .collect();
     let has_kernel = source.kernel.is_some();
-    let most = if rank < FIRST { MOST_SPANS } else { FEW_SPANS };
+    let most = if rank < DETAILED_REQUESTS {
+        MAX_SPANS
+    } else {
+        MAX_LATER_SPANS
+    };
     if has_kernel && unknown(request) > 0 {
         culprits.push(format!(
             "no event explains {}",
@@ -56,14 +60,14 @@ pub(crate) fn waterfall(
     Waterfall {
         name: request.name.to_string(),
         kind: words::kind(source.tpoint(request.first())).to_owned(),
-        whose: request.kept.owner.as_deref().map(str::to_owned),
+        whose: request.data.owner.as_deref().map(str::to_owned),
         ran_on: request
             .stages
             .last()
             .map_or_else(String::new, |stage| ran_on(stage, source)),
         at: request.begin().0.saturating_sub(begin.0),
         length: request.length(),
-        lost: has_kernel.then(|| kernel_of(&by)),
+        lost: has_kernel.then(|| kernel_time(&by)),
         culprits,
         stages: request
             .stages

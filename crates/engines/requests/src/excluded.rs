@@ -24,7 +24,7 @@ impl Excluded {
     /// Returns the reason to exclude a request, if any: its queue may be known, and it may have had
     /// no answer ([`crate::TrackedObject::is_unanswered`]). On an I/O queue such a request was
     /// given up, and is the one to look at.
-    pub fn of(is_admin: Option<bool>, is_unanswered: bool) -> Option<Self> {
+    pub fn from_flags(is_admin: Option<bool>, is_unanswered: bool) -> Option<Self> {
         match is_admin {
             Some(true) => Some(Self::Admin),
             None if is_unanswered => Some(Self::Unanswered),

@@ -131,7 +131,7 @@ const PERHAPS_LAST: [&str; 3] = ["ISCSI_TASK_EXECUTED", "SCSI_TASK_DONE", "FC_RE
 
 impl Ending {
     /// Returns the end of the stage between two tracepoints.
-    pub fn of(from: &str, to: &str) -> Self {
+    pub fn between(from: &str, to: &str) -> Self {
         let is_own = |(prefix, stages): &(&str, &[(&str, &str)])| {
             let pair = from.strip_prefix(prefix).zip(to.strip_prefix(prefix));
             pair.is_some_and(|pair| stages.contains(&pair))
@@ -283,7 +283,7 @@ mod tests {
             ("TCP_REQ_NEW", "RDMA_REQ_NEED_BUFFER", Ending::Either),
             ("SOME_START", "SOME_END", Ending::Either),
         ] {
-            assert_eq!(Ending::of(from, to), ending, "{from} -> {to}");
+            assert_eq!(Ending::between(from, to), ending, "{from} -> {to}");
         }
     }
 }

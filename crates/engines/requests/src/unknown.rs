@@ -49,19 +49,19 @@ impl KnownObjects<'_> {
                 return None;
             }
             Field::ObjectProperty(it) => (
-                self.why_missing(&it.spec, true)?,
+                self.missing_reason(&it.spec, true)?,
                 format!("{}.{}", it.spec, it.name),
                 self.instead(),
             ),
             // Without a recording an object is known by its address, or by its description if it is
             // an owner.
             Field::Identity(it) => (
-                self.why_missing(&it.spec, false)?,
+                self.missing_reason(&it.spec, false)?,
                 it.spec.clone(),
                 self.instead(),
             ),
             Field::OwnerProperty(name) => (
-                self.why_no_owner(name)?,
+                self.missing_owner_reason(name)?,
                 format!("owner.{name}"),
                 self.instead_of_owner(name),
             ),
@@ -91,7 +91,7 @@ impl KnownObjects<'_> {
             .any(|owner| OwnerProperties::parse(owner).get(property).is_some())
     }
 
-    fn why_no_owner(&self, property: &str) -> Option<String> {
+    fn missing_owner_reason(&self, property: &str) -> Option<String> {
         if !self.has_owners {
             return Some(
                 "the records of this trace have no owners (SPDK writes them from v24.05 on)"
@@ -120,7 +120,7 @@ impl KnownObjects<'_> {
         }
     }
 
-    fn why_missing(&self, name: &str, needs_recording: bool) -> Option<String> {
+    fn missing_reason(&self, name: &str, needs_recording: bool) -> Option<String> {
         let spec = self.specs.iter().find(|spec| spec.name == name)?;
         let points = |arg: &String| spec.tracepoint_args.contains(arg);
         let is_owner =

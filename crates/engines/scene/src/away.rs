@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_away_while_others_have_its_cpu_and_not_while_it_waits_for_work() {
+    fn a_thread_is_away_while_others_have_its_cpu_and_not_while_it_waits_for_work() {
         let (a, b) = (Activity::Waits(Tid(7)), Activity::Woken(Tid(8)));
         let found = times(&[
             (5 * MS, Activity::Runs),

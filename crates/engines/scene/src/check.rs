@@ -21,7 +21,7 @@ use stats::Histogram;
 use crate::clock::{Anchor, BootNanos, Clock};
 
 /// Minimum number of hits between two anchors for a fastest one that means something.
-const LEAST_HITS: u64 = 8;
+const MIN_HITS: u64 = 8;
 /// Limit on the times between two anchors that still take hits, which may come late: on a busy
 /// machine by a second.
 const MAX_OPEN_INTERVALS: usize = 32;
@@ -149,7 +149,7 @@ impl ClockCheck {
 
     /// Keeps the fastest hit of a time that takes no more; of many times some, spread over all.
     fn close(&mut self, time: &Time) {
-        if time.hits < LEAST_HITS {
+        if time.hits < MIN_HITS {
             return;
         }
         if self.passed < self.step {
@@ -242,7 +242,7 @@ mod tests {
     fn few_hits_have_no_fastest_one() {
         let ClockErrors {
             at_hits, fastest, ..
-        } = checked(&[0; 5], LEAST_HITS - 1);
+        } = checked(&[0; 5], MIN_HITS - 1);
         assert_eq!((at_hits.count(), fastest.count()), (28, 0));
         let none = ClockCheck::default().finish();
         assert_eq!(
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded() {
+    fn kept_anchors_are_bounded() {
         let mut check = ClockCheck::default();
         check.hits((0..3 * MAX_READINGS as u64).map(|n| (Ticks(n), BootNanos(n))));
         assert_eq!(check.hits.len(), MAX_READINGS);
@@ -292,7 +292,7 @@ mod tests {
                 end: Ticks(1),
                 clock: clock.clone(),
                 fastest,
-                hits: LEAST_HITS,
+                hits: MIN_HITS,
             });
         }
         assert!((MAX_READINGS / 2..=MAX_READINGS).contains(&check.fastest.len()));

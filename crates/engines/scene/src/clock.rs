@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_all_numbers_is_their_end() {
+    fn out_of_range_times_saturate() {
         let clock = Clock::new(vec![anchor(1 << 40, 10), anchor((1 << 40) + 1, 1 << 50)]).unwrap();
         assert_eq!(clock.nanos(Ticks(0)), BootNanos(0));
         assert_eq!(clock.nanos(Ticks(u64::MAX)), BootNanos(u64::MAX));
@@ -308,12 +308,12 @@ mod tests {
         /// agree.
         #[test]
         fn the_truth_is_within_the_uncertainty(drift in -5e-4..5e-4f64, moment in 0.0..7.0f64, at in 0.0..7.0f64) {
-            const PIECE: f64 = 260_000_000.0;
-            let truth = |pieces: f64| PIECE / 2.6 * (pieces + drift * (pieces - moment).max(0.0));
-            let anchors = (0..8u32).map(|n| anchor(u64::from(n) * PIECE as u64, truth(f64::from(n)).round() as u64));
+            const CHUNK_TICKS: f64 = 260_000_000.0;
+            let truth = |pieces: f64| CHUNK_TICKS / 2.6 * (pieces + drift * (pieces - moment).max(0.0));
+            let anchors = (0..8u32).map(|n| anchor(u64::from(n) * CHUNK_TICKS as u64, truth(f64::from(n)).round() as u64));
             let clock = Clock::new(anchors.collect()).unwrap();
-            let ticks = Ticks((at * PIECE) as u64);
-            let (nanos, right) = (clock.nanos(ticks), truth(ticks.0 as f64 / PIECE));
+            let ticks = Ticks((at * CHUNK_TICKS) as u64);
+            let (nanos, right) = (clock.nanos(ticks), truth(ticks.0 as f64 / CHUNK_TICKS));
             prop_assert!((nanos.0 as f64 - right).abs() <= clock.uncertainty(ticks) as f64, "{nanos:?} for {right}");
             prop_assert!(clock.ticks(nanos).0.abs_diff(ticks.0) <= 3);
         }

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_later_is_known_at_its_time() {
+    fn later_events_reveal_earlier_states() {
         let events = [
             event(
                 30,

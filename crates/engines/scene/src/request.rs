@@ -50,7 +50,7 @@ pub struct Request<K> {
     /// Reason why its time does not count among those of other requests, if so.
     pub excluded: Option<Excluded>,
     /// Data that the user of the scene keeps of it.
-    pub kept: K,
+    pub data: K,
 }
 
 impl<K> Request<K> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use requests::Ending;
-use stats::{Histogram, Scale, of_sorted};
+use stats::{Histogram, Scale, sorted_quantile};
 
 use crate::blame::StageEnd;
 use crate::request::{Consumer, Request, StageOfRequest};
@@ -18,15 +18,15 @@ const DISTURBED: u64 = 20;
 /// Number of stages from which on one in that number may be longer than the usual length.
 const MIN_STAGES: u64 = 1_000;
 /// Limit on the kinds of stages that are looked at. The lengths of each take at most 30 KiB.
-const MOST_KINDS: usize = 512;
+const MAX_KINDS: usize = 512;
 /// Limit on the returns that are kept of each kind: 16 KiB.
-const MOST_RETURNS: usize = 1_024;
+const MAX_RETURNS: usize = 1_024;
 /// Turn of a poll loop, in nanoseconds, if no stage shows it.
-const TURN: u64 = 50_000;
+const DEFAULT_TURN_NS: u64 = 50_000;
 /// Lower limit on the turn, in nanoseconds.
-const LEAST_TURN: u64 = 50_000;
+const MIN_TURN_NS: u64 = 50_000;
 /// Upper limit on the turn, in nanoseconds.
-const MOST_TURN: u64 = 1_000_000;
+const MAX_TURN_NS: u64 = 1_000_000;
 
 /// Usual lengths of stages, and of a turn of the poll loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Default for UsualTimes {
     fn default() -> Self {
         Self {
             stages: HashMap::default(),
-            turn: TURN,
+            turn: DEFAULT_TURN_NS,
         }
     }
 }
@@ -48,7 +48,7 @@ impl Default for UsualTimes {
 impl UsualTimes {
     /// Returns the longest time that an undisturbed stage between these tracepoints took, in
     /// nanoseconds. From 1,000 stages on, one in 1,000 may be longer. `None` if there was none.
-    pub fn of(&self, kind: StageKind) -> Option<u64> {
+    pub fn longest(&self, kind: StageKind) -> Option<u64> {
         self.stages.get(&kind).copied()
     }
 
@@ -57,7 +57,7 @@ impl UsualTimes {
         match ending {
             Ending::OwnWork => StageEnd::OwnWork,
             Ending::Found | Ending::Either => StageEnd::Found {
-                usual: self.of(kind),
+                usual: self.longest(kind),
                 turn: self.turn,
             },
         }
@@ -92,7 +92,7 @@ impl Survey {
     /// Takes a stage.
     pub fn stage(&mut self, stage: &StageOfRequest) {
         let kind = (stage.from, stage.to);
-        if self.kinds.len() >= MOST_KINDS && !self.kinds.contains_key(&kind) {
+        if self.kinds.len() >= MAX_KINDS && !self.kinds.contains_key(&kind) {
             return;
         }
         let length = stage.length();
@@ -105,10 +105,10 @@ impl Survey {
             seen.undisturbed.add(length);
         }
         if let (Ending::Found, Some(returned)) = (stage.ending, stage.returned) {
-            if seen.returns.len() < MOST_RETURNS {
+            if seen.returns.len() < MAX_RETURNS {
                 seen.returns.push(returned);
             } else {
-                seen.returns[seen.next % MOST_RETURNS] = returned;
+                seen.returns[seen.next % MAX_RETURNS] = returned;
             }
             seen.next += 1;
         }
@@ -139,8 +139,10 @@ impl Survey {
         }
         returns.sort_unstable();
         // A few waited for something that was slow itself.
-        let most = of_sorted(&returns, 0.95);
-        let turn = most.map_or(TURN, |most| (2 * most).clamp(LEAST_TURN, MOST_TURN));
+        let most = sorted_quantile(&returns, 0.95);
+        let turn = most.map_or(DEFAULT_TURN_NS, |most| {
+            (2 * most).clamp(MIN_TURN_NS, MAX_TURN_NS)
+        });
         UsualTimes { stages, turn }
     }
 }
@@ -227,10 +229,10 @@ mod tests {
     #[test]
     fn experience_knows_what_a_moment_does_not_show_and_follows_what_changes() {
         let mut experience = Experience::default();
-        assert_eq!(experience.usual(&Survey::default()).of((1, 2)), None);
+        assert_eq!(experience.usual(&Survey::default()).longest((1, 2)), None);
         (0..100_000).for_each(|_| experience.stage(&stage(1_000)));
         let usual =
-            |experience: &Experience, now: &Survey| experience.usual(now).of((1, 2)).unwrap();
+            |experience: &Experience, now: &Survey| experience.usual(now).longest((1, 2)).unwrap();
         assert_eq!(usual(&experience, &Survey::default()), 1_000);
         // One in ten of a moment says nothing; a device that is slow does.
         let mut now = Survey::default();
@@ -247,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_one_in_a_thousand_may_be_longer() {
+    fn one_of_a_thousand_stages_may_be_longer() {
         let usual_of = |lengths: &[u64]| {
             let mut all = Histogram::new(Scale::MEDIUM);
             for length in lengths {

@@ -68,7 +68,7 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
-    pub(crate) fn of(&mut self, stage: StageId) -> &mut Cell {
+    pub(crate) fn cell_mut(&mut self, stage: StageId) -> &mut Cell {
         let at = usize::from(stage);
         if at >= self.places.len() {
             self.places.resize(at + 1, 0);
@@ -101,13 +101,13 @@ impl Cells {
     pub(crate) fn merge(&mut self, other: &Self) {
         other
             .iter()
-            .for_each(|(stage, cell)| self.of(stage).merge(cell));
+            .for_each(|(stage, cell)| self.cell_mut(stage).merge(cell));
     }
 
     pub(crate) fn merge_totals(&mut self, other: &Self) {
         other
             .iter()
-            .for_each(|(stage, cell)| self.of(stage).merge_total(cell));
+            .for_each(|(stage, cell)| self.cell_mut(stage).merge_total(cell));
     }
 
     /// Returns the stage under which this one counts here; `None` if it was never seen.

@@ -83,7 +83,7 @@ impl InspectedFile {
             // If the file's name has a process's number, only that process is of interest.
             Some(_) => {
                 self.looked.elapsed() >= UNUSED_FILE_RETRY
-                    && number_of(path).is_none_or(|pid| Identity::of(pid).is_some())
+                    && number_of(path).is_none_or(|pid| Identity::from_pid(pid).is_some())
             }
         }
     }
@@ -125,7 +125,8 @@ impl Finder {
                 let mut pids: Vec<u32> = pids.iter().copied().chain(named).collect();
                 pids.sort_unstable();
                 pids.dedup();
-                let mut found: Vec<Candidate> = pids.into_iter().filter_map(Self::of).collect();
+                let mut found: Vec<Candidate> =
+                    pids.into_iter().filter_map(Self::candidate).collect();
                 follow_once(&mut found);
                 found
             }
@@ -133,8 +134,8 @@ impl Finder {
     }
 
     /// Returns a process that was named; `None` if it does not live.
-    fn of(pid: u32) -> Option<Candidate> {
-        let process = Identity::of(pid)?;
+    fn candidate(pid: u32) -> Option<Candidate> {
+        let process = Identity::from_pid(pid)?;
         let trace = trace_source::trace_of(pid).ok().and_then(|path| {
             let inode = path.symlink_metadata().ok()?.ino();
             Some((path, inode))
@@ -169,9 +170,9 @@ impl Finder {
             }
         }
         self.note_others(others);
-        let applications = Application::of_each(traces.iter().map(|(path, _)| path.as_path()));
+        let applications = Application::find_each(traces.iter().map(|(path, _)| path.as_path()));
         for ((path, file), application) in traces.into_iter().zip(applications) {
-            let writers = Some(application.pids().filter_map(Writer::of).collect());
+            let writers = Some(application.pids().filter_map(Writer::from_pid).collect());
             self.known.insert(
                 path,
                 InspectedFile {
@@ -284,9 +285,9 @@ fn follow_once(found: &mut [Candidate]) {
 }
 
 impl Writer {
-    fn of(pid: u32) -> Option<Self> {
+    fn from_pid(pid: u32) -> Option<Self> {
         Some(Self {
-            process: Identity::of(pid)?,
+            process: Identity::from_pid(pid)?,
             user: proc::user(Pid(pid))?,
         })
     }
@@ -294,7 +295,7 @@ impl Writer {
 
 impl Identity {
     /// Returns the identity of a living process; `None` if it does not live.
-    pub(crate) fn of(pid: u32) -> Option<Self> {
+    pub(crate) fn from_pid(pid: u32) -> Option<Self> {
         Some(Self {
             pid,
             start: proc::start_of_living(Pid(pid))?,
@@ -302,7 +303,7 @@ impl Identity {
     }
 
     fn lives(&self) -> bool {
-        Self::of(self.pid) == Some(*self)
+        Self::from_pid(self.pid) == Some(*self)
     }
 }
 

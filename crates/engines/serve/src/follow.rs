@@ -18,7 +18,7 @@ use requests::Queues;
 use spdk_trace::{Follower, Record, TickRate, Ticks};
 use sys::clock::real_nanos;
 use text::printable;
-use trace_source::{Batch, FileSource, HOLD, RateMeasurement, Reader};
+use trace_source::{Batch, FileSource, HOLD_TIME, RateMeasurement, Reader};
 
 use super::naming::ConnectionResolver;
 use super::stages::{ClockReading, Stages};
@@ -234,7 +234,7 @@ impl Trace {
         let hold = if self.reader.waiting() > MAX_QUEUED_BYTES / 2 {
             BUSY_HOLD_TIME
         } else {
-            HOLD
+            HOLD_TIME
         };
         let context = Context {
             rate: self.rate.measured,

@@ -8,7 +8,7 @@ use super::limits::{INTRUDERS, Limits};
 const OTHER: &str = "other";
 /// Time in nanoseconds that an intruder must have taken for a name of its own, and by which it must
 /// surpass a named one to get its place.
-const NAMED: u64 = 5_000_000;
+const MIN_NAMED_NS: u64 = 5_000_000;
 /// Limit on the intruders without a name that are remembered: beyond it, those that took most
 /// lately are kept.
 const MAX_UNNAMED: usize = 64;
@@ -120,7 +120,7 @@ impl Cpu {
             .min()
             .filter(|_| is_full)
             .unwrap_or_default();
-        if lately >= NAMED.saturating_add(least) {
+        if lately >= MIN_NAMED_NS.saturating_add(least) {
             if is_full {
                 self.drop_least();
             }
@@ -172,7 +172,7 @@ mod tests {
         forget: 3,
     };
 
-    fn who(name: usize) -> IntruderKey {
+    fn intruder_key(name: usize) -> IntruderKey {
         ("thread", name.to_string())
     }
 
@@ -187,14 +187,16 @@ mod tests {
     #[test]
     fn all_that_was_taken_is_counted_once_and_names_have_an_end() {
         let mut intrusions = Intrusions::new(LIMITS);
-        let all: Vec<(IntruderKey, u64)> = (0..100).map(|name| (who(name), NAMED)).collect();
+        let all: Vec<(IntruderKey, u64)> = (0..100)
+            .map(|name| (intruder_key(name), MIN_NAMED_NS))
+            .collect();
         intrusions.add(1, all.clone(), 7);
         intrusions.add(1, all, 0);
         assert_eq!(intrusions.shown().count(), INTRUDERS + 1);
-        assert_eq!(sum(&intrusions, 1), 200 * NAMED + 7);
+        assert_eq!(sum(&intrusions, 1), 200 * MIN_NAMED_NS + 7);
         // Two CPUs are the limit.
-        intrusions.add(2, vec![(who(0), 1)], 0);
-        intrusions.add(3, vec![(who(0), 1)], 0);
+        intrusions.add(2, vec![(intruder_key(0), 1)], 0);
+        intrusions.add(3, vec![(intruder_key(0), 1)], 0);
         assert_eq!((sum(&intrusions, 2), sum(&intrusions, 3)), (1, 0));
     }
 
@@ -204,12 +206,20 @@ mod tests {
             forget: 100,
             ..LIMITS
         });
-        let first: Vec<(IntruderKey, u64)> =
-            (0..INTRUDERS).map(|name| (who(name), 2 * NAMED)).collect();
+        let first: Vec<(IntruderKey, u64)> = (0..INTRUDERS)
+            .map(|name| (intruder_key(name), 2 * MIN_NAMED_NS))
+            .collect();
         intrusions.add(1, first, 0);
         let mut counters = BTreeMap::new();
         for second in 1..=10 {
-            intrusions.add(1, vec![(who(50), NAMED), (who(0), NAMED / 10)], 0);
+            intrusions.add(
+                1,
+                vec![
+                    (intruder_key(50), MIN_NAMED_NS),
+                    (intruder_key(0), MIN_NAMED_NS / 10),
+                ],
+                0,
+            );
             intrusions.second();
             for (_, kind, by, nanos) in intrusions.shown().filter(|(_, _, by, _)| *by == OTHER) {
                 let before = counters.insert((kind, by.to_owned()), nanos);
@@ -218,7 +228,8 @@ mod tests {
                     "a counter falls"
                 );
             }
-            let all = (2 * INTRUDERS as u64) * NAMED + second * (NAMED + NAMED / 10);
+            let all =
+                (2 * INTRUDERS as u64) * MIN_NAMED_NS + second * (MIN_NAMED_NS + MIN_NAMED_NS / 10);
             assert_eq!(sum(&intrusions, 1), all, "nothing is lost or counted twice");
         }
         let named: Vec<&str> = intrusions.shown().map(|(_, _, by, _)| by).collect();
@@ -227,10 +238,10 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_little_gets_a_name_later_and_who_takes_nothing_loses_it() {
+    fn small_intruders_are_named_later_and_idle_ones_lose_their_name() {
         let mut intrusions = Intrusions::new(LIMITS);
         for _ in 0..3 {
-            intrusions.add(1, vec![(who(1), NAMED / 2)], 0);
+            intrusions.add(1, vec![(intruder_key(1), MIN_NAMED_NS / 2)], 0);
         }
         let shown: Vec<_> = intrusions
             .shown()
@@ -239,8 +250,8 @@ mod tests {
         assert_eq!(
             shown,
             [
-                ("thread", "1".to_owned(), NAMED),
-                (OTHER, OTHER.to_owned(), NAMED / 2)
+                ("thread", "1".to_owned(), MIN_NAMED_NS),
+                (OTHER, OTHER.to_owned(), MIN_NAMED_NS / 2)
             ]
         );
         for _ in 0..2 {

@@ -48,7 +48,7 @@ pub(crate) const PROCESSES: usize = 8;
 /// Limit on clients at a time.
 pub(crate) const CLIENTS: usize = 16;
 /// Series of the program itself, and of what is not counted elsewhere.
-const OWN: usize = 16;
+const OWN_SERIES: usize = 16;
 
 /// Returns the limit on the names of causes of a thread's time, by its place; further ones are one,
 /// "other".
@@ -74,7 +74,7 @@ impl Limits {
         let threads = self.threads * (parts + 2) + PLACES.len() + 2;
         let processes = (PROCESSES + 1) * (2 + LOST.len()) + self.targets * 4;
         let cpus = self.cpus * (INTRUDERS + 1);
-        stages + connections + threads + cpus + processes + OWN
+        stages + connections + threads + cpus + processes + OWN_SERIES
     }
 
     /// Returns the limit on connections that are kept, those that wait for a place included.

@@ -12,7 +12,7 @@ use spdk_trace::ObjectName;
 use super::groups::{FinishedRequest, Key, Stage, StageId, StageName};
 
 /// Limit on the requests of a minute that are written: the slowest ones.
-pub(crate) const SLOWEST: usize = 50;
+pub(crate) const MAX_SLOW_REQUESTS: usize = 50;
 /// Limit on the sums of threads: beyond it, new ones are left out, and counted.
 const SUMS: usize = 1 << 14;
 
@@ -29,7 +29,7 @@ pub(crate) struct SlowRequest {
 }
 
 impl SlowRequest {
-    pub(crate) fn of(key: Arc<Key>, finished: &FinishedRequest<'_>, nanos: u64) -> Self {
+    pub(crate) fn new(key: Arc<Key>, finished: &FinishedRequest<'_>, nanos: u64) -> Self {
         let begin = finished.utc.saturating_sub(nanos);
         Self {
             key,
@@ -64,7 +64,7 @@ impl SlowestRequests {
             Some((at, _)) => self.requests[at] = request,
             None => self.requests.push(request),
         }
-        if self.requests.len() >= SLOWEST {
+        if self.requests.len() >= MAX_SLOW_REQUESTS {
             let times = self
                 .requests
                 .iter()
@@ -250,7 +250,7 @@ mod tests {
                     size: 1,
                     stages: &stages,
                 };
-                slowest.add(SlowRequest::of(Arc::clone(&key), &finished, nanos));
+                slowest.add(SlowRequest::new(Arc::clone(&key), &finished, nanos));
             }
         }
         let mut times: Vec<u64> = slowest.take().iter().map(|request| request.nanos).collect();

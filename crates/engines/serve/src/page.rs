@@ -166,13 +166,13 @@ fn processes(text: &mut Text, targets: &[TargetStatus]) {
     text.family(&FOLLOWING);
     for target in targets {
         let pid = target.identity.pid.to_string();
-        for (part, is_it) in [("trace", target.reads), ("threads", target.is_accounted)] {
+        for (part, matches) in [("trace", target.reads), ("threads", target.is_accounted)] {
             let labels = [
                 ("process", target.name.as_str()),
                 ("pid", &pid),
                 ("part", part),
             ];
-            text.sample(&FOLLOWING, &labels, Value::Whole(is_it.into()));
+            text.sample(&FOLLOWING, &labels, Value::Whole(matches.into()));
         }
     }
 }

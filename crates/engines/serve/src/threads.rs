@@ -34,9 +34,10 @@ fn add(sum: &mut Absences, more: Absences) {
 
 /// Time in nanoseconds from which on a cause gets a name of its own: a call that was made once
 /// would take a place for ever.
-const NAMED: u64 = 5_000_000;
-/// Limit on the causes that are remembered until they reach [`NAMED`]; beyond it, all begin anew.
-const SMALL: usize = 64;
+const MIN_NAMED_NS: u64 = 5_000_000;
+/// Limit on the causes that are remembered until they reach [`MIN_NAMED_NS`]; beyond it, all begin
+/// anew.
+const MAX_UNNAMED_CAUSES: usize = 64;
 
 /// All threads.
 #[derive(Debug)]
@@ -239,12 +240,12 @@ impl Unit {
         if named >= most {
             return OTHER.to_owned();
         }
-        if self.small.len() >= SMALL {
+        if self.small.len() >= MAX_UNNAMED_CAUSES {
             self.small.clear();
         }
         let small = self.small.entry(key.clone()).or_default();
         *small += nanos;
-        if *small < NAMED {
+        if *small < MIN_NAMED_NS {
             return OTHER.to_owned();
         }
         self.small.remove(&key);

@@ -101,7 +101,7 @@ fn sentence(
     let lasted = words::lasted(times.len() as u64, all, longest);
     let by = takers(source, times);
     let mainly = by.first().map_or_else(String::new, |(name, nanos)| {
-        let how = if Share::of(true, *nanos, all) == Share::Largest {
+        let how = if Share::new(true, *nanos, all) == Share::Largest {
             "the largest part of it"
         } else {
             "mainly"

@@ -40,7 +40,7 @@ pub struct Cause<'a> {
 }
 
 /// Returns the causes, the largest first.
-pub fn of(sum: &Sum) -> Vec<Cause<'_>> {
+pub fn ranked(sum: &Sum) -> Vec<Cause<'_>> {
     let mut by: BTreeMap<String, Vec<&(Culprit, BlamedTime)>> = BTreeMap::new();
     for found in sum.by.values() {
         by.entry(without_cpu(&found.0)).or_default().push(found);
@@ -51,7 +51,7 @@ pub fn of(sum: &Sum) -> Vec<Cause<'_>> {
     ];
     let rests = rests
         .into_iter()
-        .filter_map(|(is_own, what)| of_rest(sum, is_own, what));
+        .filter_map(|(is_own, what)| rest_cause(sum, is_own, what));
     let unknown = Cause {
         what: CauseKind::Unknown,
         took: (sum.unknown, sum.unknown),
@@ -102,7 +102,7 @@ fn without_cpu(culprit: &Culprit) -> String {
 
 /// Returns the time that nobody took in stages of one kind of end, with the stage that has the
 /// largest part of it.
-fn of_rest<'a>(sum: &'a Sum, is_own: bool, what: CauseKind<'a>) -> Option<Cause<'a>> {
+fn rest_cause<'a>(sum: &'a Sum, is_own: bool, what: CauseKind<'a>) -> Option<Cause<'a>> {
     let of = || sum.rest.iter().filter(move |((_, own), _)| *own == is_own);
     let all = of().fold(0, |all: u64, (_, length)| all.saturating_add(*length));
     let ((stage, _), _) = of().max_by_key(|(_, length)| **length)?;
@@ -148,7 +148,7 @@ mod tests {
         sum.rest.insert(((1, 2), true), 400);
         sum.rest.insert(((2, 3), true), 10);
         sum.rest.insert(((3, 4), false), 0);
-        let causes = of(&sum);
+        let causes = ranked(&sum);
         let took: Vec<_> = causes
             .iter()
             .map(|cause| (cause.took, cause.stage))

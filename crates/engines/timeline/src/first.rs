@@ -30,9 +30,9 @@ pub struct Subject {
 
 impl Subject {
     /// Returns the subject of a request.
-    pub fn of(request: &Request<RequestLabels>) -> Self {
+    pub fn from_request(request: &Request<RequestLabels>) -> Self {
         Self {
-            group: request.kept.group.clone(),
+            group: request.data.group.clone(),
             prefix: request.name.prefix,
             first: request.first(),
             is_part: request.related.is_some(),
@@ -93,8 +93,8 @@ impl<'a> FirstPass<'a> {
 
     /// Adds the times of a request to its group, if there is room for another one.
     fn add(&mut self, request: &Request<RequestLabels>) {
-        let (lengths, most) = (&mut self.lengths, MOST_LENGTHS);
-        let subject = Subject::of(request);
+        let (lengths, most) = (&mut self.lengths, MAX_HISTOGRAMS);
+        let subject = Subject::from_request(request);
         if *lengths >= most && !self.times.contains_key(&subject) {
             self.left_out += 1;
             return;
@@ -138,7 +138,7 @@ impl<'a> FirstPass<'a> {
 
 /// Limit on the number of histograms, one for each group and one for each of its stages, of some
 /// KiB each.
-const MOST_LENGTHS: usize = 8_192;
+const MAX_HISTOGRAMS: usize = 8_192;
 
 /// Runs the first pass, which looks for the `most` slowest requests. Reports what is missing.
 pub fn survey(inputs: &Inputs, most: usize) -> (FirstPass<'_>, PassStats) {

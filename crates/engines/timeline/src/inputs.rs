@@ -49,7 +49,7 @@ impl Inputs {
         observer: &Observer,
     ) -> anyhow::Result<Self> {
         let source = open::source(path, observer)?;
-        let objects = objects.of(&Place::File(path.to_owned()));
+        let objects = objects.for_place(&Place::File(path.to_owned()));
         let specs = objects.specs()?;
         let annotator = match &source.trace {
             Some(trace) => {
@@ -65,7 +65,7 @@ impl Inputs {
             None => None,
         };
         let by = fields_to_group_by(by, &source, annotator.is_some());
-        Self::of(source, annotator, &specs, by, observer)
+        Self::new(source, annotator, &specs, by, observer)
     }
 
     /// Opens the same with these fields to group by; each is a list of names, the first of which
@@ -100,9 +100,9 @@ impl Inputs {
     }
 
     /// Wraps a trace alone, with the text of a recording, without groups.
-    pub fn of_trace(trace: Trace, recording: &str, observer: &Observer) -> anyhow::Result<Self> {
+    pub fn from_trace(trace: Trace, recording: &str, observer: &Observer) -> anyhow::Result<Self> {
         let rate = trace.tick_rate();
-        Self::quietly(Source::of_trace(trace, rate), recording, observer)
+        Self::quietly(Source::from_trace(trace, rate), recording, observer)
     }
 
     /// Opens a capture that has just been written, grouped by subsystem, without any report.
@@ -141,10 +141,10 @@ impl Inputs {
             know_owners(&mut annotator, trace, false);
             annotator
         });
-        Self::of(source, annotator, specs, by, observer)
+        Self::new(source, annotator, specs, by, observer)
     }
 
-    fn of(
+    fn new(
         source: Source,
         annotator: Option<Annotator>,
         specs: &[ObjectSpec],

@@ -10,13 +10,13 @@ use text::json::{begin, quoted};
 
 use super::pass::RequestLabels;
 use super::report::Report;
-use super::second::{BANDS, Band, BlamedTime, Sum, blamed, kernel_of};
+use super::second::{BANDS, Band, BlamedTime, Sum, blamed, kernel_time};
 use super::source::Source;
 use super::verdict::Verdict;
 use super::words;
 
 /// Culprits of a band that are written at most.
-const MOST_CULPRITS: usize = 16;
+const MAX_CULPRITS: usize = 16;
 
 /// All lines.
 pub fn json(report: &Report<'_>) -> String {
@@ -63,9 +63,9 @@ fn one(text: &mut String, request: &Request<RequestLabels>, report: &Report<'_>)
         quoted(source.tpoint(request.first())),
     );
     let _ = write!(text, ",\"object\":{object},\"first\":{first}");
-    group(text, &request.kept.group, report);
+    group(text, &request.data.group, report);
     let owner = request
-        .kept
+        .data
         .owner
         .as_deref()
         .map_or_else(|| "null".to_owned(), quoted);
@@ -85,14 +85,14 @@ fn one(text: &mut String, request: &Request<RequestLabels>, report: &Report<'_>)
         request.size
     );
     let by = blamed(request, source);
-    let (least, most) = kernel_of(&by);
+    let (least, most) = kernel_time(&by);
     let _ = write!(
         text,
         ",\"kernel_at_least_ns\":{least},\"kernel_at_most_ns\":{most},\"stages\":["
     );
     for (index, stage) in request.stages.iter().enumerate() {
         text.push_str(if index > 0 { "," } else { "" });
-        of_stage(text, stage, report);
+        write_stage(text, stage, report);
     }
     text.push(']');
 }
@@ -128,7 +128,7 @@ fn sums(text: &mut String, stage: &StageOfRequest, source: &Source) {
     }
 }
 
-fn of_stage(text: &mut String, stage: &StageOfRequest, report: &Report<'_>) {
+fn write_stage(text: &mut String, stage: &StageOfRequest, report: &Report<'_>) {
     let source = report.source;
     let (from, to) = (
         quoted(source.tpoint(stage.from)),
@@ -228,7 +228,7 @@ fn summary(text: &mut String, verdict: &Verdict<'_>, report: &Report<'_>) {
     );
     for (index, (band, sum)) in BANDS.iter().zip(&verdict.loss.whole).enumerate() {
         text.push_str(if index > 0 { "," } else { "" });
-        of_band(text, (band, times.whole.quantile(band.part)), sum, report);
+        write_band(text, (band, times.whole.quantile(band.part)), sum, report);
     }
     text.push_str("],\"stages\":[");
     stages(text, verdict, source);
@@ -236,7 +236,7 @@ fn summary(text: &mut String, verdict: &Verdict<'_>, report: &Report<'_>) {
 }
 
 /// Losses of the requests of a band.
-fn of_band(text: &mut String, (band, value): (&Band, u64), sum: &Sum, report: &Report<'_>) {
+fn write_band(text: &mut String, (band, value): (&Band, u64), sum: &Sum, report: &Report<'_>) {
     let (name, mean, requests) = (band.name, sum.length / sum.requests.max(1), sum.requests);
     let _ = write!(
         text,
@@ -253,7 +253,7 @@ fn of_band(text: &mut String, (band, value): (&Band, u64), sum: &Sum, report: &R
         text,
         ",\"explained\":{explained},\"perhaps\":{perhaps},\"unknown_ns\":{unknown},\"by\":["
     );
-    for (index, (culprit, blamed)) in sum.culprits().into_iter().take(MOST_CULPRITS).enumerate() {
+    for (index, (culprit, blamed)) in sum.culprits().into_iter().take(MAX_CULPRITS).enumerate() {
         let comma = if index > 0 { "," } else { "" };
         let cpu = culprit
             .cpu
@@ -289,7 +289,7 @@ fn stages(text: &mut String, verdict: &Verdict<'_>, source: &Source) {
             .unwrap_or_default();
         for (band, blamed) in BANDS.iter().zip(bands) {
             let (name, value) = (band.name.replace('.', "_"), lengths.quantile(band.part));
-            let (least, most) = blamed.of_one(value);
+            let (least, most) = blamed.scaled_to(value);
             let _ = write!(
                 text,
                 ",\"{name}_ns\":{value},\"{name}_kernel_ns\":[{least},{most}]"

@@ -15,7 +15,7 @@ use spdk_trace::{Lcore, Ticks};
 use super::away;
 use super::inputs::Inputs;
 use super::pass::RequestLabels;
-use super::second::{blamed, kernel_of, unknown};
+use super::second::{blamed, kernel_time, unknown};
 use super::source::Source;
 use super::words::{self, Share};
 
@@ -58,7 +58,7 @@ pub struct RequestFindings {
     /// Subsystem of the request, if it is known.
     pub subsystem: Option<String>,
     /// Connection of the request, if it is known.
-    pub whose: Option<String>,
+    pub owner: Option<String>,
     /// Time of its first record.
     pub begin: BootNanos,
     /// Length in nanoseconds.
@@ -186,14 +186,14 @@ impl Consumer<RequestLabels> for SearchPass<'_> {
     fn request(&mut self, request: &Request<RequestLabels>) {
         away::count(&mut self.away, self.source, request);
         let first = request.records.first();
-        let is_it = first.is_some_and(|mark| {
+        let matches = first.is_some_and(|mark| {
             Some(RequestId {
                 begin: mark.ticks,
                 lcore: mark.lcore,
                 first: mark.tpoint,
             }) == self.wanted
         });
-        if is_it
+        if matches
             && self
                 .found
                 .as_ref()
@@ -206,7 +206,7 @@ impl Consumer<RequestLabels> for SearchPass<'_> {
 
 fn judged(request: &Request<RequestLabels>, source: &Source) -> RequestFindings {
     let by = blamed(request, source);
-    let (at_least, at_most) = kernel_of(&by);
+    let (at_least, at_most) = kernel_time(&by);
     let culprit = by.first().map(|(culprit, blamed)| Culprit {
         name: culprit.name.clone(),
         is_taken: culprit.activity.is_taken(),
@@ -219,13 +219,13 @@ fn judged(request: &Request<RequestLabels>, source: &Source) -> RequestFindings 
         object: request.name.to_string(),
         kind: words::kind(source.tpoint(request.first())).to_owned(),
         subsystem: request
-            .kept
+            .data
             .group
             .first()
             .cloned()
             .flatten()
             .map(|name| words::short(&name)),
-        whose: request.kept.owner.as_deref().map(str::to_owned),
+        owner: request.data.owner.as_deref().map(str::to_owned),
         begin: request.begin(),
         length: request.length(),
         unfinished: request.unfinished,
@@ -257,7 +257,7 @@ impl RequestFindings {
         else {
             return self.no_blame();
         };
-        let share = Share::of(culprit.is_taken, culprit.at_most, self.at_most);
+        let share = Share::new(culprit.is_taken, culprit.at_most, self.at_most);
         let is_alone = share == Share::All;
         let all = if is_alone {
             (culprit.at_least, culprit.at_most)

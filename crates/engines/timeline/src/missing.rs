@@ -11,13 +11,13 @@ use super::source::Source;
 
 /// Reports the gaps of a pass.
 pub fn report(source: &Source, passed: &PassStats, observer: &Observer) {
-    for missing in of(source, passed) {
+    for missing in notes(source, passed) {
         observer.note(&missing);
     }
 }
 
 /// Returns notes on the gaps of a pass.
-pub fn of(source: &Source, passed: &PassStats) -> Vec<String> {
+pub fn notes(source: &Source, passed: &PassStats) -> Vec<String> {
     let mut notes = Vec::new();
     if passed.unseen > 0 {
         let are = if passed.unseen == 1 { "is" } else { "are" };
@@ -26,7 +26,7 @@ pub fn of(source: &Source, passed: &PassStats) -> Vec<String> {
             "{records} of objects created before the trace begins {are} not counted"
         ));
     }
-    notes.extend(of_objects(passed.left_out, 4_096));
+    notes.extend(object_notes(passed.left_out, 4_096));
     if passed.lost > 0 {
         let events = counted(passed.lost, "event");
         notes.push(format!(
@@ -65,7 +65,7 @@ pub fn of(source: &Source, passed: &PassStats) -> Vec<String> {
 
 /// Returns notes on objects that are left out; `most` is the limit on the records kept of one
 /// object.
-pub fn of_objects(left_out: OmittedCounts, most: usize) -> Vec<String> {
+pub fn object_notes(left_out: OmittedCounts, most: usize) -> Vec<String> {
     let OmittedCounts {
         endless,
         forgotten,
@@ -100,7 +100,7 @@ pub fn of_objects(left_out: OmittedCounts, most: usize) -> Vec<String> {
 
 /// Returns notes on requests that are left out: from before the kernel's events, waiting by design,
 /// or of groups for which there is no room.
-pub fn of_requests(source: &Source, passed: &PassStats, first: &FirstPass<'_>) -> Vec<String> {
+pub fn request_notes(source: &Source, passed: &PassStats, first: &FirstPass<'_>) -> Vec<String> {
     let whole = first.times.iter().filter(|(subject, _)| !subject.is_part);
     let counted = whole.map(|(_, times)| times.whole.count()).sum::<u64>();
     let all = counted + first.early + first.excluded + first.left_out;
@@ -118,18 +118,18 @@ pub fn of_requests(source: &Source, passed: &PassStats, first: &FirstPass<'_>) -
     let notes = [
         before.and_then(|before| left(first.early, all, &before, "left out")),
         left(first.excluded, all, "", &excluded),
-        left(first.left_out, all, "", NO_ROOM),
+        left(first.left_out, all, "", TOO_MANY_GROUPS),
     ];
     notes.into_iter().flatten().collect()
 }
 
 /// Returns a note on the number of requests that are in no table.
-pub fn of_groups(left_out: u64) -> Option<String> {
-    left(left_out, 0, "", NO_ROOM)
+pub fn group_note(left_out: u64) -> Option<String> {
+    left(left_out, 0, "", TOO_MANY_GROUPS)
 }
 
 /// Reason that requests are in no table.
-const NO_ROOM: &str = "in no table, because there are too many groups: use --by with a field that \
+const TOO_MANY_GROUPS: &str = "in no table, because there are too many groups: use --by with a field that \
                        has fewer values";
 
 /// Returns a note that requests are left out, with their share if it is at least a hundredth. `all`

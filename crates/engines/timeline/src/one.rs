@@ -31,7 +31,7 @@ pub struct KnownDelay {
 /// Explanation of one of the delays.
 pub struct DelayExplanation {
     /// Index of the delay.
-    pub which: usize,
+    pub delay_index: usize,
     /// Waterfall and verdict of the request.
     pub text: String,
 }
@@ -65,10 +65,10 @@ pub fn explain(
         (part <= 1_000_000).then_some((delayed[*at].is_preferred, part, *at))
     };
     let (origin, best) = best(&inputs, rank);
-    Ok(best.map(|((.., which), request)| {
+    Ok(best.map(|((.., delay_index), request)| {
         let title = text::waterfall(&inputs.source, origin, screen, "late on purpose", &request);
         DelayExplanation {
-            which,
+            delay_index,
             text: format!("{title}{}", verdict(&inputs.source, &request)),
         }
     }))
@@ -82,7 +82,7 @@ pub fn slowest_of(
     screen: Screen,
     observer: &Observer,
 ) -> anyhow::Result<Option<String>> {
-    let inputs = Inputs::of_trace(trace, recording, observer)?;
+    let inputs = Inputs::from_trace(trace, recording, observer)?;
     let (origin, best) = best(&inputs, |request| Some(request.length()));
     Ok(best.map(|(_, request)| {
         text::waterfall(&inputs.source, origin, screen, "the slowest", &request)

@@ -55,7 +55,7 @@ pub(crate) fn source(path: &Path, observer: &Observer) -> anyhow::Result<Source>
 fn alone(path: &Path, observer: &Observer) -> anyhow::Result<Source> {
     let loaded = Place::File(path.to_owned()).load(true, observer)?;
     let rate = loaded.rate();
-    let mut source = Source::of_trace(loaded.trace, rate);
+    let mut source = Source::from_trace(loaded.trace, rate);
     let alone = "a trace without the kernel's events: requests and their stages only; dptrace \
                  capture records both";
     source.notes.push(alone.to_owned());

@@ -31,16 +31,16 @@ pub struct Fields<'a> {
 }
 
 impl Fields<'_> {
-    fn note(&self, record: &Record<'_>, kept: &mut RequestLabels, related: Option<&RequestLabels>) {
-        if kept.group.len() < self.by.len() {
-            kept.group.resize(self.by.len(), None);
+    fn note(&self, record: &Record<'_>, data: &mut RequestLabels, related: Option<&RequestLabels>) {
+        if data.group.len() < self.by.len() {
+            data.group.resize(self.by.len(), None);
         }
         let value = |field: &Field| {
             field
                 .value(record, &self.context)
                 .map(|value| value.into_owned().into_boxed_str())
         };
-        for (at, (found, fields)) in kept.group.iter_mut().zip(self.by).enumerate() {
+        for (at, (found, fields)) in data.group.iter_mut().zip(self.by).enumerate() {
             if found.is_none() {
                 // An I/O belongs to the connection of its request.
                 *found = related
@@ -48,8 +48,8 @@ impl Fields<'_> {
                     .or_else(|| fields.iter().find_map(value));
             }
         }
-        if kept.owner.is_none() {
-            kept.owner = related
+        if data.owner.is_none() {
+            data.owner = related
                 .and_then(|it| it.owner.clone())
                 .or_else(|| self.owner.iter().find_map(value));
         }
@@ -113,8 +113,8 @@ pub fn pass<C: Consumer<RequestLabels>>(
             let at = source.ticker.at(record.tsc);
             passing.events_until(at, consumer);
             passing.count_record(at);
-            let keep = |kept: &mut RequestLabels, related: Option<&RequestLabels>| {
-                fields.note(record, kept, related);
+            let keep = |data: &mut RequestLabels, related: Option<&RequestLabels>| {
+                fields.note(record, data, related);
             };
             passing
                 .scene

@@ -57,7 +57,14 @@ pub fn verdicts<'a>(
     second: &'a SecondPass<'_>,
     by: &'a [String],
 ) -> Vec<Verdict<'a>> {
-    let of = |(subject, times)| Some(Verdict::of(by, subject, times, second.losses.get(subject)?));
+    let of = |(subject, times)| {
+        Some(Verdict::new(
+            by,
+            subject,
+            times,
+            second.losses.get(subject)?,
+        ))
+    };
     let mut verdicts: Vec<_> = first.times.iter().filter_map(of).collect();
     verdicts.sort_by_key(|it| (it.subject.is_part, Reverse(it.value()), it.subject));
     verdicts

@@ -55,7 +55,7 @@ pub fn requests(inputs: &Inputs, options: &Options) -> String {
     let begin = passed.begin;
     let by = &inputs.by[..];
     let sentences = report::unseen(&first, &second, &passed);
-    let left_out = missing::of_requests(source, &passed, &first);
+    let left_out = missing::request_notes(source, &passed, &first);
     let mut lines = first.still_open.json(source, passed.end);
     for line in away::json(source, &second.away, begin) {
         lines += &line;

@@ -103,7 +103,7 @@ pub trait Events {
 
 impl Source {
     /// Creates the source of a trace without kernel events.
-    pub fn of_trace(trace: Trace, rate: TickRate) -> Self {
+    pub fn from_trace(trace: Trace, rate: TickRate) -> Self {
         Self {
             trace: Some(trace),
             ticker: Ticker::Stated(rate),

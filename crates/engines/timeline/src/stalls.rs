@@ -14,7 +14,7 @@ struct Stall {
 impl Stall {
     /// Returns the longest stall of a request. `None` if it is less than a quarter of the request,
     /// which it does not explain.
-    fn of<K>(request: &Request<K>) -> Option<Self> {
+    fn longest_in<K>(request: &Request<K>) -> Option<Self> {
         let length = |it: &Self| it.to.0.saturating_sub(it.from.0);
         let of_stage = |stage: &StageOfRequest| {
             let thread = stage.tid?;
@@ -43,7 +43,7 @@ impl Stall {
 /// Returns for each request the first one of the list that the same stall delayed, if it is an
 /// earlier one.
 pub(crate) fn first_of_each<K>(requests: &[Request<K>]) -> Vec<Option<usize>> {
-    let stalls: Vec<Option<Stall>> = requests.iter().map(Stall::of).collect();
+    let stalls: Vec<Option<Stall>> = requests.iter().map(Stall::longest_in).collect();
     let first = |at: usize| {
         let stall = stalls[at]?;
         stalls[..at]

@@ -55,7 +55,7 @@ impl OpenRequests {
             self.oldest = Some(OpenRequest {
                 begin,
                 object: request.name.to_string(),
-                owner: request.kept.owner.clone(),
+                owner: request.data.owner.clone(),
                 last: request
                     .records
                     .last()

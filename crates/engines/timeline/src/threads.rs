@@ -14,7 +14,7 @@ use super::words;
 /// Width of a name, in columns.
 const NAME: usize = 16;
 /// Width of a time, in columns.
-const TIME: usize = 9;
+const TIME_WIDTH: usize = 9;
 
 /// Total time of each activity of a thread, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -164,7 +164,7 @@ impl Threads {
                 .to_string(),
         ];
         let head = format!(
-            "{:>TIME$} {:>TIME$}  {} what",
+            "{:>TIME_WIDTH$} {:>TIME_WIDTH$}  {} what",
             "at",
             "took",
             pad("thread", NAME)
@@ -179,7 +179,10 @@ impl Threads {
                 source.thread(tid, interval.from),
             );
             let what = words::did(source, interval.activity, interval.from);
-            let (at, took) = (pad_left(&at, TIME), pad_left(&time(length), TIME));
+            let (at, took) = (
+                pad_left(&at, TIME_WIDTH),
+                pad_left(&time(length), TIME_WIDTH),
+            );
             lines.push(format!(
                 "{at} {took}  {} {what}",
                 pad(&shorten(&name, NAME), NAME)
@@ -213,7 +216,7 @@ fn fitting(all: &[(&'static str, u64)], room: Option<usize>) -> (Vec<usize>, Vec
 
 /// Returns the width of a time column with this headline.
 fn column(name: &str) -> usize {
-    name.len().max(TIME - 1)
+    name.len().max(TIME_WIDTH - 1)
 }
 
 impl Consumer<RequestLabels> for Threads {

@@ -35,7 +35,7 @@ pub struct Verdict<'a> {
 impl<'a> Verdict<'a> {
     /// Creates the verdict on the slowest band with enough requests, or else on the slowest
     /// request.
-    pub fn of(by: &'a [String], subject: &'a Subject, times: &'a Times, loss: &'a Loss) -> Self {
+    pub fn new(by: &'a [String], subject: &'a Subject, times: &'a Times, loss: &'a Loss) -> Self {
         let enough = |band: &usize| loss.whole[*band].requests >= MIN_REQUESTS;
         let band = (1..BANDS.len()).rev().find(enough);
         Self {
@@ -107,9 +107,9 @@ impl<'a> Verdict<'a> {
             ),
         };
         if source.kernel.is_none() {
-            return format!("{head}{}", self.where_else(source, 0));
+            return format!("{head}{}", self.late_stage(source, 0));
         }
-        let causes = causes::of(self.sum());
+        let causes = causes::ranked(self.sum());
         let largest = causes.first().and_then(|cause| self.not_taken(cause));
         let culprit = causes
             .iter()
@@ -132,7 +132,7 @@ impl<'a> Verdict<'a> {
         format!(
             "{head}: {}{}",
             parts.join("; "),
-            self.where_else(source, explained)
+            self.late_stage(source, explained)
         )
     }
 
@@ -159,7 +159,7 @@ impl<'a> Verdict<'a> {
         else {
             return (String::new(), 0);
         };
-        let share = Share::of(activity.is_taken(), cause.took.1, sum.kernel.at_most);
+        let share = Share::new(activity.is_taken(), cause.took.1, sum.kernel.at_most);
         let (who, all, share) = match &each[..] {
             [(culprit, blamed)] if share == Share::All => (&culprit.name, blamed, share),
             [(culprit, _)] => (&culprit.name, &sum.kernel, share),
@@ -175,7 +175,7 @@ impl<'a> Verdict<'a> {
             ),
         };
         let is_alone = share == Share::All;
-        let taken = words::taken_by(who, share, all.of_one(value));
+        let taken = words::taken_by(who, share, all.scaled_to(value));
         let many = in_how_many(all, sum);
         let comma = if is_alone || many.is_empty() { "" } else { "," };
         (format!("{taken}{comma}{many}"), all.at_most)
@@ -238,7 +238,7 @@ impl<'a> Verdict<'a> {
 
     /// Returns the stage in which the requests are late, in words; empty if enough of the delay is
     /// explained.
-    fn where_else(&self, source: &Source, explained: u64) -> String {
+    fn late_stage(&self, source: &Source, explained: u64) -> String {
         if explained >= self.late() / 2 {
             return String::new();
         }

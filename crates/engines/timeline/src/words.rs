@@ -8,7 +8,7 @@ use super::source::Source;
 /// Width limit of a group's name in a sentence, in columns.
 const NAME: usize = 40;
 /// Limit on the activities of a stage that are named.
-const MOST_DONE: usize = 6;
+const MAX_NAMED_ACTIVITIES: usize = 6;
 /// Idle task of each CPU.
 const IDLE: Tid = Tid(0);
 
@@ -79,7 +79,7 @@ pub fn all_done(source: &Source, sums: &[ActivitySum], at: BootNanos) -> String 
         }
     }
     named.sort_by_key(|(_, _, sum)| std::cmp::Reverse(*sum));
-    let rest = named.split_off(named.len().min(MOST_DONE));
+    let rest = named.split_off(named.len().min(MAX_NAMED_ACTIVITIES));
     let part = |(name, count, sum): &(String, u64, u64)| {
         let times = if *count > 1 {
             format!(" ({count} times)")
@@ -125,7 +125,7 @@ pub enum Share {
 impl Share {
     /// Returns the share of the largest part of a whole. A part that was not taken by others counts
     /// as all of it.
-    pub fn of(is_taken: bool, part: u64, whole: u64) -> Self {
+    pub fn new(is_taken: bool, part: u64, whole: u64) -> Self {
         match u128::from(part) * 100 {
             _ if !is_taken => Self::All,
             part if part >= u128::from(whole) * 60 => Self::All,

@@ -63,7 +63,7 @@ impl Connections {
 
     /// Returns the connection of a request's record, to which the argument `pointer` points. An
     /// incomplete identity is looked up again once in each `second`.
-    pub(crate) fn of(
+    pub(crate) fn find_or_add(
         &mut self,
         record: &Record<'_>,
         pointer: Option<usize>,
@@ -74,7 +74,7 @@ impl Connections {
         if let Some(&found) = self.by_key.get(&key) {
             let known = &mut self.all[found as usize];
             if !known.is_whole && known.tried != second {
-                *known = ConnectionEntry::of(key, record, annotator, second);
+                *known = ConnectionEntry::new(key, record, annotator, second);
             }
             return Some(found);
         }
@@ -83,12 +83,12 @@ impl Connections {
             && let Some(found) = self.by_key.remove(&Key::Pointer(address, Ticks(0)))
         {
             self.by_key.insert(key, found);
-            self.all[found as usize] = ConnectionEntry::of(key, record, annotator, second);
+            self.all[found as usize] = ConnectionEntry::new(key, record, annotator, second);
             return Some(found);
         }
         let number = u32::try_from(self.all.len()).ok()?;
         self.all
-            .push(ConnectionEntry::of(key, record, annotator, second));
+            .push(ConnectionEntry::new(key, record, annotator, second));
         self.by_key.insert(key, number);
         Some(number)
     }
@@ -143,7 +143,7 @@ fn key(record: &Record<'_>, pointer: Option<usize>, annotator: Option<&Annotator
 }
 
 impl ConnectionEntry {
-    fn of(key: Key, record: &Record<'_>, annotator: Option<&Annotator>, tried: u64) -> Self {
+    fn new(key: Key, record: &Record<'_>, annotator: Option<&Annotator>, tried: u64) -> Self {
         let object =
             annotator.and_then(|annotator| Some((annotator, annotator.find(record, SPEC)?)));
         let property =

@@ -76,7 +76,7 @@ fn printable(text: &str) -> String {
 fn cpu(mut report: CpuReport, pid: u32) -> Cpu {
     let mut uses: Share<CpuUse> = Share::default();
     for share in &report.budget {
-        uses.add(of_part(share.what), share.total);
+        uses.add(cpu_use(share.what), share.total);
     }
     let own = report
         .intruders
@@ -112,7 +112,7 @@ fn cpu(mut report: CpuReport, pid: u32) -> Cpu {
 }
 
 /// Returns the use that corresponds to a part of an audit's budget.
-fn of_part(what: &str) -> CpuUse {
+fn cpu_use(what: &str) -> CpuUse {
     match what {
         "poller" => CpuUse::Owner,
         "threads" => CpuUse::Threads,

@@ -17,11 +17,11 @@ use super::{Beat, Part};
 const MAX_THREADS: u32 = 4096;
 /// Time before the end of a second at which its window ends, so that the next one can begin in
 /// time.
-const GAP: Duration = Duration::from_millis(10);
+const WINDOW_GAP: Duration = Duration::from_millis(10);
 /// Minimum length of a window: a shorter one is of no use.
-const SHORTEST: Duration = Duration::from_millis(100);
+const MIN_WINDOW: Duration = Duration::from_millis(100);
 /// Limit on the named preemptors, and on the named calls.
-const NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 
 /// Attached programs.
 pub struct Kernel {
@@ -57,8 +57,8 @@ impl Kernel {
             self.tracer.prepare()?;
             let length = end
                 .saturating_duration_since(Instant::now())
-                .saturating_sub(GAP);
-            if length < SHORTEST {
+                .saturating_sub(WINDOW_GAP);
+            if length < MIN_WINDOW {
                 beat.wait_until(end);
                 continue;
             }
@@ -103,12 +103,12 @@ fn thread(sample: &ThreadSample) -> Thread {
     let instead = sample
         .preemptors
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED)
         .map(|it| (printable(&it.label()), it.nanos));
     let calls = budget
         .calls
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED)
         .map(|call| (call_name(call.slot), call.cpu + call.blocked));
     let instead: Vec<(String, u64)> = instead.collect();
     Thread {
@@ -138,7 +138,7 @@ fn blame(parts: &Share<Spent>, window: u64, instead: &[(String, u64)]) -> Option
         .iter()
         .chain(&others)
         .max_by_key(|(_, nanos)| *nanos)?;
-    let share = words::Share::of(true, *nanos, parts.taken());
+    let share = words::Share::new(true, *nanos, parts.taken());
     let all = if share == words::Share::All {
         *nanos
     } else {
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_took_most_is_named() {
+    fn the_largest_culprit_is_named() {
         let mut parts: Share<Spent> = Share::default();
         parts.add(Spent::Own, 700);
         parts.add(Spent::Waited, 250);

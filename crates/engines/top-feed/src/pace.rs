@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 /// Time between two polls of rings that fill slowly.
-const LONGEST: Duration = Duration::from_millis(50);
+const MAX_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Time between two polls of rings that fill fast.
-const SHORTEST: Duration = Duration::from_millis(2);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// CPU time that the thread may take of each second: with the screen and the kernel's windows, that
 /// is below 2 %.
 const BUDGET: Duration = Duration::from_millis(11);
@@ -14,7 +14,7 @@ const MIN_SLOTS: u64 = 12_000;
 /// Maximum number of slots that are read in a second: about 15,000 requests.
 const MAX_SLOTS: u64 = 200_000;
 /// Limit on the slots that a poll copies of each ring, so that memory is bounded.
-const MOST_OF_RING: u64 = 1 << 14;
+const MAX_SLOTS_PER_POLL: u64 = 1 << 14;
 
 /// Control of how much of each second is read.
 pub(crate) struct Pace {
@@ -46,7 +46,7 @@ impl Pace {
             // The cost of a slot is not known yet.
             allowed: (2 * MIN_SLOTS).max(rings),
             is_sampled: false,
-            pause: LONGEST,
+            pause: MAX_POLL_INTERVAL,
             used: 0,
             ran: sys::clock::thread_ran(),
             seed,
@@ -95,7 +95,7 @@ impl Pace {
         if self.is_sampled {
             (self.left() / self.rings).max(1)
         } else {
-            self.left().min(MOST_OF_RING)
+            self.left().min(MAX_SLOTS_PER_POLL)
         }
     }
 
@@ -120,9 +120,9 @@ impl Pace {
     pub(crate) fn polled(&mut self, slots: u64, fill: f64) {
         self.used += slots;
         if fill > 1.0 / 4.0 {
-            self.pause = (self.pause / 2).max(SHORTEST);
+            self.pause = (self.pause / 2).max(MIN_POLL_INTERVAL);
         } else if fill < 1.0 / 16.0 {
-            self.pause = (self.pause * 2).min(LONGEST);
+            self.pause = (self.pause * 2).min(MAX_POLL_INTERVAL);
         }
     }
 
@@ -151,7 +151,7 @@ impl Pace {
                 written > self.allowed
             };
         if self.is_sampled {
-            self.pause = SHORTEST;
+            self.pause = MIN_POLL_INTERVAL;
         }
         self.used = 0;
     }
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_much_is_sampled() {
+    fn excess_slots_are_sampled() {
         let mut pace = Pace::new(2, false);
         assert_eq!((pace.is_sampled, pace.left()), (false, 3 * MIN_SLOTS));
         pace.polled(10_000, 0.01);

@@ -24,20 +24,20 @@ use super::requests::Requests;
 use super::{Beat, Part};
 
 /// Limit on the buffers of slots that are kept.
-const SPARE: usize = 8;
+const MAX_SPARE_BUFFERS: usize = 8;
 /// Limit on the bytes of each kept buffer.
-const SPARE_BYTES: usize = 1 << 19;
+const MAX_SPARE_BYTES: usize = 1 << 19;
 /// Time between two looks at the owners of a trace: reading all takes a millisecond.
 const OWNER_SCAN_INTERVAL: Duration = Duration::from_millis(500);
 /// Time between two readings of what probes have sent: a connection that is named a moment later is
 /// named in time.
 const PROBES: Duration = Duration::from_millis(40);
 /// Time after its end at which a second is closed, beside the time for which records are held back.
-const SETTLE: Duration = Duration::from_millis(110);
+const SETTLE_TIME: Duration = Duration::from_millis(110);
 /// Limit on the attempts to find a trace file that has just been created, and to read a window.
-const TRIES: usize = 5;
+const MAX_TRIES: usize = 5;
 /// Time between two attempts to find a trace file.
-const PAUSE: Duration = Duration::from_millis(20);
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Options of reading a trace.
 pub struct ReadingOptions {
@@ -60,11 +60,11 @@ impl Trace {
     /// Finds the trace file that the process writes. A process that has just been started may not
     /// have completed it yet.
     pub fn find(pid: u32) -> anyhow::Result<Self> {
-        for _ in 1..TRIES {
+        for _ in 1..MAX_TRIES {
             if let Ok(trace) = Self::find_once(pid) {
                 return Ok(trace);
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(RETRY_INTERVAL);
         }
         Self::find_once(pid)
     }
@@ -192,7 +192,7 @@ impl Reading {
         }
         // Each second has a window, even if a busy machine makes us late: without one there is
         // nothing to scale. A poll that is interrupted for longer than a ring lasts has nothing.
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             if pace.has_nothing() && !beat.is_over() {
                 self.poll(beat, pace)?;
             }
@@ -207,7 +207,7 @@ impl Reading {
 
     /// Reads on until the records of the second that has ended are there.
     fn settle(&mut self, beat: &Beat, pace: &mut Pace) -> anyhow::Result<()> {
-        let until = Instant::now() + self.objects.hold() + SETTLE;
+        let until = Instant::now() + self.objects.hold() + SETTLE_TIME;
         if pace.is_sampled() || pace.is_used_up() {
             self.hand_out_all();
             return Ok(());
@@ -252,11 +252,11 @@ impl Reading {
     /// Keeps some memory of records that were handed out, to be used again: memory that is given
     /// back to the system has to be cleared anew.
     fn keep_spare(&mut self) {
-        let room = SPARE.saturating_sub(self.spare.len());
+        let room = MAX_SPARE_BUFFERS.saturating_sub(self.spare.len());
         self.spare.extend(
             self.follower
                 .spare()
-                .filter(|bytes| bytes.capacity() <= SPARE_BYTES)
+                .filter(|bytes| bytes.capacity() <= MAX_SPARE_BYTES)
                 .take(room),
         );
     }

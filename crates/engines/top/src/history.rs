@@ -15,9 +15,9 @@ pub(crate) const SECONDS: u64 = 256;
 /// Seconds without data after which a line is dropped.
 const FORGOTTEN: u64 = 60;
 /// Limit on the connections, on the threads, and on the CPUs that are kept.
-const LINES: usize = 4096;
+const MAX_LINES: usize = 4096;
 /// Limit on the slowest requests that are kept of a connection.
-const SLOWEST: usize = 8;
+const MAX_SLOW_REQUESTS: usize = 8;
 /// Rows of the heat map for each power of two.
 pub(crate) const ROWS_PER_OCTAVE: f64 = 4.0;
 
@@ -68,20 +68,20 @@ impl History {
             let Some(line) = line(&mut self.connections, &connection.identity) else {
                 continue;
             };
-            line.push(of_connection(connection, now));
+            line.push(connection_point(connection, now));
             line.keep_slowest(&connection.slowest, now);
         }
         for thread in sample.threads.iter().flatten() {
             let Some(line) = line(&mut self.threads, &thread.tid) else {
                 continue;
             };
-            line.push(of_thread(thread, now));
+            line.push(thread_point(thread, now));
         }
         for cpu in sample.cpus.iter().flatten() {
             let Some(line) = line(&mut self.cpus, &cpu.number) else {
                 continue;
             };
-            line.push(of_cpu(cpu, now));
+            line.push(cpu_point(cpu, now));
         }
         forget(&mut self.cpus, now);
         forget(&mut self.connections, now);
@@ -156,8 +156,8 @@ impl Line {
             let at = self
                 .slowest
                 .partition_point(|known| known.nanos >= request.nanos);
-            if at < SLOWEST {
-                self.slowest.truncate(SLOWEST - 1);
+            if at < MAX_SLOW_REQUESTS {
+                self.slowest.truncate(MAX_SLOW_REQUESTS - 1);
                 self.slowest.insert(at, request.clone());
             }
         }
@@ -192,7 +192,7 @@ fn line<'a, K: Eq + Hash + Clone>(
     lines: &'a mut HashMap<K, Line, RandomState>,
     key: &K,
 ) -> Option<&'a mut Line> {
-    if !lines.contains_key(key) && lines.len() >= LINES {
+    if !lines.contains_key(key) && lines.len() >= MAX_LINES {
         return None;
     }
     Some(lines.entry(key.clone()).or_default())
@@ -206,7 +206,7 @@ fn forget<K: Eq + Hash>(lines: &mut HashMap<K, Line, RandomState>, now: u64) {
     });
 }
 
-fn of_connection(connection: &Connection, second: u64) -> Point {
+fn connection_point(connection: &Connection, second: u64) -> Point {
     let (rate, slow) = (
         connection.iops as f32,
         connection.times.quantile(0.99) as f32,
@@ -219,7 +219,7 @@ fn of_connection(connection: &Connection, second: u64) -> Point {
     }
 }
 
-fn of_thread(thread: &Thread, second: u64) -> Point {
+fn thread_point(thread: &Thread, second: u64) -> Point {
     let rate = thread.parts.share(crate::sample::Part::Own) as f32;
     Point {
         second: second as u32,
@@ -229,7 +229,7 @@ fn of_thread(thread: &Thread, second: u64) -> Point {
     }
 }
 
-fn of_cpu(cpu: &Cpu, second: u64) -> Point {
+fn cpu_point(cpu: &Cpu, second: u64) -> Point {
     let rate = cpu.uses.share(CpuUse::Owner) as f32;
     Point {
         second: second as u32,
@@ -320,7 +320,7 @@ mod tests {
         let line = history.connection(&identity).expect("it had requests");
         assert_eq!(
             (line.points.len() as u64, line.slowest.len()),
-            (SECONDS, SLOWEST)
+            (SECONDS, MAX_SLOW_REQUESTS)
         );
         assert_eq!(line.slowest[0].nanos, 49);
         let rates = line.last(1000, 3, |point| point.rate.into());
@@ -344,9 +344,9 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_bound_to_lines() {
+    fn kept_lines_are_bounded() {
         let mut history = History::default();
-        for number in 0..2 * LINES as u64 {
+        for number in 0..2 * MAX_LINES as u64 {
             let identity = Identity {
                 address: number.to_string(),
                 ..Identity::default()
@@ -365,7 +365,7 @@ mod tests {
                 ..Sample::default()
             });
         }
-        assert_eq!(history.connections.len(), LINES);
+        assert_eq!(history.connections.len(), MAX_LINES);
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub struct Keys {
 }
 
 /// Limit on the length of an unfinished sequence: no known key is longer.
-const LONGEST: usize = 20;
+const MAX_SEQUENCE_BYTES: usize = 20;
 
 impl Keys {
     /// Takes bytes, and returns the keys that are complete.
@@ -62,7 +62,7 @@ impl Keys {
             self.pending.drain(..step.0);
             keys.extend(step.1);
         }
-        if self.pending.len() > LONGEST {
+        if self.pending.len() > MAX_SEQUENCE_BYTES {
             self.pending.clear();
         }
         keys
@@ -273,6 +273,6 @@ mod tests {
         for _ in 0..1000 {
             reader.feed(b"\x1b[;;;;");
         }
-        assert!(reader.pending.len() <= LONGEST + 6);
+        assert!(reader.pending.len() <= MAX_SEQUENCE_BYTES + 6);
     }
 }

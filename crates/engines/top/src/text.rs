@@ -5,9 +5,9 @@ use crate::table::{Cell, Row, Table, fitted, fitted_name};
 use crate::{cpus, verdict, views};
 
 /// Width of a table if no limit is given.
-const WIDE: usize = 200;
+const DEFAULT_WIDTH: usize = 200;
 /// Limit on the rows of a table on a terminal.
-const ROWS: usize = 20;
+const MAX_ROWS: usize = 20;
 
 /// Formats the second as text: a line of its subject and a summary, the verdict, then a table each
 /// of connections, threads, stages and CPUs. If `width` is given, tables fit it and have 20 rows at
@@ -42,9 +42,13 @@ pub fn text(subject: &str, sample: &Sample, width: Option<usize>) -> String {
 }
 
 fn table(table: &Table<'_>, width: Option<usize>, lines: &mut Vec<String>) {
-    let most = if width.is_some() { ROWS } else { usize::MAX };
+    let most = if width.is_some() {
+        MAX_ROWS
+    } else {
+        usize::MAX
+    };
     let rows: Vec<_> = table.rows.iter().take(most).map(Row::cells).collect();
-    let columns = table.fit(width.unwrap_or(WIDE), &rows);
+    let columns = table.fit(width.unwrap_or(DEFAULT_WIDTH), &rows);
     lines.push(String::new());
     let head = columns.iter().map(|&(index, width)| {
         let column = &table.columns[index];

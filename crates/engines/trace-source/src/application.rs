@@ -23,12 +23,12 @@ struct Process {
 impl Application {
     /// Finds the processes that have the file mapped or open for writing. If a process may not be
     /// inspected, the id in the file's name decides. Readers of the trace don't count.
-    pub fn of(path: &Path) -> Self {
-        Self::of_each([path]).pop().unwrap_or_default()
+    pub fn find(path: &Path) -> Self {
+        Self::find_each([path]).pop().unwrap_or_default()
     }
 
     /// Does the same for several files: all processes are inspected once.
-    pub fn of_each<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Vec<Self> {
+    pub fn find_each<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Vec<Self> {
         let mut found: Vec<_> = paths
             .into_iter()
             .map(|path| (number_of(path), path.metadata(), Self::default()))

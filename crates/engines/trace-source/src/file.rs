@@ -24,7 +24,7 @@ pub struct FileSource {
 impl FileSource {
     /// Opens a file. An application's trace file is opened with the right to read files of others.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Self::of(if is_of_application(path) {
+        Self::from_file(if is_of_application(path) {
             open_application(path)
         } else {
             user_file::open(path)
@@ -33,10 +33,10 @@ impl FileSource {
 
     /// Opens a member of a capture's folder.
     pub fn open_member(path: &Path) -> io::Result<Self> {
-        Self::of(user_file::open_member(path)?)
+        Self::from_file(user_file::open_member(path)?)
     }
 
-    fn of(file: File) -> io::Result<Self> {
+    fn from_file(file: File) -> io::Result<Self> {
         let metadata = file.metadata()?;
         Ok(Self {
             file,

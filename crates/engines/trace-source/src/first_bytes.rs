@@ -25,7 +25,7 @@ pub fn looks_like_recording(start: &[u8]) -> bool {
 pub fn looks_like_trace(start: &[u8]) -> bool {
     let is_document = start.trim_ascii_start().starts_with(b"{");
     // The smallest raw file has thousands of bytes.
-    let is_raw = start.len() as u64 >= user_file::START && !JsonTrace::is_text(start);
+    let is_raw = start.len() as u64 >= user_file::HEAD_BYTES && !JsonTrace::is_text(start);
     !looks_like_recording(start) && (is_document || is_raw)
 }
 

@@ -22,5 +22,5 @@ pub use first_bytes::{looks_like_recording, looks_like_trace};
 pub use input::{LoadedTrace, PipedInput, Place, named, tpoints_of};
 pub use measured_rate::{MeasuredRate, RateMeasurement, anchor};
 pub use problems::{nothing_read, warn_problems};
-pub use reader::{Batch, HOLD, Pressure, Reader};
-pub use trace_files::{NAME_BASE, SHM, trace_files, trace_of, traces, what_is_there};
+pub use reader::{Batch, HOLD_TIME, Pressure, Reader};
+pub use trace_files::{NAME_BASE, SHM, describe_available, trace_files, trace_of, traces};

@@ -14,7 +14,7 @@ use crate::application::Application;
 const MIN_MEASURED_TIME: Duration = Duration::from_millis(20);
 /// Limit on the difference to the stated rate, in millionths. Beyond it, the trace counts something
 /// else.
-const MOST_OFF: f64 = 10_000.0;
+const MAX_RATE_ERROR_PPM: f64 = 10_000.0;
 
 /// Measurement in progress.
 #[derive(Clone, Copy)]
@@ -39,7 +39,7 @@ impl RateMeasurement {
     /// Starts to measure if a process of this machine writes this file: another machine's counter
     /// has another rate.
     pub fn begin(path: &Path) -> Option<Self> {
-        let is_written = Application::of(path).pids().next().is_some();
+        let is_written = Application::find(path).pids().next().is_some();
         is_written.then(Self::now)
     }
 
@@ -62,7 +62,7 @@ impl RateMeasurement {
         let brackets = anchors[0].bracket.0 + anchors[1].bracket.0;
         let uncertainty =
             brackets as f64 / 2.0 / (anchors[1].ticks.0 - anchors[0].ticks.0) as f64 * 1e6;
-        (stated_off.abs() <= MOST_OFF).then_some(MeasuredRate {
+        (stated_off.abs() <= MAX_RATE_ERROR_PPM).then_some(MeasuredRate {
             rate,
             stated_off,
             uncertainty,

@@ -13,9 +13,9 @@ use spdk_trace::{CopiedSlots, Poll, Tail};
 /// Time for which a record is held back, in case an older one of another lcore still arrives: its
 /// writer may have been held up between reading its clock and writing the record. In that time the
 /// objects to which it points become known, too.
-pub const HOLD: Duration = Duration::from_millis(50);
+pub const HOLD_TIME: Duration = Duration::from_millis(50);
 /// Limit on the bytes of records that wait to be printed. Beyond it, the rings are not polled.
-const MOST_WAITING: usize = 256 << 20;
+const MAX_QUEUED_BYTES: usize = 256 << 20;
 /// Interval at which copies are handed over.
 const HANDOVER_INTERVAL: Duration = Duration::from_millis(10);
 /// Number of bytes that are handed over at once: the processor's cache still has them.
@@ -23,11 +23,11 @@ const HANDOVER_BYTES: usize = 1 << 20;
 /// Pause between checks of a slow output.
 const WAIT_FOR_OUTPUT: Duration = Duration::from_millis(1);
 /// Divisor of the bytes that may wait: a batch has at most this part of them.
-const PART: usize = 32;
+const BATCH_DIVISOR: usize = 32;
 /// Limit on the buffers kept for reuse.
-const SPARE: usize = 32;
+const MAX_SPARE_BUFFERS: usize = 32;
 /// Limit on the buffers kept for reuse if few bytes may wait.
-const FEW_SPARE: usize = 8;
+const MIN_SPARE_BUFFERS: usize = 8;
 
 /// Handle of the thread, which ends when it is dropped.
 pub struct Reader {
@@ -72,7 +72,7 @@ pub struct Pressure {
 impl Reader {
     /// Starts to read; `is_prompt` if it may take a CPU from others for a moment.
     pub fn start(tail: Tail, source: FileSource, is_prompt: bool) -> anyhow::Result<Self> {
-        Self::start_within(tail, source, is_prompt, MOST_WAITING)
+        Self::start_within(tail, source, is_prompt, MAX_QUEUED_BYTES)
     }
 
     /// Starts to read with a limit on the bytes that wait.
@@ -83,11 +83,11 @@ impl Reader {
         most: usize,
     ) -> anyhow::Result<Self> {
         let (sender, batches) = channel();
-        let enough = HANDOVER_BYTES.min(most / PART);
+        let enough = HANDOVER_BYTES.min(most / BATCH_DIVISOR);
         let (spare, spares) = sync_channel(if enough < HANDOVER_BYTES {
-            FEW_SPARE
+            MIN_SPARE_BUFFERS
         } else {
-            SPARE
+            MAX_SPARE_BUFFERS
         });
         let shared = Arc::new(Shared::default());
         let worker = Worker {
@@ -228,7 +228,7 @@ impl Worker {
             let is_last = stop || failed.is_some();
             // Empty ones are sent as well, until one releases the records held back, however late
             // that is.
-            let is_wanted = !copied.is_empty() || handed_over < news + HOLD;
+            let is_wanted = !copied.is_empty() || handed_over < news + HOLD_TIME;
             let is_due = is_wanted && at >= handed_over + HANDOVER_INTERVAL;
             if is_last || is_due || bytes >= self.enough {
                 if !copied.is_empty() {
@@ -252,7 +252,7 @@ impl Worker {
                 }
                 copied.prepare(self.tail.rings().count(), || self.spares.try_recv().ok());
             }
-            if copied.is_empty() && handed_over >= news + HOLD {
+            if copied.is_empty() && handed_over >= news + HOLD_TIME {
                 let nanos = u64::try_from(at.as_nanos()).unwrap_or(u64::MAX);
                 self.shared.quiet.store(nanos, Ordering::Release);
             }
@@ -295,8 +295,8 @@ struct Pace {
 
 impl Pace {
     /// Lower bound: a poll costs about a hundredth of that.
-    const SHORTEST: Duration = Duration::from_micros(100);
-    const LONGEST: Duration = Duration::from_millis(100);
+    const MIN_POLL_INTERVAL: Duration = Duration::from_micros(100);
+    const MAX_POLL_INTERVAL: Duration = Duration::from_millis(100);
     /// Time in which no lcore writes two slots: an idle ring may get records at full rate at once.
     const SLOT: Duration = Duration::from_nanos(50);
 
@@ -305,9 +305,9 @@ impl Pace {
         let slots = u32::try_from(slots).unwrap_or(u32::MAX);
         let longest = Self::SLOT
             .saturating_mul(slots)
-            .clamp(Self::SHORTEST, Self::LONGEST);
+            .clamp(Self::MIN_POLL_INTERVAL, Self::MAX_POLL_INTERVAL);
         Self {
-            pause: Self::SHORTEST,
+            pause: Self::MIN_POLL_INTERVAL,
             longest,
         }
     }
@@ -316,7 +316,7 @@ impl Pace {
     /// share is high.
     fn after(&mut self, fill: f64) -> Option<Duration> {
         if fill > 1.0 / 4.0 {
-            self.pause = (self.pause / 2).max(Self::SHORTEST);
+            self.pause = (self.pause / 2).max(Self::MIN_POLL_INTERVAL);
         } else if fill < 1.0 / 16.0 {
             self.pause = (self.pause * 2).min(self.longest);
         }
@@ -347,14 +347,14 @@ mod tests {
         );
         assert_eq!(
             (0..10).filter_map(|_| pace.after(0.3)).last(),
-            Some(Pace::SHORTEST)
+            Some(Pace::MIN_POLL_INTERVAL)
         );
         assert_eq!(pace.after(0.7), None, "behind: there is no time to lose");
-        assert_eq!(Pace::new(64).after(0.0), Some(Pace::SHORTEST));
+        assert_eq!(Pace::new(64).after(0.0), Some(Pace::MIN_POLL_INTERVAL));
         let mut pace = Pace::new(u64::MAX);
         assert_eq!(
             (0..30).filter_map(|_| pace.after(0.0)).last(),
-            Some(Pace::LONGEST)
+            Some(Pace::MAX_POLL_INTERVAL)
         );
     }
 }

@@ -55,7 +55,7 @@ pub fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
     };
     let newest = paths.into_iter().enumerate().rfind(is_its);
     newest.map(|(_, path)| path).with_context(|| {
-        let there = what_is_there().unwrap_or_default();
+        let there = describe_available().unwrap_or_default();
         if has_no_entries(&application::command_line(pid)) {
             return format!(
                 "process {pid} has no trace file: it was started with --num-trace-entries 0, which \
@@ -82,10 +82,10 @@ fn has_no_entries(words: &[String]) -> bool {
 
 /// Describes the trace files in shared memory: names those of living processes, and counts the
 /// others.
-pub fn what_is_there() -> anyhow::Result<String> {
+pub fn describe_available() -> anyhow::Result<String> {
     let mut paths = traces()?;
     paths.reverse();
-    let gone = Application::of_each(paths.iter().map(PathBuf::as_path))
+    let gone = Application::find_each(paths.iter().map(PathBuf::as_path))
         .into_iter()
         .map(|writers| writers.is_gone());
     let (ended, living): (Vec<_>, Vec<_>) = paths.iter().zip(gone).partition(|(_, gone)| *gone);
@@ -98,14 +98,14 @@ pub fn what_is_there() -> anyhow::Result<String> {
 }
 
 /// Limit on the names in one message: a user with more applications knows which one to name.
-const LISTED: usize = 8;
+const MAX_LISTED: usize = 8;
 
 /// Lists files by name, newest first: those of living processes, then those of processes that have
 /// ended.
 fn listing(living: &[String], ended: &[String]) -> String {
-    let mut parts: Vec<String> = living.iter().take(LISTED).cloned().collect();
-    if living.len() > LISTED {
-        parts.push(format!("{} more", living.len() - LISTED));
+    let mut parts: Vec<String> = living.iter().take(MAX_LISTED).cloned().collect();
+    if living.len() > MAX_LISTED {
+        parts.push(format!("{} more", living.len() - MAX_LISTED));
     }
     match ended {
         [] => {}
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_there_is_short() {
+    fn the_description_of_traces_is_short() {
         let names = |count: usize| {
             (1..=count)
                 .map(|n| format!("/dev/shm/a_trace.pid{n}"))

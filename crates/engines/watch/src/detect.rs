@@ -40,7 +40,7 @@ struct OpenObject {
 
 /// Describes an object as a slow request.
 fn slow(object: &TrackedObject<OpenObject>, end: Ticks, is_open: bool) -> SlowRequest {
-    let OpenObject { lcore, first, .. } = object.kept;
+    let OpenObject { lcore, first, .. } = object.data;
     let wanted = RequestId {
         begin: object.begin,
         lcore,
@@ -101,8 +101,8 @@ impl Detector {
         let (is_first, object) = (step.is_first, step.object);
         // Users who ask for I/O of block devices by name get it; otherwise it counts as a part of
         // its request.
-        object.kept.is_ignored |= wanted.is_none() && object.is_part;
-        if is_first && !object.kept.is_ignored {
+        object.data.is_ignored |= wanted.is_none() && object.is_part;
+        if is_first && !object.data.is_ignored {
             let lcore = usize::from(record.lcore.0);
             if self.newest.len() <= lcore {
                 self.newest.resize(lcore + 1, Ticks(0));
@@ -125,7 +125,7 @@ impl Detector {
     fn check(&mut self, object: &TrackedObject<OpenObject>) {
         self.ended += 1;
         let slow = slow(object, object.until, false);
-        if slow.length() < self.slow || object.kept.is_ignored || object.kept.is_reported {
+        if slow.length() < self.slow || object.data.is_ignored || object.data.is_reported {
             return;
         }
         match object.outcome() {
@@ -147,9 +147,9 @@ impl Detector {
             // Its end may be among the lost records.
             let is_over = object.is_torn || object.is_perhaps_over();
             let is_long = now.0.saturating_sub(object.begin.0) >= since && !is_over;
-            let seen = &object.kept;
+            let seen = &object.data;
             if is_long && !seen.is_ignored && object.is_admin != Some(true) && !seen.is_reported {
-                object.kept.is_reported = report(slow(object, now, true));
+                object.data.is_reported = report(slow(object, now, true));
             }
         }
     }

@@ -10,7 +10,7 @@ use observer::Observer;
 use spdk_trace::{Owners, TickRate, Ticks, TpointTable};
 
 /// Number of lines after which the journal drops objects that have ended.
-const MANY_LINES: usize = 10_000;
+const PRUNE_LINES: usize = 10_000;
 
 pub(crate) struct ObjectNamer {
     session: Option<Session>,
@@ -60,7 +60,7 @@ impl ObjectNamer {
             self.journal.learn(&self.specs, line);
         }
         self.lines += lines.len();
-        if self.lines > MANY_LINES {
+        if self.lines > PRUNE_LINES {
             self.lines = 0;
             self.journal.forget(oldest.0);
         }

@@ -65,7 +65,7 @@ impl Line {
 
     /// Writes the request, its length, and its cause.
     fn request(&self, line: &mut String) {
-        line.push_str(&self.who());
+        line.push_str(&self.request_name());
         let length = self
             .judged
             .as_ref()
@@ -127,7 +127,7 @@ impl Line {
     }
 
     /// Returns the request with its connection: `r57 (TCP_REQ) of cnode2, 10.0.0.3:4420 qid:1`.
-    fn who(&self) -> String {
+    fn request_name(&self) -> String {
         let Some(judged) = &self.judged else {
             return self.kind.clone();
         };
@@ -135,11 +135,11 @@ impl Line {
         if let Some(subsystem) = &judged.subsystem {
             let _ = write!(who, " of {subsystem}");
         }
-        if let Some(whose) = &judged.whose {
-            let whose = connection(whose);
+        if let Some(owner) = &judged.owner {
+            let owner = connection(owner);
             let _ = write!(
                 who,
-                "{} {whose}",
+                "{} {owner}",
                 if judged.subsystem.is_some() {
                     ","
                 } else {
@@ -191,7 +191,7 @@ impl Line {
             maybe(judged.map(|judged| judged.object.as_str())),
             maybe(kind.map(String::as_str)),
             maybe(of.subsystem.as_deref()),
-            maybe(of.whose.as_deref()),
+            maybe(of.owner.as_deref()),
             self.is_open,
             number(of.at_least),
             number(of.at_most),
@@ -244,8 +244,8 @@ fn stage_json(stage: Option<&(String, String, u64)>) -> String {
 }
 
 /// Returns a connection without the names of its subsystem and host, which take a whole line.
-fn connection(whose: &str) -> String {
-    let words: Vec<&str> = whose
+fn connection(owner: &str) -> String {
+    let words: Vec<&str> = owner
         .split(' ')
         .filter(|word| !word.starts_with("nqn."))
         .collect();
@@ -267,7 +267,7 @@ mod tests {
             object: "r57".to_owned(),
             kind: "TCP_REQ".to_owned(),
             subsystem: Some("cnode2".to_owned()),
-            whose: Some("10.0.0.3:4420 nqn.2016-06.io.spdk:cnode2 qid:1".to_owned()),
+            owner: Some("10.0.0.3:4420 nqn.2016-06.io.spdk:cnode2 qid:1".to_owned()),
             length: 2_310_000,
             has_kernel: true,
             at_least: 2_100_000,

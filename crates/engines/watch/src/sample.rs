@@ -11,15 +11,15 @@ use trace_source::FileSource;
 use super::kernel::EventSlice;
 
 /// Time between the first two samples; it doubles each time, up to [`MAX_INTERVAL`].
-const FIRST: Duration = Duration::from_millis(250);
+const INITIAL_INTERVAL: Duration = Duration::from_millis(250);
 /// Longest time between two samples.
 const MAX_INTERVAL: Duration = Duration::from_secs(8);
 /// Bytes of slots that a sample should have: some thousand requests.
 const SAMPLE_BYTES: u64 = 512 << 10;
 /// Maximum length of a sample, in nanoseconds.
-const LONGEST: u64 = 2_000_000_000;
+const MAX_SAMPLE_NS: u64 = 2_000_000_000;
 /// Minimum length of a sample, in nanoseconds: a shorter one would have no complete request.
-const SHORTEST: u64 = 5_000_000;
+const MIN_SAMPLE_NS: u64 = 5_000_000;
 
 /// Schedule of the samples.
 pub(crate) struct Sampling {
@@ -41,7 +41,7 @@ impl Sampling {
     pub(crate) fn new() -> Self {
         Self {
             last: Instant::now(),
-            pause: FIRST,
+            pause: INITIAL_INTERVAL,
         }
     }
 
@@ -61,7 +61,7 @@ impl Sampling {
         let wanted = u128::from(covered) * u128::from(SAMPLE_BYTES) / u128::from(bytes.max(1));
         let span = u64::try_from(wanted)
             .unwrap_or(u64::MAX)
-            .clamp(SHORTEST, LONGEST);
+            .clamp(MIN_SAMPLE_NS, MAX_SAMPLE_NS);
         BootNanos(until.0.saturating_sub(span)).max(since)
     }
 }

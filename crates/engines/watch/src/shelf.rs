@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_unfinished_long_ago_is_removed() {
+    fn old_unfinished_captures_are_removed() {
         let temp = tempfile::tempdir().unwrap();
         let shelf = CaptureStore::open(temp.path(), 3, 1_000).unwrap();
         let (old, new) = (

@@ -10,7 +10,7 @@ use scene::{BootNanos, Clock};
 use spdk_trace::{Follower, Owners, Record, TickRate};
 use sys::clock::boot_nanos;
 use text::printable;
-use trace_source::{Batch, FileSource, HOLD, Pressure, Reader};
+use trace_source::{Batch, FileSource, HOLD_TIME, Pressure, Reader};
 
 /// Limit on the bytes of slots that are kept.
 const MAX_KEPT_BYTES: usize = 8 << 20;
@@ -171,7 +171,7 @@ impl WatchedTrace {
         let hold = if self.reader.waiting() > MAX_QUEUED_BYTES / 2 {
             BUSY_HOLD_TIME
         } else {
-            HOLD
+            HOLD_TIME
         };
         let _ = if all {
             self.follower.give_all(each)

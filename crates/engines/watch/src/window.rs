@@ -298,7 +298,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     #[test]
-    fn what_ends_together_is_one_capture() {
+    fn requests_that_end_together_are_one_capture() {
         let mut gate = Gate::new(5 * MS, Duration::from_secs(1), Duration::from_mins(1));
         let now = Instant::now();
         gate.case(case(100 * MS, 102 * MS, false), true, now);

@@ -113,7 +113,7 @@ impl<'b> Stream<'b> {
             .fields
             .iter()
             .find(|field| field.name == "uuid")
-            .map(|field| begin.of(field));
+            .map(|field| begin.bytes_from(field));
         if let (Some(uuid), Some(expected)) =
             (uuid.and_then(|field| field.get(..16)), metadata.uuid)
             && uuid != expected
@@ -242,7 +242,7 @@ fn following(last: u64, low: u64, bytes: usize) -> u64 {
 }
 
 impl<B: AsRef<[u8]>> StructView<'_, B> {
-    fn of(&self, field: &Field) -> &[u8] {
+    fn bytes_from(&self, field: &Field) -> &[u8] {
         self.bytes.as_ref().get(field.at..).unwrap_or_default()
     }
 
@@ -301,7 +301,7 @@ impl<B: AsRef<[u8]>> StructView<'_, B> {
         match field.kind {
             Kind::One(scalar) => self.scalar(field.at, scalar),
             Kind::Text { bytes } => {
-                let text = self.of(field);
+                let text = self.bytes_from(field);
                 let text = &text[..bytes.min(text.len())];
                 Value::Text(text.split(|byte| *byte == 0).next().unwrap_or_default())
             }

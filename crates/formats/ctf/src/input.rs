@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{ErrorKind, Read};
 
 /// Bytes per read.
-const PIECE_BYTES: usize = 8 << 10;
+const READ_BYTES: usize = 8 << 10;
 
 /// A file that is read from start to end.
 pub(crate) struct Input<'b> {
@@ -47,7 +47,7 @@ impl<'b> Input<'b> {
         self.buffer.drain(..self.begin);
         self.begin = 0;
         let known = self.buffer.len();
-        self.buffer.resize(known + PIECE_BYTES, 0);
+        self.buffer.resize(known + READ_BYTES, 0);
         let read = loop {
             match self.source.read(&mut self.buffer[known..]) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

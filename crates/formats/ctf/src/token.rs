@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_word_is_reported_with_its_line() {
+    fn an_invalid_token_is_reported_with_its_line() {
         for (text, line) in [
             ("\n$", 2),
             ("a\n\n\"b", 3),

@@ -136,7 +136,7 @@ fn every_type_is_read_and_threads_are_merged() {
 }
 
 #[test]
-fn what_is_cut_or_unknown_is_reported_and_the_rest_is_read() {
+fn cut_or_unknown_parts_are_reported_and_the_rest_is_read() {
     let metadata = Metadata::parse(OWN.as_bytes()).unwrap();
     let whole = stream(1, &[(0, 0, vec![]), (1, 7, fields())]);
     let count = |bytes: &[u8]| {

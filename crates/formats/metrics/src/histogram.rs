@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn two_together_are_what_one_would_be() {
+    fn merged_histograms_equal_a_single_one() {
         let (mut all, mut odd, mut even) = (
             Histogram::default(),
             Histogram::default(),

@@ -24,11 +24,11 @@ impl Format {
     pub fn accepted(accept: &str) -> Self {
         let names = |part: &str| {
             let mut words = part.split(';').map(str::trim);
-            let is_it = words
+            let matches = words
                 .next()
                 .is_some_and(|name| name.eq_ignore_ascii_case("application/openmetrics-text"));
             // A weight of 0 is a refusal (RFC 9110, 12.4.2).
-            is_it
+            matches
                 && !words.any(|word| {
                     word.strip_prefix("q=")
                         .is_some_and(|q| q.parse::<f64>() == Ok(0.0))

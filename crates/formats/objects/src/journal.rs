@@ -10,7 +10,7 @@ use crate::spec::{ObjectSpec, Role};
 /// Number of last lines kept of an object, besides its first.
 const MAX_LAST_LINES: usize = 16;
 /// Number of last lines kept of earlier objects with the same key.
-const ENDED: usize = 4;
+const MAX_ENDED_LINES: usize = 4;
 /// Limit on objects with lines; beyond it, the oldest are dropped.
 const MAX_OBJECTS: usize = 1 << 16;
 
@@ -41,7 +41,7 @@ impl JournalEntry {
     /// Adds a line; if it is a beginning, drops all but the last lines of earlier objects with the
     /// same key.
     fn add(&mut self, line: Line, begins: bool) {
-        let much = self.lines.len().saturating_sub(ENDED);
+        let much = self.lines.len().saturating_sub(MAX_ENDED_LINES);
         if begins && much > 0 {
             self.lines.drain(..much);
         }
@@ -149,7 +149,7 @@ mod tests {
     use crate::spec::built_in;
 
     #[test]
-    fn what_has_ended_long_ago_is_forgotten() {
+    fn objects_that_ended_long_ago_are_forgotten() {
         let specs: Vec<_> = built_in()
             .unwrap()
             .into_iter()

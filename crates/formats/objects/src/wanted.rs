@@ -20,7 +20,7 @@ impl<'a> ProbeRequest<'a> {
     ///
     /// A recording names a hit only by its probe, and an argument only by its name, so specs that
     /// share a probe must agree about it.
-    pub fn of(specs: &'a [ObjectSpec]) -> Result<Vec<Self>, SpecError> {
+    pub fn from_specs(specs: &'a [ObjectSpec]) -> Result<Vec<Self>, SpecError> {
         let mut wanted: Vec<Self> = Vec::new();
         for spec in specs {
             for probe in &spec.probes {
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn a_probe_of_two_specs_is_recorded_once() {
         let specs = built_in().unwrap();
-        let wanted = ProbeRequest::of(&specs).unwrap();
+        let wanted = ProbeRequest::from_specs(&specs).unwrap();
         let mut names: Vec<_> = wanted.iter().map(|w| w.name).collect();
         names.sort_unstable();
         assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
@@ -99,8 +99,12 @@ mod tests {
             parse_specs(&(spec("one", "", ", \"q\"") + &spec("two", head, args))).unwrap()
         };
         let longer = both("", ", \"q\", \"r\"");
-        assert_eq!(ProbeRequest::of(&longer).unwrap()[0].args.len(), 4);
-        let wrong = |head, args| ProbeRequest::of(&both(head, args)).unwrap_err().to_string();
+        assert_eq!(ProbeRequest::from_specs(&longer).unwrap()[0].args.len(), 4);
+        let wrong = |head, args| {
+            ProbeRequest::from_specs(&both(head, args))
+                .unwrap_err()
+                .to_string()
+        };
         assert_eq!(
             wrong("", ", \"q: string\""),
             "object \"two\": probe \"b\": another spec has the argument \"q\" in this place"

@@ -10,11 +10,11 @@ use crate::heat::HeatMap;
 use crate::model::{Activity, Connection, Figures, Group, Lane, LaneStrip, Report, StageFigures};
 
 /// Limit on the names and figures of connections, in bytes.
-const MOST_OF_CONNECTIONS: usize = 160_000;
+const MAX_CONNECTION_BYTES: usize = 160_000;
 /// Limit on the named requests of the heat map, in bytes.
-const MOST_OF_SEEN: usize = 140_000;
+const MAX_NAMED_REQUEST_BYTES: usize = 140_000;
 /// Limit on the names of intruders in the strips of threads, in bytes.
-const MOST_OF_WHO: usize = 24_000;
+const MAX_INTRUDER_NAME_BYTES: usize = 24_000;
 /// Scale of the parts of a lane's column: 1 is a thousandth.
 const PARTS: u64 = 1_000;
 
@@ -151,15 +151,15 @@ fn size(text: &str) -> usize {
 }
 
 impl<'a> Data<'a> {
-    pub(crate) fn of(report: &'a Report) -> Self {
+    pub(crate) fn from_report(report: &'a Report) -> Self {
         let mut stages = Stages::default();
         let groups = report
             .groups
             .iter()
-            .map(|group| of_group(group, &mut stages))
+            .map(|group| group_data(group, &mut stages))
             .collect();
         let mut connections = Vec::new();
-        let mut room = MOST_OF_CONNECTIONS;
+        let mut room = MAX_CONNECTION_BYTES;
         for connection in &report.connections {
             let size = 190
                 + connection
@@ -171,7 +171,7 @@ impl<'a> Data<'a> {
                 break;
             };
             room = left;
-            connections.push(of_connection(connection, &mut stages));
+            connections.push(connection_data(connection, &mut stages));
         }
         let left_out = ((report.connections.len() - connections.len()) as u64)
             .saturating_add(report.connections_left_out);
@@ -189,7 +189,7 @@ impl<'a> Data<'a> {
     }
 }
 
-fn of_group<'a>(group: &'a Group, stages: &mut Stages) -> GroupData<'a> {
+fn group_data<'a>(group: &'a Group, stages: &mut Stages) -> GroupData<'a> {
     GroupData {
         name: shown(&group.name).into_owned(),
         first: shown(&group.first).into_owned(),
@@ -200,7 +200,7 @@ fn of_group<'a>(group: &'a Group, stages: &mut Stages) -> GroupData<'a> {
     }
 }
 
-fn of_connection<'a>(connection: &'a Connection, stages: &mut Stages) -> ConnectionData<'a> {
+fn connection_data<'a>(connection: &'a Connection, stages: &mut Stages) -> ConnectionData<'a> {
     let Connection {
         name,
         group,
@@ -240,7 +240,7 @@ fn heat(map: &HeatMap, report: &Report) -> HeatData {
         before = cell.column;
     }
     let waterfall = |seen: &crate::heat::NamedRequest| {
-        let is_it = |it: &crate::model::Waterfall| {
+        let matches = |it: &crate::model::Waterfall| {
             it.name == seen.name
                 && it.length == seen.length
                 && it
@@ -249,10 +249,10 @@ fn heat(map: &HeatMap, report: &Report) -> HeatData {
                     .abs_diff(seen.end.saturating_add(report.offset))
                     < 2
         };
-        report.waterfalls.iter().position(is_it)
+        report.waterfalls.iter().position(matches)
     };
     let (mut seen, mut whose, mut places) = (Vec::new(), Vec::new(), HashMap::new());
-    let mut room = MOST_OF_SEEN;
+    let mut room = MAX_NAMED_REQUEST_BYTES;
     // The slowest requests come first.
     for it in &map.seen {
         let name = shown(&it.name).into_owned();
@@ -294,7 +294,7 @@ fn lanes(strip: &LaneStrip) -> LanesData<'_> {
     let mut who: Vec<String> = Vec::new();
     let mut before = 0;
     let mut taken = Vec::new();
-    let mut room = MOST_OF_WHO;
+    let mut room = MAX_INTRUDER_NAME_BYTES;
     for it in &strip.taken {
         let what = shown(&it.what);
         let place = match who.iter().position(|known| *known == what) {
@@ -323,7 +323,7 @@ fn lanes(strip: &LaneStrip) -> LanesData<'_> {
     let threads = strip
         .lanes
         .iter()
-        .map(|lane| of_lane(lane, strip.column))
+        .map(|lane| lane_data(lane, strip.column))
         .collect();
     let activities = Activity::ALL
         .iter()
@@ -338,7 +338,7 @@ fn lanes(strip: &LaneStrip) -> LanesData<'_> {
     }
 }
 
-fn of_lane(lane: &Lane, column: u64) -> LaneData {
+fn lane_data(lane: &Lane, column: u64) -> LaneData {
     let shares = (0..Activity::ALL.len()).map(|activity| {
         let (mut sparse, mut before) = (Vec::new(), 0);
         for (at, sums) in (0u64..).zip(&lane.columns) {

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_obeyed() {
+    fn markup_and_control_characters_are_escaped() {
         assert_eq!(
             html("<b a='1' c=\"2\">&\u{202e}\n"),
             "&lt;b a=&#39;1&#39; c=&quot;2&quot;&gt;&amp;\\xe2\\x80\\xae\\x0a"

@@ -10,11 +10,11 @@ const COLUMNS: u64 = 960;
 /// Rows for each doubling of the latency: 4.4 % each.
 const ROWS: u32 = 16;
 /// Limit on cells; beyond it, neighbours are merged.
-const MOST_CELLS: usize = 24_000;
+const MAX_CELLS: usize = 24_000;
 /// Limit on named requests per cell; the slowest are kept.
-const MOST_OF_CELL: usize = 3;
+const MAX_REQUESTS_PER_CELL: usize = 3;
 /// Limit on named requests in all cells together; the slowest are kept.
-const MOST_SEEN: usize = 3_000;
+const MAX_NAMED_REQUESTS: usize = 3_000;
 
 /// A finished heat map.
 #[derive(Clone, Debug, Default)]
@@ -101,7 +101,7 @@ impl Heat {
         let cell = self.cells.entry(key).or_default();
         cell.count += 1;
         let is_longer = cell.seen.last().is_none_or(|least| least.length < length);
-        if cell.seen.len() < MOST_OF_CELL || is_longer {
+        if cell.seen.len() < MAX_REQUESTS_PER_CELL || is_longer {
             let names = &mut self.names;
             let whose = whose.map(|whose| {
                 *self.whose.entry(whose.into()).or_insert_with(|| {
@@ -116,7 +116,7 @@ impl Heat {
                 whose,
             }]);
         }
-        if self.cells.len() > MOST_CELLS {
+        if self.cells.len() > MAX_CELLS {
             self.coarsen();
         }
     }
@@ -157,7 +157,7 @@ impl Heat {
         seen.sort_unstable_by(|a: &NamedRequest, b| {
             (b.length, a.end, &a.name).cmp(&(a.length, b.end, &b.name))
         });
-        seen.truncate(MOST_SEEN);
+        seen.truncate(MAX_NAMED_REQUESTS);
         let last = cells.last().map_or(0, |cell| cell.column.saturating_add(1));
         let columns = u32::try_from(span.div_ceil(self.column))
             .unwrap_or(u32::MAX)
@@ -193,7 +193,7 @@ impl CellCounts {
     fn keep(&mut self, more: impl IntoIterator<Item = NamedRequest>) {
         self.seen.extend(more);
         self.seen.sort_by_key(|seen| Reverse(seen.length));
-        self.seen.truncate(MOST_OF_CELL);
+        self.seen.truncate(MAX_REQUESTS_PER_CELL);
     }
 }
 
@@ -220,7 +220,7 @@ mod tests {
         }
         let map = heat.finish(1_000_000_000, Vec::new());
         assert!(
-            map.cells.len() <= MOST_CELLS && map.seen.len() == MOST_SEEN,
+            map.cells.len() <= MAX_CELLS && map.seen.len() == MAX_NAMED_REQUESTS,
             "{}",
             map.cells.len()
         );
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_one_are_maps_too() {
+    fn empty_and_tiny_heat_maps_are_valid() {
         assert_eq!(Heat::new(0).finish(0, Vec::new()).columns, 1);
         let mut heat = Heat::new(0);
         heat.add(0, 0, None, || "r1".into());

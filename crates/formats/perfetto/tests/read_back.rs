@@ -177,7 +177,7 @@ fn one_of_everything() -> Vec<u8> {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn written_traces_are_read_back() {
     let packets = read(&one_of_everything()).unwrap();
     assert_eq!(
         packets[0].sequence_flags,
@@ -236,7 +236,7 @@ fn what_is_written_is_read_back() {
 }
 
 #[test]
-fn what_is_written_is_what_the_schema_has_read() {
+fn written_fields_match_the_schema() {
     assert!(
         one_of_everything() == EVERYTHING,
         "write it anew, and let the schema read it"

@@ -73,7 +73,7 @@ impl ReadBack {
 
     /// Returns a property of the first object of this type.
     pub(crate) fn property(&self, object_type: &str, property: &str) -> Option<String> {
-        self.of_type(object_type)
+        self.objects_of_type(object_type)
             .find_map(|members| members.get(property).map(shown))
     }
 
@@ -81,7 +81,7 @@ impl ReadBack {
     /// alone.
     pub(crate) fn identity(&self, object_type: &str) -> Option<String> {
         let members = self
-            .of_type(object_type)
+            .objects_of_type(object_type)
             .next()?
             .iter()
             .filter(|(name, _)| *name != TYPE_MEMBER);
@@ -93,7 +93,7 @@ impl ReadBack {
     }
 
     /// Iterates over the objects of this type.
-    fn of_type(&self, object_type: &str) -> impl Iterator<Item = &Map<String, Value>> {
+    fn objects_of_type(&self, object_type: &str) -> impl Iterator<Item = &Map<String, Value>> {
         self.0.iter().filter_map(move |(arg, members)| {
             let members = members.as_object()?;
             let named = members

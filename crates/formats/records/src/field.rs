@@ -166,7 +166,7 @@ impl Field {
             return Some(field.clone());
         }
         if let Some(spec) = specs.iter().find(|spec| spec.name == name) {
-            return Some(Self::Identity(Identity::of(spec)));
+            return Some(Self::Identity(Identity::for_spec(spec)));
         }
         match name.split_once('.')? {
             ("arg", arg) if !arg.is_empty() => Some(Self::Arg(arg.to_owned())),

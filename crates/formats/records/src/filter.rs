@@ -97,7 +97,7 @@ impl Filter {
 
     /// Returns a reason for which no record passed, if known: fields that no record had. For the
     /// end of a message.
-    pub fn why_nothing(&self) -> String {
+    pub fn empty_reason(&self) -> String {
         let missing = self
             .conditions
             .iter()

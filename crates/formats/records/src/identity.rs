@@ -22,7 +22,7 @@ pub struct Identity {
 
 impl Identity {
     /// Creates the identity of the objects of this spec.
-    pub fn of(spec: &ObjectSpec) -> Self {
+    pub fn for_spec(spec: &ObjectSpec) -> Self {
         Self {
             spec: spec.name.clone(),
             args: spec.tracepoint_args.clone(),

@@ -19,7 +19,7 @@ use crate::tail::CopiedSlots;
 use crate::units::{FileOffset, Lcore, TickRate, Ticks};
 
 /// Time a record is held back for an older one of another ring, as when following a live trace.
-const HOLD: Duration = Duration::from_millis(50);
+const HOLD_TIME: Duration = Duration::from_millis(50);
 
 /// Data copied by one or more polls of all rings.
 #[derive(Debug, Default)]
@@ -114,7 +114,7 @@ pub struct CapturedGap {
 }
 
 /// Limit on returned gaps; more could not be shown.
-const MOST_GAPS: usize = 65_536;
+const MAX_GAPS: usize = 65_536;
 
 impl CapturedTrace {
     /// Reads the tables. `changes` are the changes of the whole stream, in order. `common_start` is
@@ -238,7 +238,7 @@ impl CapturedTrace {
                 if run.lost > 0
                     && let Some(from) = *last
                     && from < to
-                    && gaps.len() < MOST_GAPS
+                    && gaps.len() < MAX_GAPS
                 {
                     gaps.push(CapturedGap {
                         lcore: *lcore,
@@ -276,7 +276,7 @@ impl CapturedTrace {
             for (at, bytes) in &changes {
                 follower.change(*at, bytes);
             }
-            flow = follower.give(HOLD, &mut *each);
+            flow = follower.give(HOLD_TIME, &mut *each);
             // The buffers are not reused here.
             follower.spare().for_each(drop);
             if flow.is_break() {

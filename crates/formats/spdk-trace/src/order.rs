@@ -18,7 +18,7 @@ use crate::units::{TickRate, Ticks};
 const ENDS: usize = 16;
 /// Maximum time between a record's tsc and its being written, in seconds. No request takes longer,
 /// since hosts give up after half of that.
-const LONGEST_DELAY: u64 = 60;
+const MAX_DELAY_SECONDS: u64 = 60;
 
 /// A run of slots not in tsc order.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ pub(crate) fn check(ring: &mut Ring, header: &Facts<'_>, problems: &mut Problems
 impl Facts<'_> {
     /// Returns the maximum time between a record's tsc and its being written.
     pub(crate) fn longest_delay(&self) -> Ticks {
-        Ticks(self.tick_rate.get().saturating_mul(LONGEST_DELAY))
+        Ticks(self.tick_rate.get().saturating_mul(MAX_DELAY_SECONDS))
     }
 }
 

@@ -17,7 +17,7 @@ const READ_BYTES: usize = 64 * 1024;
 /// First id that SPDK assigns (`trace_flags_init`, lib/trace/trace_flags.c).
 const FIRST_ID: usize = 256;
 /// Number of refreshes per refresh of the whole table, for a live file.
-const WHOLE_EVERY: u32 = 40;
+const FULL_REFRESH_INTERVAL: u32 = 40;
 
 /// One owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Owners {
     /// ones only after the last. Any other change is found by the next full read.
     pub(crate) fn refresh_used<S: ReadAt + ?Sized>(&mut self, source: &S) -> Result<u64, Error> {
         self.refreshes = self.refreshes.wrapping_add(1);
-        self.refresh_until(source, self.refreshes.is_multiple_of(WHOLE_EVERY))
+        self.refresh_until(source, self.refreshes.is_multiple_of(FULL_REFRESH_INTERVAL))
     }
 
     fn refresh_until<S: ReadAt + ?Sized>(
@@ -285,7 +285,7 @@ mod tests {
         assert!(ids(&mut owners, &table).0.into_iter().eq(256..3_000));
         // The next full read finds an owner far away.
         register(&mut table, 16_000);
-        let whole = (0..WHOLE_EVERY)
+        let whole = (0..FULL_REFRESH_INTERVAL)
             .map(|_| ids(&mut owners, &table))
             .find(|(found, _)| found.contains(&16_000));
         assert!(whole.is_some_and(|(found, read)| found.len() == 2_745 && read == table.0.len()));

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_is_zero() {
+    fn unknown_bytes_are_zero() {
         let mut tables = Tables::new(12);
         assert!(
             tables.push(FileOffset(1), b"ab")

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_found() {
+    fn written_entries_are_found() {
         let bytes = write(vec![(0x200, 48), (0x100, 24)]);
         let index = FrameIndex::new(&bytes, 0x4000).expect("the form is plain");
         assert!(index.is_complete());
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_or_of_another_form_is_not_believed() {
+    fn a_cut_or_foreign_index_is_rejected() {
         let bytes = write(vec![(0x100, 24), (0x200, 48)]);
         assert!(
             !FrameIndex::new(&bytes[..bytes.len() - 1], 0).is_some_and(|index| index.is_complete())

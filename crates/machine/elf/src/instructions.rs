@@ -10,7 +10,7 @@ use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
 use uapi::Arch;
 
 /// Length of the longest instruction of x86-64, in bytes.
-pub const LONGEST: usize = 15;
+pub const MAX_INSTRUCTION_BYTES: usize = 15;
 /// Length of an instruction of aarch64, in bytes.
 const AARCH64: usize = 4;
 /// Bytes of `nop` of aarch64 in memory (Arm ARM, C6.2 "NOP").
@@ -103,8 +103,8 @@ impl Instructions {
             .rev()
             .find(|&before| self.is_first(before))
             .unwrap_or_default();
-        let after =
-            (at..at.saturating_add(LONGEST).min(self.decoded)).find(|&after| self.is_first(after));
+        let after = (at..at.saturating_add(MAX_INSTRUCTION_BYTES).min(self.decoded))
+            .find(|&after| self.is_first(after));
         Position::Inside { before, after }
     }
 }
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_begins_where_is_decoded_from_the_first_byte() {
+    fn instruction_boundaries_are_decoded_from_the_first_byte() {
         // push rbp; mov rbp, rsp; mov eax, 0x90909090; nop; ret; a byte that is no instruction of 64-bit code.
         let code = [
             0x55, 0x48, 0x89, 0xe5, 0xb8, 0x90, 0x90, 0x90, 0x90, 0x90, 0xc3, 0x06, 0x90,

@@ -73,7 +73,7 @@ fn truncated_files() {
 }
 
 #[test]
-fn what_a_file_is() {
+fn the_kind_of_a_file_is_recognised() {
     let check = |machine, kind, arch, elf_kind| {
         let file = ElfBuilder {
             machine,

@@ -42,11 +42,11 @@ impl Capabilities {
     /// report their own errors.
     pub fn own() -> Self {
         let status = crate::proc::text("/proc/self/status").unwrap_or_default();
-        Self::of(&status)
+        Self::parse(&status)
     }
 
     /// Parses the line `CapEff` of `/proc/PID/status` (proc_pid_status(5)).
-    fn of(status: &str) -> Self {
+    fn parse(status: &str) -> Self {
         let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
         Self {
             bits: line
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn bits_are_read_and_sys_admin_stands_for_the_newer_two() {
         let only =
-            |bits: &str| Capabilities::of(&format!("Name:\tx\nCapEff:\t{bits}\nCapBnd:\t0\n"));
+            |bits: &str| Capabilities::parse(&format!("Name:\tx\nCapEff:\t{bits}\nCapBnd:\t0\n"));
         let all = [Capability::Bpf, Capability::Perfmon, Capability::SysPtrace];
         assert_eq!(
             only("000000c000000000").missing(&all),
@@ -178,6 +178,6 @@ mod tests {
             [Capability::Bpf, Capability::SysPtrace]
         );
         assert_eq!(only("000001ffffffffff").missing(&all), []);
-        assert_eq!(Capabilities::of("").missing(&all), all);
+        assert_eq!(Capabilities::parse("").missing(&all), all);
     }
 }

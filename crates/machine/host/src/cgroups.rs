@@ -173,14 +173,14 @@ pub fn cpu_limits(pid: u32) -> Option<Vec<CpuLimit>> {
         else {
             continue;
         };
-        let is_it = |(name, _): &&(String, PathBuf)| {
+        let matches = |(name, _): &&(String, PathBuf)| {
             if controllers.is_empty() {
                 name == "unified"
             } else {
                 has_cpu(name) && has_cpu(controllers)
             }
         };
-        if let Some((_, root)) = hierarchies.iter().find(is_it) {
+        if let Some((_, root)) = hierarchies.iter().find(matches) {
             limits.extend(limits_of(root, group));
         }
     }

@@ -28,7 +28,7 @@ use crate::proc;
 use crate::process::Pid;
 
 /// Limit on an answer, in bytes: the history of a hundred polling threads has some 10 MiB.
-pub const LONGEST_ANSWER: usize = 32 << 20;
+pub const MAX_ANSWER_BYTES: usize = 32 << 20;
 /// Bytes that are received at once: more than a message of DPDK's telemetry has (16 KiB;
 /// `MAX_OUTPUT_LEN`).
 const RECEIVE_BYTES: usize = 256 << 10;
@@ -206,9 +206,9 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// Returns an error if nothing comes in time, or more than [`LONGEST_ANSWER`] in all.
+    /// Returns an error if nothing comes in time, or more than [`MAX_ANSWER_BYTES`] in all.
     pub fn receive(&self, into: &mut Vec<u8>) -> io::Result<usize> {
-        if into.len() > LONGEST_ANSWER {
+        if into.len() > MAX_ANSWER_BYTES {
             return Err(io::Error::new(
                 ErrorKind::FileTooLarge,
                 "the answer has more than 32 MiB",
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_answer_is_not_waited_for() {
+    fn a_silent_peer_is_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.ctl");
         let _listener = UnixListener::bind(&path).unwrap();

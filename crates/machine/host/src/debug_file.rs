@@ -67,10 +67,10 @@ fn by_link(image: &ElfImage<'_>, file: &ElfFile, parts: Parts) -> Option<ElfFile
     let folder = path.parent()?;
     let global = under(Path::new(GLOBAL), folder);
     // The link of a file may name the file itself: then the checksum differs.
-    let is_it = |file: &OpenedFile| file.checksum().is_ok_and(|crc| crc == link.crc);
+    let matches = |file: &OpenedFile| file.checksum().is_ok_and(|crc| crc == link.crc);
     [folder.to_owned(), folder.join(".debug"), global]
         .into_iter()
-        .find_map(|folder| load(file.place(), root, &folder.join(&link.name), parts, is_it))
+        .find_map(|folder| load(file.place(), root, &folder.join(&link.name), parts, matches))
 }
 
 /// Finds the file that shares debug information with this one and others, if it exists and is of
@@ -90,15 +90,15 @@ pub(crate) fn supplement(file: &ElfFile) -> Option<ElfFile> {
         .filter(|found| has_build_id(found, &link.build_id))
 }
 
-/// Loads a file below a root directory, if `is_it` accepts it.
+/// Loads a file below a root directory, if `matches` accepts it.
 fn load(
     of: &FilePlace,
     root: &Path,
     path: &Path,
     parts: Parts,
-    is_it: impl Fn(&OpenedFile) -> bool,
+    matches: impl Fn(&OpenedFile) -> bool,
 ) -> Option<ElfFile> {
-    let file = foreign::below(root, path).ok().filter(is_it)?;
+    let file = foreign::below(root, path).ok().filter(matches)?;
     let place = of.related(root, path);
     let opened = under(root, &file.real);
     ElfFile::read(place, opened, &file, parts).ok()

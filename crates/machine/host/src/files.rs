@@ -28,7 +28,7 @@ pub enum Depth {
 impl Files {
     /// Returns a process's program and all files whose code it has mapped, with a name for
     /// messages.
-    pub fn of_process(pid: u32) -> Result<(Self, String), HostError> {
+    pub fn from_process(pid: u32) -> Result<(Self, String), HostError> {
         let process = Process::open(Pid(pid))?;
         let first = process.program();
         let place = format!("pid {pid} ({})", printable(first.path()));
@@ -42,7 +42,7 @@ impl Files {
     }
 
     /// Returns one file, by its path.
-    pub fn of_path(path: &Path) -> Self {
+    pub fn from_path(path: &Path) -> Self {
         Self {
             first: FilePlace::at(path),
             libraries: Vec::new(),
@@ -50,7 +50,7 @@ impl Files {
     }
 
     /// Returns a program that is going to be started, and the libraries that it will load.
-    pub fn of_program(path: &Path) -> Self {
+    pub fn from_program(path: &Path) -> Self {
         let libraries = needed_by(path, std::env::var_os("LD_LIBRARY_PATH").as_deref());
         Self {
             first: FilePlace::at(path),

@@ -7,7 +7,7 @@ use crate::foreign;
 /// The cache that ldconfig(8) writes.
 const CACHE: &str = "/etc/ld.so.cache";
 /// Limit on the size of the cache, in bytes: real ones have some hundred kilobytes.
-const LARGEST: u64 = 64 << 20;
+const MAX_CACHE_BYTES: u64 = 64 << 20;
 /// Magic number of the cache's form since glibc 2.2, `CACHEMAGIC_VERSION_NEW` in
 /// `sysdeps/generic/dl-cache.h`. Since glibc 2.32 this form is the whole file; before, it may
 /// follow an older form.
@@ -22,7 +22,7 @@ const ENTRY: usize = 24;
 /// `libc.so.6` are all one.
 pub fn library(name: &str) -> Vec<PathBuf> {
     foreign::named(Path::new(CACHE))
-        .and_then(|file| file.text(LARGEST))
+        .and_then(|file| file.text(MAX_CACHE_BYTES))
         .map(|cache| find(&cache, name))
         .unwrap_or_default()
 }

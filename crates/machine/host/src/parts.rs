@@ -58,27 +58,27 @@ pub(crate) fn read(file: &OpenedFile, parts: Parts) -> io::Result<(Shared, u64)>
     // A file with broken tables is read as far as it can be; parsing finds the error.
     let tables = table_ranges(&reading.bytes).unwrap_or_default();
     reading.read(tables)?;
-    reading.read(of(&reading.bytes, ElfImage::note_ranges))?;
+    reading.read(ranges_in(&reading.bytes, ElfImage::note_ranges))?;
     match parts {
         Parts::Notes => {}
         Parts::Dynamic => {
-            reading.read(of(&reading.bytes, |image| {
+            reading.read(ranges_in(&reading.bytes, |image| {
                 image.dynamic_range().into_iter().collect()
             }))?;
-            reading.read(of(&reading.bytes, |image| {
+            reading.read(ranges_in(&reading.bytes, |image| {
                 image.dynamic_strings().into_iter().collect()
             }))?;
         }
-        Parts::Symbols => reading.read(of(&reading.bytes, ElfImage::symbol_ranges))?,
-        Parts::Unwinding => reading.read(of(&reading.bytes, ElfImage::unwind_ranges))?,
+        Parts::Symbols => reading.read(ranges_in(&reading.bytes, ElfImage::symbol_ranges))?,
+        Parts::Unwinding => reading.read(ranges_in(&reading.bytes, ElfImage::unwind_ranges))?,
         Parts::Program => {
-            reading.read(of(&reading.bytes, |image| {
+            reading.read(ranges_in(&reading.bytes, |image| {
                 [image.loaded_ranges(), image.symbol_ranges()].concat()
             }))?;
         }
-        Parts::Types => reading.read(of(&reading.bytes, ElfImage::type_ranges))?,
+        Parts::Types => reading.read(ranges_in(&reading.bytes, ElfImage::type_ranges))?,
         Parts::Debug => {
-            reading.read(of(&reading.bytes, |image| {
+            reading.read(ranges_in(&reading.bytes, |image| {
                 [image.debug_ranges(), image.symbol_ranges()].concat()
             }))?;
         }
@@ -94,7 +94,7 @@ fn whole(bytes: &[u8]) -> io::Result<ZeroedBuffer> {
 }
 
 /// Returns ranges of a file; empty if it is not an ELF file that we can read.
-fn of<'data>(
+fn ranges_in<'data>(
     bytes: &'data [u8],
     ranges: impl FnOnce(&ElfImage<'data>) -> Vec<Range<u64>>,
 ) -> Vec<Range<u64>> {

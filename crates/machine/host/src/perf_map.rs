@@ -11,7 +11,7 @@ use crate::process::Process;
 
 /// Limit on the size of the file, in bytes: those of large Java and Node programs have some
 /// megabytes.
-const LARGEST: u64 = 32 << 20;
+const MAX_FILE_BYTES: u64 = 32 << 20;
 
 /// A file of names.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -56,7 +56,7 @@ impl Process {
                 return Ok(None);
             }
             Ok(Some(PerfMap {
-                text: file.text(LARGEST)?,
+                text: file.text(MAX_FILE_BYTES)?,
                 path: path.clone(),
             }))
         })
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn it_must_be_the_users_own_file() {
+    fn a_perf_map_must_belong_to_the_user() {
         let process = Process::open(Pid(std::process::id())).unwrap();
         let path = Removed(process.perf_map_path());
         let kind = || process.perf_map(None).map_err(|error| error.kind());
@@ -122,7 +122,7 @@ mod tests {
         std::fs::remove_file(&path.0).unwrap();
         std::fs::File::create(&path.0)
             .unwrap()
-            .set_len(LARGEST + 1)
+            .set_len(MAX_FILE_BYTES + 1)
             .unwrap();
         assert_eq!(kind(), Err(ErrorKind::FileTooLarge));
     }

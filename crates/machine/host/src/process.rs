@@ -59,7 +59,7 @@ impl Process {
 
     /// Makes a process from the code that it had mapped. It may be gone, and its number another's:
     /// its files are found by their paths, if they are still the same, and not through `/proc`.
-    pub fn of_code(pid: Pid, maps: ProcMaps) -> Self {
+    pub fn from_code(pid: Pid, maps: ProcMaps) -> Self {
         // No process has the number 0.
         Self {
             pid,
@@ -101,7 +101,7 @@ impl Process {
     pub fn program(&self) -> FilePlace {
         let (path, deleted) = without_mark(&self.exe);
         let exe = Readable::Named(self.folder.join("exe"));
-        FilePlace::of_process(&path, deleted, vec![exe], &self.root())
+        FilePlace::in_process(&path, deleted, vec![exe], &self.root())
     }
 
     /// Returns the files whose code it has mapped besides its program, in order of address. Some
@@ -157,7 +157,7 @@ impl Process {
                 inode: mapping.inode,
             });
         }
-        Some(FilePlace::of_process(
+        Some(FilePlace::in_process(
             path,
             *deleted,
             readable_at,

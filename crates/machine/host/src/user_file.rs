@@ -24,7 +24,7 @@ pub const RECORDING: u64 = 4 << 30;
 /// limit, and a JSON document is read as it comes.
 pub const PIPED_TRACE: u64 = 4 << 30;
 /// Bytes that are enough to recognize a file.
-pub const START: u64 = 512;
+pub const HEAD_BYTES: u64 = 512;
 
 /// Returns true if this user's files and processes come before those of others: root's, and those
 /// of the user who runs this program.
@@ -35,7 +35,9 @@ pub fn is_trusted(user: u32) -> bool {
 /// Returns the first bytes of a regular file.
 pub fn start(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open_member(path)?.take(START).read_to_end(&mut bytes)?;
+    open_member(path)?
+        .take(HEAD_BYTES)
+        .read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_is_refused_and_what_is_long_is_not_read() {
+    fn endless_files_are_refused_and_long_ones_are_not_read() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         std::fs::write(&path, "12345").unwrap();

@@ -8,7 +8,7 @@ use kernel_text::maps::Backing;
 /// Name of its mapping in `/proc/PID/maps`.
 pub const VDSO: &str = "[vdso]";
 /// Limit on its size, in bytes: real ones have one or two pages.
-const LARGEST: u64 = 1 << 20;
+const MAX_VDSO_BYTES: u64 = 1 << 20;
 
 /// Returns its bytes, an ELF file: our own, which is that of all processes with our word size.
 pub fn vdso() -> Option<Vec<u8>> {
@@ -19,7 +19,7 @@ pub fn vdso() -> Option<Vec<u8>> {
     let length = mapping
         .end
         .checked_above(mapping.start)
-        .filter(|length| *length <= LARGEST)?;
+        .filter(|length| *length <= MAX_VDSO_BYTES)?;
     let mut bytes = vec![0; length as usize];
     // If the program has capabilities of its own, this file is root's (proc(5)).
     let memory = crate::capabilities::with_file_access(|| File::open(own.join("mem"))).ok()?;
@@ -33,7 +33,7 @@ mod tests {
     use elf::symbols::Functions;
 
     #[test]
-    fn it_is_an_elf_file_with_functions() {
+    fn the_vdso_is_an_elf_file_with_functions() {
         let Some(bytes) = super::vdso() else {
             testkit::kernel::skip_if_permitted("vdso", "no vdso here");
             return;

@@ -66,7 +66,7 @@ impl ProcessSelector {
     }
 
     /// Creates a selector of all processes with this name, which may look like a number.
-    pub fn of_name(name: impl Into<String>) -> Self {
+    pub fn from_name(name: impl Into<String>) -> Self {
         Self {
             is_name: true,
             ..Self::new([name])
@@ -79,7 +79,7 @@ impl ProcessSelector {
         if self.is_empty() {
             Self {
                 with_children: self.with_children,
-                ..Self::of_name(default)
+                ..Self::from_name(default)
             }
         } else {
             self

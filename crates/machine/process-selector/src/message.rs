@@ -7,7 +7,7 @@ use super::Role;
 use super::find::{called_in_kernel, near};
 
 /// Limit on listed processes.
-const LISTED: usize = 10;
+const MAX_LISTED: usize = 10;
 
 /// Returns lines for some of the processes, each with its number and command line.
 fn lines(pids: &[u32]) -> String {
@@ -15,8 +15,8 @@ fn lines(pids: &[u32]) -> String {
         none if none.is_empty() => format!("\n  {pid:>7}  (no such process)"),
         command => format!("\n  {pid:>7}  {command}"),
     };
-    let shown: String = pids.iter().take(LISTED).map(line).collect();
-    let more = pids.len().saturating_sub(LISTED);
+    let shown: String = pids.iter().take(MAX_LISTED).map(line).collect();
+    let more = pids.len().saturating_sub(MAX_LISTED);
     if more > 0 {
         format!("{shown}\n  and {more} more")
     } else {

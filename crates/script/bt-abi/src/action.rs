@@ -28,7 +28,7 @@ impl EventHead {
     ///
     /// # Errors
     /// Returns [`WrongSize`] if there are fewer bytes than a head has.
-    pub fn of(event: &[u8]) -> Result<Self, WrongSize> {
+    pub fn parse(event: &[u8]) -> Result<Self, WrongSize> {
         let (head, _) = Self::read_from_prefix(event)
             .map_err(|_| WrongSize::event(event.len(), size_of::<Self>()))?;
         Ok(head)
@@ -211,14 +211,17 @@ mod tests {
         );
         let event: [u8; 24] = zerocopy::transmute!([5_u64, 7, 9]);
         assert_eq!(
-            EventHead::of(&event),
+            EventHead::parse(&event),
             Ok(EventHead {
                 time: 5,
                 action: 7,
                 cpu: 0
             })
         );
-        assert_eq!(EventHead::of(&event[..15]), Err(WrongSize::event(15, 16)));
+        assert_eq!(
+            EventHead::parse(&event[..15]),
+            Err(WrongSize::event(15, 16))
+        );
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl VisitMut for UsedBuiltins {
 impl UsedBuiltins {
     /// Collects what a probe uses; nothing for other items. The item is not changed, but the tree
     /// only has a mutable visitor.
-    pub(crate) fn of(item: &mut Item) -> Self {
+    pub(crate) fn collect(item: &mut Item) -> Self {
         let mut used = Self::default();
         if let ItemKind::Probe(probe) = &mut item.kind {
             if let Some(predicate) = &mut probe.predicate {

@@ -11,7 +11,7 @@ pub(crate) type Elements = Vec<(Vec<u8>, Vec<Vec<u8>>)>;
 
 /// Returns all elements of a map. Unreadable ones are left out.
 pub(crate) fn elements(session: &Session, map: &ScriptMap, observer: &dyn Observer) -> Elements {
-    let kernel = KernelMaps::of(session, map);
+    let kernel = KernelMaps::new(session, map);
     let keys = kernel.keys().unwrap_or_default();
     let values = |key: Vec<u8>| {
         observer.step();
@@ -23,7 +23,7 @@ pub(crate) fn elements(session: &Session, map: &ScriptMap, observer: &dyn Observ
 
 /// Returns the values of one element, by the bytes of its key as an event carries them.
 pub(crate) fn element(session: &Session, map: &ScriptMap, key: &[u8]) -> Option<Vec<Vec<u8>>> {
-    let kernel = KernelMaps::of(session, map);
+    let kernel = KernelMaps::new(session, map);
     let mut padded = key.to_vec();
     padded.resize(kernel.values?.key_size(), 0);
     kernel.values(&padded)
@@ -36,7 +36,7 @@ struct KernelMaps<'a> {
 }
 
 impl<'a> KernelMaps<'a> {
-    fn of(session: &'a Session, map: &'a ScriptMap) -> Self {
+    fn new(session: &'a Session, map: &'a ScriptMap) -> Self {
         let key_table = map
             .key_table
             .as_ref()
@@ -100,7 +100,7 @@ fn zero_one(map: &Map, key: &[u8]) {
 }
 
 fn each_key(session: &Session, map: &ScriptMap, act: impl Fn(&Map, &[u8])) {
-    let kernel = KernelMaps::of(session, map);
+    let kernel = KernelMaps::new(session, map);
     for key in kernel.keys().unwrap_or_default() {
         kernel.all().for_each(|known| act(known, &key));
     }

@@ -30,7 +30,7 @@ pub(crate) struct Processes {
 
 impl Processes {
     /// Returns the processes of a script's target.
-    pub(crate) fn of(facts: &Facts) -> Result<Self, Error> {
+    pub(crate) fn from_facts(facts: &Facts) -> Result<Self, Error> {
         let pids = facts.files.subject().pids();
         let is_set = facts.traced().is_some_and(|traced| traced.is_set());
         let is_inside = facts.pid_namespace().is_some();

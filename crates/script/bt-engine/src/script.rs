@@ -71,7 +71,7 @@ impl ParsedScript {
             self.builder.options.clone(),
             Arc::clone(&self.builder.observer),
         );
-        process_id::put_in(&mut self.program, &Processes::of(&facts)?)?;
+        process_id::put_in(&mut self.program, &Processes::from_facts(&facts)?)?;
         name_tables::put_in(&mut self.program, |name| facts.files.enumeration(name));
         // Nothing is found in processes that end meanwhile: that is no mistake of the script's.
         let instead = |error| all_ended(&facts.running()).unwrap_or(error);

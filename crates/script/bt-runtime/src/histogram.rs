@@ -56,7 +56,7 @@ impl Histogram {
                 .flatten()
         };
         // Bucket 0 is for negative numbers, which end at the first number of bucket 1.
-        Self::of(counts, div, |index| {
+        Self::from_counts(counts, div, |index| {
             (
                 if index == 0 { None } else { bound(index) },
                 bound(index + 1),
@@ -71,13 +71,13 @@ impl Histogram {
             let number = i128::from(min) + index as i128 * i128::from(step);
             linear_bound(number.min(i128::from(max)), step)
         };
-        Self::of(counts, 1, |index| {
+        Self::from_counts(counts, 1, |index| {
             let from = (index > 0).then(|| bound(index - 1));
             (from, (index < last).then(|| bound(index)))
         })
     }
 
-    fn of(
+    fn from_counts(
         counts: &[u64],
         div: u64,
         bounds: impl Fn(usize) -> (Option<Bound>, Option<Bound>),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_counted_is_nothing_shown() {
+    fn an_empty_histogram_shows_nothing() {
         assert_eq!(Histogram::powers(&vec![0; 66], 0, 1), Histogram::default());
     }
 }

@@ -8,7 +8,7 @@ use crate::text;
 use crate::value::Value;
 
 /// Limit on the width of a field, since a `*` takes it from the traced program.
-const WIDEST: usize = 1 << 16;
+const MAX_WIDTH: usize = 1 << 16;
 
 /// Formats the pieces with their values. Missing values print nothing.
 pub fn format(pieces: &[FormatPiece], values: &[Value]) -> String {
@@ -44,9 +44,9 @@ fn size<'a>(size: Option<FormatSize>, values: &mut impl Iterator<Item = &'a Valu
 fn one(spec: &FormatSpec, width: Option<i64>, precision: Option<i64>, value: &Value) -> String {
     let precision = precision
         .and_then(|precision| usize::try_from(precision).ok())
-        .map(|it| it.min(WIDEST));
+        .map(|it| it.min(MAX_WIDTH));
     let left = spec.left || width.is_some_and(|width| width < 0);
-    let width = (width.unwrap_or(0).unsigned_abs() as usize).min(WIDEST);
+    let width = (width.unwrap_or(0).unsigned_abs() as usize).min(MAX_WIDTH);
     let (sign, digits) = match spec.conversion {
         'd' | 'i' | 'u' | 'x' | 'X' | 'o' => match value.number() {
             Some(number) => integer(spec, number, precision),

@@ -55,7 +55,7 @@ impl Series {
 
     /// Builds the series of one key. `slots` are those of all CPUs; `last` is the newest epoch of
     /// the map.
-    pub(crate) fn of(
+    pub(crate) fn from_slots(
         slots: &[Slot],
         op: SeriesOp,
         (interval, buckets, last): (u64, u32, u64),

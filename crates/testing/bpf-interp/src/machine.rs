@@ -13,7 +13,7 @@ use crate::memory::Memory;
 /// Size of a task's name, NUL included (`TASK_COMM_LEN` of `linux/sched.h`).
 pub(crate) const COMM_BYTES: usize = 16;
 /// Default limit on the instructions of a run.
-const STEPS: u64 = 50_000_000;
+const MAX_STEPS: u64 = 50_000_000;
 
 /// The task that programs run for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -129,7 +129,7 @@ impl Machine {
             kernel_stack: Vec::new(),
             user_stack: Vec::new(),
             paths: BTreeMap::new(),
-            steps: STEPS,
+            steps: MAX_STEPS,
             signals: Vec::new(),
             printed: Vec::new(),
             cpus,

@@ -118,7 +118,7 @@ impl Memory {
     }
 
     /// Returns the kind of the region that begins at this address.
-    pub(crate) fn what(&self, address: u64) -> Option<&What> {
+    pub(crate) fn region_kind(&self, address: u64) -> Option<&What> {
         let (index, 0) = split(address)? else {
             return None;
         };

@@ -85,7 +85,7 @@ fn arithmetic_is_that_of_the_standard() {
 }
 
 #[test]
-fn what_nothing_has_written_is_not_read() {
+fn unwritten_memory_is_not_read() {
     faults(&[], "R3 is read and holds nothing", |asm| asm.mov(R0, R3));
     faults(&[], "R1 is read", |asm| {
         asm.call(Helper::KTIME_GET_NS).mov(R0, R1)

@@ -101,11 +101,11 @@ fn shown(found: &Diagnostic, source: &str) -> String {
 }
 
 /// Limit on the shown source text, in characters.
-const SHOWN: usize = 60;
+const MAX_SHOWN_CHARS: usize = 60;
 
 fn one_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let short: String = line.chars().take(SHOWN).collect();
+    let short: String = line.chars().take(MAX_SHOWN_CHARS).collect();
     if short.len() < line.len() {
         short + "..."
     } else {

@@ -56,7 +56,7 @@ impl Session {
     #[track_caller]
     pub fn new(source: &str, target: &FakeTarget) -> Self {
         let script = compile(source, target).unwrap_or_else(|wrong| panic!("{source}\n{wrong}"));
-        Self::of(script, target)
+        Self::from_script(script, target)
     }
 
     /// Creates the maps of a script.
@@ -64,7 +64,7 @@ impl Session {
     /// # Panics
     /// If the interpreter lacks the kind of a map.
     #[track_caller]
-    pub fn of(script: Script, target: &FakeTarget) -> Self {
+    pub fn from_script(script: Script, target: &FakeTarget) -> Self {
         let machine = Machine::with_cpus(&script.module.maps, target.cpus.0 as usize);
         let mut machine = machine.unwrap_or_else(|fault| panic!("{fault}"));
         machine.spoil(SCRATCH, SCRATCH_HEAD);
@@ -86,12 +86,12 @@ impl Session {
 
     /// Runs the programs of all probes whose attachment matches; panics on faults.
     #[track_caller]
-    pub fn run_all(&mut self, context: &[u8], is_it: impl Fn(&Attach) -> bool) {
+    pub fn run_all(&mut self, context: &[u8], matches: impl Fn(&Attach) -> bool) {
         let probes = self
             .script
             .probes
             .iter()
-            .filter(|probe| is_it(&probe.attach));
+            .filter(|probe| matches(&probe.attach));
         for program in probes.map(|probe| probe.program).collect::<Vec<_>>() {
             self.run(program, context)
                 .unwrap_or_else(|fault| panic!("{fault}"));

@@ -19,7 +19,7 @@ impl LiveTrace {
     pub fn create(path: impl AsRef<Path>, trace: &TraceBuilder) -> io::Result<Self> {
         Ok(Self {
             writer: spdk_trace_writer::LiveTrace::create(path, trace)?,
-            journal: Journal::of(trace),
+            journal: Journal::from_trace(trace),
         })
     }
 

@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// Maximum lifetime of a child: more than any test takes, also in the deep check.
-const LONGEST: Duration = Duration::from_mins(10);
+const MAX_LIFETIME: Duration = Duration::from_mins(10);
 
 /// Returns the command for a child that ends with its test. It is killed when the thread that
 /// started it ends, also if the test's process is killed, and after ten minutes at the latest. It
@@ -22,7 +22,7 @@ const LONGEST: Duration = Duration::from_mins(10);
 /// A grandchild is not bound. A shell that is to loop, for example, must be the child itself:
 /// `exec` it.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
-    within(program, LONGEST)
+    within(program, MAX_LIFETIME)
 }
 
 /// Returns the command for a child with a separate time limit.

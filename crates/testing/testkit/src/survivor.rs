@@ -36,7 +36,7 @@ pub struct Survivor {
 
 impl Survivor {
     /// Creates the expected record, without its slots.
-    fn of(lcore: u32, record: &Record, tpoint: &Tpoint, finished: bool) -> Self {
+    fn new(lcore: u32, record: &Record, tpoint: &Tpoint, finished: bool) -> Self {
         let args = record.args.iter().zip(&tpoint.args);
         Self {
             lcore,
@@ -58,7 +58,7 @@ impl Survivor {
 /// Returns the records of a trace that are still in the rings, by lcore and in the order of
 /// recording. Includes records hidden by `clear_tsc`.
 pub fn survivors(trace: &TraceBuilder) -> Vec<Survivor> {
-    Journal::of(trace).survivors()
+    Journal::from_trace(trace).survivors()
 }
 
 /// The recorded records, and the record in each slot.
@@ -82,7 +82,7 @@ struct LcoreJournal {
 
 impl Journal {
     /// Creates the journal of everything that the trace has recorded.
-    pub(crate) fn of(trace: &TraceBuilder) -> Self {
+    pub(crate) fn from_trace(trace: &TraceBuilder) -> Self {
         let mut image = trace.empty_image();
         let tpoints = trace
             .tpoints()
@@ -117,7 +117,7 @@ impl Journal {
             dropped: 0,
             writers: vec![None; ring],
         };
-        let survivor = Survivor::of(
+        let survivor = Survivor::new(
             lcore,
             record,
             &self.tpoints[&record.tpoint],

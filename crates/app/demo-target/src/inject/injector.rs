@@ -8,11 +8,11 @@ use super::cause::{Cause, EndedBy};
 use super::interrupts::Interrupts;
 use super::packets::Packets;
 use super::preemptor::Preemptor;
-use super::schedule::{LONGEST_BURST, Thread};
+use super::schedule::{MAX_BURST, Thread};
 use super::stopper::Stopper;
 use super::tools::{DelayMeans, Tools};
 use super::truth::{InjectionTruth, Moment};
-use super::watch::{SHORTEST_GAP_NANOS, Watch};
+use super::watch::{MIN_GAP_NANOS, Watch};
 use crate::clock::ticks;
 use crate::options::Options;
 use crate::reactor::in_ticks;
@@ -117,7 +117,7 @@ impl<'a> Injector<'a> {
     ) -> Option<Self> {
         let in_ticks = |time: Duration| in_ticks(time, tick_rate);
         let length = in_ticks(options.inject_for);
-        let shortest = in_ticks(Duration::from_nanos(SHORTEST_GAP_NANOS));
+        let shortest = in_ticks(Duration::from_nanos(MIN_GAP_NANOS));
         let mut usable = UsableCauses {
             causes: common.causes.clone(),
             who: format!("reactor_{}", thread.lcore),
@@ -141,7 +141,7 @@ impl<'a> Injector<'a> {
             every: in_ticks(options.inject_every),
             shortest,
             give_up: in_ticks(EFFECT_TIMEOUT + options.inject_for),
-            longest_burst: in_ticks(LONGEST_BURST),
+            longest_burst: in_ticks(MAX_BURST),
         })
     }
 

@@ -25,7 +25,7 @@ use crate::reactor::scale;
 const WATCHERS: usize = 250;
 /// Limit on the timers. It bounds the memory (about 200 bytes for each pair of timer and instance)
 /// and the time with interrupts off.
-const MOST_TIMERS: usize = 128;
+const MAX_TIMERS: usize = 128;
 /// First guess of the number of timers.
 const FIRST_TIMERS: usize = 8;
 /// Number of steps to find the number of timers.
@@ -35,13 +35,13 @@ const TRIALS: usize = 3;
 /// Time to set a timer, in nanoseconds, with much to spare even if each call is traced.
 const SET_NANOS: u64 = 4_000;
 /// Limit on the delay of an interrupt, in nanoseconds.
-const LATE_NANOS: u64 = 1_000_000;
+const MAX_DELAY_NANOS: u64 = 1_000_000;
 /// Time without interrupts after which all are over, in nanoseconds: the kernel splits a long
 /// interrupt.
 const QUIET_NANOS: u64 = 50_000;
 /// Number of attempts to set all timers before some expire; each takes twice the time of the one
 /// before.
-const TRIES: u32 = 3;
+const MAX_TRIES: u32 = 3;
 
 /// Timers of one reactor.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Interrupts {
             // Each of more timers costs more, as they don't fit into the caches. So it takes
             // several steps.
             wanted =
-                (scale(length, wanted as u64, interrupts.expected) as usize).clamp(1, MOST_TIMERS);
+                (scale(length, wanted as u64, interrupts.expected) as usize).clamp(1, MAX_TIMERS);
         }
         Ok(interrupts)
     }
@@ -132,7 +132,7 @@ impl Interrupts {
         let mut calls = 0;
         let mut expiry = 0;
         // If this thread did not run for a while, some have expired before all were set.
-        for time in 0..TRIES {
+        for time in 0..MAX_TRIES {
             expiry = self.set(SET_NANOS << time)?;
             calls += self.timers.len();
             if ticks() < expiry {
@@ -142,7 +142,7 @@ impl Interrupts {
         // The time of the calls is no interrupt.
         watch.resume();
         let (give_up, quiet) = (
-            expiry + self.in_ticks(LATE_NANOS),
+            expiry + self.in_ticks(MAX_DELAY_NANOS),
             self.in_ticks(QUIET_NANOS),
         );
         let (mut seen, mut last) = (watch.taken, 0);

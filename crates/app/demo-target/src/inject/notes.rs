@@ -4,7 +4,7 @@ use super::cause::Cause;
 use super::truth::{DelayedRequest, GapTruth, InjectionTruth};
 
 /// Limit on the gaps noted: a busy machine has many.
-const MOST_GAPS: usize = 100_000;
+const MAX_GAPS: usize = 100_000;
 
 /// Notes of one reactor.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ impl Notes {
 
     /// Returns true if there is room for a gap.
     pub(crate) fn has_room(&self) -> bool {
-        self.gaps.len() < MOST_GAPS
+        self.gaps.len() < MAX_GAPS
     }
 
     /// Adds a gap in which the reactor did not poll.

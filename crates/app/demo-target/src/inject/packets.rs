@@ -19,7 +19,7 @@ use super::schedule::allow_files;
 use super::watch::Watch;
 
 /// Number of sockets that receive each packet.
-const CROWD: usize = 1_500;
+const RECEIVERS: usize = 1_500;
 /// Broadcast address of the loopback interface, which the kernel adds with 127.0.0.1/8.
 const BROADCAST: Ipv4Addr = Ipv4Addr::new(127, 255, 255, 255);
 /// Port of the service `discard` (RFC 863), which nobody offers any more.
@@ -41,7 +41,7 @@ impl Packets {
         allow_files();
         let first = receiver(0)?;
         let port = UdpSocket::from(first.try_clone()?).local_addr()?.port();
-        let others = (1..CROWD)
+        let others = (1..RECEIVERS)
             .map(|_| receiver(port))
             .collect::<io::Result<Vec<_>>>()?;
         let (sender, to_nobody) = (sender_to(port)?, sender_to(DISCARD)?);

@@ -14,7 +14,7 @@ pub(crate) const REACTOR_PRIORITY: i32 = 1;
 
 /// Limit on the time of a thread in the real-time class. Threads bound to the CPU (workers, the RCU
 /// threads, agents of the machine) wait as long.
-pub(crate) const LONGEST_BURST: Duration = Duration::from_millis(5);
+pub(crate) const MAX_BURST: Duration = Duration::from_millis(5);
 
 /// Minimum ratio of the interval to the length of delays on a CPU, for them to run in the real-time
 /// class.
@@ -54,7 +54,7 @@ impl Thread {
 /// Returns true if delays of this length may run in the real-time class on this CPU. CPU 0 is left
 /// to the machine's own work, if there is another CPU.
 fn may_burst(cpu: u32, is_only_cpu: bool, length: Duration, every: Duration) -> bool {
-    (cpu != 0 || is_only_cpu) && length <= LONGEST_BURST && length * BURST_SPACING <= every
+    (cpu != 0 || is_only_cpu) && length <= MAX_BURST && length * BURST_SPACING <= every
 }
 
 /// Returns true if a helper of the delays may run in the real-time class, for microseconds: this

@@ -7,9 +7,9 @@ use super::truth::Moment;
 use crate::clock::ticks;
 
 /// Minimum length of a gap, in nanoseconds: an undisturbed turn of the loop takes less than 0.1 us.
-pub(crate) const SHORTEST_GAP_NANOS: u64 = 2_000;
+pub(crate) const MIN_GAP_NANOS: u64 = 2_000;
 /// Limit on the gaps of one delay in the truth; the rest is only in their sum.
-const MOST_GAPS: usize = 1_000;
+const MAX_GAPS: usize = 1_000;
 
 impl Moment {
     /// Reads all clocks. Of several tries, the one with the least interference is returned.
@@ -59,7 +59,7 @@ impl Watch {
     /// Starts now. `shortest` is in ticks.
     pub(crate) fn new(shortest: u64) -> Self {
         // The room is reserved, so that noting a gap does not make one.
-        let gaps = Vec::with_capacity(MOST_GAPS);
+        let gaps = Vec::with_capacity(MAX_GAPS);
         Self {
             shortest,
             last: ticks(),
@@ -105,7 +105,7 @@ impl Watch {
         let (last, now) = (self.last, ticks());
         if now.saturating_sub(last) >= self.shortest {
             self.taken += now - last;
-            if self.gaps.len() < MOST_GAPS {
+            if self.gaps.len() < MAX_GAPS {
                 self.gaps.push([last, now]);
             }
         }

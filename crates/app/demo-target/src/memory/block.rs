@@ -73,7 +73,7 @@ impl Block {
     }
 
     /// Creates a block that holds just this text.
-    pub(super) fn of_text(text: &str) -> Arc<Self> {
+    pub(super) fn from_text(text: &str) -> Arc<Self> {
         let block = Self::new(text.len() + 1);
         block.set_text(0, text.as_bytes());
         block

@@ -25,7 +25,7 @@ const LOAD: [&str; 12] = [
     "1ms",
 ];
 /// Limit on the wait for a delay that must come.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 const CAUSES: [Cause; 6] = [
     Cause::Own,
     Cause::Preempt,
@@ -112,7 +112,7 @@ fn the_truth_agrees_with_the_trace() {
 
 #[test]
 #[ignore = "deep truth: delays must come at each kind of stage within the run"]
-fn its_own_code_is_no_gap() {
+fn the_reactors_own_code_is_no_gap() {
     let length = RUN.0.tsc_rate / 1_000;
     for injection in delays_by(Cause::Own) {
         let gaps: u64 = injection.gaps.iter().map(|[from, to]| to - from).sum();
@@ -272,7 +272,7 @@ fn reactors_that_sleep_are_delayed_as_well() {
         "--interrupt-mode",
     ];
     // On a busy machine a run of 0.1 s may be over before the preemptor gets the CPU.
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     let is_delayed = || {
         let truth = run(&[
             &args[..],

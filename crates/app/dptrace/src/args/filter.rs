@@ -101,7 +101,7 @@ impl FilterArgs {
 
 impl FilterArgs {
     /// Resolves the filters for a DPDK trace.
-    pub(crate) fn of_events(&self) -> anyhow::Result<EventFilter> {
+    pub(crate) fn resolve_events(&self) -> anyhow::Result<EventFilter> {
         let given = [
             ("--owner", self.owner.is_some()),
             ("--object", !self.object.is_empty()),

@@ -14,8 +14,8 @@ use host::user_file;
 use process_selector::{ProcessCount, ProcessSelector, Role};
 use text::printable::path as printable;
 use trace_source::{
-    LoadedTrace, NAME_BASE, PipedInput, Place, SHM, captures, named, trace_of, traces,
-    what_is_there,
+    LoadedTrace, NAME_BASE, PipedInput, Place, SHM, captures, describe_available, named, trace_of,
+    traces,
 };
 
 use crate::args::objects::ObjectArgs;
@@ -129,10 +129,10 @@ impl InputArgs {
                     app.as_deref().unwrap_or_default(),
                     end.unwrap_or_default()
                 );
-                let is_it = |path: &PathBuf| {
+                let matches = |path: &PathBuf| {
                     app.is_none() || path.to_string_lossy().starts_with(&format!("{SHM}/{name}"))
                 };
-                traces().ok()?.into_iter().rfind(is_it)
+                traces().ok()?.into_iter().rfind(matches)
             }
         }
     }
@@ -163,14 +163,14 @@ impl InputArgs {
                 (Some(pid), _) => format!("{SHM}/{app}{NAME_BASE}pid{pid}"),
                 (None, Some(id)) => format!("{SHM}/{app}{NAME_BASE}{id}"),
                 (None, None) => {
-                    let there = what_is_there()?;
+                    let there = describe_available()?;
                     return Err(usage(format!(
                         "-s needs the application's -p PID or --shm-id ID; {there}"
                     )));
                 }
             };
             if !Path::new(&path).exists() {
-                bail!("there is no {path}; {}", what_is_there()?);
+                bail!("there is no {path}; {}", describe_available()?);
             }
             return Ok(Place::File(path.into()));
         }
@@ -268,7 +268,7 @@ pub(crate) fn refuse_to_overwrite(
         trace
             .into_iter()
             .chain(captured)
-            .chain(objects.sources().of(place).files()),
+            .chain(objects.sources().for_place(place).files()),
     )
 }
 

@@ -41,9 +41,9 @@ pub(crate) struct ObjectArgs {
 
 impl ObjectArgs {
     /// Returns a copy for a trace at that place.
-    pub(crate) fn of(&self, place: &Place) -> Self {
+    pub(crate) fn for_place(&self, place: &Place) -> Self {
         Self {
-            at_place: Some(self.sources().of(place)),
+            at_place: Some(self.sources().for_place(place)),
             ..self.clone()
         }
     }

@@ -49,7 +49,7 @@ impl ProcessOptions {
     /// Returns the selector of these processes.
     pub(crate) fn selector(&self) -> ProcessSelector {
         match &self.name {
-            Some(name) => ProcessSelector::of_name(name),
+            Some(name) => ProcessSelector::from_name(name),
             None => ProcessSelector::new(&self.pid),
         }
     }

@@ -98,7 +98,7 @@ fn check_room_for(rings: Option<&Rings>, args: &CaptureArgs) -> anyhow::Result<(
     let needed = args
         .max_bytes
         .map_or(u64::MAX, |most| most)
-        .min(ring_bytes.saturating_add(LEAST_ROOM));
+        .min(ring_bytes.saturating_add(MIN_FREE_BYTES));
     let why = format!(
         "{} for the trace's rings, and room for new records and events",
         screen::size(ring_bytes)
@@ -157,15 +157,15 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
 }
 
 /// Bytes that a capture needs besides a copy of the rings: some seconds of records and events.
-const LEAST_ROOM: u64 = 8 << 20;
+const MIN_FREE_BYTES: u64 = 8 << 20;
 /// Least default limit in bytes: a smaller one would end captures that fit.
-const LEAST_LIMIT: u64 = 16 << 20;
+const MIN_DEFAULT_LIMIT_BYTES: u64 = 16 << 20;
 
 /// Returns the default limit on a capture's size, and reports it. A busy target writes hundreds of
 /// megabytes in a second, and a full disk harms everybody on the machine. `None` if the free space
 /// is unknown.
 fn most_bytes(folder: &Folder) -> Option<u64> {
-    let most = (folder.free_bytes()? / 2).max(LEAST_LIMIT);
+    let most = (folder.free_bytes()? / 2).max(MIN_DEFAULT_LIMIT_BYTES);
     let size = screen::size(most);
     note(&format!(
         "the capture ends at {size}, because of the free space on that disk; --max-bytes sets \
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_known_by_its_part() {
+    fn missing_parts_have_reasons() {
         let mut missing = MissingParts::default();
         assert_eq!(missing.unless("trace", Ok(1)), Some(1));
         assert_eq!(

@@ -19,29 +19,29 @@ fn completions(line: &str) -> Vec<String> {
         .collect()
 }
 
-fn of(line: &str) -> String {
+fn offered(line: &str) -> String {
     completions(line).join(" ")
 }
 
 #[test]
 fn commands_and_options_without_hidden_ones() {
-    assert_eq!(of("dptrace la"), "latency");
-    assert_eq!(of("dptrace help la"), "latency");
-    assert_eq!(of("dptrace trace --list"), "--list-tpoints");
+    assert_eq!(offered("dptrace la"), "latency");
+    assert_eq!(offered("dptrace help la"), "latency");
+    assert_eq!(offered("dptrace trace --list"), "--list-tpoints");
     let commands = completions("dptrace ");
     assert!(
         commands.contains(&"doctor".to_owned()) && !commands.contains(&"demo-target".to_owned()),
         "{commands:?}"
     );
     assert!(!commands.contains(&"complete".to_owned()), "{commands:?}");
-    assert_eq!(of("dptrace run --usdt-file"), "");
-    assert_eq!(of("dptrace no-such-command "), "");
+    assert_eq!(offered("dptrace run --usdt-file"), "");
+    assert_eq!(offered("dptrace no-such-command "), "");
 }
 
 #[test]
 fn an_option_is_offered_once_unless_it_repeats() {
-    assert_eq!(of("dptrace latency --summary --summ"), "");
-    assert_eq!(of("dptrace latency --where a=b --wher"), "--where");
+    assert_eq!(offered("dptrace latency --summary --summ"), "");
+    assert_eq!(offered("dptrace latency --where a=b --wher"), "--where");
 }
 
 #[test]
@@ -49,48 +49,54 @@ fn values_are_found_however_they_are_typed() {
     for line in ["--format n", "--format=n", "--input x --format n"] {
         let lead = if line.contains('=') { "--format=" } else { "" };
         assert_eq!(
-            of(&format!("dptrace trace {line}")),
+            offered(&format!("dptrace trace {line}")),
             format!("{lead}ndjson"),
             "{line}"
         );
     }
     assert_eq!(
-        of("dptrace latency --by lcore,owner.sub"),
+        offered("dptrace latency --by lcore,owner.sub"),
         "lcore,owner.subnqn"
     );
     assert_eq!(
-        of("dptrace latency --by=lcore,owner.sub"),
+        offered("dptrace latency --by=lcore,owner.sub"),
         "--by=lcore,owner.subnqn"
     );
-    assert_eq!(of("dptrace latency --where qpair.hostn"), "qpair.hostnqn");
-    assert_eq!(of("dptrace latency --where qpair.hostnqn=x"), "");
-    assert_eq!(of("dptrace run -vB f"), "full");
-    assert_eq!(of("dptrace run -vBf"), "-vBfull");
+    assert_eq!(
+        offered("dptrace latency --where qpair.hostn"),
+        "qpair.hostnqn"
+    );
+    assert_eq!(offered("dptrace latency --where qpair.hostnqn=x"), "");
+    assert_eq!(offered("dptrace run -vB f"), "full");
+    assert_eq!(offered("dptrace run -vBf"), "-vBfull");
 }
 
 #[test]
 fn scripts_and_specs_are_known() {
-    assert_eq!(of("dptrace run runq"), "|files runqlat");
-    assert_eq!(of("dptrace run runqlat runq"), "|files");
-    assert_eq!(of("dptrace run -p 1 --for 5s runq"), "|files runqlat");
-    assert_eq!(of("dptrace scripts runq"), "runqlat");
-    assert_eq!(of("dptrace objects qp"), "qpair");
+    assert_eq!(offered("dptrace run runq"), "|files runqlat");
+    assert_eq!(offered("dptrace run runqlat runq"), "|files");
+    assert_eq!(offered("dptrace run -p 1 --for 5s runq"), "|files runqlat");
+    assert_eq!(offered("dptrace scripts runq"), "runqlat");
+    assert_eq!(offered("dptrace objects qp"), "qpair");
     assert_eq!(
-        of("dptrace record --objects qpair,thr"),
+        offered("dptrace record --objects qpair,thr"),
         "|files qpair,thread"
     );
-    assert_eq!(of("dptrace completions z"), "zsh");
+    assert_eq!(offered("dptrace completions z"), "zsh");
 }
 
 #[test]
 fn a_shell_completes_what_it_knows_better() {
-    assert_eq!(of("dptrace trace -o "), "|files");
-    assert_eq!(of("dptrace demo --write "), "|directories");
-    assert_eq!(of("dptrace record -- "), "|commands");
-    assert_eq!(of("dptrace record --objects qpair -- cat -"), "|commands");
-    assert_eq!(of("dptrace list "), "|files");
-    assert_eq!(of("dptrace list --tracepoints "), "");
-    assert_eq!(of("dptrace trace --head "), "");
+    assert_eq!(offered("dptrace trace -o "), "|files");
+    assert_eq!(offered("dptrace demo --write "), "|directories");
+    assert_eq!(offered("dptrace record -- "), "|commands");
+    assert_eq!(
+        offered("dptrace record --objects qpair -- cat -"),
+        "|commands"
+    );
+    assert_eq!(offered("dptrace list "), "|files");
+    assert_eq!(offered("dptrace list --tracepoints "), "");
+    assert_eq!(offered("dptrace trace --head "), "");
 }
 
 #[test]

@@ -20,30 +20,30 @@ pub(super) fn value(place: &CursorContext<'_>, arg: &Arg, nth: usize) -> Answer 
     };
     match (place.command.get_name(), arg.get_id().as_str()) {
         ("run", "words") if nth == 0 => of_word(scripts()),
-        ("run", "words") => Answer::of_names(Names::Files),
-        ("run", "format") => Answer::of_candidates(
+        ("run", "words") => Answer::from_names(Names::Files),
+        ("run", "format") => Answer::from_candidates(
             ["text", "json"]
                 .map(|name| Candidate::new(name, ""))
                 .to_vec(),
         ),
-        ("scripts", "name") => Answer::of_candidates(scripts()),
-        ("objects", "spec") => Answer::of_candidates(specs()),
+        ("scripts", "name") => Answer::from_candidates(scripts()),
+        ("objects", "spec") => Answer::from_candidates(specs()),
         ("record" | "capture" | "watch" | "top" | "generate", "objects") => {
             let all = Candidate::new("all", "every built-in kind");
             of_word(specs().into_iter().chain([all]).collect())
         }
         ("list", "words") => list_words(place, nth),
         ("trace" | "latency", "file" | "input") => of_word(traces()),
-        ("trace" | "latency", "app") => Answer::of_candidates(applications()),
-        (_, "tpoint") => Answer::of_candidates(tracepoints(place)),
-        (_, "by") => Answer::of_candidates(fields(place)),
+        ("trace" | "latency", "app") => Answer::from_candidates(applications()),
+        (_, "tpoint") => Answer::from_candidates(tracepoints(place)),
+        (_, "by") => Answer::from_candidates(fields(place)),
         (_, "conditions") => condition(place),
         ("kernel-delay", "start_trigger" | "stop_trigger") => Answer {
             goes_on: true,
             ..triggers()
         },
-        (_, "name") => Answer::of_candidates(process_names()),
-        (_, "pid" | "process") => Answer::of_candidates(processes(&place.typed)),
+        (_, "name") => Answer::from_candidates(process_names()),
+        (_, "pid" | "process") => Answer::from_candidates(processes(&place.typed)),
         _ => by_value_name(place, arg),
     }
 }
@@ -51,17 +51,19 @@ pub(super) fn value(place: &CursorContext<'_>, arg: &Arg, nth: usize) -> Answer 
 /// Derives the kind of value from its name in `--help`.
 fn by_value_name(place: &CursorContext<'_>, arg: &Arg) -> Answer {
     if arg.is_last_set() && place.command.get_name() != "run" {
-        return Answer::of_names(Names::Commands);
+        return Answer::from_names(Names::Commands);
     }
     let name = arg
         .get_value_names()
         .and_then(<[_]>::first)
         .map_or("", |name| name.as_str());
     match name {
-        "DIR" => Answer::of_names(Names::Directories),
-        "PATH" if arg.get_id() == "cgroup" => Answer::of_names(Names::Directories),
-        _ if name.starts_with("PID") => Answer::of_candidates(processes(&place.typed)),
-        _ if name.starts_with("FILE") || name.starts_with("PATH") => Answer::of_names(Names::Files),
+        "DIR" => Answer::from_names(Names::Directories),
+        "PATH" if arg.get_id() == "cgroup" => Answer::from_names(Names::Directories),
+        _ if name.starts_with("PID") => Answer::from_candidates(processes(&place.typed)),
+        _ if name.starts_with("FILE") || name.starts_with("PATH") => {
+            Answer::from_names(Names::Files)
+        }
         _ => Answer::default(),
     }
 }
@@ -73,7 +75,7 @@ fn list_words(place: &CursorContext<'_>, nth: usize) -> Answer {
         .iter()
         .any(|word| word.starts_with("-p") || word.starts_with("--pid") || word == "--tracepoints");
     if nth == 0 && !is_said {
-        Answer::of_names(Names::Files)
+        Answer::from_names(Names::Files)
     } else {
         Answer::default()
     }
@@ -191,7 +193,7 @@ fn triggers() -> Answer {
         ("up:", "function of the process is called"),
         ("ur:", "function of the process returns"),
     ];
-    Answer::of_candidates(
+    Answer::from_candidates(
         kinds
             .map(|(kind, about)| Candidate::new(kind, about))
             .to_vec(),
@@ -203,7 +205,7 @@ fn condition(place: &CursorContext<'_>) -> Answer {
     let Some(at) = place.typed.find(['=', '!', '<', '>']) else {
         return Answer {
             goes_on: true,
-            ..Answer::of_candidates(fields(place))
+            ..Answer::from_candidates(fields(place))
         };
     };
     let (field, rest) = place.typed.split_at(at);
@@ -215,7 +217,7 @@ fn condition(place: &CursorContext<'_>) -> Answer {
         value: format!("{field}{operator}{}", it.value),
         ..it
     };
-    Answer::of_candidates(tracepoints(place).into_iter().map(whole).collect())
+    Answer::from_candidates(tracepoints(place).into_iter().map(whole).collect())
 }
 
 /// Returns the fields that records of the trace have.

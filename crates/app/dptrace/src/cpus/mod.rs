@@ -97,7 +97,7 @@ pub(crate) fn run(args: &CpusArgs) -> anyhow::Result<u8> {
 /// Audits the CPUs for the requested time, and prints the results.
 fn audit(args: &CpusArgs) -> anyhow::Result<()> {
     let observer = terminal::observer();
-    let plan = Plan::make(&subject::of_audit(args)?, &observer)?;
+    let plan = Plan::make(&subject::for_audit(args)?, &observer)?;
     Interrupt::catch()?;
     let found = plan.run(args.duration, args.each, &observer)?;
     let mut output = Output::open(None)?;
@@ -120,11 +120,11 @@ fn audit(args: &CpusArgs) -> anyhow::Result<()> {
 
 /// Checks the settings, prints the findings, and returns the exit status.
 fn check(args: &CpusArgs) -> anyhow::Result<u8> {
-    let subject = subject::of_check(args)?;
+    let subject = subject::for_check(args)?;
     if !subject.pids.is_empty() {
         trace_source::cpus::keep_off(subject.pids.iter().copied(), &terminal::observer());
     }
-    let checked = CheckReport::of(&subject, &terminal::observer())?;
+    let checked = CheckReport::run(&subject, &terminal::observer())?;
     let mut output = Output::open(None)?;
     if args.json {
         checked.json(&mut output.buffer)?;

@@ -16,8 +16,8 @@ const ROLE: Role = Role {
 };
 
 /// Returns the subject of `--check`: at least one CPU or one process.
-pub(super) fn of_check(args: &CpusArgs) -> anyhow::Result<Subject> {
-    let subject = of_audit(args)?;
+pub(super) fn for_check(args: &CpusArgs) -> anyhow::Result<Subject> {
+    let subject = for_audit(args)?;
     if subject.cpus.is_none() && subject.pids.is_empty() {
         return Err(usage(
             "no CPUs to check: list them, as in 2-5,8, or name their process with -p PID or -p \
@@ -28,7 +28,7 @@ pub(super) fn of_check(args: &CpusArgs) -> anyhow::Result<Subject> {
 }
 
 /// Returns the subject of the options. Without CPUs and processes, it is all pollers.
-pub(super) fn of_audit(args: &CpusArgs) -> anyhow::Result<Subject> {
+pub(super) fn for_audit(args: &CpusArgs) -> anyhow::Result<Subject> {
     let cpus = args.cpus.as_deref().map(list).transpose()?;
     let selector = args.process.selector();
     let pids = if selector.is_empty() {

@@ -32,7 +32,7 @@ const EXTRA_TARGET_ARGS: [&str; 5] = [
     "--wait-connected",
 ];
 /// Time limit of the capture.
-const AT_MOST: &str = "10s";
+const CAPTURE_TIME_LIMIT: &str = "10s";
 
 /// Shows the delayed request. If that is impossible here, reports the reason, without an error.
 pub(super) fn show() -> anyhow::Result<()> {
@@ -92,7 +92,7 @@ fn text(interrupt: Interrupt) -> anyhow::Result<Option<String>> {
             counted(delays.len() as u64, "request")
         )
     };
-    let (delayed, injection) = &known[explained.which];
+    let (delayed, injection) = &known[explained.delay_index];
     let target = TARGET.join(" ");
     let commands = format!(
         "$ dptrace {target} &\n$ dptrace capture -p $! --for 1s -o late.capture\n$ dptrace \
@@ -140,7 +140,16 @@ fn record(
         return Ok(false);
     }
     let pid = target.child.id().to_string();
-    let args = ["capture", "-p", &pid, "--no-probes", "--for", AT_MOST, "-o"].map(OsStr::new);
+    let args = [
+        "capture",
+        "-p",
+        &pid,
+        "--no-probes",
+        "--for",
+        CAPTURE_TIME_LIMIT,
+        "-o",
+    ]
+    .map(OsStr::new);
     let mut recorder = ChildProcess::start(
         "capture",
         folder,

@@ -227,7 +227,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Number of requests of the live target: enough for a table, done in about a second.
 const REQUESTS: &str = "1000";
 /// Time limit of the target.
-const AT_MOST: &str = "5s";
+const TARGET_TIME_LIMIT: &str = "5s";
 
 /// Starts a target, records it from its first connection to its end, and reads the trace that it
 /// leaves.
@@ -240,7 +240,7 @@ fn live() -> anyhow::Result<DemoTrace> {
             "--requests",
             REQUESTS,
             "--for",
-            AT_MOST,
+            TARGET_TIME_LIMIT,
         ])
         .stdin(Stdio::piped())
         .stderr(Stdio::null())
@@ -281,11 +281,11 @@ fn record_all(child: &mut Child) -> anyhow::Result<String> {
         .filter(|spec| spec.name == "qpair")
         .collect();
     let mut plan = AttachPlan::new(
-        &ProbeRequest::of(&specs)?,
-        Features::of_probes()?,
+        &ProbeRequest::from_specs(&specs)?,
+        Features::for_probes()?,
         RING_BYTES,
     );
-    let (files, place) = Files::of_process(child.id())?;
+    let (files, place) = Files::from_process(child.id())?;
     add_files(&mut plan, &files, &place, &terminal::observer())?;
     let mut recorder = Recorder::start(&plan, child.id())?;
     drop(child.stdin.take());

@@ -43,7 +43,7 @@ Examples:
 
 /// Runs the command.
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<()> {
-    let findings: Vec<Finding> = checks::all().map(Finding::of).collect();
+    let findings: Vec<Finding> = checks::all().map(Finding::run).collect();
     let path = args.output.as_deref();
     let mut output = Output::whole(path, Access::Umask)?;
     if args.json {
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<()> {
         .filter(|it| it.stops_us())
         .map(|it| it.check.name)
         .collect();
-    let Some(commands) = commands::that_cannot_work(&findings) else {
+    let Some(commands) = commands::unusable_commands(&findings) else {
         return Ok(());
     };
     let needs = if commands.contains(' ') {

@@ -159,7 +159,7 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
     let process = Process::open(pid)?;
     process.is_first_thread()?;
     let memory = LimitedMemory::new(memory, Limits::default());
-    let variables = ProcessVariables::of(&process, DebugFolders(args.debug_dirs.clone()));
+    let variables = ProcessVariables::for_process(&process, DebugFolders(args.debug_dirs.clone()));
     let mut types = variables.types(&mentions);
     define(&mut types, args)?;
     let layout = struct_layouts::add(

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use kernel_delay::layout::MOST_COPIED;
+use kernel_delay::layout::MAX_STACK_BYTES;
 use kernel_delay::trigger::Trigger;
 
 use crate::args::process::{self, ProcessArgs};
@@ -142,7 +142,7 @@ Examples:
   dptrace kernel-delay -- build/bin/nvmf_tgt -m 0x3  from its first instruction";
 
 /// Limit on samples and pauses: the range of the clocks in the maps.
-const LONGEST: Duration = Duration::from_hours(24);
+const MAX_DURATION: Duration = Duration::from_hours(24);
 
 /// Parses the length of a sample.
 fn sample(text: &str) -> Result<Duration, &'static str> {
@@ -161,7 +161,7 @@ fn at_least(text: &str) -> Result<u64, String> {
 }
 
 fn at_most_a_day(time: Duration) -> Result<Duration, &'static str> {
-    if time > LONGEST {
+    if time > MAX_DURATION {
         Err("the time must be at most 24h")
     } else {
         Ok(time)
@@ -203,7 +203,7 @@ pub(crate) struct EventArgs {
     /// The copy is unwound with the program's unwind tables. The number is rounded up to a multiple
     /// of 1024. With 0, stacks are unwound by frame pointers, which costs less.
     #[arg(long, value_name = "BYTES", default_value_t = 8192, help_heading = "System call events",
-        value_parser = clap::value_parser!(u32).range(0..=i64::from(MOST_COPIED)))]
+        value_parser = clap::value_parser!(u32).range(0..=i64::from(MAX_STACK_BYTES)))]
     pub(super) stack_copy: u32,
 
     /// Size of the ring buffer, in pages of 4 KiB

@@ -13,7 +13,7 @@ use console::output::{self, Output};
 use console::terminal;
 use errors::usage;
 use host::stripped;
-use kernel_delay::layout::STACK_PIECE;
+use kernel_delay::layout::STACK_CHUNK_BYTES;
 use kernel_delay::live::LossCounts;
 use kernel_delay::programs::EventOptions;
 use kernel_delay::trigger::Trigger;
@@ -34,7 +34,7 @@ const NO_LINES_NOTE: &str = "looking up source lines took too long: some functio
 pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
     let threads = args.thread.as_deref().map(glob::Pattern::new).transpose();
     let threads = threads.map_err(|error| usage(format!("--thread: {error}")))?;
-    let subject = subject::of(args)?;
+    let subject = subject::from_args(args)?;
     let mut sampler = Sampler::attach(&subject, options(args), terminal::observer())?;
     Interrupt::catch()?;
     let path = args.output.as_deref();
@@ -58,7 +58,7 @@ fn options(args: &KernelDelayArgs) -> SamplingOptions {
         at_least,
         skip_polls: args.events.skip_syscall_poll_events,
         stacks: args.events.stack_trace_size > 0,
-        copied: args.events.stack_copy.next_multiple_of(STACK_PIECE),
+        copied: args.events.stack_copy.next_multiple_of(STACK_CHUNK_BYTES),
         ring_bytes: args.events.buffer_page_count.next_power_of_two() * 4096,
     });
     SamplingOptions {
@@ -118,7 +118,7 @@ impl SampleSink for Printer<'_> {
         let cost = taken
             .events
             .as_ref()
-            .map(|(events, _)| EventCost::of(sample, events, taken.lost_events));
+            .map(|(events, _)| EventCost::from_sample(sample, events, taken.lost_events));
         if self.args.json {
             self.write_json(taken, cost.as_ref())
         } else {
@@ -225,12 +225,12 @@ impl Printer<'_> {
 }
 
 /// Limit on the number of thread names in a note.
-const NAMES: usize = 12;
+const MAX_NAMES: usize = 12;
 
 /// Reports that no thread matched, and lists the existing names.
 fn note_names(pattern: &glob::Pattern, names: &BTreeSet<String>) {
-    let some: Vec<&str> = names.iter().take(NAMES).map(String::as_str).collect();
-    let more = if names.len() > NAMES { ", ..." } else { "" };
+    let some: Vec<&str> = names.iter().take(MAX_NAMES).map(String::as_str).collect();
+    let more = if names.len() > MAX_NAMES { ", ..." } else { "" };
     note(&format!(
         "no thread is called {pattern}; there are: {}{more}",
         some.join(", ")

@@ -24,7 +24,7 @@ const ROLE: Role = Role {
 };
 
 /// Returns the processes that the options select, or one that waits to run the command.
-pub(super) fn of(args: &KernelDelayArgs) -> anyhow::Result<Subject> {
+pub(super) fn from_args(args: &KernelDelayArgs) -> anyhow::Result<Subject> {
     check_namespace()?;
     if let Some((program, arguments)) = args.command.split_first() {
         let path = find_program(program)?;
@@ -34,7 +34,7 @@ pub(super) fn of(args: &KernelDelayArgs) -> anyhow::Result<Subject> {
         )?;
         let held = HeldChild::spawn(path.as_os_str(), arguments)
             .with_context(|| format!("starting {}", printable(program)))?;
-        return Ok(Subject::of_command(path, held, args.children));
+        return Ok(Subject::from_command(path, held, args.children));
     }
     let pids = match &args.cgroup {
         Some(path) => ProcessSelector::new(in_group(path)?.iter().map(u32::to_string))
@@ -48,7 +48,7 @@ pub(super) fn of(args: &KernelDelayArgs) -> anyhow::Result<Subject> {
             pids.len()
         )));
     }
-    Ok(Subject::of_processes(
+    Ok(Subject::from_processes(
         pids,
         args.children || args.cgroup.is_some(),
     ))

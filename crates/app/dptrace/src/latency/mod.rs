@@ -111,7 +111,7 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
     refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
     mistaken::refuse(&place, args.objects.sources().recordings())?;
     let (show, access) = (
-        ListCommand::of(&place, &args.objects.sources(), args.slowest > 0),
+        ListCommand::for_trace(&place, &args.objects.sources(), args.slowest > 0),
         place.access(),
     );
     let path = if let Place::File(path) = &place {
@@ -120,7 +120,7 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
         None
     };
     let args = &LatencyArgs {
-        objects: args.objects.of(&place),
+        objects: args.objects.for_place(&place),
         ..args.clone()
     };
     let around = match (process, &place) {
@@ -134,7 +134,7 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
     let next = if args.json {
         NextStep::Nothing
     } else {
-        NextStep::of(&loaded, path, process)
+        NextStep::find(&loaded, path, process)
     };
     let report = measure(args, &alive, &loaded, (show, &next))?;
     let mut output = Output::whole(args.output.as_deref(), access)?;

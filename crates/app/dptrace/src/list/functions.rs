@@ -12,7 +12,7 @@ use text::patterns::{NamePattern, nearest};
 use text::printable::{self, path as printable};
 
 use super::target::Request;
-use super::{NEAR, nothing_fits};
+use super::{MAX_NEAR_NAMES, nothing_fits};
 
 /// Function with its name as the author wrote it.
 type NamedFunction<'a> = (String, &'a Function<'a>);
@@ -45,7 +45,11 @@ pub(super) fn list(
         _ if shown > 0 => {}
         Some(_) => {
             let (known, without) = near_names(&request.typed, files)?;
-            let near = nearest(&request.typed, known.iter().map(String::as_str), NEAR);
+            let near = nearest(
+                &request.typed,
+                known.iter().map(String::as_str),
+                MAX_NEAR_NAMES,
+            );
             let error = nothing_fits(
                 "function",
                 &request.typed,

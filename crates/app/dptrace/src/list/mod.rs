@@ -84,7 +84,7 @@ Examples:
 
 /// Runs the command.
 pub(crate) fn run(args: &ListArgs) -> anyhow::Result<()> {
-    let request = Request::of(args)?;
+    let request = Request::from_args(args)?;
     let read = request
         .path
         .iter()
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &ListArgs) -> anyhow::Result<()> {
 }
 
 /// Limit on the number of near names in an error.
-const NEAR: usize = 4;
+const MAX_NEAR_NAMES: usize = 4;
 
 /// Returns the error that no name matches the pattern, with near names, and the number of known
 /// ones.
@@ -140,6 +140,6 @@ fn nothing_fits_in_groups(
     let names = known
         .iter()
         .map(|(group, name)| (group.as_str(), name.as_str()));
-    let near = ::text::patterns::nearest_in_groups(group, name, names, NEAR);
+    let near = ::text::patterns::nearest_in_groups(group, name, names, MAX_NEAR_NAMES);
     nothing_fits(what, pattern, place, &near, known.len())
 }

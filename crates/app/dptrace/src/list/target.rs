@@ -40,7 +40,7 @@ pub(super) enum ListedKind {
 }
 
 impl Request {
-    pub(super) fn of(args: &ListArgs) -> anyhow::Result<Self> {
+    pub(super) fn from_args(args: &ListArgs) -> anyhow::Result<Self> {
         let mut words = args.words.iter().map(OsString::as_os_str);
         let mut selector = args.process.selector();
         let mut path = if selector.is_empty() && !args.tracepoints {
@@ -127,9 +127,9 @@ fn files(selector: &ProcessSelector, path: Option<&OsStr>) -> anyhow::Result<(Fi
     match path.map(Path::new) {
         _ if !selector.is_empty() => {
             let pid = selector.one(ROLE, &terminal::observer())?;
-            Ok(Files::of_process(pid)?)
+            Ok(Files::from_process(pid)?)
         }
-        Some(path) => Ok((Files::of_path(path), printable(path))),
+        Some(path) => Ok((Files::from_path(path), printable(path))),
         None => Err(usage(
             "nothing to list: give -p PID, -p NAME, a PATH, or --tracepoints",
         )),

@@ -7,7 +7,7 @@ fn said(line: &str) -> String {
         .chain(line.split(' '))
         .map(OsString::from)
         .collect();
-    let error = Cli::of(&words).expect_err("it is rejected");
+    let error = Cli::parse_words(&words).expect_err("it is rejected");
     explain(&words, &error)
 }
 

@@ -67,11 +67,11 @@ Examples:
   dptrace pmd --json > pmd.json";
 
 /// Limit on the duration: milliseconds are kept for ten minutes, and counters for longer.
-const LONGEST: Duration = Duration::from_hours(1);
+const MAX_DURATION: Duration = Duration::from_hours(1);
 
 fn at_most_an_hour(text: &str) -> Result<Duration, &'static str> {
     let time = ::text::duration::parse(text)?;
-    if time > LONGEST {
+    if time > MAX_DURATION {
         Err("the time must be at most 1h")
     } else {
         Ok(time)
@@ -90,11 +90,11 @@ fn whole_milliseconds(text: &str) -> Result<u64, String> {
 pub(crate) fn run(args: &PmdArgs) -> anyhow::Result<()> {
     check_namespace()?;
     let observer = terminal::observer();
-    let subject = Subject::of(pid(args)?)?;
+    let subject = Subject::from_pid(pid(args)?)?;
     subject.keep_off(&observer);
     Interrupt::catch()?;
     let sample = Sample::take(&subject, args.duration, &observer)?;
-    let report = Report::of(&subject, sample, args.slow, words::interrupt);
+    let report = Report::new(&subject, sample, args.slow, words::interrupt);
     let mut output = Output::open(None)?;
     let printed = if args.json {
         report.json()

@@ -210,8 +210,8 @@ fn attach_and_record(
 pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     check_buffer(args.buffer)?;
     let specs = args.specs.resolve()?;
-    let wanted = ProbeRequest::of(&specs).map_err(|error| usage(error.to_string()))?;
-    let subject = Subject::of(args)?;
+    let wanted = ProbeRequest::from_specs(&specs).map_err(|error| usage(error.to_string()))?;
+    let subject = Subject::from_args(args)?;
     subject.check_output(args)?;
     let opening = open(args, subject.pid, &specs);
     let (opening, plan) = plan_or_memory(args, &wanted, &subject, opening)?;
@@ -285,7 +285,7 @@ fn plan(
     }
     let mut plan = AttachPlan::new(
         wanted,
-        Features::of_probes()?.for_process(subject.pid),
+        Features::for_probes()?.for_process(subject.pid),
         args.buffer << 20,
     );
     add_files(

@@ -25,11 +25,11 @@ pub(super) struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    pub(super) fn of(args: &'a RecordArgs) -> anyhow::Result<Self> {
+    pub(super) fn from_args(args: &'a RecordArgs) -> anyhow::Result<Self> {
         let selector = args.process.selector();
         if !selector.is_empty() {
             let pid = selector.one(ROLE, &terminal::observer())?;
-            let (files, name) = Files::of_process(pid)?;
+            let (files, name) = Files::from_process(pid)?;
             Process::open(Pid(pid))?.is_first_thread()?;
             return Ok(Self {
                 pid: Some(pid),
@@ -44,7 +44,7 @@ impl<'a> Subject<'a> {
             ));
         };
         let path = find_program(program)?;
-        let (files, name) = (Files::of_program(&path), printable(&path));
+        let (files, name) = (Files::from_program(&path), printable(&path));
         Ok(Self {
             pid: None,
             files,

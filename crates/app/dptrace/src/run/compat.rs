@@ -56,7 +56,7 @@ pub(crate) enum BpftraceRequest {
 
 impl BpftraceRequest {
     /// Parses the words of a command line, the program's name first.
-    pub(crate) fn of(words: Vec<OsString>) -> Self {
+    pub(crate) fn parse(words: Vec<OsString>) -> Self {
         let mut words = words.into_iter();
         let mut run: Vec<OsString> = words.next().into_iter().chain(["run".into()]).collect();
         let mut words = words.skip_while(|word| word == "run").peekable();
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     fn called(words: &str) -> BpftraceRequest {
-        BpftraceRequest::of(
+        BpftraceRequest::parse(
             std::iter::once("bpftrace")
                 .chain(words.split(' '))
                 .map(OsString::from)

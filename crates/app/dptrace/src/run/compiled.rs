@@ -18,7 +18,7 @@ use super::untraced::UntracedChildren;
 use crate::run::engine_error::engine_error;
 
 /// Largest possible number of processes: `PID_MAX_LIMIT` of `linux/threads.h`.
-const MOST_PIDS: u32 = 4 << 20;
+const MAX_PIDS: u32 = 4 << 20;
 /// Prefix of environment variables that are settings.
 const SETTING: &str = "BPFTRACE_";
 
@@ -101,7 +101,7 @@ fn process(pid: &str) -> anyhow::Result<Target> {
     if digits < pid.len() || digits == 0 {
         return Err(usage(format!("failed to parse pid: {what}: {pid}")));
     }
-    let number = pid.parse().ok().filter(|number| *number <= MOST_PIDS);
+    let number = pid.parse().ok().filter(|number| *number <= MAX_PIDS);
     number.map(Target::Pid).ok_or_else(|| {
         if is_bpftrace_compat() {
             usage(format!("pid out of range: {pid}"))

@@ -50,9 +50,9 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     if args.helper_errors > 0 && args.no_warnings {
         return Err(usage("-k and --no-warnings contradict each other"));
     }
-    let text = ScriptText::of(args)?;
+    let text = ScriptText::read(args)?;
     let parsed = compiled::parse(&text, args)?;
-    let wanted = ScriptParams::of(parsed.syntax_tree());
+    let wanted = ScriptParams::from_program(parsed.syntax_tree());
     // Under bpftrace's name, an error lists them instead.
     if wanted.is_asked_for(&text.params) && !is_bpftrace_compat() {
         let help = wanted.help(&text);

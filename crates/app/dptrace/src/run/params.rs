@@ -31,7 +31,7 @@ struct ScriptOption {
 
 impl ScriptParams {
     /// Finds the arguments and options in a script's syntax.
-    pub(super) fn of(tree: &Program) -> Self {
+    pub(super) fn from_program(tree: &Program) -> Self {
         let mut wanted = Self::default();
         for item in &mut tree.clone().items {
             walk_item(&mut wanted, item);
@@ -172,7 +172,7 @@ impl VisitMut for ScriptParams {
                 let options = &self.options;
                 let known =
                     |option: &ScriptOption| options.iter().any(|known| known.name == option.name);
-                let option = ScriptOption::of(args).filter(|option| !known(option));
+                let option = ScriptOption::parse(args).filter(|option| !known(option));
                 self.options.extend(option);
             }
             _ => {}
@@ -183,7 +183,7 @@ impl VisitMut for ScriptParams {
 
 impl ScriptOption {
     /// Parses `getopt("name", default, "what it is for")`.
-    fn of(args: &[Expr]) -> Option<Self> {
+    fn parse(args: &[Expr]) -> Option<Self> {
         let string = |arg: Option<&Expr>| match &arg?.kind {
             ExprKind::Str(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
             _ => None,

@@ -36,7 +36,7 @@ pub(super) struct ScriptText {
 
 impl ScriptText {
     /// Reads the requested script.
-    pub(super) fn of(args: &RunArgs) -> anyhow::Result<Self> {
+    pub(super) fn read(args: &RunArgs) -> anyhow::Result<Self> {
         // As in bpftrace, included files precede the script.
         let includes: Vec<String> = args
             .includes

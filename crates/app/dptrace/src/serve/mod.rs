@@ -117,7 +117,7 @@ Examples:
   curl -s http://127.0.0.1:9470/connections";
 
 /// Limit on the size of a token file, in bytes.
-const MOST_TOKEN: u64 = 4096;
+const MAX_TOKEN_BYTES: u64 = 4096;
 
 /// Runs the command.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
@@ -207,8 +207,8 @@ fn listen(text: &str) -> anyhow::Result<TcpListener> {
 /// Reads the token of a file: its first line.
 fn token(path: &std::path::Path) -> anyhow::Result<Token> {
     let reading = || format!("reading the token from {}", printable(path));
-    let bytes = user_file::read(path, MOST_TOKEN).with_context(reading)?;
-    Token::of(&bytes).ok_or_else(|| {
+    let bytes = user_file::read(path, MAX_TOKEN_BYTES).with_context(reading)?;
+    Token::parse(&bytes).ok_or_else(|| {
         usage(format!(
             "--token-file {}: its first line must be a token: visible ASCII characters",
             printable(path)

@@ -163,7 +163,7 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<()> {
             }
             batch(&subject, feeds, seconds, args)
         }
-        None => watch::watch(&subject, missing, Audit::of(args), || {
+        None => watch::watch(&subject, missing, Audit::from_args(args), || {
             Feeds::start(trace, kernel, reading, &terminal::observer())
         }),
     }
@@ -179,7 +179,7 @@ enum Audit {
 }
 
 impl Audit {
-    fn of(args: &TopArgs) -> Self {
+    fn from_args(args: &TopArgs) -> Self {
         match () {
             () if args.no_kernel => Self::Never,
             () if args.cpus => Self::AtOnce,

@@ -18,7 +18,7 @@ use super::format::FormatName;
 /// Prints its events, or describes it.
 pub(super) fn run(args: &TraceArgs, folder: &Path) -> anyhow::Result<()> {
     refuse(args)?;
-    let filter = args.filter.of_events()?;
+    let filter = args.filter.resolve_events()?;
     let trace = DpdkTrace::open(folder)?;
     let streams = trace.streams()?;
     let mut output = Output::whole(args.output.as_deref(), Access::Umask)?;

@@ -12,7 +12,7 @@ use live_objects::{Objects, UnknownCounts};
 use records::{Filter, Form, Format, Head, View};
 use screen::{Screen, counted};
 use spdk_trace::{Follower, Record, Ticks};
-use trace_source::{Application, FileSource, HOLD, Pressure, Reader, warn_problems};
+use trace_source::{Application, FileSource, HOLD_TIME, Pressure, Reader, warn_problems};
 
 use crate::listing::{ListOptions, Lister};
 
@@ -56,7 +56,7 @@ pub(crate) fn follow(
     if what.application.is_unknown() {
         note("not permitted to see which process writes this file: following it until interrupted");
     }
-    let head = Head::of_follower(&follower);
+    let head = Head::from_follower(&follower);
     let mut format = records::writer(what.form, &head, what.screen);
     let mut lister = what.lister(&follower);
     format.begin(&mut output.buffer, &head, &lister.view);
@@ -138,7 +138,7 @@ impl FreshOwners {
         objects: &mut Objects,
         must: bool,
     ) -> anyhow::Result<()> {
-        if !must && self.read.is_some_and(|read| read.elapsed() < HOLD / 2) {
+        if !must && self.read.is_some_and(|read| read.elapsed() < HOLD_TIME / 2) {
             return Ok(());
         }
         follower.refresh_owners(&self.source)?;

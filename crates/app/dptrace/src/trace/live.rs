@@ -97,7 +97,7 @@ pub(super) fn follow_file(
     } = args.resolve(follower.tpoints(), follower.tick_rate(), span)?;
     let known = known_of(&follower, &specs, live.is_some() || annotator.is_some());
     known.warn_missing(filter.fields(), &terminal::observer());
-    let application = Application::of(path);
+    let application = Application::find(path);
     // Must precede the start of any thread: threads inherit the affinity.
     let place = cpus::keep_off(application.pids().chain(live), &terminal::observer());
     place.give_way_for(args.duration);

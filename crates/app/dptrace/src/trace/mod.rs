@@ -145,7 +145,7 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
     let access = place.access();
     let live = process.filter(|_| !args.info && !args.list_tpoints);
     let args = &TraceArgs {
-        objects: args.objects.of(&place),
+        objects: args.objects.for_place(&place),
         ..args.clone()
     };
     if args.follow || live.is_some() {
@@ -276,7 +276,7 @@ fn list_records(args: &TraceArgs, loaded: &LoadedTrace, access: Access) -> anyho
     requests::known_of(&loaded.trace, &specs, annotator.is_some())
         .warn_missing(filter.fields(), &terminal::observer());
     let mut output = Output::whole(args.output.as_deref(), access)?;
-    let head = Head::of_trace(trace, args.format().form(), &specs)?;
+    let head = Head::from_trace(trace, args.format().form(), &specs)?;
     let mut format = records::writer(args.format().form(), &head, args.screen());
     let shown = (trace, &head, annotator.as_ref());
     let options = ListOptions {
@@ -293,7 +293,7 @@ fn list_records(args: &TraceArgs, loaded: &LoadedTrace, access: Access) -> anyho
     if listed.read == 0 {
         nothing_read(loaded, &listed.problems, &terminal::observer())?;
     } else if listed.shown == 0 {
-        let why = filter.why_nothing();
+        let why = filter.empty_reason();
         note(&match listed.read {
             1 => format!("the only record does not pass the filters{why}"),
             read => format!("none of the {read} records pass the filters{why}"),

@@ -85,7 +85,7 @@ fn watched(real: &RealTrace) -> Requests {
         .map(|slow| rate.nanos(Ticks(slow.length())).0)
         .collect();
     lengths.sort_unstable();
-    let p99 = stats::of_sorted(&lengths, 0.99).unwrap();
+    let p99 = stats::sorted_quantile(&lengths, 0.99).unwrap();
     Requests {
         count: lengths.len() as u64,
         p99,
@@ -197,7 +197,7 @@ fn summarized(real: &RealTrace) -> Requests {
 
 /// Returns the requests of hosts as verdicts and the list of the slowest have them.
 fn joined(real: &RealTrace) -> Requests {
-    let inputs = timeline::inputs::Inputs::of_trace(
+    let inputs = timeline::inputs::Inputs::from_trace(
         real.again(),
         &real.recording,
         &observer::Observer::silent(),

@@ -107,7 +107,7 @@ fn a_pinned_thread_is_found() {
 }
 
 #[test]
-fn what_is_no_list_of_cpus_is_refused() {
+fn an_invalid_list_of_cpus_is_refused() {
     for (words, part) in [
         (&["cpus", "--check"][..], "no CPUs to check"),
         (&["cpus", "--check", "nvmf_tgt"], "is not a list of CPUs"),

@@ -97,7 +97,7 @@ fn gives_way_and_ends_in_time(args: &[&str], dir: &Path, last: &str) {
 
 #[test]
 #[ignore = "deep truth: twenty loops keep one CPU busy for seconds, and the test looks at the clock"]
-fn what_does_not_give_way_ends_in_time() {
+fn a_stuck_command_ends_in_time() {
     let Some(_alone) = kernel_alone() else { return };
     let dir = tempfile::tempdir().unwrap();
     let recording = dir.path().join("it");
@@ -107,9 +107,7 @@ fn what_does_not_give_way_ends_in_time() {
         "attached to spdk:nvmf_ctrlr_add_qpair",
     );
     assert!(
-        messages
-            .iter()
-            .any(|line| line.contains("the time is up")),
+        messages.iter().any(|line| line.contains("the time is up")),
         "{messages:#?}"
     );
     ends_in_time(

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::common::{dptrace, printed};
 
 #[test]
-fn it_is_there_but_not_shown() {
+fn the_command_exists_but_is_hidden() {
     assert!(!printed(["--help"]).contains("demo-target"));
     assert!(printed(["demo-target", "--help"]).contains("--truth"));
     dptrace()
@@ -17,7 +17,7 @@ fn it_is_there_but_not_shown() {
 
 /// The target's trace can be read by the other commands, in the machine's shared memory.
 #[test]
-fn its_trace_can_be_listed() {
+fn the_targets_trace_can_be_listed() {
     let dir = tempfile::tempdir().expect("a directory");
     let truth = dir.path().join("truth.json");
     let run = [
@@ -101,10 +101,10 @@ fn the_slowest_of_a_live_trace_is_shown_by_what_does_not_change() {
         .map(|line| serde_json::from_str(line).expect("an object"))
         .collect();
     for record in slowest["records"].as_array().expect("records") {
-        let is_it = |listed: &serde_json::Value| {
+        let matches = |listed: &serde_json::Value| {
             ["tsc", "tpoint"].iter().all(|it| listed[it] == record[it])
         };
-        assert!(listed.iter().any(is_it), "{show}: {record} in {listing}");
+        assert!(listed.iter().any(matches), "{show}: {record} in {listing}");
     }
 }
 

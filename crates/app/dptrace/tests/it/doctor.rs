@@ -143,7 +143,7 @@ fn a_line_says_what_each_command_can_do() {
 }
 
 #[test]
-fn nobody_learns_what_is_missing() {
+fn the_user_nobody_learns_of_missing_features() {
     let _turn = testkit::kernel::alone();
     if !is_root() {
         return skip("only root can become nobody");

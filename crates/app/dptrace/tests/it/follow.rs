@@ -77,7 +77,7 @@ fn lost(said: &str) -> u64 {
 
 /// A ring of 64 slots, and thousands of records written as fast as possible.
 #[test]
-fn what_was_overwritten_before_it_was_read_is_reported() {
+fn slots_overwritten_before_the_read_are_reported() {
     let mut application = start();
     application.record(3);
     let mut follow = Follow::start(&application.path, &[]);
@@ -171,7 +171,7 @@ fn the_trace_of_an_application_that_is_gone_ends_at_once() {
 }
 
 #[test]
-fn what_is_no_raw_trace_cannot_be_followed() {
+fn only_a_raw_trace_can_be_followed() {
     let small = Small::new();
     for (contents, word) in [(&b"{\"tsc_rate\":1}"[..], "raw trace file"), (b"", "empty")] {
         std::fs::write(small.path("x"), contents).expect("written");

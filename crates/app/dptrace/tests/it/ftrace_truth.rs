@@ -11,7 +11,7 @@ use crate::common::shared::unpacked;
 /// Thread id of the capture's one reactor.
 const REACTOR: &str = "15545";
 /// Limit on the difference between bounds and truth, in nanoseconds: ftrace prints microseconds.
-const TOLERANCE: u64 = 1_000;
+const TOLERANCE_NS: u64 = 1_000;
 
 /// Times at which the reactor was off its CPU, in nanoseconds since boot.
 struct OffCpu {
@@ -95,7 +95,7 @@ fn check_away(off: &OffCpu, away: &Value) {
     let mut count = 0;
     for (left, back) in long {
         let is_within =
-            |(from, to): &&(u64, u64)| *from <= left + TOLERANCE && *to + TOLERANCE >= *back;
+            |(from, to): &&(u64, u64)| *from <= left + TOLERANCE_NS && *to + TOLERANCE_NS >= *back;
         assert!(times.iter().any(|it| is_within(&it)), "{left} to {back}");
         count += 1;
     }
@@ -229,7 +229,7 @@ fn check_request(request: &Value, off: &OffCpu, (begin, end): (u64, u64)) {
     );
     let most = number(request, "kernel_at_most_ns");
     assert!(
-        most + TOLERANCE >= truth,
+        most + TOLERANCE_NS >= truth,
         "off the CPU for {truth} ns: {request}"
     );
     let is_off = |share: &&Value| {
@@ -243,7 +243,7 @@ fn check_request(request: &Value, off: &OffCpu, (begin, end): (u64, u64)) {
         .filter(is_off);
     let least: u64 = shares.map(|share| number(share, "at_least_ns")).sum();
     assert!(
-        least <= truth + TOLERANCE,
+        least <= truth + TOLERANCE_NS,
         "off the CPU for {truth} ns: {request}"
     );
     // The longest stage has 4,186 intervals.

@@ -14,7 +14,7 @@ use crate::common::small::Small;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Timeout for an end that should come within a second: other tests run at the same time.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 /// Time that each command runs before it is signalled, so that the signal interrupts its work. The
 /// test is valid even if the command has not come that far.
 const AT_WORK: Duration = Duration::from_millis(600);
@@ -105,7 +105,7 @@ fn send(child: &Child, signal: i32) {
 
 /// Waits for its end, up to the timeout.
 fn end(child: &mut Child, what: &str) -> ExitStatus {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         if let Some(status) = child.try_wait().expect("it is ours") {
             return status;
@@ -113,7 +113,7 @@ fn end(child: &mut Child, what: &str) -> ExitStatus {
         if Instant::now() >= deadline {
             let stack =
                 std::fs::read_to_string(format!("/proc/{}/stack", child.id())).unwrap_or_default();
-            panic!("{what}: still there {PATIENCE:?} after the signal; it was in\n{stack}");
+            panic!("{what}: still there {TIMEOUT:?} after the signal; it was in\n{stack}");
         }
         std::thread::sleep(Duration::from_millis(10));
     }

@@ -67,7 +67,7 @@ fn traces_of_all_eras_are_as_the_schema_has_them() {
 }
 
 #[test]
-fn what_lists_itself_is_as_the_schema_has_it() {
+fn listings_match_the_schema() {
     lines(&["scripts", "--json"], &["scripts.script"]);
     lines(&["objects", "--json"], &["objects.spec"]);
     lines(&["list", PROGRAM, "--json"], &["list.usdt"]);

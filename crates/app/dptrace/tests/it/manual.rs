@@ -21,7 +21,7 @@ fn text(page: &Path) -> String {
 }
 
 #[test]
-fn there_is_a_page_for_each_command_and_none_for_hidden_ones() {
+fn each_command_has_a_page_unless_it_is_hidden() {
     let (_dir, pages) = pages();
     let overview = printed(["-h"]);
     let names: Vec<_> = pages

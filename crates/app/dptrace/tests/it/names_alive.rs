@@ -101,7 +101,7 @@ fn a_connection_found_alive_is_one_row() {
 }
 
 #[test]
-fn what_had_its_address_before_is_another_one_without_a_name() {
+fn the_previous_object_at_an_address_has_no_name() {
     let (found, _) = rows(
         &trace(
             &[1_000, 2_000, 4_000, 6_000],

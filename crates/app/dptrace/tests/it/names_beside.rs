@@ -94,7 +94,7 @@ fn a_recording_beside_its_trace_is_used() {
 }
 
 #[test]
-fn what_is_named_wins() {
+fn a_named_recording_wins() {
     let folder = Folder::new("x.trace")
         .with("x.recording", 1, TRACE)
         .with_text("other", "");
@@ -117,7 +117,7 @@ fn what_is_named_wins() {
 }
 
 #[test]
-fn what_does_not_belong_to_the_trace_is_not_used() {
+fn a_recording_of_another_trace_is_not_used() {
     let pid = "nvmf_trace.pid4711";
     let foreign = |name: &str, process, times| {
         Folder::new(name).with(&format!("{name}.recording"), process, times)

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Timeout for anything that is sure to come.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 /// Characters that erase a line.
 const ERASE: &str = "\r\u{1b}[K";
 
@@ -63,7 +63,7 @@ impl Fed {
     fn feed_until(&mut self, is_so: impl Fn(&str) -> bool) {
         let begun = Instant::now();
         while !is_so(&self.terminal()) {
-            assert!(begun.elapsed() < PATIENCE, "{:?}", self.terminal());
+            assert!(begun.elapsed() < TIMEOUT, "{:?}", self.terminal());
             self.feed();
         }
     }
@@ -176,7 +176,7 @@ fn a_listing_to_a_file_has_one_too() {
 /// No progress is shown where it would be in the way. Its absence can only be checked over some
 /// time.
 #[test]
-fn there_is_none_where_nobody_wants_it() {
+fn progress_is_hidden_in_ci_and_on_the_outputs_terminal() {
     let same = |command: &mut Command, terminal: &File| {
         command.stdout(terminal.try_clone().expect("a copy"));
     };
@@ -264,7 +264,7 @@ fn a_capture_counts_what_it_has() {
     let begun = Instant::now();
     while !(text().contains(&format!("{ERASE}capturing: ")) && text().contains(" lost, ")) {
         assert!(
-            begun.elapsed() < PATIENCE && child.try_wait().is_ok_and(|ended| ended.is_none()),
+            begun.elapsed() < TIMEOUT && child.try_wait().is_ok_and(|ended| ended.is_none()),
             "{:?}",
             text()
         );

@@ -305,7 +305,7 @@ fn as_nobody(options: &[&str], program: &Path, pid: u32) -> Command {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn missing_parts_are_named() {
     let Some(_guard) = kernel() else { return };
     if !needs("setpriv") {
         return;

@@ -5,11 +5,11 @@ use std::io::Write as _;
 use std::process::Stdio;
 
 /// Limit on the address space of a check, in KiB: it needs a tenth of it.
-const ROOM: u32 = 600 << 10;
+const ADDRESS_SPACE_KIB: u32 = 600 << 10;
 
 /// Returns the messages of a check of a script, and its exit status.
 fn check(script: &str) -> (String, Option<i32>) {
-    let limited = format!("ulimit -v {ROOM}; exec \"$0\" run --check -");
+    let limited = format!("ulimit -v {ADDRESS_SPACE_KIB}; exec \"$0\" run --check -");
     let mut child = testkit::command("sh")
         .args(["-c", &limited, env!("CARGO_BIN_EXE_dptrace")])
         .stdin(Stdio::piped())
@@ -37,13 +37,13 @@ fn refused(script: &str, message: &str) {
     assert!(messages.contains(message), "{messages}");
 }
 
-const TOO_MUCH: &str = "loops and macros expand this script too far";
+const TOO_LARGE: &str = "loops and macros expand this script too far";
 
 #[test]
 fn loops_that_are_written_out_in_each_other() {
     refused(
         "begin { unroll(100) { unroll(100) { unroll(100) { unroll(100) { unroll(100) { @a = 1; } } } } } }",
-        TOO_MUCH,
+        TOO_LARGE,
     );
     refused(
         "begin { unroll(100) { unroll(60) { @a[comm, nsecs, str(0)] = rand; } } }",
@@ -71,7 +71,7 @@ fn values_that_double() {
             format!(" ?: {other})").repeat(60)
         )
     };
-    refused(&conditions("comm", "\"x\""), TOO_MUCH);
+    refused(&conditions("comm", "\"x\""), TOO_LARGE);
     assert_eq!(check(&conditions("rand", "1")).1, Some(0));
 }
 
@@ -82,7 +82,7 @@ fn constants_that_double_or_name_themselves() {
         .map(define)
         .chain(["#define A90 1\n".to_owned()])
         .collect();
-    refused(&format!("{defines}begin {{ print(A0); }}"), TOO_MUCH);
+    refused(&format!("{defines}begin {{ print(A0); }}"), TOO_LARGE);
     refused(
         &format!("{defines}struct s {{ int a[A0]; }}; begin {{ }}"),
         "made of too many others",

@@ -9,7 +9,7 @@ use testkit::kernel::may_run;
 
 /// Number of attached probes, each with a program and a link of its own.
 const PROBES: usize = 50;
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Returns the kernel's ids of a process's links.
 fn links(pid: u32) -> Vec<u64> {
@@ -83,7 +83,7 @@ fn nothing_stays_attached_behind_the_end() {
     assert!(child.wait().unwrap().success());
     let start = Instant::now();
     while let left @ [_, ..] = alive(&attached).as_slice() {
-        assert!(start.elapsed() < PATIENCE, "{left:?} are still there");
+        assert!(start.elapsed() < TIMEOUT, "{left:?} are still there");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

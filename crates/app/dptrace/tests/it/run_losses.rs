@@ -134,7 +134,7 @@ fn strings_that_are_cut_are_counted_and_those_that_just_fit_are_not() {
 }
 
 #[test]
-fn what_can_not_be_read_is_reported_with_its_place_if_that_is_wanted() {
+fn failed_reads_are_reported_with_their_place_on_request() {
     let Some(_alone) = kernel() else { return };
     let Some(teller) = Teller::build() else {
         return;
@@ -178,7 +178,7 @@ fn what_can_not_be_read_is_reported_with_its_place_if_that_is_wanted() {
 }
 
 #[test]
-fn what_fails_always_is_reported_with_place_and_count() {
+fn permanent_failures_are_reported_with_place_and_count() {
     let Some(_alone) = kernel() else { return };
     let script = "config = { max_map_keys = 1 } begin { @n = 0; @m[1] = 1; for ($i : 0..5) { print(7 / (uint64)@n); \
                   @m[$i + 2] = 1; @c[$i] = count(); } print(7 % (uint64)@n); }";
@@ -232,7 +232,7 @@ fn events_that_do_not_fit_are_counted() {
 }
 
 #[test]
-fn what_fails_is_reported_while_the_script_runs() {
+fn failures_are_reported_while_the_script_runs() {
     let Some(_alone) = kernel() else { return };
     let script = "begin { @zero = 0; } interval:ms:20 { @one = 5 / (uint64)@zero; }";
     let mut command = testkit::command(PROGRAM);

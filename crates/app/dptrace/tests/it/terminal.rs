@@ -117,7 +117,7 @@ fn messages_fit_a_terminal() {
 
 /// A terminal shows `^C`, and output after it must begin a new line.
 #[test]
-fn what_an_interrupted_script_prints_begins_a_line() {
+fn output_of_an_interrupted_script_begins_a_line() {
     use host::{Capabilities, Capability};
     if !Capabilities::own()
         .missing(&[Capability::Bpf, Capability::Perfmon])

@@ -362,7 +362,7 @@ fn common_leaves_out_what_not_all_lcores_have() {
             .object(1)
             .int(0),
     );
-    let small = Small::of(&trace);
+    let small = Small::from_trace(&trace);
     let all = printed(small.args("trace", &[]));
     assert_eq!(times(&all), ["0.000", "4.000", "5.000", "6.000", "7.000"]);
     let common = printed(small.args("trace", &["--common"]));

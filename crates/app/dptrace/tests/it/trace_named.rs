@@ -44,7 +44,7 @@ fn connections_named_by_their_owners_are_one_note() {
 }
 
 #[test]
-fn that_nothing_is_named_is_one_note() {
+fn unnamed_objects_are_one_note() {
     let dir = tempfile::tempdir().expect("a directory");
     let (trace, recording) = (dir.path().join("t.trace"), dir.path().join("t.recording"));
     let lines = "nvmf_poll_group_add_qpair: tsc=0x10, qpair=0xc0, thread=0x3\n\

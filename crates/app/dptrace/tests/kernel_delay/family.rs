@@ -14,7 +14,7 @@ use super::target::{Sampling, Target, adds_up, build, call, in_some_window, numb
 /// which is reported.
 fn start(folder: &Path, what: &str) -> Option<(Target, String)> {
     let program = build(folder, "family")?;
-    let mut target = Target::of(
+    let mut target = Target::spawn(
         testkit::command(program)
             .arg(what)
             .stdin(Stdio::piped())

@@ -12,7 +12,7 @@ use super::target::{Sampling, Target, adds_up, budget, build, call, number, thre
 
 /// Starts the program.
 fn start(program: &Path) -> Target {
-    let mut target = Target::of(
+    let mut target = Target::spawn(
         testkit::command(program)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped()),

@@ -124,7 +124,7 @@ fn a_limit_that_is_used_up_is_reported() {
 
 #[test]
 #[ignore = "deep truth: the spinner must wait for more than half of the window of 1 s"]
-fn who_waits_for_a_limit_waits_for_a_cpu() {
+fn a_throttled_thread_waits_for_a_cpu() {
     let Some(sample) = used_up() else { return };
     // Three busy threads share a tenth of a CPU, so they wait most of the time.
     let spinner = thread(&sample, "spinner");

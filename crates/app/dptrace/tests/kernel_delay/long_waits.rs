@@ -44,7 +44,7 @@ fn be_nice(by: i32) {
 }
 
 #[test]
-fn who_ran_has_a_name_whatever_the_number_of_switches() {
+fn preemptors_have_names_after_any_number_of_switches() {
     let (patient, _rivals) = (Target::start("patient"), Target::start("rivals"));
     let pid = patient.child.id().to_string();
     in_some_window(|| {
@@ -98,7 +98,7 @@ pub(super) fn woken() {
 
 #[test]
 #[ignore = "deep truth: who runs as a window ends has no name yet, and the thread may wait for that one"]
-fn who_ran_before_a_thread_that_is_woken_has_a_name() {
+fn the_task_that_ran_before_a_woken_thread_has_a_name() {
     let target = Target::start("woken");
     let pid = target.child.id().to_string();
     let arguments = ["-p", &pid, "--sample-time", "0.2", "--sample-count", "2"];

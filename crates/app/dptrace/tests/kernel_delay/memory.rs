@@ -11,7 +11,7 @@ use super::target::{Sampling, Target, adds_up, budget, build, in_some_window, nu
 /// Starts the program with a part and its arguments. `None` without a compiler, which is reported.
 fn start(folder: &Path, part: &[&str]) -> Option<Target> {
     let program = build(folder, "memory")?;
-    let mut target = Target::of(
+    let mut target = Target::spawn(
         testkit::command(program)
             .args(part)
             .stdin(Stdio::piped())
@@ -75,7 +75,7 @@ fn page_faults_have_a_time_and_are_as_many_as_the_kernel_counts() {
 }
 
 #[test]
-fn what_a_thread_is_stuck_in_is_shown() {
+fn the_call_of_a_stuck_thread_is_shown() {
     let folder = tempfile::tempdir().unwrap();
     let Some(target) = start(folder.path(), &["vfork"]) else {
         return;

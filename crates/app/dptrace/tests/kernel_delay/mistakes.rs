@@ -61,7 +61,7 @@ fn triggers_need_one_process() {
 /// Without a process argument the busiest processes are listed, unless the process is there that
 /// users mean by default.
 #[test]
-fn who_names_no_process_gets_the_busiest() {
+fn without_a_process_the_busiest_are_listed() {
     let mut target = Target::start("storm");
     target.go();
     let (status, notes) = refused(&[]);

@@ -21,7 +21,7 @@ fn sums(sample: &Value) -> Vec<(Option<u64>, u64)> {
 }
 
 /// Returns the same sum over the threads of a process.
-fn of_threads(sample: &Value, pid: u64) -> u64 {
+fn sum_of_threads(sample: &Value, pid: u64) -> u64 {
     let threads = sample["threads"]
         .as_array()
         .unwrap()
@@ -56,7 +56,10 @@ fn each_process_has_a_sum_and_all_have_one() {
         let sums = sums(&samples[0]);
         for pid in pids {
             let (_, sum) = sums.iter().find(|(sum, _)| *sum == Some(pid)).unwrap();
-            assert!(*sum > 0 && *sum == of_threads(&samples[0], pid), "{sums:?}");
+            assert!(
+                *sum > 0 && *sum == sum_of_threads(&samples[0], pid),
+                "{sums:?}"
+            );
         }
         let (last, others) = sums.split_last().unwrap();
         assert_eq!(
@@ -184,7 +187,7 @@ fn a_control_group_is_measured_as_a_whole() {
 
 /// Threads of the same process count as its own; strangers have a pid.
 #[test]
-fn who_ran_instead_is_known_by_its_process() {
+fn preemptors_are_identified_by_process() {
     let targets = [Target::start("spin"), Target::start("spin")];
     let [own, other] = targets
         .each_ref()

@@ -28,13 +28,13 @@ impl Target {
                 "--test-threads=2",
             ])
             .env(PART, part);
-        let mut target = Self::of(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+        let mut target = Self::spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
         target.wait_for("ready");
         target
     }
 
     /// Starts another program, with pipes for its input and output.
-    pub(super) fn of(command: &mut Command) -> Self {
+    pub(super) fn spawn(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap();
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         Self {

@@ -91,7 +91,7 @@ fn a_table_of_calls() {
 
 /// Queries and calls that have not ended are printed: they matter for a server that hangs.
 #[test]
-fn what_is_still_running_is_printed() {
+fn running_calls_are_printed() {
     let Some(_alone) = kernel() else { return };
     let queries = output_until(End::Interrupt, "running", "pg-queries", &["100"]);
     assert!(

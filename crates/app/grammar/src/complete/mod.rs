@@ -64,7 +64,7 @@ impl Candidate {
 
 impl Answer {
     /// Creates an answer of names that the shell completes.
-    pub fn of_names(names: Names) -> Self {
+    pub fn from_names(names: Names) -> Self {
         Self {
             names,
             ..Self::default()
@@ -72,7 +72,7 @@ impl Answer {
     }
 
     /// Creates an answer of values.
-    pub fn of_candidates(candidates: Vec<Candidate>) -> Self {
+    pub fn from_candidates(candidates: Vec<Candidate>) -> Self {
         Self {
             candidates,
             ..Self::default()
@@ -125,7 +125,7 @@ pub fn complete(
     words: &[String],
     values: impl FnOnce(&CursorContext<'_>, &Arg, usize) -> Answer,
 ) -> Answer {
-    let Some(place) = CursorContext::of(grammar, words) else {
+    let Some(place) = CursorContext::locate(grammar, words) else {
         return Answer::default();
     };
     let answer = match place.slot {
@@ -145,7 +145,7 @@ fn commands(command: &Command) -> Answer {
         .filter(|command| !command.is_hide_set());
     let candidate =
         |command: &Command| Candidate::new(command.get_name(), text(command.get_about()));
-    Answer::of_candidates(shown.map(candidate).collect())
+    Answer::from_candidates(shown.map(candidate).collect())
 }
 
 fn options(place: &CursorContext<'_>) -> Answer {
@@ -163,7 +163,7 @@ fn options(place: &CursorContext<'_>) -> Answer {
             (_, None) => {}
         }
     }
-    Answer::of_candidates(candidates)
+    Answer::from_candidates(candidates)
 }
 
 fn text(help: Option<&clap::builder::StyledStr>) -> String {
@@ -180,7 +180,7 @@ fn fixed(arg: &Arg) -> Option<Answer> {
     let candidate = |value: &clap::builder::PossibleValue| {
         Candidate::new(value.get_name(), text(value.get_help()))
     };
-    Some(Answer::of_candidates(shown.map(candidate).collect()))
+    Some(Answer::from_candidates(shown.map(candidate).collect()))
 }
 
 /// Returns the command without hidden commands and options, which the generators would not leave

@@ -41,7 +41,7 @@ struct Walk<'a> {
 
 impl<'a> CursorContext<'a> {
     /// Finds the role of the last of the words, which follow the program's name.
-    pub(super) fn of(grammar: &'a Command, words: &'a [String]) -> Option<Self> {
+    pub(super) fn locate(grammar: &'a Command, words: &'a [String]) -> Option<Self> {
         let (last, before) = words.split_last()?;
         let mut walk = Walk {
             command: grammar,
@@ -153,23 +153,23 @@ impl<'a> Walk<'a> {
             let (name, value) = long
                 .split_once('=')
                 .map_or((long, None), |(name, value)| (name, Some(value)));
-            let is_it = |arg: &&Arg| {
+            let matches = |arg: &&Arg| {
                 arg.get_long_and_visible_aliases()
                     .is_some_and(|names| names.contains(&name))
             };
-            return options.find(is_it).map(|option| (option, value));
+            return options.find(matches).map(|option| (option, value));
         }
         // The last of several letters may take a value: -vp 4711, -vp4711.
         let letters = word.strip_prefix('-')?;
         let mut found = None;
         for (at, letter) in letters.char_indices() {
-            let is_it = |arg: &Arg| {
+            let matches = |arg: &Arg| {
                 arg.get_short() == Some(letter)
                     || arg
                         .get_all_short_aliases()
                         .is_some_and(|all| all.contains(&letter))
             };
-            let option = self.command.get_arguments().find(|arg| is_it(arg))?;
+            let option = self.command.get_arguments().find(|arg| matches(arg))?;
             let rest = &letters[at + letter.len_utf8()..];
             found = Some((option, None));
             if takes_value(option) {

@@ -4,7 +4,7 @@ use super::*;
 
 /// Names from other people's traces and processes must not become commands.
 #[test]
-fn what_a_shell_would_obey_is_not_offered() {
+fn shell_metacharacters_are_not_offered() {
     for value in [
         "$(id)",
         "a b",
@@ -24,10 +24,10 @@ fn what_a_shell_would_obey_is_not_offered() {
     let place_of = |words: &[String]| {
         let tpoint = Arg::new("tpoint").long("tpoint").value_delimiter(',');
         let grammar = Grammar::new("program").subcommand(Grammar::new("trace").arg(tpoint));
-        let place = CursorContext::of(&grammar, words).unwrap();
+        let place = CursorContext::locate(&grammar, words).unwrap();
         let candidates = ["TCP_NEW", "TCP_$(id)", "TCP_NEW", "RDMA"]
             .map(|name| Candidate::new(name, "a\tb\u{1b}[m"));
-        Answer::of_candidates(candidates.to_vec()).narrowed(&place)
+        Answer::from_candidates(candidates.to_vec()).narrowed(&place)
     };
     let answer = place_of(&["trace".into(), "--tpoint".into(), "X,TCP".into()]);
     assert_eq!(

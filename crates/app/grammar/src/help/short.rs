@@ -10,9 +10,9 @@ use super::examples;
 /// Height of a small terminal, in lines. Examples are shown too if everything fits.
 const SCREEN: usize = 24;
 /// Width of the names, in columns. A longer name moves its text to the right.
-const NAMES: usize = 28;
+const NAME_WIDTH: usize = 28;
 /// Least width of a text to be worth its line, in columns.
-const LEAST_TEXT: usize = 12;
+const MIN_TEXT_WIDTH: usize = 12;
 
 /// Returns the help of a command, a line for each option, with styles, for a terminal of this width
 /// in columns.
@@ -33,7 +33,7 @@ pub fn short(command: &mut Command, width: usize) -> String {
     };
     let names = shown()
         .map(|arg| columns(&name(arg)))
-        .filter(|&width| width <= NAMES)
+        .filter(|&width| width <= NAME_WIDTH)
         .max()
         .unwrap_or_default();
     let headings = shown().map(heading).fold(Vec::new(), |mut seen, heading| {
@@ -129,7 +129,7 @@ fn brief(text: &str, room: usize) -> String {
         if let Some(part) = parts
             .filter(is_whole)
             .max_by_key(|part| part.len())
-            .filter(|part| part.len() >= LEAST_TEXT)
+            .filter(|part| part.len() >= MIN_TEXT_WIDTH)
         {
             return part.to_owned();
         }

@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_typed_is_bold_and_what_stands_for_something_is_italic() {
+    fn literals_are_bold_and_placeholders_are_italic() {
         assert_eq!(usage_word("<FILE>"), "\\fIFILE\\fR");
         assert_eq!(usage_word("[OPTIONS]"), "[\\fIOPTIONS\\fR]");
         assert_eq!(usage_word("[<NS>]"), "[\\fINS\\fR]");

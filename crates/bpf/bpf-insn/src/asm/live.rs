@@ -16,7 +16,7 @@ const TAKEN_BY_CALLS: Regs = 0b11_1110;
 /// Bit of the first local slot; those of registers are below.
 const FIRST_WORD: usize = 16;
 /// Limit on the local slots tracked.
-const MOST_WORDS: usize = Regs::BITS as usize - FIRST_WORD;
+const MAX_WORDS: usize = Regs::BITS as usize - FIRST_WORD;
 
 pub(super) const fn bit(reg: Reg) -> Regs {
     1 << reg as u16
@@ -31,7 +31,7 @@ impl Asm {
         let index = self
             .local_slots
             .iter()
-            .take(MOST_WORDS)
+            .take(MAX_WORDS)
             .position(|off| *off == addr.off)?;
         Some(1 << (FIRST_WORD + index))
     }

@@ -108,7 +108,7 @@ mod tests {
     use crate::insn::{JumpOp, Reg::*};
 
     #[test]
-    fn what_nothing_leads_to_is_left_out() {
+    fn unreachable_code_is_left_out() {
         let mut asm = Asm::new();
         let (dead, live, end) = (asm.label("dead"), asm.label("live"), asm.label("end"));
         asm.mov(R0, 0).jump(live);

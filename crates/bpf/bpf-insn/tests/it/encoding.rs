@@ -168,7 +168,7 @@ fn errors_in_a_program_say_where() {
 
 /// All opcodes with the meaningful field values: everything accepted must encode to the same bytes.
 #[test]
-fn what_is_taken_is_taken_exactly() {
+fn accepted_instructions_are_encoded_exactly() {
     let mut taken = 0;
     for code in 0..=u8::MAX {
         for (dst, src) in [

@@ -39,7 +39,7 @@ impl Answer {
     }
 
     /// Converts the error of a failed call.
-    pub fn of_error(error: &io::Error) -> Self {
+    pub fn from_error(error: &io::Error) -> Self {
         // The text without Rust's suffix "(os error 1)".
         let text = error.to_string();
         let why = match error.raw_os_error() {
@@ -62,7 +62,7 @@ impl<T> From<io::Result<T>> for Answer {
     fn from(done: io::Result<T>) -> Self {
         match done {
             Ok(_) => Self::YES,
-            Err(error) => Self::of_error(&error),
+            Err(error) => Self::from_error(&error),
         }
     }
 }
@@ -76,7 +76,7 @@ impl From<Result<Self, LoadError>> for Answer {
         };
         let mut lines = error.log.lines().map(str::trim);
         let said = lines.rfind(|line| !line.is_empty() && !line.starts_with("processed "));
-        match (Self::of_error(&error.source), said) {
+        match (Self::from_error(&error.source), said) {
             (Self::No { why, denied }, Some(said)) => Self::No {
                 why: format!("{why}: {said}"),
                 denied,
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn the_kernels_own_number_has_words() {
-        let why = |number| Answer::of_error(&io::Error::from_raw_os_error(number));
+        let why = |number| Answer::from_error(&io::Error::from_raw_os_error(number));
         assert_eq!(why(sys::bpf::ENOTSUPP), Answer::no("not supported"));
         assert_eq!(why(22), Answer::no("invalid argument"));
         assert!(matches!(why(1), Answer::No { denied: true, .. }));

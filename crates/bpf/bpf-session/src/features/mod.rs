@@ -63,12 +63,12 @@ impl Features {
             exchange: trials::exchange().is_yes(),
             large_keys: trials::large_keys().is_yes(),
             allocation: trials::safe_allocation(),
-            ..Self::of_probes()?
+            ..Self::for_probes()?
         })
     }
 
     /// Tries only the features for probes of a process; the others count as missing.
-    pub fn of_probes() -> Result<Self, SessionError> {
+    pub fn for_probes() -> Result<Self, SessionError> {
         trials::load(ProgramType::Kprobe, AttachType::None, &[]).map_err(refused)?;
         let cookies = trials::load(
             ProgramType::Kprobe,

@@ -14,7 +14,7 @@ pub(super) const PROGRAM: &str = host::proc::OWN_PROGRAM;
 /// file does not contain.
 static SEMAPHORE: AtomicU16 = AtomicU16::new(1);
 /// Lock held while a trial uses the semaphore.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+static TRIAL_LOCK: Mutex<()> = Mutex::new(());
 
 /// Serves as the probed function. It never runs.
 #[inline(never)]
@@ -78,7 +78,7 @@ impl Semaphore {
     pub(super) fn hold() -> Self {
         Self {
             counter: &SEMAPHORE,
-            _only_one: ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner),
+            _only_one: TRIAL_LOCK.lock().unwrap_or_else(PoisonError::into_inner),
         }
     }
 

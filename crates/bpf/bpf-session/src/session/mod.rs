@@ -23,7 +23,7 @@ const LOG_LINES: usize = 12;
 /// Message of the verifier if too many branches are pending (`push_stack` of
 /// `kernel/bpf/verifier.c`). Too many instructions have an error number, E2BIG, which means nothing
 /// else unless the program itself is that long.
-const TOO_MANY_WAYS: &str = "jumps is too complex";
+const TOO_MANY_BRANCHES: &str = "jumps is too complex";
 
 /// Message of the verifier for a helper that only some functions may call (`check_helper_call` of
 /// `kernel/bpf/verifier.c`). Of the helpers that scripts use, this is only `bpf_d_path`.
@@ -88,9 +88,9 @@ impl Session {
             let name = || def.name.clone();
             let failed = |source: io::Error| {
                 if source.kind() == io::ErrorKind::ArgumentListTooLong
-                    && def.key_size > missing_feature::SMALL_KEY
+                    && def.key_size > missing_feature::MAX_PORTABLE_KEY_BYTES
                 {
-                    return missing_feature::of_keys().into_error(name());
+                    return missing_feature::large_keys().into_error(name());
                 }
                 SessionError::Map {
                     name: name(),
@@ -230,10 +230,10 @@ impl Session {
         Program::load(&spec).map_err(|error| {
             let program = def.name.clone();
             let for_function = matches!(def.kind, ProgramKind::Fentry | ProgramKind::Fexit);
-            let refused = |source: io::Error| match missing_feature::of(def, kind, attach) {
+            let refused = |source: io::Error| match missing_feature::find(def, kind, attach) {
                 Some(feature) => feature.into_error(program),
                 None if error.log.contains(NOT_IN_THIS) && def.kind == ProgramKind::Iterator => {
-                    missing_feature::of_path_in_iterators().into_error(program)
+                    missing_feature::path_in_iterators().into_error(program)
                 }
                 None if error.log.contains(NOT_IN_THIS) => {
                     let place = def
@@ -247,7 +247,7 @@ impl Session {
                     SessionError::Locked { program, source }
                 }
                 None if source.kind() == io::ErrorKind::ArgumentListTooLong
-                    || error.log.contains(TOO_MANY_WAYS) =>
+                    || error.log.contains(TOO_MANY_BRANCHES) =>
                 {
                     SessionError::TooComplex { program }
                 }

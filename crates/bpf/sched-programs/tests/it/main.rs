@@ -96,7 +96,7 @@ fn a_process_of_several_is_the_one_that_began_then() {
     let ours = ours(Processes::Several { children: true });
     let typed = question(|asm, no| ours.unless(asm, R6, no));
     let by_address = question(|asm, no| {
-        asm.get(R1, facts(true).tgid.of(R6));
+        asm.get(R1, facts(true).tgid.at(R6));
         ours.unless_group(asm, Task::Address(R6), no);
     });
     // User space does not know when it began. The tasks that are put there have no begin of their own.

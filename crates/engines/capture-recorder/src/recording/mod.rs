@@ -33,7 +33,7 @@ const THREADS: Duration = Duration::from_millis(500);
 /// Limit of that time.
 const THREADS_LAST: Duration = Duration::from_secs(30);
 /// Divisor of `--max-bytes`: this part is reserved for the end.
-const RESERVED: u64 = 16;
+const RESERVE_DIVISOR: u64 = 16;
 /// Divisor of `--max-bytes`: this part is reserved for the data after the kernel's events, objects
 /// and `meta.json`.
 const RESERVED_LAST: u64 = 64;
@@ -66,7 +66,7 @@ impl Limits {
     /// Returns the size limit of the parts before the end, in bytes.
     fn most(self) -> u64 {
         self.max_bytes
-            .map_or(u64::MAX, |most| most - most / RESERVED)
+            .map_or(u64::MAX, |most| most - most / RESERVE_DIVISOR)
     }
 }
 
@@ -84,7 +84,7 @@ pub fn record(
     folder.write_meta(&meta)?;
     // Held until the end, which must be described on a full disk, too.
     let reserve = folder.reserve(RESERVED_META_BYTES);
-    let mut lcores = Lcores::of(&parts, pid);
+    let mut lcores = Lcores::from_parts(&parts, pid);
     let mut running = ActiveParts::begin(parts, folder, pid, place.has_room(), observer)?;
     observer.handle_stop_requests()?;
     let watch = Watch::new(pid, std::iter::empty())?;
@@ -160,7 +160,7 @@ struct Lcores {
 }
 
 impl Lcores {
-    fn of(parts: &Parts, pid: u32) -> Self {
+    fn from_parts(parts: &Parts, pid: u32) -> Self {
         let rings = parts.rings.iter().flat_map(|rings| rings.follower.lcores());
         let rings = rings
             .map(|(lcore, name)| (lcore, name.to_owned()))
@@ -186,7 +186,7 @@ impl Lcores {
         }
         (self.read, self.pause) = (Instant::now(), (2 * self.pause).min(THREADS_LAST));
         let found = |meta: &Meta| meta.lcores.iter().filter(|ring| ring.tid.is_some()).count();
-        let threads = facts::of_threads(self.pid);
+        let threads = facts::describe_threads(self.pid);
         let rings = self
             .rings
             .iter()

@@ -125,7 +125,7 @@ impl ActiveParts {
         &mut self,
         watch: &Watch,
         limits: Limits,
-        mut now_and_then: impl FnMut(&BTreeSet<Lcore>),
+        mut on_tick: impl FnMut(&BTreeSet<Lcore>),
     ) -> anyhow::Result<String> {
         let (mut asked, most) = (Instant::now(), limits.most());
         loop {
@@ -143,9 +143,7 @@ impl ActiveParts {
                 if let Some(why) = watch.ended() {
                     return Ok(why);
                 }
-                self.rings
-                    .iter()
-                    .for_each(|rings| now_and_then(&rings.wrote));
+                self.rings.iter().for_each(|rings| on_tick(&rings.wrote));
             }
             self.show(limits);
         }

@@ -220,9 +220,9 @@ impl Iterator for KernelEvents<'_> {
 }
 
 /// Limit on the names of threads, of the process and others together: 16 MiB.
-pub(crate) const MOST_NAMES: usize = 1 << 19;
+pub(crate) const MAX_NAMES: usize = 1 << 19;
 /// Limit on the threads of the process.
-pub(crate) const MOST_THREADS: usize = 1 << 16;
+pub(crate) const MAX_THREADS: usize = 1 << 16;
 
 /// Result of one pass over the stream, without its events.
 #[derive(Debug, Default)]
@@ -242,7 +242,7 @@ pub(crate) struct StreamSummary {
 }
 
 impl StreamSummary {
-    pub(crate) fn of(source: &dyn ReadAt) -> Self {
+    pub(crate) fn read(source: &dyn ReadAt) -> Self {
         let mut this = Self {
             is_stream: check_magic::<Events>(source).is_ok(),
             ..Self::default()
@@ -271,12 +271,12 @@ impl StreamSummary {
                 self.left_out += keep(
                     &mut self.names,
                     entries(chunk, &payload)?,
-                    MOST_NAMES - MOST_THREADS,
+                    MAX_NAMES - MAX_THREADS,
                 );
             }
             EventsKind::Roster => {
                 let payload = chunks.payload(chunk, MAX_PAYLOAD)?;
-                self.left_out += keep(&mut self.roster, entries(chunk, &payload)?, MOST_THREADS);
+                self.left_out += keep(&mut self.roster, entries(chunk, &payload)?, MAX_THREADS);
             }
             EventsKind::Started => {
                 let payload = chunks.payload(chunk, MAX_PAYLOAD)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use capture::{
-    CaptureSummary, ClockOff, EventsWriter, FORMAT, FastestHits, LcoreThread, MAX_META, MOST_PARTS,
+    CaptureSummary, ClockOff, EventsWriter, FORMAT, FastestHits, LcoreThread, MAX_META, MAX_PARTS,
     Meta, NamedThread, Reader, Source,
 };
 use proptest::prelude::*;
@@ -189,7 +189,7 @@ fn threads_have_names_from_when_on() {
 }
 
 #[test]
-fn what_is_stated_of_a_capture_comes_back() {
+fn capture_metadata_is_read_back() {
     let mut meta = meta();
     meta.lcores.push(LcoreThread {
         lcore: 3,
@@ -216,7 +216,7 @@ fn what_is_stated_of_a_capture_comes_back() {
 }
 
 #[test]
-fn what_was_measured_of_the_clock_is_stated() {
+fn clock_measurements_are_stated() {
     let at = |ticks: u64| Anchor {
         ticks: Ticks(ticks),
         nanos: BootNanos(ticks),
@@ -264,7 +264,7 @@ fn what_was_measured_of_the_clock_is_stated() {
 }
 
 #[test]
-fn of_many_names_and_threads_some_are_kept() {
+fn kept_names_and_threads_are_bounded() {
     let mut bytes = Vec::new();
     let mut writer = EventsWriter::begin(&mut bytes).unwrap();
     writer
@@ -288,7 +288,7 @@ fn of_many_names_and_threads_some_are_kept() {
 #[test]
 fn meta_json_has_limits() {
     let mut meta = meta();
-    meta.process.threads = vec![capture::Thread::default(); MOST_PARTS + 5];
+    meta.process.threads = vec![capture::Thread::default(); MAX_PARTS + 5];
     meta.process.command_line = vec!["word".to_owned(); 3];
     let read = |text: String| {
         Reader::open(&text.into_bytes(), None, None).map(|reader| reader.meta().clone())
@@ -296,7 +296,7 @@ fn meta_json_has_limits() {
     let kept = read(meta.to_json().unwrap()).unwrap();
     assert_eq!(
         (kept.process.threads.len(), kept.process.command_line.len()),
-        (MOST_PARTS, 3)
+        (MAX_PARTS, 3)
     );
     // Left-out parts are counted.
     let reader = Reader::open(&meta.to_json().unwrap().into_bytes(), None, None).unwrap();

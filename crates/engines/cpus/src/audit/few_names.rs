@@ -16,10 +16,10 @@ const THREADS: usize = 512;
 /// Limit on threads looked up per window; each takes some files of `/proc`.
 const MAX_LOOKUPS: u32 = 16;
 /// Initial interval between two reads of the kernel's symbols, which take a tenth of a second; it
-/// doubles up to [`MOST_PAUSE`].
-const PAUSE: Duration = Duration::from_secs(5);
+/// doubles up to [`MAX_READ_INTERVAL`].
+const MIN_READ_INTERVAL: Duration = Duration::from_secs(5);
 /// Longest interval between two reads of the kernel's symbols.
-const MOST_PAUSE: Duration = Duration::from_mins(5);
+const MAX_READ_INTERVAL: Duration = Duration::from_mins(5);
 
 /// Cache of names, with the addresses still to look up.
 pub(super) struct NameCache {
@@ -41,7 +41,7 @@ impl Default for NameCache {
             threads: RefCell::default(),
             may_ask: Cell::new(MAX_LOOKUPS),
             next: None,
-            pause: PAUSE,
+            pause: MIN_READ_INTERVAL,
         }
     }
 }
@@ -60,7 +60,7 @@ impl NameCache {
             return false;
         }
         self.next = Some(now + self.pause);
-        self.pause = (self.pause * 2).min(MOST_PAUSE);
+        self.pause = (self.pause * 2).min(MAX_READ_INTERVAL);
         let unknown = std::mem::take(unknown);
         let mut found = KernelSymbols::code_of(&unknown).unwrap_or_default();
         let functions = self.functions.get_mut();

@@ -11,7 +11,7 @@ use super::{CpuReport, Intruder, Share, Victim, name_of};
 
 /// Formats the report, one JSON object per line.
 pub(super) fn lines(found: &AuditResult) -> String {
-    let cpus = found.cpus.iter().map(|cpu| of_cpu(found, cpu));
+    let cpus = found.cpus.iter().map(|cpu| cpu_json(found, cpu));
     let start = found.cpus.iter().map(|cpu| cpu.start).min().unwrap_or(0);
     let each = found.each.kept.iter().map(|one| {
         let (kind, name, cause) = name_of(&found.sums, &one.key, &one.name, &found.names);
@@ -29,16 +29,16 @@ pub(super) fn lines(found: &AuditResult) -> String {
     lines
 }
 
-fn of_cpu(found: &AuditResult, cpu: &CpuReport) -> Value {
+fn cpu_json(found: &AuditResult, cpu: &CpuReport) -> Value {
     let share = |share: &Share| json!({"what": share.what, "count": share.count, "ns": share.total, "longest_ns": share.longest});
     let left_out = found.each.left_out.get(&cpu.cpu).copied().unwrap_or(0);
     json!({
         "cpu": cpu.cpu,
         "window_ns": cpu.window,
-        "poller": cpu.poller.as_ref().map(who),
+        "poller": cpu.poller.as_ref().map(intruder_json),
         "budget": cpu.budget.iter().map(share).collect::<Vec<_>>(),
         "stolen_ns": found.stolen.get(&cpu.cpu),
-        "intruders": cpu.intruders.iter().map(who).collect::<Vec<_>>(),
+        "intruders": cpu.intruders.iter().map(intruder_json).collect::<Vec<_>>(),
         "victims": cpu.victims.iter().map(victim).collect::<Vec<_>>(),
         "lost": {
             "counts": cpu.lost,
@@ -51,7 +51,7 @@ fn of_cpu(found: &AuditResult, cpu: &CpuReport) -> Value {
     })
 }
 
-fn who(who: &Intruder) -> Value {
+fn intruder_json(who: &Intruder) -> Value {
     let shown = who
         .classes
         .iter()
@@ -85,7 +85,7 @@ fn who(who: &Intruder) -> Value {
 }
 
 fn victim(victim: &Victim) -> Value {
-    let mut value = who(&victim.who);
+    let mut value = intruder_json(&victim.who);
     if let Some(object) = value.as_object_mut() {
         object.insert("waits_still_ns".to_owned(), json!(victim.still));
         object.insert("before".to_owned(), json!(victim.before));

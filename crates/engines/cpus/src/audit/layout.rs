@@ -314,9 +314,9 @@ pub const SENDERS: &str = "senders";
 pub const STACKS: &str = "stacks";
 
 /// Limit on tallies: 1.5 MiB of them.
-const MOST_TALLIES: u32 = 8192;
+const MAX_TALLIES: u32 = 8192;
 /// Limit on entries of each map of waits, running work or senders.
-const MOST_WAITING: u32 = 4096;
+const MAX_WAITING: u32 = 4096;
 
 const fn size<T>() -> u32 {
     size_of::<T>() as u32
@@ -327,11 +327,11 @@ pub(crate) fn maps(cpus: u32, ring_bytes: u32) -> Vec<MapDef> {
     let hash = |name, key, value, most| MapDef::new(name, MapKind::Hash, key, value, most);
     let mut maps = vec![
         MapDef::new(STATES, MapKind::Array, 4, size::<State>(), cpus),
-        hash(TALLIES, size::<Key>(), size::<Tally>(), MOST_TALLIES),
-        hash(WAITING, 4, size::<WaitingThread>(), MOST_WAITING),
-        hash(QUEUED, 8, size::<QueuedWork>(), MOST_WAITING),
-        hash(RUNNING, 4, size::<RunningWork>(), MOST_WAITING),
-        hash(SENDERS, 8, size::<Sender>(), MOST_WAITING),
+        hash(TALLIES, size::<Key>(), size::<Tally>(), MAX_TALLIES),
+        hash(WAITING, 4, size::<WaitingThread>(), MAX_WAITING),
+        hash(QUEUED, 8, size::<QueuedWork>(), MAX_WAITING),
+        hash(RUNNING, 4, size::<RunningWork>(), MAX_WAITING),
+        hash(SENDERS, 8, size::<Sender>(), MAX_WAITING),
         MapDef::new(
             STACKS,
             MapKind::StackTrace,

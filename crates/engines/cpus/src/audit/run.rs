@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_there_is_no_room_for_is_counted_by_cpu() {
+    fn dropped_intrusions_are_counted_by_cpu() {
         let of = |cpu: u32, count: usize| {
             vec![
                 Episode {

@@ -11,7 +11,7 @@ use super::windows::MIN_LISTED_WAIT_NANOS;
 use super::{CpuReport, Intruder, Victim, name_of};
 
 /// Limit on listed intruders, and on listed victims, per CPU.
-const LISTED: usize = 20;
+const MAX_LISTED: usize = 20;
 
 /// Formats the whole report; `summary` gives one line for each CPU.
 pub(super) fn report(found: &AuditResult, summary: bool) -> String {
@@ -24,7 +24,7 @@ pub(super) fn report(found: &AuditResult, summary: bool) -> String {
         if nth > 0 {
             text.push('\n');
         }
-        of_cpu(&mut text, found, cpu);
+        write_cpu(&mut text, found, cpu);
     }
     if !summary {
         each(&mut text, found);
@@ -117,7 +117,7 @@ fn intruders(text: &mut String, cpu: &CpuReport) {
             "  intruders                                             count     total   longest",
         );
     }
-    for intruder in cpu.intruders.iter().take(LISTED) {
+    for intruder in cpu.intruders.iter().take(MAX_LISTED) {
         row(
             text,
             &format!("{} {}", intruder.kind, safe(&intruder.name)),
@@ -125,7 +125,11 @@ fn intruders(text: &mut String, cpu: &CpuReport) {
         );
         details(text, intruder);
     }
-    if let Some(rest) = cpu.intruders.get(LISTED..).filter(|rest| !rest.is_empty()) {
+    if let Some(rest) = cpu
+        .intruders
+        .get(MAX_LISTED..)
+        .filter(|rest| !rest.is_empty())
+    {
         let total: u64 = rest.iter().map(|intruder| intruder.total).sum();
         line(
             text,
@@ -138,7 +142,7 @@ fn intruders(text: &mut String, cpu: &CpuReport) {
     }
 }
 
-fn of_cpu(text: &mut String, found: &AuditResult, cpu: &CpuReport) {
+fn write_cpu(text: &mut String, found: &AuditResult, cpu: &CpuReport) {
     let poller = match &cpu.poller {
         Some(poller) => format!(
             "{} has it for {}",
@@ -255,7 +259,7 @@ fn victims(text: &mut String, cpu: &CpuReport) {
         text,
         "  victims: could run, but had to wait                   count     total   longest",
     );
-    for victim in listed.iter().take(LISTED) {
+    for victim in listed.iter().take(MAX_LISTED) {
         let what = if victim.who.kind == "work" {
             "queued work"
         } else {
@@ -278,7 +282,11 @@ fn victims(text: &mut String, cpu: &CpuReport) {
             line(text, &format!("      {}", facts.join(", ")));
         }
     }
-    if let Some(more) = listed.len().checked_sub(LISTED).filter(|more| *more > 0) {
+    if let Some(more) = listed
+        .len()
+        .checked_sub(MAX_LISTED)
+        .filter(|more| *more > 0)
+    {
         line(text, &format!("    and {more} more (--json lists them)"));
     }
 }

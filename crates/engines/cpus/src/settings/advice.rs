@@ -42,7 +42,7 @@ pub fn advice<'a>(findings: &'a [Finding], intruder: Intruder<'_>, cpu: u32) -> 
         Intruder::KernelThread => &[Key::KernelThreads, Key::Watchdog],
     };
     let cpus: CpuSet = [cpu].into_iter().collect();
-    let is_it = |finding: &&Finding| {
+    let matches = |finding: &&Finding| {
         let is_about = match (&finding.subject, intruder) {
             (Subject::Interrupts(numbers), Intruder::Interrupt(number)) => {
                 numbers.contains(&number)
@@ -60,7 +60,7 @@ pub fn advice<'a>(findings: &'a [Finding], intruder: Intruder<'_>, cpu: u32) -> 
         findings
             .iter()
             .filter(move |finding| finding.key == key)
-            .filter(is_it)
+            .filter(matches)
     };
     keys.iter().flat_map(of_key).collect()
 }

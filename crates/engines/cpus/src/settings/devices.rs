@@ -15,7 +15,7 @@ const SHOWS_MANAGED: (u32, u32) = (6, 12);
 /// (drivers/clocksource/arm_arch_timer.c, arch/arm64/kvm/arch_timer.c).
 const TIMERS: [&str; 3] = ["arch_timer", "kvm guest vtimer", "kvm guest ptimer"];
 /// Limit on the devices named.
-const NAMED: usize = 4;
+const MAX_NAMED: usize = 4;
 
 /// Checks the interrupts delivered to these CPUs (Documentation/core-api/irq/irq-affinity.rst). A
 /// driver may let the kernel spread its interrupts (managed ones). Writing their affinity fails
@@ -141,9 +141,9 @@ fn all_effective(interrupts: &[&Interrupt]) -> CpuSet {
 /// Formats interrupts: `36 (virtio1-req.0), 42 (virtio3-tx), 2 more`.
 fn named(interrupts: &[&Interrupt]) -> String {
     let name = |it: &&Interrupt| format!("{} ({})", it.number, printable::text(it.name.as_bytes()));
-    let mut names: Vec<String> = interrupts.iter().take(NAMED).map(name).collect();
-    if interrupts.len() > NAMED {
-        names.push(format!("{} more", interrupts.len() - NAMED));
+    let mut names: Vec<String> = interrupts.iter().take(MAX_NAMED).map(name).collect();
+    if interrupts.len() > MAX_NAMED {
+        names.push(format!("{} more", interrupts.len() - MAX_NAMED));
     }
     names.join(", ")
 }

@@ -11,11 +11,11 @@ use crate::settings::pollers::share;
 use host::settings::Facts;
 
 /// Share of a window, in percent, from which a thread keeps a core busy.
-const BUSY: u64 = 5;
+const MIN_BUSY_PERCENT: u64 = 5;
 /// Microseconds to wake up, above which an idle state is deep.
 const DEEP: i64 = 10;
 /// Limit on the threads named.
-const NAMED: usize = 4;
+const MAX_NAMED: usize = 4;
 
 /// Checks CPU 0, on which a machine boots: work that requests no other CPU at boot stays there,
 /// timekeeping and interrupts most of all (`nohz_full=` in
@@ -47,11 +47,11 @@ pub(crate) fn first_cpu(context: &Context<'_>) -> Vec<Finding> {
 /// Names the busy threads that are on a CPU, with their shares.
 fn busy_threads(facts: &Facts, cpu: u32) -> Vec<String> {
     let busy = facts.threads.iter().filter_map(|thread| {
-        let share = share(facts, thread).filter(|share| *share >= BUSY)?;
+        let share = share(facts, thread).filter(|share| *share >= MIN_BUSY_PERCENT)?;
         let name = printable::text(&thread.name);
         (thread.cpu == cpu).then(|| format!("{name} [{}] {share}%", thread.tid))
     });
-    busy.take(NAMED).collect()
+    busy.take(MAX_NAMED).collect()
 }
 
 /// Checks CPUs that share a core (`thread_siblings_list`;

@@ -7,7 +7,7 @@ use text::printable;
 /// Minimum share of a window, in percent, for which a polling thread is on its CPU. The rest may be
 /// taken by others, or not be accounted for yet: a running thread's time is added up at ticks, once
 /// a second on CPUs without one (`sched_tick_remote` in kernel/sched/core.c).
-const SHARE: u64 = 80;
+const MIN_POLLER_PERCENT: u64 = 80;
 /// Minimum share of a window, in percent, for a thread that may run on one CPU only.
 const PINNED_SHARE: u64 = 20;
 
@@ -46,7 +46,7 @@ pub fn pollers(facts: &Facts, pids: &[u32], cpus: Option<&CpuSet>) -> Vec<Poller
     let all = facts.threads.iter().filter(is_meant).filter_map(|thread| {
         let share = share(facts, thread);
         let is_pinned = thread.allowed.len() == 1 && facts.online.len() > 1;
-        let is_busy = share.is_some_and(|share| share >= SHARE);
+        let is_busy = share.is_some_and(|share| share >= MIN_POLLER_PERCENT);
         let is_poller = if pids.is_empty() {
             is_busy || is_pinned && share >= Some(PINNED_SHARE)
         } else {

@@ -16,7 +16,7 @@ const FAR_SHARE: u64 = 10;
 pub(crate) fn quotas(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for process in &context.facts.processes {
-        let (cpus, name) = of_process(context, process.pid);
+        let (cpus, name) = poller_cpus(context, process.pid);
         let needed = context
             .pollers
             .iter()
@@ -70,7 +70,7 @@ pub(crate) fn cpusets(context: &Context<'_>) -> Vec<Finding> {
         let Some((file, set)) = &process.cpuset else {
             continue;
         };
-        let (_, name) = of_process(context, process.pid);
+        let (_, name) = poller_cpus(context, process.pid);
         let file = printable::text(file.as_bytes()).into_owned();
         let missing = context.cpus.without(set);
         let (level, cpus, reason) = if missing.is_empty() {
@@ -113,7 +113,7 @@ pub(crate) fn nodes(context: &Context<'_>) -> Vec<Finding> {
         .join(",");
     let mut findings = Vec::new();
     for process in &facts.processes {
-        let (cpus, name) = of_process(context, process.pid);
+        let (cpus, name) = poller_cpus(context, process.pid);
         let setting = format!("/proc/{}/numa_maps", process.pid);
         let memory = match &process.memory {
             Ok(memory) => memory,
@@ -159,7 +159,7 @@ fn by_node(memory: &BTreeMap<u32, u64>) -> String {
 }
 
 /// Returns the CPUs of a process's pollers, all if it has none, and the name of the process.
-fn of_process(context: &Context<'_>, pid: u32) -> (CpuSet, String) {
+fn poller_cpus(context: &Context<'_>, pid: u32) -> (CpuSet, String) {
     let cpus: CpuSet = context
         .pollers
         .iter()

@@ -11,7 +11,7 @@ use crate::settings::finding::{Finding, Key, Level, Subject};
 /// (commit "sched/rt: Remove default bandwidth control").
 const FAIR_SERVER: (u32, u32) = (6, 12);
 /// Limit on the threads named.
-const NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 /// Nanoseconds in a second.
 const SECOND: u64 = 1_000_000_000;
 
@@ -29,11 +29,14 @@ pub(crate) fn shared(context: &Context<'_>) -> Vec<Finding> {
     bound.sort_by_key(|thread| (std::cmp::Reverse(thread.ran), thread.tid));
     let mut findings: Vec<Finding> = bound
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED)
         .map(|thread| bound_one(context, thread))
         .collect();
-    if bound.len() > NAMED {
-        let reason = format!("{} more threads may run nowhere else", bound.len() - NAMED);
+    if bound.len() > MAX_NAMED {
+        let reason = format!(
+            "{} more threads may run nowhere else",
+            bound.len() - MAX_NAMED
+        );
         findings.push(Finding::new(Key::SharedCpu, Level::Yellow, cpus, reason));
     }
     let visitors: Vec<&Thread> = free
@@ -92,9 +95,9 @@ fn visiting(context: &Context<'_>, mut visitors: Vec<&Thread>) -> Option<Finding
             thread.tid
         )
     };
-    let mut names: Vec<String> = visitors.iter().take(NAMED).map(name).collect();
-    if visitors.len() > NAMED {
-        names.push(format!("{} more", visitors.len() - NAMED));
+    let mut names: Vec<String> = visitors.iter().take(MAX_NAMED).map(name).collect();
+    if visitors.len() > MAX_NAMED {
+        names.push(format!("{} more", visitors.len() - MAX_NAMED));
     }
     let first = visitors.first()?;
     let reason = format!(
@@ -285,11 +288,11 @@ pub(crate) fn kernel_threads(context: &Context<'_>) -> Vec<Finding> {
     }
     let mut names: Vec<String> = movable
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED)
         .map(|it| printable::text(&it.name).into_owned())
         .collect();
-    if movable.len() > NAMED {
-        names.push(format!("{} more", movable.len() - NAMED));
+    if movable.len() > MAX_NAMED {
+        names.push(format!("{} more", movable.len() - MAX_NAMED));
     }
     let reason = format!(
         "these kernel threads may run there, but could run elsewhere: {}; {bound} others are bound \

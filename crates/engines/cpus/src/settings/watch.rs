@@ -19,7 +19,7 @@ const WINDOW_WITHOUT_TICK: Duration = Duration::from_millis(2200);
 impl CheckReport {
     /// Watches the machine, and runs the checks for the subject's CPUs, or for those of its
     /// processes' pollers. The calling thread moves off the subject's CPUs, if there are others.
-    pub fn of(subject: &Subject, observer: &Observer) -> anyhow::Result<Self> {
+    pub fn run(subject: &Subject, observer: &Observer) -> anyhow::Result<Self> {
         if let Some(cpus) = &subject.cpus {
             keep_off(cpus, observer);
         }

@@ -270,7 +270,7 @@ fn the_function_of_each_timer_is_counted() {
 
 #[test]
 #[ignore = "deep truth: the scheduler decides whether both spinners wait for the CPU within 0.4 s"]
-fn who_waits_for_the_cpu_is_known() {
+fn tasks_that_wait_for_the_cpu_are_known() {
     let Some(_turn) = kernel::may_run("who waits for an audited CPU") else {
         return;
     };

@@ -87,13 +87,13 @@ impl Budget {
 
     /// Compares two snapshots of a thread's value; `fallback` has the data from `/proc` for a
     /// thread without an event.
-    pub(crate) fn of(
+    pub(crate) fn between(
         before: &Snapshot,
         after: &Snapshot,
         fallback: &ProcFallback,
         window: &Window,
     ) -> Self {
-        let mut raw = RawBudget::of(before, after);
+        let mut raw = RawBudget::between(before, after);
         raw.close(after, window);
         raw.settle(after, fallback, window);
         let nobodys = after.thread.nobody.wrapping_sub(before.thread.nobody);
@@ -126,7 +126,7 @@ pub(crate) struct RawBudget {
 }
 
 impl RawBudget {
-    pub(crate) fn of(before: &Snapshot, after: &Snapshot) -> Self {
+    pub(crate) fn between(before: &Snapshot, after: &Snapshot) -> Self {
         let call = |slot| {
             let (before, after) = (before.call(slot), after.call(slot));
             (

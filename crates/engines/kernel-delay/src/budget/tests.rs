@@ -15,7 +15,7 @@ const WINDOW: Window = Window {
 fn value(change: impl FnOnce(&mut ThreadValue)) -> Snapshot {
     let mut value = found_thread(7, b"");
     change(&mut value);
-    Snapshot::of(&value)
+    Snapshot::from_value(&value)
 }
 
 fn on_cpu(slot: u32) -> u32 {
@@ -23,7 +23,7 @@ fn on_cpu(slot: u32) -> u32 {
 }
 
 fn budget(after: &Snapshot, fallback: ProcFallback) -> Budget {
-    let budget = Budget::of(&value(|_| {}), after, &fallback, &WINDOW);
+    let budget = Budget::between(&value(|_| {}), after, &fallback, &WINDOW);
     assert_eq!(budget.sum(), budget.window, "{budget:?}");
     budget
 }
@@ -80,7 +80,7 @@ fn a_window_that_ends_before_it_begins_is_empty() {
         state: 'R',
         ..ProcFallback::default()
     };
-    let budget = Budget::of(&Snapshot::default(), &value(|_| {}), &fallback, &window);
+    let budget = Budget::between(&Snapshot::default(), &value(|_| {}), &fallback, &window);
     assert_eq!((budget.window, budget.sum()), (0, 0));
 }
 
@@ -144,7 +144,7 @@ fn a_window_is_the_difference_of_two_snapshots() {
     let after = ran(5300, |value| {
         (value.thread.mark, value.thread.end_time, value.thread.ready) = (1700, 1700, 200);
     });
-    let budget = Budget::of(&before, &after, &ProcFallback::default(), &WINDOW);
+    let budget = Budget::between(&before, &after, &ProcFallback::default(), &WINDOW);
     assert_eq!((budget.window, budget.user, budget.ready), (700, 300, 200));
     let nobodys = ran(500, |value| {
         (
@@ -153,7 +153,7 @@ fn a_window_is_the_difference_of_two_snapshots() {
             value.thread.nobody,
         ) = (1700, 1700, 100);
     });
-    let budget = Budget::of(
+    let budget = Budget::between(
         &Snapshot::default(),
         &nobodys,
         &ProcFallback::default(),
@@ -163,7 +163,7 @@ fn a_window_is_the_difference_of_two_snapshots() {
     let mut started = ran(0, die);
     started.thread.start_time = 1500;
     assert_eq!(
-        Budget::of(
+        Budget::between(
             &Snapshot::default(),
             &started,
             &ProcFallback::default(),

@@ -194,7 +194,7 @@ impl Events {
                 take(&each_line(
                     event,
                     &comm,
-                    &shown.of(&event.stacks, self, symbols),
+                    &shown.lines(&event.stacks, self, symbols),
                 ))?;
             }
         }
@@ -214,7 +214,7 @@ impl Events {
         // The same function has different addresses in two processes, and a terminal cuts long
         // lines.
         let rows = self.folded(wanted).into_iter().map(|(stacks, stat)| {
-            let lines = shown.of(&stacks, self, symbols);
+            let lines = shown.lines(&stacks, self, symbols);
             let stack: Vec<String> = lines
                 .iter()
                 .map(|line| view.screen.cut(&indented(line)).into_owned())
@@ -302,7 +302,7 @@ impl Events {
         for event in self.kept.iter().filter(|event| wanted(&name(&event.comm))) {
             let event = json!({
                 "entry_ns": event.entry, "exit_ns": event.exit, "tid": event.tid, "name": name(&event.comm),
-                "syscall": call_name(event.stacks.slot), "stack": shown.of(&event.stacks, self, symbols),
+                "syscall": call_name(event.stacks.slot), "stack": shown.lines(&event.stacks, self, symbols),
                 "pid": event.stacks.pid,
             });
             take(format!("{before}{event}"))?;
@@ -321,7 +321,7 @@ impl Events {
         let rows = self.folded(wanted).into_iter();
         let rows = rows.map(|(stacks, stat)| {
             (
-                (stacks.pid, stacks.slot, shown.of(&stacks, self, symbols)),
+                (stacks.pid, stacks.slot, shown.lines(&stacks, self, symbols)),
                 stat,
             )
         });

@@ -18,7 +18,7 @@ pub(super) struct StackCache {
 }
 
 impl StackCache {
-    pub(super) fn of(
+    pub(super) fn lines(
         &mut self,
         stacks: &EventStacks,
         events: &Events,
@@ -82,7 +82,7 @@ pub(super) fn stacks(
             registers,
             bytes,
         }),
-        None => Stack::of_frame_pointers(
+        None => Stack::from_frame_pointers(
             bytes
                 .as_chunks()
                 .0
@@ -95,7 +95,7 @@ pub(super) fn stacks(
     Ok((
         head,
         [
-            kernel.map(|addresses| Stack::of_kernel(addresses.to_vec())),
+            kernel.map(|addresses| Stack::from_kernel(addresses.to_vec())),
             user,
         ],
     ))

@@ -31,7 +31,7 @@ fn event(entry: u64, stack: u64) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_kept_is_bounded_and_the_rest_is_counted() {
+fn kept_events_are_bounded_and_dropped_ones_are_counted() {
     let mut events = Events::new(Limits {
         events: 3,
         stacks: 1,

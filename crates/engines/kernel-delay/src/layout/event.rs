@@ -52,9 +52,9 @@ pub struct StackEvent {
 }
 
 /// Size of the pieces in which a stack is copied, in bytes; an unreadable piece ends the copy.
-pub const STACK_PIECE: u32 = 1024;
+pub const STACK_CHUNK_BYTES: u32 = 1024;
 /// Maximum number of bytes copied of a stack.
-pub const MOST_COPIED: u32 = 24 * STACK_PIECE;
+pub const MAX_STACK_BYTES: u32 = 24 * STACK_CHUNK_BYTES;
 
 /// Returns the size of an event with stacks in bytes, if `copied` bytes of the user's stack are
 /// copied.

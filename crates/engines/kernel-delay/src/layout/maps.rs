@@ -29,7 +29,7 @@ pub(crate) const TURNS: &str = "turns";
 pub const UPCALLS: &str = "upcalls";
 
 /// Maximum number of threads for which the small values' memory is preallocated: at most 40 MiB.
-const MOST_PREALLOCATED: u32 = 1 << 14;
+const MAX_PREALLOCATED_THREADS: u32 = 1 << 14;
 
 /// Returns the size of a map's key or value.
 const fn size<T>() -> u32 {
@@ -50,7 +50,7 @@ pub(crate) fn maps(threads: u32, cpus: u32) -> Vec<MapDef> {
     // memory will do.
     let small = |name, key, size, each: u32| {
         let map = hash(name, key, size, threads.saturating_mul(each));
-        if threads <= MOST_PREALLOCATED {
+        if threads <= MAX_PREALLOCATED_THREADS {
             map
         } else {
             map.with_flags(NO_PREALLOC)

@@ -26,8 +26,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub use bpf_program::wire::{WrongSize, read_key, read_value};
 pub use bucket::{Bucket, entry_of, slot_of};
 pub use event::{
-    EventHead, KernelStack, MOST_COPIED, REGISTER_COUNT, STACK_DEPTH, STACK_PIECE, StackEvent,
-    stack_event_size,
+    EventHead, KernelStack, MAX_STACK_BYTES, REGISTER_COUNT, STACK_CHUNK_BYTES, STACK_DEPTH,
+    StackEvent, stack_event_size,
 };
 pub use maps::{COUNTS, INTERRUPTS, LOG, PREEMPTORS, TEMPLATE, THREADS, UPCALLS, WINDOW};
 pub(crate) use maps::{PLACES, TURNS, maps, turns};

@@ -13,9 +13,9 @@ use crate::snapshot::Snapshot;
 
 /// Maximum number of readings of a thread whose time does not add up because a program is changing
 /// its value.
-const TRIES: usize = 4;
+const MAX_READINGS: usize = 4;
 /// Pause between these readings.
-const PAUSE: Duration = Duration::from_micros(300);
+const RETRY_INTERVAL: Duration = Duration::from_micros(300);
 
 impl Tracer {
     /// Opens the window.
@@ -31,14 +31,14 @@ impl Tracer {
         let mut readings = Vec::new();
         for tid in self.tids()? {
             let mut reading = self.thread(tid)?;
-            for _ in 1..TRIES {
+            for _ in 1..MAX_READINGS {
                 if reading
                     .as_ref()
                     .is_none_or(|reading| running.adds_up(reading))
                 {
                     break;
                 }
-                std::thread::sleep(PAUSE);
+                std::thread::sleep(RETRY_INTERVAL);
                 reading = self.thread(tid)?;
             }
             readings.extend(reading);
@@ -61,13 +61,13 @@ impl Tracer {
         let read = || {
             Ok::<_, DelayError>(
                 map.get::<ThreadValue>(&tid)?
-                    .map(|value| Snapshot::of(&value)),
+                    .map(|value| Snapshot::from_value(&value)),
             )
         };
         let Some(mut after) = read()? else {
             return Ok(None);
         };
-        for _ in 0..TRIES {
+        for _ in 0..MAX_READINGS {
             let Some(next) = read()? else { break };
             if after.mark() == next.mark() && !after.is_changing() {
                 break;

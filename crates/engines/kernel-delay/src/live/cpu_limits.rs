@@ -20,7 +20,7 @@ impl CpuLimits {
     /// Reads the limits of these processes, each once.
     pub fn read(pids: &[u32]) -> Self {
         Self {
-            before: of_all(pids),
+            before: read_all(pids),
         }
     }
 
@@ -32,7 +32,7 @@ impl CpuLimits {
     }
 }
 
-fn of_all(pids: &[u32]) -> Vec<CpuLimit> {
+fn read_all(pids: &[u32]) -> Vec<CpuLimit> {
     with_more(Vec::new(), pids)
 }
 
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_up_since_is_reported() {
+    fn newly_exhausted_limits_are_reported() {
         let limit = |group: &str, periods, throttled| CpuLimit {
             group: group.into(),
             periods,

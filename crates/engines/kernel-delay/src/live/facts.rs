@@ -11,7 +11,7 @@ use typeinfo::{NameKind, SourceId, TypeError, TypeStore};
 use uapi::Arch;
 
 use crate::error::DelayError;
-use crate::names::NEAR;
+use crate::names::MAX_NEAR_NAMES;
 use crate::programs::{self, RegisterFacts};
 use crate::trigger::Trigger;
 
@@ -90,7 +90,11 @@ impl Facts {
             Trigger::Kernel { function, .. } if self.has_kprobes => {
                 let symbols = symbols()?;
                 if !symbols.functions().any(|(name, _)| name == function) {
-                    let near = nearest(function, symbols.functions().map(|(name, _)| name), NEAR);
+                    let near = nearest(
+                        function,
+                        symbols.functions().map(|(name, _)| name),
+                        MAX_NEAR_NAMES,
+                    );
                     let near = near.into_iter().map(str::to_owned).collect();
                     return Err(DelayError::NoFunction {
                         name: function.clone(),

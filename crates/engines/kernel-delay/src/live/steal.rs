@@ -11,7 +11,7 @@ const TICK: u64 = 1_000_000_000 / 100;
 /// Minimum share of a CPU's time, in percent, that is reported.
 const MIN_REPORTED_PERCENT: u64 = 1;
 /// Maximum number of CPUs named.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// Stolen times before a window.
 #[derive(Debug)]
@@ -55,10 +55,14 @@ pub fn line(stolen: &[(u32, u64)], window: u64) -> Option<String> {
     })?;
     let named = stolen
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED)
         .map(|(cpu, nanos)| format!("{} of CPU {cpu}", screen::time(*nanos)));
     let named: Vec<String> = named.collect();
-    let more = if stolen.len() > NAMED { ", ..." } else { "" };
+    let more = if stolen.len() > MAX_NAMED {
+        ", ..."
+    } else {
+        ""
+    };
     Some(format!(
         "a hypervisor took {}{more} for other machines: the budgets count that as whatever ran \
          there; this kernel did not cause it",
@@ -79,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_stolen_since_is_reported_if_it_is_much() {
+    fn newly_stolen_time_is_reported_above_a_threshold() {
         let (before, after) = (
             [(0, 100), (1, 7), (2, 0)],
             [(0, 101), (1, 27), (2, 0), (3, 50)],

@@ -13,8 +13,8 @@ use super::marks::Level;
 use super::{EventOptions, Setting};
 use crate::layout::{
     CallEntry, EventHead, KernelStack, NUMBERED_SLOTS, SLOT_COMPAT, SLOT_NONE, SLOT_OTHER,
-    SLOT_UNKNOWN, SLOTS, STACK_PIECE, StackEvent, Thread, ThreadValue, entry_of, stack_event_size,
-    state,
+    SLOT_UNKNOWN, SLOTS, STACK_CHUNK_BYTES, StackEvent, Thread, ThreadValue, entry_of,
+    stack_event_size, state,
 };
 
 /// Greatest error (`MAX_ERRNO` of `include/linux/err.h`).
@@ -54,7 +54,7 @@ pub(super) fn enter(setting: &Setting) -> Result<Code, AsmError> {
 fn slot(asm: &mut Asm, setting: &Setting) {
     let (own, numbered) = (asm.label("own"), asm.label("numbered"));
     if let Some((flags, bits)) = setting.registers.compat {
-        emit::of_current(asm, setting, R1, flags);
+        emit::get_current(asm, setting, R1, flags);
         asm.and(R1, bits)
             .jump_if(R1, JumpOp::Eq, 0, own)
             .mov(R9, SLOT_COMPAT)
@@ -140,7 +140,7 @@ fn resolve(asm: &mut Asm, setting: &Setting) {
         .get(R1, thread!(resolved))
         .if_(R1, JumpOp::Eq, 0, |asm| {
             asm.get(R9, argument(R9, 0))
-                .get(R9, setting.registers.call_number.of(R9));
+                .get(R9, setting.registers.call_number.at(R9));
             slot(asm, setting);
             slot_entry(asm);
             asm.put(thread!(resolved), R9);
@@ -265,18 +265,18 @@ fn copy_stack(asm: &mut Asm, setting: &Setting, copied: u32) {
         .get(R1, slot!(context))
         .get(R1, argument(R1, 0));
     for (index, from) in setting.registers.user.iter().enumerate() {
-        asm.get(R2, from.of(R1)).put(registers.element(index), R2);
+        asm.get(R2, from.at(R1)).put(registers.element(index), R2);
     }
     asm.comment("and stack");
-    for piece in (0..copied).step_by(STACK_PIECE as usize) {
+    for piece in (0..copied).step_by(STACK_CHUNK_BYTES as usize) {
         asm.mov(R1, R9)
             .add(R1, size_of::<StackEvent>() as u32 + piece)
-            .mov(R2, STACK_PIECE);
+            .mov(R2, STACK_CHUNK_BYTES);
         asm.get(R3, registers.element(1))
             .add(R3, piece)
             .call(Helper::PROBE_READ_USER)
             .jump_if(R0, JumpOp::Ne, 0, done);
-        asm.put(event!(R9, user_bytes), piece + STACK_PIECE);
+        asm.put(event!(R9, user_bytes), piece + STACK_CHUNK_BYTES);
     }
     asm.bind(done);
 }

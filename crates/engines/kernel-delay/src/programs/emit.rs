@@ -109,7 +109,7 @@ impl Setting {
 }
 
 /// Sets `dst` to a member of the current task, which r6 is ([`current`]). r0 to r5 are lost.
-pub(super) fn of_current<T: Word>(asm: &mut Asm, setting: &Setting, dst: Reg, member: Member<T>) {
+pub(super) fn get_current<T: Word>(asm: &mut Asm, setting: &Setting, dst: Reg, member: Member<T>) {
     let task = if setting.exchange {
         Task::Typed(R6)
     } else {
@@ -118,7 +118,7 @@ pub(super) fn of_current<T: Word>(asm: &mut Asm, setting: &Setting, dst: Reg, me
     task.get(asm, dst, member, slot!(processes));
 }
 
-/// Goes to `others` unless the current task is one of ours; r6 is the task, for [`of_current`].
+/// Goes to `others` unless the current task is one of ours; r6 is the task, for [`get_current`].
 fn current(asm: &mut Asm, setting: &Setting, others: Label) {
     if !setting.exchange {
         return current_by_address(asm, setting, others);
@@ -128,7 +128,7 @@ fn current(asm: &mut Asm, setting: &Setting, others: Label) {
         .call(Helper::GET_CURRENT_TASK_BTF)
         .mov(R6, R0);
     setting.ours().unless(asm, R6, others);
-    asm.copy(task.pid.of(R6), slot!(key));
+    asm.copy(task.pid.at(R6), slot!(key));
 }
 
 /// Does the same on kernels without a helper that returns the current task with its type: before
@@ -342,7 +342,7 @@ pub(super) fn histogram(asm: &mut Asm, histogram: Member<Histogram>) {
         .at_most(R3, HISTOGRAM as u32 - 1)
         .lsh(R3, 2)
         .add(R3, R7);
-    asm.increase(histogram.of(R3).element(0), R4, 1);
+    asm.increase(histogram.at(R3).element(0), R4, 1);
 }
 
 /// Adds `amount` to one of the programs' own counts. r1 and r2 are lost.

@@ -83,9 +83,9 @@ pub(super) fn entry(setting: &Setting, kind: &Kind) -> Result<Code, AsmError> {
         asm.jump_if(R2, JumpOp::Ne, 0, others)
             .or(R1, kind.bit)
             .put(thread!(inside), R1);
-        asm.copy(thread!(bucket), kind.saved.of(R7))
+        asm.copy(thread!(bucket), kind.saved.at(R7))
             .put(thread!(bucket), kind.bucket)
-            .put(kind.since.of(R7), R8);
+            .put(kind.since.at(R7), R8);
         if kind.is_soft() {
             asm.copy(thread!(hard), thread!(hard_before));
         }
@@ -107,8 +107,8 @@ pub(super) fn exit(setting: &Setting, kind: &Kind) -> Result<Code, AsmError> {
             .and(R1, !kind.bit)
             .put(thread!(inside), R1);
         emit::account(asm, setting, kind.level);
-        asm.copy(kind.saved.of(R7), thread!(bucket))
-            .get(R4, kind.since.of(R7));
+        asm.copy(kind.saved.at(R7), thread!(bucket))
+            .get(R4, kind.since.at(R7));
         emit::inside(asm, R4, others);
         asm.comment("count it")
             .get(R9, argument(R9, 0))

@@ -63,20 +63,20 @@ pub(super) fn exchange(asm: &mut Asm, done: Label) {
 pub(super) fn advance(asm: &mut Asm, level: Level, done: Label) {
     let (own, index) = (asm.label("own_time"), level as usize);
     if let Some(note) = NOTES.get(index) {
-        asm.put(note.of(R7), 0);
+        asm.put(note.at(R7), 0);
     }
-    asm.get(R1, MARKS[0].of(R7));
+    asm.get(R1, MARKS[0].at(R7));
     for mark in &MARKS[1..] {
-        asm.get(R3, mark.of(R7)).at_least(R1, R3);
+        asm.get(R3, mark.at(R7)).at_least(R1, R3);
     }
     asm.jump_if(R1, JumpOp::Ge, R8, done).mov(R3, R1).add(R3, 1);
     for note in NOTES.iter().take(index) {
-        asm.get(R4, note.of(R7))
-            .if_(R4, JumpOp::Eq, 0, |asm| _ = asm.put(note.of(R7), R3));
+        asm.get(R4, note.at(R7))
+            .if_(R4, JumpOp::Eq, 0, |asm| _ = asm.put(note.at(R7), R3));
     }
-    asm.put(MARKS[index].of(R7), R8);
+    asm.put(MARKS[index].at(R7), R8);
     if let Some(note) = NOTES.get(index) {
-        asm.get(R3, note.of(R7))
+        asm.get(R3, note.at(R7))
             .jump_if(R3, JumpOp::Eq, 0, own)
             .sub(R3, 1);
         asm.jump_if(R3, JumpOp::Ne, R8, done).bind(own);

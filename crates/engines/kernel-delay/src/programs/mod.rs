@@ -112,8 +112,8 @@ pub struct EventOptions {
     pub skip_polls: bool,
     /// True to send stacks with the events.
     pub stacks: bool,
-    /// Bytes of the user's stack to copy, a multiple of [`layout::STACK_PIECE`]; 0 to walk it by
-    /// frame pointers in the kernel.
+    /// Bytes of the user's stack to copy, a multiple of [`layout::STACK_CHUNK_BYTES`]; 0 to walk it
+    /// by frame pointers in the kernel.
     pub copied: u32,
     /// Size of the ring in bytes.
     pub ring_bytes: u32,
@@ -195,7 +195,7 @@ pub fn page_faults(
     let code = memory::fault_begins(setting)?;
     let begin = match tracepoint {
         Some(btf_id) => (
-            ProgramDef::of_tracepoint(FAULT_TRACEPOINT, btf_id, code),
+            ProgramDef::for_tracepoint(FAULT_TRACEPOINT, btf_id, code),
             &[][..],
         ),
         None => (counted("page_fault_begins", code), &[PAGE_FAULTS][..]),

@@ -75,7 +75,7 @@ pub(super) fn take(asm: &mut Asm, setting: &Setting) {
 }
 
 /// Sets r3 to the place of the thread r7, or goes to `none` if it has none.
-fn of_thread(asm: &mut Asm, none: Label) {
+fn find_thread_place(asm: &mut Asm, none: Label) {
     asm.comment("its place")
         .get(R1, thread!(place_cpu))
         .jump_if(R1, JumpOp::Eq, 0, none)
@@ -106,7 +106,7 @@ fn free(asm: &mut Asm, setting: &Setting, place: Reg) {
 /// Emits code for the thread r7 ending its wait; goes to `none` if it had no place. Registers r0 to
 /// r5 are lost.
 pub(super) fn leave(asm: &mut Asm, setting: &Setting, none: Label) {
-    of_thread(asm, none);
+    find_thread_place(asm, none);
     asm.put(thread!(place_cpu), 0);
     free(asm, setting, R3);
 }
@@ -115,7 +115,7 @@ pub(super) fn leave(asm: &mut Asm, setting: &Setting, none: Label) {
 /// is attributed to its wait when that task leaves.
 pub(super) fn move_away(asm: &mut Asm) {
     let none = asm.label("not_here");
-    of_thread(asm, none);
+    find_thread_place(asm, none);
     asm.put(field!(R3, Place, until), R8).bind(none);
 }
 

@@ -60,11 +60,11 @@ fn next_entry(asm: &mut Asm, none: Label, number: impl FnOnce(&mut Asm)) {
 /// Register r9 is lost.
 pub(super) fn log(asm: &mut Asm, setting: &Setting, none: Label) {
     let task = &setting.task;
-    next_entry(asm, none, |asm| _ = asm.get(R5, task.pid.of(R9)));
-    asm.copy(task.tgid.of(R9), entry!(R0, tgid))
-        .get(R1, task.parent.of(R9))
-        .copy(task.tgid.of(R1), entry!(R0, parent));
-    asm.copy(task.comm.of(R9), entry!(R0, comm));
+    next_entry(asm, none, |asm| _ = asm.get(R5, task.pid.at(R9)));
+    asm.copy(task.tgid.at(R9), entry!(R0, tgid))
+        .get(R1, task.parent.at(R9))
+        .copy(task.tgid.at(R1), entry!(R0, parent));
+    asm.copy(task.comm.at(R9), entry!(R0, comm));
     places::attribute(asm, setting);
 }
 
@@ -73,7 +73,7 @@ pub(super) fn log(asm: &mut Asm, setting: &Setting, none: Label) {
 pub(super) fn work_begins(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, end| {
         asm.get(R6, argument(R1, 0))
-            .get(R9, setting.task.work_function.of(R6));
+            .get(R9, setting.task.work_function.at(R6));
         asm.comment("who")
             .call(Helper::GET_CURRENT_PID_TGID)
             .mov(R8, R0)

@@ -56,13 +56,13 @@ fn off_cpu(asm: &mut Asm, setting: &Setting) {
     let task = &setting.task;
     asm.comment("who leaves");
     setting.ours().unless(asm, R9, done);
-    asm.copy(task.pid.of(R9), slot!(key));
+    asm.copy(task.pid.at(R9), slot!(key));
     SWITCH.reason(asm, task, R9, slot!(next_state), REASONS);
     emit::find(asm, done);
     emit::changes(asm);
     emit::account(asm, setting, Level::Hard);
     emit::settle_running(asm, setting);
-    asm.copy(task.comm.of(R9), thread!(comm));
+    asm.copy(task.comm.at(R9), thread!(comm));
     asm.comment("a run")
         .get(R1, thread!(since))
         .jump_if(R1, JumpOp::Eq, 0, uncounted);
@@ -114,7 +114,7 @@ fn by_state(asm: &mut Asm, setting: &Setting, done: Label) {
     SWITCH.state(asm, &setting.task, R9);
     asm.jump_if(R1, JumpOp::Set, TASK_FROZEN, frozen);
     if let Some((byte, bit)) = setting.task.frozen {
-        asm.get(R1, byte.of(R9))
+        asm.get(R1, byte.at(R9))
             .jump_if(R1, JumpOp::Set, bit, frozen);
     }
     emit::call_bucket(asm, offset!(CallEntry, blocked));
@@ -143,7 +143,7 @@ fn waits(asm: &mut Asm, setting: &Setting) {
 fn on_cpu(asm: &mut Asm, setting: &Setting, end: Label) {
     asm.comment("who comes").get(R9, SWITCH.next());
     setting.ours().unless(asm, R9, end);
-    asm.copy(setting.task.pid.of(R9), slot!(key));
+    asm.copy(setting.task.pid.at(R9), slot!(key));
     emit::find(asm, end);
     emit::changes(asm);
     emit::account(asm, setting, Level::Hard);
@@ -191,7 +191,7 @@ pub(super) fn wakeup(setting: &Setting, new: bool) -> Result<Code, AsmError> {
     program(|asm, end| {
         asm.comment("ours?").get(R6, argument(R1, 0));
         setting.ours().unless(asm, R6, end);
-        asm.copy(setting.task.pid.of(R6), slot!(key)).now(R8);
+        asm.copy(setting.task.pid.at(R6), slot!(key)).now(R8);
         if new {
             let missing = asm.label("missing");
             start(asm, setting, end, missing);
@@ -233,9 +233,9 @@ fn new_value(asm: &mut Asm, setting: &Setting, end: Label, missing: Label) {
         member!(Thread, start_time),
         member!(Thread, since),
     ] {
-        asm.put(time.of(R0), R8);
+        asm.put(time.at(R0), R8);
     }
-    asm.copy(setting.task.tgid.of(R6), field!(R0, Thread, tgid))
+    asm.copy(setting.task.tgid.at(R6), field!(R0, Thread, tgid))
         .load_map(R1, THREADS)
         .address(R2, slot!(key));
     asm.mov(R3, R0)
@@ -304,7 +304,7 @@ pub(super) fn migrate(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, end| {
         asm.mov(R9, R1).comment("ours?").get(R6, argument(R9, 0));
         setting.ours().unless(asm, R6, end);
-        asm.copy(setting.task.pid.of(R6), slot!(key));
+        asm.copy(setting.task.pid.at(R6), slot!(key));
         emit::find(asm, end);
         asm.comment("does it wait?")
             .get(R1, thread!(waits))
@@ -338,8 +338,8 @@ pub(super) fn fork(setting: &Setting) -> Result<Code, AsmError> {
             .get(R6, argument(R1, 0));
         ours.unless(asm, R6, end);
         asm.comment("a thread of it?")
-            .get(R1, tgid.of(R9))
-            .get(R2, tgid.of(R6))
+            .get(R1, tgid.at(R9))
+            .get(R2, tgid.at(R6))
             .jump_if(R1, JumpOp::Eq, R2, end);
         ours.enter(asm, R9);
         asm.jump_if(R0, JumpOp::Eq, 0, end);
@@ -359,7 +359,7 @@ pub(super) fn exec(setting: &Setting) -> Result<Code, AsmError> {
             .get(R9, argument(R1, 1));
         setting.ours().unless(asm, R6, end);
         asm.comment("the first thread itself?")
-            .get(R1, pid.of(R6))
+            .get(R1, pid.at(R6))
             .jump_if32(R1, JumpOp::Eq, R9, end);
         asm.put(slot!(key), R9).now(R8);
         emit::find(asm, end);
@@ -369,7 +369,7 @@ pub(super) fn exec(setting: &Setting) -> Result<Code, AsmError> {
             .copy(thread!(entered), slot!(entered));
         asm.put(thread!(state), state::DEAD)
             .put(thread!(end_time), R8);
-        asm.comment("its new number").copy(pid.of(R6), slot!(key));
+        asm.comment("its new number").copy(pid.at(R6), slot!(key));
         first_number(asm, setting, end, missing);
         asm.get(R1, slot!(call))
             .put(thread!(call), R1)

@@ -59,7 +59,7 @@ pub enum Turn {
 pub fn trigger(kind: TriggerKind, to: TriggerUse, turn: Turn) -> Result<Code, AsmError> {
     program(|asm, end| {
         let missed = asm.label("missed");
-        whose(asm, kind, end);
+        check_subject(asm, kind, end);
         asm.load_data(R6, WINDOW, 0);
         match to {
             TriggerUse::Start => {
@@ -88,7 +88,7 @@ pub fn trigger(kind: TriggerKind, to: TriggerUse, turn: Turn) -> Result<Code, As
 }
 
 /// Goes to `others` unless the trigger fires for the current process and call.
-fn whose(asm: &mut Asm, kind: TriggerKind, others: Label) {
+fn check_subject(asm: &mut Asm, kind: TriggerKind, others: Label) {
     let tgid = match kind {
         TriggerKind::Anyone => return,
         TriggerKind::Process(tgid) => tgid,
@@ -101,7 +101,7 @@ fn whose(asm: &mut Asm, kind: TriggerKind, others: Label) {
                 None => asm.get(R2, argument(R1, 1)),
                 // A word: `syscallno` of aarch64 is no larger, and the verifier allows no read
                 // beyond its end.
-                Some(at) => asm.get(R2, argument(R1, 0)).get(R2, at.of(R2)),
+                Some(at) => asm.get(R2, argument(R1, 0)).get(R2, at.at(R2)),
             };
             asm.jump_if32(R2, JumpOp::Ne, number, others);
             tgid

@@ -49,7 +49,7 @@ pub fn program(result: Option<Member<u32>>) -> Result<ProgramDef, AsmError> {
         asm.mov(R9, 0);
         if let Some(at) = result {
             asm.comment("its error")
-                .get(R1, at.of(R1))
+                .get(R1, at.at(R1))
                 .lsh(R1, 32)
                 .arsh(R1, 32);
             asm.if_(R1, JumpOp::SLt, 0, |asm| _ = asm.sub(R9, R1));

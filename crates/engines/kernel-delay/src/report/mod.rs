@@ -44,7 +44,7 @@ fn write_all(text: &mut String, sample: &Sample, header: &Header, view: View) ->
     } else {
         writeln!(text, "# Sample dump {}", header.stamp)?;
     }
-    let columns = Columns::of(view.screen);
+    let columns = Columns::for_screen(view.screen);
     writeln!(text, "{:10} {:16} <RESOURCE SPECIFIC>", "TID", "THREAD")?;
     writeln!(
         text,
@@ -54,7 +54,7 @@ fn write_all(text: &mut String, sample: &Sample, header: &Header, view: View) ->
         "",
         rule = columns.rule()
     )?;
-    let selection = Selection::of(sample, view);
+    let selection = Selection::from_sample(sample, view);
     let sections = if view.all { usize::MAX } else { SECTIONS };
     for (index, thread) in selection.shown.iter().take(sections).enumerate() {
         if index > 0 {

@@ -6,7 +6,7 @@ use crate::sample::ThreadSample;
 use std::borrow::Cow;
 
 /// Maximum number of calls, and of tasks that ran instead, listed in a budget.
-const NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// Returns the largest details of these nanoseconds, the sum of the others, and the unknown rest.
 fn named(nanos: u64, details: Vec<(String, u64)>) -> Vec<(String, u64)> {
@@ -15,8 +15,8 @@ fn named(nanos: u64, details: Vec<(String, u64)>) -> Vec<(String, u64)> {
         .filter(|(_, nanos)| *nanos > 0)
         .collect();
     let known: u64 = details.iter().map(|(_, nanos)| nanos).sum();
-    if details.len() > NAMED + 1 {
-        let others = details.split_off(NAMED);
+    if details.len() > MAX_NAMED + 1 {
+        let others = details.split_off(MAX_NAMED);
         details.push((
             format!("  {} others", others.len()),
             others.iter().map(|(_, nanos)| nanos).sum(),

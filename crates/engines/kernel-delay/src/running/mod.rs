@@ -105,7 +105,7 @@ impl ThreadAccounts {
             hard_names,
             ..WindowSnapshot::default()
         };
-        let causes = ByThread::of(&causes);
+        let causes = ByThread::from_snapshot(&causes);
         let there: HashSet<u32> = readings.iter().map(|reading| reading.tid).collect();
         let all = readings
             .into_iter()
@@ -139,7 +139,7 @@ impl ThreadAccounts {
         } else {
             reading.at.max(after.mark())
         };
-        let mut raw = RawBudget::of(before, after);
+        let mut raw = RawBudget::between(before, after);
         raw.close(
             after,
             &Window {

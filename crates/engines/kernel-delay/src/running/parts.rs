@@ -97,7 +97,7 @@ pub(super) fn parts(tid: u32, pid: u32, budget: &Budget, causes: &ByThread<'_>) 
     );
     let ran = preemptors(tid, pid, causes)
         .into_iter()
-        .map(|it| (who(&it.name, it.relation), it.nanos));
+        .map(|it| (culprit_name(&it.name, it.relation), it.nanos));
     let [hard, vectors, soft] = interrupts_of(tid, causes);
     let named = |all: Vec<Interrupt>| all.into_iter().map(|it| (it.name, it.stat.total));
     split(budget.ready, ran, |by, nanos| {
@@ -131,7 +131,7 @@ fn split(
 
 /// Names the task that ran instead, without the suffix that differs between the kernel's per-CPU
 /// threads: `kworker/3:1-events` becomes `kworker`.
-fn who(name: &str, relation: Relation) -> String {
+fn culprit_name(name: &str, relation: Relation) -> String {
     match relation {
         Relation::Kernel => name.split(['/', ':']).next().unwrap_or(name).to_owned(),
         Relation::Own => format!("{name} (own)"),

@@ -15,7 +15,7 @@ fn reading(at: u64, value: &ThreadValue) -> ThreadReading {
     };
     ThreadReading {
         tid: 7,
-        after: Snapshot::of(value),
+        after: Snapshot::from_value(value),
         at,
         fallback,
         name: Some("reactor_0".into()),
@@ -126,7 +126,7 @@ fn waits_have_names_as_far_as_they_are_known() {
 /// A value that is being changed is left to the next reading; one that never adds up is not
 /// left for ever.
 #[test]
-fn what_does_not_add_up_waits() {
+fn an_inconsistent_value_waits() {
     let mut running = ThreadAccounts::new(0);
     let mut value = found_thread(7, b"");
     (value.thread.first, value.thread.state) = (first::RUNNING, state::RUNNING);

@@ -251,7 +251,8 @@ impl Sampler {
             .walkers
             .as_ref()
             .map(|walkers| walkers.begin(&processes));
-        let names = FunctionNames::of(&processes, Arc::clone(&self.warn), self.observer.clone());
+        let names =
+            FunctionNames::for_processes(&processes, Arc::clone(&self.warn), self.observer.clone());
         Ok(Some((
             self.tracer.collector(self.options.max_stacks, unwinder)?,
             names,

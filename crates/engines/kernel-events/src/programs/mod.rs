@@ -34,7 +34,7 @@ pub(crate) struct Setting {
 
 /// Tracepoints that recording cannot do without; any other may be missing on another machine or
 /// kernel.
-const NEEDED: [&str; 2] = ["sched_switch", "sched_wakeup"];
+const REQUIRED_TRACEPOINTS: [&str; 2] = ["sched_switch", "sched_wakeup"];
 
 /// Makes the hook of a tracepoint whose event belongs to the current thread.
 macro_rules! current {
@@ -82,7 +82,7 @@ pub(crate) fn module(
         tgid,
         ring_bytes,
     };
-    let programs = hooks::programs(&HOOKS, &NEEDED, &setting, &facts.tracepoints)?;
+    let programs = hooks::programs(&HOOKS, &REQUIRED_TRACEPOINTS, &setting, &facts.tracepoints)?;
     Ok(Module {
         maps: layout::maps(ring_bytes, cpus),
         programs,

@@ -37,11 +37,11 @@ pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
         emit::begin(asm, kind::SWITCH);
         asm.copy(event!(head.cpu), slot!(cpu))
             .get(R7, switch.prev())
-            .copy(task.pid.of(R7), event!(tid));
+            .copy(task.pid.at(R7), event!(tid));
         switch.reason(asm, task, R7, event!(detail), REASONS);
         asm.get(R7, switch.next())
-            .copy(task.pid.of(R7), event!(other))
-            .copy(task.comm.of(R7), event!(comm));
+            .copy(task.pid.at(R7), event!(other))
+            .copy(task.comm.at(R7), event!(comm));
         emit::send(asm, setting);
         asm.comment("prev").get(R1, switch.prev());
         ours.unless(asm, R1, in_);
@@ -78,7 +78,7 @@ pub(super) fn wake(setting: &Setting) -> Result<Code, AsmError> {
         asm.comment("ours?").get(R6, argument(R1, 0));
         setting.ours().unless(asm, R6, end);
         emit::begin(asm, kind::WAKE);
-        asm.copy(task.pid.of(R6), event!(tid));
+        asm.copy(task.pid.at(R6), event!(tid));
         task.queue(asm, R1, R6);
         asm.put(event!(detail), R1).put(slot!(cpu), R1);
         asm.comment("by whom")
@@ -103,7 +103,7 @@ pub(super) fn migrate(setting: &Setting) -> Result<Code, AsmError> {
         asm.mov(R6, R1).comment("ours?").get(R7, argument(R6, 0));
         setting.ours().unless(asm, R7, end);
         emit::begin(asm, kind::MIGRATE);
-        asm.copy(setting.task.pid.of(R7), event!(tid))
+        asm.copy(setting.task.pid.at(R7), event!(tid))
             .get(R1, argument(R6, 1));
         asm.put(slot!(cpu), R1)
             .get(R1, slot!(cpu))

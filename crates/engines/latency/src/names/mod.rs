@@ -120,7 +120,7 @@ pub struct ShortNames {
 }
 
 /// Least length of a common prefix to be left out; shorter ones, such as `qid:`, stay.
-const LEAST_START: usize = 6;
+const MIN_PREFIX_LEN: usize = 6;
 
 /// Leaves out the words that all names share, and common prefixes of words. Only names with the
 /// same number of words are compared: those of owners, of a recording, and addresses.
@@ -205,7 +205,7 @@ const LEAVE_OUT: [NamePart; 3] = [
     }),
 ];
 /// Number of parts that names can omit.
-pub const LEFT_OUT_MOST: usize = LEAVE_OUT.len();
+pub const MAX_OMITTED_PARTS: usize = LEAVE_OUT.len();
 
 fn is_nqn(word: &str) -> bool {
     word.starts_with("nqn.")
@@ -251,7 +251,7 @@ fn shared_start<'a>(mut words: impl Iterator<Item = &'a str> + Clone) -> &'a str
         .trim_end_matches(':')
         .bytes()
         .all(|byte| byte.is_ascii_alphabetic());
-    if end < LEAST_START || is_key {
+    if end < MIN_PREFIX_LEN || is_key {
         ""
     } else {
         &first[..end]
@@ -262,9 +262,9 @@ fn shared_start<'a>(mut words: impl Iterator<Item = &'a str> + Clone) -> &'a str
 /// if that is not enough, all long ones do, so that short ones such as `qid:1` stay complete.
 pub fn squeezed(name: &str, width: usize) -> Cow<'_, str> {
     /// Least width of a word: a start, the mark and an end.
-    const LEAST_WORD: usize = 5;
+    const MIN_WORD_WIDTH: usize = 5;
     /// Least width of a word if it is the only one shortened.
-    const LEAST_ALONE: usize = 12;
+    const MIN_SINGLE_WORD_WIDTH: usize = 12;
     let words: Vec<&str> = name.split(' ').collect();
     let blanks = words.len() - 1;
     let taken = |most: usize| {
@@ -284,12 +284,12 @@ pub fn squeezed(name: &str, width: usize) -> Cow<'_, str> {
     }
     let last_longest = words.iter().rposition(|word| columns(word) == longest);
     let room = width.saturating_sub(columns(name).saturating_sub(longest));
-    if let (Some(cut), LEAST_ALONE..) = (last_longest, room) {
+    if let (Some(cut), MIN_SINGLE_WORD_WIDTH..) = (last_longest, room) {
         let mut words: Vec<Cow<'_, str>> = words.into_iter().map(Cow::Borrowed).collect();
         words[cut] = Cow::Owned(shorten(&words[cut], room).into_owned());
         return words.join(" ").into();
     }
-    match (LEAST_WORD..longest)
+    match (MIN_WORD_WIDTH..longest)
         .rev()
         .find(|&most| taken(most) <= width)
     {

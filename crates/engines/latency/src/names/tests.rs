@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_names_share_is_left_out() {
+fn common_parts_of_names_are_left_out() {
     let names = [
         "127.0.0.1:51292 nqn.2016-06.io.spdk:cnode1 127.0.0.1:4420 qid:0",
         "127.0.0.1:51346 nqn.2016-06.io.spdk:cnode2 127.0.0.1:4420 qid:2",
@@ -42,7 +42,7 @@ fn whole_parts_are_left_out_that_distinguish_nothing() {
         "0x7f07c4002ff0",
     ];
     let names = names.map(str::to_owned);
-    let (left, parts) = without_parts(&names, LEFT_OUT_MOST);
+    let (left, parts) = without_parts(&names, MAX_OMITTED_PARTS);
     assert_eq!(
         left[..2],
         [
@@ -56,7 +56,7 @@ fn whole_parts_are_left_out_that_distinguish_nothing() {
     );
     // Two connections of one queue keep their addresses.
     let names = [names[0].clone(), names[1].replace("qid:2", "qid:1")];
-    let (left, parts) = without_parts(&names, LEFT_OUT_MOST);
+    let (left, parts) = without_parts(&names, MAX_OMITTED_PARTS);
     assert_eq!(left[1], "0x7f07c4002890 qid:1 nqn.2016-06.io.spdk:cnode1");
     assert_eq!(parts, ["thread", "host"]);
     assert_eq!(shortened(&left).names, ["0x7f07c40024b0", "0x7f07c4002890"]);
@@ -76,7 +76,7 @@ fn whole_parts_are_left_out_that_distinguish_nothing() {
 }
 
 #[test]
-fn what_distinguishes_a_connection_survives() {
+fn distinguishing_parts_of_names_survive() {
     let name = "127.0.0.1:51292 nqn.2016-06.io.spdk:cnode1 127.0.0.1:4420 qid:12";
     assert_eq!(squeezed(name, 64), name);
     assert_eq!(

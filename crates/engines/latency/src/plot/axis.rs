@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_counter_measures_is_in_the_first_column() {
+    fn unmeasurably_short_times_are_in_the_first_column() {
         let all = spread(&[0, 1, 9, 15, 1_000_000]);
         let axis = Axis::new([&all].into_iter(), 60);
         assert_eq!(

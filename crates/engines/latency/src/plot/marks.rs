@@ -8,7 +8,7 @@ use super::axis::Axis;
 /// Marked percentiles, besides the maximum.
 const MARKED: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
 /// Blanks between two labels.
-const GAP: usize = 2;
+const LABEL_GAP: usize = 2;
 
 /// Sign of a mark.
 pub(crate) const MARK: char = '▲';
@@ -99,7 +99,8 @@ impl Marks {
 
 /// Places texts at these columns, or as near as possible. `None` if there is not enough room.
 fn placed(at: &[usize], texts: Vec<String>, width: usize) -> Option<String> {
-    let all = texts.iter().map(String::len).sum::<usize>() + GAP * texts.len().saturating_sub(1);
+    let all =
+        texts.iter().map(String::len).sum::<usize>() + LABEL_GAP * texts.len().saturating_sub(1);
     if all > width {
         return None;
     }
@@ -107,12 +108,12 @@ fn placed(at: &[usize], texts: Vec<String>, width: usize) -> Option<String> {
     let mut begins: Vec<usize> = Vec::new();
     for (&at, text) in at.iter().zip(&texts) {
         begins.push(at.max(end));
-        end = at.max(end) + text.len() + GAP;
+        end = at.max(end) + text.len() + LABEL_GAP;
     }
     let mut end = width;
     for (begin, text) in begins.iter_mut().zip(&texts).rev() {
         *begin = (*begin).min(end.saturating_sub(text.len()));
-        end = begin.saturating_sub(GAP);
+        end = begin.saturating_sub(LABEL_GAP);
     }
     let mut line = String::new();
     for (begin, text) in begins.into_iter().zip(texts) {

@@ -18,13 +18,13 @@ use marks::Marks;
 use stats::Histogram;
 
 /// Height of a histogram, in rows.
-const ROWS: usize = 3;
+const HISTOGRAM_ROWS: usize = 3;
 /// Width of a count at the left of a row, with the blank after it, in columns.
 const GUTTER: usize = 6;
 /// Width of output to a file or a pipe, in columns.
 const WIDTH: usize = 80;
 /// Limit on the columns for times: more would show no more.
-const MOST_CELLS: usize = 180;
+const MAX_CELLS: usize = 180;
 /// Least count that makes a column non-empty; columns that share a time each count part of it.
 const MIN_VISIBLE_COUNT: f64 = 0.01;
 
@@ -38,7 +38,7 @@ pub fn plots(latencies: &Latencies, names: &Names<'_>) -> String {
     let (width, cells) = room(names);
     // Groups can be compared only on one axis.
     let mut kinds: BTreeMap<(char, u16), Vec<&Histogram>> = BTreeMap::new();
-    let shown = TableSelection::of(latencies, names);
+    let shown = TableSelection::new(latencies, names);
     for (subject, times) in &shown.subjects {
         kinds
             .entry(kind(subject))
@@ -67,7 +67,7 @@ pub fn plots(latencies: &Latencies, names: &Names<'_>) -> String {
 /// Returns the width, and the number of columns for times.
 fn room(names: &Names<'_>) -> (usize, usize) {
     let width = names.screen.width().unwrap_or(WIDTH);
-    (width, width.saturating_sub(GUTTER).clamp(1, MOST_CELLS))
+    (width, width.saturating_sub(GUTTER).clamp(1, MAX_CELLS))
 }
 
 /// One-line histograms for the rows of a table, which has their numbers. All are on one axis, which
@@ -161,7 +161,7 @@ impl<'a> Plot<'a> {
             axis,
             width,
             top: counts.fold(1.0, f64::max),
-            rows: ROWS,
+            rows: HISTOGRAM_ROWS,
         }
     }
 
@@ -290,20 +290,20 @@ impl<'a> Plot<'a> {
 
 /// Least number at the top of the scale: two of a few requests should not look as high as a
 /// million.
-const LEAST_TOP: f64 = 10.0;
+const MIN_SCALE_TOP: f64 = 10.0;
 
 /// Returns the height of a column: 1 for one time, `levels` for the highest.
 fn level(count: f64, top: f64, levels: usize) -> usize {
     if count < MIN_VISIBLE_COUNT {
         return 0;
     }
-    let part = count.max(1.0).ln() / top.max(LEAST_TOP).ln();
+    let part = count.max(1.0).ln() / top.max(MIN_SCALE_TOP).ln();
     1 + ((part * (levels - 1) as f64).round() as usize).min(levels - 1)
 }
 
 /// Returns the number of times that a column of this height stands for.
 fn count_at(level: usize, top: f64, levels: usize) -> f64 {
-    top.max(LEAST_TOP)
+    top.max(MIN_SCALE_TOP)
         .powf((level - 1) as f64 / (levels - 1) as f64)
 }
 

@@ -45,12 +45,12 @@ const MAX_OPEN_RECORDS: usize = 1 << 20;
 /// Limit on the number of open objects.
 const MAX_OPEN_OBJECTS: usize = 1 << 18;
 /// Limit on the number of groups.
-const MOST_SUBJECTS: usize = 1 << 16;
+const MAX_SUBJECTS: usize = 1 << 16;
 /// Limit on the number of histograms of all groups, each of about a KiB or more.
-const MOST_SPREADS: usize = 1 << 17;
+const MAX_SPREADS: usize = 1 << 17;
 /// Number of long lives kept of all groups, of about 200 bytes each, beyond which fewer are kept of
 /// each.
-const MOST_TAILS: usize = 1 << 18;
+const MAX_TAILS: usize = 1 << 18;
 
 /// Follows all objects of a trace.
 ///
@@ -135,7 +135,7 @@ impl Tracker {
         let Some(step) = self.objects.record(record, context, first) else {
             return;
         };
-        let life = &mut step.object.kept;
+        let life = &mut step.object.data;
         if !life.is_endless {
             life.records.push((record.tpoint.id, record.tsc));
             self.open += 1;
@@ -155,8 +155,8 @@ impl Tracker {
         if self.open > MAX_OPEN_RECORDS || self.objects.len() > MAX_OPEN_OBJECTS {
             let (open, left_out) = (&mut self.open, &mut self.left_out);
             self.objects.forget_half(|object| {
-                *open -= object.kept.records.len();
-                left_out.forgotten += u64::from(!object.kept.is_endless);
+                *open -= object.data.records.len();
+                left_out.forgotten += u64::from(!object.data.is_endless);
             });
         }
     }
@@ -186,7 +186,7 @@ impl Tracker {
         if by.is_empty() && owner.is_empty() {
             return None;
         }
-        let TracedObject { group, owner, .. } = &self.objects.related(record)?.kept;
+        let TracedObject { group, owner, .. } = &self.objects.related(record)?.data;
         Some(InheritedValues {
             group: group.clone(),
             owner: owner.clone(),
@@ -195,8 +195,8 @@ impl Tracker {
 
     /// Counts the stages of an object that has ended, unless it is torn or a single point.
     fn over(&mut self, object: TrackedObject<TracedObject>, unfinished: bool) {
-        self.open -= object.kept.records.len();
-        if object.kept.is_endless {
+        self.open -= object.data.records.len();
+        if object.data.is_endless {
             return;
         }
         match object.outcome() {
@@ -213,7 +213,7 @@ impl Tracker {
         let life = TracedObject {
             unfinished,
             excluded: object.excluded(),
-            ..object.kept
+            ..object.data
         };
         self.count(&life);
         self.keep(life);
@@ -229,7 +229,7 @@ impl Tracker {
             prefix: life.name.prefix,
             first,
         };
-        let is_full = self.times.len() >= MOST_SUBJECTS || self.spreads >= MOST_SPREADS;
+        let is_full = self.times.len() >= MAX_SUBJECTS || self.spreads >= MAX_SPREADS;
         if is_full && !self.times.contains_key(&subject) {
             self.in_no_table += 1;
             return;
@@ -268,7 +268,7 @@ impl Tracker {
         } else {
             times.whole.add(length(life, self.rate));
         }
-        if self.tails > MOST_TAILS && !self.is_scarce {
+        if self.tails > MAX_TAILS && !self.is_scarce {
             self.is_scarce = true;
             self.times
                 .values_mut()

@@ -36,7 +36,7 @@ fn queues() -> Queues {
 }
 
 #[test]
-fn what_never_ends_and_what_lost_records_is_left_out() {
+fn endless_and_incomplete_objects_are_left_out() {
     let tpoint = |(id, name): (u16, &str)| Tpoint {
         id,
         name: name.to_owned(),

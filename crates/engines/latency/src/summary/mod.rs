@@ -34,7 +34,7 @@ struct Row<'a> {
 /// it, unless it has at least a tenth of the requests of the largest group of its kind.
 const MIN_P99_REQUESTS: u64 = 20;
 /// Headline above the rows of such groups.
-const FEW_HEADLINE: &str = "fewer than 20 requests, too few for a p99";
+const SMALL_GROUPS_HEADLINE: &str = "fewer than 20 requests, too few for a p99";
 
 impl<'a> Row<'a> {
     fn new((subject, times): &'a (Subject, Times)) -> Self {
@@ -58,7 +58,7 @@ impl<'a> Row<'a> {
         self.subject
             .excluded
             .map(Excluded::headline)
-            .or(self.is_few.then_some(FEW_HEADLINE))
+            .or(self.is_few.then_some(SMALL_GROUPS_HEADLINE))
     }
 }
 
@@ -114,7 +114,7 @@ fn kinds(latencies: &Latencies) -> Vec<(Kind, Vec<Row<'_>>)> {
 }
 
 /// Limit on the rows of a table, unless all are wanted.
-const MOST_ROWS: usize = 20;
+const MAX_ROWS: usize = 20;
 
 /// Formats the answer in one line, and a table for each kind of object, with a histogram below each
 /// row if `plots` is set.
@@ -128,7 +128,7 @@ pub fn text(latencies: &Latencies, names: &Names<'_>, plots: bool) -> String {
         let shown = if names.all {
             rows.len()
         } else {
-            rows.len().min(MOST_ROWS)
+            rows.len().min(MAX_ROWS)
         };
         let spreads: Vec<_> = rows[..shown].iter().map(|row| &row.times.whole).collect();
         let strips = plots.then(|| Strips::new(names, &spreads));

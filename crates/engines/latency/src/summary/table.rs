@@ -3,9 +3,9 @@
 use screen::{HEAD, LARGEST, NAME, columns, pad, pad_left, shorten, wrap};
 
 use super::{Kind, Row};
-use crate::names::{LEFT_OUT_MOST, Names, shortened, squeezed, without_parts};
+use crate::names::{MAX_OMITTED_PARTS, Names, shortened, squeezed, without_parts};
 use crate::plot::Strips;
-use crate::tables::{SHORT_TIME, TIME_WIDTH};
+use crate::tables::{SHORT_TIME_WIDTH, TIME_WIDTH};
 
 /// Headline of the last column.
 const P99_HEADLINE: &str = "most of p99";
@@ -67,9 +67,9 @@ pub(super) struct Table<'a> {
 
 /// Least width of a group's name, in columns, if the terminal has them: enough for a peer, both
 /// ends of an NQN, and a queue.
-const LEAST_GROUP: usize = 32;
+const MIN_GROUP_WIDTH: usize = 32;
 /// Width kept for the starts of stages on the narrowest terminal, in columns.
-const LEAST_STAGE: usize = 8;
+const MIN_STAGE_WIDTH: usize = 8;
 
 impl<'a> Table<'a> {
     pub(super) fn new((prefix, first): Kind, rows: &[Row<'_>], names: &'a Names<'a>) -> Self {
@@ -93,7 +93,7 @@ impl<'a> Table<'a> {
                 .max(Column::Requests.head().len())
                 + 1,
             time_width: if names.screen.is_terminal() {
-                SHORT_TIME
+                SHORT_TIME_WIDTH
             } else {
                 TIME_WIDTH + 1
             },
@@ -104,11 +104,11 @@ impl<'a> Table<'a> {
         this.group_width = this.longest_group().max(columns(&this.head()));
         if let Some(width) = names.screen.width() {
             let room = |stage: usize| width.saturating_sub(this.numbers() + stage);
-            let least = this.longest_group().min(LEAST_GROUP);
+            let least = this.longest_group().min(MIN_GROUP_WIDTH);
             this.group_width = this
                 .group_width
                 .min(room(this.longest_stage()).max(least))
-                .min(room(LEAST_STAGE));
+                .min(room(MIN_STAGE_WIDTH));
         }
         this
     }
@@ -137,7 +137,7 @@ impl<'a> Table<'a> {
         let whole = std::mem::take(&mut self.groups);
         // With several fields, a part may be one of them.
         let most = if names.by.len() == 1 {
-            LEFT_OUT_MOST
+            MAX_OMITTED_PARTS
         } else {
             0
         };
@@ -176,7 +176,7 @@ impl<'a> Table<'a> {
                 break;
             }
             for group in &mut self.groups {
-                *group = squeezed(group, LEAST_GROUP).into_owned();
+                *group = squeezed(group, MIN_GROUP_WIDTH).into_owned();
             }
             self.columns.retain(|it| *it != column);
             left_out.push(column.head());

@@ -26,7 +26,7 @@ pub fn roots(
     let Some(leading) = leading(spec) else {
         return BTreeMap::new();
     };
-    let Ok(compiled) = CompiledSpec::of_pointers(&leading, program) else {
+    let Ok(compiled) = CompiledSpec::compile_pointers(&leading, program) else {
         return BTreeMap::new();
     };
     let reading = compiled.read_at(pointers, memory);

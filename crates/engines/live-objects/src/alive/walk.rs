@@ -96,7 +96,7 @@ impl CompiledSpec {
     }
 
     /// Reads the objects at these addresses, as far as they meet the conditions: for
-    /// [`CompiledSpec::of_pointers`].
+    /// [`CompiledSpec::compile_pointers`].
     pub fn read_at(&self, addresses: &[u64], memory: &dyn Memory) -> Reading {
         let mut walk = Walk::new(self, memory);
         for &address in addresses.iter().take(MAX_ELEMENTS as usize) {

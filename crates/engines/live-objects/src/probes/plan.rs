@@ -72,7 +72,7 @@ impl AttachPlan {
     /// Creates a plan for these probes, without any file yet. `ring_bytes` is the ring buffer's
     /// size, a power of two.
     pub fn new(wanted: &[ProbeRequest<'_>], features: Features, ring_bytes: u32) -> Self {
-        let forms = wanted.iter().map(EventSchema::of).collect();
+        let forms = wanted.iter().map(EventSchema::from_request).collect();
         Self {
             features,
             ring_bytes,
@@ -267,7 +267,7 @@ fn escaped(file: &ElfFile) -> String {
 }
 
 impl EventSchema {
-    fn of(wanted: &ProbeRequest<'_>) -> Self {
+    fn from_request(wanted: &ProbeRequest<'_>) -> Self {
         let kind = |arg: &ProbeArg| {
             if arg.string {
                 FieldKind::Text {

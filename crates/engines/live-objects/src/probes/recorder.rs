@@ -21,7 +21,7 @@ use crate::probes::ticks::TickClock;
 /// thread that was held up in between for some minutes at most. A value further off is no time.
 const MAX_TICK_DISTANCE: u64 = 1 << 40;
 /// Limit on pairs of ticks and nanoseconds that wait for [`Recorder::take_pairs`].
-const MOST_PAIRS: usize = 1 << 16;
+const MAX_PAIRS: usize = 1 << 16;
 
 /// Totals of a recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -92,7 +92,7 @@ impl Recorder {
         let mut session = Session::load(&plan.module, plan.features())?;
         let forms: Arc<[EventSchema]> = plan.forms.clone().into();
         let known = Arc::clone(&forms);
-        let read = move |bytes: &[u8]| Some(Event::of(bytes, &known));
+        let read = move |bytes: &[u8]| Some(Event::decode(bytes, &known));
         let reader =
             RingReader::start_every(&session, RING, interval, EventClock::Monotonic, read)?;
         for attachment in &plan.attachments {
@@ -198,7 +198,7 @@ impl Recorder {
             };
             let own;
             (event.tsc, own) = self.tsc(&event, now);
-            if own && self.pairs.len() < MOST_PAIRS {
+            if own && self.pairs.len() < MAX_PAIRS {
                 self.pairs.push((event.tsc, event.time));
             }
             self.order.push(event.tsc, event.time, event);
@@ -268,11 +268,14 @@ impl Recorder {
 }
 
 impl Event {
-    fn of(bytes: &[u8], forms: &[EventSchema]) -> Option<Self> {
+    fn decode(bytes: &[u8], forms: &[EventSchema]) -> Option<Self> {
         let payload = Payload::new(bytes)?;
         let form = payload.id() as usize;
         let layout = &forms.get(form)?.layout;
-        let values = payload.values(layout)?.map(OwnedValue::of).collect();
+        let values = payload
+            .values(layout)?
+            .map(OwnedValue::from_value)
+            .collect();
         Some(Self {
             time: payload.time(),
             tsc: 0,
@@ -283,7 +286,7 @@ impl Event {
 }
 
 impl OwnedValue {
-    fn of(value: Value<'_>) -> Self {
+    fn from_value(value: Value<'_>) -> Self {
         match value {
             Value::Number(number) => Self::Number(number),
             Value::Text { bytes, cut } => Self::Text {

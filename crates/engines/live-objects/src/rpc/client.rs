@@ -26,7 +26,7 @@ const MAX_ANSWER_BYTES: u64 = 8 << 20;
 /// Members of each answer.
 const OF_ANSWERS: [&str; 5] = ["id", "result", "error", "message", "code"];
 /// Limit on the characters shown of an error's text.
-const LONGEST_MESSAGE: usize = 200;
+const MAX_MESSAGE_CHARS: usize = 200;
 
 /// Connection to an application.
 pub(crate) struct Client {
@@ -129,7 +129,7 @@ impl Client {
             .unwrap_or("no result and no error");
         let message: String = printable::text(text.as_bytes())
             .chars()
-            .take(LONGEST_MESSAGE)
+            .take(MAX_MESSAGE_CHARS)
             .collect();
         Err(RpcError {
             method,

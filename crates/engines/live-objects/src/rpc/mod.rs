@@ -101,7 +101,7 @@ impl RpcQuery {
 }
 
 /// Limit on the subsystems queried for their connections.
-const MOST_SUBSYSTEMS: usize = 1024;
+const MAX_SUBSYSTEMS: usize = 1024;
 
 /// Results of the RPC, by spec.
 #[derive(Default)]
@@ -160,7 +160,7 @@ impl Answers {
             .filter(|subsystem| subsystem["subtype"] != "Discovery");
         for nqn in nqns
             .filter_map(|subsystem| subsystem["nqn"].as_str())
-            .take(MOST_SUBSYSTEMS)
+            .take(MAX_SUBSYSTEMS)
         {
             let asked = client.call(
                 CONNECTIONS.method,
@@ -204,7 +204,7 @@ impl Answers {
     }
 
     /// Returns the results for the objects of this spec.
-    pub fn of(&self, spec: &str) -> Option<&Rows> {
+    pub fn rows(&self, spec: &str) -> Option<&Rows> {
         self.0.get(spec)
     }
 }
@@ -216,7 +216,7 @@ impl Rows {
     }
 
     /// Returns the RPC's values for an object found in memory.
-    pub fn of(&self, kind: &Kind, object: &AliveObject) -> Option<&[Value]> {
+    pub fn values(&self, kind: &Kind, object: &AliveObject) -> Option<&[Value]> {
         self.by_identity
             .get(&self.identity(kind, object)?)
             .map(Vec::as_slice)
@@ -319,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_answer_leaves_nothing() {
+    fn an_invalid_answer_leaves_nothing() {
         let mut answers = Answers::default();
         for result in [
             json!(null),
@@ -330,7 +330,7 @@ mod tests {
         }
         assert!(
             answers
-                .of("bdev")
+                .rows("bdev")
                 .is_some_and(|rows| rows.by_identity.is_empty())
         );
         answers.take(
@@ -338,7 +338,7 @@ mod tests {
             &[json!({ "name": "a", "uuid": { "traddr": 5 }, "claimed": [[]] })],
         );
         let rows = answers
-            .of("bdev")
+            .rows("bdev")
             .map(|rows| rows.by_identity.clone())
             .unwrap_or_default();
         assert_eq!(

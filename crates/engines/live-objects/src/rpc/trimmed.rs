@@ -138,14 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_wanted_is_kept() {
+    fn only_wanted_values_are_kept() {
         let text = r#"{"id": 7, "other": [{"": 0}], "list": [{"id": "a", "x": 1}, null, -1, 1.5, true, []], "y": {}}"#;
         let expected = json!({"id": 7, "list": [{"id": "a"}, null, -1, 1.5, true, []]});
         assert_eq!(read(text, 20), Ok((expected, 20 - 10)));
     }
 
     #[test]
-    fn there_are_not_more_values_than_there_is_room_for() {
+    fn the_number_of_values_is_bounded() {
         let many = format!("[{}0]", "{},".repeat(100));
         assert_eq!(read(&many, 102).map(|(_, left)| left), Ok(0));
         assert!(read(&many, 101).is_err_and(|error| error.contains("more than")));

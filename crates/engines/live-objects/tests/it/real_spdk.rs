@@ -53,7 +53,7 @@ impl Found {
     }
 
     /// Returns these values of all objects of a kind, sorted.
-    fn of(&self, kind: &str, names: &[&str]) -> Vec<String> {
+    fn values(&self, kind: &str, names: &[&str]) -> Vec<String> {
         let objects = self.0.get(kind).map(Vec::as_slice).unwrap_or_default();
         let text = |object: &BTreeMap<String, String>| {
             let values: Vec<_> = names
@@ -120,7 +120,7 @@ fn connections_are_those_of_the_rpc() {
             .map(ToString::to_string)
             .chain(itself)
             .collect();
-        assert_eq!(found.of("qpair", &QPAIR), expected, "{version}");
+        assert_eq!(found.values("qpair", &QPAIR), expected, "{version}");
     }
 }
 
@@ -131,9 +131,13 @@ fn check_storage(found: &Found, version: &str) {
         "nqn.2016-06.io.spdk:cnode1",
         "nqn.2016-06.io.spdk:cnode2",
     ];
-    assert_eq!(found.of("subsystem", &["subnqn"]), subsystems, "{version}");
     assert_eq!(
-        found.of("bdev", &["name"]),
+        found.values("subsystem", &["subnqn"]),
+        subsystems,
+        "{version}"
+    );
+    assert_eq!(
+        found.values("bdev", &["name"]),
         ["Malloc0", "Malloc1"],
         "{version}"
     );
@@ -142,7 +146,7 @@ fn check_storage(found: &Found, version: &str) {
         "nqn.2016-06.io.spdk:cnode2 1 Malloc1",
     ];
     assert_eq!(
-        found.of("namespace", &["subnqn", "nsid", "bdev"]),
+        found.values("namespace", &["subnqn", "nsid", "bdev"]),
         namespaces,
         "{version}"
     );
@@ -162,25 +166,25 @@ fn all_else_is_there_too() {
             format!("2 nvmf_tgt_poll_group_{group}"),
         ];
         assert_eq!(
-            found.of("thread", &["thread", "name"]),
+            found.values("thread", &["thread", "name"]),
             threads,
             "{version}"
         );
         assert_eq!(
-            found.of("ctrlr", &["cntlid"]).len(),
+            found.values("ctrlr", &["cntlid"]).len(),
             if itself { 3 } else { 2 },
             "{version}"
         );
         assert_eq!(
             (
-                found.of("reactor", &["lcore"]).len(),
-                found.of("poll_group", &[]).len()
+                found.values("reactor", &["lcore"]).len(),
+                found.values("poll_group", &[]).len()
             ),
             (1, 1),
             "{version}"
         );
-        assert_eq!(found.of("poller", &["name"]).len(), 3, "{version}");
-        let timed = found.of("timed_poller", &["name"]);
+        assert_eq!(found.values("poller", &["name"]).len(), 3, "{version}");
+        let timed = found.values("timed_poller", &["name"]);
         assert_eq!(timed.len(), if itself { 7 } else { 4 }, "{version}");
         assert!(timed.contains(&"nvmf_tcp_accept".to_owned()), "{timed:?}");
         let initiators = if itself {
@@ -189,7 +193,7 @@ fn all_else_is_there_too() {
             vec![]
         };
         assert_eq!(
-            found.of("nvme_ctrlr", &["name", "traddr", "subnqn"]),
+            found.values("nvme_ctrlr", &["name", "traddr", "subnqn"]),
             initiators,
             "{version}"
         );
@@ -199,10 +203,10 @@ fn all_else_is_there_too() {
 #[test]
 fn with_the_layouts_of_another_version_there_is_no_wrong_name() {
     for (image, version) in [(V22_09, "v22.09"), (V24_09, "v24.09"), (V26_09, "v26.09")] {
-        let real = Found::read(image, version).of("qpair", &QPAIR);
+        let real = Found::read(image, version).values("qpair", &QPAIR);
         let mut equal = Vec::new();
         for other in versions() {
-            let rows = Found::read(image, &other.to_string()).of("qpair", &QPAIR);
+            let rows = Found::read(image, &other.to_string()).values("qpair", &QPAIR);
             assert!(
                 rows.is_empty() || rows == real,
                 "{version} as {other}: {rows:?}"
@@ -221,7 +225,7 @@ fn with_the_layouts_of_another_version_there_is_no_wrong_name() {
 #[test]
 fn connections_lead_to_globals() {
     for (image, version) in [(V22_09, "v22.09"), (V24_09, "v24.09"), (V26_09, "v26.09")] {
-        let pointers = Found::read(image, version).of("qpair", &["qpair"]);
+        let pointers = Found::read(image, version).values("qpair", &["qpair"]);
         let pointers: Vec<u64> = pointers
             .iter()
             .map(|pointer| pointer.parse().unwrap())

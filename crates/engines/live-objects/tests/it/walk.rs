@@ -154,7 +154,7 @@ impl Memory for Watched {
 }
 
 #[test]
-fn whether_there_is_any_object_is_known_at_the_first_one() {
+fn the_search_for_any_object_ends_at_the_first() {
     let watched = Watched {
         memory: memory(),
         read: RefCell::default(),
@@ -171,7 +171,7 @@ fn whether_there_is_any_object_is_known_at_the_first_one() {
 }
 
 #[test]
-fn what_changes_between_the_readings_is_left_out() {
+fn objects_that_change_between_readings_are_left_out() {
     let compiled = compiled();
     let first = compiled.read(&memory());
     let second = compiled.read(&memory().with(0x5100, &item(9, 0x4000, 0, 0)));
@@ -184,7 +184,7 @@ fn what_changes_between_the_readings_is_left_out() {
 #[test]
 fn addresses_are_checked_before_they_are_believed() {
     let compiled =
-        CompiledSpec::of_pointers(&spec(), &Program::new(types(), &Addresses(|_: &str| None)))
+        CompiledSpec::compile_pointers(&spec(), &Program::new(types(), &Addresses(|_: &str| None)))
             .unwrap();
     let reading = compiled.read_at(&[0x5000, 0x5200, 0x5008, 0x9999, 0, u64::MAX], &memory());
     assert_eq!(shown(&reading).len(), 1);
@@ -238,7 +238,7 @@ fn memory_of_others_is_read_with_bounds() {
 }
 
 #[test]
-fn what_does_not_fit_the_program_is_explained_by_its_line() {
+fn mismatches_with_the_program_are_explained_by_line() {
     let misfit = |text: &str, with: &str| {
         let spec = parse_specs(&SPEC.replace(text, with)).unwrap().remove(0);
         compile(&spec, &Program::new(types(), &Addresses(globals))).unwrap_err()[0].to_string()

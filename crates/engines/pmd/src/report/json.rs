@@ -20,7 +20,7 @@ pub(super) fn document(report: &Report) -> String {
     let object = json!({
         "pid": report.pid,
         "ns": report.nanos,
-        "threads": report.threads.iter().map(|thread| of_thread(thread, &report.names)).collect::<Vec<_>>(),
+        "threads": report.threads.iter().map(|thread| thread_json(thread, &report.names)).collect::<Vec<_>>(),
         "ports": report.ports.0.iter().map(|(port, counters)| json!({"port": port, "since": counters})).collect::<Vec<_>>(),
         "settings": settings,
         "advice": report.advice,
@@ -29,11 +29,11 @@ pub(super) fn document(report: &Report) -> String {
     json::document("pmd.report", &object) + "\n"
 }
 
-fn of_thread(thread: &ThreadReport, names: &ThreadNames) -> Value {
+fn thread_json(thread: &ThreadReport, names: &ThreadNames) -> Value {
     let off = &thread.off;
     let slow = thread.slow.as_ref().map(|slow| {
         slow.iter()
-            .map(|one| of_stretch(one, names))
+            .map(|one| stretch_json(one, names))
             .collect::<Vec<_>>()
     });
     let figures = thread.figures.as_ref().map(|figures| {
@@ -78,15 +78,15 @@ fn of_thread(thread: &ThreadReport, names: &ThreadNames) -> Value {
     })
 }
 
-fn of_stretch(explained: &ExplainedStretch, names: &ThreadNames) -> Value {
+fn stretch_json(explained: &ExplainedStretch, names: &ThreadNames) -> Value {
     let stretch = &explained.stretch;
-    let share = |(cause, nanos): &(Cause, u64)| json!({"reason": reason(*cause), "who": who(*cause, names), "ns": nanos});
+    let share = |(cause, nanos): &(Cause, u64)| json!({"reason": reason(*cause), "who": culprit_name(*cause, names), "ns": nanos});
     json!({
         "from_ns": stretch.from * NANOS_PER_MS,
         "length_ns": stretch.length() * NANOS_PER_MS,
         "goes_on": stretch.goes_on,
         "reason": reason(explained.cause),
-        "who": who(explained.cause, names),
+        "who": culprit_name(explained.cause, names),
         "shares": explained.shares.iter().map(share).collect::<Vec<_>>(),
         "iterations": stretch.row.iterations,
         "packets": stretch.row.packets,
@@ -107,7 +107,7 @@ fn reason(cause: Cause) -> &'static str {
     }
 }
 
-fn who(cause: Cause, names: &ThreadNames) -> Option<String> {
+fn culprit_name(cause: Cause, names: &ThreadNames) -> Option<String> {
     match cause {
         Cause::Waited(tid) => Some(names.thread(tid)),
         Cause::Interrupted(interrupt) => Some(names.interrupt(interrupt)),

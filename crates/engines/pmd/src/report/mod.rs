@@ -78,7 +78,7 @@ impl ThreadReport {
 impl Report {
     /// Makes the report of a sample. Milliseconds that took longer than `over` are slow. The caller
     /// names interrupts.
-    pub fn of(
+    pub fn new(
         subject: &Subject,
         sample: Sample,
         over: u64,
@@ -231,11 +231,11 @@ impl JoinedData<'_> {
             perf(self.answers.perf.first()),
             perf(self.answers.perf.last()),
         );
-        let before = Counters::of(section(&first.text, core), before.as_ref());
-        let after = Counters::of(section(&last.text, core), after.as_ref());
+        let before = Counters::from_sections(section(&first.text, core), before.as_ref());
+        let after = Counters::from_sections(section(&last.text, core), after.as_ref());
         let nanos = last.asked.saturating_sub(first.asked);
         (nanos > 0).then_some(())?;
-        Some(Figures::of(
+        Some(Figures::from_counters(
             after.since(&before)?,
             nanos,
             self.answers.hertz,

@@ -9,9 +9,9 @@ use super::{Report, ThreadReport};
 use crate::{ExplainedStretch, Figures, Queue};
 
 /// Limit on the stretches listed of each thread.
-const LONGEST: usize = 3;
+const MAX_LISTED_STRETCHES: usize = 3;
 /// Limit on the causes named of a stretch, and on the threads that had a CPU.
-const NAMED: usize = 4;
+const MAX_NAMED_CAUSES: usize = 4;
 /// Settings shown.
 const SETTINGS: [&str; 13] = [
     "pmd-cpu-mask",
@@ -69,7 +69,7 @@ fn write_thread(out: &mut String, thread: &ThreadReport, report: &Report) -> std
     )?;
     let mut slow: Vec<&ExplainedStretch> = thread.slow.iter().flatten().collect();
     slow.sort_by_key(|explained| std::cmp::Reverse(explained.stretch.length()));
-    for explained in slow.iter().take(LONGEST) {
+    for explained in slow.iter().take(MAX_LISTED_STRETCHES) {
         write_stretch(out, explained, report)?;
     }
     writeln!(out, "  time: {}", budget(thread))?;
@@ -106,7 +106,7 @@ fn write_stretch(
     named.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
     let shares: Vec<String> = named
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED_CAUSES)
         .map(|(name, nanos)| format!("{name} {}", time(*nanos)))
         .collect();
     let stretch = &explained.stretch;
@@ -138,7 +138,7 @@ fn budget(thread: &ThreadReport) -> String {
     let takers = thread
         .takers
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED_CAUSES)
         .map(|(name, nanos)| format!("{name} {}", time(*nanos)));
     let takers = takers.collect::<Vec<_>>().join(", ");
     let places = [

@@ -6,7 +6,7 @@
 //! same headings of sections, so one parser reads them.
 
 /// Limit on the milliseconds read of one thread: Open vSwitch keeps 1,000 (`HISTORY_LEN`).
-const MOST_MILLISECONDS: usize = 100_000;
+const MAX_PARSED_MILLISECONDS: usize = 100_000;
 /// Limit on the milliseconds read of a text: those of a thousand threads. With the other limits, it
 /// keeps an untrusted text of some MiB from taking many times its size.
 const MAX_ROWS: usize = 1 << 20;
@@ -120,7 +120,7 @@ impl Section {
     /// Reads a line of the history by the headings of its columns.
     fn row(&mut self, headings: &[&str], line: &str) {
         let rows = self.milliseconds.get_or_insert_default();
-        if rows.len() < MOST_MILLISECONDS {
+        if rows.len() < MAX_PARSED_MILLISECONDS {
             rows.extend(millisecond(headings, line));
         }
     }

@@ -122,7 +122,7 @@ fn real_outputs_are_read() {
 
 proptest::proptest! {
     #[test]
-    fn nothing_makes_it_panic(text in "(pmd thread numa_id 0 core_id [0-9]{1,12}:\n|   ms       Kpps   upcalls\n|[ -~\n]{0,30}\n|[0-9 ]{0,30}\n){0,20}") {
+    fn no_input_panics_the_parser(text in "(pmd thread numa_id 0 core_id [0-9]{1,12}:\n|   ms       Kpps   upcalls\n|[ -~\n]{0,30}\n|[0-9 ]{0,30}\n){0,20}") {
         let parsed = parse(&text);
         let mut history = crate::History::default();
         for section in &parsed.sections {

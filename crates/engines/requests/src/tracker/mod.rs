@@ -47,7 +47,7 @@ pub struct TrackedObject<T> {
     progress: Progress,
     is_perhaps_over: bool,
     /// Data of the tracker's user.
-    pub kept: T,
+    pub data: T,
 }
 
 /// Verdict on the time of an object.
@@ -76,7 +76,7 @@ impl<T> TrackedObject<T> {
 
     /// Returns why its time does not count among those of other requests, if so.
     pub fn excluded(&self) -> Option<Excluded> {
-        Excluded::of(self.is_admin, self.is_unanswered())
+        Excluded::from_flags(self.is_admin, self.is_unanswered())
     }
 
     /// Returns whether it is a request that was completed without having been executed: one for
@@ -227,7 +227,7 @@ impl<T> ObjectTracker<T> {
                 is_admin: None,
                 progress: Progress::default(),
                 is_perhaps_over: false,
-                kept: first(name),
+                data: first(name),
             }
         });
         (object.last, object.until, object.lcore) = (tpoint, record.tsc, record.lcore);

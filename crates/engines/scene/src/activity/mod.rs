@@ -19,7 +19,7 @@ pub use sums::ActivitySum;
 pub(crate) use sums::ActivitySums;
 
 /// Limit on the interrupts that a thread is in at one time: no machine nests so deep.
-const DEEPEST: usize = 16;
+const MAX_NESTED_INTERRUPTS: usize = 16;
 
 /// Activity of a thread, with the reason if it does not run its own code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -202,7 +202,7 @@ impl Activities {
         let now = self.last;
         self.runs(cpu, tid, |thread| {
             // Beyond the limit, the ends of the oldest were not seen.
-            if thread.interrupts.len() >= DEEPEST {
+            if thread.interrupts.len() >= MAX_NESTED_INTERRUPTS {
                 thread.interrupts.remove(0);
             }
             thread.interrupts.push((interrupt, now));

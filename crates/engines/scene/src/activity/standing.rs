@@ -164,13 +164,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_begins_in_the_middle_shows_the_same(events in whole_events(60), at in 0..60_usize) {
+        fn a_cut_event_stream_shows_the_same(events in whole_events(60), at in 0..60_usize) {
             let [whole, cut] = whole_and_cut(&events, at);
             prop_assert_eq!(whole, cut);
         }
 
         #[test]
-        fn nothing_wrong_is_known_of_what_begins_in_the_middle(events in events(), at in 0..60_usize) {
+        fn a_cut_event_stream_shows_nothing_wrong(events in events(), at in 0..60_usize) {
             let [whole, cut] = whole_and_cut(&events, at);
             check_known(&whole, &cut)?;
         }

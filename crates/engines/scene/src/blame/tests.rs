@@ -60,7 +60,7 @@ fn own_work_is_late_by_all_absences_in_it() {
 }
 
 #[test]
-fn what_is_found_is_late_by_all_absences_at_most_and_the_last_ones_at_least() {
+fn a_found_delay_lies_between_the_last_and_all_absences() {
     let intervals = by_turns(&[100, 500, 100, 300, 100]);
     let found = |usual| StageEnd::Found { usual, turn: 10 };
     // Between both absences the thread may have polled, or not.
@@ -78,7 +78,7 @@ fn what_is_found_is_late_by_all_absences_at_most_and_the_last_ones_at_least() {
 }
 
 #[test]
-fn what_is_not_known_is_blamed_on_nobody() {
+fn unknown_time_is_blamed_on_nobody() {
     let mut intervals = by_turns(&[100, 50, 100]);
     intervals[1].activity = Activity::Unknown;
     assert_eq!(

@@ -5,7 +5,7 @@ use crate::activity::{Activities, ActivitySums, Interval};
 use crate::blame::{Stage, StageLosses, clipped, reckon};
 use crate::clock::BootNanos;
 use crate::request::{Mark, StageOfRequest};
-use crate::scene::{MOST_OF_STAGE, OpenRequest};
+use crate::scene::{MAX_STAGE_INTERVALS, OpenRequest};
 use requests::Ending;
 
 /// Setting and activities with which stages are joined.
@@ -84,7 +84,7 @@ impl JoinContext<'_> {
                 sums.add(interval);
             }
             stage.sums = sums.finish();
-            stage.intervals_left_out = within.len().saturating_sub(MOST_OF_STAGE) as u64;
+            stage.intervals_left_out = within.len().saturating_sub(MAX_STAGE_INTERVALS) as u64;
             stage.intervals = longest(within);
         }
     }
@@ -92,9 +92,9 @@ impl JoinContext<'_> {
 
 /// Keeps the longest intervals if there are too many; returns them in the order of time.
 fn longest(mut intervals: Vec<Interval>) -> Vec<Interval> {
-    if intervals.len() > MOST_OF_STAGE {
+    if intervals.len() > MAX_STAGE_INTERVALS {
         intervals.sort_by_key(|interval| std::cmp::Reverse(interval.length()));
-        intervals.truncate(MOST_OF_STAGE);
+        intervals.truncate(MAX_STAGE_INTERVALS);
         intervals.sort_by_key(|interval| interval.from);
     }
     intervals

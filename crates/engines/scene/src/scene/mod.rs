@@ -20,7 +20,7 @@ use crate::usual::{StageKind, UsualTimes};
 /// Number of events and records after which finished intervals are handed out and old ones dropped.
 const SETTLE_AFTER: u32 = 1_024;
 /// Limit on the intervals of a stage; beyond it, only the longest are kept.
-const MOST_OF_STAGE: usize = 2_048;
+const MAX_STAGE_INTERVALS: usize = 2_048;
 /// Limit on the records of one object. An object with more is no request, but lives on, as a
 /// connection does.
 const MAX_RECORDS_PER_OBJECT: usize = 4_096;
@@ -106,7 +106,7 @@ struct OpenRequest<K> {
     detailed: bool,
     /// True if it has too many records, which are then not kept.
     endless: bool,
-    kept: K,
+    data: K,
 }
 
 impl<K: Default + Clone> Scene<K> {
@@ -154,13 +154,13 @@ impl<K: Default + Clone> Scene<K> {
         let related = self
             .objects
             .related(record)
-            .map(|object| (object.number, object.kept.kept.clone()));
+            .map(|object| (object.number, object.data.data.clone()));
         let Some(step) = self.objects.record(record, context, |_| OpenRequest::new()) else {
             return;
         };
-        let open = &mut step.object.kept;
+        let open = &mut step.object.data;
         if !open.endless {
-            keep(&mut open.kept, related.as_ref().map(|(_, kept)| kept));
+            keep(&mut open.data, related.as_ref().map(|(_, data)| data));
             open.related_number = open.related_number.or(related.map(|(number, _)| number));
             open.take(record);
             let mark = Mark {
@@ -206,8 +206,8 @@ impl<K: Default + Clone> Scene<K> {
         unfinished: bool,
         consumer: &mut impl Consumer<K>,
     ) {
-        self.open -= object.kept.records.len();
-        if object.kept.endless {
+        self.open -= object.data.records.len();
+        if object.data.endless {
             return;
         }
         match object.outcome() {
@@ -222,8 +222,8 @@ impl<K: Default + Clone> Scene<K> {
     fn forget(&mut self) {
         let (open, left_out) = (&mut self.open, &mut self.left_out);
         self.objects.forget_half(|object| {
-            *open -= object.kept.records.len();
-            left_out.forgotten += u64::from(!object.kept.endless);
+            *open -= object.data.records.len();
+            left_out.forgotten += u64::from(!object.data.endless);
         });
     }
 
@@ -258,12 +258,12 @@ impl<K: Default + Clone> Scene<K> {
 
 fn ending(names: &HashMap<u16, Box<str>, RandomState>, (from, to): StageKind) -> Ending {
     let name = |id| names.get(&id).map_or("", |name| &**name);
-    Ending::of(name(from), name(to))
+    Ending::between(name(from), name(to))
 }
 
 impl<K: Default> OpenRequest<K> {
     fn new() -> Self {
-        let kept = K::default();
+        let data = K::default();
         Self {
             records: Vec::new(),
             stages: Vec::new(),
@@ -273,7 +273,7 @@ impl<K: Default> OpenRequest<K> {
             depth: None,
             detailed: false,
             endless: false,
-            kept,
+            data,
         }
     }
 
@@ -304,7 +304,7 @@ fn finished<K>(object: TrackedObject<OpenRequest<K>>, unfinished: bool) -> Reque
         name,
         number,
         is_admin,
-        kept: open,
+        data: open,
         ..
     } = object;
     let OpenRequest {
@@ -314,7 +314,7 @@ fn finished<K>(object: TrackedObject<OpenRequest<K>>, unfinished: bool) -> Reque
         related_number,
         size,
         depth,
-        kept,
+        data,
         ..
     } = open;
     Request {
@@ -330,6 +330,6 @@ fn finished<K>(object: TrackedObject<OpenRequest<K>>, unfinished: bool) -> Reque
         is_perhaps_over,
         is_admin,
         excluded,
-        kept,
+        data,
     }
 }

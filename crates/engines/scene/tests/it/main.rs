@@ -148,7 +148,7 @@ fn join(setting: Setting, events: &[KernelEvent], records: &[(usize, u64, u64)])
             &CONTEXT,
             BootNanos(at),
             &mut all,
-            |kept, _| *kept += 1,
+            |data, _| *data += 1,
         );
         end = end.max(at);
     }

@@ -23,7 +23,7 @@ fn objects_without_an_end_are_left_out() {
             id,
             age: None,
         };
-        scene.record(&record, &CONTEXT, BootNanos(at), all, |kept, _| *kept += 1);
+        scene.record(&record, &CONTEXT, BootNanos(at), all, |data, _| *data += 1);
     };
     for n in 0..10_000 {
         write(&mut scene, &mut all, usize::from(n > 0), 1);
@@ -72,8 +72,8 @@ fn requests_in_whose_time_records_were_lost_are_left_out() {
                 lost_since: lost_since.map(Ticks),
                 ..record(&tpoints[tpoint], number, at)
             };
-            scene.record(&record, &CONTEXT, BootNanos(at), &mut all, |kept, _| {
-                *kept += 1;
+            scene.record(&record, &CONTEXT, BootNanos(at), &mut all, |data, _| {
+                *data += 1;
             });
         };
     // Three are open at 30: one goes on afterwards, and the address of another one is used again.

@@ -31,7 +31,7 @@ fn a_stage_has_what_its_thread_did() {
     let all = join(setting(), &events, &[(0, 0, 50), (1, 0, 450), (2, 0, 520)]);
     let request = &all.requests[0];
     assert_eq!(
-        (request.length(), request.kept, request.unfinished),
+        (request.length(), request.data, request.unfinished),
         (470, 3, false)
     );
     let shares: Vec<_> = request
@@ -135,7 +135,7 @@ fn a_reactor_that_sleeps_is_woken_and_waits_for_the_cpu() {
         }
         survey.finish()
     };
-    assert_eq!(usual.of((2, 3)), Some(600));
+    assert_eq!(usual.longest((2, 3)), Some(600));
     let all = join(
         Setting { usual, ..setting() },
         &events,
@@ -154,7 +154,7 @@ fn a_reactor_that_sleeps_is_woken_and_waits_for_the_cpu() {
 }
 
 #[test]
-fn of_unknown_threads_nothing_is_blamed() {
+fn time_of_unknown_threads_is_not_blamed() {
     let events = [
         switch(100, REACTOR, LeaveReason::Preempted, PREEMPTOR),
         switch(400, PREEMPTOR, LeaveReason::Blocked, REACTOR),

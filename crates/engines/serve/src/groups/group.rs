@@ -47,7 +47,7 @@ impl Group {
     pub(super) fn add(&mut self, finished: &FinishedRequest<'_>, is_request: bool) {
         self.requests += u64::from(is_request);
         for stage in finished.stages {
-            let cell = self.cells.of(stage.id);
+            let cell = self.cells.cell_mut(stage.id);
             cell.total.add(stage.nanos);
             cell.recent(stage.nanos, finished);
         }

@@ -177,7 +177,7 @@ impl Groups {
         if let Some(whole) = whole.filter(|whole| self.slowest.wants(whole.nanos)) {
             let key = Arc::clone(group.as_ref().map_or(&other.key, |group| &group.key));
             self.slowest
-                .add(SlowRequest::of(key, finished, whole.nanos));
+                .add(SlowRequest::new(key, finished, whole.nanos));
         }
         let Some(group) = group else {
             other.add(finished, is_request);
@@ -190,8 +190,8 @@ impl Groups {
             State::Listed => {
                 group.requests += u64::from(is_request);
                 for stage in finished.stages {
-                    group.cells.of(stage.id).recent(stage.nanos, finished);
-                    other.cells.of(stage.id).total.add(stage.nanos);
+                    group.cells.cell_mut(stage.id).recent(stage.nanos, finished);
+                    other.cells.cell_mut(stage.id).total.add(stage.nanos);
                 }
             }
         }
@@ -247,10 +247,9 @@ impl Groups {
     fn forget(&mut self, id: GroupId) {
         if let Some(group) = self.known.remove(&id) {
             // Its totals are a series that ends, but its times of this minute are in no table yet.
-            group
-                .cells
-                .iter()
-                .for_each(|(stage, cell)| self.other.cells.of(stage).recent.merge(&cell.recent));
+            group.cells.iter().for_each(|(stage, cell)| {
+                self.other.cells.cell_mut(stage).recent.merge(&cell.recent);
+            });
             self.ids.remove(&group.key);
             self.forgotten += 1;
         }

@@ -27,12 +27,12 @@ const IO_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum age of the time of threads when it is shown.
 const MAX_AGE: Duration = Duration::from_millis(100);
 /// Limit on the bytes of a request's head.
-const MOST_HEAD: usize = 8 << 10;
+const MAX_HEAD_BYTES: usize = 8 << 10;
 /// Number of bytes that are written at once.
 const CHUNK_BYTES: usize = 64 << 10;
 /// Wait after an error of the listening socket, for example if there are no descriptors left. Also
 /// the wait for the rest of a request.
-const PAUSE: Duration = Duration::from_millis(100);
+const SOCKET_WAIT: Duration = Duration::from_millis(100);
 
 const INDEX: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>dptrace serve</title><h1>dptrace serve</h1>\
     <ul><li><a href=/metrics>/metrics</a>: for Prometheus<li><a href=/connections>/connections</a>: percentiles of each stage of \
@@ -89,7 +89,7 @@ impl Server {
     fn accept(self: &Arc<Self>) {
         loop {
             let Ok((stream, _)) = self.listener.accept() else {
-                std::thread::sleep(PAUSE);
+                std::thread::sleep(SOCKET_WAIT);
                 continue;
             };
             if self.clients.fetch_add(1, Ordering::AcqRel) >= CLIENTS {
@@ -133,7 +133,7 @@ impl Server {
         }
         // Closing before all was read makes the client lose the answer (RFC 9112, 9.6).
         stream.shutdown(Shutdown::Write)?;
-        stream.set_read_timeout(Some(PAUSE))?;
+        stream.set_read_timeout(Some(SOCKET_WAIT))?;
         let mut rest = [0; 4096];
         for _ in 0..16 {
             if (&mut &*stream).read(&mut rest)? == 0 {
@@ -221,7 +221,7 @@ fn read<'a>(
 ) -> Result<Request<'a>, Refusal> {
     let mut piece = [0; 1024];
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        if head.len() >= MOST_HEAD {
+        if head.len() >= MAX_HEAD_BYTES {
             return Err(Refusal::TooLong);
         }
         let left = until.saturating_duration_since(Instant::now());

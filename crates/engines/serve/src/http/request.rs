@@ -3,7 +3,7 @@
 /// Limit on the headers of a request.
 const HEADERS: usize = 64;
 /// Limit on the bytes of a method's name: a request has a blank before.
-const LONGEST_METHOD: usize = 16;
+const MAX_METHOD_BYTES: usize = 16;
 
 /// Method of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl<'a> Request<'a> {
 /// Returns true if these first bytes can't become a request.
 pub(crate) fn is_garbage(head: &[u8]) -> bool {
     let method = head.split(|byte| *byte == b' ').next().unwrap_or(head);
-    method.len() > LONGEST_METHOD || !method.iter().all(u8::is_ascii_graphic)
+    method.len() > MAX_METHOD_BYTES || !method.iter().all(u8::is_ascii_graphic)
 }
 
 /// Secret word that clients must send.
@@ -99,7 +99,7 @@ pub struct Token(Vec<u8>);
 impl Token {
     /// Reads the first line of a file; `None` if it is empty, or not printable ASCII without
     /// blanks.
-    pub fn of(file: &[u8]) -> Option<Self> {
+    pub fn parse(file: &[u8]) -> Option<Self> {
         let line = file.split(|byte| *byte == b'\n').next()?.trim_ascii();
         (!line.is_empty() && line.iter().all(u8::is_ascii_graphic)).then(|| Self(line.to_vec()))
     }
@@ -157,8 +157,8 @@ mod tests {
 
     #[test]
     fn a_token_is_the_whole_word() {
-        let token = Token::of(b"s3cret\nmore").unwrap();
-        for (value, is_it) in [
+        let token = Token::parse(b"s3cret\nmore").unwrap();
+        for (value, matches) in [
             (&b"Bearer s3cret"[..], true),
             (b"bearer  s3cret ", true),
             (b"Bearer s3cre", false),
@@ -171,11 +171,13 @@ mod tests {
         ] {
             assert_eq!(
                 token.is_in(Some(value)),
-                is_it,
+                matches,
                 "{}",
                 String::from_utf8_lossy(value)
             );
         }
-        assert!(!token.is_in(None) && Token::of(b"\n").is_none() && Token::of(b"a b").is_none());
+        assert!(
+            !token.is_in(None) && Token::parse(b"\n").is_none() && Token::parse(b"a b").is_none()
+        );
     }
 }

@@ -264,7 +264,7 @@ mod tests {
 
     /// Checks that a disk on which nothing can be written costs only the rows.
     #[test]
-    fn what_cant_be_written_is_counted() {
+    fn failed_writes_are_counted() {
         let temp = tempfile::tempdir().unwrap();
         let shared = shared();
         let mut writer = writer(temp.path(), &shared);

@@ -24,7 +24,7 @@ const GROUP_ROWS: usize = 1 << 13;
 const OURS: &str = "serve-";
 /// Limit on the files of one table with the same time, which come from a clock that was set back,
 /// or from a new start in the same minute.
-const MOST_NUMBER: u16 = 9_999;
+const MAX_FILE_NUMBER: u16 = 9_999;
 
 /// File: begin of its minute in nanoseconds since 1970, its number, and the place of its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -169,7 +169,7 @@ impl TableStore {
             table: table as u8,
         };
         let is_free = |id: &Id| !self.files.contains_key(id) && !self.path(*id).exists();
-        let id = (1..=MOST_NUMBER)
+        let id = (1..=MAX_FILE_NUMBER)
             .map(of)
             .find(is_free)
             .context("the clock shows this minute again and again")?;

@@ -19,7 +19,7 @@ use super::naming::{ConnectionResolver, unknown};
 /// Limit on the followed objects; beyond it, those that began longest ago are dropped.
 const MAX_OPEN_OBJECTS: usize = 1 << 15;
 /// Limit on the records of one object that are kept; further ones are left out.
-const MOST_RECORDS: usize = 64;
+const MAX_RECORDS_PER_OBJECT: usize = 64;
 
 /// Data that is kept of an object.
 struct OpenObject {
@@ -113,7 +113,7 @@ impl Stages {
         let inherited = self
             .objects
             .related(record)
-            .and_then(|object| object.kept.group);
+            .and_then(|object| object.data.group);
         let spare = &mut self.spare;
         let Some(step) = self.objects.record(record, context, |_| OpenObject {
             first: record.tpoint.id,
@@ -123,8 +123,8 @@ impl Stages {
         }) else {
             return;
         };
-        let seen = &mut step.object.kept;
-        if seen.records.len() < MOST_RECORDS {
+        let seen = &mut step.object.data;
+        if seen.records.len() < MAX_RECORDS_PER_OBJECT {
             seen.records
                 .push((record.tpoint.id, record.lcore, record.tsc));
         }
@@ -145,7 +145,7 @@ impl Stages {
             Outcome::Point => {}
             Outcome::Timed => self.found.add(&object),
         }
-        let mut records = object.kept.records;
+        let mut records = object.data.records;
         records.clear();
         self.spare.push(records);
     }
@@ -222,7 +222,7 @@ impl FinishedBatch {
             begin,
             until: end,
             lcore,
-            kept: seen,
+            data: seen,
             ..
         } = object;
         let span = |from: Ticks, to: Ticks| to.0.saturating_sub(from.0);

@@ -22,7 +22,7 @@ use super::store::Shared;
 /// Time after which a trace that could not be read is tried again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 /// Time limit for a follower to end.
-const END: Duration = Duration::from_millis(500);
+const FOLLOWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Options of following.
 pub(crate) struct Setting {
@@ -336,7 +336,7 @@ impl Targets {
         for target in &all {
             target.stop.store(true, Ordering::Relaxed);
         }
-        let until = Instant::now() + END;
+        let until = Instant::now() + FOLLOWER_TIMEOUT;
         while all
             .iter()
             .any(|target| target.follows.load(Ordering::Acquire))

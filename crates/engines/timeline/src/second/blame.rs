@@ -39,14 +39,14 @@ impl BlamedTime {
     }
 
     /// Counts a request of that length.
-    pub(super) fn of(&mut self, length: u64) {
+    pub(super) fn count(&mut self, length: u64) {
         self.requests += 1;
         self.length = self.length.saturating_add(length);
     }
 
     /// Returns what it took of a request of that length, at least and at most, at the average share
     /// over the counted requests.
-    pub fn of_one(&self, length: u64) -> (u64, u64) {
+    pub fn scaled_to(&self, length: u64) -> (u64, u64) {
         (
             scaled(self.at_least, self.length, length),
             scaled(self.at_most, self.length, length),
@@ -74,7 +74,7 @@ pub fn kernel_took(of: impl Iterator<Item = (Activity, u64, u64)>) -> (u64, u64)
 }
 
 /// Returns the same for the result of [`blamed`].
-pub fn kernel_of(by: &[(Culprit, BlamedTime)]) -> (u64, u64) {
+pub fn kernel_time(by: &[(Culprit, BlamedTime)]) -> (u64, u64) {
     kernel_took(
         by.iter()
             .map(|(culprit, blamed)| (culprit.activity, blamed.at_least, blamed.at_most)),

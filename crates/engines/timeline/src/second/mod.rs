@@ -16,7 +16,7 @@ use super::pass::RequestLabels;
 use super::source::Source;
 
 pub use blame::{
-    BlamedTime, Culprit, blamed, kernel_of, kernel_of_stage, kernel_took, scaled, unknown,
+    BlamedTime, Culprit, blamed, kernel_of_stage, kernel_time, kernel_took, scaled, unknown,
 };
 
 /// Bands of requests, by their lengths.
@@ -111,7 +111,7 @@ pub struct StageLoss {
 }
 
 impl Loss {
-    fn of(times: &Times) -> Self {
+    fn from_times(times: &Times) -> Self {
         let limits = |lengths: &Histogram| {
             BANDS.map(|band| {
                 (
@@ -147,7 +147,7 @@ impl Loss {
         } else {
             Vec::new()
         };
-        let kernel = kernel_of(&by);
+        let kernel = kernel_time(&by);
         for (sum, limits) in self.whole.iter_mut().zip(self.limits) {
             if !in_band(&limits) {
                 continue;
@@ -157,7 +157,7 @@ impl Loss {
             sum.length = sum.length.saturating_add(length);
             sum.kernel.add(kernel.0, kernel.1);
             if kernel.1 > 0 {
-                sum.kernel.of(length);
+                sum.kernel.count(length);
             }
             sum.explained += u64::from(late > 0 && kernel.0.saturating_mul(2) >= late);
             sum.perhaps += u64::from(late > 0 && kernel.1.saturating_mul(2) >= late);
@@ -167,7 +167,7 @@ impl Loss {
                     .by
                     .entry(culprit.name.clone())
                     .or_insert_with(|| (culprit.clone(), BlamedTime::default()));
-                all.of(length);
+                all.count(length);
                 all.add(blamed.at_least, blamed.at_most);
             }
             for stage in &request.stages {
@@ -191,7 +191,7 @@ impl Loss {
             let (at_least, at_most) = kernel_of_stage(stage);
             for (blamed, (from, to)) in loss.bands.iter_mut().zip(loss.limits) {
                 if (from..=to).contains(&stage.length()) {
-                    blamed.of(stage.length());
+                    blamed.count(stage.length());
                     blamed.add(at_least, at_most);
                 }
             }
@@ -244,7 +244,7 @@ impl<'a> SecondPass<'a> {
         let losses = first
             .times
             .iter()
-            .map(|(subject, times)| (subject.clone(), Loss::of(times)))
+            .map(|(subject, times)| (subject.clone(), Loss::from_times(times)))
             .collect();
         let (source, away) = (first.source, first.take_away());
         Self {
@@ -274,7 +274,7 @@ impl Consumer<RequestLabels> for SecondPass<'_> {
         if !counts(request, self.source) {
             return;
         }
-        if let Some(loss) = self.losses.get_mut(&Subject::of(request)) {
+        if let Some(loss) = self.losses.get_mut(&Subject::from_request(request)) {
             loss.add(request, self.source);
         }
         let length = request.length();

@@ -10,7 +10,7 @@ use screen::{HEAD, Screen, counted, pad, time, wrap};
 
 use super::pass::RequestLabels;
 use super::report::Report;
-use super::second::{blamed, kernel_of, unknown};
+use super::second::{blamed, kernel_time, unknown};
 use super::source::Source;
 use super::verdict::Verdict;
 use super::{stalls, words};
@@ -18,13 +18,13 @@ use super::{stalls, words};
 /// Width of a report that goes to a file, in columns.
 const USUAL_WIDTH: usize = 100;
 /// Width of a time, with a blank before it, in columns.
-const TIME: usize = 9;
+const TIME_WIDTH: usize = 9;
 
 /// Limit on the sentences printed.
-const MOST_SENTENCES: usize = 8;
+const MAX_SENTENCES: usize = 8;
 
 /// Limit on the requests whose stages are shown by default: a waterfall fills a screen.
-const MOST_WATERFALLS: usize = 3;
+const MAX_WATERFALLS: usize = 3;
 
 /// Formats the report.
 pub fn text(report: &Report<'_>) -> String {
@@ -85,7 +85,7 @@ impl Page<'_> {
         let most = if report.all {
             usize::MAX
         } else {
-            MOST_WATERFALLS
+            MAX_WATERFALLS
         };
         let is_shown = |(rank, _): &(usize, _)| report.all || same[*rank].is_none();
         let mut shown = 0;
@@ -128,11 +128,11 @@ impl Page<'_> {
 
     fn sentences(&mut self, verdicts: &[Verdict<'_>]) {
         let whole = || verdicts.iter().filter(|verdict| !verdict.subject.is_part);
-        for verdict in whole().take(MOST_SENTENCES) {
+        for verdict in whole().take(MAX_SENTENCES) {
             let sentence = verdict.sentence(self.source);
             self.wrapped(&sentence, "");
         }
-        let left = whole().count().saturating_sub(MOST_SENTENCES);
+        let left = whole().count().saturating_sub(MAX_SENTENCES);
         if left > 0 {
             let (groups, are) = (
                 counted(left as u64, "more group"),
@@ -171,7 +171,7 @@ impl Page<'_> {
             .unwrap_or(0)
             .max(6);
         let head = format!(
-            "{:>3} {} {:>TIME$} {:>TIME$}  {}",
+            "{:>3} {} {:>TIME_WIDTH$} {:>TIME_WIDTH$}  {}",
             "",
             pad("object", object),
             "at",
@@ -186,7 +186,7 @@ impl Page<'_> {
                 same[rank].map_or_else(String::new, |first| format!("stall of {}: ", first + 1));
             let took = format!("{stall}{}", self.taken(request));
             let row = format!(
-                "{:>3} {name} {at:>TIME$} {:>TIME$}  {took}",
+                "{:>3} {name} {at:>TIME_WIDTH$} {:>TIME_WIDTH$}  {took}",
                 rank + 1,
                 time(request.length())
             );
@@ -209,7 +209,7 @@ impl Page<'_> {
         if let Some((culprit, blamed)) = by.first()
             && blamed.at_most.saturating_mul(20) >= request.length()
         {
-            let (least, most) = kernel_of(&by);
+            let (least, most) = kernel_time(&by);
             // The culprit alone if it took nearly all, otherwise all takers together with the
             // largest one's name.
             if culprit.activity.is_taken()

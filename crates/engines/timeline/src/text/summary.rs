@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use screen::{HEAD, counted, pad, pad_left, shorten, time};
 
-use super::{Page, TIME, common_start};
+use super::{Page, TIME_WIDTH, common_start};
 use crate::second::BANDS;
 use crate::verdict::Verdict;
 use crate::words;
@@ -68,7 +68,12 @@ impl Page<'_> {
         let start = common_start(names).to_owned();
         let short = |id| source.tpoint(id).strip_prefix(&*start).unwrap_or("?");
         let label = |(from, to): &(u16, u16)| format!("{} -> {}", short(*from), short(*to));
-        let columns = BANDS.len() * if has_kernel { 2 * TIME } else { TIME };
+        let columns = BANDS.len()
+            * if has_kernel {
+                2 * TIME_WIDTH
+            } else {
+                TIME_WIDTH
+            };
         let longest = times
             .stages
             .keys()
@@ -86,7 +91,7 @@ impl Page<'_> {
         };
         let mut line = format!("  {}", pad(&shorten(&head, longest), longest));
         for band in &BANDS {
-            let _ = write!(line, "{:>TIME$}", band.name);
+            let _ = write!(line, "{:>TIME_WIDTH$}", band.name);
             line += if has_kernel { "   kernel" } else { "" };
         }
         self.line(&self.screen.paint(HEAD, line).to_string());
@@ -97,16 +102,16 @@ impl Page<'_> {
             let mut line = format!("  {}", pad(&shorten(&label(&kind), longest), longest));
             for (index, band) in BANDS.iter().enumerate() {
                 let value = lengths.quantile(band.part);
-                let _ = write!(line, "{}", pad_left(&time(value), TIME));
+                let _ = write!(line, "{}", pad_left(&time(value), TIME_WIDTH));
                 if has_kernel {
                     let loss = verdict.loss.stages.get(&kind).map(|loss| loss.bands[index]);
-                    let (least, most) = loss.unwrap_or_default().of_one(value);
+                    let (least, most) = loss.unwrap_or_default().scaled_to(value);
                     let took = if most == 0 {
                         "-".to_owned()
                     } else {
                         kernel_took(least, most)
                     };
-                    let _ = write!(line, "{}", pad_left(&took, TIME));
+                    let _ = write!(line, "{}", pad_left(&took, TIME_WIDTH));
                 }
             }
             self.line(&line);

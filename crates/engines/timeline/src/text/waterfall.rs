@@ -5,19 +5,19 @@ use std::fmt::Write as _;
 use scene::{Request, StageOfRequest};
 use screen::{HEAD, LARGEST, NAME, QUIET, pad, pad_left, shorten, time, wrap};
 
-use super::{Page, TIME, common_start};
+use super::{Page, TIME_WIDTH, common_start};
 use crate::pass::RequestLabels;
 use crate::second::kernel_of_stage;
 use crate::words;
 
 /// Least width of a bar, in columns.
-const LEAST_BAR: usize = 12;
+const MIN_BAR_WIDTH: usize = 12;
 
 /// Largest width of a bar, in columns.
-const MOST_BAR: usize = 48;
+const MAX_BAR_WIDTH: usize = 48;
 
 /// A stage shorter than its request divided by this is shown without its thread's activities.
-const SMALL: u64 = 100;
+const DETAIL_DIVISOR: u64 = 100;
 
 impl Page<'_> {
     /// Names a stage by its tracepoints, without the `common` first bytes of their names.
@@ -35,7 +35,7 @@ impl Page<'_> {
             time(request.length())
         );
         self.line(&self.screen.paint(HEAD, title).to_string());
-        if let Some(owner) = &request.kept.owner {
+        if let Some(owner) = &request.data.owner {
             let owner = format!("  whose: {}", self.screen.paint(NAME, owner));
             self.line(&owner);
         }
@@ -52,8 +52,10 @@ impl Page<'_> {
             .map(|it| self.label(it, names.len()))
             .collect();
         let longest = labels.iter().map(String::len).max().unwrap_or(0).max(12);
-        let room = self.width().saturating_sub(2 + 2 * TIME + 2);
-        let bar = room.saturating_sub(longest + 1).clamp(LEAST_BAR, MOST_BAR);
+        let room = self.width().saturating_sub(2 + 2 * TIME_WIDTH + 2);
+        let bar = room
+            .saturating_sub(longest + 1)
+            .clamp(MIN_BAR_WIDTH, MAX_BAR_WIDTH);
         let longest = longest.min(room.saturating_sub(bar + 1));
         let head = if names.is_empty() {
             "stage".to_owned()
@@ -61,7 +63,7 @@ impl Page<'_> {
             format!("stage ({names}...)")
         };
         let head = format!(
-            "  {}{:>TIME$}{:>TIME$}",
+            "  {}{:>TIME_WIDTH$}{:>TIME_WIDTH$}",
             pad(&shorten(&head, longest), longest),
             "at",
             "took"
@@ -74,8 +76,8 @@ impl Page<'_> {
             let drawn = self.bar(stage, request, bar);
             let row = format!(
                 "  {name}{}{}  {drawn}",
-                pad_left(&at, TIME),
-                pad_left(&time(stage.length()), TIME)
+                pad_left(&at, TIME_WIDTH),
+                pad_left(&time(stage.length()), TIME_WIDTH)
             );
             let style = if Some(stage.length()) == most {
                 LARGEST
@@ -137,7 +139,7 @@ impl Page<'_> {
             .sums
             .iter()
             .all(|sum| sum.activity == scene::Activity::Runs);
-        if stage.length() < request.length() / SMALL
+        if stage.length() < request.length() / DETAIL_DIVISOR
             || (is_plain && stage.unknown == 0)
             || self.source.kernel.is_none()
         {

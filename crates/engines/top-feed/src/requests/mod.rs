@@ -22,7 +22,7 @@ use kinds::{Kind, kind};
 use second::CurrentSecond;
 
 /// Limit on the slowest requests that are kept of a connection in a second.
-const SLOWEST: usize = 3;
+const MAX_SLOW_REQUESTS: usize = 3;
 /// Limit on the stages with a row of their own.
 const STAGES: usize = 256;
 /// Limit on the objects that are followed at a time; beyond it, those with the oldest last records
@@ -33,7 +33,7 @@ const MAX_STAGES_OF_OBJECT: usize = 1 << 12;
 /// Number of connections from which on those without requests are dropped.
 const CONNECTIONS: usize = 8192;
 /// Limit on the kept buffers of stages.
-const SPARE: usize = 1024;
+const MAX_SPARE_BUFFERS: usize = 1024;
 /// Name of whole requests.
 const WHOLE: &str = "whole request";
 
@@ -140,7 +140,7 @@ impl Requests {
         }
         let connection = self
             .connections
-            .of(record, kind.pointer, annotator, self.number);
+            .find_or_add(record, kind.pointer, annotator, self.number);
         if let Some(connection) = connection {
             let parts = &mut self.seconds[at].parts;
             parts.entry(connection).or_default().on(record.lcore).0 += 1;
@@ -161,7 +161,7 @@ impl Requests {
         let related = self
             .objects
             .related(record)
-            .and_then(|object| object.kept.connection);
+            .and_then(|object| object.data.connection);
         let context = Context {
             rate: self.rate,
             annotator,
@@ -177,11 +177,11 @@ impl Requests {
             self.count_unseen(record, kind, annotator, at);
             return;
         };
-        let live = &mut step.object.kept;
+        let live = &mut step.object.data;
         if live.connection.is_none() {
             live.connection = if live.is_request {
                 self.connections
-                    .of(record, kind.pointer, annotator, self.number)
+                    .find_or_add(record, kind.pointer, annotator, self.number)
             } else {
                 related
             };
@@ -212,14 +212,14 @@ impl Requests {
     /// Counts an object that is over, unless it has no time, or its time shows nothing of how fast
     /// requests are served.
     fn over(&mut self, object: TrackedObject<OpenObject>, at: usize) {
-        let is_endless = object.kept.stages.len() >= MAX_STAGES_OF_OBJECT;
+        let is_endless = object.data.stages.len() >= MAX_STAGES_OF_OBJECT;
         let mut stages = match object.outcome() {
             Outcome::Timed if !is_endless => self.count(object, at),
             Outcome::Timed | Outcome::Torn | Outcome::Excluded(_) | Outcome::Point => {
-                object.kept.stages
+                object.data.stages
             }
         };
-        if stages.capacity() > 0 && self.spare.len() < SPARE {
+        if stages.capacity() > 0 && self.spare.len() < MAX_SPARE_BUFFERS {
             stages.clear();
             self.spare.push(stages);
         }
@@ -233,7 +233,7 @@ impl Requests {
             begin,
             until,
             lcore,
-            kept: live,
+            data: live,
             ..
         } = object;
         let OpenObject {
@@ -269,7 +269,7 @@ impl Requests {
             );
         }
         let place = part.slowest.partition_point(|known| known.nanos >= nanos);
-        if place >= SLOWEST {
+        if place >= MAX_SLOW_REQUESTS {
             return stages;
         }
         part.slowest.insert(
@@ -281,7 +281,7 @@ impl Requests {
                 stages,
             },
         );
-        let dropped = if part.slowest.len() > SLOWEST {
+        let dropped = if part.slowest.len() > MAX_SLOW_REQUESTS {
             part.slowest.pop()
         } else {
             None
@@ -302,13 +302,13 @@ impl Requests {
         let used: std::collections::HashSet<u32> = (self
             .objects
             .open()
-            .filter_map(|object| object.kept.connection))
+            .filter_map(|object| object.data.connection))
         .chain(self.seconds[0].parts.keys().copied())
         .collect();
         let numbers = self.connections.keep(|number| used.contains(&number));
         let renumbered = |number: u32| numbers.get(number as usize).copied().flatten();
         for object in self.objects.open() {
-            object.kept.connection = object.kept.connection.and_then(renumbered);
+            object.data.connection = object.data.connection.and_then(renumbered);
         }
         let parts = std::mem::take(&mut self.seconds[0].parts);
         self.seconds[0].parts = parts
@@ -336,7 +336,7 @@ fn place(
     let text = printable::text(format!("{from} -> {to}").as_bytes()).into_owned();
     named.push(StageInfo {
         name: text,
-        phase: Some(Phase::of(from)),
+        phase: Some(Phase::from_tpoint(from)),
         order: (0, 0),
     });
     stages.insert(between, place);

@@ -14,14 +14,14 @@ use ratatui_core::text::Line;
 /// Width of the scale at the left, in columns.
 const SCALE: u16 = 9;
 /// Height up to which the table may take more than half of the area.
-const LEAST_TABLE: u16 = 5;
+const MIN_TABLE_HEIGHT: u16 = 5;
 
 /// Draws the map above the table.
 pub(super) fn draw(model: &mut Model, look: TerminalCaps, area: Rect, buffer: &mut Buffer) {
     let stages = u16::try_from(model.table().rows.len()).unwrap_or(u16::MAX);
     let table = (stages + 1)
         .max(2)
-        .min((area.height / 2).max(LEAST_TABLE))
+        .min((area.height / 2).max(MIN_TABLE_HEIGHT))
         .min(area.height);
     let map = Rect {
         height: area.height - table,
@@ -72,7 +72,7 @@ pub(super) fn map(
     let columns = model
         .history()
         .heat(place, model.sample().number, cells.width.into());
-    let Some(scale) = Scale::of(&columns, look, cells.height) else {
+    let Some(scale) = Scale::for_columns(&columns, look, cells.height) else {
         return put(buffer, cells.y, Line::styled("nothing yet", QUIET));
     };
     for (x, column) in (cells.x..).zip(&columns) {
@@ -116,7 +116,11 @@ struct Scale {
 
 impl Scale {
     /// Returns the scale from the shortest to the longest time; `None` if there are none.
-    fn of(columns: &[Option<&HeatColumn>], look: TerminalCaps, height: u16) -> Option<Self> {
+    fn for_columns(
+        columns: &[Option<&HeatColumn>],
+        look: TerminalCaps,
+        height: u16,
+    ) -> Option<Self> {
         let met = || columns.iter().flatten().flat_map(|column| column.iter());
         let first = met().map(|(row, _)| *row).min()?;
         let last = met().map(|(row, _)| *row).max()?;

@@ -37,7 +37,7 @@ pub(super) const CHOSEN: Style = Style::new().add_modifier(Modifier::REVERSED);
 /// grows, so that all eyes see the difference.
 const SHADES: [u8; 8] = [17, 18, 54, 90, 126, 167, 208, 226];
 /// Shades of the heat map with the sixteen colours.
-const FEW_SHADES: [Color; 4] = [
+const SIXTEEN_COLOUR_SHADES: [Color; 4] = [
     Color::Blue,
     Color::Magenta,
     Color::LightRed,
@@ -130,7 +130,7 @@ impl TerminalCaps {
         match self.colours {
             Colours::None => None,
             _ if share <= 0.0 => None,
-            Colours::Sixteen => Some(FEW_SHADES[of(FEW_SHADES.len())]),
+            Colours::Sixteen => Some(SIXTEEN_COLOUR_SHADES[of(SIXTEEN_COLOUR_SHADES.len())]),
             Colours::Many => Some(Color::Indexed(SHADES[of(SHADES.len())])),
         }
     }

@@ -23,9 +23,9 @@ use crate::table::Id;
 use crate::{cpus, verdict, views};
 
 /// Minimum width of the terminal, in columns.
-const LEAST_WIDTH: u16 = 20;
+const MIN_WIDTH: u16 = 20;
 /// Minimum height of the terminal, in lines.
-const LEAST_HEIGHT: u16 = 6;
+const MIN_HEIGHT: u16 = 6;
 /// Lines above the table: the subject, the tabs, and the summary of the second.
 const ABOVE: u16 = 3;
 /// Lines of the verdict, if there is room for them.
@@ -33,18 +33,18 @@ const VERDICT: usize = 2;
 /// Limit on the lines of a long verdict.
 const LONG_VERDICT: usize = 3;
 /// Minimum height of the terminal for a verdict.
-const HIGH_ENOUGH: u16 = 16;
+const MIN_VERDICT_HEIGHT: u16 = 16;
 
 /// Draws the model into the cells.
 pub fn draw(model: &mut Model, look: TerminalCaps, buffer: &mut Buffer) {
     let area = buffer.area;
-    if area.width < LEAST_WIDTH || area.height < LEAST_HEIGHT {
+    if area.width < MIN_WIDTH || area.height < MIN_HEIGHT {
         return put(buffer, 0, Line::raw("too small"));
     }
     head(model, look, buffer);
     let foot = area.height - 1;
     let mut above = ABOVE;
-    if area.height >= HIGH_ENOUGH && model.over == Overlay::Nothing {
+    if area.height >= MIN_VERDICT_HEIGHT && model.over == Overlay::Nothing {
         // The line ends with the culprit, which must not be cut off.
         let wrapped = verdict::lines(model.sample())
             .into_iter()

@@ -123,7 +123,7 @@ pub enum Phase {
 impl Phase {
     /// Returns the phase of a stage that begins at that tracepoint. The states of requests are
     /// those of `nvmf_tcp_req_process` and `nvmf_rdma_request_process` (lib/nvmf).
-    pub fn of(from: &str) -> Self {
+    pub fn from_tpoint(from: &str) -> Self {
         let from = from
             .strip_prefix("TCP_REQ_")
             .or_else(|| from.strip_prefix("RDMA_REQ_"))

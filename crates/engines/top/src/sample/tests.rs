@@ -47,5 +47,5 @@ fn stages_are_spent_on_what_their_states_wait_for() {
         Phase::Reply,
         Phase::Target,
     ];
-    assert_eq!(phases.map(Phase::of), expected);
+    assert_eq!(phases.map(Phase::from_tpoint), expected);
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn names_lose_what_says_nothing() {
+fn uninformative_parts_of_names_are_dropped() {
     assert_eq!(short_name("nqn.2016-06.io.spdk:cnode1"), "cnode1");
     assert_eq!(
         short_name("nqn.2014-08.org.nvmexpress:uuid:12-3"),

@@ -22,7 +22,7 @@ pub(crate) fn info(
     let summary = trace.summary();
     let records: u64 = summary.rings.iter().map(|ring| ring.records).sum();
     if let Some(meta) = meta {
-        of_meta(text, meta, screen);
+        write_meta(text, meta, screen);
     }
     line(
         text,
@@ -88,14 +88,14 @@ pub fn without_trace(
     }
     let mut text = String::new();
     line(&mut text, "capture", &printable(dir), screen);
-    of_meta(&mut text, reader.meta(), screen);
+    write_meta(&mut text, reader.meta(), screen);
     for problem in problems {
         line(&mut text, "problem", &problem, screen);
     }
     Ok(Some(text))
 }
 
-fn of_meta(text: &mut String, meta: &Meta, screen: Screen) {
+fn write_meta(text: &mut String, meta: &Meta, screen: Screen) {
     let Meta {
         process,
         machine,

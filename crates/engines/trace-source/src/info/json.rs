@@ -32,9 +32,9 @@ pub fn info(loaded: &LoadedTrace) -> Info {
         }
         Trace::Captured(captured) => {
             if let Some(meta) = capture.as_deref() {
-                of_meta(&mut out, meta);
+                write_meta(&mut out, meta);
             }
-            of_capture(&mut out, trace, captured, *measured)
+            write_capture(&mut out, trace, captured, *measured)
         }
         Trace::Json(_) => document(&mut out, trace, *measured),
     };
@@ -152,7 +152,7 @@ pub fn without_trace(name: &str, meta: &Meta, problems: &[String]) -> String {
     let mut out = begin("trace.info").to_string().into_bytes();
     string_member(&mut out, "trace", name);
     string_member(&mut out, "form", "capture");
-    of_meta(&mut out, meta);
+    write_meta(&mut out, meta);
     number_member(&mut out, "records", 0);
     member(&mut out, "problems");
     list(&mut out, problems.iter(), |out, problem| {
@@ -163,7 +163,7 @@ pub fn without_trace(name: &str, meta: &Meta, problems: &[String]) -> String {
 }
 
 /// Appends the time and place of the capture.
-fn of_meta(out: &mut Vec<u8>, meta: &Meta) {
+fn write_meta(out: &mut Vec<u8>, meta: &Meta) {
     member(out, "captured");
     out.push(b'{');
     string_member(out, "utc", &meta.begin.utc);
@@ -174,7 +174,7 @@ fn of_meta(out: &mut Vec<u8>, meta: &Meta) {
     out.push(b'}');
 }
 
-fn of_capture(
+fn write_capture(
     out: &mut Vec<u8>,
     trace: &Trace,
     captured: &CapturedTrace,

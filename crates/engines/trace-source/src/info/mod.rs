@@ -27,7 +27,7 @@ pub struct Info {
 }
 
 /// Limit on the owners listed without `--all`: a target may have thousands of connections.
-const MOST_OWNERS: usize = 20;
+const MAX_LISTED_OWNERS: usize = 20;
 
 /// Describes a trace for `--info`; `all` lists all its owners.
 pub fn info(loaded: &LoadedTrace, screen: Screen, all: bool) -> Info {
@@ -63,7 +63,7 @@ pub fn info(loaded: &LoadedTrace, screen: Screen, all: bool) -> Info {
         let shown = if all {
             owners.len()
         } else {
-            owners.len().min(MOST_OWNERS)
+            owners.len().min(MAX_LISTED_OWNERS)
         };
         for (id, description) in owners.iter().take(shown) {
             let _ = writeln!(text, "{}", screen.cut(&format!("  {id:>5}  {description}")));
@@ -109,7 +109,7 @@ const THREAD: usize = 1;
 /// Index of the column of records that are not in time order: few rings have any.
 const LATE_COLUMN: usize = 6;
 /// Minimum width of the column of names.
-const LEAST_NAME: usize = 8;
+const MIN_NAME_WIDTH: usize = 8;
 
 /// Appends the head, and one row for each ring. On a terminal, columns are as wide as their
 /// content.
@@ -138,7 +138,7 @@ fn ring_table(text: &mut String, rows: &[[String; RING.len()]], screen: Screen) 
         let name = widths[THREAD];
         widths[THREAD] = name
             .saturating_sub(taken.saturating_sub(width))
-            .max(LEAST_NAME.min(name));
+            .max(MIN_NAME_WIDTH.min(name));
     }
     for row in [&head].into_iter().chain(rows) {
         let cell = |&column: &usize| match column {

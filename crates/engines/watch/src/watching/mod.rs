@@ -106,7 +106,7 @@ impl WatchSession {
             }
             if looked.elapsed() >= THREAD_SCAN_INTERVAL {
                 looked = Instant::now();
-                self.now_and_then();
+                self.on_tick();
             }
         };
         self.finish(why, totals, said)
@@ -232,7 +232,7 @@ impl WatchSession {
     }
 
     /// Does what is not done with each step.
-    fn now_and_then(&mut self) {
+    fn on_tick(&mut self) {
         if let Some(clock) = self.trace.clock() {
             // One of these requests may have ended in records that have not been read, or are held
             // back.
@@ -253,7 +253,7 @@ impl WatchSession {
                 .count()
         };
         if known(&self.meta) < self.lcores.len() {
-            let threads = facts::of_threads(self.setting.pid);
+            let threads = facts::describe_threads(self.setting.pid);
             let lcores = self
                 .lcores
                 .iter()

@@ -27,11 +27,15 @@ impl Dump {
                 out.word(&func.text);
                 out.all(args);
             }),
-            ExprKind::TypeArg(of) => self.node("type-arg", |out| out.part(|out| out.of(of))),
-            ExprKind::Sizeof(of) => self.node("sizeof", |out| out.part(|out| out.of(of))),
-            ExprKind::Typeinfo(of) => self.node("typeinfo", |out| out.part(|out| out.of(of))),
+            ExprKind::TypeArg(of) => self.node("type-arg", |out| {
+                out.part(|out| out.type_or_expr(of));
+            }),
+            ExprKind::Sizeof(of) => self.node("sizeof", |out| out.part(|out| out.type_or_expr(of))),
+            ExprKind::Typeinfo(of) => self.node("typeinfo", |out| {
+                out.part(|out| out.type_or_expr(of));
+            }),
             ExprKind::Offsetof { of, path } => self.node("offsetof", |out| {
-                out.part(|out| out.of(of));
+                out.part(|out| out.type_or_expr(of));
                 for name in path {
                     out.word(&name.text);
                 }
@@ -142,7 +146,7 @@ impl Dump {
         }
     }
 
-    fn of(&mut self, of: &TypeOrExpr) {
+    fn type_or_expr(&mut self, of: &TypeOrExpr) {
         match of {
             TypeOrExpr::Type(ty) => self.node("type", |out| out.part(|out| out.ty(ty))),
             TypeOrExpr::Expr(expr) => self.expr(expr),
@@ -165,7 +169,7 @@ impl Dump {
                 }
             }),
             TypeKind::Function => self.push("(function)"),
-            TypeKind::Typeof(of) => self.node("typeof", |out| out.part(|out| out.of(of))),
+            TypeKind::Typeof(of) => self.node("typeof", |out| out.part(|out| out.type_or_expr(of))),
         }
     }
 }

@@ -64,9 +64,9 @@ impl Printer<'_> {
                 self.push(&func.text);
                 self.list("(", args, ")");
             }
-            ExprKind::TypeArg(of) => self.of("typeof", of),
-            ExprKind::Sizeof(of) => self.of("sizeof", of),
-            ExprKind::Typeinfo(of) => self.of("typeinfo", of),
+            ExprKind::TypeArg(of) => self.type_operator("typeof", of),
+            ExprKind::Sizeof(of) => self.type_operator("sizeof", of),
+            ExprKind::Typeinfo(of) => self.type_operator("typeinfo", of),
             ExprKind::Offsetof { of, path } => {
                 self.push("offsetof(");
                 self.type_or_expr(of);
@@ -191,7 +191,7 @@ impl Printer<'_> {
         self.push(close);
     }
 
-    fn of(&mut self, word: &str, of: &TypeOrExpr) {
+    fn type_operator(&mut self, word: &str, of: &TypeOrExpr) {
         self.push(word);
         self.push("(");
         self.type_or_expr(of);
@@ -229,7 +229,7 @@ impl Printer<'_> {
                 }
                 self.push("]");
             }
-            TypeKind::Typeof(of) => self.of("typeof", of),
+            TypeKind::Typeof(of) => self.type_operator("typeof", of),
             TypeKind::Inline(_) | TypeKind::InlineEnum(_) | TypeKind::Function => {
                 self.declaration(ty, "");
             }

@@ -171,7 +171,7 @@ impl Expander<'_> {
         self.stack.push(definition);
         let mut block = Body::new(definition, args, self.count).put_in(self);
         self.stack.pop();
-        let size = size::of_block(&mut block);
+        let size = size::measure_block(&mut block);
         self.nodes += size.nodes;
         expr.kind = ExprKind::Block(block);
         if size.height > MAX_HEIGHT || self.nodes > MAX_NODES {

@@ -12,7 +12,7 @@ pub(super) struct Size {
 }
 
 /// Measures a block.
-pub(super) fn of_block(block: &mut Block) -> Size {
+pub(super) fn measure_block(block: &mut Block) -> Size {
     let mut size = Size::default();
     size.block(block);
     size

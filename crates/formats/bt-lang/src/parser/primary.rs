@@ -138,8 +138,8 @@ impl Parser<'_> {
         let called = self.peek().kind == Kind::Sign("(");
         let kind = match word {
             "if" => ExprKind::If(self.if_chain()?),
-            "sizeof" if called => ExprKind::Sizeof(Box::new(self.of_type()?)),
-            "typeinfo" if called => ExprKind::Typeinfo(Box::new(self.of_type()?)),
+            "sizeof" if called => ExprKind::Sizeof(Box::new(self.type_operand()?)),
+            "typeinfo" if called => ExprKind::Typeinfo(Box::new(self.type_operand()?)),
             "offsetof" if called => self.offsetof()?,
             "comptime" => {
                 self.advance();
@@ -188,7 +188,7 @@ impl Parser<'_> {
             return self.expression();
         }
         let start = self.token.span;
-        let of = self.of_type()?;
+        let of = self.type_operand()?;
         Ok(Expr::new(
             ExprKind::TypeArg(Box::new(of)),
             self.since(start.start),

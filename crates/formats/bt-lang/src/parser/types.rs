@@ -23,7 +23,7 @@ impl Parser<'_> {
             self.advance();
             TypeKind::Tagged(kind, self.name(&format!("the {word}'s name"))?)
         } else if word == "typeof" {
-            TypeKind::Typeof(Box::new(self.of_type()?))
+            TypeKind::Typeof(Box::new(self.type_operand()?))
         } else if names::is_c_word(word) {
             TypeKind::Name(self.c_words())
         } else {
@@ -71,7 +71,7 @@ impl Parser<'_> {
     }
 
     /// Parses `sizeof(x)` and the like, and returns the operand.
-    pub(super) fn of_type(&mut self) -> Parse<TypeOrExpr> {
+    pub(super) fn type_operand(&mut self) -> Parse<TypeOrExpr> {
         let word = self.advance().span;
         let open = self.expect("(", "and a type or an expression")?.span;
         let of = self.type_or_expr()?;

@@ -19,7 +19,7 @@ fn style() {
 }
 
 #[test]
-fn only_parentheses_that_are_needed() {
+fn only_needed_parentheses_are_kept() {
     check(
         "BEGIN{$x=((1)+(2*3))*(-(4));}",
         "BEGIN {\n  $x = (1 + 2 * 3) * -4;\n}\n",

@@ -149,11 +149,11 @@ impl Lifetimes {
             first: now,
             last: now,
             watched: watched.is_some(),
-            print: print_of(spec, event),
+            print: fingerprint(spec, event),
             owner,
         };
         let index = self.index_mut(number);
-        let last = index.of_mut(key).and_then(|lives| lives.last()).copied();
+        let last = index.get_mut(key).and_then(|lives| lives.last()).copied();
         let mut begin = now;
         if let Some(life) = last {
             if self.repeats(life, spec, fresh, watched, event) {
@@ -191,7 +191,7 @@ impl Lifetimes {
         let Some(lives) = self
             .by_spec
             .get_mut(number)
-            .and_then(|index| index.of_mut(key))
+            .and_then(|index| index.get_mut(key))
         else {
             return;
         };
@@ -286,7 +286,7 @@ impl Lifetimes {
     /// Returns the object that owns the records of this owner: it was found with the owner's id
     /// while no other owner had that id. An owner registered after the last reading is another one.
     pub(crate) fn by_owner_id(&self, spec: usize, id: u16, since: Ticks) -> Option<u32> {
-        let is_it = |life: &Lifetime| {
+        let matches = |life: &Lifetime| {
             let time = life.alive.map_or(life.begin, |alive| alive.last);
             life.spec == spec
                 && life.owner == Some(u64::from(id))
@@ -297,7 +297,7 @@ impl Lifetimes {
             .objects
             .iter()
             .enumerate()
-            .filter(|(_, life)| is_it(life));
+            .filter(|(_, life)| matches(life));
         found
             .max_by_key(|(_, life)| life.begin)
             .map(|(at, _)| at as u32)
@@ -317,7 +317,7 @@ impl Lifetime {
 }
 
 /// Hashes all values of an object in a line, except times and values that change during its life.
-fn print_of(spec: &ObjectSpec, event: &Event<'_>) -> u64 {
+fn fingerprint(spec: &ObjectSpec, event: &Event<'_>) -> u64 {
     let mut hasher = FixedState::default().build_hasher();
     let is_lasting = |name: &str| {
         ![TSC, WATCHED_ARG].contains(&name) && !spec.changing.iter().any(|it| it == name)

@@ -105,7 +105,7 @@ fn a_name_holds_for_all_of_a_trace_unless_the_address_changed_hands() {
 }
 
 #[test]
-fn of_two_at_one_address_each_has_its_own_time() {
+fn two_objects_at_one_address_have_their_own_times() {
     let text = [
         alive(2, "x", 0),
         read(2, 0),
@@ -156,7 +156,7 @@ fn without_a_trace_that_goes_on_a_name_holds_between_two_readings() {
 }
 
 #[test]
-fn what_changes_in_a_life_does_not_make_it_another() {
+fn a_changed_value_does_not_start_another_life() {
     let with_state =
         |tsc, state| alive(tsc, "x", 0).replace(", owner", &format!(", state={state:#x}, owner"));
     let text = [with_state(3, 1), read(3, 0), with_state(6, 2), read(6, 0)].concat();
@@ -198,7 +198,7 @@ fn the_trace_itself_proves_more() {
 
 /// Both readings found the same object, but the address was used by another between them.
 #[test]
-fn what_came_between_two_equal_readings_is_not_named() {
+fn an_object_between_two_equal_readings_is_not_named() {
     let known = lifetimes(&[alive(2, "x", 0), read(2, 0), read(8, 0)].concat());
     cover(&known, 1, 9);
     for tsc in [4, 5, 6] {

@@ -23,7 +23,7 @@ use crate::spec::ObjectSpec;
 /// Maximum time from an owner's registration to the beginning of its connection, as a divisor of a
 /// second. SPDK registers the owner when it accepts the connection (`lib/nvmf/tcp.c`), and then
 /// hands it to a poll group.
-const WINDOW: u64 = 10;
+const WINDOW_DIVISOR: u64 = 10;
 
 /// Objects of owners, by index of the owner.
 type Objects = HashMap<usize, Option<u32>, RandomState>;
@@ -85,7 +85,7 @@ impl Joins {
         candidates.sort_by_key(|owner| owner.since);
         Self {
             owners: candidates,
-            window: rate.get() / WINDOW,
+            window: rate.get() / WINDOW_DIVISOR,
             are_all,
             found: RefCell::default(),
         }

@@ -121,7 +121,7 @@ fn an_owner_is_the_only_qpair_that_began_behind_it() {
 }
 
 #[test]
-fn what_is_not_certain_is_not_said() {
+fn uncertain_names_are_not_printed() {
     let owner = (1, 1_000, "10.0.0.1:1 nqn.a");
     let alone = |qpairs: &[(u64, u64, &str, &str)]| hosts(&[owner], qpairs) == [None];
     assert!(

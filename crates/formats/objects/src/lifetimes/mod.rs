@@ -202,7 +202,7 @@ impl Lifetimes {
             self.by_spec.resize_with(number + 1, Index::default);
         }
         let index = &mut self.by_spec[number];
-        let mut known = index.of_mut(key);
+        let mut known = index.get_mut(key);
         let now = Ticks(event.tsc);
         let open = known
             .as_mut()
@@ -290,7 +290,7 @@ impl Lifetimes {
 }
 
 impl Index {
-    pub(crate) fn of_mut(&mut self, key: Key<'_>) -> Option<&mut Vec<Interval>> {
+    pub(crate) fn get_mut(&mut self, key: Key<'_>) -> Option<&mut Vec<Interval>> {
         match key {
             Key::Int(n) => self.ints.get_mut(&n),
             Key::Str(s) => self.strings.get_mut(s),

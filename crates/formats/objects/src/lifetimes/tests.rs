@@ -86,7 +86,7 @@ fn a_key_can_be_a_string() {
 }
 
 #[test]
-fn what_is_seen_lives_from_then_on() {
+fn a_seen_object_lives_from_then_on() {
     let all = lifetimes(
         "bdev_nvme_create_qpair: tsc=0x10, name='Nvme0', qid=0x1, thread=0x1\n\
              bdev_nvme_ctrlr_reset: tsc=0x12, name='Nvme0'\n\

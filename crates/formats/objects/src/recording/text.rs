@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_would_break_the_line_is_escaped() {
+    fn only_line_breaking_characters_are_escaped() {
         for same in [
             "",
             "nqn.2014-08.com.example:rack=7,slot=2",

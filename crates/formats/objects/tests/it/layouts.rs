@@ -16,7 +16,7 @@ struct Layouts<'a> {
 }
 
 impl<'a> Layouts<'a> {
-    fn of(text: &'a str) -> BTreeMap<String, (Size, Members)> {
+    fn parse(text: &'a str) -> BTreeMap<String, (Size, Members)> {
         let marks = ['{', '}', ';', '*', '[', ']'];
         let mut tokens = Vec::new();
         for word in text.split_whitespace() {
@@ -122,7 +122,7 @@ fn every_member_is_where_real_builds_have_it() {
     let mut compared = 0;
     for version in versions() {
         let text = layout_text(version);
-        let structs = Layouts::of(&text);
+        let structs = Layouts::parse(&text);
         for line in facts.lines().skip(1) {
             let fields: Vec<_> = line.split('\t').collect();
             let [name, member, cells @ ..] = fields.as_slice() else {

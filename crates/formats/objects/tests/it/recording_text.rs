@@ -61,7 +61,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn what_is_written_is_read(probe in "[a-zA-Z_][a-zA-Z0-9_]{0,20}", tsc in 1u64.., values in values()) {
+    fn written_lines_are_read_back(probe in "[a-zA-Z_][a-zA-Z0-9_]{0,20}", tsc in 1u64.., values in values()) {
         const NAMES: [&str; 6] = ["a", "b", "qpair", "subnqn", "x1", "_"];
         let rest = NAMES.iter().zip(&values).map(|(name, value)| match value {
             Owned::Int(n) => (*name, Value::Int(*n)),
@@ -88,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_read_is_written(strings in vec(string(), 1..4), tsc in any::<u64>()) {
+    fn lines_that_were_read_are_written_back(strings in vec(string(), 1..4), tsc in any::<u64>()) {
         let args: Vec<_> = strings.iter().enumerate().map(|(i, s)| format!(", s{i}='{s}'")).collect();
         let text = format!("add: tsc={tsc:#x}{}\n", args.concat());
         let read = Recording::parse(&text, |_| true);

@@ -16,7 +16,7 @@ const LANE: f64 = 14.0;
 /// Minimum width and height of a cell, in pixels.
 const MIN_CELL_PIXELS: f64 = 3.0;
 /// Limit on the ticks of the time axis.
-const MOST_TICKS: u32 = 8;
+const MAX_TICKS: u32 = 8;
 /// Number of colour steps.
 const STEPS: usize = 12;
 
@@ -109,10 +109,10 @@ fn axes(it: &mut Drawing, place: &Scales, (high, bottom): (u32, f64)) {
         it.line((LEFT, y), (WIDTH - RIGHT, y), "grid");
         it.words((LEFT - 8.0, y + 4.0), "", Anchor::End, &round_time(tick));
     }
-    let step = nice_step(place.span, f64::from(MOST_TICKS));
+    let step = nice_step(place.span, f64::from(MAX_TICKS));
     // Ticks are counted, since adding a small step to a large time would not change it.
     let first = (place.offset / step).ceil() * step;
-    for at in (0..=MOST_TICKS)
+    for at in (0..=MAX_TICKS)
         .map(|n| first + f64::from(n) * step)
         .take_while(|at| *at <= place.offset + place.span)
     {

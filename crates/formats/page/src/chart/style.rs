@@ -43,7 +43,7 @@ impl Styles {
 
     /// Returns the style of an element: `kind` is its name (`rect`, `text`), `classes` are
     /// separated by blanks.
-    pub(super) fn of(&self, kind: &str, classes: &str) -> Style {
+    pub(super) fn style(&self, kind: &str, classes: &str) -> Style {
         let mut style = Style {
             width: 1.0,
             ..Style::default()
@@ -140,15 +140,17 @@ mod tests {
         assert_eq!(colour("--heat-mid"), [0x00, 0x72, 0xb2]);
         let styles = Styles::read();
         assert_eq!(
-            styles.of("text", "strong head").fill,
+            styles.style("text", "strong head").fill,
             Some(Paint::Solid(colour("--text")))
         );
-        assert!(styles.of("text", "strong head").is_bold && !styles.of("text", "strong").is_bold);
+        assert!(
+            styles.style("text", "strong head").is_bold && !styles.style("text", "strong").is_bold
+        );
         assert_eq!(
-            styles.of("text", "").fill,
+            styles.style("text", "").fill,
             Some(Paint::Solid(colour("--quiet")))
         );
-        let curve = styles.of("polyline", "curve s2 whole");
+        let curve = styles.style("polyline", "curve s2 whole");
         assert_eq!(
             (curve.stroke, curve.width, &curve.dashes[..]),
             (Some(colour("--c2")), 2.5, &[7.0, 3.0][..])
@@ -156,17 +158,17 @@ mod tests {
         assert_eq!(curve.fill, None);
         for activity in Activity::ALL {
             assert!(
-                styles.of("rect", activity.key()).fill.is_some(),
+                styles.style("rect", activity.key()).fill.is_some(),
                 "{}",
                 activity.key()
             );
         }
-        assert_eq!(styles.of("rect", "unknown").fill, Some(Paint::Hatch));
+        assert_eq!(styles.style("rect", "unknown").fill, Some(Paint::Hatch));
         assert!(
             ["stage", "back", "track"]
                 .iter()
-                .all(|class| styles.of("rect", class).fill.is_some())
+                .all(|class| styles.style("rect", class).fill.is_some())
         );
-        assert!(styles.of("line", "grid").stroke.is_some());
+        assert!(styles.style("line", "grid").stroke.is_some());
     }
 }

@@ -48,7 +48,8 @@ pub fn page(report: &Report) -> String {
     }
     // SANITY: numbers, strings and lists of these can be written as JSON; without them the scripts
     // have nothing to draw.
-    let data = serde_json::to_string(&Data::of(report)).unwrap_or_else(|_| "null".to_owned());
+    let data =
+        serde_json::to_string(&Data::from_report(report)).unwrap_or_else(|_| "null".to_owned());
     let values = [
         ("script-hash", format!("'sha256-{SCRIPT_HASH}'")),
         ("style-hash", format!("'sha256-{STYLE_HASH}'")),

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_reader_reads_is_what_was_written() {
+    fn escaped_text_is_read_back() {
         let text = "x\"y\\z\u{1b}\u{9b}\n größe";
         let mut out = b"{".to_vec();
         string_member(&mut out, "a", text);

@@ -74,7 +74,7 @@ pub struct Head<'a> {
 
 impl<'a> Head<'a> {
     /// Collects the data of a complete trace.
-    pub fn of_trace(
+    pub fn from_trace(
         trace: &'a Trace,
         form: Form,
         specs: &'a [ObjectSpec],
@@ -101,7 +101,7 @@ impl<'a> Head<'a> {
     }
 
     /// Collects the data of a trace that is followed.
-    pub fn of_follower(follower: &'a Follower) -> Self {
+    pub fn from_follower(follower: &'a Follower) -> Self {
         let owners = follower.owners().all();
         Self {
             tpoints: follower.tpoints(),

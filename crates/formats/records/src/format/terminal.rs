@@ -20,16 +20,16 @@ const SIZE: usize = 6;
 /// Width of an object with its related object.
 const OBJECT: usize = 8;
 /// Width of an object's age.
-const AGE: usize = 9;
+const AGE_WIDTH: usize = 9;
 /// Width of the time.
-const TIME: usize = 12;
+const TIME_WIDTH: usize = 12;
 /// Width of the raw ticks.
 const TICKS: usize = 20;
 /// Maximum length of a tracepoint name in SPDK (`struct spdk_trace_tpoint`, include/spdk/trace.h:
 /// 24 bytes with a NUL).
-const MOST_NAME: usize = 24;
+const MAX_NAME_BYTES: usize = 24;
 /// Limit on remembered names: a trace that is followed for days may have any number of connections.
-const REMEMBERED: usize = 10_000;
+const MAX_CACHED_NAMES: usize = 10_000;
 
 /// Writer of one line per record.
 pub(crate) struct Terminal {
@@ -55,7 +55,7 @@ impl Terminal {
             .unwrap_or(0);
         Self {
             screen,
-            name: name.clamp("tracepoint".len(), MOST_NAME),
+            name: name.clamp("tracepoint".len(), MAX_NAME_BYTES),
             numbers: HashMap::default(),
             last: 0,
             unprinted: HashMap::default(),
@@ -91,7 +91,7 @@ impl Terminal {
         if let Some(&number) = self.numbers.get(&name) {
             return number;
         }
-        if self.numbers.len() >= REMEMBERED {
+        if self.numbers.len() >= MAX_CACHED_NAMES {
             self.numbers.clear();
         }
         self.last += 1;
@@ -155,13 +155,17 @@ impl Terminal {
         let mut row = format!(
             "{:>3} {}",
             record.lcore.0,
-            text(|out| view.time::<TIME>(out, record.tsc))
+            text(|out| view.time::<TIME_WIDTH>(out, record.tsc))
         );
         if view.show_tsc {
             let _ = write!(row, " {:>TICKS$}", record.tsc.0);
         }
         if view.show_delta {
-            let _ = write!(row, " {:>TIME$}", format!("+{}", view.delta(record.tsc)));
+            let _ = write!(
+                row,
+                " {:>TIME_WIDTH$}",
+                format!("+{}", view.delta(record.tsc))
+            );
         }
         let size = if record.size == 0 {
             String::new()
@@ -175,7 +179,7 @@ impl Terminal {
             row,
             " {owner} {name} {size:>SIZE$} {} {}",
             pad(&object, OBJECT),
-            pad_left(&age, AGE)
+            pad_left(&age, AGE_WIDTH)
         );
         let _ = write!(row, " {}", args.join(", "));
         (row, objects)
@@ -184,17 +188,17 @@ impl Terminal {
 
 impl Format for Terminal {
     fn begin(&mut self, out: &mut Vec<u8>, _head: &Head<'_>, view: &View<'_>) {
-        let mut head = format!("{:>3} {:>TIME$}", "lc", "us");
+        let mut head = format!("{:>3} {:>TIME_WIDTH$}", "lc", "us");
         if view.show_tsc {
             let _ = write!(head, " {:>TICKS$}", "ticks");
         }
         if view.show_delta {
-            let _ = write!(head, " {:>TIME$}", "since");
+            let _ = write!(head, " {:>TIME_WIDTH$}", "since");
         }
         let name = self.name;
         let _ = write!(
             head,
-            " {:OWNER$} {:name$} {:>SIZE$} {:OBJECT$} {:>AGE$} arguments",
+            " {:OWNER$} {:name$} {:>SIZE$} {:OBJECT$} {:>AGE_WIDTH$} arguments",
             "own", "tracepoint", "size", "object", "age us"
         );
         push_line(

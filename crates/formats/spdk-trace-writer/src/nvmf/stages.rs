@@ -198,7 +198,7 @@ impl Stages {
     }
 
     /// Returns the stages of a request.
-    pub fn of(&self, transport: Transport, write: bool) -> &[Stage] {
+    pub fn for_request(&self, transport: Transport, write: bool) -> &[Stage] {
         &self.ways[2 * transport as usize + usize::from(write)]
     }
 

@@ -42,7 +42,7 @@ fn shows(file: &TraceFile, problems_expected: &[String], expected: &[&str]) {
 }
 
 #[test]
-fn what_is_no_trace_is_reported_with_what_was_seen() {
+fn a_file_that_is_no_trace_is_described() {
     let is_unknown = |bytes: &[u8], seen: &str| {
         let error = fails(bytes);
         assert!(

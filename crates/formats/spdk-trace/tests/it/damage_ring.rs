@@ -73,7 +73,7 @@ fn a_file_cut_inside_the_last_ring_has_the_slots_before_the_cut() {
 }
 
 #[test]
-fn of_a_ring_that_wrapped_and_was_cut_the_newest_may_be_left() {
+fn a_cut_wrapped_ring_keeps_its_first_slots() {
     for era in Era::ALL {
         let mut t = trace(era);
         // Slots 0 to 2 hold 9 to 11, slots 3 to 7 hold 4 to 8.
@@ -267,7 +267,7 @@ fn a_ring_can_not_reach_into_the_owners() {
 }
 
 #[test]
-fn a_ring_without_slots_is_none() {
+fn a_ring_without_slots_is_ignored() {
     for era in Era::ALL {
         let mut t = trace(era);
         plain(&mut t, 0, 1..=3);

@@ -246,7 +246,7 @@ fn in_a_ring_that_wrapped_the_record_being_written_takes_the_oldest_slots_with_i
 }
 
 #[test]
-fn what_was_finished_at_the_same_time_stays() {
+fn slots_finished_at_the_same_time_stay() {
     for era in Era::ALL {
         let mut t = trace(era);
         plain(&mut t, 1..=3);
@@ -269,7 +269,7 @@ fn what_was_finished_at_the_same_time_stays() {
 }
 
 #[test]
-fn of_a_file_copied_while_it_was_written_all_but_the_newest_record_is_read() {
+fn a_file_copied_during_a_write_lacks_only_the_newest_record() {
     for era in Era::ALL {
         // The header with the cursor was copied after `cursor` slots had been written, the ring
         // later.

@@ -86,9 +86,9 @@ fn sample(era: Era) -> TraceBuilder {
     t
 }
 
-/// Memory that a reader may take for each byte of the file; `EXTRA` bytes are allowed on top.
-const TIMES: isize = 3;
-const EXTRA: isize = 1 << 20;
+/// Memory that a reader may take for each byte of the file; `EXTRA_BYTES` bytes are allowed on top.
+const MEMORY_RATIO: isize = 3;
+const EXTRA_BYTES: isize = 1 << 20;
 
 /// Reads the bytes and iterates over all records; returns their number, or `None` if nothing could
 /// be read.
@@ -111,7 +111,7 @@ fn survive(bytes: &[u8], what: &dyn Fn() -> String) -> Option<usize> {
         assert_eq!(records as u64, trace.record_count(), "{}", what());
     }
     let took = PEAK.get() - before;
-    let most = TIMES * bytes.len().cast_signed() + EXTRA;
+    let most = MEMORY_RATIO * bytes.len().cast_signed() + EXTRA_BYTES;
     assert!(
         took <= most,
         "{}: took {took} bytes for a file of {}",

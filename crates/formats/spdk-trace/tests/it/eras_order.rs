@@ -240,7 +240,7 @@ fn once_a_ring_wrapped_the_common_start_is_the_newest_of_the_oldest_records() {
 }
 
 #[test]
-fn what_the_user_cleared_is_not_shown_in_era_f() {
+fn records_cleared_by_the_user_are_hidden_in_era_f() {
     let mut t = trace(Era::F).clear_tsc(30);
     t.record(0, Record::new(A, 10))
         .record(0, Record::new(TEXT, 20).str("cleared as well"));

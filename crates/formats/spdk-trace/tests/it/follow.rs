@@ -203,7 +203,7 @@ fn a_late_record_waits_for_its_place() {
 
 /// A reader of part of a ring gets the newest slots of each poll, and the number of the others.
 #[test]
-fn what_is_left_out_is_counted() {
+fn omitted_records_are_counted() {
     let place = Place::new("follow-newest");
     let mut writer = LiveTrace::create(&place.0, &empty(Era::E, 64, 2)).unwrap();
     let file = place.open();

@@ -207,7 +207,7 @@ fn an_offset_that_no_file_can_have_is_left_out() {
 
 /// Rings that together claim more slots than a `u64` can count.
 #[test]
-fn what_is_missing_may_be_more_than_can_be_counted() {
+fn the_count_of_missing_records_saturates() {
     let mut trace = TraceBuilder::new(Era::C).slots(16);
     trace.tpoint(Tpoint::new(1, "PLAIN"));
     trace

@@ -348,7 +348,7 @@ fn tables_of_another_shape_are_left_out() {
 }
 
 #[test]
-fn what_is_no_document_is_reported() {
+fn an_invalid_document_is_reported() {
     let fails = |text: &str| JsonTrace::parse(text.into()).unwrap_err().to_string();
     assert!(matches!(
         JsonTrace::parse(Vec::new()),

@@ -52,7 +52,7 @@ fn a_document_may_be_cut_at_every_byte() {
 }
 
 #[test]
-fn where_the_entries_come_first_a_cut_takes_the_tracepoints_with_it() {
+fn a_cut_after_leading_entries_loses_the_tracepoints() {
     let text = format!(
         "{{\"entries\":[{}],{}",
         ENTRIES.join(","),

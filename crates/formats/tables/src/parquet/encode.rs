@@ -227,7 +227,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_packed_is_read_back(
+        fn packed_numbers_are_read_back(
             small in prop::collection::vec((0u32..9, 1usize..40), 0..60),
             numbers in prop::collection::vec(prop_oneof![any::<i64>(), 0i64..1000], 1..700),
         ) {

@@ -11,9 +11,9 @@ use crate::parquet::text::Texts;
 use crate::parquet::thrift::Struct;
 
 /// Limit on distinct numbers in a dictionary.
-const MOST_NUMBERS: usize = 4_096;
+const MAX_NUMBERS: usize = 4_096;
 /// Limit on the length of texts in statistics, in bytes; longer ones are left out.
-const MOST_OF_TEXT: usize = 256;
+const MAX_TEXT_BYTES: usize = 256;
 
 /// Numbers of the format (`parquet.thrift`): encodings, codecs and kinds of pages.
 pub(crate) const PLAIN: i32 = 0;
@@ -132,9 +132,9 @@ fn values(
 ) -> Option<(usize, Vec<u8>)> {
     let present = column.present.as_deref().filter(|_| has_nulls);
     match &column.values {
-        Values::Ints(all) => ints(out, &those(all, present), chunk),
+        Values::Ints(all) => ints(out, &present_values(all, present), chunk),
         Values::Bools(all) => {
-            let there = those(all, present);
+            let there = present_values(all, present);
             chunk.encoding = PLAIN;
             truths(out, there.iter().copied());
             let is_any = |it: bool| there.contains(&it);
@@ -142,12 +142,14 @@ fn values(
                 .then(|| (vec![u8::from(!is_any(false))], vec![u8::from(is_any(true))]));
             None
         }
-        Values::Texts { numbers, texts } => text(out, &those(numbers, present), texts, chunk),
+        Values::Texts { numbers, texts } => {
+            text(out, &present_values(numbers, present), texts, chunk)
+        }
     }
 }
 
 /// Returns the present values.
-fn those<'a, T: Copy>(all: &'a [T], present: Option<&[bool]>) -> std::borrow::Cow<'a, [T]>
+fn present_values<'a, T: Copy>(all: &'a [T], present: Option<&[bool]>) -> std::borrow::Cow<'a, [T]>
 where
     [T]: ToOwned<Owned = Vec<T>>,
 {
@@ -183,7 +185,7 @@ fn ints(out: &mut Vec<u8>, values: &[i64], chunk: &mut Chunk) -> Option<(usize, 
 /// Returns dictionary indices and a dictionary; `None` if it would have too many values, or save
 /// too little.
 fn few(values: &[i64]) -> Option<(Vec<u32>, Vec<i64>)> {
-    let most = MOST_NUMBERS.min(values.len() / 4);
+    let most = MAX_NUMBERS.min(values.len() / 4);
     let mut known: HashMap<i64, u32, RandomState> = HashMap::default();
     let (mut numbers, mut different) = (Vec::with_capacity(values.len()), Vec::new());
     let mut last: Option<(i64, u32)> = None;
@@ -240,7 +242,7 @@ fn text(
 
 fn bounds_of_text(different: &[&str]) -> Option<(Vec<u8>, Vec<u8>)> {
     let (least, most) = (different.iter().min()?, different.iter().max()?);
-    let is_short = least.len().max(most.len()) <= MOST_OF_TEXT;
+    let is_short = least.len().max(most.len()) <= MAX_TEXT_BYTES;
     is_short.then(|| (least.as_bytes().to_vec(), most.as_bytes().to_vec()))
 }
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 use foldhash::fast::RandomState;
 
 /// Size of the cache of text addresses.
-const REMEMBERED: usize = 256;
+const CACHE_SLOTS: usize = 256;
 
 /// All distinct texts.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Texts {
     known: HashMap<u64, Vec<u32>, RandomState>,
     hasher: RandomState,
     /// Cache by address: the text last seen there. The same text recurs often.
-    remembered: Box<[CachedText; REMEMBERED]>,
+    remembered: Box<[CachedText; CACHE_SLOTS]>,
 }
 
 /// A text seen at an address: its range in the texts, and its number.
@@ -45,7 +45,7 @@ impl Default for Texts {
             ends: Vec::new(),
             known: HashMap::default(),
             hasher: RandomState::default(),
-            remembered: Box::new([EMPTY_ENTRY; REMEMBERED]),
+            remembered: Box::new([EMPTY_ENTRY; CACHE_SLOTS]),
         }
     }
 }
@@ -55,7 +55,7 @@ impl Texts {
     #[inline]
     pub(crate) fn number(&mut self, text: &str) -> u32 {
         // The cached text is compared byte by byte, since this runs for each value of each row.
-        let place = (text.as_ptr() as usize ^ (text.as_ptr() as usize >> 8)) % REMEMBERED;
+        let place = (text.as_ptr() as usize ^ (text.as_ptr() as usize >> 8)) % CACHE_SLOTS;
         let last = self.remembered[place];
         if last.len == text.len()
             && (last.number as usize) < self.ends.len()
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn an_empty_text_is_no_other_one_wherever_it_lies() {
-        let (mut texts, places) = (Texts::default(), " ".repeat(2 * REMEMBERED));
+        let (mut texts, places) = (Texts::default(), " ".repeat(2 * CACHE_SLOTS));
         assert_eq!(texts.number("first"), 0);
         assert!((0..places.len()).all(|at| texts.number(&places[at..at]) == 1));
         texts.clear();

@@ -18,7 +18,7 @@ use thiserror::Error;
 
 use crate::address::{ElfVaddr, FileOffset};
 use crate::image::ElfImage;
-use crate::instructions::{Instructions, LONGEST, Position, is_nop};
+use crate::instructions::{Instructions, MAX_INSTRUCTION_BYTES, Position, is_nop};
 use crate::symbols::{Function, Functions};
 use ranges::Ranges;
 use unwind::Unwind;
@@ -255,7 +255,7 @@ impl<'a> Code<'a> {
     /// accepted, since hand-written programs without symbols may have probes, too.
     pub fn usdt(&self, vaddr: ElfVaddr) -> Result<CodePlace, PlaceFault> {
         let (place, available) = self.code_at(vaddr)?;
-        let length = available.min(LONGEST as u64);
+        let length = available.min(MAX_INSTRUCTION_BYTES as u64);
         let bytes = self
             .bytes
             .bytes(place.0.0..place.0.0.saturating_add(length));

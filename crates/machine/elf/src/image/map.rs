@@ -27,7 +27,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    pub(super) fn of(header: &ProgramHeader) -> Option<Self> {
+    pub(super) fn from_header(header: &ProgramHeader) -> Option<Self> {
         let flags = header.p_flags(LE);
         (header.p_type(LE) == PT_LOAD).then(|| Self {
             offset: FileOffset(header.p_offset(LE)),

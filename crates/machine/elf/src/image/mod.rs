@@ -71,7 +71,7 @@ impl<'data> ElfImage<'data> {
             segments,
             sections,
             section_names: section_names(header, sections, data),
-            map: AddressMap::new(segments.iter().filter_map(Segment::of)),
+            map: AddressMap::new(segments.iter().filter_map(Segment::from_header)),
         })
     }
 

@@ -82,7 +82,7 @@ impl FilePlace {
     }
 
     /// Returns a file of a process whose root directory is `root`.
-    pub(crate) fn of_process(
+    pub(crate) fn in_process(
         path: &Path,
         deleted: bool,
         readable_at: Vec<Readable>,

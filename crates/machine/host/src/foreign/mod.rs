@@ -21,18 +21,18 @@ use rustix::io::Errno;
 use crate::proc::own_descriptor;
 
 /// Flags to hold a file before it is opened.
-const HOLD: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+const HOLD_FLAGS: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 /// Attempts to resolve a path if something is renamed meanwhile (openat2(2): `EAGAIN`).
 const ATTEMPTS: u32 = 16;
 /// Bytes that may be read of a file beyond a multiple of its size on the disk.
 const EXTRA_BYTES: u64 = 16 << 20;
 /// Limit on a file's contents as a multiple of its size on the disk: file systems compress, and a
 /// hole reads as zeros.
-const MOST_COMPRESSED: u64 = 16;
+const MAX_COMPRESSION_RATIO: u64 = 16;
 /// Bytes that may be read of a file if the file system does not state its size on the disk.
 const UNSTATED: u64 = 1 << 30;
 /// Limit on the bytes that are read of any file: more than any program has.
-const LARGEST: u64 = 8 << 30;
+const MAX_FILE_BYTES: u64 = 8 << 30;
 
 /// A regular file that was opened for reading.
 #[derive(Debug)]
@@ -53,7 +53,10 @@ pub(crate) struct OpenedFile {
 /// Opens a file by a path in our own view: one that the user named, or a link of the kernel to a
 /// process's file (`/proc/PID/exe`, `/proc/PID/map_files/..`). Follows links.
 pub(crate) fn named(path: &Path) -> io::Result<OpenedFile> {
-    open(&openat(CWD, path, HOLD, Mode::empty())?, path.to_owned())
+    open(
+        &openat(CWD, path, HOLD_FLAGS, Mode::empty())?,
+        path.to_owned(),
+    )
 }
 
 /// Opens a file by its path below a root directory. No link leads out of that directory.
@@ -61,7 +64,7 @@ pub(crate) fn below(root: &Path, path: &Path) -> io::Result<OpenedFile> {
     let root = hold_root(root)?;
     let inside = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     let held = resolve(&root, path, inside, walk::Links::Follow)?;
-    let real = inside_of(&root, &held).unwrap_or_else(|| path.to_owned());
+    let real = path_within(&root, &held).unwrap_or_else(|| path.to_owned());
     open(&held, real)
 }
 
@@ -92,7 +95,12 @@ pub(crate) fn reported(path: &Path) -> io::Result<OpenedFile> {
 }
 
 fn hold_root(root: &Path) -> io::Result<OwnedFd> {
-    Ok(openat(CWD, root, HOLD | OFlags::DIRECTORY, Mode::empty())?)
+    Ok(openat(
+        CWD,
+        root,
+        HOLD_FLAGS | OFlags::DIRECTORY,
+        Mode::empty(),
+    )?)
 }
 
 fn resolve(
@@ -102,7 +110,7 @@ fn resolve(
     links: walk::Links,
 ) -> io::Result<OwnedFd> {
     for _ in 0..ATTEMPTS {
-        match openat2(root, path, HOLD, Mode::empty(), how) {
+        match openat2(root, path, HOLD_FLAGS, Mode::empty(), how) {
             Ok(held) => return Ok(held),
             Err(Errno::AGAIN) => {}
             // Linux before 5.6 has no such call, and some containers' filters refuse what they do not know.
@@ -117,7 +125,7 @@ fn resolve(
 }
 
 /// Returns the path of a held file, as seen from the root.
-fn inside_of(root: &OwnedFd, held: &OwnedFd) -> Option<PathBuf> {
+fn path_within(root: &OwnedFd, held: &OwnedFd) -> Option<PathBuf> {
     let path = |held: &OwnedFd| std::fs::read_link(own_descriptor(held.as_fd())).ok();
     let (root, path) = (path(root)?, path(held)?);
     Some(Path::new("/").join(path.strip_prefix(root).ok()?))
@@ -203,9 +211,9 @@ impl OpenedFile {
         let there = if self.on_disk == 0 {
             UNSTATED
         } else {
-            self.on_disk.saturating_mul(MOST_COMPRESSED)
+            self.on_disk.saturating_mul(MAX_COMPRESSION_RATIO)
         };
-        let most = there.saturating_add(EXTRA_BYTES).min(LARGEST);
+        let most = there.saturating_add(EXTRA_BYTES).min(MAX_FILE_BYTES);
         if wanted <= most {
             return Ok(());
         }

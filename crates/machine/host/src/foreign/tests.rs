@@ -28,7 +28,7 @@ fn text(opened: &OpenedFile) -> String {
 fn walked(root: &Path, path: &str) -> io::Result<OpenedFile> {
     let root = hold_root(root)?;
     let held = walk::walk(&root, Path::new(path), walk::Links::Follow)?;
-    let real = inside_of(&root, &held).unwrap();
+    let real = path_within(&root, &held).unwrap();
     open(&held, real)
 }
 
@@ -78,7 +78,7 @@ fn a_reported_path_has_no_links() {
 }
 
 #[test]
-fn what_is_no_file_is_not_opened() {
+fn special_files_are_not_opened() {
     let (dir, root) = root();
     let pipe = dir.path().join("pipe");
     rustix::fs::mkfifoat(CWD, &pipe, Mode::RUSR).unwrap();

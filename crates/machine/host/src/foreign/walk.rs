@@ -10,7 +10,7 @@ use std::path::{Component, Path};
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat, readlinkat};
 use rustix::io::Errno;
 
-use super::HOLD;
+use super::HOLD_FLAGS;
 
 /// Limit on links along a path, as in the kernel (path_resolution(7)).
 const MAX_LINKS: u32 = 40;
@@ -38,7 +38,7 @@ pub(super) fn walk(root: &OwnedFd, path: &Path, links: Links) -> io::Result<Owne
         let next = openat(
             through.last().unwrap_or(root),
             &name,
-            HOLD | OFlags::NOFOLLOW,
+            HOLD_FLAGS | OFlags::NOFOLLOW,
             Mode::empty(),
         )?;
         if FileType::from_raw_mode(fstat(&next)?.st_mode) != FileType::Symlink {
@@ -60,7 +60,7 @@ pub(super) fn walk(root: &OwnedFd, path: &Path, links: Links) -> io::Result<Owne
     }
     match through.pop() {
         Some(found) => Ok(found),
-        None => Ok(openat(root, ".", HOLD, Mode::empty())?),
+        None => Ok(openat(root, ".", HOLD_FLAGS, Mode::empty())?),
     }
 }
 

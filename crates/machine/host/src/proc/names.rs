@@ -10,7 +10,7 @@ use super::{folder_of, program, task};
 use crate::process::{Pid, without_mark};
 
 /// Characters of a command line that are shown.
-const SHOWN: usize = 100;
+const MAX_SHOWN_CHARS: usize = 100;
 
 /// Returns the name of a process: that of its main thread, unless it differs from the name of the
 /// started program. SPDK calls its main thread `reactor_0`, which says nothing about the program.
@@ -54,7 +54,7 @@ pub fn shown_command_line(pid: u32) -> String {
             .map(|name| printable::text(&name).into_owned())
             .unwrap_or_default();
     }
-    match text.char_indices().nth(SHOWN) {
+    match text.char_indices().nth(MAX_SHOWN_CHARS) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text,
     }

@@ -43,8 +43,8 @@ fn is_written(maps: &ProcMaps, file: &Metadata) -> bool {
         major: rustix::fs::major(file.dev()),
         minor: rustix::fs::minor(file.dev()),
     };
-    let is_it = |mapping: &Mapping| (mapping.device, mapping.inode) == (device, file.ino());
+    let matches = |mapping: &Mapping| (mapping.device, mapping.inode) == (device, file.ino());
     maps.all()
         .iter()
-        .any(|mapping| is_it(mapping) && mapping.permissions.write && mapping.permissions.shared)
+        .any(|mapping| matches(mapping) && mapping.permissions.write && mapping.permissions.shared)
 }

@@ -13,9 +13,9 @@ use crate::proc;
 /// Limit on a process's resident memory in kB, above which the nodes of its pages are not counted:
 /// the kernel walks all of its page tables and holds a lock of its address space meanwhile. Huge
 /// pages of hugetlbfs do not count.
-const MOST_MEMORY_KB: u64 = 4 << 20;
+const MAX_MEMORY_KB: u64 = 4 << 20;
 /// Limit on the bytes that are read of `numa_maps`, which has a line for each mapping.
-const MOST_TEXT: u64 = 4 << 20;
+const MAX_TEXT_BYTES: u64 = 4 << 20;
 
 /// Placement of a process.
 #[derive(Clone, Debug)]
@@ -116,7 +116,7 @@ fn places(root: &Root, pid: u32) -> Vec<CgroupMembership> {
         if path.split('/').any(|name| name == "..") {
             return None;
         }
-        let is_it = |(_, kind, options): &&(&str, &str, &str)| match controllers {
+        let matches = |(_, kind, options): &&(&str, &str, &str)| match controllers {
             "" => *kind == "cgroup2",
             _ => {
                 *kind == "cgroup"
@@ -125,7 +125,7 @@ fn places(root: &Root, pid: u32) -> Vec<CgroupMembership> {
                         .all(|it| options.split(',').any(|option| option == it))
             }
         };
-        let (mount, _, _) = mounts.iter().find(is_it)?;
+        let (mount, _, _) = mounts.iter().find(matches)?;
         let controllers = Some(controllers.to_owned()).filter(|it| !it.is_empty());
         Some(CgroupMembership {
             controllers,
@@ -244,7 +244,7 @@ fn memory(root: &Root, pid: u32) -> Reading<BTreeMap<u32, u64>> {
             .parse()
             .ok()
     });
-    if resident.unwrap_or(0u64) > MOST_MEMORY_KB {
+    if resident.unwrap_or(0u64) > MAX_MEMORY_KB {
         return Err(unread(UnreadReason::TooLarge));
     }
     let file = with_file_access(|| fs::File::open(root.path(&path)));
@@ -257,7 +257,7 @@ fn memory(root: &Root, pid: u32) -> Reading<BTreeMap<u32, u64>> {
         })
     })?;
     let mut nodes = BTreeMap::new();
-    for line in BufReader::new(file.take(MOST_TEXT)).split(b'\n') {
+    for line in BufReader::new(file.take(MAX_TEXT_BYTES)).split(b'\n') {
         let line = line.map_err(|_| unread(UnreadReason::Strange))?;
         let line = String::from_utf8_lossy(&line);
         let page = line

@@ -30,7 +30,7 @@ impl Root {
 
     /// Reads a file's text.
     pub(super) fn text(&self, path: &str) -> Reading<String> {
-        proc::text(self.path(path)).map_err(|error| UnreadFile::of(path, &error))
+        proc::text(self.path(path)).map_err(|error| UnreadFile::new(path, &error))
     }
 
     /// Reads a file that is one number.
@@ -60,7 +60,7 @@ impl Root {
     /// Returns the names in a folder, in order.
     pub(super) fn names(&self, path: &str) -> Reading<Vec<String>> {
         let entries =
-            std::fs::read_dir(self.path(path)).map_err(|error| UnreadFile::of(path, &error))?;
+            std::fs::read_dir(self.path(path)).map_err(|error| UnreadFile::new(path, &error))?;
         let mut names: Vec<String> = entries
             .flatten()
             .filter_map(|entry| entry.file_name().into_string().ok())
@@ -96,7 +96,7 @@ pub enum UnreadReason {
 }
 
 impl UnreadFile {
-    fn of(path: &str, error: &io::Error) -> Self {
+    fn new(path: &str, error: &io::Error) -> Self {
         let why = match error.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => UnreadReason::Absent,
             ErrorKind::PermissionDenied => UnreadReason::Forbidden,

@@ -67,7 +67,7 @@ fn a_deleted_program_is_still_read() {
 }
 
 #[test]
-fn who_is_no_process() {
+fn an_ended_process_is_reported() {
     assert!(matches!(
         Process::open(Pid(0)),
         Err(HostError::NoProcess { .. })
@@ -96,7 +96,7 @@ fn who_is_no_process() {
 }
 
 #[test]
-fn what_is_no_elf_file() {
+fn a_file_that_is_not_elf_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let load = |name: &str, bytes: &[u8]| {
         let path = dir.path().join(name);

@@ -30,7 +30,7 @@ fn a_program_s_libraries_are_those_that_it_has_mapped() {
 }
 
 #[test]
-fn what_is_no_program_needs_nothing() {
+fn a_file_that_is_no_program_needs_nothing() {
     assert_eq!(host::needed_by(Path::new("/etc/passwd"), None), []);
     assert_eq!(host::needed_by(Path::new("/no/such/file"), None), []);
     let file = FilePlace::at(&std::env::current_exe().unwrap())

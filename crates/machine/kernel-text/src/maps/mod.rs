@@ -133,7 +133,7 @@ impl ProcMaps {
 
     /// Makes a map from mappings of code, in order of time: a later mapping replaces those that it
     /// overlaps.
-    pub fn of_code(mapped: impl IntoIterator<Item = Mapping>) -> Self {
+    pub fn from_code(mapped: impl IntoIterator<Item = Mapping>) -> Self {
         let mut mappings: Vec<Mapping> = Vec::new();
         for new in mapped {
             mappings.retain(|old| old.end <= new.start || old.start >= new.end);

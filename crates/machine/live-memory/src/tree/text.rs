@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fits_is_on_one_line() {
+    fn short_values_are_on_one_line() {
         let number = |value| Tree::Number(value);
         let point = Tree::Record {
             ty: "struct p".into(),

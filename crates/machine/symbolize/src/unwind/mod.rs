@@ -41,7 +41,7 @@ const EARLY_READS: u8 = 8;
 const MAX_SEEN: usize = 32;
 /// Limit on the distance of a caller's frame from the innermost function's stack pointer, in bytes:
 /// a larger one leaves the stack.
-const DEEPEST: u64 = 64 << 20;
+const MAX_STACK_BYTES: u64 = 64 << 20;
 /// Limit on the cost of walking one stack, in bytes of unwind instructions: 64 functions of
 /// compilers' output have some 3,000, and the longest entry of all has 20,064.
 const MAX_COST: u32 = 128 << 10;
@@ -149,7 +149,7 @@ impl StackWalker {
             let word = usize::try_from(at)
                 .ok()
                 .and_then(|at| bytes.get(at..at.checked_add(8)?));
-            beyond = word.is_none() && at < DEEPEST;
+            beyond = word.is_none() && at < MAX_STACK_BYTES;
             word.ok_or(())?
                 .try_into()
                 .map(u64::from_ne_bytes)

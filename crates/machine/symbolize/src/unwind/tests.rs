@@ -4,7 +4,7 @@ use super::*;
 
 /// Our own process, as if it had opened everything after the first read.
 #[test]
-fn what_a_process_opens_later_is_kept_for_names() {
+fn libraries_opened_later_are_kept_for_names() {
     let mut tables = UnwindTables::new(crate::ignore());
     let mut walker = StackWalker::new(std::process::id(), 0x1000, &mut tables);
     assert!(walker.take_seen().is_empty());

@@ -25,7 +25,7 @@ impl UserSymbols {
                 .filter_map(|path| self.in_file(path, address));
             found.next().unwrap_or(CodeAt::Unknown)
         };
-        of_frame(address, caller, exact)
+        code_of_frame(address, caller, exact)
     }
 
     fn in_file(&self, path: &Path, address: u64) -> Option<CodeAt> {
@@ -45,7 +45,7 @@ impl UserSymbols {
 
     /// Returns the code at an address, from the mappings of a process.
     pub(super) fn in_process(&self, process: &Process, address: u64, caller: bool) -> CodeAt {
-        of_frame(address, caller, |address| {
+        code_of_frame(address, caller, |address| {
             self.in_mappings(process, address)
         })
     }
@@ -99,7 +99,7 @@ fn is_made_of_memory(path: &Path) -> bool {
 /// Returns the code of a frame of a stack. A `caller` is at its call, one byte before the address
 /// where it goes on. A frame that goes on without a call is a signal's, whose address can be the
 /// first byte of a function.
-fn of_frame(address: u64, caller: bool, exact: impl Fn(u64) -> CodeAt) -> CodeAt {
+fn code_of_frame(address: u64, caller: bool, exact: impl Fn(u64) -> CodeAt) -> CodeAt {
     if !caller || address == 0 {
         return exact(address);
     }
@@ -160,7 +160,7 @@ mod tests {
     }
 
     fn shown(address: u64, caller: bool) -> String {
-        match of_frame(address, caller, exact) {
+        match code_of_frame(address, caller, exact) {
             CodeAt::Functions(functions) => {
                 format!("{}+{}", functions[0].name, functions[0].offset)
             }

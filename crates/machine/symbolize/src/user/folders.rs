@@ -38,13 +38,13 @@ impl DebugFolders {
         name.push(".debug");
         let id = |file: &ElfFile| Some(file.image().ok()?.build_id()?.to_string());
         let wanted = id(file);
-        let is_it =
+        let matches =
             |debug: &ElfFile| wanted.is_none() || id(debug).is_none_or(|id| Some(id) == wanted);
         self.0
             .iter()
             .map(|folder| folder.join(&name))
             .find_map(|path| {
-                let found = |place: FilePlace| load(&place).ok().filter(is_it);
+                let found = |place: FilePlace| load(&place).ok().filter(matches);
                 found(FilePlace::at(&path)).or_else(|| found(file.place().beside(&path)))
             })
     }

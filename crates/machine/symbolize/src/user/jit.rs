@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_limits() {
+    fn names_and_functions_are_limited() {
         let long = [b"1000 10 ".as_slice(), &[b'x'; 5000]].concat();
         assert_eq!(
             Names::parse(&long).at(0x1000).map(|(name, _)| name.len()),

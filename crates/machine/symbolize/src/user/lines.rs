@@ -43,11 +43,11 @@ impl Lines {
     /// Reads the lines of a file; `None` if it has none, or they are broken.
     pub(super) fn read(place: &FilePlace, warn: &Warn) -> Option<Self> {
         let file = place.load_debug().ok()?;
-        let mut inflated = Inflated::of(&file);
+        let mut inflated = Inflated::for_file(&file);
         let mut dwarf = Dwarf::load(|id| section(&file, id, &mut inflated)).ok()?;
         let supplement = file.supplement();
         if let Some(supplement) = &supplement {
-            inflated.budget = InflateBudget::of_file(supplement.bytes().len());
+            inflated.budget = InflateBudget::for_file(supplement.bytes().len());
             dwarf
                 .load_sup(|id| section(supplement, id, &mut inflated))
                 .ok()?;
@@ -84,7 +84,7 @@ impl Lines {
     }
 
     /// Returns a function with its source line, behind those that were inlined at this address.
-    pub(super) fn of(
+    pub(super) fn frames(
         &self,
         mut own: Symbol,
         vaddr: u64,
@@ -138,9 +138,9 @@ struct Inflated {
 }
 
 impl Inflated {
-    fn of(file: &ElfFile) -> Self {
+    fn for_file(file: &ElfFile) -> Self {
         Self {
-            budget: InflateBudget::of_file(file.bytes().len()),
+            budget: InflateBudget::for_file(file.bytes().len()),
             bytes: 0,
         }
     }

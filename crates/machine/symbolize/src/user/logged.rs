@@ -89,9 +89,9 @@ impl MappingLog {
     pub(super) fn process(&mut self, pid: u32) -> Option<Rc<Process>> {
         let Code { mappings, process } = self.mapped.get_mut(&pid)?;
         let new = || {
-            Rc::new(Process::of_code(
+            Rc::new(Process::from_code(
                 Pid(pid),
-                ProcMaps::of_code(mappings.iter().cloned()),
+                ProcMaps::from_code(mappings.iter().cloned()),
             ))
         };
         Some(Rc::clone(process.get_or_insert_with(new)))
@@ -143,7 +143,7 @@ mod tests {
     /// The own file of a program that has ended, the one that loads it, and libc are known, at
     /// their places.
     #[test]
-    fn what_a_process_had_mapped_is_known_after_its_end() {
+    fn mappings_are_known_after_the_end_of_the_process() {
         let held = HeldChild::spawn("sh".as_ref(), &["-c", "exec true"]).unwrap();
         let pid = held.pid();
         let log = match CodeLog::begin(pid, &host::cpus::online()) {

@@ -36,7 +36,7 @@ const PROCESSES: usize = 16 << 20;
 /// their libraries.
 const FUNCTIONS: usize = 64 << 20;
 /// Limit on the memory of debug information, in bytes: that of a program of some hundred megabytes.
-const LINES: usize = 512 << 20;
+const MAX_DEBUG_BYTES: usize = 512 << 20;
 /// Limit on the memory of the names of code that processes make at run time, in bytes.
 const JIT_NAMES: usize = 64 << 20;
 /// Pause before a process is read again for an address that it did not have, as a multiple of the
@@ -134,7 +134,7 @@ impl UserSymbols {
             spent: Cell::default(),
             processes: RefCell::new(LruCache::new(PROCESSES)),
             files: RefCell::new(LruCache::new(FUNCTIONS)),
-            debug: RefCell::new(LruCache::new(LINES)),
+            debug: RefCell::new(LruCache::new(MAX_DEBUG_BYTES)),
             jit: RefCell::new(LruCache::new(JIT_NAMES)),
             adopted: RefCell::default(),
             logged: RefCell::default(),
@@ -271,7 +271,7 @@ impl UserSymbols {
         };
         let start = Instant::now();
         let symbols = match &*self.lines_of(debug) {
-            Some(lines) => lines.of(own, found.vaddr, |name| self.shown(name)),
+            Some(lines) => lines.frames(own, found.vaddr, |name| self.shown(name)),
             None => vec![own],
         };
         self.spent.set(self.spent.get() + start.elapsed());
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_had_mapped_at_another_time_has_names() {
+    fn mappings_of_another_time_have_names() {
         let (symbols, nobody) = (
             UserSymbols::new(SymbolOptions::default(), crate::ignore()),
             u32::MAX,

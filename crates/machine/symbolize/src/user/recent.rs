@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_asked_for_goes_first() {
+    fn unused_entries_go_first() {
         let mut recent = LruCache::new(100);
         for key in 0..10 {
             recent.insert(key, Rc::new(key), 10);

@@ -54,21 +54,21 @@ impl Table {
         let functions = Functions::read(&image, debug_image.as_ref());
         // If there is a debug file, the source lines were moved to it.
         let debug = debug.as_ref().map_or(place, ElfFile::place).clone();
-        Some(Self::of(&functions, &image.code_sections(), Some(debug)))
+        Some(Self::new(&functions, &image.code_sections(), Some(debug)))
     }
 
     /// Reads the kernel's own library.
     pub(super) fn vdso() -> Option<Self> {
         let bytes = host::vdso()?;
         let image = ElfImage::parse(&bytes).ok()?;
-        Some(Self::of(
+        Some(Self::new(
             &Functions::read(&image, None),
             &image.code_sections(),
             None,
         ))
     }
 
-    fn of(functions: &Functions<'_>, sections: &[Range<u64>], debug: Option<FilePlace>) -> Self {
+    fn new(functions: &Functions<'_>, sections: &[Range<u64>], debug: Option<FilePlace>) -> Self {
         let is_stripped = functions.is_stripped();
         // A symbol without a size ends with its section at the latest: `_fini` is often the last function of all. In a file
         // that was stripped, nameless functions may follow it at once.

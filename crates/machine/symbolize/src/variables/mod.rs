@@ -19,7 +19,7 @@ use file::VariableFile;
 pub use types_file::TypesFile;
 
 /// Limit on near names that are offered.
-const NEAR: usize = 3;
+const MAX_NEAR_NAMES: usize = 3;
 
 /// The files of a process, for its variables.
 pub struct ProcessVariables {
@@ -37,7 +37,7 @@ impl std::fmt::Debug for ProcessVariables {
 
 impl ProcessVariables {
     /// Collects the files of a process. None is read yet.
-    pub fn of(process: &Process, folders: DebugFolders) -> Self {
+    pub fn for_process(process: &Process, folders: DebugFolders) -> Self {
         let files = process.mapped_files();
         let files = files
             .into_iter()
@@ -275,7 +275,7 @@ impl Globals for ProcessGlobals<'_> {
         };
         let symbols = program.symbols(&self.variables.folders);
         let names = symbols.into_iter().flat_map(file::Symbols::names);
-        patterns::nearest(name, names, NEAR)
+        patterns::nearest(name, names, MAX_NEAR_NAMES)
             .into_iter()
             .map(str::to_owned)
             .collect()

@@ -56,7 +56,7 @@ const KINDS: [(Kind, usize, usize); 19] = [
 impl Kind {
     /// Decodes `btf_type.info`. A `BTF_KIND_FUNC` has its linkage where others have their number of
     /// parts.
-    pub(super) fn of(info: u32) -> Option<Self> {
+    pub(super) fn decode(info: u32) -> Option<Self> {
         let number = (info >> 24 & 0x1f) as usize;
         KINDS.get(number.checked_sub(1)?).map(|(kind, _, _)| *kind)
     }
@@ -104,7 +104,7 @@ impl<'data> Btf<'data> {
         Some(Record {
             btf: self,
             at,
-            kind: Kind::of(info)?,
+            kind: Kind::decode(info)?,
             info,
         })
     }

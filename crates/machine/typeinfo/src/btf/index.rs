@@ -25,7 +25,7 @@ pub(super) fn find_records(data: &[u8], types: Range<usize>) -> Result<Vec<u32>,
             offset: at,
             expected: "a type of 12 bytes",
         })?;
-        let kind = Kind::of(info).ok_or(TypeError::Btf {
+        let kind = Kind::decode(info).ok_or(TypeError::Btf {
             offset: at + 4,
             expected: "a kind from 1 to 19",
         })?;

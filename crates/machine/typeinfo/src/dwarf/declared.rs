@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn of_other_tables_nothing_is_known() {
+    fn other_tables_are_unknown() {
         // A struct whose name is its second attribute, as Clang writes C++'s.
         let other = [&[4, 0x13, 1, 0x36, 0x0b, 3, 0x0e, 0, 0][..], TABLE].concat();
         assert!(!declared(&other).ends_with_declaration(&[0, 0, 0, 2]));

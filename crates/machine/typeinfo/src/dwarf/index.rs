@@ -131,7 +131,7 @@ impl Index {
         self.places.get(&hash(kind, name)).copied()
     }
 
-    pub(super) fn of_kind(&self, kind: NameKind) -> impl Iterator<Item = u32> {
+    pub(super) fn entries_of_kind(&self, kind: NameKind) -> impl Iterator<Item = u32> {
         self.listed
             .iter()
             .filter(move |(known, _)| *known == kind)

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_found_where_nothing_is() {
+    fn empty_and_broken_sections_have_no_lines() {
         let wanted = SourceLine {
             file: "a.c",
             line: 1,

@@ -173,9 +173,9 @@ impl Source for Dwarf<'_> {
 
     fn visit<'s>(&'s self, kind: NameKind, visit: Visit<'_, 's>) -> Result<(), TypeError> {
         let ids: Vec<u32> = if self.is_kept_in_parts() {
-            self.partial().index.of_kind(kind).collect()
+            self.partial().index.entries_of_kind(kind).collect()
         } else {
-            self.index().of_kind(kind).collect()
+            self.index().entries_of_kind(kind).collect()
         };
         for id in ids {
             if let Some(name) = self.name_of(id)?

@@ -119,7 +119,7 @@ impl<'data> Units<'data> {
     }
 
     /// Returns the unit of an entry.
-    pub(super) fn of(&self, id: u32) -> Result<&Unit<'data>, TypeError> {
+    pub(super) fn unit_of(&self, id: u32) -> Result<&Unit<'data>, TypeError> {
         let unit = self.index_of(id).and_then(|index| self.all.get(index));
         unit.ok_or_else(|| broken(id as usize, "expected a unit that holds this offset"))
     }
@@ -176,7 +176,7 @@ impl<'data> Units<'data> {
 
     /// Returns an entry by its id.
     pub(super) fn entry(&self, id: u32) -> Result<(&Unit<'data>, Entry<'data>), TypeError> {
-        let unit = self.of(id)?;
+        let unit = self.unit_of(id)?;
         let offset = UnitOffset((id - unit.start) as usize);
         let entry = unit
             .header()?
@@ -191,7 +191,7 @@ impl<'data> Units<'data> {
         id: u32,
         look: &mut dyn FnMut(&Unit<'data>, u32, &Entry<'data>) -> Result<bool, TypeError>,
     ) -> Result<(), TypeError> {
-        let unit = self.of(id)?;
+        let unit = self.unit_of(id)?;
         let error = |error| broken(id as usize, error);
         let offset = UnitOffset((id - unit.start) as usize);
         let mut cursor = unit

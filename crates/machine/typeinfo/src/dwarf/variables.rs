@@ -94,14 +94,14 @@ impl<'data> Dwarf<'data> {
             } else {
                 own
             };
-            let is_it = own.is_some_and(|own| {
+            let matches = own.is_some_and(|own| {
                 own == search.name
                     || search
                         .name
                         .strip_prefix(prefix)
                         .is_some_and(|rest| rest == own)
             });
-            if is_it || text(gimli::DW_AT_linkage_name) == Some(search.name) {
+            if matches || text(gimli::DW_AT_linkage_name) == Some(search.name) {
                 let ty = self.variable_type(unit, entry)?;
                 let address = self.static_address(entry, search.address_base);
                 search.found.push(Variable {

@@ -94,7 +94,7 @@ fn expressions_that_jump_are_refused_and_others_not() {
 }
 
 #[test]
-fn what_is_too_long_is_refused_before_it_is_parsed() {
+fn oversized_input_is_refused_before_it_is_parsed() {
     let long = vec![0; MAX_ENTRY as usize];
     assert!(matches!(
         made(&table(&[&long]), None).unwrap_err(),
@@ -107,7 +107,7 @@ fn what_is_too_long_is_refused_before_it_is_parsed() {
 }
 
 #[test]
-fn a_broken_table_is_none() {
+fn a_broken_table_is_rejected() {
     for data in [vec![], vec![0; 3], vec![0xff; 64], vec![1; 64], table(&[])] {
         let index = [
             &[1, 0x1b, 0x03, 0x3b][..],

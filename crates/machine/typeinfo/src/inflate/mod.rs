@@ -43,7 +43,7 @@ pub struct InflateBudget {
 
 impl InflateBudget {
     /// Returns the budget for a file of this size in bytes.
-    pub fn of_file(bytes: usize) -> Self {
+    pub fn for_file(bytes: usize) -> Self {
         let most = (bytes as u64)
             .saturating_mul(MAX_FILE_RATIO)
             .saturating_add(FILE_SLACK);
@@ -95,7 +95,7 @@ pub fn inflated(elf: &[u8]) -> Result<Cow<'_, [u8]>, TypeError> {
     if compressed.is_empty() {
         return Ok(Cow::Borrowed(elf));
     }
-    let mut budget = InflateBudget::of_file(elf.len());
+    let mut budget = InflateBudget::for_file(elf.len());
     let mut copy = Vec::new();
     reserve(&mut copy, elf.len(), ".debug_info")?;
     copy.extend_from_slice(elf);

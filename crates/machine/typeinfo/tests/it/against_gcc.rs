@@ -333,7 +333,7 @@ fn check_structs(types: &TypeStore<'_>) {
 }
 
 #[test]
-fn what_a_program_has() {
+fn types_of_a_program_match_gcc() {
     for options in [
         &["-g", "-O0"][..],
         &["-g", "-O2"],

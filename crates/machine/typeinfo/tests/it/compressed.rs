@@ -113,7 +113,7 @@ fn a_claim_is_held_against_the_limits_and_the_stream_against_its_claim() {
 }
 
 #[test]
-fn what_is_inflated_of_one_file_is_bounded_in_all() {
+fn inflated_bytes_of_one_file_are_bounded_in_total() {
     let section = DebugSection {
         name: ".debug_str",
         data: &[0; 1 << 14],
@@ -121,7 +121,7 @@ fn what_is_inflated_of_one_file_is_bounded_in_all() {
         size: 1 << 20,
     };
     // The claims count, even if the streams are broken.
-    let mut budget = InflateBudget::of_file(1 << 14);
+    let mut budget = InflateBudget::for_file(1 << 14);
     let states = |budget: &mut InflateBudget| inflate(&section, budget).unwrap_err().to_string();
     assert!(
         states(&mut budget).contains("does not inflate to 0x100000 bytes as its header states")

@@ -72,7 +72,7 @@ fn made() -> Made {
 }
 
 #[test]
-fn what_a_compiler_writes_is_good() {
+fn compiler_output_is_accepted() {
     let source = "static inline int f(int x) { return x ? f(x - 1) + 1 : 0; } int main(int n, char **v) { return f(n); }";
     for options in [["-g", "-O2"], ["-gdwarf-4", "-O2"], ["-g", "-O0"]] {
         let Some(elf) = gcc(source, &options) else {

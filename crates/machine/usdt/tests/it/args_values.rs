@@ -120,7 +120,7 @@ fn memory_by_width_and_sign() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn missing_parts_are_named() {
     let error = read(Arch::X86_64, "8@%rdi").unwrap_err();
     assert_eq!(error.to_string(), "no value for the register rdi");
     let error = read(Arch::X86_64, "8@0x100(%rbp)").unwrap_err();

@@ -78,7 +78,7 @@ impl Check<'_, '_> {
                 );
             }
         };
-        let ty = match self.c_of(&value.ty) {
+        let ty = match self.type_in_c(&value.ty) {
             Some(to) => Ty::Ptr {
                 to,
                 space: Space::Kernel,

@@ -89,7 +89,7 @@ impl Check<'_, '_> {
         };
         let offset = self.offset_of(of, &path, call.span);
         let ty = self.type_of(of);
-        let (Some(to), Some(offset)) = (self.c_of(&ty), offset.constant()) else {
+        let (Some(to), Some(offset)) = (self.type_in_c(&ty), offset.constant()) else {
             return Expr::error(call.span);
         };
         if pointer.ty.is_unknown() || !pointer.ty.is_scalar() {

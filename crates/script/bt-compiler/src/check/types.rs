@@ -172,7 +172,7 @@ impl Check<'_, '_> {
             AstKind::Function => Some(TypeRef::VOID),
             AstKind::Typeof(what) => {
                 let ty = self.type_of(what);
-                self.c_of(&ty)
+                self.type_in_c(&ty)
             }
             AstKind::Inline(_) | AstKind::InlineEnum(_) if !self.charge(INLINE, ty.span) => None,
             AstKind::Inline(record) => self.definer().define_record(record),
@@ -182,7 +182,7 @@ impl Check<'_, '_> {
     }
 
     /// Returns the type of C for one of the compiler's, if there is one.
-    pub(super) fn c_of(&mut self, ty: &Ty) -> Option<TypeRef> {
+    pub(super) fn type_in_c(&mut self, ty: &Ty) -> Option<TypeRef> {
         match ty {
             Ty::Int { size, signed } => {
                 let name = format!(

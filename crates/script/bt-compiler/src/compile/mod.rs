@@ -73,7 +73,11 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compilation {
         &[],
         &super::check::is_word,
     ));
-    let used: Vec<UsedBuiltins> = program.items.iter_mut().map(UsedBuiltins::of).collect();
+    let used: Vec<UsedBuiltins> = program
+        .items
+        .iter_mut()
+        .map(UsedBuiltins::collect)
+        .collect();
     let (ctx, instances) = check_program((&program, &used), facts, diagnostics, own_items);
     report(finish(ctx, &instances))
 }

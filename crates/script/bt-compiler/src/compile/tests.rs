@@ -123,7 +123,11 @@ fn span_of(text: &str) -> Span {
 /// Compiles [`SCRIPT`] with extra statements behind its own, which the checker would refuse.
 fn compiled_with(stmts: Vec<Stmt>) -> (Compilation, Option<InternalError>) {
     let mut program = bt_lang::parse(SCRIPT).program;
-    let used: Vec<UsedBuiltins> = program.items.iter_mut().map(UsedBuiltins::of).collect();
+    let used: Vec<UsedBuiltins> = program
+        .items
+        .iter_mut()
+        .map(UsedBuiltins::collect)
+        .collect();
     let (ctx, mut instances) =
         check_program((&program, &used), &Nothing, Vec::new(), program.items.len());
     instances[0].body.stmts.extend(stmts);

@@ -62,7 +62,7 @@ impl Emitter<'_> {
         };
         let (full, other) = (
             place(FailureKind::MapFull),
-            place(of_helper(Helper::MAP_UPDATE_ELEM)),
+            place(helper_failure(Helper::MAP_UPDATE_ELEM)),
         );
         self.asm
             .comment("count what failed")
@@ -94,7 +94,7 @@ impl Emitter<'_> {
     pub(super) fn call_reader(&mut self, helper: Helper) {
         self.asm.call(helper);
         if self.inputs.facts.reports_reads() {
-            self.failed_if_negative(of_helper(helper));
+            self.failed_if_negative(helper_failure(helper));
         }
     }
 
@@ -111,20 +111,20 @@ impl Emitter<'_> {
             self.lookup(map, key);
         }
         self.asm.jump_if(R0, JumpOp::Ne, 0, there);
-        self.failed(of_helper(Helper::MAP_LOOKUP_PERCPU_ELEM));
+        self.failed(helper_failure(Helper::MAP_LOOKUP_PERCPU_ELEM));
         self.asm.bind(there);
     }
 
     /// Counts a key missing in a map, under `-k`. r0 is 0, and stays so.
     pub(super) fn no_such_key(&mut self) {
         if self.inputs.facts.reports_reads() {
-            self.failed(of_helper(Helper::MAP_LOOKUP_ELEM));
+            self.failed(helper_failure(Helper::MAP_LOOKUP_ELEM));
         }
     }
 }
 
 /// Returns a helper's failure, with the helper's usual name.
-pub(super) fn of_helper(helper: Helper) -> FailureKind {
+pub(super) fn helper_failure(helper: Helper) -> FailureKind {
     let name = helper.name().unwrap_or_default();
     FailureKind::Helper(name.strip_prefix("bpf_").unwrap_or(name))
 }

@@ -11,7 +11,7 @@ use crate::ty::{Space, Ty};
 use bt_abi::FailureKind;
 
 /// Smallest page size in bytes of all machines that we run on.
-const LEAST_PAGE: u32 = 4096;
+const MIN_PAGE_BYTES: u32 = 4096;
 
 /// Source and destination of a read.
 #[derive(Clone, Copy, Debug)]
@@ -176,7 +176,7 @@ impl Emitter<'_> {
             self.failed(FailureKind::TextUnreadable);
             return;
         }
-        let of = |space| failures::of_helper(reads::helper(space, from.text));
+        let of = |space| failures::helper_failure(reads::helper(space, from.text));
         if from.space != Space::Any {
             self.failed(of(from.space));
             return;
@@ -204,14 +204,14 @@ impl Emitter<'_> {
         self.sleepable = true;
         let byte = self.stack(8);
         self.asm.comment("the page is not there: wait for it");
-        for page in 0..=from.room.saturating_sub(1).div_ceil(LEAST_PAGE) {
+        for page in 0..=from.room.saturating_sub(1).div_ceil(MIN_PAGE_BYTES) {
             self.address(byte, R1);
             self.asm.mov(R2, 1);
             self.reload(from.addr, R3);
             if page > 0 {
-                let behind = 1 + (page - 1) * LEAST_PAGE;
+                let behind = 1 + (page - 1) * MIN_PAGE_BYTES;
                 self.asm
-                    .or(R3, (LEAST_PAGE - 1).cast_signed())
+                    .or(R3, (MIN_PAGE_BYTES - 1).cast_signed())
                     .add(R3, behind.cast_signed());
             }
             self.asm.call(Helper::COPY_FROM_USER);

@@ -38,7 +38,7 @@ impl Emitter<'_> {
         let off = self.scratch_used;
         self.scratch_used = off.saturating_add(size.next_multiple_of(8));
         self.scratch_most = self.scratch_most.max(self.scratch_used);
-        self.needed.large_scratch |= self.scratch_most > scratch::PER_CPU_MOST;
+        self.needed.large_scratch |= self.scratch_most > scratch::MAX_PER_CPU_BYTES;
         MemoryRef {
             base: Base::Slot(SCRATCH),
             off: i32::try_from(off).unwrap_or(i32::MAX),

@@ -84,7 +84,7 @@ impl Emitter<'_> {
     fn signal(&mut self, args: &[Expr], helper: Helper) {
         self.argument(args);
         self.asm.mov(R1, R0).call(helper);
-        self.failed_if_negative(failures::of_helper(helper));
+        self.failed_if_negative(failures::helper_failure(helper));
     }
 
     fn helper(&mut self, helper: Helper) {

@@ -95,7 +95,7 @@ impl Emitter<'_> {
             let named = emitter.asm.label("named");
             emitter.asm.jump_if(R0, JumpOp::SGe, 0, named);
             if emitter.inputs.facts.reports_reads() {
-                emitter.failed(failures::of_helper(Helper::D_PATH));
+                emitter.failed(failures::helper_failure(Helper::D_PATH));
             }
             emitter
                 .asm

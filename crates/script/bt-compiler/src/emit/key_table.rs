@@ -23,7 +23,7 @@ pub(crate) const MAX_PREALLOCATED_BYTES: u64 = 128 << 20;
 const ENTRY_HEAD: u64 = 64;
 /// Number of times that a program tries to lock a value. The lock is held for some dozen
 /// instructions, so all tries fail only in a program that has interrupted the holder.
-const TRIES: i32 = 32;
+const MAX_LOCK_TRIES: i32 = 32;
 /// `-EBUSY`.
 const BUSY: i32 = -16;
 /// `-EEXIST`.
@@ -178,18 +178,17 @@ impl Emitter<'_> {
         let (again, ours) = (self.asm.label("again"), self.asm.label("ours"));
         let (frame, lock) = (self.frame, self.slot());
         let taken = offset!(Lock, taken);
-        self.asm.mov(R3, TRIES).bind(again).mov(R1, 1).atomic(
-            AtomicOp::Xchg,
-            Width::W64,
-            R0.at(taken),
-            R1,
-        );
+        self.asm
+            .mov(R3, MAX_LOCK_TRIES)
+            .bind(again)
+            .mov(R1, 1)
+            .atomic(AtomicOp::Xchg, Width::W64, R0.at(taken), R1);
         self.asm
             .jump_if(R1, JumpOp::Eq, 0, ours)
             .sub(R3, 1)
             .jump_if(R3, JumpOp::Ne, 0, again)
             .mov(R0, BUSY);
-        self.failed(failures::of_helper(Helper::MAP_UPDATE_ELEM));
+        self.failed(failures::helper_failure(Helper::MAP_UPDATE_ELEM));
         self.asm.jump(done).bind(ours);
         self.asm
             .store(Size::DW, frame.at(lock), R0)

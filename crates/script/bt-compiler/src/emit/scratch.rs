@@ -20,7 +20,7 @@ const AREAS: u32 = 4;
 /// Size in bytes of the word that is not 0 while an area is taken.
 pub(super) const HEAD: u32 = 8;
 /// Limit in bytes on an area of a per-CPU map: its largest value (`PCPU_MIN_UNIT_SIZE`).
-pub(super) const PER_CPU_MOST: u32 = 32 << 10;
+pub(super) const MAX_PER_CPU_BYTES: u32 = 32 << 10;
 /// Limit in bytes on an area. Each CPU has [`AREAS`] of them.
 pub(crate) const MAX_AREA_BYTES: u32 = 256 << 10;
 
@@ -35,7 +35,7 @@ pub(crate) struct ScratchSizes {
 impl ScratchSizes {
     /// Adds the need of one program.
     pub(crate) fn add(&mut self, size: u32) {
-        let of = if size > PER_CPU_MOST {
+        let of = if size > MAX_PER_CPU_BYTES {
             &mut self.large
         } else {
             &mut self.small

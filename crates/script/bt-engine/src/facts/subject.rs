@@ -13,7 +13,7 @@ use crate::observe::printable;
 
 /// Limit on the files of several processes that are held open: programs that fork share theirs, and
 /// a process may have few descriptors (1024, by default).
-const MOST_HELD: usize = 128;
+const MAX_HELD_FILES: usize = 128;
 
 /// Traced processes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -38,7 +38,7 @@ pub enum Target {
 }
 
 /// Opens the processes that have not ended; returns an error if all have.
-fn those_that_run(pids: &[u32]) -> Result<Vec<Process>, Error> {
+fn open_running(pids: &[u32]) -> Result<Vec<Process>, Error> {
     let mut processes = Vec::new();
     for pid in pids {
         match Process::open(Pid(*pid)) {
@@ -101,7 +101,7 @@ fn files_of_several(processes: &[Process]) -> Vec<Vec<FilePlace>> {
 /// Returns the file, held open if it can be; `None` if the process has ended. `held` is the number
 /// of held files.
 fn held_while_alive(pid: Pid, place: FilePlace, held: usize) -> Option<FilePlace> {
-    match if held < MOST_HELD {
+    match if held < MAX_HELD_FILES {
         place.hold().ok()
     } else {
         None
@@ -128,7 +128,7 @@ impl Subject {
         match target {
             Target::All => Ok((Self::All, None)),
             Target::Pid(pid) => Ok((Self::Processes(vec![Process::open(Pid(*pid))?]), None)),
-            Target::Pids(pids) => Ok((Self::Processes(those_that_run(pids)?), None)),
+            Target::Pids(pids) => Ok((Self::Processes(open_running(pids)?), None)),
             Target::Command {
                 program: name,
                 arguments,

@@ -125,7 +125,7 @@ impl Session {
         maps.sort_by(|one, other| one.name.cmp(&other.name));
         maps.into_iter().map(|map| {
             let elements = maps::elements(&self.bpf, map, &*self.observer);
-            Ok(Table::of(
+            Ok(Table::from_elements(
                 map,
                 &elements,
                 PrintArgs::default(),

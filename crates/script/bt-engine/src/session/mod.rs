@@ -321,7 +321,7 @@ impl Session {
         for RawEvent(bytes) in events {
             // Symbols are looked up for it, which can take a while.
             self.observer.step();
-            let EventHead { time, action, .. } = EventHead::of(&bytes)?;
+            let EventHead { time, action, .. } = EventHead::parse(&bytes)?;
             let number = action as usize;
             if let Some(action) = self.script.actions.get(number) {
                 let values = decoder.event(action, &bytes)?;

@@ -235,7 +235,7 @@ fn begin_interval_exit_end_and_maps() {
 }
 
 #[test]
-fn what_is_only_begin_and_end_ends_by_itself() {
+fn a_script_of_only_begin_and_end_ends_by_itself() {
     let mut script = script();
     script.probes = vec![probe(0, Attach::Begin), probe(3, Attach::End)];
     let Some(finished) = finished(&script, &Builder::new("")) else {
@@ -267,7 +267,7 @@ fn nothing_is_handed_out_behind_an_exit() {
 }
 
 #[test]
-fn what_was_counted_at_a_place_is_a_failure() {
+fn counts_at_a_place_are_a_failure() {
     let mut asm = Asm::new();
     let slot_bytes = size_of::<FailureSlot>() as u32;
     asm.load_data(R1, FAILURES, 0)

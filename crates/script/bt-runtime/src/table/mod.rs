@@ -77,7 +77,7 @@ impl Table {
     ///
     /// # Errors
     /// [`WrongSize`] if a key's or value's size differs from the map's.
-    pub fn of(
+    pub fn from_elements(
         map: &ScriptMap,
         elements: &Elements,
         args: PrintArgs,
@@ -85,7 +85,7 @@ impl Table {
     ) -> Result<Self, WrongSize> {
         let mut rows = Vec::with_capacity(elements.len());
         for (key, values) in elements {
-            let sum = Sum::of(map, values)?;
+            let sum = Sum::new(map, values)?;
             rows.push((sum.rank(decoder)?, key_of(map, key, decoder)?, sum));
         }
         rows.sort_by(|(rank, key, _), (other_rank, other_key, _)| {
@@ -110,18 +110,18 @@ impl Table {
         })
     }
 
-    /// Builds a table like [`Table::of`]. As with `print`, a map without keys that was never
-    /// written shows a 0.
+    /// Builds a table like [`Table::from_elements`]. As with `print`, a map without keys that was
+    /// never written shows a 0.
     ///
     /// # Errors
-    /// The same as those of [`Table::of`].
+    /// The same as those of [`Table::from_elements`].
     pub fn printed(
         map: &ScriptMap,
         elements: &Elements,
         args: PrintArgs,
         decoder: &Decoder<'_>,
     ) -> Result<Self, WrongSize> {
-        let mut table = Self::of(map, elements, args, decoder)?;
+        let mut table = Self::from_elements(map, elements, args, decoder)?;
         if table.rows.is_empty() && table.is_scalar && matches!(table.kind, Kind::Map | Kind::Stats)
         {
             table.rows.push((
@@ -136,13 +136,13 @@ impl Table {
 /// Returns the contents of one element as `print` shows it.
 ///
 /// # Errors
-/// The same as those of [`Table::of`].
+/// The same as those of [`Table::from_elements`].
 pub fn element(
     map: &ScriptMap,
     values: &[Vec<u8>],
     decoder: &Decoder<'_>,
 ) -> Result<Cell, WrongSize> {
-    let sum = Sum::of(map, values)?;
+    let sum = Sum::new(map, values)?;
     sum.cell(&map.value, 1, newest_epoch(std::iter::once(&sum)), decoder)
 }
 

@@ -29,7 +29,7 @@ pub(super) enum Sum<'a> {
 }
 
 impl<'a> Sum<'a> {
-    pub(super) fn of(map: &'a ScriptMap, values: &'a [Vec<u8>]) -> Result<Self, WrongSize> {
+    pub(super) fn new(map: &'a ScriptMap, values: &'a [Vec<u8>]) -> Result<Self, WrongSize> {
         match &map.value {
             MapValue::Scalar(ty) => {
                 let bytes = whole(map, values.first().map_or(&[][..], Vec::as_slice))?;
@@ -39,11 +39,11 @@ impl<'a> Sum<'a> {
                     &bytes[..(ty.size() as usize).min(bytes.len())],
                 ))
             }
-            MapValue::Aggregation(aggregation) => Self::of_cpus(map, aggregation, values),
+            MapValue::Aggregation(aggregation) => Self::merge_cpus(map, aggregation, values),
         }
     }
 
-    fn of_cpus(
+    fn merge_cpus(
         map: &ScriptMap,
         aggregation: &Aggregation,
         values: &[Vec<u8>],
@@ -173,7 +173,7 @@ impl<'a> Sum<'a> {
                     op,
                     ..
                 }),
-            ) => Cell::Series(Series::of(
+            ) => Cell::Series(Series::from_slots(
                 slots,
                 *op,
                 (*interval, *buckets, newest),

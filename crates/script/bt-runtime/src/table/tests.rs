@@ -314,7 +314,7 @@ fn a_time_series_has_its_first_epoch() {
 fn another_size_is_an_internal_error_with_its_map() {
     let error = |map: &ScriptMap, elements: &Elements| {
         let decoder = Decoder::new(&EmptyLookups, "..");
-        Table::of(map, elements, PrintArgs::default(), &decoder)
+        Table::from_elements(map, elements, PrintArgs::default(), &decoder)
             .unwrap_err()
             .to_string()
     };

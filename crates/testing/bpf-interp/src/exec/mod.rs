@@ -14,7 +14,7 @@ use crate::memory::{STACK_BYTES, What};
 pub(crate) use frame::Frame;
 
 /// Maximum number of nested calls (`MAX_CALL_FRAMES` of `linux/bpf_verifier.h`).
-const MOST_FRAMES: usize = 8;
+const MAX_FRAMES: usize = 8;
 
 /// A program and its subprograms.
 #[derive(Clone, Debug)]
@@ -98,7 +98,7 @@ impl<'m, 'a> Run<'m, 'a> {
                 .memory
                 .add(What::Stack(depth), vec![0; STACK_BYTES as usize])
         };
-        let stacks = (0..MOST_FRAMES).map(stack).collect();
+        let stacks = (0..MAX_FRAMES).map(stack).collect();
         let sleepable = program.sleepable;
         Self {
             machine,
@@ -148,8 +148,8 @@ impl<'m, 'a> Run<'m, 'a> {
             line: 0,
             registers: [None; 11],
         };
-        if self.depth >= MOST_FRAMES {
-            return Err(self.fault(&frame, Wrong::Depth(MOST_FRAMES)));
+        if self.depth >= MAX_FRAMES {
+            return Err(self.fault(&frame, Wrong::Depth(MAX_FRAMES)));
         }
         let stack = self.stacks[self.depth];
         self.machine.memory.renew(stack);

@@ -19,7 +19,7 @@ const FAULT: i64 = -14;
 /// `-E2BIG`.
 const TOO_MANY: i64 = -7;
 /// `BPF_MAX_LOOPS` of `linux/bpf.h`.
-const MOST_TURNS: u64 = 1 << 23;
+const MAX_LOOP_TURNS: u64 = 1 << 23;
 /// Nanoseconds per jiffy at 250 Hz.
 const JIFFY: u64 = 4_000_000;
 
@@ -173,7 +173,7 @@ impl Run<'_, '_> {
         if flags != 0 {
             return Ok(number(INVALID));
         }
-        if turns > MOST_TURNS {
+        if turns > MAX_LOOP_TURNS {
             return Ok(number(TOO_MANY));
         }
         for turn in 0..turns {

@@ -38,7 +38,7 @@ impl Run<'_, '_> {
                 "{helper} with the flags {flags:#x}"
             )));
         }
-        let Some(What::Record(ring)) = self.machine.memory.what(record).cloned() else {
+        let Some(What::Record(ring)) = self.machine.memory.region_kind(record).cloned() else {
             return Err(Wrong::Argument(format!(
                 "{record:#x} is no open record of a ring"
             )));

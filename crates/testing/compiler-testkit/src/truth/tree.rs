@@ -117,7 +117,7 @@ impl Expr {
     pub(crate) fn value(&self, state: &mut State) -> Value {
         match self {
             Self::Literal(number) => {
-                Value::int(i128::from(*number), IntTy::of_literal(i128::from(*number)))
+                Value::int(i128::from(*number), IntTy::for_literal(i128::from(*number)))
             }
             Self::Var(var) => state.vars[*var],
             Self::Map(map) => state.maps[*map],

@@ -24,17 +24,17 @@ pub(crate) const U64: IntTy = IntTy {
 
 impl IntTy {
     pub(crate) const ALL: [Self; 8] = {
-        const fn of(bits: u32, signed: bool) -> IntTy {
+        const fn int_ty(bits: u32, signed: bool) -> IntTy {
             IntTy { bits, signed }
         }
         [
-            of(8, false),
-            of(16, false),
-            of(32, false),
+            int_ty(8, false),
+            int_ty(16, false),
+            int_ty(32, false),
             U64,
-            of(8, true),
-            of(16, true),
-            of(32, true),
+            int_ty(8, true),
+            int_ty(16, true),
+            int_ty(32, true),
             I64,
         ]
     };
@@ -59,7 +59,7 @@ impl IntTy {
     }
 
     /// Returns the smallest type that holds a literal.
-    pub(crate) fn of_literal(number: i128) -> Self {
+    pub(crate) fn for_literal(number: i128) -> Self {
         let signed = number < 0;
         let fits = |bits: &u32| {
             Self {

@@ -236,7 +236,7 @@ impl<'a> LcoreRun<'a> {
         let request = self.requests[at].clone();
         let stages = self.stages;
         let transport = self.connections[self.seats[request.seat].connection].transport;
-        let way = stages.of(transport, request.write);
+        let way = stages.for_request(transport, request.write);
         match way[request.stage].kind {
             Kind::Submit => self.submit(at, way[request.stage]),
             Kind::Complete => self.complete(&request, way[request.stage]),

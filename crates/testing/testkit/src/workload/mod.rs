@@ -154,7 +154,7 @@ impl Workload {
         );
         let stages = Stages::new(self.era);
         let trace = self.empty_trace(&stages);
-        let journal = self.truth.then(|| Journal::of(&trace));
+        let journal = self.truth.then(|| Journal::from_trace(&trace));
         let mut recorder = Recorder {
             image: trace.empty_image(),
             journal,

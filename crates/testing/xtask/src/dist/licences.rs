@@ -57,7 +57,7 @@ struct DependencyKind {
 }
 
 /// Returns a list of the packages with their licences, and each licence's text once.
-pub(super) fn of_what_is_linked(target: &str) -> anyhow::Result<String> {
+pub(super) fn list_licences(target: &str) -> anyhow::Result<String> {
     let mut ask = crate::cargo();
     ask.args([
         "metadata",

@@ -12,7 +12,7 @@ use anyhow::{Context as _, ensure};
 use clap::Args;
 
 /// Limit on the size of the program's file, which is copied over slow lines onto foreign machines.
-const MOST_BYTES: u64 = 12 << 20;
+const MAX_PROGRAM_BYTES: u64 = 12 << 20;
 
 /// Folder of the workspace.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../..");
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &DistArgs) -> anyhow::Result<()> {
     manual(&program, out)?;
     write(
         &out.join("THIRD-PARTY.md"),
-        licences::of_what_is_linked(target)?.as_bytes(),
+        licences::list_licences(target)?.as_bytes(),
     )?;
     for file in [
         "LICENSE",
@@ -116,7 +116,7 @@ pub(crate) fn folder() -> anyhow::Result<PathBuf> {
 }
 
 /// Functions of the demo target that its page recommends for uprobes.
-const KEPT: [&str; 2] = [
+const KEPT_FUNCTIONS: [&str; 2] = [
     "--keep-symbol=demo_request_start",
     "--keep-symbol=demo_request_complete",
 ];
@@ -133,7 +133,7 @@ fn strip(built: &Path, program: &Path, debug: &Path) -> anyhow::Result<()> {
     run_command(
         Command::new("objcopy")
             .arg("--strip-all")
-            .args(KEPT)
+            .args(KEPT_FUNCTIONS)
             .arg(built)
             .arg(program),
     )
@@ -145,8 +145,8 @@ fn check(program: &Path) -> anyhow::Result<()> {
         .context("looking at the program's size")?
         .len();
     ensure!(
-        size <= MOST_BYTES,
-        "the program has {size} bytes: the most is {MOST_BYTES}; cargo bloat says what takes the room"
+        size <= MAX_PROGRAM_BYTES,
+        "the program has {size} bytes: the most is {MAX_PROGRAM_BYTES}; cargo bloat says what takes the room"
     );
     let dynamic = output(
         Command::new("readelf")

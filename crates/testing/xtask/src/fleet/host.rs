@@ -40,7 +40,7 @@ const SHORTER: usize = 4;
 /// Process that takes the CPU on the noisy host.
 pub(super) const BACKUP: &str = "backup-agent";
 /// Number of slow requests that are kept of each minute.
-const KEPT: i64 = 5;
+const MAX_KEPT_REQUESTS: i64 = 5;
 
 /// Returns the name of a host.
 pub(super) fn name(number: u32) -> String {
@@ -116,8 +116,12 @@ impl Host {
             "stage_histograms" => {
                 (0..self.connections).try_for_each(|it| self.histograms(writer, minute, it))
             }
-            "requests" => (0..KEPT).try_for_each(|it| self.request(writer, minute, it)),
-            "request_stages" => (0..KEPT).try_for_each(|it| self.stage(writer, minute, it)),
+            "requests" => {
+                (0..MAX_KEPT_REQUESTS).try_for_each(|it| self.request(writer, minute, it))
+            }
+            "request_stages" => {
+                (0..MAX_KEPT_REQUESTS).try_for_each(|it| self.stage(writer, minute, it))
+            }
             "thread_budgets" => self.budgets(writer, minute),
             "kernel_intervals" => self.interval(writer, minute),
             _ => Ok(()),
@@ -215,7 +219,7 @@ impl Host {
 
     fn request(&self, writer: &mut Writer, minute: i64, place: i64) -> anyhow::Result<()> {
         let (start_ns, whole_ns, of) = self.slow(minute, place);
-        let number = (minute - BEGIN) / MINUTE * KEPT + place;
+        let number = (minute - BEGIN) / MINUTE * MAX_KEPT_REQUESTS + place;
         let (hostname, object) = (name(self.number), format!("r{}", number.unsigned_abs()));
         let subnqn = if of == 1_000 {
             "nqn.2016-06.io.spdk:both".to_owned()
@@ -251,7 +255,7 @@ impl Host {
         let row = rows::RequestStage {
             hostname: &hostname,
             capture: "serve",
-            request: (minute - BEGIN) / MINUTE * KEPT + place,
+            request: (minute - BEGIN) / MINUTE * MAX_KEPT_REQUESTS + place,
             from_point: "TCP_REQ_EXECUTING",
             to_point: "TCP_REQ_EXECUTED",
             start_ns,

@@ -61,7 +61,7 @@ pub(crate) struct Planted {
 
 impl Planted {
     /// Chooses five different hosts.
-    fn of(seed: u64, hosts: u32) -> Self {
+    fn choose(seed: u64, hosts: u32) -> Self {
         let at = |place: u64| {
             let from = host::random(seed, 0) % u64::from(hosts);
             ((from + place * u64::from(hosts / 5)) % u64::from(hosts)) as u32
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &FleetArgs) -> anyhow::Result<()> {
         .dir
         .clone()
         .map_or_else(|| target_dir().map(|target| target.join("fleet")), Ok)?;
-    let planted = Planted::of(args.seed, args.hosts);
+    let planted = Planted::choose(args.seed, args.hosts);
     let begun = Instant::now();
     let mut rows = 0;
     for number in 0..args.hosts {

@@ -10,7 +10,7 @@ use anyhow::{bail, ensure};
 use crate::suite::{self, LoadSample, TestProgram, changed_tests, reason, run_test, test_programs};
 
 /// Number of runs of each test.
-const TIMES: usize = 20;
+const RUNS: usize = 20;
 /// Number of runs at the same time: tests wait more than they compute.
 const WORKERS: usize = 6;
 /// Time limit for all runs; runs that do not fit into it are counted.
@@ -27,7 +27,7 @@ pub(super) fn run() -> anyhow::Result<()> {
     }
     let load = LoadSample::now();
     let (begun, failed) = run_rounds(&tests)?;
-    let all = tests.len() * TIMES;
+    let all = tests.len() * RUNS;
     println!(
         "{} tests were added or edited: {begun} runs ({})",
         tests.len(),
@@ -68,7 +68,7 @@ fn run_rounds(
             else {
                 break;
             };
-            if round >= TIMES {
+            if round >= RUNS {
                 break;
             }
             let ended = run_test(program, name, RUN_LIMIT, None)?;
@@ -95,7 +95,7 @@ fn run_rounds(
         })
     })?;
     let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok((next.into_inner().min(tests.len() * TIMES), failed))
+    Ok((next.into_inner().min(tests.len() * RUNS), failed))
 }
 
 /// Returns the tests of the gate that HEAD added or edited, with their programs.

@@ -18,7 +18,7 @@ use rustix::process::{
 /// Time in which leftovers may end by themselves: references that the kernel drops later, and
 /// commands of scripts, which go on for up to a minute after their tracer was killed
 /// (`hostile_signals`).
-const PATIENCE: Duration = Duration::from_secs(75);
+const TIMEOUT: Duration = Duration::from_secs(75);
 /// Folders whose file names are compared, and the kind of their files.
 const FOLDERS: [(&str, &str); 3] = [
     ("/dev/shm", "shared memory"),
@@ -29,7 +29,7 @@ const FOLDERS: [(&str, &str); 3] = [
 /// machine mounts.
 const MOUNTS: [&str; 4] = ["/run", "/sys", "/dev", "/proc"];
 /// Time limit for a watched command: longer than any gate.
-const LONGEST: Duration = Duration::from_hours(2);
+const MAX_COMMAND_TIME: Duration = Duration::from_hours(2);
 
 /// Runs a command as the parent of all processes that it leaves behind, waits for those that end by
 /// themselves, and ends the rest.
@@ -46,7 +46,7 @@ pub(super) fn watch(words: &[OsString]) -> anyhow::Result<()> {
     let before = present()?;
     let mut command = Command::new(program);
     command.args(arguments);
-    sys::process::bind_to_starter(&mut command, LONGEST);
+    sys::process::bind_to_starter(&mut command, MAX_COMMAND_TIME);
     let child = command
         .spawn()
         .with_context(|| format!("running {}", program.display()))?;
@@ -96,7 +96,7 @@ fn left_behind(before: &BTreeSet<String>) -> anyhow::Result<Vec<String>> {
                 .into_iter()
                 .map(|process| format!("process: {} {}", process.pid, process.command)),
         );
-        if left.is_empty() || since.elapsed() >= PATIENCE {
+        if left.is_empty() || since.elapsed() >= TIMEOUT {
             return Ok(left);
         }
         std::thread::sleep(Duration::from_millis(200));

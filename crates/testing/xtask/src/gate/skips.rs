@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_named_is_forbidden() {
+    fn unnamed_skips_are_forbidden() {
         let (counts, forbidden) = judged(
             "zstd: none\nbrowser: no chromium\nzstd: none\n",
             "zstd: it is no package\n",

@@ -186,7 +186,7 @@ test b::other ... FAILED
     }
 
     #[test]
-    fn what_is_no_test_is_a_failure_of_its_own() {
+    fn a_failure_outside_tests_is_reported_separately() {
         let broke_off = "error: test failed\n\nCaused by:\n  process didn't exit successfully: `x` (signal: 6, SIGABRT)\n";
         let doc = "   Doc-tests elf\ntest crates/machine/elf/src/lib.rs - f (line 3) ... FAILED\n";
         for text in [

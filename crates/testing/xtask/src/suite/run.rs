@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::programs::TestProgram;
 
 /// Additional time after which the kernel ends a command that we did not.
-const MARGIN: Duration = Duration::from_mins(1);
+const KILL_DELAY: Duration = Duration::from_mins(1);
 /// Interval between two checks of a running command.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -62,7 +62,7 @@ pub(crate) fn run_limited(command: &mut Command, limit: Duration) -> anyhow::Res
         .stderr(copy(&output)?)
         .process_group(0);
     // If this task is killed, the command dies with it.
-    sys::process::bind_to_starter(command, limit + MARGIN);
+    sys::process::bind_to_starter(command, limit + KILL_DELAY);
     let since = Instant::now();
     let mut child = command.spawn().with_context(|| format!("running {name}"))?;
     let mut status = None;

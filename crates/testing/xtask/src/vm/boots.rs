@@ -17,12 +17,12 @@ use super::kernels::Kernel;
 use super::{Place, machine, own};
 
 /// Number of guests at a time: each has two processors, which its commands rarely both use.
-const AT_A_TIME: usize = 2;
+const CONCURRENT_GUESTS: usize = 2;
 /// Number of boots over which a guest's checks are spread, so that no processor of ours waits for
 /// the last guest.
 const BOOTS: usize = 2;
 /// Limit on the listed slowest commands of a place.
-const SLOWEST: usize = 3;
+const MAX_SLOW_COMMANDS: usize = 3;
 
 /// Data that all boots share.
 pub(super) struct Task<'a> {
@@ -76,7 +76,7 @@ pub(super) fn all_answers(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 0..AT_A_TIME {
+        for _ in 0..CONCURRENT_GUESTS {
             scope.spawn(work);
         }
     });
@@ -156,7 +156,7 @@ pub(super) fn answers(
 fn list_slowest(commands: &[GuestCommand], answers: &[GuestAnswer]) {
     let mut slowest: Vec<(&GuestCommand, &GuestAnswer)> = commands.iter().zip(answers).collect();
     slowest.sort_by(|(_, one), (_, other)| other.seconds.total_cmp(&one.seconds));
-    for (command, answer) in slowest.iter().take(SLOWEST) {
+    for (command, answer) in slowest.iter().take(MAX_SLOW_COMMANDS) {
         println!("      {:.0} s: {}", answer.seconds, command.argv.join(" "));
     }
 }

@@ -10,9 +10,9 @@ use xtask::GuestAnswer;
 use super::kernels::Kernel;
 
 /// Time after which a guest counts as hung: most need two minutes, on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(15);
+const TIMEOUT: Duration = Duration::from_mins(15);
 /// Limit on boots of a kernel that does not get as far as its first answer.
-const TRIES: u32 = 3;
+const MAX_BOOTS: u32 = 3;
 /// Interval between two checks whether the guest has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Number of lines of the kernel's console that are shown after a failure.
@@ -35,7 +35,7 @@ pub(super) fn boot(
     loop {
         match boot_once(kernel, initrd, work) {
             Err(error)
-                if tries < TRIES
+                if tries < MAX_BOOTS
                     && std::fs::read(work.join("answers")).is_ok_and(|text| text.is_empty()) =>
             {
                 println!("once more: {error:#}");
@@ -98,7 +98,7 @@ fn boot_once(kernel: &Kernel, initrd: &Path, work: &Path) -> anyhow::Result<Vec<
     }
     let (program, package) = kernel.hardware.qemu;
     let mut machine = machine(kernel, initrd, &console, &answers);
-    sys::process::bind_to_starter(&mut machine, PATIENCE + Duration::from_mins(1));
+    sys::process::bind_to_starter(&mut machine, TIMEOUT + Duration::from_mins(1));
     let started = machine.stdin(Stdio::null()).spawn();
     let ended = wait(started.with_context(|| format!("running {program} (package {package})"))?)?;
     let text = std::fs::read(&answers).with_context(|| format!("reading {}", answers.display()))?;
@@ -123,7 +123,7 @@ fn boot_once(kernel: &Kernel, initrd: &Path, work: &Path) -> anyhow::Result<Vec<
 
 /// Waits for the machine; returns whether it ended by itself.
 fn wait(mut machine: Child) -> anyhow::Result<bool> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while machine
         .try_wait()
         .context("waiting for the guest")?

@@ -83,7 +83,7 @@ impl Setup {
 
     /// Stores a text; returns its address.
     fn text(&mut self, text: &str) -> u64 {
-        let block = Block::of_text(text);
+        let block = Block::from_text(text);
         let address = block.address();
         self.kept.push(block);
         address

@@ -67,7 +67,7 @@ fn wanted(args: &RunArgs) -> anyhow::Result<Vec<String>> {
         std::path::Path::new(word).is_file() || bundled_scripts::is_bundled(word)
     });
     if !args.programs.is_empty() || is_file {
-        let text = ScriptText::of(args)?;
+        let text = ScriptText::read(args)?;
         let parsed = compiled::parse(&text, args)?;
         let points = parsed
             .syntax_tree()
@@ -204,11 +204,11 @@ fn list_pattern(
             }
         }
     }
-    Ok((!found_one).then(|| why_none(kind, whole, &missing)))
+    Ok((!found_one).then(|| no_match_reason(kind, whole, &missing)))
 }
 
 /// Returns why nothing matches: the kind's own reason if there is one, or the near names of all.
-fn why_none(kind: &str, whole: bool, missing: &[NotFound]) -> String {
+fn no_match_reason(kind: &str, whole: bool, missing: &[NotFound]) -> String {
     match missing {
         [] => {
             let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
@@ -236,7 +236,7 @@ fn why_none(kind: &str, whole: bool, missing: &[NotFound]) -> String {
                 .collect();
             near.sort_unstable();
             near.dedup();
-            near.truncate(MOST_NEAR);
+            near.truncate(MAX_NEAR_NAMES);
             let near = if near.is_empty() {
                 String::new()
             } else {
@@ -253,7 +253,7 @@ fn why_none(kind: &str, whole: bool, missing: &[NotFound]) -> String {
 }
 
 /// Limit on the number of near names.
-const MOST_NEAR: usize = 6;
+const MAX_NEAR_NAMES: usize = 6;
 
 /// Returns whether a name matches a pattern.
 fn fits(pattern: &str, name: &str) -> bool {

@@ -23,7 +23,7 @@ struct Target {
 impl Target {
     fn start(args: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        Self::of(
+        Self::spawn(
             Path::new(PROGRAM),
             dir,
             &[&["--wait-connected", "--no-probes"], args].concat(),
@@ -33,7 +33,7 @@ impl Target {
     /// Starts a target with probes. Its trace file lives as long as this value.
     fn with_probes(args: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        Self::of(
+        Self::spawn(
             Path::new(PROGRAM),
             dir,
             &[&["--wait-connected", "--keep"], args].concat(),
@@ -45,10 +45,10 @@ impl Target {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("stripped");
         strip(Path::new(PROGRAM), &program);
-        Self::of(&program, dir, &[&[wait, "--no-probes"], args].concat())
+        Self::spawn(&program, dir, &[&[wait, "--no-probes"], args].concat())
     }
 
-    fn of(program: &Path, dir: TempDir, args: &[&str]) -> Self {
+    fn spawn(program: &Path, dir: TempDir, args: &[&str]) -> Self {
         let mut child = testkit::command(program)
             .args(["demo-target", "--for", "1m", "--truth"])
             .arg(dir.path().join("truth"))
@@ -268,7 +268,7 @@ fn has_one_row_for_each(slots: &str, rate: &str) {
     let started = Instant::now();
     // Records of requests are there, and those of connection starts have been overwritten.
     while !listed("RDMA_REQ_NEW") || listed("RDMA_QP_CREATE") {
-        assert!(started.elapsed() < PATIENCE, "no ring was overwritten");
+        assert!(started.elapsed() < TIMEOUT, "no ring was overwritten");
         std::thread::sleep(Duration::from_millis(100));
     }
     // A ring that is overwritten while it is copied is left out, which is reported: the reader was
@@ -283,7 +283,7 @@ fn has_one_row_for_each(slots: &str, rate: &str) {
             "{messages}{rows} rows"
         );
         assert!(
-            started.elapsed() < PATIENCE,
+            started.elapsed() < TIMEOUT,
             "a ring was overwritten in each copy"
         );
     }
@@ -331,4 +331,4 @@ fn trace(target: &Target, records: &Path) -> Command {
 }
 
 /// Timeout, longer than a target runs.
-const PATIENCE: Duration = Duration::from_mins(3);
+const TIMEOUT: Duration = Duration::from_mins(3);

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use super::{PATIENCE, PROGRAM, Target, printed, trace};
+use super::{PROGRAM, TIMEOUT, Target, printed, trace};
 use crate::common::kernel::kernel;
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ fn no_record_gets_the_name_of_another_connection() {
     let trace = trace(&target, &records);
     let seen = begun(&mut target, "found alive", trace);
     let truth = target.truth();
-    let Count { all, named, wrong } = Count::of(&records, &truth);
+    let Count { all, named, wrong } = Count::compare(&records, &truth);
     assert!(
         wrong.is_empty(),
         "{} of {named} records have another's name: {:#?}",
@@ -78,7 +78,7 @@ fn connections_that_come_later_get_names() {
     target.end();
     let messages: Vec<_> = messages.collect();
     assert!(trace.wait().unwrap().success(), "{messages:#?}");
-    let Count { all, named, wrong } = Count::of(&records, &target.truth());
+    let Count { all, named, wrong } = Count::compare(&records, &target.truth());
     assert!(
         wrong.is_empty(),
         "{} of {named} records have another's name: {:#?}",
@@ -145,7 +145,7 @@ fn probes_take_over_from_what_was_found_alive() {
     assert_eq!(records.lines().count(), bare.lines().count());
     let path = target.file("records");
     fs::write(&path, records).unwrap();
-    let Count { all, named, wrong } = Count::of(&path, &truth);
+    let Count { all, named, wrong } = Count::compare(&path, &truth);
     assert!(
         wrong.is_empty(),
         "{} of {named} records have another's name: {:#?}",
@@ -173,7 +173,7 @@ fn begun(target: &mut Target, ready: &str, mut command: Command) -> Vec<String> 
     });
     let mut seen = Vec::new();
     loop {
-        match lines.recv_timeout(PATIENCE) {
+        match lines.recv_timeout(TIMEOUT) {
             Ok(line) => {
                 if line.contains(ready) {
                     target.begin();
@@ -201,7 +201,7 @@ struct Count {
 }
 
 impl Count {
-    fn of(records: &Path, truth: &Value) -> Self {
+    fn compare(records: &Path, truth: &Value) -> Self {
         let mut by_pointer: HashMap<u64, Vec<&Value>> = HashMap::new();
         for qpair in truth["qpairs"].as_array().unwrap() {
             by_pointer

@@ -142,7 +142,7 @@ fn qpairs(connections: &Value, nqn: &str) -> Value {
 
 /// Any process may listen there.
 #[test]
-fn what_is_no_rpc_is_an_error() {
+fn an_invalid_rpc_answer_is_an_error() {
     let target = Target::start(&["--connections", "4"]);
     for (name, text, part) in [
         ("endless", Vec::new(), "more than 262144 values"),
@@ -173,7 +173,7 @@ fn what_is_no_rpc_is_an_error() {
             "belongs to another request",
         ),
     ] {
-        let server = Server::that_says(target.file(name), text);
+        let server = Server::with_reply(target.file(name), text);
         // JSON values took 128 times the bytes of their text.
         let done = testkit::command("sh")
             .args(["-c", "ulimit -v 500000; exec \"$@\"", "sh", PROGRAM])

@@ -153,7 +153,7 @@ fn a_file_of_which_nothing_is_left() {
 #[test]
 fn a_trace_without_records_is_whole() {
     let (out, messages) = run(
-        Small::of(&crate::common::small::declared()).args("trace", &[]),
+        Small::from_trace(&crate::common::small::declared()).args("trace", &[]),
         0,
     );
     assert_eq!(out, "");
@@ -187,7 +187,7 @@ fn a_recording_with_broken_lines() {
 }
 
 #[test]
-fn a_recording_that_is_none() {
+fn an_invalid_recording_is_reported() {
     let small = Small::new();
     for (contents, what) in [
         (&b"hello\n"[..], "text"),

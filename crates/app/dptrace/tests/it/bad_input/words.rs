@@ -83,7 +83,7 @@ fn times_are_refused_in_our_own_words() {
 /// All mistyped arguments get one form of message: `error:`, what is wrong, and what to do. Nothing
 /// goes to standard output, and the status is 2.
 #[test]
-fn what_is_typed_wrongly_has_one_form() {
+fn usage_errors_have_one_form() {
     for (args, words) in [
         (&["kerneldelay"][..], "did you mean kernel-delay?"),
         (&["-p", "1"], "put it after a command"),

@@ -160,7 +160,7 @@ fn without_the_right_to_bpf_there_is_the_trace() {
 }
 
 #[test]
-fn what_is_no_process_is_refused() {
+fn an_invalid_process_is_refused() {
     for (args, status) in [
         (&["capture"][..], 2),
         (&["capture", "-p", "4194304"], 1),
@@ -182,7 +182,7 @@ fn what_is_no_process_is_refused() {
 
 #[test]
 #[ignore = "deep truth: the end is at the time asked for, whatever else takes the CPU"]
-fn all_parts_of_a_capture_end_at_the_time_that_was_asked_for() {
+fn all_parts_of_a_capture_end_at_the_requested_time() {
     let Some(_guard) = kernel() else { return };
     let mut target = Target::start(&["--rate", "2000", "--for", "1m"]);
     target.go();
@@ -194,10 +194,7 @@ fn all_parts_of_a_capture_end_at_the_time_that_was_asked_for() {
     ));
     let (status, _, messages) = tracer.end();
     assert!(
-        status.success()
-            && messages
-                .iter()
-                .any(|line| line.contains("the time is up")),
+        status.success() && messages.iter().any(|line| line.contains("the time is up")),
         "{messages:#?}"
     );
     let reader = open(&dir);

@@ -14,7 +14,7 @@ use super::{Target, capture, open, temp};
 use crate::common::kernel::{PROGRAM, Process, kernel};
 
 /// Timeout for anything that is sure to come.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 #[track_caller]
 fn dptrace(args: &[&str], dir: &Path) -> (String, String) {
@@ -212,7 +212,7 @@ fn a_capture_that_was_killed_is_readable() {
             .is_ok_and(|file| file.len() > 10_000)
     };
     while size() < begin.1 + 300_000 || !has_events() || open(&dir).clock().is_err() {
-        assert!(begin.0.elapsed() < PATIENCE, "nothing is captured");
+        assert!(begin.0.elapsed() < TIMEOUT, "nothing is captured");
         std::thread::sleep(Duration::from_millis(20));
     }
     tracer.signal("KILL");

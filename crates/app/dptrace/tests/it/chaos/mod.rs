@@ -15,7 +15,7 @@ use crate::common::kernel::{Demo, PROGRAM, Process, attached, kernel_alone, need
 use restless::Restless;
 
 /// Timeout, far longer than anything here takes.
-const FAR_TOO_LONG: Duration = Duration::from_mins(2);
+const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Waits for the end of a process, which must come.
 #[track_caller]
@@ -25,7 +25,7 @@ fn end_of(child: &mut Child) -> ExitStatus {
         if let Some(status) = child.try_wait().expect("it is ours") {
             return status;
         }
-        if since.elapsed() > FAR_TOO_LONG {
+        if since.elapsed() > TIMEOUT {
             child.kill().expect("it is ours");
             panic!("it hangs");
         }
@@ -88,7 +88,7 @@ fn assert_nothing_is_left(before: &InKernel) {
     let since = Instant::now();
     let mut left: InKernel = in_the_kernel().difference(before).copied().collect();
     while !left.is_empty() {
-        assert!(since.elapsed() < FAR_TOO_LONG, "{left:?} are still there");
+        assert!(since.elapsed() < TIMEOUT, "{left:?} are still there");
         std::thread::sleep(Duration::from_millis(50));
         let now = in_the_kernel();
         left.retain(|it| now.contains(it));

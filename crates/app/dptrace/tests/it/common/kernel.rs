@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_dptrace");
 /// Timeout for anything that is sure to come.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(crate) use testkit::kernel::skip;
 
@@ -97,7 +97,7 @@ impl Process {
     #[track_caller]
     pub(crate) fn wait_for(&mut self, part: &str) -> String {
         loop {
-            match self.errors.recv_timeout(PATIENCE) {
+            match self.errors.recv_timeout(TIMEOUT) {
                 Ok(line) => {
                     self.messages.push(line.clone());
                     if line.contains(part) {
@@ -235,7 +235,7 @@ pub(crate) fn until<T: std::fmt::Debug>(attempt: impl Fn() -> T, is_so: impl Fn(
         if is_so(&done) {
             return done;
         }
-        assert!(since.elapsed() < PATIENCE, "it does not come: {done:?}");
+        assert!(since.elapsed() < TIMEOUT, "it does not come: {done:?}");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }

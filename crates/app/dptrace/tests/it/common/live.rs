@@ -14,7 +14,7 @@ use super::small;
 /// Environment variable that makes the test program the application.
 const APPLICATION: &str = "DPTRACE_TEST_APPLICATION";
 /// Timeout, longer than anything here takes.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Runs as the application: records on two lcores as often as each line of standard input says, and
 /// ends with it.
@@ -64,7 +64,7 @@ impl Application {
             .stdout(Stdio::piped())
             .spawn()
             .expect("started");
-        let lines = Lines::of(child.stdout.take().expect("its output"));
+        let lines = Lines::read_from(child.stdout.take().expect("its output"));
         let path = lines.wait_for("path ");
         Self {
             stdin: child.stdin.take(),
@@ -116,7 +116,7 @@ impl Follow {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.spawn().expect("started");
-        let lines = Lines::of(child.stdout.take().expect("its output"));
+        let lines = Lines::read_from(child.stdout.take().expect("its output"));
         Self {
             child,
             lines,
@@ -172,7 +172,7 @@ impl Drop for Follow {
 struct Lines(Receiver<String>);
 
 impl Lines {
-    fn of(output: impl std::io::Read + Send + 'static) -> Self {
+    fn read_from(output: impl std::io::Read + Send + 'static) -> Self {
         let (sender, receiver) = channel();
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
@@ -184,10 +184,10 @@ impl Lines {
     }
 
     fn next(&self) -> Option<String> {
-        match self.0.recv_timeout(PATIENCE) {
+        match self.0.recv_timeout(TIMEOUT) {
             Ok(line) => Some(line),
             Err(RecvTimeoutError::Disconnected) => None,
-            Err(RecvTimeoutError::Timeout) => panic!("nothing for {PATIENCE:?}"),
+            Err(RecvTimeoutError::Timeout) => panic!("nothing for {TIMEOUT:?}"),
         }
     }
 
@@ -204,7 +204,7 @@ impl Lines {
 }
 
 fn wait(child: &mut Child) -> ExitStatus {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     loop {
         if let Some(status) = child.try_wait().expect("a child") {
             return status;

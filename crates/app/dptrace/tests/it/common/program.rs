@@ -5,13 +5,13 @@ use std::ffi::OsStr;
 use assert_cmd::Command;
 
 /// Timeout for anything that is sure to end.
-const PATIENCE: std::time::Duration = std::time::Duration::from_mins(1);
+const TIMEOUT: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// Returns a command for the program, with an empty standard input.
 pub(crate) fn dptrace() -> Command {
     let mut command = Command::from_std(testkit::command(env!("CARGO_BIN_EXE_dptrace")));
     command
-        .timeout(PATIENCE)
+        .timeout(TIMEOUT)
         .env("NO_COLOR", "1")
         .write_stdin("");
     command

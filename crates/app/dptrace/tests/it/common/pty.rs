@@ -12,7 +12,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 /// Timeout for anything that is sure to end.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Opens a terminal with this number of columns; returns our end and the program's.
 pub(crate) fn open(columns: u16) -> (File, File) {
@@ -101,7 +101,7 @@ pub(crate) fn finish(mut terminal: File, mut command: Command) -> (String, bool)
         let _ = send.send(bytes);
     });
     let bytes = receive
-        .recv_timeout(PATIENCE)
+        .recv_timeout(TIMEOUT)
         .inspect_err(|_| drop(child.kill()))
         .expect("it ends");
     let succeeded = child.wait().expect("waited for").success();

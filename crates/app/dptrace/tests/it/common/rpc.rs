@@ -51,7 +51,7 @@ impl Server {
 
     /// Starts a server that sends everybody the same text; if that is empty, the start of an answer
     /// that never ends.
-    pub(crate) fn that_says(path: PathBuf, text: Vec<u8>) -> Self {
+    pub(crate) fn with_reply(path: PathBuf, text: Vec<u8>) -> Self {
         let serve = move |mut stream: UnixStream| {
             let request = Deserializer::from_reader(stream.try_clone().expect("a descriptor"))
                 .into_iter::<Value>()

@@ -107,11 +107,11 @@ pub(crate) struct Small {
 
 impl Small {
     pub(crate) fn new() -> Self {
-        Self::of(&builder())
+        Self::from_trace(&builder())
     }
 
     /// Writes another trace, with the same recording.
-    pub(crate) fn of(trace: &TraceBuilder) -> Self {
+    pub(crate) fn from_trace(trace: &TraceBuilder) -> Self {
         let this = Self {
             dir: tempfile::tempdir().expect("a directory"),
         };

@@ -76,12 +76,12 @@ pub(crate) fn all() -> Vec<Example> {
             .expect("below the root")
             .display()
             .to_string();
-        examples.extend(of_document(&name, &text));
+        examples.extend(document_examples(&name, &text));
     }
     let overview = help(&[]);
-    examples.extend(of_help("dptrace -h", &overview));
+    examples.extend(help_examples("dptrace -h", &overview));
     for command in commands(&overview) {
-        examples.extend(of_help(
+        examples.extend(help_examples(
             &format!("dptrace {command} --help"),
             &help(&[command]),
         ));
@@ -91,7 +91,7 @@ pub(crate) fn all() -> Vec<Example> {
 
 /// Returns the examples of a document: lines of indented blocks, with the lines after them in the
 /// block.
-fn of_document(name: &str, text: &str) -> Vec<Example> {
+fn document_examples(name: &str, text: &str) -> Vec<Example> {
     let mut examples: Vec<Example> = Vec::new();
     let mut section = String::new();
     // State of the scan: whether the lines belong to an example, and whether that has a prompt, so
@@ -172,7 +172,7 @@ fn is_command(text: &str) -> bool {
 
 /// Returns the examples of a help text: the lines below `Examples:`, with an explanation before or
 /// after them.
-fn of_help(name: &str, text: &str) -> Vec<Example> {
+fn help_examples(name: &str, text: &str) -> Vec<Example> {
     let below = text
         .lines()
         .skip_while(|line| !line.to_ascii_lowercase().starts_with("examples:"))

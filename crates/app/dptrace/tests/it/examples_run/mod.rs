@@ -171,10 +171,10 @@ fn without_substitutions(command: &str) -> String {
 }
 
 /// Number of examples that run at a time; they wait more than they compute.
-const AT_A_TIME: usize = 4;
+const CONCURRENT_EXAMPLES: usize = 4;
 /// Number of tries. On a loaded machine an example may not show its effect: a client may come too
 /// late to wait for another, for instance.
-const TRIES: usize = 3;
+const MAX_TRIES: usize = 3;
 
 #[test]
 #[ignore = "deep truth: examples must print what is shown within 0.6 s, in one of three tries"]
@@ -206,7 +206,7 @@ fn every_example_runs() {
     if !scene.has_database() {
         let (database, rest): (Vec<_>, Vec<_>) = to_run
             .into_iter()
-            .partition(|example| scene::of_database(example));
+            .partition(|example| scene::uses_database(example));
         left_out.extend(database);
         to_run = rest;
     }
@@ -215,7 +215,7 @@ fn every_example_runs() {
     let failures = Mutex::new(unused);
     let (of_service, others) = to_run
         .into_iter()
-        .partition(|example| scene::of_service(example));
+        .partition(|example| scene::uses_service(example));
     run_all(of_service, &scene, &failures);
     scene.end_services();
     run_all(others, &scene, &failures);
@@ -259,7 +259,7 @@ fn run_all(mut examples: Vec<&Example>, scene: &Scene, failures: &Mutex<Vec<Stri
             // Another run of this test may have begun: then a name stands for two processes.
             let again = scene::by_number(&command, target);
             let result = check(example, &command, &stage);
-            let result = (1..TRIES).fold(result, |done, _| {
+            let result = (1..MAX_TRIES).fold(result, |done, _| {
                 done.or_else(|_| check(example, &again, &stage))
             });
             println!("{:6.2} s  {example}", began.elapsed().as_secs_f64());
@@ -270,7 +270,7 @@ fn run_all(mut examples: Vec<&Example>, scene: &Scene, failures: &Mutex<Vec<Stri
         }
     };
     std::thread::scope(|threads| {
-        for _ in 0..AT_A_TIME {
+        for _ in 0..CONCURRENT_EXAMPLES {
             threads.spawn(work);
         }
     });

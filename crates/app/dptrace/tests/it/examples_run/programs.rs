@@ -14,7 +14,7 @@ use crate::examples_run::extract::Example;
 
 const POSTGRES: &str = "/usr/lib/postgresql/15/bin";
 /// Timeout for anything that is sure to come.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Running command of an example, with all the processes that it starts.
 pub(crate) struct Background(Child);
@@ -30,7 +30,11 @@ impl Background {
     }
 
     /// Starts an example's command in a shell, which execs it if it is a single command.
-    pub(crate) fn of(example: &Example, folder: &Path, environment: &[(String, String)]) -> Self {
+    pub(crate) fn spawn(
+        example: &Example,
+        folder: &Path,
+        environment: &[(String, String)],
+    ) -> Self {
         let typed = example.command.trim_end_matches(['&', ' ']);
         let is_one = !typed.starts_with("while ") && !typed.contains(" | ");
         let mut command = testkit::command("sh");
@@ -144,7 +148,7 @@ impl Database {
         let mut backend = None;
         for example in story {
             if example.is_background() {
-                clients.push(Background::of(example, folder, &variables));
+                clients.push(Background::spawn(example, folder, &variables));
             } else if example.command.starts_with("psql -c 'CREATE ") {
                 let made = sh(&example.command, &variables).output().expect("it runs");
                 assert!(
@@ -181,7 +185,7 @@ fn sh(command: &str, environment: &[(String, String)]) -> Command {
 
 /// Repeats a command until it prints a number; returns that.
 fn wait_for_number(command: &str, environment: &[(String, String)]) -> u32 {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     loop {
         let output = sh(command, environment).output().expect("it runs");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();

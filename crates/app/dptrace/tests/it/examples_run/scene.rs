@@ -70,7 +70,7 @@ pub(crate) struct Scene {
 }
 
 /// Returns whether an example is about the PostgreSQL server that the tutorial starts.
-pub(crate) fn of_database(example: &Example) -> bool {
+pub(crate) fn uses_database(example: &Example) -> bool {
     let asks = ["psql ", "pg-queries ", "-s 100ms"];
     asks.iter().any(|part| example.command.contains(part))
 }
@@ -91,7 +91,7 @@ fn makes_a_file(example: &Example) -> bool {
 }
 
 /// Returns whether an example traces the tutorial's service, which takes a CPU.
-pub(crate) fn of_service(example: &Example) -> bool {
+pub(crate) fn uses_service(example: &Example) -> bool {
     ["kernel-delay -p PID --for 2s", "--functions", "tail -n "]
         .iter()
         .any(|part| example.command.contains(part))
@@ -142,7 +142,7 @@ impl Scene {
             .into_iter()
             .filter(|example| example.is_background());
         let services = services
-            .map(|example| Background::of(example, folder.path(), &environment))
+            .map(|example| Background::spawn(example, folder.path(), &environment))
             .collect();
         wait_for_text(&folder.path().join("times"));
         let named = NAMED
@@ -185,9 +185,9 @@ impl Scene {
         let backend = self
             .database
             .as_ref()
-            .filter(|_| of_database(example))
+            .filter(|_| uses_database(example))
             .map(|database| database.backend);
-        let service = self.services.first().filter(|_| of_service(example));
+        let service = self.services.first().filter(|_| uses_service(example));
         let pid = backend
             .or(service.map(Background::pid))
             .unwrap_or(self.target.pid());

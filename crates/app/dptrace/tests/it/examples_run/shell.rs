@@ -17,14 +17,14 @@ use crate::examples_run::scene::Stage;
 
 /// Time from a command's first output to its interrupt, unless its output is shown, so that it ends
 /// by itself.
-const ENOUGH: Duration = Duration::from_millis(600);
+const OUTPUT_TIME: Duration = Duration::from_millis(600);
 /// Time until a command that prints nothing before its end is interrupted.
-const UNSEEN: Duration = Duration::from_millis(2_500);
+const SILENT_TIME: Duration = Duration::from_millis(2_500);
 /// Time after which a command counts as hung.
 const HANGS: Duration = Duration::from_mins(1);
 /// Limit on tries. A loaded machine may need longer to attach; Ctrl-C then ends the command before
 /// it has begun.
-const TRIES: u32 = 4;
+const MAX_TRIES: u32 = 4;
 
 /// Outcome of a command.
 pub(crate) struct Done {
@@ -38,13 +38,13 @@ pub(crate) struct Done {
 /// Runs a command, and again if it was interrupted too early.
 pub(crate) fn run(example: &Example, command: &str, stage: &Stage) -> Done {
     let command = command.trim_end_matches(['&', ' ']);
-    for patience in 1..TRIES {
+    for patience in 1..MAX_TRIES {
         let (done, interrupted) = try_once(example, stage, command, patience);
         if !interrupted || !matches!(done.status, None | Some(130)) {
             return done;
         }
     }
-    try_once(example, stage, command, TRIES).0
+    try_once(example, stage, command, MAX_TRIES).0
 }
 
 /// Runs a command once; also returns whether it was interrupted.
@@ -131,8 +131,8 @@ fn end(
         if first_seen.is_none() && seen() {
             first_seen = Some(Instant::now());
         }
-        let enough = first_seen.is_some_and(|first| first.elapsed() > ENOUGH * patience);
-        if !ends_itself && !interrupted && (enough || began.elapsed() > UNSEEN * patience) {
+        let enough = first_seen.is_some_and(|first| first.elapsed() > OUTPUT_TIME * patience);
+        if !ends_itself && !interrupted && (enough || began.elapsed() > SILENT_TIME * patience) {
             interrupted = true;
             signal(child, Signal::INT);
         }

@@ -13,7 +13,7 @@ use super::limited;
 use crate::common::scenes::{add_rings, write_absences};
 
 /// Limit on the address space of dptrace here, in MiB: the program, its stacks and its buffers.
-const SMALL: u64 = 150;
+const ADDRESS_SPACE_MIB: u64 = 150;
 
 /// Metadata of a DPDK trace (Common Trace Format 1.8) whose events have 4096 bytes.
 const DESCRIPTION: &str = r#"/* CTF 1.8 */
@@ -63,7 +63,7 @@ fn ctf() -> (TempDir, PathBuf) {
 /// Runs a command; returns its output and whether it succeeded.
 #[track_caller]
 fn said(args: &[&str]) -> (String, bool) {
-    let output = limited(SMALL, args);
+    let output = limited(ADDRESS_SPACE_MIB, args);
     let text = [output.stdout, output.stderr]
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
         .concat();

@@ -14,7 +14,7 @@ use crate::common::kernel::{PROGRAM, needs, until};
 use tempfile::TempDir;
 
 /// Timeout for anything that is sure to end.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// Limit on the address space of dptrace with BPF's buffers and threads, in MiB.
 const WITH_BPF: u64 = 1500;
 
@@ -31,7 +31,7 @@ fn limited(mebibytes: u64, args: &[&str]) -> Output {
     let output = command
         .args(args)
         .env("NO_COLOR", "1")
-        .timeout(PATIENCE)
+        .timeout(TIMEOUT)
         .output()
         .expect("sh runs");
     let errors = String::from_utf8_lossy(&output.stderr);

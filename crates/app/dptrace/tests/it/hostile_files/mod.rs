@@ -21,19 +21,24 @@ use target::Trap;
 /// Name of the function that only the debug file has.
 const NAME: &str = "named_by_its_debug_file";
 /// Limit on the address space of a command, in KiB: our own program, and little more.
-const ROOM: &str = "3000000";
+const ADDRESS_SPACE_KIB: &str = "3000000";
 /// Timeout for any command on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(40);
+const TIMEOUT: Duration = Duration::from_secs(40);
 
 /// Runs a command to its end, which must come in time and not by a signal.
 #[track_caller]
 fn run(words: &[&str]) -> Output {
     let mut command = assert_cmd::Command::from_std(testkit::command("sh"));
     command
-        .args(["-c", "ulimit -v $0 && exec \"$@\"", ROOM, PROGRAM])
+        .args([
+            "-c",
+            "ulimit -v $0 && exec \"$@\"",
+            ADDRESS_SPACE_KIB,
+            PROGRAM,
+        ])
         .args(words)
         .env("NO_COLOR", "1");
-    let output = command.timeout(PATIENCE).output().unwrap();
+    let output = command.timeout(TIMEOUT).output().unwrap();
     assert!(
         output.status.code().is_some_and(|code| code < 100),
         "{words:?}: {output:?}"
@@ -99,7 +104,7 @@ fn finds(command: &str, text: &str) -> bool {
 type Bait = fn(&Path);
 
 #[test]
-fn a_debug_file_that_is_none_ends_at_once() {
+fn an_invalid_debug_file_ends_at_once() {
     let Some(_guard) = kernel() else { return };
     if !needs("gcc") {
         return;
@@ -294,7 +299,7 @@ fn links_in_a_container_lead_nowhere_outside() {
 }
 
 #[test]
-fn what_a_compiler_put_into_other_files_is_not_looked_for() {
+fn split_debug_files_are_not_searched() {
     let Some(_guard) = kernel() else { return };
     if !needs("gcc") {
         return;

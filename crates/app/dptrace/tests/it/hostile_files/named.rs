@@ -23,7 +23,7 @@ const COMMANDS: [&[&str]; 12] = [
 ];
 
 #[test]
-fn what_has_no_end_is_refused() {
+fn endless_files_are_refused() {
     let small = crate::common::small::Small::new();
     let [trace, recording, pipe, hole] =
         ["t.trace", "t.recording", "pipe", "hole"].map(|name| small.path(name));

@@ -46,7 +46,7 @@ const WRONG: &[(&str, i32, &[&str])] = &[
 ];
 
 #[test]
-fn what_is_wrong_is_shown_at_its_place() {
+fn mistakes_are_shown_at_their_place() {
     let Some(target) = Target::start("whole", &[]) else {
         return;
     };

@@ -40,7 +40,7 @@ fn rows(table: &str) -> Vec<(String, Vec<String>)> {
 }
 
 fn latency(trace: &TraceBuilder, more: &[&str]) -> String {
-    printed(Small::of(trace).args("latency", more))
+    printed(Small::from_trace(trace).args("latency", more))
 }
 
 fn json(trace: &TraceBuilder, more: &[&str]) -> Vec<Value> {
@@ -218,7 +218,7 @@ fn records_of_objects_whose_creation_was_not_seen_are_reported_and_not_counted()
                 .ptr(0),
         );
     }
-    let small = Small::of(&t);
+    let small = Small::from_trace(&t);
     let done = dptrace()
         .args(small.args("latency", &[]))
         .assert()
@@ -309,7 +309,7 @@ fn nothing_to_measure_is_reported() {
 /// JSON input gives the same results as raw input.
 #[test]
 fn json_input_gives_the_same_table() {
-    let small = Small::of(&ten());
+    let small = Small::from_trace(&ten());
     let document = printed(small.args("trace", &["--format", "json"]));
     let done = dptrace()
         .arg("latency")

@@ -132,7 +132,7 @@ fn rows_of_a_summary_have_their_histograms() {
 #[test]
 fn a_plot_is_of_stages_and_for_people() {
     let refused = dptrace()
-        .args(Small::of(&ten()).args("latency", &["--plot", "--json"]))
+        .args(Small::from_trace(&ten()).args("latency", &["--plot", "--json"]))
         .assert()
         .code(2);
     let message = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();

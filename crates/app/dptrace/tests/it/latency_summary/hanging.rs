@@ -37,7 +37,7 @@ fn with_hanging(mut t: TraceBuilder) -> TraceBuilder {
 
 #[test]
 fn a_request_that_hangs_is_said_by_the_timeline() {
-    let small = Small::of(&with_hanging(with_waiting(described)));
+    let small = Small::from_trace(&with_hanging(with_waiting(described)));
     let trace = small.path("t.trace");
     let text = printed(["timeline".as_ref(), trace.as_os_str()]);
     let first: Vec<&str> = text
@@ -59,7 +59,7 @@ fn a_request_that_hangs_is_said_by_the_timeline() {
         (&json!(1), &json!("r4"), &json!(3_006_000))
     );
     // If the queue is unknown, the request may be one that waits by design.
-    let small = Small::of(&with_hanging(with_waiting(without_queue)));
+    let small = Small::from_trace(&with_hanging(with_waiting(without_queue)));
     let text = printed(["timeline".as_ref(), small.path("t.trace").as_os_str()]);
     assert!(!text.contains("had not ended"), "{text}");
     // A request that is merely in flight is not mentioned.
@@ -71,7 +71,7 @@ fn a_request_that_hangs_is_said_by_the_timeline() {
     t.record(0, record);
     let text = printed([
         "timeline".as_ref(),
-        Small::of(&t).path("t.trace").as_os_str(),
+        Small::from_trace(&t).path("t.trace").as_os_str(),
     ]);
     assert!(!text.contains("had not ended"), "{text}");
 }
@@ -162,7 +162,7 @@ fn a_busy_ring_that_is_silent_is_named() {
         t.record(0, record(320, at).int(1));
         t.record(0, record(322, at + 9_000).int(0));
     }
-    let small = Small::of(&t);
+    let small = Small::from_trace(&t);
     let noted = |args: &[&str]| {
         let done = dptrace()
             .args(small.args("latency", args))

@@ -18,7 +18,7 @@ fn lines(text: &str) -> Vec<Value> {
 }
 
 fn summary(trace: &TraceBuilder, more: &[&str]) -> String {
-    printed(Small::of(trace).args("latency", &[&["--summary"], more].concat()))
+    printed(Small::from_trace(trace).args("latency", &[&["--summary"], more].concat()))
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn without_queue(queue: u8) -> String {
 
 fn messages(trace: &TraceBuilder, more: &[&str]) -> (String, String) {
     let done = dptrace()
-        .args(Small::of(trace).args("latency", more))
+        .args(Small::from_trace(trace).args("latency", more))
         .assert()
         .success();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -33,7 +33,7 @@ fn a_summary_of_many_connections_has_the_slowest() {
     );
     assert!(text.ends_with("\n... and 11 more: --all\n"), "{text}");
     let tables = |more: &[&str]| {
-        printed(Small::of(&t).args("latency", &[&["--by", "qpair"], more].concat()))
+        printed(Small::from_trace(&t).args("latency", &[&["--by", "qpair"], more].concat()))
     };
     let titles = |text: &str| {
         text.lines()
@@ -140,7 +140,7 @@ fn the_command_lists_no_request_of_the_same_name() {
     t.record(0, record(320, 10, 0xa0).owner(256).int(1));
     t.record(0, record(261, 20, 0xb2));
     t.record(0, record(322, 9_000, 0xa0).owner(256).int(0));
-    let small = Small::of(&t);
+    let small = Small::from_trace(&t);
     let text = printed(small.args("latency", &["--slowest", "1", "--json"]));
     let slowest = lines(&text).pop().expect("a line");
     let command = slowest["show"]

@@ -49,7 +49,7 @@ fn a_program_without_probes_is_no_failure() {
 }
 
 #[test]
-fn what_is_no_process_with_a_program() {
+fn a_process_without_a_program_is_refused() {
     let error = messages(&["-p", "4194305"], 1);
     assert!(error.contains("no process has the pid 4194305"), "{error}");
     if std::fs::read("/proc/2/comm").is_ok_and(|name| name == b"kthreadd\n") {
@@ -67,7 +67,7 @@ fn what_is_no_process_with_a_program() {
 }
 
 #[test]
-fn what_is_no_program() {
+fn a_file_without_a_program_is_refused() {
     let dir = tempfile::tempdir().expect("a directory");
     let file = |name: &str, bytes: &[u8]| -> PathBuf {
         let path = dir.path().join(name);
@@ -114,7 +114,7 @@ fn mistakes_are_usage_errors() {
 
 /// Another user's process: status 3, and the rights that it takes.
 #[test]
-fn what_is_not_permitted() {
+fn a_missing_permission_is_reported() {
     if !is_root() {
         return testkit::kernel::skip_if_permitted("root", "not root, so nobody else can be tried");
     }

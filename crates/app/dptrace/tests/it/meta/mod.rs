@@ -194,7 +194,7 @@ fn the_version_is_one_line_or_names_the_build() {
 }
 
 #[test]
-fn what_does_not_exist_is_wrong_usage() {
+fn unknown_commands_and_options_are_wrong_usage() {
     for args in [
         &["--no-such"][..],
         &["no-such"],

@@ -80,7 +80,7 @@ fn a_trace_and_its_facts_are_json_for_programs() {
 
 /// `-o` works alike on every command that prints.
 #[test]
-fn what_is_printed_goes_to_a_file() {
+fn output_goes_to_a_file() {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("o");
     let own = env!("CARGO_BIN_EXE_dptrace");

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 const DAEMON: &str = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk";
 /// Timeout for anything that is sure to come, on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(2);
+const TIMEOUT: Duration = Duration::from_mins(2);
 /// CPU of the PMD thread: not the first, on which the daemon's other threads run.
 const CPU: usize = 1;
 
@@ -196,7 +196,7 @@ fn run(command: &mut Command) {
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "never: {what}");
+        assert!(begun.elapsed() < TIMEOUT, "never: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{CPU, OpenVSwitch, PATIENCE, number, report};
+use super::{CPU, OpenVSwitch, TIMEOUT, number, report};
 use crate::common::kernel::{PROGRAM, kernel};
 use rustix::process::Signal;
 
@@ -66,7 +66,7 @@ fn a_daemon_that_does_not_answer_keeps_nobody_from_the_rest() {
         .args(["pmd", "-p", &pid, "--for", "1s", "--json"])
         .output()
         .expect("it starts");
-    assert!(begun.elapsed() < PATIENCE);
+    assert!(begun.elapsed() < TIMEOUT);
     switch.signal(Signal::CONT);
     let report = report(&output);
     let notes = report["notes"].to_string();

@@ -232,7 +232,7 @@ fn a_broken_pipe_ends_it_quietly() {
 }
 
 #[test]
-fn it_ends_when_it_is_asked_to() {
+fn recording_ends_on_request() {
     let Some(_guard) = kernel() else { return };
     let demo = Demo::start(&[]);
     for signal in ["INT", "TERM"] {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Timeout for any machine.
-const PATIENCE: Duration = Duration::from_mins(2);
+const TIMEOUT: Duration = Duration::from_mins(2);
 /// Program names of browsers that know the protocol.
 const NAMES: [&str; 4] = [
     "chromium",
@@ -99,7 +99,7 @@ impl Browser {
             if let Some(page) = targets.into_iter().find(|target| target["type"] == "page") {
                 break page;
             }
-            assert!(began.elapsed() < PATIENCE, "the browser has no page");
+            assert!(began.elapsed() < TIMEOUT, "the browser has no page");
             std::thread::sleep(Duration::from_millis(50));
         };
         let attached = self.call(
@@ -141,7 +141,7 @@ impl Browser {
     fn next(&mut self) -> Value {
         let message = self
             .answers
-            .recv_timeout(PATIENCE)
+            .recv_timeout(TIMEOUT)
             .expect("the browser answers");
         match message["method"].as_str() {
             Some(
@@ -199,7 +199,7 @@ impl Browser {
         let began = Instant::now();
         while self.value(expression) != true {
             assert!(
-                began.elapsed() < PATIENCE,
+                began.elapsed() < TIMEOUT,
                 "it does not become true: {expression}"
             );
             std::thread::sleep(Duration::from_millis(20));

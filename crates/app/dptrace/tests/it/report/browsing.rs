@@ -234,7 +234,7 @@ fn hostile_names_do_nothing() {
 /// A target that a thread of higher priority keeps off its CPU, captured and reported.
 #[test]
 #[ignore = "deep truth: the preemptor must take the CPU from a request within 1 s"]
-fn a_capture_shows_who_ran_instead() {
+fn a_capture_shows_preemptors() {
     let Some(_alone) = crate::common::kernel::kernel() else {
         return;
     };

@@ -8,7 +8,7 @@ use super::browsing::quiet;
 use super::sample;
 
 /// Minimum contrast of text (WCAG 2.2, success criterion 1.4.3).
-const LEAST_CONTRAST: f64 = 4.5;
+const MIN_CONTRAST: f64 = 4.5;
 
 /// Script that returns all visible text, with its contrast to the background: the relative
 /// luminance is that of WCAG 2.2.
@@ -39,13 +39,13 @@ fn is_readable(browser: &mut Browser, what: &str) {
     assert!(found.len() > 100, "{what}: {} texts", found.len());
     let faint: Vec<&Value> = found
         .iter()
-        .filter(|it| it[0].as_f64().unwrap() < LEAST_CONTRAST)
+        .filter(|it| it[0].as_f64().unwrap() < MIN_CONTRAST)
         .collect();
     assert!(faint.is_empty(), "{what}: {faint:#?}");
 }
 
 #[test]
-fn it_is_readable_in_the_light_in_the_dark_and_on_paper() {
+fn the_page_is_readable_in_light_and_dark_mode_and_in_print() {
     let Some(mut browser) = Browser::start() else {
         return;
     };

@@ -153,14 +153,14 @@ fn compare_connections(data: &Value, rows: &[Value]) {
     assert!(!connections.is_empty());
     for connection in connections {
         let group = &groups[connection["group"].as_u64().unwrap() as usize];
-        let is_it = |row: &&Value| {
+        let matches = |row: &&Value| {
             row["group"]["qpair"] == connection["name"]
                 && row["first"] == group["first"]
                 && row["excluded"] == connection["excluded"]
         };
         let row = rows
             .iter()
-            .find(is_it)
+            .find(matches)
             .unwrap_or_else(|| panic!("no row of {connection}"));
         let whole = shown(&connection["whole"]);
         if row["count"] != 0 {

@@ -59,7 +59,7 @@ fn without_rights_to_files_tracepoints_are_not_permitted() {
 /// A user without rights, or with some of them, gets advice on all at once; missing rights are not
 /// reported as a mistake in the script.
 #[test]
-fn what_is_not_permitted_comes_with_all_that_helps() {
+fn a_missing_permission_comes_with_advice() {
     let Some(_guard) = kernel() else { return };
     for (has, may_load) in [
         (NOTHING, false),

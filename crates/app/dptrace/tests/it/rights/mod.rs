@@ -239,7 +239,7 @@ fn check_cat(granted: &Granted, text: &Path) {
 }
 
 #[test]
-fn what_is_reached_through_a_process_can_be_read() {
+fn files_reached_through_a_process_can_be_read() {
     let Some(_guard) = kernel() else { return };
     let Some(granted) = Granted::new(ALL) else {
         return;

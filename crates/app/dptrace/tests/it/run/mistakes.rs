@@ -30,7 +30,7 @@ fn arguments_that_are_missing_or_too_many_are_noted() {
 }
 
 #[test]
-fn what_is_no_script_is_reported() {
+fn an_invalid_script_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let empty = folder.path().join("empty.bt");
     std::fs::write(&empty, "// nothing\n").unwrap();
@@ -85,7 +85,7 @@ fn all_mistakes_are_reported_each_with_what_may_be_meant() {
 }
 
 #[test]
-fn what_is_missing_is_reported() {
+fn a_missing_file_or_target_is_reported() {
     let cases: [(&[&str], &str); 8] = [
         (&["run"], "nothing to run: give"),
         (

@@ -234,7 +234,7 @@ fn probes_of_a_file_and_of_the_kernel_are_listed() {
 }
 
 #[test]
-fn by_the_name_bpftrace_it_is_dptrace_run() {
+fn a_link_named_bpftrace_is_dptrace_run() {
     let folder = tempfile::tempdir().unwrap();
     let link = folder.path().join("bpftrace");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_dptrace"), &link).unwrap();

@@ -235,10 +235,10 @@ fn printed(command: &mut Command) -> String {
 
 #[test]
 fn a_commands_events_alone_count_and_its_childrens_where_that_is_wanted() {
-    of_a_command(Kinds::Exact);
+    check_command(Kinds::Exact);
 }
 
-fn of_a_command(kinds: Kinds) {
+fn check_command(kinds: Kinds) {
     let Some(_turn) = kernel() else { return };
     let Some(family) = Family::start() else {
         return;
@@ -253,10 +253,10 @@ fn of_a_command(kinds: Kinds) {
 
 #[test]
 fn a_running_processs_events_alone_count() {
-    of_a_process(Kinds::Exact);
+    check_process(Kinds::Exact);
 }
 
-fn of_a_process(kinds: Kinds) {
+fn check_process(kinds: Kinds) {
     let Some(_turn) = kernel() else { return };
     let Some(family) = Family::start() else {
         return;

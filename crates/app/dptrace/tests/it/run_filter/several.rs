@@ -2,16 +2,16 @@
 
 use std::process::{Child, Stdio};
 
-use super::{Family, Kinds, of_a_command, of_a_process, traced, waiting};
+use super::{Family, Kinds, check_command, check_process, traced, waiting};
 use crate::common::kernel::kernel;
 
 /// Traces two of three processes, or all by their name; the tracer ends when all have ended.
 #[test]
 fn several_processes_are_traced() {
-    of_several(Kinds::Exact);
+    check_several(Kinds::Exact);
 }
 
-fn of_several(kinds: Kinds) {
+fn check_several(kinds: Kinds) {
     let Some(_turn) = kernel() else { return };
     let Some(family) = Family::start() else {
         return;
@@ -33,9 +33,9 @@ fn of_several(kinds: Kinds) {
 #[test]
 #[ignore = "deep truth: the profile's timer must hit the processes, and only them"]
 fn samples_are_of_the_processes_that_count() {
-    of_a_command(Kinds::Sampled);
-    of_a_process(Kinds::Sampled);
-    of_several(Kinds::Sampled);
+    check_command(Kinds::Sampled);
+    check_process(Kinds::Sampled);
+    check_several(Kinds::Sampled);
 }
 
 /// `--children` includes the earlier children of a process. The shell itself makes no call and no

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::common::kernel::{PROGRAM, Process, kernel, needs};
 use crate::serve::follows;
-use crate::serve::web::{Metrics, PATIENCE, Served};
+use crate::serve::web::{Metrics, Served, TIMEOUT};
 
 const INTRUSION: &str = "dptrace_cpu_intrusion_seconds_total";
 
@@ -36,7 +36,7 @@ fn open_programs(pid: u32) -> usize {
 /// and after the last poller nothing is attached.
 #[test]
 #[ignore = "deep truth: the shell must be among the first seven that take the CPU"]
-fn who_takes_a_poller_s_cpu_is_counted() {
+fn intruders_on_a_pollers_cpu_are_counted() {
     let Some(_guard) = kernel() else { return };
     let online = fs::read_to_string("/sys/devices/system/cpu/online").expect("CPUs");
     if !needs("taskset") || online.trim() == "0" {
@@ -76,7 +76,7 @@ fn who_takes_a_poller_s_cpu_is_counted() {
     let begin = Instant::now();
     while open_programs(pid) > 0 {
         assert!(
-            begin.elapsed() < PATIENCE,
+            begin.elapsed() < TIMEOUT,
             "{} programs are left",
             open_programs(pid)
         );

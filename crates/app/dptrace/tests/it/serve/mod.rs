@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use crate::common::kernel::{PROGRAM, Process, kernel};
 use serde_json::Value;
-use web::{Metrics, PATIENCE, Served, ask};
+use web::{Metrics, Served, TIMEOUT, ask};
 
 /// Name that no process has.
 const NOBODY: &str = "nobody-has-this-name";
@@ -151,7 +151,7 @@ fn requests_of_connections_that_are_alive_have_names() {
 
 /// Ten clients at once, one that sends nothing, one that reads nothing, and nonsense.
 #[test]
-fn it_goes_on_whatever_clients_do() {
+fn the_server_survives_any_client() {
     let served = Served::start(&["--name", NOBODY, "--no-kernel"]);
     let address = served.address;
     let connect = || TcpStream::connect(address).expect("somebody listens");
@@ -192,7 +192,7 @@ fn it_goes_on_whatever_clients_do() {
     assert!(ask(address, b"HEAD /metrics HTTP/1.1\r\n\r\n").ends_with("\r\n\r\n"));
     // Slow clients eventually get an answer, and are disconnected.
     for mut stream in [silent, slow] {
-        stream.set_read_timeout(Some(PATIENCE)).expect("a time");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a time");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
         assert!(answer.starts_with("HTTP/1.1 408 "), "{answer:?}");
@@ -242,7 +242,7 @@ fn a_token_is_asked_for() {
 }
 
 #[test]
-fn what_can_not_be_is_refused() {
+fn impossible_options_are_refused() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let taken = taken.local_addr().expect("an address").to_string();
     for (args, status, part) in [

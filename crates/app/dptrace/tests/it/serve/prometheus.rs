@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::common::kernel::{PROGRAM, Process, kernel, needs};
-use crate::serve::web::{Metrics, PATIENCE, Served, ask};
+use crate::serve::web::{Metrics, Served, TIMEOUT, ask};
 use crate::serve::{NOBODY, target_of};
 
 /// Prometheus that scrapes one address each second, on a port of its own.
@@ -70,14 +70,14 @@ impl Prometheus {
 
     /// Waits until the value satisfies the predicate.
     #[track_caller]
-    fn wait_until(&self, expression: &str, is_it: impl Fn(f64) -> bool) {
+    fn wait_until(&self, expression: &str, matches: impl Fn(f64) -> bool) {
         let begin = Instant::now();
         loop {
             let value = self.value(expression);
-            if value.is_some_and(&is_it) {
+            if value.is_some_and(&matches) {
                 return;
             }
-            assert!(begin.elapsed() < PATIENCE, "{expression} is {value:?}");
+            assert!(begin.elapsed() < TIMEOUT, "{expression} is {value:?}");
             std::thread::sleep(Duration::from_millis(500));
         }
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::common::kernel::{PROGRAM, Process, until};
 
 /// Timeout for anything that is sure to come.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
+pub(crate) const TIMEOUT: Duration = Duration::from_mins(5);
 
 /// A running `dptrace serve` that answers.
 pub(crate) struct Served {
@@ -71,7 +71,7 @@ impl Served {
                 return metrics;
             }
             assert!(
-                begin.elapsed() < PATIENCE,
+                begin.elapsed() < TIMEOUT,
                 "never: {what}: {:#?}",
                 metrics.samples
             );
@@ -92,7 +92,7 @@ pub(crate) fn ask(address: SocketAddr, request: &[u8]) -> String {
 
 fn ask_once(address: SocketAddr, request: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).expect("somebody listens");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a time");
+    stream.set_read_timeout(Some(TIMEOUT)).expect("a time");
     // The server may answer and close before everything has been sent.
     let _ = stream.write_all(request);
     let mut answer = Vec::new();
@@ -236,7 +236,7 @@ impl Metrics {
         name: &'a str,
         labels: &'a [(&'a str, &'a str)],
     ) -> impl Iterator<Item = (&'a BTreeMap<String, String>, f64)> {
-        let is_it = move |found: &BTreeMap<String, String>| {
+        let matches = move |found: &BTreeMap<String, String>| {
             labels
                 .iter()
                 .all(|(label, value)| found.get(*label).is_some_and(|it| it == value))
@@ -244,7 +244,7 @@ impl Metrics {
         let named = self
             .samples
             .iter()
-            .filter(move |((it, labels), _)| it == name && is_it(labels));
+            .filter(move |((it, labels), _)| it == name && matches(labels));
         named.map(|((_, labels), value)| (labels, *value))
     }
 

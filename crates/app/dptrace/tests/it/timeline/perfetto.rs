@@ -6,7 +6,7 @@ use super::lines;
 use crate::common::scenes::{dptrace, printed, sample};
 
 /// Returns the numbers of slices and of kernel events in a Perfetto trace.
-fn of_perfetto(path: &Path) -> (usize, usize) {
+fn perfetto_counts(path: &Path) -> (usize, usize) {
     use perfetto::proto::{Data, event_type, read};
 
     let packets = read(&std::fs::read(path).unwrap()).unwrap();
@@ -54,7 +54,7 @@ fn perfetto_gets_each_request_and_each_stage() {
         .sum();
     assert!(requests.len() > 20);
     assert_eq!(
-        of_perfetto(&dir.path().join("all.pftrace")),
+        perfetto_counts(&dir.path().join("all.pftrace")),
         (requests.len() + stages + 2 * parts as usize, 0)
     );
     // A window contains only part of them.
@@ -74,7 +74,7 @@ fn perfetto_gets_each_request_and_each_stage() {
         ],
         dir.path(),
     );
-    let (slices, _) = of_perfetto(&dir.path().join("part.pftrace"));
+    let (slices, _) = perfetto_counts(&dir.path().join("part.pftrace"));
     assert!((1..requests.len() + stages).contains(&slices), "{slices}");
     check_refusals(dir.path());
 }

@@ -11,7 +11,7 @@ use crate::timeline_truth::story::{Stage, Story, Times, number};
 const LENGTH: u64 = 1_000_000;
 /// Largest difference between the target's clock and that of the events, including the gap between
 /// two readings, in nanoseconds.
-const APART: u64 = 2_000;
+const MAX_CLOCK_OFFSET_NS: u64 = 2_000;
 
 /// Stage of a request during which its reactor was delayed.
 struct Delayed<'a> {
@@ -31,7 +31,7 @@ fn delayed(story: &Story) -> Vec<Delayed<'_>> {
         let [begin_ticks, end_ticks] = ["begin", "end"].map(|at| number(&injection[at], "ticks"));
         for request in injection["requests"].as_array().unwrap() {
             let is_whole = |stage: &&Stage<'_>| {
-                stage.value["tid"] == injection["tid"] && stage.end + APART > end
+                stage.value["tid"] == injection["tid"] && stage.end + MAX_CLOCK_OFFSET_NS > end
             };
             // A block device's record is no record of the request: the stage that contains it ends
             // with the next one.
@@ -43,17 +43,18 @@ fn delayed(story: &Story) -> Vec<Delayed<'_>> {
                     continue;
                 };
                 let until = end + story.nanos(after);
-                let first = by_end.partition_point(|stage| stage.end + APART < until);
+                let first = by_end.partition_point(|stage| stage.end + MAX_CLOCK_OFFSET_NS < until);
                 let mut near = by_end[first..]
                     .iter()
-                    .take_while(|stage| stage.end < until + APART);
+                    .take_while(|stage| stage.end < until + MAX_CLOCK_OFFSET_NS);
                 near.find(|stage| is_whole(stage) && stage.value["to"] == request["next"])
             } else {
                 let since = begin - story.nanos(begin_ticks - number(request, "since"));
-                let first = by_begin.partition_point(|stage| stage.begin + APART < since);
+                let first =
+                    by_begin.partition_point(|stage| stage.begin + MAX_CLOCK_OFFSET_NS < since);
                 let mut near = by_begin[first..]
                     .iter()
-                    .take_while(|stage| stage.begin < since + APART);
+                    .take_while(|stage| stage.begin < since + MAX_CLOCK_OFFSET_NS);
                 near.find(|stage| is_whole(stage) && stage.value["from"] == request["stage"])
             };
             found.extend(its.map(|stage| Delayed {
@@ -115,7 +116,7 @@ fn each_cause_is_blamed_for_the_requests_that_it_delayed() {
         return;
     };
     // Both reactors are on one CPU, of which delays may take a tenth.
-    let story = Story::of("preempt,softirq,irq,stop,syscall,own", "20ms", "5s");
+    let story = Story::capture("preempt,softirq,irq,stop,syscall,own", "20ms", "5s");
     let delayed = delayed(&story);
     // A stop ordered by another reactor, or one that also waits for its CPU, differs in length from
     // the order.
@@ -225,7 +226,7 @@ fn nobody_else_is_blamed(story: &Story) {
         .filter(|it| it["cause"] == "preempt")
         .collect();
     let preemptors: HashSet<u64> = preempt.iter().map(|it| number(&it["by"], "tid")).collect();
-    let ordered = Times::of(&preempt);
+    let ordered = Times::from_injections(&preempt);
     for stage in story.stages() {
         let [_, most] = stage.blamed(|share| {
             share["by"]["tid"]
@@ -262,11 +263,11 @@ fn summaries_are_sound(lines: &[Value]) {
 
 #[test]
 #[ignore = "deep truth: it compares waits with the scheduler's own sums within 5 %"]
-fn where_nothing_was_done_only_what_schedstat_counts_is_blamed() {
+fn without_injections_only_schedstat_delays_are_blamed() {
     let Some(_alone) = kernel::kernel() else {
         return;
     };
-    let story = Story::of("none", "20ms", "1s");
+    let story = Story::capture("none", "20ms", "1s");
     let intervals = story.intervals();
     let of_reactors = intervals
         .iter()

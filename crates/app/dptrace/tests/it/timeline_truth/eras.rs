@@ -60,7 +60,7 @@ fn requests_of_every_era_and_transport_are_explained() {
     for thread in threads {
         let (era, story) = thread.join().unwrap();
         for transport in TRANSPORTS {
-            all += of_transport(&story, era, transport, &mut unknown);
+            all += check_transport(&story, era, transport, &mut unknown);
         }
         let summaries = || {
             story
@@ -95,7 +95,7 @@ fn first_record(transport: &str) -> String {
 
 /// Checks the requests of a transport, from the first record to the last, with their threads.
 /// Returns the number of their stages; adds the incompletely known ones to `unknown`.
-fn of_transport(story: &Story, era: &str, transport: &str, unknown: &mut Vec<String>) -> usize {
+fn check_transport(story: &Story, era: &str, transport: &str, unknown: &mut Vec<String>) -> usize {
     let first = first_record(transport);
     let requests: Vec<&Value> = story
         .requests()
@@ -157,7 +157,7 @@ fn check_preemptors(stage: &Stage<'_>, preemptors: &HashSet<u64>, ordered: &Time
 
 #[test]
 #[ignore = "deep truth: it compares waits with the orders of a rival within 50 us"]
-fn who_keeps_a_reactor_from_waking_up_is_blamed_and_sleep_is_not() {
+fn late_wakeups_are_blamed_and_sleep_is_not() {
     let Some(_alone) = kernel::kernel() else {
         return;
     };
@@ -186,7 +186,7 @@ fn who_keeps_a_reactor_from_waking_up_is_blamed_and_sleep_is_not() {
         .iter()
         .map(|it| number(&it["by"], "tid"))
         .collect();
-    let ordered = Times::of(&injections.iter().collect::<Vec<_>>());
+    let ordered = Times::from_injections(&injections.iter().collect::<Vec<_>>());
     let mut woken = 0;
     for stage in story.stages() {
         check_preemptors(&stage, &preemptors, &ordered);

@@ -65,7 +65,7 @@ fn after_the_last_event_of_a_cut_capture_nobody_is_blamed() {
     let Some(_alone) = crate::common::kernel::kernel() else {
         return;
     };
-    let story = Story::of("preempt", "20ms", "1s");
+    let story = Story::capture("preempt", "20ms", "1s");
     let dir = story.dir.path().join("it");
     let [events, meta] = ["kernel.events", "meta.json"].map(|name| dir.join(name));
     let mut description: Value = serde_json::from_slice(&std::fs::read(&meta).unwrap()).unwrap();

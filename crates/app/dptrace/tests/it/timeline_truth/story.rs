@@ -187,7 +187,7 @@ pub(crate) struct Story {
 
 impl Story {
     /// Captures a target on the last CPU that delays itself with these causes.
-    pub(crate) fn of(causes: &str, every: &str, time: &str) -> Self {
+    pub(crate) fn capture(causes: &str, every: &str, time: &str) -> Self {
         let args = [
             "--inject",
             causes,
@@ -275,12 +275,12 @@ impl<'a> Stage<'a> {
     }
 
     /// Returns the timeline's bounds for what these shares took of it: at least, and at most.
-    pub(crate) fn blamed(&self, is_it: impl Fn(&Value) -> bool) -> [u64; 2] {
+    pub(crate) fn blamed(&self, matches: impl Fn(&Value) -> bool) -> [u64; 2] {
         let shares = self.value["shares"]
             .as_array()
             .unwrap()
             .iter()
-            .filter(|share| is_it(share));
+            .filter(|share| matches(share));
         shares.fold([0, 0], |[least, most], share| {
             [
                 least + number(share, "at_least_ns"),
@@ -298,7 +298,7 @@ impl<'a> Stage<'a> {
 pub(crate) struct Times(Vec<[u64; 2]>);
 
 impl Times {
-    pub(crate) fn of(injections: &[&Value]) -> Self {
+    pub(crate) fn from_injections(injections: &[&Value]) -> Self {
         let time = |it: &&Value| ["begin", "end"].map(|at| number(&it[at], "boottime"));
         let mut times: Vec<[u64; 2]> = injections.iter().map(time).collect();
         times.sort_unstable();

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::Instant;
 
-use super::{PATIENCE, Seconds, dir, pinned_target, target, text, top};
+use super::{Seconds, TIMEOUT, dir, pinned_target, target, text, top};
 use crate::common::kernel::{Process, has_two_cpus, kernel, needs};
 use serde_json::Value;
 
@@ -13,10 +13,10 @@ fn threads_have_their_budgets() {
     let Some(_alone) = kernel() else { return };
     let dir = dir();
     let target = target(&["--rate", "500"], dir.path());
-    let mut seconds = Seconds::of(top(&target, &["--json", "--no-probes"]));
+    let mut seconds = Seconds::spawn(top(&target, &["--json", "--no-probes"]));
     let (started, mut seen) = (Instant::now(), 0);
     while seen < 2 {
-        assert!(started.elapsed() < PATIENCE, "{seen} seconds have threads");
+        assert!(started.elapsed() < TIMEOUT, "{seen} seconds have threads");
         let second = seconds.next().expect("a second");
         // On a busy machine a second may end before its window has begun.
         let Some(threads) = second["threads"].as_array() else {
@@ -48,7 +48,7 @@ fn threads_have_their_budgets() {
 
 #[test]
 #[ignore = "deep truth: it judges shares of a second within 1 %"]
-fn cpus_add_up_and_name_who_takes_them() {
+fn cpus_add_up_and_name_intruders() {
     let Some(_alone) = kernel() else { return };
     if !needs("taskset") || !has_two_cpus() {
         return;
@@ -62,7 +62,7 @@ fn cpus_add_up_and_name_who_takes_them() {
             .stdout(Stdio::null()),
     );
     let hog_name = format!("sh [{}]", hog.pid());
-    let mut seconds = Seconds::of(top(&target, &["--json", "--cpus", "--no-probes"]));
+    let mut seconds = Seconds::spawn(top(&target, &["--json", "--cpus", "--no-probes"]));
     let first = seconds.next().expect("a second");
     assert!(
         first["cpus"].is_array(),
@@ -70,7 +70,7 @@ fn cpus_add_up_and_name_who_takes_them() {
     );
     let started = Instant::now();
     loop {
-        assert!(started.elapsed() < PATIENCE, "{hog_name} is not there");
+        assert!(started.elapsed() < TIMEOUT, "{hog_name} is not there");
         let second = seconds.next().expect("a second");
         // On a busy machine one of the CPUs may be too late for a second.
         let Some(cpus) = second["cpus"].as_array() else {

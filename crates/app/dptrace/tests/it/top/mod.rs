@@ -15,7 +15,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Timeout for anything that is sure to come.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Starts a target that serves requests until it is ended.
 fn target(args: &[&str], dir: &Path) -> Process {
@@ -54,7 +54,7 @@ struct Seconds {
 }
 
 impl Seconds {
-    fn of(mut command: Command) -> Self {
+    fn spawn(mut command: Command) -> Self {
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -86,7 +86,7 @@ fn iops(second: &Value) -> f64 {
 }
 
 #[test]
-fn what_is_no_terminal_gets_advice() {
+fn a_non_terminal_gets_advice() {
     let dir = dir();
     let target = target(&["--rate", "10"], dir.path());
     let done = top(&target, &[]).output().expect("it runs");
@@ -129,7 +129,7 @@ fn counted_to_truth(rate: &str, options: &[&str], wants_samples: bool) -> (f64, 
         &["--wait-connected", "--rate", rate, "--truth", "truth.json"],
         dir.path(),
     );
-    let mut seconds = Seconds::of(top(
+    let mut seconds = Seconds::spawn(top(
         &target,
         &[&["--json", "--no-kernel", "--no-probes"], options].concat(),
     ));
@@ -238,7 +238,7 @@ fn each_connection_that_is_alive_is_one_row() {
         ],
         dir.path(),
     );
-    let mut seconds = Seconds::of(top(&target, &["--json", "--no-kernel", "--no-probes"]));
+    let mut seconds = Seconds::spawn(top(&target, &["--json", "--no-kernel", "--no-probes"]));
     for _ in 0..3 {
         let second = seconds.next().expect("a second");
         let connections = second["connections"].as_array().expect("connections");
@@ -254,7 +254,7 @@ fn each_connection_that_is_alive_is_one_row() {
 fn a_thousand_connections_are_listed() {
     let dir = dir();
     let target = target(&["--connections", "1000", "--rate", "4000"], dir.path());
-    let mut seconds = Seconds::of(top(&target, &["--json", "--no-kernel", "--no-probes"]));
+    let mut seconds = Seconds::spawn(top(&target, &["--json", "--no-kernel", "--no-probes"]));
     // Connections with requests in any second.
     let mut seen = BTreeSet::new();
     let started = Instant::now();
@@ -266,7 +266,7 @@ fn a_thousand_connections_are_listed() {
                 .iter()
                 .map(|it| it["address"].as_str().expect("an address").to_owned()),
         );
-        assert!(started.elapsed() < PATIENCE, "{} connections", seen.len());
+        assert!(started.elapsed() < TIMEOUT, "{} connections", seen.len());
     }
     assert!(seen.len() <= 1000, "{}", seen.len());
 }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{PATIENCE, dir, iops, pinned_target, target, text};
+use super::{TIMEOUT, dir, iops, pinned_target, target, text};
 use crate::common::kernel::{PROGRAM, Process, has_two_cpus, kernel, needs};
 use serde_json::Value;
 
@@ -170,7 +170,7 @@ impl Terminal {
                 return screen;
             }
             assert!(
-                started.elapsed() < PATIENCE,
+                started.elapsed() < TIMEOUT,
                 "{what} does not come:\n{screen}"
             );
             std::thread::sleep(Duration::from_millis(100));

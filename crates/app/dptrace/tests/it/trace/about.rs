@@ -82,7 +82,7 @@ fn info_reports_a_ring_that_was_overwritten() {
             testkit::Record::new(321, crate::common::small::START + n),
         );
     }
-    let messages = printed(Small::of(&wrapped).args("trace", &["--info"]));
+    let messages = printed(Small::from_trace(&wrapped).args("trace", &["--info"]));
     assert!(
         messages
             .lines()

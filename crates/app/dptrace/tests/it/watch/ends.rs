@@ -165,7 +165,7 @@ fn small_disk(folder: &Path) -> Option<Process> {
 }
 
 #[test]
-fn what_can_not_be_watched_is_refused() {
+fn an_unwatchable_target_is_refused() {
     let own = std::process::id().to_string();
     for (args, status, why) in [
         (&["watch"][..], 2, "--slow"),

@@ -13,7 +13,7 @@ use crate::common::kernel::{PROGRAM, Process, kernel};
 use serde_json::Value;
 
 /// Timeout for anything that is sure to come.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 const KEEP: usize = 2;
 
 /// Options of a target that delays some of its requests by 3 ms.
@@ -139,7 +139,7 @@ fn check_line(line: &Value) {
 fn wait_for_turnover(dir: &Path) {
     let (begin, mut seen) = (Instant::now(), std::collections::BTreeSet::new());
     while seen.len() < 2 * KEEP {
-        assert!(begin.elapsed() < PATIENCE, "{} captures", seen.len());
+        assert!(begin.elapsed() < TIMEOUT, "{} captures", seen.len());
         let captures = captures(dir);
         // One capture that is being removed, and the new one.
         assert!(captures.len() <= KEEP + 1, "{captures:?}");
@@ -226,7 +226,7 @@ fn slow_requests_have_captures_and_nothing_else_is_touched() {
 fn wait_for_captures(dir: &Path, count: usize) {
     let begin = Instant::now();
     while captures(dir).len() < count {
-        assert!(begin.elapsed() < PATIENCE, "{:?}", captures(dir));
+        assert!(begin.elapsed() < TIMEOUT, "{:?}", captures(dir));
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -254,7 +254,7 @@ fn stopped(tracer: Process, printed: &Path) -> (Vec<Value>, Vec<String>) {
 
 #[test]
 #[ignore = "deep truth: it compares the blame with the target's clock within 5 %"]
-fn who_is_named_took_as_much_at_least_and_no_more_than_it_did() {
+fn blamed_times_bound_the_truth() {
     let Some(_guard) = kernel() else { return };
     let temp = tempfile::tempdir().expect("a directory");
     let truth = temp.path().join("truth.json");

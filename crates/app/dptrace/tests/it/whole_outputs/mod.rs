@@ -191,7 +191,7 @@ fn a_command_that_fails_leaves_an_old_file_and_nothing_beside_it() {
 }
 
 #[test]
-fn what_is_made_of_a_capture_is_for_its_user_alone() {
+fn files_made_from_a_capture_are_private() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("x.capture");
     fs::create_dir(&folder).unwrap();

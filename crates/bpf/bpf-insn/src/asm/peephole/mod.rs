@@ -12,12 +12,12 @@ use super::live::{Regs, bit};
 use crate::insn::{AluOp, Insn, Reg, Size, Src, Width};
 
 /// Limit on the turns. Each can make room for another one, but rarely does.
-const MOST_TURNS: u32 = 5;
+const MAX_PASSES: u32 = 5;
 
 impl Asm {
     /// Repeats all improvements while one of them changes something.
     pub(super) fn peephole(&mut self) {
-        for _ in 0..MOST_TURNS {
+        for _ in 0..MAX_PASSES {
             if !(self.thread_jumps()
                 | self.turn_jumps()
                 | self.forward_stores()

@@ -16,7 +16,7 @@ fn tidied(build: impl FnOnce(&mut Asm)) -> Vec<String> {
 }
 
 #[test]
-fn what_is_never_read_goes_and_what_a_call_takes_stays() {
+fn dead_stores_go_and_arguments_stay() {
     let code = tidied(|asm| {
         asm.mov(R6, R1)
             .mov(R7, 3)
@@ -99,7 +99,7 @@ fn jumps_to_jumps_and_over_jumps() {
 }
 
 #[test]
-fn what_is_read_through_a_copy_is_read_itself() {
+fn copies_are_propagated() {
     let code = tidied(|asm| {
         let end = asm.label("end");
         asm.mov(R3, R6)

@@ -59,7 +59,7 @@ pub fn jit() -> Answer {
     match program.stats() {
         Ok(stats) if stats.translated_bytes > 0 => Answer::YES,
         Ok(_) => Answer::no("a program was loaded but not compiled"),
-        Err(error) => Answer::of_error(&error),
+        Err(error) => Answer::from_error(&error),
     }
 }
 
@@ -129,7 +129,7 @@ pub fn large_keys() -> Answer {
         max_entries: 1,
         flags: 0,
     };
-    Map::create(&keys).map_or_else(|error| Answer::of_error(&error), |_| Answer::YES)
+    Map::create(&keys).map_or_else(|error| Answer::from_error(&error), |_| Answer::YES)
 }
 
 /// Returns true if programs of all types may use maps that allocate their entries on demand. Since
@@ -203,7 +203,7 @@ pub fn loops() -> Answer {
     let body = writer.function("body", body, Linkage::Static);
     let types = match Btf::load(&writer.to_bytes()) {
         Ok(types) => types,
-        Err(error) => return Answer::of_error(&error),
+        Err(error) => return Answer::from_error(&error),
     };
     let mut asm = Asm::new();
     // The body starts at slot 8. The constant takes slots 1 and 2, and its distance counts from
@@ -312,7 +312,7 @@ pub fn kernel_types() -> Answer {
     match kernel_type(NameKind::Typedef, &format!("btf_trace_{}", TRACEPOINT.1)) {
         Ok(Some(_)) => Answer::YES,
         Ok(None) => Answer::no("it exists, but lacks a type that every kernel has"),
-        Err(error) => Answer::of_error(&error),
+        Err(error) => Answer::from_error(&error),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::PATIENCE;
+use super::TIMEOUT;
 
 pub(super) fn own_descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
@@ -40,10 +40,7 @@ pub(super) fn assert_gone(kind: &str, ids: &[u64]) {
         if left.is_empty() {
             return;
         }
-        assert!(
-            start.elapsed() < PATIENCE,
-            "{kind} {left:?} are still there"
-        );
+        assert!(start.elapsed() < TIMEOUT, "{kind} {left:?} are still there");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

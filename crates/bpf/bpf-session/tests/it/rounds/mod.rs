@@ -30,11 +30,11 @@ use leftovers::{assert_gone, own_descriptors, own_ids, uprobe_events};
 /// second and more.
 const WORKERS: usize = 20;
 /// Number of rounds of all workers together.
-const MANY: usize = 1000;
+const DEFAULT_ROUNDS: usize = 1000;
 /// Number of rounds with perf events, whose uprobes are detached one after the other.
-const FEW: usize = 60;
+const PERF_EVENT_ROUNDS: usize = 60;
 /// Variable that overrides the number of rounds.
-const ROUNDS: &str = "DPTRACE_TEST_ROUNDS";
+const ROUNDS_VARIABLE: &str = "DPTRACE_TEST_ROUNDS";
 /// Number of rounds of which one waits until every probe was heard.
 const LISTEN: usize = 3;
 /// Minimum time of that wait.
@@ -42,7 +42,7 @@ const LISTENS: Duration = Duration::from_millis(30);
 const RING_BYTES: u32 = 1 << 16;
 /// Variable that makes this program the process to trace.
 const TARGET: &str = "BPF_SESSION_TEST_TARGET";
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Returns the permission to run a kernel test, and the features of the kernel; `None` if either is
 /// missing.
@@ -268,7 +268,7 @@ fn round(
     if let Some(reader) = reader {
         // A busy machine may not let the process hit anything for a while.
         while heard.contains(&0) || start.elapsed() < LISTENS {
-            assert!(start.elapsed() < PATIENCE, "{heard:?}");
+            assert!(start.elapsed() < TIMEOUT, "{heard:?}");
             reader
                 .next(Duration::from_millis(10))
                 .iter()
@@ -281,7 +281,7 @@ fn round(
 }
 
 fn rounds(features: Features, number: usize) {
-    let reported = std::env::var(ROUNDS).ok();
+    let reported = std::env::var(ROUNDS_VARIABLE).ok();
     let each = reported
         .map_or(number, |reported| reported.parse().expect("a number"))
         .div_ceil(WORKERS);
@@ -337,7 +337,7 @@ fn with_the_best_that_the_kernel_has() {
     let Some((_guard, features)) = kernel() else {
         return;
     };
-    rounds(features, MANY);
+    rounds(features, DEFAULT_ROUNDS);
 }
 
 /// Links of Linux 5.15 to 6.5.
@@ -358,7 +358,7 @@ fn with_links_of_perf_events() {
             uprobe_multi: false,
             ..features
         },
-        FEW,
+        PERF_EVENT_ROUNDS,
     );
 }
 
@@ -367,5 +367,5 @@ fn with_links_of_perf_events() {
 #[ignore = "deep soak: perf events leave one after the other, which takes up to 100 s"]
 fn with_perf_events_alone() {
     let Some((_guard, _)) = kernel() else { return };
-    rounds(Features::none(), FEW);
+    rounds(Features::none(), PERF_EVENT_ROUNDS);
 }

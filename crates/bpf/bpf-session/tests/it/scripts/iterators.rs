@@ -99,7 +99,7 @@ fn the_end_of_an_iteration_is_no_object() {
 }
 
 #[test]
-fn what_an_iterator_or_path_can_not_do_is_reported() {
+fn limits_of_iterators_and_paths_are_reported() {
     let wrong = |source: &str| compile(source, &live()).unwrap_err();
     assert!(wrong("iter:task:list {}").contains("can't be pinned"));
     assert!(wrong("iter:no_such {}").contains("no iterator no_such"));

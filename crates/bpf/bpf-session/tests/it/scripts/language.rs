@@ -66,7 +66,7 @@ fn signs_are_those_of_the_manual() {
 }
 
 #[test]
-fn what_has_an_effect_has_it_once_and_in_order() {
+fn side_effects_happen_once_and_in_order() {
     prints(
         "begin { let $i: uint64 = 5; print($i++ ?: 9); print($i); print(0 ?: $i); }",
         &["5", "6", "6"],

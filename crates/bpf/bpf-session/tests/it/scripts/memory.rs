@@ -60,7 +60,7 @@ fn structs_over_values() {
 
 /// A program fills a field again and again: after the end of a text are remains of longer ones.
 #[test]
-fn what_is_behind_the_end_of_a_fields_text_is_no_part_of_it() {
+fn bytes_after_the_nul_of_a_field_are_no_part_of_it() {
     let values = "$v = (uint64)0x7878787878006261; if ($i == 1) { $v = (uint64)0x7900797979006261; } \
                   if ($i == 2) { $v = (uint64)0x6867666564636261; } $f = (struct F *)&$v; $own = *$f; $x = $f->s;";
     for text in ["$f->s", "$own.s", "$x", "($f->s)"] {
@@ -112,7 +112,7 @@ fn the_kernels_own_types_come_before_those_for_kernels_without() {
 }
 
 #[test]
-fn what_does_not_fit_is_reported() {
+fn oversized_values_are_reported() {
     let wrong = |source: &str| compile(source, &live()).unwrap_err();
     assert!(wrong(r#"begin { fail("%s: not %d, %x", "a", -3, 255); }"#).contains("a: not -3, ff"));
     assert!(wrong("begin { $a = &1; }").contains("needs a variable"));

@@ -18,7 +18,7 @@ fn left_out(reader: &Reader) -> Vec<(&'static str, u64)> {
 }
 
 #[test]
-fn of_many_owners_and_readings_some_are_kept() {
+fn kept_owners_and_readings_are_bounded() {
     let mut bytes = header();
     let mut writer = RingsWriter::begin(&mut bytes).unwrap();
     let begin = writer.bytes() as usize;

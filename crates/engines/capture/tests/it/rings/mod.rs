@@ -209,7 +209,7 @@ fn a_capture_has_what_whoever_follows_is_given() {
 }
 
 #[test]
-fn what_was_overwritten_is_reported() {
+fn overwritten_slots_are_reported() {
     let mut scene = Scene::new(Era::F, 64, 1);
     let (bytes, expected, _) = scene.capture(10, 200, 1);
     let (read, problems) = records(&open(bytes));

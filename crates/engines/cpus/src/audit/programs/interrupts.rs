@@ -56,7 +56,7 @@ pub(super) fn entry(setting: &Setting, kind: u32, id: Id) -> Result<Code, AsmErr
             Id::Device => {
                 asm.comment("its name")
                     .get(R3, argument(R6, 1))
-                    .get(R3, setting.members.action_name.of(R3));
+                    .get(R3, setting.members.action_name.at(R3));
                 read_name(asm);
             }
             Id::Reason => {
@@ -84,7 +84,7 @@ fn number(asm: &mut Asm, id: Id) {
         Id::None | Id::Reschedule => asm.mov(R1, 0),
         // An int: the upper half of its register may hold anything.
         Id::Device | Id::Vector => asm.get(R1, argument(R6, 0)).low_half(R1),
-        Id::TimerFunction(function) => asm.get(R1, argument(R6, 0)).get(R1, function.of(R1)),
+        Id::TimerFunction(function) => asm.get(R1, argument(R6, 0)).get(R1, function.at(R1)),
         Id::Function | Id::Reason => asm.get(R1, argument(R6, 0)),
     };
 }

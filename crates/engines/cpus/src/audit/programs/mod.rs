@@ -44,7 +44,7 @@ pub(crate) struct Setting {
 }
 
 /// Tracepoint that the audit cannot do without.
-const NEEDED: &str = "sched_switch";
+const REQUIRED_TRACEPOINT: &str = "sched_switch";
 
 /// Hooks to attach. Ends come before begins, so that no level is entered whose end is not seen.
 const HOOKS: [Hook<Setting>; 33] = [
@@ -114,7 +114,7 @@ const HOOKS: [Hook<Setting>; 33] = [
     Hook::typed("sched_migrate_task", sched::migrate),
     Hook::typed("sched_wakeup", sched::wake),
     Hook::typed("sched_wakeup_new", sched::wake),
-    Hook::typed(NEEDED, sched::switch),
+    Hook::typed(REQUIRED_TRACEPOINT, sched::switch),
 ];
 
 /// Tracepoints that kernels may lack, each with what is unknown without it and the release that
@@ -161,7 +161,12 @@ pub(crate) fn module(
         exchange,
         each,
     };
-    let mut programs = hooks::programs(&HOOKS, &[NEEDED], &setting, &facts.programs.tracepoints)?;
+    let mut programs = hooks::programs(
+        &HOOKS,
+        &[REQUIRED_TRACEPOINT],
+        &setting,
+        &facts.programs.tracepoints,
+    )?;
     let unattached = |name, code| ProgramDef::new(name, ProgramKind::RawTracepoint, code);
     programs.push(unattached(START, interrupts::start(&setting)?));
     programs.push(unattached(STOP, interrupts::stop(&setting)?));

@@ -45,9 +45,9 @@ pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
         waits(asm, setting, R9, new);
         asm.bind(new).get(R2, switch.next());
         base(asm, setting, R2);
-        asm.get(R1, task.flags.of(R2))
+        asm.get(R1, task.flags.at(R2))
             .and(R1, WORKER)
-            .get(R2, task.pid.of(R2))
+            .get(R2, task.pid.at(R2))
             .put(slot!(tid), R2);
         asm.jump_if(R1, JumpOp::Eq, 0, no_work)
             .lookup_or(RUNNING, slot!(tid), no_work)
@@ -84,18 +84,18 @@ fn base(asm: &mut Asm, setting: &Setting, task: Reg) {
         .put(level!(R7, kind), kind::THREAD)
         .put(level!(R7, by_kind), 0)
         .put(level!(R7, by), 0);
-    asm.get(R1, of.pid.of(task))
+    asm.get(R1, of.pid.at(task))
         .put(level!(R7, id), R1)
-        .copy(of.tgid.of(task), level!(R7, tgid));
+        .copy(of.tgid.at(task), level!(R7, tgid));
     asm.put(level!(R7, began), R8)
-        .get(R1, of.prio.of(task))
+        .get(R1, of.prio.at(task))
         .and(R1, 0xff)
         .lsh(R1, detail::PRIORITY);
-    asm.get(R0, of.policy.of(task))
+    asm.get(R0, of.policy.at(task))
         .and(R0, 0xff)
         .or(R1, R0)
         .put(level!(R7, detail), R1);
-    asm.copy(of.comm.of(task), level!(R7, name));
+    asm.copy(of.comm.at(task), level!(R7, name));
 }
 
 /// Goes a level up for the work function of the [`RunningWork`] whose address is in the slot `saved`;
@@ -118,13 +118,13 @@ pub(super) fn work(asm: &mut Asm, out: Label, goes_on: bool) {
 /// slot, unless it is the idle task or waits already. Goes to `done` in any case.
 fn waits(asm: &mut Asm, setting: &Setting, task: Reg, done: Label) {
     let of = &setting.task;
-    asm.get(R1, of.pid.of(task))
+    asm.get(R1, of.pid.at(task))
         .jump_if(R1, JumpOp::Eq, 0, done)
         .put(slot!(tid), R1);
     asm.copy(slot!(cpu), slot!(waits.cpu))
-        .copy(of.tgid.of(task), slot!(waits.tgid))
+        .copy(of.tgid.at(task), slot!(waits.tgid))
         .put(slot!(waits.since), R8);
-    asm.copy(of.comm.of(task), slot!(waits.name)).update(
+    asm.copy(of.comm.at(task), slot!(waits.name)).update(
         WAITING,
         slot!(tid),
         slot!(waits),
@@ -190,7 +190,7 @@ pub(super) fn migrate(setting: &Setting) -> Result<Code, AsmError> {
         let (new, away) = (asm.label("new"), asm.label("away"));
         asm.mov(R6, R1)
             .get(R9, argument(R6, 0))
-            .copy(task.pid.of(R9), slot!(tid));
+            .copy(task.pid.at(R9), slot!(tid));
         asm.get(R1, argument(R6, 1))
             .put(slot!(cpu), R1)
             .lookup_or(WAITING, slot!(tid), new)
@@ -206,7 +206,7 @@ pub(super) fn migrate(setting: &Setting) -> Result<Code, AsmError> {
         ended_wait(asm, setting, out);
         asm.jump(out).bind(new);
         emit::state_of(asm, out);
-        asm.get(R1, task.state.of(R9))
+        asm.get(R1, task.state.at(R9))
             .jump_if(R1, JumpOp::Ne, 0, out);
         task.if_on_cpu(asm, R9, out);
         asm.now(R8);

@@ -27,14 +27,14 @@ pub(super) fn queue(setting: &Setting) -> Result<Code, AsmError> {
         if let Some(pool) = setting.members.pool {
             let any = asm.label("any");
             asm.get(R1, argument(R6, 1))
-                .get(R2, pool.pool.of(R1))
-                .get(R2, pool.cpu.of(R2))
+                .get(R2, pool.pool.at(R1))
+                .get(R2, pool.cpu.at(R2))
                 .put(slot!(item.cpu), R2);
             asm.put(slot!(cpu), R2).jump_if32(R2, JumpOp::SLt, 0, any);
             emit::state_of(asm, out);
             asm.bind(any)
                 .get(R1, argument(R6, 1))
-                .get(R3, pool.queue.of(R1))
+                .get(R3, pool.queue.at(R1))
                 .add(R3, pool.name.offset());
             asm.address(R1, slot!(item.queue))
                 .mov(R2, bytes_of!(QueueName))
@@ -44,7 +44,7 @@ pub(super) fn queue(setting: &Setting) -> Result<Code, AsmError> {
             .put(slot!(item.since), R8)
             .get(R1, argument(R6, 2))
             .put(slot!(address), R1);
-        asm.copy(setting.task.work_function.of(R1), slot!(item.function));
+        asm.copy(setting.task.work_function.at(R1), slot!(item.function));
         asm.comment("who queues it")
             .mov(R1, R6)
             .load_map(R2, STACKS)
@@ -72,7 +72,7 @@ pub(super) fn execute(setting: &Setting) -> Result<Code, AsmError> {
         asm.mov(R6, R1)
             .get(R1, argument(R6, 0))
             .put(slot!(address), R1);
-        asm.copy(setting.task.work_function.of(R1), slot!(running.function))
+        asm.copy(setting.task.work_function.at(R1), slot!(running.function))
             .put(slot!(item.since), 0);
         asm.lookup_or(QUEUED, slot!(address), unknown)
             .copy(field!(R0, QueuedWork, since), slot!(item.since));

@@ -13,7 +13,7 @@ impl Share {
         }
     }
 
-    pub(super) fn of(tally: &Tally) -> Self {
+    pub(super) fn from_tally(tally: &Tally) -> Self {
         Self {
             what: "",
             count: tally.count,

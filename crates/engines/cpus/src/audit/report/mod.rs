@@ -16,7 +16,7 @@ use victims::victims;
 pub fn report(sums: &Sums, subject: Option<&BTreeSet<u32>>, names: &dyn Names) -> Vec<CpuReport> {
     sums.cpus
         .iter()
-        .map(|cpu| of_cpu(sums, cpu.cpu, &cpu.state, subject, names))
+        .map(|cpu| cpu_report(sums, cpu.cpu, &cpu.state, subject, names))
         .collect()
 }
 
@@ -37,7 +37,7 @@ fn poller<'s>(
         .copied()
 }
 
-fn of_cpu(
+fn cpu_report(
     sums: &Sums,
     cpu: u32,
     state: &State,
@@ -60,12 +60,12 @@ fn of_cpu(
         .partition(|(key, _)| key.kind & kind::WAITED != 0);
     let poller = poller(&ran, subject, window);
     let (poller_key, had) = poller.map_or((None, Share::none()), |(key, tally)| {
-        (Some(*key), Share::of(tally))
+        (Some(*key), Share::from_tally(tally))
     });
     let idle = ran
         .iter()
         .find(|(key, _)| key.kind == kind::THREAD && key.id == 0);
-    let idle = idle.map_or(Share::none(), |(_, tally)| Share::of(tally));
+    let idle = idle.map_or(Share::none(), |(_, tally)| Share::from_tally(tally));
     let budget = budget(state, window, had, idle);
     let others = ran
         .iter()

@@ -107,7 +107,7 @@ fn time_of_the_poller_of_others_and_of_nobody_adds_up() {
 /// A poller has at least half of its CPU, is one of the given threads, and is never the idle
 /// thread.
 #[test]
-fn who_has_less_than_half_is_no_poller() {
+fn a_thread_with_less_than_half_is_no_poller() {
     let poller = |ran: &[_], subject: Option<&BTreeSet<u32>>| {
         let reports = report(&sums(ran), subject, &Nameless);
         reports[0].poller.as_ref().and_then(|poller| poller.tid)

@@ -7,7 +7,7 @@ use super::{absent, checked, first, irq, quiet, set, thread};
 use crate::settings::{Key, Level};
 
 #[test]
-fn what_the_command_line_lacks_is_named() {
+fn missing_boot_options_are_named() {
     let (level, reason, change) = first(Key::Isolated, |facts| {
         facts.isolated = Ok(set("2"));
         facts.command_line = Ok("isolcpus=2 rcu_nocbs=all".into());

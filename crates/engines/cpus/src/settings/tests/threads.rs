@@ -34,7 +34,7 @@ fn pollers_are_pinned_or_always_on_a_cpu() {
 
 /// Before Linux 6.12 real-time threads are throttled, since then ordinary threads have a server.
 #[test]
-fn what_a_real_time_poller_does_depends_on_the_kernel() {
+fn the_effect_of_a_real_time_poller_depends_on_the_kernel() {
     let real_time = |facts: &mut Facts| facts.threads[0].policy = "SCHED_FIFO";
     let old = |runtime: i64| {
         first(Key::RealTime, |facts| {

@@ -10,9 +10,9 @@ use cpus::audit::{Audit, Facts, Options, Sums};
 use testkit::kernel;
 
 /// Longest time that a poller keeps the CPU busy on the host.
-const LONGEST_POLL: Duration = Duration::from_secs(2);
+const MAX_POLL_TIME: Duration = Duration::from_secs(2);
 /// Longest time that a poller of the real-time class keeps the CPU busy in a guest.
-const LONGEST_POLL_IN_A_GUEST: Duration = Duration::from_mins(1);
+const MAX_GUEST_POLL_TIME: Duration = Duration::from_mins(1);
 /// Plan of a guest of `cargo xtask vm`; the file exists in guests only.
 const GUEST_PLAN: &str = "/plan";
 
@@ -118,14 +118,14 @@ impl Poller {
     fn take_the_cpu(self) -> Duration {
         stay_on_it();
         match self {
-            Self::Ordinary => LONGEST_POLL,
+            Self::Ordinary => MAX_POLL_TIME,
             Self::First => {
                 assert!(
                     std::path::Path::new(GUEST_PLAN).exists(),
                     "real-time classes are for guests of `cargo xtask vm`"
                 );
                 sys::sched::run_first().unwrap();
-                LONGEST_POLL_IN_A_GUEST
+                MAX_GUEST_POLL_TIME
             }
         }
     }

@@ -24,7 +24,7 @@ use crate::sample::ProcFallback;
 use crate::snapshot::Snapshot;
 
 /// Key of the only element of a map.
-const FIRST: u32 = 0;
+const ONLY_KEY: u32 = 0;
 /// Maximum number of readings of a thread's value that changes meanwhile.
 const MAX_READS: usize = 64;
 /// Maximum number of checks whether the threads of an exited process have ended.
@@ -32,7 +32,7 @@ const MAX_END_POLLS: usize = 50;
 /// Interval between these checks.
 const END_POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// Time after a window's end in which programs may still account for time in it.
-const SETTLE: Duration = Duration::from_micros(200);
+const SETTLE_TIME: Duration = Duration::from_micros(200);
 /// Maximum number of times that the maps are read again if a budget lacks time, or if a program has
 /// not finished: one may have been interrupted between taking the time and adding it. Each retry
 /// waits a step longer than the one before, a fifth of a second in all: a virtual machine may have
@@ -208,7 +208,7 @@ impl Tracer {
 
     /// Reads the value of a map of one element.
     pub(super) fn get<V: FromBytes>(&self, name: &'static str) -> Result<V, DelayError> {
-        Ok(self.map(name)?.require(&FIRST)?)
+        Ok(self.map(name)?.require(&ONLY_KEY)?)
     }
 
     /// Sets the value of a map of one element.
@@ -217,7 +217,7 @@ impl Tracer {
         name: &'static str,
         value: &(impl IntoBytes + Immutable),
     ) -> Result<(), DelayError> {
-        Ok(self.map(name)?.put(FIRST, value)?)
+        Ok(self.map(name)?.put(ONLY_KEY, value)?)
     }
 
     /// Writes each CPU's template of new threads.

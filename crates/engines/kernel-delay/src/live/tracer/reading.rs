@@ -5,7 +5,7 @@ use crate::layout::{INTERRUPTS, PREEMPTORS, THREADS, ThreadValue, UPCALLS};
 use crate::live::Tracer;
 use crate::live::collector::{Collector, Unwinder};
 use crate::live::proc_thread::{self, ProcThread};
-use crate::live::tracer::{MAX_READS, MAX_RETRIES, RETRY_STEP, SETTLE, fallback};
+use crate::live::tracer::{MAX_READS, MAX_RETRIES, RETRY_STEP, SETTLE_TIME, fallback};
 use crate::sample::{Sample, ThreadPair, Window, WindowSnapshot};
 use crate::snapshot::Snapshot;
 use crate::upcalls::Upcalls;
@@ -19,16 +19,16 @@ fn is_silent(after: &Snapshot, window: &Window) -> bool {
 impl Tracer {
     /// Returns the sample of a window that is over, and removes ended threads from the map.
     pub fn sample(&self, window: Window) -> Result<Sample, DelayError> {
-        std::thread::sleep(SETTLE);
+        std::thread::sleep(SETTLE_TIME);
         let mut snapshot = self.snapshot(window)?;
-        let mut sample = Sample::of(&snapshot);
+        let mut sample = Sample::from_snapshot(&snapshot);
         for retry in 1..=MAX_RETRIES {
             if sample.adds_up() && !snapshot.is_changing() {
                 break;
             }
             std::thread::sleep(RETRY_STEP * retry);
             snapshot = self.snapshot(window)?;
-            sample = Sample::of(&snapshot);
+            sample = Sample::from_snapshot(&snapshot);
         }
         let map = self.map(THREADS)?;
         for gone in snapshot
@@ -76,7 +76,10 @@ impl Tracer {
             self.map(INTERRUPTS)?.pairs()?,
         );
         let upcalls = match self.upcalls {
-            Some(with_errors) => Some(Upcalls::of(&self.map(UPCALLS)?.pairs()?, with_errors)),
+            Some(with_errors) => Some(Upcalls::from_pairs(
+                &self.map(UPCALLS)?.pairs()?,
+                with_errors,
+            )),
             None => None,
         };
         let hard_names = host::interrupt_names();
@@ -115,7 +118,7 @@ impl Tracer {
             let read = || {
                 Ok::<_, DelayError>(
                     map.get::<ThreadValue>(&tid)?
-                        .map(|value| Snapshot::of(&value)),
+                        .map(|value| Snapshot::from_value(&value)),
                 )
             };
             let Some(mut last) = read()? else { continue };

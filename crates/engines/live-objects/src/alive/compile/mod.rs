@@ -119,7 +119,7 @@ impl CompiledSpec {
     ///
     /// # Errors
     /// As [`compile`].
-    pub fn of_pointers(spec: &ObjectSpec, program: &Program<'_>) -> Result<Self, Vec<Misfit>> {
+    pub fn compile_pointers(spec: &ObjectSpec, program: &Program<'_>) -> Result<Self, Vec<Misfit>> {
         first_that_fits(spec, program, true)
     }
 }

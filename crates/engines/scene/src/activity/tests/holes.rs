@@ -133,7 +133,7 @@ fn a_switch_that_is_missing_is_of_one_thread() {
 }
 
 #[test]
-fn what_is_found_after_a_loss_was_so_since_it() {
+fn a_state_found_after_a_loss_holds_since_the_loss() {
     let events = [
         (0, switch(IDLE, LeaveReason::Preempted, US)),
         (
@@ -160,7 +160,7 @@ fn what_is_found_after_a_loss_was_so_since_it() {
 }
 
 #[test]
-fn what_ends_without_a_beginning_is_unknown_since_the_hole() {
+fn an_end_without_a_begin_is_unknown_since_the_hole() {
     let (soft, hard) = (Interrupt::Soft(3), Interrupt::Hard(40));
     let end = |interrupt| EventKind::End { tid: US, interrupt };
     let events = [

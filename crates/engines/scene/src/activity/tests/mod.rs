@@ -31,7 +31,7 @@ fn switch(prev: Tid, leaves: LeaveReason, next: Tid) -> EventKind {
 }
 
 #[test]
-fn whoever_has_the_cpu_is_waited_for() {
+fn the_current_task_is_waited_for() {
     let events = [
         (10, switch(US, LeaveReason::Preempted, PREEMPTOR)),
         (15, switch(PREEMPTOR, LeaveReason::Blocked, OTHER)),
@@ -136,7 +136,7 @@ fn the_first_event_shows_what_was_before() {
 }
 
 #[test]
-fn what_is_found_is_older_than_what_events_show() {
+fn switch_events_override_found_states() {
     // It was looked at while it ran, and has left its CPU since.
     let events = [
         (10, switch(US, LeaveReason::Preempted, PREEMPTOR)),

@@ -20,11 +20,11 @@ use group::Group;
 const NO_CONNECTION: &str = "no connection known";
 
 /// Limit on the starts and ends kept for the counters of requests in flight, of 16 bytes each.
-const MOST_CHANGES: usize = 1 << 20;
+const MAX_CHANGES: usize = 1 << 20;
 /// Longest step in which they are counted, in nanoseconds: some minutes.
-const LONGEST_STEP: u64 = 1 << 38;
+const MAX_STEP_NS: u64 = 1 << 38;
 /// Limit on the objects remembered for arrows.
-const MOST_PARENTS: usize = 1 << 18;
+const MAX_PARENTS: usize = 1 << 18;
 
 /// Limits that made the output less exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +135,7 @@ impl Requests {
         let Some(&names) = self.names.get(&first.tpoint) else {
             return Ok(());
         };
-        let place = self.place(writer, facts, first.lcore, request.kept.connection())?;
+        let place = self.place(writer, facts, first.lcore, request.data.connection())?;
         let (begin, end) = (request.begin(), request.end());
         let track = self.groups[place].lane(writer, facts, names, begin, end, first.tpoint)?;
         let group = &mut self.groups[place];
@@ -178,7 +178,7 @@ impl Requests {
 
     /// Lengthens the counting step while there are too many changes.
     fn limit(&mut self) {
-        while self.changes > MOST_CHANGES {
+        while self.changes > MAX_CHANGES {
             self.step *= 2;
             self.groups
                 .iter_mut()
@@ -189,7 +189,7 @@ impl Requests {
                 .map(|group| group.in_flight_changes.0.len())
                 .sum();
             // With one change in each group there is nothing left to merge.
-            if self.step > LONGEST_STEP {
+            if self.step > MAX_STEP_NS {
                 break;
             }
         }
@@ -221,7 +221,7 @@ impl Requests {
     fn flows<K>(&mut self, request: &Request<K>) -> Vec<u64> {
         let mut flows = Vec::new();
         if let Some(parent) = request.related_number {
-            if self.parents.len() >= MOST_PARENTS {
+            if self.parents.len() >= MAX_PARENTS {
                 self.arrows_left_out += self.parents.drain().count() as u64;
             }
             self.parents.insert(parent);

@@ -47,7 +47,7 @@ fn a_poller_that_nobody_disturbs_is_seen_from_the_beginning() {
 }
 
 #[test]
-fn where_the_events_end_nobody_has_the_cpu_any_more() {
+fn nobody_has_the_cpu_after_the_last_event() {
     let switch = |prev, next| EventKind::Switch {
         prev,
         leaves: LeaveReason::Preempted,

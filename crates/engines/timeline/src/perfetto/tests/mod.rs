@@ -80,7 +80,7 @@ fn request(name: &str, related: Option<&str>, records: &[(u16, u64)]) -> Request
         returned: None,
     };
     let stages = records.windows(2).map(stage).collect();
-    let (related, kept) = (related.map(object), Queue(Some("cnode1 queue 2")));
+    let (related, data) = (related.map(object), Queue(Some("cnode1 queue 2")));
     let (name, related_number) = (object(name), related.map(|it| it.number));
     let number = name.number + u64::from(name.prefix == 'b') * 1_000;
     let (size, depth, unfinished) = (4096, None, false);
@@ -97,7 +97,7 @@ fn request(name: &str, related: Option<&str>, records: &[(u16, u64)]) -> Request
         is_perhaps_over: false,
         is_admin: None,
         excluded: None,
-        kept,
+        data,
     }
 }
 

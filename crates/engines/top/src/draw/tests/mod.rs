@@ -273,7 +273,7 @@ fn the_selected_line_is_on_the_screen() {
 }
 
 #[test]
-fn what_is_clicked_at_is_what_is_drawn_there() {
+fn clicks_hit_the_drawn_item() {
     let mut model = model(100);
     model.key(Key::Char('m'));
     let text = screen(&mut model, PLAIN, (80, 24));

@@ -41,12 +41,12 @@ impl Chance {
             choice @ 7..=12 => self.access_or_list(choice, depth),
             13 => ExprKind::If(self.chain(depth, true)),
             14 => ExprKind::Block(self.block(depth, true)),
-            15 => ExprKind::Sizeof(Box::new(self.of_type(depth))),
+            15 => ExprKind::Sizeof(Box::new(self.type_operand(depth))),
             16 => ExprKind::Offsetof {
-                of: Box::new(self.of_type(depth)),
+                of: Box::new(self.type_operand(depth)),
                 path: vec![self.name(), self.name()],
             },
-            17 => ExprKind::Typeinfo(Box::new(self.of_type(depth))),
+            17 => ExprKind::Typeinfo(Box::new(self.type_operand(depth))),
             _ => ExprKind::Comptime(self.boxed(depth)),
         };
         expr(kind)
@@ -56,7 +56,7 @@ impl Chance {
     fn operation(&mut self, choice: usize, depth: u32) -> ExprKind {
         match choice {
             0 | 1 => {
-                let op = self.of(&BinaryOp::TABLE).0;
+                let op = self.pick(&BinaryOp::TABLE).0;
                 let (left, right) = (self.boxed(depth), self.boxed(depth));
                 ExprKind::Binary {
                     op,
@@ -66,11 +66,11 @@ impl Chance {
                 }
             }
             2 => ExprKind::Unary {
-                op: self.of(&PREFIX),
+                op: self.pick(&PREFIX),
                 operand: self.boxed(depth),
             },
             3 => ExprKind::Unary {
-                op: self.of(&STEPS),
+                op: self.pick(&STEPS),
                 operand: Box::new(self.place(depth)),
             },
             4 => ExprKind::Unary {
@@ -120,7 +120,7 @@ impl Chance {
     fn leaf(&mut self) -> Expr {
         expr(match self.below(8) {
             0 | 1 => {
-                let (text, value, base, suffix) = self.of(&NUMBERS);
+                let (text, value, base, suffix) = self.pick(&NUMBERS);
                 ExprKind::Int(IntLit {
                     value,
                     base,
@@ -129,11 +129,14 @@ impl Chance {
                 })
             }
             2 => ExprKind::Str(
-                self.of(&[&b""[..], b"%d\n", b"\xff\"\\", "é{}/".as_bytes()])
+                self.pick(&[&b""[..], b"%d\n", b"\xff\"\\", "é{}/".as_bytes()])
                     .to_vec(),
             ),
             3 => ExprKind::Bool(self.coin()),
-            4 => ExprKind::Ident(self.of(&["pid", "uint8", "FOO", "a", "string"]).to_owned()),
+            4 => ExprKind::Ident(
+                self.pick(&["pid", "uint8", "FOO", "a", "string"])
+                    .to_owned(),
+            ),
             5 => ExprKind::Positional(self.below(12) as u32 + 1),
             6 => ExprKind::ParamCount,
             _ => return self.place(0),
@@ -163,13 +166,13 @@ impl Chance {
 
     fn argument(&mut self, depth: u32) -> Expr {
         if self.below(8) == 0 {
-            expr(ExprKind::TypeArg(Box::new(self.of_type(depth))))
+            expr(ExprKind::TypeArg(Box::new(self.type_operand(depth))))
         } else {
             self.expr(depth)
         }
     }
 
-    fn of_type(&mut self, depth: u32) -> TypeOrExpr {
+    fn type_operand(&mut self, depth: u32) -> TypeOrExpr {
         if self.coin() {
             TypeOrExpr::Type(self.ty(depth.min(3)))
         } else {
@@ -207,11 +210,11 @@ impl Chance {
             self.below(6)
         } {
             0 => TypeKind::Name(
-                self.of(&["uint64", "string", "unsigned long", "void", "int8"])
+                self.pick(&["uint64", "string", "unsigned long", "void", "int8"])
                     .to_owned(),
             ),
             1 | 2 => TypeKind::Tagged(
-                self.of(&[RecordKind::Struct, RecordKind::Union, RecordKind::Enum]),
+                self.pick(&[RecordKind::Struct, RecordKind::Union, RecordKind::Enum]),
                 self.name(),
             ),
             3 => TypeKind::Pointer(Box::new(self.ty(depth - 1))),
@@ -219,7 +222,7 @@ impl Chance {
                 Box::new(self.ty(depth - 1)),
                 self.maybe(|chance| chance.boxed(1)),
             ),
-            _ => TypeKind::Typeof(Box::new(self.of_type(depth - 1))),
+            _ => TypeKind::Typeof(Box::new(self.type_operand(depth - 1))),
         };
         Type::new(kind, Span::default())
     }

@@ -74,7 +74,7 @@ impl Chance {
 
     /// Parses a probe from a script, since attach points hold their text.
     fn probe(&mut self, depth: u32) -> Probe {
-        let text: Vec<&str> = (0..=self.below(2)).map(|_| self.of(&POINTS)).collect();
+        let text: Vec<&str> = (0..=self.below(2)).map(|_| self.pick(&POINTS)).collect();
         let parsed = bt_lang::parse(&format!("{} {{}}", text.join(",")));
         assert_eq!(parsed.diagnostics, [], "{text:?}");
         let Some(ItemKind::Probe(probe)) = parsed
@@ -126,7 +126,7 @@ impl Chance {
     fn record(&mut self, depth: u32) -> CRecord {
         let fields = self.many(3, |chance| chance.field(depth));
         let aligned = self.maybe(|chance| Box::new(chance.expr(1)));
-        let kind = self.of(&[RecordKind::Struct, RecordKind::Union]);
+        let kind = self.pick(&[RecordKind::Struct, RecordKind::Union]);
         CRecord {
             kind,
             name: Some(self.name()),
@@ -176,7 +176,7 @@ impl Chance {
     /// Generates a type that C can declare with one group of parentheses.
     fn c_type(&mut self, depth: u32) -> Type {
         let mut kind = match self.below(3) {
-            0 => TypeKind::Name(self.of(&["unsigned int", "char", "u64"]).to_owned()),
+            0 => TypeKind::Name(self.pick(&["unsigned int", "char", "u64"]).to_owned()),
             1 => TypeKind::Name("foo_t".to_owned()),
             _ => TypeKind::Tagged(RecordKind::Struct, self.name()),
         };

@@ -30,7 +30,7 @@ impl Chance {
         self.below(2) == 0
     }
 
-    pub(crate) fn of<T: Copy>(&mut self, list: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.below(list.len())]
     }
 
@@ -43,7 +43,7 @@ impl Chance {
     }
 
     fn name(&mut self) -> Name {
-        let text = self.of(&["a", "foo", "x1", "_y", "task_struct", "B", "if_x", "iff"]);
+        let text = self.pick(&["a", "foo", "x1", "_y", "task_struct", "B", "if_x", "iff"]);
         Name::new(text, Span::default())
     }
 

@@ -31,7 +31,7 @@ impl Chance {
             },
             1 | 2 => {
                 let op = self
-                    .maybe(|chance| chance.of(&BinaryOp::TABLE).0)
+                    .maybe(|chance| chance.pick(&BinaryOp::TABLE).0)
                     .filter(|op| !matches!(op.precedence(), 1 | 2 | 6 | 7));
                 StmtKind::Assign {
                     target: self.place(depth),
@@ -41,7 +41,7 @@ impl Chance {
             }
             5 => StmtKind::Discard(self.expr(depth)),
             6 => self
-                .of(&[StmtKind::Break, StmtKind::Continue].each_ref())
+                .pick(&[StmtKind::Break, StmtKind::Continue].each_ref())
                 .clone(),
             7 => StmtKind::Return(self.maybe(|chance| chance.expr(depth))),
             9 => StmtKind::While {

@@ -25,7 +25,7 @@ pub(super) fn file(chart: &Chart) -> io::Result<Vec<u8>> {
     let (head, top) = chart.head();
     let [width, height] = [WIDTH, chart.height()].map(|length| (length * SCALE).ceil() as usize);
     let styles = Styles::read();
-    let back = match styles.of("rect", "back").fill {
+    let back = match styles.style("rect", "back").fill {
         Some(Paint::Solid(back)) => back,
         _ => [255; 3],
     };
@@ -55,7 +55,7 @@ impl Painter {
         for shape in &drawing.shapes {
             match shape {
                 Shape::Rectangle { at, class, .. } => {
-                    let style = self.styles.of("rect", class);
+                    let style = self.styles.style("rect", class);
                     self.rectangle(*at, style.fill);
                 }
                 Shape::Cells { colour, cells } => {
@@ -64,7 +64,7 @@ impl Painter {
                     }
                 }
                 Shape::Curve { points, class } => {
-                    let style = self.styles.of("polyline", class);
+                    let style = self.styles.style("polyline", class);
                     self.curve(points, &style);
                 }
                 Shape::Words {
@@ -73,7 +73,7 @@ impl Painter {
                     anchor,
                     text,
                 } => {
-                    let style = self.styles.of("text", class);
+                    let style = self.styles.style("text", class);
                     self.words(*at, *anchor, text, &style);
                 }
             }

@@ -17,9 +17,9 @@ use crate::words::{lost, percent};
 /// Number of requests whose waterfall is initially open.
 const INITIALLY_OPEN: usize = 3;
 /// Limit on the slowest requests, in bytes.
-const MOST_OF_REQUESTS: usize = 220_000;
+const MAX_REQUEST_BYTES: usize = 220_000;
 /// Number of unfolded rows in the table of intruders.
-const FIRST: usize = 8;
+const UNFOLDED_ROWS: usize = 8;
 
 /// Formats all parts of this report.
 pub(super) fn all(report: &Report) -> Vec<Part> {

@@ -2,7 +2,7 @@
 
 use crate::escape::html;
 use crate::model::{Report, Waterfall};
-use crate::page::parts::{INITIALLY_OPEN, MOST_OF_REQUESTS, joined, section, table};
+use crate::page::parts::{INITIALLY_OPEN, MAX_REQUEST_BYTES, joined, section, table};
 use crate::page::{Part, fall};
 use crate::words::lost;
 use screen::{grouped, time};
@@ -54,8 +54,8 @@ pub(super) fn slowest(report: &Report) -> Part {
     let mut inside = String::new();
     let mut shown = 0;
     for (rank, it) in report.waterfalls.iter().enumerate() {
-        let one = of_request(rank, it);
-        if inside.len() + one.len() > MOST_OF_REQUESTS {
+        let one = request_html(rank, it);
+        if inside.len() + one.len() > MAX_REQUEST_BYTES {
             break;
         }
         inside.push_str(&one);
@@ -80,7 +80,7 @@ pub(super) fn slowest(report: &Report) -> Part {
     )
 }
 
-fn of_request(rank: usize, it: &Waterfall) -> String {
+fn request_html(rank: usize, it: &Waterfall) -> String {
     let open = if rank < INITIALLY_OPEN { " open" } else { "" };
     let took = it
         .lost

@@ -4,7 +4,7 @@ use super::legend;
 use crate::escape::html;
 use crate::model::{Activity, Budget, Intruder, Report};
 use crate::page::Part;
-use crate::page::parts::{FIRST, meter, on_cpus, part_of, section, square, table};
+use crate::page::parts::{UNFOLDED_ROWS, meter, on_cpus, part_of, section, square, table};
 use screen::{grouped, time};
 use std::fmt::Write as _;
 
@@ -51,7 +51,9 @@ pub(super) fn intruders(report: &Report) -> Part {
         "longest",
         "instead of",
     ];
-    let (first, rest) = report.intruders.split_at(report.intruders.len().min(FIRST));
+    let (first, rest) = report
+        .intruders
+        .split_at(report.intruders.len().min(UNFOLDED_ROWS));
     let used = Activity::ALL
         .into_iter()
         .filter(|it| report.intruders.iter().any(|other| other.activity == *it));

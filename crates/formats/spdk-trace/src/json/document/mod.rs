@@ -18,9 +18,9 @@ use crate::source::ReadAt;
 use crate::units::{FileOffset, TickRate};
 
 /// Bytes per read.
-const WINDOW: usize = 1 << 20;
+const READ_BYTES: usize = 1 << 20;
 /// Limit on the length of an entry; else an unclosed one would be read up to the document's end.
-const LONGEST_ENTRY: usize = 8 << 20;
+const MAX_ENTRY_BYTES: usize = 8 << 20;
 /// A trace in a JSON document.
 ///
 /// Its tables are in memory; its entries are read a window at a time. Only if entries precede
@@ -87,7 +87,7 @@ impl JsonTrace {
     /// source front to back and never asks for its length. Each [`Self::for_each`] reads again from
     /// the entries on.
     pub fn open(source: Box<dyn ReadAt>) -> Result<Self, Error> {
-        Self::open_by(source, WINDOW)
+        Self::open_by(source, READ_BYTES)
     }
 
     /// Opens a document with reads of `window` bytes.
@@ -116,7 +116,7 @@ impl JsonTrace {
         Self {
             head: Vec::new(),
             rest: None,
-            window: WINDOW,
+            window: READ_BYTES,
             tick_rate: TickRate::ticks_as_micros(),
             tpoints: TpointTable::new(0, &[]),
             owners: None,
@@ -285,7 +285,7 @@ impl JsonTrace {
         }
         while next.is_some() {
             // The document ends where the source can no longer be read.
-            let is_end = window.len() > LONGEST_ENTRY
+            let is_end = window.len() > MAX_ENTRY_BYTES
                 || read_on(&**source, &mut window, base, self.window).unwrap_or(true);
             next = walk.through(&window, 0, base, is_end, each);
             if let Some(at) = next {

@@ -122,11 +122,11 @@ impl Compiler<'_, '_> {
                 otherwise,
             } => self.choice(cond, then.as_deref(), otherwise),
             ExprKind::Cast { ty, operand } => self.cast(ty, operand, span),
-            ExprKind::Sizeof(of) => self.of_type(of, expr, |ty| self.evaluator.types.size(ty)),
+            ExprKind::Sizeof(of) => self.type_query(of, expr, |ty| self.evaluator.types.size(ty)),
             ExprKind::Offsetof { of, path } => {
                 let path: Vec<&str> = path.iter().map(|name| name.text.as_str()).collect();
                 let types = &self.evaluator.types;
-                self.of_type(of, expr, |ty| {
+                self.type_query(of, expr, |ty| {
                     types
                         .store()
                         .path(ty, &path.join("."))

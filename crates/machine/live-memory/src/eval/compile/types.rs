@@ -12,7 +12,7 @@ use typeinfo::{IntClass, NameKind, TypeKind, TypeRef};
 
 impl Compiler<'_, '_> {
     /// Compiles a query about a type that an expression names or has.
-    pub(super) fn of_type(
+    pub(super) fn type_query(
         &self,
         of: &TypeOrExpr,
         expr: &Expr,

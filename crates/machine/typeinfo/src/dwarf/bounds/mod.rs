@@ -18,8 +18,8 @@ use crate::error::TypeError;
 const MAX_INLINED: usize = 256;
 /// Limit on memory for decoded data, as a multiple of the sections' size. A line row of one to four
 /// bytes becomes 24 bytes, and rows are a fifth of the data.
-const MEMORY: u64 = 8;
-/// Extra bytes that a small file may take beyond `MEMORY`.
+const MAX_MEMORY_RATIO: u64 = 8;
+/// Extra bytes that a small file may take beyond `MAX_MEMORY_RATIO`.
 const FREE: u64 = 16 << 20;
 /// Bytes that a line row of at least one byte becomes.
 const ROW: u64 = 24;
@@ -268,5 +268,5 @@ fn budget<R: Reader<Offset = usize>>(dwarf: &Dwarf<R>) -> u64 {
         dwarf.ranges.debug_rnglists().reader(),
     ];
     let all: u64 = sections.iter().map(|section| section.len() as u64).sum();
-    all.saturating_mul(MEMORY).saturating_add(FREE)
+    all.saturating_mul(MAX_MEMORY_RATIO).saturating_add(FREE)
 }

@@ -37,10 +37,10 @@ impl HuffmanTable {
             let (packed, rest) = data.split_at_checked(usize::from(first)).ok_or(cut)?;
             (weights(packed)?, rest)
         };
-        Ok((Self::of_weights(weights)?, rest))
+        Ok((Self::from_weights(weights)?, rest))
     }
 
-    fn of_weights(mut weights: Vec<u8>) -> Result<Self, MalformedStream> {
+    fn from_weights(mut weights: Vec<u8>) -> Result<Self, MalformedStream> {
         let broken = MalformedStream("weights of Huffman codes that add up");
         if weights.iter().any(|weight| u32::from(*weight) > MAX_BITS) {
             return Err(broken);

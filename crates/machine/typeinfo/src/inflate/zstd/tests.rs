@@ -57,7 +57,7 @@ fn decoded(data: &[u8], size: usize) -> Result<Vec<u8>, MalformedStream> {
 }
 
 #[test]
-fn what_the_tool_makes() {
+fn output_of_the_tool_is_inflated() {
     for (round, len) in [0, 1, 3, 100, 1000, 5000, 140_000, 300_000]
         .into_iter()
         .enumerate()
@@ -117,7 +117,7 @@ fn frame(blocks: &[(u32, u32, &[u8])]) -> Vec<u8> {
 }
 
 #[test]
-fn nothing_is_written_beyond_what_is_allowed() {
+fn output_is_bounded_by_the_budget() {
     let bomb = frame(&vec![(1, MAX_BLOCK as u32, &b"x"[..]); 1000]);
     let mut out = Vec::new();
     assert_eq!(

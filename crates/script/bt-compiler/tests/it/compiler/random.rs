@@ -22,7 +22,7 @@ const PROBES: [&str; 5] = [
 const TEXTS: [u64; 2] = [0x7000_0000, 0x7100_0000];
 
 #[test]
-fn what_the_compiler_accepts_runs_to_its_end() {
+fn accepted_scripts_run_to_their_end() {
     let count = std::env::var(VARIABLE)
         .ok()
         .and_then(|text| text.parse().ok())
@@ -42,7 +42,7 @@ fn what_the_compiler_accepts_runs_to_its_end() {
             continue;
         };
         accepted += 1;
-        let mut session = Session::of(script, &target);
+        let mut session = Session::from_script(script, &target);
         session.machine.put(TEXTS[0], &[b'x'; 6000]);
         session.machine.put_away(TEXTS[1], b"waited for\0");
         for probe in session.script.probes.clone() {

@@ -59,7 +59,7 @@ impl UserFiles {
 
     /// Returns the names and values of an enumeration, if the program's debug information has it.
     pub(crate) fn enumeration(&self, name: &str) -> Option<Vec<(String, i64)>> {
-        let program = self.of_subject().into_iter().next()?;
+        let program = self.subject_files().into_iter().next()?;
         let bytes = self.debug(program.place.path().to_str()?)?;
         let mut types = TypeStore::new(Arch::HOST);
         types
@@ -77,7 +77,7 @@ impl UserFiles {
 
     fn debug_file(&self, path: &str) -> Option<ElfFile> {
         let own = self
-            .of_subject()
+            .subject_files()
             .into_iter()
             .find(|own| own.place.path() == Path::new(path));
         let file = own

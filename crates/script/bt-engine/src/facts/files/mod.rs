@@ -78,7 +78,7 @@ impl UserFiles {
 
     /// Returns the files of the process, as they are shown.
     pub(crate) fn names(&self) -> Vec<String> {
-        self.of_subject()
+        self.subject_files()
             .into_iter()
             .map(|found| found.shown)
             .collect()
@@ -89,7 +89,7 @@ impl UserFiles {
         if self.own.len() < 2 {
             Vec::new()
         } else {
-            self.of_subject()
+            self.subject_files()
                 .into_iter()
                 .map(|found| found.place)
                 .collect()
@@ -101,7 +101,7 @@ impl UserFiles {
     }
 
     /// Returns the programs and the libraries of the processes, each once.
-    fn of_subject(&self) -> Vec<TargetFile> {
+    fn subject_files(&self) -> Vec<TargetFile> {
         if let [only] = self.own.as_slice() {
             return only.clone();
         }
@@ -115,7 +115,7 @@ impl UserFiles {
     }
 
     fn targets(&self, target: Option<&str>) -> Result<Targets, NotFound> {
-        let own = self.of_subject();
+        let own = self.subject_files();
         let all_own = |first_only| {
             let message = "there is no process to search: give -p PID or -c COMMAND".to_owned();
             if own.is_empty() {

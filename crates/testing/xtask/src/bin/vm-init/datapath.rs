@@ -38,7 +38,7 @@ const HEARD: u64 = 300;
 /// Number of packets that are sent when nobody listens.
 const UNHEARD: u64 = 7;
 /// Size of the listener's buffer in bytes, which holds only some of the packets.
-const LISTENERS_ROOM: usize = 16 << 10;
+const LISTENER_BUFFER_BYTES: usize = 16 << 10;
 
 /// Number of the controller of generic netlink's families (`linux/genetlink.h`).
 const CONTROLLER: u16 = 16;
@@ -114,7 +114,7 @@ pub(crate) fn with_modules(command: &[String]) -> anyhow::Result<()> {
 pub(crate) fn play() -> anyhow::Result<()> {
     let asking = Socket::open(Some(netlink::GENERIC))?;
     let listening = Socket::open(Some(netlink::GENERIC))?;
-    set_socket_recv_buffer_size(listening.fd(), LISTENERS_ROOM)
+    set_socket_recv_buffer_size(listening.fd(), LISTENER_BUFFER_BYTES)
         .context("making the listener's room small")?;
     let family = family(&asking)?;
     let of_datapaths =

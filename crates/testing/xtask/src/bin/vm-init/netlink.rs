@@ -22,7 +22,7 @@ const ACK: u16 = 4;
 /// `NLMSG_ERROR`: an error number, or 0 for success.
 const ERROR: u16 = 2;
 /// Limit on the size of an answer, in bytes.
-const ROOM: usize = 16 << 10;
+const MAX_ANSWER_BYTES: usize = 16 << 10;
 
 /// Message under construction.
 #[derive(Clone, Debug)]
@@ -125,7 +125,7 @@ impl Socket {
 
     /// Receives the next datagram.
     pub(crate) fn receive(&self, flags: RecvFlags) -> rustix::io::Result<Vec<u8>> {
-        let mut bytes = vec![0; ROOM];
+        let mut bytes = vec![0; MAX_ANSWER_BYTES];
         let length = recv(&self.0, &mut bytes[..], flags)?.1;
         bytes.truncate(length);
         Ok(bytes)

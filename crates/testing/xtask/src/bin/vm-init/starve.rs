@@ -22,11 +22,11 @@ const STARVED: usize = 0;
 /// CPU for all other threads.
 const OTHER: usize = 1;
 /// Time after which the spinner ends in any case.
-const AT_MOST: Duration = Duration::from_secs(100);
+const MAX_SPIN_TIME: Duration = Duration::from_secs(100);
 /// Time after which a command counts as stuck.
-const TOO_LONG: Duration = Duration::from_mins(1);
+const STUCK_TIMEOUT: Duration = Duration::from_mins(1);
 /// Interval at which a separate thread queues work for each CPU; it waits until all of it is done.
-const QUEUE_EVERY: Duration = Duration::from_millis(500);
+const QUEUE_INTERVAL: Duration = Duration::from_millis(500);
 /// File whose reading queues `refresh_vm_stats` on each CPU (`vmstat_refresh` of `mm/vmstat.c`).
 const QUEUES_WORK: &str = "/proc/sys/vm/stat_refresh";
 /// Settings, with their values for off, that would let others run on the CPU for a part of each
@@ -81,7 +81,7 @@ fn spin(over: &AtomicBool) -> anyhow::Result<()> {
     run_on(&[STARVED]).context("occupying a CPU")?;
     run_first().context("becoming a thread with SCHED_FIFO")?;
     let began = Instant::now();
-    while !over.load(Ordering::Relaxed) && began.elapsed() < AT_MOST {
+    while !over.load(Ordering::Relaxed) && began.elapsed() < MAX_SPIN_TIME {
         std::hint::spin_loop();
     }
     Ok(())
@@ -91,7 +91,7 @@ fn queue_work(over: &AtomicBool) {
     thread::scope(|scope| {
         while !over.load(Ordering::Relaxed) {
             scope.spawn(|| fs::read(QUEUES_WORK));
-            thread::sleep(QUEUE_EVERY);
+            thread::sleep(QUEUE_INTERVAL);
         }
     });
 }
@@ -119,7 +119,7 @@ fn run(command: &[String]) -> anyhow::Result<ExitStatus> {
         .with_context(|| format!("running {program}"))?;
     let (pid, (ends, ended)) = (child.id(), std::sync::mpsc::channel::<()>());
     thread::spawn(move || {
-        if ended.recv_timeout(TOO_LONG) == Err(RecvTimeoutError::Timeout) {
+        if ended.recv_timeout(STUCK_TIMEOUT) == Err(RecvTimeoutError::Timeout) {
             show_waits(pid);
         }
     });

@@ -114,14 +114,14 @@ fn named(answer: &GuestAnswer) -> anyhow::Result<()> {
         "not said while it waits: {early}"
     );
     let victims = cpu["victims"].as_array().context("no victims")?;
-    let is_it = |victim: &&Value| {
+    let matches = |victim: &&Value| {
         victim["name"]
             .as_str()
             .is_some_and(|name| name.starts_with(STARVED))
     };
     let victim = victims
         .iter()
-        .find(is_it)
+        .find(matches)
         .with_context(|| format!("no victim {STARVED}"))?;
     ensure!(
         victim["waits_still_ns"].as_u64() > Some(1_000_000_000),
@@ -161,7 +161,7 @@ mod self_test {
     }
 
     #[test]
-    fn what_does_not_add_up_or_is_not_named_is_a_failure() {
+    fn inconsistent_or_unnamed_results_are_failures() {
         audited(&known((6, 1)), &answer(REPORT)).unwrap();
         named(&answer(REPORT)).unwrap();
         assert!(audited(&known((6, 12)), &answer(REPORT)).is_err());

@@ -7,7 +7,7 @@ use xtask::{DatapathTruth, GuestAnswer, GuestCommand, TRUTH_OF_DATAPATH};
 use super::{Check, Needs};
 
 /// `EAGAIN` of `linux/errno.h` with its text: the listener has no room.
-const NO_ROOM: (u64, &str) = (11, "Resource temporarily unavailable");
+const EAGAIN: (u64, &str) = (11, "Resource temporarily unavailable");
 /// `ECONNREFUSED` of `linux/errno.h` with its text: there is no listener.
 const NOBODY_LISTENS: (u64, &str) = (111, "Connection refused");
 
@@ -82,7 +82,7 @@ fn reported(answer: &GuestAnswer) -> anyhow::Result<()> {
         *total == truth.missed && *successful == truth.received && *failures == truth.lost,
         "{counted:?}, but {truth:?}"
     );
-    let counted = (failed(NO_ROOM.0), failed(NOBODY_LISTENS.0));
+    let counted = (failed(EAGAIN.0), failed(NOBODY_LISTENS.0));
     let wanted = (
         Value::from(truth.lost - truth.unheard),
         Value::from(truth.unheard),
@@ -108,7 +108,7 @@ fn printed(answer: &GuestAnswer) -> anyhow::Result<()> {
     let port = &truth.port;
     let lines = [
         format!("@all_upcalls[{port}, {port}, miss]: {}", truth.missed),
-        format!("@all_failed[{}]: {}", NO_ROOM.1, truth.lost - truth.unheard),
+        format!("@all_failed[{}]: {}", EAGAIN.1, truth.lost - truth.unheard),
         format!("@all_failed[{}]: {}", NOBODY_LISTENS.1, truth.unheard),
     ];
     for line in lines {

@@ -188,7 +188,7 @@ pub(super) fn all(tests: &[TestProgram], starve: bool) -> Vec<Check> {
     all.extend(record::all());
     all.extend(probes::all());
     all.extend(cpus::all(starve));
-    all.extend(tests.iter().flat_map(tests::of));
+    all.extend(tests.iter().flat_map(tests::checks));
     // It loads a module, which changes the view of other checks.
     all.extend(datapath::all());
     all
@@ -252,7 +252,7 @@ mod self_test {
     }
 
     #[test]
-    fn what_is_there_must_work_and_what_is_not_must_be_refused_by_name() {
+    fn present_features_work_and_missing_ones_are_refused_by_name() {
         let kprobes = check(&[Needs::Feature("kprobes", "CONFIG_KPROBES")]);
         let refused = ended(3, "error: no CONFIG_KPROBES here");
         assert_eq!(

@@ -52,7 +52,7 @@ const NOT_IN_GUESTS: [&str; 9] = [
 ];
 
 /// Returns a check for each test.
-pub(super) fn of(program: &TestProgram) -> impl Iterator<Item = Check> + '_ {
+pub(super) fn checks(program: &TestProgram) -> impl Iterator<Item = Check> + '_ {
     let is_for_guests = |case: &&String| {
         !NOT_IN_GUESTS
             .iter()

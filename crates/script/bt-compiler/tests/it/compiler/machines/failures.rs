@@ -25,7 +25,7 @@ pub(super) fn failures(session: &Session) -> Vec<(FailureKind, u64)> {
 }
 
 #[test]
-fn what_fails_is_counted() {
+fn failures_are_counted() {
     let failed = |script: &str, target: &FakeTarget| {
         let mut session = Session::new(script, target);
         session.begin_and_end();

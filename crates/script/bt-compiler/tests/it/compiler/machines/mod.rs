@@ -102,7 +102,7 @@ fn function(body: &str, args: &[u64], expected: &[&str]) {
 }
 
 #[test]
-fn whether_a_sample_is_of_a_process() {
+fn samples_distinguish_user_and_kernel_mode() {
     for arch in MACHINES {
         let (offset, user, kernel) = if arch == Arch::X86_64 {
             (136, 0x33, 0x10)
