@@ -4,13 +4,13 @@
 //! A thread waits for the signals, so that they are noticed at any moment. The first one is a
 //! request: the command's loops check for it, finish, and print their results. The thread then
 //! watches the end. It ends the process with the signal's default action in four cases: no loop has
-//! checked within [`GRACE`], or the output takes nothing for as long; a command of the user's takes
-//! longer than [`COMMAND`]; an end that has begun does nothing for [`STALL`]; or it computes for
-//! [`MAX_STEP_CPU_TIME`] without a step. A second signal ends the process at once.
+//! checked within `GRACE`, or the output takes nothing for as long; a command of the user's takes
+//! longer than `COMMAND`; an end that has begun does nothing for `STALL`; or it computes for
+//! `MAX_STEP_CPU_TIME` without a step. A second signal ends the process at once.
 //!
 //! The limit depends on the reason for the wait. A reader or a command may never finish. The kernel
 //! always does: it releases the programs when all CPUs have passed a certain point, which takes
-//! seconds on a busy machine, and the recorded data is worth that wait. After [`NOTICE`] a line on
+//! seconds on a busy machine, and the recorded data is worth that wait. After `NOTICE` a line on
 //! the terminal states that a second signal ends it.
 //!
 //! While a command runs, its limit counts its own CPU time: on an overloaded machine, a command

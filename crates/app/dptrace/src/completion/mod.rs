@@ -3,8 +3,8 @@
 //!
 //! Most candidates are known only then: processes, the tracepoints of a file named earlier in the
 //! line, fields of the user's own specs. So the scripts contain no lists. They pass the words of
-//! the line, and read a first line of [`Answer::offers`], then a line `VALUE<TAB>DESCRIPTION` for
-//! each candidate. A value replaces the whole word.
+//! the line, and read a first line of [`grammar::complete::Answer::offers`], then a line
+//! `VALUE<TAB>DESCRIPTION` for each candidate. A value replaces the whole word.
 
 mod values;
 

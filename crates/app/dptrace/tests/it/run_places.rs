@@ -116,8 +116,9 @@ fn debugf_goes_to_the_trace_pipe() {
         std::os::fd::AsRawFd::as_raw_fd(&tracefs)
     );
     let trace = std::fs::read_to_string(path).unwrap();
+    let last = trace.lines().rev().take(20).collect::<Vec<_>>();
     assert!(
         trace.contains(&format!("bpf_trace_printk: {mark} a -1 10 100%")),
-        "{mark}"
+        "{mark} is not in the trace, which ends with {last:#?}"
     );
 }
