@@ -22,7 +22,10 @@ pub(crate) fn explain(words: &[OsString], error: &clap::Error) -> String {
     let sentence = paragraphs.next().unwrap_or_default();
     let sentence = sentence.strip_prefix("error: ").unwrap_or(sentence);
     let sentence: Vec<&str> = sentence.lines().map(str::trim).collect();
-    let sentence = sentence.join(" ");
+    let mut sentence = sentence.join(" ");
+    for (theirs, ours) in NUMBER_ERRORS {
+        sentence = sentence.replace(theirs, ours);
+    }
     if let Some(hint) = hint(&CommandLine::new(words, &grammar), error) {
         return format!("{sentence}; {hint}");
     }
@@ -37,6 +40,20 @@ pub(crate) fn explain(words: &[OsString], error: &clap::Error) -> String {
         _ => sentence,
     }
 }
+
+/// Reasons of Rust's number parsers, and what they mean to a user.
+const NUMBER_ERRORS: [(&str, &str); 4] = [
+    ("invalid digit found in string", "expected a whole number"),
+    (
+        "cannot parse integer from empty string",
+        "expected a whole number",
+    ),
+    ("invalid float literal", "expected a number"),
+    (
+        "number too large to fit in target type",
+        "the number is too large",
+    ),
+];
 
 /// A command line that clap rejected.
 struct CommandLine<'a> {

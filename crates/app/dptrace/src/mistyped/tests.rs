@@ -46,7 +46,10 @@ const MISTAKES: &[(&str, &str)] = &[
         "put an option of the script after --: dptrace run SCRIPT -- --top",
     ),
     ("trace --head -3", "found; a number must be 0 or more"),
-    ("trace --head x", "invalid value 'x' for '--head <N>': "),
+    (
+        "trace --head x",
+        "invalid value 'x' for '--head <N>': expected a whole number",
+    ),
     (
         "trace --format xml",
         "[possible values: text, spdk, json, ndjson, csv]",
