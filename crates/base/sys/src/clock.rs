@@ -87,7 +87,7 @@ pub fn ticks() -> u64 {
     let ticks: u64;
     // SAFETY: Linux lets user programs read this register, and the instruction touches no memory.
     unsafe {
-        core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags))
+        core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags));
     };
     ticks
 }
