@@ -53,7 +53,10 @@ fn cells(row: &str) -> Vec<String> {
     let plain: String = pieces
         .map(|(i, piece)| if i % 2 == 0 { piece } else { "code" })
         .collect();
-    plain.split('|').map(|cell| cell.trim().to_owned()).collect()
+    plain
+        .split('|')
+        .map(|cell| cell.trim().to_owned())
+        .collect()
 }
 
 #[test]
