@@ -24,6 +24,7 @@ mod examples_run;
 mod export;
 mod follow;
 mod found;
+mod front_door;
 mod ftrace_truth;
 mod generate;
 mod goldens;

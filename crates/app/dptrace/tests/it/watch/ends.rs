@@ -170,7 +170,7 @@ fn an_unwatchable_target_is_refused() {
     for (args, status, why) in [
         (&["watch"][..], 2, "--slow"),
         (&["watch", "-p", "1"], 2, "--slow"),
-        (&["watch", "--slow", "1ms"], 2, "nothing to watch"),
+        (&["watch", "--slow", "1ms"], 2, "nothing to capture"),
         (
             &["watch", "--slow", "0", "-p", "1"],
             2,
