@@ -7,6 +7,7 @@ use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, CommandFactory as _};
+use text::number::is_digits;
 use text::{printable, shell};
 
 use crate::cli::Cli;
@@ -142,7 +143,7 @@ fn hint(line: &CommandLine<'_>, error: &clap::Error) -> Option<String> {
                 instead_of_option(line, word, near(ContextKind::SuggestedArg))
             } else {
                 let takes_process = line.command.get_arguments().any(|it| it.get_id() == "pid");
-                (takes_process && is_number(word))
+                (takes_process && is_digits(word))
                     .then(|| format!("to name a process, use -p: {} -p {word}", line.name()))
             }
         }
@@ -155,7 +156,7 @@ fn instead_of_command(word: &str) -> Option<String> {
     let path = Path::new(word);
     if bundled_scripts::is_bundled(word) {
         Some(format!("it is a bundled script: dptrace run {word}"))
-    } else if is_number(word) {
+    } else if is_digits(word) {
         Some(format!(
             "give a process to a command, with -p: dptrace kernel-delay -p {word}"
         ))
@@ -207,10 +208,6 @@ fn instead_of_option(line: &CommandLine<'_>, option: &str, near: Option<String>)
         )),
         owners => Some(format!("these commands have it: {}", owners.join(", "))),
     }
-}
-
-fn is_number(word: &str) -> bool {
-    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]

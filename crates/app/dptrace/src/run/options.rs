@@ -205,7 +205,7 @@ impl RunArgs {
         asked::check(&args)?;
         args.follow_forks |= args.children;
         let is_several = |word: &&String| {
-            !is_bpftrace_compat() && (args.children || !process_selector::is_number(word))
+            !is_bpftrace_compat() && (args.children || !text::number::is_digits(word))
         };
         if let Some(word) = args.pid.as_ref().filter(is_several) {
             args.pids = processes(word, args.children)?;
@@ -219,7 +219,7 @@ impl RunArgs {
             return None;
         }
         match self.words.as_slice() {
-            [pid, _script, ..] if process_selector::is_number(pid) && !Path::new(pid).exists() => {
+            [pid, _script, ..] if text::number::is_digits(pid) && !Path::new(pid).exists() => {
                 Some(0)
             }
             [script, process]
