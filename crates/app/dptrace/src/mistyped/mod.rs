@@ -7,6 +7,7 @@ use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, CommandFactory as _};
+use grammar::complete::find_option;
 use text::number::is_digits;
 use text::{printable, shell};
 
@@ -102,14 +103,8 @@ impl<'a> CommandLine<'a> {
     /// Returns the names of the other commands that have an option.
     fn owners(&self, option: &str) -> Vec<&'a str> {
         let has = |command: &&Command| {
-            let is_called = |arg: &Arg| {
-                let long = arg
-                    .get_long()
-                    .is_some_and(|it| option.strip_prefix("--") == Some(it));
-                let short = arg.get_short().is_some_and(|it| option == format!("-{it}"));
-                !arg.is_hide_set() && (long || short)
-            };
-            command.get_name() != "demo-target" && command.get_arguments().any(is_called)
+            command.get_name() != "demo-target"
+                && find_option(command, option).is_some_and(|(arg, _)| !arg.is_hide_set())
         };
         self.grammar
             .get_subcommands()
