@@ -11,7 +11,10 @@ use capture::{Reader, Source};
 use scene::BootNanos;
 use tempfile::TempDir;
 
-use crate::common::kernel::{PROGRAM, Process, kernel, needs};
+use crate::common::kernel::{PROGRAM, Process, kernel, needs, without_bpf};
+
+/// Name of a capture in its folder.
+const NAME: &str = "x.capture";
 
 /// The demo target with a trace file, which it leaves behind when it ends.
 struct Target {
@@ -72,7 +75,7 @@ fn open(dir: &Path) -> Reader {
 
 fn temp() -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join("x.capture");
+    let path = dir.path().join(NAME);
     (dir, path)
 }
 
@@ -116,20 +119,8 @@ fn without_the_right_to_bpf_there_is_the_trace() {
     let mut target = Target::start(&["--for", "1m"]);
     target.go();
     let (_temp, dir) = temp();
-    let mut command = testkit::command("setpriv");
-    let without = "-bpf,-perfmon,-sys_admin";
-    command.args([
-        "--inh-caps",
-        without,
-        "--bounding-set",
-        without,
-        PROGRAM,
-        "capture",
-        "-p",
-        &target.pid(),
-        "-o",
-    ]);
-    let done = command
+    let done = without_bpf()
+        .args(["capture", "-p", &target.pid(), "-o"])
         .arg(&dir)
         .args(["--for", "300ms"])
         .stdin(Stdio::null())
