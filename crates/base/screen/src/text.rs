@@ -175,6 +175,28 @@ impl<'a> Iterator for Pieces<'a> {
     }
 }
 
+/// Joins each paragraph of a text into one line, which a terminal wraps at its own width.
+/// A long line, as in a comment, continues in the next, unless that begins with a word
+/// and a colon (`prints:`).
+pub fn join_paragraphs(text: &str) -> String {
+    const MAX_LINE_CHARS: usize = 80;
+    let (mut lines, mut before): (Vec<String>, &str) = (Vec::new(), "");
+    for line in text.split('\n') {
+        let is_headed = line
+            .split(' ')
+            .next()
+            .is_some_and(|word| word.ends_with(':'));
+        match lines.last_mut() {
+            Some(last) if before.len() > MAX_LINE_CHARS && !line.is_empty() && !is_headed => {
+                last.extend([" ", line.trim_start()]);
+            }
+            _ => lines.push(line.to_owned()),
+        }
+        before = line;
+    }
+    lines.join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,14 +14,13 @@ use console::terminal;
 use errors::usage;
 use host::stripped;
 use kernel_delay::layout::STACK_CHUNK_BYTES;
-use kernel_delay::live::LossCounts;
 use kernel_delay::programs::EventOptions;
 use kernel_delay::trigger::Trigger;
 use kernel_delay::{
     EventCost, EventList, Events, FunctionNames, Header, SampleSink, Sampler, SamplingOptions,
     View, WindowSample, json, lines, process_sums, report, stamp, started, verdict,
 };
-use screen::{Screen, counted};
+use screen::Screen;
 
 pub(crate) use args::KernelDelayArgs;
 
@@ -47,7 +46,7 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
         output: Output::open(path)?,
     };
     let child = sampler.run(subject.held, &mut printer)?;
-    warn_lost(&sampler.lost()?);
+    sampler.lost()?.notes().iter().for_each(|lost| note(lost));
     printer.output.finish()?;
     subject::leave(child)
 }
@@ -235,63 +234,4 @@ fn note_names(pattern: &glob::Pattern, names: &BTreeSet<String>) {
         "no thread is called {pattern}; there are: {}{more}",
         some.join(", ")
     ));
-}
-
-const MORE_THREADS: &str = "did not fit (--max-threads makes more room)";
-
-/// Reports the parts missing from the report.
-fn warn_lost(lost: &LossCounts) {
-    let LossCounts {
-        threads,
-        preemptors,
-        interrupts,
-        events,
-        upcalls,
-        processes,
-        triggers,
-        skipped,
-    } = *lost;
-    for (count, noun, what) in [
-        (threads, "thread", MORE_THREADS),
-        (
-            preemptors,
-            "time",
-            "did not fit the list of what ran instead (--max-threads makes more room)",
-        ),
-        (interrupts, "interrupt", MORE_THREADS),
-        (
-            events,
-            "system call event",
-            "did not fit the ring (--buffer-page-count makes it larger)",
-        ),
-        (
-            upcalls,
-            "upcall",
-            "did not fit: too many CPUs with too many errors",
-        ),
-        (
-            triggers,
-            "start trigger",
-            "came between samples, during a report or --sample-interval",
-        ),
-        (
-            skipped,
-            "program",
-            "skipped by the kernel because another one was running on that CPU",
-        ),
-    ] {
-        if count > 0 {
-            note(&format!("{} {what}", counted(count, noun)));
-        }
-    }
-    if processes > 0 {
-        note(&format!(
-            "{processes} {} did not fit",
-            if processes == 1 {
-                "process"
-            } else {
-                "processes"
-            }
-        ));
-    }
 }
