@@ -38,14 +38,14 @@ pub(crate) struct KernelDelayArgs {
 
     /// A program to start, with its arguments
     ///
-    /// Everything is attached before its first instruction.
+    /// Everything is attached before its first instruction. The sample lasts until it ends.
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["pid", "process", "name", "cgroup"])]
     pub(super) command: Vec<OsString>,
 
-    /// Length of a sample: 5 or 5s (seconds), 500ms, 1m30s
-    #[arg(long = "for", visible_alias = "sample-time", value_name = "DURATION", default_value = "500ms",
+    /// Length of a sample: 5 or 5s (seconds), 500ms, 1m30s [default: 500ms; until COMMAND ends]
+    #[arg(long = "for", visible_alias = "sample-time", value_name = "DURATION",
         value_parser = sample, help_heading = "Samples")]
-    pub(super) duration: Duration,
+    pub(super) duration: Option<Duration>,
 
     /// Number of samples
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Samples")]
@@ -141,8 +141,10 @@ Examples:
   dptrace kernel-delay PID --start-trigger t:syscalls:sys_enter_fsync --for 50ms
   dptrace kernel-delay -- build/bin/nvmf_tgt -m 0x3  from its first instruction";
 
+/// Length of a sample if none is named.
+pub(super) const SAMPLE_TIME: Duration = Duration::from_millis(500);
 /// Limit on samples and pauses: the range of the clocks in the maps.
-const MAX_DURATION: Duration = Duration::from_hours(24);
+pub(super) const MAX_DURATION: Duration = Duration::from_hours(24);
 
 /// Parses the length of a sample.
 fn sample(text: &str) -> Result<Duration, &'static str> {
