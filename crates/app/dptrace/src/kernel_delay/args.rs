@@ -65,8 +65,9 @@ pub(crate) struct KernelDelayArgs {
 
     /// Skip samples shorter than this: 20us, 1ms, or nanoseconds; --sample-count does not count
     /// them
-    #[arg(long, value_name = "NS", default_value = "0", value_parser = ::text::duration::parse_nanos, help_heading = "Triggers",
-        requires = "stop_trigger")]
+    #[arg(long, value_name = "NS", default_value = "0", num_args = 0..=1,
+        default_missing_value = "0", value_parser = ::text::duration::parse_nanos,
+        help_heading = "Triggers", requires = "stop_trigger")]
     pub(super) trigger_delta: u64,
 
     #[command(flatten)]
@@ -114,9 +115,12 @@ pub(crate) struct KernelDelayArgs {
     #[arg(long, help_heading = "Output", conflicts_with = "json")]
     pub(super) summary: bool,
 
-    /// Print what is attached, and how long that took
-    #[arg(short = 'D', long, help_heading = "Output")]
-    pub(super) debug: bool,
+    /// Print what is attached, and how long that took; a MASK as for kernel_delay.py is ignored,
+    /// but 0 prints nothing
+    #[arg(short = 'D', long, value_name = "MASK", num_args = 0..=1, default_value = "0",
+        default_missing_value = "0x3f", hide_default_value = true, value_parser = debug_mask,
+        help_heading = "Output")]
+    pub(super) debug: u32,
 }
 
 const USAGE: &str = "dptrace kernel-delay [OPTIONS] [[-p] <PID|NAME>[,...] | --cgroup <PATH>]
@@ -160,6 +164,18 @@ fn pause(text: &str) -> Result<Duration, &'static str> {
 fn at_least(text: &str) -> Result<u64, String> {
     ::text::duration::parse_nanos(text)
         .map_err(|why| format!("{why}; name a process before -s, or after -p"))
+}
+
+/// Parses the mask of `-D`: in Open vSwitch's script, flags of its compiler, at most 0x3f.
+fn debug_mask(text: &str) -> Result<u32, &'static str> {
+    const MAX_MASK: u32 = 0x3f;
+    let mask = match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    mask.ok()
+        .filter(|mask| *mask <= MAX_MASK)
+        .ok_or("expected at most 0x3f; name a process before -D, or after -p")
 }
 
 fn at_most_a_day(time: Duration) -> Result<Duration, &'static str> {

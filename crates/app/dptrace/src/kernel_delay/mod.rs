@@ -80,7 +80,7 @@ fn options(args: &KernelDelayArgs) -> SamplingOptions {
         max_threads: args.max_threads,
         count_upcalls: !args.skip_upcall_stats,
         page_faults: !args.skip_page_faults,
-        debug: args.debug,
+        debug: args.debug > 0,
     }
 }
 
