@@ -55,6 +55,9 @@ fn main() -> ExitCode {
         BpftraceRequest::Version => return exit(run::compat::version().map(|()| exit::DONE)),
         BpftraceRequest::Info => return exit(run::compat::info().map(|()| exit::DONE)),
     };
+    if let Err(error) = mistyped::check_times(&words) {
+        return exit(Err(error));
+    }
     let cli = match Cli::parse_words(&words) {
         Ok(cli) => cli,
         Err(error) => return not_understood(&words, error),

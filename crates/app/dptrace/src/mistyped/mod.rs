@@ -7,6 +7,7 @@ use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, CommandFactory as _};
+use console::messages::is_bpftrace_compat;
 use grammar::complete::find_option;
 use text::number::is_digits;
 use text::{printable, shell};
@@ -40,6 +41,17 @@ pub(crate) fn explain(words: &[OsString], error: &clap::Error) -> String {
     match paragraphs.find_map(|it| it.strip_prefix("Usage:")) {
         Some(usage) if is_about_words => format!("{sentence}\nusage:{}", usage.trim_end()),
         _ => sentence,
+    }
+}
+
+/// Checks that no time has two words, as in `--for 2 s`.
+pub(crate) fn check_times(words: &[OsString]) -> anyhow::Result<()> {
+    let typed = words.iter().skip(1).map_while(|word| word.to_str());
+    let is_name = |word: &str| Path::new(word).exists() || process_selector::is_there(word);
+    let typed: Vec<&str> = typed.collect();
+    match grammar::time::explain_split_time(&typed, Cli::command, is_name) {
+        Some(why) if !is_bpftrace_compat() => Err(errors::usage(why)),
+        _ => Ok(()),
     }
 }
 
