@@ -38,6 +38,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use console::messages;
+use errors::ReportedMistakes;
 
 use cli::{Cli, Command};
 use run::compat::BpftraceRequest;
@@ -71,7 +72,9 @@ fn exit(done: anyhow::Result<u8>) -> ExitCode {
         Ok(status) => status,
         Err(error) if exit::is_broken_pipe(&error) => exit::DONE,
         Err(error) => {
-            messages::print_error(&error);
+            if !error.is::<ReportedMistakes>() {
+                messages::print_error(&error);
+            }
             exit::status(&error)
         }
     })
