@@ -19,7 +19,9 @@ pub use anstyle::Style;
 pub use caps::{Colours, TerminalCaps};
 pub use numbers::{counted, grouped, percent, share, size, time};
 pub use style::{GOOD, HEAD, LARGEST, NAME, QUIET, StyledText, WARN, WRONG};
-pub use text::{columns, cut, join_paragraphs, pad, pad_left, shorten, wrap, wrap_message};
+pub use text::{
+    columns, cut, join_paragraphs, join_some, pad, pad_left, shorten, wrap, wrap_message,
+};
 
 /// Width of a terminal that reports none (a serial line, a pseudo-terminal without a size).
 const USUAL_WIDTH: usize = 80;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{ArgAction, Args};
 use kernel_delay::layout::MAX_STACK_BYTES;
 use kernel_delay::trigger::Trigger;
 
@@ -118,9 +118,9 @@ pub(crate) struct KernelDelayArgs {
     /// Print what is attached, and how long that took; a MASK as for kernel_delay.py is ignored,
     /// but 0 prints nothing
     #[arg(short = 'D', long, value_name = "MASK", num_args = 0..=1, default_value = "0",
-        default_missing_value = "0x3f", hide_default_value = true, value_parser = debug_mask,
-        help_heading = "Output")]
-    pub(super) debug: u32,
+        default_missing_value = "0x3f", hide_default_value = true, value_parser = is_debugged,
+        action = ArgAction::Set, help_heading = "Output")]
+    pub(super) debug: bool,
 }
 
 const USAGE: &str = "dptrace kernel-delay [OPTIONS] [[-p] <PID|NAME>[,...] | --cgroup <PATH>]
@@ -167,14 +167,9 @@ fn at_least(text: &str) -> Result<u64, String> {
 }
 
 /// Parses the mask of `-D`: in Open vSwitch's script, flags of its compiler, at most 0x3f.
-fn debug_mask(text: &str) -> Result<u32, &'static str> {
-    const MAX_MASK: u32 = 0x3f;
-    let mask = match text.strip_prefix("0x") {
-        Some(digits) => u32::from_str_radix(digits, 16),
-        None => text.parse(),
-    };
-    mask.ok()
-        .filter(|mask| *mask <= MAX_MASK)
+fn is_debugged(text: &str) -> Result<bool, &'static str> {
+    let mask = records::parse_number(text).filter(|mask| (0.0..=63.0).contains(mask));
+    mask.map(|mask| mask > 0.0)
         .ok_or("expected at most 0x3f; name a process before -D, or after -p")
 }
 

@@ -80,7 +80,7 @@ fn options(args: &KernelDelayArgs) -> SamplingOptions {
         max_threads: args.max_threads,
         count_upcalls: !args.skip_upcall_stats,
         page_faults: !args.skip_page_faults,
-        debug: args.debug > 0,
+        debug: args.debug,
     }
 }
 
@@ -236,10 +236,8 @@ const MAX_NAMES: usize = 12;
 
 /// Reports that no thread matched, and lists the existing names.
 fn note_names(pattern: &glob::Pattern, names: &BTreeSet<String>) {
-    let some: Vec<&str> = names.iter().take(MAX_NAMES).map(String::as_str).collect();
-    let more = if names.len() > MAX_NAMES { ", ..." } else { "" };
     note(&format!(
-        "no thread is called {pattern}; there are: {}{more}",
-        some.join(", ")
+        "no thread is called {pattern}; there are: {}",
+        screen::join_some(names, MAX_NAMES)
     ));
 }
