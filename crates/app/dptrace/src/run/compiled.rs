@@ -113,7 +113,12 @@ fn process(pid: &str) -> anyhow::Result<Target> {
 
 /// Parses the script; reports all mistakes.
 pub(super) fn parse(text: &ScriptText, args: &RunArgs) -> anyhow::Result<ParsedScript> {
-    match builder(&text.text, &text.params, args).parse() {
+    // A bundled script has probes for all cases, most of which do not occur.
+    let marks_hits = args.reports_remarks() && !args.quiet && text.bundled.is_none();
+    match builder(&text.text, &text.params, args)
+        .mark_hits(marks_hits)
+        .parse()
+    {
         Ok(parsed) => {
             warn(text, parsed.warnings(), args);
             Ok(parsed)

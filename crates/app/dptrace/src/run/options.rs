@@ -191,6 +191,13 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
+    /// Returns whether the script runs, and remarks on what it misses are wanted.
+    pub(super) fn reports_remarks(&self) -> bool {
+        let is_run =
+            !self.check && self.dump.is_none() && self.emit_object.is_none() && self.mode.is_none();
+        is_run && !self.no_warnings && !is_bpftrace_compat()
+    }
+
     /// Returns the options with the processes resolved: names become numbers.
     ///
     /// SPDK's `bpftrace.sh` takes a process's number, then the script. After a bundled script
