@@ -115,8 +115,9 @@ pub(crate) struct KernelDelayArgs {
     #[arg(long, help_heading = "Output", conflicts_with = "json")]
     pub(super) summary: bool,
 
-    /// Print what is attached, and how long that took; a MASK as for kernel_delay.py is ignored,
-    /// but 0 prints nothing
+    /// Print what is attached, and how long that took
+    ///
+    /// MASK, at most 0x3f, is for users of kernel_delay.py: with 0, nothing is printed.
     #[arg(short = 'D', long, value_name = "MASK", num_args = 0..=1, default_value = "0",
         default_missing_value = "0x3f", hide_default_value = true, value_parser = is_debugged,
         action = ArgAction::Set, help_heading = "Output")]
@@ -143,7 +144,7 @@ Examples:
   dptrace kernel-delay -p PID --sample-count 10 --sample-interval 1m --json
   dptrace kernel-delay --start-trigger up:dpif_run --stop-trigger ur:dpif_run
   dptrace kernel-delay PID --start-trigger t:syscalls:sys_enter_fsync --for 50ms
-  dptrace kernel-delay -- build/bin/nvmf_tgt -m 0x3  from its first instruction";
+  dptrace kernel-delay --for 2s -- build/bin/nvmf_tgt -m 0x3  its first seconds";
 
 /// Length of a sample if none is named.
 pub(super) const SAMPLE_TIME: Duration = Duration::from_millis(500);
