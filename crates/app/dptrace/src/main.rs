@@ -37,6 +37,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use console::messages;
+use errors::ReportedMistakes;
 
 use cli::{Cli, Command};
 use run::compat::BpftraceRequest;
@@ -57,6 +58,9 @@ fn main() -> ExitCode {
     if help::is_for_all(&words) {
         return help::print_all();
     }
+    if let Err(error) = mistyped::check_times(&words) {
+        return exit(Err(error));
+    }
     let cli = match Cli::parse_words(&words) {
         Ok(cli) => cli,
         Err(error) => return not_understood(&words, error),
@@ -70,7 +74,9 @@ fn exit(done: anyhow::Result<u8>) -> ExitCode {
         Ok(status) => status,
         Err(error) if exit::is_broken_pipe(&error) => exit::DONE,
         Err(error) => {
-            messages::print_error(&error);
+            if !error.is::<ReportedMistakes>() {
+                messages::print_error(&error);
+            }
             exit::status(&error)
         }
     })

@@ -61,6 +61,7 @@ mod run_language;
 mod run_limits;
 mod run_links;
 mod run_losses;
+mod run_never_hit;
 mod run_places;
 mod run_stacks;
 mod serve;
