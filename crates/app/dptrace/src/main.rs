@@ -10,7 +10,6 @@ mod cpus;
 mod demo;
 mod doctor;
 mod exit;
-mod export;
 mod generate;
 mod help;
 mod inspect;
@@ -19,7 +18,6 @@ mod latency;
 mod list;
 mod listing;
 mod manual;
-mod meta;
 mod mistyped;
 mod objects_command;
 mod pmd;
@@ -27,7 +25,6 @@ mod record;
 mod report;
 mod run;
 mod serve;
-mod timeline;
 mod top;
 mod trace;
 
@@ -40,6 +37,7 @@ use console::messages;
 use errors::ReportedMistakes;
 
 use cli::{Cli, Command};
+use report::ReportName;
 use run::compat::BpftraceRequest;
 
 fn main() -> ExitCode {
@@ -118,10 +116,10 @@ fn run_command(command: &Command) -> anyhow::Result<u8> {
         Command::Scripts(args) => run::scripts(args),
         Command::Trace(args) => trace::run(args),
         Command::Latency(args) => latency::run(args),
-        Command::Timeline(args) => timeline::run(args),
-        Command::Report(args) => report::run(args),
+        Command::Timeline(args) => report::run(args, ReportName::Timeline),
+        Command::Report(args) => report::run(args, ReportName::Report),
         Command::Top(args) => top::run(args),
-        Command::Export(args) => export::run(args),
+        Command::Export(args) => report::run(args, ReportName::Export),
         Command::List(args) => list::run(args),
         Command::Inspect(args) => return inspect::run(args),
         Command::Record(args) => record::run(args),
