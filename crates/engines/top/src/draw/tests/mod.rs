@@ -4,6 +4,7 @@ mod screens;
 
 use ratatui_core::backend::TestBackend;
 use ratatui_core::terminal::Terminal;
+use screen::Colours;
 use stats::Histogram;
 
 use super::*;
