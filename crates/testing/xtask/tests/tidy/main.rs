@@ -7,6 +7,7 @@ mod house;
 mod layout;
 mod processes;
 mod rooms;
+mod units;
 mod words;
 
 use std::fs;
