@@ -4,6 +4,7 @@
 mod english;
 mod files;
 mod house;
+mod install;
 mod layout;
 mod processes;
 mod rooms;
