@@ -44,8 +44,8 @@ const LONG_VERSION: &str = concat!(
     env!("DPTRACE_COMMIT"),
     "\ntarget:   ",
     env!("DPTRACE_TARGET"),
-    "\nfeatures: ",
-    env!("DPTRACE_FEATURES"),
+    "\nbuild:    ",
+    env!("DPTRACE_BUILD"),
 );
 
 const STATUS: &str = "\
