@@ -6,6 +6,7 @@ mod files;
 mod house;
 mod install;
 mod layout;
+mod packages;
 mod processes;
 mod rooms;
 mod units;
