@@ -45,9 +45,12 @@ fn both_packages_have_the_same_files() {
 #[test]
 fn packages_start_nothing() {
     let text = fs::read_to_string(root().join("crates/app/dptrace/Cargo.toml")).unwrap();
-    for word in ["maintainer-scripts", "systemd-units", "_script"] {
+    for word in ["maintainer-scripts", "systemd-units", "systemctl"] {
         assert!(!text.contains(word), "{word}");
     }
+    // The only one removes folders.
+    assert_eq!(text.matches("_script").count(), 1);
+    assert!(text.contains("post_uninstall_script"));
     let (deb, _) = assets();
     let units: Vec<_> = deb.iter().filter(|it| it.0.contains("systemd")).collect();
     assert!(
