@@ -1,5 +1,5 @@
-//! Sets the build facts that `dptrace --version` prints (commit, target, kind of build), and how the
-//! static program is linked.
+//! Sets the build facts that `dptrace --version` prints (commit, target, kind of build), and how
+//! the static program is linked.
 //!
 //! The commit is looked up only for release builds, so that a new commit alone never rebuilds a
 //! working tree. Without git, and in a tree without `.git` (an archive, a vendored copy), the

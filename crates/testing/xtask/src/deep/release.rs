@@ -28,7 +28,8 @@ const USES: [(&str, &str); 6] = [
     ("install the package", "dpkg --install /dptrace.deb"),
     (
         "the program is static, and runs",
-        "dptrace --version | grep -x 'build:    static, optimized' && dptrace demo --sample --head 3",
+        "dptrace --version | grep -x 'build:    static, optimized' && \
+         dptrace demo --sample --head 3",
     ),
     (
         "man pages",
@@ -136,8 +137,8 @@ fn debootstrap(machine: &TempDir, deadline: Deadline) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns a command that runs a script on the machine, with namespaces of its own, so that no mount
-/// and no process of it is left.
+/// Returns a command that runs a script on the machine, with namespaces of its own, so that no
+/// mount and no process of it is left.
 fn command(machine: &TempDir, script: &str) -> Command {
     let proc: &Path = &machine.path().join("proc");
     let mut command = Command::new("unshare");

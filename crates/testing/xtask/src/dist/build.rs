@@ -98,7 +98,8 @@ pub(super) fn check(program: &Path) -> anyhow::Result<()> {
     let size = bytes.len() as u64;
     ensure!(
         size <= MAX_PROGRAM_BYTES,
-        "the program has {size} bytes: the most is {MAX_PROGRAM_BYTES}; cargo bloat says what takes the room"
+        "the program has {size} bytes: the most is {MAX_PROGRAM_BYTES}; \
+         cargo bloat says what takes the room"
     );
     let dynamic = output(
         Command::new("readelf")

@@ -67,7 +67,8 @@ pub(crate) struct DistArgs {
 }
 
 const EXAMPLES: &str = "\
-It goes into the folder dist beside the program that cargo built, and names that folder. There are then:
+It goes into the folder dist beside the program that cargo built, and names that folder.
+There are then:
   dptrace                          the program: stripped, needs no library
   dptrace.debug                    its symbols, for a debugger
   man/, completions/               for bash, zsh, fish
@@ -77,9 +78,10 @@ It goes into the folder dist beside the program that cargo built, and names that
   dptrace-VERSION-ARCH.tar.gz      all of that but dptrace.debug
   dptrace-VERSION-ARCH.cdx.json    what is linked in, for machines: CycloneDX
   dptrace_VERSION-1_ARCH.deb       a package for Debian; needs: cargo install --locked cargo-deb
-  dptrace-VERSION-1.ARCH.rpm       one for Fedora, SUSE; needs: cargo install --locked cargo-generate-rpm
+  dptrace-VERSION-1.ARCH.rpm       one for Fedora and SUSE; needs cargo-generate-rpm, likewise
   SHA256SUMS
-The same commit gives the same bytes, in any folder. `--machine aarch64` needs what docs/aarch64.md names.";
+The same commit gives the same bytes, in any folder.
+`--machine aarch64` needs what docs/aarch64.md names.";
 
 /// Runs the task.
 pub(crate) fn run(args: &DistArgs) -> anyhow::Result<()> {

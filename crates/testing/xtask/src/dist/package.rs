@@ -66,7 +66,8 @@ pub(super) fn look_for_tools() -> anyhow::Result<()> {
             .status();
         ensure!(
             found.context("running cargo")?.success(),
-            "no cargo-{tool} here: cargo install --locked cargo-{tool}, or leave the packages out with --no-packages"
+            "no cargo-{tool} here: cargo install --locked cargo-{tool}, \
+             or leave the packages out with --no-packages"
         );
     }
     Ok(())

@@ -35,9 +35,10 @@ pub(crate) struct ReleaseArgs {
 }
 
 const EXAMPLES: &str = "\
-It checks that the tree has no changes, that CHANGELOG.md has a section of the version, and that the tag vVERSION is signed and
-names this commit. Then it makes target/releases/VERSION, with an archive, packages and a bill of materials for each
-architecture, install.sh and SHA256SUMS, and beside it VERSION.md with the section of the changelog. docs/dev/release.md explains it.
+It checks that the tree has no changes, that CHANGELOG.md has a section of the version, and that
+the tag vVERSION is signed and names this commit. Then it makes target/releases/VERSION, with an
+archive, packages and a bill of materials for each architecture, install.sh and SHA256SUMS, and
+beside it VERSION.md with the section of the changelog. docs/dev/release.md explains it.
 
 Examples:
   git tag --sign v0.1.0 && cargo xtask release 0.1.0

@@ -16,7 +16,8 @@ pub(super) fn check(root: &Path, version: &str, is_rehearsal: bool) -> anyhow::R
     let ours = env!("CARGO_PKG_VERSION");
     ensure!(
         version == ours,
-        "the workspace has version {ours}, not {version}: change it in Cargo.toml, and commit it with Cargo.lock"
+        "the workspace has version {ours}, not {version}: \
+         change it in Cargo.toml, and commit it with Cargo.lock"
     );
     let changes = git(root, &["status", "--porcelain"])?;
     ensure!(

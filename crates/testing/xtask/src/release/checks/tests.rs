@@ -78,7 +78,8 @@ fn refusal(dir: &TempDir, version: &str, is_rehearsal: bool) -> String {
 
 #[test]
 fn a_section_of_the_changelog_ends_at_the_next_version() {
-    let text = "# Changelog\n\n## Unreleased\n\n## [0.2.0] - 2026-12-01\n\n### Fixed\n- b\n\n## 0.1.0\n- a\n";
+    let text = "# Changelog\n\n## Unreleased\n\n## [0.2.0] - 2026-12-01\n\n### Fixed\n- b\n\n\
+                ## 0.1.0\n- a\n";
     assert_eq!(section(text, "0.2.0").as_deref(), Some("### Fixed\n- b"));
     assert_eq!(section(text, "0.1.0").as_deref(), Some("- a"));
     assert_eq!(section(text, "Unreleased"), None);
