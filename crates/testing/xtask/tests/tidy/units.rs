@@ -94,14 +94,14 @@ fn permitted(text: &str) -> Option<BTreeSet<String>> {
             None => (false, line),
         };
         for name in names.split(' ') {
-            let named = match name.strip_prefix('@') {
+            let chosen = match name.strip_prefix('@') {
                 Some(_) => group(name)?,
                 None => BTreeSet::from([name.to_owned()]),
             };
             if removes {
-                calls.retain(|it| !named.contains(it));
+                calls.retain(|it| !chosen.contains(it));
             } else {
-                calls.extend(named);
+                calls.extend(chosen);
             }
         }
     }
