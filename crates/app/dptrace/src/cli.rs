@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::capture::CaptureArgs;
+use crate::capture::{CaptureArgs, WatchArgs};
 use crate::completion::CompleteArgs;
 use crate::cpus::CpusArgs;
 use crate::demo::DemoArgs;
@@ -26,11 +26,10 @@ use crate::serve::ServeArgs;
 use crate::timeline::TimelineArgs;
 use crate::top::TopArgs;
 use crate::trace::TraceArgs;
-use crate::watch::WatchArgs;
 
-/// Shows where a data plane's time goes, on both sides of the system call
+/// The command line. Its first line of help is the package's description.
 #[derive(Parser, Debug)]
-#[command(name = "dptrace", version, long_version = LONG_VERSION, after_help = STATUS)]
+#[command(name = "dptrace", about = env!("CARGO_PKG_DESCRIPTION"), long_about = None, version, long_version = LONG_VERSION, after_help = STATUS)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -84,13 +83,13 @@ pub(crate) enum Command {
     Trace(Box<TraceArgs>),
     /// Report how long each stage of a request takes
     Latency(Box<LatencyArgs>),
-    /// Explain slow requests of a capture, by what the kernel did
+    /// Explain slow requests in text: the same as report --text
     Timeline(Box<TimelineArgs>),
-    /// Write one HTML file: heat map, waterfalls, who ran instead
+    /// Explain slow requests, as text, a page, or tables for SQL
     Report(Box<ReportArgs>),
-    /// Show connections, threads and stages once a second
+    /// Show threads, connections and CPUs, second by second
     Top(Box<TopArgs>),
-    /// Write Parquet files for SQL: requests, stages, histograms
+    /// Write tables for SQL: the same as report --parquet
     Export(Box<ExportArgs>),
     /// List what can be probed: USDT probes, functions, tracepoints
     List(ListArgs),
@@ -103,9 +102,9 @@ pub(crate) enum Command {
     Scripts(ScriptsArgs),
     /// Record the objects of a running process, for trace -b
     Record(RecordArgs),
-    /// Capture a process's trace and what the kernel did meanwhile
+    /// Capture slow requests, and what the kernel did meanwhile
     Capture(Box<CaptureArgs>),
-    /// Capture what led to slow requests, and name who delayed them
+    /// Capture slow requests: the same as capture --slow
     Watch(Box<WatchArgs>),
     /// Expose latencies and thread times as Prometheus metrics
     Serve(Box<ServeArgs>),

@@ -22,45 +22,66 @@ Examples:
   who takes its CPU                dptrace kernel-delay -p PID --summary
   PostgreSQL: the slow queries     dptrace run pg-queries -p postgres --children
   an SPDK trace: slow connections  dptrace latency --summary FILE
-  ... and what the kernel did      dptrace capture -p PID
+  slow requests of an SPDK target  dptrace capture -p PID --slow 2ms
+  ... explained                    dptrace report CAPTURE
   ... as one page for a browser    dptrace report CAPTURE -o report.html
 ";
 
-/// Groups of commands, in the order of the help.
-pub(crate) const GROUPS: &help::Groups = &[
+/// Commands of the help, by the user's question.
+const GROUPS: [help::Group; 4] = [
     (
-        "Any process",
-        &[
-            "kernel-delay",
-            "cpus",
-            "pmd",
-            "run",
-            "scripts",
-            "list",
-            "inspect",
-        ],
+        "Any process, now",
+        &["kernel-delay", "top", "cpus", "run", "list"],
     ),
-    (
-        "SPDK",
-        &[
-            "top", "trace", "latency", "capture", "timeline", "report", "export", "watch", "serve",
-            "record", "objects", "generate",
-        ],
-    ),
-    ("This machine", &["doctor"]),
-    ("dptrace itself", &["demo", "completions", "man"]),
+    ("A slow request", &["capture", "report"]),
+    ("SPDK traces", &["trace", "latency"]),
+    ("Fleet and set-up", &["serve", "doctor", "demo"]),
 ];
+
+/// Commands of `help --all` only: special ones, and names of their own for parts of the others.
+const MORE: [help::Group; 3] = [
+    ("Parts of other commands", &["watch", "timeline", "export"]),
+    (
+        "Special tasks",
+        &["pmd", "inspect", "record", "objects", "generate"],
+    ),
+    ("Scripts and shells", &["scripts", "completions", "man"]),
+];
+
+/// All commands, in the order of `help --all`.
+pub(crate) const ALL: &help::Groups = &[
+    GROUPS[0], GROUPS[1], GROUPS[2], GROUPS[3], MORE[0], MORE[1], MORE[2],
+];
+
+/// Line below the commands of the help.
+const SEE_ALL: &str = "`dptrace help --all` lists all commands.";
+
+/// Reports whether these words ask for all commands.
+pub(crate) fn is_for_all(words: &[OsString]) -> bool {
+    matches!(words, [_, help, all] if help == "help" && all == "--all")
+}
+
+/// Prints the help with all commands; returns the exit status.
+pub(crate) fn print_all() -> ExitCode {
+    let text = with_width(prepared(ALL, "")).render_help();
+    write(&mut anstream::stdout(), &text.ansi().to_string());
+    ExitCode::from(DONE)
+}
+
+/// Sets the width of the terminal. clap ignores that of a terminal that has columns but no lines.
+fn with_width(grammar: Command) -> Command {
+    match Screen::stdout().width() {
+        Some(columns) => grammar.term_width(columns.min(MAX_WIDTH)),
+        None => grammar,
+    }
+}
 
 /// Prints the help that these words ask for, which clap reports as `error`; returns the exit
 /// status.
 pub(crate) fn print(words: &[OsString], error: clap::Error) -> ExitCode {
     let is_long = words.get(1).is_some_and(|word| word == "help")
         || words.iter().any(|word| word == "--help");
-    let mut grammar = grammar();
-    // clap ignores the size of a terminal that has columns but no lines.
-    if let Some(columns) = Screen::stdout().width() {
-        grammar = grammar.term_width(columns.min(MAX_WIDTH));
-    }
+    let mut grammar = with_width(prepared(&GROUPS, SEE_ALL));
     grammar.build();
     let command = words
         .get(1)
@@ -94,5 +115,14 @@ fn write(to: &mut impl std::io::Write, text: &str) {
 
 /// Returns the command line with all texts. Text printed from it must go through [`restored`].
 pub(crate) fn grammar() -> Command {
-    help::prepared(Cli::command(), FIRST, GROUPS, MAX_WIDTH)
+    prepared(ALL, "")
+}
+
+fn prepared(groups: &help::Groups, more: &str) -> Command {
+    let overview = help::Overview {
+        first: FIRST,
+        groups,
+        more,
+    };
+    help::prepared(Cli::command(), &overview, MAX_WIDTH)
 }

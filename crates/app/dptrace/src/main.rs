@@ -30,7 +30,6 @@ mod serve;
 mod timeline;
 mod top;
 mod trace;
-mod watch;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -55,6 +54,9 @@ fn main() -> ExitCode {
         BpftraceRequest::Version => return exit(run::compat::version().map(|()| exit::DONE)),
         BpftraceRequest::Info => return exit(run::compat::info().map(|()| exit::DONE)),
     };
+    if help::is_for_all(&words) {
+        return help::print_all();
+    }
     let cli = match Cli::parse_words(&words) {
         Ok(cli) => cli,
         Err(error) => return not_understood(&words, error),
@@ -118,7 +120,7 @@ fn run_command(command: &Command) -> anyhow::Result<u8> {
         Command::Inspect(args) => return inspect::run(args),
         Command::Record(args) => record::run(args),
         Command::Capture(args) => capture::run(args),
-        Command::Watch(args) => watch::run(args),
+        Command::Watch(args) => capture::run(&args.capture),
         Command::Serve(args) => serve::run(args),
         Command::KernelDelay(args) => kernel_delay::run(args),
         Command::Cpus(args) => return cpus::run(args),

@@ -18,7 +18,7 @@ pub(crate) fn write(dir: &Path) -> anyhow::Result<()> {
         date: env!("DPTRACE_DATE"),
         description: DESCRIPTION,
         examples: help::FIRST,
-        groups: help::GROUPS,
+        groups: help::ALL,
         facts,
     };
     let mut pages = Batch::default();
@@ -33,10 +33,12 @@ pub(crate) fn write(dir: &Path) -> anyhow::Result<()> {
 type Lines = &'static [(&'static str, &'static str)];
 
 /// Description of the program.
-const DESCRIPTION: &str = "dptrace shows where a userspace data plane's time goes, on \
-    both sides of the system call. It prints SPDK traces with the names of their objects, records \
-    static probes (USDT), runs scripts in bpftrace's language, and accounts for the time of every \
-    thread of a process. Data goes to standard output, everything else to standard error.";
+const DESCRIPTION: &str = concat!(
+    env!("CARGO_PKG_DESCRIPTION"),
+    ". dptrace accounts for the time of every thread of a process, runs scripts in bpftrace's language, \
+     prints SPDK traces with the names of their objects, and explains slow requests. Data goes to \
+     standard output, everything else to standard error."
+);
 
 const STATUS: [(&str, &str); 4] = [
     ("0", "Done."),

@@ -62,9 +62,9 @@ impl NextStep {
     pub fn command(&self) -> Option<String> {
         match self {
             Self::Live(pid) => Some(format!(
-                "dptrace capture -p {pid} --for 3s, and then dptrace timeline on the folder that it writes"
+                "dptrace capture -p {pid} --for 3s, and then dptrace report on the folder that it writes"
             )),
-            Self::Capture(path) => Some(format!("dptrace timeline {}", shell::word(path))),
+            Self::Capture(path) => Some(format!("dptrace report {}", shell::word(path))),
             Self::Nothing => None,
         }
     }

@@ -80,7 +80,7 @@ pub(crate) fn sentences(source: &Source, times: &AbsenceTimes) -> Vec<String> {
         let were = if others.len() == 1 { "was" } else { "were" };
         let others = counted(others.len() as u64, "other thread");
         sentences.push(format!(
-            "{others} {were} away for less time: dptrace timeline --json lists all"
+            "{others} {were} away for less time: dptrace report --json lists all"
         ));
     }
     sentences

@@ -16,7 +16,7 @@ table! {
         object: &'a str,
         #[about = "What kind of object it is, by the tracepoint that creates it: `TCP_REQ`, `RDMA_REQ`, `BDEV_IO`."]
         kind: &'a str,
-        #[about = "The `request` that it is a part of: an I/O of a block device belongs to a request. Requests of hosts have none."]
+        #[about = "The `request` of which it is a part, for an I/O of a block device; a host's request has none."]
         part_of: Option<i64>,
         #[unit = "ns since 1970"]
         #[about = "When it began, in UTC."]
@@ -26,7 +26,7 @@ table! {
         whole_ns: i64,
         #[about = "False if the trace ends in the middle of it."]
         finished: bool,
-        #[about = "Why its time says nothing of how fast requests are served, if so: `admin` (its queue; requests for async events wait there by design) or `unanswered` (completed without having been executed, on a queue that is not known)."]
+        #[about = "Why its time does not count, if so: `admin` or `unanswered`, explained above."]
         excluded: Option<&'a str>,
         #[about = "The process, if it is known."]
         pid: Option<i64>,
@@ -141,7 +141,7 @@ table! {
         #[about = "How many there were."]
         count: i64,
         #[unit = "ns"]
-        #[about = "What they took together. Of `dptrace serve` only the sum over all buckets is exact; each has its likely part of that."]
+        #[about = "What they took together; for `dptrace serve`, the bucket's likely part of the exact sum."]
         sum_ns: i64,
     }
 }

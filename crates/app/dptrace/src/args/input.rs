@@ -286,7 +286,7 @@ pub(crate) fn captured_first(process: &str) -> String {
     let process = text::shell::word(process);
     format!(
         "capture the process first, then read the folder that this creates: dptrace capture -p \
-         {process} --for 3s (or dptrace watch -p {process} --slow 500us, which waits for slow \
+         {process} --for 3s (or dptrace capture -p {process} --slow 500us, which waits for slow \
          requests)"
     )
 }

@@ -8,4 +8,18 @@ pub(crate) mod objects;
 pub(crate) mod process;
 pub(crate) mod specs;
 
+use clap::Arg;
+
 pub(crate) use bytes::{bytes, check_buffer};
+
+/// Returns a function for `mut_args` that makes an option required. Unlike `mut_arg`, this keeps the
+/// order of the options.
+pub(crate) fn required(id: &'static str) -> impl FnMut(Arg) -> Arg {
+    move |arg| {
+        if arg.get_id() == id {
+            arg.required(true)
+        } else {
+            arg
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! `dptrace capture`: a folder with a process's trace, the kernel's events of its threads, and its
-//! objects, over some time.
+//! objects, over some time or around slow requests.
+
+mod slow;
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
@@ -20,6 +22,9 @@ use crate::args::process::ProcessArgs;
 use crate::args::specs::SpecArgs;
 use crate::args::{bytes, check_buffer};
 
+use slow::SlowArgs;
+pub(crate) use slow::WatchArgs;
+
 /// `dptrace capture`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
@@ -34,12 +39,6 @@ pub(crate) struct CaptureArgs {
     #[arg(long = "for", value_name = "DURATION", value_parser = ::text::duration::parse)]
     duration: Option<Duration>,
 
-    /// Stop before the files exceed this size: 500M, 2G
-    ///
-    /// Default: half of the free space on that disk, but at least 16 MiB.
-    #[arg(long, value_name = "BYTES", value_parser = bytes)]
-    max_bytes: Option<u64>,
-
     /// Do not capture kernel events: only the trace and the objects
     #[arg(long)]
     no_kernel: bool,
@@ -48,19 +47,30 @@ pub(crate) struct CaptureArgs {
     #[arg(long)]
     no_probes: bool,
 
-    /// Size of the ring buffer for the kernel's events, in MiB
+    /// Size of the ring buffer for the kernel's events, in MiB: 8, with --slow 2
     ///
     /// A power of two. The buffer carries events from the kernel to dptrace. If it is full, events
     /// are lost and counted.
-    #[arg(long, value_name = "MIB", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    buffer: u32,
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    buffer: Option<u32>,
+
+    #[command(flatten)]
+    slow: SlowArgs,
 
     /// Write to this folder, which must not exist
     ///
     /// Default: NAME-PID-DATE.capture in the current directory. Only you can read its files,
-    /// because a trace contains the names of hosts and volumes.
+    /// because a trace contains the names of hosts and volumes. With --slow, the folder holds the
+    /// captures: it is created if it does not exist, and is NAME.watch by default.
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
+
+    /// Stop before the files exceed this size: 500M, 2G
+    ///
+    /// Default: half of the free space on that disk, but at least 16 MiB. With --slow, the oldest
+    /// captures are removed to stay below this size, by default 1G.
+    #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = "Output")]
+    max_bytes: Option<u64>,
 }
 
 const USAGE: &str = "dptrace capture [OPTIONS] [-p] <PID|NAME>";
@@ -73,17 +83,37 @@ process ends. Whatever can't be captured is reported, and the rest is captured. 
 short by kill -9 or a full disk is readable up to that point. Captures can be read on any machine, \
 without special rights.
 
+With --slow, nothing is written until a request was slow: the last moments are kept in memory. A \
+capture then reaches from before the request until a little after its end, and a line says when it \
+happened, which request it was and whose, how long it took, and who delayed it. A request that \
+does not end gets one line, too. So does a thread that writes a ring and was off its CPU while \
+requests waited unread. The oldest captures are removed, and no other files.
+
 Examples:
   dptrace capture -p nvmf_tgt --for 3s
-  dptrace capture -p PID -o slow.capture --max-bytes 2G
-  dptrace trace -i CAPTURE --info                   what was captured
-  dptrace latency -i CAPTURE --summary";
+  dptrace capture -p nvmf_tgt --slow 500us
+  dptrace capture -p PID --slow 2ms --before 20ms -o DIR --keep 100
+  dptrace report CAPTURE                            explain the slow requests
+  dptrace trace -i CAPTURE --info                   what was captured";
 
 const ROLE: Role = Role {
     command: "capture",
     takes: ProcessCount::One,
     starts: false,
 };
+
+impl CaptureArgs {
+    /// Finds the process.
+    fn pid(&self) -> anyhow::Result<u32> {
+        let selector = self.process.selector();
+        if selector.is_empty() {
+            return Err(usage("nothing to capture: give -p PID or -p NAME"));
+        }
+        let pid = selector.one(ROLE, &terminal::observer())?;
+        check_process(pid)?;
+        Ok(pid)
+    }
+}
 
 /// Checks that there is room for the rings that are full by now, and some more.
 fn check_room_for(rings: Option<&Rings>, args: &CaptureArgs) -> anyhow::Result<()> {
@@ -108,13 +138,12 @@ fn check_room_for(rings: Option<&Rings>, args: &CaptureArgs) -> anyhow::Result<(
 
 /// Runs the command.
 pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
-    check_buffer(args.buffer)?;
-    let selector = args.process.selector();
-    if selector.is_empty() {
-        return Err(usage("nothing to capture: give -p PID or -p NAME"));
+    if let Some(slow) = args.slow.slow {
+        return slow::run(args, slow);
     }
-    let pid = selector.one(ROLE, &terminal::observer())?;
-    check_process(pid)?;
+    let buffer = args.buffer.unwrap_or(RING_MIB);
+    check_buffer(buffer)?;
+    let pid = args.pid()?;
     let (specs, observer) = (args.specs.resolve()?, terminal::observer());
     Folder::check(args.output.as_deref())?;
     let mut facts = capture_recorder::facts::gather(pid);
@@ -128,7 +157,7 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     let kernel = if args.no_kernel {
         Err(anyhow::anyhow!("--no-kernel was given"))
     } else {
-        Kernel::start(pid, args.buffer << 20)
+        Kernel::start(pid, buffer << 20)
     };
     let kernel = missing.unless("kernel", kernel);
     if rings.is_none() && kernel.is_none() {
@@ -150,12 +179,14 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     };
     capture_recorder::record(parts, (&folder, facts), pid, limits, &place, &observer)?;
     note(&format!(
-        "next: dptrace timeline {}",
+        "next: dptrace report {}",
         shell::word(folder.path())
     ));
     Ok(())
 }
 
+/// Default size of the ring of kernel events, in MiB: a file takes them at the disk's pace.
+const RING_MIB: u32 = 8;
 /// Bytes that a capture needs besides a copy of the rings: some seconds of records and events.
 const MIN_FREE_BYTES: u64 = 8 << 20;
 /// Least default limit in bytes: a smaller one would end captures that fit.

@@ -16,10 +16,11 @@ use whole_file::Batch;
 
 use crate::args::input;
 use crate::args::objects::ObjectArgs;
+use crate::args::required;
 
 /// `dptrace export`, as typed.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_args(required("parquet")))]
 pub(crate) struct ExportArgs {
     /// Trace files, and folders of captures
     ///
@@ -31,13 +32,21 @@ pub(crate) struct ExportArgs {
     #[command(flatten)]
     objects: ObjectArgs,
 
-    /// Write the tables below this folder
+    #[command(flatten)]
+    tables: TableArgs,
+}
+
+/// Tables to write, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Tables for SQL")]
+pub(crate) struct TableArgs {
+    /// Write tables for SQL below this folder
     ///
     /// Each table has a folder there, and in it one for each day, hour and host:
     /// requests/date=2026-11-23/hour=06/host=NAME. A folder of other exports may be named again: a
     /// file is replaced only by the export of the same trace.
-    #[arg(long, value_name = "DIR", required = true, help_heading = "Output")]
-    parquet: PathBuf,
+    #[arg(long, value_name = "DIR")]
+    pub(crate) parquet: Option<PathBuf>,
 
     /// Write only these tables
     ///
@@ -46,22 +55,22 @@ pub(crate) struct ExportArgs {
         long,
         value_name = "TABLE,...",
         value_delimiter = ',',
+        requires = "parquet",
         value_parser = PossibleValuesParser::new(TABLES.map(|table| table.name)).map(|name| name),
-        help_heading = "Output"
     )]
     tables: Vec<String>,
 
     /// The name of the host on which the trace was made
     ///
     /// Default: for a capture, the host name in it; for a trace file, this machine's.
-    #[arg(long, value_name = "NAME", help_heading = "Output")]
+    #[arg(long, value_name = "NAME", requires = "parquet")]
     host: Option<String>,
 
     /// When the last record of a trace file was written: 2026-11-23T06:32:00Z
     ///
-    /// A trace file counts ticks and has no date. Default: when the file was last changed. Captures
-    /// have a date.
-    #[arg(long, value_name = "TIME", value_parser = text::utc::read, help_heading = "Output")]
+    /// A trace file counts ticks and has no date. Default: when the file was last
+    /// changed. Captures have a date.
+    #[arg(long, value_name = "TIME", requires = "parquet", value_parser = text::utc::read)]
     at: Option<i64>,
 }
 
@@ -77,18 +86,30 @@ Examples:
 
 /// Runs the command.
 pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
+    write(&args.files, &args.objects, &args.tables)
+}
+
+/// Writes the tables of these traces and captures, if tables were requested.
+pub(crate) fn write(
+    files: &[PathBuf],
+    objects: &ObjectArgs,
+    args: &TableArgs,
+) -> anyhow::Result<()> {
+    let Some(folder) = &args.parquet else {
+        return Ok(());
+    };
     let mut written: Vec<(&'static str, u64, u64)> =
         TABLES.map(|table| (table.name, 0, 0)).to_vec();
     let options = Options {
-        objects: args.objects.sources(),
-        folder: args.parquet.clone(),
+        objects: objects.sources(),
+        folder: folder.clone(),
         tables: args.tables.clone(),
         host: args.host.clone(),
         at: args.at,
     };
     let observer = terminal::observer();
     let (mut stems, mut batch) = (BTreeSet::new(), Batch::default());
-    for path in &args.files {
+    for path in files {
         let exported = export(
             &options,
             &input::capture_or_trace(path)?,

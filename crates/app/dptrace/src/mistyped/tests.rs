@@ -82,7 +82,7 @@ const MISTAKES: &[(&str, &str)] = &[
         "timeline --pid nvmf_tgt",
         "dptrace capture -p nvmf_tgt --for 3s",
     ),
-    ("report -p", "dptrace watch -p PID --slow 500us"),
+    ("report -p", "dptrace capture -p PID --slow 500us"),
     (
         "doctor x",
         "unexpected argument 'x' found\nusage: dptrace doctor [OPTIONS]",

@@ -1,7 +1,8 @@
-//! `dptrace report`: the latency of a trace or a capture as one HTML file, or one chart of it.
+//! `dptrace report`: a trace or a capture, explained as text, as one HTML file or one chart of it, as
+//! a trace for Perfetto, as tables for SQL.
 
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use console::output::Output;
@@ -13,6 +14,8 @@ use trace_source::Place;
 
 use crate::args::input::{self, refuse_to_overwrite};
 use crate::args::objects::ObjectArgs;
+use crate::export::{self, TableArgs};
+use crate::timeline::{self, PerfettoArgs, Source, TextArgs, VerdictArgs};
 
 /// `dptrace report`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -21,34 +24,30 @@ pub(crate) struct ReportArgs {
     /// The folder of a capture, or a trace file
     ///
     /// A capture has a trace and the kernel's events. For a trace file alone, the parts that need
-    /// the kernel's events are left out.
-    #[arg(value_name = "CAPTURE")]
-    file: PathBuf,
+    /// the kernel's events are left out. --parquet takes several.
+    #[arg(value_name = "CAPTURE", required = true)]
+    files: Vec<PathBuf>,
 
     #[command(flatten)]
     objects: ObjectArgs,
 
-    /// Show the waterfalls of the N slowest requests
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(0..=200), help_heading = "Output")]
-    slowest: u64,
+    #[command(flatten)]
+    verdict: VerdictArgs,
 
-    /// Give a verdict for each value of these fields
+    /// Write the page to this file: report.html
     ///
-    /// As for dptrace timeline: owner.subnqn, lcore, owner.PROPERTY, ...; default: the subsystem,
-    /// if the trace knows it.
-    #[arg(
-        long,
-        value_name = "FIELD,...",
-        value_delimiter = ',',
-        help_heading = "Output"
-    )]
-    by: Vec<String>,
-
-    /// Write the page to this file
-    ///
-    /// Default: standard output, unless that is a terminal.
+    /// With --text, --json or --ndjson, that is written to the file instead.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
+
+    /// Print the explanations as text
+    ///
+    /// This is the default on a terminal; elsewhere, it is the page as HTML.
+    #[arg(long, conflicts_with_all = ["json", "ndjson"], help_heading = "Output")]
+    text: bool,
+
+    #[command(flatten)]
+    explanations: TextArgs,
 
     /// Write one chart instead, as SVG: for a mail or a document
     #[arg(
@@ -75,6 +74,12 @@ pub(crate) struct ReportArgs {
     /// The chart to write
     #[arg(long, value_enum, default_value_t = ChartKind::Heat, requires = "picture", help_heading = "Output")]
     chart: ChartKind,
+
+    #[command(flatten)]
+    perfetto: PerfettoArgs,
+
+    #[command(flatten)]
+    tables: TableArgs,
 }
 
 /// A chart alone.
@@ -89,37 +94,116 @@ enum ChartKind {
 }
 
 const EXAMPLES: &str = "\
-The page is one file: it needs no network, and opens in any browser. It has the
-verdict in words, latency over time as a heat map, who ran instead, what each
-thread did, the slowest requests, the percentiles of each stage, and a table of
-the connections.
+On a terminal, it explains the slow requests in words: which stage was late, what the thread did \
+meanwhile, and who took its CPU. A delay has two bounds. A stage that ends with the thread's own \
+work is late by exactly the time that others took from the thread. A stage that waits for a device \
+or the network is late by at most the time that others took meanwhile, and by at least the part of \
+it that lies just before the stage's end and beyond the stage's usual time.
+
+The page is one file: it needs no network, and opens in any browser. It has the verdict in words, \
+latency over time as a heat map, who ran instead, what each thread did, the slowest requests, the \
+percentiles of each stage, and a table of the connections.
 
 Examples:
+  dptrace report CAPTURE
+  dptrace report CAPTURE --over 500us --slowest 5
   dptrace report CAPTURE -o report.html
   dptrace report FILE -o report.html          a trace alone: no kernel
-  dptrace report CAPTURE --svg heat.svg
   dptrace report CAPTURE --png heat.png
-  dptrace report CAPTURE --svg slow.svg --chart waterfall";
+  dptrace report CAPTURE --perfetto slow.pftrace --window 1.2s..1.3s
+  dptrace report CAPTURE FILE --parquet DIR   tables for SQL
+  dptrace report CAPTURE --json | jq 'select(.summary) | .sentence'";
+
+/// Most waterfalls on a page: a browser draws each.
+const MAX_WATERFALLS: usize = 200;
+
+/// Main output of a report; tables and traces for Perfetto are written besides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    /// Text or JSON.
+    Text,
+    /// An HTML page, or one chart of it.
+    Page,
+    /// None: only other files were requested.
+    Nothing,
+}
+
+impl ReportArgs {
+    /// Determines the main output.
+    fn form(&self) -> anyhow::Result<Form> {
+        let is_page_named = self.output.as_deref().is_some_and(is_html);
+        if self.text || self.explanations.is_given() {
+            return if is_page_named || self.picture().is_some() {
+                Err(usage(
+                    "--text, --json, --ndjson, --all and --over are not for pages and charts: leave \
+                     them out, or write to another file",
+                ))
+            } else {
+                Ok(Form::Text)
+            };
+        }
+        let is_page = self.output.is_some() || self.picture().is_some();
+        let is_other = self.perfetto.perfetto.is_some() || self.tables.parquet.is_some();
+        Ok(match (is_page, is_other) {
+            (true, _) => Form::Page,
+            (false, true) => Form::Nothing,
+            (false, false) if std::io::stdout().is_terminal() => Form::Text,
+            (false, false) => Form::Page,
+        })
+    }
+
+    /// Returns the file of the chart.
+    fn picture(&self) -> Option<&Path> {
+        self.svg.as_deref().or(self.png.as_deref())
+    }
+}
+
+/// Reports whether a file is named as a page.
+fn is_html(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|it| it.eq_ignore_ascii_case("html") || it.eq_ignore_ascii_case("htm"))
+}
 
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<()> {
-    let place = Place::File(input::capture_or_trace(&args.file)?);
-    let path = args
-        .output
-        .as_deref()
-        .or(args.svg.as_deref())
-        .or(args.png.as_deref());
-    refuse_to_overwrite(&place, &args.objects, path)?;
-    if path.is_none() && std::io::stdout().is_terminal() {
+    let form = args.form()?;
+    let [file] = args.files.as_slice() else {
+        if form == Form::Nothing && args.perfetto.perfetto.is_none() {
+            return export::write(&args.files, &args.objects, &args.tables);
+        }
         return Err(usage(
-            "refusing to write HTML to a terminal: use -o report.html",
+            "give one capture or trace: only --parquet takes several",
         ));
+    };
+    let source = Source {
+        path: file,
+        objects: &args.objects,
+        verdict: &args.verdict,
+    };
+    export::write(&args.files, &args.objects, &args.tables)?;
+    timeline::write_perfetto(&source, &args.perfetto)?;
+    match form {
+        Form::Text => timeline::print(&source, &args.explanations, args.output.as_deref()),
+        Form::Page => write_page(&source, args),
+        Form::Nothing => Ok(()),
     }
-    let slowest = args.slowest as usize;
+}
+
+/// Writes the page, or one chart of it.
+fn write_page(source: &Source<'_>, args: &ReportArgs) -> anyhow::Result<()> {
+    let slowest = source.verdict.slowest;
+    if slowest > MAX_WATERFALLS {
+        return Err(usage(format!(
+            "--slowest {slowest}: a page shows at most {MAX_WATERFALLS} requests; --text shows more"
+        )));
+    }
+    let place = Place::File(input::capture_or_trace(source.path)?);
+    let path = args.output.as_deref().or(args.picture());
+    refuse_to_overwrite(&place, source.objects, path)?;
     let built = report::build(
-        &args.file,
-        &args.objects.sources(),
-        &args.by,
+        source.path,
+        &source.objects.sources(),
+        &source.verdict.by,
         slowest,
         &terminal::observer(),
     )?;

@@ -1,7 +1,7 @@
 //! `dptrace timeline`: every request with what the kernel did to its thread, and the causes of slow
 //! requests.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use console::output::{self, Output};
@@ -12,6 +12,7 @@ use timeline::inputs::Inputs;
 use timeline::threads::Threads;
 use timeline::{Options, json, missing, perfetto};
 use trace_source::Place;
+use whole_file::Access;
 
 use crate::args::input;
 use crate::args::objects::ObjectArgs;
@@ -30,57 +31,89 @@ pub(crate) struct TimelineArgs {
     #[command(flatten)]
     objects: ObjectArgs,
 
+    #[command(flatten)]
+    verdict: VerdictArgs,
+
+    #[command(flatten)]
+    text: TextArgs,
+
+    #[command(flatten)]
+    perfetto: PerfettoArgs,
+
+    /// Write to this file instead of standard output
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        conflicts_with = "perfetto",
+        help_heading = "Output"
+    )]
+    output: Option<PathBuf>,
+}
+
+/// Requests to show and to judge, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct VerdictArgs {
     /// Show the N slowest requests
-    #[arg(long, value_name = "N", default_value_t = 20, help_heading = "Output")]
-    slowest: usize,
-
-    /// Show the stages of all listed requests
-    ///
-    /// By default, only for 3 requests, each delayed by a different stall. JSON always has all.
-    #[arg(long, help_heading = "Output")]
-    all: bool,
-
-    /// Show only requests that took longer than this: 500us, 2ms
-    #[arg(long, value_name = "DURATION", value_parser = ::text::duration::parse, help_heading = "Output")]
-    over: Option<std::time::Duration>,
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) slowest: usize,
 
     /// Give a verdict for each value of these fields
     ///
     /// owner.subnqn, lcore, owner.PROPERTY, OBJECT.PROPERTY, arg.NAME, ...; default: the subsystem,
     /// if the trace knows it.
-    #[arg(
-        long,
-        value_name = "FIELD,...",
-        value_delimiter = ',',
-        help_heading = "Output"
-    )]
-    by: Vec<String>,
+    #[arg(long, value_name = "FIELD,...", value_delimiter = ',')]
+    pub(crate) by: Vec<String>,
+}
+
+/// The explanations as text or JSON, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct TextArgs {
+    /// Show the stages of all listed requests
+    ///
+    /// By default, only for 3 requests, each delayed by a different stall. JSON always has all.
+    #[arg(long)]
+    all: bool,
+
+    /// Show only requests that took longer than this: 500us, 2ms
+    #[arg(long, value_name = "DURATION", value_parser = ::text::duration::parse)]
+    over: Option<std::time::Duration>,
 
     /// Print one JSON object on each line: the slow requests, then the groups
-    #[arg(long, conflicts_with = "ndjson", help_heading = "Output")]
+    #[arg(long, conflicts_with = "ndjson")]
     json: bool,
 
     /// Print what each thread did, one interval on each line, as JSON
-    #[arg(long, help_heading = "Output")]
+    #[arg(long)]
     ndjson: bool,
+}
 
+impl TextArgs {
+    /// Reports whether an option was given that only text and JSON have.
+    pub(crate) fn is_given(&self) -> bool {
+        self.all || self.over.is_some() || self.json || self.ndjson
+    }
+}
+
+/// A trace for Perfetto, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Perfetto")]
+pub(crate) struct PerfettoArgs {
     /// Write a trace that Perfetto opens
     ///
     /// Requests with their stages under their connections, and what the kernel did, in Perfetto's
     /// own views.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "ndjson", "output"], help_heading = "Output")]
-    perfetto: Option<PathBuf>,
+    #[arg(long = "perfetto", value_name = "FILE", conflicts_with_all = ["json", "ndjson"])]
+    pub(crate) perfetto: Option<PathBuf>,
 
     /// Write only this part of the Perfetto trace: 1.2s..1.3s
     ///
     /// Times count from the first record, as in the output; either may be left out. Browsers give
     /// up on traces of about 1 GB.
-    #[arg(long, value_name = "FROM..TO", requires = "perfetto", value_parser = perfetto::command::span, help_heading = "Output")]
+    #[arg(long, value_name = "FROM..TO", requires = "perfetto", value_parser = perfetto::command::span)]
     window: Option<perfetto::command::Span>,
-
-    /// Write to this file instead of standard output
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "\
@@ -98,22 +131,60 @@ Examples:
 
 /// Runs the command.
 pub(crate) fn run(args: &TimelineArgs) -> anyhow::Result<()> {
-    let path = input::capture_or_trace(&args.dir)?;
-    let written = args.output.as_deref().or(args.perfetto.as_deref());
-    let place = Place::File(path.clone());
-    input::refuse_to_overwrite(&place, &args.objects, written)?;
-    let inputs = Inputs::open(
-        &path,
-        &args.objects.sources(),
-        &args.by,
-        &terminal::observer(),
-    )?;
-    let source = &inputs.source;
-    let screen = output::screen(args.output.as_deref());
-    if let Some(path) = &args.perfetto {
-        return perfetto::command::write(path, args.window, &inputs, place.access());
+    let source = Source {
+        path: &args.dir,
+        objects: &args.objects,
+        verdict: &args.verdict,
+    };
+    if args.perfetto.perfetto.is_some() {
+        return write_perfetto(&source, &args.perfetto);
     }
-    let mut output = Output::whole(args.output.as_deref(), place.access())?;
+    print(&source, &args.text, args.output.as_deref())
+}
+
+/// Capture or trace to read, and how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source<'a> {
+    /// The folder of a capture, or a trace file.
+    pub(crate) path: &'a Path,
+    /// Sources of names.
+    pub(crate) objects: &'a ObjectArgs,
+    /// Requests to show and to judge.
+    pub(crate) verdict: &'a VerdictArgs,
+}
+
+impl Source<'_> {
+    /// Opens the source, whose files `written` must not replace.
+    fn open(&self, written: Option<&Path>) -> anyhow::Result<(Inputs, Access)> {
+        let path = input::capture_or_trace(self.path)?;
+        let place = Place::File(path.clone());
+        input::refuse_to_overwrite(&place, self.objects, written)?;
+        let (objects, observer) = (self.objects.sources(), terminal::observer());
+        let inputs = Inputs::open(&path, &objects, &self.verdict.by, &observer)?;
+        Ok((inputs, place.access()))
+    }
+}
+
+/// Writes the trace for Perfetto, if one was requested.
+pub(crate) fn write_perfetto(source: &Source<'_>, args: &PerfettoArgs) -> anyhow::Result<()> {
+    let Some(path) = &args.perfetto else {
+        return Ok(());
+    };
+    let (inputs, access) = source.open(Some(path))?;
+    perfetto::command::write(path, args.window, &inputs, access)
+}
+
+/// Prints the explanations, to `written` or to standard output.
+pub(crate) fn print(
+    source: &Source<'_>,
+    args: &TextArgs,
+    written: Option<&Path>,
+) -> anyhow::Result<()> {
+    let (inputs, access) = source.open(written)?;
+    let slowest = source.verdict.slowest;
+    let source = &inputs.source;
+    let screen = output::screen(written);
+    let mut output = Output::whole(written, access)?;
     if args.ndjson {
         intervals(&inputs, &mut output)?;
     } else if source.trace.is_none() {
@@ -122,7 +193,7 @@ pub(crate) fn run(args: &TimelineArgs) -> anyhow::Result<()> {
                 "the capture has no trace, so --json has no requests to print: use --ndjson",
             ));
         }
-        let mut threads = Threads::new(args.slowest);
+        let mut threads = Threads::new(slowest);
         let passed = inputs.pass(READING, source.setting(), &mut threads);
         missing::report(source, &passed, &inputs.observer);
         output
@@ -133,7 +204,7 @@ pub(crate) fn run(args: &TimelineArgs) -> anyhow::Result<()> {
             .over
             .map_or(0, |over| u64::try_from(over.as_nanos()).unwrap_or(u64::MAX));
         let options = Options {
-            slowest: args.slowest,
+            slowest,
             over,
             all: args.all,
             as_json: args.json,

@@ -126,24 +126,51 @@ fn shown_output_is_printed() {
     );
 }
 
+/// Beginnings of addresses of this repository's files. The book has no other way to link what is
+/// outside of `docs`.
+const REPOSITORY: [&str; 2] = [
+    "https://github.com/dptrace/dptrace/blob/main/",
+    "https://github.com/dptrace/dptrace/tree/main/",
+];
+
+/// Returns the file that a link names.
+fn linked(link: &str, folder: &Path) -> PathBuf {
+    let file = link.split([' ', '#']).next().unwrap();
+    let ours = REPOSITORY
+        .iter()
+        .find_map(|beginning| file.strip_prefix(beginning));
+    ours.map_or_else(|| folder.join(file), |path| root().join(path))
+}
+
 #[test]
 fn named_paths_are_there() {
     for (path, text) in documents() {
-        let folder = path.parent().unwrap().to_owned();
-        let links = text
+        let folder = path.parent().unwrap();
+        let inline = text
             .match_indices("](")
             .filter_map(|(at, _)| text[at + 2..].split(')').next());
+        let by_name = text
+            .lines()
+            .filter_map(|line| line.strip_prefix('[')?.split_once("]: "))
+            .map(|(_, link)| link);
         let code = text.split('`').skip(1).step_by(2);
-        let code = code.filter(|code| code.starts_with("crates/") || code.starts_with("benches/"));
-        for (named, base) in links
-            .map(|link| (link, folder.clone()))
-            .chain(code.map(|code| (code, root())))
+        let code = code
+            .filter(|code| {
+                ["crates/", "benches/", "packaging/"]
+                    .iter()
+                    .any(|start| code.starts_with(start))
+            })
+            .map(|code| linked(code, &root()));
+        for file in inline
+            .chain(by_name)
+            .map(|link| linked(link, folder))
+            .chain(code)
         {
-            let file = named.split([' ', '#']).next().unwrap();
             assert!(
-                base.join(file).exists(),
-                "{}: {named} is not there",
-                path.display()
+                file.exists(),
+                "{}: {} is not there",
+                path.display(),
+                file.display()
             );
         }
     }

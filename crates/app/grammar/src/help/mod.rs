@@ -11,8 +11,21 @@ use clap::Command;
 
 pub use short::short;
 
-/// Names of commands by group, in the order of the help.
-pub type Groups = [(&'static str, &'static [&'static str])];
+/// Title of a group, and the names of its commands.
+pub type Group = (&'static str, &'static [&'static str]);
+/// Commands by group, in the order of the help.
+pub type Groups = [Group];
+
+/// The program's own help in front of its options.
+#[derive(Clone, Copy, Debug)]
+pub struct Overview<'a> {
+    /// Text at the beginning: examples.
+    pub first: &'a str,
+    /// Commands.
+    pub groups: &'a Groups,
+    /// Line below the commands; empty if there is none.
+    pub more: &'a str,
+}
 
 /// Template of the program's own help, without clap's list of commands: [`overview`] lists them in
 /// groups.
@@ -20,11 +33,10 @@ const TEMPLATE: &str =
     "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}";
 
 /// Returns the command line with its texts prepared for clap's line breaking, at most `widest`
-/// columns wide, and an overview in front of the program's own options: the text `first`, then the
-/// commands by group.
-pub fn prepared(command: Command, first: &str, groups: &Groups, widest: usize) -> Command {
+/// columns wide, and an overview in front of the program's own options.
+pub fn prepared(command: Command, overview: &Overview<'_>, widest: usize) -> Command {
     let command = command.max_term_width(widest);
-    let overview = unbroken(&overview(&command, first, groups));
+    let overview = unbroken(&overview.text(&command));
     with_text(command.help_template(TEMPLATE).before_help(overview)).mut_subcommands(with_text)
 }
 
@@ -79,28 +91,33 @@ pub fn restored(text: &str) -> String {
         .join("\n")
 }
 
-/// Returns the text `first`, and the commands by group, each with its first line of help.
-fn overview(grammar: &Command, first: &str, groups: &Groups) -> String {
-    let mut text = first.to_owned();
-    for (group, names) in groups {
-        text.extend(["\n", group, ":\n"]);
-        for name in *names {
-            let about = grammar.find_subcommand(name).and_then(Command::get_about);
-            // SANITY: writing to a string does not fail.
-            let _ = writeln!(
-                text,
-                "  {name:12}  {}",
-                about.map(ToString::to_string).unwrap_or_default()
-            );
+impl Overview<'_> {
+    /// Returns the text; each command has its first line of help.
+    fn text(&self, grammar: &Command) -> String {
+        let mut text = self.first.to_owned();
+        for (group, names) in self.groups {
+            text.extend(["\n", group, ":\n"]);
+            for name in *names {
+                let about = grammar.find_subcommand(name).and_then(Command::get_about);
+                // SANITY: writing to a string does not fail.
+                let _ = writeln!(
+                    text,
+                    "  {name:12}  {}",
+                    about.map(ToString::to_string).unwrap_or_default()
+                );
+            }
         }
+        if !self.more.is_empty() {
+            text.extend(["\n", self.more]);
+        }
+        let program = grammar.get_name();
+        // SANITY: writing to a string does not fail.
+        let _ = write!(
+            text,
+            "\n`{program} COMMAND -h` lists its options, `--help` explains, with examples."
+        );
+        text
     }
-    let program = grammar.get_name();
-    // SANITY: writing to a string does not fail.
-    let _ = write!(
-        text,
-        "\n`{program} COMMAND -h` lists its options, `--help` explains, with examples."
-    );
-    text
 }
 
 #[cfg(test)]

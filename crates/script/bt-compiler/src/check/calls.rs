@@ -60,7 +60,7 @@ functions! {
     "strcontains" "strcontains(text, part)" "True if a string contains another." (2, 2) |check, call| check.strcontains(call);
     "strstr" "strstr(text, part)" "Where a string contains another, counted from 0; -1 if it does not." (2, 2) |check, call| check.strstr(call);
     "str_concat" "str_concat(a, b)" "Both strings as one." (2, 2) |check, call| check.str_concat(call);
-    "memcmp" "memcmp(a, b, count)" "Compares the first bytes of two values: 0 if they are equal, below 0 if the first byte that differs is less in a." (3, 3) |check, call| check.memcmp(call);
+    "memcmp" "memcmp(a, b, count)" "Compares the first bytes of two values: 0 if they are equal, below 0 if a is less." (3, 3) |check, call| check.memcmp(call);
     "strlen" "strlen(text)" "The length of a string." (1, 1) |check, call| check.strlen(call);
     "strcap" "strcap(text)" "The capacity of a string." (1, 1) |check, call| check.strcap(call);
     "ksym" "ksym(address)" "The kernel symbol at an address." (1, 1) |check, call| check.ksym(call);
@@ -107,7 +107,7 @@ functions! {
     "is_array" "is_array(value)" "True if it is an array." (1, 1) |check, call| check.is_kind(&call.args[0], call.span, |ty| matches!(ty, Ty::Array { .. }));
     "is_integer" "is_integer(value)" "True if it is an integer." (1, 1) |check, call| check.is_kind(&call.args[0], call.span, |ty| matches!(ty, Ty::Int { .. }));
     "is_unsigned_integer" "is_unsigned_integer(value)" "True if it is an unsigned integer." (1, 1) |check, call| check.is_kind(&call.args[0], call.span, |ty| matches!(ty, Ty::Int { signed: false, .. }));
-    "path" "path(path[, length])" "The full name of a file, from the `struct path` of an open one; in fentry and fexit probes of functions that the kernel allows it in (Linux 5.10), and in iter probes." (1, 2) |check, call| check.path(call);
+    "path" "path(path[, length])" "The full name of an open file, from its `struct path`; in iter, and some fentry and fexit probes (Linux 5.10)." (1, 2) |check, call| check.path(call);
     "socket_cookie" "socket_cookie(socket)" "The kernel's cookie of a `struct sock`; in fentry, fexit and iter probes (Linux 5.12)." (1, 1) |check, call| check.socket_cookie(call);
     "syscall_name" "syscall_name(number)" "The name of a system call." (1, 1) |check, call| check.syscall_name(call);
     "is_literal" "is_literal(value)" "True if it is a literal." (1, 1) |check, call| Expr::int(u64::from(check.is_literal(&call.args[0])), Ty::Bool, call.span);

@@ -46,7 +46,7 @@ const FILES: &[(&str, &[&str])] = &[
         ],
     ),
     ("docs", &["docs"]),
-    ("share/grafana", &["packaging/grafana"]),
+    ("share/grafana", &["packaging/grafana/dptrace.json"]),
     ("share/kubernetes", &["packaging/kubernetes"]),
     ("share/prometheus", &["packaging/prometheus"]),
     ("share/queries", &["queries"]),

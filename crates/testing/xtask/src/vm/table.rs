@@ -9,6 +9,10 @@ use super::checks::{Check, FEATURES, Known, Verdict};
 const HEAD: &str = "\
 # Kernels
 
+Does it work on my kernel? This command tries it there, and says what is missing:
+
+    sudo dptrace doctor
+
 This page lists what works on which kernel. `cargo xtask vm --write-docs` runs all of these tests and writes the page: please do
 not edit it.
 

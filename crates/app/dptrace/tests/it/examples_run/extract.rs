@@ -80,7 +80,8 @@ pub(crate) fn all() -> Vec<Example> {
     }
     let overview = help(&[]);
     examples.extend(help_examples("dptrace -h", &overview));
-    for command in commands(&overview) {
+    let all = printed(&["help", "--all"]);
+    for command in commands(&all) {
         examples.extend(help_examples(
             &format!("dptrace {command} --help"),
             &help(&[command]),
@@ -195,9 +196,12 @@ fn help_examples(name: &str, text: &str) -> Vec<Example> {
 
 fn help(command: &[&str]) -> String {
     let flag = if command.is_empty() { "-h" } else { "--help" };
+    printed(&[command, &[flag]].concat())
+}
+
+fn printed(words: &[&str]) -> String {
     let output = testkit::command(PROGRAM)
-        .args(command)
-        .arg(flag)
+        .args(words)
         .env("NO_COLOR", "1")
         .output()
         .expect("it runs");

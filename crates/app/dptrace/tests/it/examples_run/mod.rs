@@ -98,6 +98,11 @@ const STATUS: &[(&str, &[i32], &str)] = &[
         &[1],
         "nothing has that name",
     ),
+    (
+        "dptrace run --check -e 'tracepoint:syscalls:sys_enter_openat { @[comm] = coutn(); }'",
+        &[2],
+        "the script has a mistake",
+    ),
 ];
 
 /// Lines that are not printed here, with the reasons.

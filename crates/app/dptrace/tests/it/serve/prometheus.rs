@@ -211,7 +211,8 @@ fn files_of_others_name_what_is_exposed() {
             .as_array()
             .is_some_and(|panels| panels.len() > 5)
     );
-    for (text, least) in [(&rules, 5), (&dashboard, 5), (&page, 8)] {
+    let monitoring = fs::read_to_string(packaging("../docs/monitoring.md")).expect("a page");
+    for (text, least) in [(&rules, 5), (&dashboard, 5), (&page, 8), (&monitoring, 2)] {
         let named: BTreeSet<&str> = names(text)
             .into_iter()
             .filter(|name| !is_family(name, &page, text))
@@ -237,6 +238,63 @@ fn files_of_others_name_what_is_exposed() {
         missing.is_empty(),
         "docs/serve.md does not have {missing:?}"
     );
+}
+
+/// Returns the panels of the dashboard, each with its title and its expressions.
+fn panels() -> Vec<(String, Vec<String>)> {
+    let text = fs::read_to_string(packaging("grafana/dptrace.json")).expect("a dashboard");
+    let dashboard: Value = serde_json::from_str(&text).expect("JSON");
+    let text_of = |value: &Value| value.as_str().expect("text").to_owned();
+    let panels = dashboard["panels"].as_array().expect("panels").iter();
+    panels
+        .map(|panel| {
+            let targets = panel["targets"].as_array().expect("targets").iter();
+            let expressions = targets.map(|target| text_of(&target["expr"])).collect();
+            (text_of(&panel["title"]), expressions)
+        })
+        .collect()
+}
+
+/// Two processes on two machines have threads of one name: their sum would be a share above 100 %.
+#[test]
+fn panels_about_threads_keep_machines_and_processes_apart() {
+    let mut seen = 0;
+    for (title, expressions) in panels() {
+        for expression in expressions
+            .iter()
+            .filter(|expression| expression.contains("dptrace_thread_seconds_total"))
+        {
+            assert!(
+                expression.contains("sum by (instance, process, thread, where"),
+                "{title}: {expression}"
+            );
+            seen += 1;
+        }
+    }
+    assert!(seen >= 2, "only {seen} expressions are about threads");
+}
+
+#[test]
+#[ignore = "deep peers: it needs promtool"]
+fn expressions_of_panels_are_those_of_prometheus() {
+    if !needs("promtool") {
+        return;
+    }
+    let filled = |expression: &String| {
+        expression
+            .replace("$__rate_interval", "1m")
+            .replace("$instance", ".*")
+    };
+    let rules: Vec<Value> = panels()
+        .iter()
+        .flat_map(|(_, expressions)| expressions)
+        .map(|expression| serde_json::json!({"record": "panel", "expr": filled(expression)}))
+        .collect();
+    let groups = serde_json::json!({"groups": [{"name": "panels", "rules": rules}]});
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("panels.yaml");
+    fs::write(&file, groups.to_string()).expect("written");
+    promtool(&["check", "rules", file.to_str().expect("UTF-8")], "");
 }
 
 #[test]

@@ -1,0 +1,106 @@
+//! `dptrace capture --slow`, also called `dptrace watch`: a black box that keeps the recent past, and
+//! writes a capture when a request was slow.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use clap::Args;
+use console::{interrupt, terminal};
+use watch::Options;
+
+use super::CaptureArgs;
+use crate::args::{check_buffer, required};
+
+/// Slow requests to capture, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Slow requests")]
+pub(crate) struct SlowArgs {
+    /// Capture only around requests that take at least this long: 500us, 2ms
+    #[arg(long, value_name = "DURATION", value_parser = ::text::duration::parse)]
+    pub(crate) slow: Option<Duration>,
+
+    /// Only objects that these tracepoints create, such as 'TCP_REQ_*,BDEV_IO_START'
+    ///
+    /// Default: all except those that belong to another object, as a block device's I/O belongs to
+    /// its request.
+    #[arg(
+        long,
+        value_name = "GLOB,...",
+        value_delimiter = ',',
+        requires = "slow"
+    )]
+    tpoint: Vec<String>,
+
+    /// Begin each capture this long before the request
+    #[arg(long, value_name = "DURATION", default_value = "5ms", value_parser = ::text::duration::parse, requires = "slow")]
+    before: Duration,
+
+    /// Minimum time between two captures
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = ::text::duration::parse, requires = "slow")]
+    every: Duration,
+
+    /// Keep only the newest N captures in the folder
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), requires = "slow")]
+    keep: u32,
+
+    /// Print one JSON object for each slow request, on a line
+    #[arg(long, requires = "slow")]
+    json: bool,
+}
+
+/// `dptrace watch`, as typed: `dptrace capture` with `--slow`.
+#[derive(Args, Clone, Debug)]
+#[command(override_usage = USAGE, mut_args(required("slow")))]
+pub(crate) struct WatchArgs {
+    #[command(flatten)]
+    pub(crate) capture: CaptureArgs,
+}
+
+const USAGE: &str = "dptrace watch [OPTIONS] --slow <DURATION> [-p] <PID|NAME>";
+
+/// Default size of the ring of kernel events, in MiB: memory takes them as they come.
+const RING_MIB: u32 = 2;
+/// Default limit on the size of all captures, in bytes.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// Captures requests that take at least `slow`.
+pub(super) fn run(args: &CaptureArgs, slow: Duration) -> anyhow::Result<()> {
+    check_buffer(args.buffer.unwrap_or(RING_MIB))?;
+    let pid = args.pid()?;
+    let observer = terminal::observer();
+    let print = |line: &str| {
+        interrupt::writing(|| {
+            let mut out = std::io::stdout().lock();
+            writeln!(out, "{line}")?;
+            out.flush()
+        })
+    };
+    let totals = watch::watch(&options(args, pid, slow)?, print, &observer)?;
+    watch::report(&totals, &observer);
+    match (totals.unheard, totals.failed) {
+        (Some(error), _) => Err(error),
+        (None, Some(error)) => Err(error.context("not all captures could be written")),
+        (None, None) => Ok(()),
+    }
+}
+
+/// Returns the options, resolved for this process.
+fn options(args: &CaptureArgs, pid: u32, slow: Duration) -> anyhow::Result<Options> {
+    let black_box = &args.slow;
+    let buffer = args.buffer.unwrap_or(RING_MIB);
+    Ok(Options {
+        pid,
+        specs: args.specs.resolve()?,
+        tpoints: black_box.tpoint.clone(),
+        folder: args.output.clone(),
+        keep: black_box.keep as usize,
+        max_bytes: args.max_bytes.unwrap_or(MAX_BYTES),
+        slow,
+        before: black_box.before,
+        every: black_box.every,
+        after: args.duration,
+        kernel_ring: (!args.no_kernel).then_some(buffer << 20),
+        has_probes: !args.no_probes,
+        as_json: black_box.json,
+    })
+}
