@@ -12,8 +12,7 @@ use ratatui_core::buffer::Cell;
 use ratatui_core::layout::{Position, Size};
 use ratatui_core::style::{Color, Modifier};
 use rustix::termios::{self, OptionalActions, Termios};
-use screen::Screen;
-use top::{Colours, TerminalCaps};
+use screen::{Colours, Screen, TerminalCaps};
 
 use crate::interrupt;
 

@@ -70,7 +70,7 @@ static MAY_WAIT: AtomicU64 = AtomicU64::new(0);
 static SIGNAL_HOOK: OnceLock<fn()> = OnceLock::new();
 
 /// Registers an action before a signal ends the process without the command's own cleanup.
-pub fn before_killed(give_back: fn()) {
+pub(crate) fn before_killed(give_back: fn()) {
     SIGNAL_HOOK.get_or_init(|| give_back);
 }
 
@@ -120,13 +120,13 @@ pub fn is_requested() -> bool {
 }
 
 /// Returns whether a signal came, for threads that do not end the command themselves.
-pub fn is_signalled() -> bool {
+pub(crate) fn is_signalled() -> bool {
     REQUESTED.load(Ordering::Acquire)
 }
 
 /// Makes sure that a signal erases the line on the terminal before it ends the process: starts a
 /// thread that waits for signals, unless a command catches them.
-pub fn erase_at_signal() {
+pub(crate) fn erase_at_signal() {
     if CAUGHT.load(Ordering::Acquire) || ERASES.swap(true, Ordering::Relaxed) {
         return;
     }

@@ -11,6 +11,7 @@
 //! | `status_line` | the progress of work, on a terminal |
 //! | `interrupt` | signals: a command's time to finish, and its end |
 //! | `full_screen` | a screen of cells, keys and the mouse |
+//! | `own_process` | another process of this program, which ends with it |
 //! | `terminal` | output, messages and signals as engines see them |
 #![forbid(unsafe_code)]
 
@@ -18,5 +19,6 @@ pub mod full_screen;
 pub mod interrupt;
 pub mod messages;
 pub mod output;
+pub mod own_process;
 pub mod status_line;
 pub mod terminal;

@@ -45,7 +45,7 @@ pub fn without<T>(print: impl FnOnce() -> T) -> T {
 }
 
 /// Erases the line.
-pub fn erase() {
+pub(crate) fn erase() {
     lock().erase();
 }
 
@@ -69,7 +69,7 @@ fn lock() -> MutexGuard<'static, Line> {
 }
 
 /// Returns whether standard error is a terminal for which the line is meant.
-pub fn is_wanted() -> bool {
+pub(crate) fn is_wanted() -> bool {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let erases = set("TERM").is_some_and(|term| term != "dumb");
     erases && set("CI").is_none() && Screen::stderr().is_terminal()

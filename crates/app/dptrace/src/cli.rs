@@ -11,7 +11,6 @@ use crate::completion::CompleteArgs;
 use crate::cpus::CpusArgs;
 use crate::demo::DemoArgs;
 use crate::doctor::DoctorArgs;
-use crate::export::ExportArgs;
 use crate::generate::GenerateArgs;
 use crate::inspect::InspectArgs;
 use crate::kernel_delay::KernelDelayArgs;
@@ -23,7 +22,6 @@ use crate::record::RecordArgs;
 use crate::report::ReportArgs;
 use crate::run::{RunArgs, ScriptsArgs};
 use crate::serve::ServeArgs;
-use crate::timeline::TimelineArgs;
 use crate::top::TopArgs;
 use crate::trace::TraceArgs;
 
@@ -84,13 +82,13 @@ pub(crate) enum Command {
     /// Report how long each stage of a request takes
     Latency(Box<LatencyArgs>),
     /// Explain slow requests in text: the same as report --text
-    Timeline(Box<TimelineArgs>),
+    Timeline(Box<ReportArgs>),
     /// Explain slow requests, as text, a page, or tables for SQL
     Report(Box<ReportArgs>),
     /// Show threads, connections and CPUs, second by second
     Top(Box<TopArgs>),
     /// Write tables for SQL: the same as report --parquet
-    Export(Box<ExportArgs>),
+    Export(Box<ReportArgs>),
     /// List what can be probed: USDT probes, functions, tracepoints
     List(ListArgs),
     /// Print variables, structs and lists of a running process

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 
 use bpf_session::SessionError;
-use errors::{ForbiddenError, UnsupportedError, UsageError};
+use errors::{ForbiddenError, ReportedMistakes, UnsupportedError, UsageError};
 use host::HostError;
 use kernel_delay::DelayError;
 use sched_programs::SchedError;
@@ -36,7 +36,9 @@ pub(crate) fn status(error: &anyhow::Error) -> u8 {
 }
 
 fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {
-    cause.is::<UsageError>() || cause.downcast_ref().is_some_and(DelayError::is_usage)
+    cause.is::<UsageError>()
+        || cause.is::<ReportedMistakes>()
+        || cause.downcast_ref().is_some_and(DelayError::is_usage)
 }
 
 fn is_unsupported(error: &anyhow::Error) -> bool {

@@ -10,7 +10,6 @@ mod cpus;
 mod demo;
 mod doctor;
 mod exit;
-mod export;
 mod generate;
 mod help;
 mod inspect;
@@ -19,7 +18,6 @@ mod latency;
 mod list;
 mod listing;
 mod manual;
-mod meta;
 mod mistyped;
 mod objects_command;
 mod pmd;
@@ -27,7 +25,6 @@ mod record;
 mod report;
 mod run;
 mod serve;
-mod timeline;
 mod top;
 mod trace;
 
@@ -37,8 +34,10 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use console::messages;
+use errors::ReportedMistakes;
 
 use cli::{Cli, Command};
+use report::ReportName;
 use run::compat::BpftraceRequest;
 
 fn main() -> ExitCode {
@@ -57,6 +56,9 @@ fn main() -> ExitCode {
     if help::is_for_all(&words) {
         return help::print_all();
     }
+    if let Err(error) = mistyped::check_times(&words) {
+        return exit(Err(error));
+    }
     let cli = match Cli::parse_words(&words) {
         Ok(cli) => cli,
         Err(error) => return not_understood(&words, error),
@@ -70,7 +72,9 @@ fn exit(done: anyhow::Result<u8>) -> ExitCode {
         Ok(status) => status,
         Err(error) if exit::is_broken_pipe(&error) => exit::DONE,
         Err(error) => {
-            messages::print_error(&error);
+            if !error.is::<ReportedMistakes>() {
+                messages::print_error(&error);
+            }
             exit::status(&error)
         }
     })
@@ -112,10 +116,10 @@ fn run_command(command: &Command) -> anyhow::Result<u8> {
         Command::Scripts(args) => run::scripts(args),
         Command::Trace(args) => trace::run(args),
         Command::Latency(args) => latency::run(args),
-        Command::Timeline(args) => timeline::run(args),
-        Command::Report(args) => report::run(args),
+        Command::Timeline(args) => report::run(args, ReportName::Timeline),
+        Command::Report(args) => report::run(args, ReportName::Report),
         Command::Top(args) => top::run(args),
-        Command::Export(args) => export::run(args),
+        Command::Export(args) => report::run(args, ReportName::Export),
         Command::List(args) => list::run(args),
         Command::Inspect(args) => return inspect::run(args),
         Command::Record(args) => record::run(args),

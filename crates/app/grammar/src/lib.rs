@@ -6,8 +6,10 @@
 //! | `help` | `-h` and `--help` |
 //! | `man` | pages in the form of man(7) |
 //! | `complete` | the completions of a word |
+//! | `time` | the message for a time of two words |
 #![forbid(unsafe_code)]
 
 pub mod complete;
 pub mod help;
 pub mod man;
+pub mod time;

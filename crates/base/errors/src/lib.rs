@@ -18,6 +18,12 @@ pub struct UnsupportedError(String);
 #[error("{0}")]
 pub struct ForbiddenError(String);
 
+/// Mistakes of the user's that have been printed, each with its place: the program ends as for a
+/// [`UsageError`], and has nothing to add.
+#[derive(Debug, thiserror::Error)]
+#[error("mistakes were reported")]
+pub struct ReportedMistakes;
+
 /// Returns a [`UsageError`] error.
 pub fn usage(message: impl Into<String>) -> anyhow::Error {
     anyhow::Error::new(UsageError(message.into()))

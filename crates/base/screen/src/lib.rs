@@ -3,6 +3,7 @@
 //! here is pure, so that a report takes a [`Screen`] as data and can be tested at any width.
 #![forbid(unsafe_code)]
 
+mod caps;
 mod numbers;
 mod style;
 mod text;
@@ -15,9 +16,12 @@ use std::os::fd::AsFd;
 use anstream::stream::RawStream;
 
 pub use anstyle::Style;
+pub use caps::{Colours, TerminalCaps};
 pub use numbers::{counted, grouped, percent, share, size, time};
 pub use style::{GOOD, HEAD, LARGEST, NAME, QUIET, StyledText, WARN, WRONG};
-pub use text::{columns, cut, pad, pad_left, shorten, wrap, wrap_message};
+pub use text::{
+    columns, cut, join_paragraphs, join_some, pad, pad_left, shorten, wrap, wrap_message,
+};
 
 /// Width of a terminal that reports none (a serial line, a pseudo-terminal without a size).
 const USUAL_WIDTH: usize = 80;

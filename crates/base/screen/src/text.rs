@@ -175,6 +175,42 @@ impl<'a> Iterator for Pieces<'a> {
     }
 }
 
+/// Joins the first `most` parts with commas; `, ...` stands for further ones.
+pub fn join_some(parts: impl IntoIterator<Item = impl AsRef<str>>, most: usize) -> String {
+    let mut text = String::new();
+    for (nth, part) in parts.into_iter().enumerate() {
+        if nth == most {
+            text.push_str(", ...");
+            break;
+        }
+        text.push_str(if nth > 0 { ", " } else { "" });
+        text.push_str(part.as_ref());
+    }
+    text
+}
+
+/// Joins each paragraph of a text into one line, which a terminal wraps at its own width.
+/// A long line, as in a comment, continues in the next, unless that begins with a word
+/// and a colon (`prints:`).
+pub fn join_paragraphs(text: &str) -> String {
+    const MAX_LINE_CHARS: usize = 80;
+    let (mut lines, mut before): (Vec<String>, &str) = (Vec::new(), "");
+    for line in text.split('\n') {
+        let is_headed = line
+            .split(' ')
+            .next()
+            .is_some_and(|word| word.ends_with(':'));
+        match lines.last_mut() {
+            Some(last) if before.len() > MAX_LINE_CHARS && !line.is_empty() && !is_headed => {
+                last.extend([" ", line.trim_start()]);
+            }
+            _ => lines.push(line.to_owned()),
+        }
+        before = line;
+    }
+    lines.join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,6 +269,13 @@ mod tests {
         for width in 0..12 {
             assert!(columns(&shorten("日本語größe", width)) <= width, "{width}");
         }
+    }
+
+    #[test]
+    fn further_parts_are_three_points() {
+        assert_eq!(join_some(["a", "b"], 2), "a, b");
+        assert_eq!(join_some(["a", "b", "c"], 2), "a, b, ...");
+        assert_eq!(join_some([""; 0], 2), "");
     }
 
     #[test]

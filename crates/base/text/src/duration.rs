@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use crate::number::is_digits;
+
 /// Error for a word that is no time.
 const WHAT: &str = "expected a time as in 5 or 5s (seconds), 500ms, 1m30s";
 /// Error for a word that is no time, if plain numbers are nanoseconds.
@@ -20,7 +22,7 @@ pub fn parse(text: &str) -> Result<Duration, &'static str> {
 
 /// Parses a time as [`parse`] does, but accepts 0, for example for a pause.
 pub fn parse_or_zero(text: &str) -> Result<Duration, &'static str> {
-    if is_number(text) {
+    if is_decimal(text) {
         let seconds = text.parse::<f64>().map_err(|_| WHAT)?;
         return Duration::try_from_secs_f64(seconds).map_err(|_| TOO_LONG);
     }
@@ -30,10 +32,10 @@ pub fn parse_or_zero(text: &str) -> Result<Duration, &'static str> {
 /// Parses a time in nanoseconds, for options whose plain numbers are nanoseconds: `20000`, `20us`,
 /// `1ms`. It may be 0.
 pub fn parse_nanos(text: &str) -> Result<u64, &'static str> {
-    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+    if is_digits(text) {
         return text.parse().map_err(|_| TOO_LONG);
     }
-    let time = if is_number(text) {
+    let time = if is_decimal(text) {
         return Err(WHAT_NANOS);
     } else {
         with_units(text, WHAT_NANOS)?
@@ -42,7 +44,7 @@ pub fn parse_nanos(text: &str) -> Result<u64, &'static str> {
 }
 
 /// Returns true if the text has only digits and points: no unit.
-fn is_number(text: &str) -> bool {
+fn is_decimal(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit() || c == '.')
         && text
             .bytes()

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::thread::{Builder, JoinHandle};
@@ -12,9 +13,12 @@ use capture::Meta;
 use errors::usage;
 use host::Pid;
 use host::proc::{self, Stat};
+use rustix::fs::{CWD, Gid, Mode, OFlags, Uid, fchown, fstat, openat};
+use rustix::io::Errno;
+use rustix::process::geteuid;
 use screen::size;
 use text::printable::path as printable;
-use trace_source::captures::META;
+use trace_source::captures::{KERNEL, META, OBJECTS, RINGS};
 use whole_file::{Access, WholeFile, folder_of, sync_folder};
 
 /// Folder of a capture.
@@ -115,6 +119,41 @@ impl Folder {
             let _ = WholeFile::write_whole(&path, Access::Owner, text.as_bytes());
         });
         *self.aside.borrow_mut() = writing.ok();
+    }
+
+    /// Gives the folder and its files to the user who became root with sudo(8), if one did: a
+    /// capture is read without rights. To be called when all is written: until then nobody but root
+    /// can replace a file here by another one.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the owner can't be changed; what was changed until then stays so.
+    pub fn hand_over(&self) -> io::Result<()> {
+        self.await_aside();
+        host::capabilities::sudo_user().map_or(Ok(()), |owner| self.give_to(owner))
+    }
+
+    /// Gives the folder to a user and a group. Another folder that took its name, a link, and a
+    /// file with further names stay as they are.
+    fn give_to(&self, (user, group): (u32, u32)) -> io::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let folder = openat(CWD, &self.path, flags | OFlags::DIRECTORY, Mode::empty())?;
+        let is_ours =
+            |file: &OwnedFd| Ok::<_, io::Error>(fstat(file)?.st_uid == geteuid().as_raw());
+        if !is_ours(&folder)? {
+            return Ok(());
+        }
+        let (user, group) = (Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
+        for name in [RINGS, KERNEL, OBJECTS, META] {
+            match openat(&folder, name, flags, Mode::empty()) {
+                Ok(file) if is_ours(&file)? && fstat(&file)?.st_nlink == 1 => {
+                    fchown(&file, user, group)?;
+                }
+                Ok(_) | Err(Errno::NOENT | Errno::LOOP) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(fchown(&folder, user, group)?)
     }
 
     fn await_aside(&self) {
@@ -226,6 +265,36 @@ mod tests {
                 .contains("\"dptrace\": \"2\"")
         );
         assert_eq!(fs::read_dir(&path).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_capture_is_given_to_a_user_without_its_links() {
+        use std::os::unix::fs::{MetadataExt as _, symlink};
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::create(Some(&dir.path().join("x.capture")), 1).unwrap();
+        folder.file(RINGS).unwrap();
+        let other = dir.path().join("other");
+        fs::write(&other, "").unwrap();
+        symlink(&other, folder.path().join(KERNEL)).unwrap();
+        fs::hard_link(&other, folder.path().join(OBJECTS)).unwrap();
+        let given = folder.give_to((12_345, 12_346));
+        if !host::capabilities::is_root() {
+            assert_eq!(given.unwrap_err().kind(), ErrorKind::PermissionDenied);
+            return;
+        }
+        given.unwrap();
+        let owner = |path: &Path| {
+            path.symlink_metadata()
+                .map(|it| (it.uid(), it.gid()))
+                .unwrap()
+        };
+        assert_eq!(owner(folder.path()), (12_345, 12_346));
+        assert_eq!(owner(&folder.path().join(RINGS)), (12_345, 12_346));
+        assert_eq!(owner(&folder.path().join(KERNEL)).0, 0);
+        assert_eq!(owner(&other).0, 0);
+        // It is no longer ours.
+        folder.give_to((12_347, 12_348)).unwrap();
+        assert_eq!(owner(folder.path()), (12_345, 12_346));
     }
 
     #[test]

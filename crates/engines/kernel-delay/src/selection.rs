@@ -74,20 +74,13 @@ impl<'a> Selection<'a> {
         }
         let mut by_call: Vec<(String, usize)> = by_call.into_iter().collect();
         by_call.sort_by_key(|(_, count)| Reverse(*count));
-        let more = if by_call.len() > MAX_NAMED {
-            ", ..."
-        } else {
-            ""
-        };
-        let calls: Vec<String> = by_call
+        let calls = by_call
             .iter()
-            .take(MAX_NAMED)
-            .map(|(call, count)| format!("{count} in {call}"))
-            .collect();
+            .map(|(call, count)| format!("{count} in {call}"));
         let count = self.idle.len();
         Some(format!(
-            "{count} more {threads} {were} idle: {}{more} (--all shows each)",
-            calls.join(", ")
+            "{count} more {threads} {were} idle: {} (--all shows each)",
+            screen::join_some(calls, MAX_NAMED)
         ))
     }
 }

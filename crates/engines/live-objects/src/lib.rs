@@ -12,6 +12,7 @@
 //! | `following` | the objects of a trace that goes on |
 //! | `annotate` | annotators from recordings, and reports of what they can name |
 //! | `struct_layouts` | built-in layouts of SPDK for expressions over programs without debug information |
+//! | `spec_texts` | the built-in object specs as text |
 //! | `rpc` | additions from an application's JSON-RPC, if its socket is given |
 #![forbid(unsafe_code)]
 
@@ -30,6 +31,7 @@ mod program;
 pub mod rpc;
 mod session;
 mod sources;
+pub mod spec_texts;
 pub mod struct_layouts;
 pub mod table;
 

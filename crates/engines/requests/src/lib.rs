@@ -12,7 +12,6 @@ mod unknown;
 
 pub use excluded::{Excluded, Queues};
 pub use reused::{AddressHistory, is_numbered};
-pub use select::{add_matching, pattern};
 pub use states::{Ending, is_host_request};
 pub use tracker::{AtEnd, ObjectTracker, Outcome, Step, TrackedObject};
 pub use unknown::{KnownObjects, known_of};

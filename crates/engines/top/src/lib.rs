@@ -31,7 +31,7 @@ mod text;
 mod verdict;
 mod views;
 
-pub use draw::{Colours, TerminalCaps, draw};
+pub use draw::draw;
 pub use history::History;
 pub use json::json;
 pub use keys::{Key, Keys};

@@ -1,6 +1,7 @@
 //! Opens captures, for all commands that read a trace.
 
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use scene::{Clock, parts_per_million};
 use screen::counted;
 use spdk_trace::Trace;
 use text::printable::path as printable;
+use text::shell;
 
 use crate::input::LoadedTrace;
 use crate::{FileSource, MeasuredRate};
@@ -67,6 +69,10 @@ pub fn reader_quietly(dir: &Path) -> anyhow::Result<Reader> {
                 printable(dir)
             )
         }
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            let hint = ownership_hint(dir);
+            return Err(error).with_context(|| format!("{}{hint}", reading(META)));
+        }
         Err(error) => return Err(error).with_context(|| reading(META)),
     };
     let part = |file: &str| match FileSource::open_member(&dir.join(file)) {
@@ -76,6 +82,19 @@ pub fn reader_quietly(dir: &Path) -> anyhow::Result<Reader> {
     };
     let reader = Reader::open(&meta, part(RINGS)?, part(KERNEL)?);
     reader.with_context(|| format!("reading the capture {}", printable(dir)))
+}
+
+/// Returns how to get a capture that was made as root; empty if it belongs to another user.
+fn ownership_hint(dir: &Path) -> String {
+    let is_roots = dir.metadata().is_ok_and(|folder| folder.uid() == 0);
+    if is_roots && !host::capabilities::is_root() {
+        format!(
+            ", which belongs to root (sudo chown -R \"$USER\" {})",
+            shell::word(dir)
+        )
+    } else {
+        String::new()
+    }
 }
 
 /// Loads the trace of a capture, with the rate of its ticks.

@@ -97,21 +97,17 @@ impl DpdkTrace {
             if !matches!(name.as_str(), "thread" | "lcore" | "tpoint") && !is_known(name) {
                 let near = patterns::hint(name, kinds.iter().flat_map(|kind| kind.fields.names()));
                 return Err(usage(format!(
-                    "in the condition on {name:?}: no event of this trace has such a field{near} (list \
-                     all with --list-tpoints; all have thread, lcore and tpoint)"
+                    "in the condition on {name:?}: no event of this trace has such a field{near} \
+                     (list all with --list-tpoints; all have thread, lcore and tpoint)"
                 )));
             }
         }
         Ok(())
     }
 
-    /// Describes the trace: its properties, then each stream with the number of its events and the times
-    /// of the first and last one.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`Self::streams`] does.
-    pub fn info(&self, screen: Screen) -> anyhow::Result<String> {
+    /// Describes the trace: its properties, then each stream with the number of its events and the
+    /// times of the first and last one. Reads the streams that [`Self::streams`] opened.
+    pub fn info(&self, streams: Vec<Stream<'_>>, screen: Screen) -> String {
         let metadata = &self.metadata;
         let mut text = String::new();
         for (name, value) in &metadata.env {
@@ -136,7 +132,7 @@ impl DpdkTrace {
             "lcore", "thread", "events", "first", "last"
         );
         let _ = writeln!(text, "{}", head.trim_end());
-        for mut stream in self.streams()? {
+        for mut stream in streams {
             let (lcore, thread) = (
                 stream.head().cpu(),
                 printable::text(stream.head().thread()).into_owned(),
@@ -163,7 +159,7 @@ impl DpdkTrace {
                 let _ = writeln!(text, "       problem: {problem}");
             }
         }
-        Ok(text)
+        text
     }
 
     /// Lists the tracepoints, each on a line with the names of its fields.

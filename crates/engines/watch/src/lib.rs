@@ -248,7 +248,7 @@ fn wanted(globs: &[String], tpoints: &[Tpoint]) -> anyhow::Result<Option<TpointS
     let mut wanted = TpointSet::default();
     for glob in globs {
         let creating = || tpoints.iter().filter(|tpoint| tpoint.new_object);
-        if !requests::add_matching(&mut wanted, glob, creating())? {
+        if !requests::select::add_matching(&mut wanted, glob, creating())? {
             let near = patterns::hint(glob, creating().map(|tpoint| tpoint.name.as_str()));
             let all: Vec<_> = creating().map(|tpoint| tpoint.name.as_str()).collect();
             let hint = if near.is_empty() {

@@ -6,6 +6,8 @@
 //! `lib/bdev/bdev.c` (`bdev_` and the name), `lib/event/reactor.c` (`reactor_` and the lcore),
 //! `lib/thread/thread.c` (the thread's name).
 
+use text::number::is_digits;
+
 /// The parts of a description. The whole text is always available as `description`, even if it does
 /// not parse.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,7 +43,7 @@ impl<'a> OwnerProperties<'a> {
             this.push("bdev", bdev);
         } else if let Some(lcore) = description
             .strip_prefix("reactor_")
-            .filter(|n| is_number(n))
+            .filter(|n| is_digits(n))
         {
             this.push("reactor", lcore);
         } else if !description.contains(' ') && !is_address(description) {
@@ -77,7 +79,7 @@ impl<'a> OwnerProperties<'a> {
             self.push("listener", listener);
         }
         let qid = words.next().and_then(|w| w.strip_prefix("qid:"));
-        if let Some(qid) = qid.filter(|n| is_number(n)) {
+        if let Some(qid) = qid.filter(|n| is_digits(n)) {
             self.push("qid", qid);
         }
     }
@@ -95,15 +97,11 @@ impl<'a> OwnerProperties<'a> {
     }
 }
 
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
-}
-
 /// Returns whether the text is `address:port`, with the address in any form of a transport.
 fn is_address(text: &str) -> bool {
     let port = text
         .rsplit_once(':')
-        .map(|(address, port)| !address.is_empty() && is_number(port));
+        .map(|(address, port)| !address.is_empty() && is_digits(port));
     port.unwrap_or(false) && !text.starts_with("nqn.") && !text.starts_with("qid:")
 }
 

@@ -278,6 +278,9 @@ pub(crate) fn read_header<S: ReadAt + ?Sized>(source: &S) -> Result<Header, Erro
     }
 }
 
+/// Limit on a file's size by its first bytes: those of any other file state a larger one.
+const MAX_STATED_BYTES: u64 = 1 << 40;
+
 /// Describes the start of a file that is not a trace.
 fn describe_start(bytes: &[u8], len: u64) -> String {
     const MAGICS: [(&[u8], &str); 4] = [
@@ -296,5 +299,12 @@ fn describe_start(bytes: &[u8], len: u64) -> String {
         );
     }
     let start: Vec<_> = bytes.iter().take(16).map(|b| format!("{b:02x}")).collect();
-    format!("{len} bytes, beginning with {}", start.join(" "))
+    // Files begin with their size since early 2024 (`struct spdk_trace_file` of `spdk/trace.h`).
+    let stated = bytes.first_chunk().map_or(0, |it| u64::from_le_bytes(*it));
+    let cut = if (len + 1..MAX_STATED_BYTES).contains(&stated) {
+        format!(" (a trace of {stated} bytes that was cut off would begin so)")
+    } else {
+        String::new()
+    };
+    format!("{len} bytes, beginning with {}{cut}", start.join(" "))
 }

@@ -150,6 +150,10 @@ impl Problem {
     /// braces; `{s}` is the plural's ending.
     fn template(self) -> &'static str {
         match self {
+            Self::WrongSize { stated, actual } if actual < stated => {
+                "the file is cut off at {actual} bytes, {missing} before the end that its header \
+                     states; everything before that is read"
+            }
             Self::WrongSize { .. } => {
                 "the header says that the file has {stated} bytes, but it has {actual}"
             }
@@ -222,6 +226,7 @@ impl fmt::Display for Finding {
             Problem::WrongSize { stated, actual } => {
                 fill("{stated}", &stated);
                 fill("{actual}", &actual);
+                fill("{missing}", &stated.saturating_sub(actual));
             }
             Problem::Descriptor(cause)
             | Problem::CaptureBroken(cause)
@@ -245,6 +250,10 @@ mod tests {
             Problem::WrongSize {
                 stated: 1,
                 actual: 2,
+            },
+            Problem::WrongSize {
+                stated: 2,
+                actual: 1,
             },
             Problem::NoTickRate,
             Problem::Descriptor("cause"),

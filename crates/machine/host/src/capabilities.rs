@@ -82,6 +82,14 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
+/// Returns the user and the group of whoever became root with sudo(8); `None` for all others, and
+/// for root itself.
+pub fn sudo_user() -> Option<(u32, u32)> {
+    let number = |name: &str| std::env::var(name).ok()?.parse().ok();
+    let (user, group) = (number("SUDO_UID")?, number("SUDO_GID")?);
+    (is_root() && user != 0).then_some((user, group))
+}
+
 /// Capabilities for files that their owners keep private: the first one reads, the second one
 /// writes as well.
 const FILE_ACCESS: CapabilitySet =

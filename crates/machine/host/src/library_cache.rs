@@ -20,11 +20,17 @@ const ENTRY: usize = 24;
 
 /// Returns the libraries of this name in the dynamic linker's cache: `libc`, `c`, `libc.so`,
 /// `libc.so.6` are all one.
-pub fn library(name: &str) -> Vec<PathBuf> {
+fn library(name: &str) -> Vec<PathBuf> {
     foreign::named(Path::new(CACHE))
         .and_then(|file| file.text(MAX_CACHE_BYTES))
         .map(|cache| find(&cache, name))
         .unwrap_or_default()
+}
+
+/// Returns the library of this name that programs of this machine load. The cache has one for each
+/// machine that it knows: the first that exists is this one's.
+pub fn installed(name: &str) -> Option<PathBuf> {
+    library(name).into_iter().find(|path| path.exists())
 }
 
 fn find(cache: &[u8], name: &str) -> Vec<PathBuf> {

@@ -9,6 +9,7 @@ use anyhow::anyhow;
 use errors::usage;
 use host::family::{ancestors, descendants, parent};
 use host::{HostError, Pid, Process, proc};
+use text::number::is_digits;
 use text::{patterns, printable};
 
 /// Returns true if a number is that of a process that has not ended.
@@ -18,7 +19,7 @@ fn is_alive(pid: u32) -> bool {
 
 /// Returns true if a word is the number or the name of a living process.
 pub fn is_there(word: &str) -> bool {
-    if super::is_number(word) {
+    if is_digits(word) {
         word.parse().is_ok_and(is_alive)
     } else {
         !called(word).is_empty()

@@ -16,6 +16,7 @@ pub use words::join_pids;
 
 use errors::usage;
 use observer::Observer;
+use text::number::is_digits;
 
 /// Use of processes by a command.
 #[derive(Clone, Copy, Debug)]
@@ -231,7 +232,7 @@ fn typed<S: AsRef<str>>(words: &[S]) -> anyhow::Result<Vec<TypedProcess<'_>>> {
         let is_separator = |c: char| c == ',' || c.is_whitespace();
         let numbers = word
             .split(is_separator)
-            .all(|part| part.is_empty() || is_number(part));
+            .all(|part| part.is_empty() || is_digits(part));
         let parts: Vec<&str> = if numbers {
             word.split(is_separator).collect()
         } else {
@@ -242,7 +243,7 @@ fn typed<S: AsRef<str>>(words: &[S]) -> anyhow::Result<Vec<TypedProcess<'_>>> {
             .map(str::trim)
             .filter(|part| !part.is_empty())
         {
-            typed.push(if is_number(part) {
+            typed.push(if is_digits(part) {
                 TypedProcess::Number(number(part)?)
             } else {
                 TypedProcess::Name(part)
@@ -266,11 +267,6 @@ pub fn children_left_out(pids: &[u32]) -> Option<String> {
 /// `--children`.
 pub fn started_since(count: usize) -> Option<String> {
     message::started_since(count)
-}
-
-/// Returns true if a word can be the number of a process.
-pub fn is_number(word: &str) -> bool {
-    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn number(word: &str) -> anyhow::Result<u32> {

@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 
+use text::number::is_digits;
+
 use super::find::are_called_alike;
-use super::is_number;
 
 /// Joins the numbers behind `-p` of a command line to one word, `12,13`, if they are processes of
 /// the same name. Any other number means something else, such as an argument of a script.
@@ -48,7 +49,7 @@ fn join(words: Vec<OsString>, alike: impl Fn(u32, u32) -> bool) -> Vec<OsString>
 }
 
 fn number(text: &str) -> Option<u32> {
-    if is_number(text) {
+    if is_digits(text) {
         text.parse().ok()
     } else {
         None

@@ -26,6 +26,7 @@
 pub mod action;
 pub mod bytes;
 pub mod failure;
+pub mod hits;
 pub mod lost;
 pub mod map;
 pub mod signals;

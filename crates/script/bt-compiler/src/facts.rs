@@ -216,6 +216,10 @@ pub trait TargetFacts {
     fn reports_reads(&self) -> bool {
         false
     }
+    /// Returns true if programs mark that they were hit.
+    fn marks_hits(&self) -> bool {
+        false
+    }
     /// Returns true if `--unsafe` was given.
     fn allows_unsafe(&self) -> bool;
 }

@@ -31,6 +31,7 @@ pub(crate) struct Options {
     pub(crate) traceable_functions: Option<PathBuf>,
     pub(crate) allow_unsafe: bool,
     pub(crate) report_reads: bool,
+    pub(crate) mark_hits: bool,
     pub(crate) follow_forks: bool,
     pub(crate) command_limits_user_probes: bool,
     pub(crate) ordered: bool,
@@ -45,6 +46,7 @@ impl Builder {
             traceable_functions: None,
             allow_unsafe: false,
             report_reads: false,
+            mark_hits: false,
             follow_forks: false,
             command_limits_user_probes: false,
             ordered: true,
@@ -115,6 +117,14 @@ impl Builder {
     #[must_use]
     pub fn report_reads(mut self, report: bool) -> Self {
         self.options.report_reads = report;
+        self
+    }
+
+    /// Sets whether programs mark that they were hit, for
+    /// [`Session::never_hit`](crate::Session::never_hit). Off by default.
+    #[must_use]
+    pub fn mark_hits(mut self, mark: bool) -> Self {
+        self.options.mark_hits = mark;
         self
     }
 

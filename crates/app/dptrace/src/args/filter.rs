@@ -5,7 +5,7 @@ use console::terminal;
 use errors::usage;
 use objects::ObjectSpec;
 use records::{Filter, OwnerFilter};
-use requests::{pattern, select};
+use requests::select;
 use spdk_trace::{TickRate, Tpoint};
 use trace_source::dpdk::EventFilter;
 
@@ -70,7 +70,7 @@ impl FilterArgs {
             .conditions
             .iter()
             .map(|text| select::condition(text, specs));
-        let owner = self.owner.as_deref().map(pattern).transpose()?;
+        let owner = self.owner.as_deref().map(select::pattern).transpose()?;
         Ok(Filter {
             lcores: if self.lcore.is_empty() {
                 None
@@ -125,7 +125,7 @@ impl FilterArgs {
             tpoints: self
                 .tpoint
                 .iter()
-                .map(|glob| pattern(glob))
+                .map(|glob| select::pattern(glob))
                 .collect::<anyhow::Result<_>>()?,
             since: self.since,
             until: self.until,

@@ -275,10 +275,9 @@ pub(crate) fn refuse_to_overwrite(
 /// Returns whether an argument that should be a capture is a process: any number, or the name of a
 /// running process.
 fn is_process(word: &str) -> bool {
-    let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     !std::path::Path::new(word).exists()
         && !word.contains('/')
-        && (is_number || process_selector::is_there(word))
+        && (text::number::is_digits(word) || process_selector::is_there(word))
 }
 
 /// Returns the advice to capture a process first, for commands that only read captures.

@@ -177,7 +177,11 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
         kernel,
         objects,
     };
-    capture_recorder::record(parts, (&folder, facts), pid, limits, &place, &observer)?;
+    let done = capture_recorder::record(parts, (&folder, facts), pid, limits, &place, &observer);
+    if let Err(error) = folder.hand_over() {
+        note(&format!("the capture remains root's: {error}"));
+    }
+    done?;
     note(&format!(
         "next: dptrace report {}",
         shell::word(folder.path())

@@ -88,7 +88,7 @@ fn scripts() -> Vec<Candidate> {
 }
 
 fn specs() -> Vec<Candidate> {
-    crate::meta::spec_names()
+    live_objects::spec_texts::spec_names()
         .map(|(name, about)| Candidate::new(name, about))
         .collect()
 }

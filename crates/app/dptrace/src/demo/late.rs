@@ -2,15 +2,14 @@
 //! timeline` explains one of them.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File};
-use std::os::unix::fs::DirBuilderExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
 
 use anyhow::{Context as _, bail};
 use console::interrupt::Interrupt;
 use console::messages::{explained, note};
+use console::own_process::{OwnProcess, Scratch};
 use console::{output, terminal};
 use demo_target::{InjectionTruth, Truth};
 use screen::{counted, time};
@@ -18,7 +17,7 @@ use spdk_trace::Ticks;
 use text::printable::{self, path as printable};
 use timeline::KnownDelay;
 
-use super::{POLL_INTERVAL, print};
+use super::print;
 
 /// Arguments of the target; a user repeats the demo with the same ones, for a longer time.
 const TARGET: [&str; 5] = ["demo-target", "--inject", "preempt", "--rate", "20000"];
@@ -53,7 +52,7 @@ pub(super) fn show() -> anyhow::Result<()> {
 /// Returns the text to show. `None` if a signal came meanwhile.
 fn text(interrupt: Interrupt) -> anyhow::Result<Option<String>> {
     let folder = Scratch::new()?;
-    let [truth, capture] = ["truth.json", "late.capture"].map(|name| folder.0.join(name));
+    let [truth, capture] = ["truth.json", "late.capture"].map(|name| folder.file(name));
     if !record(&folder, &truth, &capture, interrupt)? {
         return Ok(None);
     }
@@ -135,7 +134,7 @@ fn record(
         .chain(&EXTRA_TARGET_ARGS)
         .map(OsStr::new)
         .chain(["--truth".as_ref(), truth.as_os_str()]);
-    let mut target = ChildProcess::start("target", folder, args, Stdio::piped())?;
+    let mut target = OwnProcess::start("target", folder, args, Stdio::piped())?;
     if !target.wait_for("demo-target: pid", interrupt)? {
         return Ok(false);
     }
@@ -150,7 +149,7 @@ fn record(
         "-o",
     ]
     .map(OsStr::new);
-    let mut recorder = ChildProcess::start(
+    let mut recorder = OwnProcess::start(
         "capture",
         folder,
         args.into_iter().chain([capture.as_os_str()]),
@@ -162,109 +161,4 @@ fn record(
     // Closing its input lets the target begin.
     drop(target.child.stdin.take());
     Ok(target.wait(interrupt)? && recorder.wait(interrupt)?)
-}
-
-/// Process of this program that ends with us, with its messages in a file.
-struct ChildProcess {
-    what: &'static str,
-    child: Child,
-    messages: PathBuf,
-}
-
-impl ChildProcess {
-    fn start<'a>(
-        what: &'static str,
-        folder: &Scratch,
-        args: impl Iterator<Item = &'a OsStr>,
-        input: Stdio,
-    ) -> anyhow::Result<Self> {
-        let messages = folder.0.join(what);
-        let file = File::create(&messages)
-            .with_context(|| format!("creating {}", printable(&messages)))?;
-        let mut command = Command::new(host::proc::OWN_PROGRAM);
-        let child = command
-            .args(args)
-            .stdin(input)
-            .stdout(Stdio::null())
-            .stderr(file)
-            .spawn();
-        Ok(Self {
-            what,
-            child: child.with_context(|| format!("starting the {what}"))?,
-            messages,
-        })
-    }
-
-    /// Waits for a message with these words; returns false if a signal came first.
-    fn wait_for(&mut self, words: &str, interrupt: Interrupt) -> anyhow::Result<bool> {
-        while !interrupt.is_requested() {
-            let has_ended = self
-                .child
-                .try_wait()
-                .with_context(|| format!("waiting for the {}", self.what))?
-                .is_some();
-            let text = fs::read_to_string(&self.messages).unwrap_or_default();
-            if text.contains(words) {
-                return Ok(true);
-            }
-            if has_ended {
-                let why = text
-                    .lines()
-                    .rev()
-                    .find_map(|line| line.strip_prefix("error: "))
-                    .unwrap_or("it ended");
-                bail!("the {}: {why}", self.what);
-            }
-            thread::sleep(POLL_INTERVAL);
-        }
-        Ok(false)
-    }
-
-    /// Waits for its end; returns false if a signal came first.
-    fn wait(&mut self, interrupt: Interrupt) -> anyhow::Result<bool> {
-        while !interrupt.is_requested() {
-            if self
-                .child
-                .try_wait()
-                .with_context(|| format!("waiting for the {}", self.what))?
-                .is_some()
-            {
-                return Ok(true);
-            }
-            thread::sleep(POLL_INTERVAL);
-        }
-        Ok(false)
-    }
-}
-
-impl Drop for ChildProcess {
-    fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
-            // SANITY: this can fail only if the process has already ended.
-            let _ = self.child.kill();
-            let _ = self.child.wait();
-        }
-    }
-}
-
-/// Temporary folder that nobody else can read.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> anyhow::Result<Self> {
-        let path = std::env::temp_dir().join(format!("dptrace-demo-{}", std::process::id()));
-        // An existing folder is not used: its creator may have put links there.
-        DirBuilder::new()
-            .mode(0o700)
-            .create(&path)
-            .with_context(|| format!("creating {}", printable(&path)))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // SANITY: whether it can be removed or not, nothing more can be done about it.
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }

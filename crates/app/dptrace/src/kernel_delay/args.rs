@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{ArgAction, Args};
 use kernel_delay::layout::MAX_STACK_BYTES;
 use kernel_delay::trigger::Trigger;
 
@@ -38,14 +38,14 @@ pub(crate) struct KernelDelayArgs {
 
     /// A program to start, with its arguments
     ///
-    /// Everything is attached before its first instruction.
+    /// Everything is attached before its first instruction. The sample lasts until it ends.
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["pid", "process", "name", "cgroup"])]
     pub(super) command: Vec<OsString>,
 
-    /// Length of a sample: 5 or 5s (seconds), 500ms, 1m30s
-    #[arg(long = "for", visible_alias = "sample-time", value_name = "DURATION", default_value = "500ms",
+    /// Length of a sample: 5 or 5s (seconds), 500ms, 1m30s [default: 500ms; until COMMAND ends]
+    #[arg(long = "for", visible_alias = "sample-time", value_name = "DURATION",
         value_parser = sample, help_heading = "Samples")]
-    pub(super) duration: Duration,
+    pub(super) duration: Option<Duration>,
 
     /// Number of samples
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Samples")]
@@ -65,8 +65,9 @@ pub(crate) struct KernelDelayArgs {
 
     /// Skip samples shorter than this: 20us, 1ms, or nanoseconds; --sample-count does not count
     /// them
-    #[arg(long, value_name = "NS", default_value = "0", value_parser = ::text::duration::parse_nanos, help_heading = "Triggers",
-        requires = "stop_trigger")]
+    #[arg(long, value_name = "NS", default_value = "0", num_args = 0..=1,
+        default_missing_value = "0", value_parser = ::text::duration::parse_nanos,
+        help_heading = "Triggers", requires = "stop_trigger")]
     pub(super) trigger_delta: u64,
 
     #[command(flatten)]
@@ -115,7 +116,11 @@ pub(crate) struct KernelDelayArgs {
     pub(super) summary: bool,
 
     /// Print what is attached, and how long that took
-    #[arg(short = 'D', long, help_heading = "Output")]
+    ///
+    /// MASK, at most 0x3f, is for users of kernel_delay.py: with 0, nothing is printed.
+    #[arg(short = 'D', long, value_name = "MASK", num_args = 0..=1, default_value = "0",
+        default_missing_value = "0x3f", hide_default_value = true, value_parser = is_debugged,
+        action = ArgAction::Set, help_heading = "Output")]
     pub(super) debug: bool,
 }
 
@@ -139,10 +144,12 @@ Examples:
   dptrace kernel-delay -p PID --sample-count 10 --sample-interval 1m --json
   dptrace kernel-delay --start-trigger up:dpif_run --stop-trigger ur:dpif_run
   dptrace kernel-delay PID --start-trigger t:syscalls:sys_enter_fsync --for 50ms
-  dptrace kernel-delay -- build/bin/nvmf_tgt -m 0x3  from its first instruction";
+  dptrace kernel-delay --for 2s -- build/bin/nvmf_tgt -m 0x3  its first seconds";
 
+/// Length of a sample if none is named.
+pub(super) const SAMPLE_TIME: Duration = Duration::from_millis(500);
 /// Limit on samples and pauses: the range of the clocks in the maps.
-const MAX_DURATION: Duration = Duration::from_hours(24);
+pub(super) const MAX_DURATION: Duration = Duration::from_hours(24);
 
 /// Parses the length of a sample.
 fn sample(text: &str) -> Result<Duration, &'static str> {
@@ -158,6 +165,13 @@ fn pause(text: &str) -> Result<Duration, &'static str> {
 fn at_least(text: &str) -> Result<u64, String> {
     ::text::duration::parse_nanos(text)
         .map_err(|why| format!("{why}; name a process before -s, or after -p"))
+}
+
+/// Parses the mask of `-D`: in Open vSwitch's script, flags of its compiler, at most 0x3f.
+fn is_debugged(text: &str) -> Result<bool, &'static str> {
+    let mask = records::parse_number(text).filter(|mask| (0.0..=63.0).contains(mask));
+    mask.map(|mask| mask > 0.0)
+        .ok_or("expected at most 0x3f; name a process before -D, or after -p")
 }
 
 fn at_most_a_day(time: Duration) -> Result<Duration, &'static str> {

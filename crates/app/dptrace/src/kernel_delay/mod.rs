@@ -14,14 +14,13 @@ use console::terminal;
 use errors::usage;
 use host::stripped;
 use kernel_delay::layout::STACK_CHUNK_BYTES;
-use kernel_delay::live::LossCounts;
 use kernel_delay::programs::EventOptions;
 use kernel_delay::trigger::Trigger;
 use kernel_delay::{
     EventCost, EventList, Events, FunctionNames, Header, SampleSink, Sampler, SamplingOptions,
     View, WindowSample, json, lines, process_sums, report, stamp, started, verdict,
 };
-use screen::{Screen, counted};
+use screen::Screen;
 
 pub(crate) use args::KernelDelayArgs;
 
@@ -47,7 +46,7 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
         output: Output::open(path)?,
     };
     let child = sampler.run(subject.held, &mut printer)?;
-    warn_lost(&sampler.lost()?);
+    sampler.lost()?.notes().iter().for_each(|lost| note(lost));
     printer.output.finish()?;
     subject::leave(child)
 }
@@ -61,9 +60,17 @@ fn options(args: &KernelDelayArgs) -> SamplingOptions {
         copied: args.events.stack_copy.next_multiple_of(STACK_CHUNK_BYTES),
         ring_bytes: args.events.buffer_page_count.next_power_of_two() * 4096,
     });
+    // Of several samples, the first one must not take all of the command's time.
+    let until_end = !args.command.is_empty() && args.duration.is_none() && args.sample_count == 1;
+    let usual = if until_end {
+        args::MAX_DURATION
+    } else {
+        args::SAMPLE_TIME
+    };
     SamplingOptions {
         count: args.sample_count,
-        length: args.duration.as_nanos() as u64,
+        length: args.duration.unwrap_or(usual).as_nanos() as u64,
+        until_end,
         interval: args.sample_interval.as_nanos() as u64,
         start_trigger: args.start_trigger.clone(),
         stop_trigger: args.stop_trigger.clone(),
@@ -229,69 +236,8 @@ const MAX_NAMES: usize = 12;
 
 /// Reports that no thread matched, and lists the existing names.
 fn note_names(pattern: &glob::Pattern, names: &BTreeSet<String>) {
-    let some: Vec<&str> = names.iter().take(MAX_NAMES).map(String::as_str).collect();
-    let more = if names.len() > MAX_NAMES { ", ..." } else { "" };
     note(&format!(
-        "no thread is called {pattern}; there are: {}{more}",
-        some.join(", ")
+        "no thread is called {pattern}; there are: {}",
+        screen::join_some(names, MAX_NAMES)
     ));
-}
-
-const MORE_THREADS: &str = "did not fit (--max-threads makes more room)";
-
-/// Reports the parts missing from the report.
-fn warn_lost(lost: &LossCounts) {
-    let LossCounts {
-        threads,
-        preemptors,
-        interrupts,
-        events,
-        upcalls,
-        processes,
-        triggers,
-        skipped,
-    } = *lost;
-    for (count, noun, what) in [
-        (threads, "thread", MORE_THREADS),
-        (
-            preemptors,
-            "time",
-            "did not fit the list of what ran instead (--max-threads makes more room)",
-        ),
-        (interrupts, "interrupt", MORE_THREADS),
-        (
-            events,
-            "system call event",
-            "did not fit the ring (--buffer-page-count makes it larger)",
-        ),
-        (
-            upcalls,
-            "upcall",
-            "did not fit: too many CPUs with too many errors",
-        ),
-        (
-            triggers,
-            "start trigger",
-            "came between samples, during a report or --sample-interval",
-        ),
-        (
-            skipped,
-            "program",
-            "skipped by the kernel because another one was running on that CPU",
-        ),
-    ] {
-        if count > 0 {
-            note(&format!("{} {what}", counted(count, noun)));
-        }
-    }
-    if processes > 0 {
-        note(&format!(
-            "{processes} {} did not fit",
-            if processes == 1 {
-                "process"
-            } else {
-                "processes"
-            }
-        ));
-    }
 }

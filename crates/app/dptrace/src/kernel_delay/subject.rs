@@ -6,7 +6,7 @@ use std::process::Child;
 
 use anyhow::{Context as _, anyhow};
 use console::messages::note;
-use console::{output, terminal};
+use console::{interrupt, output, terminal};
 use errors::usage;
 use kernel_delay::{Subject, busiest_table, check_namespace};
 use process_selector::{ProcessCount, ProcessSelector, Role, check_number, find_program};
@@ -88,12 +88,16 @@ fn in_group(path: &Path) -> anyhow::Result<Vec<u32>> {
     Ok(found)
 }
 
-/// Reports that the process we started keeps running, if it does.
+/// Reports that the process we started keeps running, or that it failed. Nothing is reported of one
+/// that the user has interrupted together with us.
 pub(super) fn leave(child: Option<Child>) -> anyhow::Result<()> {
-    if let Some(mut child) = child
-        && child.try_wait().context("checking the command")?.is_none()
-    {
-        note(&format!("process {} continues to run", child.id()));
+    let Some(mut child) = child else {
+        return Ok(());
+    };
+    match child.try_wait().context("checking the command")? {
+        None => note(&format!("process {} continues to run", child.id())),
+        Some(status) if status.success() || interrupt::is_requested() => {}
+        Some(status) => note(&format!("process {} failed: {status}", child.id())),
     }
     Ok(())
 }

@@ -27,9 +27,9 @@ use target::{ListedKind, Request};
 pub(crate) struct ListArgs {
     /// A file or process, then a pattern
     ///
-    /// If no file has that name, it is taken as a PID or process name. With -p or --tracepoints,
-    /// give only the pattern. The pattern is PROVIDER:NAME or NAME. * matches any text, ? any one
-    /// character.
+    /// If no file has that name, it is a PID, a process name, or a library (libc). With -p or
+    /// --tracepoints, give only the pattern. The pattern is PROVIDER:NAME or NAME. * matches any
+    /// text, ? any one character.
     #[arg(value_name = "PATH] [PATTERN", num_args = 0..=2)]
     words: Vec<OsString>,
 

@@ -1,7 +1,7 @@
 //! The request: what to list, and where.
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use console::terminal;
@@ -48,7 +48,10 @@ impl Request {
         } else {
             None
         };
-        if let Some(word) = path.and_then(process_for) {
+        let library = path.and_then(process_for).and_then(library_for);
+        if let Some(library) = &library {
+            path = Some(library.as_os_str());
+        } else if let Some(word) = path.and_then(process_for) {
             if word.contains(['*', '?', ':']) && !process_selector::is_there(word) {
                 return Err(nowhere(word));
             }
@@ -113,6 +116,12 @@ fn pattern_text(word: &OsStr) -> anyhow::Result<&str> {
 fn process_for(word: &OsStr) -> Option<&str> {
     let name = word.to_str().filter(|name| !name.contains('/'))?;
     (!Path::new(word).exists()).then_some(name)
+}
+
+/// Returns the file of a library's name (`libc`), which scripts know, too: `uprobe:libc:malloc`.
+fn library_for(word: &str) -> Option<PathBuf> {
+    let library = host::library_cache::installed(word)?;
+    (!process_selector::is_there(word)).then_some(library)
 }
 
 /// Returns the error for a pattern in place of a file or process.

@@ -7,6 +7,9 @@ use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, CommandFactory as _};
+use console::messages::is_bpftrace_compat;
+use grammar::complete::find_option;
+use text::number::is_digits;
 use text::{printable, shell};
 
 use crate::cli::Cli;
@@ -38,6 +41,17 @@ pub(crate) fn explain(words: &[OsString], error: &clap::Error) -> String {
     match paragraphs.find_map(|it| it.strip_prefix("Usage:")) {
         Some(usage) if is_about_words => format!("{sentence}\nusage:{}", usage.trim_end()),
         _ => sentence,
+    }
+}
+
+/// Checks that no time has two words, as in `--for 2 s`.
+pub(crate) fn check_times(words: &[OsString]) -> anyhow::Result<()> {
+    let typed = words.iter().skip(1).map_while(|word| word.to_str());
+    let is_name = |word: &str| Path::new(word).exists() || process_selector::is_there(word);
+    let typed: Vec<&str> = typed.collect();
+    match grammar::time::explain_split_time(&typed, Cli::command, is_name) {
+        Some(why) if !is_bpftrace_compat() => Err(errors::usage(why)),
+        _ => Ok(()),
     }
 }
 
@@ -101,14 +115,8 @@ impl<'a> CommandLine<'a> {
     /// Returns the names of the other commands that have an option.
     fn owners(&self, option: &str) -> Vec<&'a str> {
         let has = |command: &&Command| {
-            let is_called = |arg: &Arg| {
-                let long = arg
-                    .get_long()
-                    .is_some_and(|it| option.strip_prefix("--") == Some(it));
-                let short = arg.get_short().is_some_and(|it| option == format!("-{it}"));
-                !arg.is_hide_set() && (long || short)
-            };
-            command.get_name() != "demo-target" && command.get_arguments().any(is_called)
+            command.get_name() != "demo-target"
+                && find_option(command, option).is_some_and(|(arg, _)| !arg.is_hide_set())
         };
         self.grammar
             .get_subcommands()
@@ -142,7 +150,7 @@ fn hint(line: &CommandLine<'_>, error: &clap::Error) -> Option<String> {
                 instead_of_option(line, word, near(ContextKind::SuggestedArg))
             } else {
                 let takes_process = line.command.get_arguments().any(|it| it.get_id() == "pid");
-                (takes_process && is_number(word))
+                (takes_process && is_digits(word))
                     .then(|| format!("to name a process, use -p: {} -p {word}", line.name()))
             }
         }
@@ -155,7 +163,7 @@ fn instead_of_command(word: &str) -> Option<String> {
     let path = Path::new(word);
     if bundled_scripts::is_bundled(word) {
         Some(format!("it is a bundled script: dptrace run {word}"))
-    } else if is_number(word) {
+    } else if is_digits(word) {
         Some(format!(
             "give a process to a command, with -p: dptrace kernel-delay -p {word}"
         ))
@@ -207,10 +215,6 @@ fn instead_of_option(line: &CommandLine<'_>, option: &str, near: Option<String>)
         )),
         owners => Some(format!("these commands have it: {}", owners.join(", "))),
     }
-}
-
-fn is_number(word: &str) -> bool {
-    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]

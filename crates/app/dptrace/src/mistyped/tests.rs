@@ -38,6 +38,10 @@ const MISTAKES: &[(&str, &str)] = &[
         "found; these commands have it: latency, kernel-delay, cpus",
     ),
     (
+        "trace --sample-time 1",
+        "found; these commands have it: kernel-delay",
+    ),
+    (
         "trace --nothing-like-it",
         "found; dptrace trace --help lists all options",
     ),

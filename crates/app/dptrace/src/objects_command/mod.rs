@@ -10,6 +10,7 @@ use console::output::{self, Output};
 use console::terminal;
 use errors::usage;
 use live_objects::rpc::Answers;
+use live_objects::spec_texts::{self, SpecForm};
 use live_objects::{Finder, Snapshot, read_files, table};
 use objects::{ObjectSpec, built_in};
 use process_selector::{ProcessCount, ProcessSelector, Role};
@@ -17,7 +18,6 @@ use screen::counted;
 use whole_file::Access;
 
 use crate::args::process::{self, ProcessOptions};
-use crate::meta::{self, SpecForm};
 
 /// Heading of the options that need a process.
 const PROCESS_HEADING: &str = "Objects of a process";
@@ -92,7 +92,7 @@ impl ObjectsArgs {
     /// Returns the process, and the name of a spec. A word that is no spec, but a process, counts as
     /// the process.
     fn process(&self) -> (ProcessSelector, Option<&str>) {
-        let is_spec = |name: &str| meta::spec_names().any(|(known, _)| known == name);
+        let is_spec = |name: &str| spec_texts::spec_names().any(|(known, _)| known == name);
         let (selector, name) = (self.process.selector(), self.spec.as_deref());
         match name {
             Some(word)
@@ -177,7 +177,10 @@ pub(crate) fn run(args: &ObjectsArgs) -> anyhow::Result<()> {
         } else {
             SpecForm::Whole
         };
-        return meta::objects(name, form, path);
+        let text = spec_texts::specs(name, form)?;
+        let mut output = Output::whole(path, Access::Umask)?;
+        output.buffer = text.into_bytes();
+        return Ok(output.finish()?);
     }
     let pid = selector.one(ROLE, &terminal::observer())?;
     let specs = specs(args, name)?;

@@ -1,6 +1,9 @@
 //! `dptrace report`: a trace or a capture, explained as text, as one HTML file or one chart of it, as
 //! a trace for Perfetto, as tables for SQL.
 
+mod tables;
+mod text;
+
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
@@ -14,8 +17,8 @@ use trace_source::Place;
 
 use crate::args::input::{self, refuse_to_overwrite};
 use crate::args::objects::ObjectArgs;
-use crate::export::{self, TableArgs};
-use crate::timeline::{self, PerfettoArgs, Source, TextArgs, VerdictArgs};
+use tables::TableArgs;
+use text::{PerfettoArgs, Source, TextArgs, VerdictArgs};
 
 /// `dptrace report`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -128,11 +131,25 @@ enum Form {
     Nothing,
 }
 
+/// Names of the command, which have main outputs of their own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ReportName {
+    Report,
+    /// Text, unless a trace for Perfetto is written.
+    Timeline,
+    /// Tables, which must be requested.
+    Export,
+}
+
 impl ReportArgs {
     /// Determines the main output.
-    fn form(&self) -> anyhow::Result<Form> {
+    fn form(&self, name: ReportName) -> anyhow::Result<Form> {
+        if name == ReportName::Export && self.tables.parquet.is_none() {
+            return Err(usage("nothing to export: give --parquet DIR"));
+        }
         let is_page_named = self.output.as_deref().is_some_and(is_html);
-        if self.text || self.explanations.is_given() {
+        let is_timeline = name == ReportName::Timeline && self.perfetto.perfetto.is_none();
+        if self.text || self.explanations.is_given() || is_timeline {
             return if is_page_named || self.picture().is_some() {
                 Err(usage(
                     "--text, --json, --ndjson, --all and --over are not for pages and charts: leave \
@@ -165,11 +182,11 @@ fn is_html(path: &Path) -> bool {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<()> {
-    let form = args.form()?;
+pub(crate) fn run(args: &ReportArgs, name: ReportName) -> anyhow::Result<()> {
+    let form = args.form(name)?;
     let [file] = args.files.as_slice() else {
         if form == Form::Nothing && args.perfetto.perfetto.is_none() {
-            return export::write(&args.files, &args.objects, &args.tables);
+            return tables::write(&args.files, &args.objects, &args.tables);
         }
         return Err(usage(
             "give one capture or trace: only --parquet takes several",
@@ -180,10 +197,10 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<()> {
         objects: &args.objects,
         verdict: &args.verdict,
     };
-    export::write(&args.files, &args.objects, &args.tables)?;
-    timeline::write_perfetto(&source, &args.perfetto)?;
+    tables::write(&args.files, &args.objects, &args.tables)?;
+    text::write_perfetto(&source, &args.perfetto)?;
     match form {
-        Form::Text => timeline::print(&source, &args.explanations, args.output.as_deref()),
+        Form::Text => text::print(&source, &args.explanations, args.output.as_deref()),
         Form::Page => write_page(&source, args),
         Form::Nothing => Ok(()),
     }

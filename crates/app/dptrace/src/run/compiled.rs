@@ -9,7 +9,7 @@ use bt_engine::{
 use bundled_scripts::BundledScript;
 use console::interrupt;
 use console::messages::{is_bpftrace_compat, note};
-use errors::{forbidden, unsupported, usage};
+use errors::{ReportedMistakes, forbidden, unsupported, usage};
 use process_selector::find_program;
 
 use super::options::RunArgs;
@@ -113,7 +113,12 @@ fn process(pid: &str) -> anyhow::Result<Target> {
 
 /// Parses the script; reports all mistakes.
 pub(super) fn parse(text: &ScriptText, args: &RunArgs) -> anyhow::Result<ParsedScript> {
-    match builder(&text.text, &text.params, args).parse() {
+    // A bundled script has probes for all cases, most of which do not occur.
+    let marks_hits = args.reports_remarks() && !args.quiet && text.bundled.is_none();
+    match builder(&text.text, &text.params, args)
+        .mark_hits(marks_hits)
+        .parse()
+    {
         Ok(parsed) => {
             warn(text, parsed.warnings(), args);
             Ok(parsed)
@@ -286,11 +291,8 @@ fn warn(text: &ScriptText, diagnostics: &[Diagnostic], args: &RunArgs) {
     shown.for_each(|diagnostic| text.print(diagnostic));
 }
 
-/// Prints diagnostics with errors among them; returns the error for the whole.
+/// Prints diagnostics with errors among them; returns the error that ends the program.
 fn refused(text: &ScriptText, diagnostics: &[Diagnostic], args: &RunArgs) -> anyhow::Error {
     warn(text, diagnostics, args);
-    match diagnostics.iter().filter(|it| it.is_error()).count() {
-        1 => usage(format!("{} has a mistake", text.name)),
-        count => usage(format!("{} has {count} mistakes", text.name)),
-    }
+    ReportedMistakes.into()
 }

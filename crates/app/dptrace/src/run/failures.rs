@@ -2,8 +2,10 @@
 //! total at the end.
 
 use bt_engine::{FailureCount, FailureKind, RuntimeFailure};
+use bt_lang::Span;
 use bt_runtime::Printer;
 use console::messages::{is_bpftrace_compat, note};
+use text::printable;
 
 use super::compat;
 use super::events::print_error;
@@ -41,6 +43,22 @@ pub(super) fn first(failure: &RuntimeFailure, text: &ScriptText, printer: Printe
     }
     complain(&words);
     printer.runtime_error(&words, &text.in_json(place))
+}
+
+/// Reports the attach points that were never hit, as the script has them.
+pub(super) fn report_never_hit(spans: &[Span], text: &ScriptText) {
+    const MAX_LISTED: usize = 10;
+    let written = |span: &Span| text.text.get(span.start as usize..span.end as usize);
+    let points = spans
+        .iter()
+        .filter_map(written)
+        .map(|point| printable::text(point.as_bytes()));
+    if !spans.is_empty() {
+        note(&format!(
+            "never hit: {}",
+            screen::join_some(points, MAX_LISTED)
+        ));
+    }
 }
 
 /// Reports the number of failures at each place with more than one; for strings, the sum.

@@ -7,7 +7,7 @@ use console::interrupt::{self, Interrupt};
 use console::output::{self, Output};
 
 use super::events::EventPrinter;
-use super::failures::{note_count, report_totals};
+use super::failures::{note_count, report_never_hit, report_totals};
 use super::options::RunArgs;
 use super::signals::Signals;
 use super::untraced::UntracedChildren;
@@ -55,7 +55,7 @@ impl RunningScript<'_> {
             self.live(&signals)?;
         }
         self.show_rest()?;
-        self.finish()
+        self.finish(attached.is_live)
     }
 
     /// Shows events until there is a reason to stop, and detaches.
@@ -166,7 +166,7 @@ impl RunningScript<'_> {
     }
 
     /// Runs END, and prints the maps and the losses.
-    fn finish(mut self) -> anyhow::Result<(u8, Session)> {
+    fn finish(mut self, was_live: bool) -> anyhow::Result<(u8, Session)> {
         for event in self.session.end().map_err(engine_error)? {
             self.shown.show(event, &mut self.output)?;
             interrupt::step();
@@ -191,6 +191,10 @@ impl RunningScript<'_> {
         self.output.flush()?;
         if self.shown.warnings {
             self.report_totals(totals);
+            if was_live {
+                let never_hit = self.session.never_hit().map_err(engine_error)?;
+                report_never_hit(&never_hit, self.shown.text);
+            }
         }
         self.session.end_command();
         self.output.finish()?;

@@ -57,7 +57,8 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     if wanted.is_asked_for(&text.params) && !is_bpftrace_compat() {
         let help = wanted.help(&text);
         let width = output::screen(args.output.as_deref()).width();
-        let fitted = width.map(|width| screen::wrap_message(&paragraphs(&help), 0, width));
+        let fitted =
+            width.map(|width| screen::wrap_message(&screen::join_paragraphs(&help), 0, width));
         return print(args, &fitted.unwrap_or(help));
     }
     if args.fmt {
@@ -233,28 +234,6 @@ fn print(args: &RunArgs, text: &str) -> anyhow::Result<u8> {
     output.buffer.extend(text.as_bytes());
     output.finish()?;
     Ok(0)
-}
-
-/// Joins each paragraph of a script's text into one line, which a terminal wraps at its own width.
-/// A long line, as in the script's comment, continues in the next, unless that begins with a word
-/// and a colon (`prints:`).
-fn paragraphs(text: &str) -> String {
-    const MAX_LINE_CHARS: usize = 80;
-    let (mut lines, mut before): (Vec<String>, &str) = (Vec::new(), "");
-    for line in text.split('\n') {
-        let is_headed = line
-            .split(' ')
-            .next()
-            .is_some_and(|word| word.ends_with(':'));
-        match lines.last_mut() {
-            Some(last) if before.len() > MAX_LINE_CHARS && !line.is_empty() && !is_headed => {
-                last.extend([" ", line.trim_start()]);
-            }
-            _ => lines.push(line.to_owned()),
-        }
-        before = line;
-    }
-    lines.join("\n")
 }
 
 /// Lines of text.

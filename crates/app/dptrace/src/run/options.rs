@@ -191,6 +191,13 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
+    /// Returns whether the script runs, and remarks on what it misses are wanted.
+    pub(super) fn reports_remarks(&self) -> bool {
+        let is_run =
+            !self.check && self.dump.is_none() && self.emit_object.is_none() && self.mode.is_none();
+        is_run && !self.no_warnings && !is_bpftrace_compat()
+    }
+
     /// Returns the options with the processes resolved: names become numbers.
     ///
     /// SPDK's `bpftrace.sh` takes a process's number, then the script. After a bundled script
@@ -205,7 +212,7 @@ impl RunArgs {
         asked::check(&args)?;
         args.follow_forks |= args.children;
         let is_several = |word: &&String| {
-            !is_bpftrace_compat() && (args.children || !process_selector::is_number(word))
+            !is_bpftrace_compat() && (args.children || !text::number::is_digits(word))
         };
         if let Some(word) = args.pid.as_ref().filter(is_several) {
             args.pids = processes(word, args.children)?;
@@ -219,7 +226,7 @@ impl RunArgs {
             return None;
         }
         match self.words.as_slice() {
-            [pid, _script, ..] if process_selector::is_number(pid) && !Path::new(pid).exists() => {
+            [pid, _script, ..] if text::number::is_digits(pid) && !Path::new(pid).exists() => {
                 Some(0)
             }
             [script, process]

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use console::messages::{is_bpftrace_compat, note};
+use console::messages::note;
 
 use super::options::RunArgs;
 
@@ -17,9 +17,7 @@ impl UntracedChildren {
     /// Reports that the children of the named processes, which may do all the work, are not traced.
     /// `None` if they are, or if nothing is traced.
     pub(super) fn report(args: &RunArgs) -> Option<Self> {
-        let is_run =
-            !args.check && args.dump.is_none() && args.emit_object.is_none() && args.mode.is_none();
-        if !is_run || args.follow_forks || args.no_warnings || is_bpftrace_compat() {
+        if !args.reports_remarks() || args.follow_forks {
             return None;
         }
         let pids = match (args.pids.as_slice(), &args.pid) {

@@ -23,7 +23,7 @@ pub(super) fn run(args: &TraceArgs, folder: &Path) -> anyhow::Result<()> {
     let streams = trace.streams()?;
     let mut output = Output::whole(args.output.as_deref(), Access::Umask)?;
     if args.info {
-        let text = trace.info(args.screen())?;
+        let text = trace.info(streams, args.screen());
         output.buffer.extend_from_slice(text.as_bytes());
         return Ok(output.finish()?);
     }

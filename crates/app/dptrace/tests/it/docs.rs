@@ -161,8 +161,12 @@ fn named_paths_are_there() {
                     .any(|start| code.starts_with(start))
             })
             .map(|code| linked(code, &root()));
+        let is_file = |link: &&str| {
+            !link.starts_with("http") || REPOSITORY.iter().any(|ours| link.starts_with(ours))
+        };
         for file in inline
             .chain(by_name)
+            .filter(is_file)
             .map(|link| linked(link, folder))
             .chain(code)
         {

@@ -100,6 +100,7 @@ fn arguments_are_a_value() {
 }
 
 #[test]
+#[ignore = "deep truth: the kernel's trace is shared, and the kernel may drop a line of it"]
 fn debugf_goes_to_the_trace_pipe() {
     if !may_trace() {
         return;

@@ -4,6 +4,7 @@
 //! each test compares two accounts of the same time.
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
+mod commands;
 mod family;
 mod leaderless;
 mod limits;

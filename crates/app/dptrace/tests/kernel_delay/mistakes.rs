@@ -239,3 +239,33 @@ fn threads_without_room_are_reported() {
         "{notes}"
     );
 }
+
+/// The optional values of Open vSwitch's `kernel_delay.py`.
+#[test]
+fn a_mask_and_a_missing_delta_are_understood() {
+    for mask in [
+        &["-D", "0x3f"][..],
+        &["-D", "63"],
+        &["-D", "0"],
+        &["-D"],
+        &["--debug=0"],
+    ] {
+        let (status, notes) = refused(&[mask, &["-p", "4194304"]].concat());
+        let expected = (1, "error: no process has the pid 4194304\n");
+        assert_eq!((status, notes.as_str()), expected, "{mask:?}");
+    }
+    let (status, notes) = refused(&["-D", "4711"]);
+    assert_eq!(
+        (status, notes.contains("name a process before -D")),
+        (2, true),
+        "{notes}"
+    );
+    let delta = [
+        "--stop-trigger",
+        "t:syscalls:sys_exit_read",
+        "--trigger-delta",
+        "-p",
+        "4194304",
+    ];
+    assert_eq!(refused(&delta).0, 1);
+}

@@ -124,6 +124,15 @@ pub(super) struct Sampling {
 }
 
 impl Sampling {
+    /// Starts a target that plays a part, and this with the target's process and more arguments.
+    /// The target waits until it is told to go. `None` as for [`Self::start`].
+    pub(super) fn of_part(part: &str, arguments: &[&str]) -> Option<(Target, Self)> {
+        let target = Target::start(part);
+        let pid = target.child.id().to_string();
+        let sampling = Self::start(&[&["-p", &pid], arguments].concat())?;
+        Some((target, sampling))
+    }
+
     /// Starts it. `None` if the kernel is too old or not permitted, which is reported.
     #[expect(
         clippy::zombie_processes,

@@ -9,7 +9,7 @@ mod quotes;
 use clap::{Arg, Command};
 use text::printable;
 
-pub use place::CursorContext;
+pub use place::{CursorContext, find_option};
 pub use quotes::{home, removed};
 
 use place::Slot;

@@ -94,7 +94,7 @@ impl<'a> Walk<'a> {
             self.words += 1;
         } else if word == "--" {
             self.is_rest = true;
-        } else if let Some((option, value)) = self.option(word) {
+        } else if let Some((option, value)) = find_option(self.command, word) {
             self.given.push(option);
             self.waits = (value.is_none() && takes_value(option)).then_some(option);
         } else if let (0, Some(command)) = (self.words, self.command.find_subcommand(word)) {
@@ -118,7 +118,7 @@ impl<'a> Walk<'a> {
             return Some((Slot::Value(option, 0), listed(option, word)));
         }
         if word.starts_with('-') && !self.is_rest {
-            return Some(match self.option(word) {
+            return Some(match find_option(self.command, word) {
                 Some((option, Some(value))) if takes_value(option) => (
                     Slot::Value(option, 0),
                     word.len() - value.len() + listed(option, value),
@@ -142,43 +142,43 @@ impl<'a> Walk<'a> {
             .copied();
         arg.map(|arg| (Slot::Value(arg, self.words), listed(arg, word)))
     }
+}
 
-    /// Returns the option that a word names, and the value in the same word.
-    fn option<'w>(&self, word: &'w str) -> Option<(&'a Arg, Option<&'w str>)> {
-        let mut options = self
-            .command
-            .get_arguments()
-            .filter(|arg| !arg.is_positional());
-        if let Some(long) = word.strip_prefix("--") {
-            let (name, value) = long
-                .split_once('=')
-                .map_or((long, None), |(name, value)| (name, Some(value)));
-            let matches = |arg: &&Arg| {
-                arg.get_long_and_visible_aliases()
-                    .is_some_and(|names| names.contains(&name))
-            };
-            return options.find(matches).map(|option| (option, value));
-        }
-        // The last of several letters may take a value: -vp 4711, -vp4711.
-        let letters = word.strip_prefix('-')?;
-        let mut found = None;
-        for (at, letter) in letters.char_indices() {
-            let matches = |arg: &Arg| {
-                arg.get_short() == Some(letter)
-                    || arg
-                        .get_all_short_aliases()
-                        .is_some_and(|all| all.contains(&letter))
-            };
-            let option = self.command.get_arguments().find(|arg| matches(arg))?;
-            let rest = &letters[at + letter.len_utf8()..];
-            found = Some((option, None));
-            if takes_value(option) {
-                let value = rest.strip_prefix('=').unwrap_or(rest);
-                return Some((option, (!rest.is_empty()).then_some(value)));
-            }
-        }
-        found
+/// Returns the option of a command that a word names, and the value in the same word.
+pub fn find_option<'a, 'w>(
+    command: &'a Command,
+    word: &'w str,
+) -> Option<(&'a Arg, Option<&'w str>)> {
+    let mut options = command.get_arguments().filter(|arg| !arg.is_positional());
+    if let Some(long) = word.strip_prefix("--") {
+        let (name, value) = long
+            .split_once('=')
+            .map_or((long, None), |(name, value)| (name, Some(value)));
+        let matches = |arg: &&Arg| {
+            arg.get_long_and_visible_aliases()
+                .is_some_and(|names| names.contains(&name))
+        };
+        return options.find(matches).map(|option| (option, value));
     }
+    // The last of several letters may take a value: -vp 4711, -vp4711.
+    let letters = word.strip_prefix('-')?;
+    let mut found = None;
+    for (at, letter) in letters.char_indices() {
+        let matches = |arg: &Arg| {
+            arg.get_short() == Some(letter)
+                || arg
+                    .get_all_short_aliases()
+                    .is_some_and(|all| all.contains(&letter))
+        };
+        let option = command.get_arguments().find(|arg| matches(arg))?;
+        let rest = &letters[at + letter.len_utf8()..];
+        found = Some((option, None));
+        if takes_value(option) {
+            let value = rest.strip_prefix('=').unwrap_or(rest);
+            return Some((option, (!rest.is_empty()).then_some(value)));
+        }
+    }
+    found
 }
 
 fn takes_value(option: &Arg) -> bool {

@@ -55,18 +55,11 @@ pub fn line(stolen: &[(u32, u64)], window: u64) -> Option<String> {
     })?;
     let named = stolen
         .iter()
-        .take(MAX_NAMED)
         .map(|(cpu, nanos)| format!("{} of CPU {cpu}", screen::time(*nanos)));
-    let named: Vec<String> = named.collect();
-    let more = if stolen.len() > MAX_NAMED {
-        ", ..."
-    } else {
-        ""
-    };
     Some(format!(
-        "a hypervisor took {}{more} for other machines: the budgets count that as whatever ran \
+        "a hypervisor took {} for other machines: the budgets count that as whatever ran \
          there; this kernel did not cause it",
-        named.join(", ")
+        screen::join_some(named, MAX_NAMED)
     ))
 }
 

@@ -19,7 +19,7 @@ use crate::layout::armed;
 use crate::live::{Collector, Facts, LossCounts, Tracer, WindowState};
 use crate::programs::EventOptions;
 use crate::sampling::attaching::{attach, hold};
-use crate::sampling::waiting::sleep_until;
+use crate::sampling::waiting::{FOR_END, FOR_TRIGGER, sleep_until};
 use crate::trigger::Trigger;
 use crate::{
     Children, ChildrenUsage, Events, FunctionNames, Sample, StackWalkers, Subject, Window,
@@ -36,6 +36,8 @@ pub struct SamplingOptions {
     pub count: u32,
     /// Length of a window in nanoseconds, if no trigger stops it.
     pub length: u64,
+    /// True if a window is meant to last until the processes end. Its length is then only a limit.
+    pub until_end: bool,
     /// Nanoseconds between two samples.
     pub interval: u64,
     /// Event that starts a sample, instead of the clock.
@@ -303,7 +305,7 @@ impl Sampler {
         show: &mut impl SampleSink,
     ) -> anyhow::Result<Option<Window>> {
         if begun.is_none() {
-            self.until(|state| state.has_begun)?;
+            self.until(FOR_TRIGGER, |state| state.has_begun)?;
             let WindowState {
                 window, has_begun, ..
             } = self.tracer.window()?;
@@ -318,8 +320,8 @@ impl Sampler {
         }
         let stops = self.options.stop_trigger.is_some();
         let whole = match begun.filter(|_| !stops) {
-            Some(opened) => self.wait_until(opened.stop)?,
-            None => self.until(|state| {
+            Some(opened) if !self.options.until_end => self.wait_until(opened.stop)?,
+            _ => self.until(if stops { FOR_TRIGGER } else { FOR_END }, |state| {
                 if stops {
                     state.is_stopped
                 } else {

@@ -7,6 +7,10 @@ use observer::Progress;
 use std::time::Duration;
 use sys::clock::monotonic_nanos;
 
+/// What a wait without a known end is for, as the status line says.
+pub(super) const FOR_TRIGGER: &str = "waiting for the trigger";
+pub(super) const FOR_END: &str = "sampling until the process ends";
+
 /// Sleeps until a moment that is very near.
 pub(super) fn sleep_until(moment: u64) {
     std::thread::sleep(Duration::from_nanos(
@@ -16,19 +20,18 @@ pub(super) fn sleep_until(moment: u64) {
 
 impl Sampler {
     /// Polls until the predicate holds; returns false on a stop request or if the processes have
-    /// ended.
-    pub(super) fn until(&self, is_so: impl Fn(&WindowState) -> bool) -> anyhow::Result<bool> {
+    /// ended. The status line says `what` the wait is for.
+    pub(super) fn until(
+        &self,
+        what: &str,
+        is_so: impl Fn(&WindowState) -> bool,
+    ) -> anyhow::Result<bool> {
         let mut progress = Progress::new(&self.observer);
         loop {
             if is_so(&self.tracer.window()?) {
                 return Ok(true);
             }
-            progress.show(|since| {
-                format!(
-                    "waiting for the trigger, {} s so far (Ctrl-C ends it)",
-                    since.as_secs()
-                )
-            });
+            progress.show(|since| format!("{what}, {} s so far (Ctrl-C ends it)", since.as_secs()));
             if self.is_over()? {
                 return Ok(false);
             }

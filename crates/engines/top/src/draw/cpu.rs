@@ -2,7 +2,7 @@
 
 use ratatui_core::text::{Line, Span};
 
-use super::look::{HEAD, QUIET, TerminalCaps};
+use super::look::{HEAD, Look as _, QUIET, TerminalCaps};
 use super::rows;
 use crate::cpus::named;
 use crate::model::Model;

@@ -4,7 +4,7 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::text::{Line, Span};
 
-use super::look::{HEAD, QUIET, TerminalCaps};
+use super::look::{HEAD, Look as _, QUIET, TerminalCaps};
 use super::{cpu, heat, put, put_lines, rows, title};
 use crate::history::Point;
 use crate::model::Model;

@@ -4,7 +4,7 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
-use super::look::{Colours, HEAD, QUIET, TerminalCaps};
+use super::look::{Colours, HEAD, Look as _, QUIET, TerminalCaps};
 use super::{put, rows, title};
 use crate::history::{HeatColumn, row_begins};
 use crate::model::Model;

@@ -1,30 +1,9 @@
 //! Colours and signs, by what a terminal can show.
 
 use ratatui_core::style::{Color, Modifier, Style};
+pub(super) use screen::{Colours, TerminalCaps};
 
 use crate::sample::{CpuUse, Part, Phase};
-
-/// Colours of a terminal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Colours {
-    /// None, or they are not wanted.
-    None,
-    /// The sixteen that its user chose.
-    Sixteen,
-    /// Palette of 256 colours.
-    Many,
-}
-
-/// Abilities of a terminal.
-#[derive(Clone, Copy, Debug)]
-pub struct TerminalCaps {
-    /// Colours of the terminal.
-    pub colours: Colours,
-    /// True if it shows more than ASCII.
-    pub unicode: bool,
-    /// True if it shows eighths of a block, which the font of Linux's console lacks.
-    pub eighths: bool,
-}
 
 /// Style of headlines and keys.
 pub(super) const HEAD: Style = Style::new().add_modifier(Modifier::BOLD);
@@ -44,26 +23,39 @@ const SIXTEEN_COLOUR_SHADES: [Color; 4] = [
     Color::LightYellow,
 ];
 
-impl TerminalCaps {
-    fn coloured(self, colour: Color) -> Style {
-        if self.colours == Colours::None {
-            Style::new()
-        } else {
-            Style::new().fg(colour)
-        }
+/// Signs and styles of a terminal with these abilities.
+pub(super) trait Look {
+    /// Returns the style of warnings.
+    fn warn(self) -> Style;
+    /// Returns the style of errors.
+    fn wrong(self) -> Style;
+    /// Returns sign and colour of a phase's part of a bar.
+    fn phase(self, phase: Phase, letter: char) -> (char, Style);
+    /// Returns sign and colour of a part of a thread's time.
+    fn part(self, part: Part, letter: char) -> (char, Style);
+    /// Returns sign and colour of a part of a CPU's time.
+    fn use_of(self, part: CpuUse, letter: char) -> (char, Style);
+    /// Returns the colour of a cell of the heat map for a share of 0 to 1; `None` for 0, or without
+    /// colours.
+    fn shade(self, share: f64) -> Option<Color>;
+    /// Returns the sign of a cell of the heat map without colours or half blocks.
+    fn density(self, share: f64) -> char;
+    /// Returns the signs of a line over time, the lowest first.
+    fn heights(self) -> &'static [char];
+}
+
+impl Look for TerminalCaps {
+    fn warn(self) -> Style {
+        coloured(self, Color::Yellow)
     }
 
-    pub(super) fn warn(self) -> Style {
-        self.coloured(Color::Yellow)
+    fn wrong(self) -> Style {
+        coloured(self, Color::Red).add_modifier(Modifier::BOLD)
     }
 
-    pub(super) fn wrong(self) -> Style {
-        self.coloured(Color::Red).add_modifier(Modifier::BOLD)
-    }
-
-    /// Returns sign and colour of a share of a bar.
-    pub(super) fn phase(self, phase: Phase, letter: char) -> (char, Style) {
-        self.bar(
+    fn phase(self, phase: Phase, letter: char) -> (char, Style) {
+        bar(
+            self,
             letter,
             match phase {
                 Phase::Target => Color::Green,
@@ -75,11 +67,12 @@ impl TerminalCaps {
         )
     }
 
-    pub(super) fn part(self, part: Part, letter: char) -> (char, Style) {
+    fn part(self, part: Part, letter: char) -> (char, Style) {
         if part == Part::Blocked {
-            return (if self.is_drawn() { '·' } else { letter }, QUIET);
+            return (if is_drawn(self) { '·' } else { letter }, QUIET);
         }
-        self.bar(
+        bar(
+            self,
             letter,
             match part {
                 Part::Own => Color::Green,
@@ -92,11 +85,12 @@ impl TerminalCaps {
         )
     }
 
-    pub(super) fn use_of(self, part: CpuUse, letter: char) -> (char, Style) {
+    fn use_of(self, part: CpuUse, letter: char) -> (char, Style) {
         if part == CpuUse::Idle {
-            return (if self.is_drawn() { '·' } else { letter }, QUIET);
+            return (if is_drawn(self) { '·' } else { letter }, QUIET);
         }
-        self.bar(
+        bar(
+            self,
             letter,
             match part {
                 CpuUse::Owner => Color::Green,
@@ -111,21 +105,7 @@ impl TerminalCaps {
         )
     }
 
-    fn bar(self, letter: char, colour: Color) -> (char, Style) {
-        (
-            if self.is_drawn() { '█' } else { letter },
-            self.coloured(colour),
-        )
-    }
-
-    /// Returns true if bars are blocks of colour: without colours they are letters.
-    fn is_drawn(self) -> bool {
-        self.unicode && self.colours != Colours::None
-    }
-
-    /// Returns the colour of a cell of the heat map for a share of 0 to 1; `None` for 0, or without
-    /// colours.
-    pub(super) fn shade(self, share: f64) -> Option<Color> {
+    fn shade(self, share: f64) -> Option<Color> {
         let of = |count: usize| ((share * count as f64).ceil() as usize).clamp(1, count) - 1;
         match self.colours {
             Colours::None => None,
@@ -135,8 +115,7 @@ impl TerminalCaps {
         }
     }
 
-    /// Returns the sign of a cell of the heat map without colours or half blocks.
-    pub(super) fn density(self, share: f64) -> char {
+    fn density(self, share: f64) -> char {
         let signs: &[char] = if self.unicode {
             &['░', '▒', '▓', '█']
         } else {
@@ -150,12 +129,31 @@ impl TerminalCaps {
         }
     }
 
-    /// Returns the signs of a line over time, the lowest first.
-    pub(super) fn heights(self) -> &'static [char] {
+    fn heights(self) -> &'static [char] {
         if self.unicode && self.eighths {
             &['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
         } else {
             &['_', '.', '-', '=', '#']
         }
     }
+}
+
+fn coloured(caps: TerminalCaps, colour: Color) -> Style {
+    if caps.colours == Colours::None {
+        Style::new()
+    } else {
+        Style::new().fg(colour)
+    }
+}
+
+fn bar(caps: TerminalCaps, letter: char, colour: Color) -> (char, Style) {
+    (
+        if is_drawn(caps) { '█' } else { letter },
+        coloured(caps, colour),
+    )
+}
+
+/// Returns true if bars are blocks of colour: without colours they are letters.
+fn is_drawn(caps: TerminalCaps) -> bool {
+    caps.unicode && caps.colours != Colours::None
 }

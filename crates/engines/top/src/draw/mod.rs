@@ -14,8 +14,8 @@ use ratatui_core::style::{Modifier, Style};
 use ratatui_core::text::{Line, Span};
 use ratatui_core::widgets::Widget as _;
 
-use look::{CHOSEN, HEAD, QUIET};
-pub use look::{Colours, TerminalCaps};
+use look::{CHOSEN, HEAD, Look as _, QUIET};
+use screen::TerminalCaps;
 
 use crate::model::{Model, Overlay, Tab};
 use crate::mouse::Places;

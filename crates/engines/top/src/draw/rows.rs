@@ -5,7 +5,7 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::{Modifier, Style};
 use ratatui_core::text::{Line, Span};
 
-use super::look::{HEAD, QUIET, TerminalCaps};
+use super::look::{HEAD, Look as _, QUIET, TerminalCaps};
 use super::put;
 use crate::model::{Model, Tab};
 use crate::sample::{CpuUse, Kind, Part, Phase, Share};

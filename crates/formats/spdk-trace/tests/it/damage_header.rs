@@ -107,6 +107,24 @@ fn a_file_cut_inside_its_header_says_so_where_its_era_is_known() {
 }
 
 #[test]
+fn a_file_that_is_cut_off_says_how_much_is_missing() {
+    let file = trace(Era::E).build_file();
+    let whole = file.bytes.len();
+    let cut = read(&file.bytes[..whole - 10]);
+    let said = cut.problems().iter().next().expect("a problem").to_string();
+    let expected = format!(
+        "the file is cut off at {} bytes, 10 before the end that its header states; everything \
+         before that is read",
+        whole - 10
+    );
+    assert_eq!(said, expected);
+    // Even if too little is left to know the era.
+    let error = fails(&file.bytes[..file.layout.tpoint(A)]);
+    let hint = format!("(a trace of {whole} bytes that was cut off would begin so)");
+    assert!(error.contains(&hint), "{error}");
+}
+
+#[test]
 fn in_era_f_the_section_that_is_missing_is_named() {
     let file = trace(Era::F).build_file();
     for section in [

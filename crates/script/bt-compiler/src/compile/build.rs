@@ -16,6 +16,7 @@ use bpf_program::ProgramDef;
 use bpf_program::event::RING;
 use bpf_program::module::Subprogram;
 use bt_abi::failure::{FAILURES, FailureSlot, Failures};
+use bt_abi::hits::{HITS, HitMark};
 use bt_abi::lost::{LOST, LostCounters};
 use bt_abi::map::Lock;
 use bt_abi::{Action, ActionKind, KeyTable, MapValue, Script, ScriptMap, ScriptProbe, ValueType};
@@ -87,11 +88,13 @@ pub(super) fn build(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>])
     let mut failures = Failures::default();
     for (number, instance) in instances.iter().enumerate() {
         let name = format!("{}_{}", instance.context.kind.name(), number + 1);
+        let mark = ctx.inputs.facts.marks_hits();
+        let mark = mark.then(|| script.module.programs.len() as u32 * size_of::<HitMark>() as u32);
         let emitted = match emit::emit(
             (&ctx.inputs, &ctx.tables),
             &instance.context,
             &instance.body,
-            &name,
+            (&name, mark),
             &mut failures,
         ) {
             Ok(emitted) if emitted.scratch <= scratch::MAX_AREA_BYTES => emitted,
@@ -130,6 +133,11 @@ pub(super) fn build(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>])
             .push(MapDef::new(FAILURES, MapKind::Array, 4, size, 1));
     }
     script.failures = failures.all;
+    if ctx.inputs.facts.marks_hits() && !script.module.programs.is_empty() {
+        let size = script.module.programs.len() as u32 * size_of::<HitMark>() as u32;
+        let marks = MapDef::new(HITS, MapKind::Array, 4, size, 1);
+        script.module.maps.push(marks);
+    }
     script.actions = std::mem::take(&mut ctx.tables.actions);
     if let Some(followed) = followed {
         leave_out(followed, &mut script.actions);

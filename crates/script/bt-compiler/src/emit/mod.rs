@@ -17,6 +17,7 @@ mod event;
 mod failures;
 mod foreign;
 mod frame;
+mod hits;
 mod intrinsics;
 mod kernel_pointers;
 pub(crate) mod key_table;
@@ -147,6 +148,8 @@ pub(crate) struct Emitter<'a> {
     /// Reason why there is no program.
     failed: Option<EmitError>,
     failures: &'a mut Failures,
+    /// Offset of the program's mark in the map of hits, if marks are wanted.
+    mark: Option<u32>,
     /// Part of the script that is being emitted.
     at: Span,
     /// Offsets of context words that are known not to be 0, each with its slot in the frame.
@@ -200,12 +203,13 @@ pub(crate) fn emit(
     (inputs, tables): (&Inputs<'_>, &Tables),
     context: &Context,
     body: &Body,
-    name: &str,
+    (name, mark): (&str, Option<u32>),
     failures: &mut Failures,
 ) -> Result<EmittedProgram, EmitError> {
     let mut needs = Needs::default();
     loop {
         let mut emitter = Emitter::new((inputs, tables), context, body, name, needs, failures);
+        emitter.mark = mark;
         emitter.program();
         if let Some(error) = emitter.failed {
             return Err(error);
@@ -261,6 +265,7 @@ impl<'a> Emitter<'a> {
             subs_slots: 0,
             failed: None,
             failures,
+            mark: None,
             at: Span::default(),
             present: Vec::new(),
             sleepable: false,
@@ -273,6 +278,7 @@ impl<'a> Emitter<'a> {
     /// ```text
     /// r6 = context; save it in the frame, if there are callbacks
     /// leave if this is another process, or the end of an iteration
+    /// mark the program as hit, if marks are wanted
     /// take a scratch area, or go to busy
     /// set all variables to 0
     /// the body
@@ -288,6 +294,7 @@ impl<'a> Emitter<'a> {
         }
         self.pid_filter();
         self.end_of_iteration();
+        self.mark_hit();
         let busy = self.asm.label("busy");
         if self.needs.scratch {
             self.take_scratch(busy);

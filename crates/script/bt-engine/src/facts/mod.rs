@@ -274,6 +274,10 @@ impl TargetFacts for Facts {
         self.options.report_reads
     }
 
+    fn marks_hits(&self) -> bool {
+        self.options.mark_hits
+    }
+
     fn allows_unsafe(&self) -> bool {
         self.options.allow_unsafe
     }

@@ -4,6 +4,7 @@ mod command;
 mod events;
 mod failures;
 mod finish;
+mod hits;
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;

@@ -61,6 +61,8 @@ pub struct FakeTarget {
     pub pid_namespace: Option<(u64, u64)>,
     /// `-k`
     pub reports_reads: bool,
+    /// Marks of programs that were hit.
+    pub marks_hits: bool,
     /// `--unsafe`
     pub allows_unsafe: bool,
 }
@@ -280,6 +282,10 @@ impl TargetFacts for FakeTarget {
 
     fn reports_reads(&self) -> bool {
         self.reports_reads
+    }
+
+    fn marks_hits(&self) -> bool {
+        self.marks_hits
     }
 
     fn has_kprobes(&self) -> bool {

@@ -37,6 +37,7 @@ impl FakeTarget {
             start_time: 0,
             pid_namespace: None,
             reports_reads: false,
+            marks_hits: false,
             allows_unsafe: false,
         }
     }

@@ -11,7 +11,10 @@ use capture::{Reader, Source};
 use scene::BootNanos;
 use tempfile::TempDir;
 
-use crate::common::kernel::{PROGRAM, Process, kernel, needs};
+use crate::common::kernel::{PROGRAM, Process, kernel, needs, without_bpf};
+
+/// Name of a capture in its folder.
+const NAME: &str = "x.capture";
 
 /// The demo target with a trace file, which it leaves behind when it ends.
 struct Target {
@@ -72,7 +75,7 @@ fn open(dir: &Path) -> Reader {
 
 fn temp() -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join("x.capture");
+    let path = dir.path().join(NAME);
     (dir, path)
 }
 
@@ -116,20 +119,8 @@ fn without_the_right_to_bpf_there_is_the_trace() {
     let mut target = Target::start(&["--for", "1m"]);
     target.go();
     let (_temp, dir) = temp();
-    let mut command = testkit::command("setpriv");
-    let without = "-bpf,-perfmon,-sys_admin";
-    command.args([
-        "--inh-caps",
-        without,
-        "--bounding-set",
-        without,
-        PROGRAM,
-        "capture",
-        "-p",
-        &target.pid(),
-        "-o",
-    ]);
-    let done = command
+    let done = without_bpf()
+        .args(["capture", "-p", &target.pid(), "-o"])
         .arg(&dir)
         .args(["--for", "300ms"])
         .stdin(Stdio::null())
@@ -157,6 +148,50 @@ fn without_the_right_to_bpf_there_is_the_trace() {
         reader.meta().missing
     );
     target.process.signal("TERM");
+}
+
+/// Root's captures are root's; those of a user who ran `sudo` are the user's.
+#[test]
+fn a_capture_belongs_to_whoever_ran_sudo() {
+    use std::os::unix::fs::MetadataExt as _;
+    let Some(_guard) = kernel() else { return };
+    if !needs("setpriv") {
+        return;
+    }
+    const USER: &str = "12345";
+    let mut target = Target::start(&["--for", "1m"]);
+    target.go();
+    let (temp, dir) = temp();
+    let roots = temp.path().join("root.capture");
+    let args = ["--for", "100ms", "--no-kernel", "--no-probes"];
+    for (dir, user) in [(&roots, "0"), (&dir, USER)] {
+        let mut command = capture(&target.pid(), dir, &args);
+        command.envs([("SUDO_UID", user), ("SUDO_GID", user)]);
+        let (status, _, messages) = Process::start(&mut command).end();
+        assert!(status.success(), "{messages:#?}");
+        let files = ["trace.rings", "meta.json"].map(|name| dir.join(name));
+        for path in files.iter().chain([dir]) {
+            let found = path.metadata().expect("it is there");
+            let owner = [found.uid(), found.gid()].map(|it| it.to_string());
+            assert_eq!(owner, [user, user], "{}", path.display());
+        }
+    }
+    target.process.signal("TERM");
+    // The user may pass the temporary folder.
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(temp.path(), open).expect("it is ours");
+    let read = |dir: &Path| {
+        let mut command = testkit::command("setpriv");
+        command.args(["--reuid", USER, "--regid", USER, "--clear-groups", PROGRAM]);
+        let done = command.args(["trace", "--info"]).arg(dir).output();
+        let done = done.expect("it runs");
+        let messages = String::from_utf8_lossy(&done.stderr).into_owned();
+        (done.status.code(), messages)
+    };
+    assert_eq!(read(&dir).0, Some(0), "{}", read(&dir).1);
+    let (status, messages) = read(&roots);
+    let hint = "which belongs to root (sudo chown -R \"$USER\" ";
+    assert!(status == Some(3) && messages.contains(hint), "{messages}");
 }
 
 #[test]

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::process::Output;
 
 use capture::Meta;
+use tempfile::TempDir;
 
-use super::{Target, capture, open, temp};
+use super::{NAME, Target, capture, open, temp};
 use crate::common::kernel::{PROGRAM, Process, kernel, needs};
 
 /// Returns the size of all files of a capture, in bytes.
@@ -18,26 +19,32 @@ fn bytes_of(dir: &Path) -> u64 {
         .sum()
 }
 
+/// Captures a target until `--max-bytes` is reached. Returns the target and the folder that has the
+/// capture.
+#[track_caller]
+fn fill(target: &[&str], limits: &[&str]) -> (Target, TempDir) {
+    let mut target = Target::start(&[target, &["--for", "1m"]].concat());
+    target.go();
+    let (temp, dir) = temp();
+    let tracer = Process::start(&mut capture(&target.pid(), &dir, limits));
+    let (status, _, messages) = tracer.end();
+    let is_full = |line: &String| line.contains("--max-bytes is reached");
+    assert!(
+        status.success() && messages.iter().any(is_full),
+        "{messages:#?}"
+    );
+    (target, temp)
+}
+
 #[test]
 fn the_kernels_events_are_no_more_than_asked() {
     let Some(_guard) = kernel() else { return };
     // Without a trace, kernel events alone fill it.
-    let mut target = Target::start(&["--no-trace-file", "--rate", "20000", "--for", "1m"]);
-    target.go();
-    let (_temp, dir) = temp();
-    let tracer = Process::start(&mut capture(
-        &target.pid(),
-        &dir,
+    let (target, temp) = fill(
+        &["--no-trace-file", "--rate", "20000"],
         &["--max-bytes", "1M", "--no-probes"],
-    ));
-    let (status, _, messages) = tracer.end();
-    assert!(
-        status.success()
-            && messages
-                .iter()
-                .any(|line| line.contains("--max-bytes is reached")),
-        "{messages:#?}"
     );
+    let dir = temp.path().join(NAME);
     let bytes = bytes_of(&dir);
     assert!((1 << 19..=1 << 20).contains(&bytes), "{bytes}");
     // All counted events are there; the ones that did not fit are reported.
@@ -62,22 +69,11 @@ fn the_kernels_events_are_no_more_than_asked() {
 #[test]
 fn a_capture_is_no_larger_than_asked() {
     let Some(_guard) = kernel() else { return };
-    let mut target = Target::start(&["--rate", "5000", "--for", "1m", "--slots", "1024"]);
-    target.go();
-    let (_temp, dir) = temp();
-    let tracer = Process::start(&mut capture(
-        &target.pid(),
-        &dir,
+    let (target, temp) = fill(
+        &["--rate", "5000", "--slots", "1024"],
         &["--max-bytes", "3M", "--no-kernel"],
-    ));
-    let (status, _, messages) = tracer.end();
-    assert!(
-        status.success()
-            && messages
-                .iter()
-                .any(|line| line.contains("--max-bytes is reached")),
-        "{messages:#?}"
     );
+    let dir = temp.path().join(NAME);
     let bytes = bytes_of(&dir);
     assert!((1 << 20..=3 << 20).contains(&bytes), "{bytes}");
     let Meta {

@@ -322,3 +322,11 @@ pub(crate) fn read_truth(path: &Path) -> demo_target::Truth {
     serde_json::from_slice(&std::fs::read(path).expect("the truth was written"))
         .expect("it is a truth")
 }
+
+/// Starts to describe a run of this program without the rights to use BPF. Needs `setpriv`.
+pub(crate) fn without_bpf() -> Command {
+    let rights = "-bpf,-perfmon,-sys_admin";
+    let mut command = testkit::command("setpriv");
+    command.args(["--inh-caps", rights, "--bounding-set", rights, PROGRAM]);
+    command
+}

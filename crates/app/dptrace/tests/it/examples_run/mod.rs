@@ -76,7 +76,7 @@ const NOT_RUN: &[(&str, &str)] = &[
         "a DPDK program makes its folder: `tests/it/dpdk.rs` runs one",
     ),
     (
-        "dptrace watch ",
+        " --slow ",
         "it waits for a slow request: `tests/it/watch` makes some",
     ),
     ("dpif_run", "it is a function of ovs-vswitchd"),

@@ -262,6 +262,27 @@ fn our_own_process_and_its_libraries_functions() {
     assert!(printed(["list", "-p", &own, "--functions", "malloc"]).contains("libc"));
 }
 
+/// A library's short name is the same file for `list` as for the probes of a script.
+#[test]
+fn a_library_is_known_by_its_short_name() {
+    let done = dptrace().args(["run", "-l", "uprobe:libc:malloc"]).output();
+    let probes = String::from_utf8(done.expect("it runs").stdout).expect("UTF-8");
+    let Some(path) = probes.lines().find_map(|line| line.strip_prefix("uprobe:")) else {
+        return testkit::kernel::skip("libc", "the linker's cache has no libc");
+    };
+    let path = path.strip_suffix(":malloc").expect("its name");
+    for name in ["libc", "c", "libc.so", "libc.so.6"] {
+        let done = dptrace()
+            .args(["list", name, "--functions", "malloc"])
+            .assert()
+            .success();
+        let out = String::from_utf8_lossy(&done.get_output().stdout).into_owned();
+        assert_eq!(out.lines().next(), Some(path), "{name}: {out}");
+    }
+    let error = messages(&["libno-such-one"], 1);
+    assert!(error.contains("there is no file libno-such-one"), "{error}");
+}
+
 #[test]
 fn functions_have_their_authors_names() {
     let text = printed(["list", OWN, "--functions", "dptrace::list::run"]);

@@ -86,7 +86,7 @@ fn a_script_says_what_it_takes() {
     ] {
         let (_, err, status) = run(&["run", "--check", script, "1", "2", "--", word]);
         assert!(
-            status == 2 && err.contains(hint) && err.contains("has a mistake"),
+            status == 2 && err.contains(hint) && err.starts_with("error: "),
             "{word}: {err}"
         );
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use super::{PREEMPTED, start, stopped, target, wait_for_captures, watch};
-use crate::common::kernel::{PROGRAM, Process, kernel, needs};
+use crate::common::kernel::{PROGRAM, Process, kernel, needs, without_bpf};
 
 #[test]
 fn without_the_right_to_bpf_the_trace_is_watched() {
@@ -16,21 +16,9 @@ fn without_the_right_to_bpf_the_trace_is_watched() {
     let target = target(&PREEMPTED);
     let temp = tempfile::tempdir().expect("a directory");
     let dir = temp.path().join("box");
-    let mut command = testkit::command("setpriv");
-    let without = "-bpf,-perfmon,-sys_admin";
-    command.args([
-        "--inh-caps",
-        without,
-        "--bounding-set",
-        without,
-        PROGRAM,
-        "watch",
-        "--slow",
-        "1ms",
-        "--json",
-        "-p",
-    ]);
+    let mut command = without_bpf();
     command
+        .args(["watch", "--slow", "1ms", "--json", "-p"])
         .arg(target.pid().to_string())
         .arg("-o")
         .arg(&dir)
@@ -170,7 +158,7 @@ fn an_unwatchable_target_is_refused() {
     for (args, status, why) in [
         (&["watch"][..], 2, "--slow"),
         (&["watch", "-p", "1"], 2, "--slow"),
-        (&["watch", "--slow", "1ms"], 2, "nothing to watch"),
+        (&["watch", "--slow", "1ms"], 2, "nothing to capture"),
         (
             &["watch", "--slow", "0", "-p", "1"],
             2,

@@ -1,11 +1,11 @@
 //! Requests that do not end, and threads that were away.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::{check_line, start, stopped, target, timeline, watch};
-use crate::common::kernel::{kernel, until};
+use crate::common::kernel::{Process, kernel, until};
 use serde_json::Value;
 
 /// Returns the lines of a watch that goes on: the last may be half written.
@@ -16,22 +16,23 @@ fn whole_lines(printed: &Path) -> Vec<Value> {
     whole.map(parse).collect()
 }
 
+/// Starts a watch for requests slower than `slow` that writes into a folder. Returns it once it
+/// watches, with the file of its lines.
+#[track_caller]
+fn watch_into(folder: &Path, pid: u32, slow: &str) -> (Process, PathBuf) {
+    let (dir, printed) = (folder.join("box"), folder.join("lines"));
+    let args = ["--slow", slow, "--every", "50ms", "--json"];
+    let mut tracer = start(watch(pid, &dir, &args), &printed);
+    tracer.wait_for("watching process");
+    (tracer, printed)
+}
+
 #[test]
 fn a_request_that_does_not_end_gets_a_line_once() {
     let Some(_guard) = kernel() else { return };
     let target = target(&["--rate", "4000"]);
     let temp = tempfile::tempdir().expect("a directory");
-    let dir = temp.path().join("box");
-    let printed = temp.path().join("lines");
-    let mut tracer = start(
-        watch(
-            target.pid(),
-            &dir,
-            &["--slow", "100ms", "--every", "50ms", "--json"],
-        ),
-        &printed,
-    );
-    tracer.wait_for("watching process");
+    let (tracer, printed) = watch_into(temp.path(), target.pid(), "100ms");
     let open_ones = || -> Vec<Value> {
         let lines = whole_lines(&printed).into_iter();
         lines.filter(|line| line["still_open"] == true).collect()
@@ -82,17 +83,7 @@ fn a_thread_that_was_away_gets_a_line_and_a_capture() {
     let Some(_guard) = kernel() else { return };
     let target = target(&["--rate", "2000"]);
     let temp = tempfile::tempdir().expect("a directory");
-    let dir = temp.path().join("box");
-    let printed = temp.path().join("lines");
-    let mut tracer = start(
-        watch(
-            target.pid(),
-            &dir,
-            &["--slow", "40ms", "--every", "50ms", "--json"],
-        ),
-        &printed,
-    );
-    tracer.wait_for("watching process");
+    let (tracer, printed) = watch_into(temp.path(), target.pid(), "40ms");
     let is_of_stop = |away: &Value| {
         let times = away["times"].as_array().expect("a list");
         let by = |time: &Value| {

@@ -3,17 +3,13 @@
 use object::Object as _;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::target::{Sampling, Target, budget, call, number, thread};
+use crate::target::{Sampling, budget, call, number, thread};
 use crate::truth::{CALLS, SLEEP};
 
 #[test]
 fn every_call_is_an_event_with_its_stacks() {
-    let mut target = Target::start("calls");
-    let pid = target.child.id().to_string();
     // A ring with room for all events, even if nobody reads it.
     let arguments = [
-        "-p",
-        &pid,
         "--sample-time",
         "60",
         "-s",
@@ -22,7 +18,7 @@ fn every_call_is_an_event_with_its_stacks() {
         "--buffer-page-count",
         "16384",
     ];
-    let Some(sampling) = Sampling::start(&arguments) else {
+    let Some((mut target, sampling)) = Sampling::of_part("calls", &arguments) else {
         return;
     };
     target.go();
@@ -134,10 +130,8 @@ fn has_debug_info() -> bool {
 
 /// Returns the user part of the stack of a thread's one call.
 fn stack_of(arguments: &[&str]) -> Option<Vec<String>> {
-    let mut target = Target::start("deep");
-    let pid = target.child.id().to_string();
-    let sampling =
-        Sampling::start(&[&["-p", &pid, "--sample-time", "60", "-s"], arguments].concat())?;
+    let arguments = [&["--sample-time", "60", "-s"], arguments].concat();
+    let (mut target, sampling) = Sampling::of_part("deep", &arguments)?;
     target.go();
     target.wait_for("done");
     let (sample, notes) = sampling.end();
@@ -180,11 +174,7 @@ fn a_stack_that_was_not_copied_as_a_whole_says_so() {
 /// The window ends on time, and memory stays bounded, however many events come.
 #[test]
 fn events_beyond_all_measure_are_dropped_and_reported() {
-    let mut target = Target::start("storm");
-    let pid = target.child.id().to_string();
     let arguments = [
-        "-p",
-        &pid,
         "--sample-time",
         "60",
         "-s",
@@ -193,7 +183,7 @@ fn events_beyond_all_measure_are_dropped_and_reported() {
         "--stack-trace-size",
         "0",
     ];
-    let Some(sampling) = Sampling::start(&arguments) else {
+    let Some((mut target, sampling)) = Sampling::of_part("storm", &arguments) else {
         return;
     };
     let tracer = Pid::from_child(&sampling.child);

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::target::{Sampling, Target, adds_up, budget, call, number, thread};
+use super::target::{Sampling, adds_up, budget, call, number, thread};
 use super::truth::{CALLS, SLEEP};
 
 const START: &str = "t:syscalls:sys_enter_getuid";
@@ -16,11 +16,7 @@ const STOP: &str = "t:syscalls:sys_exit_getgid";
 
 /// Takes three rounds, each from its start to its end.
 fn three_rounds(start: &str, stop: &str) -> Option<Vec<Value>> {
-    let mut target = Target::start("rounds");
-    let pid = target.child.id().to_string();
     let arguments = [
-        "-p",
-        &pid,
         "--start-trigger",
         start,
         "--stop-trigger",
@@ -28,7 +24,7 @@ fn three_rounds(start: &str, stop: &str) -> Option<Vec<Value>> {
         "--sample-count",
         "3",
     ];
-    let sampling = Sampling::start(&arguments)?;
+    let (mut target, sampling) = Sampling::of_part("rounds", &arguments)?;
     target.go();
     let (samples, _) = sampling.samples();
     assert_eq!(samples.len(), 3);
@@ -92,15 +88,13 @@ fn a_window_ends_after_it_began() {
 
 /// Takes a hundred windows of a target that calls without end.
 fn short_windows() -> Option<Vec<Value>> {
-    let mut target = Target::start("storm");
-    let pid = target.child.id().to_string();
     let stop = [
         "--stop-trigger",
         "t:syscalls:sys_exit_getppid",
         "--sample-count",
         "100",
     ];
-    let sampling = Sampling::start(&[&["-p", &pid], stop.as_slice()].concat())?;
+    let (mut target, sampling) = Sampling::of_part("storm", &stop)?;
     target.go();
     let (samples, notes) = sampling.samples();
     assert_eq!(samples.len(), 100, "{notes}");

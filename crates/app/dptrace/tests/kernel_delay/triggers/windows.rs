@@ -5,17 +5,13 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{START, STOP};
-use crate::target::{Sampling, Target, adds_up, call, number, thread};
+use crate::target::{Sampling, adds_up, call, number, thread};
 use crate::truth::{CALLS, SLEEP};
 
 /// One trigger for both ends: from one hit to the next.
 #[test]
 fn a_window_lies_between_two_hits_of_one_trigger() {
-    let mut target = Target::start("rounds");
-    let pid = target.child.id().to_string();
     let arguments = [
-        "-p",
-        &pid,
         "--start-trigger",
         START,
         "--stop-trigger",
@@ -23,7 +19,7 @@ fn a_window_lies_between_two_hits_of_one_trigger() {
         "--sample-count",
         "2",
     ];
-    let Some(sampling) = Sampling::start(&arguments) else {
+    let Some((mut target, sampling)) = Sampling::of_part("rounds", &arguments) else {
         return;
     };
     target.go();
@@ -42,12 +38,8 @@ fn a_window_lies_between_two_hits_of_one_trigger() {
 
 #[test]
 fn short_windows_are_skipped_and_do_not_count() {
-    let mut target = Target::start("rounds");
-    let pid = target.child.id().to_string();
     // Longer than any round: the run can only be interrupted.
     let arguments = [
-        "-p",
-        &pid,
         "--start-trigger",
         START,
         "--stop-trigger",
@@ -55,7 +47,7 @@ fn short_windows_are_skipped_and_do_not_count() {
         "--trigger-delta",
         "60000000000",
     ];
-    let Some(sampling) = Sampling::start(&arguments) else {
+    let Some((mut target, sampling)) = Sampling::of_part("rounds", &arguments) else {
         return;
     };
     target.go();
@@ -78,19 +70,20 @@ fn nothing_is_left_of_windows_that_are_skipped() {
 
 /// Returns the number of windows skipped in `time`; asserts that they leave no threads behind.
 fn windows_skipped(time: Duration) -> Option<usize> {
-    let mut target = Target::start("rounds");
-    let pid = target.child.id().to_string();
-    let mut arguments = vec!["-p", &pid, "--start-trigger", START, "--stop-trigger", STOP];
     // Without copied stacks, whose unwind tables would be read for each window.
-    arguments.extend([
+    let arguments = [
+        "--start-trigger",
+        START,
+        "--stop-trigger",
+        STOP,
         "--trigger-delta",
         "60000000000",
         "-s",
         "100000000",
         "--stack-copy",
         "0",
-    ]);
-    let sampling = Sampling::start(&arguments)?;
+    ];
+    let (mut target, sampling) = Sampling::of_part("rounds", &arguments)?;
     target.go();
     // dptrace reports the windows when it ends.
     std::thread::sleep(time);
@@ -111,11 +104,8 @@ fn windows_skipped(time: Duration) -> Option<usize> {
 
 #[test]
 fn a_start_trigger_opens_a_window_of_the_sample_time() {
-    let mut target = Target::start("rounds");
-    let pid = target.child.id().to_string();
-    let Some(sampling) =
-        Sampling::start(&["-p", &pid, "--start-trigger", START, "--sample-time", "0.1"])
-    else {
+    let arguments = ["--start-trigger", START, "--sample-time", "0.1"];
+    let Some((mut target, sampling)) = Sampling::of_part("rounds", &arguments) else {
         return;
     };
     target.go();

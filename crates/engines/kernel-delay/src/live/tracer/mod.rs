@@ -12,6 +12,7 @@ use sched_programs::{NamedMap, hooks};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::functions::Functions;
+use super::losses::LossCounts;
 use super::proc_thread::{self, ProcThread};
 use super::window::NEVER;
 use crate::error::DelayError;
@@ -40,47 +41,6 @@ const SETTLE_TIME: Duration = Duration::from_micros(200);
 const MAX_RETRIES: u32 = 20;
 /// Increase of the pause from one retry to the next.
 const RETRY_STEP: Duration = Duration::from_millis(1);
-
-/// Losses since the start.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct LossCounts {
-    /// Number of threads without room.
-    pub threads: u64,
-    /// Number of times of tasks that ran instead.
-    pub preemptors: u64,
-    /// Number of interrupts.
-    pub interrupts: u64,
-    /// Number of events of system calls.
-    pub events: u64,
-    /// Number of upcalls.
-    pub upcalls: u64,
-    /// Number of processes that others started.
-    pub processes: u64,
-    /// Number of start triggers that fired between samples.
-    pub triggers: u64,
-    /// Number of programs that the kernel skipped.
-    pub skipped: u64,
-}
-
-impl LossCounts {
-    /// Returns the losses as JSON.
-    pub fn json(&self) -> serde_json::Value {
-        let Self {
-            threads,
-            preemptors,
-            interrupts,
-            events,
-            upcalls,
-            processes,
-            triggers,
-            skipped,
-        } = *self;
-        serde_json::json!({
-            "threads": threads, "rivals": preemptors, "interrupts": interrupts, "events": events, "upcalls": upcalls,
-            "triggers": triggers, "programs_skipped": skipped, "processes": processes,
-        })
-    }
-}
 
 /// Attached programs, and the windows made with them.
 pub struct Tracer {

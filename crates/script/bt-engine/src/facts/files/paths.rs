@@ -126,12 +126,8 @@ pub(super) fn by_name(text: &str, own: &[TargetFile]) -> Result<Vec<TargetFile>,
     if let Some(program) = host::find_program(text.as_ref()) {
         return Ok(vec![found(&program)]);
     }
-    // The linker's cache has one for each machine that it knows: the first is this one's.
-    let library = host::library_cache::library(text)
-        .into_iter()
-        .find(|path| path.exists());
     let local = || Path::new(text).exists().then(|| PathBuf::from(text));
-    library
+    host::library_cache::installed(text)
         .or_else(local)
         .map(|path| vec![found(&path)])
         .ok_or_else(|| NotFound {

@@ -3,6 +3,7 @@
 
 mod arguments;
 mod failures;
+mod hits;
 
 use bt_abi::{Attach, FailureKind};
 use compiler_testkit::{FakeTarget, Session, compile, registers, sample};

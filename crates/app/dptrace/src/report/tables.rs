@@ -1,4 +1,4 @@
-//! `dptrace export`: traces and captures as tables in Parquet files, for SQL.
+//! Traces and captures as tables in Parquet files, for SQL.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -16,37 +16,18 @@ use whole_file::Batch;
 
 use crate::args::input;
 use crate::args::objects::ObjectArgs;
-use crate::args::required;
-
-/// `dptrace export`, as typed.
-#[derive(Args, Clone, Debug)]
-#[command(after_help = EXAMPLES, mut_args(required("parquet")))]
-pub(crate) struct ExportArgs {
-    /// Trace files, and folders of captures
-    ///
-    /// A capture has a trace and the kernel's events. For a trace file alone, the tables that need
-    /// the kernel's events are left out.
-    #[arg(value_name = "FILE|CAPTURE", required = true)]
-    files: Vec<PathBuf>,
-
-    #[command(flatten)]
-    objects: ObjectArgs,
-
-    #[command(flatten)]
-    tables: TableArgs,
-}
 
 /// Tables to write, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Tables for SQL")]
-pub(crate) struct TableArgs {
+pub(super) struct TableArgs {
     /// Write tables for SQL below this folder
     ///
     /// Each table has a folder there, and in it one for each day, hour and host:
     /// requests/date=2026-11-23/hour=06/host=NAME. A folder of other exports may be named again: a
     /// file is replaced only by the export of the same trace.
     #[arg(long, value_name = "DIR")]
-    pub(crate) parquet: Option<PathBuf>,
+    pub(super) parquet: Option<PathBuf>,
 
     /// Write only these tables
     ///
@@ -74,23 +55,8 @@ pub(crate) struct TableArgs {
     at: Option<i64>,
 }
 
-const EXAMPLES: &str = "\
-The tables and their columns: docs/export.md. SQL queries for DuckDB, ClickHouse and Spark: \
-queries/, docs/fleet.md.
-
-Examples:
-  dptrace export FILE --parquet DIR
-  dptrace export CAPTURE --parquet DIR --tables requests,request_stages
-  dptrace export CAPTURE FILE --parquet DIR --host node7
-  duckdb -c \"FROM 'DIR/requests/*/*/*/*.parquet' ORDER BY whole_ns DESC\"";
-
-/// Runs the command.
-pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
-    write(&args.files, &args.objects, &args.tables)
-}
-
 /// Writes the tables of these traces and captures, if tables were requested.
-pub(crate) fn write(
+pub(super) fn write(
     files: &[PathBuf],
     objects: &ObjectArgs,
     args: &TableArgs,

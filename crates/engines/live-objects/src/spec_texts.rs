@@ -1,16 +1,12 @@
-//! `dptrace objects`: the built-in object specs.
+//! The built-in object specs as text, as a list, and as JSON.
 
-use std::path::Path;
-
-use console::output::Output;
 use errors::usage;
 use serde_json::json;
 use text::patterns;
-use whole_file::Access;
 
 /// Form in which specs are printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum SpecForm {
+pub enum SpecForm {
     /// Text of the spec files.
     Whole,
     /// Name and purpose, one line each.
@@ -19,12 +15,11 @@ pub(crate) enum SpecForm {
     Json,
 }
 
-/// Prints the built-in object specs, or one of them, or lists their names and purposes.
-pub(crate) fn objects(
-    name: Option<&str>,
-    form: SpecForm,
-    path: Option<&Path>,
-) -> anyhow::Result<()> {
+/// Returns the built-in object specs, or the one of this name, in that form.
+///
+/// # Errors
+/// Fails if there is no spec of this name.
+pub fn specs(name: Option<&str>, form: SpecForm) -> anyhow::Result<String> {
     let known = objects::BUILT_IN;
     let stem = |file: &'static str| file.trim_end_matches(".toml");
     let wanted: Vec<_> = known
@@ -46,7 +41,7 @@ pub(crate) fn objects(
             .iter()
             .map(|spec| text::json::document("objects.spec", &object(spec)) + "\n")
             .collect();
-        return print(lines.concat().into_bytes(), path);
+        return Ok(lines.concat());
     }
     if form == SpecForm::List {
         let width = wanted
@@ -58,14 +53,14 @@ pub(crate) fn objects(
             .iter()
             .map(|(file, text)| format!("{:width$}  {}\n", stem(file), about(text)))
             .collect();
-        return print(lines.concat().into_bytes(), path);
+        return Ok(lines.concat());
     }
     let text: Vec<_> = wanted.iter().map(|(_, text)| *text).collect();
-    print(text.join("\n").into_bytes(), path)
+    Ok(text.join("\n"))
 }
 
 /// Returns the built-in specs with their purposes.
-pub(crate) fn spec_names() -> impl Iterator<Item = (&'static str, String)> {
+pub fn spec_names() -> impl Iterator<Item = (&'static str, String)> {
     objects::BUILT_IN
         .iter()
         .map(|(file, text)| (file.trim_end_matches(".toml"), about(text)))
@@ -80,10 +75,4 @@ fn about(text: &str) -> String {
         .map_or(comment.as_str(), |(first, _)| first)
         .trim_end_matches('.')
         .to_owned()
-}
-
-fn print(text: Vec<u8>, path: Option<&Path>) -> anyhow::Result<()> {
-    let mut output = Output::whole(path, Access::Umask)?;
-    output.buffer = text;
-    Ok(output.finish()?)
 }

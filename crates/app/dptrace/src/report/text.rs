@@ -1,5 +1,5 @@
-//! `dptrace timeline`: every request with what the kernel did to its thread, and the causes of slow
-//! requests.
+//! A report as text or JSON, and for Perfetto: every request with what the kernel did to its thread,
+//! and the causes of slow requests.
 
 use std::path::{Path, PathBuf};
 
@@ -17,60 +17,26 @@ use whole_file::Access;
 use crate::args::input;
 use crate::args::objects::ObjectArgs;
 
-/// `dptrace timeline`, as typed.
-#[derive(Args, Clone, Debug)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct TimelineArgs {
-    /// The folder of a capture, or a trace file
-    ///
-    /// A capture has a trace and the kernel's events. For a trace file alone, only requests and
-    /// their stages are shown.
-    #[arg(value_name = "CAPTURE")]
-    dir: PathBuf,
-
-    #[command(flatten)]
-    objects: ObjectArgs,
-
-    #[command(flatten)]
-    verdict: VerdictArgs,
-
-    #[command(flatten)]
-    text: TextArgs,
-
-    #[command(flatten)]
-    perfetto: PerfettoArgs,
-
-    /// Write to this file instead of standard output
-    #[arg(
-        short,
-        long,
-        value_name = "FILE",
-        conflicts_with = "perfetto",
-        help_heading = "Output"
-    )]
-    output: Option<PathBuf>,
-}
-
 /// Requests to show and to judge, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
-pub(crate) struct VerdictArgs {
+pub(super) struct VerdictArgs {
     /// Show the N slowest requests
     #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(crate) slowest: usize,
+    pub(super) slowest: usize,
 
     /// Give a verdict for each value of these fields
     ///
     /// owner.subnqn, lcore, owner.PROPERTY, OBJECT.PROPERTY, arg.NAME, ...; default: the subsystem,
     /// if the trace knows it.
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',')]
-    pub(crate) by: Vec<String>,
+    pub(super) by: Vec<String>,
 }
 
 /// The explanations as text or JSON, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
-pub(crate) struct TextArgs {
+pub(super) struct TextArgs {
     /// Show the stages of all listed requests
     ///
     /// By default, only for 3 requests, each delayed by a different stall. JSON always has all.
@@ -92,7 +58,7 @@ pub(crate) struct TextArgs {
 
 impl TextArgs {
     /// Reports whether an option was given that only text and JSON have.
-    pub(crate) fn is_given(&self) -> bool {
+    pub(super) fn is_given(&self) -> bool {
         self.all || self.over.is_some() || self.json || self.ndjson
     }
 }
@@ -100,13 +66,13 @@ impl TextArgs {
 /// A trace for Perfetto, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Perfetto")]
-pub(crate) struct PerfettoArgs {
+pub(super) struct PerfettoArgs {
     /// Write a trace that Perfetto opens
     ///
     /// Requests with their stages under their connections, and what the kernel did, in Perfetto's
     /// own views.
     #[arg(long = "perfetto", value_name = "FILE", conflicts_with_all = ["json", "ndjson"])]
-    pub(crate) perfetto: Option<PathBuf>,
+    pub(super) perfetto: Option<PathBuf>,
 
     /// Write only this part of the Perfetto trace: 1.2s..1.3s
     ///
@@ -116,41 +82,15 @@ pub(crate) struct PerfettoArgs {
     window: Option<perfetto::command::Span>,
 }
 
-const EXAMPLES: &str = "\
-A delay has two bounds. A stage that ends with the thread's own work is late by exactly the time \
-that others took from the thread. A stage that waits for a device or the network is late by at \
-most the time that others took meanwhile, and by at least the part of it that lies just before the \
-stage's end and beyond the stage's usual time.
-
-Examples:
-  dptrace timeline CAPTURE
-  dptrace timeline CAPTURE --over 500us --slowest 5
-  dptrace timeline CAPTURE --by lcore
-  dptrace timeline CAPTURE --perfetto slow.pftrace --window 1.2s..1.3s
-  dptrace timeline CAPTURE --json | jq 'select(.summary) | .sentence'";
-
-/// Runs the command.
-pub(crate) fn run(args: &TimelineArgs) -> anyhow::Result<()> {
-    let source = Source {
-        path: &args.dir,
-        objects: &args.objects,
-        verdict: &args.verdict,
-    };
-    if args.perfetto.perfetto.is_some() {
-        return write_perfetto(&source, &args.perfetto);
-    }
-    print(&source, &args.text, args.output.as_deref())
-}
-
 /// Capture or trace to read, and how.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Source<'a> {
+pub(super) struct Source<'a> {
     /// The folder of a capture, or a trace file.
-    pub(crate) path: &'a Path,
+    pub(super) path: &'a Path,
     /// Sources of names.
-    pub(crate) objects: &'a ObjectArgs,
+    pub(super) objects: &'a ObjectArgs,
     /// Requests to show and to judge.
-    pub(crate) verdict: &'a VerdictArgs,
+    pub(super) verdict: &'a VerdictArgs,
 }
 
 impl Source<'_> {
@@ -166,7 +106,7 @@ impl Source<'_> {
 }
 
 /// Writes the trace for Perfetto, if one was requested.
-pub(crate) fn write_perfetto(source: &Source<'_>, args: &PerfettoArgs) -> anyhow::Result<()> {
+pub(super) fn write_perfetto(source: &Source<'_>, args: &PerfettoArgs) -> anyhow::Result<()> {
     let Some(path) = &args.perfetto else {
         return Ok(());
     };
@@ -175,7 +115,7 @@ pub(crate) fn write_perfetto(source: &Source<'_>, args: &PerfettoArgs) -> anyhow
 }
 
 /// Prints the explanations, to `written` or to standard output.
-pub(crate) fn print(
+pub(super) fn print(
     source: &Source<'_>,
     args: &TextArgs,
     written: Option<&Path>,

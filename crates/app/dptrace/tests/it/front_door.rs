@@ -1,0 +1,261 @@
+//! The first things that a user sees: the help with its twelve commands, and the commands that
+//! have the work of others, whose names stay.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use crate::common::kernel::PROGRAM;
+use crate::common::pty;
+use tempfile::TempDir;
+
+/// Commands of the help, in its order.
+const SHOWN: [&str; 12] = [
+    "kernel-delay",
+    "top",
+    "cpus",
+    "run",
+    "list",
+    "capture",
+    "report",
+    "trace",
+    "latency",
+    "serve",
+    "doctor",
+    "demo",
+];
+
+/// Commands of `help --all` only, in its order.
+const MORE: [&str; 11] = [
+    "watch",
+    "timeline",
+    "export",
+    "pmd",
+    "inspect",
+    "record",
+    "objects",
+    "generate",
+    "scripts",
+    "completions",
+    "man",
+];
+
+fn dptrace(words: &[&str], dir: &Path) -> Output {
+    testkit::command(PROGRAM)
+        .args(words)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("it runs")
+}
+
+#[track_caller]
+fn printed(words: &[&str], dir: &Path) -> String {
+    let done = dptrace(words, dir);
+    let messages = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{words:?}: {messages}");
+    String::from_utf8(done.stdout).expect("UTF-8")
+}
+
+/// Asserts that the words are refused as wrong usage, with this in the message.
+#[track_caller]
+fn assert_refused(words: &[&str], why: &str, dir: &Path) {
+    let done = dptrace(words, dir);
+    let messages = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(2), "{words:?}: {messages}");
+    assert!(messages.contains(why), "{words:?}: {messages}");
+    assert!(done.stdout.is_empty(), "{words:?}");
+}
+
+/// Makes a folder with the demo's sample.
+fn sample() -> TempDir {
+    let dir = tempfile::tempdir().expect("a folder");
+    printed(&["demo", "--write", "."], dir.path());
+    dir
+}
+
+/// Returns the commands that a help lists.
+fn commands(help: &str) -> Vec<&str> {
+    let indented = help.lines().filter_map(|line| line.strip_prefix("  "));
+    let names = indented.filter_map(|line| line.split_once("  ").map(|(name, _)| name));
+    names
+        .filter(|name| !name.contains(' ') && !name.starts_with('-') && !name.starts_with('.'))
+        .collect()
+}
+
+#[test]
+fn the_help_has_twelve_commands_and_help_all_has_the_others_too() {
+    let here = Path::new(".");
+    for help in [&["-h"][..], &["--help"], &["help"]] {
+        let text = printed(help, here);
+        assert_eq!(commands(&text), SHOWN, "{help:?}");
+        assert!(text.contains("`dptrace help --all` lists all commands"));
+    }
+    let all = printed(&["help", "--all"], here);
+    assert_eq!(commands(&all), [&SHOWN[..], &MORE].concat());
+    for name in SHOWN.iter().chain(&MORE) {
+        let text = printed(&[name, "-h"], here);
+        assert!(text.contains(&format!("dptrace {name}")), "{name}: {text}");
+    }
+    assert_refused(&["help", "--everything"], "--everything", here);
+}
+
+#[test]
+fn the_help_begins_with_the_sentence_of_the_readme() {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../README.md");
+    let readme = fs::read_to_string(readme).expect("the README");
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentence = words(readme.split("\n\n").nth(1).expect("a first paragraph"));
+    let (sentence, _) = sentence.split_once(". ").expect("a sentence");
+    let help = printed(&["-h"], Path::new("."));
+    let about = words(help.split("\n\n").next().expect("a first paragraph"));
+    assert_eq!(
+        sentence,
+        format!("dptrace {}", about.replacen('S', "s", 1)),
+        "both are the package's description"
+    );
+}
+
+#[test]
+fn report_writes_what_timeline_writes() {
+    let dir = sample();
+    let dir = dir.path();
+    for words in [
+        &["--text"][..],
+        &["--text", "--slowest", "3", "--all"],
+        &["--over", "20us"],
+        &["--json"],
+        &["--json", "--by", "lcore", "--slowest", "1000"],
+    ] {
+        let timeline: Vec<_> = words.iter().filter(|word| **word != "--text").collect();
+        let timeline: Vec<&str> = timeline.into_iter().copied().collect();
+        assert_eq!(
+            printed(&[&["report", "demo.trace"], words].concat(), dir),
+            printed(&[&["timeline", "demo.trace"], &timeline[..]].concat(), dir),
+            "{words:?}"
+        );
+    }
+    let mut files = Vec::new();
+    for (command, file) in [("report", "a.pftrace"), ("timeline", "b.pftrace")] {
+        let words = [
+            command,
+            "demo.trace",
+            "--perfetto",
+            file,
+            "--window",
+            "..1ms",
+        ];
+        assert_eq!(printed(&words, dir), "");
+        files.push(fs::read(dir.join(file)).expect("a file"));
+    }
+    assert_eq!(files[0], files[1]);
+    printed(&["report", "demo.trace", "--json", "-o", "x.json"], dir);
+    assert_eq!(
+        fs::read_to_string(dir.join("x.json")).expect("a file"),
+        printed(&["timeline", "demo.trace", "--json"], dir)
+    );
+}
+
+#[test]
+fn report_on_a_terminal_is_text_and_elsewhere_a_page() {
+    let dir = sample();
+    let (on_terminal, succeeded) = pty::on_terminal_in(
+        dir.path(),
+        80,
+        &[("NO_COLOR", "1")],
+        &["report", "demo.trace"],
+    );
+    assert!(
+        succeeded && on_terminal.contains("the 20 slowest"),
+        "{on_terminal}"
+    );
+    let page = printed(&["report", "demo.trace"], dir.path());
+    assert!(page.starts_with("<!doctype html>"), "{}", &page[..60]);
+}
+
+#[test]
+fn report_writes_the_tables_of_export() {
+    let dir = sample();
+    let dir = dir.path();
+    let at = ["--host", "h", "--at", "2026-11-30T12:30:00Z"];
+    let two = ["demo.trace", "demo.trace"];
+    let parquet = |command, folder| {
+        let words = [&[command], &two[..], &["--parquet", folder], &at].concat();
+        printed(&words, dir)
+    };
+    assert_eq!(parquet("report", "a"), parquet("export", "b"));
+    let requests = |folder: &str| {
+        let hour = dir
+            .join(folder)
+            .join("requests/date=2026-11-30/hour=12/host=h");
+        let (path, _) = (fs::read_dir(&hour).expect("tables"))
+            .filter_map(Result::ok)
+            .map(|entry| (entry.path(), ()))
+            .min()
+            .expect("a table");
+        fs::read(path).expect("a table")
+    };
+    assert_eq!(requests("a"), requests("b"));
+}
+
+#[test]
+fn one_report_writes_several_forms() {
+    let dir = sample();
+    let words = "report demo.trace -o it.html --perfetto it.pftrace --parquet tables";
+    let words: Vec<_> = words.split(' ').collect();
+    printed(&words, dir.path());
+    for name in ["it.html", "it.pftrace", "tables/requests"] {
+        assert!(dir.path().join(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn contradictory_forms_of_a_report_are_refused() {
+    let dir = sample();
+    let refused = |words: &str, why: &str| {
+        let words: Vec<_> = words.split(' ').collect();
+        assert_refused(&words, why, dir.path());
+    };
+    refused("report demo.trace --json -o it.html", "are not for pages");
+    refused(
+        "report demo.trace --over 1ms --svg it.svg",
+        "are not for pages",
+    );
+    refused("report demo.trace --text --json", "--json");
+    refused(
+        "report demo.trace demo.trace",
+        "only --parquet takes several",
+    );
+    refused(
+        "report demo.trace demo.trace --parquet t -o it.html",
+        "only --parquet takes several",
+    );
+    refused("report demo.trace --window 1ms..2ms", "--perfetto");
+    refused("report demo.trace --tables requests", "--parquet");
+    refused("report demo.trace --slowest 201", "at most 200");
+    refused("report", "<CAPTURE>");
+    for name in ["it.html", "it.svg", "t"] {
+        assert!(!dir.path().join(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn options_of_slow_requests_need_slow() {
+    let here = Path::new(".");
+    for option in [
+        &["--before", "5ms"][..],
+        &["--every", "1s"],
+        &["--keep", "3"],
+        &["--tpoint", "TCP_REQ_NEW"],
+        &["--json"],
+    ] {
+        assert_refused(&[&["capture", "-p", "1"], option].concat(), "--slow", here);
+    }
+    assert_refused(&["capture", "--slow", "1ms"], "nothing to capture", here);
+    assert_refused(
+        &["capture", "--slow", "1ms", "--buffer", "3", "-p", "1"],
+        "not a power of two",
+        here,
+    );
+}
