@@ -49,11 +49,11 @@ mod tests {
     fn a_time_is_one_word() {
         let arg = |name: &'static str, value| Arg::new(name).long(name).value_name(value);
         let grammar = || {
-            let delay = Command::new("delay")
+            let delay = clap::Command::new("delay")
                 .arg(arg("for", "DURATION").visible_alias("sample-time"))
                 .arg(arg("head", "N"))
                 .arg(arg("syscalls", "NS").short('s'));
-            Command::new("it").subcommand(delay)
+            clap::Command::new("it").subcommand(delay)
         };
         let said = |line: &str| {
             let words: Vec<_> = line.split(' ').collect();

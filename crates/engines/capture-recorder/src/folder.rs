@@ -1,6 +1,7 @@
 //! The folder of a capture, readable by the user alone, and its files.
 
 use std::cell::RefCell;
+use std::ffi::CStr;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
@@ -13,9 +14,8 @@ use capture::Meta;
 use errors::usage;
 use host::Pid;
 use host::proc::{self, Stat};
-use rustix::fs::{CWD, Gid, Mode, OFlags, Uid, fchown, fstat, openat};
+use rustix::fs::{CWD, Dir, Gid, Mode, OFlags, Uid, fchown, fstat, openat};
 use rustix::io::Errno;
-use rustix::process::geteuid;
 use screen::size;
 use text::printable::path as printable;
 use trace_source::captures::{KERNEL, META, OBJECTS, RINGS};
@@ -24,6 +24,8 @@ use whole_file::{Access, WholeFile, folder_of, sync_folder};
 /// Folder of a capture.
 pub struct Folder {
     path: PathBuf,
+    /// The folder itself: another one may get its name.
+    folder: OwnedFd,
     /// Thread that writes `meta.json` during the capture.
     aside: RefCell<Option<JoinHandle<()>>>,
 }
@@ -41,11 +43,13 @@ impl Folder {
     /// it.
     pub fn create(path: Option<&Path>, pid: u32) -> anyhow::Result<Self> {
         let path = path.map_or_else(|| default_name(pid), Path::to_owned);
-        match DirBuilder::new().mode(0o700).create(&path) {
-            Ok(()) => {
+        let created = DirBuilder::new().mode(0o700).create(&path);
+        match created.and_then(|()| open_new(&path)) {
+            Ok(folder) => {
                 let _ = sync_folder(folder_of(&path));
                 Ok(Self {
                     path,
+                    folder,
                     aside: RefCell::default(),
                 })
             }
@@ -133,27 +137,18 @@ impl Folder {
         host::capabilities::sudo_user().map_or(Ok(()), |owner| self.give_to(owner))
     }
 
-    /// Gives the folder to a user and a group. Another folder that took its name, a link, and a
-    /// file with further names stay as they are.
+    /// Gives the folder to a user and a group. A link, and a file with further names, stay as they
+    /// are.
     fn give_to(&self, (user, group): (u32, u32)) -> io::Result<()> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let folder = openat(CWD, &self.path, flags | OFlags::DIRECTORY, Mode::empty())?;
-        let is_ours =
-            |file: &OwnedFd| Ok::<_, io::Error>(fstat(file)?.st_uid == geteuid().as_raw());
-        if !is_ours(&folder)? {
-            return Ok(());
-        }
         let (user, group) = (Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
         for name in [RINGS, KERNEL, OBJECTS, META] {
-            match openat(&folder, name, flags, Mode::empty()) {
-                Ok(file) if is_ours(&file)? && fstat(&file)?.st_nlink == 1 => {
-                    fchown(&file, user, group)?;
-                }
+            match openat(&self.folder, name, FLAGS, Mode::empty()) {
+                Ok(file) if fstat(&file)?.st_nlink == 1 => fchown(&file, user, group)?,
                 Ok(_) | Err(Errno::NOENT | Errno::LOOP) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(fchown(&folder, user, group)?)
+        Ok(fchown(&self.folder, user, group)?)
     }
 
     fn await_aside(&self) {
@@ -186,6 +181,24 @@ fn free_bytes(folder: &Path) -> Option<u64> {
         .ok()
         .filter(|found| found.f_blocks > 0)?;
     Some(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+/// Flags with which a file or folder is opened to be given away: nothing else is meant by its name.
+const FLAGS: OFlags = OFlags::RDONLY
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::CLOEXEC);
+
+/// Opens a folder that was just created. If it has files, another one took its name meanwhile.
+fn open_new(path: &Path) -> io::Result<OwnedFd> {
+    let folder = openat(CWD, path, FLAGS | OFlags::DIRECTORY, Mode::empty())?;
+    let is_itself = |name: &CStr| matches!(name.to_bytes(), b"." | b"..");
+    for entry in Dir::read_from(&folder)? {
+        if !is_itself(entry?.file_name()) {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+    }
+    Ok(folder)
 }
 
 fn new_file(path: &Path) -> io::Result<File> {
@@ -292,9 +305,11 @@ mod tests {
         assert_eq!(owner(&folder.path().join(RINGS)), (12_345, 12_346));
         assert_eq!(owner(&folder.path().join(KERNEL)).0, 0);
         assert_eq!(owner(&other).0, 0);
-        // It is no longer ours.
+        // Another folder of its name is none of ours.
+        fs::rename(folder.path(), dir.path().join("moved")).unwrap();
+        fs::create_dir(folder.path()).unwrap();
         folder.give_to((12_347, 12_348)).unwrap();
-        assert_eq!(owner(folder.path()), (12_345, 12_346));
+        assert_eq!(owner(folder.path()).0, 0);
     }
 
     #[test]

@@ -124,9 +124,8 @@ fn thread(sample: &ThreadSample) -> Thread {
     }
 }
 
-/// Returns the main cause of the time that a thread lost, by the rule of the verdicts of
-/// `timeline`: less than a 20th is not named, and a cause is named alone only if it took most of
-/// the time.
+/// Returns to whom a thread lost its time, as the end of a sentence, by the rule of the verdicts of
+/// `report`: less than a 20th is not named.
 fn blame(parts: &Share<Spent>, window: u64, instead: &[(String, u64)]) -> Option<String> {
     let took = |name: &str, part| (name.to_owned(), parts.get(part));
     let others = [
@@ -138,13 +137,11 @@ fn blame(parts: &Share<Spent>, window: u64, instead: &[(String, u64)]) -> Option
         .iter()
         .chain(&others)
         .max_by_key(|(_, nanos)| *nanos)?;
-    let share = words::Share::new(true, *nanos, parts.taken());
-    let all = if share == words::Share::All {
-        *nanos
-    } else {
-        parts.taken()
+    let part = match words::Share::new(true, *nanos, parts.taken()) {
+        words::Share::All | words::Share::Most => "mostly",
+        words::Share::Largest => "the largest part",
     };
-    words::explains(all, window).then(|| words::taken_by(name, share, (all, all)))
+    words::explains(parts.taken(), window).then(|| format!("{part} to {name}"))
 }
 
 #[cfg(test)]
@@ -165,10 +162,12 @@ mod tests {
         };
         assert_eq!(
             blame(&parts, 1000, &instead(200)).as_deref(),
-            Some("200 ns of it yes [1]")
+            Some("mostly to yes [1]")
         );
-        let many = "300 ns of it other threads and interrupts, the largest part yes [1]";
-        assert_eq!(blame(&parts, 1000, &instead(150)).as_deref(), Some(many));
+        assert_eq!(
+            blame(&parts, 1000, &instead(150)).as_deref(),
+            Some("the largest part to yes [1]")
+        );
         assert_eq!(blame(&parts, 100_000, &instead(250)), None);
         assert_eq!(blame(&Share::default(), 1000, &[]), None);
     }

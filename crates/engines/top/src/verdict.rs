@@ -96,11 +96,11 @@ fn thread_line(thread: &Thread) -> String {
     let blame = thread
         .blame
         .as_ref()
-        .map(|blame| format!(": {blame}"))
+        .map(|blame| format!(", {blame}"))
         .unwrap_or_default();
     let lost = screen::time(thread.parts.taken());
     format!(
-        "{} lost {lost} ({}){blame}",
+        "{} lost {} ({lost}){blame}",
         thread.name,
         percent(thread.taken())
     )
@@ -166,7 +166,7 @@ mod tests {
         let [of_0, of_1, other] = waited;
         let threads = vec![
             thread("reactor_0", of_0, None),
-            thread("reactor_1", of_1, Some("all")),
+            thread("reactor_1", of_1, Some("mostly to yes [1]")),
             thread("x", other, None),
         ];
         Sample {
@@ -183,14 +183,14 @@ mod tests {
             lines[0],
             "slowest: slow qid 3: p99 2.00 ms, max 2.00 ms (75% of it device)"
         );
-        assert_eq!(lines[1], "reactor_1 lost 290 ms (29%): all");
+        assert_eq!(lines[1], "reactor_1 lost 29% (290 ms), mostly to yes [1]");
     }
 
     #[test]
     fn another_thread_is_named_if_it_works_for_connections() {
         assert!(
             lines(&sample([900_000_000, 1_000_000, 0]))[1]
-                .starts_with("reactor_0 lost 900 ms (90%)")
+                .starts_with("reactor_0 lost 90% (900 ms)")
         );
         assert_eq!(lines(&sample([1_000_000, 0, 900_000_000])).len(), 1);
         let threads_only = Sample {

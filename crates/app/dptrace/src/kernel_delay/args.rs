@@ -149,7 +149,7 @@ Examples:
 /// Length of a sample if none is named.
 pub(super) const SAMPLE_TIME: Duration = Duration::from_millis(500);
 /// Limit on samples and pauses: the range of the clocks in the maps.
-pub(super) const MAX_DURATION: Duration = Duration::from_hours(24);
+const MAX_DURATION: Duration = Duration::from_hours(24);
 
 /// Parses the length of a sample.
 fn sample(text: &str) -> Result<Duration, &'static str> {

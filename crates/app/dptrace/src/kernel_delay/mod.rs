@@ -61,16 +61,11 @@ fn options(args: &KernelDelayArgs) -> SamplingOptions {
         ring_bytes: args.events.buffer_page_count.next_power_of_two() * 4096,
     });
     // Of several samples, the first one must not take all of the command's time.
-    let until_end = !args.command.is_empty() && args.duration.is_none() && args.sample_count == 1;
-    let usual = if until_end {
-        args::MAX_DURATION
-    } else {
-        args::SAMPLE_TIME
-    };
+    let until_end = !args.command.is_empty() && args.sample_count == 1;
+    let usual = (!until_end).then_some(args::SAMPLE_TIME);
     SamplingOptions {
         count: args.sample_count,
-        length: args.duration.unwrap_or(usual).as_nanos() as u64,
-        until_end,
+        length: args.duration.or(usual).map(|time| time.as_nanos() as u64),
         interval: args.sample_interval.as_nanos() as u64,
         start_trigger: args.start_trigger.clone(),
         stop_trigger: args.stop_trigger.clone(),

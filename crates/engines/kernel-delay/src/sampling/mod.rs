@@ -19,7 +19,7 @@ use crate::layout::armed;
 use crate::live::{Collector, Facts, LossCounts, Tracer, WindowState};
 use crate::programs::EventOptions;
 use crate::sampling::attaching::{attach, hold};
-use crate::sampling::waiting::{FOR_END, FOR_TRIGGER, sleep_until};
+use crate::sampling::waiting::{FOR_TRIGGER, SAMPLING, sleep_until};
 use crate::trigger::Trigger;
 use crate::{
     Children, ChildrenUsage, Events, FunctionNames, Sample, StackWalkers, Subject, Window,
@@ -29,15 +29,17 @@ use crate::{
 /// Time between two checks of the processes and of requests to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
+/// Limit on a window, within the range of the clocks in the maps.
+const MAX_WINDOW_NANOS: u64 = 24 * 3600 * 1_000_000_000;
+
 /// Options of sampling.
 #[derive(Clone, Debug)]
 pub struct SamplingOptions {
     /// Number of samples.
     pub count: u32,
-    /// Length of a window in nanoseconds, if no trigger stops it.
-    pub length: u64,
-    /// True if a window is meant to last until the processes end. Its length is then only a limit.
-    pub until_end: bool,
+    /// Length of a window in nanoseconds, if no trigger stops it; `None` if it lasts until the
+    /// processes end, which is at most a day.
+    pub length: Option<u64>,
     /// Nanoseconds between two samples.
     pub interval: u64,
     /// Event that starts a sample, instead of the clock.
@@ -278,7 +280,7 @@ impl Sampler {
             .options
             .stop_trigger
             .is_none()
-            .then_some(self.options.length);
+            .then(|| self.options.length.unwrap_or(MAX_WINDOW_NANOS));
         if self.options.start_trigger.is_some() {
             self.tracer.arm(length)?;
             self.debug("waiting for the start trigger");
@@ -320,8 +322,8 @@ impl Sampler {
         }
         let stops = self.options.stop_trigger.is_some();
         let whole = match begun.filter(|_| !stops) {
-            Some(opened) if !self.options.until_end => self.wait_until(opened.stop)?,
-            _ => self.until(if stops { FOR_TRIGGER } else { FOR_END }, |state| {
+            Some(opened) if self.options.length.is_some() => self.wait_until(opened.stop)?,
+            _ => self.until(if stops { FOR_TRIGGER } else { SAMPLING }, |state| {
                 if stops {
                     state.is_stopped
                 } else {

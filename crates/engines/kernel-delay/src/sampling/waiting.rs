@@ -7,9 +7,9 @@ use observer::Progress;
 use std::time::Duration;
 use sys::clock::monotonic_nanos;
 
-/// What a wait without a known end is for, as the status line says.
+/// What a wait without a fixed end is for, as the status line says.
 pub(super) const FOR_TRIGGER: &str = "waiting for the trigger";
-pub(super) const FOR_END: &str = "sampling until the process ends";
+pub(super) const SAMPLING: &str = "sampling";
 
 /// Sleeps until a moment that is very near.
 pub(super) fn sleep_until(moment: u64) {

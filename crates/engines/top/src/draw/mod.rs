@@ -160,7 +160,7 @@ fn head(model: &mut Model, look: TerminalCaps, buffer: &mut Buffer) {
 }
 
 fn tab_text(number: usize, name: &str) -> String {
-    format!(" {} {name} ", number + 1)
+    format!("[{}] {name}", number + 1)
 }
 
 /// Returns the columns of the tabs, with a blank between two of them.

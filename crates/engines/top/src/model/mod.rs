@@ -24,9 +24,9 @@ pub enum Tab {
 impl Tab {
     /// All tabs with their names.
     pub const ALL: [(Self, &'static str); 4] = [
-        (Self::Connections, "connections"),
-        (Self::Threads, "threads"),
-        (Self::Stages, "stages"),
+        (Self::Connections, "Connections"),
+        (Self::Threads, "Threads"),
+        (Self::Stages, "Stages"),
         (Self::Cpus, "CPUs"),
     ];
 }

@@ -154,7 +154,7 @@ pub struct Thread {
     pub longest_wait: u64,
     /// Tasks that ran meanwhile with their times, the longest first.
     pub instead: Vec<(String, u64)>,
-    /// Main cause of its lost time, in words, if it is worth a name: `120 ms of it yes [4711]`.
+    /// Main taker of its lost time, in words, if it is worth a name: `mostly to yes [4711]`.
     pub blame: Option<String>,
     /// System calls with their time on the CPU and blocked, the longest first.
     pub calls: Vec<(String, u64)>,

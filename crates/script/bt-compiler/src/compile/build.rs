@@ -125,25 +125,26 @@ pub(super) fn build(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>])
     script.followed = followed.map(|map| emit::bpf_name(&ctx.tables.maps[map].name));
     let wants_zeros = script.module.is_data(aggregate::ZEROS);
     script.module.maps = maps(ctx, scratch, wants_zeros);
-    if !failures.all.is_empty() {
-        let size = failures.all.len() as u32 * size_of::<FailureSlot>() as u32;
-        script
-            .module
-            .maps
-            .push(MapDef::new(FAILURES, MapKind::Array, 4, size, 1));
-    }
+    let marked = script.module.programs.len() * usize::from(ctx.inputs.facts.marks_hits());
+    let counted = counted_maps(failures.all.len(), marked);
+    script.module.maps.extend(counted);
     script.failures = failures.all;
-    if ctx.inputs.facts.marks_hits() && !script.module.programs.is_empty() {
-        let size = script.module.programs.len() as u32 * size_of::<HitMark>() as u32;
-        let marks = MapDef::new(HITS, MapKind::Array, 4, size, 1);
-        script.module.maps.push(marks);
-    }
     script.actions = std::mem::take(&mut ctx.tables.actions);
     if let Some(followed) = followed {
         leave_out(followed, &mut script.actions);
     }
     script.config = ctx.inputs.config.clone();
     script
+}
+
+/// Returns the maps with a value for each failure and for each marked program.
+fn counted_maps(failures: usize, marked: usize) -> impl Iterator<Item = MapDef> {
+    let sizes = [
+        (FAILURES, failures * size_of::<FailureSlot>()),
+        (HITS, marked * size_of::<HitMark>()),
+    ];
+    let needed = sizes.into_iter().filter(|(_, size)| *size > 0);
+    needed.map(|(name, size)| MapDef::new(name, MapKind::Array, 4, size as u32, 1))
 }
 
 /// Renumbers the maps of actions as if the map `ours` were missing, as it is in [`Script::maps`].

@@ -18,6 +18,7 @@ use setup::instruction;
 
 /// A machine and its probes. A new one has none; fields and builders add those that a test needs.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct FakeTarget {
     /// Architecture of the machine.
     pub arch: Arch,

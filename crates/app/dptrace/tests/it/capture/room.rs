@@ -143,10 +143,11 @@ fn a_full_disk_ends_a_capture_that_counts_what_is_there() {
         String::from_utf8_lossy(&done.stdout),
         String::from_utf8_lossy(&done.stderr),
     );
-    assert_eq!(
-        out, "status 1\nkernel.events\nmeta.json\nobjects.txt\ntrace.rings\n",
-        "{messages}"
-    );
+    // A target that gets no CPU may have no connection yet.
+    let has_objects = !messages.contains("not captured: objects: ");
+    let objects = if has_objects { "objects.txt\n" } else { "" };
+    let files = format!("status 1\nkernel.events\nmeta.json\n{objects}trace.rings\n");
+    assert_eq!(out, files, "{messages}");
     let dir = kept.path().join("x");
     let reader = open(&dir);
     let end = reader.meta().end.clone().expect("its end is described");
@@ -170,7 +171,7 @@ fn a_full_disk_ends_a_capture_that_counts_what_is_there() {
     assert_eq!((records, events), (end.records, end.events), "{messages}");
     assert!(records > 0 && events > 0, "{messages}");
     let bytes = ["trace.rings", "kernel.events", "objects.txt"]
-        .map(|name| dir.join(name).metadata().expect("it is there").len());
+        .map(|name| dir.join(name).metadata().map_or(0, |file| file.len()));
     assert_eq!(bytes.iter().sum::<u64>(), end.bytes);
     assert!(
         messages.contains(&format!("note: the disk is full: {records} records")),

@@ -14,7 +14,7 @@ fn every_command_helps_with_examples() {
         );
         assert_eq!(printed(["help", command]), help, "{command}");
     }
-    let text = printed(["--help"]);
+    let text = printed(["help", "--all"]);
     assert!(
         COMMANDS
             .iter()
@@ -125,7 +125,7 @@ fn help_is_wrapped_once() {
 /// All help of all commands, hidden ones included, fits a terminal of 80 columns.
 #[test]
 fn all_help_fits_80_columns() {
-    let overview = printed(["-h"]);
+    let overview = printed(["help", "--all"]);
     let commands = overview
         .lines()
         .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());
@@ -142,7 +142,7 @@ fn all_help_fits_80_columns() {
     let of_commands = commands
         .iter()
         .flat_map(|command| [vec![*command, "-h"], vec![*command, "--help"]]);
-    for args in of_commands.chain([vec!["-h"], vec!["--help"]]) {
+    for args in of_commands.chain([vec!["-h"], vec!["--help"], vec!["help", "--all"]]) {
         let done = dptrace()
             .args(&args)
             .env("COLUMNS", "80")

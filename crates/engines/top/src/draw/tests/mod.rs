@@ -4,6 +4,7 @@ mod screens;
 
 use ratatui_core::backend::TestBackend;
 use ratatui_core::terminal::Terminal;
+use screen::Colours;
 use stats::Histogram;
 
 use super::*;
@@ -76,7 +77,7 @@ fn thread(tid: u32) -> Thread {
             ("yes [4711]".to_owned(), 120_000_000),
             ("kworker/0:1".to_owned(), 30_000_000),
         ],
-        blame: Some("120 ms of it yes [4711]".to_owned()),
+        blame: Some("mostly to yes [4711]".to_owned()),
         calls: vec![("epoll_wait".to_owned(), 90_000_000)],
         call_count: 400,
     }
@@ -279,9 +280,9 @@ fn clicks_hit_the_drawn_item() {
     let text = screen(&mut model, PLAIN, (80, 24));
     let tabs = text.lines().nth(1).expect("the tabs");
     for (name, tab) in [
-        ("threads", Tab::Threads),
+        ("Threads", Tab::Threads),
         ("CPUs", Tab::Cpus),
-        ("connections", Tab::Connections),
+        ("Connections", Tab::Connections),
     ] {
         model.key(Key::Click(tabs.find(name).expect("it is there") as u16, 1));
         assert_eq!(model.tab(), tab);

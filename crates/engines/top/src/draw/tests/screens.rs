@@ -8,10 +8,10 @@ fn connections_at_80_by_24() {
     let text = screen(&mut model(3), PLAIN, (80, 24));
     let expected = [
         "dptrace top  nvmf_tgt [1234]  second 5  sampled: 25% of the records",
-        " 1 connections   2 threads   3 stages   4 CPUs",
+        "[1] Connections [2] Threads [3] Stages [4] CPUs",
         "3 connections; 300 IOPS, 2.40k blocks/s; p50 115 us, p99 4.50 ms, max 4.50 ms",
         "slowest: cnode2 qid 2 of host-2: p99 61.0 us, max 61.0 us (95% of it target)",
-        "reactor_1 lost 200 ms (20%): 120 ms of it yes [4711]",
+        "reactor_1 lost 20% (200 ms), mostly to yes [4711]",
         "t target  b buffer  h host's data  d device  r reply",
         "SUBSYSTEM QID HOST      DEPTH  IOPS STAGES            P50     P99     MAX KERNEL",
         "cnode2      2 host-2      3.5   200 ttttbdddddddr 56.0 us 61.0 us 61.0 us   3.4%",
