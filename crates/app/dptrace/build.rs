@@ -1,5 +1,5 @@
-//! Sets the build facts that `dptrace --version` prints (commit, target, features), and how the
-//! static program is linked.
+//! Sets the build facts that `dptrace --version` prints (commit, target, kind of build), and how
+//! the static program is linked.
 //!
 //! The commit is looked up only for release builds, so that a new commit alone never rebuilds a
 //! working tree. Without git, and in a tree without `.git` (an archive, a vendored copy), the
@@ -43,11 +43,11 @@ fn main() {
     if is_static && variable("CARGO_CFG_TARGET_ENV") == "gnu" && packs_relocations() {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
-    let linked = if is_static { "+static" } else { "-static" };
+    let linked = if is_static { "static" } else { "dynamic" };
     let optimized = if variable("OPT_LEVEL") == "0" {
-        "-optimized"
+        "not optimized"
     } else {
-        "+optimized"
+        "optimized"
     };
     let shown = if date.is_empty() {
         name
@@ -57,7 +57,7 @@ fn main() {
     println!("cargo::rustc-env=DPTRACE_COMMIT={shown}");
     println!("cargo::rustc-env=DPTRACE_DATE={date}");
     println!("cargo::rustc-env=DPTRACE_TARGET={}", variable("TARGET"));
-    println!("cargo::rustc-env=DPTRACE_FEATURES={linked} {optimized}");
+    println!("cargo::rustc-env=DPTRACE_BUILD={linked}, {optimized}");
 }
 
 /// Returns whether the linked C library relocates itself by a packed table (`DT_RELR`), which is

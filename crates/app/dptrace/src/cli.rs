@@ -41,8 +41,8 @@ const LONG_VERSION: &str = concat!(
     env!("DPTRACE_COMMIT"),
     "\ntarget:   ",
     env!("DPTRACE_TARGET"),
-    "\nfeatures: ",
-    env!("DPTRACE_FEATURES"),
+    "\nbuild:    ",
+    env!("DPTRACE_BUILD"),
 );
 
 const STATUS: &str = "\

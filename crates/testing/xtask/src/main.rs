@@ -1,7 +1,7 @@
 //! Development tasks that cargo itself does not do. `cargo xtask gate` has the steps of `.ci/run`
 //! around the tests, and `cargo xtask deep` everything that the gate has no time for. `vm` runs
-//! dptrace on other kernels, `dist` builds the release folder, `fleet` the tables of many hosts,
-//! and `check` is for contributors without root.
+//! dptrace on other kernels, `dist` builds the release folder, `release` all files of a release,
+//! `fleet` the tables of many hosts, and `check` is for contributors without root.
 #![forbid(unsafe_code)]
 
 mod check;
@@ -9,6 +9,7 @@ mod deep;
 mod dist;
 mod fleet;
 mod gate;
+mod release;
 mod suite;
 mod vm;
 
@@ -38,6 +39,8 @@ enum Task {
     Vm(vm::VmArgs),
     /// Build the release folder: the static program, its manual, packages, checksums
     Dist(dist::DistArgs),
+    /// Make the files of a release, from a signed tag
+    Release(release::ReleaseArgs),
     /// Write the tables that a fleet would have, and run the queries of `queries/` on them
     Fleet(fleet::FleetArgs),
 }
@@ -61,6 +64,7 @@ fn run() -> anyhow::Result<()> {
         Task::Gate(args) => gate::run(&args),
         Task::Vm(args) => vm::run(&args),
         Task::Dist(args) => dist::run(&args),
+        Task::Release(args) => release::run(&args),
         Task::Fleet(args) => fleet::run(&args),
     }
 }

@@ -5,6 +5,7 @@
 mod again;
 mod packages;
 mod parts;
+mod release;
 mod report;
 mod tests;
 

@@ -174,7 +174,7 @@ pub(super) const PARTS: &[Part] = &[
     },
     Part {
         name: "dist",
-        about: "the release: fat LTO, static, at most 12 MiB, archive and package; its demo runs",
+        about: "the release: fat LTO, static, at most 12 MiB, archive and packages; its demo runs",
         limit: Duration::from_mins(40),
         packages: &["libcap2-bin"],
         paths: &[
@@ -183,7 +183,18 @@ pub(super) const PARTS: &[Part] = &[
             "crates/testing/xtask/src/dist/",
             "packaging/",
         ],
-        body: dist,
+        body: super::release::dist,
+    },
+    Part {
+        name: "install",
+        about: "Debian's package on a fresh Debian: program, man pages, completion, removal",
+        limit: Duration::from_hours(1),
+        packages: &["debootstrap", "rpm"],
+        paths: &[
+            "crates/app/dptrace/Cargo.toml",
+            "crates/testing/xtask/src/dist/",
+        ],
+        body: super::release::install,
     },
     Part {
         name: "kernels",
@@ -232,7 +243,7 @@ impl Part {
 }
 
 /// Runs a command as a step of a part; prints its output if it failed.
-fn step(
+pub(super) fn step(
     outcome: &mut Outcome,
     name: &str,
     command: &mut Command,
@@ -249,7 +260,7 @@ fn step(
 }
 
 /// Returns cargo with these arguments.
-fn cargo(args: &[&str]) -> Command {
+pub(super) fn cargo(args: &[&str]) -> Command {
     let mut cargo = crate::cargo();
     cargo.args(args);
     cargo
@@ -352,25 +363,6 @@ fn fuzz(deadline: Deadline) -> anyhow::Result<Outcome> {
         &mut outcome,
         "fuzz/smoke.sh 20",
         Command::new("fuzz/smoke.sh").arg("20"),
-        deadline,
-    )?;
-    Ok(outcome)
-}
-
-fn dist(deadline: Deadline) -> anyhow::Result<Outcome> {
-    let mut outcome = Outcome::default();
-    packages::install_cargo("deb", deadline.left())?;
-    step(
-        &mut outcome,
-        "cargo xtask dist",
-        &mut cargo(&["xtask", "dist"]),
-        deadline,
-    )?;
-    let program = crate::dist::folder()?.join("dptrace");
-    step(
-        &mut outcome,
-        "dptrace demo",
-        Command::new(program).args(["demo", "--head", "3"]),
         deadline,
     )?;
     Ok(outcome)

@@ -1,7 +1,10 @@
 //! `cargo xtask dist`: builds the release folder.
 
+mod build;
 mod licences;
 mod package;
+mod packages;
+mod sbom;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,11 +14,10 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 use clap::Args;
 
-/// Limit on the size of the program's file, which is copied over slow lines onto foreign machines.
-const MAX_PROGRAM_BYTES: u64 = 12 << 20;
+use crate::suite;
+use crate::vm::{Architecture, Hardware};
 
-/// Folder of the workspace.
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../..");
+pub(crate) use package::checksums;
 
 /// Shells that `dptrace completions` knows, each with the name of the file that it looks for.
 const COMPLETIONS: &[(&str, &str)] = &[
@@ -24,68 +26,68 @@ const COMPLETIONS: &[(&str, &str)] = &[
     ("fish", "dptrace.fish"),
 ];
 
+/// Files of the repository that are handed out, by their folder in the release folder. Of a folder,
+/// its files are meant, without those of folders in it.
+const FILES: &[(&str, &[&str])] = &[
+    (
+        "",
+        &[
+            "LICENSE",
+            "README.md",
+            "CHANGELOG.md",
+            "packaging/Containerfile",
+        ],
+    ),
+    (
+        "systemd",
+        &[
+            "packaging/dptrace-record@.service",
+            "packaging/dptrace-serve.service",
+        ],
+    ),
+    ("docs", &["docs"]),
+    ("share/grafana", &["packaging/grafana/dptrace.json"]),
+    ("share/kubernetes", &["packaging/kubernetes"]),
+    ("share/prometheus", &["packaging/prometheus"]),
+    ("share/queries", &["queries"]),
+    ("share/scripts", &["scripts"]),
+];
+
 /// `cargo xtask dist`, as typed.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DistArgs {
-    /// Leave out the Debian package
+    /// Leave out the packages for Debian and for RPM
     #[arg(long)]
-    no_deb: bool,
+    no_packages: bool,
+
+    /// Architecture of the program
+    #[arg(long, value_enum, default_value_t)]
+    machine: Architecture,
 }
 
 const EXAMPLES: &str = "\
-It goes into the folder dist beside the program that cargo built, and names that folder. There are then:
+It goes into the folder dist beside the program that cargo built, and names that folder.
+There are then:
   dptrace                          the program: stripped, needs no library
   dptrace.debug                    its symbols, for a debugger
   man/, completions/               for bash, zsh, fish
+  docs/, share/, systemd/          documentation, rules and dashboards, scripts and queries, units
   THIRD-PARTY.md                   the licences of what is linked in
-  dptrace-VERSION-ARCH.tar.gz      all of that but dptrace.debug
-  dptrace_VERSION-1_ARCH.deb       the same as a package; needs: cargo install --locked cargo-deb
   Containerfile                    an image of nothing but the program
-  dptrace-record@.service          a systemd unit that records a process
-  dptrace-serve.service            a systemd unit for Prometheus, on each machine
-  SHA256SUMS";
+  dptrace-VERSION-ARCH.tar.gz      all of that but dptrace.debug
+  dptrace-VERSION-ARCH.cdx.json    what is linked in, for machines: CycloneDX
+  dptrace_VERSION-1_ARCH.deb       a package for Debian; needs: cargo install --locked cargo-deb
+  dptrace-VERSION-1.ARCH.rpm       one for Fedora and SUSE; needs cargo-generate-rpm, likewise
+  SHA256SUMS
+The same commit gives the same bytes, in any folder.
+`--machine aarch64` needs what docs/aarch64.md names.";
 
 /// Runs the task.
 pub(crate) fn run(args: &DistArgs) -> anyhow::Result<()> {
-    // Checked before the steps that take minutes.
-    if !args.no_deb {
-        package::look_for_cargo_deb()?;
-    }
-    let (built, target) = build()?;
-    // cargo-deb finds the files of the package's manifest here, in any target directory.
-    let out = &built.with_file_name("dist");
-    if out.exists() {
-        fs::remove_dir_all(out).with_context(|| format!("removing {}", out.display()))?;
-    }
-    fs::create_dir_all(out).with_context(|| format!("creating {}", out.display()))?;
-    let program = out.join("dptrace");
-    strip(&built, &program, &out.join("dptrace.debug"))?;
-    check(&program)?;
-    manual(&program, out)?;
-    write(
-        &out.join("THIRD-PARTY.md"),
-        licences::list_licences(target)?.as_bytes(),
-    )?;
-    for file in [
-        "LICENSE",
-        "README.md",
-        "packaging/Containerfile",
-        "packaging/dptrace-record@.service",
-        "packaging/dptrace-serve.service",
-    ] {
-        let from = Path::new(ROOT).join(file);
-        copy(
-            &from,
-            &out.join(from.file_name().context("a file without a name")?),
-        )?;
-    }
-    package::tar(out, target)?;
-    if !args.no_deb {
-        package::deb(out, target)?;
-    }
-    package::checksums(out)?;
-    let size = fs::metadata(&program)
+    let out = make(args.machine.hardware(), !args.no_packages)?;
+    checksums(&out)?;
+    let size = fs::metadata(out.join("dptrace"))
         .context("looking at the program's size")?
         .len();
     println!(
@@ -96,93 +98,99 @@ pub(crate) fn run(args: &DistArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds the program as for a release; returns its path and the target's name.
-fn build() -> anyhow::Result<(PathBuf, &'static str)> {
-    run_command(crate::cargo().args(["static", "--quiet", "-p", "dptrace"]))?;
-    // The alias `static` builds for this target; another machine needs such an alias first.
-    let target = "x86_64-unknown-linux-gnu";
-    Ok((
-        crate::target_dir()?.join(target).join("dist/dptrace"),
-        target,
-    ))
+/// Builds the release folder of an architecture, but for its checksums; returns the folder.
+pub(crate) fn make(hardware: &Hardware, with_packages: bool) -> anyhow::Result<PathBuf> {
+    // Checked before the steps that take minutes.
+    if with_packages {
+        package::look_for_tools()?;
+    }
+    let built = build::build(hardware)?;
+    // cargo-deb and cargo-generate-rpm find the files that the manifest of dptrace lists here, in
+    // any target directory.
+    let out = built.with_file_name("dist");
+    if out.exists() {
+        fs::remove_dir_all(&out).with_context(|| format!("removing {}", out.display()))?;
+    }
+    create(&out)?;
+    let program = out.join("dptrace");
+    build::strip(hardware, &built, &program, &out.join("dptrace.debug"))?;
+    build::check(&program)?;
+    manual(hardware, &program, &out)?;
+    let linked = packages::linked_packages(hardware.target)?;
+    write(
+        &out.join("THIRD-PARTY.md"),
+        licences::list_licences(&linked)?.as_bytes(),
+    )?;
+    for (folder, sources) in FILES {
+        create(&out.join(folder))?;
+        for source in *sources {
+            copy_files(&suite::root().join(source), &out.join(folder))?;
+        }
+    }
+    let moment = commit_time()?;
+    package::tar(&out, hardware, moment)?;
+    let bill = sbom::describe(&linked, hardware, &program, moment)?;
+    write(
+        &out.join(format!("{}.cdx.json", package::base_name(hardware))),
+        bill.as_bytes(),
+    )?;
+    if with_packages {
+        package::deb(&out, hardware, moment)?;
+        package::rpm(&out, hardware, moment)?;
+    }
+    Ok(out)
 }
 
-/// Returns the folder of the release.
+/// Returns the folder of the release for an architecture.
 ///
 /// # Errors
 /// If there is no target directory.
-pub(crate) fn folder() -> anyhow::Result<PathBuf> {
-    Ok(crate::target_dir()?.join("x86_64-unknown-linux-gnu/dist/dist"))
+pub(crate) fn folder(hardware: &Hardware) -> anyhow::Result<PathBuf> {
+    Ok(crate::target_dir()?.join(hardware.target).join("dist/dist"))
 }
 
-/// Functions of the demo target that its page recommends for uprobes.
-const KEPT_FUNCTIONS: [&str; 2] = [
-    "--keep-symbol=demo_request_start",
-    "--keep-symbol=demo_request_complete",
-];
-
-/// Strips the program of its symbols, which go into a separate file that debuggers find by the
-/// build id.
-fn strip(built: &Path, program: &Path, debug: &Path) -> anyhow::Result<()> {
-    run_command(
-        Command::new("objcopy")
-            .arg("--only-keep-debug")
-            .arg(built)
-            .arg(debug),
-    )?;
-    run_command(
-        Command::new("objcopy")
-            .arg("--strip-all")
-            .args(KEPT_FUNCTIONS)
-            .arg(built)
-            .arg(program),
-    )
-}
-
-/// Rejects a program that can't be copied onto any machine and started there.
-fn check(program: &Path) -> anyhow::Result<()> {
-    let size = fs::metadata(program)
-        .context("looking at the program's size")?
-        .len();
-    ensure!(
-        size <= MAX_PROGRAM_BYTES,
-        "the program has {size} bytes: the most is {MAX_PROGRAM_BYTES}; cargo bloat says what takes the room"
-    );
-    let dynamic = output(
-        Command::new("readelf")
-            .args(["--wide", "--dynamic", "--program-headers"])
-            .arg(program),
-    )?;
-    let needs: Vec<&str> = dynamic
-        .lines()
-        .filter(|line| line.contains("(NEEDED)") || line.contains("interpreter:"))
-        .collect();
-    ensure!(
-        needs.is_empty(),
-        "the program needs what a machine may not have: {}",
-        needs.join("; ")
-    );
-    Ok(())
+/// Returns the time that everything handed out has, in seconds since 1970: that of the commit, or
+/// `SOURCE_DATE_EPOCH`, or 0 without either.
+fn commit_time() -> anyhow::Result<u64> {
+    if let Some(given) = std::env::var_os("SOURCE_DATE_EPOCH") {
+        let given = given.to_string_lossy();
+        return given
+            .parse()
+            .with_context(|| format!("SOURCE_DATE_EPOCH is {given}, not a number of seconds"));
+    }
+    let mut git = Command::new("git");
+    git.args(["log", "-1", "--format=%ct"])
+        .current_dir(suite::root());
+    Ok(output(&mut git)
+        .ok()
+        .and_then(|text| text.trim().parse().ok())
+        .unwrap_or(0))
 }
 
 /// Writes the man pages and the shells' completions, by the program itself.
-fn manual(program: &Path, out: &Path) -> anyhow::Result<()> {
+fn manual(hardware: &Hardware, program: &Path, out: &Path) -> anyhow::Result<()> {
+    let run = || match hardware.runner {
+        None => Command::new(program),
+        Some(runner) => {
+            let mut emulated = Command::new(runner);
+            emulated.arg(program);
+            emulated
+        }
+    };
     let pages = out.join("man");
-    fs::create_dir(&pages).context("creating the folder of the man pages")?;
-    run_command(Command::new(program).arg("man").arg(&pages))?;
+    create(&pages)?;
+    run_command(run().arg("man").arg(&pages))?;
     for (shell, file) in COMPLETIONS {
         let folder = out.join("completions").join(shell);
-        fs::create_dir_all(&folder).context("creating the folder of the completions")?;
-        write(
-            &folder.join(file),
-            output(Command::new(program).args(["completions", shell]))?.as_bytes(),
-        )?;
+        create(&folder)?;
+        let text = output(run().args(["completions", shell]))?;
+        write(&folder.join(file), text.as_bytes())?;
     }
     Ok(())
 }
 
 /// Runs a command; returns an error if it fails.
-fn run_command(command: &mut Command) -> anyhow::Result<()> {
+pub(crate) fn run_command(command: &mut Command) -> anyhow::Result<()> {
     let name = name_of(command);
     let status = command
         .status()
@@ -192,7 +200,7 @@ fn run_command(command: &mut Command) -> anyhow::Result<()> {
 }
 
 /// Runs a command and returns its standard output; an error if it fails.
-fn output(command: &mut Command) -> anyhow::Result<String> {
+pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     let name = name_of(command);
     let done = command
         .output()
@@ -218,8 +226,30 @@ fn write(to: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     fs::write(to, bytes).with_context(|| format!("writing {}", to.display()))
 }
 
-fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
-    fs::copy(from, to)
+fn create(folder: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))
+}
+
+/// Copies a file, or the files of a folder, into a folder.
+fn copy_files(from: &Path, to: &Path) -> anyhow::Result<()> {
+    if !from.is_dir() {
+        return copy(from, to);
+    }
+    for entry in fs::read_dir(from).with_context(|| format!("reading {}", from.display()))? {
+        let path = entry
+            .with_context(|| format!("reading {}", from.display()))?
+            .path();
+        if path.is_file() {
+            copy(&path, to)?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies a file into a folder.
+pub(crate) fn copy(from: &Path, folder: &Path) -> anyhow::Result<()> {
+    let to = folder.join(from.file_name().context("a file without a name")?);
+    fs::copy(from, &to)
         .with_context(|| format!("copying {} to {}", from.display(), to.display()))?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The archive, the Debian package and the checksums.
+//! The archive, the packages and the checksums.
 
 use std::fs;
 use std::path::Path;
@@ -7,15 +7,28 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, ensure};
 
 use super::{output, run_command, write};
+use crate::suite;
+use crate::vm::Hardware;
 
 /// File that the archive leaves out: it is for debuggers, and larger than all others.
 const NOT_IN_THE_ARCHIVE: &str = "dptrace.debug";
 
+/// Subcommands of cargo that make the packages.
+const TOOLS: [&str; 2] = ["deb", "generate-rpm"];
+
+/// Returns the first part of the names of an architecture's files.
+pub(super) fn base_name(hardware: &Hardware) -> String {
+    format!(
+        "dptrace-{}-{}",
+        env!("CARGO_PKG_VERSION"),
+        hardware.machine()
+    )
+}
+
 /// Writes `dptrace-VERSION-ARCH.tar.gz`. The same files give the same bytes: there are no names and
 /// times of the builder.
-pub(super) fn tar(out: &Path, target: &str) -> anyhow::Result<()> {
-    let arch = target.split('-').next().unwrap_or(target);
-    let name = format!("dptrace-{}-{arch}", env!("CARGO_PKG_VERSION"));
+pub(super) fn tar(out: &Path, hardware: &Hardware, moment: u64) -> anyhow::Result<()> {
+    let name = base_name(hardware);
     let archive = out.join(format!("{name}.tar.gz"));
     let mut tar = Command::new("tar");
     tar.args([
@@ -23,12 +36,15 @@ pub(super) fn tar(out: &Path, target: &str) -> anyhow::Result<()> {
         "--owner=0",
         "--group=0",
         "--numeric-owner",
-        "--mtime=@0",
-        "--gzip",
+        // Whatever the builder's umask is.
+        "--mode=u=rwX,go=rX",
+        "--format=gnu",
+        "--use-compress-program=gzip -9n",
     ]);
     // Beside the folder that it packs, so that it is not there when the folder is read.
     let beside = out.with_extension("tar.gz");
-    tar.arg("--create")
+    tar.arg(format!("--mtime=@{moment}"))
+        .arg("--create")
         .arg("--file")
         .arg(&beside)
         .arg(format!("--exclude={NOT_IN_THE_ARCHIVE}"));
@@ -40,23 +56,25 @@ pub(super) fn tar(out: &Path, target: &str) -> anyhow::Result<()> {
     fs::rename(&beside, &archive).with_context(|| format!("naming {}", archive.display()))
 }
 
-/// Returns an error with the command to install cargo-deb if it is missing.
-pub(super) fn look_for_cargo_deb() -> anyhow::Result<()> {
-    let found = crate::cargo()
-        .args(["deb", "--version"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    let found = found.context("running cargo")?.success();
-    ensure!(
-        found,
-        "no cargo-deb here: cargo install --locked cargo-deb, or leave the package out with --no-deb"
-    );
+/// Returns an error with the command to install what makes the packages, if it is missing.
+pub(super) fn look_for_tools() -> anyhow::Result<()> {
+    for tool in TOOLS {
+        let found = crate::cargo()
+            .args([tool, "--version"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        ensure!(
+            found.context("running cargo")?.success(),
+            "no cargo-{tool} here: cargo install --locked cargo-{tool}, \
+             or leave the packages out with --no-packages"
+        );
+    }
     Ok(())
 }
 
-/// Builds the package from `out`; the manifest of dptrace lists its contents.
-pub(super) fn deb(out: &Path, target: &str) -> anyhow::Result<()> {
+/// Builds Debian's package from `out`; the manifest of dptrace lists its contents.
+pub(super) fn deb(out: &Path, hardware: &Hardware, moment: u64) -> anyhow::Result<()> {
     let mut deb = crate::cargo();
     deb.args([
         "deb",
@@ -68,15 +86,42 @@ pub(super) fn deb(out: &Path, target: &str) -> anyhow::Result<()> {
         "-p",
         "dptrace",
         "--target",
-        target,
+        hardware.target,
         "--output",
     ])
     .arg(out);
-    run_command(&mut deb)
+    run_command(in_workspace(&mut deb, moment))
+}
+
+/// Builds the RPM package from `out`; the manifest of dptrace lists its contents.
+pub(super) fn rpm(out: &Path, hardware: &Hardware, moment: u64) -> anyhow::Result<()> {
+    let mut rpm = crate::cargo();
+    rpm.args([
+        "generate-rpm",
+        "--auto-req",
+        "disabled",
+        "--profile",
+        "dist",
+        "--package",
+        "crates/app/dptrace",
+        "--target",
+        hardware.target,
+        "--output",
+    ])
+    .arg(out);
+    rpm.arg("--target-dir").arg(crate::target_dir()?);
+    run_command(in_workspace(&mut rpm, moment))
+}
+
+/// Lets a command run in the workspace, with the time for the files that it makes.
+fn in_workspace(command: &mut Command, moment: u64) -> &mut Command {
+    command
+        .current_dir(suite::root())
+        .env("SOURCE_DATE_EPOCH", moment.to_string())
 }
 
 /// Writes `SHA256SUMS` of every file in the folder itself, in the format of `sha256sum --check`.
-pub(super) fn checksums(out: &Path) -> anyhow::Result<()> {
+pub(crate) fn checksums(out: &Path) -> anyhow::Result<()> {
     let mut names = Vec::new();
     for entry in fs::read_dir(out).with_context(|| format!("reading {}", out.display()))? {
         let entry = entry.with_context(|| format!("reading {}", out.display()))?;

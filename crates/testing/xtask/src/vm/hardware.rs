@@ -4,7 +4,7 @@ use clap::ValueEnum;
 
 /// Architectures, as typed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
-pub(super) enum Architecture {
+pub(crate) enum Architecture {
     /// Architecture that CI runs.
     #[default]
     #[value(name = "x86-64")]
@@ -15,7 +15,7 @@ pub(super) enum Architecture {
 
 impl Architecture {
     /// Returns the settings of this architecture.
-    pub(super) fn hardware(self) -> &'static Hardware {
+    pub(crate) fn hardware(self) -> &'static Hardware {
         match self {
             Self::X86_64 => &X86_64,
             Self::Aarch64 => &AARCH64,
@@ -25,27 +25,40 @@ impl Architecture {
 
 /// Kind of guest.
 #[derive(PartialEq, Eq, Debug)]
-pub(super) struct Hardware {
+pub(crate) struct Hardware {
     /// Architecture of its processor.
-    pub(super) architecture: Architecture,
+    pub(crate) architecture: Architecture,
     /// Rust's target name.
-    pub(super) target: &'static str,
+    pub(crate) target: &'static str,
     /// Linker, if this machine's own linker is not the right one.
-    pub(super) linker: Option<&'static str>,
+    pub(crate) linker: Option<&'static str>,
     /// Runner of its programs here, if this machine cannot run them itself.
-    pub(super) runner: Option<&'static str>,
+    pub(crate) runner: Option<&'static str>,
     /// Debian's name of the architecture.
-    pub(super) debian: &'static str,
+    pub(crate) debian: &'static str,
     /// Folder of its kernels and its guests' files, below the target directory.
-    pub(super) folder: &'static str,
+    pub(crate) folder: &'static str,
     /// Emulator, and the package that has it.
-    pub(super) qemu: (&'static str, &'static str),
+    pub(crate) qemu: (&'static str, &'static str),
     /// QEMU's arguments for its parts. The last serial port of both is the one for answers.
-    pub(super) parts: &'static [&'static str],
+    pub(crate) parts: &'static [&'static str],
     /// Kernel's name of the first serial port.
-    pub(super) console: &'static str,
+    pub(crate) console: &'static str,
     /// Device of the second serial port, if `-serial` alone does not plug it in.
-    pub(super) answers_device: Option<&'static str>,
+    pub(crate) answers_device: Option<&'static str>,
+}
+
+impl Hardware {
+    /// Returns the name of one of binutils' programs for this architecture.
+    pub(crate) fn binutil(&self, name: &str) -> String {
+        let prefix = self.linker.and_then(|it| it.strip_suffix("gcc"));
+        format!("{}{name}", prefix.unwrap_or_default())
+    }
+
+    /// Returns the architecture as its kernel names it (`uname -m`).
+    pub(crate) fn machine(&self) -> &'static str {
+        self.target.split('-').next().unwrap_or(self.target)
+    }
 }
 
 /// Hardware of x86-64: all features that QEMU can emulate, but for the exchange of 16 bytes. Its

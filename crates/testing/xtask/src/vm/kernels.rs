@@ -219,7 +219,7 @@ fn configuration_text(folder: &Path, machine: &str) -> String {
 }
 
 /// Returns the mirror from which this machine's apt gets Debian (apt-get(8), `indextargets`).
-fn mirror() -> anyhow::Result<String> {
+pub(crate) fn mirror() -> anyhow::Result<String> {
     let asked = [
         "indextargets",
         "--format",

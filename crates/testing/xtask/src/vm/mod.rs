@@ -21,10 +21,12 @@ use xtask::{GuestAnswer, GuestCommand};
 
 use boots::{Boot, Task, all_answers, answers};
 use checks::Check;
-use hardware::Architecture;
 use kernels::Kernel;
 use own::OWN;
 use table::Column;
+
+pub(crate) use hardware::{Architecture, Hardware};
+pub(crate) use kernels::mirror;
 
 /// Path of the page about kernels, from the workspace's root.
 const PAGE: &str = "docs/kernels.md";

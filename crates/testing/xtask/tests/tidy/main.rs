@@ -5,9 +5,12 @@ mod documents;
 mod english;
 mod files;
 mod house;
+mod install;
 mod layout;
+mod packages;
 mod processes;
 mod rooms;
+mod units;
 mod words;
 
 use std::fs;

@@ -3,6 +3,10 @@
 mod help;
 mod outputs;
 
+use object::Endianness;
+use object::elf::{FileHeader64, PT_INTERP};
+use object::read::elf::{FileHeader as _, ProgramHeader as _};
+
 use crate::common::{dptrace, printed};
 
 const COMMANDS: [&str; 13] = [
@@ -182,15 +186,29 @@ fn the_version_is_one_line_or_names_the_build() {
         .lines()
         .map(|line| line.split_once(':').map_or(line, |(name, _)| name))
         .collect();
-    assert_eq!(names, ["commit", "target", "features"], "{long}");
+    assert_eq!(names, ["commit", "target", "build"], "{long}");
     assert!(
         rest.contains(std::env::consts::ARCH) && rest.contains("-linux-"),
         "{long}"
     );
     assert!(
-        rest.lines().all(|line| line.len() > "features: ".len()),
+        rest.lines().all(|line| line.len() > "commit:   ".len()),
         "{long}"
     );
+}
+
+/// A program that needs a loader is not static, whatever its build was asked for.
+#[test]
+fn the_version_says_static_only_of_a_program_without_a_loader() {
+    let long = printed(["--version"]);
+    let program = std::fs::read(env!("CARGO_BIN_EXE_dptrace")).expect("the program");
+    let program = program.as_slice();
+    let header = FileHeader64::<Endianness>::parse(program).expect("ELF");
+    let endian = header.endian().expect("an order of bytes");
+    let segments = header.program_headers(endian, program).expect("segments");
+    let has_loader = segments.iter().any(|it| it.p_type(endian) == PT_INTERP);
+    let kind = if has_loader { "dynamic" } else { "static" };
+    assert!(long.contains(&format!("\nbuild:    {kind}, ")), "{long}");
 }
 
 #[test]
