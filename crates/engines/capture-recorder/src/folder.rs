@@ -25,7 +25,7 @@ use whole_file::{Access, WholeFile, folder_of, sync_folder};
 pub struct Folder {
     path: PathBuf,
     /// The folder itself: another one may get its name.
-    folder: OwnedFd,
+    descriptor: OwnedFd,
     /// Thread that writes `meta.json` during the capture.
     aside: RefCell<Option<JoinHandle<()>>>,
 }
@@ -45,11 +45,11 @@ impl Folder {
         let path = path.map_or_else(|| default_name(pid), Path::to_owned);
         let created = DirBuilder::new().mode(0o700).create(&path);
         match created.and_then(|()| open_new(&path)) {
-            Ok(folder) => {
+            Ok(descriptor) => {
                 let _ = sync_folder(folder_of(&path));
                 Ok(Self {
                     path,
-                    folder,
+                    descriptor,
                     aside: RefCell::default(),
                 })
             }
@@ -142,13 +142,13 @@ impl Folder {
     fn give_to(&self, (user, group): (u32, u32)) -> io::Result<()> {
         let (user, group) = (Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
         for name in [RINGS, KERNEL, OBJECTS, META] {
-            match openat(&self.folder, name, FLAGS, Mode::empty()) {
+            match openat(&self.descriptor, name, FLAGS, Mode::empty()) {
                 Ok(file) if fstat(&file)?.st_nlink == 1 => fchown(&file, user, group)?,
                 Ok(_) | Err(Errno::NOENT | Errno::LOOP) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(fchown(&self.folder, user, group)?)
+        Ok(fchown(&self.descriptor, user, group)?)
     }
 
     fn await_aside(&self) {

@@ -154,11 +154,11 @@ fn without_the_right_to_bpf_there_is_the_trace() {
 #[test]
 fn a_capture_belongs_to_whoever_ran_sudo() {
     use std::os::unix::fs::MetadataExt as _;
+    const USER: &str = "12345";
     let Some(_guard) = kernel() else { return };
     if !needs("setpriv") {
         return;
     }
-    const USER: &str = "12345";
     let mut target = Target::start(&["--for", "1m"]);
     target.go();
     let (temp, dir) = temp();
