@@ -26,6 +26,10 @@ const OPENERS: &[(&str, &str)] = &[
         "the files of a capture, which it makes itself",
     ),
     (
+        "console/src/own_process.rs",
+        "what a process that it started itself writes into a folder of its own",
+    ),
+    (
         "dptrace/src/demo/late.rs",
         "what the processes that it started itself wrote into a folder of its own",
     ),
