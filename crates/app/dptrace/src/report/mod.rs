@@ -162,10 +162,9 @@ impl ReportArgs {
         let is_page = self.output.is_some() || self.picture().is_some();
         let is_other = self.perfetto.perfetto.is_some() || self.tables.parquet.is_some();
         Ok(match (is_page, is_other) {
-            (true, _) => Form::Page,
             (false, true) => Form::Nothing,
             (false, false) if std::io::stdout().is_terminal() => Form::Text,
-            (false, false) => Form::Page,
+            (true, _) | (false, false) => Form::Page,
         })
     }
 
