@@ -47,7 +47,15 @@ pub(crate) fn scripts(args: &ScriptsArgs) -> anyhow::Result<()> {
 }
 
 fn wanted(name: &str) -> anyhow::Result<BundledScript> {
-    let hint = || text::patterns::hint(name, all().map(|script| script.name));
+    let hint = || {
+        let names = || all().map(|script| script.name);
+        let longer: Vec<&str> = names().filter(|it| it.starts_with(name)).collect();
+        if longer.is_empty() {
+            text::patterns::hint(name, names())
+        } else {
+            format!("; there are {}", longer.join(", "))
+        }
+    };
     find(name).ok_or_else(|| usage(format!("there is no bundled script {name:?}{}", hint())))
 }
 

@@ -50,6 +50,22 @@ pub fn report(reader: &Reader, dir: &Path, observer: &Observer) {
     }
 }
 
+/// Returns the newest capture in a folder that is none itself, and their number; `None` if there is
+/// none. The names of captures have their times.
+pub fn newest_in(folder: &Path) -> Option<(PathBuf, usize)> {
+    if is_capture(folder) {
+        return None;
+    }
+    let entries = folder.read_dir().ok()?.filter_map(Result::ok);
+    let captures = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|it| it == "capture") && is_capture(path));
+    let mut captures: Vec<PathBuf> = captures.collect();
+    captures.sort_unstable();
+    let count = captures.len();
+    Some((captures.pop()?, count))
+}
+
 /// Opens a capture without any report.
 pub fn reader_quietly(dir: &Path) -> anyhow::Result<Reader> {
     let reading = |file: &str| format!("reading {}", printable(dir.join(file)));

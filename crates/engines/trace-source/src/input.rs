@@ -58,8 +58,17 @@ pub struct PipedInput {
 }
 
 /// Returns the path that a user means by the name of a trace: a file of a capture stands for the
-/// capture.
+/// capture, and a folder of captures, as `dptrace capture --slow` writes it, for the newest one.
 pub fn named(path: &Path, observer: &Observer) -> PathBuf {
+    if let Some((newest, count)) = captures::newest_in(path) {
+        let captures = screen::counted(count as u64, "capture");
+        observer.note(&format!(
+            "{} has {captures}: reading the newest one, {}",
+            printable(path),
+            printable(&newest)
+        ));
+        return newest;
+    }
     let Some(folder) = captures::folder_of(path) else {
         return path.to_owned();
     };

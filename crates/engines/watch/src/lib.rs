@@ -167,12 +167,17 @@ fn announce(pid: u32, slow: u64, dir: &Path, observer: &Observer) {
     ));
 }
 
+impl Options {
+    /// Returns the folder of the captures: by default, it has the name of the process.
+    pub fn dir(&self) -> PathBuf {
+        let default = || format!("{}.watch", process_name(self.pid)).into();
+        self.folder.clone().unwrap_or_else(default)
+    }
+}
+
 /// Opens the folder of the captures, without those that were left unfinished.
 fn open_store(options: &Options) -> anyhow::Result<(PathBuf, CaptureStore)> {
-    let dir = options
-        .folder
-        .clone()
-        .unwrap_or_else(|| format!("{}.watch", process_name(options.pid)).into());
+    let dir = options.dir();
     let shelf = CaptureStore::open(&dir, options.keep, options.max_bytes)?;
     shelf
         .clear_unfinished()

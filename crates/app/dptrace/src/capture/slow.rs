@@ -5,7 +5,9 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use clap::Args;
+use console::messages::note;
 use console::{interrupt, terminal};
+use text::shell;
 use watch::Options;
 
 use super::CaptureArgs;
@@ -75,8 +77,14 @@ pub(super) fn run(args: &CaptureArgs, slow: Duration) -> anyhow::Result<()> {
             out.flush()
         })
     };
-    let totals = watch::watch(&options(args, pid, slow)?, print, &observer)?;
+    let options = options(args, pid, slow)?;
+    // The process may have ended afterwards, and its name with it.
+    let folder = options.dir();
+    let totals = watch::watch(&options, print, &observer)?;
     watch::report(&totals, &observer);
+    if totals.captures > 0 {
+        note(&format!("next: dptrace report {}", shell::word(&folder)));
+    }
     match (totals.unheard, totals.failed) {
         (Some(error), _) => Err(error),
         (None, Some(error)) => Err(error.context("not all captures could be written")),

@@ -37,15 +37,13 @@ pub(crate) struct ReportArgs {
     #[command(flatten)]
     verdict: VerdictArgs,
 
-    /// Write the page to this file: report.html
+    /// Write one HTML page to this file: report.html
     ///
     /// With --text, --json or --ndjson, that is written to the file instead.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// Print the explanations as text
-    ///
-    /// This is the default on a terminal; elsewhere, it is the page as HTML.
+    /// Write the explanations as text; without -o, this is the default
     #[arg(long, conflicts_with_all = ["json", "ndjson"], help_heading = "Output")]
     text: bool,
 
@@ -97,7 +95,7 @@ enum ChartKind {
 }
 
 const EXAMPLES: &str = "\
-On a terminal, it explains the slow requests in words: which stage was late, what the thread did \
+It explains the slow requests in words: which stage was late, what the thread did \
 meanwhile, and who took its CPU. A delay has two bounds. A stage that ends with the thread's own \
 work is late by exactly the time that others took from the thread. A stage that waits for a device \
 or the network is late by at most the time that others took meanwhile, and by at least the part of \
@@ -162,9 +160,9 @@ impl ReportArgs {
         let is_page = self.output.is_some() || self.picture().is_some();
         let is_other = self.perfetto.perfetto.is_some() || self.tables.parquet.is_some();
         Ok(match (is_page, is_other) {
+            (true, _) => Form::Page,
             (false, true) => Form::Nothing,
-            (false, false) if std::io::stdout().is_terminal() => Form::Text,
-            (true, _) | (false, false) => Form::Page,
+            (false, false) => Form::Text,
         })
     }
 
@@ -215,6 +213,12 @@ fn write_page(source: &Source<'_>, args: &ReportArgs) -> anyhow::Result<()> {
     }
     let place = Place::File(input::capture_or_trace(source.path)?);
     let path = args.output.as_deref().or(args.picture());
+    let is_html = args.picture().is_none() && path == Some(Path::new("-"));
+    if is_html && std::io::stdout().is_terminal() {
+        return Err(usage(
+            "refusing to write HTML to a terminal: use -o report.html",
+        ));
+    }
     refuse_to_overwrite(&place, source.objects, path)?;
     let built = report::build(
         source.path,

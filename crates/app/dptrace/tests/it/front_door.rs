@@ -158,7 +158,7 @@ fn report_writes_what_timeline_writes() {
 }
 
 #[test]
-fn report_on_a_terminal_is_text_and_elsewhere_a_page() {
+fn report_is_text_and_a_page_if_that_is_requested() {
     let dir = sample();
     let (on_terminal, succeeded) = pty::on_terminal_in(
         dir.path(),
@@ -170,7 +170,9 @@ fn report_on_a_terminal_is_text_and_elsewhere_a_page() {
         succeeded && on_terminal.contains("the 20 slowest"),
         "{on_terminal}"
     );
-    let page = printed(&["report", "demo.trace"], dir.path());
+    let text = printed(&["report", "demo.trace"], dir.path());
+    assert!(text.contains("the 20 slowest"), "{text}");
+    let page = printed(&["report", "demo.trace", "-o", "-"], dir.path());
     assert!(page.starts_with("<!doctype html>"), "{}", &page[..60]);
 }
 
@@ -231,7 +233,7 @@ fn contradictory_forms_of_a_report_are_refused() {
     );
     refused("report demo.trace --window 1ms..2ms", "--perfetto");
     refused("report demo.trace --tables requests", "--parquet");
-    refused("report demo.trace --slowest 201", "at most 200");
+    refused("report demo.trace --slowest 201 -o it.html", "at most 200");
     refused("report", "<CAPTURE>");
     for name in ["it.html", "it.svg", "t"] {
         assert!(!dir.path().join(name).exists(), "{name}");
@@ -256,4 +258,29 @@ fn options_of_slow_requests_need_slow() {
         "not a power of two",
         here,
     );
+}
+
+#[test]
+fn a_folder_of_captures_stands_for_its_newest_one() {
+    let dir = sample();
+    let old = "slow-20261130-010000.000-1.capture";
+    let new = "slow-20261130-020000.000-1.capture";
+    let empty = "slow-20261130-030000.000-1.capture";
+    for name in [old, new, empty] {
+        fs::create_dir_all(dir.path().join("it.watch").join(name)).expect("a folder");
+    }
+    for name in [old, new] {
+        let meta = dir.path().join("it.watch").join(name).join("meta.json");
+        fs::write(meta, "not read here").expect("a file");
+    }
+    for command in ["report", "trace", "latency"] {
+        let done = dptrace(&[command, "it.watch"], dir.path());
+        let messages = String::from_utf8_lossy(&done.stderr);
+        let note = format!("it.watch has 2 captures: reading the newest one, it.watch/{new}");
+        assert!(messages.contains(&note), "{command}: {messages}");
+    }
+    fs::create_dir(dir.path().join("none")).expect("a folder");
+    let done = dptrace(&["report", "none"], dir.path());
+    let messages = String::from_utf8_lossy(&done.stderr);
+    assert!(messages.contains("not a capture"), "{messages}");
 }

@@ -114,10 +114,7 @@ impl WatchSession {
 
     /// Takes the next batch, and all that follows from it.
     fn step(&mut self) -> anyhow::Result<StepOutcome> {
-        let oldest = BootNanos(
-            boot_nanos()
-                .saturating_sub(self.setting.before + self.setting.open + MAX_EXTRA_PAST_NANOS),
-        );
+        let oldest = self.oldest();
         let came = self.trace.next(BATCH_TIMEOUT, oldest)?;
         self.learn()?;
         if let Some(kernel) = &mut self.kernel {
@@ -129,6 +126,20 @@ impl WatchSession {
         self.write_if_due(false);
         self.sample_if_due();
         Ok(came)
+    }
+
+    /// Returns the time from which on the past is kept. A reader that gets its CPU late has records
+    /// and events late: they count from where the detector is, and stay while a capture waits for
+    /// them.
+    fn oldest(&self) -> BootNanos {
+        let kept = self.setting.before + self.setting.open + MAX_EXTRA_PAST_NANOS;
+        let reached = self
+            .trace
+            .clock()
+            .map(|clock| self.trace.given_until(&clock).0);
+        let oldest = reached.unwrap_or(0).min(boot_nanos()).saturating_sub(kept);
+        let window = self.gate.window();
+        BootNanos(window.map_or(oldest, |window| oldest.min(window.from.0)))
     }
 
     /// Learns the owners of records.

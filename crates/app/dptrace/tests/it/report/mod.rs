@@ -212,7 +212,7 @@ fn figures_are_those_of_latency() {
 #[test]
 fn a_page_goes_where_it_is_asked_to_go() {
     let dir = sample();
-    assert!(printed(&["report", "demo.trace"], dir.path()) == page(dir.path()));
+    assert!(printed(&["report", "demo.trace", "-o", "-"], dir.path()) == page(dir.path()));
     let itself = dptrace(&["report", "demo.trace", "-o", "demo.trace"], dir.path());
     let both = dptrace(
         &["report", "demo.trace", "-o", "a.html", "--svg", "b.svg"],
