@@ -128,18 +128,13 @@ impl WatchSession {
         Ok(came)
     }
 
-    /// Returns the time from which on the past is kept. A reader that gets its CPU late has records
-    /// and events late: they count from where the detector is, and stay while a capture waits for
-    /// them.
+    /// Returns the time from which on the past is kept.
     fn oldest(&self) -> BootNanos {
         let kept = self.setting.before + self.setting.open + MAX_EXTRA_PAST_NANOS;
-        let reached = self
-            .trace
-            .clock()
-            .map(|clock| self.trace.given_until(&clock).0);
-        let oldest = reached.unwrap_or(0).min(boot_nanos()).saturating_sub(kept);
-        let window = self.gate.window();
-        BootNanos(window.map_or(oldest, |window| oldest.min(window.from.0)))
+        let clock = self.trace.clock();
+        let reached = clock.map(|clock| self.trace.given_until(&clock));
+        let window = self.gate.window().map(|window| window.from);
+        oldest(BootNanos(boot_nanos()), reached, kept, window)
     }
 
     /// Learns the owners of records.
@@ -326,10 +321,42 @@ impl WatchSession {
     }
 }
 
+/// Returns the time from which on the past is kept: `kept` nanoseconds before the time up to which
+/// the detector has the records, all if that is unknown. A reader that got its CPU late has only old
+/// ones. The time from which on a capture waits to be written stays, too.
+fn oldest(
+    now: BootNanos,
+    reached: Option<BootNanos>,
+    kept: u64,
+    window: Option<BootNanos>,
+) -> BootNanos {
+    let reached = reached.unwrap_or(BootNanos(0)).min(now);
+    let oldest = BootNanos(reached.0.saturating_sub(kept));
+    window.map_or(oldest, |from| oldest.min(from))
+}
+
 fn case(slow: SlowRequest, clock: &Clock) -> Incident {
     Incident {
         reason: Reason::Slow(slow),
         begin: clock.nanos(slow.wanted.begin),
         end: clock.nanos(slow.end),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_past_is_kept_for_a_detector_and_a_capture_that_are_late() {
+        let oldest = |reached: Option<u64>, window: Option<u64>| {
+            let (reached, window) = (reached.map(BootNanos), window.map(BootNanos));
+            super::oldest(BootNanos(5000), reached, 1000, window).0
+        };
+        assert_eq!(oldest(Some(4900), None), 3900);
+        assert_eq!(oldest(Some(2000), None), 1000, "the reader is late");
+        assert_eq!(oldest(Some(9000), None), 4000, "clocks may differ a little");
+        assert_eq!(oldest(None, None), 0, "there is no clock yet");
+        assert_eq!(oldest(Some(4900), Some(3000)), 3000, "a capture waits");
     }
 }
