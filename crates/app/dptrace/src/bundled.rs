@@ -53,7 +53,7 @@ fn wanted(name: &str) -> anyhow::Result<BundledScript> {
         if longer.is_empty() {
             text::patterns::hint(name, names())
         } else {
-            format!("; there are {}", longer.join(", "))
+            format!("; near: {}", longer.join(", "))
         }
     };
     find(name).ok_or_else(|| usage(format!("there is no bundled script {name:?}{}", hint())))
