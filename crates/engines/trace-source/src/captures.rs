@@ -11,6 +11,7 @@ use observer::Observer;
 use scene::{Clock, parts_per_million};
 use screen::counted;
 use spdk_trace::Trace;
+use text::number::is_digits;
 use text::printable::path as printable;
 use text::shell;
 
@@ -25,6 +26,10 @@ pub const RINGS: &str = "trace.rings";
 pub const KERNEL: &str = "kernel.events";
 /// Name of the recording of objects.
 pub const OBJECTS: &str = "objects.txt";
+/// Prefix of the name of a capture around a slow request.
+const START: &str = "slow-";
+/// Suffix of the name of a capture around a slow request.
+const END: &str = ".capture";
 
 /// Opens a capture. Cut or damaged parts are reported, and read as far as they go.
 pub fn reader(dir: &Path, observer: &Observer) -> anyhow::Result<Reader> {
@@ -50,20 +55,42 @@ pub fn report(reader: &Reader, dir: &Path, observer: &Observer) {
     }
 }
 
-/// Returns the newest capture in a folder that is none itself, and their number; `None` if there is
-/// none. The names of captures have their times.
+/// Returns the name of a process's capture around a slow request, at a time in nanoseconds since
+/// 1970. Names sort by time.
+pub fn slow_name(real_nanos: u64, pid: u32) -> String {
+    let at = text::utc::moment(real_nanos.into());
+    format!("{START}{}-{pid}{END}", at.strftime("%Y%m%d-%H%M%S.%3f"))
+}
+
+/// Returns true for such a name: `slow-20261123-031244.123-4711.capture`.
+pub fn is_slow_name(name: &str) -> bool {
+    let Some(rest) = name
+        .strip_prefix(START)
+        .and_then(|name| name.strip_suffix(END))
+    else {
+        return false;
+    };
+    let parts: Vec<&str> = rest.split(['-', '.']).collect();
+    parts.len() == 4
+        && parts.iter().all(|part| is_digits(part))
+        && (parts[0].len(), parts[1].len(), parts[2].len()) == (8, 6, 3)
+        && rest.as_bytes().get(8) == Some(&b'-')
+        && rest.as_bytes().get(15) == Some(&b'.')
+        && rest.as_bytes().get(19) == Some(&b'-')
+}
+
+/// Returns the newest capture around a slow request in a folder that is no capture itself, and their
+/// number; `None` if there is none.
 pub fn newest_in(folder: &Path) -> Option<(PathBuf, usize)> {
     if is_capture(folder) {
         return None;
     }
     let entries = folder.read_dir().ok()?.filter_map(Result::ok);
-    let captures = entries
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|it| it == "capture") && is_capture(path));
-    let mut captures: Vec<PathBuf> = captures.collect();
-    captures.sort_unstable();
-    let count = captures.len();
-    Some((captures.pop()?, count))
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let captures = names.filter(|name| is_slow_name(name) && is_capture(&folder.join(name)));
+    let captures: Vec<String> = captures.collect();
+    let newest = captures.iter().max()?;
+    Some((folder.join(newest), captures.len()))
 }
 
 /// Opens a capture without any report.
@@ -182,4 +209,29 @@ pub fn objects(path: &Path) -> Option<PathBuf> {
             .metadata()
             .is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0);
     has_some.then_some(objects)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the name at 2026-11-23, 03:12:44 UTC, plus `ms` milliseconds.
+    fn at(ms: u64) -> String {
+        slow_name((1_795_403_564_000 + ms) * 1_000_000, 4711)
+    }
+
+    #[test]
+    fn names_are_known_again() {
+        assert_eq!(at(123), "slow-20261123-031244.123-4711.capture");
+        assert!(is_slow_name(&at(7)) && at(7) < at(11) && at(11) < at(1_000));
+        for other in [
+            "slow.capture",
+            "slow-1-2.3-4.capture",
+            "slow-20261123-031244.123-.capture",
+            "x.capture",
+            "slow-20261123.031244-123-4711.capture",
+        ] {
+            assert!(!is_slow_name(other), "{other}");
+        }
+    }
 }

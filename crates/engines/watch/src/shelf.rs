@@ -8,14 +8,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use text::printable::path as printable;
-use trace_source::captures::{KERNEL, META, OBJECTS, RINGS};
+use trace_source::captures::{KERNEL, META, OBJECTS, RINGS, is_slow_name};
 
 /// Files of a capture, and the one that is renamed to `meta.json`.
 const FILES: [&str; 5] = [RINGS, KERNEL, OBJECTS, "meta.json.new", META];
-/// Prefix of the name of a capture.
-const START: &str = "slow-";
-/// Suffix of the name of a capture.
-const END: &str = ".capture";
 /// Suffix after the name while a capture is being written.
 const PARTIAL: &str = ".partial";
 
@@ -66,7 +62,7 @@ impl CaptureStore {
             let is_ours = name
                 .strip_prefix('.')
                 .and_then(|name| name.strip_suffix(PARTIAL))
-                .is_some_and(is_name);
+                .is_some_and(is_slow_name);
             if is_ours && self.is_old(name) {
                 self.remove(name)?;
             }
@@ -116,7 +112,7 @@ impl CaptureStore {
         for entry in fs::read_dir(&self.dir)? {
             let entry = entry?;
             let name = entry.file_name();
-            let Some(name) = name.to_str().filter(|name| is_name(name)) else {
+            let Some(name) = name.to_str().filter(|name| is_slow_name(name)) else {
                 continue;
             };
             // This follows no link.
@@ -156,37 +152,14 @@ impl CaptureStore {
     }
 }
 
-/// Returns the name of a process's capture at a time in nanoseconds since 1970. Names sort by time.
-pub(crate) fn name(real_nanos: u64, pid: u32) -> String {
-    let at = text::utc::moment(real_nanos.into());
-    format!("{START}{}-{pid}{END}", at.strftime("%Y%m%d-%H%M%S.%3f"))
-}
-
-/// Returns true for such a name: `slow-20261123-031244.123-4711.capture`.
-fn is_name(name: &str) -> bool {
-    let Some(rest) = name
-        .strip_prefix(START)
-        .and_then(|name| name.strip_suffix(END))
-    else {
-        return false;
-    };
-    let parts: Vec<&str> = rest.split(['-', '.']).collect();
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    parts.len() == 4
-        && parts.iter().all(|part| digits(part))
-        && (parts[0].len(), parts[1].len(), parts[2].len()) == (8, 6, 3)
-        && rest.as_bytes().get(8) == Some(&b'-')
-        && rest.as_bytes().get(15) == Some(&b'.')
-        && rest.as_bytes().get(19) == Some(&b'-')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trace_source::captures::slow_name;
 
     /// Returns the name at 2026-11-23, 03:12:44 UTC, plus `ms` milliseconds.
     fn at(ms: u64) -> String {
-        name((1_795_403_564_000 + ms) * 1_000_000, 4711)
+        slow_name((1_795_403_564_000 + ms) * 1_000_000, 4711)
     }
 
     fn put(shelf: &CaptureStore, name: &str, bytes: usize) {
@@ -202,21 +175,6 @@ mod tests {
             .collect();
         all.sort();
         all
-    }
-
-    #[test]
-    fn names_are_known_again() {
-        assert_eq!(at(123), "slow-20261123-031244.123-4711.capture");
-        assert!(is_name(&at(7)) && at(7) < at(11) && at(11) < at(1_000));
-        for other in [
-            "slow.capture",
-            "slow-1-2.3-4.capture",
-            "slow-20261123-031244.123-.capture",
-            "x.capture",
-            "slow-20261123.031244-123-4711.capture",
-        ] {
-            assert!(!is_name(other), "{other}");
-        }
     }
 
     #[test]

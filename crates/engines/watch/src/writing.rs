@@ -17,13 +17,13 @@ use text::printable::{self, path as printable};
 use text::utc;
 use timeline::judge::{CaptureFindings, judge, learn};
 use trace_source::FileSource;
-use trace_source::captures::{KERNEL, OBJECTS, RINGS};
+use trace_source::captures::{KERNEL, OBJECTS, RINGS, slow_name};
 use whole_file::sync_folder;
 
 use super::kernel::{EventCounts, EventSlice};
 use super::line::Line;
 use super::sample::Sample;
-use super::shelf::{self, CaptureStore};
+use super::shelf::CaptureStore;
 use super::window::{Incident, MissedRequests, Window};
 
 /// Capture to write.
@@ -183,7 +183,7 @@ impl WriterContext {
         self.observer.step();
         // Requests that end together are in one capture: no two have one name.
         let at = utc_of(job.window.subject.end);
-        let name = shelf::name(at, self.pid);
+        let name = slow_name(at, self.pid);
         let (case, more, missed) = (job.window.subject, job.window.more, job.missed);
         let short = job.short();
         let slots = job.rings.lost;

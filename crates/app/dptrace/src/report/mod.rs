@@ -13,9 +13,8 @@ use console::terminal;
 use errors::usage;
 use page::Report;
 use page::chart::{self, Chart};
-use trace_source::Place;
 
-use crate::args::input::{self, refuse_to_overwrite};
+use crate::args::input;
 use crate::args::objects::ObjectArgs;
 use tables::TableArgs;
 use text::{PerfettoArgs, Source, TextArgs, VerdictArgs};
@@ -159,11 +158,28 @@ impl ReportArgs {
         }
         let is_page = self.output.is_some() || self.picture().is_some();
         let is_other = self.perfetto.perfetto.is_some() || self.tables.parquet.is_some();
-        Ok(match (is_page, is_other) {
-            (true, _) => Form::Page,
-            (false, true) => Form::Nothing,
-            (false, false) => Form::Text,
-        })
+        match (is_page, is_other) {
+            (true, _) => self.check_page().map(|()| Form::Page),
+            (false, true) => Ok(Form::Nothing),
+            (false, false) => Ok(Form::Text),
+        }
+    }
+
+    /// Checks the options of a page.
+    fn check_page(&self) -> anyhow::Result<()> {
+        let slowest = self.verdict.slowest;
+        if slowest > MAX_WATERFALLS {
+            return Err(usage(format!(
+                "--slowest {slowest}: a page shows at most {MAX_WATERFALLS} requests; --text shows more"
+            )));
+        }
+        let is_html = self.output.as_deref() == Some(Path::new("-"));
+        if is_html && std::io::stdout().is_terminal() {
+            return Err(usage(
+                "refusing to write HTML to a terminal: use -o report.html",
+            ));
+        }
+        Ok(())
     }
 
     /// Returns the file of the chart.
@@ -181,20 +197,23 @@ fn is_html(path: &Path) -> bool {
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs, name: ReportName) -> anyhow::Result<()> {
     let form = args.form(name)?;
-    let [file] = args.files.as_slice() else {
-        if form == Form::Nothing && args.perfetto.perfetto.is_none() {
-            return tables::write(&args.files, &args.objects, &args.tables);
-        }
+    let is_one = form != Form::Nothing || args.perfetto.perfetto.is_some();
+    if is_one && args.files.len() > 1 {
         return Err(usage(
             "give one capture or trace: only --parquet takes several",
         ));
+    }
+    let files = args.files.iter().map(|path| input::capture_or_trace(path));
+    let files = files.collect::<anyhow::Result<Vec<_>>>()?;
+    tables::write(&files, &args.objects, &args.tables)?;
+    let [path] = files.as_slice() else {
+        return Ok(());
     };
     let source = Source {
-        path: file,
+        path,
         objects: &args.objects,
         verdict: &args.verdict,
     };
-    tables::write(&args.files, &args.objects, &args.tables)?;
     text::write_perfetto(&source, &args.perfetto)?;
     match form {
         Form::Text => text::print(&source, &args.explanations, args.output.as_deref()),
@@ -205,26 +224,13 @@ pub(crate) fn run(args: &ReportArgs, name: ReportName) -> anyhow::Result<()> {
 
 /// Writes the page, or one chart of it.
 fn write_page(source: &Source<'_>, args: &ReportArgs) -> anyhow::Result<()> {
-    let slowest = source.verdict.slowest;
-    if slowest > MAX_WATERFALLS {
-        return Err(usage(format!(
-            "--slowest {slowest}: a page shows at most {MAX_WATERFALLS} requests; --text shows more"
-        )));
-    }
-    let place = Place::File(input::capture_or_trace(source.path)?);
     let path = args.output.as_deref().or(args.picture());
-    let is_html = args.picture().is_none() && path == Some(Path::new("-"));
-    if is_html && std::io::stdout().is_terminal() {
-        return Err(usage(
-            "refusing to write HTML to a terminal: use -o report.html",
-        ));
-    }
-    refuse_to_overwrite(&place, source.objects, path)?;
+    let access = source.access(path)?;
     let built = report::build(
         source.path,
         &source.objects.sources(),
         &source.verdict.by,
-        slowest,
+        source.verdict.slowest,
         &terminal::observer(),
     )?;
     let bytes = match (&args.svg, &args.png) {
@@ -232,7 +238,7 @@ fn write_page(source: &Source<'_>, args: &ReportArgs) -> anyhow::Result<()> {
         (_, Some(_)) => chart(args.chart, &built)?.png()?,
         (None, None) => page::page(&built).into_bytes(),
     };
-    let mut output = Output::whole(path, place.access())?;
+    let mut output = Output::whole(path, access)?;
     output.buffer.extend_from_slice(&bytes);
     Ok(output.finish()?)
 }

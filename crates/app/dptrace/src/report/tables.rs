@@ -14,7 +14,6 @@ use tables::TABLES;
 use text::printable::path as printable;
 use whole_file::Batch;
 
-use crate::args::input;
 use crate::args::objects::ObjectArgs;
 
 /// Tables to write, as typed.
@@ -76,14 +75,8 @@ pub(super) fn write(
     let observer = terminal::observer();
     let (mut stems, mut batch) = (BTreeSet::new(), Batch::default());
     for path in files {
-        let exported = export(
-            &options,
-            &input::capture_or_trace(path)?,
-            &mut stems,
-            &mut batch,
-            &observer,
-        )
-        .with_context(|| format!("exporting {}", printable(path)))?;
+        let exported = export(&options, path, &mut stems, &mut batch, &observer)
+            .with_context(|| format!("exporting {}", printable(path)))?;
         for ((_, rows, bytes), (more_rows, more_bytes)) in written.iter_mut().zip(exported) {
             *rows += more_rows;
             *bytes += more_bytes;

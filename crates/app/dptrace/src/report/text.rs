@@ -94,14 +94,20 @@ pub(super) struct Source<'a> {
 }
 
 impl Source<'_> {
+    /// Returns the access mode of what is written of the source, whose files `written` must not
+    /// replace.
+    pub(super) fn access(&self, written: Option<&Path>) -> anyhow::Result<Access> {
+        let place = Place::File(self.path.to_owned());
+        input::refuse_to_overwrite(&place, self.objects, written)?;
+        Ok(place.access())
+    }
+
     /// Opens the source, whose files `written` must not replace.
     fn open(&self, written: Option<&Path>) -> anyhow::Result<(Inputs, Access)> {
-        let path = input::capture_or_trace(self.path)?;
-        let place = Place::File(path.clone());
-        input::refuse_to_overwrite(&place, self.objects, written)?;
+        let access = self.access(written)?;
         let (objects, observer) = (self.objects.sources(), terminal::observer());
-        let inputs = Inputs::open(&path, &objects, &self.verdict.by, &observer)?;
-        Ok((inputs, place.access()))
+        let inputs = Inputs::open(self.path, &objects, &self.verdict.by, &observer)?;
+        Ok((inputs, access))
     }
 }
 

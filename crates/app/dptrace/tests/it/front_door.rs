@@ -3,11 +3,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Output, Stdio};
 
-use crate::common::kernel::PROGRAM;
+use capture::Timestamp;
+
 use crate::common::pty;
-use tempfile::TempDir;
+use crate::common::scenes::{self, dptrace, sample};
 
 /// Commands of the help, in its order.
 const SHOWN: [&str; 12] = [
@@ -40,22 +40,10 @@ const MORE: [&str; 11] = [
     "man",
 ];
 
-fn dptrace(words: &[&str], dir: &Path) -> Output {
-    testkit::command(PROGRAM)
-        .args(words)
-        .current_dir(dir)
-        .stdin(Stdio::null())
-        .env("NO_COLOR", "1")
-        .output()
-        .expect("it runs")
-}
-
+/// Returns the output of a command that succeeds in this folder.
 #[track_caller]
 fn printed(words: &[&str], dir: &Path) -> String {
-    let done = dptrace(words, dir);
-    let messages = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{words:?}: {messages}");
-    String::from_utf8(done.stdout).expect("UTF-8")
+    scenes::printed(words, dir).0
 }
 
 /// Asserts that the words are refused as wrong usage, with this in the message.
@@ -66,13 +54,6 @@ fn assert_refused(words: &[&str], why: &str, dir: &Path) {
     assert_eq!(done.status.code(), Some(2), "{words:?}: {messages}");
     assert!(messages.contains(why), "{words:?}: {messages}");
     assert!(done.stdout.is_empty(), "{words:?}");
-}
-
-/// Makes a folder with the demo's sample.
-fn sample() -> TempDir {
-    let dir = tempfile::tempdir().expect("a folder");
-    printed(&["demo", "--write", "."], dir.path());
-    dir
 }
 
 /// Returns the commands that a help lists.
@@ -283,4 +264,25 @@ fn a_folder_of_captures_stands_for_its_newest_one() {
     let done = dptrace(&["report", "none"], dir.path());
     let messages = String::from_utf8_lossy(&done.stderr);
     assert!(messages.contains("not a capture"), "{messages}");
+}
+
+#[test]
+fn all_forms_of_a_report_are_of_the_newest_capture_which_is_looked_for_once() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let captures = dir.path().join("it.watch");
+    let newest = captures.join("slow-20261130-020000.000-1.capture");
+    fs::create_dir_all(&newest).expect("a folder");
+    let begin = Timestamp {
+        utc: "2026-11-30T02:00:00Z".into(),
+        boot_nanos: 1_000_000,
+    };
+    scenes::write_absences(&newest, begin, b"other");
+    let words = "report it.watch -o it.html --perfetto it.pftrace --parquet tables";
+    let words: Vec<_> = words.split(' ').collect();
+    let (_, messages) = scenes::printed(&words, dir.path());
+    assert_eq!(messages.matches("reading the newest one").count(), 1);
+    let page = fs::read_to_string(dir.path().join("it.html")).expect("a page");
+    assert!(page.contains("slow-20261130-020000.000-1.capture"));
+    let (text, _) = scenes::printed(&["report", "it.watch"], dir.path());
+    assert!(text.contains("other"), "{text}");
 }
