@@ -20,8 +20,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct OwnProcess {
     what: &'static str,
-    /// The process.
-    pub child: Child,
+    child: Child,
     messages: PathBuf,
 }
 
@@ -54,17 +53,23 @@ impl OwnProcess {
         })
     }
 
+    /// Returns its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Closes its standard input, if that is a pipe.
+    pub fn close_input(&mut self) {
+        drop(self.child.stdin.take());
+    }
+
     /// Waits for a message with these words; returns false if a signal came first.
     ///
     /// # Errors
     /// Fails with the process's own error if it ends without that message.
     pub fn wait_for(&mut self, words: &str, interrupt: Interrupt) -> anyhow::Result<bool> {
         while !interrupt.is_requested() {
-            let has_ended = self
-                .child
-                .try_wait()
-                .with_context(|| format!("waiting for the {}", self.what))?
-                .is_some();
+            let has_ended = self.has_ended()?;
             let text = fs::read_to_string(&self.messages).unwrap_or_default();
             if text.contains(words) {
                 return Ok(true);
@@ -82,18 +87,19 @@ impl OwnProcess {
         Ok(false)
     }
 
+    fn has_ended(&mut self) -> anyhow::Result<bool> {
+        let status = self.child.try_wait();
+        let status = status.with_context(|| format!("waiting for the {}", self.what))?;
+        Ok(status.is_some())
+    }
+
     /// Waits for its end; returns false if a signal came first.
     ///
     /// # Errors
     /// Fails if the kernel cannot say whether it has ended.
     pub fn wait(&mut self, interrupt: Interrupt) -> anyhow::Result<bool> {
         while !interrupt.is_requested() {
-            if self
-                .child
-                .try_wait()
-                .with_context(|| format!("waiting for the {}", self.what))?
-                .is_some()
-            {
+            if self.has_ended()? {
                 return Ok(true);
             }
             thread::sleep(POLL_INTERVAL);
@@ -117,12 +123,12 @@ impl Drop for OwnProcess {
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Creates the folder.
+    /// Creates the folder; `what` is a part of its name.
     ///
     /// # Errors
     /// Fails if it exists, or cannot be created.
-    pub fn new() -> anyhow::Result<Self> {
-        let path = std::env::temp_dir().join(format!("dptrace-demo-{}", std::process::id()));
+    pub fn new(what: &str) -> anyhow::Result<Self> {
+        let path = std::env::temp_dir().join(format!("dptrace-{what}-{}", std::process::id()));
         // An existing folder is not used: its creator may have put links there.
         DirBuilder::new()
             .mode(0o700)
@@ -130,9 +136,7 @@ impl Scratch {
             .with_context(|| format!("creating {}", printable(&path)))?;
         Ok(Self(path))
     }
-}
 
-impl Scratch {
     /// Returns the path of a file in the folder.
     pub fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)

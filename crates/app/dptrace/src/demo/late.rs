@@ -51,7 +51,7 @@ pub(super) fn show() -> anyhow::Result<()> {
 
 /// Returns the text to show. `None` if a signal came meanwhile.
 fn text(interrupt: Interrupt) -> anyhow::Result<Option<String>> {
-    let folder = Scratch::new()?;
+    let folder = Scratch::new("demo")?;
     let [truth, capture] = ["truth.json", "late.capture"].map(|name| folder.file(name));
     if !record(&folder, &truth, &capture, interrupt)? {
         return Ok(None);
@@ -138,7 +138,7 @@ fn record(
     if !target.wait_for("demo-target: pid", interrupt)? {
         return Ok(false);
     }
-    let pid = target.child.id().to_string();
+    let pid = target.pid().to_string();
     let args = [
         "capture",
         "-p",
@@ -159,6 +159,6 @@ fn record(
         return Ok(false);
     }
     // Closing its input lets the target begin.
-    drop(target.child.stdin.take());
+    target.close_input();
     Ok(target.wait(interrupt)? && recorder.wait(interrupt)?)
 }
