@@ -47,16 +47,26 @@ pub(crate) fn scripts(args: &ScriptsArgs) -> anyhow::Result<()> {
 }
 
 fn wanted(name: &str) -> anyhow::Result<BundledScript> {
-    let hint = || {
-        let names = || all().map(|script| script.name);
-        let longer: Vec<&str> = names().filter(|it| it.starts_with(name)).collect();
-        if longer.is_empty() {
-            text::patterns::hint(name, names())
-        } else {
-            format!("; near: {}", longer.join(", "))
-        }
-    };
-    find(name).ok_or_else(|| usage(format!("there is no bundled script {name:?}{}", hint())))
+    find(name).ok_or_else(|| {
+        usage(format!(
+            "there is no bundled script {name:?}{}",
+            near_scripts(name)
+        ))
+    })
+}
+
+/// Returns a hint at the bundled scripts whose names begin with a name, or else are near it; empty
+/// if there are none.
+pub(crate) fn near_scripts(name: &str) -> String {
+    let names = || all().map(|script| script.name);
+    let longer: Vec<&str> = names()
+        .filter(|it| !name.is_empty() && it.starts_with(name))
+        .collect();
+    if longer.is_empty() {
+        text::patterns::hint(name, names())
+    } else {
+        format!("; near: {}", longer.join(", "))
+    }
 }
 
 fn list_json(output: &mut Output) -> anyhow::Result<()> {

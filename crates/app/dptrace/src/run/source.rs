@@ -5,7 +5,7 @@ use std::path::Path;
 use bt_lang::Diagnostic;
 use bt_lang::render::{Source, render};
 use bt_runtime::ScriptRange;
-use bundled_scripts::{BundledScript, all, find};
+use bundled_scripts::{BundledScript, find};
 use console::messages::{capitalized, is_bpftrace_compat, without_error_numbers};
 use errors::usage;
 use host::user_file;
@@ -13,6 +13,7 @@ use text::printable::{self, path as printable};
 
 use super::compat;
 use super::options::RunArgs;
+use crate::bundled::near_scripts;
 
 /// bpftrace's name for a program without a file, in messages and in JSON.
 const NO_FILE: &str = "stdin";
@@ -259,7 +260,7 @@ pub(super) fn no_script(path: &Path, error: &std::io::Error) -> String {
     let name = printable(path);
     let reason = error.to_string();
     let reason = reason.split(" (os error").next().unwrap_or_default();
-    let near = text::patterns::hint(&name, all().map(|script| script.name));
+    let near = near_scripts(&name);
     let is_name = !name.contains(['/', '.']) && near.is_empty() && !is_bpftrace_compat();
     let advice = match () {
         () if is_bpftrace_compat() => "",
