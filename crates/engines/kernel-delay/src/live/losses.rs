@@ -1,7 +1,5 @@
 //! Losses of a measurement: counts and sentences.
 
-use screen::counted;
-
 /// What is lost of threads without room.
 const MORE_THREADS: &str = "did not fit (--max-threads makes more room)";
 
@@ -26,27 +24,18 @@ pub struct LossCounts {
     pub skipped: u64,
 }
 
-impl LossCounts {
-    /// Returns the losses as JSON.
-    pub fn json(&self) -> serde_json::Value {
-        let Self {
-            threads,
-            preemptors,
-            interrupts,
-            events,
-            upcalls,
-            processes,
-            triggers,
-            skipped,
-        } = *self;
-        serde_json::json!({
-            "threads": threads, "rivals": preemptors, "interrupts": interrupts, "events": events, "upcalls": upcalls,
-            "triggers": triggers, "programs_skipped": skipped, "processes": processes,
-        })
-    }
+/// Kind of loss: its count, its name in JSON, the thing in the singular and the plural, and what
+/// happened to it.
+type Loss = (
+    u64,
+    &'static str,
+    (&'static str, &'static str),
+    &'static str,
+);
 
-    /// Returns a sentence for each kind of loss that there was.
-    pub fn notes(&self) -> Vec<String> {
+impl LossCounts {
+    /// Returns the kinds of losses, in the order of their report.
+    fn kinds(&self) -> [Loss; 8] {
         let Self {
             threads,
             preemptors,
@@ -57,49 +46,67 @@ impl LossCounts {
             triggers,
             skipped,
         } = *self;
-        let counts = [
-            (threads, "thread", MORE_THREADS),
+        [
+            (threads, "threads", ("thread", "threads"), MORE_THREADS),
             (
                 preemptors,
-                "time",
+                "rivals",
+                ("time", "times"),
                 "did not fit the list of what ran instead (--max-threads makes more room)",
             ),
-            (interrupts, "interrupt", MORE_THREADS),
+            (
+                interrupts,
+                "interrupts",
+                ("interrupt", "interrupts"),
+                MORE_THREADS,
+            ),
             (
                 events,
-                "system call event",
+                "events",
+                ("system call event", "system call events"),
                 "did not fit the ring (--buffer-page-count makes it larger)",
             ),
             (
                 upcalls,
-                "upcall",
+                "upcalls",
+                ("upcall", "upcalls"),
                 "did not fit: too many CPUs with too many errors",
             ),
             (
                 triggers,
-                "start trigger",
+                "triggers",
+                ("start trigger", "start triggers"),
                 "came between samples, during a report or --sample-interval",
             ),
             (
                 skipped,
-                "program",
+                "programs_skipped",
+                ("program", "programs"),
                 "skipped by the kernel because another one was running on that CPU",
             ),
-        ];
-        let mut notes: Vec<String> = counts
-            .iter()
-            .filter(|(count, ..)| *count > 0)
-            .map(|(count, noun, what)| format!("{} {what}", counted(*count, noun)))
-            .collect();
-        if processes > 0 {
-            let noun = if processes == 1 {
-                "process"
-            } else {
-                "processes"
-            };
-            notes.push(format!("{processes} {noun} did not fit"));
-        }
-        notes
+            (
+                processes,
+                "processes",
+                ("process", "processes"),
+                "did not fit",
+            ),
+        ]
+    }
+
+    /// Returns the losses as JSON.
+    pub fn json(&self) -> serde_json::Value {
+        let members = self.kinds();
+        let members = members.map(|(count, name, ..)| (name.to_owned(), count.into()));
+        serde_json::Value::Object(members.into_iter().collect())
+    }
+
+    /// Returns a sentence for each kind of loss that there was.
+    pub fn notes(&self) -> Vec<String> {
+        let kinds = self.kinds().into_iter().filter(|(count, ..)| *count > 0);
+        let note = |(count, _, (one, many), what)| {
+            format!("{count} {} {what}", if count == 1 { one } else { many })
+        };
+        kinds.map(note).collect()
     }
 }
 
