@@ -67,7 +67,8 @@ const MAX_BYTES: u64 = 1 << 30;
 
 /// Captures requests that take at least `slow`.
 pub(super) fn run(args: &CaptureArgs, slow: Duration) -> anyhow::Result<()> {
-    check_buffer(args.buffer.unwrap_or(RING_MIB))?;
+    let buffer = args.buffer.unwrap_or(RING_MIB);
+    check_buffer(buffer)?;
     let pid = args.pid()?;
     let observer = terminal::observer();
     let print = |line: &str| {
@@ -77,7 +78,7 @@ pub(super) fn run(args: &CaptureArgs, slow: Duration) -> anyhow::Result<()> {
             out.flush()
         })
     };
-    let options = options(args, pid, slow)?;
+    let options = options(args, pid, slow, buffer)?;
     // The process may have ended afterwards, and its name with it.
     let folder = options.dir();
     let totals = watch::watch(&options, print, &observer)?;
@@ -93,9 +94,8 @@ pub(super) fn run(args: &CaptureArgs, slow: Duration) -> anyhow::Result<()> {
 }
 
 /// Returns the options, resolved for this process.
-fn options(args: &CaptureArgs, pid: u32, slow: Duration) -> anyhow::Result<Options> {
+fn options(args: &CaptureArgs, pid: u32, slow: Duration, buffer: u32) -> anyhow::Result<Options> {
     let black_box = &args.slow;
-    let buffer = args.buffer.unwrap_or(RING_MIB);
     Ok(Options {
         pid,
         specs: args.specs.resolve()?,

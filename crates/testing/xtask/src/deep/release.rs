@@ -12,9 +12,6 @@ use super::{Outcome, packages};
 use crate::suite::{self, run_limited};
 use crate::vm::Architecture;
 
-/// Subcommands of cargo that make the packages.
-const TOOLS: [&str; 2] = ["deb", "generate-rpm"];
-
 /// Debian that the package is installed on.
 const SUITE: &str = "bookworm";
 
@@ -95,7 +92,7 @@ pub(super) fn install(deadline: Deadline) -> anyhow::Result<Outcome> {
 }
 
 fn make(outcome: &mut Outcome, deadline: Deadline) -> anyhow::Result<()> {
-    for tool in TOOLS {
+    for tool in crate::dist::PACKAGE_TOOLS {
         packages::install_cargo(tool, deadline.left())?;
     }
     step(

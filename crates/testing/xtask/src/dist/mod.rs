@@ -17,7 +17,7 @@ use clap::Args;
 use crate::suite;
 use crate::vm::{Architecture, Hardware};
 
-pub(crate) use package::checksums;
+pub(crate) use package::{PACKAGE_TOOLS, checksums};
 
 /// Shells that `dptrace completions` knows, each with the name of the file that it looks for.
 const COMPLETIONS: &[(&str, &str)] = &[

@@ -14,7 +14,7 @@ use crate::vm::Hardware;
 const NOT_IN_THE_ARCHIVE: &str = "dptrace.debug";
 
 /// Subcommands of cargo that make the packages.
-const TOOLS: [&str; 2] = ["deb", "generate-rpm"];
+pub(crate) const PACKAGE_TOOLS: [&str; 2] = ["deb", "generate-rpm"];
 
 /// Returns the first part of the names of an architecture's files.
 pub(super) fn base_name(hardware: &Hardware) -> String {
@@ -58,7 +58,7 @@ pub(super) fn tar(out: &Path, hardware: &Hardware, moment: u64) -> anyhow::Resul
 
 /// Returns an error with the command to install what makes the packages, if it is missing.
 pub(super) fn look_for_tools() -> anyhow::Result<()> {
-    for tool in TOOLS {
+    for tool in PACKAGE_TOOLS {
         let found = crate::cargo()
             .args([tool, "--version"])
             .stdout(Stdio::null())
