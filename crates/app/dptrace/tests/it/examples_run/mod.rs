@@ -27,11 +27,6 @@ const NOT_RUN: &[(&str, &str)] = &[
         "cargo ",
         "CI builds and tests this repository in steps of its own",
     ),
-    ("docker run ", "it needs a container engine and a network"),
-    (
-        "apt-get install ./dptrace",
-        "the package is made by `cargo xtask dist`",
-    ),
     ("flamegraph.pl ", "it is no program of Debian's"),
     ("scripts/bpftrace.sh ", "it is a part of SPDK's sources"),
     (
@@ -66,10 +61,6 @@ const NOT_RUN: &[(&str, &str)] = &[
     (
         "dptrace serve",
         "it runs until it is ended: `tests/serve` asks it for its pages",
-    ),
-    (
-        "dptrace timeline ",
-        "the captures of `tests/it/timeline` are of a target that delays itself",
     ),
     (
         " --tpoint 'lib.ethdev.*'",
