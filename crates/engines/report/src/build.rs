@@ -15,7 +15,7 @@ use timeline::first::{FirstPass, survey};
 use timeline::inputs::Inputs;
 use timeline::missing;
 use timeline::pass::PassStats;
-use timeline::report::{unseen, verdicts};
+use timeline::report::{absences, still_open, verdicts};
 use timeline::source::{Source, Ticker};
 use timeline::words::Share;
 use trace_source::Place;
@@ -169,10 +169,9 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: TraceFigures)
     let found = verdicts(&first, &collector.second, &inputs.by);
     let spent = spent_on_whole(&found, source);
     let verdicts = sentences(&found, source, &threads.intruders);
-    let unseen = unseen(&first, &collector.second, &passed)
-        .iter()
-        .map(|text| as_sentence(text))
-        .collect();
+    let still_open = still_open(&first, &passed).map(|text| as_sentence(&text));
+    let absences = absences(source, &collector.second);
+    let absences = absences.iter().map(|text| as_sentence(text)).collect();
     let left_out = left_out.iter().map(|text| as_sentence(text)).collect();
     let holes = gaps::holes(&gaps, &passed, axis);
     let TraceFigures {
@@ -189,7 +188,8 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: TraceFigures)
         offset: axis.begin.0.saturating_sub(passed.begin.0),
         span: axis.span(),
         has_kernel: source.kernel.is_some(),
-        unseen,
+        still_open,
+        absences,
         verdicts,
         left_out,
         spent,

@@ -1,7 +1,7 @@
 //! Threads that were away, in words and as JSON. Requests that arrive meanwhile have no record
 //! until the thread is back.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use scene::{
     Absence, AbsenceTimes, AbsenceTracker, Activity, ActivitySum, BootNanos, Request,
@@ -66,22 +66,42 @@ fn takers(source: &Source, times: &[Absence]) -> Vec<(String, u64)> {
     by
 }
 
+/// Sentence on how often a thread was away.
+#[derive(Clone, Debug)]
+pub struct AbsenceSentence {
+    /// Thread, times, and main reason: "reactor_0 was away once for 52.9 ms".
+    pub fact: String,
+    /// Consequence for requests; empty if the fact has none.
+    pub consequence: String,
+}
+
+impl fmt::Display for AbsenceSentence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.fact)?;
+        match &*self.consequence {
+            "" => Ok(()),
+            consequence => write!(f, ": {consequence}"),
+        }
+    }
+}
+
 /// Returns a sentence for each thread on how often it was away, with the longest sum first. No
 /// record shows these times.
-pub(crate) fn sentences(source: &Source, times: &AbsenceTimes) -> Vec<String> {
+pub(crate) fn sentences(source: &Source, times: &AbsenceTimes) -> Vec<AbsenceSentence> {
     let mut threads: Vec<_> = times.threads().collect();
     threads.sort_by_key(|(_, found)| std::cmp::Reverse(length(&found.times)));
     let others = threads.split_off(threads.len().min(MAX_NAMED));
-    let mut sentences: Vec<String> = threads
+    let mut sentences: Vec<AbsenceSentence> = threads
         .into_iter()
         .map(|(tid, found)| sentence(source, tid, found))
         .collect();
     if !others.is_empty() {
         let were = if others.len() == 1 { "was" } else { "were" };
         let others = counted(others.len() as u64, "other thread");
-        sentences.push(format!(
-            "{others} {were} away for less time: dptrace report --json lists all"
-        ));
+        sentences.push(AbsenceSentence {
+            fact: format!("{others} {were} away for less time: dptrace report --json lists all"),
+            consequence: String::new(),
+        });
     }
     sentences
 }
@@ -95,7 +115,7 @@ fn sentence(
     source: &Source,
     tid: Tid,
     ThreadAbsences { times, left_out }: &ThreadAbsences,
-) -> String {
+) -> AbsenceSentence {
     let all = length(times);
     let longest = times.iter().map(Absence::length).max().unwrap_or_default();
     let lasted = words::lasted(times.len() as u64, all, longest);
@@ -130,10 +150,10 @@ fn sentence(
             counted(*more, "more time")
         ),
     };
-    format!(
-        "{name} was away {lasted}{mainly}{missed}: {}{began}{more}",
-        words::UNREAD
-    )
+    AbsenceSentence {
+        fact: format!("{name} was away {lasted}{mainly}{missed}"),
+        consequence: format!("{}{began}{more}", words::UNREAD),
+    }
 }
 
 /// Returns a JSON object for each thread, with its longest times away in time order.

@@ -13,6 +13,7 @@ use scene::{
 use spdk_trace::{Lcore, Ticks};
 
 use super::away;
+pub use super::away::AbsenceSentence;
 use super::inputs::Inputs;
 use super::pass::RequestLabels;
 use super::second::{blamed, kernel_time, unknown};
@@ -43,7 +44,7 @@ pub struct CaptureFindings {
 #[derive(Clone, Debug, Default)]
 pub struct AbsenceReport {
     /// Sentences, as `timeline` has them.
-    pub sentences: Vec<String>,
+    pub sentences: Vec<AbsenceSentence>,
     /// JSON objects, as `timeline` has them.
     pub json: Vec<String>,
 }

@@ -34,21 +34,25 @@ pub struct Report<'a> {
     pub over: u64,
     /// Usual lengths of stages.
     pub usual: UsualTimes,
-    /// Sentences before the verdicts ([`unseen`]).
-    pub sentences: Vec<String>,
+    /// Sentence before the verdicts, on requests that had not ended.
+    pub still_open: Option<String>,
+    /// Sentences after the verdicts, on times away.
+    pub absences: Vec<String>,
     /// Sentences after the verdicts, on requests that are left out.
     pub left_out: Vec<String>,
-    /// Lines of JSON with the content of `sentences`.
+    /// Lines of JSON with the content of `still_open` and `absences`.
     pub lines: String,
 }
 
-/// Returns sentences on what no figure shows: requests that had not ended, and times away in which
-/// requests waited unread.
-pub fn unseen(first: &FirstPass<'_>, second: &SecondPass<'_>, passed: &PassStats) -> Vec<String> {
-    let open = first.still_open.sentence(first.source, passed.end);
-    open.into_iter()
-        .chain(away::sentences(first.source, &second.away))
-        .collect()
+/// Returns a sentence on requests that had not ended, if there are any.
+pub fn still_open(first: &FirstPass<'_>, passed: &PassStats) -> Option<String> {
+    first.still_open.sentence(first.source, passed.end)
+}
+
+/// Returns sentences on times away in which requests waited unread, which no figure shows.
+pub fn absences(source: &Source, second: &SecondPass<'_>) -> Vec<String> {
+    let sentences = away::sentences(source, &second.away);
+    sentences.iter().map(ToString::to_string).collect()
 }
 
 /// Returns the verdict of each group and object, ordered by the times in their sentences.

@@ -54,7 +54,6 @@ pub fn requests(inputs: &Inputs, options: &Options) -> String {
     let (verdicts, beyond) = (verdicts(&first, &second, &inputs.by), second.beyond);
     let begin = passed.begin;
     let by = &inputs.by[..];
-    let sentences = report::unseen(&first, &second, &passed);
     let left_out = missing::request_notes(source, &passed, &first);
     let mut lines = first.still_open.json(source, passed.end);
     for line in away::json(source, &second.away, begin) {
@@ -78,7 +77,8 @@ pub fn requests(inputs: &Inputs, options: &Options) -> String {
         beyond,
         over,
         usual,
-        sentences,
+        still_open: report::still_open(&first, &passed),
+        absences: report::absences(source, &second),
         left_out,
         lines,
     };

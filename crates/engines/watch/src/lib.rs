@@ -140,6 +140,7 @@ pub fn watch(
             experience: Experience::default(),
         })?,
         kernel: kernel.map(|kernel| KernelHistory::new(kernel, pid)),
+        held: None,
         tpoints: tpoints
             .into_iter()
             .map(|tpoint| (tpoint.id, tpoint.name))

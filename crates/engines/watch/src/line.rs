@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use scene::BootNanos;
-use screen::{counted, shorten, time};
+use screen::{counted, shorten, time, wrap};
 use text::json::quoted;
 use timeline::judge::{AbsenceReport, RequestFindings};
 
@@ -12,6 +12,10 @@ use super::window::MissedRequests;
 
 /// Limit on the columns of a connection.
 const CONNECTION: usize = 60;
+/// Beginning of each line below a line: as many blanks as the time takes.
+const NOTE_INDENT: &str = "\n             ";
+/// Limit on the columns of a note below a line.
+const NOTE_COLUMNS: usize = 100;
 
 /// Contents of a line.
 #[derive(Clone, Debug)]
@@ -43,24 +47,36 @@ pub(crate) struct Line {
 }
 
 impl Line {
+    /// Formats the line, with the rest of what is known on indented lines below it.
     pub(crate) fn text(&self) -> String {
         let mut line = text::utc::moment(self.at.into())
             .strftime("%H:%M:%S.%3f ")
             .to_string();
-        let away = self.away.sentences.join("; ");
+        let mut absences = self.away.sentences.iter();
+        let mut rest = Vec::new();
         if self.away_since.is_none() {
             self.request(&mut line);
-            line.push_str(if away.is_empty() { "" } else { "; " });
-        } else if away.is_empty() {
+        } else if let Some(first) = absences.next() {
+            line.push_str(&first.fact);
+            rest.push(first.consequence.clone());
+        } else {
             // Events of it were lost.
             line = line + "a thread that writes a ring was away for " + &time(self.length);
         }
-        line.push_str(&away);
-        self.rest(&mut line);
         match &self.folder {
-            Ok(folder) => line + " -> " + folder,
-            Err(why) => line + "; no capture: " + why,
+            Ok(folder) => line = line + " -> " + folder,
+            Err(why) => rest.insert(0, format!("no capture: {why}")),
         }
+        if self.away_since.is_none() && self.more > 0 {
+            rest.push(format!("{} more at that time", self.more));
+        }
+        rest.extend(absences.map(ToString::to_string));
+        self.losses(&mut rest);
+        for wrapped in rest.iter().flat_map(|note| wrap(note, NOTE_COLUMNS)) {
+            line.push_str(NOTE_INDENT);
+            line.push_str(&wrapped);
+        }
+        line
     }
 
     /// Writes the request, its length, and its cause.
@@ -96,33 +112,28 @@ impl Line {
                 );
             }
         }
-        if self.more > 0 {
-            let _ = write!(line, "; and {} more at that time", self.more);
-        }
     }
 
-    /// Writes the requests without a capture, and the losses in the capture.
-    fn rest(&self, line: &mut String) {
+    /// Adds the requests without a capture, and the losses in the capture.
+    fn losses(&self, notes: &mut Vec<String>) {
         if self.missed.count > 0 {
-            let longest = time(self.missed.longest);
-            let _ = write!(
-                line,
-                "; {} slow before it have no capture, the slowest took {longest}",
-                self.missed.count
-            );
+            let (count, longest) = (self.missed.count, time(self.missed.longest));
+            let have = if count == 1 { "has" } else { "have" };
+            notes.push(format!(
+                "{} {have} no capture, the slowest took {longest}",
+                counted(count, "other slow request")
+            ));
         }
         if let (slots @ 1.., _) = self.lost {
-            let _ = write!(line, "; {} lost in it", counted(slots, "slot"));
+            notes.push(format!("{} lost in the capture", counted(slots, "slot")));
         }
         if let (_, events @ 1..) = self.lost {
-            let _ = write!(
-                line,
-                "; {} of the kernel lost in it",
-                counted(events, "event")
-            );
+            let events = counted(events, "event");
+            notes.push(format!("{events} of the kernel lost in the capture"));
         }
         if let Some(short) = self.short {
-            let _ = write!(line, "; only {} of what came before is there", time(short));
+            let short = time(short);
+            notes.push(format!("the capture has only {short} of the time before"));
         }
     }
 
@@ -259,7 +270,7 @@ fn maybe(text: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timeline::judge::Culprit;
+    use timeline::judge::{AbsenceSentence, Culprit};
 
     /// Returns the line of a request that has ended.
     fn line() -> Line {
@@ -319,7 +330,7 @@ mod tests {
         assert_eq!(
             line.text(),
             "03:12:44.123 r57 (TCP_REQ) of cnode2, 10.0.0.3:4420 qid:1 took 2.31 ms: at least 2.10 ms, at most 2.20 ms of it rustc \
-             on CPU 0; and 12 more at that time -> w/slow.capture"
+             on CPU 0 -> w/slow.capture\n             12 more at that time"
         );
         let parsed: serde_json::Value = serde_json::from_str(&line.json()).unwrap();
         assert_eq!(
@@ -329,9 +340,16 @@ mod tests {
         let open = open_line();
         assert_eq!(
             open.text(),
-            "03:12:44.123 TCP_REQ is still open after 2.31 ms: its beginning is not in the capture; and 12 more at that time; \
-             3 slow before it have no capture, the slowest took 4.00 ms; 7 slots lost in it; 1 event of the kernel lost in it; only 3.00 ms of \
-             what came before is there; no capture: the disk is full"
+            [
+                "03:12:44.123 TCP_REQ is still open after 2.31 ms: its beginning is not in the capture",
+                "no capture: the disk is full",
+                "12 more at that time",
+                "3 other slow requests have no capture, the slowest took 4.00 ms",
+                "7 slots lost in the capture",
+                "1 event of the kernel lost in the capture",
+                "the capture has only 3.00 ms of the time before"
+            ]
+            .join("\n             ")
         );
         let parsed: serde_json::Value = serde_json::from_str(&open.json()).unwrap();
         assert_eq!(
@@ -342,8 +360,12 @@ mod tests {
 
     #[test]
     fn a_line_about_a_time_away_names_the_thread() {
+        let sentence = |text: &&str| AbsenceSentence {
+            fact: (*text).to_owned(),
+            consequence: "requests waited unread".to_owned(),
+        };
         let text = |sentences: &[&str]| AbsenceReport {
-            sentences: sentences.iter().map(|text| (*text).to_owned()).collect(),
+            sentences: sentences.iter().map(sentence).collect(),
             json: vec!["{\"away\":\"reactor_0\"}".to_owned()],
         };
         let away = Line {
@@ -352,11 +374,13 @@ mod tests {
             is_open: false,
             ..open_line()
         };
-        assert!(
-            away.text()
-                .starts_with("03:12:44.123 reactor_0 was away; 3 slow before it"),
-            "{}",
-            away.text()
+        assert_eq!(
+            away.text().lines().take(3).collect::<Vec<_>>(),
+            [
+                "03:12:44.123 reactor_0 was away",
+                "             no capture: the disk is full",
+                "             requests waited unread",
+            ]
         );
         let parsed: serde_json::Value = serde_json::from_str(&away.json()).unwrap();
         let (kind, length) = (&parsed["kind"], &parsed["length_ns"]);
@@ -369,12 +393,9 @@ mod tests {
             away: text(&[]),
             ..away
         };
-        assert!(
-            unknown
-                .text()
-                .contains(" a thread that writes a ring was away for 2.31 ms; 3 slow"),
-            "{}",
-            unknown.text()
+        assert_eq!(
+            unknown.text().lines().next(),
+            Some("03:12:44.123 a thread that writes a ring was away for 2.31 ms")
         );
     }
 }

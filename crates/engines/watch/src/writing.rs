@@ -119,9 +119,9 @@ impl Writer {
         })
     }
 
-    /// Returns true if it can take a job now.
-    pub(crate) fn is_free(&self) -> bool {
-        self.waiting == 0
+    /// Returns the number of captures that are not written yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting
     }
 
     pub(crate) fn hand_over(&mut self, job: Job) {

@@ -18,8 +18,10 @@ pub struct Report {
     pub span: u64,
     /// True if there are kernel events; without them, some parts are omitted.
     pub has_kernel: bool,
-    /// Sentences about facts that no chart shows; they precede the verdicts.
-    pub unseen: Vec<String>,
+    /// Sentence on requests that had not ended, if there are any.
+    pub still_open: Option<String>,
+    /// Sentences on times away, in which requests waited unread.
+    pub absences: Vec<String>,
     /// Verdicts, the most important first.
     pub verdicts: Vec<Verdict>,
     /// Sentences about the requests excluded from the report.

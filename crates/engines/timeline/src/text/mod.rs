@@ -64,11 +64,11 @@ struct Page<'a> {
 
 impl Page<'_> {
     fn write(mut self, report: &Report<'_>) -> String {
-        for sentence in &report.sentences {
+        if let Some(sentence) = &report.still_open {
             self.wrapped(sentence, "");
         }
         self.sentences(&report.verdicts);
-        for sentence in &report.left_out {
+        for sentence in report.absences.iter().chain(&report.left_out) {
             self.wrapped(sentence, "");
         }
         let same = stalls::first_of_each(&report.slowest);

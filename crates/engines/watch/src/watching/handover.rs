@@ -8,27 +8,67 @@ use sys::clock::boot_nanos;
 use super::{MAX_DELAY_NANOS, WatchSession};
 use crate::kernel::KernelHistory;
 use crate::sample::{Sample, Sampling};
+use crate::window::{MissedRequests, Window};
 use crate::writing::{Job, utc_text};
 
 /// Maximum time for which the recorder holds events back, in nanoseconds.
 const MAX_HOLD_NANOS: u64 = 60_000_000;
 
 impl WatchSession {
-    /// Hands the time around slow requests to the writer when all of it has come, or at the end.
+    /// Hands the times around slow requests to the writer when all of them have come, or at the
+    /// end.
     pub(super) fn write_if_due(&mut self, is_end: bool) {
-        let Some(window) = self.gate.window() else {
-            return;
+        let until = if is_end {
+            Some(BootNanos(u64::MAX))
+        } else {
+            let clock = self.trace.clock();
+            clock.map(|clock| self.trace.given_until(&clock))
         };
-        let now = boot_nanos();
-        let has_events = now >= window.until.0.saturating_add(MAX_DELAY_NANOS);
-        let has_records = self.trace.copied_until() > window.until;
-        let has_all = has_events && has_records;
-        if !has_all && !is_end {
-            return;
+        if let Some(until) = until {
+            self.gate.advance(until, self.writer.waiting());
         }
-        let Some((window, missed)) = self.gate.take() else {
-            return;
-        };
+        while self
+            .gate
+            .ready()
+            .is_some_and(|it| is_end || self.has_come(it))
+        {
+            let Some((window, missed)) = self.gate.take() else {
+                break;
+            };
+            let held = self.held.take_if(|held| held.window == window);
+            let job = held.unwrap_or_else(|| self.cut(window));
+            self.writer.hand_over(Job { missed, ..job });
+        }
+        self.hold_candidate();
+    }
+
+    /// Cuts the candidate's part out of the past, which would be gone when its capture is due.
+    fn hold_candidate(&mut self) {
+        match self.gate.candidate() {
+            Some(candidate) if !self.is_held(candidate) && self.has_come(candidate) => {
+                let window = candidate.clone();
+                self.held = Some(self.cut(window));
+            }
+            None if self.gate.ready().is_none() => self.held = None,
+            _ => (),
+        }
+    }
+
+    /// Returns true if the window's part of the past is held.
+    pub(super) fn is_held(&self, window: &Window) -> bool {
+        self.held
+            .as_ref()
+            .is_some_and(|held| held.window == *window)
+    }
+
+    /// Returns true if all records and events of a window have come.
+    fn has_come(&self, window: &Window) -> bool {
+        boot_nanos() >= window.until.0.saturating_add(MAX_DELAY_NANOS)
+            && self.trace.copied_until() > window.until
+    }
+
+    /// Cuts a window out of the past.
+    fn cut(&mut self, window: Window) -> Job {
         let rings = self.trace.cut(window.from, window.until);
         let first = window.subject.reason.slow().map(|slow| slow.wanted.first);
         let kind = self
@@ -55,22 +95,18 @@ impl WatchSession {
             ..self.meta.clone()
         };
         meta.captured.objects = !objects.is_empty();
-        let events = self.kernel.as_ref().map(KernelHistory::cut);
-        let (before, known_until) = (
-            self.setting.before,
-            BootNanos(now.saturating_sub(MAX_HOLD_NANOS)),
-        );
-        self.writer.hand_over(Job {
+        let known_until = BootNanos(boot_nanos().saturating_sub(MAX_HOLD_NANOS));
+        Job {
             window,
-            missed,
+            missed: MissedRequests::default(),
             rings,
-            events,
+            events: self.kernel.as_ref().map(KernelHistory::cut),
             objects,
             meta,
             kind,
             known_until,
-            before,
-        });
+            before: self.setting.before,
+        }
     }
 
     /// Hands a piece of the past to the writer to learn from, if it is time for that.

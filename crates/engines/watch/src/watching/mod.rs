@@ -21,7 +21,7 @@ use super::known::ObjectNamer;
 use super::sample::Sampling;
 use super::trace::{StepOutcome, WatchedTrace};
 use super::window::{Gate, Incident, Reason};
-use super::writing::Writer;
+use super::writing::{Job, Writer};
 
 use totals::ReportedNotes;
 pub use totals::Totals;
@@ -48,6 +48,8 @@ pub(crate) struct WatchSession {
     pub(crate) detector: Detector,
     pub(crate) gate: Gate,
     pub(crate) writer: Writer,
+    /// Parts of the past of the gate's candidate, when all of them have come.
+    pub(crate) held: Option<Job>,
     /// Facts of the machine and the process for captures.
     pub(crate) meta: Meta,
     pub(crate) lcores: Vec<(Lcore, String)>,
@@ -133,8 +135,10 @@ impl WatchSession {
         let kept = self.setting.before + self.setting.open + MAX_EXTRA_PAST_NANOS;
         let clock = self.trace.clock();
         let reached = clock.map(|clock| self.trace.given_until(&clock));
-        let window = self.gate.window().map(|window| window.from);
-        oldest(BootNanos(boot_nanos()), reached, kept, window)
+        let windows = self.gate.ready().into_iter().chain(self.gate.candidate());
+        let uncut = windows.filter(|window| !self.is_held(window));
+        let waiting = uncut.map(|window| window.from).min();
+        oldest(BootNanos(boot_nanos()), reached, kept, waiting)
     }
 
     /// Learns the owners of records.
@@ -180,7 +184,7 @@ impl WatchSession {
         for slow in found {
             let case = case(slow, &clock);
             if case.length() >= self.setting.slow {
-                self.gate.case(case, self.writer.is_free(), Instant::now());
+                self.gate.case(case, self.writer.waiting());
             }
         }
     }
@@ -219,7 +223,7 @@ impl WatchSession {
                 end: away.to,
             };
             if is_used && case.length() >= self.setting.slow.max(MIN_AWAY) {
-                self.gate.case(case, self.writer.is_free(), Instant::now());
+                self.gate.case(case, self.writer.waiting());
             }
         }
     }
@@ -247,8 +251,7 @@ impl WatchSession {
             let open = clock.rate().ticks(self.setting.open).0;
             self.detector.still_open(clock.ticks(now), open, |slow| {
                 let case = case(slow, &clock);
-                case.length() >= self.setting.slow
-                    && self.gate.case(case, self.writer.is_free(), Instant::now())
+                case.length() >= self.setting.slow && self.gate.case(case, self.writer.waiting())
             });
             self.detector.forget(clock.ticks(self.trace.past.since()));
         }
@@ -280,7 +283,7 @@ impl WatchSession {
         // Requests that were slow just now are still written: the events of their time come a
         // moment later.
         let until = Instant::now() + SHUTDOWN_TIMEOUT;
-        while (self.gate.window().is_some() || !self.pending.is_empty()) && Instant::now() < until {
+        while (self.gate.ready().is_some() || !self.pending.is_empty()) && Instant::now() < until {
             self.observer.step();
             if self.step()?.is_last {
                 break;
@@ -328,11 +331,11 @@ fn oldest(
     now: BootNanos,
     reached: Option<BootNanos>,
     kept: u64,
-    window: Option<BootNanos>,
+    waiting: Option<BootNanos>,
 ) -> BootNanos {
     let reached = reached.unwrap_or(BootNanos(0)).min(now);
     let oldest = BootNanos(reached.0.saturating_sub(kept));
-    window.map_or(oldest, |from| oldest.min(from))
+    waiting.map_or(oldest, |from| oldest.min(from))
 }
 
 fn case(slow: SlowRequest, clock: &Clock) -> Incident {

@@ -89,13 +89,14 @@ fn section(id: &str, class: &str, heading: &str, text: &str, inside: &str) -> St
 }
 
 fn verdict(report: &Report) -> Part {
-    let mut inside = joined(&report.unseen, |text| {
-        format!("<p class=\"first\">{}</p>\n", html(text))
-    });
+    let first = |text: &String| format!("<p class=\"first\">{}</p>\n", html(text));
+    let mut inside = joined(report.still_open.as_slice(), first);
+    let absences = joined(&report.absences, first);
     let left_out = joined(&report.left_out, |text| format!("<p>{}</p>\n", html(text)));
     match report.verdicts.split_first() {
         None => inside.push_str(
-            "<p class=\"first\">It has no complete request: there is nothing to explain.</p>",
+            &(absences
+                + "<p class=\"first\">It has no complete request: there is nothing to explain.</p>"),
         ),
         Some((first, rest)) => {
             let _ = write!(
@@ -104,6 +105,7 @@ fn verdict(report: &Report) -> Part {
                 html(&first.sentence),
                 html(&first.explained)
             );
+            inside.push_str(&absences);
             inside.push_str(&left_out);
             inside.push_str(&spent(&report.spent, report.has_kernel));
             inside.push_str(&others(rest));
