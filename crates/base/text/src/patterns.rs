@@ -196,22 +196,27 @@ pub fn nearest_in_groups<'a>(
         .collect()
 }
 
-/// Returns the distance of the names; `None` if they are not near.
+/// Returns the distance of the names; `None` if they are not near. A letter that was left out counts
+/// half of another slip.
 fn distance(wanted: &str, name: &str) -> Option<usize> {
     if name.is_empty() || name.len() > MAX_COMPARED {
         return None;
     }
     let name = name.to_lowercase();
-    let allowed = (wanted.len().max(name.len()) / 3).max(1);
+    let longer = wanted.len().max(name.len());
+    let allowed = (longer / 3).max(1);
+    let missing = longer - wanted.len();
     let slips = if wanted.len().abs_diff(name.len()) > allowed {
         usize::MAX
     } else {
         strsim::osa_distance(wanted, &name)
     };
-    if slips <= allowed {
+    if slips == missing && slips <= allowed {
         Some(slips)
+    } else if slips <= allowed {
+        Some(2 * slips)
     } else if wanted.len() >= 3 && name.contains(wanted) {
-        Some(allowed + 1)
+        Some(2 * allowed + 1)
     } else {
         None
     }
@@ -267,6 +272,12 @@ mod tests {
         assert_eq!(nearest("Query_start", names, 1), ["query__start"]);
         assert_eq!(nearest("parse", names, 3), ["query__parse__start"]);
         assert_eq!(nearest("nothing_like_it_at_all", names, 3), [""; 0]);
+        // Letters that were left out are likelier than others that were mistaken.
+        let calls = ["bpf", "open", "openat", "iopl"].map(|name| format!("sys_enter_{name}"));
+        assert_eq!(
+            nearest("sys_enter_opn", calls.iter().map(String::as_str), 2),
+            ["sys_enter_open", "sys_enter_openat"]
+        );
         assert_eq!(nearest("", names, 3), [""; 0]);
     }
 

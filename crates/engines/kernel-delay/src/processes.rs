@@ -17,6 +17,8 @@ pub struct ProcessSum {
     pub pid: Option<u32>,
     /// Name of its first thread, or of another one if that has ended.
     pub name: String,
+    /// Title that it has given itself, such as `walwriter`.
+    pub title: Option<String>,
     /// Number of its threads.
     pub threads: usize,
     /// Sum of their budgets, without the single calls.
@@ -36,6 +38,7 @@ pub fn process_sums(sample: &Sample) -> Vec<ProcessSum> {
         sum.pid = Some(thread.pid);
         if sum.threads == 0 || thread.tid == thread.pid {
             sum.name.clone_from(&thread.name);
+            sum.title.clone_from(&thread.title);
         }
         sum.add(thread);
     }
@@ -87,13 +90,18 @@ impl ProcessSum {
         let Self {
             pid,
             name,
+            title,
             threads,
             budget,
             blocked,
             in_calls,
         } = self;
         let pid = pid.map_or_else(|| "SUM".to_owned(), |pid| pid.to_string());
-        let name = if self.pid.is_none() { "" } else { name };
+        let name = if self.pid.is_none() {
+            ""
+        } else {
+            title.as_ref().unwrap_or(name)
+        };
         let memory = budget.fault_cpu + budget.reclaim_cpu;
         let times = [
             budget.user,
@@ -115,13 +123,14 @@ impl ProcessSum {
         let Self {
             pid,
             name,
+            title,
             threads,
             budget,
             blocked,
             in_calls,
         } = self;
         json!({
-            "pid": pid, "name": name, "threads": threads, "window_ns": budget.window, "user_ns": budget.user,
+            "pid": pid, "name": name, "title": title, "threads": threads, "window_ns": budget.window, "user_ns": budget.user,
             "syscalls_ns": in_calls, "blocked_ns": blocked, "ready_ns": budget.ready, "hard_irq_ns": budget.hard,
             "soft_irq_ns": budget.soft, "stopped_ns": budget.stopped, "frozen_ns": budget.frozen,
             "page_faults_ns": budget.fault_cpu, "reclaim_ns": budget.reclaim_cpu, "tracing_ns": budget.traced,

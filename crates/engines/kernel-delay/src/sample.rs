@@ -68,6 +68,8 @@ pub struct ThreadPair {
     pub fallback: ProcFallback,
     /// Name from `/proc`, if the thread still exists.
     pub name: Option<String>,
+    /// Title of its process, if it is the first thread of one that has a title ([`host::proc`]).
+    pub title: Option<String>,
     /// Kernel functions that it was blocked in, innermost first, if it may be stuck: it was silent
     /// for the second half of the window, and its call does not explain the wait.
     pub stuck_in: Vec<String>,
@@ -162,6 +164,8 @@ pub struct ThreadSample {
     pub pid: u32,
     /// Last known name of the thread.
     pub name: String,
+    /// Title of its process, if it is the first thread of one that has a title.
+    pub title: Option<String>,
     /// Division of its time.
     pub budget: Budget,
     /// True if it was started in the window.
@@ -267,6 +271,7 @@ impl ThreadSample {
             after,
             fallback,
             name,
+            title,
             stuck_in,
         } = pair;
         let window = &causes.snapshot.window;
@@ -290,6 +295,7 @@ impl ThreadSample {
             tid: *tid,
             pid: is.tgid,
             name: name.clone().or(comm).unwrap_or_else(|| "?".to_owned()),
+            title: title.clone(),
             budget: Budget::between(before, after, fallback, window),
             started_in_window: is.start_time > window.start,
             ended_in_window: is.end_time > window.start && is.end_time <= window.stop,

@@ -92,9 +92,11 @@ fn line(thread: &ThreadSample, several: bool) -> String {
     } else {
         String::new()
     };
+    let title = thread.title.as_ref();
     format!(
-        "{} [{process}{}{life}]: {}",
+        "{}{} [{process}{}{life}]: {}",
         thread.name,
+        title.map_or_else(String::new, |title| format!(": {title}")),
         thread.tid,
         parts.join("; ")
     )

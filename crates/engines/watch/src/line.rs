@@ -70,7 +70,7 @@ impl Line {
         if self.away_since.is_none() && self.more > 0 {
             rest.push(format!("{} more at that time", self.more));
         }
-        rest.extend(absences.map(ToString::to_string));
+        rest.extend(absences.map(|absence| absence.fact.clone()));
         self.losses(&mut rest);
         for wrapped in rest.iter().flat_map(|note| wrap(note, NOTE_COLUMNS)) {
             line.push_str(NOTE_INDENT);

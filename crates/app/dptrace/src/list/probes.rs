@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use anyhow::anyhow;
 use console::messages::{note, note_left_out};
 use console::output::Output;
 use host::{Depth, ElfFile, Files};
@@ -50,12 +51,9 @@ pub(super) fn list(
                 );
                 Ok(())
             })?;
-            return Err(nothing_fits_in_groups(
-                "USDT probe",
-                &request.typed,
-                &request.place,
-                &known,
-            ));
+            let (typed, place) = (&request.typed, &request.place);
+            let error = nothing_fits_in_groups("USDT probe", typed, place, &known);
+            return Err(anyhow!("{error}; --functions lists its functions"));
         }
         None => {
             let place = &request.place;

@@ -161,7 +161,9 @@ fn hint(line: &CommandLine<'_>, error: &clap::Error) -> Option<String> {
 /// Returns what a word in the place of a command may have meant.
 fn instead_of_command(word: &str) -> Option<String> {
     let path = Path::new(word);
-    if bundled_scripts::is_bundled(word) {
+    if let Some(instead) = grammar::instead::of_tool(word) {
+        Some(instead.to_owned())
+    } else if bundled_scripts::is_bundled(word) {
         Some(format!("it is a bundled script: dptrace run {word}"))
     } else if is_digits(word) {
         Some(format!(
@@ -199,6 +201,9 @@ fn instead_of_option(line: &CommandLine<'_>, option: &str, near: Option<String>)
             "{near}put an option of the script after --: dptrace run SCRIPT -- {shown}"
         ));
     }
+    let near = near.or_else(|| {
+        grammar::instead::near_option(line.command, option).map(|it| format!("did you mean {it}?"))
+    });
     if near.is_some() {
         return near;
     }

@@ -59,6 +59,8 @@ const MISTAKES: &[(&str, &str)] = &[
         "[possible values: text, spdk, json, ndjson, csv]",
     ),
     ("completions bsh", "; did you mean bash?"),
+    ("kernel-delay --fro 1s", "; did you mean --for?"),
+    ("strace", "; for system calls with their times: dptrace run "),
     ("trace --for", "a value is required for '--for <DURATION>'"),
     (
         "trace --no-probes",

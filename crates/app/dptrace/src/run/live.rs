@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use bt_engine::{Session, Totals};
 use console::interrupt::{self, Interrupt};
+use console::messages::is_bpftrace_compat;
 use console::output::{self, Output};
 
 use super::events::EventPrinter;
@@ -99,13 +100,19 @@ impl RunningScript<'_> {
     }
 
     fn report_attached(&mut self, count: usize) -> anyhow::Result<()> {
-        use std::io::Write as _;
+        use std::io::{IsTerminal as _, Write as _};
         if !self.args.quiet {
             let plural = if count == 1 { "" } else { "s" };
             let printer = self.shown.printer;
             if !printer.is_json() {
+                let mut errors = std::io::stderr();
+                let is_endless = self.args.duration.is_none() && self.args.command.is_none();
+                let end = match is_endless && errors.is_terminal() && !is_bpftrace_compat() {
+                    true => "; Ctrl-C ends it",
+                    false => "",
+                };
                 // If standard error is gone, nobody reads it.
-                let _ = writeln!(std::io::stderr(), "Attached {count} probe{plural}");
+                let _ = writeln!(errors, "Attached {count} probe{plural}{end}");
             }
             self.output
                 .buffer

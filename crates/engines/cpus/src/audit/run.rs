@@ -181,7 +181,8 @@ fn cpus_of(
     cpus.extend(subject.pinned());
     if cpus.is_empty() {
         return Err(usage(
-            "no thread is on its CPU all the time: list the CPUs, as in 2-5,8",
+            "no thread is on its CPU all the time, as pollers are: for the CPUs themselves, list them, as in dptrace cpus 2-5,8; \
+             for what delays a process's threads, use dptrace kernel-delay",
         ));
     }
     for BusyThread { tid, cpu, name, .. } in pollers {

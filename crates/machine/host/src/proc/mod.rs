@@ -21,7 +21,7 @@ use kernel_text::maps::ProcMaps;
 
 use crate::process::Pid;
 
-pub use names::{command_line, name, program_name, shown_command_line};
+pub use names::{command_line, name, program_name, shown_command_line, title};
 pub use stat::Stat;
 pub use thread_status::{ThreadStatus, ran, standing};
 pub use waits::{kernel_stack, system_call, waits_in};

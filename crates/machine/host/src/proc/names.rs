@@ -60,6 +60,18 @@ pub fn shown_command_line(pid: u32) -> String {
     }
 }
 
+/// Returns the title that a process has given itself after its name, for people: `walwriter` of
+/// `postgres: walwriter`. Servers whose processes have one name write it in place of their command
+/// line, as setproctitle(3) does. None without one.
+pub fn title(pid: u32) -> Option<String> {
+    let name = name(&task(Pid(pid), Pid(pid)))?;
+    let words = command_line(Pid(pid));
+    let title = words.first()?.strip_prefix(&*name)?.strip_prefix(b": ")?;
+    let title = printable::text(title.trim_ascii());
+    let is_short = title.chars().count() <= MAX_SHOWN_CHARS;
+    is_short.then(|| title.into_owned())
+}
+
 /// Returns the name of a thread (proc_pid_comm(5)), by its folder.
 pub fn name(folder: &Path) -> Option<Vec<u8>> {
     let mut name = fs::read(folder.join("comm")).ok()?;

@@ -258,22 +258,23 @@ impl Check<'_, '_> {
         if known.is_empty() {
             return self.wrong(name.span, format!("{error}"));
         }
-        let near = bt_lang::nearest(&name.text, known.iter().map(String::as_str)).join(", ");
-        let all = known
-            .iter()
-            .take(20)
-            .map(String::as_str)
-            .collect::<Vec<_>>()
-            .join(", ");
-        let hint = if near.is_empty() {
-            format!("its fields are {all}")
-        } else {
-            format!("did you mean {near}?")
-        };
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let hint = known_names(&name.text, &known, "its fields are");
         self.wrong_hint(
             name.span,
             format!("struct '{type_name}' has no field named '{}'", name.text),
             hint,
         )
+    }
+}
+
+/// Returns a hint for an unknown name: near ones, or else the known ones after `all`, at most 20.
+pub(super) fn known_names(name: &str, known: &[&str], all: &str) -> String {
+    let near = bt_lang::nearest(name, known.iter().copied());
+    if near.is_empty() {
+        let first = known.get(..20).unwrap_or(known);
+        format!("{all} {}", first.join(", "))
+    } else {
+        format!("did you mean {}?", near.join(", "))
     }
 }

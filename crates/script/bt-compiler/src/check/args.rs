@@ -5,6 +5,7 @@ use bt_lang::ast::{Name, ProbeKind};
 use kernel_text::tracefs::{Array, Field, Location};
 
 use super::Check;
+use super::access::known_names;
 use crate::hir::{Expr, ExprKind};
 use crate::probe::{Args, registers};
 use crate::ty::{Space, Ty, U64};
@@ -52,7 +53,7 @@ impl Check<'_, '_> {
                         .own_fields()
                         .map(|field| field.name.as_str())
                         .collect();
-                    let hint = format!("its fields are {}", known.join(", "));
+                    let hint = known_names(&name.text, &known, "its fields are");
                     let message = format!(
                         "the tracepoint {} has no field named '{}'",
                         format.name, name.text
@@ -75,7 +76,7 @@ impl Check<'_, '_> {
                     _ => {
                         let known: Vec<&str> =
                             params.iter().map(|(name, _)| name.as_str()).collect();
-                        let hint = format!("its arguments are {}", known.join(", "));
+                        let hint = known_names(&name.text, &known, "its arguments are");
                         self.wrong_hint(
                             name.span,
                             format!("there is no argument named '{}'", name.text),

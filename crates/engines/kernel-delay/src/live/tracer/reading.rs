@@ -56,6 +56,7 @@ impl Tracer {
             }
             let fallback = fallback(was, now);
             let name = proc_thread::name(pid, tid);
+            let title = (pid == tid).then(|| host::proc::title(pid)).flatten();
             // If the number was given to another thread meanwhile, that thread starts from nothing.
             let before = if after.start_time() == before.start_time() {
                 before
@@ -68,6 +69,7 @@ impl Tracer {
                 after,
                 fallback,
                 name,
+                title,
                 stuck_in,
             });
         }
