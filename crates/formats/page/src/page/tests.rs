@@ -68,6 +68,26 @@ fn hostile_names_are_text_only() {
     );
 }
 
+#[test]
+fn the_lead_has_each_kind_once() {
+    let group = |first: &str, count, unfinished| Group {
+        name: "RDMA_REQ".to_owned(),
+        first: first.to_owned(),
+        whole: Figures {
+            count,
+            ..Figures::default()
+        },
+        unfinished,
+        ..Group::default()
+    };
+    let report = Report {
+        groups: vec![group("RDMA_REQ_NEW", 3_579, 1), group("RDMA_REQ_RDY", 0, 1)],
+        ..Report::default()
+    };
+    let page = page(&report);
+    assert!(page.contains(" · 3,581 RDMA_REQ · 0 connections"), "{page}");
+}
+
 /// Returns the SHA-256 of a text in Base64, computed by coreutils.
 fn sha256(text: &str) -> String {
     let mut file = tempfile::NamedTempFile::new().unwrap();

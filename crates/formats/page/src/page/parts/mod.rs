@@ -44,13 +44,17 @@ pub(super) fn all(report: &Report) -> Vec<Part> {
 pub(super) fn lead(report: &Report) -> String {
     let mut parts = vec![time(report.span)];
     if !report.groups.is_empty() {
-        parts.extend(report.groups.iter().map(|it| {
-            format!(
-                "{} {}",
-                grouped(it.whole.count.saturating_add(it.unfinished)),
-                it.name
-            )
-        }));
+        // Objects that several tracepoints create may be of one kind.
+        let mut kinds: Vec<(&str, u64)> = Vec::new();
+        for group in &report.groups {
+            let count = group.whole.count.saturating_add(group.unfinished);
+            match kinds.iter_mut().find(|(name, _)| *name == group.name) {
+                Some((_, sum)) => *sum = sum.saturating_add(count),
+                None => kinds.push((&group.name, count)),
+            }
+        }
+        let kinds = kinds.into_iter();
+        parts.extend(kinds.map(|(name, count)| format!("{} {name}", grouped(count))));
         parts.push(format!(
             "{} connections",
             grouped((report.connections.len() as u64).saturating_add(report.connections_left_out))
