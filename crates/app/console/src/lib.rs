@@ -12,6 +12,7 @@
 //! | `interrupt` | signals: a command's time to finish, and its end |
 //! | `full_screen` | a screen of cells, keys and the mouse |
 //! | `own_process` | another process of this program, which ends with it |
+//! | `stacks` | the file of a profile |
 //! | `terminal` | output, messages and signals as engines see them |
 #![forbid(unsafe_code)]
 
@@ -20,5 +21,6 @@ pub mod interrupt;
 pub mod messages;
 pub mod output;
 pub mod own_process;
+pub mod stacks;
 pub mod status_line;
 pub mod terminal;

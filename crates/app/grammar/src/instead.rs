@@ -7,14 +7,20 @@ use text::patterns::nearest;
 const TOOLS: [(&str, &str); 12] = [
     ("bpftrace", "to run a script: dptrace run"),
     ("btop", "for a live view: dptrace top"),
-    ("gdb", "for stacks of waiting threads: dptrace kernel-delay -s"),
+    (
+        "gdb",
+        "for stacks of waiting threads: dptrace kernel-delay -s",
+    ),
     ("htop", "for a live view: dptrace top"),
     ("lsof", "for what a process waits for: dptrace kernel-delay"),
     (
         "ltrace",
         "to count calls of functions: dptrace run with uprobes, which dptrace list --functions lists",
     ),
-    ("offcputime", "for waits with stacks: dptrace kernel-delay -s"),
+    (
+        "offcputime",
+        "for waits with stacks: dptrace kernel-delay -s",
+    ),
     (
         "perf",
         "for a process's time: dptrace kernel-delay, for its stacks: dptrace run profile",

@@ -31,6 +31,7 @@ pub mod conditions;
 pub mod diag;
 pub mod dump;
 pub mod fmt;
+pub mod inputs;
 mod lexer;
 pub mod macros;
 mod names;

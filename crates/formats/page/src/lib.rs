@@ -10,6 +10,7 @@
 pub mod chart;
 mod data;
 mod escape;
+pub mod flame;
 mod heat;
 mod model;
 mod page;

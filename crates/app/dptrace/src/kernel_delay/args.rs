@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args};
 use kernel_delay::layout::MAX_STACK_BYTES;
 use kernel_delay::trigger::Trigger;
+use profiles::ProfileFile;
 
 use crate::args::process::{self, ProcessArgs};
 
@@ -141,6 +142,7 @@ Examples:
   dptrace kernel-delay                   half a second of ovs-vswitchd
   dptrace kernel-delay -p PID --summary  one line for each thread, worst first
   dptrace kernel-delay -p nvmf_tgt --for 5s --thread 'reactor_*'
+  dptrace kernel-delay -p PID --for 5s -s 10us --stacks calls.html    a flame graph
   dptrace kernel-delay -p PID --sample-count 10 --sample-interval 1m --json
   dptrace kernel-delay --start-trigger up:dpif_run --stop-trigger ur:dpif_run
   dptrace kernel-delay PID --start-trigger t:syscalls:sys_enter_fsync --for 50ms
@@ -196,6 +198,18 @@ pub(crate) struct EventArgs {
     /// In order of time, instead of grouping calls with equal stacks.
     #[arg(long, help_heading = "System call events", requires = "syscall_events")]
     pub(super) each_event: bool,
+
+    /// Write the time of the calls by stack to this file
+    ///
+    /// The ending decides on the form: .html (a flame graph), .pb.gz (pprof), .speedscope.json or
+    /// .folded.
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "System call events",
+        requires = "syscall_events"
+    )]
+    pub(super) stacks: Option<ProfileFile>,
 
     /// Leave out poll, which waits by design
     #[arg(long, help_heading = "System call events", requires = "syscall_events")]

@@ -10,6 +10,7 @@ use std::io::Write as _;
 use console::interrupt::Interrupt;
 use console::messages::note;
 use console::output::{self, Output};
+use console::stacks::StackFile;
 use console::terminal;
 use errors::usage;
 use host::stripped;
@@ -20,6 +21,7 @@ use kernel_delay::{
     EventCost, EventList, Events, FunctionNames, Header, SampleSink, Sampler, SamplingOptions,
     View, WindowSample, json, lines, process_sums, report, stamp, started, verdict,
 };
+use profiles::{Profile, Unit};
 use screen::Screen;
 
 pub(crate) use args::KernelDelayArgs;
@@ -37,6 +39,12 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
     let mut sampler = Sampler::attach(&subject, options(args), terminal::observer())?;
     Interrupt::catch()?;
     let path = args.output.as_deref();
+    let stacks = args
+        .events
+        .stacks
+        .as_ref()
+        .map(StackFile::create)
+        .transpose()?;
     let screen = output::screen(path);
     let mut printer = Printer {
         args,
@@ -44,10 +52,17 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
         stripped: BTreeSet::new(),
         screen,
         output: Output::open(path)?,
+        profile: Profile::new("Time of system calls", Unit::Nanoseconds),
     };
     let child = sampler.run(subject.held, &mut printer)?;
     sampler.lost()?.notes().iter().for_each(|lost| note(lost));
     printer.output.finish()?;
+    if let Some(file) = stacks {
+        file.write(
+            &printer.profile,
+            "no system call with a stack came; a longer --for has more",
+        )?;
+    }
     subject::leave(child)
 }
 
@@ -89,6 +104,8 @@ struct Printer<'a> {
     /// Terminal for which the report is laid out.
     screen: Screen,
     output: Output,
+    /// Time of single calls by stack.
+    profile: Profile,
 }
 
 impl SampleSink for Printer<'_> {
@@ -121,6 +138,13 @@ impl SampleSink for Printer<'_> {
             .events
             .as_ref()
             .map(|(events, _)| EventCost::from_sample(sample, events, taken.lost_events));
+        if let Some((events, names)) = taken
+            .events
+            .as_ref()
+            .filter(|_| self.args.events.stacks.is_some())
+        {
+            events.add_to(&mut self.profile, names, &wanted);
+        }
         if self.args.json {
             self.write_json(taken, cost.as_ref())
         } else {

@@ -60,7 +60,10 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     ("completions bsh", "; did you mean bash?"),
     ("kernel-delay --fro 1s", "; did you mean --for?"),
-    ("strace", "; for system calls with their times: dptrace run "),
+    (
+        "strace",
+        "; for system calls with their times: dptrace run ",
+    ),
     ("trace --for", "a value is required for '--for <DURATION>'"),
     (
         "trace --no-probes",

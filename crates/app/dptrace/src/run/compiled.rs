@@ -65,6 +65,9 @@ pub(super) fn builder(text: &str, params: &[String], args: &RunArgs) -> Builder 
             builder = builder.setting(name.to_ascii_lowercase(), value);
         }
     }
+    if args.stacks.is_some() {
+        builder = builder.setting("stack_mode", "folded");
+    }
     builder
 }
 

@@ -4,19 +4,22 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use bt_engine::{Event, PrintTo, Span};
-use bt_runtime::Printer;
+use bt_runtime::{Printer, Table};
 use console::interrupt::commanding;
 use console::messages::note;
 use console::output::Output;
 
 use super::failures;
 use super::source::ScriptText;
+use super::stacks::StackCollector;
 
 /// Printer of events.
 pub(super) struct EventPrinter<'a> {
     pub(super) text: &'a ScriptText,
     pub(super) printer: Printer,
     pub(super) warnings: bool,
+    /// Collector of stacks, which are not printed then.
+    pub(super) stacks: Option<StackCollector>,
 }
 
 impl EventPrinter<'_> {
@@ -31,6 +34,7 @@ impl EventPrinter<'_> {
                 ..
             } => self.printf(&text, to, span, &callers),
             Event::Value(value) => self.printer.value(&value),
+            Event::Map(table) if self.takes_stacks(&table) => String::new(),
             Event::Map(table) => self.printer.map(&table),
             Event::Element(cell) => self.printer.cell(&cell),
             Event::Time(text) => self.printer.words("time", &text),
@@ -48,6 +52,12 @@ impl EventPrinter<'_> {
             _ => String::new(),
         };
         Ok(output.buffer.write_all(shown.as_bytes())?)
+    }
+
+    /// Takes the stacks of a map if they are collected; returns false if it has none.
+    fn takes_stacks(&self, table: &Table) -> bool {
+        let stacks = self.stacks.as_ref();
+        stacks.is_some_and(|stacks| stacks.take_table(table))
     }
 
     fn printf(&self, words: &str, to: PrintTo, span: Span, callers: &[Span]) -> String {
@@ -72,7 +82,10 @@ impl EventPrinter<'_> {
                 .complaint(kind, words, &self.text.in_json(place))
         };
         match to {
-            PrintTo::Output => self.printer.words("printf", words),
+            PrintTo::Output => match &self.stacks {
+                Some(stacks) => self.printer.words("printf", &stacks.take_lines(words)),
+                None => self.printer.words("printf", words),
+            },
             PrintTo::Error => complain("errorf", "ERROR"),
             PrintTo::Warning if self.warnings => complain("warnf", "WARNING"),
             PrintTo::Warning => String::new(),

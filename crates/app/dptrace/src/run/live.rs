@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bt_engine::{Session, Totals};
+use bt_engine::{Event, Session, Totals};
 use console::interrupt::{self, Interrupt};
 use console::messages::is_bpftrace_compat;
 use console::output::{self, Output};
@@ -189,9 +189,8 @@ impl RunningScript<'_> {
         self.output.buffer.extend(printer.end().as_bytes());
         if self.session.prints_maps() {
             for table in self.session.maps() {
-                self.output
-                    .buffer
-                    .extend(printer.map(&table.map_err(engine_error)?).as_bytes());
+                let table = Event::Map(table.map_err(engine_error)?);
+                self.shown.show(table, &mut self.output)?;
                 self.output.drain()?;
             }
         }
@@ -205,6 +204,9 @@ impl RunningScript<'_> {
         }
         self.session.end_command();
         self.output.finish()?;
+        if let Some(stacks) = self.shown.stacks {
+            stacks.finish()?;
+        }
         Ok((self.session.exit_status(), self.session))
     }
 

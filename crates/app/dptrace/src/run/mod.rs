@@ -13,6 +13,7 @@ mod params;
 mod show;
 mod signals;
 mod source;
+mod stacks;
 mod untraced;
 
 use std::fmt::Write as _;
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 use bt_engine::{Benchmark, ParsedScript, Session, TestResult};
 use bt_lang::ast::{Item, ItemKind};
+use bt_lang::inputs::ScriptInputs;
 use bt_runtime::Printer;
 use console::interrupt::Interrupt;
 use console::messages::{is_bpftrace_compat, note};
@@ -30,8 +32,8 @@ use whole_file::{Access, WholeFile};
 use engine_error::engine_error;
 use events::EventPrinter;
 use live::RunningScript;
-use params::ScriptParams;
 use source::ScriptText;
+use stacks::StackCollector;
 use untraced::UntracedChildren;
 
 pub(crate) use crate::bundled::{ScriptsArgs, scripts};
@@ -52,10 +54,10 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     }
     let text = ScriptText::read(args)?;
     let parsed = compiled::parse(&text, args)?;
-    let wanted = ScriptParams::from_program(parsed.syntax_tree());
+    let inputs = ScriptInputs::from_program(parsed.syntax_tree());
     // Under bpftrace's name, an error lists them instead.
-    if wanted.is_asked_for(&text.params) && !is_bpftrace_compat() {
-        let help = wanted.help(&text);
+    if params::is_help_asked(&inputs, &text.params) && !is_bpftrace_compat() {
+        let help = params::help(&inputs, &text);
         let width = output::screen(args.output.as_deref()).width();
         let fitted =
             width.map(|width| screen::wrap_message(&screen::join_paragraphs(&help), 0, width));
@@ -76,7 +78,9 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     }
     check(&text, &parsed)?;
     if !args.no_warnings && !is_bpftrace_compat() {
-        wanted.remarks(&text).iter().for_each(|remark| note(remark));
+        params::remarks(&inputs, &text)
+            .iter()
+            .for_each(|remark| note(remark));
     }
     check_processes(args)?;
     let (script, untraced) = compiled::compile(&text, parsed, args)?;
@@ -111,6 +115,11 @@ fn execute(
         text,
         printer,
         warnings: !args.no_warnings,
+        stacks: args
+            .stacks
+            .as_ref()
+            .map(|file| StackCollector::create(file, &text.name))
+            .transpose()?,
     };
     match args.mode.as_deref() {
         Some("test") => return test(session, &shown, output),

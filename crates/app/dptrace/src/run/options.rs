@@ -9,6 +9,7 @@ use console::messages::is_bpftrace_compat;
 use console::terminal;
 use errors::usage;
 use process_selector::{ProcessCount, ProcessSelector, Role};
+use profiles::ProfileFile;
 
 use super::asked;
 use crate::bundled;
@@ -73,6 +74,13 @@ pub(crate) struct RunArgs {
     /// Stop after this time: 5 or 5s (seconds), 500ms, 1m30s
     #[arg(long = "for", value_name = "DURATION", value_parser = ::text::duration::parse)]
     pub(super) duration: Option<Duration>,
+
+    /// Write the stacks that the script prints to this file instead
+    ///
+    /// Stacks in keys of maps, and printed lines of folded stacks. The ending decides on the form:
+    /// .html (a flame graph), .pb.gz (pprof), .speedscope.json or .folded.
+    #[arg(long, value_name = "FILE")]
+    pub(super) stacks: Option<ProfileFile>,
 
     /// Allow operations that can harm processes: system(), signal(), write_user(), probes at
     /// unverified places
@@ -301,4 +309,5 @@ Examples:
   dptrace run nvmf -p nvmf_tgt               a bundled script (dptrace scripts)
   dptrace run own.bt 5 -c 'build/bin/app -m 1'  your own script, $1 is 5
   dptrace run -e 't:raw_syscalls:sys_enter { @[comm] = count(); }' --for 10s
+  dptrace run cpu-folded -p PID --for 10s --stacks cpu.html   a flame graph
   dptrace run -l 'usdt:*' -p PID              probes that can be attached";

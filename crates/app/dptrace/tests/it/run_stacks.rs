@@ -41,7 +41,7 @@ int main(void)
 ";
 
 /// Builds the program, and `bare`, the same without symbols. `None` if the tools are missing.
-fn build(folder: &Path) -> Option<PathBuf> {
+pub(crate) fn build(folder: &Path) -> Option<PathBuf> {
     if !needs("cc") || !needs("objcopy") {
         return None;
     }

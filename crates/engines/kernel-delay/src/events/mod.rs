@@ -2,6 +2,7 @@
 //! number of events.
 
 mod lines;
+mod profile;
 mod stacks;
 
 #[cfg(test)]

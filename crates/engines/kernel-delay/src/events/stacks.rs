@@ -18,31 +18,56 @@ pub(super) struct StackCache {
 }
 
 impl StackCache {
+    /// Returns the lines of both stacks, the kernel's first, innermost functions first.
     pub(super) fn lines(
         &mut self,
         stacks: &EventStacks,
         events: &Events,
         symbols: &dyn Symbols,
     ) -> Vec<String> {
-        let known = |id| events.stacks.get(id);
-        let mut lines = Vec::new();
-        if let Some((id, stack)) = stacks.kernel.and_then(|id| Some((id, known(id)?))) {
-            let whole = self.whole;
-            let shown = self.kernel.entry(id).or_insert_with(|| {
-                let mut lines = stack.lines(|at, _| Some(symbols.kernel(at)));
-                lines.retain(|line| whole || !is_entry(line));
-                lines
-            });
-            lines.extend_from_slice(shown);
-        }
-        if let Some((id, stack)) = stacks.user.and_then(|id| Some((id, known(id)?))) {
-            let shown = self
-                .user
-                .entry((stacks.pid, id))
-                .or_insert_with(|| stack.lines(|at, caller| symbols.user(stacks.pid, at, caller)));
-            lines.extend_from_slice(shown);
-        }
+        let mut lines = self.kernel_lines(stacks, events, symbols).to_vec();
+        lines.extend_from_slice(self.user_lines(stacks, events, symbols));
         lines
+    }
+
+    /// Returns the lines of the kernel's stack, innermost function first.
+    pub(super) fn kernel_lines(
+        &mut self,
+        stacks: &EventStacks,
+        events: &Events,
+        symbols: &dyn Symbols,
+    ) -> &[String] {
+        let Some((id, stack)) = stacks
+            .kernel
+            .and_then(|id| Some((id, events.stacks.get(id)?)))
+        else {
+            return &[];
+        };
+        let whole = self.whole;
+        self.kernel.entry(id).or_insert_with(|| {
+            let mut lines = stack.lines(|at, _| Some(symbols.kernel(at)));
+            lines.retain(|line| whole || !is_entry(line));
+            lines
+        })
+    }
+
+    /// Returns the lines of the process's stack, innermost function first.
+    pub(super) fn user_lines(
+        &mut self,
+        stacks: &EventStacks,
+        events: &Events,
+        symbols: &dyn Symbols,
+    ) -> &[String] {
+        let Some((id, stack)) = stacks
+            .user
+            .and_then(|id| Some((id, events.stacks.get(id)?)))
+        else {
+            return &[];
+        };
+        let key = (stacks.pid, id);
+        self.user
+            .entry(key)
+            .or_insert_with(|| stack.lines(|at, caller| symbols.user(stacks.pid, at, caller)))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::escape::{html, script_data};
 use crate::model::Report;
 
 const TEMPLATE: &str = include_str!("page.html");
-const LAYOUT: &str = include_str!("page.css");
+pub(crate) const LAYOUT: &str = include_str!("page.css");
 const SCRIPTS: [&str; 5] = [
     include_str!("base.js"),
     include_str!("heat.js"),
@@ -67,7 +67,7 @@ pub fn page(report: &Report) -> String {
 }
 
 /// Replaces each `{{name}}` with its value. Values are not searched again.
-fn fill(template: &str, values: &[(&str, String)]) -> String {
+pub(crate) fn fill(template: &str, values: &[(&str, String)]) -> String {
     let mut text = String::new();
     let mut rest = template;
     while let Some((before, after)) = rest.split_once("{{") {
@@ -83,4 +83,4 @@ fn fill(template: &str, values: &[(&str, String)]) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

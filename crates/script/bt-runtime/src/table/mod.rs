@@ -1,5 +1,6 @@
 //! Elements of a map: the values of all CPUs merged, sorted, limited to the top, divided.
 
+mod stacks;
 mod sum;
 
 use bt_abi::wire::{self, WrongSize};

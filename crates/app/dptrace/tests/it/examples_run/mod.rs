@@ -27,7 +27,6 @@ const NOT_RUN: &[(&str, &str)] = &[
         "cargo ",
         "CI builds and tests this repository in steps of its own",
     ),
-    ("flamegraph.pl ", "it is no program of Debian's"),
     ("scripts/bpftrace.sh ", "it is a part of SPDK's sources"),
     (
         "bpftrace -p PID",

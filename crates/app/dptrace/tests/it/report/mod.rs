@@ -1,6 +1,6 @@
 //! `dptrace report`: its figures are those of `dptrace latency`, and a real browser shows them.
 
-mod browser;
+pub(crate) mod browser;
 mod browsing;
 mod looks;
 
