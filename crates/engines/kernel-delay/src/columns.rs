@@ -1,5 +1,4 @@
-//! Columns of the report: exact nanoseconds if there is room for them, or if a program may read
-//! them; short times with units on a terminal of 80 columns.
+//! Columns of the report: short times with units within 80 columns, or exact nanoseconds.
 
 use std::fmt::Write as _;
 
@@ -7,8 +6,6 @@ use screen::{Screen, grouped, time};
 
 /// Indent of a section in the wide form.
 const INDENT: usize = 28;
-/// Columns of the widest section in the wide form.
-const WIDE: usize = 157;
 /// Minimum number of columns assumed.
 const MIN_WIDTH: usize = 80;
 /// Width of a short time.
@@ -48,11 +45,10 @@ pub(crate) enum Cell<'a> {
 
 impl Columns {
     /// Chooses the form for a terminal, or for output without one.
-    pub(crate) fn for_screen(screen: Screen) -> Self {
-        let width = screen.width();
+    pub(crate) fn for_screen(screen: Screen, exact: bool) -> Self {
         Self {
-            exact: width.is_none_or(|width| width >= WIDE),
-            width,
+            exact,
+            width: screen.width(),
             has_blocks: screen.has_unicode(),
         }
     }
@@ -184,21 +180,19 @@ mod tests {
             Cell::Time(99_900_000),
             Cell::Time(86_400_000_000_000),
         ];
-        let short = Columns::for_screen(Screen::terminal(80, false)).row(&cells);
+        let short = Columns::for_screen(Screen::terminal(80, false), false).row(&cells);
         assert_eq!(
             short,
             "  a_system_call_wi 12345678 123456   1.23 s   999 ns   999 us  99.9 ms  86400 s"
         );
         assert!(short.len() < 80, "{}", short.len());
-        let exact = Columns::for_screen(Screen::default()).row(&cells[2..4]);
+        let exact = Columns::for_screen(Screen::default(), true).row(&cells[2..4]);
         assert_eq!(exact, format!("{:28}123456     1,234,567,890", ""));
-        let exact = |width| Columns::for_screen(Screen::terminal(width, false)).exact;
-        assert!(exact(WIDE) && !exact(WIDE - 1));
     }
 
     #[test]
     fn bars_are_as_long_as_their_part() {
-        let columns = Columns::for_screen(Screen::terminal(80, false));
+        let columns = Columns::for_screen(Screen::terminal(80, false), false);
         let [whole, half, none] =
             [100.0, 50.0, 0.0].map(|part| columns.bar(part, 34).chars().count());
         assert!(
@@ -206,6 +200,9 @@ mod tests {
             "{whole} {half} {none}"
         );
         assert_eq!(columns.bar(250.0, 34).chars().count(), whole);
-        assert_eq!(Columns::for_screen(Screen::default()).bar(50.0, 34), "");
+        assert_eq!(
+            Columns::for_screen(Screen::default(), true).bar(50.0, 34),
+            ""
+        );
     }
 }

@@ -15,6 +15,8 @@ use crate::verdict::most_blocked;
 pub struct View {
     /// True to show idle threads too, and all sections.
     pub all: bool,
+    /// True for all digits of times.
+    pub exact: bool,
     /// Screen for the output.
     pub screen: Screen,
 }

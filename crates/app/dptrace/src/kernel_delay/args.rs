@@ -106,6 +106,10 @@ pub(crate) struct KernelDelayArgs {
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,
 
+    /// Print all digits of times, in nanoseconds, as kernel_delay.py does
+    #[arg(long, help_heading = "Output", conflicts_with = "json")]
+    pub(super) digits: bool,
+
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(super) output: Option<PathBuf>,

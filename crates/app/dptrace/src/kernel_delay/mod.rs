@@ -194,6 +194,7 @@ impl Printer<'_> {
         // If threads are selected by name, all of them are shown.
         let view = View {
             all: args.all || self.threads.is_some(),
+            exact: args.digits,
             screen: self.screen,
         };
         let (buffer, screen) = (&mut self.output.buffer, self.screen);
@@ -211,7 +212,13 @@ impl Printer<'_> {
             triggered: args.start_trigger.is_some() || args.stop_trigger.is_some(),
             stamp: stamp(),
         };
-        lines::cut(buffer, screen, &report(sample, &header, view))?;
+        // All digits are worth more than whole lines.
+        let fitted = if args.digits {
+            Screen::default()
+        } else {
+            screen
+        };
+        lines::cut(buffer, fitted, &report(sample, &header, view))?;
         let stripped_files = match taken.events {
             Some((events, names)) => self.list_events(events, &names, view)?,
             None => Vec::new(),

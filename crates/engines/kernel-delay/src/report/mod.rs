@@ -44,7 +44,7 @@ fn write_all(text: &mut String, sample: &Sample, header: &Header, view: View) ->
     } else {
         writeln!(text, "# Sample dump {}", header.stamp)?;
     }
-    let columns = Columns::for_screen(view.screen);
+    let columns = Columns::for_screen(view.screen, view.exact);
     writeln!(text, "{:10} {:16} <RESOURCE SPECIFIC>", "TID", "THREAD")?;
     writeln!(
         text,

@@ -36,7 +36,7 @@ fn the_sum_of_calls_is_without_those_that_wait_for_events() {
         errors: 1,
         ..CallStat::default()
     };
-    let of = |calls: Vec<CallStat>, screen| {
+    let of = |calls: Vec<CallStat>, exact| {
         let sample = Sample {
             threads: vec![ThreadSample {
                 calls,
@@ -44,7 +44,12 @@ fn the_sum_of_calls_is_without_those_that_wait_for_events() {
             }],
             ..Sample::default()
         };
-        let text = report(&sample, &Header::default(), View { all: true, screen });
+        let view = View {
+            all: true,
+            exact,
+            ..View::default()
+        };
+        let text = report(&sample, &Header::default(), view);
         text.lines()
             .find(|line| line.contains("TOTAL("))
             .map(str::trim_start)
@@ -59,7 +64,7 @@ fn the_sum_of_calls_is_without_those_that_wait_for_events() {
         ]
         .concat()
     };
-    let exact = of(all(), Screen::default());
+    let exact = of(all(), true);
     let words: Vec<&str> = exact.split_whitespace().collect();
     assert_eq!(
         words[..6],
@@ -67,13 +72,13 @@ fn the_sum_of_calls_is_without_those_that_wait_for_events() {
         "{exact}"
     );
     assert!(exact.ends_with("  without epoll_pwait, ppoll"), "{exact}");
-    let narrow = of(all(), Screen::terminal(80, false));
+    let narrow = of(all(), false);
     assert_eq!(
         narrow,
         "TOTAL( - polls):        7      2  1.00 ms without epoll_pwait, ppoll"
     );
-    assert!(!of(vec![call("read", 3, 2_000)], Screen::default()).contains("without"));
-    assert_eq!(of(waits(), Screen::default()), "");
+    assert!(!of(vec![call("read", 3, 2_000)], true).contains("without"));
+    assert_eq!(of(waits(), true), "");
 }
 
 #[test]
