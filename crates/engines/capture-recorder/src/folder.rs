@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ffi::CStr;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::thread::{Builder, JoinHandle};
@@ -156,6 +156,19 @@ impl Folder {
             let _ = writing.join();
         }
     }
+}
+
+/// Gives a folder, without what is in it, to the user who became root with sudo(8), if one did.
+///
+/// # Errors
+///
+/// Fails if the owner can't be changed.
+pub fn hand_over_folder(folder: &impl AsFd) -> io::Result<()> {
+    let Some((user, group)) = host::capabilities::sudo_user() else {
+        return Ok(());
+    };
+    let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+    Ok(fchown(folder, Some(user), Some(group))?)
 }
 
 /// Returns an error with advice if there is less room than needed for a capture. A missing folder,

@@ -17,7 +17,7 @@ mod stored;
 mod summary;
 
 pub use clocks::reading;
-pub use folder::{Folder, check_room, process_name};
+pub use folder::{Folder, check_room, hand_over_folder, process_name};
 pub use kernel::Kernel;
 pub use objects::{Objects, SMALL_RING};
 pub use recording::{Limits, Parts, record};

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use capture_recorder::{Kernel, Objects, Rings, SMALL_RING, facts, process_name};
+use capture_recorder::{Kernel, Objects, Rings, SMALL_RING, facts, hand_over_folder, process_name};
 use errors::usage;
 use host::Watch;
 use objects::ObjectSpec;
@@ -104,7 +104,8 @@ pub fn watch(
     let rings = Rings::open(pid).context("there is nothing to watch: no trace of SPDK")?;
     let tpoints = rings.follower.tpoints().all().to_vec();
     let wanted = wanted(&options.tpoints, &tpoints)?;
-    let (dir, shelf) = open_store(options)?;
+    let (dir, mut shelf) = open_store(options)?;
+    let created = shelf.take_created();
     let mut meta = facts::gather(pid);
     let (objects, kernel) = start_recorders(options, &mut meta, observer);
     meta.process.trace_file = Some(facts::path(&rings.path));
@@ -156,7 +157,12 @@ pub fn watch(
     };
     // Memory that was used for attaching is not needed any more.
     sys::allocator::trim();
-    watching.until_end(&process)
+    let totals = watching.until_end(&process);
+    // Until now captures were written there.
+    if let Some(Err(error)) = created.as_ref().map(hand_over_folder) {
+        observer.note(&format!("{} remains root's: {error}", printable(&dir)));
+    }
+    totals
 }
 
 /// Notes that the watch begins.

@@ -1,7 +1,7 @@
 //! Folder with the captures of a watch: the newest remain, up to the limits, and nothing else is
 //! touched.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -21,6 +21,8 @@ pub(crate) struct CaptureStore {
     dir: PathBuf,
     keep: usize,
     max_bytes: u64,
+    /// Open folder, if it was created by this run.
+    created: Option<File>,
 }
 
 /// Capture on the shelf.
@@ -33,13 +35,14 @@ struct StoredCapture {
 impl CaptureStore {
     /// Opens the folder; creates it if it is missing.
     pub(crate) fn open(dir: &Path, keep: usize, max_bytes: u64) -> anyhow::Result<Self> {
-        match DirBuilder::new().mode(0o700).create(dir) {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+        let created = match DirBuilder::new().mode(0o700).create(dir) {
+            Ok(()) => File::open(dir).ok(),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => None,
+            Err(error) => {
                 return Err(error)
                     .with_context(|| format!("creating the folder {}", printable(dir)));
             }
-            Ok(()) | Err(_) => {}
-        }
+        };
         if !dir.is_dir() {
             bail!("{} is no folder: give another one with -o", printable(dir));
         }
@@ -47,7 +50,13 @@ impl CaptureStore {
             dir: dir.to_owned(),
             keep: keep.max(1),
             max_bytes,
+            created,
         })
+    }
+
+    /// Takes the open folder, if it was created by this run.
+    pub(crate) fn take_created(&mut self) -> Option<File> {
+        self.created.take()
     }
 
     pub(crate) fn dir(&self) -> &Path {

@@ -190,11 +190,10 @@ impl WriterContext {
         let kind = job.kind.clone();
         let written = self.write(job, &name);
         let (folder, lost, failed) = match written {
-            Ok(Some(written)) => (
-                Ok(self.shelf.dir().join(&name)),
-                (slots, written.lost),
-                None,
-            ),
+            Ok(Some((written, folder))) => {
+                let path = self.shelf.dir().join(&name);
+                (Ok((path, folder)), (slots, written.lost), None)
+            }
             Ok(None) => (
                 Err("it would have more bytes than --max-bytes".to_owned()),
                 (0, 0),
@@ -209,11 +208,19 @@ impl WriterContext {
         let CaptureFindings {
             request: judged,
             away,
-        } = folder
-            .as_ref()
-            .map_or_else(|_| CaptureFindings::default(), |dir| self.judge(dir, &case));
+        } = folder.as_ref().map_or_else(
+            |_| CaptureFindings::default(),
+            |(dir, _)| self.judge(dir, &case),
+        );
         let is_written = folder.is_ok();
-        let folder = folder.map(printable);
+        let folder = folder.map(|(dir, folder)| {
+            // Until now it was read here.
+            if let Err(error) = folder.hand_over() {
+                let note = format!("{} remains root's: {error}", printable(&dir));
+                self.observer.note(&note);
+            }
+            printable(&dir)
+        });
         let (length, is_open) = (case.length(), case.reason.is_open());
         let away_since = case.reason.slow().is_none().then_some(case.begin);
         let line = Line {
@@ -240,7 +247,7 @@ impl WriterContext {
 
     /// Writes a capture under another name, and renames it when it is complete; `None` if there is
     /// no room for it.
-    fn write(&self, job: Job, name: &str) -> anyhow::Result<Option<EventCounts>> {
+    fn write(&self, job: Job, name: &str) -> anyhow::Result<Option<(EventCounts, Folder)>> {
         let bytes = job.rings.bytes()
             + job.events.as_ref().map_or(0, EventSlice::bytes)
             + job.objects.len() as u64;
@@ -268,7 +275,7 @@ impl WriterContext {
         }
     }
 
-    fn fill(&self, job: Job, partial: &Path) -> anyhow::Result<EventCounts> {
+    fn fill(&self, job: Job, partial: &Path) -> anyhow::Result<(EventCounts, Folder)> {
         let Job {
             window,
             rings,
@@ -319,7 +326,7 @@ impl WriterContext {
             ..CaptureSummary::default()
         });
         folder.write_meta(&meta)?;
-        Ok(written)
+        Ok((written, folder))
     }
 
     /// Judges the request and the times away of a capture; empty if the capture can't be read,

@@ -176,6 +176,19 @@ fn a_capture_belongs_to_whoever_ran_sudo() {
             assert_eq!(owner, [user, user], "{}", path.display());
         }
     }
+    let watched = temp.path().join("slow");
+    let slow = ["--slow", "1us", "--for", "1s", "--no-kernel", "--no-probes"];
+    let mut command = capture(&target.pid(), &watched, &slow);
+    command.envs([("SUDO_UID", USER), ("SUDO_GID", USER)]);
+    let (status, _, messages) = Process::start(&mut command).end();
+    assert!(status.success(), "{messages:#?}");
+    let captures = std::fs::read_dir(&watched).expect("it was made");
+    let captures: Vec<_> = captures.map(|it| it.expect("it is read").path()).collect();
+    assert!(!captures.is_empty(), "{messages:#?}");
+    for path in captures.iter().chain([&watched]) {
+        let owner = path.metadata().expect("it is there").uid();
+        assert_eq!(owner.to_string(), USER, "{}", path.display());
+    }
     target.process.signal("TERM");
     // The user may pass the temporary folder.
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
