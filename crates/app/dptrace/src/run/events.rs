@@ -72,10 +72,10 @@ impl EventPrinter<'_> {
                 .complaint(kind, words, &self.text.in_json(place))
         };
         match to {
-            PrintTo::Output => self.printer.words("printf", words),
             PrintTo::Error => complain("errorf", "ERROR"),
             PrintTo::Warning if self.warnings => complain("warnf", "WARNING"),
             PrintTo::Warning => String::new(),
+            _ => self.printer.words("printf", words),
         }
     }
 
