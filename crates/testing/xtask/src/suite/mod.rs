@@ -46,3 +46,17 @@ pub(crate) fn package_name(folder: &str) -> anyhow::Result<String> {
     let name = name.with_context(|| format!("{} has no package name", manifest.display()))?;
     Ok(name.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::package_name;
+
+    #[test]
+    fn crates_have_the_names_that_cargo_knows() {
+        let name = |folder| package_name(folder).map_err(|error| error.to_string());
+        assert_eq!(name("elf").as_deref(), Ok("dptrace-elf"));
+        assert_eq!(name("bt-engine").as_deref(), Ok("bt-engine"));
+        assert_eq!(name("cpus").as_deref(), Ok("cpus"));
+        assert_eq!(name("nothing"), Err("there is no crate nothing".to_owned()));
+    }
+}
