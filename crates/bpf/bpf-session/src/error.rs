@@ -9,6 +9,7 @@ use thiserror::Error;
 
 /// Reason why the kernel refused a session's request.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum SessionError {
     /// BPF is not permitted for this user.
     #[error("not permitted to use BPF: {} missing", named(missing))]

@@ -4,6 +4,7 @@ use crate::ast::Span;
 
 /// Severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Severity {
     /// The script can't be run.
     Error,
@@ -13,6 +14,7 @@ pub enum Severity {
 
 /// An error or warning about the script. Made with [`Diagnostic::error`] and the `with_` methods.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Diagnostic {
     /// Severity.
     pub severity: Severity,

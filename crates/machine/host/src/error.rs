@@ -11,6 +11,7 @@ use crate::process::Pid;
 
 /// Reason why the machine's state could not be read.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum HostError {
     /// A number without a process, or a process that ended meanwhile.
     #[error("no process has the pid {pid}: /proc/{pid} is not there")]

@@ -5,6 +5,7 @@ use thiserror::Error;
 /// Reason why a query about types failed. The caller prefixes the file or script that it asked
 /// about.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum TypeError {
     /// Bytes that do not begin as BTF does.
     #[error("not BTF: it starts with {found}, expected 9f eb (little-endian BTF)")]

@@ -112,6 +112,7 @@ pub enum ActionKind {
 
 /// Destination of formatted text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum PrintTo {
     /// `printf`: standard output.
     Output,

@@ -35,6 +35,7 @@ pub struct Failure {
 
 /// Kinds of failure.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum FailureKind {
     /// A helper returned an error.
     Helper(&'static str),

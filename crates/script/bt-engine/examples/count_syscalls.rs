@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::time::Duration;
 
 use bt_engine::{Script, Target};
 
@@ -16,21 +15,15 @@ pub(crate) fn count(
     let program = words
         .next()
         .ok_or("usage: count_syscalls PROGRAM [ARGUMENT]...")?;
-    let target = Target::Command {
-        program,
-        arguments: words.collect(),
-    };
 
     // A mistake in a script is an `Error::Script`, whose text shows the place.
-    let mut session = Script::builder(SCRIPT).target(target).compile()?.load()?;
-    session.attach()?;
-    while !session.is_over() {
-        // This script prints nothing while it runs; the output of another one comes here.
-        for event in session.poll(Duration::from_millis(50))? {
-            writeln!(out, "{event:?}")?;
-        }
-    }
-    for table in session.finish()?.maps {
+    let session = Script::builder(SCRIPT)
+        .target(Target::command(program, words))
+        .compile()?
+        .load()?;
+    // The script sends no events; failures of its probes would be some.
+    let result = session.run(|event| eprintln!("{event:?}"))?;
+    for table in &result.maps {
         for (call, count) in &table.rows {
             writeln!(out, "{call}: {count}")?;
         }

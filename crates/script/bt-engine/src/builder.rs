@@ -1,5 +1,6 @@
 //! Options of a script's compilation.
 
+use std::fmt::{self, Debug, Formatter};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use crate::{Error, Script};
 
 /// A script's text and the options of its compilation. Made by [`Script::builder`].
 #[derive(Clone)]
+#[must_use = "a builder does nothing until it compiles its script"]
 pub struct Builder {
     pub(crate) name: Arc<str>,
     pub(crate) text: Arc<str>,
@@ -61,21 +63,18 @@ impl Builder {
     }
 
     /// Sets the script's name in diagnostics; `script` by default.
-    #[must_use]
     pub fn name(mut self, name: &str) -> Self {
         self.name = name.into();
         self
     }
 
     /// Sets the processes to trace; all by default.
-    #[must_use]
     pub fn target(mut self, target: Target) -> Self {
         self.target = target;
         self
     }
 
     /// Sets the script's positional parameters, `$1` and so on.
-    #[must_use]
     pub fn params(mut self, params: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.options.params = params.into_iter().map(Into::into).collect();
         self
@@ -83,14 +82,12 @@ impl Builder {
 
     /// Adds a setting of bpftrace's language, as in a script's `config` (`max_strlen`), which has
     /// precedence. bpftrace takes these from variables of the environment; the engine reads none.
-    #[must_use]
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.options.settings.push((name.into(), value.into()));
         self
     }
 
     /// Adds a directory in which debug files are looked for as well.
-    #[must_use]
     pub fn debug_folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.options.debug_folders.push(folder.into());
         self
@@ -98,7 +95,6 @@ impl Builder {
 
     /// Sets a file that lists the kernel's functions that can be probed, a name a line, in place of
     /// tracefs's.
-    #[must_use]
     pub fn traceable_functions(mut self, file: impl Into<PathBuf>) -> Self {
         self.options.traceable_functions = Some(file.into());
         self
@@ -106,7 +102,6 @@ impl Builder {
 
     /// Sets whether the script may change or stop others: `system()`, `signal()`, probes at places
     /// that can't be verified. Off by default.
-    #[must_use]
     pub fn allow_unsafe(mut self, allow: bool) -> Self {
         self.options.allow_unsafe = allow;
         self
@@ -114,7 +109,6 @@ impl Builder {
 
     /// Sets whether failed reads of memory and failed look-ups of keys are counted and reported,
     /// too. Off by default.
-    #[must_use]
     pub fn report_reads(mut self, report: bool) -> Self {
         self.options.report_reads = report;
         self
@@ -122,7 +116,6 @@ impl Builder {
 
     /// Sets whether programs mark that they were hit, for
     /// [`Session::never_hit`](crate::Session::never_hit). Off by default.
-    #[must_use]
     pub fn mark_hits(mut self, mark: bool) -> Self {
         self.options.mark_hits = mark;
         self
@@ -130,7 +123,6 @@ impl Builder {
 
     /// Sets whether processes that the target's process starts from now on are traced, too. Off by
     /// default; works only in the kernel's first PID namespace.
-    #[must_use]
     pub fn follow_forks(mut self, follow: bool) -> Self {
         self.options.follow_forks = follow;
         self
@@ -138,7 +130,6 @@ impl Builder {
 
     /// Sets whether a [`Target::Command`] limits user probes only, as bpftrace's `-c` does, and all
     /// other probes trace all processes. Off by default.
-    #[must_use]
     pub fn command_limits_user_probes(mut self, limits: bool) -> Self {
         self.options.command_limits_user_probes = limits;
         self
@@ -146,14 +137,12 @@ impl Builder {
 
     /// Sets whether events are handed out in the order of time, which holds each back for a moment.
     /// On by default.
-    #[must_use]
     pub fn ordered(mut self, ordered: bool) -> Self {
         self.options.ordered = ordered;
         self
     }
 
     /// Sets the observer, which takes reports while the engine works; none by default.
-    #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = observer;
         self
@@ -175,9 +164,21 @@ impl Builder {
     }
 
     /// Returns the facts that scripts for this target are compiled with, to list possible probes.
+    #[doc(hidden)]
     pub fn facts(self) -> Result<Facts, Error> {
         // A command that is only looked at is not run: it ends here.
         let (subject, _held) = Subject::open(&self.target)?;
         Ok(Facts::new(subject, self.options, self.observer))
+    }
+}
+
+impl Debug for Builder {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("name", &self.name)
+            .field("text", &self.text)
+            .field("target", &self.target)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
     }
 }

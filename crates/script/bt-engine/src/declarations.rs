@@ -6,13 +6,20 @@ use std::rc::Rc;
 
 use typeinfo::{Arch, Btf, Dwarf, DwarfSections, NameKind, Param, SourceId, TypeRef, TypeStore};
 
-use crate::{Facts, TargetFacts as _};
+use crate::facts::Facts;
+use bt_compiler::TargetFacts as _;
 
 /// Types of the kernel and of files, read on first use.
 pub struct Declarations<'a> {
     facts: &'a Facts,
     kernel: OnceCell<Option<SourceTypes<'a>>>,
     files: RefCell<HashMap<String, Option<Rc<SourceTypes<'a>>>>>,
+}
+
+impl std::fmt::Debug for Declarations<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Declarations").finish_non_exhaustive()
+    }
 }
 
 /// Types of one source.

@@ -1,25 +1,23 @@
-//! Runs bpftrace scripts from Rust: compiled straight to BPF, with neither LLVM nor libbpf.
+#![doc = include_str!("../README.md")]
+//!
+//! # The steps
 //!
 //! [`Script::builder`] takes a script's text and the processes to trace. [`Builder::compile`] makes
 //! BPF programs of it, or [`Diagnostics`] with the places of the mistakes. [`Script::load`] gives
-//! them to the kernel, [`Session::attach`] attaches them, [`Session::poll`] hands out [`Event`]s
-//! with typed values in the order of time, and [`Session::finish`] detaches everything, runs the
-//! script's `end` probes and reads its maps.
+//! them to the kernel. [`Session::run`] does the rest: it attaches the probes, hands out [`Event`]s
+//! with typed values, detaches everything when the script is over, runs its `end` probes and reads
+//! its maps. [`Session::run_until`] takes a condition of yours for the end.
 //!
-//! ```no_run
-#![doc = include_str!("../examples/count_syscalls.rs")]
-//! ```
+//! A program with a loop of its own calls [`Session::attach`], then [`Session::poll`] again and
+//! again, and [`Session::finish`].
 //!
-//! A second example, `usdt_events`, receives the events of a process's static probes.
+//! `system()` and `cat()` of scripts are [`Event`]s: the caller decides whether to carry them out.
+//! Reports that keep no script from running go to an [`Observer`].
 //!
-//! The engine needs Linux 5.10 or later, and the capabilities `CAP_BPF` and `CAP_PERFMON` (or root)
-//! from [`Script::load`] on; a script whose target is a process reads that process's files. It
-//! prints nothing, installs no signal handler, ends no process but a [`Target::Command`]'s, and
-//! reads no environment variable but `PATH` and `TZ`. `system()` and `cat()` of scripts are
-//! [`Event`]s: the caller decides whether to carry them out. Mere reports go to an [`Observer`].
-//!
-//! A [`Session`] belongs to one thread; another thread empties the ring of events.
+//! Options ([`Builder`]), results, events and errors are [`Send`] and [`Sync`]. [`Script`] and
+//! [`Session`] are neither: make them in the thread that polls.
 #![forbid(unsafe_code)]
+#![warn(missing_debug_implementations)]
 
 mod attach;
 mod builder;
@@ -35,25 +33,28 @@ mod process_id;
 mod script;
 mod session;
 
+/// Interface for dptrace's own commands, which may change in any release.
+#[doc(hidden)]
+pub mod unstable {
+    pub use bt_compiler::{NOTHING_LEFT, NotFound, TargetFacts};
+
+    pub use crate::declarations::Declarations;
+    pub use crate::facts::Facts;
+}
+
 // Types of signatures here, so that a user needs no other crate of ours.
 pub use bpf_program::wire::WrongSize;
 pub use bpf_session::SessionError;
 pub use bt_abi::{FailureKind, PrintTo};
-pub use bt_compiler::{
-    ConfigFact, FunctionPlace, KernelFacts, NOTHING_LEFT, NotFound, TargetFacts, TracedProcess,
-    UsdtPlaces,
-};
 pub use bt_lang::{Diagnostic, Severity, Span};
 pub use bt_runtime::Value;
 pub use bt_runtime::histogram::{Bound, Bucket, Histogram};
 pub use bt_runtime::series::{Point, Series};
 pub use bt_runtime::table::{Cell, Kind as TableKind, Table};
 pub use builder::Builder;
-pub use declarations::Declarations;
-pub use elf::ProbePoint;
 pub use error::{Diagnostics, Error};
 pub use event::Event;
-pub use facts::{Facts, Target};
+pub use facts::Target;
 pub use host::HostError;
 pub use observe::{Notice, Observer};
 pub use script::{ParsedScript, Script};
@@ -61,3 +62,5 @@ pub use session::{
     AttachSummary, Benchmark, Events, FailureCount, RuntimeFailure, Session, SessionResult,
     TestResult, Totals,
 };
+pub use symbolize::Warning as SymbolWarning;
+pub use typeinfo::TypeError;

@@ -1,5 +1,6 @@
 //! A script from its text to programs in the kernel.
 
+use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
 use bpf_session::SessionError;
@@ -17,6 +18,7 @@ use crate::session::Session;
 use crate::{Error, name_tables, process_id};
 
 /// A script that was parsed.
+#[must_use = "a parsed script does nothing until it is compiled"]
 pub struct ParsedScript {
     builder: Builder,
     program: Program,
@@ -41,6 +43,7 @@ impl ParsedScript {
     }
 
     /// Returns the syntax tree, for formatters and the like.
+    #[doc(hidden)]
     pub fn syntax_tree(&self) -> &Program {
         &self.program
     }
@@ -57,7 +60,6 @@ impl ParsedScript {
     }
 
     /// Replaces the builder's target.
-    #[must_use]
     pub fn target(mut self, target: Target) -> Self {
         self.builder.target = target;
         self
@@ -128,6 +130,7 @@ fn mistakes(builder: &Builder, list: Vec<Diagnostic>, facts: Option<&Facts>) -> 
 
 /// A compiled script. The command of a target waits before its first instruction, and is ended with
 /// this.
+#[must_use = "a script does nothing until it is loaded"]
 pub struct Script {
     builder: Builder,
     program: Program,
@@ -156,6 +159,7 @@ impl Script {
 
     /// Returns programs, maps, probes and events, as the compiler made them: for tools that show or
     /// store them.
+    #[doc(hidden)]
     pub fn compiled(&self) -> &bt_abi::Script {
         &self.compiled
     }
@@ -198,5 +202,23 @@ impl Script {
             self.held,
             &self.builder,
         ))
+    }
+}
+
+impl Debug for ParsedScript {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ParsedScript")
+            .field("builder", &self.builder)
+            .field("warnings", &self.warnings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Debug for Script {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Script")
+            .field("builder", &self.builder)
+            .field("warnings", &self.warnings)
+            .finish_non_exhaustive()
     }
 }

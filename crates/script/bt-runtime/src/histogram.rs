@@ -4,6 +4,7 @@ use bt_abi::map::{hist_bucket, hist_buckets};
 
 /// Bound of a bucket: its number and its text.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Bound {
     /// The number.
     pub number: i128,
@@ -16,6 +17,7 @@ pub struct Bound {
 
 /// Bucket as it is shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Bucket {
     /// Least number in the bucket; `None` if it has no lower bound.
     pub from: Option<Bound>,
@@ -27,6 +29,7 @@ pub struct Bucket {
 
 /// Buckets from the first non-empty one to the last.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Histogram {
     /// The buckets.
     pub buckets: Vec<Bucket>,

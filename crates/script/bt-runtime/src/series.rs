@@ -8,6 +8,7 @@ use crate::lookups::{Lookups, timestamp};
 
 /// Value at a moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Point {
     /// Time of day, for the text form.
     pub time: String,
@@ -19,6 +20,7 @@ pub struct Point {
 
 /// Time series of one key.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Series {
     /// Moments from the first that has a value to the last of all series of the map.
     pub points: Vec<Point>,

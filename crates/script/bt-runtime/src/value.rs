@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 /// Value of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Value {
     /// Value without a form that can be shown.
     Nothing,

@@ -4,7 +4,8 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
-use bt_engine::{Diagnostic, FailureKind, NOTHING_LEFT, RuntimeFailure};
+use bt_engine::unstable::NOTHING_LEFT;
+use bt_engine::{Diagnostic, FailureKind, RuntimeFailure};
 use console::output::Output;
 
 /// Version of the language, for scripts. Tools read the number after `v`.

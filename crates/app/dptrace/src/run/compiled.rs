@@ -85,10 +85,7 @@ pub(super) fn target(args: &RunArgs) -> anyhow::Result<Target> {
             if !is_bpftrace_compat() {
                 find_program(program.as_ref())?;
             }
-            Ok(Target::Command {
-                program: program.into(),
-                arguments: words.map(Into::into).collect(),
-            })
+            Ok(Target::command(program, words))
         }
         (None, None) => Ok(Target::All),
     }

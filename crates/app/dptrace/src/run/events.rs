@@ -82,13 +82,13 @@ impl EventPrinter<'_> {
                 .complaint(kind, words, &self.text.in_json(place))
         };
         match to {
-            PrintTo::Output => match &self.stacks {
-                Some(stacks) => self.printer.words("printf", &stacks.take_lines(words)),
-                None => self.printer.words("printf", words),
-            },
             PrintTo::Error => complain("errorf", "ERROR"),
             PrintTo::Warning if self.warnings => complain("warnf", "WARNING"),
             PrintTo::Warning => String::new(),
+            _ => match &self.stacks {
+                Some(stacks) => self.printer.words("printf", &stacks.take_lines(words)),
+                None => self.printer.words("printf", words),
+            },
         }
     }
 

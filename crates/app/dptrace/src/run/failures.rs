@@ -107,6 +107,6 @@ fn often(kind: FailureKind) -> Option<&'static str> {
         FailureKind::OutOfBounds => "indices were out of bounds",
         FailureKind::KernelStack => "kernel stacks could not be read, and are empty",
         FailureKind::UserStack => "user stacks could not be read, and are empty",
-        FailureKind::TextCut | FailureKind::TextUnreadable => return None,
+        _ => return None,
     })
 }

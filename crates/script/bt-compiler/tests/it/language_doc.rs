@@ -50,7 +50,7 @@ fn the_document_has_the_compilers_tables() {
     }
     assert!(
         reported == expected,
-        "docs/language.md is not what the tables say: {UPDATE}=1 cargo test -p bt-compiler"
+        "docs/language.md is not what the tables say: {UPDATE}=1 cargo test -p dptrace-bt-compiler"
     );
 }
 

@@ -113,6 +113,14 @@ impl Facts {
     }
 }
 
+impl std::fmt::Debug for Facts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Facts")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
 impl TargetFacts for Facts {
     fn arch(&self) -> Arch {
         Arch::HOST

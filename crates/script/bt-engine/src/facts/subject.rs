@@ -29,12 +29,26 @@ pub enum Target {
     Pids(Vec<u32>),
     /// A program that the engine starts. It waits before its first instruction until the session is
     /// polled for the first time, and is ended with the session.
+    #[non_exhaustive]
     Command {
         /// Path, or a name that is looked up in `PATH`.
         program: OsString,
         /// Arguments, without the name.
         arguments: Vec<OsString>,
     },
+}
+
+impl Target {
+    /// Returns the target for a program that the engine starts, with its arguments.
+    pub fn command(
+        program: impl Into<OsString>,
+        arguments: impl IntoIterator<Item = impl Into<OsString>>,
+    ) -> Self {
+        Self::Command {
+            program: program.into(),
+            arguments: arguments.into_iter().map(Into::into).collect(),
+        }
+    }
 }
 
 /// Opens the processes that have not ended; returns an error if all have.

@@ -13,6 +13,7 @@ use crate::maps;
 const MAX_CAT: u64 = 10 * 1024;
 
 /// Events that are due. Each is made on request; events that are not requested stay.
+#[must_use = "events are made when the iterator comes to them"]
 pub struct Events<'a> {
     session: &'a mut Session,
     /// True if events stay that earlier ones may still overtake.

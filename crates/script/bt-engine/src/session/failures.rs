@@ -192,6 +192,6 @@ fn words(kind: FailureKind) -> Option<&'static str> {
         }
         FailureKind::KernelStack => "the kernel's stack could not be read",
         FailureKind::UserStack => "the process's stack could not be read",
-        FailureKind::Helper(_) | FailureKind::TextCut | FailureKind::TextUnreadable => return None,
+        _ => return None,
     })
 }

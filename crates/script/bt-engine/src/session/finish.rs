@@ -41,6 +41,13 @@ pub struct SessionResult {
     pub exit_status: u8,
 }
 
+impl SessionResult {
+    /// Returns the map of that name, such as `@calls`; `None` if the script has no such map.
+    pub fn map(&self, name: &str) -> Option<&Table> {
+        self.maps.iter().find(|map| map.name == name)
+    }
+}
+
 /// Result of a `bench:` probe.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]

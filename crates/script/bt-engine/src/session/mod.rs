@@ -5,6 +5,7 @@ mod events;
 mod failures;
 mod finish;
 mod hits;
+mod run;
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -33,6 +34,7 @@ pub use finish::{Benchmark, SessionResult, TestResult, Totals};
 
 /// A script whose programs are in the kernel. Dropping it detaches everything and ends a command
 /// that it started.
+#[must_use = "a session that is dropped detaches everything"]
 pub struct Session {
     script: Script,
     bpf: bpf_session::Session,

@@ -18,6 +18,7 @@ pub type Elements = [(Vec<u8>, Vec<Vec<u8>>)];
 
 /// Kind of a map, for JSON.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Kind {
     /// Map of values.
     Map,
@@ -31,6 +32,7 @@ pub enum Kind {
 
 /// Contents of an element.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub enum Cell {
     /// A value.
     Value(Value),
@@ -42,6 +44,7 @@ pub enum Cell {
 
 /// Map as it is shown.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Table {
     /// Name of the map.
     pub name: String,

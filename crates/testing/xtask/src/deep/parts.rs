@@ -44,6 +44,14 @@ pub(super) const PARTS: &[Part] = &[
         body: deny,
     },
     Part {
+        name: "publish",
+        about: "bt-engine and its crates as packages for crates.io, each built from its package",
+        limit: Duration::from_mins(30),
+        packages: &[],
+        paths: &["Cargo.", "crates/script/", "crates/INTERNAL.md"],
+        body: super::release::publish,
+    },
+    Part {
         name: "aarch64",
         about: "the lints on the other machine",
         limit: Duration::from_mins(20),
@@ -381,7 +389,7 @@ mod tests {
                 .map(|part| part.name)
                 .collect()
         };
-        assert_eq!(touched("Cargo.lock"), ["deny", "dist"]);
+        assert_eq!(touched("Cargo.lock"), ["deny", "publish", "dist"]);
         assert_eq!(touched("crates/formats/ctf/src/lib.rs"), ["peers", "fuzz"]);
         assert_eq!(
             touched("crates/engines/cpus/src/audit/model.rs"),

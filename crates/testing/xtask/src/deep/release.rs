@@ -1,4 +1,5 @@
-//! Parts about a release: its files, and a machine on which they are installed.
+//! Parts about a release: its packages for crates.io, its files, and a machine on which they are
+//! installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,6 +46,27 @@ const USES: [(&str, &str); 6] = [
     ),
     ("purge the package", "dpkg --purge dptrace"),
 ];
+
+/// Makes the packages for crates.io in their order, and builds each from its package and from those
+/// before it, as `cargo publish` does. Nothing is sent.
+pub(super) fn publish(deadline: Deadline) -> anyhow::Result<Outcome> {
+    let mut outcome = Outcome::default();
+    // Cargo resolves the packages by the registry's index, also in a dry run.
+    let mut ask = cargo(&["info", "--quiet", "--registry", "crates-io", "libc"]);
+    if !run_limited(ask.current_dir(suite::root()), deadline.left())?.succeeded() {
+        println!(
+            "SKIPPED (publish): the index of crates.io cannot be reached here, and              `cargo publish --dry-run` does not work without it"
+        );
+        return Ok(outcome);
+    }
+    step(
+        &mut outcome,
+        "cargo publish --workspace --dry-run",
+        &mut cargo(&["publish", "--workspace", "--dry-run"]),
+        deadline,
+    )?;
+    Ok(outcome)
+}
 
 /// Makes the files of a release, as far as this machine has what they need.
 pub(super) fn dist(deadline: Deadline) -> anyhow::Result<Outcome> {

@@ -13,7 +13,7 @@ const MARK: &str = "#[ignore = \"deep ";
 /// Test that only the deep check runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeepTest {
-    /// Name of the package, which is also the name of its folder.
+    /// Name of the package's folder.
     pub(crate) package: String,
     /// Name of the function.
     pub(crate) function: String,

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Program of tests.
 #[derive(Debug, Clone)]
 pub(crate) struct TestProgram {
-    /// Name of the package.
+    /// Name of the package's folder.
     pub(crate) package: String,
     /// Folder of the package, in which its tests run.
     pub(crate) folder: PathBuf,
@@ -17,7 +17,7 @@ pub(crate) struct TestProgram {
     pub(crate) path: PathBuf,
 }
 
-/// Builds the tests of these packages, or of all if none is named, and returns their programs.
+/// Builds the tests of these packages, named by their folders, or of all if none is named, and returns their programs.
 ///
 /// # Errors
 /// If cargo cannot be run, or a test does not compile.
@@ -27,7 +27,9 @@ pub(crate) fn test_programs(packages: &[&str]) -> anyhow::Result<Vec<TestProgram
     if packages.is_empty() {
         cargo.arg("--workspace");
     }
-    cargo.args(packages.iter().flat_map(|package| ["--package", *package]));
+    for package in packages {
+        cargo.args(["--package", &super::package_name(package)?]);
+    }
     let done = cargo
         .current_dir(super::root())
         .stderr(Stdio::inherit())

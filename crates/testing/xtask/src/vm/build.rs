@@ -13,6 +13,7 @@ use crate::suite::{self, DeepTest, deep_tests};
 struct KernelTests {
     /// Name of the file in the guest.
     name: &'static str,
+    /// Name of the package's folder.
     package: &'static str,
     /// Test target of the package.
     target: &'static str,
@@ -160,7 +161,7 @@ fn test_program(
         "--message-format",
         "json",
         "--package",
-        package,
+        &suite::package_name(package)?,
         "--test",
         target,
     ];

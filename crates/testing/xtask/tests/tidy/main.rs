@@ -9,6 +9,7 @@ mod install;
 mod layout;
 mod packages;
 mod processes;
+mod published;
 mod rooms;
 mod units;
 mod words;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
+use super::published::package_name;
 use super::{crates, root};
 
 /// Folder of the crates that no other folder may use.
@@ -15,7 +16,7 @@ struct Crate {
     uses: BTreeSet<String>,
 }
 
-/// Returns all crates by name.
+/// Returns all crates by the names of their folders.
 fn by_manifest() -> BTreeMap<String, Crate> {
     let mut all = BTreeMap::new();
     for path in crates() {
@@ -23,15 +24,17 @@ fn by_manifest() -> BTreeMap<String, Crate> {
             .unwrap()
             .parse()
             .unwrap();
-        let name = manifest["package"]["name"].as_str().unwrap().to_owned();
+        let package = manifest["package"]["name"].as_str().unwrap();
         assert!(
             !manifest.contains_key("target"),
             "{}: this test does not know the table `target`",
             path.display()
         );
-        assert!(
-            path.ends_with(&name),
-            "{} holds the package {name}",
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        assert_eq!(
+            package,
+            package_name(&name, &manifest),
+            "the package in {}",
             path.display()
         );
         let sections = ["dependencies", "build-dependencies"]

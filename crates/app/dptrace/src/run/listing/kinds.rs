@@ -1,6 +1,6 @@
 //! Kinds of probes, and the functions that find the probes of each.
 
-use bt_engine::{Facts, NotFound, TargetFacts as _};
+use bt_engine::unstable::{Facts, NotFound, TargetFacts as _};
 use elf::ProbePoint;
 use text::patterns::{self, nearest};
 

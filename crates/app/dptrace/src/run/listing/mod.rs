@@ -3,7 +3,7 @@
 mod kinds;
 
 use anyhow::anyhow;
-use bt_engine::{Declarations, Facts, NotFound};
+use bt_engine::unstable::{Declarations, Facts, NotFound};
 use console::messages::{is_bpftrace_compat, note};
 use console::output::Output;
 use errors::forbidden;

@@ -17,7 +17,7 @@ pub(super) fn check(root: &Path, version: &str, is_rehearsal: bool) -> anyhow::R
     ensure!(
         version == ours,
         "the workspace has version {ours}, not {version}: \
-         change it in Cargo.toml, and commit it with Cargo.lock"
+         change it in Cargo.toml, also in [workspace.dependencies], and commit it with Cargo.lock"
     );
     let changes = git(root, &["status", "--porcelain"])?;
     ensure!(

@@ -2,16 +2,20 @@
 //!
 //! Without root or BPF a test says `SKIPPED (kernel): reason` and passes; with `DPTRACE_REQUIRE_KERNEL_TESTS=1` a skip is a
 //! failure.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that is not set up as it should be fails"
-)]
-
 #[expect(dead_code, reason = "its main is the example's")]
-#[path = "../examples/count_syscalls.rs"]
+#[path = "../../examples/count_syscalls.rs"]
 mod count_syscalls;
 #[expect(dead_code, reason = "its main is the example's")]
-#[path = "../examples/usdt_events.rs"]
+#[path = "../../examples/histogram.rs"]
+mod histogram;
+#[expect(dead_code, reason = "its main is the example's")]
+#[path = "../../examples/stream_events.rs"]
+mod stream_events;
+#[expect(dead_code, reason = "its main is the example's")]
+#[path = "../../examples/syscalls_of_pid.rs"]
+mod syscalls_of_pid;
+#[expect(dead_code, reason = "its main is the example's")]
+#[path = "../../examples/usdt_events.rs"]
 mod usdt_events;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,6 +53,73 @@ fn system_calls_of_a_command_are_counted() {
     };
     assert!(
         count("read") >= Some(1) && count("execve") >= Some(1),
+        "{out}"
+    );
+}
+
+#[test]
+fn system_calls_of_a_process_are_counted() {
+    let Some(_guard) = kernel() else { return };
+    let mut busy = testkit::command("sh")
+        .args(["-c", "while :; do read line < /dev/null; done"])
+        .spawn()
+        .unwrap();
+    let mut out = Vec::new();
+    let words = [&busy.id().to_string(), "0.5"].map(str::to_owned);
+    let counted = syscalls_of_pid::count(&words, &mut out);
+    testkit::end(&mut busy);
+    counted.unwrap();
+    let out = String::from_utf8(out).unwrap();
+    let counts: Vec<u64> = out
+        .lines()
+        .map(|line| line.split(' ').next().unwrap().parse().unwrap())
+        .collect();
+    assert!(out.lines().any(|line| line.ends_with(" read")), "{out}");
+    assert!(counts.is_sorted_by(|one, next| one >= next), "{out}");
+}
+
+#[test]
+fn a_histogram_is_numbers() {
+    let Some(_guard) = kernel() else { return };
+    let done = AtomicBool::new(false);
+    let mut out = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                std::fs::read("/proc/self/comm").unwrap();
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let measured = histogram::measure("1", &mut out);
+        done.store(true, Ordering::Relaxed);
+        measured.unwrap();
+    });
+    let out = String::from_utf8(out).unwrap();
+    let mut lines = out.lines();
+    let all = lines.next().unwrap().strip_suffix(" reads").unwrap();
+    let buckets: Vec<u64> = lines
+        .map(|line| line.rsplit(' ').next().unwrap().parse().unwrap())
+        .collect();
+    assert!(out.contains("\n< 1 bytes [0]: "), "{out}");
+    assert_eq!(buckets.iter().sum::<u64>(), all.parse().unwrap(), "{out}");
+}
+
+#[test]
+fn events_are_streamed_until_the_caller_stops() {
+    let Some(_guard) = kernel() else { return };
+    let (mut out, started) = (Vec::new(), AtomicBool::new(false));
+    // The condition is first asked when the probes are attached. What starts then is in the output.
+    let stop = || {
+        let is_started = started.swap(true, Ordering::Relaxed);
+        if !is_started {
+            testkit::command("true").status().unwrap();
+        }
+        is_started
+    };
+    let lost = stream_events::stream(stop, &mut out).unwrap();
+    let out = String::from_utf8(out).unwrap();
+    assert!(
+        lost == 0 && out.lines().any(|line| line.ends_with("/true")),
         "{out}"
     );
 }
@@ -108,6 +179,31 @@ fn maps_and_values_have_their_types() {
         ),
         (Some(2), "5 x\n", 2, 7)
     );
+}
+
+#[test]
+fn a_whole_run_hands_out_all_events() {
+    let Some(_guard) = kernel() else { return };
+    let text = "begin { printf(\"first\"); } interval:ms:1 { @n = count(); exit(3); } \
+                end { printf(\"last\"); }";
+    let mut events = Vec::new();
+    let session = Script::builder(text).compile().unwrap().load().unwrap();
+    let result = session.run(|event| events.push(event)).unwrap();
+    let texts: Vec<&str> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Printf { text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(texts, ["first", "last"]);
+    assert!(events.contains(&Event::Exit(3)) && result.events.is_empty());
+    assert_eq!(result.exit_status, 3);
+    let [(_, count)] = result.map("@n").unwrap().rows.as_slice() else {
+        panic!("{result:?}")
+    };
+    assert!(count.to_string().parse::<u64>().unwrap() >= 1, "{count}");
+    assert!(result.map("@m").is_none());
 }
 
 /// Needs no kernel: compiling only asks the machine for the names in the script.
