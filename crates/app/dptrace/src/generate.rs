@@ -9,7 +9,7 @@ use clap::Args;
 use console::messages::note;
 use console::output::{self, Output};
 use errors::usage;
-use objects::{ProbeArg, ProbeRequest};
+use objects::ProbeRequest;
 use whole_file::Access;
 
 use crate::args::specs::SpecArgs;
@@ -37,9 +37,6 @@ Examples:
   dptrace generate | sed 's|__EXE__|/opt/spdk/bin/nvmf_tgt|' > qpair.bt
   BPFTRACE_STRLEN=150 bpftrace -p PID qpair.bt > qpairs.txt";
 
-/// Provider of SPDK's probes. SPDK's script leaves it out, and so do we.
-const SPDK: &str = "spdk";
-
 /// Runs the command.
 pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<()> {
     let specs = args.specs.resolve()?;
@@ -47,7 +44,9 @@ pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<()> {
     output::refuse_inputs(args.output.as_deref(), args.specs.files())?;
     let mut output = Output::whole(args.output.as_deref(), Access::Umask)?;
     for probe in &wanted {
-        output.buffer.extend_from_slice(line(probe).as_bytes());
+        output
+            .buffer
+            .extend_from_slice(probe.bpftrace_line().as_bytes());
         output.buffer.push(b'\n');
     }
     output.finish()?;
@@ -64,40 +63,4 @@ pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<()> {
         ));
     }
     Ok(())
-}
-
-/// Returns a probe with its action, which prints a line of the recording.
-fn line(probe: &ProbeRequest<'_>) -> String {
-    let ProbeRequest {
-        provider,
-        name,
-        args,
-        ..
-    } = probe;
-    let place = if *provider == SPDK {
-        (*name).to_owned()
-    } else {
-        format!("{provider}:{name}")
-    };
-    let form = |arg: &ProbeArg| {
-        if arg.string {
-            format!("{}='%s'", arg.name)
-        } else {
-            format!("{}=0x%lx", arg.name)
-        }
-    };
-    let value = |(at, arg): (usize, &ProbeArg)| {
-        if arg.string {
-            format!("str(arg{at})")
-        } else {
-            format!("arg{at}")
-        }
-    };
-    let forms: Vec<_> = args.iter().map(form).collect();
-    let values: Vec<_> = args.iter().enumerate().map(value).collect();
-    format!(
-        "usdt:__EXE__:{place} {{printf(\"{name}: {}\\n\", {});}}",
-        forms.join(", "),
-        values.join(", ")
-    )
 }

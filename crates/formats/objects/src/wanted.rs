@@ -2,6 +2,9 @@
 
 use crate::spec::{ObjectSpec, ProbeArg, SpecError};
 
+/// Provider of SPDK's probes. SPDK's script leaves it out, and so do we.
+const SPDK: &str = "spdk";
+
 /// A probe to be recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbeRequest<'a> {
@@ -69,6 +72,43 @@ impl<'a> ProbeRequest<'a> {
         }
         self.ticks &= other.ticks;
         Ok(())
+    }
+
+    /// Formats the probe with its action, which prints a line of the recording, in bpftrace's
+    /// language. Its form is that of SPDK's own `scripts/bpf/trace.py -g`.
+    pub fn bpftrace_line(&self) -> String {
+        let Self {
+            provider,
+            name,
+            args,
+            ..
+        } = *self;
+        let place = if provider == SPDK {
+            name.to_owned()
+        } else {
+            format!("{provider}:{name}")
+        };
+        let form = |arg: &ProbeArg| {
+            if arg.string {
+                format!("{}='%s'", arg.name)
+            } else {
+                format!("{}=0x%lx", arg.name)
+            }
+        };
+        let value = |(at, arg): (usize, &ProbeArg)| {
+            if arg.string {
+                format!("str(arg{at})")
+            } else {
+                format!("arg{at}")
+            }
+        };
+        let forms: Vec<_> = args.iter().map(form).collect();
+        let values: Vec<_> = args.iter().enumerate().map(value).collect();
+        format!(
+            "usdt:__EXE__:{place} {{printf(\"{name}: {}\\n\", {});}}",
+            forms.join(", "),
+            values.join(", ")
+        )
     }
 }
 

@@ -42,6 +42,10 @@ const OPENERS: &[(&str, &str)] = &[
         "serve/src/parquet/shelf.rs",
         "the folder for tables that the user named, to lock it",
     ),
+    (
+        "watch/src/shelf.rs",
+        "the folder for captures that it just created, to give it to whoever ran sudo",
+    ),
     ("host/src/busy.rs", "/proc/PID, /proc/stat, /proc/irq"),
     ("host/src/capabilities.rs", "/proc/self"),
     (
