@@ -277,6 +277,13 @@ impl ThreadSample {
         let window = &causes.snapshot.window;
         let (was, is) = (&before.thread, &after.thread);
         let comm = Some(after.comm()).filter(|comm| !comm.is_empty());
+        let in_slot = |slot| {
+            grown(
+                before.call(slot).tally,
+                after.call(slot).tally,
+                window.number,
+            )
+        };
         let tally = |before: &TallyWithMin, after: &TallyWithMin| {
             grown(before.tally, after.tally, window.number)
         };
@@ -299,16 +306,8 @@ impl ThreadSample {
             budget: Budget::between(before, after, fallback, window),
             started_in_window: is.start_time > window.start,
             ended_in_window: is.end_time > window.start && is.end_time <= window.stop,
-            faults: grown(
-                before.call(SLOT_FAULT).tally,
-                after.call(SLOT_FAULT).tally,
-                window.number,
-            ),
-            reclaims: grown(
-                before.call(SLOT_RECLAIM).tally,
-                after.call(SLOT_RECLAIM).tally,
-                window.number,
-            ),
+            faults: in_slot(SLOT_FAULT),
+            reclaims: in_slot(SLOT_RECLAIM),
             stuck_in: stuck_in.clone(),
             calls: calls(before, after, window.number),
             polls: with_min(&was.polls, &is.polls),

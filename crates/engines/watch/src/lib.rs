@@ -16,6 +16,7 @@ mod watching;
 mod window;
 mod writing;
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -43,7 +44,7 @@ use trace::WatchedTrace;
 pub use watching::Totals;
 use watching::{Setting, WatchSession};
 use window::Gate;
-use writing::{Writer, WriterContext};
+use writing::{Writer, WriterContext, note_if_kept};
 
 /// Multiple of the slow time after which an open request is hanging, if it is also open for
 /// [`MIN_HANGING_TIME`].
@@ -104,17 +105,14 @@ pub fn watch(
     let rings = Rings::open(pid).context("there is nothing to watch: no trace of SPDK")?;
     let tpoints = rings.follower.tpoints().all().to_vec();
     let wanted = wanted(&options.tpoints, &tpoints)?;
-    let (dir, mut shelf) = open_store(options)?;
-    let created = shelf.take_created();
+    let (dir, shelf, created) = open_store(options)?;
     let mut meta = facts::gather(pid);
     let (objects, kernel) = start_recorders(options, &mut meta, observer);
     meta.process.trace_file = Some(facts::path(&rings.path));
     meta.lcores = facts::lcore_threads(rings.follower.lcores(), &meta.process.threads);
-    let lcores = rings
-        .follower
-        .lcores()
-        .map(|(lcore, name)| (lcore, name.to_owned()))
-        .collect();
+    let lcores = rings.follower.lcores();
+    let lcores = lcores.map(|(lcore, name)| (lcore, name.to_owned()));
+    let lcores = lcores.collect();
     let known = ObjectNamer::new(objects, specs.clone(), rings.follower.tpoints(), observer);
     let setting = options.setting();
     let slow = ticks(setting.slow, rings.follower.tick_rate());
@@ -159,9 +157,8 @@ pub fn watch(
     sys::allocator::trim();
     let totals = watching.until_end(&process);
     // Until now captures were written there.
-    if let Some(Err(error)) = created.as_ref().map(hand_over_folder) {
-        observer.note(&format!("{} remains root's: {error}", printable(&dir)));
-    }
+    let given = created.as_ref().map_or(Ok(()), hand_over_folder);
+    note_if_kept(given, &dir, observer);
     totals
 }
 
@@ -182,14 +179,15 @@ impl Options {
     }
 }
 
-/// Opens the folder of the captures, without those that were left unfinished.
-fn open_store(options: &Options) -> anyhow::Result<(PathBuf, CaptureStore)> {
+/// Opens the folder of the captures, without those that were left unfinished. The open folder is
+/// returned if it was created.
+fn open_store(options: &Options) -> anyhow::Result<(PathBuf, CaptureStore, Option<File>)> {
     let dir = options.dir();
-    let shelf = CaptureStore::open(&dir, options.keep, options.max_bytes)?;
+    let (shelf, created) = CaptureStore::open(&dir, options.keep, options.max_bytes)?;
     shelf
         .clear_unfinished()
         .with_context(|| format!("reading the folder {}", printable(&dir)))?;
-    Ok((dir, shelf))
+    Ok((dir, shelf, created))
 }
 
 /// Starts to record objects and the kernel's events, and states in the facts for captures which of

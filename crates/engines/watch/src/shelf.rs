@@ -21,8 +21,6 @@ pub(crate) struct CaptureStore {
     dir: PathBuf,
     keep: usize,
     max_bytes: u64,
-    /// Open folder, if it was created by this run.
-    created: Option<File>,
 }
 
 /// Capture on the shelf.
@@ -33,8 +31,12 @@ struct StoredCapture {
 }
 
 impl CaptureStore {
-    /// Opens the folder; creates it if it is missing.
-    pub(crate) fn open(dir: &Path, keep: usize, max_bytes: u64) -> anyhow::Result<Self> {
+    /// Opens the folder; creates it if it is missing, and then returns it, too.
+    pub(crate) fn open(
+        dir: &Path,
+        keep: usize,
+        max_bytes: u64,
+    ) -> anyhow::Result<(Self, Option<File>)> {
         let created = match DirBuilder::new().mode(0o700).create(dir) {
             Ok(()) => File::open(dir).ok(),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => None,
@@ -46,17 +48,12 @@ impl CaptureStore {
         if !dir.is_dir() {
             bail!("{} is no folder: give another one with -o", printable(dir));
         }
-        Ok(Self {
+        let store = Self {
             dir: dir.to_owned(),
             keep: keep.max(1),
             max_bytes,
-            created,
-        })
-    }
-
-    /// Takes the open folder, if it was created by this run.
-    pub(crate) fn take_created(&mut self) -> Option<File> {
-        self.created.take()
+        };
+        Ok((store, created))
     }
 
     pub(crate) fn dir(&self) -> &Path {
@@ -189,7 +186,7 @@ mod tests {
     #[test]
     fn the_newest_remain_and_nothing_else_is_touched() {
         let temp = tempfile::tempdir().unwrap();
-        let shelf = CaptureStore::open(&temp.path().join("shelf"), 3, 1_000).unwrap();
+        let (shelf, _) = CaptureStore::open(&temp.path().join("shelf"), 3, 1_000).unwrap();
         (0..5).for_each(|ms| put(&shelf, &at(ms), 100));
         // Foreign entries: a file and a link with such names, another folder, and a capture with
         // somebody's file in it.
@@ -215,7 +212,7 @@ mod tests {
         );
         assert!(temp.path().exists() && shelf.dir.join("slow-mine.capture").join(META).exists());
         // By bytes: beside 900 there is room for none.
-        let shelf = CaptureStore::open(&shelf.dir, 100, 1_000).unwrap();
+        let (shelf, _) = CaptureStore::open(&shelf.dir, 100, 1_000).unwrap();
         assert!(shelf.make_room(900).unwrap() && !shelf.make_room(1_001).unwrap());
         assert!(!shelf.dir.join(at(3)).exists() && !shelf.dir.join(at(4)).exists());
     }
@@ -223,7 +220,7 @@ mod tests {
     #[test]
     fn old_unfinished_captures_are_removed() {
         let temp = tempfile::tempdir().unwrap();
-        let shelf = CaptureStore::open(temp.path(), 3, 1_000).unwrap();
+        let (shelf, _) = CaptureStore::open(temp.path(), 3, 1_000).unwrap();
         let (old, new) = (
             format!(".{}{PARTIAL}", at(0)),
             format!(".{}{PARTIAL}", at(1)),

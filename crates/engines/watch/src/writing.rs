@@ -2,7 +2,7 @@
 //! the trace is followed meanwhile.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -215,10 +215,7 @@ impl WriterContext {
         let is_written = folder.is_ok();
         let folder = folder.map(|(dir, folder)| {
             // Until now it was read here.
-            if let Err(error) = folder.hand_over() {
-                let note = format!("{} remains root's: {error}", printable(&dir));
-                self.observer.note(&note);
-            }
+            note_if_kept(folder.hand_over(), &dir, &self.observer);
             printable(&dir)
         });
         let (length, is_open) = (case.length(), case.reason.is_open());
@@ -341,6 +338,13 @@ impl WriterContext {
             &self.observer,
         )
         .unwrap_or_default()
+    }
+}
+
+/// Notes that a folder could not be given to whoever ran sudo.
+pub(crate) fn note_if_kept(given: io::Result<()>, dir: &Path, observer: &Observer) {
+    if let Err(error) = given {
+        observer.note(&format!("{} remains root's: {error}", printable(dir)));
     }
 }
 

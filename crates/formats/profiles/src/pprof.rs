@@ -78,7 +78,7 @@ impl StringTable {
         if let Some(index) = self.indices.get(text) {
             return *index;
         }
-        let index = self.texts.len() as i64;
+        let index = i64::try_from(self.texts.len()).unwrap_or(i64::MAX);
         self.texts.push(text.to_owned());
         self.indices.insert(text.to_owned(), index);
         index

@@ -7,13 +7,13 @@
   const found = document.getElementById("found");
   const find = document.getElementById("find");
   const whole = document.getElementById("whole");
-  if (!data || !data.frames.length) return;
+  if (!data || !data.walked.length) return;
   const ROW = 18, CHARACTER = 7.3, NARROWEST = 0.4;
   const SVG = "http://www.w3.org/2000/svg";
 
   const nodes = [];
   const path = [];
-  for (const [name, weight, depth] of data.frames) {
+  for (const [name, weight, depth] of data.walked) {
     const parent = depth > 0 ? path[depth - 1] : null;
     const node = { index: nodes.length, name: data.names[name], weight, depth, parent, at: 0, next: 0 };
     if (parent) {

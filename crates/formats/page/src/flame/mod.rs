@@ -16,7 +16,7 @@ const RULES: &str = include_str!("flame.css");
 const SCRIPT: &str = include_str!("flame.js");
 
 /// SHA-256 of the script in the page, in Base64, as that of the report's page.
-const SCRIPT_HASH: &str = "KrGQc9mHMvy8clnhqvXLq0q8xLpgCTWRY+mq3Ari5XQ=";
+const SCRIPT_HASH: &str = "eWaas1yOA1f7XiID6GXe6XXUfqY9Gc/nQzB2Sv88PcY=";
 /// SHA-256 of the style in the page, in Base64.
 const STYLE_HASH: &str = "q/4cB2/I2084L8MY9ZmZYkQolUeSjHZcWnraUo68aIU=";
 
@@ -64,7 +64,7 @@ struct Frames<'a> {
     is_time: bool,
     names: Vec<std::borrow::Cow<'a, str>>,
     /// Index of the name, weight, and depth of each frame.
-    frames: Vec<(usize, u64, usize)>,
+    walked: Vec<(usize, u64, usize)>,
 }
 
 /// Formats the whole file.
@@ -130,7 +130,7 @@ fn frames<'a>(graph: &FlameGraph, walked: &[(&'a FlameNode, usize)]) -> (Frames<
     let least = weights.get(MAX_FRAMES).map_or(0, |beyond| beyond + 1);
     let (mut names, mut indices) = (Vec::new(), HashMap::new());
     let kept = walked.iter().filter(|(node, _)| node.weight >= least);
-    let frames: Vec<_> = kept
+    let shown_frames: Vec<_> = kept
         .map(|(node, depth)| {
             let index = *indices.entry(node.name.as_str()).or_insert_with(|| {
                 names.push(shown(&node.name));
@@ -139,12 +139,12 @@ fn frames<'a>(graph: &FlameGraph, walked: &[(&'a FlameNode, usize)]) -> (Frames<
             (index, node.weight, *depth)
         })
         .collect();
-    let left_out = walked.len() - frames.len();
+    let left_out = walked.len() - shown_frames.len();
     let is_time = graph.unit == FlameUnit::Nanoseconds;
     let frames = Frames {
         is_time,
         names,
-        frames,
+        walked: shown_frames,
     };
     (frames, left_out)
 }

@@ -25,7 +25,7 @@ fn frames_follow_their_callers_the_heaviest_first() {
     let (frames, left_out) = frames(&graph, &walked);
     assert_eq!(frames.names, ["all", "main", "exec", "parse"]);
     assert_eq!(
-        (frames.frames, left_out),
+        (frames.walked, left_out),
         (
             vec![(0, 10, 0), (1, 10, 1), (2, 7, 2), (2, 3, 3), (3, 2, 2)],
             0
@@ -53,7 +53,7 @@ fn narrow_frames_are_left_out() {
     };
     let walked = walk(&graph.root);
     let (frames, left_out) = frames(&graph, &walked);
-    assert_eq!((frames.frames.len(), left_out), (75_001, 75_000));
+    assert_eq!((frames.walked.len(), left_out), (75_001, 75_000));
     assert!(page(&graph).contains("75,000 narrow frames are left out"));
 }
 
