@@ -7,6 +7,7 @@ mod cpus;
 mod kernel;
 mod pace;
 mod requests;
+mod sources;
 mod trace;
 
 use std::collections::BTreeMap;
@@ -19,9 +20,11 @@ use std::time::{Duration, Instant};
 use observer::Observer;
 use top::{Cpu, Sample, Thread, Traffic};
 
-pub use kernel::Kernel;
+use kernel::Kernel;
 pub use requests::requests_of;
-pub use trace::{ReadingOptions, Trace};
+pub use sources::{FeedOptions, Sources, Subject};
+use trace::Trace;
+use trace_source::cpus::Placement;
 
 /// Length of a sample.
 const SECOND: Duration = Duration::from_secs(1);
@@ -94,22 +97,19 @@ pub struct Feeds {
     beat: Beat,
     threads: Vec<JoinHandle<()>>,
     merger: Merger,
+    place: Placement,
 }
 
 impl Feeds {
     /// Starts the feeds of the trace and the kernel, as far as they are given, with the same
-    /// seconds.
-    pub fn start(
-        trace: Option<Trace>,
+    /// seconds. Their threads have the priority and the CPUs of the calling one.
+    fn start(
+        trace: Option<trace::Reading>,
         kernel: Option<Kernel>,
-        reading: ReadingOptions,
+        place: Placement,
         observer: &Observer,
     ) -> anyhow::Result<Self> {
         let (sender, parts) = channel();
-        // Finding objects takes its time: the first second begins after it.
-        let trace = trace
-            .map(|trace| trace.open(reading, observer))
-            .transpose()?;
         let beat = Beat {
             begin: Instant::now(),
             stop: Arc::default(),
@@ -141,6 +141,7 @@ impl Feeds {
             beat,
             threads,
             merger,
+            place,
         })
     }
 
@@ -200,6 +201,7 @@ impl Feeds {
     /// Ends the feeds, and detaches what is attached to the kernel.
     pub fn finish(self) {
         self.beat.stop.store(true, Ordering::Release);
+        self.place.finish();
         for thread in self.threads {
             thread.thread().unpark();
             // SANITY: a thread that panicked has reported that.
@@ -236,6 +238,8 @@ struct Merger {
     /// Last second that was handed out.
     given: u64,
     pending: BTreeMap<u64, PendingSecond>,
+    /// True once a second without the part of the trace, or the kernel, was reported.
+    is_reported: [bool; 2],
     observer: Observer,
 }
 
@@ -249,6 +253,7 @@ impl Merger {
             latest: [0; 3],
             given: 0,
             pending: BTreeMap::new(),
+            is_reported: [false; 2],
             observer: observer.clone(),
         }
     }
@@ -262,17 +267,20 @@ impl Merger {
         match part {
             Part::Traffic(second, traffic, threads) => {
                 self.latest[0] = second;
-                self.pending.entry(second).or_default().traffic = Some((*traffic, threads));
+                if let Some(pending) = self.pending(second) {
+                    pending.traffic = Some((*traffic, threads));
+                }
             }
             Part::Threads(second, threads) => {
                 self.latest[1] = second;
-                self.pending.entry(second).or_default().threads = Some(threads);
+                if let Some(pending) = self.pending(second) {
+                    pending.threads = Some(threads);
+                }
             }
             Part::Cpus(second, cpus) => {
                 (self.latest[2], self.has_cpus) = (second, true);
-                // The first one may be late for a second that was handed out already.
-                if second > self.given {
-                    self.pending.entry(second).or_default().cpus = Some(cpus);
+                if let Some(pending) = self.pending(second) {
+                    pending.cpus = Some(cpus);
                 }
             }
             Part::Over(Source::Cpus, why) => {
@@ -324,6 +332,7 @@ impl Merger {
             // Only the audit had time for this second.
             return self.next(elapsed);
         }
+        self.report_incomplete(number, traffic.is_none(), threads.is_none());
         let time = sys::clock::real_nanos() / 1_000_000;
         let traffic =
             traffic.map(|(traffic, writers)| with_taken(traffic, &writers, threads.as_deref()));
@@ -334,6 +343,30 @@ impl Merger {
             threads,
             cpus,
         })
+    }
+}
+
+impl Merger {
+    /// Returns the parts of a second that have come; `None` if the second was handed out without
+    /// one that comes too late.
+    fn pending(&mut self, second: u64) -> Option<&mut PendingSecond> {
+        (second > self.given).then(|| self.pending.entry(second).or_default())
+    }
+
+    /// Reports a second that lacks a part, the first time for each part.
+    fn report_incomplete(&mut self, number: u64, no_traffic: bool, no_threads: bool) {
+        let parts = [
+            (self.has_trace && no_traffic, "connections and stages"),
+            (self.has_kernel && no_threads, "threads"),
+        ];
+        for ((is_missing, what), is_reported) in parts.into_iter().zip(&mut self.is_reported) {
+            if is_missing && !*is_reported {
+                *is_reported = true;
+                self.observer.note(&format!(
+                    "second {number} has no {what}: the machine was too busy to read them in time"
+                ));
+            }
+        }
     }
 }
 

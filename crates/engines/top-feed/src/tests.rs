@@ -13,6 +13,9 @@ fn a_second_is_given_when_it_is_whole() {
     assert!(merger.next(SECOND).is_none());
     let late = merger.next(SECOND * 2 + MAX_PART_DELAY);
     assert!(late.is_some_and(|sample| sample.threads.is_none() && sample.traffic.is_some()));
+    // Its other part comes after all: the second is not handed out again.
+    merger.take(Part::Threads(2, Vec::new()));
+    assert!(merger.next(SECOND * 2 + MAX_PART_DELAY).is_none());
     // The kernel had no time for the third.
     merger.take(Part::Traffic(3, Box::default(), Vec::new()));
     merger.take(Part::Threads(4, Vec::new()));

@@ -8,17 +8,13 @@ use std::time::Duration;
 use clap::Args;
 use console::full_screen;
 use console::interrupt::Interrupt;
-use console::messages::{explained, note};
+use console::messages::note;
 use console::output::Output;
 use console::terminal;
 use errors::usage;
-use host::Pid;
 use process_selector::{ProcessCount, Role};
 use screen::Screen;
-use sys::process::PidFd;
-use text::printable;
-use top_feed::{Feeds, Kernel, ReadingOptions, Trace};
-use trace_source::cpus;
+use top_feed::{FeedOptions, Feeds, Sources, Subject};
 
 use crate::args::process::ProcessArgs;
 use crate::args::specs::SpecArgs;
@@ -28,6 +24,9 @@ const STOP_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Seconds to wait for the last second of a process that has ended.
 const FINAL_WAIT_SECONDS: u64 = 15;
+
+/// Seconds to wait for the first audit of the CPUs.
+const MAX_CPU_WAIT_SECONDS: u64 = 8;
 
 /// `dptrace top`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -115,57 +114,37 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<()> {
     }
     let pid = find(args)?;
     process_selector::check_process(pid)?;
-    let reading = ReadingOptions {
+    let options = FeedOptions {
         specs: args.specs.resolve()?,
         probes: !args.no_probes,
         all_records: args.all_records,
+        kernel: !args.no_kernel,
     };
-    // Before any thread is started: they inherit it.
-    let place = cpus::keep_off(std::iter::once(pid), &terminal::observer());
     sys::allocator::keep_little();
-    let trace = Trace::find(pid);
-    let kernel = if args.no_kernel {
-        Err(anyhow::anyhow!("--no-kernel was given"))
-    } else {
-        Kernel::attach(pid, &terminal::observer())
-    };
-    let missing = [
-        trace.as_ref().err().map(explained),
-        kernel.as_ref().err().map(explained),
-    ];
-    let (trace, kernel) = match (trace, kernel) {
-        (Err(trace), Err(kernel)) => {
-            note(&format!("no connections: {}", explained(&trace)));
-            // Rights are what a user can do something about.
-            return Err(
-                if args.no_kernel { trace } else { kernel }.context("there is nothing to show")
-            );
-        }
-        (trace, kernel) => (trace.ok(), kernel.ok()),
-    };
-    place.give_way_for(None);
-    let subject = Subject {
-        name: name(pid),
-        pid,
-        process: PidFd::open(pid)?,
-        interrupt: Interrupt::catch()?,
-    };
+    let sources = Sources::open(pid, &options, &terminal::observer())?;
+    let subject = Subject::open(pid)?;
+    let interrupt = Interrupt::catch()?;
     match seconds {
         Some(seconds) => {
-            for (what, why) in ["connections", "threads"].iter().zip(&missing) {
+            for (what, why) in ["connections", "threads"].iter().zip(&sources.missing) {
                 if let Some(why) = why {
                     note(&format!("no {what}: {why}"));
                 }
             }
-            let mut feeds = Feeds::start(trace, kernel, reading, &terminal::observer())?;
+            // One second takes less of the process's time than a start with the lowest priority.
+            let mut feeds = sources.start(&options, seconds > 1, &terminal::observer())?;
             if args.cpus {
                 feeds.audit(pid)?;
             }
-            batch(&subject, feeds, seconds, args)
+            batch(&subject, interrupt, feeds, seconds, args)
         }
-        None => watch::watch(&subject, missing, Audit::from_args(args), || {
-            Feeds::start(trace, kernel, reading, &terminal::observer())
-        }),
+        None => watch::watch(
+            &subject,
+            interrupt,
+            sources,
+            &options,
+            Audit::from_args(args),
+        ),
     }
 }
 
@@ -188,26 +167,6 @@ impl Audit {
     }
 }
 
-/// The process, and the reasons to end.
-struct Subject {
-    name: String,
-    pid: u32,
-    process: PidFd,
-    interrupt: Interrupt,
-}
-
-impl Subject {
-    /// `nvmf_tgt [1234]`.
-    fn title(&self) -> String {
-        format!("{} [{}]", self.name, self.pid)
-    }
-
-    /// Returns whether the process has ended.
-    fn has_ended(&self) -> bool {
-        self.process.has_ended().unwrap_or(false)
-    }
-}
-
 /// Finds the process to show.
 fn find(args: &TopArgs) -> anyhow::Result<u32> {
     let selector = args.process.selector();
@@ -217,13 +176,14 @@ fn find(args: &TopArgs) -> anyhow::Result<u32> {
     selector.one(ROLE, &terminal::observer())
 }
 
-fn name(pid: u32) -> String {
-    let name = host::proc::program_name(Pid(pid)).unwrap_or_default();
-    printable::text(&name).into_owned()
-}
-
 /// Prints that many seconds.
-fn batch(subject: &Subject, mut feeds: Feeds, seconds: u64, args: &TopArgs) -> anyhow::Result<()> {
+fn batch(
+    subject: &Subject,
+    interrupt: Interrupt,
+    mut feeds: Feeds,
+    seconds: u64,
+    args: &TopArgs,
+) -> anyhow::Result<()> {
     let mut output = Output::open(None)?;
     let (title, width) = (subject.title(), Screen::stdout().width());
     // The second in which the process has ended is the last one.
@@ -234,7 +194,7 @@ fn batch(subject: &Subject, mut feeds: Feeds, seconds: u64, args: &TopArgs) -> a
         if printed == seconds {
             break None;
         }
-        if subject.interrupt.is_requested() {
+        if interrupt.is_requested() {
             break Some("stopped");
         }
         if last == u64::MAX && subject.has_ended() {
@@ -245,7 +205,7 @@ fn batch(subject: &Subject, mut feeds: Feeds, seconds: u64, args: &TopArgs) -> a
             waits = false;
         }
         if let Some(sample) = feeds.next(STOP_POLL_INTERVAL)? {
-            waits &= sample.cpus.is_none() && sample.number < last;
+            waits &= sample.cpus.is_none() && sample.number < last.min(MAX_CPU_WAIT_SECONDS);
             if waits {
                 continue;
             }

@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use console::full_screen::{self, Cells, TerminalGuard};
+use console::interrupt::Interrupt;
 use console::messages::{hold_notes, print_notes};
 use console::output::Output;
+use console::terminal;
 use ratatui_core::terminal::Terminal;
 use text::printable;
 use top::{Effect, Keys, Model, Tab};
-use top_feed::Feeds;
+use top_feed::{FeedOptions, Feeds, Sources, Subject};
 use whole_file::Access;
 
-use super::{Audit, Subject};
+use super::Audit;
 
 /// Time to wait for a key.
 const KEY_TIMEOUT: Duration = Duration::from_millis(100);
@@ -23,41 +25,43 @@ const ESCAPE_TIMEOUT: Duration = Duration::from_millis(25);
 /// Shows the process until a key ends it, or a signal, or the end of the terminal.
 pub(super) fn watch(
     subject: &Subject,
-    missing: [Option<String>; 2],
+    interrupt: Interrupt,
+    sources: Sources,
+    options: &FeedOptions,
     audit: Audit,
-    start: impl FnOnce() -> anyhow::Result<Feeds>,
 ) -> anyhow::Result<()> {
     hold_notes();
-    let shown = show(subject, missing, audit, start);
+    let shown = show(subject, interrupt, sources, options, audit);
     print_notes();
     shown
 }
 
 fn show(
     subject: &Subject,
-    missing: [Option<String>; 2],
+    interrupt: Interrupt,
+    sources: Sources,
+    options: &FeedOptions,
     audit: Audit,
-    start: impl FnOnce() -> anyhow::Result<Feeds>,
 ) -> anyhow::Result<()> {
     let ours = TerminalGuard::take().context("taking the terminal")?;
-    let mut terminal = Terminal::new(Cells::default()).context("looking at the terminal")?;
-    let mut model = Model::new(&subject.title(), missing);
+    let mut screen = Terminal::new(Cells::default()).context("looking at the terminal")?;
+    let mut model = Model::new(&subject.title(), sources.missing.clone());
     if audit == Audit::Never {
         model.no_cpus("--no-kernel was given".to_owned());
     }
     let look = full_screen::capabilities();
     let mut draw = |model: &mut Model| -> anyhow::Result<()> {
-        terminal
+        screen
             .draw(|frame| top::draw(model, look, frame.buffer_mut()))
             .context("drawing")?;
         Ok(())
     };
     draw(&mut model)?;
-    let mut feeds = start()?;
+    let mut feeds = sources.start(options, true, &terminal::observer())?;
     if audit == Audit::AtOnce {
         feeds.audit(subject.pid)?;
     }
-    let ended = follow(subject, &mut model, &mut feeds, audit, &mut draw);
+    let ended = follow(subject, interrupt, &mut model, &mut feeds, audit, &mut draw);
     // First: detaching takes a moment, and the keys are the shell's by then.
     drop(ours);
     feeds.finish();
@@ -66,6 +70,7 @@ fn show(
 
 fn follow(
     subject: &Subject,
+    interrupt: Interrupt,
     model: &mut Model,
     feeds: &mut Feeds,
     audit: Audit,
@@ -93,7 +98,7 @@ fn follow(
         if is_new || size != before {
             draw(model)?;
         }
-        if subject.interrupt.is_requested() {
+        if interrupt.is_requested() {
             return Ok(());
         }
         let Some(bytes) = full_screen::read_keys(if keys.is_waiting() {
