@@ -1,5 +1,8 @@
 //! Sources of a process's seconds: what can be had of it, and the reasons for what can't.
 
+use std::path::PathBuf;
+
+use anyhow::Context as _;
 use host::Pid;
 use objects::ObjectSpec;
 use observer::Observer;
@@ -8,6 +11,9 @@ use text::printable;
 use trace_source::cpus::{self, Placement};
 
 use crate::{Feeds, Kernel, Trace};
+
+/// Limit on the files of one second.
+const MAX_FILES: usize = 1000;
 
 /// Process that is shown.
 pub struct Subject {
@@ -34,6 +40,25 @@ impl Subject {
         format!("{} [{}]", self.name, self.pid)
     }
 
+    /// Returns the name of a file for a second, which does not exist in the current folder.
+    ///
+    /// # Errors
+    ///
+    /// Fails if all names exist.
+    pub fn free_file(&self, second: u64) -> anyhow::Result<PathBuf> {
+        let names = (0..MAX_FILES).map(|n| {
+            let more = if n == 0 {
+                String::new()
+            } else {
+                format!("-{n}")
+            };
+            PathBuf::from(format!("dptrace-top-{}-{second}{more}.json", self.pid))
+        });
+        let mut free = names.filter(|path| !path.exists());
+        free.next()
+            .with_context(|| format!("there are {MAX_FILES} files of that name"))
+    }
+
     /// Returns true if the process has ended.
     pub fn has_ended(&self) -> bool {
         self.process.has_ended().unwrap_or(false)
@@ -41,6 +66,10 @@ impl Subject {
 }
 
 /// Options of the feeds.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
 pub struct FeedOptions {
     /// Kinds of the objects to find.
     pub specs: Vec<ObjectSpec>,
@@ -50,10 +79,13 @@ pub struct FeedOptions {
     pub all_records: bool,
     /// True if programs may be loaded into the kernel.
     pub kernel: bool,
+    /// True if the CPUs are audited from the start.
+    pub cpus: bool,
 }
 
 /// Sources of a process, ready to start.
 pub struct Sources {
+    pid: u32,
     trace: Option<Trace>,
     kernel: Option<Kernel>,
     /// Reasons why there are no connections, and no threads.
@@ -92,6 +124,7 @@ impl Sources {
         let missing = [trace.as_ref().err(), kernel.as_ref().err()]
             .map(|error| error.map(|error| observer.explain(error)));
         Ok(Self {
+            pid,
             trace: trace.ok(),
             kernel: kernel.ok(),
             missing,
@@ -120,6 +153,11 @@ impl Sources {
         if gives_way {
             self.place.give_way_for(None);
         }
-        Feeds::start(trace, self.kernel, self.place, observer)
+        let mut feeds = Feeds::start(self.pid, (trace, self.kernel), self.place, observer)?;
+        feeds.may_load = options.kernel;
+        if options.cpus {
+            feeds.audit()?;
+        }
+        Ok(feeds)
     }
 }

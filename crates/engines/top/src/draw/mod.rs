@@ -6,6 +6,7 @@ mod details;
 mod heat;
 mod help;
 mod look;
+mod picker;
 mod rows;
 
 use ratatui_core::buffer::Buffer;
@@ -13,6 +14,8 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::{Modifier, Style};
 use ratatui_core::text::{Line, Span};
 use ratatui_core::widgets::Widget as _;
+
+pub use picker::draw_picker;
 
 use look::{CHOSEN, HEAD, Look as _, QUIET};
 use screen::TerminalCaps;
@@ -182,8 +185,7 @@ fn footer(model: &Model, look: TerminalCaps) -> Line<'_> {
         return Line::styled(message.as_str(), look.warn());
     }
     if model.before_filter.is_some() {
-        let cursor = Span::styled(" ", Style::new().add_modifier(Modifier::REVERSED));
-        return Line::from(vec![Span::raw(format!("/{}", model.filter)), cursor]);
+        return Line::from(vec![Span::raw(format!("/{}", model.filter)), cursor()]);
     }
     let keys: &[(&str, &str)] = match model.over {
         Overlay::Nothing => &[
@@ -200,6 +202,11 @@ fn footer(model: &Model, look: TerminalCaps) -> Line<'_> {
             &[("Esc", "back"), ("up, down", "scroll"), ("Space", "freeze")]
         }
     };
+    key_line(keys)
+}
+
+/// Returns a line of keys with their effects.
+fn key_line(keys: &[(&str, &str)]) -> Line<'static> {
     let spans = keys.iter().flat_map(|(key, what)| {
         [
             Span::styled((*key).to_owned(), HEAD),
@@ -207,6 +214,11 @@ fn footer(model: &Model, look: TerminalCaps) -> Line<'_> {
         ]
     });
     Line::from(spans.collect::<Vec<_>>())
+}
+
+/// Returns the cursor behind a text that is typed.
+fn cursor() -> Span<'static> {
+    Span::styled(" ", Style::new().add_modifier(Modifier::REVERSED))
 }
 
 /// Returns the title of a row's details.

@@ -72,7 +72,7 @@ pub(super) fn table(model: &mut Model, look: TerminalCaps, area: Rect, buffer: &
     model.page = room.max(1);
 }
 
-fn head<'a>(table: &Table<'_>, columns: &[(usize, usize)]) -> Line<'a> {
+pub(super) fn head<'a>(table: &Table<'_>, columns: &[(usize, usize)]) -> Line<'a> {
     let mut spans = Vec::new();
     for &(index, width) in columns {
         let column = &table.columns[index];
@@ -89,7 +89,7 @@ fn head<'a>(table: &Table<'_>, columns: &[(usize, usize)]) -> Line<'a> {
     Line::from(spans)
 }
 
-fn cells<'a>(
+pub(super) fn cells<'a>(
     table: &Table<'_>,
     row: &[Cell],
     columns: &[(usize, usize)],

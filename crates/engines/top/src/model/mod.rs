@@ -42,6 +42,10 @@ pub enum Effect {
     Write,
     /// Take the mouse, or give it back: see [`Model::has_mouse`].
     Mouse,
+    /// Choose another process.
+    Pick,
+    /// Stop the program until the shell continues it.
+    Suspend,
 }
 
 /// View on top of the tab.
@@ -126,6 +130,11 @@ impl Model {
         self.tab
     }
 
+    /// Sets whether clicks and the wheel are for top, and not for the terminal.
+    pub fn set_mouse(&mut self, is_ours: bool) {
+        self.has_mouse = is_ours;
+    }
+
     /// Returns true if clicks and the wheel are for top, and not for the terminal.
     pub fn has_mouse(&self) -> bool {
         self.has_mouse
@@ -196,12 +205,16 @@ impl Model {
         if key == Key::Ctrl('c') {
             return Effect::Quit;
         }
+        if key == Key::Ctrl('z') {
+            return Effect::Suspend;
+        }
         if self.before_filter.is_some() {
             self.type_filter(key);
             return Effect::None;
         }
         match key {
             Key::Char('w') => return Effect::Write,
+            Key::Char('p') => return Effect::Pick,
             Key::Char('m') => return self.take_mouse(),
             Key::Click(..) | Key::WheelUp | Key::WheelDown => self.use_mouse(key),
             Key::Char('q') if self.over != Overlay::Nothing => self.over = Overlay::Nothing,
@@ -222,7 +235,7 @@ impl Model {
 
     /// Returns true if a key has no meaning here.
     fn is_unknown(&self, key: Key) -> bool {
-        let is_letter = |c: char| "?h zZ1234/\\<>,.IRrkjgGlFwm".contains(c);
+        let is_letter = |c: char| "?h zZ1234/\\<>,.IRrkjgGlFwmp".contains(c);
         match key {
             Key::Char(c) => !is_letter(c),
             Key::Escape => {
@@ -289,25 +302,9 @@ impl Model {
         order.0 = (order.0 + columns).saturating_add_signed(step) % columns;
     }
 
-    /// Returns the place in a list of `count` lines to which a key moves from `at`; `None` for
-    /// other keys.
-    fn moved(&self, key: Key, at: usize, count: usize) -> Option<usize> {
-        let last = count.saturating_sub(1);
-        let page = self.page.max(1);
-        Some(match key {
-            Key::Up | Key::Char('k') | Key::Ctrl('p') => at.saturating_sub(1),
-            Key::Down | Key::Char('j') | Key::Ctrl('n') => (at + 1).min(last),
-            Key::PageUp | Key::Ctrl('b') => at.saturating_sub(page),
-            Key::PageDown | Key::Ctrl('f') => (at + page).min(last),
-            Key::Home | Key::Char('g') => 0,
-            Key::End | Key::Char('G') => last,
-            _ => return None,
-        })
-    }
-
     pub(crate) fn move_selected(&mut self, key: Key) {
         let rows = self.table().rows;
-        let at = self.moved(key, self.selected(&rows), rows.len());
+        let at = moved(key, self.selected(&rows), rows.len(), self.page);
         if let Some(id) = at.and_then(|at| rows.get(at)).map(Row::id) {
             self.selected[self.tab as usize] = Some(id);
         }
@@ -316,7 +313,7 @@ impl Model {
     pub(crate) fn key_over(&mut self, key: Key) {
         if key == Key::Enter {
             self.over = Overlay::Nothing;
-        } else if let Some(at) = self.moved(key, self.scrolled_over, usize::MAX) {
+        } else if let Some(at) = moved(key, self.scrolled_over, usize::MAX, self.page) {
             self.scrolled_over = if at == usize::MAX - 1 {
                 self.scrolled_over
             } else {
@@ -335,6 +332,21 @@ impl Model {
             _ => self.move_selected(key),
         }
     }
+}
+
+/// Returns the place in a list of `count` lines to which a key moves from `at`, with pages of `page`
+/// lines; `None` for other keys.
+pub(crate) fn moved(key: Key, at: usize, count: usize, page: usize) -> Option<usize> {
+    let (last, page) = (count.saturating_sub(1), page.max(1));
+    Some(match key {
+        Key::Up | Key::Char('k') | Key::Ctrl('p') => at.saturating_sub(1),
+        Key::Down | Key::Char('j') | Key::Ctrl('n') => (at + 1).min(last),
+        Key::PageUp | Key::Ctrl('b') => at.saturating_sub(page),
+        Key::PageDown | Key::Ctrl('f') => (at + page).min(last),
+        Key::Home | Key::Char('g') => 0,
+        Key::End | Key::Char('G') => last,
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

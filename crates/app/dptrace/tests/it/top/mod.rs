@@ -3,6 +3,7 @@
 
 mod budgets;
 mod screen;
+mod terminal;
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Lines};
