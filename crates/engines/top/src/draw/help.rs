@@ -26,9 +26,16 @@ const KEYS: &[(&str, &str)] = &[
     ("Space", "freeze and continue; seconds are kept meanwhile"),
     (
         "m",
-        "use the mouse, and give it back: a click selects a tab or a line (twice: details), the \
-         wheel moves",
+        "give the mouse to the terminal to select text, and take it again; with Shift, most \
+         terminals select text anyway",
     ),
+    (
+        "mouse",
+        "a click selects a tab, a line (twice: details), or a column to order by (twice: turned \
+         round); the wheel moves",
+    ),
+    ("p", "another process"),
+    ("Ctrl-Z", "stop, until the shell's fg"),
     ("w", "write the second that is shown as JSON"),
     ("?, h, F1", "this help"),
     ("q, F10, Ctrl-C", "quit"),

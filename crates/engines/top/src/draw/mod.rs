@@ -34,7 +34,7 @@ const ABOVE: u16 = 3;
 /// Lines of the verdict, if there is room for them.
 const VERDICT: usize = 2;
 /// Limit on the lines of a long verdict.
-const LONG_VERDICT: usize = 3;
+const LONG_VERDICT: usize = 4;
 /// Minimum height of the terminal for a verdict.
 const MIN_VERDICT_HEIGHT: u16 = 16;
 
@@ -81,7 +81,7 @@ pub fn draw(model: &mut Model, look: TerminalCaps, buffer: &mut Buffer) {
         (Overlay::Nothing, Tab::Stages) => heat::draw(model, look, body, buffer),
         (Overlay::Nothing, _) => rows::draw(model, look, body, buffer),
     }
-    put(buffer, foot, footer(model, look));
+    put(buffer, foot, footer(model, look, area.width));
 }
 
 /// Puts a line into a row of cells.
@@ -180,29 +180,46 @@ fn tabs() -> impl Iterator<Item = (std::ops::Range<u16>, Tab)> {
         })
 }
 
-fn footer(model: &Model, look: TerminalCaps) -> Line<'_> {
+fn footer(model: &Model, look: TerminalCaps, width: u16) -> Line<'_> {
     if let Some(message) = &model.message {
         return Line::styled(message.as_str(), look.warn());
     }
     if model.before_filter.is_some() {
         return Line::from(vec![Span::raw(format!("/{}", model.filter)), cursor()]);
     }
-    let keys: &[(&str, &str)] = match model.over {
-        Overlay::Nothing => &[
-            ("?", "help"),
-            ("Tab", "next"),
-            ("Enter", "more"),
-            ("/", "filter"),
-            ("< >", "order"),
-            ("Space", "freeze"),
-            ("w", "write"),
-            ("q", "quit"),
-        ],
-        Overlay::Details | Overlay::Help => {
-            &[("Esc", "back"), ("up, down", "scroll"), ("Space", "freeze")]
-        }
+    if model.over != Overlay::Nothing {
+        return key_line(&[("Esc", "back"), ("up, down", "scroll"), ("Space", "freeze")]);
+    }
+    let text = if model.has_mouse {
+        "select text"
+    } else {
+        "mouse"
     };
-    key_line(keys)
+    let keys = [
+        ("?", "help"),
+        ("Enter", "more"),
+        ("/", "filter"),
+        ("p", "process"),
+        ("Space", "freeze"),
+        ("m", text),
+        // A wide terminal has room for these, too.
+        ("Tab", "next"),
+        ("< >", "order"),
+        ("w", "write"),
+    ];
+    let width_of = |(key, what): &(&str, &str)| key.len() + what.len() + 3;
+    let quit = ("q", "quit");
+    let mut left = usize::from(width).saturating_sub(width_of(&quit) - 2);
+    let mut shown: Vec<_> = keys
+        .into_iter()
+        .take_while(|key| {
+            let fits = width_of(key) <= left;
+            left = left.saturating_sub(width_of(key));
+            fits
+        })
+        .collect();
+    shown.push(quit);
+    key_line(&shown)
 }
 
 /// Returns a line of keys with their effects.

@@ -67,6 +67,14 @@ pub(super) fn table(model: &mut Model, look: TerminalCaps, area: Rect, buffer: &
         };
         put(buffer, area.y + 1, Line::styled(why, QUIET));
     }
+    let mut end = 0;
+    let heads = columns.iter().map(|&(index, width)| {
+        let begin = end;
+        end = begin + width as u16 + 1;
+        (begin..end, index)
+    });
+    let heads = heads.collect();
+    model.places.heads = heads;
     model.scrolled[model.index()] = first;
     model.places.rows = area.y + 1..area.bottom().max(area.y + 1);
     model.page = room.max(1);

@@ -74,7 +74,7 @@ pub struct Model {
     newest: Sample,
     /// Second that was frozen, if one was.
     frozen: Option<Box<Sample>>,
-    orders: [(usize, bool); 4],
+    pub(crate) orders: [(usize, bool); 4],
     pub(crate) filter: String,
     /// Filter before it was edited, while it is edited.
     pub(crate) before_filter: Option<String>,

@@ -206,6 +206,21 @@ fn check_mouse(terminal: &Terminal) {
         screen.contains("m gives the mouse back")
     });
     assert!(terminal.has_mouse());
+    // The headline of the order turns it round.
+    let screen = terminal.screen();
+    let mut lines = screen.lines().enumerate();
+    let (y, x) = lines
+        .find_map(|(y, line)| {
+            line.starts_with("SUBSYSTEM")
+                .then_some((y, line.find("P99")?))
+        })
+        .expect("a headline");
+    let first_row = |screen: &str| screen.lines().nth(y + 1).map(str::to_owned);
+    terminal.bytes(&format!("\x1b[<0;{};{}M", x + 1, y + 1));
+    terminal.wait("the other order", |now| {
+        first_row(now) != first_row(&screen)
+    });
+    // A tab is selected.
     terminal.bytes("\x1b[<0;38;2M\x1b[<0;38;2m");
     terminal.wait("the heat map", |screen| {
         screen.contains("how long whole request took")
@@ -231,6 +246,34 @@ fn the_end_of_the_target_is_shown() {
     );
     terminal.keys(&["x"]);
     terminal.wait("the shell", is_given_back);
+}
+
+/// Ctrl-Z stops the program, and the shell has its terminal until it continues it.
+#[test]
+fn the_shell_has_the_terminal_while_it_is_stopped() {
+    if !needs("tmux") || !needs("bash") {
+        return;
+    }
+    let dir = dir();
+    let target = target(&["--rate", "500"], dir.path());
+    let script = in_shell(&target, "").replacen(
+        "; status=$?",
+        "; [ \"$before\" = \"$(stty -g)\" ] && echo stopped $?; read line; fg; status=$?",
+        1,
+    );
+    std::fs::write(dir.path().join("script"), format!("set -m; {script}")).expect("written");
+    let terminal = Terminal::run("bash script", dir.path(), 100, 24);
+    terminal.wait("a second", |screen| screen.contains(" IOPS, "));
+    terminal.keys(&["C-z"]);
+    terminal.wait("the shell", |screen| {
+        screen.lines().any(|line| line == "stopped 0") && !screen.contains(" IOPS, ")
+    });
+    assert!(!terminal.has_mouse());
+    terminal.keys(&["Enter"]);
+    terminal.wait("the screen again", |screen| screen.contains(" IOPS, "));
+    assert!(terminal.has_mouse());
+    terminal.keys(&["q"]);
+    terminal.wait("the end", is_given_back);
 }
 
 #[test]

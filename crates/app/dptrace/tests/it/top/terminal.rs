@@ -107,7 +107,7 @@ impl Terminal {
         assert!({ done }.status().expect("tmux").success());
     }
 
-    fn screen(&self) -> String {
+    pub(super) fn screen(&self) -> String {
         text(
             &self
                 .tmux(&["capture-pane", "-p", "-t", "it"])

@@ -11,15 +11,16 @@ fn connections_at_80_by_24() {
         "[1] Connections [2] Threads [3] Stages [4] CPUs",
         "3 connections; 300 IOPS, 2.40k blocks/s; p50 115 us, p99 4.50 ms, max 4.50 ms",
         "slowest: cnode2 qid 2 of host-2: p99 61.0 us, max 61.0 us (95% of it target)",
-        "reactor_1 lost 20% (200 ms), mostly to yes [4711]",
+        "its thread reactor_1 lost 20% (200 ms; 8.00 ms at once: none of its requests met",
+        "that), mostly to yes [4711]",
         "t target  b buffer  h host's data  d device  r reply",
         "SUBSYSTEM QID HOST      DEPTH  IOPS STAGES            P50     P99     MAX KERNEL",
         "cnode2      2 host-2      3.5   200 ttttbdddddddr 56.0 us 61.0 us 61.0 us   3.4%",
         "cnode1      1 host-1      3.5   100 ttttbdddddddr 55.0 us 60.0 us 60.0 us   3.4%",
         "cnode0      0 host-0      3.5     0 ttttbdddddddr 54.0 us 59.0 us 59.0 us   3.4%",
     ];
-    let last = "? help  Tab next  Enter more  / filter  < > order  Space freeze  w write  q quit";
-    let lines: Vec<&str> = expected.into_iter().chain([""; 13]).chain([last]).collect();
+    let last = "? help  Enter more  / filter  p process  Space freeze  m mouse  Tab next  q quit";
+    let lines: Vec<&str> = expected.into_iter().chain([""; 12]).chain([last]).collect();
     expect(&text, &lines);
 }
 
