@@ -7,6 +7,7 @@ mod cpus;
 mod kernel;
 mod merger;
 mod pace;
+mod pollers;
 mod processes;
 mod requests;
 mod series;
@@ -20,7 +21,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use observer::Observer;
-use top::{Cpu, Sample, Thread, Traffic};
+use top::{Cpu, Poller, Sample, Thread, Traffic};
 
 use kernel::Kernel;
 use merger::Merger;
@@ -42,6 +43,8 @@ pub enum Part {
     Threads(u64, Vec<Thread>),
     /// CPUs' part of that second.
     Cpus(u64, Vec<Cpu>),
+    /// Pollers' part of that second.
+    Pollers(u64, Vec<Poller>),
     /// End of a feed, with the error if it failed.
     Over(Source, Option<anyhow::Error>),
 }
@@ -55,6 +58,8 @@ pub enum Source {
     Kernel,
     /// Audit of its CPUs.
     Cpus,
+    /// Pollers in its memory.
+    Pollers,
 }
 
 /// Clock of the seconds, the same for all feeds, with the request to end.
@@ -100,6 +105,8 @@ pub struct Feeds {
     parts: Receiver<Part>,
     sender: Sender<Part>,
     audits: bool,
+    /// True once pollers are read.
+    reads_pollers: bool,
     beat: Beat,
     threads: Vec<JoinHandle<()>>,
     merger: Merger,
@@ -146,6 +153,7 @@ impl Feeds {
             parts,
             sender,
             audits: false,
+            reads_pollers: false,
             beat,
             threads,
             merger,
@@ -182,6 +190,29 @@ impl Feeds {
             self.merger.no_cpus = Some("--no-kernel was given".to_owned());
         }
         Ok(())
+    }
+
+    /// Starts to read the pollers of the process's SPDK threads, if that was not started yet.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no thread can be started.
+    pub fn read_pollers(&mut self) -> anyhow::Result<()> {
+        if !std::mem::replace(&mut self.reads_pollers, true) {
+            let (pid, beat, sender) = (self.pid, self.beat.clone(), self.sender.clone());
+            let run = move || {
+                let result = pollers::run(pid, &beat, &sender);
+                over(&sender, Source::Pollers, result);
+            };
+            let thread = std::thread::Builder::new().name("poller reader".into());
+            self.threads.push(thread.spawn(run)?);
+        }
+        Ok(())
+    }
+
+    /// Returns the reason why there is nothing of the pollers, once.
+    pub fn no_pollers(&mut self) -> Option<String> {
+        self.merger.no_pollers.take()
     }
 
     /// Returns the reason why there is nothing of the CPUs, once.

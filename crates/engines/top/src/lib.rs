@@ -40,7 +40,7 @@ pub use keys::{Key, Keys};
 pub use model::{Effect, Model, Tab};
 pub use picker::{Candidate, Choice, Picker};
 pub use sample::{
-    Connection, Cpu, CpuTask, CpuUse, Identity, Part, Phase, Request, Sample, Share, Stage, Thread,
-    Traffic,
+    Connection, Cpu, CpuTask, CpuUse, Identity, Part, Phase, Poller, Request, Sample, Share, Stage,
+    Thread, Traffic,
 };
 pub use text::text;

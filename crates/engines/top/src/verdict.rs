@@ -18,7 +18,7 @@ pub(crate) fn lines(sample: &Sample) -> Vec<String> {
     let of_slowest = slowest.map(|(traffic, connection)| connection_line(traffic, connection));
     of_slowest
         .into_iter()
-        .chain(thread.map(|thread| thread_line(thread, slowest.map(|(_, connection)| connection))))
+        .chain(thread.map(|thread| thread_line(thread, slowest)))
         .collect()
 }
 
@@ -93,12 +93,15 @@ fn worst_thread<'a>(sample: &'a Sample, slowest: Option<&Connection>) -> Option<
 }
 
 /// Returns the line of a thread that lost time, with its relation to the slowest request.
-fn thread_line(thread: &Thread, slowest: Option<&Connection>) -> String {
+fn thread_line(thread: &Thread, slowest: Option<(&Traffic, &Connection)>) -> String {
     let is_its =
         |connection: &Connection| connection.thread.as_deref() == Some(thread.name.as_str());
     let (whose, relation) = match slowest {
         None => ("", String::new()),
-        Some(connection) if is_its(connection) => ("its thread ", at_once(thread, connection)),
+        Some((traffic, connection)) if is_its(connection) => {
+            let is_sampled = traffic.read < traffic.written;
+            ("its thread ", at_once(thread, connection, is_sampled))
+        }
         Some(_) => ("not its thread: ", String::new()),
     };
     let blame = thread
@@ -116,13 +119,15 @@ fn thread_line(thread: &Thread, slowest: Option<&Connection>) -> String {
 
 /// Says how long a thread was away at once, and whether that is long enough for the slowest request:
 /// a stage that waits for a device ends only once its thread sees the device's answer.
-fn at_once(thread: &Thread, connection: &Connection) -> String {
+fn at_once(thread: &Thread, connection: &Connection, is_sampled: bool) -> String {
     if thread.longest_wait == 0 {
         return String::new();
     }
     let max = connection.times.max();
     let verdict = match thread.longest_wait {
-        // A request in flight meanwhile would have taken as long.
+        // A request in flight meanwhile would have taken as long. Of a part of the second, such a
+        // request is not read.
+        wait if wait > max && is_sampled => "longer than all requests that were read",
         wait if wait > max => "none of its requests met that",
         wait if wait >= max / 2 => "that can explain the max",
         _ => "too short for that max",

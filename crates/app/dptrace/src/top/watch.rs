@@ -130,6 +130,13 @@ impl Watch<'_> {
             if model.tab() == Tab::Cpus && !model.has_ended() {
                 feeds.audit()?;
             }
+            if model.tab() == Tab::Pollers && !model.has_ended() {
+                feeds.read_pollers()?;
+            }
+            if let Some(why) = feeds.no_pollers() {
+                model.no_pollers(why);
+                is_new = true;
+            }
             if let Some(why) = feeds.no_cpus() {
                 model.no_cpus(why);
                 is_new = true;

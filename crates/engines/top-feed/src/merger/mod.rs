@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use observer::Observer;
-use top::{Cpu, Sample, Thread, Traffic};
+use top::{Cpu, Poller, Sample, Thread, Traffic};
 
 use crate::{Part, SECOND, Source};
 
@@ -19,9 +19,14 @@ struct PendingSecond {
     traffic: Option<(Traffic, Vec<Option<Arc<str>>>)>,
     threads: Option<Vec<Thread>>,
     cpus: Option<Vec<Cpu>>,
+    pollers: Option<Vec<Poller>>,
 }
 
 /// Merger of parts into complete seconds.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says whether one of the feeds runs"
+)]
 pub(crate) struct Merger {
     has_trace: bool,
     has_kernel: bool,
@@ -29,8 +34,12 @@ pub(crate) struct Merger {
     has_cpus: bool,
     /// Reason why there is nothing of the CPUs.
     pub(crate) no_cpus: Option<String>,
+    /// True from the first second on that has pollers.
+    has_pollers: bool,
+    /// Reason why there is nothing of the pollers.
+    pub(crate) no_pollers: Option<String>,
     /// Last second that each source has brought.
-    latest: [u64; 3],
+    latest: [u64; 4],
     /// Last second that was handed out.
     given: u64,
     pending: BTreeMap<u64, PendingSecond>,
@@ -46,7 +55,9 @@ impl Merger {
             has_kernel,
             has_cpus: false,
             no_cpus: None,
-            latest: [0; 3],
+            has_pollers: false,
+            no_pollers: None,
+            latest: [0; 4],
             given: 0,
             pending: BTreeMap::new(),
             is_reported: [false; 2],
@@ -79,6 +90,16 @@ impl Merger {
                     pending.cpus = Some(cpus);
                 }
             }
+            Part::Pollers(second, pollers) => {
+                (self.latest[3], self.has_pollers) = (second, true);
+                if let Some(pending) = self.pending(second) {
+                    pending.pollers = Some(pollers);
+                }
+            }
+            Part::Over(Source::Pollers, why) => {
+                self.has_pollers = false;
+                self.no_pollers = why.map(|why| self.observer.explain(&why));
+            }
             Part::Over(Source::Cpus, why) => {
                 self.has_cpus = false;
                 self.no_cpus = why.map(|why| self.observer.explain(&why));
@@ -86,7 +107,9 @@ impl Merger {
             Part::Over(source, why) => {
                 let (left, what) = match source {
                     Source::Trace => (&mut self.has_trace, "connections and stages"),
-                    Source::Kernel | Source::Cpus => (&mut self.has_kernel, "threads"),
+                    Source::Kernel | Source::Cpus | Source::Pollers => {
+                        (&mut self.has_kernel, "threads")
+                    }
                 };
                 *left = false;
                 if let Some(why) = why {
@@ -106,13 +129,15 @@ impl Merger {
                 traffic,
                 threads,
                 cpus,
+                pollers,
             },
         ) = self.pending.first_key_value()?;
         // A feed leaves out a second for which it had no time.
-        let [of_trace, of_kernel, of_cpus] = self.latest.map(|latest| latest > number);
+        let [of_trace, of_kernel, of_cpus, of_pollers] = self.latest.map(|latest| latest > number);
         let is_whole = (traffic.is_some() || !self.has_trace || of_trace)
             && (threads.is_some() || !self.has_kernel || of_kernel)
-            && (cpus.is_some() || !self.has_cpus || of_cpus);
+            && (cpus.is_some() || !self.has_cpus || of_cpus)
+            && (pollers.is_some() || !self.has_pollers || of_pollers);
         let is_late =
             elapsed >= SECOND * u32::try_from(number).unwrap_or(u32::MAX) + MAX_PART_DELAY;
         if !is_whole && !is_late {
@@ -122,6 +147,7 @@ impl Merger {
             traffic,
             threads,
             cpus,
+            pollers,
         } = self.pending.remove(&number)?;
         self.given = number;
         if traffic.is_none() && threads.is_none() && (self.has_trace || self.has_kernel) {
@@ -136,6 +162,7 @@ impl Merger {
             number,
             time,
             traffic,
+            pollers: pollers.map(|pollers| with_reactors(pollers, threads.as_deref())),
             threads,
             cpus,
         })
@@ -182,6 +209,17 @@ fn with_taken(
         connection.taken = thread.map(Thread::taken);
     }
     traffic
+}
+
+/// Sets for each poller what the kernel took from the thread that runs it.
+fn with_reactors(mut pollers: Vec<Poller>, threads: Option<&[Thread]>) -> Vec<Poller> {
+    for poller in &mut pollers {
+        let mut all = threads.iter().flat_map(|all| all.iter());
+        let thread = all.find(|thread| Some(&thread.name) == poller.reactor.as_ref());
+        poller.taken = thread.map(Thread::taken);
+        poller.longest_wait = thread.map(|thread| thread.longest_wait);
+    }
+    pollers
 }
 
 #[cfg(test)]

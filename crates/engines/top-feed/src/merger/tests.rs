@@ -61,6 +61,40 @@ fn cpus_are_waited_for_once_they_come() {
 }
 
 #[test]
+fn pollers_get_what_was_taken_from_their_reactor() {
+    let mut merger = Merger::new(false, true, &Observer::silent());
+    let poller = |reactor: &str| Poller {
+        reactor: Some(reactor.to_owned()),
+        ..Poller::default()
+    };
+    merger.take(Part::Pollers(
+        1,
+        vec![poller("reactor_0"), poller("reactor_1")],
+    ));
+    assert!(
+        merger.next(SECOND).is_none(),
+        "the kernel's part is missing"
+    );
+    let mut thread = Thread {
+        name: "reactor_1".to_owned(),
+        window: 100,
+        longest_wait: 7,
+        ..Thread::default()
+    };
+    thread.parts.add(top::Part::Waited, 25);
+    merger.take(Part::Threads(1, vec![thread]));
+    let pollers = merger
+        .next(SECOND)
+        .and_then(|sample| sample.pollers)
+        .expect("pollers");
+    let of_reactors: Vec<_> = pollers
+        .iter()
+        .map(|it| (it.taken, it.longest_wait))
+        .collect();
+    assert_eq!(of_reactors, [(None, None), (Some(0.25), Some(7))]);
+}
+
+#[test]
 fn connections_get_what_was_taken_from_their_thread() {
     let mut thread = Thread {
         name: "reactor_1".to_owned(),

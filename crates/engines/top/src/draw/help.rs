@@ -10,8 +10,8 @@ use crate::model::Model;
 
 const KEYS: &[(&str, &str)] = &[
     (
-        "Tab, 1 to 4, left, right",
-        "another tab; CPUs are audited once their tab has been opened",
+        "Tab, 1 to 5, left, right",
+        "another tab; CPUs are audited once their tab has been opened, and pollers read",
     ),
     (
         "up, down, PgUp, PgDn",
@@ -47,6 +47,10 @@ const COLUMNS: &[(&str, &str)] = &[
         "mean number of requests in flight when another one arrived",
     ),
     ("IOPS", "requests that ended, per second"),
+    (
+        "RUNS BUSY",
+        "how often SPDK's pollers ran a second, and the share of the runs that found work",
+    ),
     ("STAGES", "what requests spent their time on"),
     (
         "P50 P99 MAX",

@@ -142,24 +142,33 @@ fn head(model: &mut Model, look: TerminalCaps, buffer: &mut Buffer) {
         ));
     }
     put(buffer, 1, Line::from(tabs));
+    put(buffer, 2, summary(model, look));
+}
+
+/// Returns the line below the tabs: what this second has for the tab, or why there is nothing.
+fn summary(model: &Model, look: TerminalCaps) -> Line<'_> {
+    let sample = model.sample();
     let missing = match model.tab {
         Tab::Threads => &model.missing[1],
         Tab::Connections | Tab::Stages => &model.missing[0],
         Tab::Cpus => &model.missing[2],
+        Tab::Pollers => &model.missing[3],
     };
-    put(
-        buffer,
-        2,
-        match missing {
-            Some(why) => Line::styled(format!("nothing here: {why}"), look.warn()),
-            None if sample.number == 0 => Line::raw("waiting for the first second"),
-            None if model.tab == Tab::Cpus => Line::raw(match &sample.cpus {
-                Some(of_cpus) => cpus::summary(of_cpus),
-                None => "the CPUs of its pollers are audited from now on".to_owned(),
-            }),
-            None => Line::raw(views::summary(sample)),
+    if let Some(why) = missing {
+        return Line::styled(format!("nothing here: {why}"), look.warn());
+    }
+    Line::raw(match model.tab {
+        _ if sample.number == 0 => "waiting for the first second".to_owned(),
+        Tab::Cpus => match &sample.cpus {
+            Some(of_cpus) => cpus::summary(of_cpus),
+            None => "the CPUs of its pollers are audited from now on".to_owned(),
         },
-    );
+        Tab::Pollers => match &sample.pollers {
+            Some(pollers) => views::pollers_summary(pollers),
+            None => "SPDK's pollers are read from its memory from now on".to_owned(),
+        },
+        Tab::Connections | Tab::Threads | Tab::Stages => views::summary(sample),
+    })
 }
 
 fn tab_text(number: usize, name: &str) -> String {
@@ -263,6 +272,7 @@ fn title(id: &Id, model: &Model) -> String {
             )
         }
         Id::Cpu(number) => format!("CPU {number}"),
+        Id::Poller(address) => format!("poller {address:#x}"),
         Id::Stage(place) => {
             let stage = model
                 .sample()

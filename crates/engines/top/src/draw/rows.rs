@@ -17,6 +17,7 @@ pub(super) fn draw(model: &mut Model, look: TerminalCaps, area: Rect, buffer: &m
         Tab::Threads => legend(|p, c| look.part(p, c)),
         Tab::Cpus => legend(|p, c| look.use_of(p, c)),
         Tab::Connections | Tab::Stages => legend(|p, c| look.phase(p, c)),
+        Tab::Pollers => Line::raw("BUSY: runs that found work; LOST, LONGEST: of its reactor"),
     };
     put(buffer, area.y, legend);
     let area = Rect {

@@ -19,15 +19,18 @@ pub enum Tab {
     Stages,
     /// CPUs of its pollers.
     Cpus,
+    /// Pollers of its SPDK threads.
+    Pollers,
 }
 
 impl Tab {
     /// All tabs with their names.
-    pub const ALL: [(Self, &'static str); 4] = [
+    pub const ALL: [(Self, &'static str); 5] = [
         (Self::Connections, "Connections"),
         (Self::Threads, "Threads"),
         (Self::Stages, "Stages"),
         (Self::Cpus, "CPUs"),
+        (Self::Pollers, "Pollers"),
     ];
 }
 
@@ -64,8 +67,8 @@ pub(crate) enum Overlay {
 pub struct Model {
     /// Process that is shown: `nvmf_tgt [1234]`.
     pub(crate) subject: String,
-    /// Reasons why a tab is empty: of the trace, of the kernel, and of the CPUs.
-    pub(crate) missing: [Option<String>; 3],
+    /// Reasons why a tab is empty: of the trace, the kernel, the CPUs, and the pollers.
+    pub(crate) missing: [Option<String>; 4],
     has_ended: bool,
     pub(crate) tab: Tab,
     pub(crate) over: Overlay,
@@ -74,13 +77,13 @@ pub struct Model {
     newest: Sample,
     /// Second that was frozen, if one was.
     frozen: Option<Box<Sample>>,
-    pub(crate) orders: [(usize, bool); 4],
+    pub(crate) orders: [(usize, bool); 5],
     pub(crate) filter: String,
     /// Filter before it was edited, while it is edited.
     pub(crate) before_filter: Option<String>,
-    pub(crate) selected: [Option<Id>; 4],
+    pub(crate) selected: [Option<Id>; 5],
     /// First line that is shown, of each tab.
-    pub(crate) scrolled: [usize; 4],
+    pub(crate) scrolled: [usize; 5],
     /// First line that is shown of the view on top of the tab.
     pub(crate) scrolled_over: usize,
     /// True if clicks and the wheel are for top, and not for the terminal.
@@ -103,7 +106,7 @@ impl Model {
         };
         let orders = views::FIRST_ORDER.map(|column| (column, false));
         let [of_trace, of_kernel] = missing;
-        let missing = [of_trace, of_kernel, None];
+        let missing = [of_trace, of_kernel, None, None];
         Self {
             subject: subject.to_owned(),
             missing,
@@ -123,6 +126,11 @@ impl Model {
     /// Sets the reason why there is nothing of the CPUs.
     pub fn no_cpus(&mut self, why: String) {
         self.missing[2] = Some(why);
+    }
+
+    /// Sets the reason why there is nothing of the pollers.
+    pub fn no_pollers(&mut self, why: String) {
+        self.missing[3] = Some(why);
     }
 
     /// Returns the tab that is shown.
@@ -182,6 +190,7 @@ impl Model {
             Tab::Threads => views::threads(sample, order, &self.filter),
             Tab::Stages => views::stages(sample, order, &self.filter),
             Tab::Cpus => cpus::table(sample, order, &self.filter),
+            Tab::Pollers => views::pollers(sample, order, &self.filter),
         }
     }
 
@@ -235,7 +244,7 @@ impl Model {
 
     /// Returns true if a key has no meaning here.
     fn is_unknown(&self, key: Key) -> bool {
-        let is_letter = |c: char| "?h zZ1234/\\<>,.IRrkjgGlFwmp".contains(c);
+        let is_letter = |c: char| "?h zZ12345/\\<>,.IRrkjgGlFwmp".contains(c);
         match key {
             Key::Char(c) => !is_letter(c),
             Key::Escape => {
@@ -278,6 +287,7 @@ impl Model {
             Key::Char('2') => self.tab = Tab::Threads,
             Key::Char('3') => self.tab = Tab::Stages,
             Key::Char('4') => self.tab = Tab::Cpus,
+            Key::Char('5') => self.tab = Tab::Pollers,
             Key::Char('/' | '\\') | Key::F(3 | 4) => self.before_filter = Some(self.filter.clone()),
             Key::Char('>' | '.') | Key::F(6) => self.order_by(1),
             Key::Char('<' | ',') => self.order_by(-1),

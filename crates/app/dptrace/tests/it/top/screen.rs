@@ -147,6 +147,50 @@ fn a_process_is_chosen_from_a_list() {
     terminal.wait("the end", is_given_back);
 }
 
+/// SPDK's pollers have their rates, in the layouts of several versions; without them the tab says
+/// why it is empty.
+#[test]
+fn the_pollers_of_spdk_have_their_rates() {
+    if !needs("tmux") {
+        return;
+    }
+    let dir = dir();
+    let target = target(&["--rate", "500"], dir.path());
+    let terminal = Terminal::run(&in_shell(&target, ""), dir.path(), 120, 30);
+    terminal.wait("a second", |screen| screen.contains(" IOPS, "));
+    terminal.keys(&["5"]);
+    // Idle runs while it waits, and a busy one for each event.
+    let rows = |screen: &str| {
+        let of_group = screen
+            .lines()
+            .filter(|line| line.starts_with("nvmf_poll_group_poll"));
+        of_group.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let runs = |row: &str, reactor: &str| {
+        let (_, rest) = row.split_once(reactor)?;
+        Some(number(rest.split_whitespace().next()?))
+    };
+    let has_rates = |screen: &str| {
+        let rows = rows(screen);
+        ["reactor_0", "reactor_1"].iter().all(|reactor| {
+            rows.iter()
+                .filter_map(|row| runs(row, reactor))
+                .any(|runs| runs > 100.0)
+        })
+    };
+    let screen = terminal.wait("their rates", has_rates);
+    assert!(
+        screen.contains("nvmf_tgt_accept") && screen.contains("demo_timed"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("6 pollers; most work: nvmf_poll_group_poll"),
+        "{screen}"
+    );
+    terminal.keys(&["q"]);
+    terminal.wait("the end", is_given_back);
+}
+
 /// Freezes the screen, and checks that the frozen screen is what gets written.
 #[track_caller]
 fn check_written(terminal: &Terminal, dir: &Path) {
