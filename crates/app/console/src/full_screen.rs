@@ -6,14 +6,15 @@ use std::os::fd::AsFd as _;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use errors::usage;
-use ratatui_core::backend::{Backend, ClearType, WindowSize};
-use ratatui_core::buffer::Cell;
-use ratatui_core::layout::{Position, Size};
-use ratatui_core::style::{Color, Modifier};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Size;
+use ratatui_core::terminal::Terminal;
 use rustix::termios::{self, OptionalActions, Termios};
 use screen::{Colours, Screen, TerminalCaps};
 
+use crate::cells::Cells;
 use crate::interrupt;
 
 /// The alternate screen, without a cursor (xterm's control sequences, `DECSET` 1049 and 25).
@@ -57,7 +58,7 @@ pub fn check(command: &str, advice: &str) -> anyhow::Result<()> {
 }
 
 /// Returns what the terminal can show.
-pub fn capabilities() -> TerminalCaps {
+fn capabilities() -> TerminalCaps {
     let screen = Screen::stdout();
     let says = |name: &str, word: &str| std::env::var(name).is_ok_and(|value| value.contains(word));
     let colours = match () {
@@ -78,26 +79,84 @@ pub fn capabilities() -> TerminalCaps {
     }
 }
 
-/// Guard of the full screen: keys arrive one by one, and the screen is the alternate one. The
-/// terminal is given back when the guard is dropped, and before a panic or a signal ends the process.
-#[derive(Debug)]
-pub struct TerminalGuard(());
+/// Full screen: keys arrive one by one, and the screen is the alternate one. The terminal is given
+/// back when this is dropped, and before a panic or a signal ends the process.
+pub struct FullScreen {
+    _guard: TerminalGuard,
+    terminal: Terminal<Cells>,
+    look: TerminalCaps,
+    size: Size,
+    has_mouse: bool,
+}
 
-impl TerminalGuard {
-    /// Takes the terminal.
+impl FullScreen {
+    /// Takes the terminal, with the reports of its mouse if they are wanted.
     ///
     /// # Errors
     ///
     /// Fails if the terminal can't be set up or written to.
-    pub fn take() -> io::Result<Self> {
-        let stdin = io::stdin();
-        let found = termios::tcgetattr(stdin.as_fd())?;
-        let mut raw = found.clone();
-        raw.make_raw();
-        // Messages may be printed meanwhile: their line ends stay line ends.
-        raw.output_modes = found.output_modes;
-        *lock() = Some(found);
-        termios::tcsetattr(stdin.as_fd(), OptionalActions::Flush, &raw)?;
+    pub fn take(has_mouse: bool) -> anyhow::Result<Self> {
+        let guard = TerminalGuard::take(has_mouse).context("taking the terminal")?;
+        Ok(Self {
+            _guard: guard,
+            terminal: Terminal::new(Cells::default()).context("looking at the terminal")?,
+            look: capabilities(),
+            size: size(),
+            has_mouse,
+        })
+    }
+
+    /// Draws all cells anew; those that have changed are written.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the terminal can't be written to.
+    pub fn draw(&mut self, draw: impl FnOnce(TerminalCaps, &mut Buffer)) -> anyhow::Result<()> {
+        let look = self.look;
+        let drawn = self.terminal.draw(|frame| draw(look, frame.buffer_mut()));
+        drawn.map(drop).context("drawing")
+    }
+
+    /// Returns true if the terminal has another size than the last time.
+    pub fn is_resized(&mut self) -> bool {
+        let now = size();
+        std::mem::replace(&mut self.size, now) != now
+    }
+
+    /// Takes the mouse from the terminal, or gives it back.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the terminal can't be written to.
+    pub fn use_mouse(&mut self, is_ours: bool) -> io::Result<()> {
+        self.has_mouse = is_ours;
+        write_out(if is_ours { MOUSE } else { NO_MOUSE }.as_bytes())
+    }
+
+    /// Gives the terminal back and stops the process, as Ctrl-Z does elsewhere; takes the terminal
+    /// again once the shell continues it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the process can't be stopped, or the terminal can't be taken again.
+    pub fn suspend(&mut self) -> anyhow::Result<()> {
+        give_back();
+        // The kernel stops all threads before this call returns. Without a shell that could
+        // continue it (an orphaned process group), nothing happens.
+        let stopped = signal_hook::low_level::raise(signal_hook::consts::SIGTSTP);
+        enter(self.has_mouse).context("taking the terminal again")?;
+        self.terminal.clear().context("clearing the terminal")?;
+        stopped.context("stopping")
+    }
+}
+
+/// Guard of the terminal's modes.
+#[derive(Debug)]
+struct TerminalGuard(());
+
+impl TerminalGuard {
+    /// Takes the terminal.
+    fn take(has_mouse: bool) -> io::Result<Self> {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             give_back();
@@ -105,7 +164,7 @@ impl TerminalGuard {
         }));
         interrupt::before_killed(give_back);
         let ours = Self(());
-        write_out(ENTER.as_bytes())?;
+        enter(has_mouse)?;
         Ok(ours)
     }
 }
@@ -116,29 +175,34 @@ impl Drop for TerminalGuard {
     }
 }
 
+/// Sets the modes of the full screen.
+fn enter(has_mouse: bool) -> io::Result<()> {
+    let stdin = io::stdin();
+    let found = termios::tcgetattr(stdin.as_fd())?;
+    let mut raw = found.clone();
+    raw.make_raw();
+    // Messages may be printed meanwhile: their line ends stay line ends.
+    raw.output_modes = found.output_modes;
+    *lock() = Some(found);
+    termios::tcsetattr(stdin.as_fd(), OptionalActions::Flush, &raw)?;
+    write_out(ENTER.as_bytes())?;
+    write_out(if has_mouse { MOUSE } else { NO_MOUSE }.as_bytes())
+}
+
 fn lock() -> std::sync::MutexGuard<'static, Option<Termios>> {
     SAVED_TERMIOS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Restores the terminal, once.
-fn give_back() {
+/// Gives the terminal back, once.
+pub fn give_back() {
     let Some(found) = lock().take() else { return };
     // The terminal may be gone: there is nobody left to report an error to.
     let _ = write_out(LEAVE.as_bytes());
     let _ = termios::tcsetattr(io::stdin().as_fd(), OptionalActions::Drain, &found);
 }
 
-/// Takes the mouse from the terminal, or gives it back.
-///
-/// # Errors
-///
-/// Fails if the terminal can't be written to.
-pub fn take_mouse(is_ours: bool) -> io::Result<()> {
-    write_out(if is_ours { MOUSE } else { NO_MOUSE }.as_bytes())
-}
-
 /// Returns the current size of the terminal.
-pub fn size() -> Size {
+pub(crate) fn size() -> Size {
     // Both are 0 if nobody has set them (ioctl_tty(2), TIOCGWINSZ).
     match termios::tcgetwinsize(io::stdout().as_fd()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Size {
@@ -149,7 +213,7 @@ pub fn size() -> Size {
     }
 }
 
-fn write_out(bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_out(bytes: &[u8]) -> io::Result<()> {
     interrupt::writing(|| {
         let mut out = io::stdout().lock();
         out.write_all(bytes)?;
@@ -175,175 +239,5 @@ pub fn read_keys(at_most: Duration) -> io::Result<Option<Vec<u8>>> {
         Ok(count) => Ok(Some(bytes[..count].to_vec())),
         Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => Ok(Some(Vec::new())),
         Err(error) => Err(error.into()),
-    }
-}
-
-/// Standard output as a terminal of cells.
-#[derive(Debug, Default)]
-pub struct Cells {
-    /// Bytes to write at the next flush.
-    bytes: Vec<u8>,
-    position: Position,
-}
-
-impl Cells {
-    fn style(&mut self, cell: &Cell) {
-        self.bytes.extend_from_slice(b"\x1b[0");
-        let modifiers = [
-            (Modifier::BOLD, "1"),
-            (Modifier::DIM, "2"),
-            (Modifier::UNDERLINED, "4"),
-            (Modifier::REVERSED, "7"),
-        ];
-        for (modifier, code) in modifiers {
-            if cell.modifier.contains(modifier) {
-                self.bytes.push(b';');
-                self.bytes.extend_from_slice(code.as_bytes());
-            }
-        }
-        for (colour, base) in [(cell.fg, 30), (cell.bg, 40)] {
-            if let Some(code) = code(colour, base) {
-                self.bytes.push(b';');
-                self.bytes.extend_from_slice(code.as_bytes());
-            }
-        }
-        self.bytes.push(b'm');
-    }
-
-    fn go_to(&mut self, at: Position) {
-        let _ = write!(self.bytes, "\x1b[{};{}H", at.y + 1, at.x + 1);
-        self.position = at;
-    }
-}
-
-/// Returns the parameters that set a colour (ECMA-48, SGR; bright colours and the 256 are xterm's).
-fn code(colour: Color, base: u8) -> Option<String> {
-    let named = |number: u8| Some((base + number).to_string());
-    let bright = |number: u8| Some((base + 60 + number).to_string());
-    match colour {
-        Color::Black => named(0),
-        Color::Red => named(1),
-        Color::Green => named(2),
-        Color::Yellow => named(3),
-        Color::Blue => named(4),
-        Color::Magenta => named(5),
-        Color::Cyan => named(6),
-        Color::Gray => named(7),
-        Color::DarkGray => bright(0),
-        Color::LightRed => bright(1),
-        Color::LightGreen => bright(2),
-        Color::LightYellow => bright(3),
-        Color::LightBlue => bright(4),
-        Color::LightMagenta => bright(5),
-        Color::LightCyan => bright(6),
-        Color::White => bright(7),
-        Color::Indexed(number) => Some(format!("{};5;{number}", base + 8)),
-        Color::Rgb(red, green, blue) => Some(format!("{};2;{red};{green};{blue}", base + 8)),
-        Color::Reset => None,
-    }
-}
-
-impl Backend for Cells {
-    type Error = io::Error;
-
-    fn draw<'a, I: Iterator<Item = (u16, u16, &'a Cell)>>(&mut self, content: I) -> io::Result<()> {
-        let mut style = None;
-        let mut next = None;
-        for (x, y, cell) in content {
-            if next != Some((x, y)) {
-                self.go_to(Position { x, y });
-            }
-            let wanted = (cell.fg, cell.bg, cell.modifier);
-            if style != Some(wanted) {
-                self.style(cell);
-                style = Some(wanted);
-            }
-            let symbol = cell.symbol();
-            self.bytes.extend_from_slice(symbol.as_bytes());
-            // A symbol may be wider than one column: the next position is then set again.
-            next = (symbol.len() == 1).then_some((x + 1, y));
-        }
-        self.bytes.extend_from_slice(b"\x1b[0m");
-        Ok(())
-    }
-
-    fn hide_cursor(&mut self) -> io::Result<()> {
-        self.bytes.extend_from_slice(b"\x1b[?25l");
-        Ok(())
-    }
-
-    fn show_cursor(&mut self) -> io::Result<()> {
-        self.bytes.extend_from_slice(b"\x1b[?25h");
-        Ok(())
-    }
-
-    fn get_cursor_position(&mut self) -> io::Result<Position> {
-        Ok(self.position)
-    }
-
-    fn set_cursor_position<P: Into<Position>>(&mut self, position: P) -> io::Result<()> {
-        self.go_to(position.into());
-        Ok(())
-    }
-
-    fn clear(&mut self) -> io::Result<()> {
-        self.clear_region(ClearType::All)
-    }
-
-    fn clear_region(&mut self, region: ClearType) -> io::Result<()> {
-        self.bytes.extend_from_slice(match region {
-            ClearType::All => b"\x1b[2J".as_slice(),
-            ClearType::AfterCursor => b"\x1b[0J",
-            ClearType::BeforeCursor => b"\x1b[1J",
-            ClearType::CurrentLine => b"\x1b[2K",
-            ClearType::UntilNewLine => b"\x1b[0K",
-        });
-        Ok(())
-    }
-
-    fn size(&self) -> io::Result<Size> {
-        Ok(size())
-    }
-
-    fn window_size(&mut self) -> io::Result<WindowSize> {
-        Ok(WindowSize {
-            columns_rows: self.size()?,
-            pixels: Size::default(),
-        })
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        let written = write_out(&self.bytes);
-        self.bytes.clear();
-        written
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cells_become_what_a_terminal_understands() {
-        let mut cells = Cells::default();
-        let mut red = Cell::new("x");
-        red.fg = Color::Red;
-        red.modifier = Modifier::BOLD;
-        let (plain, wide) = (Cell::new("y"), Cell::new("█"));
-        let content = [
-            (0, 0, &red),
-            (1, 0, &red),
-            (2, 0, &plain),
-            (5, 1, &wide),
-            (6, 1, &plain),
-        ];
-        cells.draw(content.into_iter()).expect("nothing is written");
-        let text = String::from_utf8(cells.bytes).expect("UTF-8");
-        assert_eq!(
-            text,
-            "\x1b[1;1H\x1b[0;1;31mxx\x1b[0my\x1b[2;6H█\x1b[2;7Hy\x1b[0m"
-        );
-        assert_eq!(code(Color::Indexed(226), 40).as_deref(), Some("48;5;226"));
-        assert_eq!(code(Color::LightRed, 30).as_deref(), Some("91"));
     }
 }

@@ -10,12 +10,13 @@
 //! | `messages` | errors, warnings and notes |
 //! | `status_line` | the progress of work, on a terminal |
 //! | `interrupt` | signals: a command's time to finish, and its end |
-//! | `full_screen` | a screen of cells, keys and the mouse |
+//! | `full_screen`, `cells` | a screen of cells, keys and the mouse |
 //! | `own_process` | another process of this program, which ends with it |
 //! | `stacks` | the file of a profile |
 //! | `terminal` | output, messages and signals as engines see them |
 #![forbid(unsafe_code)]
 
+mod cells;
 pub mod full_screen;
 pub mod interrupt;
 pub mod messages;

@@ -229,6 +229,7 @@ impl<'a> Reactor<'a> {
             } else {
                 at
             };
+            self.shared.world.poller_ran(self.lcore, true);
             match event {
                 Event::Open { seat } => self.open(seat),
                 Event::Close { seat } => self.close_and_reopen(seat),
@@ -271,6 +272,7 @@ impl<'a> Reactor<'a> {
             if shared.options.flat_out || now >= target {
                 return true;
             }
+            shared.world.poller_ran(self.lcore, false);
             let left = Duration::from_nanos(scale(target - now, 1_000_000_000, shared.tick_rate));
             if left > SPIN {
                 std::thread::sleep(left.saturating_sub(SPIN / 2).min(MAX_SLEEP));

@@ -133,6 +133,19 @@ impl Finder {
         Snapshot { time, found }
     }
 
+    /// Reads all objects once, for counters that change between any two readings. The caller must
+    /// compare such readings itself before it trusts an object.
+    pub fn read_once(&self) -> Snapshot {
+        let memory = CachedMemory::new(LimitedMemory::new(&self.memory, Limits::default()));
+        let time = sys::clock::ticks();
+        let read = |kind: &Kind| {
+            let reading = kind.compiled.read(&memory);
+            agree(&reading.clone(), reading)
+        };
+        let found = self.kinds.iter().map(read).collect();
+        Snapshot { time, found }
+    }
+
     /// Drops the addresses without an object. A trace that has one of them again adds it again.
     fn give_up(&self, found: &[WalkResult]) {
         let Some(pointers) = &self.pointers else {

@@ -24,13 +24,13 @@ const MIN_WINDOW: Duration = Duration::from_millis(100);
 const MAX_NAMED: usize = 8;
 
 /// Attached programs.
-pub struct Kernel {
+pub(crate) struct Kernel {
     tracer: Tracer,
 }
 
 impl Kernel {
     /// Attaches to all threads of the process.
-    pub fn attach(pid: u32, observer: &Observer) -> anyhow::Result<Self> {
+    pub(crate) fn attach(pid: u32, observer: &Observer) -> anyhow::Result<Self> {
         let facts = Facts::read(&[])?;
         let options = AttachOptions {
             pids: vec![pid],
@@ -50,7 +50,7 @@ impl Kernel {
     }
 
     /// Makes a window of each second, until the end of the feeds.
-    pub fn run(mut self, beat: &Beat, parts: &Sender<Part>) -> anyhow::Result<()> {
+    pub(crate) fn run(mut self, beat: &Beat, parts: &Sender<Part>) -> anyhow::Result<()> {
         while !beat.is_over() {
             let second = beat.now();
             let end = beat.end_of(second);

@@ -5,11 +5,15 @@
 mod connections;
 mod cpus;
 mod kernel;
+mod merger;
 mod pace;
+mod pollers;
+mod processes;
 mod requests;
+mod series;
+mod sources;
 mod trace;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -17,16 +21,19 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use observer::Observer;
-use top::{Cpu, Sample, Thread, Traffic};
+use top::{Cpu, Poller, Sample, Thread, Traffic};
 
-pub use kernel::Kernel;
+use kernel::Kernel;
+use merger::Merger;
+pub use processes::Processes;
 pub use requests::requests_of;
-pub use trace::{ReadingOptions, Trace};
+pub use series::{Series, Step};
+pub use sources::{FeedOptions, Sources, Subject};
+use trace::Trace;
+use trace_source::cpus::Placement;
 
 /// Length of a sample.
 const SECOND: Duration = Duration::from_secs(1);
-/// Delay after which a late part is not waited for any longer.
-const MAX_PART_DELAY: Duration = Duration::from_secs(3);
 
 /// Part of a second, or the end of a feed.
 pub enum Part {
@@ -36,6 +43,8 @@ pub enum Part {
     Threads(u64, Vec<Thread>),
     /// CPUs' part of that second.
     Cpus(u64, Vec<Cpu>),
+    /// Pollers' part of that second.
+    Pollers(u64, Vec<Poller>),
     /// End of a feed, with the error if it failed.
     Over(Source, Option<anyhow::Error>),
 }
@@ -49,6 +58,8 @@ pub enum Source {
     Kernel,
     /// Audit of its CPUs.
     Cpus,
+    /// Pollers in its memory.
+    Pollers,
 }
 
 /// Clock of the seconds, the same for all feeds, with the request to end.
@@ -88,28 +99,30 @@ impl Beat {
 
 /// Running feeds.
 pub struct Feeds {
+    pid: u32,
+    /// True if programs may be loaded into the kernel.
+    may_load: bool,
     parts: Receiver<Part>,
     sender: Sender<Part>,
     audits: bool,
+    /// True once pollers are read.
+    reads_pollers: bool,
     beat: Beat,
     threads: Vec<JoinHandle<()>>,
     merger: Merger,
+    place: Placement,
 }
 
 impl Feeds {
     /// Starts the feeds of the trace and the kernel, as far as they are given, with the same
-    /// seconds.
-    pub fn start(
-        trace: Option<Trace>,
-        kernel: Option<Kernel>,
-        reading: ReadingOptions,
+    /// seconds. Their threads have the priority and the CPUs of the calling one.
+    fn start(
+        pid: u32,
+        (trace, kernel): (Option<trace::Reading>, Option<Kernel>),
+        place: Placement,
         observer: &Observer,
     ) -> anyhow::Result<Self> {
         let (sender, parts) = channel();
-        // Finding objects takes its time: the first second begins after it.
-        let trace = trace
-            .map(|trace| trace.open(reading, observer))
-            .transpose()?;
         let beat = Beat {
             begin: Instant::now(),
             stop: Arc::default(),
@@ -135,18 +148,30 @@ impl Feeds {
             );
         }
         Ok(Self {
+            pid,
+            may_load: true,
             parts,
             sender,
             audits: false,
+            reads_pollers: false,
             beat,
             threads,
             merger,
+            place,
         })
     }
 
     /// Starts the audit of the CPUs of this process's pollers, if it was not started yet.
-    pub fn audit(&mut self, pid: u32) -> anyhow::Result<()> {
-        if !std::mem::replace(&mut self.audits, true) {
+    ///
+    /// # Errors
+    ///
+    /// Fails if no thread can be started.
+    pub fn audit(&mut self) -> anyhow::Result<()> {
+        if std::mem::replace(&mut self.audits, true) {
+            return Ok(());
+        }
+        if self.may_load {
+            let pid = self.pid;
             let (beat, sender) = (self.beat.clone(), self.sender.clone());
             let observer = self.merger.observer.clone();
             let run = move || {
@@ -161,8 +186,33 @@ impl Feeds {
                     .name("cpu reader".into())
                     .spawn(run)?,
             );
+        } else {
+            self.merger.no_cpus = Some("--no-kernel was given".to_owned());
         }
         Ok(())
+    }
+
+    /// Starts to read the pollers of the process's SPDK threads, if that was not started yet.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no thread can be started.
+    pub fn read_pollers(&mut self) -> anyhow::Result<()> {
+        if !std::mem::replace(&mut self.reads_pollers, true) {
+            let (pid, beat, sender) = (self.pid, self.beat.clone(), self.sender.clone());
+            let run = move || {
+                let result = pollers::run(pid, &beat, &sender);
+                over(&sender, Source::Pollers, result);
+            };
+            let thread = std::thread::Builder::new().name("poller reader".into());
+            self.threads.push(thread.spawn(run)?);
+        }
+        Ok(())
+    }
+
+    /// Returns the reason why there is nothing of the pollers, once.
+    pub fn no_pollers(&mut self) -> Option<String> {
+        self.merger.no_pollers.take()
     }
 
     /// Returns the reason why there is nothing of the CPUs, once.
@@ -200,6 +250,7 @@ impl Feeds {
     /// Ends the feeds, and detaches what is attached to the kernel.
     pub fn finish(self) {
         self.beat.stop.store(true, Ordering::Release);
+        self.place.finish();
         for thread in self.threads {
             thread.thread().unpark();
             // SANITY: a thread that panicked has reported that.
@@ -213,147 +264,3 @@ fn over(sender: &Sender<Part>, source: Source, result: anyhow::Result<()>) {
     // The receiver may be gone already.
     let _ = sender.send(Part::Over(source, result.err()));
 }
-
-/// Parts of a second that have come: of the trace, with the writer of each connection's records, of
-/// the kernel, and of the CPUs.
-#[derive(Default)]
-struct PendingSecond {
-    traffic: Option<(Traffic, Vec<Option<Arc<str>>>)>,
-    threads: Option<Vec<Thread>>,
-    cpus: Option<Vec<Cpu>>,
-}
-
-/// Merger of parts into complete seconds.
-struct Merger {
-    has_trace: bool,
-    has_kernel: bool,
-    /// True from the first second on that the audit brought.
-    has_cpus: bool,
-    /// Reason why there is nothing of the CPUs.
-    no_cpus: Option<String>,
-    /// Last second that each source has brought.
-    latest: [u64; 3],
-    /// Last second that was handed out.
-    given: u64,
-    pending: BTreeMap<u64, PendingSecond>,
-    observer: Observer,
-}
-
-impl Merger {
-    fn new(has_trace: bool, has_kernel: bool, observer: &Observer) -> Self {
-        Self {
-            has_trace,
-            has_kernel,
-            has_cpus: false,
-            no_cpus: None,
-            latest: [0; 3],
-            given: 0,
-            pending: BTreeMap::new(),
-            observer: observer.clone(),
-        }
-    }
-
-    /// Returns true if at most one of the trace and the kernel is left.
-    fn is_last(&self) -> bool {
-        !(self.has_trace && self.has_kernel)
-    }
-
-    fn take(&mut self, part: Part) {
-        match part {
-            Part::Traffic(second, traffic, threads) => {
-                self.latest[0] = second;
-                self.pending.entry(second).or_default().traffic = Some((*traffic, threads));
-            }
-            Part::Threads(second, threads) => {
-                self.latest[1] = second;
-                self.pending.entry(second).or_default().threads = Some(threads);
-            }
-            Part::Cpus(second, cpus) => {
-                (self.latest[2], self.has_cpus) = (second, true);
-                // The first one may be late for a second that was handed out already.
-                if second > self.given {
-                    self.pending.entry(second).or_default().cpus = Some(cpus);
-                }
-            }
-            Part::Over(Source::Cpus, why) => {
-                self.has_cpus = false;
-                self.no_cpus = why.map(|why| self.observer.explain(&why));
-            }
-            Part::Over(source, why) => {
-                let (left, what) = match source {
-                    Source::Trace => (&mut self.has_trace, "connections and stages"),
-                    Source::Kernel | Source::Cpus => (&mut self.has_kernel, "threads"),
-                };
-                *left = false;
-                if let Some(why) = why {
-                    self.observer
-                        .note(&format!("no more {what}: {}", self.observer.explain(&why)));
-                }
-            }
-        }
-    }
-
-    /// Returns the next second that is complete, or late. `elapsed` is the time since the first one
-    /// began.
-    fn next(&mut self, elapsed: Duration) -> Option<Sample> {
-        let (
-            &number,
-            PendingSecond {
-                traffic,
-                threads,
-                cpus,
-            },
-        ) = self.pending.first_key_value()?;
-        // A feed leaves out a second for which it had no time.
-        let [of_trace, of_kernel, of_cpus] = self.latest.map(|latest| latest > number);
-        let is_whole = (traffic.is_some() || !self.has_trace || of_trace)
-            && (threads.is_some() || !self.has_kernel || of_kernel)
-            && (cpus.is_some() || !self.has_cpus || of_cpus);
-        let is_late =
-            elapsed >= SECOND * u32::try_from(number).unwrap_or(u32::MAX) + MAX_PART_DELAY;
-        if !is_whole && !is_late {
-            return None;
-        }
-        let PendingSecond {
-            traffic,
-            threads,
-            cpus,
-        } = self.pending.remove(&number)?;
-        self.given = number;
-        if traffic.is_none() && threads.is_none() && (self.has_trace || self.has_kernel) {
-            // Only the audit had time for this second.
-            return self.next(elapsed);
-        }
-        let time = sys::clock::real_nanos() / 1_000_000;
-        let traffic =
-            traffic.map(|(traffic, writers)| with_taken(traffic, &writers, threads.as_deref()));
-        Some(Sample {
-            number,
-            time,
-            traffic,
-            threads,
-            cpus,
-        })
-    }
-}
-
-/// Sets for each connection the thread that works for it, and the share that the kernel took from
-/// that thread.
-fn with_taken(
-    mut traffic: Traffic,
-    writers: &[Option<Arc<str>>],
-    threads: Option<&[Thread]>,
-) -> Traffic {
-    for (connection, writer) in traffic.connections.iter_mut().zip(writers) {
-        connection.thread.clone_from(writer);
-        let thread = threads
-            .iter()
-            .flat_map(|all| all.iter())
-            .find(|thread| Some(thread.name.as_str()) == writer.as_deref());
-        connection.taken = thread.map(Thread::taken);
-    }
-    traffic
-}
-
-#[cfg(test)]
-mod tests;

@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use capture_recorder::facts::thread_name;
 use live_objects::Objects;
-use objects::ObjectSpec;
 use observer::Observer;
 use spdk_trace::{CopiedSlots, Follower, Lcore, RawTrace, Record, Tail, Ticks, Total};
 use text::printable::{self, path as printable};
@@ -21,7 +20,7 @@ use trace_source::{FileSource, trace_of};
 
 use super::pace::Pace;
 use super::requests::Requests;
-use super::{Beat, Part};
+use super::{Beat, FeedOptions, Part};
 
 /// Limit on the buffers of slots that are kept.
 const MAX_SPARE_BUFFERS: usize = 8;
@@ -39,18 +38,8 @@ const MAX_TRIES: usize = 5;
 /// Time between two attempts to find a trace file.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Options of reading a trace.
-pub struct ReadingOptions {
-    /// Kinds of the objects to find.
-    pub specs: Vec<ObjectSpec>,
-    /// True if probes of the process report its objects.
-    pub probes: bool,
-    /// True if all records are read, at any cost.
-    pub all_records: bool,
-}
-
 /// Trace that can be followed.
-pub struct Trace {
+pub(crate) struct Trace {
     pid: u32,
     source: FileSource,
     follower: Follower,
@@ -59,7 +48,7 @@ pub struct Trace {
 impl Trace {
     /// Finds the trace file that the process writes. A process that has just been started may not
     /// have completed it yet.
-    pub fn find(pid: u32) -> anyhow::Result<Self> {
+    pub(crate) fn find(pid: u32) -> anyhow::Result<Self> {
         for _ in 1..MAX_TRIES {
             if let Ok(trace) = Self::find_once(pid) {
                 return Ok(trace);
@@ -82,20 +71,27 @@ impl Trace {
     }
 
     /// Finds the objects that its records name, which takes its time.
-    pub fn open(self, options: ReadingOptions, observer: &Observer) -> anyhow::Result<Reading> {
+    pub(crate) fn open(
+        self,
+        options: &FeedOptions,
+        observer: &Observer,
+    ) -> anyhow::Result<Reading> {
         let Self {
             pid,
             source,
             follower,
         } = self;
-        let ReadingOptions {
-            specs,
-            probes,
-            all_records,
-        } = options;
+        let specs = options.specs.clone();
         let requests = Requests::new(follower.tpoints().all(), &specs, follower.tick_rate())?;
         let objects = match RawTrace::read(&source) {
-            Ok(trace) => Objects::start(pid, specs, "", &trace, probes.then_some(PROBES), observer),
+            Ok(trace) => Objects::start(
+                pid,
+                specs,
+                "",
+                &trace,
+                options.probes.then_some(PROBES),
+                observer,
+            ),
             Err(_) => Objects::Known(None),
         };
         let writer = |name: String| printable::text(name.as_bytes()).into();
@@ -113,13 +109,13 @@ impl Trace {
             owners_read: None,
             spare: Vec::new(),
             has_gap: false,
-            all_records,
+            all_records: options.all_records,
         })
     }
 }
 
 /// Trace that is being followed.
-pub struct Reading {
+pub(crate) struct Reading {
     source: FileSource,
     follower: Follower,
     tail: Tail,
@@ -136,7 +132,7 @@ pub struct Reading {
 
 impl Reading {
     /// Sums up second by second, until the end of the feeds.
-    pub fn run(mut self, beat: &Beat, parts: &Sender<Part>) -> anyhow::Result<()> {
+    pub(crate) fn run(mut self, beat: &Beat, parts: &Sender<Part>) -> anyhow::Result<()> {
         // Records that are in the rings already are of the past.
         self.tail.keep_newest(0);
         self.tail.poll(&self.source, &mut CopiedSlots::default())?;

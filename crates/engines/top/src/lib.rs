@@ -7,6 +7,7 @@
 //! | `history` | the last minutes, in bounded memory |
 //! | `keys` | bytes of a terminal as keys |
 //! | `model` | the tab, order, filter and line, and what a key changes |
+//! | `picker` | the list of processes from which one is chosen |
 //! | `mouse` | what clicks and the wheel change |
 //! | `table` | rows and columns as data, and which columns fit a width |
 //! | `verdict` | the slowest connection, and who took its thread's time, in words |
@@ -25,19 +26,21 @@ mod json;
 mod keys;
 mod model;
 mod mouse;
+mod picker;
 mod sample;
 mod table;
 mod text;
 mod verdict;
 mod views;
 
-pub use draw::draw;
+pub use draw::{draw, draw_picker};
 pub use history::History;
 pub use json::json;
 pub use keys::{Key, Keys};
 pub use model::{Effect, Model, Tab};
+pub use picker::{Candidate, Choice, Picker};
 pub use sample::{
-    Connection, Cpu, CpuTask, CpuUse, Identity, Part, Phase, Request, Sample, Share, Stage, Thread,
-    Traffic,
+    Connection, Cpu, CpuTask, CpuUse, Identity, Part, Phase, Poller, Request, Sample, Share, Stage,
+    Thread, Traffic,
 };
 pub use text::text;

@@ -11,6 +11,8 @@ pub(crate) struct Places {
     pub(crate) tabs: Vec<(std::ops::Range<u16>, Tab)>,
     /// Lines of the table's rows.
     pub(crate) rows: std::ops::Range<u16>,
+    /// Columns of the table's headlines, in the line above the rows, with their indices.
+    pub(crate) heads: Vec<(std::ops::Range<u16>, usize)>,
 }
 
 /// Rows that one step of the wheel moves.
@@ -21,9 +23,9 @@ impl Model {
     pub(crate) fn take_mouse(&mut self) -> Effect {
         self.has_mouse ^= true;
         let whose = if self.has_mouse {
-            "clicks and the wheel go to top; m gives the mouse back to the terminal"
+            "clicks and the wheel go to top; m gives the mouse back to the terminal (or hold Shift)"
         } else {
-            "the mouse is the terminal's"
+            "the mouse is the terminal's: select text with it; m takes it again"
         };
         self.say(whose.to_owned());
         Effect::Mouse
@@ -46,10 +48,25 @@ impl Model {
             Key::Click(_, y) if self.over == Overlay::Nothing && self.places.rows.contains(&y) => {
                 self.click_row(y);
             }
+            Key::Click(x, y)
+                if self.over == Overlay::Nothing && y + 1 == self.places.rows.start =>
+            {
+                self.click_head(x);
+            }
             Key::WheelUp => self.scroll(Key::Up),
             Key::WheelDown => self.scroll(Key::Down),
             _ => {}
         }
+    }
+
+    /// Orders by the column whose headline is there; reverses the order if it is that already.
+    fn click_head(&mut self, x: u16) {
+        let heads = &self.places.heads;
+        let Some(&(_, column)) = heads.iter().find(|(columns, _)| columns.contains(&x)) else {
+            return;
+        };
+        let order = &mut self.orders[self.tab as usize];
+        *order = (column, order.0 == column && !order.1);
     }
 
     /// Selects the row that was drawn in that line; opens its details if it is selected already.
@@ -112,6 +129,7 @@ mod tests {
         model.places = Places {
             tabs: vec![(0..10, Tab::Connections), (10..20, Tab::Threads)],
             rows: 7..10,
+            heads: vec![(0..9, 0), (10..16, 6)],
         };
         let selected = |model: &Model| model.selected(&model.table().rows);
         model.key(Key::Click(12, 1));
@@ -130,6 +148,11 @@ mod tests {
             (model.tab(), selected(&model), model.over),
             (Tab::Connections, 1, Overlay::Nothing)
         );
+        let orders = [3, 12, 12, 12].map(|x| {
+            model.key(Key::Click(x, 6));
+            model.table().order
+        });
+        assert_eq!(orders, [(0, false), (6, false), (6, true), (6, false)]);
         model.key(Key::Click(0, 8));
         assert_eq!(model.over, Overlay::Details);
         model.key(Key::Escape);

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::sample::{Connection, Cpu, CpuUse, Identity, Part, Phase, Share, Thread, Traffic};
+use crate::sample::{
+    Connection, Cpu, CpuUse, Identity, Part, Phase, Poller, Share, Thread, Traffic,
+};
 use crate::{cpus, views};
 
 /// Column of a table.
@@ -46,6 +48,8 @@ pub(crate) enum Id {
     Stage(usize),
     /// CPU, by its number.
     Cpu(u32),
+    /// Poller, by its address.
+    Poller(u64),
 }
 
 /// Row of a table. Its cells are made when it is drawn: a screen shows only a few of a thousand
@@ -60,6 +64,8 @@ pub(crate) enum Row<'a> {
     Stage(&'a Traffic, usize),
     /// CPU.
     Cpu(&'a Cpu),
+    /// Poller.
+    Poller(&'a Poller),
 }
 
 impl Row<'_> {
@@ -70,6 +76,7 @@ impl Row<'_> {
             Self::Thread(thread) => Id::Thread(thread.tid),
             Self::Stage(_, place) => Id::Stage(*place),
             Self::Cpu(cpu) => Id::Cpu(cpu.number),
+            Self::Poller(poller) => Id::Poller(poller.address),
         }
     }
 
@@ -82,6 +89,7 @@ impl Row<'_> {
             (Self::Thread(thread), Id::Thread(tid)) => thread.tid == *tid,
             (Self::Stage(_, place), Id::Stage(stage)) => place == stage,
             (Self::Cpu(cpu), Id::Cpu(number)) => cpu.number == *number,
+            (Self::Poller(poller), Id::Poller(address)) => poller.address == *address,
             _ => false,
         }
     }
@@ -93,6 +101,7 @@ impl Row<'_> {
             Self::Thread(thread) => views::thread_cells(thread),
             Self::Stage(traffic, place) => views::stage_cells(traffic, *place),
             Self::Cpu(cpu) => cpus::cells(cpu),
+            Self::Poller(poller) => views::poller_cells(poller),
         }
     }
 }

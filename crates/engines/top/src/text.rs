@@ -34,6 +34,10 @@ pub fn text(subject: &str, sample: &Sample, width: Option<usize>) -> String {
         lines.extend([String::new(), cpus::summary(of_cpus)]);
         table(&cpus::table(sample, first(3), ""), width, &mut lines);
     }
+    if let Some(pollers) = &sample.pollers {
+        lines.extend([String::new(), views::pollers_summary(pollers)]);
+        table(&views::pollers(sample, first(4), ""), width, &mut lines);
+    }
     let lines: Vec<_> = lines
         .iter()
         .map(|line| screen::cut(line.trim_end(), width.unwrap_or(usize::MAX)))

@@ -18,7 +18,7 @@ pub(crate) fn lines(sample: &Sample) -> Vec<String> {
     let of_slowest = slowest.map(|(traffic, connection)| connection_line(traffic, connection));
     of_slowest
         .into_iter()
-        .chain(thread.map(thread_line))
+        .chain(thread.map(|thread| thread_line(thread, slowest)))
         .collect()
 }
 
@@ -92,7 +92,18 @@ fn worst_thread<'a>(sample: &'a Sample, slowest: Option<&Connection>) -> Option<
     })
 }
 
-fn thread_line(thread: &Thread) -> String {
+/// Returns the line of a thread that lost time, with its relation to the slowest request.
+fn thread_line(thread: &Thread, slowest: Option<(&Traffic, &Connection)>) -> String {
+    let is_its =
+        |connection: &Connection| connection.thread.as_deref() == Some(thread.name.as_str());
+    let (whose, relation) = match slowest {
+        None => ("", String::new()),
+        Some((traffic, connection)) if is_its(connection) => {
+            let is_sampled = traffic.read < traffic.written;
+            ("its thread ", at_once(thread, connection, is_sampled))
+        }
+        Some(_) => ("not its thread: ", String::new()),
+    };
     let blame = thread
         .blame
         .as_ref()
@@ -100,10 +111,29 @@ fn thread_line(thread: &Thread) -> String {
         .unwrap_or_default();
     let lost = screen::time(thread.parts.taken());
     format!(
-        "{} lost {} ({lost}){blame}",
+        "{whose}{} lost {} ({lost}{relation}){blame}",
         thread.name,
         percent(thread.taken())
     )
+}
+
+/// Says how long a thread was away at once, and whether that is long enough for the slowest request:
+/// a stage that waits for a device ends only once its thread sees the device's answer.
+fn at_once(thread: &Thread, connection: &Connection, is_sampled: bool) -> String {
+    if thread.longest_wait == 0 {
+        return String::new();
+    }
+    let max = connection.times.max();
+    let verdict = match thread.longest_wait {
+        // A request in flight meanwhile would have taken as long. Of a part of the second, such a
+        // request is not read.
+        wait if wait > max && is_sampled => "longer than all requests that were read",
+        wait if wait > max => "none of its requests met that",
+        wait if wait >= max / 2 => "that can explain the max",
+        _ => "too short for that max",
+    };
+    let longest = screen::time(thread.longest_wait);
+    format!("; {longest} at once: {verdict}")
 }
 
 #[cfg(test)]
@@ -183,14 +213,34 @@ mod tests {
             lines[0],
             "slowest: slow qid 3: p99 2.00 ms, max 2.00 ms (75% of it device)"
         );
-        assert_eq!(lines[1], "reactor_1 lost 29% (290 ms), mostly to yes [1]");
+        assert_eq!(
+            lines[1],
+            "its thread reactor_1 lost 29% (290 ms), mostly to yes [1]"
+        );
+    }
+
+    #[test]
+    fn a_wait_of_its_thread_can_explain_the_slowest_request() {
+        let line = |longest_wait| {
+            let mut sample = sample([0, 290_000_000, 0]);
+            let threads = sample.threads.as_mut().expect("they are there");
+            threads[1].longest_wait = longest_wait;
+            lines(&sample)[1].clone()
+        };
+        assert_eq!(
+            line(1_000_000),
+            "its thread reactor_1 lost 29% (290 ms; 1.00 ms at once: that can explain the max), \
+             mostly to yes [1]"
+        );
+        assert!(line(900_000).contains("900 us at once: too short for that max"));
+        assert!(line(9_000_000).contains("9.00 ms at once: none of its requests met that"));
     }
 
     #[test]
     fn another_thread_is_named_if_it_works_for_connections() {
         assert!(
             lines(&sample([900_000_000, 1_000_000, 0]))[1]
-                .starts_with("reactor_0 lost 90% (900 ms)")
+                .starts_with("not its thread: reactor_0 lost 90% (900 ms)")
         );
         assert_eq!(lines(&sample([1_000_000, 0, 900_000_000])).len(), 1);
         let threads_only = Sample {

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use host::Pid;
@@ -48,22 +50,29 @@ pub struct Placement {
     behind: Option<BTreeSet<usize>>,
     /// True if the calling thread had the default priority.
     is_usual: bool,
+    /// CPUs on which the calling thread could run before.
+    allowed: Vec<usize>,
+    /// True once the work is over.
+    is_over: Arc<AtomicBool>,
     observer: Observer,
 }
 
 /// Keeps the calling thread, and those that it starts from now on, off the CPUs that the threads of
 /// these processes are pinned to or occupy, if there are others. Reports that in one line.
 pub fn keep_off(pids: impl Iterator<Item = u32>, observer: &Observer) -> Placement {
+    let allowed = sys::sched::allowed_cpus();
     let place = |behind| Placement {
         behind,
         is_usual: nice() == Some(0),
+        allowed: allowed.as_ref().map_or_else(|_| Vec::new(), Vec::clone),
+        is_over: Arc::default(),
         observer: observer.clone(),
     };
-    let Ok(ours) = sys::sched::allowed_cpus() else {
+    let Ok(ours) = &allowed else {
         return place(Some(BTreeSet::new()));
     };
     let pids: BTreeSet<u32> = pids.collect();
-    match choose(&ours.into_iter().collect(), &threads(&pids)) {
+    match choose(&ours.iter().copied().collect(), &threads(&pids)) {
         Choice::Anywhere => place(None),
         Choice::Only(ours, theirs) => {
             let cpus: Vec<usize> = ours.iter().copied().collect();
@@ -111,14 +120,28 @@ impl Placement {
             .is_some_and(|theirs| !theirs.is_empty())
             && self.is_usual
         {
-            let observer = self.observer.clone();
+            let (observer, is_over) = (self.observer.clone(), Arc::clone(&self.is_over));
             // It starts with the usual priority, and has it when the time comes. Without it
             // everything ends later.
             let _ = std::thread::Builder::new()
                 .name("deadline".to_owned())
-                .spawn(move || raise_at_end(after, &observer));
+                .spawn(move || raise_at_end(after, &is_over, &observer));
         }
         self.give_way();
+    }
+
+    /// Ends the placement: threads that gave way get the usual priority back, if that is permitted,
+    /// and the calling thread its CPUs. Call this before the other threads are joined: behind
+    /// pollers their end would take a hundred times as long.
+    pub fn finish(&self) {
+        self.is_over.store(true, Ordering::Release);
+        if self.behind.is_some() && self.is_usual {
+            raise_all();
+        }
+        if !self.allowed.is_empty() {
+            // SANITY: it may run on fewer CPUs than before if that is not permitted any more.
+            let _ = sys::sched::run_on(&self.allowed);
+        }
     }
 
     /// Restores the usual priority for the remaining work, if that is permitted: behind others it
@@ -130,20 +153,30 @@ impl Placement {
     }
 }
 
-/// Raises this process's threads when the time is up or a signal has arrived.
-fn raise_at_end(after: Option<Duration>, observer: &Observer) {
+/// Raises this process's threads when the time is up, a signal has arrived or the work is over.
+fn raise_at_end(after: Option<Duration>, is_over: &AtomicBool, observer: &Observer) {
     let begun = Instant::now();
-    while !observer.is_end_coming() && after.is_none_or(|after| begun.elapsed() < after) {
+    let is_end = || observer.is_end_coming() || is_over.load(Ordering::Acquire);
+    while !is_end() && after.is_none_or(|after| begun.elapsed() < after) {
         let left = after.map_or(POLL_INTERVAL, |after| after.saturating_sub(begun.elapsed()));
         std::thread::sleep(left.min(POLL_INTERVAL));
     }
+    if is_over.load(Ordering::Acquire) {
+        // The others have been raised; what gives way from now on does so for the next process.
+        return;
+    }
     // Twice: a thread that was just being started has the priority of its creator.
     for _ in 0..2 {
-        for tid in proc::threads(Pid(std::process::id())) {
-            // SANITY: without the rights everything ends as late as it would otherwise.
-            let _ = sys::sched::raise_from_lowest(tid.0);
-        }
+        raise_all();
         std::thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// Gives all threads of this process that have the lowest priority the usual one.
+fn raise_all() {
+    for tid in proc::threads(Pid(std::process::id())) {
+        // SANITY: without the rights everything ends as late as it would otherwise.
+        let _ = sys::sched::raise_from_lowest(tid.0);
     }
 }
 

@@ -65,6 +65,11 @@ impl Block {
         self.set(offset, 8, value);
     }
 
+    /// Adds 1 to eight bytes.
+    pub(super) fn count64(&self, offset: usize) {
+        self.words[offset / 8].fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Writes a text and its NUL.
     pub(super) fn set_text(&self, offset: usize, text: &[u8]) {
         for (at, byte) in (offset..).zip(text.iter().chain(&[0])) {

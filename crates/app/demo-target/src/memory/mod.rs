@@ -31,6 +31,8 @@ pub(crate) struct World {
     subsystems: Vec<Subsystem>,
     /// Poll groups, one for each reactor.
     groups: Vec<Group>,
+    /// Active pollers of the SPDK threads: the application's, then one for each reactor.
+    pollers: Vec<Arc<Block>>,
     /// Objects that live from the beginning to the end.
     pub(crate) fixed: Vec<ObjectTruth>,
     /// Other linked blocks, kept allocated but not used.
@@ -63,6 +65,17 @@ impl World {
     /// Creates everything but the connections.
     pub(crate) fn new(layout: &'static Layout, names: &Names) -> Self {
         setup::Setup::new(layout).world(names, REACTORS as usize)
+    }
+
+    /// Counts a run of a reactor's poller, and whether it found work: `run_count` and `busy_count`,
+    /// which never moved.
+    pub(crate) fn poller_ran(&self, lcore: u32, is_busy: bool) {
+        if let Some(poller) = self.pollers.get(lcore as usize + 1) {
+            poller.count64(64);
+            if is_busy {
+                poller.count64(72);
+            }
+        }
     }
 
     /// Returns the addresses of the transports.

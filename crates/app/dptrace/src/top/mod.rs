@@ -6,28 +6,23 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use clap::Args;
-use console::full_screen;
+use console::full_screen::{self, FullScreen};
 use console::interrupt::Interrupt;
-use console::messages::{explained, note};
+use console::messages::{hold_notes, note, print_notes};
 use console::output::Output;
 use console::terminal;
 use errors::usage;
-use host::Pid;
 use process_selector::{ProcessCount, Role};
 use screen::Screen;
-use sys::process::PidFd;
-use text::printable;
-use top_feed::{Feeds, Kernel, ReadingOptions, Trace};
-use trace_source::cpus;
+use top::Keys;
+use top_feed::{FeedOptions, Processes, Series, Sources, Step, Subject};
+use watch::Watch;
 
 use crate::args::process::ProcessArgs;
 use crate::args::specs::SpecArgs;
 
 /// Interval between checks for a stop request.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(100);
-
-/// Seconds to wait for the last second of a process that has ended.
-const FINAL_WAIT_SECONDS: u64 = 15;
 
 /// `dptrace top`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -71,6 +66,10 @@ pub(crate) struct TopArgs {
     #[arg(long)]
     no_probes: bool,
 
+    /// Leave the mouse to the terminal until m is pressed
+    #[arg(long)]
+    no_mouse: bool,
+
     /// Read all records, whatever the cost
     ///
     /// By default, if reading a trace would take more than 2% of a CPU, only a part of each second
@@ -79,7 +78,7 @@ pub(crate) struct TopArgs {
     all_records: bool,
 }
 
-const USAGE: &str = "dptrace top [OPTIONS] [-p] <PID|NAME>";
+const USAGE: &str = "dptrace top [OPTIONS] [[-p] <PID|NAME>]";
 
 const EXAMPLES: &str = "\
 On a terminal the screen shows, once a second, the connections of an NVMe-oF target, its threads, \
@@ -89,7 +88,12 @@ trace; threads need the rights for BPF. Anything unavailable is left out, with t
 reading the trace would take more than 2% of a CPU, only a part of each second is read, and the \
 header states how much.
 
+Without a process, the screen lists all of them to choose from, unless exactly one writes an SPDK \
+trace: that one is shown, and p opens the list. Clicks and the wheel are for top: hold Shift to \
+select text, or press m.
+
 Examples:
+  dptrace top                                 choose a process
   dptrace top -p nvmf_tgt
   dptrace top -p PID --once                   one second as text
   dptrace top -p PID --batch 60 > top.txt
@@ -113,167 +117,93 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<()> {
         let advice = "--once or --batch N prints text, --json a line each second";
         full_screen::check("top", advice)?;
     }
-    let pid = find(args)?;
-    process_selector::check_process(pid)?;
-    let reading = ReadingOptions {
+    let (pid, among) = find(args, seconds.is_none())?;
+    pid.map_or(Ok(()), process_selector::check_process)?;
+    let options = FeedOptions {
         specs: args.specs.resolve()?,
         probes: !args.no_probes,
         all_records: args.all_records,
+        kernel: !args.no_kernel,
+        cpus: args.cpus,
     };
-    // Before any thread is started: they inherit it.
-    let place = cpus::keep_off(std::iter::once(pid), &terminal::observer());
     sys::allocator::keep_little();
-    let trace = Trace::find(pid);
-    let kernel = if args.no_kernel {
-        Err(anyhow::anyhow!("--no-kernel was given"))
-    } else {
-        Kernel::attach(pid, &terminal::observer())
+    let open = |pid| {
+        let sources = Sources::open(pid, &options, &terminal::observer())?;
+        anyhow::Ok((Subject::open(pid)?, sources))
     };
-    let missing = [
-        trace.as_ref().err().map(explained),
-        kernel.as_ref().err().map(explained),
-    ];
-    let (trace, kernel) = match (trace, kernel) {
-        (Err(trace), Err(kernel)) => {
-            note(&format!("no connections: {}", explained(&trace)));
-            // Rights are what a user can do something about.
-            return Err(
-                if args.no_kernel { trace } else { kernel }.context("there is nothing to show")
-            );
+    let first = pid.map(open).transpose()?;
+    let interrupt = Interrupt::catch()?;
+    match (seconds, first) {
+        (Some(seconds), Some((subject, sources))) => {
+            let series =
+                Series::start(&subject, sources, &options, seconds, &terminal::observer())?;
+            batch(&subject.title(), interrupt, series, args.json)
         }
-        (trace, kernel) => (trace.ok(), kernel.ok()),
-    };
-    place.give_way_for(None);
-    let subject = Subject {
-        name: name(pid),
-        pid,
-        process: PidFd::open(pid)?,
-        interrupt: Interrupt::catch()?,
-    };
-    match seconds {
-        Some(seconds) => {
-            for (what, why) in ["connections", "threads"].iter().zip(&missing) {
-                if let Some(why) = why {
-                    note(&format!("no {what}: {why}"));
-                }
-            }
-            let mut feeds = Feeds::start(trace, kernel, reading, &terminal::observer())?;
-            if args.cpus {
-                feeds.audit(pid)?;
-            }
-            batch(&subject, feeds, seconds, args)
-        }
-        None => watch::watch(&subject, missing, Audit::from_args(args), || {
-            Feeds::start(trace, kernel, reading, &terminal::observer())
-        }),
-    }
-}
-
-/// When the CPUs are audited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Audit {
-    Never,
-    /// From the first time on that their tab is open.
-    WhenOpened,
-    AtOnce,
-}
-
-impl Audit {
-    fn from_args(args: &TopArgs) -> Self {
-        match () {
-            () if args.no_kernel => Self::Never,
-            () if args.cpus => Self::AtOnce,
-            () => Self::WhenOpened,
+        (_, first) => {
+            hold_notes();
+            let shown = FullScreen::take(!args.no_mouse).and_then(|screen| {
+                let mut watch = Watch {
+                    options: &options,
+                    among,
+                    interrupt,
+                    screen,
+                    has_mouse: !args.no_mouse,
+                    keys: Keys::default(),
+                };
+                watch.run(first)
+            });
+            print_notes();
+            shown
         }
     }
 }
 
-/// The process, and the reasons to end.
-struct Subject {
-    name: String,
-    pid: u32,
-    process: PidFd,
+/// Finds the process to show: on a screen, `None` if the user has to choose it, and the processes
+/// from which to choose, or none for all.
+fn find(args: &TopArgs, on_screen: bool) -> anyhow::Result<(Option<u32>, Vec<u32>)> {
+    let (selector, observer) = (args.process.selector(), terminal::observer());
+    match (selector.is_empty(), on_screen) {
+        (true, true) => Ok((Processes::only_target(), Vec::new())),
+        (true, false) => Err(usage("nothing to show: give -p PID or -p NAME")),
+        (false, true) => {
+            let pids = selector.all(ROLE, &observer)?;
+            Ok((Some(pids[0]).filter(|_| pids.len() == 1), pids))
+        }
+        (false, false) => Ok((Some(selector.one(ROLE, &observer)?), Vec::new())),
+    }
+}
+
+/// Prints seconds one after the other.
+fn batch(
+    title: &str,
     interrupt: Interrupt,
-}
-
-impl Subject {
-    /// `nvmf_tgt [1234]`.
-    fn title(&self) -> String {
-        format!("{} [{}]", self.name, self.pid)
-    }
-
-    /// Returns whether the process has ended.
-    fn has_ended(&self) -> bool {
-        self.process.has_ended().unwrap_or(false)
-    }
-}
-
-/// Finds the process to show.
-fn find(args: &TopArgs) -> anyhow::Result<u32> {
-    let selector = args.process.selector();
-    if selector.is_empty() {
-        return Err(usage("nothing to show: give -p PID or -p NAME"));
-    }
-    selector.one(ROLE, &terminal::observer())
-}
-
-fn name(pid: u32) -> String {
-    let name = host::proc::program_name(Pid(pid)).unwrap_or_default();
-    printable::text(&name).into_owned()
-}
-
-/// Prints that many seconds.
-fn batch(subject: &Subject, mut feeds: Feeds, seconds: u64, args: &TopArgs) -> anyhow::Result<()> {
-    let mut output = Output::open(None)?;
-    let (title, width) = (subject.title(), Screen::stdout().width());
-    // The second in which the process has ended is the last one.
-    let (mut printed, mut last) = (0, u64::MAX);
-    // Attaching takes its time: the first second is one that has the CPUs, if they can be had.
-    let mut waits = args.cpus;
+    mut series: Series<'_>,
+    json: bool,
+) -> anyhow::Result<()> {
+    let (mut output, width) = (Output::open(None)?, Screen::stdout().width());
+    let mut printed = 0;
     let why = loop {
-        if printed == seconds {
-            break None;
-        }
-        if subject.interrupt.is_requested() {
+        if interrupt.is_requested() {
             break Some("stopped");
         }
-        if last == u64::MAX && subject.has_ended() {
-            last = feeds.second();
-        }
-        if let Some(why) = feeds.no_cpus() {
-            note(&format!("no CPUs: {why}"));
-            waits = false;
-        }
-        if let Some(sample) = feeds.next(STOP_POLL_INTERVAL)? {
-            waits &= sample.cpus.is_none() && sample.number < last;
-            if waits {
-                continue;
+        match series.next(STOP_POLL_INTERVAL)? {
+            Step::Waiting => continue,
+            Step::Over(why) => break why,
+            Step::Second(sample) if json => {
+                writeln!(output.buffer, "{}", top::json(title, &sample))?;
             }
-            if args.json {
-                writeln!(output.buffer, "{}", top::json(&title, &sample))?;
-            } else {
+            Step::Second(sample) => {
                 let blank = if printed > 0 { "\n" } else { "" };
-                write!(
-                    output.buffer,
-                    "{blank}{}",
-                    top::text(&title, &sample, width)
-                )?;
+                write!(output.buffer, "{blank}{}", top::text(title, &sample, width))?;
             }
-            output.flush()?;
-            printed += 1;
-            if sample.number >= last {
-                break Some("the process has ended");
-            }
-        } else if feeds.second() > last.saturating_add(FINAL_WAIT_SECONDS) {
-            break Some("the process has ended");
         }
+        output.flush()?;
+        printed += 1;
     };
-    feeds.finish();
+    series.finish();
     if let Some(why) = why {
-        note(&format!(
-            "{why} after {}",
-            screen::counted(printed, "second")
-        ));
+        let printed = screen::counted(printed, "second");
+        note(&format!("{why} after {printed}"));
     }
     Ok(())
 }

@@ -9,8 +9,8 @@ use super::{cpu, heat, put, put_lines, rows, title};
 use crate::history::Point;
 use crate::model::Model;
 use crate::sample::{Kind as _, Part, Phase, Request};
-use crate::table::{Id, number, percent};
-use crate::views::stage_name;
+use crate::table::{Cell, Column, Id, Row, number, percent};
+use crate::views::{POLLERS, stage_name};
 
 /// Draws the details of the selected line.
 pub(super) fn draw(model: &mut Model, look: TerminalCaps, area: Rect, buffer: &mut Buffer) {
@@ -30,6 +30,7 @@ pub(super) fn draw(model: &mut Model, look: TerminalCaps, area: Rect, buffer: &m
         Id::Connection(_) => lines.extend(requests(model, look, &id, width)),
         Id::Thread(tid) => lines.extend(thread(model, look, *tid, width)),
         Id::Cpu(number) => lines.extend(cpu::lines(model, look, *number, width)),
+        Id::Poller(address) => lines.extend(poller(model, *address)),
         Id::Stage(_) => {}
     }
     model.page = usize::from(area.height).max(1);
@@ -37,6 +38,20 @@ pub(super) fn draw(model: &mut Model, look: TerminalCaps, area: Rect, buffer: &m
         .scrolled_over
         .min(lines.len().saturating_sub(usize::from(area.height)));
     put_lines(buffer, area, lines, model.scrolled_over);
+}
+
+/// Returns the columns of a poller, one a line: the names have room.
+fn poller<'a>(model: &Model, address: u64) -> Vec<Line<'a>> {
+    let pollers = model.sample().pollers.iter().flatten();
+    let Some(poller) = pollers.into_iter().find(|it| it.address == address) else {
+        return vec![Line::styled("it did not run in this second", QUIET)];
+    };
+    let cells = Row::Poller(poller).cells();
+    let line = |(column, cell): (&Column, Cell)| match cell {
+        Cell::Text(text) => Line::raw(format!("{}{text}", screen::pad(column.head, NAME))),
+        _ => Line::raw(""),
+    };
+    POLLERS.iter().zip(cells).map(line).collect()
 }
 
 /// Width of a figure's name, in columns.
@@ -75,7 +90,7 @@ fn over_time<'a>(model: &Model, look: TerminalCaps, id: &Id, width: usize) -> Ve
                 ("others", |point| point.taken.into(), percent),
             ],
         ),
-        Id::Stage(_) => return Vec::new(),
+        Id::Stage(_) | Id::Poller(_) => return Vec::new(),
     };
     let Some(line) = line else {
         return vec![Line::styled("no history", QUIET)];

@@ -10,8 +10,8 @@ use crate::model::Model;
 
 const KEYS: &[(&str, &str)] = &[
     (
-        "Tab, 1 to 4, left, right",
-        "another tab; CPUs are audited once their tab has been opened",
+        "Tab, 1 to 5, left, right",
+        "another tab; CPUs are audited once their tab has been opened, and pollers read",
     ),
     (
         "up, down, PgUp, PgDn",
@@ -26,9 +26,16 @@ const KEYS: &[(&str, &str)] = &[
     ("Space", "freeze and continue; seconds are kept meanwhile"),
     (
         "m",
-        "use the mouse, and give it back: a click selects a tab or a line (twice: details), the \
-         wheel moves",
+        "give the mouse to the terminal to select text, and take it again; with Shift, most \
+         terminals select text anyway",
     ),
+    (
+        "mouse",
+        "a click selects a tab, a line (twice: details), or a column to order by (twice: turned \
+         round); the wheel moves",
+    ),
+    ("p", "another process"),
+    ("Ctrl-Z", "stop, until the shell's fg"),
     ("w", "write the second that is shown as JSON"),
     ("?, h, F1", "this help"),
     ("q, F10, Ctrl-C", "quit"),
@@ -40,6 +47,10 @@ const COLUMNS: &[(&str, &str)] = &[
         "mean number of requests in flight when another one arrived",
     ),
     ("IOPS", "requests that ended, per second"),
+    (
+        "RUNS BUSY",
+        "how often SPDK's pollers ran a second, and the share of the runs that found work",
+    ),
     ("STAGES", "what requests spent their time on"),
     (
         "P50 P99 MAX",

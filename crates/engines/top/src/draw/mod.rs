@@ -6,6 +6,7 @@ mod details;
 mod heat;
 mod help;
 mod look;
+mod picker;
 mod rows;
 
 use ratatui_core::buffer::Buffer;
@@ -13,6 +14,8 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::{Modifier, Style};
 use ratatui_core::text::{Line, Span};
 use ratatui_core::widgets::Widget as _;
+
+pub use picker::draw_picker;
 
 use look::{CHOSEN, HEAD, Look as _, QUIET};
 use screen::TerminalCaps;
@@ -31,7 +34,7 @@ const ABOVE: u16 = 3;
 /// Lines of the verdict, if there is room for them.
 const VERDICT: usize = 2;
 /// Limit on the lines of a long verdict.
-const LONG_VERDICT: usize = 3;
+const LONG_VERDICT: usize = 4;
 /// Minimum height of the terminal for a verdict.
 const MIN_VERDICT_HEIGHT: u16 = 16;
 
@@ -78,7 +81,7 @@ pub fn draw(model: &mut Model, look: TerminalCaps, buffer: &mut Buffer) {
         (Overlay::Nothing, Tab::Stages) => heat::draw(model, look, body, buffer),
         (Overlay::Nothing, _) => rows::draw(model, look, body, buffer),
     }
-    put(buffer, foot, footer(model, look));
+    put(buffer, foot, footer(model, look, area.width));
 }
 
 /// Puts a line into a row of cells.
@@ -139,24 +142,33 @@ fn head(model: &mut Model, look: TerminalCaps, buffer: &mut Buffer) {
         ));
     }
     put(buffer, 1, Line::from(tabs));
+    put(buffer, 2, summary(model, look));
+}
+
+/// Returns the line below the tabs: what this second has for the tab, or why there is nothing.
+fn summary(model: &Model, look: TerminalCaps) -> Line<'_> {
+    let sample = model.sample();
     let missing = match model.tab {
         Tab::Threads => &model.missing[1],
         Tab::Connections | Tab::Stages => &model.missing[0],
         Tab::Cpus => &model.missing[2],
+        Tab::Pollers => &model.missing[3],
     };
-    put(
-        buffer,
-        2,
-        match missing {
-            Some(why) => Line::styled(format!("nothing here: {why}"), look.warn()),
-            None if sample.number == 0 => Line::raw("waiting for the first second"),
-            None if model.tab == Tab::Cpus => Line::raw(match &sample.cpus {
-                Some(of_cpus) => cpus::summary(of_cpus),
-                None => "the CPUs of its pollers are audited from now on".to_owned(),
-            }),
-            None => Line::raw(views::summary(sample)),
+    if let Some(why) = missing {
+        return Line::styled(format!("nothing here: {why}"), look.warn());
+    }
+    Line::raw(match model.tab {
+        _ if sample.number == 0 => "waiting for the first second".to_owned(),
+        Tab::Cpus => match &sample.cpus {
+            Some(of_cpus) => cpus::summary(of_cpus),
+            None => "the CPUs of its pollers are audited from now on".to_owned(),
         },
-    );
+        Tab::Pollers => match &sample.pollers {
+            Some(pollers) => views::pollers_summary(pollers),
+            None => "SPDK's pollers are read from its memory from now on".to_owned(),
+        },
+        Tab::Connections | Tab::Threads | Tab::Stages => views::summary(sample),
+    })
 }
 
 fn tab_text(number: usize, name: &str) -> String {
@@ -177,29 +189,50 @@ fn tabs() -> impl Iterator<Item = (std::ops::Range<u16>, Tab)> {
         })
 }
 
-fn footer(model: &Model, look: TerminalCaps) -> Line<'_> {
+fn footer(model: &Model, look: TerminalCaps, width: u16) -> Line<'_> {
     if let Some(message) = &model.message {
         return Line::styled(message.as_str(), look.warn());
     }
     if model.before_filter.is_some() {
-        let cursor = Span::styled(" ", Style::new().add_modifier(Modifier::REVERSED));
-        return Line::from(vec![Span::raw(format!("/{}", model.filter)), cursor]);
+        return Line::from(vec![Span::raw(format!("/{}", model.filter)), cursor()]);
     }
-    let keys: &[(&str, &str)] = match model.over {
-        Overlay::Nothing => &[
-            ("?", "help"),
-            ("Tab", "next"),
-            ("Enter", "more"),
-            ("/", "filter"),
-            ("< >", "order"),
-            ("Space", "freeze"),
-            ("w", "write"),
-            ("q", "quit"),
-        ],
-        Overlay::Details | Overlay::Help => {
-            &[("Esc", "back"), ("up, down", "scroll"), ("Space", "freeze")]
-        }
+    if model.over != Overlay::Nothing {
+        return key_line(&[("Esc", "back"), ("up, down", "scroll"), ("Space", "freeze")]);
+    }
+    let text = if model.has_mouse {
+        "select text"
+    } else {
+        "mouse"
     };
+    let keys = [
+        ("?", "help"),
+        ("Enter", "more"),
+        ("/", "filter"),
+        ("p", "process"),
+        ("Space", "freeze"),
+        ("m", text),
+        // A wide terminal has room for these, too.
+        ("Tab", "next"),
+        ("< >", "order"),
+        ("w", "write"),
+    ];
+    let width_of = |(key, what): &(&str, &str)| key.len() + what.len() + 3;
+    let quit = ("q", "quit");
+    let mut left = usize::from(width).saturating_sub(width_of(&quit) - 2);
+    let mut shown: Vec<_> = keys
+        .into_iter()
+        .take_while(|key| {
+            let fits = width_of(key) <= left;
+            left = left.saturating_sub(width_of(key));
+            fits
+        })
+        .collect();
+    shown.push(quit);
+    key_line(&shown)
+}
+
+/// Returns a line of keys with their effects.
+fn key_line(keys: &[(&str, &str)]) -> Line<'static> {
     let spans = keys.iter().flat_map(|(key, what)| {
         [
             Span::styled((*key).to_owned(), HEAD),
@@ -207,6 +240,11 @@ fn footer(model: &Model, look: TerminalCaps) -> Line<'_> {
         ]
     });
     Line::from(spans.collect::<Vec<_>>())
+}
+
+/// Returns the cursor behind a text that is typed.
+fn cursor() -> Span<'static> {
+    Span::styled(" ", Style::new().add_modifier(Modifier::REVERSED))
 }
 
 /// Returns the title of a row's details.
@@ -234,6 +272,7 @@ fn title(id: &Id, model: &Model) -> String {
             )
         }
         Id::Cpu(number) => format!("CPU {number}"),
+        Id::Poller(address) => format!("poller {address:#x}"),
         Id::Stage(place) => {
             let stage = model
                 .sample()

@@ -17,6 +17,7 @@ pub(super) fn draw(model: &mut Model, look: TerminalCaps, area: Rect, buffer: &m
         Tab::Threads => legend(|p, c| look.part(p, c)),
         Tab::Cpus => legend(|p, c| look.use_of(p, c)),
         Tab::Connections | Tab::Stages => legend(|p, c| look.phase(p, c)),
+        Tab::Pollers => Line::raw("BUSY: runs that found work; LOST, LONGEST: of its reactor"),
     };
     put(buffer, area.y, legend);
     let area = Rect {
@@ -67,12 +68,20 @@ pub(super) fn table(model: &mut Model, look: TerminalCaps, area: Rect, buffer: &
         };
         put(buffer, area.y + 1, Line::styled(why, QUIET));
     }
+    let mut end = 0;
+    let heads = columns.iter().map(|&(index, width)| {
+        let begin = end;
+        end = begin + width as u16 + 1;
+        (begin..end, index)
+    });
+    let heads = heads.collect();
+    model.places.heads = heads;
     model.scrolled[model.index()] = first;
     model.places.rows = area.y + 1..area.bottom().max(area.y + 1);
     model.page = room.max(1);
 }
 
-fn head<'a>(table: &Table<'_>, columns: &[(usize, usize)]) -> Line<'a> {
+pub(super) fn head<'a>(table: &Table<'_>, columns: &[(usize, usize)]) -> Line<'a> {
     let mut spans = Vec::new();
     for &(index, width) in columns {
         let column = &table.columns[index];
@@ -89,7 +98,7 @@ fn head<'a>(table: &Table<'_>, columns: &[(usize, usize)]) -> Line<'a> {
     Line::from(spans)
 }
 
-fn cells<'a>(
+pub(super) fn cells<'a>(
     table: &Table<'_>,
     row: &[Cell],
     columns: &[(usize, usize)],

@@ -19,15 +19,18 @@ pub enum Tab {
     Stages,
     /// CPUs of its pollers.
     Cpus,
+    /// Pollers of its SPDK threads.
+    Pollers,
 }
 
 impl Tab {
     /// All tabs with their names.
-    pub const ALL: [(Self, &'static str); 4] = [
+    pub const ALL: [(Self, &'static str); 5] = [
         (Self::Connections, "Connections"),
         (Self::Threads, "Threads"),
         (Self::Stages, "Stages"),
         (Self::Cpus, "CPUs"),
+        (Self::Pollers, "Pollers"),
     ];
 }
 
@@ -42,6 +45,10 @@ pub enum Effect {
     Write,
     /// Take the mouse, or give it back: see [`Model::has_mouse`].
     Mouse,
+    /// Choose another process.
+    Pick,
+    /// Stop the program until the shell continues it.
+    Suspend,
 }
 
 /// View on top of the tab.
@@ -60,8 +67,8 @@ pub(crate) enum Overlay {
 pub struct Model {
     /// Process that is shown: `nvmf_tgt [1234]`.
     pub(crate) subject: String,
-    /// Reasons why a tab is empty: of the trace, of the kernel, and of the CPUs.
-    pub(crate) missing: [Option<String>; 3],
+    /// Reasons why a tab is empty: of the trace, the kernel, the CPUs, and the pollers.
+    pub(crate) missing: [Option<String>; 4],
     has_ended: bool,
     pub(crate) tab: Tab,
     pub(crate) over: Overlay,
@@ -70,13 +77,13 @@ pub struct Model {
     newest: Sample,
     /// Second that was frozen, if one was.
     frozen: Option<Box<Sample>>,
-    orders: [(usize, bool); 4],
+    pub(crate) orders: [(usize, bool); 5],
     pub(crate) filter: String,
     /// Filter before it was edited, while it is edited.
     pub(crate) before_filter: Option<String>,
-    pub(crate) selected: [Option<Id>; 4],
+    pub(crate) selected: [Option<Id>; 5],
     /// First line that is shown, of each tab.
-    pub(crate) scrolled: [usize; 4],
+    pub(crate) scrolled: [usize; 5],
     /// First line that is shown of the view on top of the tab.
     pub(crate) scrolled_over: usize,
     /// True if clicks and the wheel are for top, and not for the terminal.
@@ -99,7 +106,7 @@ impl Model {
         };
         let orders = views::FIRST_ORDER.map(|column| (column, false));
         let [of_trace, of_kernel] = missing;
-        let missing = [of_trace, of_kernel, None];
+        let missing = [of_trace, of_kernel, None, None];
         Self {
             subject: subject.to_owned(),
             missing,
@@ -121,9 +128,19 @@ impl Model {
         self.missing[2] = Some(why);
     }
 
+    /// Sets the reason why there is nothing of the pollers.
+    pub fn no_pollers(&mut self, why: String) {
+        self.missing[3] = Some(why);
+    }
+
     /// Returns the tab that is shown.
     pub fn tab(&self) -> Tab {
         self.tab
+    }
+
+    /// Sets whether clicks and the wheel are for top, and not for the terminal.
+    pub fn set_mouse(&mut self, is_ours: bool) {
+        self.has_mouse = is_ours;
     }
 
     /// Returns true if clicks and the wheel are for top, and not for the terminal.
@@ -173,6 +190,7 @@ impl Model {
             Tab::Threads => views::threads(sample, order, &self.filter),
             Tab::Stages => views::stages(sample, order, &self.filter),
             Tab::Cpus => cpus::table(sample, order, &self.filter),
+            Tab::Pollers => views::pollers(sample, order, &self.filter),
         }
     }
 
@@ -196,12 +214,16 @@ impl Model {
         if key == Key::Ctrl('c') {
             return Effect::Quit;
         }
+        if key == Key::Ctrl('z') {
+            return Effect::Suspend;
+        }
         if self.before_filter.is_some() {
             self.type_filter(key);
             return Effect::None;
         }
         match key {
             Key::Char('w') => return Effect::Write,
+            Key::Char('p') => return Effect::Pick,
             Key::Char('m') => return self.take_mouse(),
             Key::Click(..) | Key::WheelUp | Key::WheelDown => self.use_mouse(key),
             Key::Char('q') if self.over != Overlay::Nothing => self.over = Overlay::Nothing,
@@ -222,7 +244,7 @@ impl Model {
 
     /// Returns true if a key has no meaning here.
     fn is_unknown(&self, key: Key) -> bool {
-        let is_letter = |c: char| "?h zZ1234/\\<>,.IRrkjgGlFwm".contains(c);
+        let is_letter = |c: char| "?h zZ12345/\\<>,.IRrkjgGlFwmp".contains(c);
         match key {
             Key::Char(c) => !is_letter(c),
             Key::Escape => {
@@ -265,6 +287,7 @@ impl Model {
             Key::Char('2') => self.tab = Tab::Threads,
             Key::Char('3') => self.tab = Tab::Stages,
             Key::Char('4') => self.tab = Tab::Cpus,
+            Key::Char('5') => self.tab = Tab::Pollers,
             Key::Char('/' | '\\') | Key::F(3 | 4) => self.before_filter = Some(self.filter.clone()),
             Key::Char('>' | '.') | Key::F(6) => self.order_by(1),
             Key::Char('<' | ',') => self.order_by(-1),
@@ -289,25 +312,9 @@ impl Model {
         order.0 = (order.0 + columns).saturating_add_signed(step) % columns;
     }
 
-    /// Returns the place in a list of `count` lines to which a key moves from `at`; `None` for
-    /// other keys.
-    fn moved(&self, key: Key, at: usize, count: usize) -> Option<usize> {
-        let last = count.saturating_sub(1);
-        let page = self.page.max(1);
-        Some(match key {
-            Key::Up | Key::Char('k') | Key::Ctrl('p') => at.saturating_sub(1),
-            Key::Down | Key::Char('j') | Key::Ctrl('n') => (at + 1).min(last),
-            Key::PageUp | Key::Ctrl('b') => at.saturating_sub(page),
-            Key::PageDown | Key::Ctrl('f') => (at + page).min(last),
-            Key::Home | Key::Char('g') => 0,
-            Key::End | Key::Char('G') => last,
-            _ => return None,
-        })
-    }
-
     pub(crate) fn move_selected(&mut self, key: Key) {
         let rows = self.table().rows;
-        let at = self.moved(key, self.selected(&rows), rows.len());
+        let at = moved(key, self.selected(&rows), rows.len(), self.page);
         if let Some(id) = at.and_then(|at| rows.get(at)).map(Row::id) {
             self.selected[self.tab as usize] = Some(id);
         }
@@ -316,7 +323,7 @@ impl Model {
     pub(crate) fn key_over(&mut self, key: Key) {
         if key == Key::Enter {
             self.over = Overlay::Nothing;
-        } else if let Some(at) = self.moved(key, self.scrolled_over, usize::MAX) {
+        } else if let Some(at) = moved(key, self.scrolled_over, usize::MAX, self.page) {
             self.scrolled_over = if at == usize::MAX - 1 {
                 self.scrolled_over
             } else {
@@ -335,6 +342,21 @@ impl Model {
             _ => self.move_selected(key),
         }
     }
+}
+
+/// Returns the place in a list of `count` lines to which a key moves from `at`, with pages of `page`
+/// lines; `None` for other keys.
+pub(crate) fn moved(key: Key, at: usize, count: usize, page: usize) -> Option<usize> {
+    let (last, page) = (count.saturating_sub(1), page.max(1));
+    Some(match key {
+        Key::Up | Key::Char('k') | Key::Ctrl('p') => at.saturating_sub(1),
+        Key::Down | Key::Char('j') | Key::Ctrl('n') => (at + 1).min(last),
+        Key::PageUp | Key::Ctrl('b') => at.saturating_sub(page),
+        Key::PageDown | Key::Ctrl('f') => (at + page).min(last),
+        Key::Home | Key::Char('g') => 0,
+        Key::End | Key::Char('G') => last,
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

@@ -121,12 +121,18 @@ fn a_standstill_keeps_what_is_shown() {
 #[test]
 fn tabs_turn_and_keys_end() {
     let mut model = model(&[1.0]);
-    for tab in [Tab::Threads, Tab::Stages, Tab::Cpus, Tab::Connections] {
+    for tab in [
+        Tab::Threads,
+        Tab::Stages,
+        Tab::Cpus,
+        Tab::Pollers,
+        Tab::Connections,
+    ] {
         model.key(Key::Tab);
         assert_eq!(model.tab(), tab);
     }
     model.key(Key::BackTab);
-    assert_eq!(model.tab(), Tab::Cpus);
+    assert_eq!(model.tab(), Tab::Pollers);
     assert_eq!(
         keys(&mut model, "?q"),
         [Effect::None, Effect::None],

@@ -22,6 +22,8 @@ pub struct Sample {
     pub threads: Option<Vec<Thread>>,
     /// CPUs of its pollers; `None` if they are not audited.
     pub cpus: Option<Vec<Cpu>>,
+    /// Pollers of its SPDK threads; `None` if they are not read.
+    pub pollers: Option<Vec<Poller>>,
 }
 
 /// Observations of the trace in one second.
@@ -198,6 +200,36 @@ pub struct Cpu {
     pub victims: Vec<CpuTask>,
     /// Number of events for which the kernel's maps had no room.
     pub lost: u64,
+}
+
+/// One second of a poller of an SPDK thread.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Poller {
+    /// Address of the poller, which distinguishes it from others of the same name.
+    pub address: u64,
+    /// Name of the poller.
+    pub name: String,
+    /// Name of its SPDK thread.
+    pub thread: String,
+    /// Thread of the kernel that runs it, if it is known: `reactor_1`.
+    pub reactor: Option<String>,
+    /// Runs a second.
+    pub runs: f64,
+    /// Share of the runs that found work, 0 to 1.
+    pub busy: f64,
+    /// Period in nanoseconds; `None` if it runs all the time.
+    pub period: Option<u64>,
+    /// Share of its reactor's time that the kernel took, 0 to 1, if it is known.
+    pub taken: Option<f64>,
+    /// Longest wait of its reactor for a CPU, in nanoseconds, if it is known.
+    pub longest_wait: Option<u64>,
+}
+
+impl Poller {
+    /// Returns the runs a second that found no work.
+    pub fn idle(&self) -> f64 {
+        self.runs * (1.0 - self.busy)
+    }
 }
 
 /// Task or activity that took time of a CPU, or waited for it.

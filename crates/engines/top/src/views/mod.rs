@@ -1,9 +1,11 @@
 //! Tables of each tab from a second, in the selected order.
 
+mod pollers;
 mod threads;
 
 use crate::sample::{Connection, Identity, Sample, Traffic};
 use crate::table::{Cell, Column, Row, Table, number, percent};
+pub(crate) use pollers::{POLLERS, poller_cells, pollers, summary as pollers_summary};
 pub(crate) use threads::{thread_cells, threads};
 
 pub(crate) const fn text(head: &'static str, width: usize, most: usize, rank: u8) -> Column {
@@ -70,7 +72,7 @@ pub(crate) const STAGES: &[Column] = &[
 
 /// Column by which each tab is ordered at first: slow connections, late threads and disturbed CPUs
 /// are on top, and stages are in their own order.
-pub(crate) const FIRST_ORDER: [usize; 4] = [10, 5, 0, 3];
+pub(crate) const FIRST_ORDER: [usize; 5] = [10, 5, 0, 3, 3];
 
 /// Returns true if each word of the filter occurs in one of the names, ignoring case.
 pub(crate) fn matches(filter: &str, names: &[&str]) -> bool {

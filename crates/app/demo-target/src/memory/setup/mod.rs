@@ -25,6 +25,7 @@ const MAX_NSID: usize = 8;
 /// Target under construction.
 pub(super) struct Setup {
     layout: &'static Layout,
+    pollers: Vec<Arc<Block>>,
     fixed: Vec<ObjectTruth>,
     kept: Vec<Arc<Block>>,
     lists: Vec<List>,
@@ -34,6 +35,7 @@ impl Setup {
     pub(super) fn new(layout: &'static Layout) -> Self {
         Self {
             layout,
+            pollers: Vec::new(),
             fixed: Vec::new(),
             kept: Vec::new(),
             lists: Vec::new(),
@@ -60,6 +62,7 @@ impl Setup {
         );
         let Self {
             layout,
+            pollers,
             fixed,
             kept,
             lists,
@@ -69,6 +72,7 @@ impl Setup {
             transports,
             subsystems,
             groups,
+            pollers,
             fixed,
             _kept: kept,
             _lists: lists,
@@ -193,6 +197,7 @@ impl Setup {
             };
             self.found(kind, &poller, [("name", name.to_owned())]);
             if period == 0 {
+                self.pollers.push(Arc::clone(&poller));
                 active.push(poller);
             } else {
                 thread.set64(40, poller.address());

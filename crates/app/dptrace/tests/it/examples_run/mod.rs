@@ -54,7 +54,7 @@ const NOT_RUN: &[(&str, &str)] = &[
         "the captures of `tests/report` are of a target that delays itself",
     ),
     (
-        "dptrace top ",
+        "dptrace top",
         "`tests/it/top` runs it, on a terminal and on none",
     ),
     (

@@ -3,6 +3,7 @@
 
 mod budgets;
 mod screen;
+mod terminal;
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Lines};
@@ -10,7 +11,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::kernel::{PROGRAM, Process};
+use crate::common::kernel::{PROGRAM, Process, has_two_cpus, needs};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -118,6 +119,35 @@ fn a_non_terminal_gets_advice() {
         done.status.code() == Some(1) && message.contains("there is nothing to show"),
         "{message}"
     );
+}
+
+/// Behind pollers on all CPUs, a start with the lowest priority takes half a minute: one second is
+/// read with the usual one, and more of them give way only once all is prepared.
+#[test]
+fn one_second_does_not_give_way() {
+    if !needs("taskset") || !has_two_cpus() {
+        return;
+    }
+    let dir = dir();
+    let target = pinned_target(&["--rate", "500"], dir.path());
+    let messages = |seconds: &[&str]| {
+        let mut command = testkit::command("taskset");
+        let pid = target.pid().to_string();
+        command.args(["-c", "1", PROGRAM, "top", "-p", &pid, "--no-kernel"]);
+        let done = command.args(seconds).output().expect("it runs");
+        assert!(done.status.success(), "{}", text(&done.stderr));
+        assert!(
+            text(&done.stdout).contains("SUBSYSTEM"),
+            "{}",
+            text(&done.stdout)
+        );
+        text(&done.stderr)
+    };
+    let once = messages(&["--once"]);
+    assert!(!once.contains("nice 19"), "{once}");
+    let several = messages(&["--batch", "2"]);
+    let [found, gives_way] = ["found alive", "nice 19"].map(|what| several.find(what));
+    assert!(found < gives_way && found.is_some(), "{several}");
 }
 
 /// Returns the ratio of the requests that `top` counted to those that the target completed, the

@@ -1,12 +1,10 @@
 //! The screen of `top` in a terminal, and what its keys do.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
-use super::{TIMEOUT, dir, iops, pinned_target, target, text};
-use crate::common::kernel::{PROGRAM, Process, has_two_cpus, kernel, needs};
+use super::terminal::{Terminal, in_shell, is_given_back};
+use super::{dir, iops, pinned_target, target};
+use crate::common::kernel::{has_two_cpus, kernel, needs};
 use serde_json::Value;
 
 /// Opening the tab is what attaches to the CPUs.
@@ -49,157 +47,6 @@ fn the_tab_of_cpus_attaches_when_it_is_opened() {
     });
     terminal.keys(&["q"]);
     terminal.wait("the end", is_given_back);
-}
-
-/// A terminal in tmux, on a server of its own.
-struct Terminal {
-    socket: String,
-}
-
-impl Terminal {
-    /// Runs a shell command in a terminal of that size.
-    fn run(command: &str, dir: &Path, columns: u16, rows: u16) -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let this = Self {
-            socket: format!("dptrace-test-{}-{number}", std::process::id()),
-        };
-        let (columns, rows) = (columns.to_string(), rows.to_string());
-        let start = [
-            "-f",
-            "/dev/null",
-            "-u",
-            "new-session",
-            "-d",
-            "-s",
-            "it",
-            "-x",
-            &columns,
-            "-y",
-            &rows,
-            command,
-        ];
-        let mut tmux = this.tmux(&start);
-        // Variables that a test's environment may have, unlike a user's terminal.
-        for unset in ["CI", "NO_COLOR", "TMUX", "COLUMNS", "LINES", "LC_ALL"] {
-            tmux.env_remove(unset);
-        }
-        let done = tmux
-            .env("TERM", "xterm-256color")
-            .env("LANG", "C.UTF-8")
-            .current_dir(dir)
-            .output()
-            .expect("tmux");
-        assert!(done.status.success(), "{}", text(&done.stderr));
-        this
-    }
-
-    fn tmux(&self, args: &[&str]) -> Command {
-        let mut command = testkit::command("tmux");
-        command
-            .args(["-L", &self.socket])
-            .args(args)
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn keys(&self, keys: &[&str]) {
-        let done = self
-            .tmux(&["send-keys", "-t", "it"])
-            .args(keys)
-            .status()
-            .expect("tmux");
-        assert!(done.success());
-    }
-
-    /// Sends bytes, in hexadecimal digits, as a terminal does.
-    fn bytes(&self, text: &str) {
-        let bytes: Vec<String> = text.bytes().map(|byte| format!("{byte:x}")).collect();
-        let done = self
-            .tmux(&["send-keys", "-t", "it", "-H"])
-            .args(bytes)
-            .status()
-            .expect("tmux");
-        assert!(done.success());
-    }
-
-    /// Returns whether the program has asked the terminal for mouse reports.
-    fn has_mouse(&self) -> bool {
-        let done = self
-            .tmux(&[
-                "display-message",
-                "-p",
-                "-t",
-                "it",
-                "#{mouse_standard_flag}#{mouse_sgr_flag}",
-            ])
-            .output();
-        text(&done.expect("tmux").stdout).trim() == "11"
-    }
-
-    fn resize(&self, columns: u16, rows: u16) {
-        let done = self.tmux(&[
-            "resize-window",
-            "-t",
-            "it",
-            "-x",
-            &columns.to_string(),
-            "-y",
-            &rows.to_string(),
-        ]);
-        assert!({ done }.status().expect("tmux").success());
-    }
-
-    fn screen(&self) -> String {
-        text(
-            &self
-                .tmux(&["capture-pane", "-p", "-t", "it"])
-                .output()
-                .expect("tmux")
-                .stdout,
-        )
-    }
-
-    /// Waits until the screen satisfies the predicate; returns it.
-    #[track_caller]
-    fn wait(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
-        let started = Instant::now();
-        loop {
-            let screen = self.screen();
-            if is_so(&screen) {
-                return screen;
-            }
-            assert!(
-                started.elapsed() < TIMEOUT,
-                "{what} does not come:\n{screen}"
-            );
-            std::thread::sleep(Duration::from_millis(100));
-        }
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        // The server ends by itself when its only program does.
-        let _ = self.tmux(&["kill-server"]).stderr(Stdio::null()).status();
-    }
-}
-
-/// Returns a shell line that runs `top`, and then prints its status if the terminal's settings are
-/// as before.
-fn in_shell(target: &Process, more: &str) -> String {
-    let top = format!(
-        "{PROGRAM} top -p {} --no-kernel --no-probes {more}",
-        target.pid()
-    );
-    format!(
-        "before=$(stty -g); {top}; status=$?; [ \"$before\" = \"$(stty -g)\" ] && echo given back $status; exec cat"
-    )
-}
-
-/// Returns whether the terminal's settings are as before, and the status was 0.
-fn is_given_back(screen: &str) -> bool {
-    screen.lines().any(|line| line.ends_with("given back 0"))
 }
 
 /// Parses `12` or `1.23k` as a number.
@@ -257,6 +104,93 @@ fn a_person_looks_around() {
     assert!(!terminal.has_mouse());
 }
 
+/// The list of processes is there before the first one, and `p` opens it again.
+#[test]
+fn a_process_is_chosen_from_a_list() {
+    if !needs("tmux") {
+        return;
+    }
+    let dir = dir();
+    let targets = [(); 2].map(|()| target(&["--rate", "300"], dir.path()));
+    let pids = [0, 1].map(|at: usize| targets[at].pid().to_string());
+    let command = in_shell(&targets[0], "").replace(&pids[0], &pids.join(","));
+    let terminal = Terminal::run(&command, dir.path(), 80, 24);
+    let is_list = |screen: &str| {
+        screen.contains("which process?")
+            && pids.iter().all(|pid| {
+                let row = screen
+                    .lines()
+                    .find(|line| line.trim_start().starts_with(pid));
+                row.is_some_and(|row| row.contains(" SPDK "))
+            })
+    };
+    terminal.wait("the list", is_list);
+    for pid in [&pids[1], &pids[0]] {
+        terminal.keys(&[pid]);
+        terminal.wait("one of them", |screen| {
+            let rows = |pid: &str| screen.contains(&format!(" {pid} "));
+            pids.iter().filter(|pid| rows(pid)).count() == 1 && rows(pid)
+        });
+        terminal.keys(&["Enter"]);
+        let is_shown = |screen: &str| {
+            screen.contains(&format!("[{pid}]  second ")) && screen.contains(" IOPS, ")
+        };
+        terminal.wait("the process", is_shown);
+        terminal.keys(&["p"]);
+        terminal.wait("the list again", is_list);
+    }
+    terminal.keys(&["Escape"]);
+    terminal.wait("the process as before", |screen| {
+        screen.contains(&format!("[{}]  second ", pids[0]))
+    });
+    terminal.keys(&["q"]);
+    terminal.wait("the end", is_given_back);
+}
+
+/// SPDK's pollers have their rates, in the layouts of several versions; without them the tab says
+/// why it is empty.
+#[test]
+fn the_pollers_of_spdk_have_their_rates() {
+    if !needs("tmux") {
+        return;
+    }
+    let dir = dir();
+    let target = target(&["--rate", "500"], dir.path());
+    let terminal = Terminal::run(&in_shell(&target, ""), dir.path(), 120, 30);
+    terminal.wait("a second", |screen| screen.contains(" IOPS, "));
+    terminal.keys(&["5"]);
+    // Idle runs while it waits, and a busy one for each event.
+    let rows = |screen: &str| {
+        let of_group = screen
+            .lines()
+            .filter(|line| line.starts_with("nvmf_poll_group_poll"));
+        of_group.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let runs = |row: &str, reactor: &str| {
+        let (_, rest) = row.split_once(reactor)?;
+        Some(number(rest.split_whitespace().next()?))
+    };
+    let has_rates = |screen: &str| {
+        let rows = rows(screen);
+        ["reactor_0", "reactor_1"].iter().all(|reactor| {
+            rows.iter()
+                .filter_map(|row| runs(row, reactor))
+                .any(|runs| runs > 100.0)
+        })
+    };
+    let screen = terminal.wait("their rates", has_rates);
+    assert!(
+        screen.contains("nvmf_tgt_accept") && screen.contains("demo_timed"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("6 pollers; most work: nvmf_poll_group_poll"),
+        "{screen}"
+    );
+    terminal.keys(&["q"]);
+    terminal.wait("the end", is_given_back);
+}
+
 /// Freezes the screen, and checks that the frozen screen is what gets written.
 #[track_caller]
 fn check_written(terminal: &Terminal, dir: &Path) {
@@ -302,15 +236,35 @@ fn check_sizes(terminal: &Terminal) {
     }
 }
 
-/// Checks that the mouse belongs to the terminal until `m` is pressed.
+/// Checks that `m` gives the mouse to the terminal, and takes it again.
 #[track_caller]
 fn check_mouse(terminal: &Terminal) {
+    assert!(terminal.has_mouse());
+    terminal.keys(&["m"]);
+    terminal.wait("the terminal's mouse", |screen| {
+        screen.contains("the mouse is the terminal's")
+    });
     assert!(!terminal.has_mouse());
     terminal.keys(&["m"]);
     terminal.wait("the mouse", |screen| {
         screen.contains("m gives the mouse back")
     });
     assert!(terminal.has_mouse());
+    // The headline of the order turns it round.
+    let screen = terminal.screen();
+    let mut lines = screen.lines().enumerate();
+    let (y, x) = lines
+        .find_map(|(y, line)| {
+            line.starts_with("SUBSYSTEM")
+                .then_some((y, line.find("P99")?))
+        })
+        .expect("a headline");
+    let first_row = |screen: &str| screen.lines().nth(y + 1).map(str::to_owned);
+    terminal.bytes(&format!("\x1b[<0;{};{}M", x + 1, y + 1));
+    terminal.wait("the other order", |now| {
+        first_row(now) != first_row(&screen)
+    });
+    // A tab is selected.
     terminal.bytes("\x1b[<0;38;2M\x1b[<0;38;2m");
     terminal.wait("the heat map", |screen| {
         screen.contains("how long whole request took")
@@ -336,6 +290,34 @@ fn the_end_of_the_target_is_shown() {
     );
     terminal.keys(&["x"]);
     terminal.wait("the shell", is_given_back);
+}
+
+/// Ctrl-Z stops the program, and the shell has its terminal until it continues it.
+#[test]
+fn the_shell_has_the_terminal_while_it_is_stopped() {
+    if !needs("tmux") || !needs("bash") {
+        return;
+    }
+    let dir = dir();
+    let target = target(&["--rate", "500"], dir.path());
+    let script = in_shell(&target, "").replacen(
+        "; status=$?",
+        "; [ \"$before\" = \"$(stty -g)\" ] && echo stopped $?; read line; fg; status=$?",
+        1,
+    );
+    std::fs::write(dir.path().join("script"), format!("set -m; {script}")).expect("written");
+    let terminal = Terminal::run("bash script", dir.path(), 100, 24);
+    terminal.wait("a second", |screen| screen.contains(" IOPS, "));
+    terminal.keys(&["C-z"]);
+    terminal.wait("the shell", |screen| {
+        screen.lines().any(|line| line == "stopped 0") && !screen.contains(" IOPS, ")
+    });
+    assert!(!terminal.has_mouse());
+    terminal.keys(&["Enter"]);
+    terminal.wait("the screen again", |screen| screen.contains(" IOPS, "));
+    assert!(terminal.has_mouse());
+    terminal.keys(&["q"]);
+    terminal.wait("the end", is_given_back);
 }
 
 #[test]

@@ -10,8 +10,8 @@ use stats::Histogram;
 use super::*;
 use crate::keys::Key;
 use crate::sample::{
-    Connection, Cpu, CpuTask, CpuUse, Identity, Part, Phase, Request, Sample, Share, Stage, Thread,
-    Traffic,
+    Connection, Cpu, CpuTask, CpuUse, Identity, Part, Phase, Poller, Request, Sample, Share, Stage,
+    Thread, Traffic,
 };
 
 const PLAIN: TerminalCaps = TerminalCaps {
@@ -54,6 +54,20 @@ fn connection(index: u32, iops: f64, micros: u64) -> Connection {
             nanos: micros * 2000,
             stages,
         }],
+    }
+}
+
+fn poller(reactor: u64) -> Poller {
+    Poller {
+        address: reactor,
+        name: "nvmf_poll_group_poll".to_owned(),
+        thread: format!("nvmf_tgt_poll_group_00{reactor}"),
+        reactor: Some(format!("reactor_{reactor}")),
+        runs: 1000.0 * (reactor + 1) as f64,
+        busy: 0.25,
+        period: (reactor == 0).then_some(4_000_000),
+        taken: Some(0.5),
+        longest_wait: Some(8_000_000),
     }
 }
 
@@ -168,6 +182,7 @@ fn sample(number: u64, connections: u32) -> Sample {
         time: 0,
         traffic: Some(traffic),
         threads,
+        pollers: Some(vec![poller(0), poller(1)]),
         cpus: Some(vec![cpu(1), cpu(2)]),
     }
 }

@@ -8,18 +8,19 @@ fn connections_at_80_by_24() {
     let text = screen(&mut model(3), PLAIN, (80, 24));
     let expected = [
         "dptrace top  nvmf_tgt [1234]  second 5  sampled: 25% of the records",
-        "[1] Connections [2] Threads [3] Stages [4] CPUs",
+        "[1] Connections [2] Threads [3] Stages [4] CPUs [5] Pollers",
         "3 connections; 300 IOPS, 2.40k blocks/s; p50 115 us, p99 4.50 ms, max 4.50 ms",
         "slowest: cnode2 qid 2 of host-2: p99 61.0 us, max 61.0 us (95% of it target)",
-        "reactor_1 lost 20% (200 ms), mostly to yes [4711]",
+        "its thread reactor_1 lost 20% (200 ms; 8.00 ms at once: longer than all requests",
+        "that were read), mostly to yes [4711]",
         "t target  b buffer  h host's data  d device  r reply",
         "SUBSYSTEM QID HOST      DEPTH  IOPS STAGES            P50     P99     MAX KERNEL",
         "cnode2      2 host-2      3.5   200 ttttbdddddddr 56.0 us 61.0 us 61.0 us   3.4%",
         "cnode1      1 host-1      3.5   100 ttttbdddddddr 55.0 us 60.0 us 60.0 us   3.4%",
         "cnode0      0 host-0      3.5     0 ttttbdddddddr 54.0 us 59.0 us 59.0 us   3.4%",
     ];
-    let last = "? help  Tab next  Enter more  / filter  < > order  Space freeze  w write  q quit";
-    let lines: Vec<&str> = expected.into_iter().chain([""; 13]).chain([last]).collect();
+    let last = "? help  Enter more  / filter  p process  Space freeze  m mouse  Tab next  q quit";
+    let lines: Vec<&str> = expected.into_iter().chain([""; 12]).chain([last]).collect();
     expect(&text, &lines);
 }
 
@@ -43,6 +44,42 @@ fn connections_at_200_by_50() {
         assert!(text.contains(part), "{part}\n{text}");
     }
     assert!(text.contains("host-2") && text.contains("3.4%"), "{text}");
+}
+
+#[test]
+fn pollers_stand_beside_their_reactors() {
+    let mut model = model(3);
+    model.key(Key::Char('5'));
+    let text = screen(&mut model, PLAIN, (120, 24));
+    let rows: Vec<&str> = text
+        .lines()
+        .skip_while(|line| !line.starts_with("POLLER"))
+        .collect();
+    let words = |row: &str| {
+        row.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(
+        rows[..3].iter().map(|row| words(row)).collect::<Vec<_>>(),
+        [
+            "POLLER SPDK THREAD REACTOR RUNS/s IDLE/s BUSY PERIOD LOST LONGEST",
+            "nvmf_poll_group_poll nvmf_tgt_poll_group_001 reactor_1 2.00k 1.50k 25% always 50% 8.00 ms",
+            "nvmf_poll_group_poll nvmf_tgt_poll_group_000 reactor_0 1.00k 750 25% 4.00 ms 50% 8.00 ms",
+        ],
+        "{text}"
+    );
+    assert!(text.contains("2 pollers; most work: nvmf_poll_group_poll on nvmf_tgt_poll_group_001"));
+    model.key(Key::Enter);
+    let text = screen(&mut model, PLAIN, (80, 24));
+    assert!(
+        text.contains("SPDK THREAD   nvmf_tgt_poll_group_001"),
+        "{text}"
+    );
+    model.no_pollers("no symbols".to_owned());
+    let text = screen(&mut model, PLAIN, (80, 24));
+    assert!(text.contains("nothing here: no symbols"), "{text}");
 }
 
 #[test]

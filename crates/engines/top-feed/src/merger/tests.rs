@@ -13,6 +13,9 @@ fn a_second_is_given_when_it_is_whole() {
     assert!(merger.next(SECOND).is_none());
     let late = merger.next(SECOND * 2 + MAX_PART_DELAY);
     assert!(late.is_some_and(|sample| sample.threads.is_none() && sample.traffic.is_some()));
+    // Its other part comes after all: the second is not handed out again.
+    merger.take(Part::Threads(2, Vec::new()));
+    assert!(merger.next(SECOND * 2 + MAX_PART_DELAY).is_none());
     // The kernel had no time for the third.
     merger.take(Part::Traffic(3, Box::default(), Vec::new()));
     merger.take(Part::Threads(4, Vec::new()));
@@ -55,6 +58,40 @@ fn cpus_are_waited_for_once_they_come() {
     assert!(
         merger.next(SECOND * 5).is_some() && merger.no_cpus.take().as_deref() == Some("no rights")
     );
+}
+
+#[test]
+fn pollers_get_what_was_taken_from_their_reactor() {
+    let mut merger = Merger::new(false, true, &Observer::silent());
+    let poller = |reactor: &str| Poller {
+        reactor: Some(reactor.to_owned()),
+        ..Poller::default()
+    };
+    merger.take(Part::Pollers(
+        1,
+        vec![poller("reactor_0"), poller("reactor_1")],
+    ));
+    assert!(
+        merger.next(SECOND).is_none(),
+        "the kernel's part is missing"
+    );
+    let mut thread = Thread {
+        name: "reactor_1".to_owned(),
+        window: 100,
+        longest_wait: 7,
+        ..Thread::default()
+    };
+    thread.parts.add(top::Part::Waited, 25);
+    merger.take(Part::Threads(1, vec![thread]));
+    let pollers = merger
+        .next(SECOND)
+        .and_then(|sample| sample.pollers)
+        .expect("pollers");
+    let of_reactors: Vec<_> = pollers
+        .iter()
+        .map(|it| (it.taken, it.longest_wait))
+        .collect();
+    assert_eq!(of_reactors, [(None, None), (Some(0.25), Some(7))]);
 }
 
 #[test]
