@@ -107,10 +107,8 @@ impl RunningScript<'_> {
             if !printer.is_json() {
                 let mut errors = std::io::stderr();
                 let is_endless = self.args.duration.is_none() && self.args.command.is_none();
-                let end = match is_endless && errors.is_terminal() && !is_bpftrace_compat() {
-                    true => "; Ctrl-C ends it",
-                    false => "",
-                };
+                let is_told = is_endless && errors.is_terminal() && !is_bpftrace_compat();
+                let end = if is_told { "; Ctrl-C ends it" } else { "" };
                 // If standard error is gone, nobody reads it.
                 let _ = writeln!(errors, "Attached {count} probe{plural}{end}");
             }

@@ -78,9 +78,9 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     }
     check(&text, &parsed)?;
     if !args.no_warnings && !is_bpftrace_compat() {
-        params::remarks(&inputs, &text)
-            .iter()
-            .for_each(|remark| note(remark));
+        for remark in params::remarks(&inputs, &text) {
+            note(&remark);
+        }
     }
     check_processes(args)?;
     let (script, untraced) = compiled::compile(&text, parsed, args)?;

@@ -13,8 +13,8 @@ use crate::run_stacks;
 const PRINTED: &str = r#"begin { printf("a;b;c 7\nother\na;d 3\n"); exit(); }"#;
 
 /// Runs the script; returns standard output and the file.
-fn written(folder: &Path, file: &str, words: &[&str]) -> (String, Vec<u8>) {
-    let path = folder.join(file);
+fn written(dir: &Path, file: &str, words: &[&str]) -> (String, Vec<u8>) {
+    let path = dir.join(file);
     let (out, _) = run(&[words, &["--stacks", path.to_str().unwrap()]].concat());
     (out, std::fs::read(path).unwrap_or_default())
 }
@@ -22,8 +22,8 @@ fn written(folder: &Path, file: &str, words: &[&str]) -> (String, Vec<u8>) {
 #[test]
 fn stacks_are_in_the_file_and_the_rest_is_printed() {
     let Some(_alone) = kernel() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let of = |file| written(folder.path(), file, &["-e", PRINTED]);
+    let temp = tempfile::tempdir().unwrap();
+    let of = |file| written(temp.path(), file, &["-e", PRINTED]);
     let (out, folded) = of("x.folded");
     assert_eq!(out.trim(), "other");
     assert_eq!(String::from_utf8_lossy(&folded), "a;b;c 7\na;d 3\n");
@@ -33,22 +33,22 @@ fn stacks_are_in_the_file_and_the_rest_is_printed() {
     let (_, pprof) = of("x.pb.gz");
     assert_eq!(pprof[..2], [0x1f, 0x8b], "gzip");
     // Without a stack there is no file.
-    let (_, nothing) = written(folder.path(), "none.html", &["-e", "begin { exit(); }"]);
+    let (_, nothing) = written(temp.path(), "none.html", &["-e", "begin { exit(); }"]);
     assert_eq!(nothing, b"");
 }
 
 #[test]
 fn keys_of_maps_with_stacks_are_stacks() {
     let Some(_alone) = kernel() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let Some(program) = run_stacks::build(folder.path()) else {
+    let temp = tempfile::tempdir().unwrap();
+    let Some(program) = run_stacks::build(temp.path()) else {
         return;
     };
     let program = program.display().to_string();
     let script =
         format!("uprobe:{program}:leaf {{ @[comm, ustack] = count(); @n = count(); exit(); }}");
     let words = ["-e", script.as_str(), "-c", program.as_str()];
-    let (out, folded) = written(folder.path(), "x.folded", &words);
+    let (out, folded) = written(temp.path(), "x.folded", &words);
     assert_eq!(out.trim(), "@n: 1");
     let folded = String::from_utf8_lossy(&folded).replace("inner;", "");
     assert_eq!(folded, "stack;[no code];main;middle;ends;leaf 1\n");
@@ -60,8 +60,8 @@ fn calls_are_stacks_with_their_times() {
     if !needs("sleep") {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("calls.folded");
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join("calls.folded");
     let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
     command.args(["kernel-delay", "-s", "--stacks"]).arg(&path);
     let done = command.args(["--", "sleep", "0.3"]).output().unwrap();
@@ -82,10 +82,10 @@ fn a_flame_graph_in_a_browser() {
     let Some(mut browser) = Browser::start() else {
         return;
     };
-    let folder = tempfile::tempdir().unwrap();
-    let (_, page) = written(folder.path(), "x.html", &["-e", PRINTED]);
+    let temp = tempfile::tempdir().unwrap();
+    let (_, page) = written(temp.path(), "x.html", &["-e", PRINTED]);
     assert!(!page.is_empty());
-    browser.open(&folder.path().join("x.html"), 1280);
+    browser.open(&temp.path().join("x.html"), 1280);
     let count = |browser: &mut Browser, selector: &str| {
         browser.value(&format!("document.querySelectorAll({selector:?}).length"))
     };
