@@ -217,7 +217,7 @@ pub(crate) struct Axis {
 impl Axis {
     /// Starts at the first record, or at the kernel's first event if that is later: earlier
     /// requests are left out, because a ring may hold records that are hours old.
-    fn from_source(source: &Source, passed: &PassStats) -> Self {
+    pub(crate) fn from_source(source: &Source, passed: &PassStats) -> Self {
         let begin = source
             .kernel
             .as_ref()

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod chart;
+mod compared;
 mod data;
 mod escape;
 mod heat;
@@ -15,10 +16,14 @@ mod model;
 mod page;
 mod words;
 
+pub use compared::{
+    ComparedCause, ComparedKind, ComparedSide, ComparedStage, ComparedTime, ComparedTimes,
+    Comparison, Difference, MARKS,
+};
 pub use heat::{Cell, Heat, HeatMap, NamedRequest};
 pub use model::{
     AbsenceSpan, Activity, Budget, Cause, Connection, Curve, Figures, Group, Hole, Intruder, Lane,
     LaneStrip, Report, Span, StageFigures, Summary, TimeBounds, TimeCauses, Verdict, WaterStage,
     Waterfall,
 };
-pub use page::page;
+pub use page::{comparison_page, page};

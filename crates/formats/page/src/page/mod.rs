@@ -1,8 +1,11 @@
 //! The page: parts of HTML around the data, the style and the scripts. Only this file's own style
 //! and scripts may run in it.
 
+mod compared;
 mod fall;
 mod parts;
+
+pub use compared::comparison_page;
 
 use std::fmt::Write as _;
 
@@ -33,10 +36,7 @@ type Part = (&'static str, &'static str, String);
 
 /// Formats the whole file.
 pub fn page(report: &Report) -> String {
-    let (style, script) = (
-        format!("\n{STYLE}{LAYOUT}"),
-        format!("\n{}", SCRIPTS.join("\n")),
-    );
+    let style = format!("\n{STYLE}{LAYOUT}");
     let parts = parts::all(report);
     let (mut main, mut links) = (String::new(), String::new());
     for (id, name, part) in parts {
@@ -50,6 +50,11 @@ pub fn page(report: &Report) -> String {
     // have nothing to draw.
     let data =
         serde_json::to_string(&Data::from_report(report)).unwrap_or_else(|_| "null".to_owned());
+    let scripts = format!(
+        "<script type=\"application/json\" id=\"data\">{}</script>\n<script>\n{}</script>",
+        script_data(&data),
+        SCRIPTS.join("\n")
+    );
     let values = [
         ("script-hash", format!("'sha256-{SCRIPT_HASH}'")),
         ("style-hash", format!("'sha256-{STYLE_HASH}'")),
@@ -59,14 +64,13 @@ pub fn page(report: &Report) -> String {
         ("hatch", HATCH.to_owned()),
         ("links", links),
         ("main", main),
-        ("data", script_data(&data)),
         ("style", style),
-        ("script", script),
+        ("scripts", scripts),
     ];
     fill(TEMPLATE, &values)
 }
 
-/// Replaces each `{{name}}` with its value. Values are not searched again.
+/// Replaces each `{{name}}` with its value, or with nothing if it has none. Values are not searched again.
 fn fill(template: &str, values: &[(&str, String)]) -> String {
     let mut text = String::new();
     let mut rest = template;

@@ -2,12 +2,13 @@
 
 mod browser;
 mod browsing;
+mod compared;
 mod looks;
 
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use crate::common::kernel::PROGRAM;
+use crate::common::kernel::{PROGRAM, Process};
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -68,11 +68,11 @@ pub(super) fn lead(report: &Report) -> String {
 }
 
 /// Concatenates the formatted items.
-fn joined<T>(of: impl IntoIterator<Item = T>, one: impl FnMut(T) -> String) -> String {
+pub(super) fn joined<T>(of: impl IntoIterator<Item = T>, one: impl FnMut(T) -> String) -> String {
     of.into_iter().map(one).collect::<Vec<_>>().concat()
 }
 
-fn section(id: &str, class: &str, heading: &str, text: &str, inside: &str) -> String {
+pub(super) fn section(id: &str, class: &str, heading: &str, text: &str, inside: &str) -> String {
     let class = if class.is_empty() {
         String::new()
     } else {
@@ -210,7 +210,7 @@ fn spent(spent: &TimeCauses, has_kernel: bool) -> String {
 }
 
 /// Returns the length of the common start of a stage's two names, up to an underscore.
-fn same_start(from: &str, to: &str) -> usize {
+pub(super) fn same_start(from: &str, to: &str) -> usize {
     let common = from
         .bytes()
         .zip(to.bytes())
@@ -253,7 +253,7 @@ fn notes(report: &Report) -> Part {
 }
 
 /// Formats a table that may be wider than the screen.
-fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>, label: &str) -> String {
+pub(super) fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>, label: &str) -> String {
     let cells = |of: &[String]| joined(of, |cell| format!("<td>{cell}</td>"));
     let heads = joined(head, |cell| format!("<th scope=\"col\">{cell}</th>"));
     let rows = joined(rows, |row| format!("<tr>{}</tr>\n", cells(&row)));
