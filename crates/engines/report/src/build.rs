@@ -158,7 +158,6 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: TraceFigures)
     inputs.pass("second of two passes", setting, &mut collector);
     let notes = notes(source, &passed);
     let left_out = missing::request_notes(source, &passed, &first);
-    let gaps = gaps::find(source);
     let slow = collector.second.take_slowest();
     let waterfalls = slow
         .iter()
@@ -174,7 +173,7 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: TraceFigures)
         .map(|text| as_sentence(text))
         .collect();
     let left_out = left_out.iter().map(|text| as_sentence(text)).collect();
-    let holes = gaps::holes(&gaps, &passed, axis);
+    let holes = gaps::holes(&gaps::find(source), &passed, axis);
     let TraceFigures {
         groups,
         connections,
@@ -191,6 +190,7 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: TraceFigures)
         has_kernel: source.kernel.is_some(),
         unseen,
         verdicts,
+        perfetto: None,
         left_out,
         spent,
         notes,

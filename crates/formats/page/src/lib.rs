@@ -7,6 +7,7 @@
 //! has escaped it. The crate opens no file, and knows neither traces nor captures.
 #![forbid(unsafe_code)]
 
+mod beside;
 pub mod chart;
 mod compared;
 mod data;
@@ -16,6 +17,7 @@ mod model;
 mod page;
 mod words;
 
+pub use beside::PerfettoFile;
 pub use compared::{
     ComparedCause, ComparedKind, ComparedSide, ComparedStage, ComparedTime, ComparedTimes,
     Comparison, Difference, MARKS,

@@ -12,8 +12,8 @@ use clap::{Args, ValueEnum};
 use console::output::Output;
 use console::terminal;
 use errors::usage;
-use page::Report;
 use page::chart::{self, Chart};
+use page::{PerfettoFile, Report};
 
 use crate::args::input;
 use crate::args::objects::ObjectArgs;
@@ -226,13 +226,15 @@ pub(crate) fn run(args: &ReportArgs, name: ReportName) -> anyhow::Result<()> {
 fn write_page(source: &Source<'_>, args: &ReportArgs) -> anyhow::Result<()> {
     let path = args.output.as_deref().or(args.picture());
     let access = source.access(path)?;
-    let built = report::build(
+    let mut built = report::build(
         source.path,
         &source.objects.sources(),
         &source.verdict.by,
         source.verdict.slowest(),
         &terminal::observer(),
     )?;
+    let trace = args.perfetto.perfetto.as_deref();
+    built.perfetto = trace.map(|file| PerfettoFile::from_paths(path, file));
     let bytes = match (&args.svg, &args.png) {
         (Some(_), _) => chart(args.chart, &built)?.svg().into_bytes(),
         (_, Some(_)) => chart(args.chart, &built)?.png()?,

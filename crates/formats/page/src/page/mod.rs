@@ -16,20 +16,21 @@ use crate::model::Report;
 
 const TEMPLATE: &str = include_str!("page.html");
 const LAYOUT: &str = include_str!("page.css");
-const SCRIPTS: [&str; 5] = [
+const SCRIPTS: [&str; 6] = [
     include_str!("base.js"),
     include_str!("heat.js"),
     include_str!("percentiles.js"),
     include_str!("table.js"),
+    include_str!("steer.js"),
     include_str!("start.js"),
 ];
 
 /// SHA-256 of the script in the page, in Base64: its content security policy permits no other (CSP
 /// level 3, section 6.7.2.3). The test `only_its_own_script_and_style_may_run` prints the right
 /// one.
-const SCRIPT_HASH: &str = "lOAYlyzYna7ioi1vyVSZaE15338n54sMZ5UxHgnjgF0=";
+const SCRIPT_HASH: &str = "fxjUaifk8s0trwPBl7QNg57Dxz506AargldxMZhD4/g=";
 /// SHA-256 of the style in the page, in Base64.
-const STYLE_HASH: &str = "tHL5h+KVoBvry+OuDm4+DEtX9mUnSnmsNwSFkkoVj+E=";
+const STYLE_HASH: &str = "BUv4DcfUZ7YxwaTrfuoehSRyoq8euVNp7R6RvJhyqRA=";
 
 /// A part of the page: id of its heading, text of links to it, and HTML.
 type Part = (&'static str, &'static str, String);

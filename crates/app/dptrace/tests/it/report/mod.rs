@@ -4,6 +4,7 @@ mod browser;
 mod browsing;
 mod compared;
 mod looks;
+mod steering;
 
 use std::path::Path;
 use std::process::{Output, Stdio};
