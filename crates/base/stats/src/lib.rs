@@ -17,10 +17,12 @@
 
 mod counts;
 mod histogram;
+mod interval;
 mod quantile;
 mod scale;
 
 pub use counts::Counts;
 pub use histogram::{Bucket, Histogram};
+pub use interval::{BATCHES, Batch, Interval, mean_interval, quantile_interval};
 pub use quantile::{WideBucket, estimate, rank, sorted_quantile};
 pub use scale::Scale;

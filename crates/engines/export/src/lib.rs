@@ -13,6 +13,7 @@ mod times;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use observer::Observer;
 use scene::Setting;
 use spdk_trace::Trace;
@@ -44,12 +45,42 @@ pub struct Options {
     pub at: Option<i64>,
 }
 
+/// Exports traces and captures: all tables appear together, or none. Returns a list of them.
+///
+/// # Errors
+/// Fails if one cannot be read, or a file cannot be written.
+pub fn export_all(
+    options: &Options,
+    paths: &[PathBuf],
+    observer: &Observer,
+) -> anyhow::Result<String> {
+    let mut written: Vec<(&str, u64, u64)> = TABLES.map(|table| (table.name, 0, 0)).to_vec();
+    let (mut stems, mut batch) = (BTreeSet::new(), Batch::default());
+    for path in paths {
+        let exported = export(options, path, &mut stems, &mut batch, observer)
+            .with_context(|| format!("exporting {}", printable(path)))?;
+        for ((_, rows, bytes), (more_rows, more_bytes)) in written.iter_mut().zip(exported) {
+            *rows += more_rows;
+            *bytes += more_bytes;
+        }
+    }
+    batch
+        .commit()
+        .context("the tables of an export appear together, or none of them")?;
+    let line = |(name, rows, bytes)| {
+        let (rows, bytes) = (screen::counted(rows, "row"), screen::size(bytes));
+        format!("{name:<17} {rows:>16}  {bytes:>12}\n")
+    };
+    let written = written.into_iter().filter(|(_, rows, _)| *rows > 0);
+    Ok(written.map(line).collect())
+}
+
 /// Exports one trace or capture; returns rows and bytes of each table, and adds the files to
 /// `batch`.
 ///
 /// # Errors
 /// Fails if it cannot be read, or a file cannot be written.
-pub fn export(
+fn export(
     options: &Options,
     path: &Path,
     stems: &mut BTreeSet<String>,

@@ -158,7 +158,6 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: TraceFigures)
     inputs.pass("second of two passes", setting, &mut collector);
     let notes = notes(source, &passed);
     let left_out = missing::request_notes(source, &passed, &first);
-    let gaps = gaps::find(source);
     let slow = collector.second.take_slowest();
     let waterfalls = slow
         .iter()
@@ -173,7 +172,7 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: TraceFigures)
     let absences = absences(source, &collector.second);
     let absences = absences.iter().map(|text| as_sentence(text)).collect();
     let left_out = left_out.iter().map(|text| as_sentence(text)).collect();
-    let holes = gaps::holes(&gaps, &passed, axis);
+    let holes = gaps::holes(&gaps::find(source), &passed, axis);
     let TraceFigures {
         groups,
         connections,
@@ -191,6 +190,7 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: TraceFigures)
         still_open,
         absences,
         verdicts,
+        perfetto: None,
         left_out,
         spent,
         notes,
@@ -217,7 +217,7 @@ pub(crate) struct Axis {
 impl Axis {
     /// Starts at the first record, or at the kernel's first event if that is later: earlier
     /// requests are left out, because a ring may hold records that are hours old.
-    fn from_source(source: &Source, passed: &PassStats) -> Self {
+    pub(crate) fn from_source(source: &Source, passed: &PassStats) -> Self {
         let begin = source
             .kernel
             .as_ref()

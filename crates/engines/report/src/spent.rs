@@ -7,7 +7,7 @@ use scene::StageKind;
 use timeline::causes::{self, CauseKind};
 use timeline::second::Sum;
 use timeline::source::Source;
-use timeline::verdict::{DEVICE_OR_OWN_CODE, OWN_CODE, Verdict};
+use timeline::verdict::{DEVICE_OR_OWN_CODE, OWN_CODE, UNKNOWN, Verdict};
 
 use super::threads::kind;
 
@@ -79,11 +79,7 @@ fn kernel_cause(cause: causes::Cause<'_>, source: &Source) -> Cause {
         }
         CauseKind::OwnCode => (OWN_CODE.to_owned(), Kind::Ran, Vec::new()),
         CauseKind::DeviceOrOwnCode => (DEVICE_OR_OWN_CODE.to_owned(), Kind::Ran, Vec::new()),
-        CauseKind::Unknown => (
-            "not known: no event explains it".to_owned(),
-            Kind::Unknown,
-            Vec::new(),
-        ),
+        CauseKind::Unknown => (UNKNOWN.to_owned(), Kind::Unknown, Vec::new()),
     };
     Cause {
         name,

@@ -43,7 +43,9 @@ pub struct Cause<'a> {
 pub fn ranked(sum: &Sum) -> Vec<Cause<'_>> {
     let mut by: BTreeMap<String, Vec<&(Culprit, BlamedTime)>> = BTreeMap::new();
     for found in sum.by.values() {
-        by.entry(without_cpu(&found.0)).or_default().push(found);
+        by.entry(found.0.name_without_cpu())
+            .or_default()
+            .push(found);
     }
     let rests = [
         (true, CauseKind::OwnCode),
@@ -90,14 +92,6 @@ fn culprit((name, mut each): (String, Vec<&(Culprit, BlamedTime)>)) -> Option<Ca
         took,
         stage: None,
     })
-}
-
-/// Returns a culprit's name without its CPU: the same name on several CPUs is one cause.
-fn without_cpu(culprit: &Culprit) -> String {
-    match culprit.cpu {
-        Some(cpu) => culprit.name.replacen(&format!(" on CPU {}", cpu.0), "", 1),
-        None => culprit.name.clone(),
-    }
 }
 
 /// Returns the time that nobody took in stages of one kind of end, with the stage that has the

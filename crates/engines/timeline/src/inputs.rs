@@ -93,6 +93,16 @@ impl Inputs {
         Ok(inputs)
     }
 
+    /// Drops the fields to group by, so that all requests of a kind are one group.
+    #[must_use]
+    pub fn without_groups(self) -> Self {
+        Self {
+            by: Vec::new(),
+            by_fields: Vec::new(),
+            ..self
+        }
+    }
+
     /// Opens a capture, without groups, and without a report on its objects.
     pub fn open_quietly(dir: &Path, observer: &Observer) -> anyhow::Result<Self> {
         let source = open::source(dir, observer)?;

@@ -1,12 +1,20 @@
 //! The report of all requests: verdicts, then the slowest.
 
+use std::io;
+
+use errors::usage;
+use observer::Progress;
 use scene::Setting;
 use screen::Screen;
 
 use crate::inputs::Inputs;
 use crate::report::{Report, verdicts};
 use crate::second::SecondPass;
+use crate::threads::Threads;
 use crate::{away, first, json, missing, report, text};
+
+/// Name of a pass in the line that shows progress.
+const READING: &str = "reading";
 
 /// Selection of listed requests, and the form of the report.
 #[derive(Clone, Copy, Debug)]
@@ -23,9 +31,57 @@ pub struct Options {
     pub screen: Screen,
 }
 
+/// Returns the report of a capture or trace, as text or JSON; without a trace, that of the threads.
+///
+/// # Errors
+/// Fails if JSON is wanted and there is no trace.
+pub fn explanations(inputs: &Inputs, options: &Options) -> anyhow::Result<String> {
+    let source = &inputs.source;
+    if source.trace.is_some() {
+        return Ok(requests(inputs, options));
+    }
+    if options.as_json {
+        return Err(usage(
+            "the capture has no trace, so --json has no requests to print: use --ndjson",
+        ));
+    }
+    let mut threads = Threads::new(options.slowest);
+    let passed = inputs.pass(READING, source.setting(), &mut threads);
+    missing::report(source, &passed, &inputs.observer);
+    Ok(threads.text(source, options.screen))
+}
+
+/// Hands each interval of all threads to `write`, as a line of JSON.
+///
+/// # Errors
+/// Fails if there are no kernel events, or if a line cannot be written.
+pub fn intervals(
+    inputs: &Inputs,
+    progress: Progress,
+    mut write: impl FnMut(&str) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    let source = &inputs.source;
+    if source.kernel.is_none() {
+        return Err(usage(
+            "there are no kernel events, so --ndjson has no intervals to print",
+        ));
+    }
+    let mut failed = Ok(());
+    let write = |line: &str| {
+        if failed.is_ok() {
+            failed = write(line);
+        }
+    };
+    let mut consumer = json::Intervals { source, write };
+    let passed = inputs.pass_with(progress, READING, source.setting(), &mut consumer);
+    failed?;
+    missing::report(source, &passed, &inputs.observer);
+    Ok(())
+}
+
 /// Passes over the requests twice and returns the report, as text or JSON. Notes go to the observer
 /// of `inputs`.
-pub fn requests(inputs: &Inputs, options: &Options) -> String {
+fn requests(inputs: &Inputs, options: &Options) -> String {
     let Options {
         over, all, screen, ..
     } = *options;

@@ -13,6 +13,8 @@ use super::words::{self, OTHERS, Share};
 pub const OWN_CODE: &str = "its own code";
 /// Name of the time that nobody took in the other stages.
 pub const DEVICE_OR_OWN_CODE: &str = "waiting for a device or a peer, or its own code";
+/// Name of the time of which it is unknown who took it.
+pub const UNKNOWN: &str = "not known: no event explains it";
 
 /// Least number of requests in a band for a verdict on it.
 const MIN_REQUESTS: u64 = 5;

@@ -7,7 +7,9 @@
 //! has escaped it. The crate opens no file, and knows neither traces nor captures.
 #![forbid(unsafe_code)]
 
+mod beside;
 pub mod chart;
+mod compared;
 mod data;
 mod escape;
 pub mod flame;
@@ -16,10 +18,15 @@ mod model;
 mod page;
 mod words;
 
+pub use beside::PerfettoFile;
+pub use compared::{
+    ComparedCause, ComparedKind, ComparedSide, ComparedStage, ComparedTime, ComparedTimes,
+    Comparison, Difference, MARKS,
+};
 pub use heat::{Cell, Heat, HeatMap, NamedRequest};
 pub use model::{
     AbsenceSpan, Activity, Budget, Cause, Connection, Curve, Figures, Group, Hole, Intruder, Lane,
     LaneStrip, Report, Span, StageFigures, Summary, TimeBounds, TimeCauses, Verdict, WaterStage,
     Waterfall,
 };
-pub use page::page;
+pub use page::{comparison_page, page};

@@ -1,5 +1,6 @@
 //! The data of a report. All times are in nanoseconds.
 
+use crate::beside::PerfettoFile;
 use crate::heat::HeatMap;
 
 /// All data of a report.
@@ -24,6 +25,8 @@ pub struct Report {
     pub absences: Vec<String>,
     /// Verdicts, the most important first.
     pub verdicts: Vec<Verdict>,
+    /// Trace for Perfetto that was written together with the page.
+    pub perfetto: Option<PerfettoFile>,
     /// Sentences about the requests excluded from the report.
     pub left_out: Vec<String>,
     /// Causes of the requests of the first verdict.

@@ -1,6 +1,7 @@
 //! `dptrace report`: a trace or a capture, explained as text, as one HTML file or one chart of it, as
 //! a trace for Perfetto, as tables for SQL.
 
+mod compare;
 mod tables;
 mod text;
 
@@ -11,8 +12,8 @@ use clap::{Args, ValueEnum};
 use console::output::Output;
 use console::terminal;
 use errors::usage;
-use page::Report;
 use page::chart::{self, Chart};
+use page::{PerfettoFile, Report};
 
 use crate::args::input;
 use crate::args::objects::ObjectArgs;
@@ -23,7 +24,7 @@ use text::{PerfettoArgs, Source, TextArgs, VerdictArgs};
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReportArgs {
-    /// The folder of a capture, or a trace file
+    /// The folder of a capture, or a trace file; two are compared
     ///
     /// A capture has a trace and the kernel's events. For a trace file alone, the parts that need
     /// the kernel's events are left out. --parquet takes several.
@@ -112,6 +113,7 @@ Examples:
   dptrace report CAPTURE --png heat.png
   dptrace report CAPTURE --perfetto slow.pftrace --window 1.2s..1.3s
   dptrace report CAPTURE FILE --parquet DIR   tables for SQL
+  dptrace report CAPTURE LATER                what changed
   dptrace report CAPTURE --json | jq 'select(.summary) | .sentence'";
 
 /// Most waterfalls on a page: a browser draws each.
@@ -167,7 +169,7 @@ impl ReportArgs {
 
     /// Checks the options of a page.
     fn check_page(&self) -> anyhow::Result<()> {
-        let slowest = self.verdict.slowest;
+        let slowest = self.verdict.slowest();
         if slowest > MAX_WATERFALLS {
             return Err(usage(format!(
                 "--slowest {slowest}: a page shows at most {MAX_WATERFALLS} requests; --text shows more"
@@ -199,9 +201,7 @@ pub(crate) fn run(args: &ReportArgs, name: ReportName) -> anyhow::Result<()> {
     let form = args.form(name)?;
     let is_one = form != Form::Nothing || args.perfetto.perfetto.is_some();
     if is_one && args.files.len() > 1 {
-        return Err(usage(
-            "give one capture or trace: only --parquet takes several",
-        ));
+        return compare::run(args, form);
     }
     let files = args.files.iter().map(|path| input::capture_or_trace(path));
     let files = files.collect::<anyhow::Result<Vec<_>>>()?;
@@ -226,13 +226,15 @@ pub(crate) fn run(args: &ReportArgs, name: ReportName) -> anyhow::Result<()> {
 fn write_page(source: &Source<'_>, args: &ReportArgs) -> anyhow::Result<()> {
     let path = args.output.as_deref().or(args.picture());
     let access = source.access(path)?;
-    let built = report::build(
+    let mut built = report::build(
         source.path,
         &source.objects.sources(),
         &source.verdict.by,
-        source.verdict.slowest,
+        source.verdict.slowest(),
         &terminal::observer(),
     )?;
+    let trace = args.perfetto.perfetto.as_deref();
+    built.perfetto = trace.map(|file| PerfettoFile::from_paths(path, file));
     let bytes = match (&args.svg, &args.png) {
         (Some(_), _) => chart(args.chart, &built)?.svg().into_bytes(),
         (_, Some(_)) => chart(args.chart, &built)?.png()?,

@@ -1,18 +1,13 @@
 //! Traces and captures as tables in Parquet files, for SQL.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use console::output::Output;
 use console::terminal;
-use export::{Options, export};
-use screen::counted;
+use export::{Options, export_all};
 use tables::TABLES;
-use text::printable::path as printable;
-use whole_file::Batch;
 
 use crate::args::objects::ObjectArgs;
 
@@ -63,8 +58,6 @@ pub(super) fn write(
     let Some(folder) = &args.parquet else {
         return Ok(());
     };
-    let mut written: Vec<(&'static str, u64, u64)> =
-        TABLES.map(|table| (table.name, 0, 0)).to_vec();
     let options = Options {
         objects: objects.sources(),
         folder: folder.clone(),
@@ -72,28 +65,8 @@ pub(super) fn write(
         host: args.host.clone(),
         at: args.at,
     };
-    let observer = terminal::observer();
-    let (mut stems, mut batch) = (BTreeSet::new(), Batch::default());
-    for path in files {
-        let exported = export(&options, path, &mut stems, &mut batch, &observer)
-            .with_context(|| format!("exporting {}", printable(path)))?;
-        for ((_, rows, bytes), (more_rows, more_bytes)) in written.iter_mut().zip(exported) {
-            *rows += more_rows;
-            *bytes += more_bytes;
-        }
-    }
-    batch
-        .commit()
-        .context("the tables of an export appear together, or none of them")?;
+    let listing = export_all(&options, files, &terminal::observer())?;
     let mut output = Output::open(None)?;
-    for (name, rows, bytes) in written.into_iter().filter(|(_, rows, _)| *rows > 0) {
-        let line = format!(
-            "{name:<17} {:>16}  {:>12}\n",
-            counted(rows, "row"),
-            screen::size(bytes)
-        );
-        output.buffer.extend_from_slice(line.as_bytes());
-    }
-    output.flush()?;
-    Ok(())
+    output.buffer.extend_from_slice(listing.as_bytes());
+    Ok(output.flush()?)
 }

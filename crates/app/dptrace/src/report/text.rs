@@ -5,12 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use console::output::{self, Output};
-use console::terminal::{self, READING};
-use errors::usage;
+use console::terminal;
 use observer::Progress;
 use timeline::inputs::Inputs;
-use timeline::threads::Threads;
-use timeline::{Options, json, missing, perfetto};
+use timeline::{Options, perfetto};
 use trace_source::Place;
 use whole_file::Access;
 
@@ -22,8 +20,10 @@ use crate::args::objects::ObjectArgs;
 #[command(next_help_heading = "Output")]
 pub(super) struct VerdictArgs {
     /// Show the N slowest requests
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(super) slowest: usize,
+    ///
+    /// Default: 20.
+    #[arg(long, value_name = "N")]
+    pub(super) slowest: Option<usize>,
 
     /// Give a verdict for each value of these fields
     ///
@@ -31,6 +31,13 @@ pub(super) struct VerdictArgs {
     /// if the trace knows it.
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',')]
     pub(super) by: Vec<String>,
+}
+
+impl VerdictArgs {
+    /// Returns the number of requests to show.
+    pub(super) fn slowest(&self) -> usize {
+        self.slowest.unwrap_or(20)
+    }
 }
 
 /// The explanations as text or JSON, as typed.
@@ -41,19 +48,19 @@ pub(super) struct TextArgs {
     ///
     /// By default, only for 3 requests, each delayed by a different stall. JSON always has all.
     #[arg(long)]
-    all: bool,
+    pub(super) all: bool,
 
     /// Show only requests that took longer than this: 500us, 2ms
     #[arg(long, value_name = "DURATION", value_parser = ::text::duration::parse)]
-    over: Option<std::time::Duration>,
+    pub(super) over: Option<std::time::Duration>,
 
     /// Print one JSON object on each line: the slow requests, then the groups
     #[arg(long, conflicts_with = "ndjson")]
-    json: bool,
+    pub(super) json: bool,
 
     /// Print what each thread did, one interval on each line, as JSON
     #[arg(long)]
-    ndjson: bool,
+    pub(super) ndjson: bool,
 }
 
 impl TextArgs {
@@ -127,60 +134,28 @@ pub(super) fn print(
     written: Option<&Path>,
 ) -> anyhow::Result<()> {
     let (inputs, access) = source.open(written)?;
-    let slowest = source.verdict.slowest;
-    let source = &inputs.source;
+    let slowest = source.verdict.slowest();
     let screen = output::screen(written);
     let mut output = Output::whole(written, access)?;
     if args.ndjson {
-        intervals(&inputs, &mut output)?;
-    } else if source.trace.is_none() {
-        if args.json {
-            return Err(usage(
-                "the capture has no trace, so --json has no requests to print: use --ndjson",
-            ));
-        }
-        let mut threads = Threads::new(slowest);
-        let passed = inputs.pass(READING, source.setting(), &mut threads);
-        missing::report(source, &passed, &inputs.observer);
-        output
-            .buffer
-            .extend(threads.text(source, screen).as_bytes());
-    } else {
-        let over = args
-            .over
-            .map_or(0, |over| u64::try_from(over.as_nanos()).unwrap_or(u64::MAX));
-        let options = Options {
-            slowest,
-            over,
-            all: args.all,
-            as_json: args.json,
-            screen,
-        };
-        let text = timeline::requests(&inputs, &options);
-        output.buffer.extend(text.as_bytes());
-    }
-    Ok(output.finish()?)
-}
-
-fn intervals(inputs: &Inputs, output: &mut Output) -> anyhow::Result<()> {
-    let source = &inputs.source;
-    if source.kernel.is_none() {
-        return Err(usage(
-            "there are no kernel events, so --ndjson has no intervals to print",
-        ));
-    }
-    // Intervals belong to threads: records are not needed for them.
-    let progress = Progress::new(&terminal::observer_beside(output));
-    let mut failed = Ok(());
-    let write = |line: &str| {
-        if failed.is_ok() {
+        let progress = Progress::new(&terminal::observer_beside(&output));
+        timeline::intervals(&inputs, progress, |line| {
             output.buffer.extend_from_slice(line.as_bytes());
-            failed = output.drain();
-        }
+            output.drain()
+        })?;
+        return Ok(output.finish()?);
+    }
+    let over = args
+        .over
+        .map_or(0, |over| u64::try_from(over.as_nanos()).unwrap_or(u64::MAX));
+    let options = Options {
+        slowest,
+        over,
+        all: args.all,
+        as_json: args.json,
+        screen,
     };
-    let mut consumer = json::Intervals { source, write };
-    let passed = inputs.pass_with(progress, READING, source.setting(), &mut consumer);
-    failed?;
-    missing::report(source, &passed, &inputs.observer);
-    Ok(())
+    let text = timeline::explanations(&inputs, &options)?;
+    output.buffer.extend(text.as_bytes());
+    Ok(output.finish()?)
 }

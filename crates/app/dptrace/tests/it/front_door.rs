@@ -205,12 +205,12 @@ fn contradictory_forms_of_a_report_are_refused() {
     );
     refused("report demo.trace --text --json", "--json");
     refused(
-        "report demo.trace demo.trace",
-        "only --parquet takes several",
+        "report demo.trace demo.trace demo.trace",
+        "only --parquet alone takes more",
     );
     refused(
         "report demo.trace demo.trace --parquet t -o it.html",
-        "only --parquet takes several",
+        "--parquet is not for a comparison",
     );
     refused("report demo.trace --window 1ms..2ms", "--perfetto");
     refused("report demo.trace --tables requests", "--parquet");

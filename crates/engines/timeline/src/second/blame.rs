@@ -19,6 +19,16 @@ pub struct Culprit {
     pub cpu: Option<Cpu>,
 }
 
+impl Culprit {
+    /// Returns the name without the CPU: the same name on several CPUs is one cause.
+    pub fn name_without_cpu(&self) -> String {
+        match self.cpu {
+            Some(cpu) => self.name.replacen(&format!(" on CPU {}", cpu.0), "", 1),
+            None => self.name.clone(),
+        }
+    }
+}
+
 /// Time that one taker took of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlamedTime {
@@ -89,6 +99,14 @@ pub fn kernel_of_stage(stage: &StageOfRequest) -> (u64, u64) {
             .iter()
             .map(|share| (share.activity, share.at_least, share.at_most)),
     )
+}
+
+/// Returns the nanoseconds of a stage that the kernel's events attribute to nobody.
+pub fn rest_of_stage(stage: &StageOfRequest) -> u64 {
+    let taken = stage.shares.iter().fold(stage.unknown, |all, share| {
+        all.saturating_add(share.at_most)
+    });
+    stage.length().saturating_sub(taken)
 }
 
 /// Returns the nanoseconds of a request that no event explains.

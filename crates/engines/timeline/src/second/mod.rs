@@ -16,7 +16,8 @@ use super::pass::RequestLabels;
 use super::source::Source;
 
 pub use blame::{
-    BlamedTime, Culprit, blamed, kernel_of_stage, kernel_time, kernel_took, scaled, unknown,
+    BlamedTime, Culprit, blamed, kernel_of_stage, kernel_time, kernel_took, rest_of_stage, scaled,
+    unknown,
 };
 
 /// Bands of requests, by their lengths.
@@ -174,14 +175,11 @@ impl Loss {
                 let kind = (stage.from, stage.to);
                 let all = sum.stages.entry(kind).or_default();
                 *all = all.saturating_add(stage.length());
-                let taken = stage.shares.iter().fold(stage.unknown, |all, share| {
-                    all.saturating_add(share.at_most)
-                });
                 let rest = sum
                     .rest
                     .entry((kind, stage.ends == StageEnd::OwnWork))
                     .or_default();
-                *rest = rest.saturating_add(stage.length().saturating_sub(taken));
+                *rest = rest.saturating_add(rest_of_stage(stage));
             }
         }
         for stage in &request.stages {

@@ -16,9 +16,9 @@ use super::verdict::Verdict;
 use super::{stalls, words};
 
 /// Width of a report that goes to a file, in columns.
-const USUAL_WIDTH: usize = 100;
+pub const USUAL_WIDTH: usize = 100;
 /// Width of a time, with a blank before it, in columns.
-const TIME_WIDTH: usize = 9;
+pub const TIME_WIDTH: usize = 9;
 
 /// Limit on the sentences printed.
 const MAX_SENTENCES: usize = 8;
@@ -244,7 +244,7 @@ impl Page<'_> {
 }
 
 /// Returns the common prefix of all names, up to an underscore.
-fn common_start<'a>(mut names: impl Iterator<Item = &'a str>) -> &'a str {
+pub fn common_start<'a>(mut names: impl Iterator<Item = &'a str>) -> &'a str {
     let first = names.next().unwrap_or_default();
     let common = names.fold(first.len(), |common, name| {
         let same = first

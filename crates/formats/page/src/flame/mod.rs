@@ -18,7 +18,7 @@ const SCRIPT: &str = include_str!("flame.js");
 /// SHA-256 of the script in the page, in Base64, as that of the report's page.
 const SCRIPT_HASH: &str = "eWaas1yOA1f7XiID6GXe6XXUfqY9Gc/nQzB2Sv88PcY=";
 /// SHA-256 of the style in the page, in Base64.
-const STYLE_HASH: &str = "q/4cB2/I2084L8MY9ZmZYkQolUeSjHZcWnraUo68aIU=";
+const STYLE_HASH: &str = "z5vMU7N/NqDzgdAe7lvREUh0RsgRuKZ+cueeL035xeg=";
 
 /// Limit on the functions of the table.
 const MAX_FUNCTIONS: usize = 40;

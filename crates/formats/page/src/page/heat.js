@@ -75,6 +75,8 @@ const heat = (() => {
     return { get, ramp };
   }
 
+  const isWhole = () => Object.keys(whole).every((key) => view[key] === whole[key]);
+
   // All but the cursor, which alone is drawn anew when it moves.
   const picture = document.createElement("canvas");
 
@@ -113,7 +115,7 @@ const heat = (() => {
       pen.textBaseline = "middle";
       pen.fillText(lane.name, left - 6, size.lanesAt + n * (laneHeight + 4) + laneHeight / 2, left - 8);
     });
-    reset.disabled = Object.keys(whole).every((key) => view[key] === whole[key]);
+    reset.disabled = isWhole();
     byId("heat-most").textContent = String(drawn.most);
     const scalePen = byId("heat-scale").getContext("2d");
     for (let n = 0; n < 96; n++) {
@@ -324,10 +326,14 @@ const heat = (() => {
     if (r1 - r0 < 4) [r0, r1] = [(r0 + r1) / 2 - 2, (r0 + r1) / 2 + 2];
     const length = Math.min(t1 - t0, whole.t1 - whole.t0);
     t0 = Math.min(Math.max(t0, whole.t0), whole.t1 - length);
+    // A link may have any numbers.
+    [r0, r1] = [Math.max(r0, whole.r0), Math.min(r1, whole.r1)];
+    if (!(r1 - r0 >= 1)) [r0, r1] = [whole.r0, whole.r1];
     view = { t0, t1: t0 + length, r0, r1 };
     cursor = null;
     tip.hidden = true;
     draw();
+    if (control.changed) control.changed();
     const step = length / 100;
     said.textContent = `Shown: ${moment(view.t0, step)} to ${moment(view.t1, step)}, ${time(latency(view.r0))} to ${time(latency(view.r1))}.`;
   }
@@ -439,5 +445,6 @@ const heat = (() => {
     body.replaceChildren();
     if (event.target.open) table(body);
   });
-  return { draw, state: () => ({ view, whole, drawn, cursor }) };
+  const control = { draw, zoom, isWhole, left, changed: null, state: () => ({ view, whole, drawn, cursor }) };
+  return control;
 })();

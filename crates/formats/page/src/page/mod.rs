@@ -1,8 +1,11 @@
 //! The page: parts of HTML around the data, the style and the scripts. Only this file's own style
 //! and scripts may run in it.
 
+mod compared;
 mod fall;
 mod parts;
+
+pub use compared::comparison_page;
 
 use std::fmt::Write as _;
 
@@ -13,30 +16,28 @@ use crate::model::Report;
 
 const TEMPLATE: &str = include_str!("page.html");
 pub(crate) const LAYOUT: &str = include_str!("page.css");
-const SCRIPTS: [&str; 5] = [
+const SCRIPTS: [&str; 6] = [
     include_str!("base.js"),
     include_str!("heat.js"),
     include_str!("percentiles.js"),
     include_str!("table.js"),
+    include_str!("steer.js"),
     include_str!("start.js"),
 ];
 
 /// SHA-256 of the script in the page, in Base64: its content security policy permits no other (CSP
 /// level 3, section 6.7.2.3). The test `only_its_own_script_and_style_may_run` prints the right
 /// one.
-const SCRIPT_HASH: &str = "lOAYlyzYna7ioi1vyVSZaE15338n54sMZ5UxHgnjgF0=";
+const SCRIPT_HASH: &str = "fxjUaifk8s0trwPBl7QNg57Dxz506AargldxMZhD4/g=";
 /// SHA-256 of the style in the page, in Base64.
-const STYLE_HASH: &str = "tHL5h+KVoBvry+OuDm4+DEtX9mUnSnmsNwSFkkoVj+E=";
+const STYLE_HASH: &str = "BUv4DcfUZ7YxwaTrfuoehSRyoq8euVNp7R6RvJhyqRA=";
 
 /// A part of the page: id of its heading, text of links to it, and HTML.
 type Part = (&'static str, &'static str, String);
 
 /// Formats the whole file.
 pub fn page(report: &Report) -> String {
-    let (style, script) = (
-        format!("\n{STYLE}{LAYOUT}"),
-        format!("\n{}", SCRIPTS.join("\n")),
-    );
+    let style = format!("\n{STYLE}{LAYOUT}");
     let parts = parts::all(report);
     let (mut main, mut links) = (String::new(), String::new());
     for (id, name, part) in parts {
@@ -50,6 +51,11 @@ pub fn page(report: &Report) -> String {
     // have nothing to draw.
     let data =
         serde_json::to_string(&Data::from_report(report)).unwrap_or_else(|_| "null".to_owned());
+    let scripts = format!(
+        "<script type=\"application/json\" id=\"data\">{}</script>\n<script>\n{}</script>",
+        script_data(&data),
+        SCRIPTS.join("\n")
+    );
     let values = [
         ("script-hash", format!("'sha256-{SCRIPT_HASH}'")),
         ("style-hash", format!("'sha256-{STYLE_HASH}'")),
@@ -59,14 +65,14 @@ pub fn page(report: &Report) -> String {
         ("hatch", HATCH.to_owned()),
         ("links", links),
         ("main", main),
-        ("data", script_data(&data)),
         ("style", style),
-        ("script", script),
+        ("scripts", scripts),
     ];
     fill(TEMPLATE, &values)
 }
 
-/// Replaces each `{{name}}` with its value. Values are not searched again.
+/// Replaces each `{{name}}` with its value, or with nothing if it has none. Values are not searched
+/// again.
 pub(crate) fn fill(template: &str, values: &[(&str, String)]) -> String {
     let mut text = String::new();
     let mut rest = template;

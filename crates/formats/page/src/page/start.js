@@ -27,8 +27,9 @@ addEventListener("afterprint", () => {
 });
 // A link to a folded request opens it.
 const unfold = () => {
-  const it = location.hash.length > 1 && byId(decodeURIComponent(location.hash.slice(1)));
-  if (it && it.tagName === "DETAILS") it.open = true;
+  const it = /^#request-[0-9]{1,4}$/.test(location.hash) && byId(location.hash.slice(1));
+  if (it) it.open = true;
+  link.read();
 };
 addEventListener("hashchange", unfold);
 unfold();

@@ -88,6 +88,38 @@ fn the_lead_has_each_kind_once() {
     assert!(page.contains(" · 3,581 RDMA_REQ · 0 connections"), "{page}");
 }
 
+#[test]
+fn hostile_names_are_text_only_in_a_comparison() {
+    use crate::compared::{ComparedCause, ComparedKind, ComparedSide, ComparedStage, Comparison};
+    let name = || HOSTILE.to_owned();
+    let side = || ComparedSide {
+        title: name(),
+        ..ComparedSide::default()
+    };
+    let kind = ComparedKind {
+        name: name(),
+        stages: vec![ComparedStage {
+            from: name(),
+            to: name(),
+            ..ComparedStage::default()
+        }],
+        causes: vec![ComparedCause {
+            name: name(),
+            ..ComparedCause::default()
+        }],
+        ..ComparedKind::default()
+    };
+    let page = comparison_page(&Comparison {
+        maker: name(),
+        sides: [side(), side()],
+        sentences: vec![name(), name()],
+        notes: vec![name()],
+        kinds: vec![kind],
+    });
+    assert!(!page.contains("<script") && !page.contains("<img") && !page.contains('\u{202e}'));
+    assert!(page.matches("&lt;img src=x onerror=alert(1)&gt;").count() >= 9);
+}
+
 /// Returns the SHA-256 of a text in Base64, computed by coreutils.
 fn sha256(text: &str) -> String {
     let mut file = tempfile::NamedTempFile::new().unwrap();

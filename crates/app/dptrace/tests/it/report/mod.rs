@@ -2,12 +2,14 @@
 
 pub(crate) mod browser;
 mod browsing;
+mod compared;
 mod looks;
+mod steering;
 
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use crate::common::kernel::PROGRAM;
+use crate::common::kernel::{PROGRAM, Process};
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use screen::{grouped, time};
 
 use super::Part;
+use crate::beside::PerfettoFile;
 use crate::escape::html;
 use crate::model::{Activity, Cause, Report, TimeCauses, Verdict};
 use crate::page::parts::requests::{connections, figures, slowest, stages};
@@ -72,11 +73,11 @@ pub(super) fn lead(report: &Report) -> String {
 }
 
 /// Concatenates the formatted items.
-fn joined<T>(of: impl IntoIterator<Item = T>, one: impl FnMut(T) -> String) -> String {
+pub(super) fn joined<T>(of: impl IntoIterator<Item = T>, one: impl FnMut(T) -> String) -> String {
     of.into_iter().map(one).collect::<Vec<_>>().concat()
 }
 
-fn section(id: &str, class: &str, heading: &str, text: &str, inside: &str) -> String {
+pub(super) fn section(id: &str, class: &str, heading: &str, text: &str, inside: &str) -> String {
     let class = if class.is_empty() {
         String::new()
     } else {
@@ -115,10 +116,26 @@ fn verdict(report: &Report) -> Part {
             inside.push_str(&others(rest));
         }
     }
+    if let Some(file) = &report.perfetto {
+        inside.push_str(&perfetto(file));
+    }
     (
         "verdict",
         "Verdict",
         section("verdict", "verdict", "Verdict", "", &inside),
+    )
+}
+
+/// Formats how to open the trace for Perfetto. The page itself loads nothing, so a user opens it.
+fn perfetto(file: &PerfettoFile) -> String {
+    let name = html(&file.name);
+    let trace = match &file.address {
+        Some(address) => format!("<a href=\"{}\" download>{name}</a>", html(address)),
+        None => format!("<b>{name}</b>"),
+    };
+    format!(
+        "<p class=\"quiet\" id=\"perfetto\">Open in Perfetto: the same requests are in {trace}. Open it \
+         at ui.perfetto.dev with <b>Open trace file</b>.</p>\n"
     )
 }
 
@@ -216,7 +233,7 @@ fn spent(spent: &TimeCauses, has_kernel: bool) -> String {
 }
 
 /// Returns the length of the common start of a stage's two names, up to an underscore.
-fn same_start(from: &str, to: &str) -> usize {
+pub(super) fn same_start(from: &str, to: &str) -> usize {
     let common = from
         .bytes()
         .zip(to.bytes())
@@ -259,7 +276,7 @@ fn notes(report: &Report) -> Part {
 }
 
 /// Formats a table that may be wider than the screen.
-fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>, label: &str) -> String {
+pub(super) fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>, label: &str) -> String {
     let cells = |of: &[String]| joined(of, |cell| format!("<td>{cell}</td>"));
     let heads = joined(head, |cell| format!("<th scope=\"col\">{cell}</th>"));
     let rows = joined(rows, |row| format!("<tr>{}</tr>\n", cells(&row)));
@@ -309,8 +326,10 @@ fn heat(report: &Report) -> Part {
          <span id=\"heat-most\">1</span> requests in a cell</p>{lanes}</div>\n\
          <p class=\"said\" id=\"heat-said\" role=\"status\"></p>\n\
          <div class=\"bar\"><button type=\"button\" class=\"tool\" id=\"heat-reset\" disabled>Show all</button>\
-         <span class=\"quiet small\" id=\"heat-help\">Drag to zoom, click a cell for its slowest request. Keys: arrows go from cell to \
-         cell, Enter to the request, + and - zoom, 0 shows all.</span></div>\n\
+         <span class=\"quiet small\" id=\"heat-help\">Drag, pinch, or Ctrl and wheel to zoom; Shift and drag or wheel to move; double click to \
+         show all. Click a cell for its slowest request. Keys: arrows go from cell to cell, Enter to the request, \
+         + and - or W and S zoom, A and D move, 0 shows all. The page's address keeps what is shown, for a \
+         link.</span></div>\n\
          <details class=\"plain\" id=\"heat-table\"><summary>What is shown, as a table</summary><div class=\"wide\" role=\"region\" aria-label=\"Requests over time\" tabindex=\"0\"><table aria-label=\"Requests over time\"><thead><tr>\
          <th scope=\"col\">from</th><th scope=\"col\">requests that ended</th><th scope=\"col\">the slowest took</th></tr></thead>\
          <tbody id=\"heat-rows\"></tbody></table></div></details>\n<noscript><p>The heat map is drawn by a script, which did not run.</p></noscript>"
