@@ -146,7 +146,7 @@ Examples:
   dptrace kernel-delay                   half a second of ovs-vswitchd
   dptrace kernel-delay -p PID --summary  one line for each thread, worst first
   dptrace kernel-delay -p nvmf_tgt --for 5s --thread 'reactor_*'
-  dptrace kernel-delay -p PID --for 5s -s 10us --stacks calls.html    a flame graph
+  dptrace kernel-delay -p PID -s 10us --stacks calls.html  a flame graph
   dptrace kernel-delay -p PID --sample-count 10 --sample-interval 1m --json
   dptrace kernel-delay --start-trigger up:dpif_run --stop-trigger ur:dpif_run
   dptrace kernel-delay PID --start-trigger t:syscalls:sys_enter_fsync --for 50ms
