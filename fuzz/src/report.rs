@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use std::path::{Path, PathBuf};
+
 use page::{
     AbsenceSpan, Activity, Budget, Cause, Connection, Figures, Group, Heat, Hole, Intruder, Lane,
-    LaneStrip, Report, Span, StageFigures, Summary, TimeCauses, Verdict, WaterStage, Waterfall,
+    LaneStrip, PerfettoFile, Report, Span, StageFigures, Summary, TimeCauses, Verdict, WaterStage,
+    Waterfall,
 };
 
 /// Names and numbers from the input; behind its end, the same ones over and over.
@@ -210,7 +213,12 @@ impl Source<'_> {
             offset: self.number(),
             span,
             has_kernel: self.byte() % 2 == 0,
-            unseen: self.list(Self::name),
+            still_open: (self.byte() % 2 == 0).then(|| self.name()),
+            absences: self.list(Self::name),
+            perfetto: (self.byte() % 2 == 0).then(|| {
+                let file = PathBuf::from(self.name());
+                PerfettoFile::from_paths(Some(Path::new("x.html")), &file)
+            }),
             verdicts: self.list(|it| Verdict {
                 sentence: it.name(),
                 explained: it.name(),
