@@ -1,11 +1,11 @@
 //! Table of the busiest processes of the machine.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use host::Pid;
-use host::proc::{self, Stat, TICK_NANOS, shown_command_line};
+use host::cpu_use::{CpuMeter, ProcessUse};
+use host::proc::{self, shown_command_line};
 
 /// Time over which CPU use is measured.
 const SAMPLING_TIME: Duration = Duration::from_millis(500);
@@ -14,22 +14,11 @@ const MAX_LISTED: usize = 10;
 /// Maximum number of characters of a command line, so that a line fits 80 columns.
 const COMMAND: usize = 50;
 
-/// Process and its CPU use.
-struct BusyProcess {
-    pid: u32,
-    percent: f64,
-    threads: u64,
-}
-
 /// Returns a table of the processes that used the most CPU time in half a second.
 pub fn busiest_table() -> String {
     let mut text = String::from("       PID   CPU %  THREADS  COMMAND\n");
-    for BusyProcess {
-        pid,
-        percent,
-        threads,
-    } in busiest()
-    {
+    for ProcessUse { pid, cpus, threads } in busiest() {
+        let percent = cpus * 100.0;
         let command: String = shown_command_line(pid).chars().take(COMMAND).collect();
         // Writing to a string does not fail.
         let _ = writeln!(text, "{pid:>10} {percent:>7.0} {threads:>8}  {command}");
@@ -38,21 +27,13 @@ pub fn busiest_table() -> String {
 }
 
 /// Measures the processes; returns the busiest first.
-fn busiest() -> Vec<BusyProcess> {
-    let (begun, before) = (Instant::now(), ticks());
+fn busiest() -> Vec<ProcessUse> {
+    let mut meter = CpuMeter::default();
+    meter.read(proc::processes());
     std::thread::sleep(SAMPLING_TIME);
-    let nanos = begun.elapsed().as_nanos() as f64;
-    let busy = ticks().into_iter().map(|(pid, (ticks, threads))| {
-        let before = before.get(&pid).map_or(0, |(before, _)| *before);
-        BusyProcess {
-            pid,
-            percent: (ticks.saturating_sub(before) * TICK_NANOS) as f64 / nanos * 100.0,
-            threads,
-        }
-    });
-    let mut busy: Vec<BusyProcess> = busy.collect();
-    busy.sort_by(|a, b| b.percent.total_cmp(&a.percent).then(a.pid.cmp(&b.pid)));
-    // Threads of the kernel have no command line, and can't be measured.
+    let mut busy = meter.read(proc::processes());
+    busy.sort_by(|a, b| b.cpus.total_cmp(&a.cpus).then(a.pid.cmp(&b.pid)));
+    // Processes without a command line can't be chosen by it.
     busy.retain(|busy| {
         proc::command_line(Pid(busy.pid))
             .iter()
@@ -60,18 +41,6 @@ fn busiest() -> Vec<BusyProcess> {
     });
     busy.truncate(MAX_LISTED);
     busy
-}
-
-/// Returns the CPU time in ticks and the number of threads (proc_pid_stat(5), field 20) of all
-/// processes but this one.
-fn ticks() -> HashMap<u32, (u64, u64)> {
-    let own = std::process::id();
-    let others = proc::processes().into_iter().filter(|&pid| pid != own);
-    let read = |pid| {
-        let stat = Stat::read(&proc::folder(Pid(pid))).ok()?;
-        Some((pid, (stat.cpu_ticks()?, stat.number(20)?)))
-    };
-    others.filter_map(read).collect()
 }
 
 #[cfg(test)]

@@ -1,28 +1,24 @@
 //! Processes from which the user chooses one, with the CPU time that they take.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use host::Pid;
-use host::proc::{self, Stat};
+use host::cpu_use::{CpuMeter, ProcessUse};
+use host::proc;
 use text::printable;
 use top::Candidate;
 use trace_source::{Application, traces};
 
-/// Flag of the kernel's own threads (`PF_KTHREAD`, field 9 of proc_pid_stat(5)).
-const KERNEL_THREAD: u64 = 0x0020_0000;
-
-/// Time between the first two readings: the kernel counts CPU time in ticks of 10 ms.
+/// Time between the first two readings.
 const FIRST_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Readings of all processes, or of some: each gives the CPU time since the one before.
 pub struct Processes {
     /// Processes to read; all if this is empty.
     among: Vec<u32>,
-    /// Start and CPU time of each process at the reading before, both in clock ticks.
-    before: HashMap<u32, (u64, u64)>,
-    read_at: Instant,
+    meter: CpuMeter,
 }
 
 impl Processes {
@@ -31,8 +27,7 @@ impl Processes {
     pub fn watch(among: Vec<u32>) -> Self {
         let mut this = Self {
             among,
-            before: HashMap::new(),
-            read_at: Instant::now(),
+            meter: CpuMeter::default(),
         };
         this.read();
         std::thread::sleep(FIRST_INTERVAL);
@@ -41,38 +36,24 @@ impl Processes {
 
     /// Returns the processes as they are now, except this one and the kernel's.
     pub fn read(&mut self) -> Vec<Candidate> {
-        let now = Instant::now();
-        let elapsed = (now - std::mem::replace(&mut self.read_at, now)).as_nanos();
-        let writers = writers();
-        let mut ticks = HashMap::new();
         let all = if self.among.is_empty() {
             proc::processes()
         } else {
             self.among.clone()
         };
-        let candidates = all.into_iter().filter_map(|pid| {
-            let stat = Stat::read(&proc::folder(Pid(pid))).ok()?;
-            let is_kernel = stat.number(9)? & KERNEL_THREAD != 0;
-            if pid == std::process::id() || is_kernel || stat.has_ended() {
-                return None;
-            }
-            let (begin, used) = (stat.start()?, stat.cpu_ticks()?);
-            ticks.insert(pid, (begin, used));
-            let before = self.before.get(&pid).filter(|before| before.0 == begin);
-            let since = before.map_or(0, |before| used.saturating_sub(before.1));
+        let writers = writers();
+        let used = self.meter.read(all).into_iter();
+        let candidates = used.filter_map(|ProcessUse { pid, cpus, .. }| {
             Some(Candidate {
                 pid,
                 name: printable::text(&proc::program_name(Pid(pid))?).into_owned(),
                 has_trace: writers.contains(&pid),
                 is_ours: proc::program(Pid(pid)).is_ok(),
-                cpu: (u128::from(since) * u128::from(proc::TICK_NANOS)) as f64
-                    / elapsed.max(1) as f64,
+                cpu: cpus,
                 command: proc::shown_command_line(pid),
             })
         });
-        let candidates = candidates.collect();
-        self.before = ticks;
-        candidates
+        candidates.collect()
     }
 
     /// Returns the only process that writes an SPDK trace; `None` if there are none or several.
@@ -92,6 +73,8 @@ fn writers() -> BTreeSet<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     #[test]

@@ -12,6 +12,7 @@ pub mod capabilities;
 pub mod cgroups;
 mod code_file;
 pub mod control;
+pub mod cpu_use;
 pub mod cpus;
 mod debug_file;
 mod error;

@@ -10,12 +10,6 @@ use crate::error::HostError;
 use crate::file::{FilePlace, Readable};
 use crate::proc::{self, Stat};
 
-/// Flag of a kernel thread in `/proc/PID/stat`: `PF_KTHREAD` of the kernel's
-/// `include/linux/sched.h`.
-const KERNEL_THREAD: u64 = 0x0020_0000;
-/// Number of the field with the flags in `/proc/PID/stat` (proc_pid_stat(5)).
-const FLAGS_FIELD: usize = 9;
-
 /// Number of a process in our own PID namespace.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Pid(pub u32);
@@ -42,7 +36,7 @@ impl Process {
         let folder = proc::folder(pid);
         let stat = Stat::read(&folder).map_err(|_| HostError::NoProcess { pid })?;
         let name = shown_name(&stat.name);
-        if stat.number(FLAGS_FIELD).unwrap_or_default() & KERNEL_THREAD != 0 {
+        if stat.is_kernel_thread() {
             return Err(HostError::KernelThread { pid, name });
         }
         let link = folder.join("exe");
@@ -213,9 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kernel_thread_is_recognized_by_its_flags() {
-        // Flags in /proc/2/stat of a 6.18 kernel.
-        assert_ne!(0x0020_8040 & KERNEL_THREAD, 0);
+    fn a_name_is_shown_without_control_characters() {
         assert_eq!(shown_name(b"a\x1b[31m\xff"), "a?[31m\u{fffd}");
     }
 

@@ -210,6 +210,11 @@ mod tests {
             ),
             (Some(0), Some(7), Some(2_129_984), None)
         );
+        // Flags in /proc/2/stat of a 6.18 kernel, and of a shell.
+        assert_eq!(stat.flags(), 0x0020_8040);
+        assert!(stat.is_kernel_thread());
+        let shell = Stat::parse(b"7 (sh) S 0 7 7 0 -1 4194560 0").unwrap();
+        assert!(!shell.is_kernel_thread());
         assert!(Stat::parse(b"2 (a) Z 0").unwrap().has_ended());
         assert!(Stat::parse(b"2 (a)").unwrap().has_ended());
         assert_eq!(Stat::parse(b"nonsense"), None);

@@ -7,6 +7,9 @@ use std::path::Path;
 /// The states of a thread that has ended (proc_pid_stat(5), field 3).
 const ENDED: &[u8] = b"ZXx";
 
+/// Flag of a kernel thread (`PF_KTHREAD` of the kernel's `include/linux/sched.h`), in field 9.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
 /// Limit on the length of a thread's `stat`, in bytes: 52 numbers of at most 20 digits, and a name.
 const STAT: usize = 4096;
 
@@ -53,6 +56,16 @@ impl Stat {
     pub fn has_ended(&self) -> bool {
         self.state()
             .is_none_or(|state| ENDED.contains(&(state as u8)))
+    }
+
+    /// Returns true if it is a thread of the kernel.
+    pub fn is_kernel_thread(&self) -> bool {
+        self.flags() & KERNEL_THREAD != 0
+    }
+
+    /// Returns the flags of the thread (`PF_...`, field 9); 0 without any.
+    pub(crate) fn flags(&self) -> u64 {
+        self.number(9).unwrap_or_default()
     }
 
     /// Returns the CPU time of all threads, in the program and in the kernel, in clock ticks

@@ -13,9 +13,8 @@ use crate::proc::{self, Stat};
 
 /// Limit on threads that are read. One takes some 30 us.
 const MAX_THREADS: usize = 20_000;
-/// Flag of a kernel thread (`include/linux/sched.h`), in field 9 of `stat` (proc_pid_stat(5)).
-const KERNEL_THREAD: u64 = 0x0020_0000;
-/// Flag of a thread whose affinity can't be changed from outside, in the same field.
+/// Flag of a thread whose affinity can't be changed from outside (`PF_NO_SETAFFINITY` of
+/// `include/linux/sched.h`), in field 9 of `stat` (proc_pid_stat(5)).
 const FIXED: u64 = 0x0400_0000;
 
 /// A thread.
@@ -78,13 +77,12 @@ fn thread(pid: u32, tid: u32, folder: &Path, before: &Snapshot) -> Option<Thread
         .zip(before.ran.get(&tid))
         .map(|(now, before)| now.saturating_sub(*before));
     let stat = Stat::read(folder).ok().filter(|stat| !stat.has_ended())?;
-    let flags = stat.number(9).unwrap_or_default();
     let scheduling = machine::scheduling_of(&stat, folder)?;
     Some(Thread {
         pid,
         tid,
-        is_kernel: flags & KERNEL_THREAD != 0,
-        is_fixed: flags & FIXED != 0,
+        is_kernel: stat.is_kernel_thread(),
+        is_fixed: stat.flags() & FIXED != 0,
         policy: scheduling.policy,
         priority: scheduling.priority,
         allowed: CpuSet::from_list(&scheduling.affinity)?,
