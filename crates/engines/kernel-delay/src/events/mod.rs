@@ -241,6 +241,15 @@ impl Events {
 
     /// Sums the calls of wanted threads by their stacks, greatest sum first.
     fn folded(&self, wanted: impl Fn(&str) -> bool) -> Vec<(EventStacks, Stat)> {
+        worst_first(self.summed(wanted, |event| event.stacks))
+    }
+
+    /// Sums the calls of wanted threads by a key.
+    fn summed<K: Eq + Hash>(
+        &self,
+        wanted: impl Fn(&str) -> bool,
+        key: impl Fn(&Event) -> K,
+    ) -> HashMap<K, Stat> {
         let calls = self
             .kept
             .iter()
@@ -248,7 +257,7 @@ impl Events {
             .map(|event| {
                 let nanos = event.nanos();
                 (
-                    event.stacks,
+                    key(event),
                     Stat {
                         count: 1,
                         total: nanos,
@@ -257,7 +266,7 @@ impl Events {
                     },
                 )
             });
-        worst_first(merged(calls))
+        merged(calls)
     }
 
     /// Proposes a minimum length in nanoseconds that leaves at most [`MAX_EVENTS_PER_SECOND`] events a second, and

@@ -3,7 +3,7 @@
 use profiles::Profile;
 
 use super::stacks::StackCache;
-use super::{Events, name};
+use super::{Events, name, worst_first};
 use crate::names::call_name;
 use crate::stacks::Symbols;
 
@@ -17,16 +17,14 @@ impl Events {
         wanted: impl Fn(&str) -> bool,
     ) {
         let mut cache = StackCache::default();
-        for event in &self.kept {
-            let (comm, call) = (name(&event.comm), call_name(event.stacks.slot));
-            if !wanted(&comm) {
-                continue;
-            }
-            let user = cache.user_lines(&event.stacks, self, symbols).to_vec();
-            let kernel = cache.kernel_lines(&event.stacks, self, symbols);
+        let sums = self.summed(wanted, |event| (event.comm, event.stacks));
+        for ((comm, stacks), stat) in worst_first(sums) {
+            let (comm, call) = (name(&comm), call_name(stacks.slot));
+            let user = cache.user_lines(&stacks, self, symbols).to_vec();
+            let kernel = cache.kernel_lines(&stacks, self, symbols);
             let outer = [comm.as_str()].into_iter().chain(frames(&user));
             let frames = outer.chain([call.as_str()]).chain(frames(kernel));
-            profile.add(frames, event.nanos());
+            profile.add(frames, stat.total);
         }
     }
 }

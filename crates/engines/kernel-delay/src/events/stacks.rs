@@ -37,10 +37,7 @@ impl StackCache {
         events: &Events,
         symbols: &dyn Symbols,
     ) -> &[String] {
-        let Some((id, stack)) = stacks
-            .kernel
-            .and_then(|id| Some((id, events.stacks.get(id)?)))
-        else {
+        let Some((id, stack)) = known(stacks.kernel, events) else {
             return &[];
         };
         let whole = self.whole;
@@ -58,17 +55,19 @@ impl StackCache {
         events: &Events,
         symbols: &dyn Symbols,
     ) -> &[String] {
-        let Some((id, stack)) = stacks
-            .user
-            .and_then(|id| Some((id, events.stacks.get(id)?)))
-        else {
+        let Some((id, stack)) = known(stacks.user, events) else {
             return &[];
         };
-        let key = (stacks.pid, id);
         self.user
-            .entry(key)
+            .entry((stacks.pid, id))
             .or_insert_with(|| stack.lines(|at, caller| symbols.user(stacks.pid, at, caller)))
     }
+}
+
+/// Returns a stack that was kept, with its number.
+fn known(id: Option<StackId>, events: &Events) -> Option<(StackId, &Stack)> {
+    let id = id?;
+    Some((id, events.stacks.get(id)?))
 }
 
 /// Parses an event with stacks: its head, and the kernel's and the user's stack if they could be
