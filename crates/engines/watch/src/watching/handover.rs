@@ -42,6 +42,14 @@ impl WatchSession {
         self.hold_candidate();
     }
 
+    /// Returns true if records or events of an incident are still to come.
+    pub(super) fn is_waiting(&self) -> bool {
+        let candidate = self.gate.candidate();
+        self.gate.ready().is_some()
+            || candidate.is_some_and(|window| !self.is_held(window))
+            || !self.pending.is_empty()
+    }
+
     /// Cuts the candidate's part out of the past, which would be gone when its capture is due.
     fn hold_candidate(&mut self) {
         match self.gate.candidate() {

@@ -283,7 +283,7 @@ impl WatchSession {
         // Requests that were slow just now are still written: the events of their time come a
         // moment later.
         let until = Instant::now() + SHUTDOWN_TIMEOUT;
-        while (self.gate.ready().is_some() || !self.pending.is_empty()) && Instant::now() < until {
+        while self.is_waiting() && Instant::now() < until {
             self.observer.step();
             if self.step()?.is_last {
                 break;
