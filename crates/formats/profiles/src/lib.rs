@@ -11,4 +11,5 @@ mod profile;
 mod speedscope;
 
 pub use form::{Form, ProfileFile};
-pub use profile::{Profile, Unit};
+pub use page::flame::Unit;
+pub use profile::Profile;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use page::flame::{FlameGraph, FlameNode, FlameUnit};
+use page::flame::{FlameGraph, FlameNode, Unit};
 
 use crate::Form;
 use crate::{pprof, speedscope};
@@ -12,15 +12,6 @@ use crate::{pprof, speedscope};
 const MAX_FRAMES: usize = 1024;
 /// Name of the frame in place of those beyond the limit.
 const MORE_FRAMES: &str = "(more frames)";
-
-/// Unit of the weights.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unit {
-    /// Number of samples or hits.
-    Count,
-    /// Time in nanoseconds.
-    Nanoseconds,
-}
 
 /// Stacks with their weights. Equal stacks are one.
 #[derive(Clone, Debug)]
@@ -159,10 +150,7 @@ impl Profile {
         }
         FlameGraph {
             title: self.title.clone(),
-            unit: match self.unit {
-                Unit::Count => FlameUnit::Count,
-                Unit::Nanoseconds => FlameUnit::Nanoseconds,
-            },
+            unit: self.unit,
             root,
         }
     }

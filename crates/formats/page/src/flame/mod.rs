@@ -2,23 +2,24 @@
 //! below its caller.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 
 use screen::{grouped, time};
 
 use crate::chart::STYLE;
-use crate::escape::{html, script_data, shown};
-use crate::page::{LAYOUT, fill};
+use crate::escape::{html, shown};
+use crate::page::parts::{section, table};
+use crate::page::{LAYOUT, TEMPLATE, fill, scripts};
 use crate::words::percent;
 
-const TEMPLATE: &str = include_str!("flame.html");
+/// Graph, and what is typed and read beside it.
+const GRAPH: &str = include_str!("flame.html");
 const RULES: &str = include_str!("flame.css");
 const SCRIPT: &str = include_str!("flame.js");
 
 /// SHA-256 of the script in the page, in Base64, as that of the report's page.
 const SCRIPT_HASH: &str = "eWaas1yOA1f7XiID6GXe6XXUfqY9Gc/nQzB2Sv88PcY=";
 /// SHA-256 of the style in the page, in Base64.
-const STYLE_HASH: &str = "z5vMU7N/NqDzgdAe7lvREUh0RsgRuKZ+cueeL035xeg=";
+const STYLE_HASH: &str = "RyaS2dvyHm+TuSqIuvE3ukmL3JEvjJYH8n2INNyJWwE=";
 
 /// Limit on the functions of the table.
 const MAX_FUNCTIONS: usize = 40;
@@ -27,7 +28,7 @@ const MAX_FRAMES: usize = 100_000;
 
 /// Unit of weights.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum FlameUnit {
+pub enum Unit {
     /// Number of samples or hits.
     #[default]
     Count,
@@ -52,7 +53,7 @@ pub struct FlameGraph {
     /// Heading of the page.
     pub title: String,
     /// Unit of the weights.
-    pub unit: FlameUnit,
+    pub unit: Unit,
     /// Frame of all stacks.
     pub root: FlameNode,
 }
@@ -69,12 +70,8 @@ struct Frames<'a> {
 
 /// Formats the whole file.
 pub fn page(graph: &FlameGraph) -> String {
-    let style = format!("\n{STYLE}{LAYOUT}{RULES}");
-    let script = format!("\n{SCRIPT}");
     let walked = walk(&graph.root);
     let (frames, left_out) = frames(graph, &walked);
-    // SANITY: numbers and strings can be written as JSON.
-    let data = serde_json::to_string(&frames).unwrap_or_else(|_| "null".to_owned());
     let weight = shown_weight(graph.unit, graph.root.weight);
     let lead = match left_out {
         0 => weight,
@@ -83,29 +80,31 @@ pub fn page(graph: &FlameGraph) -> String {
             format!("{weight} · {frames} narrow frames are left out")
         }
     };
+    let about = "Each frame is as wide as its part of the whole, below the function that called it. \
+                 Click on a frame to see it alone; Escape goes back.";
+    let main = section("flame", "", "Flame graph", about, GRAPH) + &functions(graph, &walked);
     let values = [
+        ("kind", "flame graph".to_owned()),
         ("script-hash", format!("'sha256-{SCRIPT_HASH}'")),
         ("style-hash", format!("'sha256-{STYLE_HASH}'")),
-        ("maker", maker()),
+        (
+            "maker",
+            concat!("dptrace ", env!("CARGO_PKG_VERSION")).to_owned(),
+        ),
         ("title", html(&graph.title)),
         ("lead", html(&lead)),
-        ("functions", functions(graph, &walked)),
-        ("data", script_data(&data)),
-        ("style", style),
-        ("script", script),
+        ("main", main),
+        ("style", format!("\n{STYLE}{LAYOUT}{RULES}")),
+        ("scripts", scripts(&frames, SCRIPT)),
     ];
     fill(TEMPLATE, &values)
 }
 
-fn maker() -> String {
-    html(concat!("dptrace ", env!("CARGO_PKG_VERSION")))
-}
-
 /// Formats a weight for people.
-fn shown_weight(unit: FlameUnit, weight: u64) -> String {
+fn shown_weight(unit: Unit, weight: u64) -> String {
     match unit {
-        FlameUnit::Count => grouped(weight),
-        FlameUnit::Nanoseconds => time(weight),
+        Unit::Count => grouped(weight),
+        Unit::Nanoseconds => time(weight),
     }
 }
 
@@ -140,7 +139,7 @@ fn frames<'a>(graph: &FlameGraph, walked: &[(&'a FlameNode, usize)]) -> (Frames<
         })
         .collect();
     let left_out = walked.len() - shown_frames.len();
-    let is_time = graph.unit == FlameUnit::Nanoseconds;
+    let is_time = graph.unit == Unit::Nanoseconds;
     let frames = Frames {
         is_time,
         names,
@@ -167,25 +166,20 @@ fn functions(graph: &FlameGraph, walked: &[(&FlameNode, usize)]) -> String {
     }
     let mut sums: Vec<_> = sums.into_iter().collect();
     sums.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
-    let mut text = String::new();
-    for (name, (own, all)) in sums.into_iter().take(MAX_FUNCTIONS) {
-        let cell = |weight| {
-            format!(
-                "<td>{}</td><td>{}</td>",
+    let rows = sums.into_iter().take(MAX_FUNCTIONS);
+    let rows = rows.map(|(name, (own, all))| {
+        let cells = [own, all].into_iter().flat_map(|weight| {
+            [
                 html(&shown_weight(graph.unit, weight)),
-                html(&percent(weight, graph.root.weight))
-            )
-        };
-        // SANITY: writing to a string doesn't fail.
-        let _ = writeln!(
-            text,
-            "<tr><td class=\"name\">{}</td>{}{}</tr>",
-            html(name),
-            cell(own),
-            cell(all)
-        );
-    }
-    text
+                html(&percent(weight, graph.root.weight)),
+            ]
+        });
+        std::iter::once(html(name)).chain(cells).collect()
+    });
+    let head = ["function", "own", "", "with called", ""];
+    let about = "Own: the function itself. With called: also the functions that it called.";
+    let table = table(&head, rows, "Functions by their own weight");
+    section("functions", "", "Functions", about, &table)
 }
 
 #[cfg(test)]

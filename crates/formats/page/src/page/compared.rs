@@ -1,7 +1,7 @@
 //! The page of a comparison: sentences and tables. It has no script, and permits none.
 
 use super::parts::{joined, same_start, section, table};
-use super::{LAYOUT, STYLE_HASH, TEMPLATE, fill};
+use super::{KIND, LAYOUT, STYLE_HASH, TEMPLATE, fill};
 use crate::chart::STYLE;
 use crate::compared::{ComparedKind, ComparedTime, ComparedTimes, Comparison, MARKS};
 use crate::escape::html;
@@ -15,6 +15,7 @@ pub fn comparison_page(comparison: &Comparison) -> String {
         + &joined(kinds, |(nth, it)| kind(nth, it, comparison))
         + &about(comparison);
     let values = [
+        ("kind", KIND.to_owned()),
         ("script-hash", "'none'".to_owned()),
         ("style-hash", format!("'sha256-{STYLE_HASH}'")),
         ("maker", html(&comparison.maker)),

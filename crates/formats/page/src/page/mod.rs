@@ -3,18 +3,22 @@
 
 mod compared;
 mod fall;
-mod parts;
+pub(crate) mod parts;
 
 pub use compared::comparison_page;
 
 use std::fmt::Write as _;
+
+use serde::Serialize;
 
 use crate::chart::{HATCH, STYLE};
 use crate::data::Data;
 use crate::escape::{html, script_data};
 use crate::model::Report;
 
-const TEMPLATE: &str = include_str!("page.html");
+pub(crate) const TEMPLATE: &str = include_str!("page.html");
+/// Kind of page, after its title.
+const KIND: &str = "dptrace report";
 pub(crate) const LAYOUT: &str = include_str!("page.css");
 const SCRIPTS: [&str; 6] = [
     include_str!("base.js"),
@@ -47,28 +51,36 @@ pub fn page(report: &Report) -> String {
             let _ = write!(links, "<a href=\"#{id}\">{name}</a>");
         }
     }
-    // SANITY: numbers, strings and lists of these can be written as JSON; without them the scripts
-    // have nothing to draw.
-    let data =
-        serde_json::to_string(&Data::from_report(report)).unwrap_or_else(|_| "null".to_owned());
-    let scripts = format!(
-        "<script type=\"application/json\" id=\"data\">{}</script>\n<script>\n{}</script>",
-        script_data(&data),
-        SCRIPTS.join("\n")
+    let hatch = format!(
+        "<svg width=\"0\" height=\"0\" aria-hidden=\"true\" focusable=\"false\" class=\"hidden\">{HATCH}</svg>\n"
     );
+    let links = format!("<nav aria-label=\"Parts of this page\">{links}</nav>\n");
+    let scripts = scripts(&Data::from_report(report), &SCRIPTS.join("\n"));
     let values = [
+        ("kind", KIND.to_owned()),
         ("script-hash", format!("'sha256-{SCRIPT_HASH}'")),
         ("style-hash", format!("'sha256-{STYLE_HASH}'")),
         ("maker", html(&report.maker)),
         ("title", html(&report.title)),
         ("lead", parts::lead(report)),
-        ("hatch", HATCH.to_owned()),
+        ("hatch", hatch),
         ("links", links),
         ("main", main),
         ("style", style),
         ("scripts", scripts),
     ];
     fill(TEMPLATE, &values)
+}
+
+/// Formats the data of a page, and the script that reads them.
+pub(crate) fn scripts(data: &impl Serialize, script: &str) -> String {
+    // SANITY: numbers, strings and lists of these can be written as JSON; without them the script
+    // has nothing to draw.
+    let data = serde_json::to_string(data).unwrap_or_else(|_| "null".to_owned());
+    format!(
+        "<script type=\"application/json\" id=\"data\">{}</script>\n<script>\n{script}</script>",
+        script_data(&data)
+    )
 }
 
 /// Replaces each `{{name}}` with its value, or with nothing if it has none. Values are not searched

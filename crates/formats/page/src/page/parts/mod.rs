@@ -73,11 +73,11 @@ pub(super) fn lead(report: &Report) -> String {
 }
 
 /// Concatenates the formatted items.
-pub(super) fn joined<T>(of: impl IntoIterator<Item = T>, one: impl FnMut(T) -> String) -> String {
+pub(crate) fn joined<T>(of: impl IntoIterator<Item = T>, one: impl FnMut(T) -> String) -> String {
     of.into_iter().map(one).collect::<Vec<_>>().concat()
 }
 
-pub(super) fn section(id: &str, class: &str, heading: &str, text: &str, inside: &str) -> String {
+pub(crate) fn section(id: &str, class: &str, heading: &str, text: &str, inside: &str) -> String {
     let class = if class.is_empty() {
         String::new()
     } else {
@@ -276,7 +276,7 @@ fn notes(report: &Report) -> Part {
 }
 
 /// Formats a table that may be wider than the screen.
-pub(super) fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>, label: &str) -> String {
+pub(crate) fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>, label: &str) -> String {
     let cells = |of: &[String]| joined(of, |cell| format!("<td>{cell}</td>"));
     let heads = joined(head, |cell| format!("<th scope=\"col\">{cell}</th>"));
     let rows = joined(rows, |row| format!("<tr>{}</tr>\n", cells(&row)));
