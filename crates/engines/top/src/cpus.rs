@@ -18,25 +18,18 @@ pub(crate) const CPUS: &[Column] = &[
 /// Returns the CPUs of a second in that order: the largest number of the column first, or last if
 /// the order is reversed.
 pub(crate) fn table<'a>(sample: &'a Sample, order: (usize, bool), filter: &str) -> Table<'a> {
-    let mut found: Vec<&Cpu> = sample
-        .cpus
-        .iter()
-        .flatten()
-        .filter(|cpu| is_wanted(cpu, filter))
-        .collect();
-    found.sort_by(|a, b| {
-        number(b, order.0)
-            .total_cmp(&number(a, order.0))
-            .then(a.number.cmp(&b.number))
-    });
-    if order.1 {
-        found.reverse();
-    }
-    Table {
-        columns: CPUS,
+    Table::ordered(
+        CPUS,
         order,
-        rows: found.into_iter().map(Row::Cpu).collect(),
-    }
+        sample
+            .cpus
+            .iter()
+            .flatten()
+            .filter(|cpu| is_wanted(cpu, filter)),
+        |cpu| number(cpu, order.0),
+        |a, b| a.number.cmp(&b.number),
+        Row::Cpu,
+    )
 }
 
 fn is_wanted(cpu: &Cpu, filter: &str) -> bool {

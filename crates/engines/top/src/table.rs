@@ -1,5 +1,6 @@
 //! Rows and columns as data, and the choice of columns that fit a width.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::sample::{
@@ -113,6 +114,30 @@ pub(crate) struct Table<'a> {
     /// Column by which it is ordered, and true if the largest is last.
     pub(crate) order: (usize, bool),
     pub(crate) rows: Vec<Row<'a>>,
+}
+
+impl<'a> Table<'a> {
+    /// Orders what is found by the numbers of the ordering column, the largest first, and by `ties`
+    /// where these are equal; all reversed if the largest is to be last.
+    pub(crate) fn ordered<T>(
+        columns: &'static [Column],
+        order: (usize, bool),
+        found: impl Iterator<Item = T>,
+        number: impl Fn(&T) -> f64,
+        ties: impl Fn(&T, &T) -> Ordering,
+        row: impl Fn(T) -> Row<'a>,
+    ) -> Self {
+        let mut found: Vec<(f64, T)> = found.map(|it| (number(&it), it)).collect();
+        found.sort_by(|(a, one), (b, other)| b.total_cmp(a).then_with(|| ties(one, other)));
+        if order.1 {
+            found.reverse();
+        }
+        Self {
+            columns,
+            order,
+            rows: found.into_iter().map(|(_, it)| row(it)).collect(),
+        }
+    }
 }
 
 impl Table<'_> {

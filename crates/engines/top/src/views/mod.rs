@@ -88,25 +88,14 @@ pub(crate) fn connections<'a>(sample: &'a Sample, order: (usize, bool), filter: 
         .traffic
         .iter()
         .flat_map(|traffic| &traffic.connections);
-    let wanted = all.filter(|connection| is_wanted(&connection.identity, filter));
-    let mut found: Vec<(f64, &Connection)> = wanted
-        .map(|it| (connection_number(it, order.0), it))
-        .collect();
-    found.sort_by(|(a, one), (b, other)| {
-        b.total_cmp(a)
-            .then_with(|| one.identity.cmp(&other.identity))
-    });
-    if order.1 {
-        found.reverse();
-    }
-    Table {
-        columns: CONNECTIONS,
+    Table::ordered(
+        CONNECTIONS,
         order,
-        rows: found
-            .into_iter()
-            .map(|(_, it)| Row::Connection(it))
-            .collect(),
-    }
+        all.filter(|connection| is_wanted(&connection.identity, filter)),
+        |it| connection_number(it, order.0),
+        |a, b| a.identity.cmp(&b.identity),
+        Row::Connection,
+    )
 }
 
 fn is_wanted(identity: &Identity, filter: &str) -> bool {
@@ -209,35 +198,19 @@ pub(crate) fn connection_cells(connection: &Connection) -> Vec<Cell> {
 /// Returns the stages of a second that match the filter, in that order. Equal ones are in the order
 /// in which requests pass them.
 pub(crate) fn stages<'a>(sample: &'a Sample, order: (usize, bool), filter: &str) -> Table<'a> {
-    let Some(traffic) = &sample.traffic else {
-        return Table {
-            columns: STAGES,
-            order,
-            rows: Vec::new(),
-        };
-    };
-    let mut places: Vec<usize> = (0..traffic.stages.len())
-        .filter(|&place| matches(filter, &[&traffic.stages[place].name]))
-        .collect();
-    places.sort_by(|&a, &b| {
-        let by = |place: usize| stage_number(traffic, place, order.0);
-        let stands = |place: usize| traffic.stages[place].order;
-        by(b)
-            .total_cmp(&by(a))
-            .then_with(|| stands(a).total_cmp(&stands(b)))
-            .then(a.cmp(&b))
+    let all = sample.traffic.iter().flat_map(|traffic| {
+        let places = 0..traffic.stages.len();
+        places.map(move |place| (traffic, place))
     });
-    if order.1 {
-        places.reverse();
-    }
-    Table {
-        columns: STAGES,
+    let stands = |&(traffic, place): &(&Traffic, usize)| traffic.stages[place].order;
+    Table::ordered(
+        STAGES,
         order,
-        rows: places
-            .into_iter()
-            .map(|place| Row::Stage(traffic, place))
-            .collect(),
-    }
+        all.filter(|(traffic, place)| matches(filter, &[&traffic.stages[*place].name])),
+        |(traffic, place)| stage_number(traffic, *place, order.0),
+        |a, b| stands(a).total_cmp(&stands(b)).then(a.1.cmp(&b.1)),
+        |(traffic, place)| Row::Stage(traffic, place),
+    )
 }
 
 /// Returns the share of all requests' time that a stage takes.

@@ -19,27 +19,18 @@ pub(crate) const POLLERS: &[Column] = &[
 
 /// Returns the pollers of a second that match the filter, in that order.
 pub(crate) fn pollers<'a>(sample: &'a Sample, order: (usize, bool), filter: &str) -> Table<'a> {
-    let all = sample.pollers.iter().flatten();
-    let mut found: Vec<&Poller> = all
-        .filter(|it| {
-            let reactor = it.reactor.as_deref().unwrap_or_default();
-            matches(filter, &[&it.name, &it.thread, reactor])
-        })
-        .collect();
-    found.sort_by(|a, b| {
-        let by = |it: &Poller| poller_number(it, order.0);
-        by(b)
-            .total_cmp(&by(a))
-            .then_with(|| (&a.thread, &a.name, a.address).cmp(&(&b.thread, &b.name, b.address)))
-    });
-    if order.1 {
-        found.reverse();
-    }
-    Table {
-        columns: POLLERS,
+    let wanted = |it: &&Poller| {
+        let reactor = it.reactor.as_deref().unwrap_or_default();
+        matches(filter, &[&it.name, &it.thread, reactor])
+    };
+    Table::ordered(
+        POLLERS,
         order,
-        rows: found.into_iter().map(Row::Poller).collect(),
-    }
+        sample.pollers.iter().flatten().filter(wanted),
+        |it| poller_number(it, order.0),
+        |a, b| (&a.thread, &a.name, a.address).cmp(&(&b.thread, &b.name, b.address)),
+        Row::Poller,
+    )
 }
 
 fn poller_number(poller: &Poller, column: usize) -> f64 {

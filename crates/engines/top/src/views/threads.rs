@@ -7,21 +7,14 @@ use crate::views::{THREADS, matches, time};
 /// Returns the threads of a second that match the filter, in that order.
 pub(crate) fn threads<'a>(sample: &'a Sample, order: (usize, bool), filter: &str) -> Table<'a> {
     let wanted = |thread: &&Thread| matches(filter, &[&thread.name, &thread.tid.to_string()]);
-    let mut found: Vec<&Thread> = sample.threads.iter().flatten().filter(wanted).collect();
-    found.sort_by(|a, b| {
-        let by = |it: &Thread| thread_number(it, order.0);
-        by(b)
-            .total_cmp(&by(a))
-            .then_with(|| (&a.name, a.tid).cmp(&(&b.name, b.tid)))
-    });
-    if order.1 {
-        found.reverse();
-    }
-    Table {
-        columns: THREADS,
+    Table::ordered(
+        THREADS,
         order,
-        rows: found.into_iter().map(Row::Thread).collect(),
-    }
+        sample.threads.iter().flatten().filter(wanted),
+        |it| thread_number(it, order.0),
+        |a, b| (&a.name, a.tid).cmp(&(&b.name, b.tid)),
+        Row::Thread,
+    )
 }
 
 fn thread_number(thread: &Thread, column: usize) -> f64 {
