@@ -167,9 +167,7 @@ impl Merger {
             cpus,
         })
     }
-}
 
-impl Merger {
     /// Returns the parts of a second that have come; `None` if the second was handed out without
     /// one that comes too late.
     fn pending(&mut self, second: u64) -> Option<&mut PendingSecond> {
@@ -193,6 +191,12 @@ impl Merger {
     }
 }
 
+/// Returns the thread of that name.
+fn named<'a>(threads: Option<&'a [Thread]>, name: Option<&str>) -> Option<&'a Thread> {
+    let (threads, name) = (threads?, name?);
+    threads.iter().find(|thread| thread.name == name)
+}
+
 /// Sets for each connection the thread that works for it, and the share that the kernel took from
 /// that thread.
 fn with_taken(
@@ -202,11 +206,7 @@ fn with_taken(
 ) -> Traffic {
     for (connection, writer) in traffic.connections.iter_mut().zip(writers) {
         connection.thread.clone_from(writer);
-        let thread = threads
-            .iter()
-            .flat_map(|all| all.iter())
-            .find(|thread| Some(thread.name.as_str()) == writer.as_deref());
-        connection.taken = thread.map(Thread::taken);
+        connection.taken = named(threads, writer.as_deref()).map(Thread::taken);
     }
     traffic
 }
@@ -214,8 +214,7 @@ fn with_taken(
 /// Sets for each poller what the kernel took from the thread that runs it.
 fn with_reactors(mut pollers: Vec<Poller>, threads: Option<&[Thread]>) -> Vec<Poller> {
     for poller in &mut pollers {
-        let mut all = threads.iter().flat_map(|all| all.iter());
-        let thread = all.find(|thread| Some(&thread.name) == poller.reactor.as_ref());
+        let thread = named(threads, poller.reactor.as_deref());
         poller.taken = thread.map(Thread::taken);
         poller.longest_wait = thread.map(|thread| thread.longest_wait);
     }
