@@ -6,9 +6,6 @@ use observer::{Observe, Observer};
 use crate::output::Output;
 use crate::{interrupt, messages, status_line};
 
-/// Name of a pass that is the only one.
-pub const READING: &str = "reading";
-
 /// This process's standard error and signals.
 struct Terminal {
     shows_progress: bool,

@@ -5,9 +5,9 @@ use std::io;
 use std::ops::ControlFlow;
 
 use console::output::Output;
-use console::terminal::{self, READING};
+use console::terminal;
 use objects::Annotator;
-use observer::{Progress, Reading};
+use observer::{Progress, READING, Reading};
 use records::{Context, Filter, Form, Format, Head, View};
 use screen::Screen;
 use spdk_trace::{Problems, Record, Ticks, Trace};

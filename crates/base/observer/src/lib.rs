@@ -8,7 +8,7 @@ mod progress;
 
 use std::sync::Arc;
 
-pub use progress::{Progress, Reading, percent};
+pub use progress::{Progress, READING, Reading, percent};
 
 /// The side of the program that runs an engine. All methods may be called from any thread, and none may wait for long.
 pub trait Observe: Send + Sync {

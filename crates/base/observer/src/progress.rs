@@ -6,6 +6,8 @@ use screen::counted;
 
 use crate::Observer;
 
+/// Name of a pass that is the only one.
+pub const READING: &str = "reading";
 /// Work that takes no longer needs no line.
 const FIRST_LINE_AFTER: Duration = Duration::from_secs(1);
 /// Time between two lines.

@@ -3,7 +3,7 @@
 use std::io;
 
 use errors::usage;
-use observer::Progress;
+use observer::{Progress, READING};
 use scene::Setting;
 use screen::Screen;
 
@@ -12,9 +12,6 @@ use crate::report::{Report, verdicts};
 use crate::second::SecondPass;
 use crate::threads::Threads;
 use crate::{away, first, json, missing, report, text};
-
-/// Name of a pass in the line that shows progress.
-const READING: &str = "reading";
 
 /// Selection of listed requests, and the form of the report.
 #[derive(Clone, Copy, Debug)]

@@ -55,7 +55,8 @@ pub(super) fn publish(deadline: Deadline) -> anyhow::Result<Outcome> {
     let mut ask = cargo(&["info", "--quiet", "--registry", "crates-io", "libc"]);
     if !run_limited(ask.current_dir(suite::root()), deadline.left())?.succeeded() {
         println!(
-            "SKIPPED (publish): the index of crates.io cannot be reached here, and              `cargo publish --dry-run` does not work without it"
+            "SKIPPED (publish): the index of crates.io cannot be reached here, and \
+             `cargo publish --dry-run` does not work without it"
         );
         return Ok(outcome);
     }
