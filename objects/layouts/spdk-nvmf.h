@@ -137,6 +137,24 @@ struct spdk_nvmf_poll_group {
     struct { struct spdk_nvmf_poll_group *tqe_next; struct spdk_nvmf_poll_group **tqe_prev; } link;
 };
 
+// v21.07 to v24.01
+enum spdk_nvmf_qpair_state {
+    SPDK_NVMF_QPAIR_UNINITIALIZED = 0,
+    SPDK_NVMF_QPAIR_ACTIVE = 1,
+    SPDK_NVMF_QPAIR_DEACTIVATING = 2,
+    SPDK_NVMF_QPAIR_ERROR = 3,
+};
+
+// from v24.05
+enum spdk_nvmf_qpair_state {
+    SPDK_NVMF_QPAIR_UNINITIALIZED = 0,
+    SPDK_NVMF_QPAIR_CONNECTING = 1,
+    SPDK_NVMF_QPAIR_AUTHENTICATING = 2,
+    SPDK_NVMF_QPAIR_ENABLED = 3,
+    SPDK_NVMF_QPAIR_DEACTIVATING = 4,
+    SPDK_NVMF_QPAIR_ERROR = 5,
+};
+
 // v21.07 to v23.09
 struct spdk_nvmf_qpair {
     int state;

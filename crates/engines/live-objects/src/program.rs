@@ -123,16 +123,17 @@ fn by_better_layout(
     (!better.compiled.is_empty()).then_some(better)
 }
 
-/// Returns the names of structs in the specs, and of those to which their members may lead.
-fn struct_names(specs: &[&ObjectSpec]) -> BTreeSet<String> {
+/// Returns the names of structs and enumerations in the specs, and of those to which their members
+/// may lead.
+fn type_names(specs: &[&ObjectSpec]) -> BTreeSet<String> {
     let newest = layouts::versions().into_iter().next_back();
     let known = newest
         .into_iter()
         .flat_map(layouts::structs)
         .map(|(name, _)| name.to_owned());
     let of_text = |text: &str| {
-        let parts = text.split("struct ").skip(1);
-        let names = parts.filter_map(|part| {
+        let parts = ["struct ", "enum "].map(|tag| text.split(tag).skip(1));
+        let names = parts.into_iter().flatten().filter_map(|part| {
             part.split(|c: char| c != '_' && !c.is_alphanumeric())
                 .next()
         });
@@ -191,7 +192,7 @@ impl Plan {
                 continue;
             }
             types.prepare(
-                &struct_names(specs)
+                &type_names(specs)
                     .iter()
                     .map(String::as_str)
                     .collect::<Vec<_>>(),

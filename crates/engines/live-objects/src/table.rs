@@ -154,7 +154,10 @@ fn row(kind: &Kind, values: &[Value]) -> Vec<String> {
     let cell = |(at, value): (usize, &Value)| match value {
         Value::Text(bytes) => printable::text(bytes).into_owned(),
         Value::Int(number) if kind.compiled.is_pointer(at) => format!("{number:#x}"),
-        Value::Int(number) => number.to_string(),
+        Value::Int(number) => kind.compiled.enumerator(at, *number).map_or_else(
+            || number.to_string(),
+            |name| printable::text(name.as_bytes()).into_owned(),
+        ),
     };
     values.iter().enumerate().map(cell).collect()
 }
@@ -173,7 +176,10 @@ pub fn json(finder: &Finder, snapshot: &Snapshot, answers: &Answers, out: &mut V
                     Value::Int(number) if kind.compiled.is_pointer(at) => {
                         string(out, format!("{number:#x}").as_bytes());
                     }
-                    Value::Int(number) => out.extend_from_slice(number.to_string().as_bytes()),
+                    Value::Int(number) => match kind.compiled.enumerator(at, *number) {
+                        Some(name) => string(out, name.as_bytes()),
+                        None => out.extend_from_slice(number.to_string().as_bytes()),
+                    },
                 }
             }
             if let Some((said, values)) =

@@ -340,7 +340,7 @@ impl NameKind {
     ];
 
     /// Returns the word for messages.
-    pub(crate) fn words(self) -> &'static str {
+    pub fn words(self) -> &'static str {
         match self {
             Self::Struct => "struct",
             Self::Union => "union",

@@ -35,13 +35,15 @@ impl Found {
             };
             let reading = compiled.read(&memory);
             let objects = agree(&reading, reading.clone()).objects;
+            let shown = |(at, value): (usize, &Value)| match value {
+                Value::Int(number) => compiled.enumerator(at, *number).map(str::to_owned),
+                Value::Text(_) => None,
+            };
             let row = |values: &[Value]| {
-                compiled
-                    .names()
-                    .iter()
-                    .cloned()
-                    .zip(values.iter().map(ToString::to_string))
-                    .collect()
+                let texts = values.iter().enumerate();
+                let texts = texts
+                    .map(|(at, value)| shown((at, value)).unwrap_or_else(|| value.to_string()));
+                compiled.names().iter().cloned().zip(texts).collect()
             };
             found
                 .0
@@ -87,7 +89,15 @@ fn load(image: &str) -> (Image, BTreeMap<&str, u64>) {
     (memory, roots)
 }
 
-const QPAIR: [&str; 6] = ["subnqn", "cntlid", "qid", "transport", "thread", "hostnqn"];
+const QPAIR: [&str; 7] = [
+    "subnqn",
+    "cntlid",
+    "qid",
+    "transport",
+    "thread",
+    "state",
+    "hostnqn",
+];
 
 /// Connections of `spdk_nvme_perf` in every version: one host with two I/O queues, one with one.
 const HOSTS: [&str; 5] = [
@@ -98,26 +108,33 @@ const HOSTS: [&str; 5] = [
     "nqn.2016-06.io.spdk:cnode2 1 1 TCP 2",
 ];
 
+/// State of a connection in use: up to v24.01, and from v24.05 on.
+const ACTIVE: &str = "SPDK_NVMF_QPAIR_ACTIVE";
+const ENABLED: &str = "SPDK_NVMF_QPAIR_ENABLED";
+
 #[test]
 fn connections_are_those_of_the_rpc() {
-    for (image, version, itself) in [
-        (V22_09, "v22.09", None),
+    for (image, version, state, itself) in [
+        (V22_09, "v22.09", ACTIVE, None),
         (
             V24_09,
             "v24.09",
+            ENABLED,
             Some("nqn.2014-08.org.nvmexpress:uuid:bd20ff22-6459-4e37-95e1-663ea9127be5"),
         ),
         (
             V26_09,
             "v26.09",
+            ENABLED,
             Some("nqn.2014-08.org.nvmexpress:uuid:c5cc9ae9-eff1-4277-a14f-9bf17988eeaf"),
         ),
     ] {
         let found = Found::read(image, version);
-        let itself = itself.map(|host| format!("nqn.2016-06.io.spdk:cnode2 2 0 TCP 2 {host}"));
+        let itself =
+            itself.map(|host| format!("nqn.2016-06.io.spdk:cnode2 2 0 TCP 2 {state} {host}"));
         let expected: Vec<_> = HOSTS
             .iter()
-            .map(ToString::to_string)
+            .map(|host| format!("{host} {state}"))
             .chain(itself)
             .collect();
         assert_eq!(found.values("qpair", &QPAIR), expected, "{version}");

@@ -1,4 +1,5 @@
-//! Compares the layouts of SPDK's structs with the DWARF of real builds (`data/spdk-layouts.tsv`).
+//! Compares the layouts of SPDK's structs with the DWARF of real builds (`data/spdk-layouts.tsv`), and
+//! the enumerators with the headers (`data/spdk-enums.tsv`).
 
 use std::collections::BTreeMap;
 
@@ -8,16 +9,19 @@ use objects::layouts::{SpdkVersion, layout_text, versions};
 type Size = (usize, usize);
 /// Offset and size of each member; those of contained structs are named `outer.inner`.
 type Members = BTreeMap<String, (usize, usize)>;
+/// Value of each enumerator, by the enumeration's name and its own.
+type Enumerators<'a> = BTreeMap<(&'a str, &'a str), usize>;
 
 /// C's rules for 64-bit Linux, as far as layouts need them.
 struct Layouts<'a> {
     tokens: std::iter::Peekable<std::vec::IntoIter<&'a str>>,
     structs: BTreeMap<String, (Size, Members)>,
+    enumerators: Enumerators<'a>,
 }
 
 impl<'a> Layouts<'a> {
-    fn parse(text: &'a str) -> BTreeMap<String, (Size, Members)> {
-        let marks = ['{', '}', ';', '*', '[', ']'];
+    fn parse(text: &'a str) -> Self {
+        let marks = ['{', '}', ';', '*', '[', ']', '=', ','];
         let mut tokens = Vec::new();
         for word in text.split_whitespace() {
             let mut rest = word;
@@ -31,10 +35,19 @@ impl<'a> Layouts<'a> {
         let mut layouts = Layouts {
             tokens: tokens.into_iter().peekable(),
             structs: BTreeMap::new(),
+            enumerators: Enumerators::new(),
         };
-        while layouts.tokens.next_if_eq(&"struct").is_some() {
-            let name = layouts.next().to_owned();
+        while let Some(tag) = layouts
+            .tokens
+            .next_if(|tag| ["struct", "enum"].contains(tag))
+        {
+            let name = layouts.next();
             layouts.expect("{");
+            if tag == "enum" {
+                layouts.enumeration(name);
+                continue;
+            }
+            let name = name.to_owned();
             let body = layouts.body();
             layouts.expect(";");
             assert!(
@@ -43,7 +56,20 @@ impl<'a> Layouts<'a> {
             );
         }
         assert_eq!(layouts.tokens.next(), None);
-        layouts.structs
+        layouts
+    }
+
+    /// Parses enumerators up to the closing brace.
+    fn enumeration(&mut self, of: &'a str) {
+        while self.tokens.next_if_eq(&"}").is_none() {
+            let name = self.next();
+            self.expect("=");
+            let value = self.next().parse().unwrap();
+            self.expect(",");
+            let known = self.enumerators.insert((of, name), value);
+            assert_eq!(known, None, "{name} twice");
+        }
+        self.expect(";");
     }
 
     fn next(&mut self) -> &'a str {
@@ -104,15 +130,17 @@ impl<'a> Layouts<'a> {
     }
 }
 
-/// Returns offset and size of the member in this version, from the cells of its line.
-fn real(cells: &[&str], version: SpdkVersion) -> Option<(usize, usize)> {
+/// Returns the numbers of a line in this version, from its cells: offset and size of a member, or the
+/// value of an enumerator.
+fn real<const N: usize>(cells: &[&str], version: SpdkVersion) -> Option<[usize; N]> {
     cells.iter().find_map(|cell| {
-        let mut parts = cell.split([' ', '-']);
-        let mut part = || parts.next().unwrap();
+        let (range, numbers) = cell.split_once(' ').unwrap();
+        let (first, last) = range.split_once('-').unwrap();
         let (first, last): (SpdkVersion, SpdkVersion) =
-            (part().parse().unwrap(), part().parse().unwrap());
-        let place = (part().parse().unwrap(), part().parse().unwrap());
-        (first <= version && version <= last).then_some(place)
+            (first.parse().unwrap(), last.parse().unwrap());
+        let numbers: Vec<_> = numbers.split(' ').map(|n| n.parse().unwrap()).collect();
+        let numbers = numbers.try_into().unwrap();
+        (first <= version && version <= last).then_some(numbers)
     })
 }
 
@@ -122,7 +150,7 @@ fn every_member_is_where_real_builds_have_it() {
     let mut compared = 0;
     for version in versions() {
         let text = layout_text(version);
-        let structs = Layouts::parse(&text);
+        let structs = Layouts::parse(&text).structs;
         for line in facts.lines().skip(1) {
             let fields: Vec<_> = line.split('\t').collect();
             let [name, member, cells @ ..] = fields.as_slice() else {
@@ -132,7 +160,8 @@ fn every_member_is_where_real_builds_have_it() {
                 .get(*name)
                 .and_then(|(_, members)| members.get(*member))
                 .copied();
-            assert_eq!(ours, real(cells, version), "{name}.{member} in {version}");
+            let real = real(cells, version).map(|[offset, size]| (offset, size));
+            assert_eq!(ours, real, "{name}.{member} in {version}");
             compared += 1;
         }
         // All members except padding have a reference value.
@@ -147,4 +176,26 @@ fn every_member_is_where_real_builds_have_it() {
         }
     }
     assert!(compared > 1500, "{compared}");
+}
+
+#[test]
+fn enumerators_have_the_values_of_the_headers() {
+    let facts = include_str!("data/spdk-enums.tsv");
+    for version in versions() {
+        let text = layout_text(version);
+        let ours = Layouts::parse(&text).enumerators;
+        let real: Enumerators<'_> = facts
+            .lines()
+            .skip(1)
+            .filter_map(|line| {
+                let fields: Vec<_> = line.split('\t').collect();
+                let [of, name, cells @ ..] = fields.as_slice() else {
+                    panic!("{line}")
+                };
+                real(cells, version).map(|[value]| ((*of, *name), value))
+            })
+            .collect();
+        assert_eq!(ours, real, "{version}");
+        assert!(!ours.is_empty(), "{version}");
+    }
 }

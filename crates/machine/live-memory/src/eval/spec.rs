@@ -5,7 +5,7 @@ use std::fmt;
 
 use bt_lang::Span;
 use bt_lang::ast::Expr;
-use typeinfo::{NameKind, TypeRef};
+use typeinfo::{NameKind, TypeKind, TypeRef};
 
 use super::Evaluator;
 use super::code::{Code, Machine};
@@ -51,6 +51,7 @@ impl fmt::Display for Scalar {
 pub struct Expression {
     code: Code,
     target: Option<TypeRef>,
+    enumeration: Option<TypeRef>,
 }
 
 impl Expression {
@@ -62,6 +63,20 @@ impl Expression {
     /// Returns the type that it points to, if it is a pointer.
     pub fn target(&self) -> Option<TypeRef> {
         self.target
+    }
+
+    /// Returns its type, if it is an enumeration.
+    pub fn enumeration(&self) -> Option<TypeRef> {
+        self.enumeration
+    }
+
+    /// Makes an expression without a type.
+    fn untyped(code: Code) -> Self {
+        Self {
+            code,
+            target: None,
+            enumeration: None,
+        }
     }
 
     /// Computes the number, or the length of the text: 0 is false.
@@ -92,11 +107,15 @@ impl<'a> Evaluator<'a> {
     fn finished(&self, scope: &Scope, compiled: CompiledExpr) -> Result<Expression, EvalError> {
         let span = compiled.span;
         match compiled.node {
-            Node::Number { code, ty } => Ok(Expression {
-                code,
-                target: self.strict(scope).target(ty, span)?,
-            }),
-            Node::Text(code) => Ok(Expression { code, target: None }),
+            Node::Number { code, ty } => {
+                let is_enum = matches!(self.kind(ty, span)?, TypeKind::Enum { .. });
+                Ok(Expression {
+                    code,
+                    target: self.strict(scope).target(ty, span)?,
+                    enumeration: is_enum.then_some(ty),
+                })
+            }
+            Node::Text(code) => Ok(Expression::untyped(code)),
             Node::Place { ty, .. } => Err(EvalError::other(
                 span,
                 format!("{} is neither a number nor a text", self.display(ty)),
@@ -118,10 +137,7 @@ impl<'a> Evaluator<'a> {
     /// Compiles an expression to a text: its value, or the text that it points to.
     pub fn compile_text(&self, expr: &Expr, scope: &Scope) -> Result<Expression, EvalError> {
         let strict = self.strict(scope);
-        Ok(Expression {
-            code: strict.text(strict.compile(expr)?)?,
-            target: None,
-        })
+        Ok(Expression::untyped(strict.text(strict.compile(expr)?)?))
     }
 
     /// Compiles an expression to an address: of a place, or a number.
@@ -130,10 +146,7 @@ impl<'a> Evaluator<'a> {
             CompiledExpr {
                 node: Node::Place { at, .. },
                 ..
-            } => Ok(Expression {
-                code: at,
-                target: None,
-            }),
+            } => Ok(Expression::untyped(at)),
             other => self.finished(scope, other),
         }
     }

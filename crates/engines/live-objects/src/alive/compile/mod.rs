@@ -4,7 +4,7 @@ mod steps;
 
 use live_memory::{Cause, Evaluator, Expression, Global, Globals, Memory, MemoryError, Scope};
 use objects::{AliveSpec, LocatedText, ObjectSpec};
-use typeinfo::TypeStore;
+use typeinfo::{Enumerator, TypeRef, TypeStore};
 
 use crate::alive::Misfit;
 pub(crate) use steps::{Loop, LoopKind};
@@ -71,10 +71,12 @@ pub struct CompiledSpec {
 }
 
 /// Shape of a value, for printing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Shape {
     Number,
     Pointer,
+    /// One of the program's enumerators: values and names.
+    Enumerator(Vec<(i64, String)>),
     Text,
 }
 
@@ -87,6 +89,16 @@ impl CompiledSpec {
     /// Returns true if this value is text.
     pub fn is_text(&self, value: usize) -> bool {
         self.shapes.get(value) == Some(&Shape::Text)
+    }
+
+    /// Returns the enumerator that this value is, by its number; `None` if the value has no type of
+    /// enumerators, or none of this number.
+    pub fn enumerator(&self, value: usize, number: u64) -> Option<&str> {
+        let Some(Shape::Enumerator(known)) = self.shapes.get(value) else {
+            return None;
+        };
+        let found = known.iter().find(|(of, _)| *of == number as i64);
+        found.map(|(_, name)| name.as_str())
     }
 
     /// Returns the names of the values, in their order.
@@ -218,12 +230,19 @@ impl Compiler<'_, '_> {
         if compiled.is_text() {
             return Err("it is a string: write \"name: string = ...\"".to_owned());
         }
-        let shape = if compiled.target().is_some() {
-            Shape::Pointer
-        } else {
-            Shape::Number
+        let shape = match compiled.enumeration() {
+            _ if compiled.target().is_some() => Shape::Pointer,
+            Some(ty) => Shape::Enumerator(self.enumerators(ty)?),
+            None => Shape::Number,
         };
         Ok((compiled, shape))
+    }
+
+    fn enumerators(&self, ty: TypeRef) -> Result<Vec<(i64, String)>, String> {
+        let types = self.evaluator.types();
+        let all = types.enumerators(ty).map_err(|error| error.to_string())?;
+        let owned = |known: Enumerator<'_>| (known.value, known.name.to_owned());
+        Ok(all.into_iter().map(owned).collect())
     }
 }
 

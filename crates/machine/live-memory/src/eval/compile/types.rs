@@ -91,7 +91,7 @@ impl Compiler<'_, '_> {
             .find(kind, name)
             .map_err(|error| EvalError::new(span, error))?;
         found.ok_or_else(|| {
-            EvalError::other(span, format!("the program has no struct or union {name}"))
+            EvalError::other(span, format!("the program has no {} {name}", kind.words()))
         })
     }
 
