@@ -31,6 +31,88 @@ struct AwaitedLock {
     kind: u8,
     method: u8,
     mode: i32,
+    hash: u32,
+    /// Null if nothing is known of the lock's holders.
+    shared: *const SharedLock,
+}
+
+// SAFETY: the pointers lead to statics that never change.
+unsafe impl Sync for AwaitedLock {}
+
+/// First fields of `LOCK`.
+#[repr(C)]
+struct SharedLock {
+    tag: [u32; 4],
+    masks: [i32; 2],
+    holders: Links,
+}
+
+/// `dlist_node`, and `SHM_QUEUE` before version 16.
+#[repr(C)]
+struct Links {
+    before: *const Links,
+    next: *const Links,
+}
+
+/// First fields of `PROCLOCK`.
+#[repr(C)]
+struct Holder {
+    lock: *const SharedLock,
+    backend: *const Backend,
+    leader: *const Backend,
+    masks: [i32; 2],
+    of_lock: Links,
+}
+
+/// First fields of `PGPROC`.
+#[repr(C)]
+struct Backend {
+    pointers: [u64; 4],
+    wait_status: i32,
+    latch: [i32; 3],
+    latch_owner: i32,
+}
+
+// SAFETY: the pointers lead to statics that never change.
+unsafe impl Sync for SharedLock {}
+// SAFETY: as above.
+unsafe impl Sync for Holder {}
+
+static READER: Backend = backend(4710);
+static WRITER: Backend = backend(4711);
+
+const fn backend(pid: i32) -> Backend {
+    Backend {
+        pointers: [0; 4],
+        wait_status: 0,
+        latch: [0; 3],
+        latch_owner: pid,
+    }
+}
+
+/// A lock that two hold: the first reads (`AccessShare`), the second writes (`RowExclusive`).
+static HELD: SharedLock = SharedLock {
+    tag: [0; 4],
+    masks: [0; 2],
+    holders: Links {
+        before: std::ptr::null(),
+        next: &raw const FIRST.of_lock,
+    },
+};
+static FIRST: Holder = holder(&READER, 1, &raw const SECOND.of_lock);
+static SECOND: Holder = holder(&WRITER, 3, &raw const HELD.holders);
+
+const fn holder(backend: &'static Backend, mode: i32, next: *const Links) -> Holder {
+    Holder {
+        lock: &raw const HELD,
+        backend,
+        leader: backend,
+        masks: [1 << mode, 0],
+        of_lock: Links {
+            before: std::ptr::null(),
+            next,
+        },
+    }
 }
 
 const fn lock(kind: u8, fields: [u32; 3], mode: i32) -> AwaitedLock {
@@ -40,6 +122,8 @@ const fn lock(kind: u8, fields: [u32; 3], mode: i32) -> AwaitedLock {
         kind,
         method: 1,
         mode,
+        hash: 0,
+        shared: std::ptr::null(),
     }
 }
 
@@ -119,12 +203,13 @@ fn waits() {
         ProcSleep(&raw const lock, result, milliseconds);
         pgstat_report_activity(1, std::ptr::null());
     };
-    wait(
-        c"SELECT granted FROM load",
-        lock(0, [5, 16384, 0], 8),
-        0,
-        200,
-    );
+    let held = |mode| AwaitedLock {
+        shared: &raw const HELD,
+        ..lock(0, [5, 16384, 0], mode)
+    };
+    wait(c"SELECT granted FROM load", held(8), 0, 200);
+    wait(c"SELECT shared FROM load", held(5), 0, 200);
+    wait(c"SELECT queued FROM load", held(2), 0, 200);
     wait(c"SELECT fast FROM load", lock(0, [5, 16384, 0], 8), 0, 0);
     wait(c"SELECT crossed FROM load", lock(5, [741, 0, 0], 5), 2, 200);
     wait(

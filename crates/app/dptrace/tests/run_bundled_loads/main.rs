@@ -210,15 +210,17 @@ fn waits_of_queries() {
     let waits = output_of("waits", "pg-waits", &["100"]);
     assert!(
         waits.starts_with(
-            "    PID         WAITED  LOCK ON         NUMBER  MODE                  QUERY\n"
+            "    PID         WAITED  HELD BY  LOCK ON         NUMBER  MODE                  QUERY\n"
         ),
         "{waits}"
     );
     for row in [
-        " ms  relation         16384  AccessExclusive       SELECT granted FROM load\n",
-        " ms  transaction        741  Share                 deadlock: SELECT crossed FROM load\n",
-        " ms  advisory            77  Exclusive             given up: SELECT cancelled FROM load\n",
-        " ms  tuple            16385  Exclusive             process ended: SELECT last FROM load\n",
+        " ms     4710  relation         16384  AccessExclusive       SELECT granted FROM load\n",
+        " ms     4711  relation         16384  Share                 SELECT shared FROM load\n",
+        " ms        -  relation         16384  RowShare              SELECT queued FROM load\n",
+        " ms        -  transaction        741  Share                 deadlock: SELECT crossed FROM load\n",
+        " ms        -  advisory            77  Exclusive             given up: SELECT cancelled FROM load\n",
+        " ms        -  tuple            16385  Exclusive             process ended: SELECT last FROM load\n",
     ] {
         assert!(waits.contains(row), "no {row:?} in:\n{waits}");
     }

@@ -99,7 +99,7 @@ fn running_calls_are_printed() {
         "{queries}"
     );
     let waits = output_until(End::Interrupt, "running", "pg-waits", &["100"]);
-    let row = " ms  advisory            78  Exclusive             still waiting: SELECT blocked FROM load\n";
+    let row = " ms        -  advisory            78  Exclusive             still waiting: SELECT blocked FROM load\n";
     assert!(waits.contains(row), "{waits}");
     let table = output_until(End::Interrupt, "running", "syslat", &[]);
     let (_, stuck) = table
