@@ -43,6 +43,7 @@ void start(void)
         qpair = calloc(1, sizeof *qpair);
         if (!qid) ctrlr->admin_qpair = qpair;
         qpair->qid = qid;
+        qpair->state = SPDK_NVMF_QPAIR_ENABLED;
         qpair->ctrlr = ctrlr;
         qpair->group = group;
         qpair->transport = transport;
@@ -66,6 +67,19 @@ const OTHERS: &str = "
 struct spdk_nvmf_tgt { int nothing; } tgt;
 struct spdk_nvmf_qpair { int of; struct spdk_nvmf_tgt *that; } qpair;
 ";
+/// Source whose debug information has all that describes a connection.
+const CONNECTION: &str = r#"
+#include "layout.h"
+struct spdk_nvmf_tgt tgt;
+struct spdk_nvmf_poll_group group;
+struct spdk_nvmf_qpair qpair;
+struct spdk_nvmf_ctrlr ctrlr;
+struct spdk_nvmf_subsystem subsystem;
+struct spdk_nvmf_transport transport;
+struct spdk_nvmf_transport_ops ops;
+struct spdk_thread thread;
+enum spdk_nvmf_qpair_state state;
+"#;
 /// Source whose debug information has one real struct.
 const THREAD: &str = r#"
 #include "layout.h"
@@ -175,14 +189,22 @@ impl Drop for Target {
 fn debug_information_without_the_structs_gives_way_to_layouts() {
     let by_layout = "the layout of SPDK v24.09, by which";
     // Debug information of main() only, or with other structs of the same names, which lack all
-    // members.
-    for described in [&[MAIN][..], &[MAIN, OTHERS]] {
+    // members; and, for comparison, one that has all.
+    for (described, is_whole) in [
+        (&[MAIN][..], false),
+        (&[MAIN, OTHERS], false),
+        (&[MAIN, CONNECTION], true),
+    ] {
         let Some(target) = Target::start(described, &[]) else {
             return;
         };
         let layout = target.objects("qpair", 3);
-        assert!(
-            layout.contains(by_layout) && !layout.contains("debug information"),
+        assert_eq!(
+            (
+                layout.contains(by_layout),
+                layout.contains("debug information")
+            ),
+            (!is_whole, is_whole),
             "{layout}"
         );
         let (out, _, _) = target.dptrace("objects", &["qpair", "--json"]);
@@ -193,6 +215,7 @@ fn debug_information_without_the_structs_gives_way_to_layouts() {
         for part in [
             "\"transport\":\"TCP\",\"qid\":2,\"thread\":3",
             "\"hostnqn\":\"nqn.2014-08.org:host\"",
+            "\"state\":\"SPDK_NVMF_QPAIR_ENABLED\"",
         ] {
             assert!(last.contains(part), "{last}");
         }
