@@ -288,6 +288,10 @@ fn locks() {
 fn signals() {
     let own = rustix::process::getpid();
     rustix::process::kill_process(own, rustix::process::Signal::URG).expect("it is ours");
+    for end in ["kill -URG $PPID; exit 3", "kill -9 $$"] {
+        let mut shell = testkit::command("sh");
+        let _ended = shell.args(["-c", end]).status().expect("it runs");
+    }
 }
 
 /// Waits until `count` threads of this process are in a call to sleep (proc_pid_syscall(5)).
