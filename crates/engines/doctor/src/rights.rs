@@ -13,6 +13,10 @@ use text::shell;
 /// All rights that dptrace can use (docs/security.md).
 const ALL: &str = "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search";
 
+/// Rights of [`ALL`] that show in a program that has been given them: those to files are dropped
+/// until a file is opened.
+const GRANTED: [Capability; 3] = [Capability::Bpf, Capability::Perfmon, Capability::SysPtrace];
+
 /// Environment that decides the advice.
 struct Situation {
     is_root: bool,
@@ -21,6 +25,8 @@ struct Situation {
     is_inner: bool,
     /// True if tracefs is mounted, so that rights to files are enough to read it.
     has_tracefs: bool,
+    /// True if the program has been given its rights.
+    has_rights: bool,
     program: PathBuf,
 }
 
@@ -95,6 +101,7 @@ impl Situation {
             is_root: host::capabilities::is_root(),
             is_inner: system::in_first_user_namespace() == Some(false),
             has_tracefs: !matches!(Tracefs::find(), Err(HostError::NoTracefs { .. })),
+            has_rights: Capabilities::own().missing(&GRANTED).is_empty(),
             program: std::env::current_exe().unwrap_or_else(|_| "dptrace".into()),
         }
     }
@@ -114,6 +121,9 @@ impl Situation {
         }
         if let Some(advice) = self.in_container(more) {
             return format!("\n  {advice}");
+        }
+        if lack == MissingRight::Mount && self.has_rights {
+            return format!("\n  sudo {MOUNT}");
         }
         let mut text = format!(
             "\n  run dptrace as root, or give the program its rights, once:\n    {}",
@@ -154,6 +164,7 @@ mod tests {
             is_root: false,
             is_inner: false,
             has_tracefs: false,
+            has_rights: false,
             program: "/opt/my tools/dptrace".into(),
         }
     }
@@ -182,6 +193,14 @@ mod tests {
             ..situation()
         };
         assert!(!mounted.advice(MissingRight::Bpf, false).contains("mount"));
+        let granted = Situation {
+            has_rights: true,
+            ..situation()
+        };
+        assert_eq!(
+            granted.advice(MissingRight::Mount, true),
+            "\n  sudo mount -t tracefs tracefs /sys/kernel/tracing"
+        );
     }
 
     #[test]
