@@ -3,6 +3,7 @@
 use host::family::descendants;
 use host::{Pid, proc};
 
+use super::message::MAX_LISTED;
 use super::{ProcessCount, Role};
 
 /// Process that a command takes out of several, with the reason for the note: `which has a trace`.
@@ -68,15 +69,12 @@ pub(crate) fn marks(pid: u32, pids: &[u32], role: Role) -> String {
     {
         marks.push("has a trace".to_owned());
     }
+    let threads = |pid| proc::threads(Pid(pid)).len() as u64;
     let shown = proc::shown_command_line(pid);
-    let is_alike = |other: &&u32| **other != pid && proc::shown_command_line(**other) == shown;
-    if pids
-        .iter()
-        .take(super::message::MAX_LISTED)
-        .any(|it| is_alike(&it))
-    {
-        let threads = proc::threads(Pid(pid)).len() as u64;
-        marks.push(screen::counted(threads, "thread"));
+    let is_alike =
+        |other: &u32| proc::shown_command_line(*other) == shown && threads(*other) != threads(pid);
+    if pids.iter().take(MAX_LISTED).any(is_alike) {
+        marks.push(screen::counted(threads(pid), "thread"));
     }
     if marks.is_empty() {
         return String::new();
@@ -86,6 +84,9 @@ pub(crate) fn marks(pid: u32, pids: &[u32], role: Role) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::Stdio;
+
     use super::*;
 
     #[test]
@@ -120,5 +121,32 @@ mod tests {
             role(ProcessCount::OneTraced(|pid| pid == 4_000_001)),
         );
         assert!(marks.starts_with("(has a trace"), "{marks}");
+    }
+
+    #[test]
+    fn the_one_that_started_the_others_is_meant() {
+        // Both end when the pipe to them is closed.
+        let mut parent = testkit::command("sh")
+            .args(["-c", "exec 3<&0; cat <&3 & echo $!; wait"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut output = BufReader::new(parent.stdout.take().unwrap());
+        output.read_line(&mut line).unwrap();
+        let child: u32 = line.trim().parse().unwrap();
+        let role = Role {
+            command: "record",
+            takes: ProcessCount::One,
+            starts: false,
+        };
+        let pids = [child, parent.id()];
+        let chosen = choose(&pids, role).map(|choice| choice.pid);
+        let marks = marks(child, &pids, role);
+        drop(parent.stdin.take());
+        parent.wait().unwrap();
+        assert_eq!(chosen, Some(parent.id()));
+        assert_eq!(marks, format!("(child of {}) ", parent.id()));
     }
 }
