@@ -13,10 +13,6 @@ use text::shell;
 /// All rights that dptrace can use (docs/security.md).
 const ALL: &str = "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search";
 
-/// Rights of [`ALL`] that show in a program that has been given them: those to files are dropped
-/// until a file is opened.
-const GRANTED: [Capability; 3] = [Capability::Bpf, Capability::Perfmon, Capability::SysPtrace];
-
 /// Environment that decides the advice.
 struct Situation {
     is_root: bool,
@@ -25,8 +21,6 @@ struct Situation {
     is_inner: bool,
     /// True if tracefs is mounted, so that rights to files are enough to read it.
     has_tracefs: bool,
-    /// True if the program has been given its rights.
-    has_rights: bool,
     program: PathBuf,
 }
 
@@ -101,7 +95,6 @@ impl Situation {
             is_root: host::capabilities::is_root(),
             is_inner: system::in_first_user_namespace() == Some(false),
             has_tracefs: !matches!(Tracefs::find(), Err(HostError::NoTracefs { .. })),
-            has_rights: Capabilities::own().missing(&GRANTED).is_empty(),
             program: std::env::current_exe().unwrap_or_else(|_| "dptrace".into()),
         }
     }
@@ -122,7 +115,9 @@ impl Situation {
         if let Some(advice) = self.in_container(more) {
             return format!("\n  {advice}");
         }
-        if lack == MissingRight::Mount && self.has_rights {
+        // The program has been given its rights, and there is nothing that they could read.
+        let is_about_tracefs = matches!(lack, MissingRight::Mount | MissingRight::Tracefs);
+        if is_about_tracefs && !self.has_tracefs && may_trace {
             return format!("\n  sudo {MOUNT}");
         }
         let mut text = format!(
@@ -164,7 +159,6 @@ mod tests {
             is_root: false,
             is_inner: false,
             has_tracefs: false,
-            has_rights: false,
             program: "/opt/my tools/dptrace".into(),
         }
     }
@@ -193,14 +187,12 @@ mod tests {
             ..situation()
         };
         assert!(!mounted.advice(MissingRight::Bpf, false).contains("mount"));
-        let granted = Situation {
-            has_rights: true,
-            ..situation()
-        };
-        assert_eq!(
-            granted.advice(MissingRight::Mount, true),
-            "\n  sudo mount -t tracefs tracefs /sys/kernel/tracing"
-        );
+        for lack in [MissingRight::Mount, MissingRight::Tracefs] {
+            assert_eq!(
+                situation().advice(lack, true),
+                "\n  sudo mount -t tracefs tracefs /sys/kernel/tracing"
+            );
+        }
     }
 
     #[test]
