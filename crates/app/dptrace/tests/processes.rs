@@ -142,7 +142,10 @@ fn run_takes_several() {
             continue;
         }
         assert_eq!((status, output.as_str()), (0, ""), "{typed:?}: {messages}");
-        let noted = format!("2 processes are called {}, and all are traced", named.name);
+        let noted = format!(
+            "2 processes are called {}, and all are traced (-p PID takes one)\n",
+            named.name
+        );
         assert_eq!(
             messages.contains(&noted),
             typed == [named.name.as_str()],

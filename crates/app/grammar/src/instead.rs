@@ -15,7 +15,7 @@ const TOOLS: [(&str, &str); 12] = [
     ("lsof", "for what a process waits for: dptrace kernel-delay"),
     (
         "ltrace",
-        "to count calls of functions: dptrace run with uprobes, which dptrace list --functions lists",
+        "to count calls of a library's functions: dptrace run libcalls LIB -p PID",
     ),
     (
         "offcputime",
@@ -23,7 +23,7 @@ const TOOLS: [(&str, &str); 12] = [
     ),
     (
         "perf",
-        "for a process's time: dptrace kernel-delay, for its stacks: dptrace run profile",
+        "for a process's time: dptrace kernel-delay, for its stacks: dptrace run cpu-folded",
     ),
     ("spdk_top", "for a live view: dptrace top"),
     ("spdk_trace", "for an SPDK trace: dptrace trace"),
@@ -38,6 +38,17 @@ const TOOLS: [(&str, &str); 12] = [
 pub fn of_tool(name: &str) -> Option<&'static str> {
     let found = TOOLS.iter().find(|(tool, _)| *tool == name);
     found.map(|(_, instead)| *instead)
+}
+
+/// Returns the option that a command has in place of the choice of a format.
+pub fn of_format(command: &Command, typed: &str) -> Option<&'static str> {
+    let has_json = || {
+        command
+            .get_arguments()
+            .any(|arg| arg.get_long() == Some("json"))
+    };
+    (matches!(typed, "--format" | "-f") && has_json())
+        .then_some("text is the default, and --json prints JSON")
 }
 
 /// Returns the long option of a command that an unknown option may be a slip of.

@@ -112,7 +112,14 @@ impl Report<'_> {
             None => ("record and run can".to_owned(), GOOD),
             Some(commands) => (format!("{commands} cannot"), WRONG),
         };
-        let verdict = self.screen.paint(style, format!("dptrace {can} work here"));
+        let here = if style == WRONG && rights().is_some() {
+            "with your rights"
+        } else {
+            "here"
+        };
+        let verdict = self
+            .screen
+            .paint(style, format!("dptrace {can} work {here}"));
         self.line(to, &format!("{verdict}: Linux {}", self.release))?;
         let abilities = CommandStatus::all(self.findings);
         let width = abilities

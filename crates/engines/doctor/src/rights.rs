@@ -115,6 +115,11 @@ impl Situation {
         if let Some(advice) = self.in_container(more) {
             return format!("\n  {advice}");
         }
+        // The program has been given its rights, and there is nothing that they could read.
+        let is_about_tracefs = matches!(lack, MissingRight::Mount | MissingRight::Tracefs);
+        if is_about_tracefs && !self.has_tracefs && may_trace {
+            return format!("\n  sudo {MOUNT}");
+        }
         let mut text = format!(
             "\n  run dptrace as root, or give the program its rights, once:\n    {}",
             self.setcap(more)
@@ -182,6 +187,12 @@ mod tests {
             ..situation()
         };
         assert!(!mounted.advice(MissingRight::Bpf, false).contains("mount"));
+        for lack in [MissingRight::Mount, MissingRight::Tracefs] {
+            assert_eq!(
+                situation().advice(lack, true),
+                "\n  sudo mount -t tracefs tracefs /sys/kernel/tracing"
+            );
+        }
     }
 
     #[test]

@@ -23,4 +23,6 @@ pub use input::{LoadedTrace, PipedInput, Place, named, tpoints_of};
 pub use measured_rate::{MeasuredRate, RateMeasurement, anchor};
 pub use problems::{nothing_read, warn_problems};
 pub use reader::{Batch, HOLD_TIME, Pressure, Reader};
-pub use trace_files::{NAME_BASE, SHM, describe_available, trace_files, trace_of, traces};
+pub use trace_files::{
+    NAME_BASE, SHM, describe_available, trace_files, trace_of, traces, writes_trace,
+};

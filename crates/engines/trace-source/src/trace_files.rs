@@ -69,6 +69,11 @@ pub fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
     })
 }
 
+/// Returns true if a process writes a trace file.
+pub fn writes_trace(pid: u32) -> bool {
+    trace_of(pid).is_ok()
+}
+
 /// Returns true if SPDK was started to keep no trace entries: the last `--num-trace-entries` is 0.
 /// SPDK reads it with `strtol(3)` in any base.
 fn has_no_entries(words: &[String]) -> bool {

@@ -306,5 +306,9 @@ fn describe_start(bytes: &[u8], len: u64) -> String {
     } else {
         String::new()
     };
-    format!("{len} bytes, beginning with {}{cut}", start.join(" "))
+    format!(
+        "{len} bytes, beginning with {}{cut}; known are the traces of SPDK {}",
+        start.join(" "),
+        known_eras()
+    )
 }

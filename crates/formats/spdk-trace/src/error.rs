@@ -22,10 +22,7 @@ pub enum Error {
     Empty,
 
     /// The bytes fit no era's layout.
-    #[error(
-        "not a trace file of a known SPDK version: {saw}; known eras: {known}",
-        known = crate::era::known_eras()
-    )]
+    #[error("not an SPDK trace: {saw}")]
     UnknownLayout {
         /// Description of the start of the file.
         saw: String,

@@ -58,6 +58,19 @@ impl Files {
         }
     }
 
+    /// Returns true if one of the libraries has this name (`libz`, `libz.so.1`) or path.
+    pub fn has_library(&self, name: &str) -> bool {
+        let is_it = |path: &Path| {
+            path == Path::new(name)
+                || path.file_name().is_some_and(|file| {
+                    crate::library_cache::is_called(&file.to_string_lossy(), name)
+                })
+        };
+        self.libraries.iter().any(|place| {
+            is_it(place.path()) || place.path_inside().is_some_and(|path| is_it(&path))
+        })
+    }
+
     /// Reads the files one after the other, so that no two are in memory at once. Returns an error
     /// if the first can't be read; a library that can't be read goes to `left_out`.
     pub fn for_each<E: From<HostError>>(

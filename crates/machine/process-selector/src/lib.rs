@@ -2,6 +2,7 @@
 //! (`12,13`), or by name.
 #![forbid(unsafe_code)]
 
+mod choice;
 mod find;
 mod message;
 mod program;
@@ -30,10 +31,12 @@ pub struct Role {
 }
 
 /// Number of processes that a command takes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum ProcessCount {
     /// One process.
     One,
+    /// One process with a trace, with the function that returns whether a process has one.
+    OneTraced(fn(u32) -> bool),
     /// Several, if they all run one program: the first stands for the others.
     OneProgram,
     /// Any number, with the word for messages about all processes of one name: "measured".
@@ -101,7 +104,8 @@ impl ProcessSelector {
         self.words.is_empty()
     }
 
-    /// Returns the one process that is named, or the one that stands for all of them.
+    /// Returns the one process that is named, or the one that stands for all of them, or that is
+    /// meant by a name of several.
     ///
     /// # Errors
     ///
@@ -112,7 +116,7 @@ impl ProcessSelector {
         match pids.as_slice() {
             [pid] => return Ok(*pid),
             [first, others @ ..]
-                if role.takes == ProcessCount::OneProgram
+                if matches!(role.takes, ProcessCount::OneProgram)
                     && others.iter().all(|it| run_same_program(*first, *it)) =>
             {
                 observer.note(&format!(
@@ -127,6 +131,12 @@ impl ProcessSelector {
             [TypedProcess::Name(name)] => Some(*name),
             _ => None,
         };
+        if let Some(name) = name
+            && let Some(chosen) = choice::choose(&pids, role)
+        {
+            observer.note(&message::chosen(name, pids.len(), &chosen));
+            return Ok(chosen.pid);
+        }
         Err(usage(message::too_many(name, &pids, role)))
     }
 
@@ -218,7 +228,7 @@ fn processes_of<S: AsRef<str>>(
     if let ProcessCount::All(verb) = role.takes
         && found.len() > 1
     {
-        observer.note(&message::several(name, &found, verb));
+        observer.note(&message::several(name, found.len(), verb));
     }
     Ok(found)
 }

@@ -4,16 +4,18 @@ use anyhow::anyhow;
 use text::{printable, shell};
 
 use super::Role;
+use super::choice::{Choice, marks};
 use super::find::{called_in_kernel, near};
 
 /// Limit on listed processes.
-const MAX_LISTED: usize = 10;
+pub(crate) const MAX_LISTED: usize = 10;
 
-/// Returns lines for some of the processes, each with its number and command line.
-fn lines(pids: &[u32]) -> String {
+/// Returns lines for some of the processes, each with its number, what separates it from the
+/// others, and its command line.
+fn lines(pids: &[u32], role: Role) -> String {
     let line = |&pid: &u32| match host::proc::shown_command_line(pid) {
         none if none.is_empty() => format!("\n  {pid:>7}  (no such process)"),
-        command => format!("\n  {pid:>7}  {command}"),
+        command => format!("\n  {pid:>7}  {}{command}", marks(pid, pids, role)),
     };
     let shown: String = pids.iter().take(MAX_LISTED).map(line).collect();
     let more = pids.len().saturating_sub(MAX_LISTED);
@@ -25,12 +27,15 @@ fn lines(pids: &[u32]) -> String {
 }
 
 /// Formats the note that all processes of a name are taken.
-pub(crate) fn several(name: &str, pids: &[u32], verb: &str) -> String {
-    let (count, name) = (pids.len(), printable::text(name.as_bytes()));
-    format!(
-        "{count} processes are called {name}, and all are {verb} (-p with a number takes one):{}",
-        lines(pids)
-    )
+pub(crate) fn several(name: &str, count: usize, verb: &str) -> String {
+    let name = printable::text(name.as_bytes());
+    format!("{count} processes are called {name}, and all are {verb} (-p PID takes one)")
+}
+
+/// Formats the note that one of the processes of a name is taken.
+pub(crate) fn chosen(name: &str, count: usize, chosen: &Choice) -> String {
+    let (name, Choice { pid, reason }) = (printable::text(name.as_bytes()), chosen);
+    format!("{count} processes are called {name}: {pid} is taken, {reason}")
 }
 
 /// Formats the error that a command takes one process, with the candidates; they have this name, if
@@ -43,7 +48,7 @@ pub(crate) fn too_many(name: Option<&str>, pids: &[u32], role: Role) -> String {
     };
     format!(
         "{command} takes one process, but {these}; choose one with -p PID:{}",
-        lines(pids)
+        lines(pids, role)
     )
 }
 
@@ -90,7 +95,7 @@ pub(crate) fn not_there(name: &str, words: &[&str], role: Role) -> anyhow::Error
     }
     let near = match near(name).as_slice() {
         [] => String::new(),
-        pids => format!("; near:{}", lines(pids)),
+        pids => format!("; near:{}", lines(pids, role)),
     };
     let program = host::find_program(name.as_ref()).filter(|path| path.is_file());
     let hint = match program {

@@ -11,7 +11,7 @@ use crate::lookups::{Frame, Symbol};
 const INDENT: &str = "        ";
 
 /// Text for the first frame that is not code. Frames behind it are not the thread's callers.
-const CUT: &str = "... (no code here: built without frame pointers?)";
+const NO_CODE: &str = "no code here: built without frame pointers?";
 
 /// Name prefixes of the functions between a tracepoint and the program in the kernel's stack. They
 /// are not the thread's own (`include/linux/tracepoint.h`, `include/trace/perf.h`,
@@ -66,8 +66,9 @@ pub(crate) fn text(
             (Frame::NotCode, _) => {
                 let _ = match mode {
                     // Readers of perf's form see a frame here.
-                    StackMode::Perf => writeln!(out, "\t{address:x} {CUT} ([unknown])"),
-                    _ => writeln!(out, "{INDENT}{CUT}"),
+                    StackMode::Perf => writeln!(out, "\t{address:x} ... ({NO_CODE}) ([unknown])"),
+                    // Stacks that differ only from here on are different keys, and look so.
+                    _ => writeln!(out, "{INDENT}... ({address:#x}: {NO_CODE})"),
                 };
                 break;
             }

@@ -59,7 +59,7 @@ const TOPICS: &[(&str, &[BundledScript])] = &[
     ("Processes", bundled!["execs", "signals"]),
     (
         "Applications",
-        bundled!["pg-queries", "pg-waits", "usdt-count"],
+        bundled!["pg-queries", "pg-waits", "usdt-count", "libcalls"],
     ),
     ("Open vSwitch", bundled!["upcalls", "bridge_loop"]),
     (
@@ -113,10 +113,15 @@ impl BundledScript {
 
     /// Returns its arguments, such as `[MS]`; empty if it takes none.
     pub fn arguments(self) -> &'static str {
+        named(self.takes())
+    }
+
+    /// Returns its comment on its arguments; empty if it takes none.
+    fn takes(self) -> &'static str {
         self.text
             .lines()
             .find_map(|line| line.strip_prefix("// takes:"))
-            .map(named)
+            .map(str::trim)
             .unwrap_or_default()
     }
 
@@ -153,6 +158,14 @@ impl BundledScript {
         self.text
             .match_indices('$')
             .any(|(at, _)| is_argument(&self.text[at + 1..]))
+    }
+
+    /// Returns its comment on the first argument that it cannot do without, if fewer than that are
+    /// given. Those in brackets can be left out.
+    pub fn missing_argument(self, given: usize) -> Option<&'static str> {
+        let missing = self.arguments().split_whitespace().nth(given)?;
+        let is_required = !missing.starts_with('[');
+        is_required.then(|| self.takes())
     }
 
     /// Returns the words that run it: its name and its arguments.
@@ -204,6 +217,15 @@ mod tests {
             );
         }
         assert_eq!(find("pg-queries").unwrap().call(), "pg-queries [MS]");
+        assert_eq!(find("pg-queries").unwrap().missing_argument(0), None);
+        let libcalls = find("libcalls").unwrap();
+        assert!(
+            libcalls
+                .missing_argument(0)
+                .unwrap()
+                .starts_with("library; ")
+        );
+        assert_eq!(libcalls.missing_argument(1), None);
     }
 
     #[test]

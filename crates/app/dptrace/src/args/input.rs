@@ -91,7 +91,7 @@ impl InputArgs {
         let selector = bare.unwrap_or_else(|| self.process.selector());
         let role = Role {
             command,
-            takes: ProcessCount::One,
+            takes: ProcessCount::OneTraced(trace_source::writes_trace),
             starts: false,
         };
         let pid = if selector.is_empty() {

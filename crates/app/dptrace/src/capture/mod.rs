@@ -98,7 +98,7 @@ Examples:
 
 const ROLE: Role = Role {
     command: "capture",
-    takes: ProcessCount::One,
+    takes: ProcessCount::OneTraced(trace_source::writes_trace),
     starts: false,
 };
 

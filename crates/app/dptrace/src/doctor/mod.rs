@@ -69,13 +69,13 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<()> {
     let Some(commands) = commands::unusable_commands(&findings) else {
         return Ok(());
     };
-    let needs = if commands.contains(' ') {
-        "they need"
+    let lack = if commands.contains(' ') {
+        "lack"
     } else {
-        "it needs"
+        "lacks"
     };
     Err(unsupported(format!(
-        "dptrace {commands} cannot work here: {needs} {}",
+        "{commands} {lack} {}",
         lacking.join(", ")
     )))
 }

@@ -12,7 +12,7 @@ use text::patterns::{NamePattern, nearest};
 use text::printable::{self, path as printable};
 
 use super::target::Request;
-use super::{MAX_NEAR_NAMES, nothing_fits};
+use super::{MAX_NEAR_NAMES, library_meant, nothing_fits};
 
 /// Function with its name as the author wrote it.
 type NamedFunction<'a> = (String, &'a Function<'a>);
@@ -43,6 +43,7 @@ pub(super) fn list(
     )?;
     match pattern {
         _ if shown > 0 => {}
+        Some(_) if files.has_library(&request.typed) => return Err(library_meant(request)),
         Some(_) => {
             let (known, without) = near_names(&request.typed, files)?;
             let near = nearest(

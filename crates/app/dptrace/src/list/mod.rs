@@ -80,6 +80,7 @@ Examples:
   dptrace list -p PID 'spdk:nvmf_*' --places       each place of some of them
   dptrace list /usr/lib/postgresql/15/bin/postgres query__start
   dptrace list -p PID --functions '*alloc*'        functions
+  dptrace list libz --functions                    those of a library
   dptrace list --tracepoints 'sched:*' --json      tracepoints, with fields";
 
 /// Runs the command.
@@ -125,6 +126,16 @@ fn nothing_fits(
         (near, _) => format!("; near: {}", near.join(", ")),
     };
     anyhow!("no {what} of {place} matches {pattern:?}{hint}")
+}
+
+/// Returns the error for the name of a library in place of a pattern.
+fn library_meant(request: &Request) -> anyhow::Error {
+    let library = ::text::shell::word(&request.typed);
+    anyhow!(
+        "{library} is a library of {}; to list its functions: dptrace list {library} --functions; to \
+         count its calls: dptrace run libcalls {library} -p PID",
+        request.place
+    )
 }
 
 /// Returns the same error for names in groups, `PROVIDER:NAME`.

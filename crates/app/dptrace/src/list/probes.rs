@@ -12,8 +12,8 @@ use text::printable::{self, path as printable};
 use usdt::args::ArgSpec;
 use usdt::{Probe, ProbeLocation, UsdtProbes};
 
-use super::nothing_fits_in_groups;
 use super::target::Request;
+use super::{library_meant, nothing_fits_in_groups};
 
 /// Lists the probes that match the pattern.
 pub(super) fn list(
@@ -39,6 +39,7 @@ pub(super) fn list(
     })?;
     match pattern {
         _ if shown > 0 => {}
+        Some(_) if files.has_library(&request.typed) => return Err(library_meant(request)),
         Some(_) => {
             // Names are gathered only now, since there may be many.
             let mut known = Vec::new();

@@ -59,6 +59,10 @@ const MISTAKES: &[(&str, &str)] = &[
         "[possible values: text, spdk, json, ndjson, csv]",
     ),
     ("completions bsh", "; did you mean bash?"),
+    (
+        "latency --format text",
+        "found; text is the default, and --json prints JSON",
+    ),
     ("kernel-delay --fro 1s", "; did you mean --for?"),
     (
         "strace",

@@ -33,6 +33,12 @@ fn check_bundled(bundled: BundledScript, params: &[String], args: &RunArgs) -> a
     if is_help || args.fmt || args.dump == Some(DumpName::Ast) {
         return Ok(());
     }
+    if let Some(argument) = bundled.missing_argument(params.len()) {
+        return Err(usage(format!(
+            "{} needs an argument: {argument}",
+            bundled.name
+        )));
+    }
     check_numbers(bundled, params)?;
     let has_process = args.pid.is_some() || args.command.is_some();
     if has_process || !bundled.needs_process() {

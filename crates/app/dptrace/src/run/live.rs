@@ -47,12 +47,11 @@ impl RunningScript<'_> {
                 .also_trace(&host::family::descendants(&self.args.pids))
                 .map_err(engine_error)?;
         }
+        // Before the output of BEGIN, which may be the head of a table.
+        self.report_attached(attached.probes)?;
         if attached.is_live {
             // Output of BEGIN precedes that of the attached probes.
             self.show_rest()?;
-        }
-        self.report_attached(attached.probes)?;
-        if attached.is_live {
             self.live(&signals)?;
         }
         self.show_rest()?;

@@ -39,6 +39,8 @@ use untraced::UntracedChildren;
 pub(crate) use crate::bundled::{ScriptsArgs, scripts};
 pub(crate) use options::RunArgs;
 
+/// Width of a script's help that goes to a pipe or file, in columns.
+const HELP_WIDTH: usize = 80;
 /// Least duration of a benchmark.
 const BENCHMARK_TIME: Duration = Duration::from_millis(1);
 
@@ -58,10 +60,10 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     // Under bpftrace's name, an error lists them instead.
     if params::is_help_asked(&inputs, &text.params) && !is_bpftrace_compat() {
         let help = params::help(&inputs, &text);
-        let width = output::screen(args.output.as_deref()).width();
-        let fitted =
-            width.map(|width| screen::wrap_message(&screen::join_paragraphs(&help), 0, width));
-        return print(args, &fitted.unwrap_or(help));
+        let screen = output::screen(args.output.as_deref());
+        let width = screen.width().unwrap_or(HELP_WIDTH);
+        let help = screen::wrap_message(&screen::join_paragraphs(&help), 0, width);
+        return print(args, &help);
     }
     if args.fmt {
         // The output may be the script itself: all of it has been read.

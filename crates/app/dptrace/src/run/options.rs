@@ -307,6 +307,7 @@ maps are printed.
 
 Examples:
   dptrace run nvmf -p nvmf_tgt               a bundled script (dptrace scripts)
+  dptrace run libcalls libz -p PID           calls of a library's functions
   dptrace run own.bt 5 -c 'build/bin/app -m 1'  your own script, $1 is 5
   dptrace run -e 't:raw_syscalls:sys_enter { @[comm] = count(); }' --for 10s
   dptrace run cpu-folded -p PID --for 10s --stacks cpu.html   a flame graph

@@ -46,7 +46,7 @@ pub(super) fn help(inputs: &ScriptInputs, text: &ScriptText) -> String {
     ));
     lines.push(String::new());
     if inputs.options.is_empty() {
-        lines.push("The script has no options of its own (getopt).".to_owned());
+        lines.push("The script has no options of its own.".to_owned());
     } else {
         lines.push("Options of the script:".to_owned());
         lines.extend(inputs.option_lines());

@@ -103,7 +103,7 @@ Examples:
 
 const ROLE: Role = Role {
     command: "top",
-    takes: ProcessCount::One,
+    takes: ProcessCount::OneTraced(trace_source::writes_trace),
     starts: false,
 };
 
@@ -167,7 +167,7 @@ fn find(args: &TopArgs, on_screen: bool) -> anyhow::Result<(Option<u32>, Vec<u32
         (true, false) => Err(usage("nothing to show: give -p PID or -p NAME")),
         (false, true) => {
             let pids = selector.all(ROLE, &observer)?;
-            Ok((Some(pids[0]).filter(|_| pids.len() == 1), pids))
+            Ok((selector.one(ROLE, &observer).ok(), pids))
         }
         (false, false) => Ok((Some(selector.one(ROLE, &observer)?), Vec::new())),
     }

@@ -160,7 +160,7 @@ fn the_user_nobody_learns_of_missing_features() {
     let (found, status, messages) = examined(&mut command);
     assert_eq!(status, Some(3), "{messages}");
     assert!(
-        messages.contains("record and run cannot work here") && messages.contains("uprobes"),
+        messages.contains("record and run lack bpf() programs, ") && messages.contains("uprobes"),
         "{messages}"
     );
     for name in [

@@ -269,6 +269,14 @@ fn names() {
     assert!(("localhost", 1).to_socket_addrs().is_ok());
 }
 
+/// Unwinds three times, which is the work of a library.
+fn unwinds() {
+    for _ in 0..3 {
+        let unwound = std::panic::catch_unwind(|| std::panic::resume_unwind(Box::new(())));
+        assert!(unwound.is_err());
+    }
+}
+
 fn memory() {
     black_box(vec![1_u8; 64 << 20]);
 }
@@ -288,6 +296,10 @@ fn locks() {
 fn signals() {
     let own = rustix::process::getpid();
     rustix::process::kill_process(own, rustix::process::Signal::URG).expect("it is ours");
+    for end in ["kill -URG $PPID; exit 3", "kill -9 $$"] {
+        let mut shell = testkit::command("sh");
+        let _ended = shell.args(["-c", end]).status().expect("it runs");
+    }
 }
 
 /// Waits until `count` threads of this process are in a call to sleep (proc_pid_syscall(5)).
@@ -336,6 +348,7 @@ pub(super) fn run(name: &str) {
         "connections" => connections(),
         "names" => names(),
         "memory" => memory(),
+        "unwinds" => unwinds(),
         "locks" => locks(),
         "signals" => signals(),
         "spin" => spin_here(),

@@ -136,7 +136,9 @@ fn every_script_compiles() {
     let Some(_alone) = kernel() else { return };
     for name in names() {
         let check = testkit::command(PROGRAM)
-            .args(["run", "--check", &name, "-c", "/bin/true"])
+            .args(["run", "--check", &name])
+            .args((name == "libcalls").then_some("libgcc_s"))
+            .args(["-c", "/bin/true"])
             .output()
             .expect("it runs");
         let errors = String::from_utf8_lossy(&check.stderr);
@@ -202,6 +204,12 @@ fn applications() {
         "{handshakes}"
     );
     assert_parts("names", "dns", &[], &[" found  localhost\n", "@us:"]);
+    let calls = output_of("unwinds", "libcalls", &["libgcc_s"]);
+    let (_, totals) = calls.rsplit_once("    CALLS  FUNCTION\n").expect(&calls);
+    assert!(
+        totals.contains("        3  _Unwind_RaiseException\n"),
+        "{calls}"
+    );
 }
 
 #[test]
@@ -328,11 +336,18 @@ fn retransmits() {
 #[test]
 fn processes() {
     let Some(_alone) = kernel() else { return };
+    // Sent to itself, received from another process, and what happened to children.
     assert_parts(
         "signals",
         "signals",
         &[],
-        &[" program         Urgent I/O condition  -> "],
+        &[
+            "    PID SENDER          SIGNAL                ->     PID RECEIVER\n",
+            " program         Urgent I/O condition  -> ",
+            " sh              Urgent I/O condition  -> ",
+            " sh              Child exited: 3       -> ",
+            " sh              Child killed by 9     -> ",
+        ],
     );
     let mut command = testkit::command(PROGRAM);
     let (status, output, errors) = Process::start(

@@ -46,11 +46,7 @@ fn a_file_that_is_no_trace_is_described() {
     let is_unknown = |bytes: &[u8], seen: &str| {
         let error = fails(bytes);
         assert!(
-            error.contains(&format!("not a trace file of a known SPDK version: {seen}")),
-            "{error}"
-        );
-        assert!(
-            error.contains("v21.07") && error.contains("v26.05 on"),
+            error.contains(&format!("not an SPDK trace: {seen}")),
             "{error}"
         );
     };
@@ -63,7 +59,8 @@ fn a_file_that_is_no_trace_is_described() {
     is_unknown(b"\x7fELF\x02\x01", "an ELF file");
     is_unknown(
         b"TSC Rate: 2600000",
-        "17 bytes, beginning with 54 53 43 20 52 61 74 65 3a 20 32 36 30 30 30 30",
+        "17 bytes, beginning with 54 53 43 20 52 61 74 65 3a 20 32 36 30 30 30 30; known are the \
+         traces of SPDK v21.07, ",
     );
     assert_eq!(fails(b""), "the file is empty");
 }
@@ -100,7 +97,7 @@ fn a_file_cut_inside_its_header_says_so_where_its_era_is_known() {
         }
         // Before the first descriptor nothing identifies the era.
         assert!(
-            fails(&file.bytes[..file.layout.tpoint(A)]).contains("not a trace file"),
+            fails(&file.bytes[..file.layout.tpoint(A)]).contains("not an SPDK trace"),
             "era {era:?}"
         );
     }

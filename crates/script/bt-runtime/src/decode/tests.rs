@@ -202,7 +202,7 @@ fn a_stack_of_a_process_ends_where_there_is_no_code() {
     // The second address is looked up at its call, one byte lower, which is in no function.
     assert_eq!(
         stack(&addresses, StackMode::Bpftrace),
-        "\n        own9+4\n        a+0x1000\n        a+0x2001\n        ... (no code here: built without frame pointers?)\n"
+        "\n        own9+4\n        a+0x1000\n        a+0x2001\n        ... (0x7: no code here: built without frame pointers?)\n"
     );
     assert_eq!(
         stack(&addresses, StackMode::Perf),

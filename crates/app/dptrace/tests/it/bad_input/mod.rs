@@ -103,17 +103,23 @@ fn files_that_are_no_traces() {
     refused(b"", &["empty"]);
     refused(
         &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3, 4, 5, 6, 7, 8],
-        &["gzip", "v21.07", "v26.05"],
+        &["not an SPDK trace: gzip data"],
     );
     refused(
         &[0x0b; 4096],
-        &["known eras", "v21.07", "v22.09", "v24.09", "v26.05"],
+        &[
+            "known are the traces of SPDK",
+            "v21.07",
+            "v22.09",
+            "v24.09",
+            "v26.05",
+        ],
     );
     refused(b"hello\nworld\n", &["spdk_trace"]);
     refused(b"{\"name\": 1}", &["spdk_trace"]);
     refused(
         b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0>\0",
-        &["known eras"],
+        &["not an SPDK trace: an ELF file"],
     );
 }
 

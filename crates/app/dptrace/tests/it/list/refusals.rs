@@ -104,6 +104,20 @@ fn a_file_without_a_program_is_refused() {
 }
 
 #[test]
+fn a_library_in_place_of_a_pattern_is_explained() {
+    let child = Waiting::start(testkit::command("sleep").arg("60"));
+    for words in [&["libc", "--functions"][..], &["libc.so.6"]] {
+        let error = messages(&[&["-p", &child.pid()], words].concat(), 1);
+        let library = words[0];
+        assert!(
+            error.contains(&format!("{library} is a library of pid "))
+                && error.contains(&format!("dptrace run libcalls {library} -p PID")),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn mistakes_are_usage_errors() {
     assert!(messages(&[""; 0], 2).contains("-p PID"));
     assert!(messages(&["-p", "1", "a", "b"], 2).contains("only one pattern is allowed"));

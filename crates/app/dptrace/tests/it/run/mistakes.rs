@@ -46,6 +46,7 @@ fn an_invalid_script_is_reported() {
             &["run", program.to_str().unwrap()],
             "it is a program (dptrace run SCRIPT -c ",
         ),
+        (&["run", "libcalls"], "libcalls needs an argument: library"),
         (
             &["run", "nosuch"],
             "dptrace scripts lists the bundled scripts",
