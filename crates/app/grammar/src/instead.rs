@@ -40,10 +40,40 @@ pub fn of_tool(name: &str) -> Option<&'static str> {
     found.map(|(_, instead)| *instead)
 }
 
+/// Returns the option for JSON of a command without a choice of formats, for a choice of it that
+/// was typed: `-f json`, `--format=json`.
+pub fn json_option(command: &Command, option: &str, value: Option<&str>) -> Option<&'static str> {
+    let (option, value) = match option.split_once('=') {
+        Some((option, value)) => (option, Some(value)),
+        None => (option, value),
+    };
+    let has_json = command
+        .get_arguments()
+        .any(|arg| arg.get_long() == Some("json"));
+    let is_wanted =
+        matches!(option, "-f" | "-o" | "--format" | "--output") && value == Some("json");
+    (has_json && is_wanted).then_some("--json")
+}
+
 /// Returns the long option of a command that an unknown option may be a slip of.
 pub fn near_option(command: &Command, typed: &str) -> Option<String> {
     let typed = typed.strip_prefix("--")?;
     let shown = command.get_arguments().filter(|arg| !arg.is_hide_set());
     let near = nearest(typed, shown.filter_map(Arg::get_long), 1);
     near.first().map(|long| format!("--{long}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_of_json_names_the_option() {
+        let command = Command::new("top").arg(Arg::new("json").long("json"));
+        let of = |option, value| json_option(&command, option, value);
+        assert_eq!(of("-f", Some("json")), Some("--json"));
+        assert_eq!(of("--format=json", None), Some("--json"));
+        assert_eq!((of("-f", Some("csv")), of("-f", None)), (None, None));
+        assert_eq!(json_option(&Command::new("x"), "-f", Some("json")), None);
+    }
 }

@@ -201,6 +201,9 @@ fn instead_of_option(line: &CommandLine<'_>, option: &str, near: Option<String>)
             "{near}put an option of the script after --: dptrace run SCRIPT -- {shown}"
         ));
     }
+    if let Some(json) = grammar::instead::json_option(line.command, option, line.after(option)) {
+        return Some(format!("for JSON, use {json}"));
+    }
     let near = near.or_else(|| {
         grammar::instead::near_option(line.command, option).map(|it| format!("did you mean {it}?"))
     });
@@ -209,7 +212,8 @@ fn instead_of_option(line: &CommandLine<'_>, option: &str, near: Option<String>)
     }
     if line.command.get_arguments().any(Arg::is_last_set) {
         return Some(format!(
-            "put an option of a program to start after --: {name} -- PROGRAM {shown}"
+            "{name} -h lists the options; one of a program to start comes after --: {name} -- \
+             PROGRAM {shown}"
         ));
     }
     match line.owners(option).as_slice() {

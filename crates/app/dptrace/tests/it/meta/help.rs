@@ -37,7 +37,7 @@ fn every_command_helps_with_examples() {
     );
 }
 
-/// `-h` is a screen of its own: one line per option, with text that may be cut.
+/// `-h` is a screen of its own: one line per option, with text that ends where a thought ends.
 #[test]
 fn short_help_has_a_line_for_each_option() {
     for command in COMMANDS.iter().chain(&["run", "kernel-delay", "scripts"]) {
@@ -50,6 +50,10 @@ fn short_help_has_a_line_for_each_option() {
         assert!(
             text.lines().count() <= 50 && text.lines().all(|line| line.chars().count() <= 80),
             "{command}:\n{text}"
+        );
+        assert!(
+            !text.contains('\u{2026}'),
+            "{command}: a line is cut:\n{text}"
         );
         // The options that begin a line, such as `-i, --input <FILE>`, without `--help`; each once.
         let option = |line: &str| {
