@@ -73,6 +73,23 @@ pub const FORMS: [&str; 6] = [
     "ur:FUNCTION (upr:, uretprobe:)",
 ];
 
+/// Returns an error if a trigger names a file, as probes of a process do in scripts.
+fn refuse_file(text: &str, kind: &str, rest: &str) -> Result<(), TriggerError> {
+    let form = match kind {
+        "u" | "up" | "uprobe" => 4,
+        "ur" | "upr" | "uretprobe" => 5,
+        "U" | "usdt" => 0,
+        _ => return Ok(()),
+    };
+    if !rest.starts_with('/') {
+        return Ok(());
+    }
+    Err(TriggerError::File {
+        text: text.to_owned(),
+        form: FORMS[form],
+    })
+}
+
 impl std::str::FromStr for Trigger {
     type Err = TriggerError;
 
@@ -100,21 +117,7 @@ impl std::str::FromStr for Trigger {
                 Ok(rest.to_owned())
             }
         };
-        // In scripts, probes of a process have a file.
-        if rest.starts_with('/') {
-            let form = match kind {
-                "u" | "up" | "uprobe" => Some(4),
-                "ur" | "upr" | "uretprobe" => Some(5),
-                "U" | "usdt" => Some(0),
-                _ => None,
-            };
-            if let Some(form) = form {
-                return Err(TriggerError::File {
-                    text: text.to_owned(),
-                    form: FORMS[form],
-                });
-            }
-        }
+        refuse_file(text, kind, rest)?;
         Ok(match kind {
             // Open vSwitch's script has `u:PROVIDER:PROBE`; `::` is in names of C++ functions.
             "u" if !rest.contains(':') || rest.contains("::") => Self::User {

@@ -66,7 +66,7 @@ fn wrapped(sentence: &str, width: Option<usize>) -> Vec<String> {
 /// Returns the meaning of the letters in the bars of a column, without those that do not occur;
 /// `None` if it has no bars.
 fn legend(head: &str, index: usize, rows: &[Vec<Cell>]) -> Option<String> {
-    fn used<'a, K: Kind>(share: &'a Share<K>) -> impl Iterator<Item = (char, &'static str)> + 'a {
+    fn used<K: Kind>(share: &Share<K>) -> impl Iterator<Item = (char, &'static str)> + '_ {
         let all = K::ALL.iter().filter(|(kind, ..)| share.get(*kind) > 0);
         all.map(|(_, letter, name)| (*letter, *name))
     }

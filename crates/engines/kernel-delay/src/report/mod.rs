@@ -133,6 +133,18 @@ impl Section<'_> {
                 &[("TOTAL", total), ("MIN", min), ("MAX", max)],
             )?;
         }
+        self.waits_and_stops()?;
+        self.interrupts(
+            "HARD IRQ STATISTICS",
+            false,
+            &[thread.hard.as_slice(), &thread.vectors].concat(),
+        )?;
+        self.interrupts("SOFT IRQ STATISTICS", true, &thread.soft)
+    }
+
+    /// Writes the sections of waits for a CPU and of stops.
+    fn waits_and_stops(&mut self) -> std::fmt::Result {
+        let thread = self.thread;
         let Budget { ready, stopped, .. } = thread.budget;
         for (section, column, stat, in_budget) in [
             ("THREAD READY STATISTICS", "SCHED_CNT", thread.waits, ready),
@@ -157,12 +169,7 @@ impl Section<'_> {
                 )?;
             }
         }
-        self.interrupts(
-            "HARD IRQ STATISTICS",
-            false,
-            &[thread.hard.as_slice(), &thread.vectors].concat(),
-        )?;
-        self.interrupts("SOFT IRQ STATISTICS", true, &thread.soft)
+        Ok(())
     }
 
     /// Writes the head of a section, and how its times differ from those of the budget.

@@ -97,7 +97,7 @@ impl CompiledSpec {
         let Some(Shape::Enumerator(known)) = self.shapes.get(value) else {
             return None;
         };
-        let found = known.iter().find(|(of, _)| *of == number as i64);
+        let found = known.iter().find(|(of, _)| *of == number.cast_signed());
         found.map(|(_, name)| name.as_str())
     }
 
