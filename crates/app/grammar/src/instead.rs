@@ -69,11 +69,14 @@ mod tests {
 
     #[test]
     fn a_choice_of_json_names_the_option() {
-        let command = Command::new("top").arg(Arg::new("json").long("json"));
+        let command = clap::Command::new("top").arg(Arg::new("json").long("json"));
         let of = |option, value| json_option(&command, option, value);
         assert_eq!(of("-f", Some("json")), Some("--json"));
         assert_eq!(of("--format=json", None), Some("--json"));
         assert_eq!((of("-f", Some("csv")), of("-f", None)), (None, None));
-        assert_eq!(json_option(&Command::new("x"), "-f", Some("json")), None);
+        assert_eq!(
+            json_option(&clap::Command::new("x"), "-f", Some("json")),
+            None
+        );
     }
 }
