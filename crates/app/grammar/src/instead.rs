@@ -40,14 +40,16 @@ pub fn of_tool(name: &str) -> Option<&'static str> {
     found.map(|(_, instead)| *instead)
 }
 
-/// Returns the option that a command has in place of the choice of a format.
+/// Returns the option that a command has in place of the choice of a format: `-f json`,
+/// `--format=csv`.
 pub fn of_format(command: &Command, typed: &str) -> Option<&'static str> {
+    let option = typed.split_once('=').map_or(typed, |(option, _)| option);
     let has_json = || {
         command
             .get_arguments()
             .any(|arg| arg.get_long() == Some("json"))
     };
-    (matches!(typed, "--format" | "-f") && has_json())
+    (matches!(option, "--format" | "-f") && has_json())
         .then_some("text is the default, and --json prints JSON")
 }
 
@@ -57,4 +59,20 @@ pub fn near_option(command: &Command, typed: &str) -> Option<String> {
     let shown = command.get_arguments().filter(|arg| !arg.is_hide_set());
     let near = nearest(typed, shown.filter_map(Arg::get_long), 1);
     near.first().map(|long| format!("--{long}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_of_a_format_names_the_option() {
+        let command = clap::Command::new("top").arg(Arg::new("json").long("json"));
+        for typed in ["-f", "--format", "--format=json"] {
+            let instead = of_format(&command, typed);
+            assert!(instead.is_some_and(|it| it.contains("--json")), "{typed}");
+        }
+        assert_eq!(of_format(&command, "--from"), None);
+        assert_eq!(of_format(&clap::Command::new("x"), "-f"), None);
+    }
 }

@@ -24,6 +24,12 @@ pub fn gather(pid: u32) -> Meta {
     }
 }
 
+/// Returns the threads of this process.
+pub fn own_threads() -> Vec<u32> {
+    let own = proc::threads(Pid(std::process::id()));
+    own.into_iter().map(|thread| thread.0).collect()
+}
+
 /// Returns the current time.
 pub fn now() -> Timestamp {
     Timestamp {

@@ -45,6 +45,12 @@ pub struct Meta {
     /// Threads that write the rings.
     #[serde(deserialize_with = "first_parts")]
     pub lcores: Vec<LcoreThread>,
+    /// Threads of the dptrace that captured, which take CPU time, too.
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "first_parts"
+    )]
+    pub recorder_threads: Vec<u32>,
     /// Results; missing in a capture that was cut short.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<CaptureSummary>,

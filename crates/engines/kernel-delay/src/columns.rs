@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use screen::{Screen, grouped, time};
+use screen::{Screen, columns, grouped, pad, shorten, time};
 
 /// Indent of a section in the wide form.
 const INDENT: usize = 28;
@@ -29,9 +29,10 @@ pub(crate) struct Columns {
 /// Cell of a column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cell<'a> {
-    /// Left-aligned text, cut to this width; 0 for the last text, which is not cut.
+    /// Left-aligned text of this width, shortened to it on a terminal; 0 for the last text, which
+    /// stays whole.
     Left(&'a str, usize),
-    /// Right-aligned text, cut to this width.
+    /// Right-aligned text of this width.
     Right(&'a str, usize),
     /// Right-aligned text that belongs to the column before it.
     Near(&'a str, usize),
@@ -73,23 +74,26 @@ impl Columns {
             .map_or(0, |width| width.saturating_sub(MIN_WIDTH))
     }
 
-    /// Returns the width of the names of system calls.
-    pub(crate) fn name_width(self) -> usize {
-        if self.exact {
-            20
+    /// Returns the width of the longest of these texts, at least `least`. On a terminal with short
+    /// times it is at most `most`, and up to `further` more if the terminal is wider than 80
+    /// columns.
+    pub(crate) fn width_for<'a>(
+        self,
+        texts: impl Iterator<Item = &'a str>,
+        (least, most, further): (usize, usize, usize),
+    ) -> usize {
+        let longest = texts.map(columns).max().unwrap_or_default().max(least);
+        if self.is_cut() {
+            longest.min(most + self.more().min(further))
         } else {
-            16 + self.more().min(8)
+            longest
         }
     }
 
-    /// Returns the width of the places of a budget; `longest` is the number of characters of the
-    /// longest one.
-    pub(crate) fn budget_width(self, longest: Option<usize>) -> usize {
-        if self.exact {
-            longest.unwrap_or_default().max(34)
-        } else {
-            34 + self.more().min(20)
-        }
+    /// Returns true if texts are shortened: on a terminal with short times. Elsewhere lines may
+    /// have any length.
+    pub(crate) fn is_cut(self) -> bool {
+        self.width.is_some() && !self.exact
     }
 
     /// Formats a row without a line end.
@@ -113,9 +117,12 @@ impl Columns {
         let width = if self.exact { NANOS } else { SHORT_TIME_WIDTH };
         match cell {
             Cell::Left(cell, 0) => text.write_str(cell),
-            Cell::Left(cell, width) => write!(text, "{cell:width$.width$}"),
+            Cell::Left(cell, width) if self.is_cut() => {
+                text.write_str(&pad(&shorten(cell, width), width))
+            }
+            Cell::Left(cell, width) => text.write_str(&pad(cell, width)),
             Cell::Right(cell, width) | Cell::Near(cell, width) => {
-                write!(text, "{cell:>width$.width$}")
+                write!(text, "{cell:>width$}")
             }
             Cell::Count(count, width) => write!(text, "{count:>width$}"),
             Cell::TimeHead(head) if self.exact && !head.is_empty() => {
@@ -183,9 +190,12 @@ mod tests {
         let short = Columns::for_screen(Screen::terminal(80, false), false).row(&cells);
         assert_eq!(
             short,
-            "  a_system_call_wi 12345678 123456   1.23 s   999 ns   999 us  99.9 ms  86400 s"
+            "  a_syste…ong_name 12345678 123456   1.23 s   999 ns   999 us  99.9 ms  86400 s"
         );
-        assert!(short.len() < 80, "{}", short.len());
+        assert!(columns(&short) < 80, "{short}");
+        // A pipe has room for each name.
+        let piped = Columns::for_screen(Screen::default(), false).row(&cells[..2]);
+        assert_eq!(piped, "  a_system_call_with_a_long_name 12345678");
         let exact = Columns::for_screen(Screen::default(), true).row(&cells[2..4]);
         assert_eq!(exact, format!("{:28}123456     1,234,567,890", ""));
     }

@@ -69,7 +69,7 @@ pub enum DelayError {
     #[error(
         "the trigger {trigger} needs kprobes (CONFIG_KPROBES) or fentry (CONFIG_FUNCTION_TRACER \
          with CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS), and this kernel has neither; a tracepoint \
-         (t:) or a probe of the process (u:, up:) works without them"
+         (t:) or a probe of the process (U:, u:) works without them"
     )]
     NoKprobes {
         /// Trigger at the function.

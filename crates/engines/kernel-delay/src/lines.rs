@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use screen::{HEAD, NAME, Screen, wrap};
 
-use crate::ProcessSum;
+use crate::{ProcessSum, process_table};
 
 /// Indent of the further lines of a verdict.
 const FURTHER: &str = "    ";
@@ -34,34 +34,25 @@ const PROCESSES: usize = 10;
 
 /// Writes the sums of several processes, the last of which is the total.
 pub fn sums(to: &mut impl Write, screen: Screen, sums: &[ProcessSum], all: bool) -> io::Result<()> {
-    let Some((sum, processes)) = sums
-        .split_last()
-        .filter(|(_, processes)| !processes.is_empty())
-    else {
+    // A single process has no sum.
+    let count = sums.len().saturating_sub(1);
+    if count == 0 {
+        return Ok(());
+    }
+    let shown = if all { count } else { count.min(PROCESSES) };
+    let lines = process_table(sums, screen);
+    let [head, processes @ .., sum] = lines.as_slice() else {
         return Ok(());
     };
-    let shown = if all {
-        processes.len()
-    } else {
-        processes.len().min(PROCESSES)
-    };
-    writeln!(
-        to,
-        "{}",
-        screen.paint(HEAD, screen.cut(&ProcessSum::head()))
-    )?;
-    for process in &processes[..shown] {
-        writeln!(to, "{}", screen.cut(&process.line()))?;
+    writeln!(to, "{}", screen.paint(HEAD, screen.cut(head)))?;
+    for line in &processes[..shown] {
+        writeln!(to, "{}", screen.cut(line))?;
     }
     if shown < processes.len() {
-        writeln!(
-            to,
-            "{:>8} {} more processes (--all shows each)",
-            "",
-            processes.len() - shown
-        )?;
+        let left = processes.len() - shown;
+        writeln!(to, "{left} more processes (--all shows each)")?;
     }
-    writeln!(to, "{}", screen.cut(&sum.line()))
+    writeln!(to, "{}", screen.cut(sum))
 }
 
 /// Writes lines of a report; on a terminal they are cut.

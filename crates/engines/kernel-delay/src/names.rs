@@ -66,6 +66,12 @@ pub(crate) fn waits_for_events(slot: u32) -> bool {
     EVENT_WAITS.contains(&call_name(slot).as_str())
 }
 
+/// Returns whether a call reports errors. The result of rt_sigreturn(2) is that of the call which
+/// a signal interrupted; the scripts `syslat` and `syscall-errors` leave it out, too.
+pub(crate) fn has_errors(slot: u32) -> bool {
+    call_name(slot) != "rt_sigreturn"
+}
+
 /// Soft interrupts in order (`enum` of `include/linux/interrupt.h`), named as in `/proc/softirqs`,
 /// in lower case.
 const SOFT: [&str; 10] = [
@@ -161,6 +167,12 @@ mod tests {
                 .into_iter()
                 .any(waits_for_events)
         );
+    }
+
+    #[test]
+    fn the_end_of_a_signal_handler_has_no_errors() {
+        let of = |name| has_errors(call_number(name).unwrap());
+        assert!(!of("rt_sigreturn") && of("read") && has_errors(SLOT_OTHER));
     }
 
     /// Numbers of `include/uapi/asm-generic/unistd.h`.

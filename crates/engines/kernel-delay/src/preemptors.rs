@@ -17,6 +17,8 @@ pub enum Relation {
     Idle,
     /// Thread of the kernel.
     Kernel,
+    /// This program, which measures.
+    Dptrace,
     /// Any other process.
     Other,
 }
@@ -29,6 +31,7 @@ impl Relation {
             Self::Child => "child",
             Self::Idle => "idle",
             Self::Kernel => "kernel",
+            Self::Dptrace => "dptrace",
             Self::Other => "other",
         }
     }
@@ -61,7 +64,8 @@ impl Preemptor {
             ..
         } = self;
         let label = match (relation, pids.as_slice()) {
-            (Relation::Idle, _) => return "(idle CPU)".to_owned(),
+            // The names of these are complete.
+            (Relation::Idle | Relation::Dptrace, _) => return name.clone(),
             (Relation::Kernel, _) => {
                 return work
                     .as_ref()
@@ -89,12 +93,16 @@ type PreemptorGroup = (String, Relation, Option<String>);
 pub(crate) fn preemptors(tid: u32, own: u32, causes: &ByThread<'_>) -> Vec<Preemptor> {
     let mut found: BTreeMap<PreemptorGroup, (Vec<u32>, u64)> = BTreeMap::new();
     for (key, nanos) in causes.preemptors(tid) {
-        let relation = relation(key.tgid, own, &causes.parents);
-        // One name for the idle tasks of all CPUs.
-        let name = if relation == Relation::Idle {
-            "(idle CPU)".to_owned()
-        } else {
-            name(&key.comm)
+        let relation = match causes.snapshot.dptrace {
+            Some(pid) if pid == key.tgid && pid != own => Relation::Dptrace,
+            _ => relation(key.tgid, own, &causes.parents),
+        };
+        let name = match relation {
+            // One name for the idle tasks of all CPUs.
+            Relation::Idle => "(idle CPU)".to_owned(),
+            // The names of our threads mean nothing to a user.
+            Relation::Dptrace => "dptrace itself".to_owned(),
+            _ => name(&key.comm),
         };
         let work = causes.snapshot.functions.get(&key.function).cloned();
         let (pids, sum) = found.entry((name, relation, work)).or_default();
@@ -179,6 +187,8 @@ mod tests {
             key(200, 1, b"cc1"),
             key(0, 0, b"swapper/1"),
             key(55, 2, b"kworker/0:1"),
+            key(300, 1, b"ring-reader"),
+            key(300, 1, b"clocks"),
         ];
         let worked = |function| {
             (
@@ -195,6 +205,7 @@ mod tests {
                 .chain([worked(64), worked(65), worked(64)])
                 .collect(),
             functions: HashMap::from([(64, "vmstat_update".to_owned())]),
+            dptrace: Some(300),
             ..WindowSnapshot::default()
         };
         let causes = ByThread::from_snapshot(&snapshot);
@@ -207,6 +218,7 @@ mod tests {
             "(idle CPU)",
             "cc1 [2 of its children]",
             "cc1 [200]",
+            "dptrace itself",
             "kworker/0:1",
             "kworker/0:1 (vmstat_update)",
             "make [its own thread]",

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::budget::Budget;
 use crate::sample::{Sample, ThreadSample};
 use crate::selection::taken;
-use screen::time;
+use screen::{Screen, columns, pad, pad_left, shorten, time};
 
 /// Sum of the time of a process's threads.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -77,45 +77,19 @@ impl ProcessSum {
         }
     }
 
-    /// Returns the head of the table of these sums, in 80 columns.
-    pub fn head() -> String {
-        format!(
-            "{:>8} {:15} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}",
-            "PID", "PROCESS", "THREADS", "USER", "MEMORY", "CALLS", "WAITED", "IRQS", "BLOCKED"
-        )
-    }
-
-    /// Returns the process's line of that table.
-    pub fn line(&self) -> String {
-        let Self {
-            pid,
-            name,
-            title,
-            threads,
-            budget,
-            blocked,
-            in_calls,
-        } = self;
-        let pid = pid.map_or_else(|| "SUM".to_owned(), |pid| pid.to_string());
-        let name = if self.pid.is_none() {
+    /// Returns the name for people: the title, or the name of a process without one.
+    fn shown_name(&self) -> &str {
+        if self.pid.is_none() {
             ""
         } else {
-            title.as_ref().unwrap_or(name)
-        };
-        let memory = budget.fault_cpu + budget.reclaim_cpu;
-        let times = [
-            budget.user,
-            memory,
-            *in_calls,
-            budget.ready,
-            budget.hard + budget.soft,
-            *blocked,
-        ]
-        .map(time);
-        let [user, memory, calls, waited, interrupts, blocked] = times;
-        format!(
-            "{pid:>8} {name:15.15} {threads:>7} {user:>7} {memory:>7} {calls:>7} {waited:>7} {interrupts:>7} {blocked:>7}"
-        )
+            self.title.as_ref().unwrap_or(&self.name)
+        }
+    }
+
+    /// Returns the number, or the word for the sum of all processes.
+    fn shown_pid(&self) -> String {
+        self.pid
+            .map_or_else(|| "SUM".to_owned(), |pid| pid.to_string())
     }
 
     /// Returns the sum as JSON.
@@ -136,6 +110,67 @@ impl ProcessSum {
             "page_faults_ns": budget.fault_cpu, "reclaim_ns": budget.reclaim_cpu, "tracing_ns": budget.traced,
         })
     }
+}
+
+/// Column of times: its head, and its time of a process.
+type TimeColumn = (&'static str, fn(&ProcessSum) -> u64);
+
+const TIME_COLUMNS: [TimeColumn; 7] = [
+    ("USER", |sum| sum.budget.user),
+    ("PAGING", |sum| {
+        sum.budget.fault_cpu + sum.budget.reclaim_cpu
+    }),
+    ("CALLS", |sum| sum.in_calls),
+    ("WAITED", |sum| sum.budget.ready),
+    ("STOPPED", |sum| sum.budget.stopped + sum.budget.frozen),
+    ("IRQS", |sum| sum.budget.hard + sum.budget.soft),
+    ("BLOCKED", |sum| sum.blocked),
+];
+/// Width of a time.
+const TIME_WIDTH: usize = 7;
+/// Minimum width of the names on a terminal.
+const MIN_NAME_WIDTH: usize = 8;
+
+/// Returns the lines of the table of these sums, the last of which is the total: its head and a
+/// line for each sum. Columns without a time are left out, and names are shortened only on a
+/// terminal.
+pub fn process_table(sums: &[ProcessSum], screen: Screen) -> Vec<String> {
+    let columns_with_time: Vec<TimeColumn> = TIME_COLUMNS
+        .into_iter()
+        .filter(|(_, time)| sums.iter().any(|sum| time(sum) > 0))
+        .collect();
+    let longest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or_default();
+    let pid_width = longest(&mut sums.iter().map(|sum| sum.shown_pid().len())).max(3);
+    let mut name_width = longest(&mut sums.iter().map(|sum| columns(sum.shown_name()))).max(7);
+    if let Some(width) = screen.width() {
+        let others = pid_width + 1 + 8 + (TIME_WIDTH + 1) * columns_with_time.len();
+        name_width = name_width.min(width.saturating_sub(others).max(MIN_NAME_WIDTH));
+    }
+    let heads = columns_with_time.iter().map(|(head, _)| *head);
+    let head = ["PID", "PROCESS", "THREADS"].into_iter().chain(heads);
+    let row = |cells: &mut dyn Iterator<Item = String>| {
+        let mut line = String::new();
+        for (index, cell) in cells.enumerate() {
+            line.push_str(if index > 0 { " " } else { "" });
+            line.push_str(&match index {
+                0 => pad_left(&cell, pid_width),
+                1 => pad(&shorten(&cell, name_width), name_width),
+                _ => pad_left(&cell, TIME_WIDTH),
+            });
+        }
+        line
+    };
+    let mut lines = vec![row(&mut head.map(str::to_owned))];
+    lines.extend(sums.iter().map(|sum| {
+        let times = columns_with_time.iter().map(|(_, of)| time(of(sum)));
+        let first = [
+            sum.shown_pid(),
+            sum.shown_name().to_owned(),
+            sum.threads.to_string(),
+        ];
+        row(&mut first.into_iter().chain(times))
+    }));
+    lines
 }
 
 #[cfg(test)]
@@ -177,9 +212,46 @@ mod tests {
                 (None, "ALL", 3, 60)
             ]
         );
-        assert!(
-            sums.iter()
-                .all(|sum| sum.line().len() == ProcessSum::head().len() && sum.line().len() <= 80)
+        let lines = process_table(&sums, Screen::default());
+        assert_eq!(
+            lines,
+            [
+                "PID PROCESS THREADS    USER  WAITED",
+                "  5 late          1   50 ns   50 ns",
+                "  1 first         2  190 ns   10 ns",
+                "SUM               3  240 ns   60 ns",
+            ]
         );
+    }
+
+    /// Processes of a server often differ only in their titles.
+    #[test]
+    fn names_are_whole_in_a_pipe_and_marked_where_a_terminal_cuts_them() {
+        let title = "postgres postgres [local] UPDATE waiting";
+        let sum = |pid| ProcessSum {
+            pid,
+            title: Some(title.to_owned()),
+            threads: 1,
+            budget: Budget {
+                user: 1_000_000,
+                fault_cpu: 1,
+                stopped: 1,
+                ready: 1,
+                hard: 1,
+                ..Budget::default()
+            },
+            blocked: 1,
+            in_calls: 1,
+            ..ProcessSum::default()
+        };
+        let sums = [sum(Some(32_768)), sum(None)];
+        let lines = process_table(&sums, Screen::default());
+        assert!(lines[1].contains(title), "{lines:?}");
+        let lines = process_table(&sums, Screen::terminal(80, false));
+        assert!(
+            lines[1].starts_with("32768 post…iting ") && lines[0].contains(" PAGING "),
+            "{lines:?}"
+        );
+        assert!(lines.iter().all(|line| columns(line) <= 80), "{lines:?}");
     }
 }

@@ -12,6 +12,7 @@ use crate::budget::Budget;
 use crate::by_thread::ByThread;
 use crate::interrupt_times::interrupts;
 pub(crate) use crate::interrupt_times::interrupts_of;
+use crate::names::has_errors;
 use crate::percentile::percentile;
 use crate::preemptors::{Preemptor, preemptors};
 use crate::snapshot::Snapshot;
@@ -92,6 +93,8 @@ pub struct WindowSnapshot {
     pub functions: HashMap<u64, String>,
     /// Upcalls of Open vSwitch, if they are counted.
     pub upcalls: Option<Upcalls>,
+    /// Process that measures, which takes CPU time itself; `None` if unknown.
+    pub dptrace: Option<u32>,
 }
 
 impl WindowSnapshot {
@@ -349,7 +352,7 @@ fn calls(before: &Snapshot, after: &Snapshot, number: u16) -> Vec<CallStat> {
         CallStat {
             slot,
             stat: grown(was.tally, is.tally, number),
-            errors: is.errors.wrapping_sub(was.errors).into(),
+            errors: u64::from(is.errors.wrapping_sub(was.errors)) * u64::from(has_errors(slot)),
             histogram: histogram.map(|(is, was)| is.wrapping_sub(was)).collect(),
         }
     };

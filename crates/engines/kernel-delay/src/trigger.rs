@@ -65,13 +65,30 @@ pub enum TriggerError {
 
 /// Forms, each with all its spellings.
 pub const FORMS: [&str; 6] = [
-    "u:PROVIDER:PROBE (usdt:)",
+    "U:PROVIDER:PROBE (usdt:)",
     "t:SYSTEM:EVENT (trace:)",
     "k:FUNCTION (kprobe:)",
     "kr:FUNCTION (kretprobe:)",
-    "up:FUNCTION (uprobe:)",
+    "u:FUNCTION (up:, uprobe:)",
     "ur:FUNCTION (upr:, uretprobe:)",
 ];
+
+/// Returns an error if a trigger names a file, as probes of a process do in scripts.
+fn refuse_file(text: &str, kind: &str, rest: &str) -> Result<(), TriggerError> {
+    let form = match kind {
+        "u" | "up" | "uprobe" => 4,
+        "ur" | "upr" | "uretprobe" => 5,
+        "U" | "usdt" => 0,
+        _ => return Ok(()),
+    };
+    if !rest.starts_with('/') {
+        return Ok(());
+    }
+    Err(TriggerError::File {
+        text: text.to_owned(),
+        form: FORMS[form],
+    })
+}
 
 impl std::str::FromStr for Trigger {
     type Err = TriggerError;
@@ -100,23 +117,14 @@ impl std::str::FromStr for Trigger {
                 Ok(rest.to_owned())
             }
         };
-        // In scripts, `u:` is a uprobe, and both kinds have a file.
-        if rest.starts_with('/') {
-            let form = match kind {
-                "u" | "up" | "uprobe" => Some(4),
-                "ur" | "upr" | "uretprobe" => Some(5),
-                "usdt" => Some(0),
-                _ => None,
-            };
-            if let Some(form) = form {
-                return Err(TriggerError::File {
-                    text: text.to_owned(),
-                    form: FORMS[form],
-                });
-            }
-        }
+        refuse_file(text, kind, rest)?;
         Ok(match kind {
-            "u" | "usdt" => two(0).map(|(provider, probe)| Self::Usdt { provider, probe })?,
+            // Open vSwitch's script has `u:PROVIDER:PROBE`; `::` is in names of C++ functions.
+            "u" if !rest.contains(':') || rest.contains("::") => Self::User {
+                function: one(4)?,
+                on_return: false,
+            },
+            "u" | "U" | "usdt" => two(0).map(|(provider, probe)| Self::Usdt { provider, probe })?,
             "t" | "trace" => two(1).map(|(system, event)| Self::Tracepoint { system, event })?,
             "k" | "kprobe" => Self::Kernel {
                 function: one(2)?,
@@ -142,7 +150,7 @@ impl std::str::FromStr for Trigger {
 impl std::fmt::Display for Trigger {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Usdt { provider, probe } => write!(f, "u:{provider}:{probe}"),
+            Self::Usdt { provider, probe } => write!(f, "U:{provider}:{probe}"),
             Self::Tracepoint { system, event } => write!(f, "t:{system}:{event}"),
             Self::Kernel {
                 function,
@@ -155,7 +163,7 @@ impl std::fmt::Display for Trigger {
             Self::User {
                 function,
                 on_return: false,
-            } => write!(f, "up:{function}"),
+            } => write!(f, "u:{function}"),
             Self::User {
                 function,
                 on_return: true,
@@ -177,7 +185,12 @@ mod tests {
         for text in ["ur:f", "upr:f", "uretprobe:f"] {
             assert_eq!(text.parse(), Ok(function(true)));
         }
-        assert_eq!("up:f".parse(), Ok(function(false)));
+        // As in scripts of `run`.
+        for text in ["u:f", "up:f", "uprobe:f"] {
+            assert_eq!(text.parse(), Ok(function(false)));
+        }
+        let method: Result<Trigger, _> = "u:a::f".parse();
+        assert!(matches!(method, Ok(Trigger::User { function, .. }) if function == "a::f"));
         assert_eq!(
             "kprobe:f".parse(),
             Ok(Trigger::Kernel {
@@ -190,8 +203,8 @@ mod tests {
             probe: "q".into(),
         };
         assert_eq!(
-            ["u:p:q", "usdt:p:q"].map(str::parse),
-            [Ok(usdt.clone()), Ok(usdt)]
+            ["u:p:q", "U:p:q", "usdt:p:q"].map(str::parse),
+            [Ok(usdt.clone()), Ok(usdt.clone()), Ok(usdt)]
         );
         let event = Trigger::Tracepoint {
             system: "irq".into(),
@@ -199,7 +212,7 @@ mod tests {
         };
         assert_eq!("trace:irq:x".parse(), Ok(event));
         assert!(matches!(
-            "u:p".parse::<Trigger>(),
+            "U:p".parse::<Trigger>(),
             Err(TriggerError::Part { .. })
         ));
         assert!(matches!(

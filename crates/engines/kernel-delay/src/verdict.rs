@@ -17,8 +17,11 @@ const MIN_REPORTED_SHARE: f64 = 0.01;
 const MAX_STUCK_FRAMES: usize = 4;
 /// Maximum number of tasks named that ran instead.
 const MAX_NAMED: usize = 3;
-/// Smallest share of a wait for which other causes are mentioned.
+/// Smallest share of a wait for which the CPU limit is mentioned.
 const MIN_CAUSE_SHARE: f64 = 0.05;
+/// Smallest share of a wait that the list of takers may lack: times have three digits, so that the
+/// list adds up to the wait as far as a reader can add it.
+const MIN_REST_SHARE: f64 = 0.005;
 
 /// Returns a line for each thread, those with the most time taken first, and one for all idle
 /// threads. Before a report only threads with a section there get a line, unless `view` asks for
@@ -152,7 +155,7 @@ fn ran_instead(thread: &ThreadSample) -> Vec<String> {
         .iter()
         .map(|task| format!("{} {}", task.label(), time(task.nanos)))
         .collect();
-    let is_worth = |nanos| share(nanos, thread.budget.ready) >= MIN_CAUSE_SHARE;
+    let is_worth = |nanos| share(nanos, thread.budget.ready) >= MIN_REST_SHARE;
     let rest: u64 = others.iter().map(|task| task.nanos).sum();
     if is_worth(rest) {
         who.push(format!(
@@ -263,14 +266,18 @@ mod tests {
         );
         assert_eq!(
             waited(&thread(&[("a", 1_480_000_000)])),
-            format!("{wait}, ran instead: a 1.48 s")
+            format!("{wait}, ran instead: a 1.48 s, not known 10.0 ms")
+        );
+        assert_eq!(
+            waited(&thread(&[("a", 1_489_000_000)])),
+            format!("{wait}, ran instead: a 1.49 s")
         );
         let limited = ThreadSample {
             throttled_at_most: 1_200_000_000,
-            ..thread(&[("a", 1_480_000_000)])
+            ..thread(&[("a", 1_489_000_000)])
         };
         let expected =
-            format!("{wait}, at most 1.20 s of it for the CPU limit, ran instead: a 1.48 s");
+            format!("{wait}, at most 1.20 s of it for the CPU limit, ran instead: a 1.49 s");
         assert_eq!(waited(&limited), expected);
     }
 

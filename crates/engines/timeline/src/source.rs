@@ -212,7 +212,12 @@ impl Source {
 
     /// Returns the name of a thread that took time of one of the process's. It is marked if it
     /// belongs to the process too, or if another process's thread has the name of one of these.
+    /// Threads of the dptrace that captured are `dptrace itself`.
     pub fn taker(&self, tid: Tid, at: BootNanos) -> String {
+        let recorder = self.meta.iter().flat_map(|meta| &meta.recorder_threads);
+        if recorder.into_iter().any(|own| *own == tid.0) {
+            return "dptrace itself".to_owned();
+        }
         let name = self.thread(tid, at);
         match &self.kernel {
             Some(_) if self.is_own(tid) => format!("{name} [its own thread]"),
@@ -228,5 +233,28 @@ impl Source {
         } else {
             format!("syscall:{number}")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_the_recorder_are_dptrace_itself() {
+        let source = Source {
+            trace: None,
+            ticker: Ticker::Stated(TickRate::ticks_as_micros()),
+            kernel: None,
+            lcores: HashMap::new(),
+            calls_have_names: true,
+            meta: Some(Meta {
+                recorder_threads: vec![7, 8],
+                ..Meta::default()
+            }),
+            notes: Vec::new(),
+        };
+        let names = [8, 9].map(|tid| source.taker(Tid(tid), BootNanos(0)));
+        assert_eq!(names, ["dptrace itself", "thread 9"]);
     }
 }

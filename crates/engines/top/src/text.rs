@@ -13,13 +13,15 @@ const MAX_ROWS: usize = 20;
 /// of connections, threads, stages and CPUs. If `width` is given, tables fit it and have 20 rows at
 /// most.
 pub fn text(subject: &str, sample: &Sample, width: Option<usize>) -> String {
-    let mut lines = vec![format!(
-        "{subject}, second {}: {}",
-        sample.number,
-        views::summary(sample)
-    )];
-    lines.extend(views::sampled(sample));
-    lines.extend(verdict::lines(sample));
+    let summary = views::summary(sample);
+    let first = format!("{subject}, second {}: {summary}", sample.number);
+    let sentences = [first]
+        .into_iter()
+        .chain(views::sampled(sample))
+        .chain(verdict::lines(sample));
+    let mut lines: Vec<String> = sentences
+        .flat_map(|sentence| wrapped(&sentence, width))
+        .collect();
     let first = |tab: usize| (views::FIRST_ORDER[tab], false);
     if sample.traffic.is_some() {
         table(&views::connections(sample, first(0), ""), width, &mut lines);
@@ -31,11 +33,13 @@ pub fn text(subject: &str, sample: &Sample, width: Option<usize>) -> String {
         table(&views::stages(sample, first(2), ""), width, &mut lines);
     }
     if let Some(of_cpus) = &sample.cpus {
-        lines.extend([String::new(), cpus::summary(of_cpus)]);
+        lines.push(String::new());
+        lines.extend(wrapped(&cpus::summary(of_cpus), width));
         table(&cpus::table(sample, first(3), ""), width, &mut lines);
     }
     if let Some(pollers) = &sample.pollers {
-        lines.extend([String::new(), views::pollers_summary(pollers)]);
+        lines.push(String::new());
+        lines.extend(wrapped(&views::pollers_summary(pollers), width));
         table(&views::pollers(sample, first(4), ""), width, &mut lines);
     }
     let lines: Vec<_> = lines
@@ -43,6 +47,48 @@ pub fn text(subject: &str, sample: &Sample, width: Option<usize>) -> String {
         .map(|line| screen::cut(line.trim_end(), width.unwrap_or(usize::MAX)))
         .collect();
     lines.join("\n") + "\n"
+}
+
+/// Breaks a sentence into lines of that width: its end often matters most.
+fn wrapped(sentence: &str, width: Option<usize>) -> Vec<String> {
+    const FURTHER: &str = "  ";
+    let Some(width) = width else {
+        return vec![sentence.to_owned()];
+    };
+    let lines = screen::wrap(sentence, width.saturating_sub(FURTHER.len()));
+    let indents = std::iter::once("").chain(std::iter::repeat(FURTHER));
+    let lines = indents.zip(lines);
+    lines
+        .map(|(indent, line)| indent.to_owned() + &line)
+        .collect()
+}
+
+/// Returns the meaning of the letters in the bars of a column, without those that do not occur;
+/// `None` if it has no bars.
+fn legend(head: &str, index: usize, rows: &[Vec<Cell>]) -> Option<String> {
+    fn used<K: Kind>(share: &Share<K>) -> impl Iterator<Item = (char, &'static str)> + '_ {
+        let all = K::ALL.iter().filter(|(kind, ..)| share.get(*kind) > 0);
+        all.map(|(_, letter, name)| (*letter, *name))
+    }
+    let mut letters: Vec<(char, &str)> = Vec::new();
+    for row in rows {
+        let found: Vec<(char, &str)> = match &row[index] {
+            Cell::Phases(share) => used(share).collect(),
+            Cell::Parts(share) => used(share).collect(),
+            Cell::Uses(share) => used(share).collect(),
+            Cell::Text(_) | Cell::Named(..) => return None,
+        };
+        for letter in found {
+            if !letters.contains(&letter) {
+                letters.push(letter);
+            }
+        }
+    }
+    let meanings: Vec<String> = letters
+        .iter()
+        .map(|(letter, name)| format!("{letter} {name}"))
+        .collect();
+    (!meanings.is_empty()).then(|| format!("{head}: {}", meanings.join(", ")))
 }
 
 fn table(table: &Table<'_>, width: Option<usize>, lines: &mut Vec<String>) {
@@ -72,6 +118,10 @@ fn table(table: &Table<'_>, width: Option<usize>, lines: &mut Vec<String>) {
     if table.rows.len() > most {
         lines.push(format!("... and {} more", table.rows.len() - most));
     }
+    for &(index, _) in &columns {
+        let legend = legend(table.columns[index].head, index, &rows);
+        lines.extend(legend.iter().flat_map(|legend| wrapped(legend, width)));
+    }
 }
 
 /// Returns a bar of letters.
@@ -86,7 +136,7 @@ pub(crate) fn bar<K: Kind>(share: &Share<K>, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::Phase;
+    use crate::sample::{Part, Phase, Thread};
 
     #[test]
     fn bars_have_letters() {
@@ -95,5 +145,41 @@ mod tests {
         share.add(Phase::Target, 50);
         share.add(Phase::Device, 150);
         assert_eq!(bar(&share, 8), "ttdddddd");
+    }
+
+    /// The end of a sentence says what is to blame, and letters mean nothing without their legend.
+    #[test]
+    fn sentences_are_wrapped_and_letters_have_a_legend() {
+        let mut thread = Thread {
+            name: "reactor_1".to_owned(),
+            window: 1_000,
+            blame: Some("mostly to a process with a long name and more [4711]".to_owned()),
+            ..Thread::default()
+        };
+        for (part, nanos) in [(Part::Own, 400), (Part::Waited, 50), (Part::Stopped, 550)] {
+            thread.parts.add(part, nanos);
+        }
+        let sample = Sample {
+            threads: Some(vec![thread]),
+            ..Sample::default()
+        };
+        let text = text("nvmf_tgt [4700]", &sample, Some(80));
+        assert!(
+            text.lines()
+                .all(|line| screen::columns(line) <= 80 && !line.ends_with('…')),
+            "{text}"
+        );
+        assert!(
+            text.contains("\nTIME: u own code, W waited, X stopped\n"),
+            "{text}"
+        );
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            words.contains(
+                "reactor_1 lost 60% (600 ns: 55% stopped, 5.0% waited), mostly to a process with \
+                 a long name and more [4711]"
+            ),
+            "{text}"
+        );
     }
 }

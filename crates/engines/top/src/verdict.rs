@@ -1,12 +1,15 @@
 //! Verdict in words: the slowest connection, and who takes its thread's time.
 
-use crate::sample::{Connection, Kind as _, Phase, Sample, Share, Thread, Traffic};
+use crate::sample::{Connection, Kind as _, Part, Phase, Sample, Share, Thread, Traffic};
 use crate::table::percent;
 use crate::views::short_name;
 
 /// Minimum share of a thread's time taken by the kernel for a line: a twentieth, as in the verdicts
 /// of `dptrace timeline`.
 const MIN_REPORTED_SHARE: f64 = 0.05;
+
+/// Minimum share of a thread's time for which a way of losing it is named.
+const MIN_NAMED_SHARE: f64 = 0.01;
 
 /// Returns a line on the slowest connection, and one on a thread that lost time, if there are any.
 pub(crate) fn lines(sample: &Sample) -> Vec<String> {
@@ -110,11 +113,34 @@ fn thread_line(thread: &Thread, slowest: Option<(&Traffic, &Connection)>) -> Str
         .map(|blame| format!(", {blame}"))
         .unwrap_or_default();
     let lost = screen::time(thread.parts.taken());
+    let ways = ways_of_loss(thread);
     format!(
-        "{whose}{} lost {} ({lost}{relation}){blame}",
+        "{whose}{} lost {} ({lost}{ways}{relation}){blame}",
         thread.name,
         percent(thread.taken())
     )
+}
+
+/// Says in which ways a thread lost time, the longest first, unless it only waited for a CPU.
+fn ways_of_loss(thread: &Thread) -> String {
+    let of = |parts: &[Part]| -> u64 { parts.iter().map(|&part| thread.parts.get(part)).sum() };
+    let mut ways = [
+        (of(&[Part::Waited]), "waited"),
+        (of(&[Part::Stopped]), "stopped"),
+        (of(&[Part::Hard, Part::Soft]), "interrupts"),
+    ];
+    ways.sort_by_key(|(nanos, _)| std::cmp::Reverse(*nanos));
+    let share = |nanos| screen::share(nanos, thread.window);
+    let named: Vec<String> = ways
+        .into_iter()
+        .filter(|(nanos, _)| share(*nanos) >= MIN_NAMED_SHARE)
+        .map(|(nanos, way)| format!("{} {way}", percent(share(nanos))))
+        .collect();
+    match named.as_slice() {
+        [] => String::new(),
+        [only] if only.ends_with("waited") => String::new(),
+        _ => format!(": {}", named.join(", ")),
+    }
 }
 
 /// Says how long a thread was away at once, and whether that is long enough for the slowest request:
@@ -139,7 +165,7 @@ fn at_once(thread: &Thread, connection: &Connection, is_sampled: bool) -> String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{Identity, Part, Request, Stage};
+    use crate::sample::{Identity, Request, Stage};
 
     fn connection(name: &str, thread: &str, nanos: u64) -> Connection {
         let identity = Identity {

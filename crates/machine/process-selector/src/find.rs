@@ -5,7 +5,6 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use anyhow::anyhow;
 use errors::usage;
 use host::family::{ancestors, descendants, parent};
 use host::{HostError, Pid, Process, proc};
@@ -194,11 +193,23 @@ pub(crate) fn parent_among(pids: &[u32]) -> Option<u32> {
         .min()
 }
 
+/// Error for a number that no process has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoProcess(pub u32);
+
+impl std::fmt::Display for NoProcess {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "no process has the pid {}", self.0)
+    }
+}
+
+impl std::error::Error for NoProcess {}
+
 /// Returns an error if there is no such process, or it cannot be traced. `and` is the text to add
 /// to the process's number in the error for a thread's number.
 pub fn check_number(pid: u32, and: &str) -> anyhow::Result<()> {
     let group = proc::process_of(Pid(pid)).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => anyhow!("no process has the pid {pid}"),
+        ErrorKind::NotFound => NoProcess(pid).into(),
         _ => anyhow::Error::new(error).context(format!("reading the status of process {pid}")),
     })?;
     if group.0 != pid {

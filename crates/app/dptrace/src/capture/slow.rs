@@ -17,7 +17,7 @@ use crate::args::{check_buffer, required};
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Slow requests")]
 pub(crate) struct SlowArgs {
-    /// Capture only around requests that take at least this long: 500us, 2ms
+    /// Capture only around requests slower than this: 500us, 2ms
     #[arg(long, value_name = "DURATION", value_parser = ::text::duration::parse)]
     pub(crate) slow: Option<Duration>,
 

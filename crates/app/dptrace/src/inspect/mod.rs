@@ -67,7 +67,7 @@ pub(crate) struct InspectArgs {
     )]
     depth: usize,
 
-    /// Print at most this many elements of an array or list
+    /// Print at most this many elements of a list
     ///
     /// Applies to each array and each list.
     #[arg(

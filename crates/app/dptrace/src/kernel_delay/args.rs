@@ -137,8 +137,8 @@ Each thread's time budget adds up to the sample: its own code, system calls, blo
 a CPU (and who ran instead), interrupts, stopped. The other sections count only what begins and \
 ends in the sample.
 
-Triggers: u:PROVIDER:PROBE (usdt:), t:SYSTEM:EVENT (trace:), k:FUNCTION (kprobe:), kr:FUNCTION \
-(kretprobe:), up:FUNCTION (uprobe:), ur:FUNCTION (upr:, uretprobe:). Probes and functions of the \
+Triggers: U:PROVIDER:PROBE (usdt:), t:SYSTEM:EVENT (trace:), k:FUNCTION (kprobe:), kr:FUNCTION \
+(kretprobe:), u:FUNCTION (up:, uprobe:), ur:FUNCTION (upr:, uretprobe:). Probes and functions of the \
 process, and system calls, fire for that process only. Other tracepoints and kernel functions fire \
 for any process. With a start trigger and no stop trigger, a sample ends after the time of --for.
 
@@ -148,7 +148,7 @@ Examples:
   dptrace kernel-delay -p nvmf_tgt --for 5s --thread 'reactor_*'
   dptrace kernel-delay -p PID -s 10us --stacks calls.html  a flame graph
   dptrace kernel-delay -p PID --sample-count 10 --sample-interval 1m --json
-  dptrace kernel-delay --start-trigger up:dpif_run --stop-trigger ur:dpif_run
+  dptrace kernel-delay --start-trigger u:dpif_run --stop-trigger ur:dpif_run
   dptrace kernel-delay PID --start-trigger t:syscalls:sys_enter_fsync --for 50ms
   dptrace kernel-delay --for 2s -- build/bin/nvmf_tgt -m 0x3  its first seconds";
 
@@ -203,7 +203,7 @@ pub(crate) struct EventArgs {
     #[arg(long, help_heading = "System call events", requires = "syscall_events")]
     pub(super) each_event: bool,
 
-    /// Write the time of the calls by stack to this file
+    /// Write the calls' time by stack to this file
     ///
     /// The ending decides on the form: .html (a flame graph), .pb.gz (pprof), .speedscope.json or
     /// .folded.

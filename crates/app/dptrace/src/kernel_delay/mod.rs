@@ -19,7 +19,7 @@ use kernel_delay::programs::EventOptions;
 use kernel_delay::trigger::Trigger;
 use kernel_delay::{
     EventCost, EventList, Events, FunctionNames, Header, SampleSink, Sampler, SamplingOptions,
-    View, WindowSample, json, lines, process_sums, report, stamp, started, verdict,
+    View, WindowSample, json, lines, next_step, process_sums, report, stamp, started, verdict,
 };
 use profiles::{Profile, Unit};
 use screen::Screen;
@@ -201,7 +201,11 @@ impl Printer<'_> {
         let further = taken.around.lines(taken.window.length());
         let verdicts = verdict(sample, view, args.summary).into_iter().chain(hint);
         let prefix = if args.summary { "" } else { "# " };
-        for line in verdicts.chain(further).chain(cost.map(EventCost::line)) {
+        let last = cost
+            .map(EventCost::line)
+            .into_iter()
+            .chain(next_step(sample));
+        for line in verdicts.chain(further).chain(last) {
             lines::verdict(buffer, screen, prefix, &line)?;
         }
         lines::sums(buffer, screen, &process_sums(sample), view.all)?;

@@ -9,7 +9,9 @@ use console::messages::note;
 use console::{interrupt, output, terminal};
 use errors::usage;
 use kernel_delay::{Subject, busiest_table, check_namespace};
-use process_selector::{ProcessCount, ProcessSelector, Role, check_number, find_program};
+use process_selector::{
+    NoProcess, ProcessCount, ProcessSelector, Role, check_number, find_program,
+};
 use sys::process::HeldChild;
 use text::printable::path as printable;
 
@@ -65,7 +67,11 @@ fn named(args: &KernelDelayArgs) -> anyhow::Result<Vec<u32>> {
         )));
     }
     let selector = selector.or_name(DEFAULT_NAME).with_children(args.children);
-    selector.all_traceable(ROLE, ", and --thread for its name", &terminal::observer())
+    let found = selector.all_traceable(ROLE, ", and --thread for its name", &terminal::observer());
+    found.map_err(|error| match error.downcast_ref::<NoProcess>() {
+        Some(none) => anyhow!("{none}; dptrace kernel-delay without arguments lists the busiest"),
+        None => error,
+    })
 }
 
 /// Returns the processes of a control group, except this one.

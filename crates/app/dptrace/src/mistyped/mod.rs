@@ -212,7 +212,8 @@ fn instead_of_option(line: &CommandLine<'_>, option: &str, near: Option<String>)
     }
     if line.command.get_arguments().any(Arg::is_last_set) {
         return Some(format!(
-            "put an option of a program to start after --: {name} -- PROGRAM {shown}"
+            "{name} -h lists the options; one of a program to start comes after --: {name} -- \
+             PROGRAM {shown}"
         ));
     }
     match line.owners(option).as_slice() {

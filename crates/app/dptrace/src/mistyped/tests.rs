@@ -85,7 +85,16 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "record ls -l",
-        "; put an option of a program to start after --: dptrace record -- PROGRAM -l",
+        "; dptrace record -h lists the options; one of a program to start comes after --: dptrace \
+         record -- PROGRAM -l",
+    ),
+    (
+        "kernel-delay -f json",
+        "; text is the default, and --json prints JSON",
+    ),
+    (
+        "kernel-delay -t 2",
+        "; dptrace kernel-delay -h lists the options",
     ),
     (
         "timeline -p 4711",

@@ -25,9 +25,7 @@ const PROCESS_HEADING: &str = "Objects of a process";
 /// `dptrace objects`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
-#[command(mut_args(process::with_help(
-    "Print the live objects found in the memory of this process, by PID or name",
-)))]
+#[command(mut_args(process::with_help("Print the live objects of this process, by PID or name",)))]
 pub(crate) struct ObjectsArgs {
     /// Only this spec (qpair, ...); with -p several, separated by commas
     #[arg(value_name = "NAME")]

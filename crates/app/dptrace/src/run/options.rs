@@ -75,7 +75,7 @@ pub(crate) struct RunArgs {
     #[arg(long = "for", value_name = "DURATION", value_parser = ::text::duration::parse)]
     pub(super) duration: Option<Duration>,
 
-    /// Write the stacks that the script prints to this file instead
+    /// Write the script's stacks to this file instead
     ///
     /// Stacks in keys of maps, and printed lines of folded stacks. The ending decides on the form:
     /// .html (a flame graph), .pb.gz (pprof), .speedscope.json or .folded.
@@ -95,9 +95,7 @@ pub(crate) struct RunArgs {
     #[arg(long = "include", value_name = "FILE")]
     pub(super) includes: Vec<String>,
 
-    /// Take the names of traceable kernel functions from this file
-    ///
-    /// One name on each line.
+    /// File with the traceable kernel functions, a name on each line
     #[arg(long, value_name = "FILE")]
     pub(super) traceable_functions: Option<PathBuf>,
 
@@ -107,9 +105,9 @@ pub(crate) struct RunArgs {
     #[arg(long = "debuginfo", value_name = "DIR")]
     pub(super) debug_dirs: Vec<PathBuf>,
 
-    /// Only attach probes whose names match this regular expression
+    /// Only attach probes whose names match
     ///
-    /// begin and end are always attached.
+    /// This regular expression; begin and end are always attached.
     #[arg(long, value_name = "REGEX")]
     pub(super) probe_filter: Option<String>,
 

@@ -35,7 +35,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
-    /// Write tables for SQL below this folder every minute, as dptrace export does
+    /// Write tables for SQL here every minute, as dptrace export does
     ///
     /// Histograms of each connection's stages, the time of threads, and the 50 slowest requests of
     /// each minute with their stages. Each table has a folder, and in it one for each day, hour and
@@ -69,19 +69,19 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     no_probes: bool,
 
-    /// Maximum number of connections with series of their own; the rest share "other"
+    /// Maximum number of connections with own series; the rest share "other"
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = limit(10_000), help_heading = "Limits")]
     connections: u32,
 
-    /// Maximum number of connections that also have a histogram of each stage: the busiest
+    /// Maximum of connections with stage histograms: the busiest
     #[arg(long, value_name = "N", default_value_t = 14, value_parser = limit(10_000), help_heading = "Limits")]
     with_stages: u32,
 
-    /// Maximum number of threads with series of their own: the busiest
+    /// Maximum number of threads with own series: the busiest
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = limit(10_000), help_heading = "Limits")]
     threads: u32,
 
-    /// Maximum number of pollers' CPUs to audit for time that others take; 0 audits none
+    /// Maximum number of pollers' CPUs to audit, for time that others take; 0 audits none
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(..=1024), help_heading = "Limits")]
     cpus: u32,
 
@@ -89,7 +89,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = limit(64), help_heading = "Limits")]
     targets: u32,
 
-    /// Forget the series of connections and threads that were idle for this long
+    /// Forget series that are idle for this long, of connections and threads
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = ::text::duration::parse, help_heading = "Limits")]
     forget: Duration,
 }

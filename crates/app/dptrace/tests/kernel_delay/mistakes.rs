@@ -17,13 +17,13 @@ fn refused(arguments: &[&str]) -> (i32, String) {
     )
 }
 
+const NO_PROCESS: &str = "error: no process has the pid 4194304; dptrace kernel-delay without \
+                          arguments lists the busiest\n";
+
 #[test]
 fn processes_that_are_not_there() {
     let (status, notes) = refused(&["-p", "4194304"]);
-    assert_eq!(
-        (status, notes.as_str()),
-        (1, "error: no process has the pid 4194304\n")
-    );
+    assert_eq!((status, notes.as_str()), (1, NO_PROCESS));
     let (status, notes) = refused(&["--name", "no-such-program"]);
     assert_eq!(
         (
@@ -85,7 +85,7 @@ fn triggers_that_do_not_exist_have_near_names() {
     let target = Target::start("idle");
     let pid = target.child.id().to_string();
     for (trigger, words) in [
-        ("x:y", "u:PROVIDER:PROBE"),
+        ("x:y", "U:PROVIDER:PROBE"),
         ("t:sched:sched_swich", "near: sched_switch"),
         (
             "t:syscalls:sys_enter_getpidd",
@@ -251,7 +251,7 @@ fn a_mask_and_a_missing_delta_are_understood() {
         &["--debug=0"],
     ] {
         let (status, notes) = refused(&[mask, &["-p", "4194304"]].concat());
-        let expected = (1, "error: no process has the pid 4194304\n");
+        let expected = (1, NO_PROCESS);
         assert_eq!((status, notes.as_str()), expected, "{mask:?}");
     }
     let (status, notes) = refused(&["-D", "4711"]);

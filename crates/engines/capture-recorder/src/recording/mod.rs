@@ -89,6 +89,7 @@ pub fn record(
     observer.handle_stop_requests()?;
     let watch = Watch::new(pid, std::iter::empty())?;
     let flows = running.until_it_flows(limits);
+    meta.recorder_threads = facts::own_threads();
     place.give_way_for(limits.after);
     observer.note(&format!(
         "capturing process {pid} into {}: Ctrl-C ends it",

@@ -21,7 +21,7 @@
 //! | `report` | the report on each CPU: owners, intruders and victims |
 //! | `pollers` | CPUs that have a poller |
 //! | `names`, `few_names` | names of this machine: all, and few for endless windows |
-//! | `run` | one audit from start to end; `text` and `json` format its report |
+//! | `run` | one audit from start to end; `summary`, `text` and `json` format its report |
 //! | `windows` | audits as windows that follow one another |
 
 mod facts;
@@ -35,13 +35,14 @@ mod pollers;
 mod programs;
 mod report;
 mod run;
+mod summary;
 mod sums;
 mod text;
 mod windows;
 
 pub use facts::Facts;
 pub use live::{Audit, Options, StuckThread};
-pub use model::{CpuReport, Intruder, Names, Share, ThreadFacts, Victim, name_of};
+pub use model::{CpuReport, Intruder, Names, Share, ThreadFacts, Victim, labelled, name_of};
 pub use pollers::Pollers;
 pub use report::report;
 pub use run::{AuditResult, Plan};

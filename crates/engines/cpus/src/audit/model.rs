@@ -16,6 +16,8 @@ pub trait Names {
     fn affinity(&self, interrupt: u64) -> Option<String>;
     /// Returns the facts of a thread; `None` if they are unknown or it has exited.
     fn thread(&self, tid: u32) -> Option<ThreadFacts>;
+    /// Returns whether this is the process that audits.
+    fn is_dptrace(&self, pid: u32) -> bool;
 }
 
 /// Facts of a thread.
@@ -150,7 +152,12 @@ impl Context<'_> {
         let is_device = key.kind == kind::HARD;
         Intruder {
             kind: kind_name(key.kind & !kind::WAITED),
-            name: self.name(key, &tally.name),
+            name: if is_thread && self.names.is_dptrace(tally.tgid) {
+                // The names of our threads mean nothing to a user.
+                format!("dptrace itself [{}]", key.id)
+            } else {
+                self.name(key, &tally.name)
+            },
             cause: self.cause(key, &tally.name),
             count: tally.count,
             total: tally.total,
@@ -208,7 +215,7 @@ impl Context<'_> {
                 let by = if by_kind == kind::FUNCTION {
                     format!("{} for {}", self.names.function(key.by), text(name))
                 } else {
-                    format!("{} {}", kind_name(by_kind), self.name(&raiser, name))
+                    labelled(kind_name(by_kind), &self.name(&raiser, name))
                 };
                 Some(format!("raised by {}", by.trim_end()))
             }
@@ -241,6 +248,15 @@ fn soft_name(vector: u64) -> Cow<'static, str> {
         || format!("vector {vector}").into(),
         |name| Cow::Borrowed(*name),
     )
+}
+
+/// Returns a name after its kind; what has no name of its own is called as its kind.
+pub fn labelled(kind: &str, name: &str) -> String {
+    if kind == name {
+        kind.to_owned()
+    } else {
+        format!("{kind} {name}")
+    }
 }
 
 /// Returns the name of a kind.

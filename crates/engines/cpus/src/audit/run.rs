@@ -39,6 +39,8 @@ pub struct AuditResult {
     pub(super) each: IntrusionLog,
     pub(super) sums: Sums,
     pub(super) names: KernelNames,
+    /// Threads of the processes that were named, if any.
+    pub(super) threads: Option<BTreeSet<u32>>,
     /// Facts that this kernel does not show.
     pub(super) missing: Vec<&'static str>,
     /// The programs, attached until [`AuditResult::end`].
@@ -133,6 +135,7 @@ impl Plan {
             each,
             sums,
             names,
+            threads,
             missing: facts.missing().into_iter().map(|(_, what)| what).collect(),
             audit,
         })

@@ -2,84 +2,38 @@
 
 use std::fmt::Write as _;
 
-use ::text::printable;
 use screen::{pad, pad_left, time};
 
 use super::layout::FIRST_CLASS;
 use super::run::{AuditResult, MAX_INTRUSIONS};
-use super::windows::MIN_LISTED_WAIT_NANOS;
-use super::{CpuReport, Intruder, Victim, name_of};
+use super::summary::{is_own, label, listed_victims, one_line, safe, share};
+use super::{CpuReport, Intruder, Victim, labelled, name_of};
 
-/// Limit on listed intruders, and on listed victims, per CPU.
-const MAX_LISTED: usize = 20;
+/// Limit on listed intruders, on its own threads, and on listed victims, per CPU: a screen for a
+/// CPU.
+const MAX_LISTED: usize = 5;
 
-/// Formats the whole report; `summary` gives one line for each CPU.
+/// Formats the whole report: a line for each CPU, and their details unless only a `summary` is
+/// wanted.
 pub(super) fn report(found: &AuditResult, summary: bool) -> String {
     let mut text = String::new();
-    for (nth, cpu) in found.cpus.iter().enumerate() {
-        if summary {
-            line(&mut text, &one_line(cpu));
-            continue;
-        }
-        if nth > 0 {
-            text.push('\n');
-        }
+    for cpu in &found.cpus {
+        line(&mut text, &one_line(found, cpu));
+    }
+    if summary {
+        return text;
+    }
+    for cpu in &found.cpus {
+        text.push('\n');
         write_cpu(&mut text, found, cpu);
     }
-    if !summary {
-        each(&mut text, found);
-    }
+    each(&mut text, found);
     text
 }
 
 /// Appends a line; writing to a string does not fail.
 fn line(text: &mut String, line: &str) {
     let _ = writeln!(text, "{}", line.trim_end());
-}
-
-fn share(part: u64, of: u64) -> String {
-    screen::percent(screen::share(part, of), 2)
-}
-
-fn safe(text: &str) -> String {
-    printable::text(text.as_bytes()).into_owned()
-}
-
-/// Formats the summary of a CPU.
-fn one_line(cpu: &CpuReport) -> String {
-    let poller = match &cpu.poller {
-        Some(poller) => format!(
-            "{} has {}",
-            safe(&poller.name),
-            share(poller.total, cpu.window)
-        ),
-        None => "no poller".to_owned(),
-    };
-    let worst = match cpu.intruders.first() {
-        Some(worst) => format!(
-            "; most taken by {} {}: {}, {} longest",
-            worst.kind,
-            safe(&worst.name),
-            share(worst.total, cpu.window),
-            time(worst.longest)
-        ),
-        None => String::new(),
-    };
-    let starved = listed_victims(cpu)
-        .next()
-        .map_or_else(String::new, |victim| {
-            let longest = time(victim.who.longest);
-            format!(
-                "; {} {} waited {longest}",
-                victim.who.kind,
-                safe(&victim.who.name)
-            )
-        });
-    format!(
-        "CPU {}: {}, {poller}{worst}{starved}",
-        cpu.cpu,
-        time(cpu.window)
-    )
 }
 
 fn budget(text: &mut String, cpu: &CpuReport) {
@@ -110,35 +64,35 @@ fn budget(text: &mut String, cpu: &CpuReport) {
     }
 }
 
-fn intruders(text: &mut String, cpu: &CpuReport) {
-    if !cpu.intruders.is_empty() {
-        line(
-            text,
-            "  intruders                                             count     total   longest",
-        );
-    }
-    for intruder in cpu.intruders.iter().take(MAX_LISTED) {
-        row(
-            text,
-            &format!("{} {}", intruder.kind, safe(&intruder.name)),
-            intruder,
-        );
-        details(text, intruder);
-    }
-    if let Some(rest) = cpu
+fn intruders(text: &mut String, found: &AuditResult, cpu: &CpuReport) {
+    let threads = found.threads.as_ref();
+    let (own, others): (Vec<&Intruder>, Vec<&Intruder>) = cpu
         .intruders
-        .get(MAX_LISTED..)
-        .filter(|rest| !rest.is_empty())
-    {
-        let total: u64 = rest.iter().map(|intruder| intruder.total).sum();
-        line(
-            text,
-            &format!(
-                "    and {} more, {} in all (--json lists them)",
-                rest.len(),
-                time(total)
-            ),
-        );
+        .iter()
+        .partition(|who| is_own(threads, cpu, who));
+    let whose = match found.threads {
+        Some(_) => "threads of the process itself",
+        None => "other threads of the poller's process",
+    };
+    for (head, listed) in [("intruders", others), (whose, own)] {
+        if listed.is_empty() {
+            continue;
+        }
+        let columns = "    count     total   longest";
+        line(text, &format!("  {}{columns}", pad(head, 50)));
+        for intruder in listed.iter().take(MAX_LISTED) {
+            row(text, &label(intruder), intruder);
+            details(text, intruder);
+        }
+        let rest = listed.get(MAX_LISTED..).unwrap_or_default();
+        if !rest.is_empty() {
+            let total = time(rest.iter().map(|intruder| intruder.total).sum());
+            let more = rest.len();
+            line(
+                text,
+                &format!("    and {more} more, {total} in all (--json lists them)"),
+            );
+        }
     }
 }
 
@@ -166,8 +120,8 @@ fn write_cpu(text: &mut String, found: &AuditResult, cpu: &CpuReport) {
             ),
         );
     }
-    intruders(text, cpu);
-    victims(text, cpu);
+    intruders(text, found, cpu);
+    victims(text, found, cpu);
     losses(text, cpu);
 }
 
@@ -243,14 +197,7 @@ fn histogram(classes: &[u64]) -> String {
     shown.map(class).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the victims that waited longer than usual.
-fn listed_victims(cpu: &CpuReport) -> impl Iterator<Item = &Victim> {
-    cpu.victims
-        .iter()
-        .filter(|victim| victim.who.longest >= MIN_LISTED_WAIT_NANOS)
-}
-
-fn victims(text: &mut String, cpu: &CpuReport) {
+fn victims(text: &mut String, found: &AuditResult, cpu: &CpuReport) {
     let listed: Vec<&Victim> = listed_victims(cpu).collect();
     if listed.is_empty() {
         return;
@@ -265,18 +212,17 @@ fn victims(text: &mut String, cpu: &CpuReport) {
         } else {
             victim.who.kind
         };
-        row(
-            text,
-            &format!("{what} {}", safe(&victim.who.name)),
-            &victim.who,
-        );
+        let name = safe(&victim.who.name);
+        row(text, &labelled(what, &name), &victim.who);
+        let own = is_own(found.threads.as_ref(), cpu, &victim.who)
+            .then(|| "a thread of the process itself".to_owned());
         let waits = victim
             .still
             .map(|still| format!("still waits, for {}", time(still)));
         let before = victim
             .before
             .then(|| "was already waiting at the start".to_owned());
-        let facts = [waits, before, victim.who.cause.as_deref().map(safe)];
+        let facts = [own, waits, before, victim.who.cause.as_deref().map(safe)];
         let facts: Vec<String> = facts.into_iter().flatten().collect();
         if !facts.is_empty() {
             line(text, &format!("      {}", facts.join(", ")));
@@ -331,10 +277,10 @@ fn each(text: &mut String, found: &AuditResult) {
         line(
             text,
             &format!(
-                "  {}  {} {kind} {}{cause}",
+                "  {}  {} {}{cause}",
                 columns[0],
                 columns[1..].join(" "),
-                safe(&name)
+                labelled(kind, &safe(&name))
             ),
         );
     }

@@ -107,6 +107,7 @@ impl Tracer {
             preemptors,
             interrupts,
             hard_names: host::interrupt_names(),
+            dptrace: Some(std::process::id()),
         })
     }
 }

@@ -132,6 +132,17 @@ pub(super) fn name(pid: u32, tid: u32) -> Option<String> {
     raw_name(pid, tid).map(|name| printable::text(&name).into_owned())
 }
 
+/// Returns the words with which the titles at the start and at the end of a window begin: what
+/// follows (`idle`, `UPDATE waiting`) is only true for a moment. `None` if there are none.
+pub(super) fn lasting_title(before: &str, after: &str) -> Option<String> {
+    let words = before.split(' ').zip(after.split(' '));
+    let lasting: Vec<&str> = words
+        .take_while(|(before, after)| before == after)
+        .map(|(word, _)| word)
+        .collect();
+    (!lasting.is_empty()).then(|| lasting.join(" "))
+}
+
 /// Returns a thread's name as the kernel has it.
 pub(super) fn raw_name(pid: u32, tid: u32) -> Option<Vec<u8>> {
     proc::name(&task(pid, tid))
@@ -144,6 +155,18 @@ fn task(pid: u32, tid: u32) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_part_of_a_title_that_changes_is_left_out() {
+        let of = |before, after| lasting_title(before, after);
+        let idle = "app app [local] idle";
+        assert_eq!(of(idle, idle).as_deref(), Some(idle));
+        assert_eq!(
+            of(idle, "app app [local] UPDATE waiting").as_deref(),
+            Some("app app [local]")
+        );
+        assert_eq!(of("walwriter", "checkpointer"), None);
+    }
 
     #[test]
     fn a_call_is_a_number_or_none() {

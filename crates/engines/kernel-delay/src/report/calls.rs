@@ -14,13 +14,15 @@ impl Section<'_> {
         if thread.calls.is_empty() {
             return Ok(());
         }
-        self.head("SYSCALL STATISTICS")?;
+        self.head("SYSCALL STATISTICS", self.calls_note())?;
+        let names: Vec<String> = thread.calls.iter().map(|it| call_name(it.slot)).collect();
+        let least = if self.columns.exact { 20 } else { 16 };
+        let width = self
+            .columns
+            .width_for(names.iter().map(String::as_str), (least, 16, 8));
         let heads = ["TOTAL", "MAX", "MEAN", "~P50", "~P99"].map(Cell::TimeHead);
         let [total, max, mean, p50, p99] = heads;
-        let (name, errors) = (
-            Cell::Left("NAME", self.columns.name_width()),
-            Cell::Right("ERRORS", 7),
-        );
+        let (name, errors) = (Cell::Left("NAME", width), Cell::Right("ERRORS", 7));
         if self.columns.exact {
             let number = Cell::Near("NUMBER", 6);
             self.row(&[
@@ -47,13 +49,28 @@ impl Section<'_> {
             ])?;
         }
         for call in &thread.calls {
-            self.call(call)?;
+            self.call(call, width)?;
         }
-        self.sum_of_calls()
+        self.sum_of_calls(width)
+    }
+
+    /// Returns how the times differ from those of the budget, if they do.
+    fn calls_note(&self) -> &'static str {
+        let calls = &self.thread.budget.calls;
+        let in_budget = |slot| {
+            let mut calls = calls.iter().filter(|call| call.slot == slot);
+            calls.next().map_or(0, |call| call.cpu + call.blocked)
+        };
+        let mut calls = self.thread.calls.iter();
+        if calls.all(|call| call.stat.total == in_budget(call.slot)) {
+            ""
+        } else {
+            "whole calls, with their waits for a CPU"
+        }
     }
 
     /// Writes the sum of all calls except those that only wait for events, and names those.
-    fn sum_of_calls(&mut self) -> std::fmt::Result {
+    fn sum_of_calls(&mut self, width: usize) -> std::fmt::Result {
         let calls = self.thread.calls.iter();
         let (waits, others): (Vec<&CallStat>, Vec<&CallStat>) =
             calls.partition(|call| waits_for_events(call.slot));
@@ -73,7 +90,7 @@ impl Section<'_> {
             format!("without {}", waits.join(", "))
         };
         let (name, without) = (
-            Cell::Left("TOTAL( - polls):", self.columns.name_width()),
+            Cell::Left("TOTAL( - polls):", width),
             Cell::Left(&without, 0),
         );
         if self.columns.exact {
@@ -101,9 +118,9 @@ impl Section<'_> {
         ])
     }
 
-    fn call(&mut self, call: &CallStat) -> std::fmt::Result {
+    fn call(&mut self, call: &CallStat, width: usize) -> std::fmt::Result {
         let name = call_name(call.slot);
-        let name = Cell::Left(&name, self.columns.name_width());
+        let name = Cell::Left(&name, width);
         let Stat {
             count, total, max, ..
         } = call.stat;

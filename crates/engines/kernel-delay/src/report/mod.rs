@@ -8,8 +8,9 @@ use std::fmt::Write as _;
 
 use screen::{HEAD, LARGEST, NAME, Screen, Style, counted, grouped, share};
 
+use crate::budget::Budget;
 use crate::columns::{Cell, Columns};
-use crate::report::names::{budget_lines, fitted, make_room};
+use crate::report::names::{budget_lines, fitted};
 use crate::sample::{Interrupt, Sample, Stat, ThreadSample};
 use crate::selection::{Selection, View};
 
@@ -112,7 +113,7 @@ impl Section<'_> {
                 max,
             } = thread.polls;
             self.times(
-                "LONG POLL STATISTICS",
+                ("LONG POLL STATISTICS", ""),
                 "COUNT",
                 count,
                 &[("AVERAGE", total / count), ("MIN", min), ("MAX", max)],
@@ -126,25 +127,13 @@ impl Section<'_> {
                 max,
             } = thread.runs;
             self.times(
-                "THREAD RUN STATISTICS",
+                ("THREAD RUN STATISTICS", ""),
                 "SCHED_CNT",
                 count,
                 &[("TOTAL", total), ("MIN", min), ("MAX", max)],
             )?;
         }
-        for (section, column, stat) in [
-            ("THREAD READY STATISTICS", "SCHED_CNT", thread.waits),
-            ("THREAD STOPPED STATISTICS", "STOP_CNT", thread.stops),
-        ] {
-            if stat.count > 0 {
-                self.times(
-                    section,
-                    column,
-                    stat.count,
-                    &[("TOTAL", stat.total), ("MAX", stat.max)],
-                )?;
-            }
-        }
+        self.waits_and_stops()?;
         self.interrupts(
             "HARD IRQ STATISTICS",
             false,
@@ -153,7 +142,38 @@ impl Section<'_> {
         self.interrupts("SOFT IRQ STATISTICS", true, &thread.soft)
     }
 
-    fn head(&mut self, section: &str) -> std::fmt::Result {
+    /// Writes the sections of waits for a CPU and of stops.
+    fn waits_and_stops(&mut self) -> std::fmt::Result {
+        let thread = self.thread;
+        let Budget { ready, stopped, .. } = thread.budget;
+        for (section, column, stat, in_budget) in [
+            ("THREAD READY STATISTICS", "SCHED_CNT", thread.waits, ready),
+            (
+                "THREAD STOPPED STATISTICS",
+                "STOP_CNT",
+                thread.stops,
+                stopped,
+            ),
+        ] {
+            if stat.count > 0 {
+                let note = if stat.total == in_budget {
+                    ""
+                } else {
+                    "only those that began and ended here"
+                };
+                self.times(
+                    (section, note),
+                    column,
+                    stat.count,
+                    &[("TOTAL", stat.total), ("MAX", stat.max)],
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the head of a section, and how its times differ from those of the budget.
+    fn head(&mut self, section: &str, note: &str) -> std::fmt::Result {
         let (tid, name) = if self.first {
             (self.thread.tid.to_string(), self.thread.name.as_str())
         } else {
@@ -168,7 +188,8 @@ impl Section<'_> {
             self.screen.paint(style, name),
             self.screen.paint(HEAD, format!("[{section}]")),
         );
-        writeln!(self.text, "{tid:>10} {name:16} {section}")
+        let gap = if note.is_empty() { "" } else { " " };
+        writeln!(self.text, "{tid:>10} {name:16} {section}{gap}{note}")
     }
 
     fn row(&mut self, cells: &[Cell<'_>]) -> std::fmt::Result {
@@ -179,12 +200,12 @@ impl Section<'_> {
     /// Writes a section of one row: a count and times.
     fn times(
         &mut self,
-        section: &str,
+        (section, note): (&str, &str),
         counted: &str,
         count: u64,
         times: &[(&str, u64)],
     ) -> std::fmt::Result {
-        self.head(section)?;
+        self.head(section, note)?;
         let heads = times.iter().map(|(head, _)| Cell::TimeHead(head));
         self.row(
             &std::iter::once(Cell::Left(counted, 10))
@@ -201,12 +222,10 @@ impl Section<'_> {
 
     fn budget(&mut self) -> std::fmt::Result {
         let budget = &self.thread.budget;
-        self.head("TIME BUDGET")?;
-        let mut lines = budget_lines(budget, self.thread);
-        let width = self
-            .columns
-            .budget_width(lines.iter().map(|(what, _)| what.chars().count()).max());
-        make_room(&mut lines, width);
+        self.head("TIME BUDGET", "")?;
+        let lines = budget_lines(budget, self.thread);
+        let names = lines.iter().map(|(what, _)| what.as_str());
+        let width = self.columns.width_for(names, (34, 48, 20));
         self.row(&[
             Cell::Left("WHERE", width),
             Cell::TimeHead("TOTAL"),
@@ -221,7 +240,11 @@ impl Section<'_> {
             let part = 100.0 * share(nanos, budget.window);
             let bar = self.columns.bar(part, width);
             let part = format!("{part:.2}");
-            let what = fitted(&what, width);
+            let what = if self.columns.is_cut() {
+                fitted(&what, width)
+            } else {
+                what.into()
+            };
             let cells = [
                 Cell::Left(&what, width),
                 Cell::Time(nanos),
@@ -250,8 +273,11 @@ impl Section<'_> {
         if interrupts.is_empty() {
             return Ok(());
         }
-        self.head(section)?;
+        self.head(section, "")?;
         let heads = [Cell::TimeHead("TOTAL"), Cell::TimeHead("MAX")];
+        let names = interrupts.iter().map(|interrupt| interrupt.name.as_str());
+        let width = self.columns.width_for(names, (20, 36, 40));
+        let numbered = (numbered, width);
         self.interrupt(
             numbered,
             "NAME",
@@ -278,13 +304,13 @@ impl Section<'_> {
 
     fn interrupt(
         &mut self,
-        numbered: bool,
+        (numbered, width): (bool, usize),
         name: &str,
         number: &str,
         count: Cell<'_>,
         times: &[Cell<'_>],
     ) -> std::fmt::Result {
-        let mut cells = vec![Cell::Left(name, 20)];
+        let mut cells = vec![Cell::Left(name, width)];
         cells.extend(numbered.then_some(Cell::Near(number, 7)));
         cells.push(count);
         cells.extend(times);

@@ -3,6 +3,7 @@
 use crate::budget::Budget;
 use crate::names::call_name;
 use crate::sample::ThreadSample;
+use screen::{columns, shorten};
 use std::borrow::Cow;
 
 /// Maximum number of calls, and of tasks that ran instead, listed in a budget.
@@ -28,35 +29,24 @@ fn named(nanos: u64, details: Vec<(String, u64)>) -> Vec<(String, u64)> {
     details
 }
 
-/// Shortens a place of the budget to `width` characters. Brackets at its end stay whole: a cut
-/// number would be another process's.
+/// Shortens a place of the budget to `width` columns. Brackets at its end stay whole, since a cut
+/// number would be another process's, and so do the words before the name.
 pub(super) fn fitted(what: &str, width: usize) -> Cow<'_, str> {
-    if what.chars().count() <= width {
+    if columns(what) <= width {
         return Cow::Borrowed(what);
     }
     let (name, bracket) = what.rfind(" [").map_or((what, ""), |at| what.split_at(at));
-    let left = width.saturating_sub(bracket.chars().count());
-    if left == 0 {
-        return Cow::Borrowed(what);
-    }
-    Cow::Owned(name.chars().take(left).chain(bracket.chars()).collect())
-}
-
-/// Shortens the words before the names of tasks that ran instead, if one of the lines is too long:
-/// two letters of a name are useless.
-pub(super) fn make_room(lines: &mut [(String, u64)], width: usize) {
-    if lines.iter().any(|(what, _)| what.chars().count() > width) {
-        for (what, _) in lines {
-            *what = what.replacen(RAN_INSTEAD, RAN_INSTEAD_SHORT, 1);
-        }
+    let indent = name.len() - name.trim_start().len();
+    let label = name.find(RAN_INSTEAD).map(|at| at + RAN_INSTEAD.len());
+    let (label, name) = name.split_at(label.unwrap_or(indent));
+    match width.saturating_sub(columns(label) + columns(bracket)) {
+        0 => Cow::Borrowed(what),
+        left => Cow::Owned(format!("{label}{}{bracket}", shorten(name, left))),
     }
 }
 
 /// Words before the name of a task that ran instead.
 pub(super) const RAN_INSTEAD: &str = "ran instead: ";
-
-/// Same words for narrow columns.
-const RAN_INSTEAD_SHORT: &str = "ran: ";
 
 /// Line of the time in which the thread waited for a CPU.
 const WAITING: &str = "waiting for a CPU";

@@ -2,25 +2,86 @@
 
 use super::*;
 use crate::CallStat;
-use crate::report::names::{RAN_INSTEAD, fitted, make_room};
+use crate::report::names::fitted;
+use crate::{CallTime, Preemptor, Relation};
 
+fn thread_with_preemptors(names: &[&str]) -> Sample {
+    let task = |name: &&str| Preemptor {
+        name: (*name).to_owned(),
+        relation: Relation::Own,
+        work: None,
+        pids: vec![1],
+        nanos: 10,
+    };
+    let thread = ThreadSample {
+        preemptors: names.iter().map(task).collect(),
+        budget: Budget {
+            window: 1_000,
+            ready: 100,
+            ..Budget::default()
+        },
+        ..ThreadSample::default()
+    };
+    Sample {
+        threads: vec![thread],
+        ..Sample::default()
+    }
+}
+
+/// Two threads whose names differ in the last letter must not look the same.
 #[test]
 fn names_of_those_that_ran_instead_have_room() {
-    let lines = |names: &[&str]| -> Vec<(String, u64)> {
-        names
-            .iter()
-            .map(|name| (format!("  {RAN_INSTEAD}{name}"), 1))
-            .collect()
+    let sample = thread_with_preemptors(&["preemptor_0", "preemptor_1", "fifteen_letters"]);
+    for screen in [Screen::default(), Screen::terminal(80, false)] {
+        let view = View {
+            screen,
+            ..View::default()
+        };
+        let text = report(&sample, &Header::default(), view);
+        for name in ["preemptor_0", "preemptor_1", "fifteen_letters"] {
+            let line = format!("    ran instead: {name} [its own thread]");
+            assert!(text.contains(&line), "{text}");
+        }
+        assert!(
+            text.lines().all(|line| screen::columns(line) <= 80),
+            "{text}"
+        );
+    }
+}
+
+/// The budget counts what lies in the sample, the sections whole calls and waits.
+#[test]
+fn sections_that_count_differently_say_so() {
+    let mut sample = thread_with_preemptors(&[]);
+    let thread = &mut sample.threads[0];
+    let read = crate::names::call_number("read").unwrap();
+    let stat = |total| Stat {
+        count: 2,
+        total,
+        ..Stat::default()
     };
-    let mut short = lines(&["yes [12]"]);
-    make_room(&mut short, 34);
-    assert_eq!(short[0].0, "  ran instead: yes [12]");
-    let mut long = lines(&["yes [12]", "left [its own thread]"]);
-    make_room(&mut long, 34);
-    assert_eq!(
-        [long[0].0.as_str(), &long[1].0],
-        ["  ran: yes [12]", "  ran: left [its own thread]"]
-    );
+    thread.waits = stat(90);
+    thread.calls = vec![CallStat {
+        slot: read,
+        stat: stat(60),
+        ..CallStat::default()
+    }];
+    thread.budget.calls = vec![CallTime {
+        slot: read,
+        cpu: 30,
+        blocked: 10,
+    }];
+    let notes = [
+        "[SYSCALL STATISTICS] whole calls, with their waits for a CPU\n",
+        "[THREAD READY STATISTICS] only those that began and ended here\n",
+    ];
+    let text = report(&sample, &Header::default(), View::default());
+    assert!(notes.iter().all(|note| text.contains(note)), "{text}");
+    let thread = &mut sample.threads[0];
+    thread.waits = stat(100);
+    thread.calls[0].stat = stat(40);
+    let text = report(&sample, &Header::default(), View::default());
+    assert!(!notes.iter().any(|note| text.contains(note)), "{text}");
 }
 
 /// Sleeping until something happens does not count as time of system calls, by any call.
@@ -89,10 +150,10 @@ fn a_number_in_brackets_is_never_cut() {
     );
     assert_eq!(
         fitted("  ran instead: qemu-system-aar [12068]", 34),
-        "  ran instead: qemu-system [12068]"
+        "  ran instead: qemu-…m-aar [12068]"
     );
     assert_eq!(
         fitted("    a very long name of a system call", 10),
-        "    a very"
+        "    a …all"
     );
 }

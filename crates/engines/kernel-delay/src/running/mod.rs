@@ -55,6 +55,8 @@ pub(crate) struct ThreadReading {
 #[derive(Debug, Default)]
 pub(crate) struct Causes {
     pub(crate) preemptors: Vec<(PreemptorKey, u64)>,
+    /// Process that measures; `None` if unknown.
+    pub(crate) dptrace: Option<u32>,
     pub(crate) interrupts: Vec<(InterruptKey, Tally)>,
     pub(crate) hard_names: HashMap<u32, String>,
 }
@@ -98,11 +100,13 @@ impl ThreadAccounts {
             preemptors,
             interrupts,
             hard_names,
+            dptrace,
         } = causes;
         let causes = WindowSnapshot {
             preemptors,
             interrupts,
             hard_names,
+            dptrace,
             ..WindowSnapshot::default()
         };
         let causes = ByThread::from_snapshot(&causes);

@@ -135,6 +135,6 @@ fn culprit_name(name: &str, relation: Relation) -> String {
     match relation {
         Relation::Kernel => name.split(['/', ':']).next().unwrap_or(name).to_owned(),
         Relation::Own => format!("{name} (own)"),
-        Relation::Idle | Relation::Child | Relation::Other => name.to_owned(),
+        Relation::Idle | Relation::Child | Relation::Dptrace | Relation::Other => name.to_owned(),
     }
 }

@@ -58,11 +58,15 @@ impl Requests {
                     .sum::<f64>()
                     / seconds
             };
+            let identity = self.connections.identity(number);
+            // Requests of an admin queue are not counted, as they wait by design; nor are its
+            // blocks, so that both rates are of the same requests.
+            let is_admin = identity.queue == Some(0);
             connections.push(Connection {
-                identity: self.connections.identity(number),
+                identity,
                 depth: part.depth.0 as f64 / part.depth.1.max(1) as f64,
                 iops: scaled(|sums| sums.0),
-                blocks: scaled(|sums| sums.1),
+                blocks: if is_admin { 0.0 } else { scaled(|sums| sums.1) },
                 times: part.times,
                 phases: part.phases,
                 thread: None,

@@ -53,6 +53,7 @@ pub(crate) const THREADS: &[Column] = &[
     figure("OWN", 5, 2),
     figure("CALLS", 5, 3),
     figure("WAITED", 6, 0),
+    figure("STOPPED", 7, 9),
     figure("IRQS", 5, 4),
     figure("LONGEST", 7, 6),
     text("RAN INSTEAD", 15, 40, 7),

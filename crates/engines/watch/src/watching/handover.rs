@@ -1,6 +1,7 @@
 //! Parts of the past that are handed to the writer.
 
 use capture::Meta;
+use capture_recorder::facts;
 use scene::BootNanos;
 use spdk_trace::Ticks;
 use sys::clock::boot_nanos;
@@ -100,6 +101,7 @@ impl WatchSession {
         let objects = self.known.recording(oldest);
         let mut meta = Meta {
             begin,
+            recorder_threads: facts::own_threads(),
             ..self.meta.clone()
         };
         meta.captured.objects = !objects.is_empty();

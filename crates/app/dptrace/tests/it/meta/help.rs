@@ -37,7 +37,31 @@ fn every_command_helps_with_examples() {
     );
 }
 
-/// `-h` is a screen of its own: one line per option, with text that may be cut.
+/// The end of a sentence is often what an option is about.
+#[test]
+fn no_line_of_short_help_is_cut() {
+    let all = printed(["help", "--all"]);
+    let commands: Vec<&str> = all
+        .lines()
+        .filter_map(|line| line.strip_prefix("  ")?.split_once("  "))
+        .map(|(name, _)| name)
+        .filter(|name| {
+            name.chars().all(|c| c.is_ascii_lowercase() || c == '-') && !name.starts_with('-')
+        })
+        .collect();
+    assert!(commands.len() > 20, "{commands:?}");
+    for command in commands {
+        let done = dptrace()
+            .args([command, "-h"])
+            .env("COLUMNS", "80")
+            .assert()
+            .success();
+        let text = String::from_utf8_lossy(&done.get_output().stdout).into_owned();
+        assert!(!text.contains('\u{2026}'), "{command}:\n{text}");
+    }
+}
+
+/// `-h` is a screen of its own: one line per option, with text that ends where a thought ends.
 #[test]
 fn short_help_has_a_line_for_each_option() {
     for command in COMMANDS.iter().chain(&["run", "kernel-delay", "scripts"]) {

@@ -155,7 +155,7 @@ fn short_names_of_the_other_command_are_explained() {
     for trigger in ["u:/bin/sh:main", "up:/bin/sh:main"] {
         let (_, err, status) = run(&["kernel-delay", "-p", "1", "--start-trigger", trigger]);
         assert!(
-            status == 2 && err.contains("names a file") && err.contains("up:FUNCTION"),
+            status == 2 && err.contains("names a file") && err.contains("u:FUNCTION"),
             "{trigger}: {err}"
         );
     }

@@ -20,6 +20,10 @@ impl Names for Nameless {
     fn thread(&self, _: u32) -> Option<ThreadFacts> {
         None
     }
+
+    fn is_dptrace(&self, _: u32) -> bool {
+        false
+    }
 }
 
 /// Returns sums of CPU 1 in a window of 1,000 ns, from the kind, id and time of each episode.

@@ -65,6 +65,8 @@ pub struct Tracer {
     pub(super) upcalls: Option<bool>,
     /// Values and `/proc` data of the threads when the window was prepared.
     pub(super) before: HashMap<u32, (Snapshot, ProcThread)>,
+    /// Titles of the processes when the window was prepared.
+    titles: HashMap<u32, String>,
     /// Number of start triggers that fired between two windows.
     pub(super) missed: u64,
     /// Count of missed triggers when the last window was over.
@@ -97,6 +99,7 @@ impl Tracer {
             functions: Functions::default(),
             upcalls: None,
             before: HashMap::new(),
+            titles: HashMap::new(),
             missed: 0,
             missed_before: None,
         };
@@ -212,8 +215,10 @@ impl Tracer {
         self.number = self.number.checked_add(1).unwrap_or(1);
         self.end_window()?;
         self.forget_gone()?;
-        self.are_32_bit = self
-            .processes()?
+        let processes = self.processes()?;
+        let title = |&pid: &u32| Some((pid, host::proc::title(pid)?));
+        self.titles = processes.iter().filter_map(title).collect();
+        self.are_32_bit = processes
             .into_iter()
             .filter(|&pid| proc_thread::is_32_bit(pid))
             .collect();

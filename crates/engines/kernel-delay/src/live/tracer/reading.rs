@@ -57,6 +57,10 @@ impl Tracer {
             let fallback = fallback(was, now);
             let name = proc_thread::name(pid, tid);
             let title = (pid == tid).then(|| host::proc::title(pid)).flatten();
+            let title = title.and_then(|title| match self.titles.get(&pid) {
+                Some(before) => proc_thread::lasting_title(before, &title),
+                None => Some(title),
+            });
             // If the number was given to another thread meanwhile, that thread starts from nothing.
             let before = if after.start_time() == before.start_time() {
                 before
@@ -94,6 +98,7 @@ impl Tracer {
             hard_names,
             functions,
             upcalls,
+            dptrace: Some(std::process::id()),
         })
     }
 
