@@ -232,20 +232,21 @@ impl Page<'_> {
             );
             self.row(&row, &format!("{}{stall}", self.taken(request)));
         }
-        let fast = report.slowest.len() - slowest.len();
-        if fast > 0 {
-            let (more, are) = (
-                counted(fast as u64, "more request"),
-                if fast == 1 { "is" } else { "are" },
-            );
-            self.wrapped(
-                &format!(
-                    "{more} {are} not listed: less than twice the median of {} kind (--all)",
-                    if fast == 1 { "its" } else { "their" }
-                ),
-                "    ",
-            );
-        }
+        self.not_listed(report.slowest.len() - slowest.len());
+    }
+
+    /// Adds a line on the number of fast requests that are not in the table, if there are any.
+    fn not_listed(&mut self, fast: usize) {
+        let line = match fast {
+            0 => return,
+            1 => "1 more took less than twice the median of its kind: --all lists it".to_owned(),
+            _ => {
+                format!(
+                    "{fast} more took less than twice the median of their kind: --all lists them"
+                )
+            }
+        };
+        self.wrapped(&line, "    ");
     }
 
     /// Adds a row whose last cell wraps, if the terminal has room for a part of it.
