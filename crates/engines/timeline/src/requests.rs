@@ -22,6 +22,8 @@ pub struct Options {
     pub over: u64,
     /// True if the text has the stages of all listed requests.
     pub all: bool,
+    /// True if the text also lists requests that are not slow: their number was asked for.
+    pub lists_fast: bool,
     /// True for JSON.
     pub as_json: bool,
     /// Terminal that the text is for.
@@ -80,7 +82,11 @@ pub fn intervals(
 /// of `inputs`.
 fn requests(inputs: &Inputs, options: &Options) -> String {
     let Options {
-        over, all, screen, ..
+        over,
+        all,
+        lists_fast,
+        screen,
+        ..
     } = *options;
     let source = &inputs.source;
     let (mut first, passed) = first::survey(inputs, options.slowest);
@@ -127,6 +133,7 @@ fn requests(inputs: &Inputs, options: &Options) -> String {
         verdicts,
         slowest,
         all,
+        lists_fast,
         beyond,
         over,
         usual,

@@ -239,10 +239,11 @@ impl Page<'_> {
     fn not_listed(&mut self, fast: usize) {
         let line = match fast {
             0 => return,
-            1 => "1 more took less than twice the median of its kind: --all lists it".to_owned(),
+            1 => "1 more took less than twice the median of its kind: --slowest 20 lists it"
+                .to_owned(),
             _ => {
                 format!(
-                    "{fast} more took less than twice the median of their kind: --all lists them"
+                    "{fast} more took less than twice the median of their kind: --slowest 20 lists them"
                 )
             }
         };
@@ -321,7 +322,7 @@ impl Page<'_> {
 }
 
 /// Returns the listed requests: without the last ones that took less than twice the median of their
-/// kind, if others took longer, and if no threshold and not all of them were asked for. Fast
+/// kind, if others took longer, and if neither a threshold nor their number was asked for. Fast
 /// requests are noise among slow ones.
 fn listed<'a>(report: &'a Report<'_>) -> &'a [Request<RequestLabels>] {
     let is_slow = |request: &Request<RequestLabels>| {
@@ -332,7 +333,7 @@ fn listed<'a>(report: &'a Report<'_>) -> &'a [Request<RequestLabels>] {
     };
     let slowest = &report.slowest[..];
     match slowest.iter().rposition(is_slow) {
-        Some(last) if report.over == 0 && !report.all => &slowest[..=last],
+        Some(last) if report.over == 0 && !report.lists_fast => &slowest[..=last],
         _ => slowest,
     }
 }
