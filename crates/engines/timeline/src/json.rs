@@ -285,7 +285,7 @@ fn stages(text: &mut String, verdict: &Verdict<'_>, source: &Source) {
             .loss
             .stages
             .get(kind)
-            .map(StageLoss::at_quantiles)
+            .map(StageLoss::taken)
             .unwrap_or_default();
         for (band, (least, most)) in BANDS.iter().zip(bands) {
             let (name, value) = (band.name.replace('.', "_"), lengths.quantile(band.part));

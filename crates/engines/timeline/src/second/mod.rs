@@ -144,7 +144,7 @@ impl StageLoss {
 
     /// Returns the time that the kernel took of the stage at each band's quantile, at least and at
     /// most.
-    pub fn at_quantiles(&self) -> [(u64, u64); BANDS.len()] {
+    pub fn taken(&self) -> [(u64, u64); BANDS.len()] {
         self.bands.map(|band| band.took)
     }
 }

@@ -120,7 +120,7 @@ fn judged(source: &Source, requests: &[Request<RequestLabels>]) -> (String, [(u6
     }
     let subject = Subject::from_request(&requests[0]);
     let sentence = Verdict::new(&[], &subject, &times, &loss).sentence(source);
-    (sentence, loss.stages[&(1, 2)].at_quantiles())
+    (sentence, loss.stages[&(1, 2)].taken())
 }
 
 /// Requests of two kinds: a few are fast but late, the others were stopped or preempted for 20 ms.

@@ -100,7 +100,7 @@ impl Page<'_> {
                 let _ = write!(line, "{}", pad_left(&time(value), TIME_WIDTH));
                 if has_kernel {
                     let loss = verdict.loss.stages.get(&kind);
-                    let (least, most) = loss.map_or((0, 0), |loss| loss.at_quantiles()[index]);
+                    let (least, most) = loss.map_or((0, 0), |loss| loss.taken()[index]);
                     let took = if most == 0 {
                         "-".to_owned()
                     } else {
