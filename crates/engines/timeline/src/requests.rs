@@ -81,13 +81,7 @@ pub fn intervals(
 /// Passes over the requests twice and returns the report, as text or JSON. Notes go to the observer
 /// of `inputs`.
 fn requests(inputs: &Inputs, options: &Options) -> String {
-    let Options {
-        over,
-        all,
-        lists_fast,
-        screen,
-        ..
-    } = *options;
+    let over = options.over;
     let source = &inputs.source;
     let (mut first, passed) = first::survey(inputs, options.slowest);
     let usual = std::mem::take(&mut first.survey).finish();
@@ -128,12 +122,12 @@ fn requests(inputs: &Inputs, options: &Options) -> String {
     let report = Report {
         source,
         begin,
-        screen,
+        screen: options.screen,
         by,
         verdicts,
         slowest,
-        all,
-        lists_fast,
+        all: options.all,
+        lists_fast: options.lists_fast,
         beyond,
         over,
         usual,
