@@ -41,12 +41,6 @@ impl NextStep {
 
     /// Returns the advice to type a command, if something is slow.
     pub fn explains(&self, latencies: &Latencies) -> Option<String> {
-        let is_slow = |times: &Times| {
-            let [p50, p99] = times.whole.quantiles(&[0.5, 0.99]);
-            times.whole.count() >= MIN_P99_REQUESTS
-                && p99 >= MIN_SLOW_NS
-                && p99 >= p50.saturating_mul(MEDIANS)
-        };
         let mut subjects = latencies
             .subjects
             .iter()
@@ -68,4 +62,13 @@ impl NextStep {
             Self::Nothing => None,
         }
     }
+}
+
+/// Returns whether the slow requests are much slower than the others, so that something delayed
+/// them.
+pub(crate) fn is_slow(times: &Times) -> bool {
+    let [p50, p99] = times.whole.quantiles(&[0.5, 0.99]);
+    times.whole.count() >= MIN_P99_REQUESTS
+        && p99 >= MIN_SLOW_NS
+        && p99 >= p50.saturating_mul(MEDIANS)
 }

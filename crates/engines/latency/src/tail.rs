@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use spdk_trace::TickRate;
+use spdk_trace::{TickRate, Ticks};
 
 use super::stages::{TracedObject, length};
 
@@ -17,8 +17,8 @@ const MIN_KEPT: usize = 4;
 /// than its records, so that all together take no more than the trace.
 #[derive(Clone, Debug, Default)]
 pub struct Tail {
-    /// Lives, the shortest on top.
-    lives: BinaryHeap<(Reverse<u64>, Stages)>,
+    /// Lives with their lengths, stages and ends, the shortest on top.
+    lives: BinaryHeap<(Reverse<u64>, Stages, Ticks)>,
 }
 
 /// Tracepoints that begin and end each stage, and its nanoseconds.
@@ -41,12 +41,13 @@ impl Tail {
             && self
                 .lives
                 .peek()
-                .is_some_and(|(Reverse(shortest), _)| *shortest >= length)
+                .is_some_and(|(Reverse(shortest), ..)| *shortest >= length)
         {
             return;
         }
-        self.lives
-            .push((Reverse(length), life.stages(rate).collect()));
+        let end = life.records.last().map_or(Ticks(0), |(_, at)| *at);
+        let stages = life.stages(rate).collect();
+        self.lives.push((Reverse(length), stages, end));
         self.shorten(most);
     }
 
@@ -60,6 +61,14 @@ impl Tail {
     /// Returns the number of lives.
     pub fn len(&self) -> usize {
         self.lives.len()
+    }
+
+    /// Iterates over the ends of the lives that are longer than `nanos`.
+    pub fn ends_beyond(&self, nanos: u64) -> impl Iterator<Item = Ticks> {
+        let beyond = self.lives.iter();
+        beyond
+            .filter(move |(Reverse(length), ..)| *length > nanos)
+            .map(|(_, _, end)| *end)
     }
 
     /// Returns the limit for a group of `count` lives. If memory is scarce it is lower, but keeps
@@ -81,13 +90,13 @@ impl Tail {
         let longest = self
             .lives
             .iter()
-            .map(|(Reverse(length), _)| *length)
+            .map(|(Reverse(length), ..)| *length)
             .max()?;
         let beyond = self
             .lives
             .iter()
-            .filter(|(Reverse(length), _)| *length >= nanos.min(longest));
-        largest(beyond.flat_map(|(_, stages)| stages.iter().copied()))
+            .filter(|(Reverse(length), ..)| *length >= nanos.min(longest));
+        largest(beyond.flat_map(|(_, stages, _)| stages.iter().copied()))
     }
 }
 

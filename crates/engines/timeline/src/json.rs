@@ -10,7 +10,7 @@ use text::json::{begin, quoted};
 
 use super::pass::RequestLabels;
 use super::report::Report;
-use super::second::{BANDS, Band, BlamedTime, Sum, blamed, kernel_time};
+use super::second::{BANDS, Band, BlamedTime, StageLoss, Sum, blamed, kernel_time};
 use super::source::Source;
 use super::verdict::Verdict;
 use super::words;
@@ -285,11 +285,10 @@ fn stages(text: &mut String, verdict: &Verdict<'_>, source: &Source) {
             .loss
             .stages
             .get(kind)
-            .map(|loss| loss.bands)
+            .map(StageLoss::taken)
             .unwrap_or_default();
-        for (band, blamed) in BANDS.iter().zip(bands) {
+        for (band, (least, most)) in BANDS.iter().zip(bands) {
             let (name, value) = (band.name.replace('.', "_"), lengths.quantile(band.part));
-            let (least, most) = blamed.scaled_to(value);
             let _ = write!(
                 text,
                 ",\"{name}_ns\":{value},\"{name}_kernel_ns\":[{least},{most}]"

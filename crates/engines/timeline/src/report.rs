@@ -28,6 +28,8 @@ pub struct Report<'a> {
     pub slowest: Vec<Request<RequestLabels>>,
     /// True if the text has the stages of all of them.
     pub all: bool,
+    /// True if the text also lists requests that are not slow.
+    pub lists_fast: bool,
     /// Number of requests that took longer than `over`.
     pub beyond: u64,
     /// Threshold for listed requests in nanoseconds; 0 if there is none.

@@ -22,6 +22,8 @@ pub struct Options {
     pub over: u64,
     /// True if the text has the stages of all listed requests.
     pub all: bool,
+    /// True if the text also lists requests that are not slow: their number was asked for.
+    pub lists_fast: bool,
     /// True for JSON.
     pub as_json: bool,
     /// Terminal that the text is for.
@@ -79,9 +81,7 @@ pub fn intervals(
 /// Passes over the requests twice and returns the report, as text or JSON. Notes go to the observer
 /// of `inputs`.
 fn requests(inputs: &Inputs, options: &Options) -> String {
-    let Options {
-        over, all, screen, ..
-    } = *options;
+    let over = options.over;
     let source = &inputs.source;
     let (mut first, passed) = first::survey(inputs, options.slowest);
     let usual = std::mem::take(&mut first.survey).finish();
@@ -122,11 +122,12 @@ fn requests(inputs: &Inputs, options: &Options) -> String {
     let report = Report {
         source,
         begin,
-        screen,
+        screen: options.screen,
         by,
         verdicts,
         slowest,
-        all,
+        all: options.all,
+        lists_fast: options.lists_fast,
         beyond,
         over,
         usual,

@@ -1,11 +1,13 @@
 //! Finds slow requests that the same stall delayed: a thread that loses its CPU delays all its
 //! requests in flight.
 
+use std::collections::VecDeque;
+
 use scene::{BootNanos, Interval, Request, StageOfRequest, Tid};
 
 /// Longest time that was taken from a thread at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stall {
+pub(crate) struct Stall {
     thread: Tid,
     from: BootNanos,
     to: BootNanos,
@@ -34,9 +36,60 @@ impl Stall {
         (length(&longest).saturating_mul(4) >= request.length()).then_some(longest)
     }
 
+    /// Returns the time of the last absence in a stage if that is at least half of it, otherwise the
+    /// whole stage. `None` if its thread is unknown.
+    pub(crate) fn of_stage(stage: &StageOfRequest) -> Option<Self> {
+        let thread = stage.tid?;
+        let whole = (stage.begin, stage.end);
+        let (from, to) = match stage.returned {
+            Some((absence, ran)) if absence.saturating_mul(2) >= stage.length() => {
+                let to = stage.end.0.saturating_sub(ran);
+                (BootNanos(to.saturating_sub(absence)), BootNanos(to))
+            }
+            _ => whole,
+        };
+        Some(Self { thread, from, to })
+    }
+
     /// Returns whether both are one stall: each is cut at the borders of its request's stages.
     fn is(&self, other: &Self) -> bool {
         self.thread == other.thread && self.from < other.to && other.from < self.to
+    }
+}
+
+/// Number of stalls of which a counter remembers the time: requests come in the order of their ends,
+/// so the same stall does not come again much later.
+const MAX_REMEMBERED: usize = 64;
+
+/// Count of separate stalls.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StallCount {
+    count: u64,
+    /// The last ones, in the order in which they came.
+    recent: VecDeque<Stall>,
+}
+
+impl StallCount {
+    /// Counts a stall, unless it came before.
+    pub(crate) fn add(&mut self, stall: Stall) {
+        if self.recent.iter().any(|it| it.is(&stall)) {
+            return;
+        }
+        self.count += 1;
+        if self.recent.len() == MAX_REMEMBERED {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(stall);
+    }
+
+    /// Counts a stall of an unknown time.
+    pub(crate) fn add_unknown(&mut self) {
+        self.count += 1;
+    }
+
+    /// Returns the number of stalls.
+    pub fn count(&self) -> u64 {
+        self.count
     }
 }
 
@@ -78,5 +131,14 @@ mod tests {
             !stall(1, 100, 200).is(&stall(1, 200, 300))
                 && !stall(1, 100, 200).is(&stall(2, 100, 200))
         );
+        let mut count = StallCount::default();
+        for (thread, from, to) in [(1, 100, 200), (2, 150, 160), (1, 190, 200), (1, 300, 400)] {
+            count.add(stall(thread, from, to));
+        }
+        assert_eq!(count.count(), 3);
+        for nth in 0..1_000 {
+            count.add(stall(3, 10 * nth, 10 * nth + 5));
+        }
+        assert_eq!((count.count(), count.recent.len()), (1_003, MAX_REMEMBERED));
     }
 }

@@ -1,13 +1,11 @@
 //! The sentence to read first: how slow requests are, and who took how much of their time.
 
-use scene::StageKind;
 use screen::{counted, time};
 
-use super::causes::{self, Cause, CauseKind};
 use super::first::{Subject, Times};
-use super::second::{BANDS, BlamedTime, Loss, Sum, scaled};
+use super::second::{BANDS, CauseGroup, Loss, MainCause, Rest, Sum};
 use super::source::Source;
-use super::words::{self, OTHERS, Share};
+use super::words;
 
 /// Name of the time that nobody took in stages that the thread's own work ends.
 pub const OWN_CODE: &str = "its own code";
@@ -16,8 +14,13 @@ pub const DEVICE_OR_OWN_CODE: &str = "waiting for a device or a peer, or its own
 /// Name of the time of which it is unknown who took it.
 pub const UNKNOWN: &str = "not known: no event explains it";
 
-/// Least number of requests in a band for a verdict on it.
+/// Least number of requests in a band for a verdict on it. If there is such a band, it has that
+/// many separate stalls, too: one stall says nothing about a percentile, however many requests it
+/// delayed.
 const MIN_REQUESTS: u64 = 5;
+
+/// Limit on the main causes in a sentence.
+const MAX_CAUSES: usize = 3;
 
 /// Verdict on the requests of one group.
 pub struct Verdict<'a> {
@@ -35,11 +38,21 @@ pub struct Verdict<'a> {
 }
 
 impl<'a> Verdict<'a> {
-    /// Creates the verdict on the slowest band with enough requests, or else on the slowest
-    /// request.
+    /// Creates the verdict on the first band that is slow, with a percentile of twice the median or
+    /// more, and has enough requests and stalls: a wider one has more of the causes. If there is
+    /// none, it is on the last band with enough of both, or else on the first with enough requests,
+    /// or else on the slowest request.
     pub fn new(by: &'a [String], subject: &'a Subject, times: &'a Times, loss: &'a Loss) -> Self {
         let enough = |band: &usize| loss.whole[*band].requests >= MIN_REQUESTS;
-        let band = (1..BANDS.len()).rev().find(enough);
+        let is_varied = |band: &usize| loss.whole[*band].events() >= MIN_REQUESTS;
+        let is_slow = |band: &usize| {
+            let [median, value] = times.whole.quantiles(&[0.5, BANDS[*band].part]);
+            value >= median.saturating_mul(2)
+        };
+        let mut bands = (1..BANDS.len()).filter(enough);
+        let mut varied = bands.clone().filter(is_varied);
+        let slow = varied.clone().find(is_slow);
+        let band = slow.or_else(|| varied.next_back()).or_else(|| bands.next());
         Self {
             by,
             subject,
@@ -66,24 +79,6 @@ impl<'a> Verdict<'a> {
         words::group(self.by, &self.subject.group)
     }
 
-    /// Returns the stage with the largest excess in these requests over all requests, and its time
-    /// in a request as long as the value.
-    fn stage(&self) -> Option<(StageKind, u64)> {
-        let sum = self.sum();
-        let mean = |kind: &StageKind| {
-            let all = &self.times.stages[kind];
-            u64::try_from(all.sum() / u128::from(all.count().max(1))).unwrap_or(u64::MAX)
-        };
-        let more = sum
-            .stages
-            .iter()
-            .filter(|(kind, _)| self.times.stages.contains_key(kind));
-        let most = more.max_by_key(|(kind, length)| {
-            (*length / sum.requests.max(1)).saturating_sub(mean(kind))
-        });
-        most.map(|(kind, length)| (*kind, scaled(*length, sum.length, self.value())))
-    }
-
     /// Returns the name of the requests that it is about, for a sentence.
     pub fn requests(&self, source: &Source) -> String {
         words::requests(
@@ -93,94 +88,99 @@ impl<'a> Verdict<'a> {
         )
     }
 
-    /// Returns the sentence.
+    /// Returns the sentence. Each of its numbers is true of each request that it names: no share of
+    /// a sum is scaled to a percentile, since requests beyond it may be of several kinds.
     pub fn sentence(&self, source: &Source) -> String {
-        let of = self.requests(source);
-        let value = self.value();
+        let (of, times) = (self.requests(source), &self.times.whole);
+        let value = time(self.value());
+        let longest = time(times.max());
         let head = match self.band {
-            Some(band) => format!("{} of {of} is {}", BANDS[band].name, time(value)),
-            None if self.times.whole.count() == 1 => {
-                format!("the only one of {of} took {}", time(value))
-            }
-            None => format!(
-                "the slowest of {} of {of} took {}",
-                self.times.whole.count(),
-                time(value)
+            Some(band) if longest == value => format!("{} of {of} is {value}", BANDS[band].name),
+            Some(band) => format!(
+                "{} of {of} is {value}, the slowest took {longest}",
+                BANDS[band].name
             ),
+            None if times.count() == 1 => format!("the only one of {of} took {value}"),
+            None => format!("the slowest of {} of {of} took {value}", times.count()),
         };
-        if source.kernel.is_none() {
-            return format!("{head}{}", self.late_stage(source, 0));
-        }
-        let causes = causes::ranked(self.sum());
-        let largest = causes.first().and_then(|cause| self.not_taken(cause));
-        let culprit = causes
-            .iter()
-            .find(|cause| matches!(cause.what, CauseKind::Culprit { .. }));
-        let culprit = culprit.filter(|cause| words::explains(cause.took.1, self.late()));
-        let (taken, explained) =
-            culprit.map_or_else(|| (self.nothing(), 0), |cause| self.taken(cause));
-        // Unknown time may have been taken by them.
-        let is_unknown = culprit.is_none() && self.sum().unknown.saturating_mul(2) > self.late();
-        let unknown = causes
-            .iter()
-            .find(|cause| is_unknown && cause.what == CauseKind::Unknown);
-        let said = if is_unknown {
-            unknown.and_then(|cause| self.not_taken(cause))
+        let causes = self.causes(source);
+        if causes.is_empty() {
+            head
         } else {
-            Some(taken)
-        };
-        let mut parts: Vec<String> = largest.into_iter().chain(said).collect();
-        parts.dedup();
-        format!(
-            "{head}: {}{}",
-            parts.join("; "),
-            self.late_stage(source, explained)
-        )
-    }
-
-    /// Returns what the largest cause took, unless that is a culprit.
-    fn not_taken(&self, cause: &Cause<'_>) -> Option<String> {
-        let took = time(scaled(cause.took.1, self.sum().length, self.value()));
-        match cause.what {
-            CauseKind::Culprit { .. } => None,
-            CauseKind::OwnCode => Some(format!("{took} of it {OWN_CODE}")),
-            CauseKind::DeviceOrOwnCode => Some(format!("{took} of it {DEVICE_OR_OWN_CODE}")),
-            CauseKind::Unknown => Some(format!("no event explains {took} of it")),
+            format!("{head}: {causes}")
         }
     }
 
-    /// Returns what the largest culprit took, alone or with others, and how many nanoseconds that
-    /// explains.
-    fn taken(&self, cause: &Cause<'_>) -> (String, u64) {
-        let (sum, value) = (self.sum(), self.value());
-        let CauseKind::Culprit {
-            name,
-            activity,
-            each,
-        } = &cause.what
-        else {
-            return (String::new(), 0);
+    /// Returns the main causes of its requests, in words.
+    fn causes(&self, source: &Source) -> String {
+        let sum = self.sum();
+        let groups = sum.groups();
+        let requests = counted(sum.requests, "request");
+        let which = match self.band {
+            Some(band) => format!("{requests} at or beyond {}", BANDS[band].name),
+            None => format!("the {} slowest", sum.requests),
         };
-        let share = Share::new(activity.is_taken(), cause.took.1, sum.kernel.at_most);
-        let (who, all, share) = match &each[..] {
-            [(culprit, blamed)] if share == Share::All => (&culprit.name, blamed, share),
-            [(culprit, _)] => (&culprit.name, &sum.kernel, share),
-            // The number of requests in which it was on one of these CPUs is unknown.
-            _ => (
-                name,
-                &sum.kernel,
-                if share == Share::All {
-                    Share::Most
-                } else {
-                    share
-                },
-            ),
+        let all = if self.band.is_some() { "all " } else { "" };
+        let one = |count: u64, of: (&MainCause, &CauseGroup)| self.cause(count, of, source);
+        match &groups[..] {
+            [] => String::new(),
+            [group] if sum.requests == 1 => format!("it {}", one(1, *group)),
+            [group] => format!("{all}{which} {}", one(sum.requests, *group)),
+            _ => {
+                let named = groups.iter().take(MAX_CAUSES);
+                let mut parts: Vec<String> = named
+                    .map(|group| format!("{} {}", group.1.requests, one(group.1.requests, *group)))
+                    .collect();
+                let rest = groups.iter().skip(MAX_CAUSES);
+                match rest.map(|(_, group)| group.requests).sum::<u64>() {
+                    0 => {}
+                    1 => parts.push("1 has another cause".to_owned()),
+                    rest => parts.push(format!("{rest} have other causes")),
+                }
+                format!("of {which}, {}", parts.join("; "))
+            }
+        }
+    }
+
+    /// Describes what a cause took of `count` requests, as the predicate of a sentence.
+    fn cause(
+        &self,
+        count: u64,
+        (cause, group): (&MainCause, &CauseGroup),
+        source: &Source,
+    ) -> String {
+        let (least, most) = group.took.unwrap_or_default();
+        let each = if count == 1 { "" } else { " each" };
+        let ((from, to), rest) = match cause {
+            MainCause::Culprit(name) => {
+                let others = if group.has_others { " and others" } else { "" };
+                let took = words::range(least, most);
+                let lost = match (&**name == words::STOPPED, count) {
+                    (false, _) => format!("lost {took}{each} to {name}{others}"),
+                    (true, 1) => format!("was stopped for {took}{others}"),
+                    (true, _) => format!("were stopped for {took}{each}{others}"),
+                };
+                return lost + &stalls(group.stalls.count(), count);
+            }
+            MainCause::Stage(stage, rest) => (*stage, *rest),
         };
-        let is_alone = share == Share::All;
-        let taken = words::taken_by(who, share, all.scaled_to(value));
-        let many = in_how_many(all, sum);
-        let comma = if is_alone || many.is_empty() { "" } else { "," };
-        (format!("{taken}{comma}{many}"), all.at_most)
+        let usual = self.times.stages.get(&(from, to));
+        let usual = time(usual.map_or(0, |lengths| lengths.quantile(0.5)));
+        let (from, to) = (source.tpoint(from), source.tpoint(to));
+        let range = words::range(least, most);
+        let why = match rest {
+            _ if source.kernel.is_none() => "",
+            Rest::OwnCode => ", in the thread's own code",
+            Rest::DeviceOrOwnCode => {
+                ", waiting for a device or a peer, or in the thread's own code"
+            }
+            Rest::Unknown => ", and no event explains at least half of the delay",
+        };
+        let others = match group.others_at_most {
+            0 => String::new(),
+            most => format!(" (others took at most {})", time(most)),
+        };
+        format!("spent {range} in {from} -> {to}, usually {usual}{why}{others}")
     }
 
     /// Returns the number of slow requests of which others took at least half of the excess over
@@ -220,48 +220,13 @@ impl<'a> Verdict<'a> {
         };
         format!("{lost} of {which} lost at least half of their excess over the median to others")
     }
-
-    /// Returns the total excess of the band's requests over the median, in nanoseconds.
-    fn late(&self) -> u64 {
-        let sum = self.sum();
-        sum.length
-            .saturating_sub(sum.requests.saturating_mul(self.times.whole.quantile(0.5)))
-    }
-
-    /// Returns the words for a band of which others took nothing, or hardly anything.
-    fn nothing(&self) -> String {
-        let sum = self.sum();
-        if sum.kernel.at_most == 0 {
-            return format!("{OTHERS} took none of it");
-        }
-        let most = time(scaled(sum.kernel.at_most, sum.length, self.value()));
-        format!("{OTHERS} took hardly any of it (at most {most})")
-    }
-
-    /// Returns the stage in which the requests are late, in words; empty if enough of the delay is
-    /// explained.
-    fn late_stage(&self, source: &Source, explained: u64) -> String {
-        if explained >= self.late() / 2 {
-            return String::new();
-        }
-        let Some(((from, to), length)) = self.stage() else {
-            return String::new();
-        };
-        let usual = self.times.stages[&(from, to)].quantile(0.5);
-        let (from, to) = (source.tpoint(from), source.tpoint(to));
-        format!(
-            "; {} of it in {from} -> {to}, usually {}",
-            time(length),
-            time(usual)
-        )
-    }
 }
 
-/// Returns in how many requests something was taken, in words; empty if there is only one.
-fn in_how_many(all: &BlamedTime, sum: &Sum) -> String {
-    if sum.requests == 1 {
-        String::new()
-    } else {
-        format!(" in {} of {} requests", all.requests, sum.requests)
+/// Formats the number of stalls that `count` requests had; empty for a single request.
+fn stalls(stalls: u64, count: u64) -> String {
+    match (stalls, count) {
+        (_, 1) => String::new(),
+        (1, _) => " (one stall)".to_owned(),
+        _ => format!(" ({stalls} stalls)"),
     }
 }

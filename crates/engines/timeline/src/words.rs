@@ -33,7 +33,7 @@ pub fn culprit(source: &Source, activity: Activity, cpu: Option<Cpu>, at: BootNa
             source.taker(by, at)
         ),
         Activity::Interrupted(what) => format!("{}{on}", interrupt(what)),
-        Activity::Stopped => "being stopped".to_owned(),
+        Activity::Stopped => STOPPED.to_owned(),
         Activity::Calls(number) => format!("its own call {}", source.call(number)),
         Activity::Blocked(Some(number)) => {
             format!("its own call {}, which blocked", source.call(number))
@@ -93,7 +93,11 @@ pub fn all_done(source: &Source, sums: &[ActivitySum], at: BootNanos) -> String 
         let sum = rest
             .iter()
             .fold(0, |all: u64, (_, _, sum)| all.saturating_add(*sum));
-        parts.push(format!("{} others {}", rest.len(), time(sum)));
+        parts.push(format!(
+            "{} {}",
+            screen::counted(rest.len() as u64, "other"),
+            time(sum)
+        ));
     }
     parts.join(", ")
 }
@@ -105,6 +109,19 @@ pub fn bounds(at_least: u64, at_most: u64) -> String {
         _ if least == most => least,
         0 => format!("at most {most}"),
         _ => format!("at least {least}, at most {most}"),
+    }
+}
+
+/// Name of a stop by a signal, as the taker of a thread's time.
+pub const STOPPED: &str = "being stopped";
+
+/// Formats the range that one time of several is in, as one number if its ends look the same.
+pub fn range(least: u64, most: u64) -> String {
+    let (low, high) = (time(least), time(most));
+    match least {
+        _ if low == high => low,
+        0 => format!("up to {high}"),
+        _ => format!("{low} to {high}"),
     }
 }
 
@@ -167,7 +184,7 @@ pub fn lasted(count: u64, all: u64, longest: u64) -> String {
     match count {
         1 => format!("once for {}", time(longest)),
         count => format!(
-            "{count} times for 10 ms or longer ({} in all, {} at once)",
+            "{count} times for 10 ms or longer ({} in all, the longest {})",
             time(all),
             time(longest)
         ),

@@ -53,7 +53,9 @@ pub enum Error {
     },
 
     /// The text contains no JSON document of `spdk_trace -j`.
-    #[error("not a JSON document of spdk_trace: {saw}")]
+    #[error(
+        "neither a trace file, nor the folder of a capture, nor a JSON document of spdk_trace: {saw}"
+    )]
     NoDocument {
         /// Description of the text, and advice.
         saw: String,

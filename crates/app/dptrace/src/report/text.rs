@@ -152,6 +152,7 @@ pub(super) fn print(
         slowest,
         over,
         all: args.all,
+        lists_fast: source.verdict.slowest.is_some(),
         as_json: args.json,
         screen,
     };

@@ -148,11 +148,11 @@ fn report_is_text_and_a_page_if_that_is_requested() {
         &["report", "demo.trace"],
     );
     assert!(
-        succeeded && on_terminal.contains("the 20 slowest"),
+        succeeded && on_terminal.contains("the 2 slowest"),
         "{on_terminal}"
     );
     let text = printed(&["report", "demo.trace"], dir.path());
-    assert!(text.contains("the 20 slowest"), "{text}");
+    assert!(text.contains("the 2 slowest"), "{text}");
     let page = printed(&["report", "demo.trace", "-o", "-"], dir.path());
     assert!(page.starts_with("<!doctype html>"), "{}", &page[..60]);
 }

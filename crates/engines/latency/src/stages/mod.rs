@@ -10,7 +10,7 @@ use foldhash::fast::RandomState;
 use records::{Context, Field};
 use requests::{AddressHistory, AtEnd, ObjectTracker, Outcome, Queues, TrackedObject};
 use scene::OmittedCounts;
-use spdk_trace::{Record, TickRate, Tpoint};
+use spdk_trace::{Record, TickRate, Ticks, Tpoint};
 use stats::{Histogram, Scale};
 
 use super::longest::LongestObjects;
@@ -77,6 +77,8 @@ pub struct Tracker {
     excluded: LongestObjects,
     /// Number of unanswered requests on known I/O queues.
     unanswered_on_io: u64,
+    /// First and last record of the counted lives.
+    span: (Ticks, Ticks),
 }
 
 /// Outcome for a trace.
@@ -93,6 +95,8 @@ pub struct Latencies {
     pub left_out_objects: OmittedCounts,
     /// Number of objects that are in no table because there are too many groups.
     pub in_no_table: u64,
+    /// First and last record of the counted lives.
+    pub span: (Ticks, Ticks),
 }
 
 impl Tracker {
@@ -115,6 +119,7 @@ impl Tracker {
             slowest,
             excluded,
             unanswered_on_io: 0,
+            span: (Ticks(u64::MAX), Ticks(0)),
         }
     }
 
@@ -220,9 +225,11 @@ impl Tracker {
     }
 
     fn count(&mut self, life: &TracedObject) {
-        let Some(&(first, _)) = life.records.first() else {
+        let (Some(&(first, begin)), Some(&(_, end))) = (life.records.first(), life.records.last())
+        else {
             return;
         };
+        self.span = (self.span.0.min(begin), self.span.1.max(end));
         let subject = Subject {
             excluded: life.excluded,
             group: life.group.clone(),
@@ -317,7 +324,7 @@ impl Tracker {
         subjects.sort_by(|(a, _), (b, _)| a.cmp(b));
         let (slowest, excluded, unanswered_on_io) =
             (self.slowest, self.excluded, self.unanswered_on_io);
-        let (left_out_objects, in_no_table) = (self.left_out, self.in_no_table);
+        let (left_out_objects, in_no_table, span) = (self.left_out, self.in_no_table, self.span);
         let numbered =
             |lives: Vec<TracedObject>| lives.into_iter().map(number_life).collect::<Vec<_>>();
         let (count, left) = (excluded.count(), numbered(excluded.into_lives()));
@@ -329,6 +336,7 @@ impl Tracker {
                 unanswered_on_io,
                 left_out_objects,
                 in_no_table,
+                span,
             };
         }
         let longest = left
@@ -344,6 +352,7 @@ impl Tracker {
             unanswered_on_io,
             left_out_objects,
             in_no_table,
+            span,
         }
     }
 }

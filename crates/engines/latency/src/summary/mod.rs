@@ -1,5 +1,6 @@
 //! `--summary`: a row for each group, the slowest first; those that wait by design come last.
 
+mod outlier;
 mod table;
 
 use std::cmp::Reverse;
@@ -7,9 +8,11 @@ use std::fmt::Write as _;
 
 use requests::Excluded;
 use screen::{HEAD, shorten, wrap};
+use spdk_trace::Ticks;
 use text::json::{begin, quoted};
 
 use super::names::Names;
+use super::next;
 use super::plot::Strips;
 use super::stages::{Latencies, Subject, Times};
 use super::tail::LargestStage;
@@ -120,7 +123,7 @@ const MAX_ROWS: usize = 20;
 /// row if `plots` is set.
 pub fn text(latencies: &Latencies, names: &Names<'_>, plots: bool) -> String {
     let kinds = kinds(latencies);
-    let mut text = answer(&kinds, names);
+    let mut text = answer(&kinds, latencies.span, names);
     for (index, (kind, rows)) in kinds.iter().enumerate() {
         if index > 0 {
             text.push('\n');
@@ -143,25 +146,59 @@ pub fn text(latencies: &Latencies, names: &Names<'_>, plots: bool) -> String {
     text
 }
 
-/// Names the slowest group of all; empty if there is only one.
-fn answer(kinds: &[(Kind, Vec<Row<'_>>)], names: &Names<'_>) -> String {
+/// Least share of the slow requests' time that a stage has if it is named.
+const MIN_STAGE_SHARE: f64 = 0.5;
+
+/// Names the slowest group of all if it stands out of the others of its kind; empty if there is only
+/// one group.
+fn answer(kinds: &[(Kind, Vec<Row<'_>>)], span: (Ticks, Ticks), names: &Names<'_>) -> String {
     let rows = || {
         kinds
             .iter()
-            .flat_map(|((_, first), rows)| rows.iter().map(move |row| (*first, row)))
+            .flat_map(|(kind, rows)| rows.iter().map(move |row| (*kind, row)))
     };
     let is_measured = |row: &Row<'_>| row.headline().is_none() && row.times.whole.count() > 0;
-    let measured = rows().filter(|(_, row)| is_measured(row));
-    let slowest = measured.reduce(|slowest, other| {
+    let measured = || rows().filter(|(_, row)| is_measured(row));
+    let slowest = measured().reduce(|slowest, other| {
         if other.1.p99 > slowest.1.p99 {
             other
         } else {
             slowest
         }
     });
-    let (Some((first, row)), true) = (slowest, rows().count() > 1) else {
+    let (Some((kind, row)), true) = (slowest, rows().count() > 1) else {
         return String::new();
     };
+    let others: Vec<_> = measured()
+        .filter(|(of, other)| *of == kind && !std::ptr::eq(*other, row))
+        .map(|(_, other)| other)
+        .collect();
+    let line = if others.is_empty() || outlier::stands_out(row, &others, span) {
+        named(kind, row, names)
+    } else {
+        shared(row, &others, names)
+    };
+    let lines = names
+        .screen
+        .width()
+        .map_or_else(|| vec![line.clone()], |width| wrap(&line, width));
+    let painted = lines.iter().map(|line| {
+        names
+            .screen
+            .paint(HEAD, line.replace('\u{a0}', " "))
+            .to_string()
+            + "\n"
+    });
+    painted.collect::<String>() + "\n"
+}
+
+/// Formats a time whose number and unit stay on one line.
+fn unbroken(nanos: u64) -> String {
+    screen::time(nanos).replace(' ', "\u{a0}")
+}
+
+/// Describes a group that stands out, with the stage that has most of its slow requests' time.
+fn named((_, first): Kind, row: &Row<'_>, names: &Names<'_>) -> String {
     let transport = names.tpoint(first).split('_').next().unwrap_or_default();
     // A connection needs no word for its kind.
     let who = match names.by {
@@ -171,34 +208,41 @@ fn answer(kinds: &[(Kind, Vec<Row<'_>>)], names: &Names<'_>) -> String {
             .collect::<Vec<_>>()
             .join(", "),
     };
-    let most = row
-        .most
-        .map_or_else(String::new, |LargestStage { stage, share }| {
-            let start = names.common_start(std::iter::once(stage)).len();
-            let [from, to] = [stage.0, stage.1].map(|tpoint| &names.tpoint(tpoint)[start..]);
-            format!(" ({} of it {from} -> {to})", screen::percent(share, 0))
-        });
-    // A number and its unit stay on one line.
-    let p99 = screen::time(row.p99).replace(' ', "\u{a0}");
-    let line = |who: &str| format!("slowest: {transport} {who}, p99 {p99}{most}");
-    let lines = names.screen.width().map_or_else(
-        || vec![line(&who)],
-        |width| {
-            let words: Vec<_> = who
-                .split(' ')
-                .map(|word| shorten(word, width.saturating_sub(1)))
-                .collect();
-            wrap(&line(&words.join(" ")), width)
-        },
-    );
-    let painted = lines.iter().map(|line| {
-        names
-            .screen
-            .paint(HEAD, line.replace('\u{a0}', " "))
-            .to_string()
-            + "\n"
+    let most = row.most.filter(|most| most.share > MIN_STAGE_SHARE);
+    let most = most.map_or_else(String::new, |LargestStage { stage, share }| {
+        let start = names.common_start(std::iter::once(stage)).len();
+        let [from, to] = [stage.0, stage.1].map(|tpoint| &names.tpoint(tpoint)[start..]);
+        format!(" ({} of it {from} -> {to})", screen::percent(share, 0))
     });
-    painted.collect::<String>() + "\n"
+    let width = names.screen.width().unwrap_or(usize::MAX);
+    let words: Vec<_> = who
+        .split(' ')
+        .map(|word| shorten(word, width.saturating_sub(1)))
+        .collect();
+    let (who, p99) = (words.join(" "), unbroken(row.p99));
+    format!("slowest: {transport} {who}, p99 {p99}{most}")
+}
+
+/// Says that no group stands out: what delays all of them alike is probably no connection's own.
+fn shared(slowest: &Row<'_>, others: &[&Row<'_>], names: &Names<'_>) -> String {
+    let what = match names.by {
+        [one] if one == requests::CONNECTION => "connection",
+        _ => "group",
+    };
+    let fastest = others.iter().map(|row| row.p99).min().unwrap_or_default();
+    let (low, high) = (unbroken(fastest), unbroken(slowest.p99));
+    let range = if low == high {
+        low
+    } else {
+        format!("{low} to {high}")
+    };
+    let why = if next::is_slow(slowest.times) {
+        ", so the cause is probably shared (a thread, a CPU)"
+    } else {
+        ""
+    };
+    let all = others.len() + 1;
+    format!("no {what} stands out: p99 of all {all} is {range}{why}")
 }
 
 /// Formats the rows as JSON, one object each.

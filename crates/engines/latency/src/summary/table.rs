@@ -22,8 +22,8 @@ enum Column {
 impl Column {
     const ALL: [Self; 4] = [Self::Requests, Self::P50, Self::P99, Self::Max];
     /// Columns to leave out if there is no room, in this order. The rows are sorted by the one that
-    /// stays.
-    const LEAVE_OUT: [Self; 3] = [Self::Max, Self::P50, Self::Requests];
+    /// stays, and the maximum shows stalls that are too rare for a percentile.
+    const LEAVE_OUT: [Self; 3] = [Self::P50, Self::Requests, Self::Max];
 
     fn head(self) -> &'static str {
         match self {

@@ -54,25 +54,10 @@ impl BlamedTime {
         self.length = self.length.saturating_add(length);
     }
 
-    /// Returns what it took of a request of that length, at least and at most, at the average share
-    /// over the counted requests.
-    pub fn scaled_to(&self, length: u64) -> (u64, u64) {
-        (
-            scaled(self.at_least, self.length, length),
-            scaled(self.at_most, self.length, length),
-        )
-    }
-
     /// Returns the mean over `of` requests, at least and at most.
     pub fn mean(&self, of: u64) -> (u64, u64) {
         (self.at_least / of.max(1), self.at_most / of.max(1))
     }
-}
-
-/// Scales a part of a sum of lengths to one of these lengths; the result never exceeds that length.
-pub fn scaled(part: u64, sum: u64, length: u64) -> u64 {
-    let one = u128::from(part) * u128::from(length) / u128::from(sum.max(1));
-    u64::try_from(one).map_or(length, |one| one.min(length))
 }
 
 /// Returns what the kernel took of these shares in total, at least and at most.

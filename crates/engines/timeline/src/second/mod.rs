@@ -2,6 +2,7 @@
 //! detail.
 
 mod blame;
+mod groups;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -16,9 +17,9 @@ use super::pass::RequestLabels;
 use super::source::Source;
 
 pub use blame::{
-    BlamedTime, Culprit, blamed, kernel_of_stage, kernel_time, kernel_took, rest_of_stage, scaled,
-    unknown,
+    BlamedTime, Culprit, blamed, kernel_of_stage, kernel_time, kernel_took, rest_of_stage, unknown,
 };
+pub use groups::{CauseGroup, CauseGroups, MainCause, Rest};
 
 /// Bands of requests, by their lengths.
 pub const BANDS: [Band; 3] = [
@@ -70,6 +71,8 @@ pub struct Sum {
     pub perhaps: u64,
     /// Losses by culprit's name.
     pub by: HashMap<String, (Culprit, BlamedTime), RandomState>,
+    /// Groups of requests, by their main cause.
+    pub main: CauseGroups,
     /// Nanoseconds of each stage.
     pub stages: BTreeMap<StageKind, u64>,
     /// Nanoseconds of each stage that the kernel's events attribute to nobody, by whether the
@@ -106,9 +109,44 @@ pub struct Loss {
 /// Losses of a stage, in each band of its own lengths.
 #[derive(Clone, Debug, Default)]
 pub struct StageLoss {
-    limits: [(u64, u64); BANDS.len()],
-    /// Time that the kernel took, by band.
-    pub bands: [BlamedTime; BANDS.len()],
+    /// Median of its lengths.
+    usual: u64,
+    /// Value of each band's quantile.
+    values: [u64; BANDS.len()],
+    /// Losses at each quantile.
+    bands: [NearestStage; BANDS.len()],
+}
+
+/// Stage whose length is the nearest to a quantile. A share of the loss of all longer stages would
+/// be wrong where some are a hundred times as long: stages at the quantile may have lost nothing.
+#[derive(Clone, Copy, Debug, Default)]
+struct NearestStage {
+    /// Difference of its length from the quantile; `None` if no stage came yet.
+    distance: Option<u64>,
+    /// Time that the kernel took of it, at least and at most.
+    took: (u64, u64),
+}
+
+impl StageLoss {
+    fn add(&mut self, length: u64, took: (u64, u64)) {
+        for (band, value) in self.bands.iter_mut().zip(self.values) {
+            let distance = value.abs_diff(length);
+            if band.distance.is_none_or(|known| distance < known) {
+                // The quantile of a histogram is rounded.
+                let took = (took.0.min(value), took.1.min(value));
+                *band = NearestStage {
+                    distance: Some(distance),
+                    took,
+                };
+            }
+        }
+    }
+
+    /// Returns the time that the kernel took of the stage at each band's quantile, at least and at
+    /// most.
+    pub fn taken(&self) -> [(u64, u64); BANDS.len()] {
+        self.bands.map(|band| band.took)
+    }
 }
 
 impl Loss {
@@ -125,7 +163,8 @@ impl Loss {
             (
                 *kind,
                 StageLoss {
-                    limits: limits(lengths),
+                    usual: lengths.quantile(0.5),
+                    values: BANDS.map(|band| lengths.quantile(band.part)),
                     ..StageLoss::default()
                 },
             )
@@ -149,7 +188,8 @@ impl Loss {
             Vec::new()
         };
         let kernel = kernel_time(&by);
-        for (sum, limits) in self.whole.iter_mut().zip(self.limits) {
+        let mut whole = std::mem::take(&mut self.whole);
+        for (sum, limits) in whole.iter_mut().zip(self.limits) {
             if !in_band(&limits) {
                 continue;
             }
@@ -163,6 +203,8 @@ impl Loss {
             sum.explained += u64::from(late > 0 && kernel.0.saturating_mul(2) >= late);
             sum.perhaps += u64::from(late > 0 && kernel.1.saturating_mul(2) >= late);
             sum.unknown = sum.unknown.saturating_add(unknown(request));
+            let usual = (self.median, |kind| self.usual(kind));
+            groups::add(&mut sum.main, usual, request, (&by, source));
             for (culprit, blamed) in &by {
                 let (_, all) = sum
                     .by
@@ -182,16 +224,10 @@ impl Loss {
                 *rest = rest.saturating_add(rest_of_stage(stage));
             }
         }
+        self.whole = whole;
         for stage in &request.stages {
-            let Some(loss) = self.stages.get_mut(&(stage.from, stage.to)) else {
-                continue;
-            };
-            let (at_least, at_most) = kernel_of_stage(stage);
-            for (blamed, (from, to)) in loss.bands.iter_mut().zip(loss.limits) {
-                if (from..=to).contains(&stage.length()) {
-                    blamed.count(stage.length());
-                    blamed.add(at_least, at_most);
-                }
+            if let Some(loss) = self.stages.get_mut(&(stage.from, stage.to)) {
+                loss.add(stage.length(), kernel_of_stage(stage));
             }
         }
     }

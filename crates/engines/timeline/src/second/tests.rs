@@ -1,26 +1,182 @@
-//! Tests of scaled shares.
+//! Tests of the losses of requests of several kinds, and of the sentence about them.
+
+use std::collections::HashSet;
+
+use ::requests::Ending;
+use scene::{Activity, BootNanos, Cpu, KernelEvent, Mark, Share, StageOfRequest, Tid};
+use spdk_trace::{Lcore, ObjectName, TickRate, Ticks};
 
 use super::*;
+use crate::source::{Events, Kernel, Ticker};
+use crate::verdict::Verdict;
 
+const REACTOR: Tid = Tid(11);
+const RUSTC: Tid = Tid(99);
+const PREEMPTOR: Tid = Tid(12);
+const MS: u64 = 1_000_000;
+
+struct Names;
+
+impl Events for Names {
+    fn events(&self) -> Box<dyn Iterator<Item = Result<KernelEvent, String>> + '_> {
+        Box::new(std::iter::empty())
+    }
+    fn late(&self) -> u64 {
+        0
+    }
+    fn name(&self, tid: Tid, _: BootNanos) -> Option<String> {
+        let name = if tid == RUSTC { "rustc" } else { "preemptor" };
+        Some(name.to_owned())
+    }
+}
+
+fn source() -> Source {
+    Source {
+        trace: None,
+        ticker: Ticker::Stated(TickRate::new(1_000_000_000).unwrap()),
+        kernel: Some(Kernel {
+            events: Box::new(Names),
+            threads: vec![REACTOR, PREEMPTOR],
+            own_names: HashSet::new(),
+            start: BootNanos(0),
+            end: None,
+            has_last: true,
+        }),
+        lcores: std::collections::HashMap::new(),
+        calls_have_names: true,
+        meta: None,
+        notes: Vec::new(),
+    }
+}
+
+/// Returns a request of one stage that begins at a time, and of which an activity took that long.
+fn request(begin: u64, length: u64, taken: Option<(Activity, u64)>) -> Request<RequestLabels> {
+    let mark = |(tpoint, at)| Mark {
+        tpoint,
+        ticks: Ticks(at),
+        at: BootNanos(at),
+        lcore: Lcore(1),
+    };
+    let shares = taken.map(|(activity, took)| Share {
+        activity,
+        at_least: took - 1_000,
+        at_most: took,
+    });
+    let stage = StageOfRequest {
+        from: 1,
+        to: 2,
+        begin: BootNanos(begin),
+        end: BootNanos(begin + length),
+        lcore: Lcore(1),
+        tid: Some(REACTOR),
+        cpu: Some(Cpu(1)),
+        ending: Ending::Either,
+        ends: StageEnd::Found {
+            usual: None,
+            turn: 0,
+        },
+        intervals: Vec::new(),
+        intervals_left_out: 0,
+        sums: Vec::new(),
+        shares: shares.into_iter().collect(),
+        absent: taken.map_or(0, |(_, took)| took),
+        unknown: 0,
+        returned: taken.map(|(_, took)| (took, 0)),
+    };
+    Request {
+        name: ObjectName {
+            prefix: 'r',
+            number: begin,
+        },
+        number: begin,
+        related: None,
+        related_number: None,
+        records: [(1, begin), (2, begin + length)].map(mark).to_vec(),
+        stages: vec![stage],
+        size: 4096,
+        depth: None,
+        unfinished: false,
+        is_perhaps_over: false,
+        is_admin: Some(false),
+        excluded: None,
+        data: RequestLabels {
+            group: Vec::new(),
+            owner: None,
+        },
+    }
+}
+
+/// Returns the sentence on these requests, and what others took of the stage at each quantile.
+fn judged(source: &Source, requests: &[Request<RequestLabels>]) -> (String, [(u64, u64); 3]) {
+    let mut times = Times::default();
+    for request in requests {
+        times.whole.add(request.length());
+        let stage = times.stages.entry((1, 2)).or_default();
+        stage.add(request.length());
+    }
+    let mut loss = Loss::from_times(&times);
+    for request in requests {
+        loss.add(request, source);
+    }
+    let subject = Subject::from_request(&requests[0]);
+    let sentence = Verdict::new(&[], &subject, &times, &loss).sentence(source);
+    (sentence, loss.stages[&(1, 2)].taken())
+}
+
+/// Requests of two kinds: a few are fast but late, the others were stopped or preempted for 20 ms.
+/// The percentile is that of a fast one, and nobody took anything of it.
 #[test]
-fn blamed_time_is_scaled_and_capped_by_the_whole() {
-    let mut blamed = BlamedTime::default();
-    for (length, taken) in [(2_000_000, 1_000_000), (18_000_000, 14_000_000)] {
-        blamed.count(length);
-        blamed.add(0, taken);
+fn a_percentile_between_two_kinds_of_requests_loses_nothing_to_the_slow_kind() {
+    let mut requests: Vec<_> = (0..1_976)
+        .map(|nth| request(nth * MS, 100_000, None))
+        .collect();
+    requests.extend((0..4).map(|nth| request(nth * 50 * MS, 899_000, None)));
+    // Five stalls of two requests each.
+    for nth in 0..10 {
+        let taken = Some((Activity::Stopped, 20 * MS + nth * 10_000));
+        requests.push(request(nth / 2 * 100 * MS + nth, 21 * MS, taken));
     }
-    // The mean is 7.5 ms, which no request of 2 ms can lose.
-    assert_eq!(
-        (blamed.mean(2), blamed.scaled_to(2_000_000)),
-        ((0, 7_500_000), (0, 1_500_000))
-    );
-    for _ in 0..2 {
-        blamed.count(u64::MAX);
-        blamed.add(u64::MAX, u64::MAX);
+    for nth in 0..6 {
+        let taken = Some((Activity::Waits(PREEMPTOR), 20 * MS));
+        requests.push(request((50 + nth * 100) * MS, 22 * MS, taken));
     }
+    let (sentence, at_quantiles) = judged(&source(), &requests);
     assert_eq!(
-        (blamed.requests, blamed.scaled_to(u64::MAX)),
-        (4, (u64::MAX, u64::MAX))
+        sentence,
+        "p99 of ? is 899 us, the slowest took 22.0 ms: of 20 requests at or beyond p99, 10 were \
+         stopped for 20.0 ms to 20.1 ms each (5 stalls); 6 lost 20.0 ms each to preemptor [its \
+         own thread] (6 stalls); 4 spent 899 us in ? -> ?, usually 100 us, waiting for a device or \
+         a peer, or in the thread's own code"
     );
-    assert_eq!((scaled(u64::MAX, 0, 7), scaled(0, 0, 7)), (7, 0));
+    assert_eq!(at_quantiles[0], (0, 0));
+    assert_eq!(at_quantiles[1], (0, 0), "the stage at p99 lost nothing");
+    assert_eq!(at_quantiles[2].1, 20 * MS, "that at p99.9 did");
+}
+
+/// One stall that delayed all requests beyond p99.9 is one event. The sentence is about p99, which
+/// has the causes that recur, too.
+#[test]
+fn one_stall_of_many_requests_does_not_hide_the_causes_that_recur() {
+    let mut requests: Vec<_> = (0..6_929)
+        .map(|nth| request(nth * MS, 100_000, None))
+        .collect();
+    for nth in 0..63 {
+        let taken = Some((Activity::Stopped, 20 * MS));
+        requests.push(request(nth * 100 * MS, 20 * MS + 100_000, taken));
+    }
+    for nth in 0..8 {
+        let taken = Some((Activity::Waits(RUSTC), 56 * MS));
+        requests.push(request(9_000 * MS + nth, 69 * MS, taken));
+    }
+    let (sentence, _) = judged(&source(), &requests);
+    assert_eq!(
+        sentence,
+        "p99 of ? is 20.1 ms, the slowest took 69.0 ms: of 71 requests at or beyond p99, 63 were \
+         stopped for 20.0 ms each (63 stalls); 8 lost 56.0 ms each to rustc (one stall)"
+    );
+    let alone = judged(&source(), &requests[6_992..]).0;
+    assert_eq!(
+        alone,
+        "p99 of ? is 69.0 ms: all 8 requests at or beyond p99 lost 56.0 ms each to rustc (one stall)"
+    );
 }

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use scene::{BootNanos, Request, StageOfRequest};
 use screen::{HEAD, Screen, counted, pad, time, wrap};
 
+use super::first::Subject;
 use super::pass::RequestLabels;
 use super::report::Report;
 use super::second::{blamed, kernel_time, unknown};
@@ -22,6 +23,9 @@ pub const TIME_WIDTH: usize = 9;
 
 /// Limit on the sentences printed.
 const MAX_SENTENCES: usize = 8;
+
+/// Least width of the cell with the cause if it wraps, in columns.
+const MIN_CAUSE_WIDTH: usize = 24;
 
 /// Limit on the requests whose stages are shown by default: a waterfall fills a screen.
 const MAX_WATERFALLS: usize = 3;
@@ -63,25 +67,61 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
+    /// Writes the first verdict and the table, then what else there is to know: who reads the first
+    /// lines only has the answer.
     fn write(mut self, report: &Report<'_>) -> String {
         if let Some(sentence) = &report.still_open {
             self.wrapped(sentence, "");
         }
-        self.sentences(&report.verdicts);
+        let whole = report.verdicts.iter().filter(|it| !it.subject.is_part);
+        if let Some(verdict) = whole.clone().next() {
+            self.wrapped(&verdict.sentence(self.source), "");
+        }
+        let slowest = listed(report);
+        let same = stalls::first_of_each(slowest);
+        if !slowest.is_empty() {
+            self.table(report, slowest, &same);
+        }
+        let before = self.text.len();
+        self.text.push('\n');
+        let begin = self.text.len();
+        self.sentences(whole.skip(1));
         for sentence in report.absences.iter().chain(&report.left_out) {
             self.wrapped(sentence, "");
         }
-        let same = stalls::first_of_each(&report.slowest);
-        if !report.slowest.is_empty() {
-            self.table(report, &same);
+        self.next(report);
+        if self.text.len() == begin {
+            self.text.truncate(before);
         }
-        self.waterfalls(report, &same);
+        self.waterfalls(report, slowest, &same);
         self.summary(&report.verdicts);
         self.text
     }
 
+    /// Adds the command that finds the sender of the signals that stopped threads: a capture has no
+    /// signals.
+    fn next(&mut self, report: &Report<'_>) {
+        let is_stopped = |verdict: &Verdict<'_>| {
+            let mut by = verdict.sum().by.values();
+            by.any(|(culprit, _)| culprit.activity == scene::Activity::Stopped)
+        };
+        let meta = self.source.meta.as_ref();
+        if let Some(meta) = meta.filter(|_| report.verdicts.iter().any(is_stopped)) {
+            let pid = meta.process.pid;
+            let line = format!(
+                "next: dptrace run signals -p {pid} shows who sends the signal that stops it"
+            );
+            self.wrapped(&line, "");
+        }
+    }
+
     /// Adds the waterfalls of all requests, or of the first ones that different stalls delayed.
-    fn waterfalls(&mut self, report: &Report<'_>, same: &[Option<usize>]) {
+    fn waterfalls(
+        &mut self,
+        report: &Report<'_>,
+        slowest: &[Request<RequestLabels>],
+        same: &[Option<usize>],
+    ) {
         let most = if report.all {
             usize::MAX
         } else {
@@ -89,18 +129,12 @@ impl Page<'_> {
         };
         let is_shown = |(rank, _): &(usize, _)| report.all || same[*rank].is_none();
         let mut shown = 0;
-        for (rank, request) in report
-            .slowest
-            .iter()
-            .enumerate()
-            .filter(is_shown)
-            .take(most)
-        {
+        for (rank, request) in slowest.iter().enumerate().filter(is_shown).take(most) {
             self.text.push('\n');
             self.waterfall(&format!("slowest {}", rank + 1), request);
             shown += 1;
         }
-        let left = report.slowest.len() - shown;
+        let left = slowest.len() - shown;
         if left > 0 {
             self.text.push('\n');
             self.line(&format!(
@@ -126,13 +160,13 @@ impl Page<'_> {
         }
     }
 
-    fn sentences(&mut self, verdicts: &[Verdict<'_>]) {
-        let whole = || verdicts.iter().filter(|verdict| !verdict.subject.is_part);
-        for verdict in whole().take(MAX_SENTENCES) {
+    /// Adds the sentences of these verdicts.
+    fn sentences<'b>(&mut self, mut verdicts: impl Iterator<Item = &'b Verdict<'b>>) {
+        for verdict in verdicts.by_ref().take(MAX_SENTENCES - 1) {
             let sentence = verdict.sentence(self.source);
             self.wrapped(&sentence, "");
         }
-        let left = whole().count().saturating_sub(MAX_SENTENCES);
+        let left = verdicts.count();
         if left > 0 {
             let (groups, are) = (
                 counted(left as u64, "more group"),
@@ -143,9 +177,15 @@ impl Page<'_> {
         }
     }
 
-    fn table(&mut self, report: &Report<'_>, same: &[Option<usize>]) {
-        let slowest = &report.slowest;
-        let beyond = report.beyond.saturating_sub(slowest.len() as u64);
+    /// Adds the table of slow requests. The last cell has the cause first, and wraps on a terminal:
+    /// it is the answer.
+    fn table(
+        &mut self,
+        report: &Report<'_>,
+        slowest: &[Request<RequestLabels>],
+        same: &[Option<usize>],
+    ) {
+        let beyond = report.beyond.saturating_sub(report.slowest.len() as u64);
         let more = if report.over > 0 && beyond > 0 {
             format!(", and {beyond} more")
         } else {
@@ -176,21 +216,55 @@ impl Page<'_> {
             pad("object", object),
             "at",
             "took",
-            "of it, taken"
+            "lost to"
         );
         self.line(&self.screen.paint(HEAD, head).to_string());
         for (rank, request) in slowest.iter().enumerate() {
             let at = time(request.begin().0.saturating_sub(self.begin.0));
             let name = pad(&self.object(request), object);
-            let stall =
-                same[rank].map_or_else(String::new, |first| format!("stall of {}: ", first + 1));
-            let took = format!("{stall}{}", self.taken(request));
+            let stall = same[rank].map_or_else(String::new, |first| {
+                format!(" (same stall as {})", first + 1)
+            });
             let row = format!(
-                "{:>3} {name} {at:>TIME_WIDTH$} {:>TIME_WIDTH$}  {took}",
+                "{:>3} {name} {at:>TIME_WIDTH$} {:>TIME_WIDTH$}  ",
                 rank + 1,
                 time(request.length())
             );
-            self.line(&row);
+            self.row(&row, &format!("{}{stall}", self.taken(request)));
+        }
+        self.not_listed(report.slowest.len() - slowest.len());
+    }
+
+    /// Adds a line on the number of fast requests that are not in the table, if there are any.
+    fn not_listed(&mut self, fast: usize) {
+        let line = match fast {
+            0 => return,
+            1 => "1 more took less than twice the median of its kind: --slowest 20 lists it"
+                .to_owned(),
+            _ => {
+                format!(
+                    "{fast} more took less than twice the median of their kind: --slowest 20 lists them"
+                )
+            }
+        };
+        self.wrapped(&line, "    ");
+    }
+
+    /// Adds a row whose last cell wraps, if the terminal has room for a part of it.
+    fn row(&mut self, row: &str, last: &str) {
+        let indent = row.len();
+        match self.screen.width() {
+            Some(width) if width >= indent + MIN_CAUSE_WIDTH => {
+                for (nth, part) in wrap(last, width - indent).iter().enumerate() {
+                    let start = if nth == 0 {
+                        row.to_owned()
+                    } else {
+                        " ".repeat(indent)
+                    };
+                    let _ = writeln!(self.text, "{start}{part}");
+                }
+            }
+            _ => self.line(&format!("{row}{last}")),
         }
     }
 
@@ -215,22 +289,26 @@ impl Page<'_> {
             if culprit.activity.is_taken()
                 && blamed.at_most.saturating_mul(10) < most.saturating_mul(9)
             {
-                return format!("{} {} and others", words::bounds(least, most), culprit.name);
+                return format!(
+                    "{} and others, {}",
+                    culprit.name,
+                    words::bounds(least, most)
+                );
             }
             return format!(
-                "{} {}",
-                words::bounds(blamed.at_least, blamed.at_most),
-                culprit.name
+                "{}, {}",
+                culprit.name,
+                words::bounds(blamed.at_least, blamed.at_most)
             );
         }
         let longest = request.stages.iter().max_by_key(|stage| stage.length());
         let nothing = match &self.source.kernel {
             None => "",
             Some(_) if unknown(request).saturating_mul(2) > request.length() => "unknown; ",
-            Some(_) => "nothing; ",
+            Some(_) => "nobody; ",
         };
         longest.map_or_else(String::new, |stage| {
-            format!("{nothing}{} {}", time(stage.length()), self.stage(stage))
+            format!("{nothing}{} in {}", time(stage.length()), self.stage(stage))
         })
     }
 
@@ -240,6 +318,23 @@ impl Page<'_> {
             self.source.tpoint(stage.from),
             self.source.tpoint(stage.to)
         )
+    }
+}
+
+/// Returns the listed requests: without the last ones that took less than twice the median of their
+/// kind, if others took longer, and if neither a threshold nor their number was asked for. Fast
+/// requests are noise among slow ones.
+fn listed<'a>(report: &'a Report<'_>) -> &'a [Request<RequestLabels>] {
+    let is_slow = |request: &Request<RequestLabels>| {
+        let subject = Subject::from_request(request);
+        let verdict = report.verdicts.iter().find(|it| *it.subject == subject);
+        let median = verdict.map_or(0, |it| it.times.whole.quantile(0.5));
+        request.length() >= median.saturating_mul(2)
+    };
+    let slowest = &report.slowest[..];
+    match slowest.iter().rposition(is_slow) {
+        Some(last) if report.over == 0 && !report.lists_fast => &slowest[..=last],
+        _ => slowest,
     }
 }
 

@@ -13,18 +13,13 @@ impl Page<'_> {
     pub(super) fn summary(&mut self, verdicts: &[Verdict<'_>]) {
         for verdict in verdicts {
             self.text.push('\n');
-            let of = verdict.group();
-            let of = if of.is_empty() {
-                String::new()
+            let what = if verdict.subject.is_part {
+                "object"
             } else {
-                format!(", {of}")
+                "request"
             };
-            let count = counted(verdict.times.whole.count(), "object");
-            let title = format!(
-                "{count} {} from {}{of}",
-                verdict.subject.prefix,
-                self.source.tpoint(verdict.subject.first)
-            );
+            let count = counted(verdict.times.whole.count(), what);
+            let title = format!("{}: {count}", verdict.requests(self.source));
             self.line(&self.screen.paint(HEAD, title).to_string());
             if self.source.kernel.is_some() {
                 self.explained(verdict);
@@ -92,7 +87,7 @@ impl Page<'_> {
         let mut line = format!("  {}", pad(&shorten(&head, longest), longest));
         for band in &BANDS {
             let _ = write!(line, "{:>TIME_WIDTH$}", band.name);
-            line += if has_kernel { "   kernel" } else { "" };
+            line += if has_kernel { "   others" } else { "" };
         }
         self.line(&self.screen.paint(HEAD, line).to_string());
         let mut kinds: Vec<_> = times.stages.keys().copied().collect();
@@ -104,8 +99,8 @@ impl Page<'_> {
                 let value = lengths.quantile(band.part);
                 let _ = write!(line, "{}", pad_left(&time(value), TIME_WIDTH));
                 if has_kernel {
-                    let loss = verdict.loss.stages.get(&kind).map(|loss| loss.bands[index]);
-                    let (least, most) = loss.unwrap_or_default().scaled_to(value);
+                    let loss = verdict.loss.stages.get(&kind);
+                    let (least, most) = loss.map_or((0, 0), |loss| loss.taken()[index]);
                     let took = if most == 0 {
                         "-".to_owned()
                     } else {
@@ -119,12 +114,12 @@ impl Page<'_> {
     }
 }
 
-/// Formats what the kernel took at most, with a `<` if that is not certain.
+/// Formats what the kernel took at most, with a `≤` if that is not certain.
 fn kernel_took(least: u64, most: u64) -> String {
     let most_text = time(most);
     if time(least) == most_text {
         most_text
     } else {
-        format!("<{most_text}")
+        format!("≤{most_text}")
     }
 }

@@ -151,7 +151,7 @@ impl Page<'_> {
         };
         let (least, most) = kernel_of_stage(stage);
         let taken = if most > 0 {
-            format!("; delayed by others: {}", words::bounds(least, most))
+            format!("; taken from the thread: {}", words::bounds(least, most))
         } else {
             String::new()
         };

@@ -361,7 +361,7 @@ fn an_invalid_document_is_reported() {
     assert!(
         fails("nothing \x1b[1m here").ends_with("the text begins with \"nothing \\x1b[1m here\"")
     );
-    assert!(fails("{{{{[[[[").contains("not a JSON document"));
+    assert!(fails("{{{{[[[[").contains("nor a JSON document"));
 }
 
 #[test]
