@@ -160,12 +160,12 @@ impl BundledScript {
             .any(|(at, _)| is_argument(&self.text[at + 1..]))
     }
 
-    /// Returns its comment on the first argument that it cannot do without, if fewer than that are
-    /// given. Those in brackets can be left out.
-    pub fn missing_argument(self, given: usize) -> Option<&'static str> {
+    /// Returns the message that an argument is missing, if fewer are given than the script needs.
+    /// Those in brackets can be left out.
+    pub fn missing_argument(self, given: usize) -> Option<String> {
         let missing = self.arguments().split_whitespace().nth(given)?;
         let is_required = !missing.starts_with('[');
-        is_required.then(|| self.takes())
+        is_required.then(|| format!("{} needs an argument: {}", self.name, self.takes()))
     }
 
     /// Returns the words that run it: its name and its arguments.
@@ -219,11 +219,10 @@ mod tests {
         assert_eq!(find("pg-queries").unwrap().call(), "pg-queries [MS]");
         assert_eq!(find("pg-queries").unwrap().missing_argument(0), None);
         let libcalls = find("libcalls").unwrap();
+        let missing = libcalls.missing_argument(0).unwrap();
         assert!(
-            libcalls
-                .missing_argument(0)
-                .unwrap()
-                .starts_with("library; ")
+            missing.starts_with("libcalls needs an argument: library; "),
+            "{missing}"
         );
         assert_eq!(libcalls.missing_argument(1), None);
     }

@@ -130,11 +130,10 @@ fn nothing_fits(
 
 /// Returns the error for the name of a library in place of a pattern.
 fn library_meant(request: &Request) -> anyhow::Error {
-    let library = ::text::shell::word(&request.typed);
+    let (library, place) = (::text::shell::word(&request.typed), &request.place);
     anyhow!(
-        "{library} is a library of {}; to list its functions: dptrace list {library} --functions; to \
-         count its calls: dptrace run libcalls {library} -p PID",
-        request.place
+        "{library} is a library of {place}; to list its functions: dptrace list {library} \
+         --functions; to count its calls: dptrace run libcalls {library} -p PID"
     )
 }
 

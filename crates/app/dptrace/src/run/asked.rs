@@ -33,11 +33,8 @@ fn check_bundled(bundled: BundledScript, params: &[String], args: &RunArgs) -> a
     if is_help || args.fmt || args.dump == Some(DumpName::Ast) {
         return Ok(());
     }
-    if let Some(argument) = bundled.missing_argument(params.len()) {
-        return Err(usage(format!(
-            "{} needs an argument: {argument}",
-            bundled.name
-        )));
+    if let Some(missing) = bundled.missing_argument(params.len()) {
+        return Err(usage(missing));
     }
     check_numbers(bundled, params)?;
     let has_process = args.pid.is_some() || args.command.is_some();
