@@ -131,12 +131,7 @@ impl<'a> Verdict<'a> {
                 let mut parts: Vec<String> = named
                     .map(|group| format!("{} {}", group.1.requests, one(group.1.requests, *group)))
                     .collect();
-                let rest = groups.iter().skip(MAX_CAUSES);
-                match rest.map(|(_, group)| group.requests).sum::<u64>() {
-                    0 => {}
-                    1 => parts.push("1 has another cause".to_owned()),
-                    rest => parts.push(format!("{rest} have other causes")),
-                }
+                parts.extend(others(&groups[groups.len().min(MAX_CAUSES)..]));
                 format!("of {which}, {}", parts.join("; "))
             }
         }
@@ -220,6 +215,26 @@ impl<'a> Verdict<'a> {
         };
         format!("{lost} of {which} lost at least half of their excess over the median to others")
     }
+}
+
+/// Describes the requests of the causes that a sentence has no room for: those with a culprit, and
+/// those that were slow in a stage.
+fn others(groups: &[(&MainCause, &CauseGroup)]) -> impl Iterator<Item = String> {
+    let is_culprit = |(cause, _): &&(&MainCause, _)| matches!(cause, MainCause::Culprit(_));
+    let count = |groups: &[&(&MainCause, &CauseGroup)]| -> u64 {
+        groups.iter().map(|(_, group)| group.requests).sum()
+    };
+    let (culprits, stages): (Vec<_>, Vec<_>) = groups.iter().partition(is_culprit);
+    let lost = (!culprits.is_empty()).then(|| {
+        let others = counted(culprits.len() as u64, "other");
+        format!("{} lost time to {others}", count(&culprits))
+    });
+    let slow = match count(&stages) {
+        0 => None,
+        1 => Some("1 was slow in a stage".to_owned()),
+        many => Some(format!("{many} were slow in a stage")),
+    };
+    lost.into_iter().chain(slow)
 }
 
 /// Formats the number of stalls that `count` requests had; empty for a single request.
