@@ -93,7 +93,7 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Print variables, structs and lists of a running process
     Inspect(Box<InspectArgs>),
-    /// Run a script in bpftrace's language, compiled straight to eBPF
+    /// Run a script in bpftrace's language, or one of those bundled
     Run(Box<RunArgs>),
     /// List the bundled scripts, or print one of them
     #[command(after_help = SCRIPTS_EXAMPLES)]

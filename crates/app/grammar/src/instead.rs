@@ -40,17 +40,33 @@ pub fn of_tool(name: &str) -> Option<&'static str> {
     found.map(|(_, instead)| *instead)
 }
 
-/// Returns the option that a command has in place of the choice of a format: `-f json`,
-/// `--format=csv`.
-pub fn of_format(command: &Command, typed: &str) -> Option<&'static str> {
+/// Options that other tools have for the same purpose, the option of ours, and what to say.
+const OPTIONS: [(&[&str], &str, &str); 2] = [
+    (
+        &["--format", "-f"],
+        "json",
+        "text is the default, and --json prints JSON",
+    ),
+    (
+        &["--duration", "--time", "--seconds", "-d"],
+        "for",
+        "--for DURATION sets the time: --for 5s",
+    ),
+];
+
+/// Returns what to type in place of an option of other tools: `-f json`, `--format=csv`,
+/// `--duration 5`.
+pub fn of_option(command: &Command, typed: &str) -> Option<&'static str> {
     let option = typed.split_once('=').map_or(typed, |(option, _)| option);
-    let has_json = || {
+    let has = |long: &str| {
         command
             .get_arguments()
-            .any(|arg| arg.get_long() == Some("json"))
+            .any(|arg| arg.get_long() == Some(long))
     };
-    (matches!(option, "--format" | "-f") && has_json())
-        .then_some("text is the default, and --json prints JSON")
+    let found = OPTIONS
+        .iter()
+        .find(|(theirs, ours, _)| theirs.contains(&option) && has(ours));
+    found.map(|(.., instead)| *instead)
 }
 
 /// Returns the long option of a command that an unknown option may be a slip of.
@@ -66,13 +82,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_choice_of_a_format_names_the_option() {
+    fn options_of_other_tools_name_ours() {
         let command = clap::Command::new("top").arg(Arg::new("json").long("json"));
         for typed in ["-f", "--format", "--format=json"] {
-            let instead = of_format(&command, typed);
+            let instead = of_option(&command, typed);
             assert!(instead.is_some_and(|it| it.contains("--json")), "{typed}");
         }
-        assert_eq!(of_format(&command, "--from"), None);
-        assert_eq!(of_format(&clap::Command::new("x"), "-f"), None);
+        assert_eq!(of_option(&command, "--duration"), None);
+        let timed = clap::Command::new("x").arg(Arg::new("for").long("for"));
+        assert!(of_option(&timed, "--duration=5").is_some());
+        assert_eq!(of_option(&timed, "-f"), None);
     }
 }

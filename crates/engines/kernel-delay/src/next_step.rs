@@ -32,8 +32,8 @@ pub fn next_step(sample: &Sample) -> Option<String> {
         (blocked.pid.to_string(), "it", "waits")
     };
     Some(format!(
-        "next: dptrace run pg-waits -p {process} shows which locks {they} {wait} for, and who \
-         holds them"
+        "next: dptrace run pg-waits -p {process} shows whether {they} {wait} for a lock, and who \
+         holds it"
     ))
 }
 
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(
             of(vec![backend(98)]).as_deref(),
             Some(
-                "next: dptrace run pg-waits -p 7 shows which locks it waits for, and who holds them"
+                "next: dptrace run pg-waits -p 7 shows whether it waits for a lock, and who holds it"
             )
         );
         let several = of(vec![backend(98), thread(8, "postgres", None, 0)]).unwrap();

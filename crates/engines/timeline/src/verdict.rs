@@ -127,11 +127,12 @@ impl<'a> Verdict<'a> {
             [group] if sum.requests == 1 => format!("it {}", one(1, *group)),
             [group] => format!("{all}{which} {}", one(sum.requests, *group)),
             _ => {
-                let named = groups.iter().take(MAX_CAUSES);
+                let (named, further) = split(&groups);
                 let mut parts: Vec<String> = named
+                    .iter()
                     .map(|group| format!("{} {}", group.1.requests, one(group.1.requests, *group)))
                     .collect();
-                parts.extend(others(&groups[groups.len().min(MAX_CAUSES)..]));
+                parts.extend(others(&further));
                 format!("of {which}, {}", parts.join("; "))
             }
         }
@@ -217,24 +218,44 @@ impl<'a> Verdict<'a> {
     }
 }
 
-/// Describes the requests of the causes that a sentence has no room for: those with a culprit, and
-/// those that were slow in a stage.
-fn others(groups: &[(&MainCause, &CauseGroup)]) -> impl Iterator<Item = String> {
-    let is_culprit = |(cause, _): &&(&MainCause, _)| matches!(cause, MainCause::Culprit(_));
-    let count = |groups: &[&(&MainCause, &CauseGroup)]| -> u64 {
-        groups.iter().map(|(_, group)| group.requests).sum()
-    };
-    let (culprits, stages): (Vec<_>, Vec<_>) = groups.iter().partition(is_culprit);
+/// Requests of one main cause.
+type Group<'a> = (&'a MainCause, &'a CauseGroup);
+
+/// Separates the causes that a sentence names from the others. Beside culprits, a stage is named only
+/// if it is the largest cause: a long sentence hides whom to blame.
+fn split<'a>(groups: &[Group<'a>]) -> (Vec<Group<'a>>, Vec<Group<'a>>) {
+    let has_culprit = groups.iter().any(is_culprit);
+    let (mut named, mut further): (Vec<_>, Vec<_>) = groups
+        .iter()
+        .enumerate()
+        .partition(|(at, group)| *at == 0 || !has_culprit || is_culprit(group));
+    // A single further cause is named: its name takes no more room than its count.
+    if named.len() > MAX_CAUSES + 1 {
+        further.extend(named.split_off(MAX_CAUSES));
+    }
+    let groups = |of: Vec<(usize, &Group<'a>)>| of.into_iter().map(|(_, group)| *group).collect();
+    (groups(named), groups(further))
+}
+
+fn is_culprit((cause, _): &Group<'_>) -> bool {
+    matches!(cause, MainCause::Culprit(_))
+}
+
+/// Describes the requests of the causes that a sentence does not name: those with a culprit, those of
+/// which nobody took half of the excess, and those that no event explains.
+fn others(groups: &[Group<'_>]) -> impl Iterator<Item = String> {
+    let count = |groups: &[&Group<'_>]| -> u64 { groups.iter().map(|it| it.1.requests).sum() };
+    let (culprits, stages): (Vec<_>, Vec<_>) = groups.iter().partition(|it| is_culprit(it));
     let lost = (!culprits.is_empty()).then(|| {
         let others = counted(culprits.len() as u64, "other");
         format!("{} lost time to {others}", count(&culprits))
     });
-    let slow = match count(&stages) {
-        0 => None,
-        1 => Some("1 was slow in a stage".to_owned()),
-        many => Some(format!("{many} were slow in a stage")),
-    };
-    lost.into_iter().chain(slow)
+    let is_unknown = |it: &&Group<'_>| matches!(it.0, MainCause::Stage(_, Rest::Unknown));
+    let (unknown, own): (Vec<_>, Vec<_>) = stages.into_iter().partition(is_unknown);
+    let (unknown, own) = (count(&unknown), count(&own));
+    let own = (own > 0).then(|| format!("{own} lost little or nothing to others"));
+    let unknown = (unknown > 0).then(|| format!("no event explains the delay of {unknown}"));
+    lost.into_iter().chain(own).chain(unknown)
 }
 
 /// Formats the number of stalls that `count` requests had; empty for a single request.

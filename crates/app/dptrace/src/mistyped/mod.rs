@@ -201,7 +201,7 @@ fn instead_of_option(line: &CommandLine<'_>, option: &str, near: Option<String>)
             "{near}put an option of the script after --: dptrace run SCRIPT -- {shown}"
         ));
     }
-    if let Some(instead) = grammar::instead::of_format(line.command, option) {
+    if let Some(instead) = grammar::instead::of_option(line.command, option) {
         return Some(instead.to_owned());
     }
     let near = near.or_else(|| {

@@ -190,7 +190,7 @@ fn cpus_of(
     }
     for BusyThread { tid, cpu, name, .. } in pollers {
         observer.note(&format!(
-            "CPU {cpu}: {} [{tid}] is on it all the time",
+            "CPU {cpu} is measured: {} [{tid}] was on it all the time at first",
             printable::text(name)
         ));
     }

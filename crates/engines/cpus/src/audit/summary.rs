@@ -34,7 +34,7 @@ pub(super) fn one_line(found: &AuditResult, cpu: &CpuReport) -> String {
         )
     });
     let starved = listed_victims(cpu)
-        .next()
+        .max_by_key(|victim| victim.who.longest)
         .map_or_else(String::new, |victim| {
             format!(
                 "; {} waited {}",

@@ -242,7 +242,13 @@ fn shared(slowest: &Row<'_>, others: &[&Row<'_>], names: &Names<'_>) -> String {
         ""
     };
     let all = others.len() + 1;
-    format!("no {what} stands out: p99 of all {all} is {range}{why}")
+    // A wide range looks like a contradiction.
+    let noise = if slowest.p99 >= fastest.saturating_mul(2) {
+        ", which may be chance (few requests are slow)"
+    } else {
+        ""
+    };
+    format!("no {what} stands out: p99 of all {all} is {range}{noise}{why}")
 }
 
 /// Formats the rows as JSON, one object each.

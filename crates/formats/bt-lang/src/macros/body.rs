@@ -85,7 +85,7 @@ impl Filler<'_, '_, '_> {
         *name = match self.body.vars.get(name.as_str()) {
             Some(theirs) => theirs.clone(),
             None => format!(
-                "${}_{}_{name}",
+                "${}${}${name}",
                 self.body.definition.name.text, self.body.number
             ),
         };

@@ -5,7 +5,7 @@
 //!   each use of the name. A variable or map passed as `x` can be read but not changed: it becomes
 //!   a block with its value.
 //! - Other variables of the body belong to the macro. They get names that no script can write
-//!   (`$name_1_x` for the first expansion of `name`), so they never collide with the caller's or
+//!   (`$name$1$x` for the first expansion of `name`), so they never collide with the caller's or
 //!   with those of another expansion.
 //! - Other maps in the body are an error.
 //! - If several macros share a name, the one with matching parameters is used. A macro without

@@ -59,7 +59,7 @@ fn parameters_are_put_in() {
     );
     check(
         "macro m(@x) { for ($k : @x) { } } begin { m(@y); }",
-        "(block (for $$m_1_k @y (do)))",
+        "(block (for $$m$1$k @y (do)))",
     );
 }
 
@@ -67,12 +67,12 @@ fn parameters_are_put_in() {
 fn variables_of_a_macro_are_its_own() {
     check(
         "macro m(x) { let $y = x; $y } begin { $y = m($y); }",
-        "(= $y (block (let $$m_1_y (block (value $y))) (value $$m_1_y)))",
+        "(= $y (block (let $$m$1$y (block (value $y))) (value $$m$1$y)))",
     );
     // Each expansion has its own variable, even nested ones of the same macro.
     check(
         "macro m(x) { $y = 1; x + $y } begin { $a = m(m(2)); }",
-        "(= $a (block (= $$m_2_y 1) (value (+ (block (= $$m_1_y 1) (value (+ 2 $$m_1_y))) $$m_2_y))))",
+        "(= $a (block (= $$m$2$y 1) (value (+ (block (= $$m$1$y 1) (value (+ 2 $$m$1$y))) $$m$2$y))))",
     );
 }
 

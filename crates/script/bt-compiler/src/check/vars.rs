@@ -73,6 +73,11 @@ impl Check<'_, '_> {
         if let Some(var) = self.find_var(name) {
             let ty = self.vars[var].ty.clone();
             if ty == Ty::Unknown {
+                // The value may come from a missing probe, which is reported.
+                if self.tables.lacks_probes {
+                    return Expr::error(span);
+                }
+                let name = as_written(name);
                 return self.wrong(
                     span,
                     format!("${name} has no value yet, so its type is not known"),
@@ -103,7 +108,7 @@ impl Check<'_, '_> {
             };
             self.wrong_hint(
                 span,
-                format!("undefined or undeclared variable: ${name}"),
+                format!("undefined or undeclared variable: ${}", as_written(name)),
                 hint,
             )
         }
@@ -144,7 +149,7 @@ impl Check<'_, '_> {
             let (old, new) = (self.type_name(&value.ty), self.type_name(&ty));
             let message = format!(
                 "a value of type '{old}' is being cast to type '{new}', that of ${}",
-                self.vars[var].name
+                as_written(&self.vars[var].name)
             );
             self.report(
                 Diagnostic::warning(message, value.span)
@@ -159,7 +164,7 @@ impl Check<'_, '_> {
     pub(super) fn widen(&mut self, var: VarId, span: Span, value: &Expr) {
         let (known, new) = (&self.vars[var].ty, &value.ty);
         if let Ty::Agg(_) = new {
-            let name = self.vars[var].name.clone();
+            let name = as_written(&self.vars[var].name).to_owned();
             self.wrong(
                 value.span,
                 format!("a map's function can't be assigned to a variable: ${name}"),
@@ -178,7 +183,7 @@ impl Check<'_, '_> {
                     self.type_name(&self.vars[var].ty),
                     self.type_name(&value.ty),
                 );
-                let name = self.vars[var].name.clone();
+                let name = as_written(&self.vars[var].name).to_owned();
                 self.wrong(
                     span,
                     format!(
@@ -201,6 +206,12 @@ impl Check<'_, '_> {
             }
         }
     }
+}
+
+/// Returns a variable's name as the script has it: a macro's variables have the expansion before it
+/// (`$row$1$us`).
+fn as_written(name: &str) -> &str {
+    name.rsplit('$').next().unwrap_or(name)
 }
 
 fn same_form(known: &Ty, joined: &Ty) -> bool {
