@@ -201,11 +201,8 @@ impl Printer<'_> {
         let further = taken.around.lines(taken.window.length());
         let verdicts = verdict(sample, view, args.summary).into_iter().chain(hint);
         let prefix = if args.summary { "" } else { "# " };
-        let last = cost
-            .map(EventCost::line)
-            .into_iter()
-            .chain(next_step(sample));
-        for line in verdicts.chain(further).chain(last) {
+        let cost = cost.map(EventCost::line).into_iter();
+        for line in verdicts.chain(further).chain(cost).chain(next_step(sample)) {
             lines::verdict(buffer, screen, prefix, &line)?;
         }
         lines::sums(buffer, screen, &process_sums(sample), view.all)?;
