@@ -22,7 +22,7 @@ Examples:
   who takes its CPU                dptrace kernel-delay -p PID --summary
   PostgreSQL: the slow queries     dptrace run pg-queries -p postgres --children
   ... who holds the lock           dptrace run pg-waits -p postgres --children
-  calls of a library's functions   dptrace run libcalls LIBRARY -p PID
+  calls of a library's functions   dptrace run libcalls libz -p PID
   an SPDK trace: slow connections  dptrace latency --summary FILE
   slow requests of an SPDK target  dptrace capture -p PID --slow 2ms
   ... explained                    dptrace report CAPTURE

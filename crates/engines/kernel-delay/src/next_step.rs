@@ -81,12 +81,12 @@ mod tests {
         );
         let several = of(vec![backend(98), thread(8, "postgres", None, 0)]).unwrap();
         assert!(
-            several.contains("-p postgres --children shows which locks they wait for"),
+            several.contains("-p postgres --children shows whether they wait for a lock"),
             "{several}"
         );
         let server = of(vec![thread(8, "postgres", None, 100)]).unwrap();
         assert!(
-            server.contains("-p 8 --children shows which locks its backends wait for"),
+            server.contains("-p 8 --children shows whether its backends wait for a lock"),
             "{server}"
         );
         assert_eq!(of(vec![backend(40)]), None);

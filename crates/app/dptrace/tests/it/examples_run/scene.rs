@@ -71,7 +71,7 @@ pub(crate) struct Scene {
 
 /// Returns whether an example is about the PostgreSQL server that the tutorial starts.
 pub(crate) fn uses_database(example: &Example) -> bool {
-    let asks = ["psql ", "pg-queries ", "-s 100ms"];
+    let asks = ["psql ", "pg-queries ", "pg-waits ", "-s 100ms"];
     asks.iter().any(|part| example.command.contains(part))
 }
 

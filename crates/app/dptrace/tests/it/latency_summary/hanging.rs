@@ -86,7 +86,10 @@ fn an_admin_queue_is_not_the_slowest_connection() {
         .collect();
     assert_eq!(starts, ["no", "r", "qid", "2", "1", "admin", "0"], "{text}");
     assert!(
-        text.starts_with("no group stands out: p99 of all 2 is 5.00 us to 400 us\n\n"),
+        text.starts_with(
+            "no group stands out: p99 of all 2 is 5.00 us to 400 us, which may be chance (few \
+             requests are slow)\n\n"
+        ),
         "{text}"
     );
     // The same holds if requests of both kinds are in one group, and if filters drop the records

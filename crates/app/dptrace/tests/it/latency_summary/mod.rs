@@ -24,7 +24,8 @@ fn summary(trace: &TraceBuilder, more: &[&str]) -> String {
 #[test]
 fn a_summary_has_a_row_a_connection_with_the_slowest_first() {
     let expected = format!(
-        "no connection stands out: p99 of all 2 is 5.00 us to 10.0 us\n\n\
+        "no connection stands out: p99 of all 2 is 5.00 us to 10.0 us, which may be chance \
+         (few requests are slow)\n\n\
          r from TCP_REQ_NEW, slowest p99 first (us)\n\
          qpair                                                        requests          p50          p99          max  most of p99\n\
          {}        1       10.000       10.000       10.000  TCP_REQ_EXECUTING -> TCP_REQ_COMPLETED 85%\n\
