@@ -37,6 +37,16 @@ fn every_command_helps_with_examples() {
     );
 }
 
+/// Returns what `-h` of a command prints at 80 columns.
+fn short_help(command: &str) -> String {
+    let done = dptrace()
+        .args([command, "-h"])
+        .env("COLUMNS", "80")
+        .assert()
+        .success();
+    String::from_utf8_lossy(&done.get_output().stdout).into_owned()
+}
+
 /// The end of a sentence is often what an option is about.
 #[test]
 fn no_line_of_short_help_is_cut() {
@@ -51,12 +61,7 @@ fn no_line_of_short_help_is_cut() {
         .collect();
     assert!(commands.len() > 20, "{commands:?}");
     for command in commands {
-        let done = dptrace()
-            .args([command, "-h"])
-            .env("COLUMNS", "80")
-            .assert()
-            .success();
-        let text = String::from_utf8_lossy(&done.get_output().stdout).into_owned();
+        let text = short_help(command);
         assert!(!text.contains('\u{2026}'), "{command}:\n{text}");
     }
 }
@@ -65,12 +70,7 @@ fn no_line_of_short_help_is_cut() {
 #[test]
 fn short_help_has_a_line_for_each_option() {
     for command in COMMANDS.iter().chain(&["run", "kernel-delay", "scripts"]) {
-        let done = dptrace()
-            .args([command, "-h"])
-            .env("COLUMNS", "80")
-            .assert()
-            .success();
-        let text = String::from_utf8_lossy(&done.get_output().stdout).into_owned();
+        let text = short_help(command);
         assert!(
             text.lines().count() <= 50 && text.lines().all(|line| line.chars().count() <= 80),
             "{command}:\n{text}"
