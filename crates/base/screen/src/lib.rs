@@ -23,6 +23,9 @@ pub use text::{
     columns, cut, join_paragraphs, join_some, pad, pad_left, shorten, wrap, wrap_message,
 };
 
+/// Name of dptrace's own threads in reports on who took a CPU: their names mean nothing to a user.
+pub const DPTRACE_ITSELF: &str = "dptrace itself";
+
 /// Width of a terminal that reports none (a serial line, a pseudo-terminal without a size).
 const USUAL_WIDTH: usize = 80;
 /// Minimum width: no report can be cut to less, so the terminal breaks the lines then.

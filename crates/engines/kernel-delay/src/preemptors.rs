@@ -100,8 +100,7 @@ pub(crate) fn preemptors(tid: u32, own: u32, causes: &ByThread<'_>) -> Vec<Preem
         let name = match relation {
             // One name for the idle tasks of all CPUs.
             Relation::Idle => "(idle CPU)".to_owned(),
-            // The names of our threads mean nothing to a user.
-            Relation::Dptrace => "dptrace itself".to_owned(),
+            Relation::Dptrace => screen::DPTRACE_ITSELF.to_owned(),
             _ => name(&key.comm),
         };
         let work = causes.snapshot.functions.get(&key.function).cloned();

@@ -214,9 +214,9 @@ impl Source {
     /// belongs to the process too, or if another process's thread has the name of one of these.
     /// Threads of the dptrace that captured are `dptrace itself`.
     pub fn taker(&self, tid: Tid, at: BootNanos) -> String {
-        let recorder = self.meta.iter().flat_map(|meta| &meta.recorder_threads);
-        if recorder.into_iter().any(|own| *own == tid.0) {
-            return "dptrace itself".to_owned();
+        let mut recorder = self.meta.iter().flat_map(|meta| &meta.recorder_threads);
+        if recorder.any(|own| *own == tid.0) {
+            return screen::DPTRACE_ITSELF.to_owned();
         }
         let name = self.thread(tid, at);
         match &self.kernel {

@@ -99,10 +99,6 @@ impl Names for NameCache {
         None
     }
 
-    fn is_dptrace(&self, pid: u32) -> bool {
-        pid == std::process::id()
-    }
-
     fn thread(&self, tid: u32) -> Option<ThreadFacts> {
         let mut threads = self.threads.borrow_mut();
         if let Some(known) = threads.get(&tid) {

@@ -17,7 +17,9 @@ pub trait Names {
     /// Returns the facts of a thread; `None` if they are unknown or it has exited.
     fn thread(&self, tid: u32) -> Option<ThreadFacts>;
     /// Returns whether this is the process that audits.
-    fn is_dptrace(&self, pid: u32) -> bool;
+    fn is_dptrace(&self, pid: u32) -> bool {
+        pid == std::process::id()
+    }
 }
 
 /// Facts of a thread.
@@ -153,8 +155,7 @@ impl Context<'_> {
         Intruder {
             kind: kind_name(key.kind & !kind::WAITED),
             name: if is_thread && self.names.is_dptrace(tally.tgid) {
-                // The names of our threads mean nothing to a user.
-                format!("dptrace itself [{}]", key.id)
+                format!("{} [{}]", screen::DPTRACE_ITSELF, key.id)
             } else {
                 self.name(key, &tally.name)
             },

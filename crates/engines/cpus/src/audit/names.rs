@@ -50,10 +50,6 @@ impl Names for KernelNames {
         busy::interrupt_affinity(interrupt)
     }
 
-    fn is_dptrace(&self, pid: u32) -> bool {
-        pid == std::process::id()
-    }
-
     fn thread(&self, tid: u32) -> Option<ThreadFacts> {
         thread_facts(tid)
     }
