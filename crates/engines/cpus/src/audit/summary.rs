@@ -11,15 +11,11 @@ use super::{CpuReport, Intruder, Victim, labelled};
 
 /// Formats the summary of a CPU.
 pub(super) fn one_line(found: &AuditResult, cpu: &CpuReport) -> String {
-    let threads = found.threads.as_ref();
     let has = |who: &Intruder, only: &str| {
         let part = share(who.total, cpu.window);
         format!("{} has {only}{part}", safe(&who.name))
     };
-    let (own, others): (Vec<&Intruder>, Vec<&Intruder>) = cpu
-        .intruders
-        .iter()
-        .partition(|who| is_own(threads, cpu, who));
+    let (own, others) = own_and_others(found, cpu);
     let poller = match (&cpu.poller, own.first()) {
         (Some(poller), _) => has(poller, ""),
         (None, Some(own)) => has(own, "only "),
@@ -52,6 +48,17 @@ pub(super) fn one_line(found: &AuditResult, cpu: &CpuReport) -> String {
 /// Formats the kind and the name.
 pub(super) fn label(who: &Intruder) -> String {
     labelled(who.kind, &safe(&who.name))
+}
+
+/// Separates the threads of the processes that were named, or else of the poller's, from all others
+/// that took time.
+pub(super) fn own_and_others<'a>(
+    found: &AuditResult,
+    cpu: &'a CpuReport,
+) -> (Vec<&'a Intruder>, Vec<&'a Intruder>) {
+    let threads = found.threads.as_ref();
+    let all = cpu.intruders.iter();
+    all.partition(|who| is_own(threads, cpu, who))
 }
 
 /// Returns whether it is a thread of the processes that were named, or else of the poller's.

@@ -6,7 +6,7 @@ use screen::{pad, pad_left, time};
 
 use super::layout::FIRST_CLASS;
 use super::run::{AuditResult, MAX_INTRUSIONS};
-use super::summary::{is_own, label, listed_victims, one_line, safe, share};
+use super::summary::{is_own, label, listed_victims, one_line, own_and_others, safe, share};
 use super::{CpuReport, Intruder, Victim, labelled, name_of};
 
 /// Limit on listed intruders, on its own threads, and on listed victims, per CPU: a screen for a
@@ -65,11 +65,7 @@ fn budget(text: &mut String, cpu: &CpuReport) {
 }
 
 fn intruders(text: &mut String, found: &AuditResult, cpu: &CpuReport) {
-    let threads = found.threads.as_ref();
-    let (own, others): (Vec<&Intruder>, Vec<&Intruder>) = cpu
-        .intruders
-        .iter()
-        .partition(|who| is_own(threads, cpu, who));
+    let (own, others) = own_and_others(found, cpu);
     let whose = match found.threads {
         Some(_) => "threads of the process itself",
         None => "other threads of the poller's process",
