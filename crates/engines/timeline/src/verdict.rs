@@ -160,8 +160,7 @@ impl<'a> Verdict<'a> {
             }
             MainCause::Stage(stage, rest) => (*stage, *rest),
         };
-        let usual = self.times.stages.get(&(from, to));
-        let usual = time(usual.map_or(0, |lengths| lengths.quantile(0.5)));
+        let usual = time(self.loss.usual((from, to)));
         let (from, to) = (source.tpoint(from), source.tpoint(to));
         let range = words::range(least, most);
         let why = match rest {

@@ -166,7 +166,7 @@ fn stage_of<'a>(
 
 impl Loss {
     /// Returns the usual length of a stage: its median.
-    pub(super) fn usual(&self, kind: StageKind) -> u64 {
+    pub(crate) fn usual(&self, kind: StageKind) -> u64 {
         self.stages.get(&kind).map_or(0, |stage| stage.usual)
     }
 }
