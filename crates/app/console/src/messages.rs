@@ -82,11 +82,6 @@ pub fn note(text: &str) {
     print_message("note", AnsiColor::Yellow, text);
 }
 
-/// Prints a note that a file is left out.
-pub fn note_left_out(error: host::HostError) {
-    note(&format!("left out: {:#}", anyhow::Error::new(error)));
-}
-
 /// Holds back notes from now on, until [`print_notes`].
 pub fn hold_notes() {
     HELD_NOTES

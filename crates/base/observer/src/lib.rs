@@ -74,6 +74,11 @@ impl Observer {
         self.0.note(text);
     }
 
+    /// Reports the error for which something is left out.
+    pub fn note_left_out(&self, error: impl Into<anyhow::Error>) {
+        self.note(&format!("left out: {:#}", error.into()));
+    }
+
     /// Formats an error with its causes, and with what a user can do about it.
     pub fn explain(&self, error: &anyhow::Error) -> String {
         self.0.explain(error)

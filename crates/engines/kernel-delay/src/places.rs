@@ -4,7 +4,7 @@ use bpf_session::UprobePlace;
 use elf::symbols::Functions;
 use elf::{Code, ProbePoint};
 use errors::usage;
-use host::{Depth, ElfFile, HostError, stripped};
+use host::{Depth, ElfFile, stripped};
 use observer::Observer;
 use text::patterns::{nearest, nearest_in_groups};
 use text::printable::path as printable;
@@ -38,7 +38,7 @@ fn usdt(
     observer: &Observer,
 ) -> anyhow::Result<UserPlaces> {
     let (mut found, mut known, mut broken) = (Vec::new(), Vec::new(), None);
-    let left_out = |error| note_left_out(error, observer);
+    let left_out = |error| observer.note_left_out(error);
     subject
         .files()?
         .for_each(Depth::Notes, left_out, |file| -> anyhow::Result<()> {
@@ -152,7 +152,7 @@ fn function(
     observer: &Observer,
 ) -> anyhow::Result<UserPlaces> {
     let (mut found, mut known, mut without) = (Vec::new(), Vec::new(), Vec::new());
-    let left_out = |error| note_left_out(error, observer);
+    let left_out = |error| observer.note_left_out(error);
     subject.files()?.for_each(
         Depth::Whole,
         left_out,
@@ -187,11 +187,6 @@ fn function(
         )));
     }
     Ok(found)
-}
-
-/// Reports that a file is left out.
-fn note_left_out(error: HostError, observer: &Observer) {
-    observer.note(&format!("left out: {:#}", anyhow::Error::new(error)));
 }
 
 /// Maximum number of near names listed.

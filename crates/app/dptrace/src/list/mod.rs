@@ -1,16 +1,14 @@
 //! `dptrace list`: places to attach to, in a process, in a file, in the kernel.
 
-mod functions;
-mod probes;
 mod target;
-mod tracepoints;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
 use clap::Args;
 use console::output::{self, Output};
+use console::terminal;
+use probe_listing::{Form, Search};
 use whole_file::Access;
 
 use crate::args::process::{self, ProcessOptions};
@@ -92,64 +90,24 @@ pub(crate) fn run(args: &ListArgs) -> anyhow::Result<()> {
         .map(|path| ("the file that is listed", Path::new(path)));
     output::refuse_inputs(args.output.as_deref(), read)?;
     let mut output = Output::whole(args.output.as_deref(), Access::Umask)?;
+    let search = Search {
+        place: &request.place,
+        typed: &request.typed,
+        form: match (args.json, args.places) {
+            (true, _) => Form::Json,
+            (false, true) => Form::TextWithPlaces,
+            (false, false) => Form::Text,
+        },
+        observer: &terminal::observer(),
+    };
     match &request.what {
-        ListedKind::Tracepoints(pattern) => {
-            tracepoints::list(&request, pattern.as_ref(), &mut output)?;
-        }
+        ListedKind::Tracepoints(pattern) => search.tracepoints(pattern.as_ref(), &mut output),
         ListedKind::Functions(files, pattern) => {
-            functions::list(&request, files, pattern.as_ref(), &mut output)?;
+            search.functions(files, pattern.as_ref(), &mut output)
         }
         ListedKind::Probes(files, pattern) => {
-            probes::list(&request, files, pattern.as_ref(), &mut output)?;
+            search.usdt_probes(files, pattern.as_ref(), &mut output)
         }
-    }
+    }?;
     Ok(output.finish()?)
-}
-
-/// Limit on the number of near names in an error.
-const MAX_NEAR_NAMES: usize = 4;
-
-/// Returns the error that no name matches the pattern, with near names, and the number of known
-/// ones.
-fn nothing_fits(
-    what: &str,
-    pattern: &str,
-    place: &str,
-    near: &[impl AsRef<str>],
-    known: usize,
-) -> anyhow::Error {
-    let near: Vec<&str> = near.iter().map(AsRef::as_ref).collect();
-    let hint = match (near.as_slice(), known) {
-        ([], 0) => "; it has none".to_owned(),
-        ([], 1) => "; it has one: list it without a pattern".to_owned(),
-        ([], known) => format!("; it has {known}: list them without a pattern"),
-        (near, _) => format!("; near: {}", near.join(", ")),
-    };
-    anyhow!("no {what} of {place} matches {pattern:?}{hint}")
-}
-
-/// Returns the error for the name of a library in place of a pattern.
-fn library_meant(request: &Request) -> anyhow::Error {
-    let (library, place) = (::text::shell::word(&request.typed), &request.place);
-    anyhow!(
-        "{library} is a library of {place}; to list its functions: dptrace list {library} \
-         --functions; to count its calls: dptrace run libcalls {library} -p PID"
-    )
-}
-
-/// Returns the same error for names in groups, `PROVIDER:NAME`.
-fn nothing_fits_in_groups(
-    what: &str,
-    pattern: &str,
-    place: &str,
-    known: &[(String, String)],
-) -> anyhow::Error {
-    let (group, name) = pattern
-        .split_once(':')
-        .map_or((None, pattern), |(group, name)| (Some(group), name));
-    let names = known
-        .iter()
-        .map(|(group, name)| (group.as_str(), name.as_str()));
-    let near = ::text::patterns::nearest_in_groups(group, name, names, MAX_NEAR_NAMES);
-    nothing_fits(what, pattern, place, &near, known.len())
 }

@@ -20,8 +20,6 @@ pub(super) struct Request {
     pub(super) place: String,
     /// Pattern as typed; empty if there is none.
     pub(super) typed: String,
-    pub(super) json: bool,
-    pub(super) places: bool,
     /// File that was named.
     pub(super) path: Option<OsString>,
 }
@@ -96,8 +94,6 @@ impl Request {
             what,
             place,
             typed,
-            json: args.json,
-            places: args.places,
             path: path.map(OsStr::to_owned),
         })
     }

@@ -15,7 +15,7 @@ pub fn add_files(
     place: &str,
     observer: &Observer,
 ) -> anyhow::Result<()> {
-    let left_out = |error| observer.note(&format!("left out: {:#}", anyhow::Error::new(error)));
+    let left_out = |error| observer.note_left_out(error);
     files.for_each(Depth::Notes, left_out, |file| -> anyhow::Result<()> {
         plan.add_file(file).map_err(|error| match error {
             Error::Host(error) => error.into(),

@@ -1,0 +1,78 @@
+//! Lists places to attach to: functions and USDT probes of files, tracepoints of the kernel.
+#![forbid(unsafe_code)]
+
+mod functions;
+mod probes;
+mod tracepoints;
+
+use anyhow::anyhow;
+use host::Files;
+use observer::Observer;
+use text::patterns;
+
+/// A search for places, with what its messages and its output need.
+#[derive(Clone, Copy)]
+pub struct Search<'a> {
+    /// Process, file or kernel that is searched, for messages.
+    pub place: &'a str,
+    /// Pattern as typed; empty if there is none.
+    pub typed: &'a str,
+    /// Form of the output.
+    pub form: Form,
+    /// Receives notes about what is left out.
+    pub observer: &'a Observer,
+}
+
+/// Form of a listing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A line for each name.
+    Text,
+    /// A line for each place of a USDT probe, too.
+    TextWithPlaces,
+    /// A JSON object on each line, with all details.
+    Json,
+}
+
+/// Limit on the number of near names in an error.
+const MAX_NEAR_NAMES: usize = 4;
+
+impl Search<'_> {
+    /// Returns the error that no name matches the pattern, with near names, and the number of known
+    /// ones.
+    fn no_match(&self, what: &str, near: &[impl AsRef<str>], known: usize) -> anyhow::Error {
+        let near: Vec<&str> = near.iter().map(AsRef::as_ref).collect();
+        let hint = match (near.as_slice(), known) {
+            ([], 0) => "; it has none".to_owned(),
+            ([], 1) => "; it has one: list it without a pattern".to_owned(),
+            ([], known) => format!("; it has {known}: list them without a pattern"),
+            (near, _) => format!("; near: {}", near.join(", ")),
+        };
+        anyhow!("no {what} of {} matches {:?}{hint}", self.place, self.typed)
+    }
+
+    /// Returns the same error for names in groups, `PROVIDER:NAME`.
+    fn no_match_in_groups(&self, what: &str, known: &[(String, String)]) -> anyhow::Error {
+        let (group, name) = self
+            .typed
+            .split_once(':')
+            .map_or((None, self.typed), |(group, name)| (Some(group), name));
+        let names = known
+            .iter()
+            .map(|(group, name)| (group.as_str(), name.as_str()));
+        let near = patterns::nearest_in_groups(group, name, names, MAX_NEAR_NAMES);
+        self.no_match(what, &near, known.len())
+    }
+
+    /// Returns the error for the name of a library in place of a pattern, if it is one of these
+    /// files.
+    fn library_meant(&self, files: &Files) -> Option<anyhow::Error> {
+        files.has_library(self.typed).then(|| {
+            let (library, place) = (text::shell::word(self.typed), self.place);
+            anyhow!(
+                "{library} is a library of {place}; to list its functions: dptrace list {library} \
+                 --functions; to count its calls: dptrace run libcalls {library} -p PID"
+            )
+        })
+    }
+}
